@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// A report of two targets begins with how one differs from the other, in each of its forms. A
-// report of more targets is a ranking and has no such answer.
+// TestReportBeginsWithTheAnswer checks that a report of two targets begins with how one differs
+// from the other, in each format. A report of more targets is a ranking without such an answer.
 func TestReportBeginsWithTheAnswer(t *testing.T) {
 	var two []record.Record
 	for _, r := range made() {

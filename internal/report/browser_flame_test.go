@@ -16,7 +16,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// TestFlamesInBrowser uses the flame graphs as a reader would.
+// TestFlamesInBrowser uses the flame graphs like a reader.
 func TestFlamesInBrowser(t *testing.T) {
 	testsets.Once(t, "flame graphs in a browser", testsets.Needs{})
 	if testing.Short() {
@@ -52,7 +52,7 @@ func TestFlamesInBrowser(t *testing.T) {
 	t.Run("names", func(t *testing.T) { haveNames(t, ctx, url) })
 }
 
-// openFlame opens the page and chooses a target and a load.
+// openFlame opens the page and selects a target and a load.
 func openFlame(t *testing.T, browser context.Context, url string, width int64, scheme, target,
 	load string) context.Context {
 	t.Helper()
@@ -66,7 +66,7 @@ func openFlame(t *testing.T, browser context.Context, url string, width int64, s
 	return ctx
 }
 
-// pick chooses an option of one of the selects by its text.
+// pick selects an option of one of the selects by its text.
 func pick(t *testing.T, ctx context.Context, name, text string) {
 	t.Helper()
 	got := value[string](t, ctx, fmt.Sprintf(`(() => {
@@ -83,7 +83,7 @@ func pick(t *testing.T, ctx context.Context, name, text string) {
 	do(t, ctx, settle)
 }
 
-// spot is where a share of the width and a row are on the screen.
+// spot returns the position on the screen of a share of the width and a row.
 func spot(t *testing.T, ctx context.Context, share float64, row int) (x, y float64) {
 	t.Helper()
 	at := value[[]float64](t, ctx, `(() => {
@@ -99,7 +99,7 @@ func said(t *testing.T, ctx context.Context, what string) string {
 		fmt.Sprintf(`document.querySelector(".flame %s").textContent`, what))
 }
 
-// Of go-nethttp at half, by name: serve 0 to 0.6 (in it Marshal 0 to 0.2, then parse), gc to 0.85,
+// Frames of go-nethttp at half: serve 0 to 0.6 (in it Marshal 0 to 0.2, then parse), gc to 0.85,
 // idle to 1.
 func flameByMouse(t *testing.T, browser context.Context, url string) {
 	ctx := openFlame(t, browser, url, 1280, "light", "go-nethttp", "half")
@@ -129,7 +129,8 @@ func flameByMouse(t *testing.T, browser context.Context, url string) {
 		}
 	}
 	evilStaysText(t, ctx)
-	// A click makes serve as wide as all: the middle is parse's, which begins at a third.
+	// A click makes serve as wide as the graph: the middle belongs to parse, which begins at a
+	// third.
 	x, y := spot(t, ctx, 0.3, 1)
 	do(t, ctx, chromedp.MouseClickXY(x, y), settle)
 	x, y = spot(t, ctx, 0.9, 2)
@@ -146,7 +147,7 @@ func flameByMouse(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// evilStaysText points at the function that is called as markup is.
+// evilStaysText points at the function whose name is markup.
 func evilStaysText(t *testing.T, ctx context.Context) {
 	t.Helper()
 	x, y := spot(t, ctx, 0.22, 3) // in parse, from 0.2 on: below it evil, to 0.3
@@ -200,8 +201,8 @@ func flameByKeys(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// tinted is the color at a share of the width in a row: red, green, blue. It looks near the row's
-// lower edge, where no text is.
+// tinted returns the color at a share of the width in a row: red, green, blue. It reads near the
+// row's lower edge, which has no text.
 func tinted(t *testing.T, ctx context.Context, share float64, row int) [3]float64 {
 	t.Helper()
 	c := value[[]float64](t, ctx, fmt.Sprintf(`(() => { %s
@@ -214,7 +215,7 @@ func tinted(t *testing.T, ctx context.Context, share float64, row int) [3]float6
 	return [3]float64{c[0], c[1], c[2]}
 }
 
-// unlike is the largest difference of two colors' channels.
+// unlike returns the largest difference of two colors' channels.
 func unlike(a, b [3]float64) float64 {
 	return max(math.Abs(a[0]-b[0]), math.Abs(a[1]-b[1]), math.Abs(a[2]-b[2]))
 }
@@ -223,7 +224,7 @@ func flameSearch(t *testing.T, browser context.Context, url string) {
 	ctx := openFlame(t, browser, url, 1280, "light", "go-nethttp", "half")
 	before := tinted(t, ctx, 0.05, 2)
 	do(t, ctx, chromedp.SendKeys(chromedp.CSS(".flame input"), "json"), settle)
-	// Marshal holds 200 of 1000.
+	// Marshal has 200 of 1000.
 	if got := said(t, ctx, ".found"); got != "holds 20.0 %, in 1 frame" {
 		t.Errorf("json %s", got)
 	}
@@ -231,7 +232,7 @@ func flameSearch(t *testing.T, browser context.Context, url string) {
 	if after := tinted(t, ctx, 0.05, 2); unlike(after, [3]float64{0x0b, 0x5c, 0x99}) > 2 {
 		t.Errorf("what was found has the color %v, before %v; wanted the accent", after, before)
 	}
-	// serve and what it calls: what is found in a stack counts once, 600 of 1000 and not more.
+	// serve and its callees: a match in a stack counts once, 600 of 1000 and not more.
 	do(t, ctx, script(`(() => { const i = document.querySelector(".flame input"); i.value = "n";
 		i.dispatchEvent(new Event("input")); })()`), settle)
 	if got := said(t, ctx, ".found"); !strings.HasPrefix(got, "holds 100 %") {
@@ -276,7 +277,7 @@ func flameDifference(t *testing.T, browser context.Context, url string) {
 	if got := said(t, ctx, ".reading"); got != parse {
 		t.Errorf("parse reads %q,\nwanted %q", got, parse)
 	}
-	// The base is dropped with a kind or target that it does not go with, and can be taken off.
+	// The base is removed with a kind or target that does not match it, and can be deselected.
 	pick(t, ctx, "against", "nothing")
 	if got := said(t, ctx, ".shown"); !strings.Contains(got, "1.00 s in all") {
 		t.Errorf("against nothing it says %q", got)
@@ -285,7 +286,7 @@ func flameDifference(t *testing.T, browser context.Context, url string) {
 	if got := said(t, ctx, ".shown"); !strings.Contains(got, "against rust-axum, at peak") {
 		t.Errorf("against another target it says %q", got)
 	}
-	// Of another kind there is no such base; and one that counts no samples says so.
+	// Another kind has no such base; one without a number of samples has a note.
 	pick(t, ctx, "kind", "allocation")
 	if got := said(t, ctx, ".shown"); !strings.Contains(got, "allocation, 1000 B in all") {
 		t.Errorf("what is allocated says %q", got)
@@ -297,7 +298,7 @@ func flameDifference(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// flameDeep scrolls in a graph of 62 rows and finds its last.
+// flameDeep scrolls in a graph of 62 rows and finds its last row.
 func flameDeep(t *testing.T, browser context.Context, url string) {
 	ctx := openFlame(t, browser, url, 1280, "dark", "java-netty", "")
 	shoot(t, ctx, "flame-deep")
@@ -339,7 +340,7 @@ func flameOnPhone(t *testing.T, browser context.Context, url string) {
 		return c.width / c.clientWidth })()`); math.Abs(r-2) > 0.01 {
 		t.Errorf("the canvas has %v dots a pixel, wanted 2", r)
 	}
-	// The other theme draws it anew.
+	// The other theme redraws it.
 	before := tinted(t, ctx, 0.9, 2)
 	do(t, ctx, chromedp.Click(chromedp.CSS("#theme")), settle)
 	if after := tinted(t, ctx, 0.9, 2); unlike(after, before) < 30 {
@@ -348,14 +349,14 @@ func flameOnPhone(t *testing.T, browser context.Context, url string) {
 	do(t, ctx, script(`localStorage.clear()`))
 }
 
-// silence forbids a page its scripts, or allows them again.
+// silence disables a page's scripts, or enables them again.
 func silence(t *testing.T, ctx context.Context, on bool) {
 	t.Helper()
 	call(t, ctx, emulation.SetScriptExecutionDisabled,
 		emulation.SetScriptExecutionDisabledParams{Value: on})
 }
 
-// flameWithoutScripts wants the tables, and no control that does nothing.
+// flameWithoutScripts checks for the tables, and that no control is without effect.
 func flameWithoutScripts(t *testing.T, browser context.Context, url string) {
 	ctx, cancel := chromedp.NewContext(browser)
 	defer cancel()

@@ -20,15 +20,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shots is where the browser test leaves pictures of the page for a person to look at; unset, it
-// takes none.
+// shots names the folder for pictures of the page that a person can check; if unset, there are
+// none.
 const shots = "PRONY_SHOTS"
 
-// browserPatience bounds the whole test; a browser that hangs must not hang the suite.
+// browserPatience bounds the complete test; a browser that hangs must not block the suite.
 const browserPatience = 2 * time.Minute
 
-// TestPageInBrowser opens the reports as a reader would: on a phone and on a desk, in both themes,
-// by keyboard, without scripts, and on paper.
+// TestPageInBrowser opens the reports like a reader: on a phone and on a desk, in both themes, by
+// keyboard, without scripts, and on paper.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds: not in -short")
@@ -103,7 +103,7 @@ func browserFlags(t *testing.T, exe string) []chromedp.ExecAllocatorOption {
 	}
 }
 
-// watch collects what a page must not do: complain, throw or ask the network.
+// watch collects errors of a page: messages, exceptions and network requests.
 type watch struct {
 	sync.Mutex
 	page  string
@@ -133,7 +133,7 @@ func (w *watch) problems() []string {
 	return w.wrong
 }
 
-// open opens a page in a tab of its own. What it must not do is an error of the test's end.
+// open opens a page in its own tab. Its errors fail the test at its end.
 func open(t *testing.T, browser context.Context, url string, width int64,
 	scheme string) context.Context {
 	t.Helper()
@@ -165,7 +165,7 @@ func open(t *testing.T, browser context.Context, url string, width int64,
 	return ctx
 }
 
-// drawAll scrolls past every figure, since each is drawn when it comes near, and waits for them.
+// drawAll scrolls past every figure, because figures are drawn on demand, and waits for them.
 var drawAll = script(`(async () => {
 	for (const f of document.querySelectorAll("section.figure")) {
 		f.scrollIntoView({ behavior: "instant" });
@@ -190,7 +190,7 @@ func visit(t *testing.T, browser context.Context, url string, width int64, schem
 	if n := value[float64](t, ctx, invisible); n != 0 {
 		t.Errorf("%v marks of the strips have no size", n)
 	}
-	// Of the plot's area before the window all is shaded, of that within it only what lines cover.
+	// All of the plot's area before the window is shaded, and within it only the parts below lines.
 	if got := value[[]float64](t, ctx, shaded); got[0] < 0.95 || got[1] > 0.5 {
 		t.Errorf("%.2f of the warm-up is shaded, and %.2f of the window", got[0], got[1])
 	}
@@ -225,7 +225,7 @@ func saves(t *testing.T, ctx context.Context) {
 	}
 }
 
-// fits wants the page no wider than the screen.
+// fits checks that the page is no wider than the screen.
 func fits(t *testing.T, ctx context.Context, width int64) {
 	t.Helper()
 	if n := value[float64](t, ctx, `document.documentElement.scrollWidth`); n > float64(width) {
@@ -237,7 +237,7 @@ func fits(t *testing.T, ctx context.Context, width int64) {
 const invisible = `[...document.querySelectorAll(".ranking .center, .ranking .trial-dot")]
 	.filter((c) => !(c.getBoundingClientRect().width > 2)).length`
 
-// pixels reads a canvas through a copy, because reading a canvas often makes the browser complain.
+// pixels reads a canvas through a copy, because frequent reads of a canvas cause warnings.
 const pixels = `const pixels = (c) => {
 	const copy = document.createElement("canvas");
 	[copy.width, copy.height] = [c.width, c.height];
@@ -246,8 +246,8 @@ const pixels = `const pixels = (c) => {
 	return new Uint32Array(context.getImageData(0, 0, c.width, c.height).data.buffer);
 };`
 
-// shaded is which shares of the warm-up (8 of 18 s, less a little on either side) and of the window
-// have ink, in the panel of throughput.
+// shaded returns the inked shares of the warm-up (8 of 18 s, less a little on either side) and of
+// the window, in the panel of throughput.
 const shaded = `(() => { ` + pixels + `
 	const canvas = document.querySelector(".series canvas");
 	const over = document.querySelector(".series .u-over").getBoundingClientRect();
@@ -276,12 +276,12 @@ const blankCanvases = `(() => { ` + pixels + `
 	}).length;
 })()`
 
-// inked counts the pixels of the latency plot that something is drawn on.
+// inked counts the drawn pixels of the latency plot.
 const inked = `(() => { ` + pixels + `
 	return pixels(document.querySelector(".latency canvas")).filter((x) => x !== 0).length;
 })()`
 
-// hover points at two plots and wants what they say of the place.
+// hover points at two plots and checks the values that they show.
 func hover(t *testing.T, ctx context.Context) {
 	for plot, want := range map[string]string{
 		".cost": ".reading", ".latency": ".keys .value",
@@ -312,7 +312,7 @@ func toggleLine(t *testing.T, ctx context.Context) {
 	if after >= before {
 		t.Errorf("hiding a line left %v inked pixels of %v", after, before)
 	}
-	// The keyboard must do the same: the key has the focus from the click.
+	// The keyboard must have the same effect: the key has the focus from the click.
 	do(t, ctx, chromedp.SendKeys(chromedp.CSS(key), " "), settle)
 	if again := value[float64](t, ctx, inked); pressed(t, ctx, key) != "true" || again != before {
 		t.Errorf("showing it again gave %v inked pixels of %v", again, before)
@@ -382,7 +382,7 @@ func call[P, R any](t *testing.T, ctx context.Context, c cdp.Command[P, R], para
 	}
 }
 
-// value is what JavaScript gives.
+// value returns the value of JavaScript.
 func value[T any](t *testing.T, ctx context.Context, js string) T {
 	t.Helper()
 	x, err := chromedp.Run(ctx, chromedp.Evaluate[T](js))
@@ -392,7 +392,7 @@ func value[T any](t *testing.T, ctx context.Context, js string) T {
 	return x
 }
 
-// shoot takes a picture of the whole page when somebody asked for it.
+// shoot takes a picture of the complete page if pictures are requested.
 func shoot(t *testing.T, ctx context.Context, name string) {
 	dir := os.Getenv(shots)
 	if dir == "" {

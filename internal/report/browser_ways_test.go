@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// comparePage is a comparison under a gate.
+// comparePage returns a comparison with a gate.
 func comparePage(t *testing.T) string {
 	t.Helper()
 	c, gate := compared(t)
@@ -29,7 +29,7 @@ func comparePage(t *testing.T) string {
 	return b.String()
 }
 
-// byKeyboard reaches every plot by its focus and reads a value out of each with an arrow.
+// byKeyboard reaches every plot by its focus and reads a value of each with an arrow.
 func byKeyboard(t *testing.T, browser context.Context, url string) {
 	ctx := open(t, browser, url, 1280, "light")
 	do(t, ctx, drawAll, settle)
@@ -55,7 +55,7 @@ func byKeyboard(t *testing.T, browser context.Context, url string) {
 		}
 	}
 	onLogit(t, ctx)
-	// Whatever a mouse can use, a keyboard reaches.
+	// A keyboard reaches every control of the mouse.
 	if n := value[float64](t, ctx, `[...document.querySelectorAll(
 		"button, a, select, summary, .plot, .box, .command code")].filter(
 		(e) => e.tabIndex < 0).length`); n != 0 {
@@ -63,9 +63,9 @@ func byKeyboard(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// onLogit looks where the cursor stands at p90, the seventh point of the curves. Of the axis from
-// the median to p99.99 that is ln(0.9/0.1) / ln(0.9999/0.0001) = 2.197/9.210 = 0.239; counted in
-// nines it would be a quarter.
+// onLogit checks the position of the cursor at p90, the seventh point of the curves. On the axis
+// from the median to p99.99 that is ln(0.9/0.1) / ln(0.9999/0.0001) = 2.197/9.210 = 0.239; on an
+// axis of nines it would be a quarter.
 func onLogit(t *testing.T, ctx context.Context) {
 	t.Helper()
 	keys := kb.Home + strings.Repeat(kb.ArrowRight, 6)
@@ -81,7 +81,7 @@ func onLogit(t *testing.T, ctx context.Context) {
 	}
 }
 
-// withoutScripts wants the numbers and the strips, and no control that does nothing.
+// withoutScripts checks for the numbers and the strips, and that no control is without effect.
 func withoutScripts(t *testing.T, browser context.Context, url string) {
 	ctx, cancel := chromedp.NewContext(browser)
 	defer cancel()
@@ -112,7 +112,7 @@ func withoutScripts(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// onPaper prints to PDF: pages there are, and the screen is as before afterwards.
+// onPaper prints to PDF and checks for pages, and that the screen is unchanged afterwards.
 func onPaper(t *testing.T, browser context.Context, url string) {
 	ctx := open(t, browser, url, 1280, "dark")
 	printed, err := chromedp.Call(ctx, cdppage.PrintToPDF, cdppage.PrintToPDFParams{
@@ -133,7 +133,7 @@ func onPaper(t *testing.T, browser context.Context, url string) {
 			t.Fatal(err)
 		}
 	}
-	// The plots were drawn for paper though nobody had scrolled to them, and the theme came back.
+	// The plots were drawn for paper without scrolling to them, and the theme was restored.
 	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 8 {
 		t.Errorf("%v canvases after printing, wanted 8", n)
 	}
@@ -144,7 +144,7 @@ func onPaper(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// haveNames asks the browser's accessibility tree, which is what a screen reader reads, for names.
+// haveNames checks the names in the browser's accessibility tree, which screen readers use.
 func haveNames(t *testing.T, browser context.Context, url string) {
 	ctx := open(t, browser, url, 1280, "light")
 	do(t, ctx, script(`document.querySelectorAll("details:not(.trial)").forEach(
@@ -175,7 +175,7 @@ func haveNames(t *testing.T, browser context.Context, url string) {
 	}
 }
 
-// marks wants so many marks of a figure, each to be seen.
+// marks checks for this number of marks of a figure, all of them visible.
 func marks(t *testing.T, browser context.Context, url, selector string, want float64) {
 	ctx := open(t, browser, url, 1280, "light")
 	shoot(t, ctx, "noise-floor")

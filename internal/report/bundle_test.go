@@ -14,15 +14,15 @@ import (
 	"prony.example/internal/server/app"
 )
 
-// bundlePatience bounds the build; npm waits long for a registry that does not answer.
+// bundlePatience bounds the build; npm waits long for a registry that does not respond.
 const bundlePatience = 3 * time.Minute
 
-// unreachable is what npm says when it cannot have its packages: no fault of the bundle.
+// unreachable matches npm's messages if it cannot download its packages.
 var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|` +
 	`ENETUNREACH|ENOTCACHED|E40[134]\b|E50\d\b|ERR_SOCKET`)
 
-// TestBundleIsBuilt: the committed bundles, of the page and of the app, are what web/ builds, byte
-// for byte.
+// TestBundleIsBuilt checks that the committed bundles, of the page and of the app, equal the build
+// of web/, byte for byte.
 func TestBundleIsBuilt(t *testing.T) {
 	testsets.Once(t, "web/ is built anew", testsets.Needs{Files: []string{"web"}})
 	npm, err := exec.LookPath("npm")
@@ -69,7 +69,7 @@ func npmRun(t *testing.T, npm, dir string, args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// copyTree copies a folder without what npm put there.
+// copyTree copies a folder without npm's files.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	entries, err := os.ReadDir(from)

@@ -13,22 +13,22 @@ import (
 	"prony.example/internal/report/compare"
 )
 
-// Compare prints a comparison as one file, of the same bundle and under the same policy as HTML's.
-// All its figures are markup, so that it reads, and prints, without scripts.
+// Compare prints a comparison as one HTML file, with the same bundle and policy as HTML. All its
+// figures are markup, so it reads and prints without scripts.
 func Compare(w io.Writer, c compare.Comparison, o HTMLOptions) error {
 	v := compareOf(c, o)
 	empty := pageData{Targets: []string{}, Scenarios: []pageScenario{}}
 	return write(w, "page_compare.gohtml", empty, &v.frame, &v)
 }
 
-// compareView is a comparison with what the page says of it in its own way.
+// compareView is a comparison with the page's texts and figures.
 type compareView struct {
 	frame
 	compare.Comparison
 	Title     string
 	Says      string
-	First     []string // warnings, the gravest
-	Further   []string // those after them
+	First     []string // the most serious warnings
+	Further   []string // the remaining warnings
 	Gate      *compare.Gate
 	Pairs     []pairView
 	Method    []string
@@ -38,8 +38,8 @@ type compareView struct {
 
 type pairView struct {
 	Number  int
-	Repeat  string // what small dots are of: "block" or "start"
-	Center  string // what the values of both sides are; empty: single figures
+	Repeat  string // the unit of small dots: "block" or "start"
+	Center  string // the kind of both sides' values; empty: single figures
 	Heading string
 	Sides   []sideView
 	Forest  *strip
@@ -55,7 +55,7 @@ type sideView struct {
 
 type compareRow struct{ Name, A, B, Change, Interval, P, Word, Outcome string }
 
-// shownWarnings is how many warnings stand above the first figure.
+// shownWarnings is the number of warnings above the first figure.
 const shownWarnings = 3
 
 func compareOf(c compare.Comparison, o HTMLOptions) compareView {
@@ -76,7 +76,7 @@ func compareOf(c compare.Comparison, o HTMLOptions) compareView {
 	return v
 }
 
-// compareSays reads the outcome out: what changed, and how much stayed.
+// compareSays summarizes the outcome: which metrics changed, and how many did not.
 func compareSays(c compare.Comparison) string {
 	var changed []string
 	alike := 0
@@ -162,7 +162,7 @@ func sideFacts(x compare.Subject) []fact {
 	return v.Facts
 }
 
-// forest draws every ratio with its interval and, where trials are paired, each block's.
+// forest draws every ratio with its interval and, if trials are paired, the ratio of each block.
 func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 	all := []float64{}
 	blocks := 0
@@ -211,7 +211,7 @@ func forestRow(row compare.Row, r ruler, blocks int, repeat string, g *compare.G
 	}
 	for _, b := range row.Blocks {
 		if r.beyond(b.Ratio) != "" {
-			continue // at the edge it would stand for a value that it has not
+			continue // at the edge it would show a wrong value
 		}
 		out.Dots = append(out.Dots, stripDot{X: r.place(b.Ratio), Y: blockPlace(b.Block, blocks),
 			Title: fmt.Sprintf("%s %d: %s", repeat, b.Block, units.Change(b.Ratio))})
@@ -228,7 +228,7 @@ func forestRow(row compare.Row, r ruler, blocks int, repeat string, g *compare.G
 	return out
 }
 
-// marginOf is what a gate allows a row to get worse by.
+// marginOf returns the margin by which a gate allows a row to get worse.
 func marginOf(g *compare.Gate, p compare.Pair, r compare.Row) (float64, bool) {
 	if g == nil {
 		return 0, false
@@ -243,7 +243,7 @@ func marginOf(g *compare.Gate, p compare.Pair, r compare.Row) (float64, bool) {
 	return 0, false
 }
 
-// pairSays is empty where the pair is all there is: the head has said it.
+// pairSays returns "" for the only pair, because the head of the page has the same text.
 func pairSays(c compare.Comparison, p compare.Pair) string {
 	if len(c.Pairs) < 2 {
 		return ""
@@ -284,8 +284,8 @@ func levels(row compare.Row, repeat string) (strip, bool) {
 	return s, true
 }
 
-// near is a ruler that does not start at zero: two sides of one thing lie too close together for
-// that, and no length is drawn that a reader could compare.
+// near returns a ruler that does not start at zero: two sides of one target are too close together
+// for that, and no length is drawn that a reader could compare.
 func near(all []float64) ruler {
 	lo, hi := slices.Min(all), slices.Max(all)
 	room := max(hi-lo, 0.02*hi) * 0.1
@@ -305,7 +305,7 @@ func compareRowOf(r compare.Row) compareRow {
 	return out
 }
 
-// methodLines say what the numbers are.
+// methodLines explains the numbers.
 func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
 		return []string{"B to A is the ratio of two single figures. How much of it is noise is " +

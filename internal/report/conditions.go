@@ -13,9 +13,9 @@ import (
 	"prony.example/record"
 )
 
-// What the numbers were made under: warnings, the host before each trial, and what trials share.
+// The conditions of the numbers: warnings, the host before each trial, and facts that trials share.
 
-// warning is one rule's findings in all trials.
+// warning has one rule's findings in all trials.
 type warning struct {
 	Rule, Grade string
 	Where       string // "5 of 30 trials, at half"
@@ -23,11 +23,11 @@ type warning struct {
 	Limit, Hint string
 	Trials      []string
 
-	share float64 // the most that it can have moved a number by; 0: unknown
+	share float64 // the largest effect on a number; 0: unknown
 }
 
-// warningsOf groups findings by rule, load and grade: INVALID ones first, then by how far they can
-// have moved a number, then by how many trials have them.
+// warningsOf groups findings by rule, load and grade: INVALID ones first, then by their largest
+// effect on a number, then by the number of trials.
 func warningsOf(records []*record.Record) []warning {
 	type key struct{ rule, load, grade string }
 	groups := map[key]*warning{}
@@ -45,7 +45,7 @@ func warningsOf(records []*record.Record) []warning {
 					Limit: wording.Against(f), Hint: words.Hint}
 				groups[k], keys = w, append(keys, k)
 			}
-			// The finding with the largest effect speaks for the group.
+			// The finding with the largest effect represents the group.
 			if share := largest(f.PossibleBias); share > w.share {
 				w.share, w.Observed, w.Limit = share, words.Observed, wording.Against(f)
 				w.Hint = words.Hint
@@ -71,7 +71,7 @@ func warningsOf(records []*record.Record) []warning {
 	return out
 }
 
-// largest is the largest share of a number that one of the biases can have moved.
+// largest returns the largest share by which one of the biases can have moved a number.
 func largest(biases []record.Bias) (most float64) {
 	for _, b := range biases {
 		most = max(most, b.Bound(false))
@@ -83,14 +83,14 @@ func gradeRank(grade string) int {
 	return map[string]int{record.Invalid: 0, record.Suspect: 1}[grade]
 }
 
-// timeline is the run as it went: a bar a trial, as high as the host was busy before it.
+// timeline shows the run over time: a bar per trial, whose height is the host's load before it.
 type timeline struct {
 	Says   string
-	Repeat string // what Block of a moment counts: "block" or "start"
+	Repeat string // the unit of a moment's Block: "block" or "start"
 	Bars   []bar
 	Rows   []moment
-	Heat   bool // whether a sensor told temperatures
-	Looks  bool // whether the host was looked at before trials
+	Heat   bool // whether a sensor reported temperatures
+	Looks  bool // whether the host was observed before trials
 	Most   string
 }
 
@@ -106,7 +106,7 @@ type moment struct {
 
 func timelineOf(records []*record.Record) timeline {
 	t := timeline{Repeat: table.RepeatOf(records...)}
-	most := 0.02 // below it, differences mean nothing
+	most := 0.02 // smaller differences mean nothing
 	for _, r := range records {
 		b := r.HostBefore
 		most = max(most, b.StealShare+b.OtherCPUShare)
@@ -136,7 +136,7 @@ func timelineOf(records []*record.Record) timeline {
 func barOf(r *record.Record, i, n int, most float64) bar {
 	wide := 100 / float64(n)
 	share := (r.HostBefore.StealShare + r.HostBefore.OtherCPUShare) / most
-	high := 6 + 90*share // an idle host has a bar too: the trial's colour is on it
+	high := 6 + 90*share // an idle host also has a bar, because it has the trial's color
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
 		Y: place(100 - high), Height: place(high), Class: trialClass(r),
 		Title: fmt.Sprintf("%s, %s %d: %s; %s of the host busy before it",
@@ -175,7 +175,7 @@ func momentOf(r *record.Record, i int) moment {
 	return m
 }
 
-// hostView is the host's grade, the checks that gave it, and the others.
+// hostView has the host's grade, the checks that caused it, and the other checks.
 type hostView struct {
 	Grade            string
 	Problems, Passed []record.Check
@@ -205,10 +205,10 @@ type shared struct {
 // varied is a fact with its values and the number of trials of each.
 type varied struct {
 	Name   string
-	Values []fact // Name: how many trials; Value: what
+	Values []fact // Name: the number of trials
 }
 
-// byNature are facts that must differ between targets; they stay with the trials.
+// byNature lists facts that must differ between targets; they stay with the trials.
 var byNature = []string{"target", "start", "warm-up", "artifact", "service command"}
 
 func sharedOf(records []*record.Record) shared {
@@ -251,7 +251,7 @@ func sharedOf(records []*record.Record) shared {
 	return out
 }
 
-// without leaves out what stands under the whole run already.
+// without removes the facts that the page shows for the whole run.
 func (s shared) without(facts []fact) []fact {
 	return slices.DeleteFunc(slices.Clone(facts), func(f fact) bool {
 		return slices.Contains(s.Same, f)

@@ -12,10 +12,10 @@ import (
 	"prony.example/record/metric"
 )
 
-// figuresView is what a scenario's section draws beside its table. A plot by script has its finding
-// in words and its numbers in a table, for those who do not see it.
+// figuresView has the figures of a scenario's section. For readers who do not see it, a plot drawn
+// by script also has its finding in words and its numbers in a table.
 type figuresView struct {
-	Repeat   string // what dots are of: "block" or "start"
+	Repeat   string // the unit of dots: "block" or "start"
 	Ranking  *strip
 	Trials   *dataTable // the ranking's dots as numbers
 	More     []strip
@@ -24,7 +24,7 @@ type figuresView struct {
 	Noise    *dataTable // between trials and within them
 	Latency  *plotView
 	Loads    *plotView
-	LoadsWhy string // why there is no latency against load
+	LoadsWhy string // the reason if there is no plot of latency against load
 	Series   *plotView
 	Cost     *plotView
 }
@@ -82,7 +82,7 @@ func blocksOf(sc *table.Scenario) int {
 
 const saidTiers = 4
 
-// rankingSays reads the ranking out, tier by tier.
+// rankingSays describes the ranking, tier by tier.
 func rankingSays(sc *table.Scenario) string {
 	var texts []string
 	for k, names := range sc.Ranking.Tiers {
@@ -134,7 +134,7 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 	return t
 }
 
-// moreStrips are the other measures that people choose by; all are in the CSV.
+// moreStrips returns figures of other common measures; the CSV has all measures.
 func moreStrips(sc *table.Scenario, blocks int) []strip {
 	var out []strip
 	add := func(load, metric string) {
@@ -165,7 +165,7 @@ func moreStrips(sc *table.Scenario, blocks int) []strip {
 	return out
 }
 
-// floorStrip draws a target's ratio to itself: what lies inside is noise.
+// floorStrip draws a target's ratio to itself: differences within it are noise.
 func floorStrip(sc *table.Scenario, blocks int) *strip {
 	all := []float64{}
 	for _, f := range sc.Floors {
@@ -208,10 +208,11 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	return s
 }
 
-// saidTargets is how many targets a sentence names before it counts the others.
+// saidTargets is the largest number of targets that a sentence names; it counts the others.
 const saidTargets = 8
 
-// latencySays names the p99 of each target, in the order of the page: a rank is no finding.
+// latencySays names the p99 of each target, in the order of the page, because a rank is not a
+// finding.
 func latencySays(sc *table.Scenario, l pageLatency) string {
 	var words []string
 	for _, t := range sc.Targets {
@@ -255,7 +256,7 @@ func latencyTables(sc *table.Scenario, ls []pageLatency) []dataTable {
 	return out
 }
 
-// withInterval prints a level as "1.20 ms [1.15 ms – 1.28 ms]"; an interval that is no finding is
+// withInterval formats a level as "1.20 ms [1.15 ms – 1.28 ms]"; an interval that is Wide is
 // unknown, as in the table.
 func withInterval(m table.Metric) string {
 	print := units.Printer(m.Unit)

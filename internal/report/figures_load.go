@@ -15,12 +15,12 @@ import (
 	"prony.example/stats"
 )
 
-// ratioText prints a ratio on an axis: 0.95, 1, 1.05.
+// ratioText formats a ratio on an axis: 0.95, 1, 1.05.
 func ratioText(x float64) string {
 	return strings.TrimRight(strings.TrimRight(fmt.Sprintf("%.3f", x), "0"), ".")
 }
 
-// ratioRow is a row of a forest plot.
+// ratioRow returns a row of a forest plot.
 func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	row := stripRow{Name: name, Text: units.Absent, Range: x.Warning}
 	if math.IsNaN(x.Center) {
@@ -37,7 +37,7 @@ func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	return row
 }
 
-// noiseTable says where the noise of what ranks comes from.
+// noiseTable returns the sources of the ranking metric's noise.
 func noiseTable(sc *table.Scenario) *dataTable {
 	t := &dataTable{Caption: "Where the noise comes from", Columns: []string{"target",
 		"SD between trials", "SD within a trial", "share between trials"}}
@@ -63,9 +63,9 @@ type pageLoads struct {
 
 type pageLoadLine struct {
 	Target string          `json:"target"`
-	Points []pageLoadPoint `json:"points"` // by rate, of loads that were kept up with
+	Points []pageLoadPoint `json:"points"` // by rate, of loads at which the target kept up
 	Peak   *float64        `json:"peak"`   // requests/s of the closed load; null: none
-	Knee   string          `json:"knee"`   // between which rates it gave way; empty: it did not
+	Knee   string          `json:"knee"`   // the rates between which it fell behind; empty: none
 }
 
 type pageLoadPoint struct {
@@ -77,8 +77,8 @@ type pageLoadPoint struct {
 	P99Hi *float64 `json:"p99Hi"`
 }
 
-// loadsOf is nil where no target has two points: a curve of one is none, and a closed load's
-// response time does not belong beside an open one's.
+// loadsOf returns nil if no target has two points: one point is not a curve, and the response time
+// of a closed load is not comparable with that of an open one.
 func loadsOf(sc *table.Scenario) *pageLoads {
 	out := &pageLoads{}
 	most := 0
@@ -234,7 +234,8 @@ func costOf(sc *table.Scenario) *pageCost {
 	return out
 }
 
-// costSays names what each target uses, in the order of the page: a rank is no finding.
+// costSays names the CPU time of each target, in the order of the page, because a rank is not a
+// finding.
 func costSays(c pageCost) string {
 	var words []string
 	for _, p := range c.Points {
@@ -283,7 +284,7 @@ func seriesSays(sc *table.Scenario) string {
 	return fmt.Sprintf("%d trials: %s.", trials, strings.Join(words, ", "))
 }
 
-// Records that were made before series were classified say only whether the rule held.
+// Texts for records without a classified series, which only have the result of the rule.
 const (
 	ruleHeld   = "steady"
 	ruleMissed = "not steady"
@@ -329,7 +330,7 @@ func warmupTables(sc *table.Scenario) []dataTable {
 	return []dataTable{t}
 }
 
-// rolesTable has the windows in which the names of threads tell what they are for.
+// rolesTable has the windows in which the names of threads identify their purpose.
 func rolesTable(sc *table.Scenario) dataTable {
 	t := dataTable{Caption: "CPU time by purpose of threads, one row per window",
 		Columns: []string{"target", sc.Starts.Repeat(), "load", "CPU time", "compilers silent"}}
@@ -353,7 +354,7 @@ func rolesTable(sc *table.Scenario) dataTable {
 	return t
 }
 
-// peaked tells whether a steady level was found to compare the warm-up with.
+// peaked reports whether the warm-up had a steady level to compare with.
 func peaked(w record.Warmup) bool { return w.Kind != "" && w.Kind != stats.Unsteady }
 
 func secondsOr(ns int64, known bool) string {

@@ -13,18 +13,19 @@ import (
 	"prony.example/stats"
 )
 
-// slicesView draws the rounds of starts: the ratios that come from them, and beneath them how fast
-// the machine was meanwhile.
+// slicesView draws the rounds of starts: the ratios that come from them, and below them the
+// machine's speed at the same time.
 type slicesView struct {
 	Lead   string
-	Ratios []strip // a strip for each target and metric
+	Ratios []strip // one for each target and metric
 	Speed  *strip
 }
 
-// mostRoundDots bounds the dots of all strips together. Beyond it a dot is of several rounds.
+// mostRoundDots bounds the dots of all strips together. If there are more rounds, a dot combines
+// several.
 const mostRoundDots = 6000
 
-// slicesOf is nil where no raw slices could be read.
+// slicesOf returns nil without raw slices.
 func slicesOf(sc *table.Scenario) *slicesView {
 	if sc.Starts == nil || len(sc.Starts.Raw) == 0 {
 		return nil
@@ -64,14 +65,14 @@ func slicesOf(sc *table.Scenario) *slicesView {
 	return v
 }
 
-// roundPoint is what one round, or several together, say: the sums of a target or of two.
+// roundPoint has the sums of one round, or of several together: of one target or of two.
 type roundPoint struct {
 	from, to int // rounds
 	a, b     record.Slice
 }
 
-// pointsOf sums the closed slices of two targets over so many rounds each. A round that lacks one
-// of them is left out, as is one whose processor time is unknown.
+// pointsOf sums the closed slices of two targets over perDot rounds each. It leaves out rounds
+// without one of them, and rounds whose processor time is unknown.
 func pointsOf(raw table.StartSlices, a, b string, perDot int) (out []roundPoint) {
 	type pair struct{ a, b *record.Slice }
 	rounds := map[int]*pair{}
@@ -116,7 +117,7 @@ func sumSlice(sum, s *record.Slice) {
 	sum.CPUNs += s.CPUNs
 }
 
-// sliceValue is a metric of a sum of slices, whose ClosedNs is the length of its windows.
+// sliceValue returns a metric of a sum of slices, whose ClosedNs is the length of its windows.
 func sliceValue(s record.Slice, name string) float64 {
 	if name == metric.CPU {
 		return metric.Positive(float64(s.CPUNs) / float64(s.Requests))
@@ -185,13 +186,13 @@ func roundStrip(sc *table.Scenario, t *table.Target, m table.Metric, perDot int)
 	return s, true
 }
 
-// ratio is that of b to a in a metric.
+// ratio returns the ratio of b to a in a metric.
 func (p roundPoint) ratio(name string) float64 {
 	return sliceValue(p.b, name) / sliceValue(p.a, name)
 }
 
-// roundDots puts rounds in place, the first above and the last below. One beyond the axis is left
-// out: at the edge it would stand for a value that it has not.
+// roundDots positions rounds, the first above and the last below. It leaves out rounds beyond the
+// axis, because a dot at the edge would show a wrong value.
 func roundDots(points []roundPoint, r ruler, value func(roundPoint) (float64, string),
 ) (out []stripDot) {
 	last := 1
@@ -218,7 +219,7 @@ func roundsSay(t *table.Target, m table.Metric) string {
 	return text + "."
 }
 
-// speedStrip draws how fast the machine was: the reference's rate by round.
+// speedStrip draws the machine's speed: the reference's rate by round.
 func speedStrip(sc *table.Scenario, reference *table.Target, perDot int) *strip {
 	if reference == nil {
 		return nil

@@ -11,8 +11,9 @@ import (
 	"prony.example/record"
 )
 
-// inStarts are four starts of two targets, launched in either order, of 40 rounds of 40 ms each.
-// The machine serves between 1,000 and 1,390 requests in a slice of a, and 5 % fewer in one of b.
+// inStarts returns four starts of two targets, launched in either order, with 40 rounds of 40 ms
+// each. The machine serves between 1,000 and 1,390 requests in a slice of a, and 5 % fewer in one
+// of b.
 func inStarts() ([]record.Record, table.SlicesReader) {
 	var records []record.Record
 	heads := map[string]record.SlicesHead{}
@@ -59,7 +60,8 @@ func inStarts() ([]record.Record, table.SlicesReader) {
 	}
 }
 
-// Each round is a dot beside its start's ratio, and beneath them stands what the machine did.
+// TestSlicesFigure checks that each round is a dot near its start's ratio, above the machine's
+// speed.
 func TestSlicesFigure(t *testing.T) {
 	records, read := inStarts()
 	s := analyze(records, table.Options{Baseline: "old", Slices: read})
@@ -101,7 +103,7 @@ func TestSlicesFigure(t *testing.T) {
 	}
 }
 
-// Several rounds share a dot where there are too many: it is of their sums.
+// TestManyRounds checks that several rounds share a dot, of their sums, if there are too many.
 func TestManyRounds(t *testing.T) {
 	records, read := inStarts()
 	s := analyze(records, table.Options{Baseline: "old", Slices: read})
@@ -118,7 +120,7 @@ func TestManyRounds(t *testing.T) {
 	}
 }
 
-// A page of starts calls no start a block.
+// TestPageOfStarts checks that a page of starts calls no start a block.
 func TestPageOfStarts(t *testing.T) {
 	records, read := inStarts()
 	records[1].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{

@@ -11,7 +11,7 @@ import (
 	"prony.example/stats"
 )
 
-// TestFiguresSayFindings: what is no finding has no numbers in the page's words.
+// TestFiguresSayFindings checks that the page's texts have no number with a wide interval.
 func TestFiguresSayFindings(t *testing.T) {
 	check := func(lo, hi float64, want string) {
 		t.Helper()
@@ -35,7 +35,8 @@ func TestFiguresSayFindings(t *testing.T) {
 	}
 }
 
-// A JVM's windows say who used the processor; those of others have no such table.
+// TestFiguresSplitProcessorTime checks that a JVM's windows have a table of CPU time by purpose,
+// and that others have none.
 func TestFiguresSplitProcessorTime(t *testing.T) {
 	trial := func(silentAtNs int64, roles *record.Roles) *record.Record {
 		u := record.Usage{CPUNs: 1000, Roles: roles}

@@ -12,8 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// subject is a made-up target: what its trials would measure without noise. The numbers are only
-// plausible, they come from no machine.
+// subject is a fictional target: the results of its trials without noise. The numbers are plausible
+// but come from no machine.
 type subject struct {
 	target    record.Target
 	peakPerS  float64
@@ -54,7 +54,7 @@ const (
 	fixtureWindowS = 10
 )
 
-// pointers are to records that a test has as values.
+// pointers returns pointers to records that a test has as values.
 func pointers(records []record.Record) (out []*record.Record) {
 	for i := range records {
 		out = append(out, &records[i])
@@ -71,8 +71,8 @@ func sheetOf(records []record.Record, o table.Options) table.Sheet {
 	return study.Sheet()
 }
 
-// fixture is a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load, one
-// target without a good open load, one that fails once and one that always does. It is a pure
+// fixture returns a run of five blocks: many trials VALID, some SUSPECT, one INVALID in one load,
+// one target without a good open load, one that fails once and one that always fails. It is a pure
 // function of its seed.
 func fixture() []record.Record {
 	rng := rand.New(rand.NewPCG(42, 7))
@@ -163,7 +163,7 @@ func measure(r *record.Record, s subject, pace float64, rng *rand.Rand) {
 	half.RateBase = "peak"
 }
 
-// loadOf makes one load: counts, a log-normal distribution of response times, a series.
+// loadOf returns one load: counts, a log-normal distribution of response times, and a series.
 func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand.Rand) record.Load {
 	l := record.Load{
 		Name: name, Model: model, Connections: 64, Threads: 1, Seed: rng.Uint64(),
@@ -208,7 +208,7 @@ func seriesOf(perS, p50Ms, sigma float64, rng *rand.Rand) record.Series {
 	return s
 }
 
-// logNormal records evenly spaced quantiles instead of draws: the percentiles are the law's own.
+// logNormal records evenly spaced quantiles instead of random draws, so that percentiles are exact.
 func logNormal(count int64, p50Ms, sigma float64) record.Dist {
 	h := hdrhistogram.New(1, 60e9, 3)
 	strata := min(count, 20_000)
@@ -261,7 +261,7 @@ func judge(r *record.Record) {
 	}
 }
 
-// neighbours is a finding as version 1 had them.
+// neighbours returns a finding of version 1.
 func neighbours(load string, percent float64) record.Finding {
 	amount := fmt.Sprintf("%.1f %%", percent)
 	return record.Finding{
@@ -272,8 +272,8 @@ func neighbours(load string, percent float64) record.Finding {
 	}
 }
 
-// overloaded leaves a target without any latency: in block 2 by way of its peak, and else itself.
-// Its findings are as version 1 had them.
+// overloaded leaves a target without any latency: in block 2 because of its peak, else because of
+// itself. Its findings are of version 1.
 func overloaded(block int) []record.Finding {
 	if block == 2 {
 		return []record.Finding{{
@@ -292,7 +292,7 @@ func overloaded(block int) []record.Finding {
 	}}
 }
 
-// fixtureOptions are those of a canonical run.
+// fixtureOptions returns the options of a canonical run.
 func fixtureOptions() table.Options {
 	return table.Options{
 		Baseline:  "go-nethttp",

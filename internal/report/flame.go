@@ -18,35 +18,35 @@ import (
 	"prony.example/record"
 )
 
-// topRows is how many functions of a profile stand in its table.
+// topRows is the number of functions in a profile's table.
 const topRows = 10
 
-// Profiled is where the work of a target went during a load: the profiles of its trials added up.
+// Profiled is the profile of a target under a load, summed over its trials.
 type Profiled struct {
 	Scenario   string
-	Target     string // as the comparison's rows are named, " +variant" with it
+	Target     string // as in the comparison's rows, with " +variant"
 	Load       string
 	Kind       string // cpu, alloc, lock or offcpu
-	Process    string // of a system
+	Process    string // of a system's processes
 	Tool       string // with its version
 	Unit       string // of the values: nanoseconds or bytes
 	Samples    int64  // -1: the profiles do not say
-	DurationNs int64  // of all of them
-	Trials     int    // that were added up
-	Beside     bool   // whether those were beside the comparison, watched by more than this
+	DurationNs int64  // of all profiles together
+	Trials     int    // the number of trials in the sum
+	Beside     bool   // whether these trials are outside the comparison, with more observers
 	Notes      []string
-	Top        []profile.Row  // by what they hold themselves
-	Flame      *profile.Frame // nil: there is none
+	Top        []profile.Row  // by their own values
+	Flame      *profile.Frame // nil: no flame graph
 	Missing    []string       // profiles that could not be taken or read, and why
 }
 
-// profiledKey tells apart what is not added up.
+// profiledKey identifies the profiles that are summed.
 type profiledKey struct{ scenario, target, load, kind, process string }
 
-// ReadProfiles reads the profiles that the records name from the run's folder, and adds up those of
-// one target, load, kind and process. Where the comparison's own trials were profiled, those beside
-// it, which more was watching, are left out. A file that is lost or broken is Missing, no error:
-// what is lost with it is a drill-down.
+// ReadProfiles reads the profiles that the records name from the run's folder, and sums the
+// profiles of one target, load, kind and process. If trials of the comparison were profiled, it
+// leaves out the trials outside the comparison, which had more observers. A lost or broken file is
+// Missing rather than an error, because only a detail view depends on it.
 func ReadProfiles(run fs.FS, records []*record.Record) []Profiled {
 	var out []Profiled
 	have := map[profiledKey]bool{}
@@ -76,7 +76,7 @@ func ReadProfiles(run fs.FS, records []*record.Record) []Profiled {
 	return out
 }
 
-// addUp makes one of the profiles of several trials.
+// addUp sums the profiles of several trials.
 func addUp(run fs.FS, key profiledKey, used []record.Profile) Profiled {
 	out := Profiled{Scenario: key.scenario, Target: key.target, Load: key.load, Kind: key.kind,
 		Process: key.process}
@@ -122,7 +122,7 @@ func (p *Profiled) what() string {
 	return fmt.Sprintf("%s, %s at %s", name, kindName(p.Kind), p.Load)
 }
 
-// about says what a profile rests on.
+// about describes the basis of a profile: its tool, samples and duration.
 func (p *Profiled) about() string {
 	words := []string{p.Tool}
 	if p.Samples >= 0 {
@@ -136,7 +136,7 @@ func (p *Profiled) about() string {
 	return strings.Join(words, ", ")
 }
 
-// kindName is a kind in words.
+// kindName returns a kind in words.
 func kindName(kind string) string {
 	if name, ok := map[string]string{profile.CPU: "CPU", profile.Alloc: "allocation",
 		profile.Lock: "waiting for locks", profile.OffCPU: "off-CPU"}[kind]; ok {
@@ -145,28 +145,28 @@ func kindName(kind string) string {
 	return kind
 }
 
-// flameBytes bounds what all flame graphs together add to a page, as JSON. A page of some hundred
-// kilobytes can be mailed, and a frame of a thousandth is a pixel.
+// flameBytes bounds the size of all flame graphs in a page, as JSON. A page of some hundred
+// kilobytes fits into a mail, and a frame of a thousandth is a pixel.
 const flameBytes = 400_000
 
-// pruneFrom is the share of a profile from which frames are pruned when there is no room:
-// internal/observe/profile has merged smaller ones already. pruneStep is by how much it grows until
-// there is.
+// pruneFrom is the initial share of a profile below which frames are pruned if the graphs are too
+// large; internal/observe/profile has already merged smaller ones. pruneStep is the factor by which
+// this share grows until the graphs fit.
 const (
 	pruneFrom = 0.001
 	pruneStep = 1.25
 )
 
-// pageFlames are all profiles of a report. Names are shared: the same functions are everywhere.
+// pageFlames has all profiles of a report. They share names, because most functions recur.
 type pageFlames struct {
 	Names    []string      `json:"names"`
-	Shorts   []string      `json:"shorts"` // without packages; empty: as the name
+	Shorts   []string      `json:"shorts"` // without packages; empty: same as the name
 	Least    float64       `json:"least"`  // the share of a profile below which frames are merged
 	Profiles []pageProfile `json:"profiles"`
 }
 
-// pageProfile has its frames in one list, parents before their children, three numbers each: name,
-// value, number of children. What a frame holds itself is what its children leave.
+// pageProfile has its frames in one list, parents before their children, with three numbers each:
+// name, value, number of children. A frame's own value is its value without that of its children.
 type pageProfile struct {
 	Scenario int     `json:"scenario"` // from 0
 	Target   string  `json:"target"`
@@ -179,8 +179,8 @@ type pageProfile struct {
 	Frames   []int64 `json:"frames"`
 }
 
-// flamesOf fits the profiles of a study into so many bytes, the smallest frames of all given up
-// first. Nil: there is none to draw.
+// flamesOf fits the profiles of a study into most bytes of JSON and prunes the smallest frames of
+// all profiles first. It returns nil without a profile.
 func flamesOf(scenarios []*table.Scenario, profiles []Profiled, most int) *pageFlames {
 	profiles = ordered(scenarios, profiles)
 	if len(profiles) == 0 {
@@ -192,14 +192,14 @@ func flamesOf(scenarios []*table.Scenario, profiles []Profiled, most int) *pageF
 		if err != nil {
 			panic("report: texts and whole numbers are always JSON: " + err.Error())
 		}
-		if len(block) <= most || least >= 1 { // from 1 on nothing is left but the roots
+		if len(block) <= most || least >= 1 { // from 1 on only the roots remain
 			return f
 		}
 	}
 }
 
-// ordered are the profiles that have a flame graph and a scenario, ordered by scenario, target as
-// ranked, kind, load as offered, and process.
+// ordered returns the profiles with a flame graph and a scenario, ordered by scenario, rank of the
+// target, kind, load as offered, and process.
 func ordered(scenarios []*table.Scenario, profiles []Profiled) []Profiled {
 	out := slices.DeleteFunc(slices.Clone(profiles), func(p Profiled) bool {
 		return p.Flame == nil || scenarioAt(scenarios, p.Scenario) < 0
@@ -225,7 +225,7 @@ func scenarioAt(scenarios []*table.Scenario, name string) int {
 	return slices.IndexFunc(scenarios, func(sc *table.Scenario) bool { return sc.Name == name })
 }
 
-// targetAt ranks a target; one that only trials beside the comparison have comes last.
+// targetAt returns a target's rank; a target without trials in the comparison comes last.
 func targetAt(sc *table.Scenario, name string) int {
 	index := slices.IndexFunc(sc.Targets, func(t *table.Target) bool { return t.Name == name })
 	if index < 0 {
@@ -234,7 +234,7 @@ func targetAt(sc *table.Scenario, name string) int {
 	return index
 }
 
-// loadAt puts open loads first: what a target does at a given load is the question.
+// loadAt ranks open loads first, because behavior at a given load is the main question.
 func loadAt(sc *table.Scenario, name string) int {
 	i := slices.IndexFunc(sc.Loads, func(l table.LoadInfo) bool { return l.Name == name })
 	return modelRank(sc, name)*len(sc.Loads) + i
@@ -273,8 +273,8 @@ func packed(scenarios []*table.Scenario, profiles []Profiled, least float64) *pa
 	return out
 }
 
-// prune merges frames that hold less than least into one beside their siblings, which has what they
-// had: all sums stay.
+// prune merges frames smaller than least into one sibling frame with their sum, so that all sums
+// stay.
 func prune(f *profile.Frame, least int64) *profile.Frame {
 	out := &profile.Frame{Name: f.Name, Full: f.Full, Value: f.Value, Self: f.Self}
 	var remaining int64
@@ -292,17 +292,17 @@ func prune(f *profile.Frame, least int64) *profile.Frame {
 	return out
 }
 
-// flameView is a scenario's profiles without scripts: findings in words, functions in tables.
+// flameView has a scenario's profiles without scripts: findings in words, functions in tables.
 type flameView struct {
 	plotView
 	Number  int      // of the scenario
 	Drawn   bool     // whether there is a profile to draw
 	Least   string   // the share below which frames are merged
-	Notes   []string // what to know of how profiles were taken
+	Notes   []string // remarks on how profiles were taken
 	Missing []string
 }
 
-// flameViewOf is nil where nobody asked for a profile.
+// flameViewOf returns nil if no profile was requested.
 func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 	number int,
 ) *flameView {
@@ -356,7 +356,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 	return v
 }
 
-// topOf are a profile's rows in the table of its target.
+// topOf returns a profile's rows in the table of its target.
 func topOf(p Profiled) (out [][]string) {
 	subject := fmt.Sprintf("%s at %s", kindName(p.Kind), p.Load)
 	if p.Process != "" {

@@ -12,10 +12,11 @@ import (
 	"prony.example/record"
 )
 
-// hostile is a function whose name would be markup, were it not text.
+// hostile is a function whose name is markup.
 const hostile = `Evil.<img src=x onerror=document.title="owned"></script><script>alert(1)</script>`
 
-// folded is a profile of made-up stacks, a line each: frames joined by semicolons, weight in ms.
+// folded returns a profile of fictional stacks, a line each: frames joined by semicolons, weight in
+// ms.
 func folded(t *testing.T, kind, tool string, lines ...string) []byte {
 	t.Helper()
 	s := profile.NewStacks(kind)
@@ -33,13 +34,13 @@ func folded(t *testing.T, kind, tool string, lines ...string) []byte {
 	return b.Bytes()
 }
 
-// profiled is the rich run with profiles: go-nethttp's CPU at two loads, each once beside the
-// comparison; rust-axum's in two blocks of the comparison, which are added up; java-netty's, one of
+// profiled returns the rich run with profiles: go-nethttp's CPU at two loads, each once outside the
+// comparison; rust-axum's in two blocks of the comparison, which are summed; java-netty's, one of
 // whose two files is lost; node-express's, which could not be taken.
 //
-// Of go-nethttp's 1000 samples at half, serve holds 600 (parse 400, of which evil 100, and json
-// 200), the collector 250, and 150 are all's own idle frame. At peak parse has grown to 600. What
-// it allocates does not say how many samples it rests on.
+// Of go-nethttp's 1000 samples at half, serve has 600 (parse 400, of which evil 100, and json 200),
+// the collector 250, and the root's own idle frame 150. At peak parse has grown to 600. Its
+// allocation profile has no number of samples.
 func profiled(t *testing.T) (fs.FS, []record.Record) {
 	t.Helper()
 	half := folded(t, profile.CPU, "pprof of Go",

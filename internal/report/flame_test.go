@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// find is the frame at the end of a path of names; nil: there is none.
+// find returns the frame at the end of a path of names; nil without one.
 func find(f *profile.Frame, path ...string) *profile.Frame {
 	for _, name := range path {
 		i := slices.IndexFunc(f.Children, func(c *profile.Frame) bool { return c.Name == name })
@@ -45,8 +45,8 @@ func TestReadProfiles(t *testing.T) {
 	}{
 		{"go-nethttp, CPU at half", parse, 400, 1000, 1, true, 0},
 		{"go-nethttp, CPU at peak", parse, 600, 1000, 1, true, 0},
-		// Two blocks of the comparison are added up: 2 x (400 + 100) of 2 x 1000. The trial beside
-		// it, whose serve is no frame of axum's, is left out.
+		// Two blocks of the comparison are summed: 2 x (400 + 100) of 2 x 1000. The trial outside
+		// it, whose serve is not a frame of axum's, is left out.
 		{"rust-axum, CPU at peak", []string{"tokio::runtime::run"}, 1000, 2000, 2, false, 0},
 		// One file is lost, the other is still read.
 		{"java-netty, CPU at peak", []string{"Thread.run"}, 100, 100, 1, true, 1},
@@ -79,8 +79,8 @@ func TestReadProfiles(t *testing.T) {
 	}
 }
 
-// TestProfileFilesAreTheRunsOwn: a record that was made up leads to no other file, and a broken
-// file costs its own profile alone.
+// TestProfileFilesAreTheRunsOwn checks that a forged record leads to no other file, and that a
+// broken file only affects its own profile.
 func TestProfileFilesAreTheRunsOwn(t *testing.T) {
 	dir := t.TempDir()
 	whole := folded(t, profile.CPU, "pprof of Go", "main.main 5")
@@ -109,7 +109,7 @@ func TestProfileFilesAreTheRunsOwn(t *testing.T) {
 	}
 }
 
-// broad is a tree of n functions of 1, 2, 3 … ms.
+// broad returns a tree of n functions of 1, 2, 3 … ms.
 func broad(n int) *profile.Frame {
 	root := &profile.Frame{Name: "all"}
 	for i := range n {
@@ -130,7 +130,7 @@ func TestPrune(t *testing.T) {
 		{broad(4), 1e6, "f0000=1 f0001=2 f0002=3 f0003=4"},
 		{broad(4), 3e6, "f0002=3 f0003=4 (small)=3"}, // 1 + 2
 		{broad(4), 5e6, "(small)=10"},                // 1 + 2 + 3 + 4
-		// What is merged already is merged on: 1 + 2 and the 5 that were.
+		// Merged frames are merged again: 1 + 2 and the previous 5.
 		{&profile.Frame{Name: "all", Value: 15e6, Children: append(broad(4).Children,
 			&profile.Frame{Name: profile.Small, Value: 5e6, Self: 5e6})}, 3e6,
 			"f0002=3 f0003=4 (small)=8"},
@@ -145,7 +145,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestFlamesFit: whatever there is, it fits, the sums stay, and the page says what was merged.
+// TestFlamesFit checks that all profiles fit, that the sums stay, and that the page names the limit
+// of merged frames.
 func TestFlamesFit(t *testing.T) {
 	scenarios := []*table.Scenario{{Name: "s", Loads: []table.LoadInfo{{Name: "l"}}}}
 	profiles := []Profiled{{Scenario: "s", Target: "broad", Load: "l", Kind: "cpu",
@@ -182,7 +183,7 @@ func TestFlamesFit(t *testing.T) {
 	}
 }
 
-// TestFlamesKeepSelf: the page takes what a frame holds itself for what its children leave.
+// TestFlamesKeepSelf checks that a frame's own value on the page is its value without its children.
 func TestFlamesKeepSelf(t *testing.T) {
 	files, records := profiled(t)
 	var check func(*profile.Frame) int
@@ -208,7 +209,7 @@ func TestFlamesKeepSelf(t *testing.T) {
 	}
 }
 
-// TestFlamesOnThePage: what reads without scripts, and in which order the page has its profiles.
+// TestFlamesOnThePage checks the parts that need no scripts, and the order of the page's profiles.
 func TestFlamesOnThePage(t *testing.T) {
 	files, records := profiled(t)
 	o := HTMLOptions{Profiles: ReadProfiles(files, pointers(records))}

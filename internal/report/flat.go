@@ -14,28 +14,28 @@ import (
 	"prony.example/record"
 )
 
-// trialRow is one load of one trial; a trial that offered none has a row all the same.
+// trialRow is one load of one trial; a trial without a load also has a row.
 type trialRow struct {
 	record      *record.Record
-	load        *record.Load // nil: there was none
+	load        *record.Load // nil: no load
 	percentiles []table.Percentile
 }
 
-// notFlat are the fields of records that no column of numbers can hold, and those that columns of
-// their own say better. Of histograms only that of the response times is worth its room.
+// notFlat lists the fields of records that do not fit a column of numbers, or that other columns
+// represent better. Only the histogram of response times is worth its size.
 var notFlat = []string{
 	"loads", "failure_log", "verdict_findings", "warmup_rate_per_s", "warmup_levels",
 	"load_routes", "load_series",
 }
 
-// commandLines are lists of arguments.
+// commandLines lists fields with command-line arguments.
 var commandLines = []string{"provenance_command", "provenance_service_args"}
 
 const keptHistogram = "load_response_time_hdr"
 
-// recordColumns are those of a record, or of a load in it: a column a field, by reflection, so that
-// what is added to the record comes along. Names are those of the record's JSON with underscores,
-// below each other joined by one.
+// recordColumns returns the columns of a record, or of a load in it: one per field, by reflection,
+// so that new fields of the record are included. A name consists of the names in the record's JSON,
+// with underscores, joined by underscores.
 func recordColumns[T any](prefix string, root func(*trialRow) *T) []column[trialRow] {
 	var out []column[trialRow]
 	for _, leaf := range leaves(reflect.TypeFor[T](), prefix) {
@@ -49,11 +49,11 @@ func recordColumns[T any](prefix string, root func(*trialRow) *T) []column[trial
 	return out
 }
 
-// leaf is a field that holds a value and no further fields.
+// leaf is a field with a value and without further fields.
 type leaf struct {
 	name  string
 	kind  rows.Kind
-	value func(reflect.Value) any // of the struct that leaves were asked of
+	value func(reflect.Value) any // of the struct that was passed to leaves
 }
 
 func leaves(t reflect.Type, prefix string) []leaf {
@@ -71,7 +71,7 @@ func leaves(t reflect.Type, prefix string) []leaf {
 		}
 		if below.Kind() == reflect.Struct && below != reflect.TypeFor[time.Time]() {
 			for _, l := range leaves(below, name+"_") {
-				counted := below == reflect.TypeFor[record.Errors]() // none is a number
+				counted := below == reflect.TypeFor[record.Errors]() // a count of zero is a value
 				out = append(out, l.inside(f.Index, counted))
 			}
 			continue
@@ -80,7 +80,8 @@ func leaves(t reflect.Type, prefix string) []leaf {
 		if value == nil {
 			continue
 		}
-		// What JSON leaves out is not known; a -1 is the kernel's silence (docs/formats/record.md).
+		// Values that JSON omits are unknown; -1 means that the kernel reports none
+		// (docs/formats/record.md).
 		optional, silent := options != "", strings.HasPrefix(tag, "pressure")
 		out = append(out, leaf{name, k, func(v reflect.Value) any {
 			field := v.FieldByIndex(f.Index)
@@ -93,8 +94,8 @@ func leaves(t reflect.Type, prefix string) []leaf {
 	return out
 }
 
-// inside is a leaf of a struct in a struct. Where that one is all zero, nothing in it was measured,
-// but for what is counted.
+// inside returns a leaf of a struct in a struct. If the inner struct is all zero, it was not
+// measured, unless it holds counts.
 func (l leaf) inside(index []int, counted bool) leaf {
 	value := l.value
 	l.value = func(v reflect.Value) any {
@@ -110,8 +111,8 @@ func (l leaf) inside(index []int, counted bool) leaf {
 	return l
 }
 
-// reader is the column's kind for a type and the way to read it; nil for what is no column. Lists
-// of words that have spaces in them need more than one between.
+// reader returns the column's kind for a type and the function that reads it; nil for a type
+// without a column. The separator of lists is more than a space if their words may have spaces.
 func reader(t reflect.Type, name string) (rows.Kind, func(reflect.Value) any) {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -124,7 +125,7 @@ func reader(t reflect.Type, name string) (rows.Kind, func(reflect.Value) any) {
 		return rows.Real, func(v reflect.Value) any { return v.Float() }
 	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
 		return rows.Count, func(v reflect.Value) any { return v.Int() }
-	case t.Kind() == reflect.Uint64: // seeds: all 64 bits, which no signed number holds
+	case t.Kind() == reflect.Uint64: // seeds: all 64 bits, which do not fit a signed number
 		return rows.Text, func(v reflect.Value) any { return fmt.Sprint(v.Uint()) }
 	case t == reflect.TypeFor[[]int]() || slices.Contains(commandLines, name):
 		return rows.Text, func(v reflect.Value) any { return joined(v, " ") }
@@ -149,7 +150,7 @@ func joined(v reflect.Value, source string) any {
 	return strings.Join(all, source)
 }
 
-// pairs prints a map as "go=go1.26; java=25", sorted.
+// pairs formats a map as "go=go1.26; java=25", sorted.
 func pairs(v reflect.Value) any {
 	var all []string
 	for _, k := range v.MapKeys() {

@@ -22,7 +22,7 @@ type stored struct {
 	rows  []map[string]any
 }
 
-// readBack wants each value to be null, or of its column's kind.
+// readBack checks that each value is null, or of its column's kind.
 func readBack(t *testing.T, from io.Reader) (s stored) {
 	t.Helper()
 	in := json.NewDecoder(from)
@@ -76,7 +76,7 @@ func flatOf(t *testing.T, records []record.Record, which string) stored {
 	return readBack(t, &rows)
 }
 
-// has wants values in a row; what is NaN here is null there.
+// has checks values in a row; NaN here means null there.
 func (s stored) has(t *testing.T, row map[string]any, want map[string]any) {
 	t.Helper()
 	for name, w := range want {
@@ -108,7 +108,7 @@ func TestFlatTrials(t *testing.T) {
 	at := slices.IndexFunc(s.rows, func(r map[string]any) bool {
 		return r["trial"] == first.Trial && r["load_name"] == half.Name
 	})
-	// The interval of the p99 is twice as wide where an answer is worth a quarter: both are in the
+	// The interval of the p99 is twice as wide if a response counts as a quarter: both are in the
 	// histogram, whose ranks package table tests.
 	p := table.Percentiles(&half, &half.ResponseTime, 0.95)[2]
 	s.has(t, s.rows[at], map[string]any{
@@ -151,7 +151,7 @@ func TestFlatTrials(t *testing.T) {
 	}
 }
 
-// TestFlatFailed: a trial that offered nothing has a row, without a load.
+// TestFlatFailed checks that a trial without a load has a row.
 func TestFlatFailed(t *testing.T) {
 	at := slices.IndexFunc(made(), func(r record.Record) bool { return r.Failure != nil })
 	s := flatOf(t, made()[at:at+1], "trials")
@@ -165,7 +165,7 @@ func TestFlatFailed(t *testing.T) {
 	})
 }
 
-// TestFlatSummary: it is the CSV, typed: every value prints as the CSV has it.
+// TestFlatSummary checks that the typed summary prints the same values as the CSV.
 func TestFlatSummary(t *testing.T) {
 	study := analyze(made(), fixtureOptions())
 	rows := summaryRows(&study)
@@ -189,7 +189,7 @@ func TestFlatSeries(t *testing.T) {
 	r := made()[0]
 	r.Loads = slices.Clone(r.Loads[:1])
 	l := &r.Loads[0]
-	// Three intervals of a second in a window of 2.5 s; in the second nothing came.
+	// Three intervals of a second in a window of 2.5 s; the second one has no response.
 	l.WindowNs = 2.5e9
 	l.Series = record.Series{IntervalNs: 1e9, Done: []int64{100, 0, 50}, P99Ns: []int64{5, 0, 7}}
 	r.Warmup = record.Warmup{IntervalNs: 5e8, RatePerS: record.Rates{70, 80.5}}

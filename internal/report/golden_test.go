@@ -76,7 +76,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextOfFew: a run without a baseline and a run without records still print.
+// TestTextOfFew checks that a run without a baseline and a run without records still print.
 func TestTextOfFew(t *testing.T) {
 	for name, records := range map[string][]record.Record{
 		"text-one.txt":  made()[:1],
@@ -91,7 +91,7 @@ func TestTextOfFew(t *testing.T) {
 	}
 }
 
-// sample is a small part of the run: two targets, two blocks, a failed trial.
+// sample returns a small part of the run: two targets, two blocks, a failed trial.
 func sample() []record.Record {
 	var out []record.Record
 	for _, r := range made() {
@@ -128,8 +128,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// A picture is XML whatever targets are called, has a bar for each target with a value, and says
-// the same numbers as the table.
+// TestSVG checks that a picture is XML for any names of targets, has a bar for each target with a
+// value, and has the numbers of the table.
 func TestSVG(t *testing.T) {
 	records := slices.Clone(made())
 	for i := range records {
@@ -224,7 +224,7 @@ func TestJSON(t *testing.T) {
 	check(t, "none.json", none.Bytes())
 }
 
-// TestJSONKeepsTheSeed: every field of the document that the format comes from is there, with a
+// TestJSONKeepsTheSeed checks that the document has every field of the original format, with a
 // value of the same kind.
 func TestJSONKeepsTheSeed(t *testing.T) {
 	const seed = `{"version": 1, "timestamp": "2026-02-18T16:35:25Z",
@@ -252,7 +252,7 @@ func TestJSONKeepsTheSeed(t *testing.T) {
 	sameShape(t, "", want, got)
 }
 
-// sameShape wants in got all fields of want, of the same JSON types.
+// sameShape checks that got has all fields of want, of the same JSON types.
 func sameShape(t *testing.T, at string, want, got any) {
 	t.Helper()
 	if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
@@ -292,7 +292,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("%s: error %v, wanted %q", row.name, err, row.err)
 		}
 	}
-	// Twice is once: the marks stay.
+	// The second update changes nothing: the marks stay.
 	once, err := Update([]byte(b+e), "hello", []byte("new"))
 	if err != nil {
 		t.Fatal(err)

@@ -35,52 +35,52 @@ var pageCSS string
 //go:embed *.gohtml
 var pageFiles embed.FS
 
-// pages are the templates of all pages, by their files' names.
+// pages has the templates of all pages, by the names of their files.
 var pages = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("").Funcs(pageFuncs).ParseFS(pageFiles, "*.gohtml")
 })
 
-// HTMLOptions are what the page shows beyond the study.
+// HTMLOptions has the contents of the page beyond the study.
 type HTMLOptions struct {
-	Title   string           // the tab's; the suite's name when empty
-	Samples []record.Samples // the probe's series; none leaves the panels of CPU and memory out
-	// Profiles are what ReadProfiles read; none leaves the flame graphs out.
+	Title   string           // of the browser's tab; empty: the suite's name
+	Samples []record.Samples // the probe's series; empty: no panels of CPU and memory
+	// Profiles come from ReadProfiles; empty: no flame graphs.
 	Profiles []Profiled
-	// Host is what prony doctor said before the first trial (record.Run.Host); nil leaves it out.
+	// Host is the result of prony doctor before the first trial (record.Run.Host); nil: not shown.
 	Host *record.Grading
-	// Answers are how targets differ from the baseline; none: the run is a ranking.
+	// Answers describe how targets differ from the baseline; empty: the run is a ranking.
 	Answers []runs.Answer
-	// Gate is the decision about what Compare prints, whose margins it shades; nil: none.
+	// Gate is the decision on the comparison of Compare, which shades its margins; nil: none.
 	Gate *compare.Gate
 }
 
-// OfRun are the options of a run's own page: what lies in its folder beside the records.
+// OfRun returns the options for a run's own page from the files in its folder.
 func OfRun(r *runs.Run, s table.Study) HTMLOptions {
 	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host, Answers: r.Answers(&s),
 		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
 
-// HTML prints one file that needs nothing else: no server, no network. The comparison is in the
-// HTML, so it reads without scripts; the plots are drawn from a block of JSON by the page's script,
-// which computes no statistics. A content security policy lets exactly that script and that style
-// run, so nothing that a service wrote into its log can.
+// HTML prints one file that needs no server and no network. The comparison is part of the HTML, so
+// it reads without scripts. The page's script draws the plots from a block of JSON and computes no
+// statistics. A content security policy allows only that script and that style, so text from a
+// service's log cannot run.
 func HTML(w io.Writer, s table.Study, o HTMLOptions) error {
 	data := dataOf(s, o)
 	v := viewOf(s, o, data)
 	return write(w, "page.gohtml", data, &v.frame, &v)
 }
 
-// frame is what every page has: the policy, the bundle and the data that its script draws.
+// frame has the parts of every page: the policy, the bundle and the data that its script draws.
 type frame struct {
 	Tab         string // title of the browser's tab and of links to the page
-	Description string // what links to the page show below its title
+	Description string // the text that links to the page show below its title
 	Policy      string
 	Style       template.CSS
 	Script      template.JS
 	Data        template.JS
 }
 
-// write fills the frame of a view, and a page's template with the view.
+// write fills the frame of a view, and executes a page's template with the view.
 func write(w io.Writer, page string, data any, f *frame, view any) error {
 	block, err := json.Marshal(data) // escapes <, > and &: it cannot end its element
 	if err != nil {
@@ -95,7 +95,7 @@ func write(w io.Writer, page string, data any, f *frame, view any) error {
 	if err != nil {
 		return fmt.Errorf("parse the report's template: %w", err)
 	}
-	var b bytes.Buffer // so that a failure leaves no half page
+	var b bytes.Buffer // so that an error leaves no partial page
 	if err := all.ExecuteTemplate(&b, page, view); err != nil {
 		return fmt.Errorf("fill the report's template: %w", err)
 	}
@@ -103,13 +103,13 @@ func write(w io.Writer, page string, data any, f *frame, view any) error {
 	return err
 }
 
-// digest is a source expression of Content Security Policy Level 2, §4.2.
+// digest returns a source expression of Content Security Policy Level 2, §4.2.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// anchor is a name for a link to what has a title.
+// anchor returns the name of a link target for a title.
 func anchor(title string) string {
 	words := strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -117,7 +117,8 @@ func anchor(title string) string {
 	return strings.Join(words, "-")
 }
 
-// interval lets an interval's text break at its dash only, so that a unit stays at its number.
+// interval allows a line break in an interval's text only at its dash, so that a unit stays with
+// its number.
 func interval(text string) string {
 	lo, hi, ok := strings.Cut(text, " – ")
 	if !ok {
@@ -131,9 +132,9 @@ var pageFuncs = template.FuncMap{
 	"lower":    strings.ToLower,
 	"anchor":   anchor,
 	"interval": interval,
-	// parts cuts a name where a line may break.
+	// parts splits a name at possible line breaks.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
-	// named tells the column that names the rows.
+	// named reports whether the column names the rows.
 	"named": func(c table.Column) bool { return c.Role == table.RoleName },
 	"add":   func(a, b int) int { return a + b },
 	"classes": func(c table.Column, first bool) string {
@@ -153,10 +154,10 @@ var pageFuncs = template.FuncMap{
 	},
 }
 
-// The page's data, as web/src/data.ts reads it. Numbers that cannot be had are null.
+// The page's data, as web/src/data.ts reads it. Unknown numbers are null.
 
 type pageData struct {
-	Targets   []string       `json:"targets"` // each has one color on the page, by its place here
+	Targets   []string       `json:"targets"` // the index of a target selects its color on the page
 	Scenarios []pageScenario `json:"scenarios"`
 	Flames    *pageFlames    `json:"flames"`
 }
@@ -191,7 +192,7 @@ type pageSeries struct {
 type pageTrial struct {
 	Trial   string     `json:"trial"`
 	Block   int        `json:"block"`
-	Repeat  string     `json:"repeat"` // what Block counts: "block" or "start"
+	Repeat  string     `json:"repeat"` // the unit of Block: "block" or "start"
 	Load    string     `json:"load"`
 	Verdict string     `json:"verdict"`
 	Seconds []float64  `json:"seconds"`
@@ -202,7 +203,7 @@ type pageTrial struct {
 }
 
 // pageWarm is the closed load before the window. Times count from the window's start, so they are
-// negative before it; what lies between the two (the load's lead) is not counted.
+// negative; the time between the two (the load's lead-in) is excluded.
 type pageWarm struct {
 	Seconds []float64   `json:"seconds"`
 	PerS    []float64   `json:"perS"`
@@ -240,7 +241,7 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 				p.Latency = append(p.Latency, c)
 			}
 		}
-		// The latency at a given load is the question; that of a closed loop is an afterthought.
+		// Latency of open loads comes first, because that of a closed loop matters less.
 		slices.SortStableFunc(p.Latency, func(a, b pageLatency) int {
 			return modelRank(sc, a.Load) - modelRank(sc, b.Load)
 		})
@@ -261,7 +262,7 @@ func modelRank(sc *table.Scenario, load string) int {
 	return 1
 }
 
-// latencyOf lays the curves of a load over one list of quantiles, the longest curve's.
+// latencyOf aligns the curves of a load to one list of quantiles, that of the longest curve.
 func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	out := pageLatency{Load: l.Name, Title: l.Title}
 	for _, t := range sc.Targets {
@@ -290,7 +291,7 @@ func seriesOfTarget(t *table.Target, samples []record.Samples) pageSeries {
 	for _, r := range t.Trials {
 		for i := range r.Loads {
 			trial, ok := seriesOfLoad(r, &r.Loads[i], samples)
-			if ok && i == 0 { // the warm-up leads to the first load, whatever its model
+			if ok && i == 0 { // the warm-up precedes the first load, whatever its model
 				trial.Warmup = warmOf(r.Warmup)
 			}
 			if ok {
@@ -301,7 +302,8 @@ func seriesOfTarget(t *table.Target, samples []record.Samples) pageSeries {
 	return out
 }
 
-// seriesOfLoad is a load of a trial over time, INVALID trials too: a look at them tells why.
+// seriesOfLoad returns a load of a trial over time, also of INVALID trials, because it can show the
+// cause.
 func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (pageTrial, bool) {
 	step := float64(l.Series.IntervalNs) / 1e9
 	if step <= 0 || len(l.Series.Done) == 0 {
@@ -369,7 +371,7 @@ func probeOf(trial, load string, samples []record.Samples) *pageProbe {
 	return nil
 }
 
-// roundTo keeps the page small: a plot has no more digits than pixels.
+// roundTo keeps the page small: a plot needs no more digits than pixels.
 func roundTo(x float64, decimals int) float64 {
 	scale := math.Pow10(decimals)
 	return math.Round(x*scale) / scale

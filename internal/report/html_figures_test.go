@@ -15,7 +15,7 @@ import (
 	"prony.example/stats"
 )
 
-// TestCutIntervals: an interval that leaves the axis says so; one that fits does not.
+// TestCutIntervals checks the mark on an interval that leaves the axis.
 func TestCutIntervals(t *testing.T) {
 	r := ruler{0.5, 2, true}
 	check := func(lo, hi float64, cutLo, cutHi bool) {
@@ -35,7 +35,7 @@ func TestCutIntervals(t *testing.T) {
 	check(0.1, 30, true, true)
 }
 
-// TestRuler: places and ticks of axes.
+// TestRuler checks positions and ticks of axes.
 func TestRuler(t *testing.T) {
 	check := func(r ruler, value, want float64) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestRuler(t *testing.T) {
 	}
 }
 
-// TestRankingFigure: a band a tier, a row a target that ranks, a dot a trial.
+// TestRankingFigure checks for a band per tier, a row per ranked target and a dot per trial.
 func TestRankingFigure(t *testing.T) {
 	s := analyze(rich(), fixtureOptions())
 	sc := s.Scenarios[0]
@@ -110,7 +110,7 @@ func TestRankingFigure(t *testing.T) {
 	if !strings.Contains(f.Ranking.Says, "tier 1: rust-axum 48.4k; tier 2: java-netty 47.8k") {
 		t.Errorf("the ranking says %q", f.Ranking.Says)
 	}
-	// What all trials tell apart these two alone do not.
+	// These two alone do not differ significantly, unlike with all trials.
 	two := slices.DeleteFunc(slices.Clone(rich()), func(r record.Record) bool {
 		return r.Target.Name != "rust-axum" && r.Target.Name != "java-netty"
 	})
@@ -124,7 +124,7 @@ func TestRankingFigure(t *testing.T) {
 	}
 }
 
-// TestWarmupData: the warm-up ends where the window begins, and levels cross into it.
+// TestWarmupData checks that the warm-up ends at the window, and that levels continue into it.
 func TestWarmupData(t *testing.T) {
 	w := record.Warmup{DurationNs: 4e9, IntervalNs: 5e8, RatePerS: make(record.Rates, 8),
 		Kind: stats.Warmed, Steady: true, SteadyAtNs: 15e8, PeakAtNs: 5e9,
@@ -136,7 +136,7 @@ func TestWarmupData(t *testing.T) {
 		*got.Steady != -2.5 || *got.Peak != 1 || got.Levels[1] != (pageLevel{-2.5, 5, 20}) {
 		t.Errorf("warm-up is drawn as %+v", got)
 	}
-	// Steady from the start is no missing value: the triangle stands at -4 s.
+	// Steady from the start is a value: the triangle is at -4 s.
 	w.SteadyAtNs = 0
 	if at := warmOf(w).Steady; at == nil || *at != -4 {
 		t.Errorf("steady from the start is drawn at %v", at)
@@ -145,7 +145,7 @@ func TestWarmupData(t *testing.T) {
 	if warmOf(w) != nil {
 		t.Error("a warm-up without a series is drawn")
 	}
-	// It leads to the first load, and to no other.
+	// It precedes the first load, and no other.
 	s := analyze(rich(), fixtureOptions())
 	for _, target := range dataOf(s, HTMLOptions{}).Scenarios[0].Series {
 		for _, trial := range target.Trials {
@@ -156,7 +156,8 @@ func TestWarmupData(t *testing.T) {
 	}
 }
 
-// TestLoadsData: open loads by the rate that was served, and where a target gave way.
+// TestLoadsData checks that open loads are ordered by the achieved rate, and where a target fell
+// behind.
 func TestLoadsData(t *testing.T) {
 	s := analyze(rich(), fixtureOptions())
 	d := dataOf(s, HTMLOptions{}).Scenarios[0]
@@ -166,7 +167,7 @@ func TestLoadsData(t *testing.T) {
 				t.Errorf("%s: points are not in order of their rates", line.Target)
 			}
 		}
-		// At 110 % of peak the two slow ones lose a tenth: latency is withheld there.
+		// At 110 % of peak the two slow ones lose a tenth, so their latency is withheld.
 		slow := line.Target == "node-express" || line.Target == "python-django/reactive"
 		if slow != strings.Contains(line.Knee, "not the load rate4") {
 			t.Errorf("%s gave way: %q", line.Target, line.Knee)
@@ -184,7 +185,7 @@ func TestLoadsData(t *testing.T) {
 	}
 }
 
-// TestConditions: warnings in order of gravity, provenance apart by what varies.
+// TestConditions checks the order of warnings by severity, and that varying provenance is separate.
 func TestConditions(t *testing.T) {
 	records := rich()
 	ws := warningsOf(pointers(records))
@@ -219,7 +220,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// TestComparePage: what a comparison says stands in the markup, a gate and a banner with it.
+// TestComparePage checks that the markup has the results of a comparison, with a gate and a banner.
 func TestComparePage(t *testing.T) {
 	c, gate := compared(t)
 	c.Mismatches = []table.Difference{{Aspect: "peak connections", A: "64", B: "<b>128</b>"}}
@@ -248,7 +249,7 @@ func TestComparePage(t *testing.T) {
 	if n := strings.Count(markup, `class="mark"`); n != rows || rows == 0 {
 		t.Errorf("%d rows mark 1, wanted %d", n, rows)
 	}
-	// Throughput may fall by 5 %: the shade ends at 1. p99 may rise: it begins there.
+	// Throughput may fall by 5 %: the shade ends at 1. p99 may rise: its shade begins there.
 	for _, row := range forest(c, c.Pairs[0], gate).Groups[0].Rows {
 		switch row.Name {
 		case "peak throughput":
@@ -267,7 +268,7 @@ func TestComparePage(t *testing.T) {
 	}
 }
 
-// TestCompareNothing: a comparison without a pair is a page, too.
+// TestCompareNothing checks that a comparison without a pair has a page.
 func TestCompareNothing(t *testing.T) {
 	var b bytes.Buffer
 	c := compare.Comparison{Title: "a against b", Missing: []string{"x is only in A"}}
@@ -288,7 +289,7 @@ func percent(t *testing.T, place string) float64 {
 	return x
 }
 
-// A trial whose value is none has no place, and none of NaN %.
+// TestDotsHavePlaces checks that a trial without a value has no dot, rather than one at NaN %.
 func TestDotsHavePlaces(t *testing.T) {
 	points := []table.Point{{Block: 1, Value: 0.5}, {Block: 2, Value: math.NaN()},
 		{Block: 3, Value: math.Inf(1)}}
@@ -298,7 +299,7 @@ func TestDotsHavePlaces(t *testing.T) {
 	}
 }
 
-// Ticks of memory are round in the unit that they are printed in.
+// TestTicksOfBytes checks that ticks of memory are round in their printed unit.
 func TestTicksOfBytes(t *testing.T) {
 	var texts []string
 	for _, mark := range (ruler{0, 150 << 20, false}).marksIn("B") {

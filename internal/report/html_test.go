@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// samplesOf makes up the probe's series for every load of a run.
+// samplesOf makes a probe's series for every load of a run.
 func samplesOf(records []record.Record) []record.Samples {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var all []record.Samples
@@ -40,7 +40,8 @@ func page(t *testing.T, records []record.Record, o HTMLOptions) string {
 	return b.String()
 }
 
-// TestHTMLIsOneFile: nothing in it names something outside, and the policy would not load it.
+// TestHTMLIsOneFile checks that the page refers to no other file, and that its policy would forbid
+// it.
 func TestHTMLIsOneFile(t *testing.T) {
 	html := page(t, made(), HTMLOptions{Samples: samplesOf(made())})
 	if !strings.Contains(html, `content="default-src 'none';`) &&
@@ -69,7 +70,7 @@ func TestHTMLIsOneFile(t *testing.T) {
 	}
 }
 
-// TestHTMLEscapes: whatever a service wrote, a target is called or a file says, it stays text.
+// TestHTMLEscapes checks that text of services, targets and files stays text.
 func TestHTMLEscapes(t *testing.T) {
 	const evil = `</script><script>alert("x")</script><img src=x onerror=alert(1)>` + "\u2028" +
 		`<!--" '&amp;`
@@ -109,7 +110,7 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 }
 
-// TestHTMLReadsWithoutScripts: each cell, footnote and note of the table is in the markup.
+// TestHTMLReadsWithoutScripts checks that the markup has each cell, footnote and note of the table.
 func TestHTMLReadsWithoutScripts(t *testing.T) {
 	html := page(t, made(), HTMLOptions{})
 	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
@@ -150,7 +151,7 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestHTMLIsTheSameTwice: a report is a function of records.
+// TestHTMLIsTheSameTwice checks that a report is a function of records.
 func TestHTMLIsTheSameTwice(t *testing.T) {
 	a, b := page(t, sample(), HTMLOptions{}), page(t, sample(), HTMLOptions{})
 	if a != b {
@@ -158,14 +159,14 @@ func TestHTMLIsTheSameTwice(t *testing.T) {
 	}
 }
 
-// TestHTMLOfNothing: a run without records is a page too.
+// TestHTMLOfNothing checks that a run without records has a page.
 func TestHTMLOfNothing(t *testing.T) {
 	if html := page(t, nil, HTMLOptions{}); !strings.Contains(html, "no records") {
 		t.Error("the page of an empty run does not say so")
 	}
 }
 
-// TestData: the plots show the study's own numbers.
+// TestData checks that the plots have the study's numbers.
 func TestData(t *testing.T) {
 	s := analyze(made(), fixtureOptions())
 	sc := dataOf(s, HTMLOptions{Samples: samplesOf(made())}).Scenarios[0]

@@ -15,18 +15,18 @@ import (
 	"prony.example/stats"
 )
 
-// JSONOptions are what the document says and records do not know.
+// JSONOptions has the contents of the document that records do not have.
 type JSONOptions struct {
 	Answers     []string          // as in HTMLOptions, in words
-	Endpoints   map[string]string // scenario -> its endpoints, comma between
+	Endpoints   map[string]string // scenario -> its endpoints, separated by commas
 	Protocols   map[string]string // scenario -> protocol; "http/1.1" when absent
-	Tool        string            // what offered the load; "prony" when empty
-	Description string            // of the system; made from the records when empty
+	Tool        string            // the load generator; "prony" if empty
+	Description string            // of the system; made from the records if empty
 }
 
 const jsonVersion = 1
 
-// JSON prints the run for programs; docs/formats/report-json.md describes it.
+// JSON prints the run for programs; docs/formats/report-json.md describes the format.
 func JSON(w io.Writer, s table.Study, o JSONOptions) error {
 	o.Tool = cmp.Or(o.Tool, "prony")
 	return format.JSON(w, document(s, o))
@@ -86,7 +86,7 @@ type jsonConfig struct {
 	Rate        float64 `json:"rate,omitempty"`
 }
 
-// jsonMetrics has NaN where nothing is known, which is printed as null: 0 µs would lie.
+// jsonMetrics has NaN for unknown values, which prints as null: 0 µs would be wrong.
 type jsonMetrics struct {
 	Requests   int64   `json:"requests"`
 	DurationUs float64 `json:"duration_us"`
@@ -100,7 +100,7 @@ type jsonMetrics struct {
 
 	// Intervals of the response times within the trial, by the percentile's name.
 	Intervals map[string]jsonInterval `json:"intervals,omitempty"`
-	// Independent is how many independent answers the trial's are worth together.
+	// Independent is the effective number of independent responses of the trial.
 	Independent        int64 `json:"independent_answers"`
 	IndependentAssumed bool  `json:"independence_assumed"`
 
@@ -118,7 +118,7 @@ type jsonMetrics struct {
 	RSSBytes      float64 `json:"rss_bytes"`
 }
 
-// jsonInterval is that of one percentile in one trial, or why there is none.
+// jsonInterval is the interval of one percentile in one trial, or the reason for its absence.
 type jsonInterval struct {
 	LoUs     float64 `json:"lo_us"`
 	HiUs     float64 `json:"hi_us"`
@@ -174,27 +174,27 @@ type jsonRatio struct {
 	Assumption string  `json:"assumption,omitempty"`
 	Warning    string  `json:"warning,omitempty"`
 
-	// Source, Grade and Doubt are of a ratio from slices.
+	// Source, Grade and Doubt belong to a ratio from slices.
 	Source table.Source `json:"source,omitempty"`
 	Grade  string       `json:"grade,omitempty"`
 	Doubt  *table.Doubt `json:"possibleBias,omitempty"`
 }
 
-// jsonStarts are the starts of a scenario in which targets ran side by side.
+// jsonStarts has the starts of a scenario in which targets ran side by side.
 type jsonStarts struct {
 	Scenario string `json:"scenario"`
 	table.Starts
 	Findings []record.Finding `json:"findings"` // on all starts together
 }
 
-// jsonNoise is where the noise of the metric that ranks comes from, standard deviations of logs.
+// jsonNoise has the sources of the ranking metric's noise, as standard deviations of logarithms.
 type jsonNoise struct {
 	Between      float64 `json:"between"`
 	Within       float64 `json:"within"`
 	BetweenShare float64 `json:"betweenShare"`
 }
 
-// noiseOf is nil where it is not known.
+// noiseOf returns nil if the noise is unknown.
 func noiseOf(v stats.Variance) *jsonNoise {
 	if math.IsNaN(v.Share) {
 		return nil
@@ -242,7 +242,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 func (d *jsonDocument) system(p record.Provenance, o JSONOptions) {
 	d.System = jsonSystem{
 		OS: p.OS, Arch: p.Arch, CPUModel: p.CPUModel, CPUCores: p.Cores,
-		RAMGB:       (p.MemoryBytes + 1<<29) >> 30, // GiB, rounded: what is printed on the box
+		RAMGB:       (p.MemoryBytes + 1<<29) >> 30, // GiB, rounded to the nominal size
 		JavaVersion: p.Tools["java"], Description: o.Description,
 	}
 	if o.Description == "" {
@@ -299,7 +299,7 @@ func metricsOf(l *record.Load) jsonMetrics {
 	return m
 }
 
-// known turns ns into µs; a foreign generator does not tell all of them.
+// known converts ns to µs; third-party generators do not report all of them.
 func known(ns float64) float64 { return micros(metric.Positive(ns)) }
 
 func (m *jsonMetrics) intervals(l *record.Load) {
@@ -353,5 +353,5 @@ func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
 	}
 }
 
-// micros turns ns into µs with three decimals, all that ns have.
+// micros converts ns to µs with three decimals, the precision of ns.
 func micros(ns float64) float64 { return math.Round(ns) / 1e3 }

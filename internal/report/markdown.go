@@ -11,16 +11,16 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// MarkdownOptions fit the tables to where they go.
+// MarkdownOptions select the parts and the layout of the tables.
 type MarkdownOptions struct {
-	Essential bool     // only the columns that a reader comes for, and the footnotes that they need
-	Columns   []string // if any: only those of these keys, and the names of targets
-	Fold      bool     // footnotes and notes below the table are opened by a click
-	Method    string   // a line on how the numbers were made; MethodLine has one
+	Essential bool     // only the main columns, and the footnotes that they need
+	Columns   []string // if set: only columns with these keys, and the names of targets
+	Fold      bool     // footnotes and notes below the table are collapsed
+	Method    string   // a line on how the numbers were made; see MethodLine
 }
 
-// Markdown prints the sheet as GitHub-flavoured Markdown, footnotes as a list of paragraphs. Pipe
-// tables have no headings that span, so each column carries its load's name.
+// Markdown prints the sheet as GitHub-flavored Markdown, with footnotes as a list of paragraphs.
+// Pipe tables have no spanning headings, so each column's heading has its load's name.
 func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	p := &format.Page{}
 	for _, answer := range s.Answers {
@@ -54,8 +54,8 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	return p.To(w)
 }
 
-// MethodLine says in one line how a run's numbers were made, with a link to the page that says it
-// at length. Records alone say so much: their blocks are shuffled, and what ranks has tiers.
+// MethodLine describes in one line how a run's numbers were made, with a link to the page with the
+// details. It needs only records: blocks are shuffled, and the ranking metric has tiers.
 func MethodLine(s table.Study, link string) string {
 	targets, blocks := s.Extent()
 	if len(s.Records) == 0 || len(s.Scenarios) == 0 {
@@ -82,7 +82,7 @@ func MethodLine(s table.Study, link string) string {
 	return line + "."
 }
 
-// ColumnKeys are the keys of the columns of all tables, each once, without that of the names.
+// ColumnKeys returns the keys of the columns of all tables, each once, except the names.
 func ColumnKeys(s table.Sheet) (keys []string) {
 	for _, tab := range s.Tables {
 		for _, c := range tab.Columns {
@@ -94,7 +94,7 @@ func ColumnKeys(s table.Sheet) (keys []string) {
 	return keys
 }
 
-// columnsNamed are the columns of these keys, in the table's order, and those of names.
+// columnsNamed returns the columns with these keys, in the table's order, and those of names.
 func columnsNamed(tab table.Table, keys []string) (out []int) {
 	for i, c := range tab.Columns {
 		if c.Role == table.RoleName || slices.Contains(keys, c.Key) {
@@ -104,7 +104,7 @@ func columnsNamed(tab table.Table, keys []string) (out []int) {
 	return out
 }
 
-// narrow is a table with some of its columns only, and its footnotes numbered again.
+// narrow returns a table with some of its columns only, and its footnotes renumbered.
 func narrow(tab table.Table, retained []int) table.Table {
 	out := tab
 	out.Columns, out.Rows, out.Footnotes = nil, nil, nil
@@ -123,7 +123,7 @@ func narrow(tab table.Table, retained []int) table.Table {
 		cells := []table.Cell{}
 		for _, i := range retained {
 			if i >= len(row.Cells) {
-				break // a row that is said in words
+				break // a row with a text instead of cells
 			}
 			c := row.Cells[i]
 			var refs []int
@@ -166,7 +166,7 @@ func concerns(n table.Note, columns []table.Column) bool {
 	return true
 }
 
-// aboutColumns is a footnote without what is about other columns alone.
+// aboutColumns returns a footnote without the notes that are only about other columns.
 func aboutColumns(f table.Footnote, columns []table.Column) (out table.Footnote) {
 	for _, note := range f {
 		shown := func(c table.Column) bool { return slices.Contains(columns, c) }
@@ -200,10 +200,10 @@ func markdownTable(p *format.Page, tab table.Table, fold bool) {
 
 func footnotes(p *format.Page, tab table.Table, fold bool) {
 	fold = fold && len(tab.Footnotes)+len(tab.Notes) > 0
-	if fold { // the blank line after it lets Markdown go on inside
+	if fold { // Markdown continues inside after the blank line
 		p.Line("\n<details><summary>%s</summary>", foldedWords(tab))
 	}
-	paragraph := "\n" // each for itself, or, folded, as a list
+	paragraph := "\n" // a paragraph each, or a list if folded
 	if fold {
 		paragraph = "- "
 		p.Line("")
@@ -219,7 +219,7 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 	}
 }
 
-// foldedWords say what is below: doubts that nobody sees are none.
+// foldedWords names the contents of the collapsed part, so that readers know of findings.
 func foldedWords(tab table.Table) string {
 	if n := len(tab.Footnotes); n > 0 {
 		return units.Plural(n, "footnote") + ": findings, and what the numbers exclude"
@@ -237,7 +237,7 @@ func markdownRow(row table.Row) (cells []string) {
 	return cells
 }
 
-// loadLegend says in a sentence what the short names in the headings stand for.
+// loadLegend explains the short names of loads in the headings, in a sentence.
 func loadLegend(tab table.Table) []string {
 	var groups []table.Group
 	for _, c := range tab.Columns {
@@ -255,10 +255,9 @@ func loadLegend(tab table.Table) []string {
 	return []string{"Loads: " + strings.Join(headings, "; ") + "."}
 }
 
-// Update replaces what stands between the lines `<!-- prony:begin NAME -->` and
-// `<!-- prony:end NAME -->` in a Markdown file by section, and leaves every other byte as it is.
-// The marks must be there, once each and in this order; it fails otherwise, because a guess could
-// eat the file.
+// Update replaces the text between the lines `<!-- prony:begin NAME -->` and `<!-- prony:end NAME
+// -->` in a Markdown file with section, and keeps every other byte. It fails unless each mark
+// occurs once, in this order, because a guess could destroy the file.
 func Update(markdown []byte, name string, section []byte) ([]byte, error) {
 	begin, end := "<!-- prony:begin "+name+" -->", "<!-- prony:end "+name+" -->"
 	text := string(markdown)

@@ -12,9 +12,9 @@ import (
 	"prony.example/stats"
 )
 
-// rich is the fixture with everything that a page can draw: how each warm-up went, the host before
-// each trial, and open loads at four rates, the last above what the slow targets can do.
-// It is made once: nobody changes it.
+// rich is the fixture with everything that a page can draw: warm-ups, the host before each trial,
+// and open loads at four rates, the last above the capacity of the slow targets. It is made once,
+// because no test changes it.
 var rich = sync.OnceValue(func() []record.Record {
 	rng := rand.New(rand.NewPCG(3, 4))
 	records := fixture()
@@ -55,7 +55,7 @@ func subjectOf(r *record.Record) subject {
 	panic("no subject " + r.Target.Name) // a fixture's own mistake
 }
 
-// enrich says how the warm-up went and how the host was before.
+// enrich adds the warm-up and the host before the trial.
 func enrich(r *record.Record, rng *rand.Rand) {
 	r.HostBefore = record.Before{WindowNs: 1e9, StealShare: 0.01 * rng.Float64(),
 		OtherCPUShare: 0.03 * rng.Float64(), TemperatureC: 45 + 10*rng.Float64(), Quiet: true}
@@ -77,7 +77,7 @@ func enrich(r *record.Record, rng *rand.Rand) {
 	}
 }
 
-// itself is an A/A run: two targets, each in two arms a block.
+// itself returns an A/A run: two targets, each in two arms per block.
 func itself(blocks int) []record.Record {
 	rng := rand.New(rand.NewPCG(5, 6))
 	start := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
@@ -98,7 +98,7 @@ func itself(blocks int) []record.Record {
 	return records
 }
 
-// graded is a host with one check of each grade.
+// graded returns a host with one check of each grade.
 func graded() *record.Grading {
 	return &record.Grading{Grade: record.Doubtful, Checks: []record.Check{
 		{Name: "governor", Grade: record.Unknown, Observed: "the kernel offers none",
@@ -114,7 +114,7 @@ func graded() *record.Grading {
 	}}
 }
 
-// compared is two targets of the rich run, and gated what a gate of 5 % says of them.
+// compared returns a comparison of two targets of the rich run, and its gate of 5 %.
 func compared(t *testing.T) (compare.Comparison, *compare.Gate) {
 	t.Helper()
 	records := rich()

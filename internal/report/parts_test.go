@@ -10,8 +10,8 @@ import (
 	"prony.example/record"
 )
 
-// Beside the comparison a scenario may have a table of its processes and one of its noise floor:
-// the page shows each once, at its scenario, under its own title.
+// TestOtherTablesOnThePage checks that a scenario's tables of processes and of its noise floor
+// appear once, at the scenario, under their own titles.
 func TestOtherTablesOnThePage(t *testing.T) {
 	var records []record.Record
 	for _, r := range sample() {
@@ -34,7 +34,7 @@ func TestOtherTablesOnThePage(t *testing.T) {
 			t.Errorf("scenario %d: other tables %+v", i, sc.Others)
 		}
 	}
-	// A terminal prints a ratio and its interval in one text; the page sets them apart.
+	// A terminal prints a ratio and its interval in one text; the page separates them.
 	for _, row := range v.Scenarios[0].Others[1].Rows {
 		if c := row.Cells[2]; strings.Contains(c.Text, "[") || !strings.Contains(c.Range, " – ") {
 			t.Errorf("the noise floor of %s is %q, its interval %q", row.Name, c.Text, c.Range)

@@ -1,13 +1,13 @@
 // Package report prints a run: Text for a terminal, Markdown for a README, CSV and JSON for
-// programs, Flat for what stores it as Parquet, HTML for everybody. All are functions of records
-// and options, so each can be made again later, elsewhere, and made twice it is the same twice;
+// programs, Flat for Parquet files, HTML for everybody. All are functions of records and
+// options, so each output can be made again later or elsewhere, with the same bytes.
 // docs/formats/report-csv.md, report-parquet.md and report-json.md describe the formats that
 // programs read.
 //
-// Text, Markdown and HTML print the same table.Sheet, so they cannot disagree.
+// Text, Markdown and HTML print the same table.Sheet, so they are consistent.
 //
-// Non-goals: it computes no statistics (table and stats do), reads no files but the page embedded
-// in it, and opens no connection.
+// Non-goals: it computes no statistics (table and stats do), reads no files except the embedded
+// page, and opens no connection.
 package report
 
 import (
@@ -20,8 +20,8 @@ import (
 	"prony.example/record"
 )
 
-// verdictLine says what the numbers are worth, and which trials are not in them: "38 of 40 numbers
-// VALID · 2 SUSPECT; 21 trials: 0 INVALID · 1 failed (ready)".
+// verdictLine counts the numbers by their grade, and the trials that are excluded: "38 of 40
+// numbers VALID · 2 SUSPECT; 21 trials: 0 INVALID · 1 failed (ready)".
 func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text string) string,
 ) string {
 	trials := 0
@@ -50,8 +50,8 @@ func verdictLine(n table.Numbers, tallies []table.Tally, paint func(grade, text 
 	return out + "; " + units.Plural(trials, "trial") + ": " + strings.Join(parts, " · ")
 }
 
-// excluded are the tallies of trials that no number is made of, or not every one; what the others
-// are worth their numbers say.
+// excluded returns the tallies of trials that are excluded from some or all numbers. The numbers
+// themselves have the grades of the others.
 func excluded(tallies []table.Tally) []table.Tally {
 	return slices.DeleteFunc(slices.Clone(tallies), func(t table.Tally) bool {
 		return t.Grade == record.Valid || t.Grade == record.Suspect

@@ -14,20 +14,20 @@ import (
 	"prony.example/record/metric"
 )
 
-// A strip figure is a table whose middle column is drawn: a row has an interval, a centre and a dot
-// a trial, on an axis that all rows share. It is markup with places in per cent, so it needs no
-// script, fits any width, prints as ink and reads as the table that it is.
+// A strip figure is a table whose middle column is drawn: a row has an interval, a center and a dot
+// per trial, on an axis that all rows share. It is markup with positions in percent, so it needs no
+// script, fits any width, prints well and reads as a table.
 
 type strip struct {
-	Caption string // what is drawn
-	Says    string // what is to be seen, in words
+	Caption string // the subject of the drawing
+	Says    string // the finding in words
 	Name    string // heading of the names
 	Axis    string // heading of the drawing, with the unit
 	Value   string // heading of the numbers
 	Ticks   []tick
-	Mark    string // where a line stands through all rows; empty: none
+	Mark    string // position of a line through all rows; empty: none
 	Groups  []stripGroup
-	Blocks  int // dots stand from block 1, above, to the last, below
+	Blocks  int // dots are placed from block 1, above, to the last, below
 	Class   string
 }
 
@@ -43,14 +43,14 @@ type stripGroup struct {
 
 type stripRow struct {
 	Name, Note  string
-	Center      string // place; empty: none
+	Center      string // position; empty: none
 	From, Width string // of the interval; empty: none
 	Dots        []stripDot
 	Text, Range string
 	Class       string
-	Shade       *shade // a stretch that is allowed
-	Beyond      string // "start" or "end" where the centre lies beyond that end of the axis
-	CutLo       bool   // the interval goes on beyond the axis' start, or its end
+	Shade       *shade // an allowed range
+	Beyond      string // "start" or "end" if the center lies beyond that end of the axis
+	CutLo       bool   // the interval continues beyond the axis' start, or its end
 	CutHi       bool
 }
 
@@ -59,21 +59,22 @@ type stripDot struct {
 	Hollow      bool
 }
 
-// ruler turns values into places. The ends keep clear of the cell's edges.
+// ruler converts values to positions. The ends keep a distance to the cell's edges.
 type ruler struct {
 	lo, hi float64
 	log    bool
 }
 
-const rulerMargin = 2.0 // per cent, on either side
+const rulerMargin = 2.0 // percent, on either side
 
-// intervalRoom is how far beyond the largest trial an axis goes for an interval's sake.
+// intervalRoom is the factor by which an axis may exceed the largest trial to show an interval.
 const intervalRoom = 1.3
 
-// farthest is the ratio where forest plots end.
+// farthest is the largest ratio of forest plots.
 const farthest = 2.0
 
-// span makes a ruler for values; wide ones and ratios have logarithmic axes, others start at zero.
+// span returns a ruler for values; wide ranges and ratios have logarithmic axes, others start at
+// zero.
 func span(values []float64, ratio bool) ruler {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -85,9 +86,9 @@ func span(values []float64, ratio bool) ruler {
 	case hi < lo:
 		return ruler{0, 1, false}
 	case ratio:
-		// One is in sight, and noise of a per mille does not look like an event.
+		// The axis includes 1, and differences of a per mille look small.
 		lo, hi = min(lo, 1/1.02), max(hi, 1.02)
-		// A ratio of fifty would press all others into one line; it is said in words.
+		// A ratio of fifty would press all others into one line, so the text has it instead.
 		lo, hi = max(lo, 1/farthest), min(hi, farthest)
 		grow := math.Pow(hi/lo, 0.04)
 		return ruler{lo / grow, hi * grow, true}
@@ -97,7 +98,7 @@ func span(values []float64, ratio bool) ruler {
 	return ruler{0, hi, false}
 }
 
-// at is a value's place in per cent; values beyond an end lie on it.
+// at returns a value's position in percent; values beyond an end lie on it.
 func (r ruler) at(v float64) float64 {
 	share := (v - r.lo) / (r.hi - r.lo)
 	if r.log {
@@ -106,7 +107,7 @@ func (r ruler) at(v float64) float64 {
 	return rulerMargin + (100-2*rulerMargin)*min(max(share, 0), 1)
 }
 
-// beyond names the end that a value lies behind; empty where it is in sight.
+// beyond returns the end that a value lies beyond, or "" if it is on the axis.
 func (r ruler) beyond(v float64) string {
 	switch {
 	case v < r.lo:
@@ -121,7 +122,7 @@ func place(percent float64) string { return strconv.FormatFloat(percent, 'f', 2,
 
 func (r ruler) place(v float64) string { return place(r.at(v)) }
 
-// between is an interval's place and width.
+// between returns an interval's position and width.
 func (r ruler) between(lo, hi float64) (from, width string) {
 	a, b := r.at(lo), r.at(hi)
 	return place(a), place(b - a)
@@ -129,7 +130,7 @@ func (r ruler) between(lo, hi float64) (from, width string) {
 
 const mostTicks = 6
 
-// ticks are round values between the ends, at most mostTicks of them.
+// ticks returns round values between the ends, at most mostTicks of them.
 func (r ruler) ticks() []float64 {
 	if r.log && r.hi/r.lo > 5 {
 		return r.decades()
@@ -148,7 +149,8 @@ func (r ruler) ticks() []float64 {
 	return out
 }
 
-// decades are 1, 2 and 5 times the powers of ten, or the powers alone where those are too many.
+// decades returns 1, 2 and 5 times the powers of ten, or only the powers if there would be too
+// many.
 func (r ruler) decades() []float64 {
 	var out []float64
 	for _, steps := range [][]float64{{1, 2, 5}, {1, 3}, {1}} {
@@ -167,7 +169,7 @@ func (r ruler) decades() []float64 {
 	return out
 }
 
-// marksIn are the ticks of a metric's axis. Those of bytes are round in KiB, MiB or GiB.
+// marksIn returns the ticks of a metric's axis, for bytes round in KiB, MiB or GiB.
 func (r ruler) marksIn(base string) []tick {
 	print := onAxis(units.Printer(base))
 	if base != units.Octet {
@@ -201,7 +203,7 @@ func (r ruler) marksAt(values []float64, print func(float64) string) []tick {
 	return out
 }
 
-// onAxis drops what an axis does not need: 20.0k is 20k there.
+// onAxis removes unnecessary zeros on an axis: 20.0k becomes 20k.
 func onAxis(print func(float64) string) func(float64) string {
 	return func(v float64) string {
 		text := print(v)
@@ -216,13 +218,13 @@ func onAxis(print func(float64) string) func(float64) string {
 	}
 }
 
-// dots puts a metric's trials in place, block by block, or start by start, downwards.
+// dots positions a metric's trials, block by block, or start by start, downwards.
 func dots(points []table.Point, blocks int, repeat string, r ruler, print func(float64) string,
 ) []stripDot {
 	var out []stripDot
 	for _, p := range points {
 		if !units.Known(p.Value) {
-			continue // 0/0, of a record that contradicts itself, has no place
+			continue // 0/0, of a record that contradicts itself, has no position
 		}
 		d := stripDot{X: r.place(p.Value), Y: blockPlace(p.Block, blocks),
 			Title:  fmt.Sprintf("%s %d: %s", repeat, p.Block, print(p.Value)),
@@ -235,7 +237,7 @@ func dots(points []table.Point, blocks int, repeat string, r ruler, print func(f
 	return out
 }
 
-// pointMark is what is said of a trial that is not VALID.
+// pointMark describes a trial that is not VALID.
 func pointMark(verdict string) string {
 	if verdict == record.Suspect {
 		return "with findings"
@@ -243,7 +245,7 @@ func pointMark(verdict string) string {
 	return verdict
 }
 
-// blockPlace is the height of a block's dots in a row.
+// blockPlace returns the height of a block's dots in a row.
 func blockPlace(block, blocks int) string {
 	if blocks < 2 {
 		return "50%"
@@ -251,7 +253,7 @@ func blockPlace(block, blocks int) string {
 	return place(16 + 68*float64(block-1)/float64(blocks-1))
 }
 
-// metricRow is a target's row.
+// metricRow returns a target's row.
 func metricRow(name string, m table.Metric, r ruler, blocks int, repeat string) stripRow {
 	print := units.Printer(m.Unit)
 	row := stripRow{Name: name, Dots: dots(m.Points, blocks, repeat, r, print)}
@@ -274,7 +276,7 @@ func (row *stripRow) interval(lo, hi float64, r ruler, print func(float64) strin
 	row.Range = print(lo) + " – " + print(hi)
 }
 
-// metricStrip draws one metric of all targets, in their order and in their tiers where it ranks.
+// metricStrip draws one metric of all targets, in their order and, if it ranks, in their tiers.
 func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bool) {
 	var all, observed []float64
 	base, title := "", loadName(sc, load)
@@ -291,13 +293,13 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 	if len(observed) == 0 {
 		return strip{}, false
 	}
-	// An interval from two trials may reach to the moon; it ends at the edge.
+	// An interval from two trials may be extremely wide; it ends at the edge.
 	all = append(all, observed...)
-	// Of what is no number Compare says that it is less.
+	// cmp.Compare orders NaN below every number.
 	most := min(slices.MaxFunc(all, cmp.Compare[float64]), intervalRoom*slices.Max(observed))
 	r := span(slices.DeleteFunc(all, func(x float64) bool { return !(x <= most) }), false)
 	name, scale := metricName(metric, base), ""
-	if base == units.PerS { // the few per cent that part the best are what a ranking is read for
+	if base == units.PerS { // the small differences of the best targets matter in a ranking
 		r, scale = ruler{0, most, false}, ", requests/s"
 	}
 	if r.log {
@@ -335,7 +337,7 @@ func tierTitle(tier, rows int) string {
 	return fmt.Sprintf("tier %d · no significant difference", tier)
 }
 
-// metricName is a metric's name for people.
+// metricName returns a metric's name for people.
 func metricName(name, base string) string { return metric.Named(name, base).Label }
 
 func loadName(sc *table.Scenario, load string) string {

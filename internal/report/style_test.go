@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestContrast holds the page's colours to WCAG 2.2: text at least 4.5 (1.4.3), lines and dots at
-// least 3 (1.4.11), in both themes.
+// TestContrast checks the page's colors against WCAG 2.2: text at least 4.5 (1.4.3), lines and dots
+// at least 3 (1.4.11), in both themes.
 func TestContrast(t *testing.T) {
 	// The arithmetic: black on white is (1 + 0.05) / (0 + 0.05) = 21.
 	if got := contrast("#000000", "#ffffff"); math.Abs(got-21) > 1e-9 {
@@ -71,7 +71,7 @@ func checkContrast(t *testing.T, theme int, tokens map[string]string) {
 	want("paper", "ink", 4.5)        // a pressed button
 }
 
-// contrast is the ratio of WCAG 2.2 between two colours like "#1b1e24"; 1 when one is missing.
+// contrast returns the ratio of WCAG 2.2 between two colors like "#1b1e24"; 1 if one is missing.
 func contrast(a, b string) float64 {
 	if len(a) != 7 || len(b) != 7 {
 		return 1
@@ -80,7 +80,7 @@ func contrast(a, b string) float64 {
 	return (max(la, lb) + 0.05) / (min(la, lb) + 0.05)
 }
 
-// luminance is WCAG 2.2's relative luminance of an sRGB colour.
+// luminance returns WCAG 2.2's relative luminance of an sRGB color.
 func luminance(hex string) float64 {
 	sum := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {

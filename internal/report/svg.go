@@ -21,8 +21,8 @@ var pictureTemplate = template.Must(template.New("picture").Parse(pictureText))
 // Sizes of a picture, in pixels.
 const (
 	pictureWidth = 860
-	pictureLeft  = 190 // where bars begin
-	pictureRight = 640 // where their axis ends
+	pictureLeft  = 190 // start of the bars
+	pictureRight = 640 // end of their axis
 	pictureTop   = 72  // height of the titles
 	pictureRow   = 34
 	pictureAxis  = 34 // height of the axis
@@ -37,11 +37,11 @@ type picture struct {
 // picturePart has a bar for each target of a table.
 type picturePart struct {
 	Title, Subtitle string
-	Y               int // of its upper edge
+	Y               int // its upper edge
 	Top, Bottom     int // of its bars
 	Bars            []pictureBar
 	Ticks           []pictureTick
-	Mark            float64 // where ratios are 1; 0: they are no ratios
+	Mark            float64 // position of ratio 1; 0: not ratios
 }
 
 type pictureTick struct {
@@ -53,16 +53,16 @@ type pictureBar struct {
 	Name, Text string
 	Y          int // of its middle
 	Known      bool
-	To         float64 // where the bar ends, if the value is known
-	Lo, Hi     float64 // places of the interval's ends; equal: there is none
+	To         float64 // end of the bar, if the value is known
+	Lo, Hi     float64 // positions of the interval's ends; equal: none
 }
 
-// Width is how long the bar is that begins at a place.
+// Width returns the length of the bar that begins at a position.
 func (b pictureBar) Width(from int) float64 { return max(b.To-float64(from), 0) }
 
 // SVG draws how targets compare: the first ratios of each comparison, with their intervals, or the
-// first values if there are no ratios. It has colors for light and for dark pages. It fails if no
-// value is known.
+// first values if there are no ratios. It has colors for light and dark pages. It fails if no value
+// is known.
 func SVG(w io.Writer, s table.Sheet) error {
 	p := picture{Width: pictureWidth, FromX: pictureLeft, ToX: pictureRight}
 	for _, tab := range s.Tables {
@@ -131,13 +131,13 @@ func drawTable(tab table.Table) (part picturePart, ok bool) {
 	return part, true
 }
 
-// drawnColumn is the first column of ratios, or of numbers, in which a row has a value; -1 if there
-// is none.
+// drawnColumn returns the index of the first column of ratios, or of numbers, in which a row has a
+// value; -1 without one.
 func drawnColumn(tab table.Table) int {
 	for _, role := range []table.Role{table.RoleRatio, table.RoleNumber} {
 		for i, c := range tab.Columns {
 			known := func(row table.Row) bool { return cellAt(row, i).State == table.Known }
-			measured := func(row table.Row) bool { // a baseline's ratio is none
+			measured := func(row table.Row) bool { // a baseline has no ratio of its own
 				return known(row) && (role == table.RoleNumber || cellAt(row, i).N > 0)
 			}
 			if c.Role == role && slices.ContainsFunc(tab.Rows, measured) {
@@ -148,7 +148,7 @@ func drawnColumn(tab table.Table) int {
 	return -1
 }
 
-// drawnTitle says what a column of ratios is a ratio of, and to which target.
+// drawnTitle names the metric of a column of ratios, and the target that they refer to.
 func drawnTitle(tab table.Table, i int) string {
 	c := tab.Columns[i]
 	if c.Role != table.RoleRatio {
@@ -163,7 +163,7 @@ func drawnTitle(tab table.Table, i int) string {
 	return c.Group.Short() + " " + label + " relative to " + c.Versus.String()
 }
 
-// cellAt is a cell of a row, or an absent one if the row is said in words.
+// cellAt returns a cell of a row, or an absent one if the row has a text instead.
 func cellAt(row table.Row, i int) table.Cell {
 	if i >= len(row.Cells) {
 		return table.Cell{Value: math.NaN()}
@@ -171,7 +171,7 @@ func cellAt(row table.Row, i int) table.Cell {
 	return row.Cells[i]
 }
 
-// endOf is the upper end of a cell's interval; 0 without one.
+// endOf returns the upper end of a cell's interval; 0 without one.
 func endOf(c table.Cell) float64 {
 	if c.Interval.State != table.Known {
 		return 0

@@ -16,12 +16,12 @@ import (
 	"prony.example/record"
 )
 
-// FlatTables are the tables that Flat writes; docs/formats/report-parquet.md describes them.
+// FlatTables lists the tables of Flat; docs/formats/report-parquet.md describes them.
 var FlatTables = []string{"trials", "summary", "series"}
 
-// Flat writes one table of a run for analysts, as package flat hands it to what stores it: trials
-// (a row a trial and load, all that the records say), summary (the rows of CSV) or series (a row an
-// interval).
+// Flat writes one table of a run for analysts in the format of package rows, for conversion to
+// Parquet: trials (a row per trial and load, with all fields of the records), summary (the rows of
+// CSV) or series (a row per interval).
 func Flat(w io.Writer, s table.Study, kind string) error {
 	switch kind {
 	case "trials":
@@ -77,8 +77,8 @@ func (r *trialRow) findings() string {
 	return strings.Join(out, "; ")
 }
 
-// trialColumns are what reports call a trial, the record's own fields, those of the load, and what
-// follows from its histogram.
+// trialColumns returns the trial's name and grade, the fields of the record and of the load, and
+// values from its histogram.
 func trialColumns() []column[trialRow] {
 	type row = trialRow
 	ownColumns := []column[row]{
@@ -113,18 +113,19 @@ func trialColumns() []column[trialRow] {
 		}}))
 }
 
-// percentilesOf are those of a load's response times, with their intervals within the trial.
+// percentilesOf returns the percentiles of a load's response times, with their intervals within the
+// trial.
 func percentilesOf(l *record.Load) []table.Percentile {
 	return table.Percentiles(l, &l.ResponseTime, table.DefaultConfidence)
 }
 
-// independent is how many independent answers the response times are worth together.
+// independent returns the effective number of independent response times.
 func independent(l *record.Load) int64 {
 	share, _ := l.Autocorrelation.Worth()
 	return int64(share * float64(l.ResponseTime.Count))
 }
 
-// seriesRow is an interval of a load's window, or of the warm-up where the load is nil.
+// seriesRow is an interval of a load's window, or of the warm-up if the load is nil.
 type seriesRow struct {
 	record     *record.Record
 	load       *record.Load
@@ -169,7 +170,7 @@ func (r *seriesRow) ratePerS() float64 {
 	return float64(r.load.Series.Done[r.pos]) / (float64(r.lengthNs()) / 1e9)
 }
 
-// of is a column's value in this interval; a time where nothing was answered is none.
+// of returns a column's value in this interval; a time is nil without a response.
 func (r *seriesRow) of(values []int64, isTime bool) any {
 	if r.pos >= len(values) || isTime && values[r.pos] == 0 {
 		return nil
@@ -220,15 +221,15 @@ func seriesColumns() []column[seriesRow] {
 	return all
 }
 
-// column is one of a flat table for programs: CSV prints its values, Flat hands them on. A value
-// that cannot be had is nil: an empty field, a null.
+// column is a column of a flat table for programs, which CSV and Flat print. An unknown value is
+// nil: an empty field, or null.
 type column[R any] struct {
 	name  string
 	kind  rows.Kind
 	value func(*R) any // nil, or a value of that kind
 }
 
-// label is a column of text; the empty text is none.
+// label returns a column of text; an empty text is nil.
 func label[R any](name string, value func(*R) string) column[R] {
 	return column[R]{name, rows.Text, func(r *R) any {
 		if v := value(r); v != "" {
@@ -238,12 +239,12 @@ func label[R any](name string, value func(*R) string) column[R] {
 	}}
 }
 
-// whole is a column of integers.
+// whole returns a column of integers.
 func whole[R any](name string, value func(*R) int64) column[R] {
 	return column[R]{name, rows.Count, func(r *R) any { return value(r) }}
 }
 
-// decimal is a column of numbers; what is none is nil.
+// decimal returns a column of numbers; NaN and infinities are nil.
 func decimal[R any](name string, value func(*R) float64) column[R] {
 	return column[R]{name, rows.Real, func(r *R) any {
 		if v := value(r); !math.IsNaN(v) && !math.IsInf(v, 0) {
@@ -253,7 +254,7 @@ func decimal[R any](name string, value func(*R) float64) column[R] {
 	}}
 }
 
-// where leaves a column empty in rows that it says nothing about.
+// where leaves a column empty in rows that do not match.
 func where[R any](matches func(*R) bool, c column[R]) column[R] {
 	value := c.value
 	c.value = func(r *R) any {
@@ -265,7 +266,7 @@ func where[R any](matches func(*R) bool, c column[R]) column[R] {
 	return c
 }
 
-// printed is a value as CSV has it: numbers are the shortest text that reads back as the same.
+// printed formats a value for CSV: numbers have the shortest text that parses to the same value.
 func printed(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -279,7 +280,7 @@ func printed(v any) string {
 }
 
 // CSV prints the study in long form, one row per target × load × metric; docs/formats/report-csv.md
-// describes it. A target without a usable trial has one row, which says so.
+// describes it. A target without a usable trial has one row with the reason.
 func CSV(w io.Writer, s table.Study) error {
 	columns := summaryColumns()
 	row := func(cell func(column[summaryRow]) string) (cells []string) {
@@ -324,13 +325,14 @@ func (r *summaryRow) has() bool      { return r.Known() }
 func (r *summaryRow) interval() bool { return r.has() && r.Summary.HasInterval() }
 func (r *summaryRow) compared() bool { return r.Ratio != nil }
 
-// ranks tells whether this is the metric that the tiers were made with.
+// ranks reports whether this is the metric of the tiers.
 func (r *summaryRow) ranks() bool {
 	ranking := &r.scenario.Ranking
 	return r.Load == ranking.Load && r.Name == ranking.Metric
 }
 
-// summaryColumns are in the order of the page; new ones come last, so that none changes its place.
+// summaryColumns returns the columns in the documented order; new ones come last, so that positions
+// stay the same.
 func summaryColumns() []column[summaryRow] {
 	type row = summaryRow
 	ranked := func(r *row) bool { return r.ranks() && r.target.Tier > 0 }
@@ -384,7 +386,7 @@ func summaryColumns() []column[summaryRow] {
 	}
 }
 
-// origins are the suites and runs that the records came from, joined by "+".
+// origins returns the suites and runs of the records, joined by "+".
 func origins(s table.Study) (suite, run string) {
 	suites := table.Distinct(s.Records, func(r *record.Record) string { return r.Suite })
 	runs := table.Distinct(s.Records, func(r *record.Record) string { return r.Run })

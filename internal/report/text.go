@@ -11,17 +11,18 @@ import (
 	"prony.example/record"
 )
 
-// TextOptions fit the text to where it goes.
+// TextOptions fit the text to its output.
 type TextOptions struct {
 	Width int  // columns of the terminal; 0: no limit
-	Color bool // ANSI colours; nothing is said by colour alone
+	Color bool // ANSI colors; no information depends on color alone
 }
 
-// gap is the space between two columns; groups stand one further apart.
+// gap is the space between two columns; groups have one space more.
 const gap = "  "
 
-// Text prints the sheet for a terminal. A table that is too wide loses its Extra columns first, and
-// says so; if that is not enough, its groups of columns are set one below the other, all of them.
+// Text prints the sheet for a terminal. A table that is too wide loses its Extra columns first,
+// with a note; if that is not enough, its groups of columns are printed below each other, all of
+// them.
 func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 	t := texter{o: o}
 	for _, answer := range s.Answers {
@@ -75,7 +76,7 @@ func (t *texter) grade(grade, text string) string {
 	return t.paint(sgrRed, text)
 }
 
-// prose prints a sentence, wrapped; further lines are indented so far.
+// prose prints a sentence, wrapped; continuation lines have this indent.
 func (t *texter) prose(text string, indent int) {
 	t.Line("%s", format.Wrap("", text, cmp.Or(t.o.Width, format.Width), indent))
 }
@@ -110,7 +111,7 @@ func (t *texter) table(tab table.Table) {
 	}
 }
 
-// parts cuts the table to the terminal: whole, or without its extra columns, or in groups.
+// parts fits the table to the terminal: complete, without its extra columns, or in groups.
 func (t *texter) parts(tab table.Table) []layout {
 	every, lean := columnsOf(tab, table.Extra), columnsOf(tab, table.Detail)
 	for _, columns := range [][]int{every, lean} {
@@ -127,7 +128,7 @@ func (t *texter) parts(tab table.Table) []layout {
 
 func (t *texter) fits(l layout) bool { return t.o.Width == 0 || l.width() <= t.o.Width }
 
-// columnsOf are the columns that a table has up to a weight.
+// columnsOf returns the columns of a table up to a weight.
 func columnsOf(tab table.Table, weight int) (out []int) {
 	for i, c := range tab.Columns {
 		if c.Weight <= weight {
@@ -137,7 +138,7 @@ func columnsOf(tab table.Table, weight int) (out []int) {
 	return out
 }
 
-// leftOut names the columns that the terminal has no room for.
+// leftOut returns the names of the columns that do not fit the terminal.
 func leftOut(tab table.Table, parts []layout) []string {
 	var names []string
 	for i, c := range tab.Columns {
@@ -149,10 +150,10 @@ func leftOut(tab table.Table, parts []layout) []string {
 	return names
 }
 
-// nameCount is how many columns at the left name the row and are repeated in every part.
+// nameCount is the number of columns at the left that name the row, repeated in every part.
 const nameCount = 2
 
-// stack puts as many groups side by side as fit, and the rest below, names repeated.
+// stack places as many groups side by side as fit, and the rest below, with the names repeated.
 func (t *texter) stack(tab table.Table, columns []int) []layout {
 	names := columns[:nameCount]
 	var parts []layout
@@ -168,13 +169,13 @@ func (t *texter) stack(tab table.Table, columns []int) []layout {
 		current = wider
 	}
 	for i := range parts {
-		parts[i].spans = false // what has no numbers is said once, under the last part
+		parts[i].spans = false // rows without numbers are printed once, under the last part
 	}
 	return append(parts, current)
 }
 
-// layout is a choice of columns of a table with their widths. Beside right-aligned numbers the
-// footnote marks hang in a gutter of their own, so that digits stay under digits.
+// layout is a selection of columns of a table with their widths. Right-aligned numbers have their
+// footnote marks in a separate gutter, so that digits align.
 type layout struct {
 	tab     table.Table
 	columns []int
@@ -189,7 +190,7 @@ func newLayout(tab table.Table, columns []int) layout {
 		text, gutter := format.Columns(tab.Columns[c].Heading()), 0
 		for _, row := range tab.Rows {
 			if c >= len(row.Cells) {
-				continue // a row that is said in words
+				continue // a row with a text instead of cells
 			}
 			words, marks := l.cell(row, c)
 			text = max(text, format.Columns(words))
@@ -201,7 +202,7 @@ func newLayout(tab table.Table, columns []int) layout {
 	return l
 }
 
-// cell is a cell's text and what hangs beside it.
+// cell returns a cell's text and the marks in its gutter.
 func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	c := row.Cells[column]
 	if l.tab.Columns[column].Align() == format.Right {
@@ -210,10 +211,10 @@ func (l *layout) cell(row table.Row, column int) (text, marks string) {
 	return c.Text() + format.Marks(c.Refs), ""
 }
 
-// run is adjacent columns under one group heading.
+// run is a range of adjacent columns under one group heading.
 type run struct{ first, last int }
 
-// runsOf cuts columns where the group heading changes.
+// runsOf splits columns at changes of the group heading.
 func runsOf(tab table.Table, columns []int) (runs []run) {
 	for i, c := range columns {
 		if i > 0 && tab.Columns[columns[i-1]].Group == tab.Columns[c].Group {
@@ -227,7 +228,7 @@ func runsOf(tab table.Table, columns []int) (runs []run) {
 
 func (l *layout) runs() []run { return runsOf(l.tab, l.columns) }
 
-// widenForGroups lets a group's first column take the room that a long group heading needs.
+// widenForGroups widens a group's first column to fit a long group heading.
 func (l *layout) widenForGroups() {
 	for _, r := range l.runs() {
 		heading := format.Columns(l.tab.Columns[l.columns[r.first]].Group.Heading())
@@ -237,7 +238,7 @@ func (l *layout) widenForGroups() {
 	}
 }
 
-// span is the width of a run of columns.
+// span returns the width of a run of columns.
 func (l *layout) span(r run) int {
 	n := 0
 	for i := r.first; i <= r.last; i++ {
@@ -285,7 +286,7 @@ func (t *texter) grid(l layout) {
 	}
 }
 
-// row is a line of what is in each column, a text and what hangs beside it.
+// row returns a line of all columns, each with a text and the marks in its gutter.
 func (l *layout) row(in func(column int) (text, marks string)) string {
 	var b strings.Builder
 	for i, r := range l.runs() {
@@ -304,7 +305,7 @@ func (l *layout) row(in func(column int) (text, marks string)) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// spanned prints a row that has words in place of numbers.
+// spanned prints a row with a text instead of numbers.
 func (t *texter) spanned(l layout, row table.Row) {
 	var b strings.Builder
 	indent := 0
@@ -319,5 +320,5 @@ func (t *texter) spanned(l layout, row table.Row) {
 	t.Line("%s", format.Wrap(b.String(), row.Span.String(), width, indent))
 }
 
-// minSpan is the least width that words beside a name are wrapped to.
+// minSpan is the minimum width of a text next to a name.
 const minSpan = 24

@@ -16,7 +16,7 @@ import (
 	"prony.example/stats"
 )
 
-// view is what the page's template prints.
+// view has the data of the page's template.
 type view struct {
 	frame
 	table.Sheet
@@ -25,7 +25,7 @@ type view struct {
 	Answers   []answerView
 	Run       string
 	Date      string
-	Excluded  []table.Tally // trials that no number is made of
+	Excluded  []table.Tally // trials that are in no number
 	Scenarios []scenarioView
 	Trials    []trialView
 	Prony     string
@@ -34,12 +34,12 @@ type view struct {
 	Shared    shared
 	Host      *hostView
 
-	Confidence, Repeat string // of the answers' figures
+	Confidence, Repeat string // for the figures of answers
 }
 
-// answerView is how a target differs from the baseline: in words, then drawn.
+// answerView describes how a target differs from the baseline: in words, then drawn.
 type answerView struct {
-	Lead   string // the sentence on the metric that decides; empty: it is the page's headline
+	Lead   string // the sentence on the primary metric; empty: it is the page's headline
 	Brief  string // the sentences on other metrics
 	Forest *strip
 }
@@ -49,17 +49,17 @@ type scenarioView struct {
 	Table      tableView
 	Figures    figuresView
 	Flame      *flameView
-	Others     []tableView // beside the comparison
+	Others     []tableView // tables other than the comparison
 	Confidence string
 }
 
-// tableView is a table.Table cut for HTML: headings that span, cells that link.
+// tableView is a table.Table prepared for HTML: spanning headings and cells with links.
 type tableView struct {
 	table.Table
 	Number int
 	Groups []groupView
-	Starts []bool // whether a column opens a group
-	Extra  bool   // whether there are columns that a reader may do without
+	Starts []bool // whether a column begins a group
+	Extra  bool   // whether there are columns that readers can hide
 	Rows   []rowView
 }
 
@@ -72,13 +72,13 @@ type groupView struct {
 type rowView struct {
 	table.Row
 	Step  bool // a new tier begins here
-	Ramp  int  // the colour of its tier
+	Ramp  int  // the color of its tier
 	Rest  groupView
 	Cells []cellView
 }
 
 type cellView struct {
-	Text, Range string // the number, and its interval if no column beside it has that
+	Text, Range string // the number, and its interval unless it has a column
 	Refs        []int
 	Column      table.Column
 	First       bool
@@ -96,8 +96,8 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
 	}
-	// The sheet has a table a scenario, then others, each of a kind and of a scenario.
-	if len(s.Scenarios) == 0 { // nothing was measured; what was skipped has a table all the same
+	// The sheet has a table per scenario, then others, each with a kind and a scenario.
+	if len(s.Scenarios) == 0 { // nothing was measured; skipped targets still have a table
 		for i, tab := range sheet.Tables {
 			v.Scenarios = append(v.Scenarios, scenarioView{Number: i + 1,
 				Table: tableViewOf(tab, i+1)})
@@ -118,15 +118,15 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
 		if t.Reproduce == v.Reproduce {
-			t.Reproduce = "" // it stands over the whole page
+			t.Reproduce = "" // the page has it at the top
 		}
 		v.Trials = append(v.Trials, t)
 	}
 	return v
 }
 
-// answer makes the first answer the page's headline. A ranking keeps its title, and links to the
-// page show how its targets rank.
+// answer makes the first answer the page's headline. A ranking keeps its title, and its description
+// in links is the ranking.
 func (v *view) answer(s table.Study, answers []runs.Answer) {
 	v.Headline, v.Description = v.Title, v.Head.String()
 	for i, a := range answers {
@@ -150,7 +150,7 @@ func (v *view) answer(s table.Study, answers []runs.Answer) {
 	v.Tab = strings.TrimSuffix(v.Headline, ".")
 }
 
-// otherTables are a scenario's tables beside its comparison.
+// otherTables returns a scenario's tables other than its comparison.
 func otherTables(sheet table.Sheet, scenario string) (out []tableView) {
 	for i, tab := range sheet.Tables {
 		if tab.Kind != "" && tab.Scenario == scenario {
@@ -195,15 +195,15 @@ func tableViewOf(tab table.Table, number int) tableView {
 	return v
 }
 
-// tierColors is how many steps the page's ramp of tiers has (web/src/tokens.css).
+// tierColors is the number of colors for tiers on the page (web/src/tokens.css).
 const tierColors = 6
 
-// ownColumn tells whether the column after k holds k's interval.
+// ownColumn reports whether the column after k has k's interval.
 func ownColumn(tab table.Table, k int) bool {
 	return k+1 < len(tab.Columns) && tab.Columns[k+1].Role == table.RoleWidth
 }
 
-// trialView is one record, to be opened by the reader.
+// trialView is one record that readers can expand.
 type trialView struct {
 	Anchor    string
 	Mark      string // "VALID", "2 findings", "INVALID" or "failed"
@@ -247,7 +247,7 @@ func trialViewOf(r *record.Record) trialView {
 		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),
 	}
 	if r.Failure != nil {
-		v.Failure, v.Findings = r.Failure, nil // the one finding would only repeat it
+		v.Failure, v.Findings = r.Failure, nil // the only finding would repeat it
 		v.Log = strings.Join(r.Failure.Log, "\n")
 		v.Headline = "failed at " + r.Failure.Step
 	}
@@ -264,8 +264,8 @@ func trialViewOf(r *record.Record) trialView {
 	return v
 }
 
-// trialMark says how a trial ended. SUSPECT is a verdict on a number: a trial has findings, each of
-// which may concern some of its numbers.
+// trialMark describes how a trial ended. SUSPECT is the grade of a number, so a trial has findings,
+// each of which may concern some of its numbers.
 func trialMark(r *record.Record) string {
 	if table.Grade(r) != record.Suspect {
 		return table.Grade(r)
@@ -301,9 +301,9 @@ func ordinal(n int) string {
 	return fmt.Sprint(n) + suffix
 }
 
-// loadFacts is what one load asked and got, with the generator's own condition.
+// loadFacts returns the settings and results of a load, with the generator's own condition.
 func loadFacts(l *record.Load) factsView {
-	ns := units.KnownDuration[int64] // a foreign generator does not tell all of them
+	ns := units.KnownDuration[int64] // third-party generators do not report all of them
 	d := l.ResponseTime
 	v := factsView{Title: l.Name + ", " + l.Kind()}
 	if s := l.Search; s != nil {
@@ -343,7 +343,7 @@ func loadFacts(l *record.Load) factsView {
 	return v
 }
 
-// add takes what says something.
+// add adds a fact if it has a value.
 func (v *factsView) add(name, value string) {
 	if strings.Trim(value, " ,") != "" {
 		v.Facts = append(v.Facts, fact{name, value})
@@ -423,8 +423,8 @@ func notEmpty(words ...string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return strings.TrimSpace(w) == "" })
 }
 
-// searchText says what a search came to, and in how many steps; the facts beside it are those of
-// the step that decided.
+// searchText describes a search's result and its number of steps; the other facts are those of the
+// deciding step.
 func searchText(s *record.Search) string {
 	ended := fmt.Sprintf("%d open steps in %v", len(s.Steps),
 		time.Duration(s.ElapsedNs).Round(time.Second))

@@ -15,18 +15,18 @@ import (
 	"prony.example/record"
 )
 
-// cause is a rule that did not hold, with what followed from it.
+// cause is a violated rule with its effects.
 type cause struct {
 	rule, observed, hint string
 	trials, targets      []string
-	number               string // the one that it can have moved most: "half p99"
+	number               string // the number that it can have moved most: "half p99"
 	share                float64
 	invalid              bool
 	under                []*cause
 }
 
-// Why prints why numbers are doubted: each cause once for all trials, and under it what follows
-// from it, with the advice that fits the cause.
+// Why prints why numbers are doubted: each cause once for all trials, with its effects below it and
+// the hint for the cause.
 func Why(w io.Writer, records []*record.Record) error {
 	p := &format.Page{}
 	causes := causesOf(records)
@@ -58,8 +58,8 @@ func (c *cause) print(p *format.Page, indent string) {
 	}
 }
 
-// causesOf gathers findings that count, each below what it follows from, over all trials; the most
-// frequent first.
+// causesOf collects findings that count, each below its cause, over all trials; the most frequent
+// first.
 func causesOf(records []*record.Record) []*cause {
 	root := &cause{}
 	for _, r := range records {

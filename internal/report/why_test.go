@@ -7,8 +7,8 @@ import (
 	"prony.example/record"
 )
 
-// One cause is said once, with the advice that fits it, and what follows from it stands under it:
-// here the hypervisor made the generator late in both trials, and that made bunches.
+// TestWhy checks that a cause appears once, with its hint, and with its effects below: here the
+// hypervisor made the generator late in both trials, which caused bunches.
 func TestWhy(t *testing.T) {
 	find := func(rule, load, grade string, by float64) record.Finding {
 		f := record.Finding{Rule: rule, Load: load, Grade: grade, Text: &record.Words{
@@ -50,7 +50,7 @@ errors: in 1 trial of 1 target, e.g. peak errors was seen; INVALID
 		find("bursts", "half", suspect, 0.1)},
 		[]record.Finding{find("steal", "half", suspect, 0.01), find("lag", "half", suspect, 0.8),
 			find("errors", "peak", invalid, 0)})
-	// A disturbance of another load is no cause, one of the whole trial is.
+	// A disturbance of another load is not a cause, but one of the whole trial is.
 	check(`why numbers are doubted: causes, with their effects below
 
 lag: in 1 trial of 1 target, e.g. half lag was seen; half p99 by up to 80 %

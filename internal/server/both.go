@@ -16,8 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// compare compares two runs, or two targets of one run. With a limit it also judges, as a gate
-// does.
+// compare compares two runs, or two targets of one run. With a limit it also judges, like a gate.
 func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 	return s.compared(w, r, "application/json", "compare",
 		func(w io.Writer, c compare.Comparison, g *compare.Gate) error {
@@ -28,7 +27,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 		})
 }
 
-// comparePage is the same as the page that prony compare --format html writes.
+// comparePage returns the same page as prony compare --format html.
 func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Security-Policy", reportPolicy)
 	return s.compared(w, r, "text/html; charset=utf-8", "compare page",
@@ -37,7 +36,7 @@ func (s *Server) comparePage(w http.ResponseWriter, r *http.Request) error {
 		})
 }
 
-// compared answers with a comparison as one of its forms; the gate is nil without a limit.
+// compared responds with a comparison in one of its formats; the gate is nil without a limit.
 func (s *Server) compared(w http.ResponseWriter, r *http.Request, kind, form string,
 	write func(io.Writer, compare.Comparison, *compare.Gate) error) error {
 	q := r.URL.Query()
@@ -60,13 +59,13 @@ func (s *Server) compared(w http.ResponseWriter, r *http.Request, kind, form str
 	})
 }
 
-// run cuts RUN:TARGET; no identifier holds a colon.
+// run returns the run of RUN:TARGET; identifiers have no colon.
 func run(address string) string {
 	id, _, _ := strings.Cut(address, ":")
 	return id
 }
 
-// list are the words of a parameter, with commas between them.
+// list splits a parameter at its commas.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' })
 }
@@ -112,7 +111,7 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 	return gate.Comparison, &gate, nil
 }
 
-// sides reads the runs that a request names.
+// sides reads the runs of a request.
 func (s *Server) sides(q url.Values) (from, to compare.Side, err error) {
 	if from, err = s.side(q.Get("a")); err != nil {
 		return from, to, err
@@ -147,10 +146,10 @@ func (s *Server) side(address string) (side compare.Side, err error) {
 	return side, nil
 }
 
-// maxHistory bounds the runs of a history, of each of which all records are read.
+// maxHistory bounds the runs of a history, because all records of each run are read.
 const maxHistory = 200
 
-// trend is the history of a suite's runs, the newest of them where there are many.
+// trend responds with the history of a suite's runs, of the newest ones if there are many.
 func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	if err := only(q, "suite", "metric", "target", "machine"); err != nil {
@@ -173,7 +172,7 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 		for _, id := range slices.Backward(ids) { // the oldest first
 			run, err := s.Runs.Read(id)
 			if errors.Is(err, runs.ErrNone) {
-				continue // it has just been removed
+				continue // it was just removed
 			}
 			if err != nil {
 				return err

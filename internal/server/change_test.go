@@ -18,7 +18,7 @@ import (
 	"prony.example/record"
 )
 
-// change asks for all that changes something, once.
+// change sends each changing request once.
 func (s *site) change(t *testing.T) {
 	t.Helper()
 	put(t, `{"seq":1,"kind":"begin","pid":0}`+"\n"+`{"seq":2,"kind":"end","outcome":"done"}`+"\n",
@@ -60,7 +60,7 @@ func (s *site) change(t *testing.T) {
 	}
 }
 
-// underway is a site whose run has a lab: a process that sleeps.
+// underway returns a site whose run has a process, which sleeps.
 func underway(t *testing.T) (s *site, lab *exec.Cmd) {
 	t.Helper()
 	s = &site{}
@@ -103,7 +103,8 @@ func (s *site) add(t *testing.T, lines ...string) {
 	}
 }
 
-// A run under way is told to end, by its process alone, and its reports say why.
+// TestStop checks that a run under way is stopped by its process only, and that its reports have
+// the reason.
 func TestStop(t *testing.T) {
 	s, lab := underway(t)
 	if answer, text := s.ask(t, "DELETE", "/runs/"+monday, ""); answer.StatusCode != 409 {
@@ -130,7 +131,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// watched reads events, as ID KIND, until there are so many or the stream ends.
+// watched reads most events, as ID KIND, or fewer if the stream ends.
 func (s *site) watched(t *testing.T, last string, most int) (out []string, status int) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET",
@@ -158,7 +159,7 @@ func (s *site) watched(t *testing.T, last string, most int) (out []string, statu
 	return out, answer.StatusCode
 }
 
-// kindsOf are the kinds alone.
+// kindsOf returns only the kinds.
 func kindsOf(events []string) (out []string) {
 	for _, e := range events {
 		out = append(out, e[strings.LastIndexByte(e, ' ')+1:])
@@ -166,8 +167,9 @@ func kindsOf(events []string) (out []string) {
 	return out
 }
 
-// Events come as they are written, from the beginning or from behind what was seen; a line that is
-// half written waits for its end, and of ticks that have gathered only the last comes.
+// TestEvents checks that events come as they are written, from the beginning or after the last
+// received one, that an incomplete line waits for its end, and that of consecutive ticks only the
+// last comes.
 func TestEvents(t *testing.T) {
 	s, lab := underway(t)
 	check := func(want string, got []string) {
@@ -193,7 +195,7 @@ func TestEvents(t *testing.T) {
 		got, _ := s.watched(t, wrong, 2)
 		check("begin log", got)
 	}
-	// The lab is killed: whoever watches is told so.
+	// The process is killed: watchers get an event.
 	if err := lab.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +204,7 @@ func TestEvents(t *testing.T) {
 	if end := kindsOf(got); end[len(end)-1] != gone {
 		t.Errorf("a lab that was killed ends with %q", got)
 	}
-	// It has ended in order: the stream ends, and to come back gives nothing.
+	// It has ended in order: the stream ends, and another request gets no content.
 	s.add(t, `{"seq":12,"kind":"end","outcome":"stopped","text":"c"}`)
 	got, _ = s.watched(t, "", 99)
 	if end := kindsOf(got); end[len(end)-1] != "end" {
@@ -214,7 +216,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// So many watch at a time and no more, and one that leaves makes room.
+// TestWatchers checks the limit of watchers, and that one that leaves makes room.
 func TestWatchers(t *testing.T) {
 	s, _ := underway(t)
 	var open []io.Closer

@@ -10,17 +10,17 @@ import (
 	"prony.example/internal/suite"
 )
 
-// Edited is the text that somebody has made of a suite's file.
+// Edited is an edited text of a suite's file.
 type Edited struct {
 	Suite string `json:"suite"`
 	YAML  string `json:"yaml"`
 }
 
-// mostProblems bounds the problems that one answer lists.
+// mostProblems bounds the problems that one response lists.
 const mostProblems = 20
 
-// check lists what is wrong with an edited suite, each problem with its line. The text is neither
-// run nor kept, and no file is opened because of it.
+// check lists the problems of an edited suite, each with its line. It neither runs nor stores the
+// text, and opens no file because of it.
 func (*Server) check(r *http.Request, lab Lab) (any, error) {
 	var e Edited
 	if err := read(r, &e); err != nil {
@@ -42,7 +42,7 @@ func (*Server) check(r *http.Request, lab Lab) (any, error) {
 	return map[string][]string{"problems": orNone(problems)}, nil
 }
 
-// check lists what is wrong with an edited text of the suite.
+// check lists the problems of an edited text of the suite.
 func (s Suite) check(text string) []string {
 	if s.Path == "" {
 		return []string{s.Name + " is an experiment of a project: edit it in " + s.File}

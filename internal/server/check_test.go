@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// An edited suite is checked as its file would be, and every problem has its line.
+// TestCheck checks that an edited suite is checked like its file, and that every problem has its
+// line.
 func TestCheck(t *testing.T) {
 	s := newSite(t, Options{Lab: desk{}})
 	check := func(name, text string, problems ...string) {

@@ -17,23 +17,23 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of those who watch runs. Nothing is queued for them: each reads the file at a pace of its
-// own, and who takes nothing is left.
+// Bounds for watchers of runs. The server queues nothing for them: each reads the file at its own
+// pace, and a watcher that receives nothing is disconnected.
 const (
 	maxWatchers = 16
 	lookEvery   = 250 * time.Millisecond // for new events
-	beatEvery   = 15 * time.Second       // a line that says that it is still there
-	takeBound   = 10 * time.Second       // for a watcher to take what was sent
-	maxPiece    = 4 << 20                // of the file that is read at once, bytes
+	beatEvery   = 15 * time.Second       // a line that shows that the connection is alive
+	takeBound   = 10 * time.Second       // for a watcher to receive what was sent
+	maxPiece    = 4 << 20                // bytes of the file that are read at once
 )
 
-// gone is the last event of a run whose lab ended without a word.
+// gone is the last event of a run whose process ended without an event.
 const gone = "gone"
 
-// events are those of a run as they come (server-sent events, WHATWG HTML 9.2), from its beginning,
-// or from behind the one that a watcher has seen last: an event's id is where its line ends in the
-// file. A run that is over, and seen to its end, has nothing more to say (204), which ends a
-// browser's asking.
+// events sends the events of a run as they come (server-sent events, WHATWG HTML 9.2), from its
+// beginning or after the last event that a watcher has received: an event's id is the offset of its
+// line's end in the file. If a run is over and all of it was received, the response is 204, which
+// stops the browser's requests.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	dir, err := s.Runs.Folder(id)
@@ -64,18 +64,18 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 	return ignore(t.watch(r))
 }
 
-// watcher is one who watches a run.
+// watcher is a connection that watches a run.
 type watcher struct {
 	*Server
 	w      http.ResponseWriter
 	out    *http.ResponseController
 	id     string
 	dir    string
-	offset int64 // how far of the file was sent, in bytes
+	offset int64 // bytes of the file that were sent
 	end    bool  // the last event sent was the end
 }
 
-// over says whether all has been said and nobody is at work.
+// over reports whether all events were sent and the run's process has ended.
 func (t *watcher) over() bool {
 	f, err := runs.OpenIn(t.dir, record.ProgressFile)
 	if err != nil {
@@ -86,13 +86,13 @@ func (t *watcher) over() bool {
 	return err == nil && info.Size() == t.offset && !t.atWork()
 }
 
-// atWork says whether the run's lab is.
+// atWork reports whether the run is under way.
 func (t *watcher) atWork() bool {
 	lab, err := t.underWay(t.id)
 	return err == nil && lab != nil
 }
 
-// watch sends what comes until the run or the watcher is gone.
+// watch sends events until the run ends or the watcher disconnects.
 func (t *watcher) watch(r *http.Request) error {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
@@ -113,7 +113,7 @@ func (t *watcher) watch(r *http.Request) error {
 			return nil
 		case quiet > 0 && quiet%(2*time.Second) == 0 && !t.atWork():
 			if n, err := t.piece(); n > 0 || err != nil {
-				continue // it had just said its last words
+				continue // it had just written its last event
 			}
 			return t.send("event: " + gone + "\ndata: {\"kind\":\"" + gone + "\"}\n\n")
 		}
@@ -132,12 +132,12 @@ func (t *watcher) watch(r *http.Request) error {
 	}
 }
 
-// piece sends the whole lines that follow, and how many bytes of the file they were. Of ticks that
-// have gathered only the last is sent.
+// piece sends the complete lines that follow, and returns their number of bytes in the file. Of
+// consecutive ticks it sends only the last one.
 func (t *watcher) piece() (int, error) {
 	f, err := runs.OpenIn(t.dir, record.ProgressFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil // the lab has just begun
+		return 0, nil // the process has just begun
 	}
 	if err != nil {
 		return 0, err
@@ -171,7 +171,7 @@ func (t *watcher) piece() (int, error) {
 			continue
 		}
 		t.end = e.Kind == record.Ends
-		name, _ := json.Marshal(e.Kind) // a string: it holds no line end then
+		name, _ := json.Marshal(e.Kind) // a JSON string has no line end
 		fmt.Fprintf(&out, "id: %d\nevent: %s\ndata: %s\n\n", t.offset, bytes.Trim(name, `"`),
 			bytes.TrimSpace(line))
 	}
@@ -181,17 +181,17 @@ func (t *watcher) piece() (int, error) {
 	return total, t.send(out.String())
 }
 
-// boundary says whether a line begins there.
+// boundary reports whether a line begins at an offset.
 func boundary(f *os.File, offset int64) bool {
 	if offset <= 0 {
 		return offset == 0
 	}
 	last := make([]byte, 1)
-	n, _ := f.ReadAt(last, offset-1) // beyond the end there is nothing
+	n, _ := f.ReadAt(last, offset-1) // no byte beyond the end
 	return n == 1 && last[0] == '\n'
 }
 
-// send sends at once, to a watcher that takes it soon.
+// send sends a text immediately, and fails if the watcher does not receive it in time.
 func (t *watcher) send(text string) error {
 	if err := t.out.SetWriteDeadline(clock.Wall().Add(takeBound)); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 
 const monday = "2026-11-23T21-23-22Z"
 
-// site is a server with one real run, and what its description says of it.
+// site is a server with one real run, and its API description.
 type site struct {
 	*Server
 	dir    string // of the runs
@@ -81,7 +81,7 @@ func newSite(t *testing.T, o Options) *site {
 	return s
 }
 
-// ask sends a request and holds the answer against the description.
+// ask sends a request and compares the response with the description.
 func (s *site) ask(t *testing.T, method, path, body string, header ...string) (*http.Response,
 	string) {
 	t.Helper()
@@ -140,7 +140,7 @@ func (s *site) hold(t *testing.T, method, path string, answer *http.Response, te
 	}
 }
 
-// desk is a lab that is not there.
+// desk is a fake lab.
 type desk struct{}
 
 const deskSuite = `name: canonical
@@ -158,7 +158,7 @@ func (desk) Suites() ([]Suite, error) {
 			Loads: []string{}, Launchers: []string{}, YAML: "targets: {}\n"}}, nil
 }
 
-// Plan is of one trial, and none of what is called bad.
+// Plan returns one trial, and an error for names with "bad".
 func (desk) Plan(_ context.Context, args []string) (Plan, error) {
 	if strings.Contains(strings.Join(args, " "), "bad") {
 		return Plan{}, errors.New("it is bad")
@@ -167,7 +167,7 @@ func (desk) Plan(_ context.Context, args []string) (Plan, error) {
 		Scenario: "hello", Block: 1}}, LeastS: 1, MostS: 2}, nil
 }
 
-// Start runs what the word behind the label "do" says, in place of the program.
+// Start runs the word after the label "do" instead of the program.
 func (desk) Start(args []string, said *os.File) (<-chan error, error) {
 	out, do := "", ""
 	for _, a := range args {

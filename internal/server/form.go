@@ -17,17 +17,17 @@ import (
 	"prony.example/internal/suite"
 )
 
-// Form is a run that somebody wishes for. What is empty is the suite's.
+// Form is a request for a run. Empty fields have the suite's values.
 type Form struct {
 	Suite     string   `json:"suite,omitempty"`
 	Targets   []string `json:"targets,omitempty"`
 	Scenarios []string `json:"scenarios,omitempty"`
 	Loads     []string `json:"loads,omitempty"`
 	Blocks    int      `json:"blocks,omitempty"`
-	For       string   `json:"for,omitempty"` // instead of blocks, as 5m
+	For       string   `json:"for,omitempty"` // instead of blocks, such as 5m
 	Seed      *uint64  `json:"seed,omitempty"`
-	Measure   string   `json:"measure,omitempty"` // as 10s
-	// Interleave is how targets are compared: one of suite.Interleavings.
+	Measure   string   `json:"measure,omitempty"` // such as 10s
+	// Interleave is the way in which targets are compared: one of suite.Interleavings.
 	Interleave string            `json:"interleave,omitempty"`
 	Limits     Limits            `json:"limits,omitzero"`
 	Launcher   []string          `json:"launcher,omitempty"`
@@ -36,24 +36,24 @@ type Form struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// Limits are those of a target.
+// Limits are the limits of a target.
 type Limits struct {
 	CPUs   float64 `json:"cpus,omitempty"`
-	Memory string  `json:"memory,omitempty"` // as 512MiB
+	Memory string  `json:"memory,omitempty"` // such as 512MiB
 }
 
-// Plan is what would be run.
+// Plan describes the run of a form.
 type Plan struct {
 	Trials   []Planned `json:"trials"`
-	Repeat   string    `json:"repeat,omitempty"` // "start" or "block"; empty: it cannot be planned
-	LeastS   float64   `json:"leastS"`           // how long it takes, without builds
+	Repeat   string    `json:"repeat,omitempty"` // "start" or "block"; empty: unknown
+	LeastS   float64   `json:"leastS"`           // the least duration, without builds
 	MostS    float64   `json:"mostS"`
-	Command  []string  `json:"command"`  // that does the same
-	Problems []string  `json:"problems"` // why it cannot be run
-	Notes    []string  `json:"notes"`    // what else is to be said
+	Command  []string  `json:"command"`  // that starts the same run
+	Problems []string  `json:"problems"` // reasons why it cannot run
+	Notes    []string  `json:"notes"`    // further remarks
 }
 
-// Planned is a trial to come.
+// Planned is a planned trial.
 type Planned struct {
 	Trial    string `json:"trial"`
 	Target   string `json:"target"`
@@ -62,12 +62,12 @@ type Planned struct {
 	Role     string `json:"role,omitempty"`
 }
 
-// words are what a form may hold where the verb reads the rest: no space and nothing that a list of
-// a flag, a shell or a path would take for more than a name.
+// words matches the values of a form that prony run parses: no space, and no character with a
+// meaning in a list of a flag, a shell or a path.
 var words = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+/@-]{0,127}$`)
 
-// args is the form as the line of a verb, behind "prony". Each value is in the word of its flag, so
-// that none can be taken for another flag; what names something names what there is.
+// args returns the form as a command line without "prony". Each value is in the same word as its
+// flag, so that none can be interpreted as another flag, and names must exist.
 func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 	wrong := func(format string, args ...any) {
 		problems = append(problems, fmt.Sprintf(format, args...))
@@ -100,7 +100,7 @@ func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 			return t.Name == name || t.Service == name
 		})
 	})
-	exact := func(names []string) func(string) bool { // what the verb takes for a pattern is none
+	exact := func(names []string) func(string) bool { // a pattern is not a name
 		return func(name string) bool {
 			return slices.Contains(names, name) && !strings.ContainsAny(name, `*?[\`)
 		}
@@ -111,7 +111,7 @@ func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 	return f.amounts(args, wrong), problems
 }
 
-// row is a line of CSV, which is how lists of flags are read.
+// row returns a line of CSV, the format of flags with lists.
 func row(fields ...string) string {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
@@ -120,7 +120,7 @@ func row(fields ...string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// amounts adds how much is run, and what rides along.
+// amounts adds the flags for the extent of the run, agents and telemetry.
 func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	add := func(flag, value string) { args = append(args, "--"+flag+"="+value) }
 	switch {
@@ -174,13 +174,13 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	return args
 }
 
-// plan says what a form would run.
+// plan responds with the plan of a form.
 func (*Server) plan(r *http.Request, lab Lab) (any, error) {
 	_, p, err := planned(r, lab)
 	return p, err
 }
 
-// planned reads a form, and plans it where nothing is wrong with it; args are its line then.
+// planned reads a form and plans it if it has no problems; then args are its command line.
 func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 	var f Form
 	if err := readForm(r, &f); err != nil {
@@ -205,7 +205,7 @@ func planned(r *http.Request, lab Lab) (args []string, p Plan, err error) {
 	return args, p, nil
 }
 
-// usualSuite is what a form without one means.
+// usualSuite is the suite of a form without one.
 const usualSuite = "canonical"
 
 func readForm(r *http.Request, f *Form) error {

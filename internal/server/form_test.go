@@ -15,8 +15,8 @@ import (
 	"prony.example/record"
 )
 
-// A form is a line of the verb, in which no value is taken for a flag, a list or a path; and what
-// it names is what there is.
+// TestForm checks that a form becomes a command line, in which no value can be interpreted as a
+// flag, a list or a path, and that all names must exist.
 func TestForm(t *testing.T) {
 	suites := []Suite{{Name: "canonical", Argument: "suites/canonical.yaml",
 		Scenarios: []string{"hello", "a, b", "x*"}, Loads: []string{"peak", "half"}},
@@ -65,7 +65,7 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// A plan says what is wrong, with the form and with what it would run.
+// TestPlan checks that a plan has the problems of the form and of its run.
 func TestPlan(t *testing.T) {
 	s := newSite(t, Options{Lab: desk{}})
 	for form, want := range map[string]string{`{}`: "", `{"suite":"none"}`: "there is none",
@@ -80,8 +80,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// A run that begins is there at once; one that finds the machine taken, or breaks, says so and
-// leaves nothing.
+// TestBegin checks that a run that begins is listed immediately, and that one that finds the
+// machine in use, or fails, has a message and leaves no files.
 func TestBegin(t *testing.T) {
 	dir := t.TempDir()
 	runList, err := runs.Open(dir, runs.Options{Born: cgroup.Born})

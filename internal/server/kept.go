@@ -11,16 +11,16 @@ import (
 	"sync"
 )
 
-// Bounds of what is kept of what was made.
+// Bounds of the cache of documents.
 const (
 	maxKept      = 32
 	maxKeptBytes = 64 << 20
 )
 
-// kept are the last documents that were made, by what they are and of which bytes.
+// kept caches the last documents, by their subject and the stamps of their files.
 type kept struct {
 	mu   sync.Mutex
-	docs []document // the one asked for last is the last
+	docs []document // the last requested document is the last
 }
 
 type document struct {
@@ -55,8 +55,9 @@ func (k *kept) add(key string, body []byte) {
 	}
 }
 
-// present answers with a document, made only where it has not been made of these runs as they are
-// now. A browser that has it already is told so. Who makes one waits for its turn.
+// present responds with a document, and makes it only if the cache has none for the current state
+// of these runs. A browser that already has it gets 304. Requests that make documents wait for
+// their turn.
 func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, subject string, ids []string,
 	print func(io.Writer) error) error {
 	key := subject

@@ -12,21 +12,21 @@ import (
 	"prony.example/record"
 )
 
-// Lab is what is known of a checkout, or of a project of a user's own, and of this machine.
+// Lab gives access to a checkout, or to a user's project, and to this machine.
 type Lab interface {
-	// Suites lists what can be run, by the names that forms call them by.
+	// Suites lists the suites that can run, by their names in forms.
 	Suites() ([]Suite, error)
-	// Catalog lists the targets that there are.
+	// Catalog lists the targets.
 	Catalog(ctx context.Context) ([]Target, error)
-	// Plan says what a line of the verb run, with its flags, would run.
+	// Plan returns the plan of a command line of prony run.
 	Plan(ctx context.Context, args []string) (Plan, error)
-	// Start starts such a line as a process of its own, in a session of its own, and tells its end.
+	// Start starts such a command line as a process in a session of its own, and reports its end.
 	Start(args []string, reply *os.File) (ended <-chan error, err error)
-	// Host grades the machine, and says what it has for services to be built and run with.
+	// Host grades the machine, and lists its tools for building and running services.
 	Host(ctx context.Context) (Host, error)
 }
 
-// Suite is one that can be run, with what its file sets.
+// Suite is a suite that can run, with the settings of its file.
 type Suite struct {
 	Name      string   `json:"name"` // "canonical", or "prony.yaml:NAME" of a project
 	File      string   `json:"file"`
@@ -38,15 +38,15 @@ type Suite struct {
 	Memory    int64    `json:"memoryBytes"`
 	Targets   []string `json:"targets"`   // as globs
 	Scenarios []string `json:"scenarios"` // by name
-	Loads     []string `json:"loads"`     // likewise
+	Loads     []string `json:"loads"`     // by name
 	Launchers []string `json:"launchers"`
-	Argument  string   `json:"-"`                 // of the verb run; empty: none names it
-	Path      string   `json:"-"`                 // of its file; empty: of an experiment in one
-	Problem   string   `json:"problem,omitempty"` // it cannot be read
-	YAML      string   `json:"yaml,omitempty"`    // where one suite is asked for
+	Argument  string   `json:"-"`                 // of prony run; empty: it has no name there
+	Path      string   `json:"-"`                 // of its file; empty: of an experiment in a file
+	Problem   string   `json:"problem,omitempty"` // why it cannot be read
+	YAML      string   `json:"yaml,omitempty"`    // only if one suite is requested
 }
 
-// Target is one of the catalog.
+// Target is a target of the catalog.
 type Target struct {
 	Name      string   `json:"name"`
 	Service   string   `json:"service"`
@@ -55,19 +55,19 @@ type Target struct {
 	Runtime   string   `json:"runtime"`
 	Mode      string   `json:"mode"`
 	Contracts []string `json:"contracts"`
-	Aside     string   `json:"explicitOnly,omitempty"` // why it takes part only where it is named
-	Missing   []string `json:"missing"`                // that it could be built and run here
+	Aside     string   `json:"explicitOnly,omitempty"` // why it takes part only if it is named
+	Missing   []string `json:"missing"`                // requirements to build and run it here
 }
 
-// Host is this machine.
+// Host describes this machine.
 type Host struct {
-	Doctor  record.Grading `json:"doctor"`  // as prony doctor --json has it
-	Docker  string         `json:"docker"`  // what keeps containers from being used; empty: nothing
-	Stack   []Part         `json:"stack"`   // of telemetry, as prony stack status has it
-	Grafana string         `json:"grafana"` // where the stack's answers; empty: it does not run
+	Doctor  record.Grading `json:"doctor"`  // as in prony doctor --json
+	Docker  string         `json:"docker"`  // why containers are unavailable; empty: available
+	Stack   []Part         `json:"stack"`   // of telemetry, as in prony stack status
+	Grafana string         `json:"grafana"` // address of the stack's; empty: not running
 	Tools   []Tool         `json:"tools"`
 	Version string         `json:"version"` // of prony
-	Time    time.Time      `json:"time"`    // when it was looked at
+	Time    time.Time      `json:"time"`    // time of the check
 }
 
 // Part is a container of the stack.
@@ -76,14 +76,14 @@ type Part struct {
 	State string `json:"state"`
 }
 
-// Tool is one that services are built or run with.
+// Tool is a tool that builds or runs services.
 type Tool struct {
 	Name    string `json:"name"`
-	Version string `json:"version"` // empty: it is not here
+	Version string `json:"version"` // empty: it is not installed
 	Path    string `json:"path"`
 }
 
-// ofLab answers with what is made of a request with the lab, where there is one.
+// ofLab responds with the result of a request that needs the lab, or 404 without a lab.
 func (s *Server) ofLab(status int, value func(*http.Request, Lab) (any, error)) handler {
 	return made(status, func(r *http.Request) (any, error) {
 		if s.Lab == nil {
@@ -119,10 +119,10 @@ func (*Server) catalog(r *http.Request, lab Lab) (any, error) {
 	return map[string][]Target{"targets": orNone(targets)}, err
 }
 
-// hostBound is for how long a look at the host holds: to look takes a second of it.
+// hostBound is the lifetime of a check of the host, which takes a second.
 const hostBound = 30 * time.Second
 
-// looks keeps the last look at the host.
+// looks caches the last check of the host.
 type looks struct {
 	mu   sync.Mutex
 	host Host
@@ -143,7 +143,7 @@ func (s *Server) host(r *http.Request, lab Lab) (any, error) {
 	return s.looks.host, nil
 }
 
-// orNone is a list that is [] in JSON where there is nothing.
+// orNone returns a list that is [] rather than null in JSON if it is empty.
 func orNone[T any](list []T) []T {
 	if list == nil {
 		return []T{}

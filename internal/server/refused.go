@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// say answers with an error: as a page if a browser opens the address, else as JSON.
+// say responds with an error: as a page if a browser opens the address, else as JSON.
 func say(w http.ResponseWriter, r *http.Request, status int, text string) {
 	h := w.Header()
 	h.Del("Content-Length")
@@ -18,14 +18,14 @@ func say(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if opened(r) {
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		w.WriteHeader(status)
-		// The page has no style of its own, so that it needs no file that the token guards.
+		// The page has no style of its own, so that it needs no file that requires the token.
 		_ = refusedPage.Execute(w, refusedView{http.StatusText(status), text,
-			status != http.StatusUnauthorized}) // or nobody listens
+			status != http.StatusUnauthorized}) // the client may be gone
 		return
 	}
 	h.Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // or nobody listens
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": text}) // the client may be gone
 }
 
 type refusedView struct {
@@ -53,8 +53,8 @@ var refusedPage = template.Must(template.New("refused").Parse(`<!doctype html>
 </html>
 `))
 
-// opened reports whether a request accepts a page, as that of a browser for an address does. The
-// scripts of Prony's own pages accept anything, and get JSON.
+// opened reports whether a request accepts an HTML page, as a browser's request for an address
+// does. The scripts of Prony's own pages accept anything, and get JSON.
 func opened(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false

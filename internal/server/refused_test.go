@@ -9,7 +9,8 @@ import (
 	"prony.example/internal/report/runs"
 )
 
-// A browser that opens an old link gets a page; a program gets JSON.
+// TestRefusalsArePagesInBrowsers checks that a browser with an old link gets a page, and a program
+// JSON.
 func TestRefusalsArePagesInBrowsers(t *testing.T) {
 	list, err := runs.Open(t.TempDir(), runs.Options{})
 	if err != nil {
@@ -46,7 +47,8 @@ func TestRefusalsArePagesInBrowsers(t *testing.T) {
 	}
 }
 
-// The reason why a run did not begin is its last message, without the notices before it.
+// TestCauseIsTheLastMessage checks that the reason of a failed start is its last message, without
+// the notices before it.
 func TestCauseIsTheLastMessage(t *testing.T) {
 	for _, row := range []struct{ in, want string }{
 		{"go-nethttp/otel is kept aside\nprony: the machine is busy\n  end process 7",

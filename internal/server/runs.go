@@ -27,8 +27,8 @@ const (
 	maxPage   = 1000
 )
 
-// runs is a page of the index, the newest first. The cursor names the last entry of the page before
-// this one, so that runs which come or go meanwhile neither repeat one nor leave one out.
+// runs responds with a page of the index, the newest runs first. The cursor names the last entry of
+// the previous page, so that new or removed runs neither repeat nor skip an entry.
 func (s *Server) runs(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
@@ -70,12 +70,12 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// placeOf is a text that is ordered as the index is, backwards.
+// placeOf returns a text whose order is the reverse of the index.
 func placeOf(e runs.Entry) string {
 	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
 }
 
-// only refuses parameters that nobody knows: one that is mistyped would silently ask for all.
+// only refuses unknown parameters, because a mistyped one would silently have no effect.
 func only(q url.Values, names ...string) error {
 	for name, values := range q {
 		if !slices.Contains(names, name) {
@@ -112,7 +112,7 @@ func filterOf(q url.Values) (f runs.Filter, limit int, err error) {
 	return f, limit, nil
 }
 
-// moment reads a date, or a date and time; of a date alone, the moment that is so far into it.
+// moment parses a date and time, or a date, to which it adds into.
 func moment(text string, into time.Duration) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -143,7 +143,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// page is the report's page, made of the records that there are by now.
+// page responds with the report's page, made of the current records.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	id := r.PathValue("id")
 	w.Header().Set("Content-Security-Policy", reportPolicy)
@@ -158,7 +158,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 		})
 }
 
-// labLog is what the lab said, from the run's progress.
+// labLog responds with the messages in the run's progress.
 func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
 	dir, err := s.Runs.Folder(r.PathValue("id"))
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *Server) labLog(w http.ResponseWriter, r *http.Request) error {
 	return ignore(err)
 }
 
-// said is what the lab of a run has said so far, a line each; nothing where it keeps no progress.
+// said returns the messages of a run so far, a line each; "" without a progress file.
 func said(dir string) (string, error) {
 	f, err := runs.OpenIn(dir, record.ProgressFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +187,7 @@ func said(dir string) (string, error) {
 	_, err = record.ReadLines(record.ProgressFile, f, func(line []byte) error {
 		var e record.Progress
 		if json.Unmarshal(line, &e) != nil {
-			return nil // the last line is being written
+			return nil // the last line is still being written
 		}
 		switch e.Kind {
 		case record.Says, record.TrialEnds, record.Ends:
@@ -198,8 +198,8 @@ func said(dir string) (string, error) {
 	return b.String(), err
 }
 
-// serviceLog is what a service wrote during a trial. A browser may ask for its end alone (RFC 9110,
-// 14.2), which is how a log is followed.
+// serviceLog responds with a service's log of a trial. Browsers may request only its end (RFC 9110,
+// 14.2), to follow the log.
 func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 	dir, err := s.Runs.Path(r.PathValue("id"))
 	if err != nil {
@@ -223,13 +223,13 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// asText has what a service wrote shown as text, whatever it looks like.
+// asText makes browsers show the output of a service as text, whatever its contents.
 func asText(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
 }
 
-// label puts labels on a run, in place of those that it had.
+// label replaces the labels of a run.
 func (s *Server) label(r *http.Request) (any, error) {
 	labels := map[string]string{}
 	if err := read(r, &labels); err != nil {
@@ -241,7 +241,7 @@ func (s *Server) label(r *http.Request) (any, error) {
 	return s.run(r)
 }
 
-// remove takes a run away.
+// remove deletes a run.
 func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	if err := s.Runs.Remove(r.PathValue("id")); err != nil {
 		return err
@@ -250,11 +250,11 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// maxReason bounds why a run was stopped, in bytes.
+// maxReason bounds the reason for stopping a run, in bytes.
 const maxReason = 500
 
-// stop ends a run as Ctrl-C does: the trial under way is given up, what has a record stays, and
-// prony run --resume goes on with it.
+// stop ends a run as Ctrl-C does: it discards the trial under way and keeps all records, and prony
+// run --resume continues the run.
 func (s *Server) stop(r *http.Request) (any, error) {
 	var request struct {
 		Reason string `json:"reason"`
@@ -275,12 +275,12 @@ func (s *Server) stop(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The kernel's handle on the process comes first: the number alone may be another's by now.
+	// The kernel's handle on the process comes first, because its number may already be reused.
 	process, err := os.FindProcess(lab.PID)
 	if err != nil {
 		return nil, refuse(http.StatusConflict, "run %s has just ended", id)
 	}
-	defer func() { _ = process.Release() }() // nothing to be done about it
+	defer func() { _ = process.Release() }() // an error has no effect
 	if _, err := s.underWay(id); err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (s *Server) stop(r *http.Request) (any, error) {
 	return map[string]string{"id": id}, nil
 }
 
-// underWay is the lab that is at work on a run.
+// underWay returns the process that measures a run; it fails with 409 if there is none.
 func (s *Server) underWay(id string) (*runs.Lab, error) {
 	lab, err := s.Runs.Lab(id)
 	if err != nil {

@@ -1,16 +1,16 @@
-// Package server is the lab in a browser: an HTTP API over the runs of a folder, and the pages that
-// use it. What it says is made by the packages that make the files: a report is internal/report's,
-// a comparison internal/report/compare's; openapi.yaml describes all of it.
+// Package server serves prony in a browser: an HTTP API over the runs of a folder, and the pages
+// that use it. Other packages make its documents: internal/report the reports,
+// internal/report/compare the comparisons; openapi.yaml describes all of it.
 //
 //	request ─ door ─ token ─ bounds ─ handler ─ shelf, report, comparison, trend ─► JSON, a page
 //	                                      └ Lab: suites, catalog, plan, host, a run of its own
 //
-// Whoever may talk to it may have a service of the catalog built and run. So it listens on
-// 127.0.0.1 unless it is told otherwise, which takes a token; it answers pages of its own alone
+// Clients may start builds and runs of services in the catalog. So the server listens on 127.0.0.1
+// by default, and other addresses require a token; it accepts requests only from its own pages
 // (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a
-// path from a request; and all that it takes in, keeps open or makes at once is bounded.
+// path from a request; and it bounds request bodies, connections and concurrent work.
 //
-// Non-goals: it computes nothing itself, measures nothing, and knows no flag.
+// Non-goals: it computes nothing itself, measures nothing, and has no flags.
 package server
 
 import (
@@ -39,57 +39,58 @@ import (
 	"prony.example/internal/server/app"
 )
 
-// Description is openapi.yaml, which the server gives away as /api/v1/openapi.yaml.
+// Description is openapi.yaml, which the server offers as /api/v1/openapi.yaml.
 //
 //go:embed openapi.yaml
 var Description []byte
 
-// Options are what a server is made of.
+// Options configure a server.
 type Options struct {
 	Runs *runs.Shelf
-	Lab  Lab // nil: there is no checkout, and runs are read alone
-	// Token is asked of everybody; empty: of nobody, which is for 127.0.0.1 alone.
+	Lab  Lab // nil: no checkout, only existing runs
+	// Token is required from every client; empty: none is, which is only for 127.0.0.1.
 	Token string
-	// Version is the program's.
+	// Version is the program's version.
 	Version string
-	// Ours says whether a process may be a lab of ours: a run's folder can come from anywhere, and
-	// the process that it names is sent a signal. Nil: every one may be.
+	// Ours reports whether a process may be one of prony, because a run's folder can come from
+	// anywhere and stopping a run sends a signal to the process that it names. Nil: every process
+	// may be.
 	Ours func(pid int) bool
-	// Busy is in what a run says that finds another lab at work.
+	// Busy is part of the output of a run that cannot start because another run is under way.
 	Busy string
 }
 
-// Server answers. Make it with New.
+// Server handles requests. Make it with New.
 type Server struct {
 	Options
-	heavy chan struct{} // who makes a report, a comparison or a history
-	built kept          // of what they made
-	looks looks         // at the host
+	heavy chan struct{} // limits concurrent reports, comparisons and histories
+	built kept          // the cache of their results
+	looks looks         // the cache of checks of the host
 
-	beginning sync.Mutex // one run at a time is begun
+	beginning sync.Mutex // only one run starts at a time
 	watchers  chan struct{}
-	closed    chan struct{} // ends what would go on for ever
+	closed    chan struct{} // ends responses that would never end
 	end       sync.Once
 }
 
-// Bounds. What a browser of one reader needs is far below them.
+// Bounds. The browser of one reader needs much less.
 const (
 	maxBody    = 64 << 10 // of a request, bytes
 	maxHeader  = 16 << 10
-	maxConns   = 128 // connections at a time
-	maxHeavy   = 2   // reports, comparisons and histories that are made at a time
+	maxConns   = 128 // concurrent connections
+	maxHeavy   = 2   // concurrent reports, comparisons and histories
 	readBound  = 20 * time.Second
 	writeBound = 2 * time.Minute // a report of many records takes seconds
 	idleBound  = 2 * time.Minute
 )
 
-// New is a server that does not listen yet.
+// New returns a server that does not listen yet.
 func New(o Options) *Server {
 	return &Server{Options: o, heavy: make(chan struct{}, maxHeavy),
 		watchers: make(chan struct{}, maxWatchers), closed: make(chan struct{})}
 }
 
-// Serve answers whoever comes to a listener, until the context ends.
+// Serve handles the requests to a listener, until the context ends.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: maxHeader,
@@ -112,10 +113,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// lastBound is how long requests may go on once the server is told to end.
+// lastBound is the time that requests have after the server is told to end.
 const lastBound = 2 * time.Second
 
-// Handler is the whole of it, from the door on.
+// Handler returns the complete handler, with all checks.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, handle := range s.routes() {
@@ -130,7 +131,7 @@ func (s *Server) Handler() http.Handler {
 	return hostguard.Guard(headers(s.admit(bounded(mux))))
 }
 
-// routes are the API. openapi.yaml describes each, and a test holds the two together.
+// routes returns the API. openapi.yaml describes each route, and a test compares the two.
 func (s *Server) routes() map[string]handler {
 	const v1, ok, accepted = "/api/v1", http.StatusOK, http.StatusAccepted
 	return map[string]handler{
@@ -158,7 +159,7 @@ func (s *Server) routes() map[string]handler {
 	}
 }
 
-// refusal is an answer that is no success, with what is wrong and what would be right.
+// refusal is an error response with the problem and its solution.
 type refusal struct {
 	status int
 	text   string
@@ -170,10 +171,10 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// handler answers a request; its error becomes the answer.
+// handler handles a request; its error becomes the response.
 type handler = func(http.ResponseWriter, *http.Request) error
 
-// answer turns an error into an answer.
+// answer turns an error into a response.
 func answer(handle handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := handle(w, r)
@@ -198,7 +199,7 @@ func answer(handle handler) http.Handler {
 	})
 }
 
-// made answers with what is made of a request, as JSON.
+// made responds with the result of a function as JSON.
 func made(status int, value func(*http.Request) (any, error)) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		v, err := value(r)
@@ -216,17 +217,17 @@ func made(status int, value func(*http.Request) (any, error)) handler {
 	}
 }
 
-// ignore drops the error of an answer that nobody waits for any more: its head is sent.
+// ignore drops an error after the head of a response was sent.
 func ignore(error) error { return nil }
 
-// appPolicy is the app's own, and no page of another shows it in a frame.
+// appPolicy is the app's policy, which also keeps other sites from showing it in a frame.
 const appPolicy = app.Policy + "; frame-ancestors 'none'"
 
 // reportPolicy is for a report's page, which has a policy of its own by hashes. In its sandbox it
-// has no origin, so whatever got into it could not call this server.
+// has no origin, so injected code could not call this server.
 const reportPolicy = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
 
-// headers sets what every answer has.
+// headers sets the headers of every response.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -240,8 +241,8 @@ func headers(next http.Handler) http.Handler {
 	})
 }
 
-// bounded refuses what changes something and is no JSON, which a form of another's page could send
-// without being asked about; and takes in only so much.
+// bounded refuses changing requests without JSON, which a form on another site could send without a
+// preflight request, and bounds the size of requests.
 func bounded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -257,8 +258,8 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// read takes in the JSON of a request. What it does not know it refuses: a mistyped limit must not
-// be no limit.
+// read parses the JSON of a request. It refuses unknown fields, because a mistyped limit must not
+// mean no limit.
 func read(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -274,11 +275,12 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// cookie is what a browser keeps of the token.
+// cookie is the name of the cookie with the token.
 const cookie = "prony"
 
-// admit asks for the token: as a bearer's (RFC 6750), which programs send, or as the cookie that a
-// browser gets when it follows the link with it, which is then no longer in the address.
+// admit requires the token: as a bearer token (RFC 6750), which programs send, or as the cookie
+// that a browser gets when it follows the link with the token, which is then removed from the
+// address.
 func (s *Server) admit(next http.Handler) http.Handler {
 	if s.Token == "" {
 		return next
@@ -313,12 +315,12 @@ func (s *Server) describe(w http.ResponseWriter, _ *http.Request) error {
 	return ignore(err)
 }
 
-// index is the app.
+// index responds with the app.
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) error {
 	return page(w, "index.html")
 }
 
-// asset is a file of the app. They are in the program, not on disk.
+// asset responds with a file of the app. The files are part of the program.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if kinds[path.Ext(name)] == "" || !runs.Identifier(name) {
@@ -327,7 +329,7 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	return page(w, name)
 }
 
-// kinds are what the app is made of.
+// kinds has the types of the app's files.
 var kinds = map[string]string{".js": "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8"}
 

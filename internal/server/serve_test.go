@@ -18,7 +18,8 @@ import (
 	"prony.example/record"
 )
 
-// Each part of the API is described, nothing else is, and what is answered is as described.
+// TestDescription checks that the description has each route and no other, and that responses match
+// it.
 func TestDescription(t *testing.T) {
 	s := newSite(t, Options{Lab: desk{}})
 	doc, err := openapi3.NewLoader().LoadFromData(Description)
@@ -57,7 +58,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// The index comes in pages, in whole and each run once, and by what is asked for.
+// TestRuns checks that the pages of the index have each run once, and that filters work.
 func TestRuns(t *testing.T) {
 	s := newSite(t, Options{})
 	for _, id := range []string{"2026-11-24T01-00-00Z", "2026-11-25T01-00-00Z", "named"} {
@@ -112,7 +113,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// What is served is what the verbs print, and what has not changed is not sent again.
+// TestReport checks that responses equal the output of the commands, and that unchanged ones are
+// not sent again.
 func TestReport(t *testing.T) {
 	s := newSite(t, Options{})
 	r, err := runs.Read(filepath.Join(s.dir, monday))
@@ -136,7 +138,7 @@ func TestReport(t *testing.T) {
 		http.StatusNotModified {
 		t.Errorf("nothing has changed, and the answer is %d", again.StatusCode)
 	}
-	// A trial ends: the last record goes away, which is as good.
+	// A trial ends: removing the last record has the same effect.
 	name := filepath.Join(s.dir, monday, "trials.ndjson")
 	records, err := os.ReadFile(name)
 	if err != nil {
@@ -217,7 +219,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A comparison's page is that of prony compare, and no script of it reaches this server.
+// TestComparePage checks that a comparison's page is that of prony compare, and that its scripts
+// cannot reach this server.
 func TestComparePage(t *testing.T) {
 	s := newSite(t, Options{})
 	a, err := s.side(monday + ":go-nethttp")
@@ -244,7 +247,7 @@ func TestComparePage(t *testing.T) {
 	}
 }
 
-// Without a checkout runs are read, and nothing else is there.
+// TestNoLab checks that without a checkout only runs are available.
 func TestNoLab(t *testing.T) {
 	s := newSite(t, Options{})
 	for _, path := range []string{"/suites", "/suites/x", "/catalog", "/host"} {

@@ -16,16 +16,16 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of the beginning of a run.
+// Bounds for the start of a run.
 const (
-	beginBound = 60 * time.Second // until it has the machine: tools are asked for their versions
+	beginBound = 60 * time.Second // until it has the machine; it first checks tools
 	beginLook  = 50 * time.Millisecond
 	remembered = time.Hour
-	lastLines  = 20 // of what a run said that did not begin
+	lastLines  = 20 // of the output of a run that did not begin
 )
 
-// begin starts a run as a process of its own, which this server's end does not end. It is answered
-// when the run has the machine, or has given up.
+// begin starts a run as a separate process, which continues when this server ends. It responds when
+// the run has the machine, or has failed.
 func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
 	args, p, err := planned(r, lab)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
 	return map[string]string{"id": id}, nil
 }
 
-// free refuses where a run has the machine.
+// free refuses if another run has the machine.
 func (s *Server) free(ctx context.Context) error {
 	x, err := s.Runs.List(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Server) free(ctx context.Context) error {
 	return nil
 }
 
-// diary is where what a run prints goes. It is beside the runs: a run that does not begin leaves no
-// folder.
+// diary creates the file for a run's output. It is next to the runs, because a run that does not
+// begin leaves no folder.
 func (s *Server) diary(id string) (*os.File, error) {
 	dir := filepath.Join(s.Runs.Dir(), record.Kept)
 	if err := os.MkdirAll(s.Runs.Dir(), 0o755); err != nil {
@@ -88,7 +88,7 @@ func (s *Server) diary(id string) (*os.File, error) {
 	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
 	name := filepath.Join(folder, id+".log")
 	f, err := os.OpenFile(name, flags, 0o644)
-	if errors.Is(err, os.ErrExist) { // of one that did not begin, within this second
+	if errors.Is(err, os.ErrExist) { // of one that did not begin, within the same second
 		if err = os.Remove(name); err == nil {
 			f, err = os.OpenFile(name, flags, 0o644)
 		}
@@ -96,8 +96,8 @@ func (s *Server) diary(id string) (*os.File, error) {
 	return f, err
 }
 
-// forget removes the diaries of runs that are no more, or that never began. Those of the last hour
-// stay: a run of another server's may be beginning.
+// forget removes the diaries of removed runs and of runs that never began. It keeps those of the
+// last hour, because a run of another server may be starting.
 func (s *Server) forget(folder string) error {
 	diaries, err := os.ReadDir(folder)
 	if err != nil {
@@ -114,14 +114,14 @@ func (s *Server) forget(folder string) error {
 			continue
 		}
 		if err := os.Remove(filepath.Join(folder, d.Name())); err != nil &&
-			!errors.Is(err, os.ErrNotExist) { // another server's hand
+			!errors.Is(err, os.ErrNotExist) { // another server may have removed it
 			return err
 		}
 	}
 	return nil
 }
 
-// cause is what a run printed from its last message on: notices before it are no cause.
+// cause returns a run's output from its last message on; earlier lines are only notices.
 func cause(lines []string) []string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if strings.HasPrefix(lines[i], "prony: ") {
@@ -131,7 +131,7 @@ func cause(lines []string) []string {
 	return lines
 }
 
-// begun waits until a run keeps its progress, which is when it has the machine.
+// begun waits until a run writes its progress, which means that it has the machine.
 func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan error) error {
 	look := time.NewTicker(beginLook)
 	defer look.Stop()
@@ -140,7 +140,7 @@ func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan err
 		select {
 		case err := <-ended:
 			if _, began := os.Stat(filepath.Join(dir, record.RunFile)); began == nil {
-				return nil // and is over already
+				return nil // it is over already
 			}
 			text := strings.Join(cause(files.Tail(output, lastLines)), "\n")
 			if s.Busy != "" && strings.Contains(text, s.Busy) {
@@ -153,7 +153,7 @@ func (s *Server) begun(ctx context.Context, dir, output string, ended <-chan err
 				return nil
 			}
 		case <-over:
-			return nil // it looks for its tools still; its events will tell
+			return nil // it still checks its tools; its events will report the result
 		case <-ctx.Done():
 			return ctx.Err()
 		}

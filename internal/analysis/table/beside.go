@@ -13,8 +13,8 @@ import (
 	"prony.example/stats"
 )
 
-// overheadTable has the cost of variants: for each target that ran with variants, each
-// variant under each load, as the change against the bare target, paired within blocks. Without
+// overheadTable returns the cost of variants: for each target that ran with variants, each variant
+// under each load, as the change against the target without them, paired within blocks. Without
 // variants it has no rows.
 func (sc *Scenario) overheadTable(o Options) Table {
 	column := columnOf("overhead")
@@ -42,7 +42,7 @@ func (sc *Scenario) overheadTable(o Options) Table {
 	return t
 }
 
-// ridersOf are the rows whose ratios refer to a bare one, in the order of their names.
+// ridersOf returns the rows with variants whose ratios refer to baseline, sorted by name.
 func (sc *Scenario) ridersOf(baseline *Target) []*Target {
 	out := slices.DeleteFunc(slices.Clone(sc.Targets), func(t *Target) bool {
 		return t.Reference != baseline.Name || t.Info.Name != baseline.Info.Name ||
@@ -52,8 +52,8 @@ func (sc *Scenario) ridersOf(baseline *Target) []*Target {
 	return out
 }
 
-// overheads are the columns: a change in per cent, or the value itself where none or little of it
-// is the rule and a ratio would say nothing.
+// overheads are the columns: a change in percent, or the value itself if it is usually zero or
+// small and a ratio would mean nothing.
 var overheads = []struct {
 	metric, heading string
 	model           string // of loads that have it; empty: all
@@ -74,7 +74,7 @@ var overheads = []struct {
 	{metric.SpansEach, "spans/req", "", false, figures, figures},
 }
 
-// overheadRow is a variant, or the bare target itself, under one load.
+// overheadRow returns a variant, or the target without one, under one load.
 func overheadRow(baseline, target *Target, l LoadInfo) Row {
 	variant := cmp.Or(target.Info.Variant, "none")
 	row := Row{
@@ -103,13 +103,13 @@ func overheadRow(baseline, target *Target, l LoadInfo) Row {
 	return row
 }
 
-// levelCell has a centre; its interval is not printed.
+// levelCell returns a cell with a summary's center; its interval is not printed.
 func levelCell(s stats.Summary, print func(float64) string) Cell {
 	return Cell{State: Known, Value: s.Center, N: s.N, form: plainForm(print),
 		Interval: intervalOf(s.HasInterval(), s.Lo, s.Hi)}
 }
 
-// changeCell has a ratio as a change with its interval.
+// changeCell returns a cell with a ratio as a change with its interval.
 func changeCell(m Metric) Cell {
 	r := m.Ratio
 	c := Cell{State: Known, Value: r.Center - 1, N: r.N, form: changeForm,
@@ -121,7 +121,7 @@ func changeCell(m Metric) Cell {
 	return c
 }
 
-// change prints a share: +12 %, −3.1 %.
+// change formats a share in percent with its sign: +12 %, −3.1 %.
 func change(amount float64) string { return points(amount) + " %" }
 
 func points(amount float64) string {
@@ -137,7 +137,7 @@ func points(amount float64) string {
 	return strings.Replace(text, "-", "−", 1)
 }
 
-// overheadNotes say how to read the table, and what its loads cannot say.
+// overheadNotes explains the table and what its loads cannot show.
 func (sc *Scenario) overheadNotes(o Options) []Note {
 	notes := []Note{NoteOf(NoteChanges, sc.Starts.Repeat(), Confidence(o.Confidence))}
 	for _, l := range sc.Loads {
@@ -166,8 +166,8 @@ func loadOfAny(t *Target, name string) *record.Load {
 
 func figures(x float64) string { return units.Digits(x, 3) }
 
-// toldTable tells what targets sent about themselves, and what became of it: equal services under
-// equal loads should say equally much. Without telemetry it has no rows.
+// toldTable returns the telemetry that targets sent and what became of it: equal services under
+// equal loads should send equal amounts. Without telemetry it has no rows.
 func (sc *Scenario) toldTable(o Options) Table {
 	column := columnOf("told")
 	t := Table{Kind: ToldKind, Columns: []Column{
@@ -212,7 +212,7 @@ func (sc *Scenario) toldTable(o Options) Table {
 	return t
 }
 
-// partial says which trials' telemetry is not whole, and why, each reason once.
+// partial names the trials with incomplete telemetry and the reasons, each reason once.
 func (sc *Scenario) partial() (notes []Note) {
 	var all []*record.Record
 	for _, t := range sc.Targets {
@@ -227,17 +227,17 @@ func (sc *Scenario) partial() (notes []Note) {
 	return notes
 }
 
-// partialMax bounds the notes about telemetry that is not whole.
+// partialMax bounds the notes about incomplete telemetry.
 const partialMax = 5
 
-// telling are the trials about which the home answered.
+// telling returns the trials for which the collector reported signals.
 func telling(trials ...*record.Record) []*record.Record {
 	return those(trials, func(r *record.Record) bool {
 		return r.Telemetry != nil && len(r.Telemetry.Signals) > 0
 	})
 }
 
-// toldRow is what these trials say; without any it is absent.
+// toldRow returns the medians of these trials; its cells are absent if no trial has a value.
 func toldRow(name string, trials []*record.Record, confidence float64) Row {
 	cell := func(print func(float64) string, value func(*record.Record) float64) Cell {
 		return medianOf(trials, value, print, confidence)
@@ -262,7 +262,7 @@ func toldRow(name string, trials []*record.Record, confidence float64) Row {
 
 func received(s record.Signal) int64 { return s.Received }
 
-// total adds up a count over the signals, or takes that of one.
+// total adds up a count over all signals, or returns that of one signal if name is set.
 func total(r *record.Record, name string, value func(record.Signal) int64) (n int64) {
 	for _, s := range r.Telemetry.Signals {
 		if name == "" || s.Name == name {
@@ -272,7 +272,7 @@ func total(r *record.Record, name string, value func(record.Signal) int64) (n in
 	return n
 }
 
-// asked are the requests of a trial that were counted.
+// asked returns the number of requests of a trial, including failed ones and the warm-up.
 func asked(r *record.Record) float64 {
 	n := r.Warmup.Requests
 	for i := range r.Loads {
@@ -281,7 +281,7 @@ func asked(r *record.Record) float64 {
 	return metric.Positive(float64(n))
 }
 
-// lostSpans are those that senders say they dropped; NaN where none of them says.
+// lostSpans returns the spans that senders report as dropped; NaN if no sender reports them.
 func lostSpans(r *record.Record) float64 {
 	sum := math.NaN()
 	for _, v := range r.Telemetry.Sources {
@@ -295,9 +295,8 @@ func lostSpans(r *record.Record) float64 {
 	return sum
 }
 
-// partsTable tells what each process of the targets that are systems used under the load that
-// ranks, a row a process; without systems it has no rows. Shares are of what all of them used, so
-// that a glance shows where the time goes.
+// partsTable returns what each process of systems used under the load that ranks, a row per
+// process; without systems it has no rows. Shares refer to all processes of a system together.
 func (sc *Scenario) partsTable(o Options) Table {
 	column := columnOf("parts")
 	load := sc.anchor().Name
@@ -325,7 +324,7 @@ func (sc *Scenario) partsTable(o Options) Table {
 	return t
 }
 
-// partRow is one process of one target.
+// partRow returns the row of one process of one target.
 func partRow(target, name string, trials []offer, confidence float64) Row {
 	cell := func(print func(float64) string, value func(offer, record.Part) float64) Cell {
 		return medianOf(trials, func(o offer) float64 { return value(o, partOf(o.load, name)) },
@@ -364,7 +363,8 @@ func partRow(target, name string, trials []offer, confidence float64) Row {
 	}}
 }
 
-// medianOf is a cell with the centre of what the trials say; where none does it is absent.
+// medianOf returns a cell with the center of the trials' values; the cell is absent if no trial has
+// a value.
 func medianOf[T any](trials []T, value func(T) float64, print func(float64) string,
 	confidence float64,
 ) Cell {

@@ -8,7 +8,7 @@ import (
 	"prony.example/stats"
 )
 
-// printed is what a test expects of a cell: its states, and its texts.
+// printed has the expected states and texts of a cell.
 type printed struct {
 	state, interval      State
 	text, alone, between string
@@ -26,14 +26,14 @@ func (want printed) check(t *testing.T, name string, c Cell) {
 	}
 }
 
-// TestStates: in what state each kind of cell is, and what is printed of it.
+// TestStates checks the state and the texts of each kind of cell.
 func TestStates(t *testing.T) {
 	check := func(name string, c Cell, state, interval State, text, alone, between string) {
 		t.Helper()
 		printed{state, interval, text, alone, between}.check(t, name, c)
 	}
 	nan := math.NaN()
-	// of is the target of metric m, whose ratio r refers to b.
+	// of returns a target with metric m, whose ratio r refers to b.
 	of := func(m Metric, r *stats.Ratio) *Target {
 		m.Name, m.Ratio = "x", r
 		return &Target{Name: "a", Reference: "b", Metrics: []Metric{m}}
@@ -92,7 +92,7 @@ func TestStates(t *testing.T) {
 		"unknown", "")
 }
 
-// A number that looks like the word for an unknown one, or for none, is known: the state decides.
+// A number whose text looks like the word unknown, or like no value, is known: the state decides.
 func TestStateIsNoWord(t *testing.T) {
 	tab := Table{Columns: append(nameColumns(), LoadInfo{Name: "half"}.column("p99 ratio",
 		"p99 ratio", "1", Extra))}

@@ -7,22 +7,22 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// Column says what its cells are, and how a renderer sets them.
+// Column describes the cells of a column and how renderers align them.
 type Column struct {
 	Key    string // stable name for programs: "peak/throughput"
 	Role   Role
 	Group  Group
-	Label  string // what the quantity is called: "req/s", "p99"
+	Label  string // the name of the quantity: "req/s", "p99"
 	Unit   string // base unit of Cell.Value: "1/s", "ns", "B", "J", "1"; empty for text
-	Weight int    // 0 stays; a narrow terminal leaves out the highest first
+	Weight int    // 0: always shown; a narrow terminal omits the highest first
 
 	Waits      bool    // response times of a closed load, which wait for the service
-	Versus     Versus  // what ratios refer to
+	Versus     Versus  // the references of ratios
 	Confidence float64 // of widths
 	Effect     float64 // of numbers of blocks
 }
 
-// Role says what the cells of a column are.
+// Role describes what the cells of a column contain.
 type Role int
 
 // Roles of columns.
@@ -32,9 +32,9 @@ const (
 	RoleName   // of the row
 	RoleTier   //
 	RoleWidth  // of the interval of the column before it
-	RoleRatio  // of the column before it, or of what Label says
+	RoleRatio  // of the column before it, or of the metric in Label
 	RoleArms   // the ratio of arm b to arm a
-	RoleBlocks // how many are needed for Effect
+	RoleBlocks // how many blocks are needed for Effect
 )
 
 // Weights of columns.
@@ -44,26 +44,26 @@ const (
 	Extra     = 2
 )
 
-// Group is what adjacent columns have in common.
+// Group describes what adjacent columns have in common.
 type Group struct {
 	Kind  GroupKind
-	Load  string // of GroupLoad and GroupCost
-	Title string // of GroupLoad: the load in words, "peak (closed, 64 connections)"
+	Load  string // for GroupLoad and GroupCost
+	Title string // for GroupLoad: the load in words, "peak (closed, 64 connections)"
 }
 
-// GroupKind says what the columns of a group are about.
+// GroupKind is the subject of the columns of a group.
 type GroupKind int
 
 // Kinds of groups.
 const (
 	GroupNone GroupKind = iota
-	GroupLoad           // what was measured under a load
-	GroupCost           // what answering a load cost
+	GroupLoad           // measured under a load
+	GroupCost           // the cost of answering a load
 	GroupStart
 	GroupArtifact
 )
 
-// Heading is what stands over the columns of the group: "peak (closed, 64 connections)".
+// Heading returns the heading of the group's columns: "peak (closed, 64 connections)".
 func (g Group) Heading() string {
 	switch g.Kind {
 	case GroupLoad:
@@ -78,7 +78,7 @@ func (g Group) Heading() string {
 	return ""
 }
 
-// Short is the same in a word, for renderers without spanning headings: "peak".
+// Short returns the heading in one word, for renderers without spanning headings: "peak".
 func (g Group) Short() string {
 	switch g.Kind {
 	case GroupLoad:
@@ -89,7 +89,7 @@ func (g Group) Short() string {
 	return ""
 }
 
-// Align is how the column's cells are set.
+// Align returns the alignment of the column's cells.
 func (c Column) Align() format.Align {
 	switch c.Role {
 	case RoleWord, RoleName:
@@ -100,7 +100,7 @@ func (c Column) Align() format.Align {
 	return format.Right
 }
 
-// Heading is what stands over the column: "p99 ratio".
+// Heading returns the column's heading: "p99 ratio".
 func (c Column) Heading() string {
 	switch {
 	case c.Role == RoleTier:
@@ -123,12 +123,12 @@ func (c Column) Heading() string {
 	return c.Label
 }
 
-// FullHeading is the heading with its group's word, for renderers without spanning headings.
+// FullHeading returns the heading with its group's word, for renderers without spanning headings.
 func (c Column) FullHeading() string {
 	return strings.TrimSpace(c.Group.Short() + " " + c.Heading())
 }
 
-// Title is what stands over the table; empty for the comparison of the only scenario.
+// Title returns the table's title; empty for the comparison of the only scenario.
 func (t Table) Title() string {
 	title := map[string]string{
 		OverheadKind: "Cost of agents and protocols",

@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// TestHeadings: what stands over a column, with and without its group.
+// TestHeadings checks the headings of columns, with and without their group.
 func TestHeadings(t *testing.T) {
 	peak := Group{GroupLoad, "peak", "peak (closed, 64 connections)"}
 	cost, start := Group{Kind: GroupCost, Load: "peak"}, Group{Kind: GroupStart}
@@ -47,7 +47,8 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
-// A title that has said the suite is not said again; one that only begins like it changes nothing.
+// TestHeadUnderATitle checks that a head leaves out a suite that its title names, but not one with
+// the same beginning.
 func TestHeadUnderATitle(t *testing.T) {
 	host := &record.Provenance{Cores: 2}
 	const rest = "1 target × 3 blocks · seed 7 · 2 cores"

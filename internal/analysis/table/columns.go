@@ -10,19 +10,19 @@ import (
 	"prony.example/stats"
 )
 
-// spec is a column with the way to fill it.
+// spec is a column with the function that fills it.
 type spec struct {
 	column Column
 	cell   func(*Target) Cell
-	leads  string // the load of which this is the first column: its doubts are footnoted here
+	leads  string // the load whose first column this is; it gets the load's footnotes
 }
 
-// shows is the column of a metric's centre.
+// shows returns the column of a metric's center.
 func shows(c Column, load, name string, p printer) spec {
 	return spec{column: c, cell: func(t *Target) Cell { return metricCell(t, load, name, p) }}
 }
 
-// specs lists a scenario's columns: its loads in order, then cost, then start.
+// specs returns a scenario's columns: its loads in order, then cost, then start.
 func (sc *Scenario) specs(o Options) []spec {
 	var out []spec
 	for _, l := range sc.Loads {
@@ -34,7 +34,7 @@ func (sc *Scenario) specs(o Options) []spec {
 			ownFunc = sc.servedSpecs
 		}
 		specs := ownFunc(l, o)
-		if l.Model != record.Capacity { // the step that decided has nothing that one could want
+		if l.Model != record.Capacity { // the deciding step has no other columns
 			specs = append(specs, o.wanted(metric.OfLoad, l, scaled(sc.latencyScale(l)))...)
 		}
 		specs[0].leads = l.Name
@@ -50,7 +50,7 @@ func (sc *Scenario) specs(o Options) []spec {
 	return slices.Concat(out, sc.startSpecs(), full)
 }
 
-// ranAlready says that all targets did: of their cost and start there is nothing to tell.
+// ranAlready reports whether Prony started none of the targets: cost and start are then unknown.
 func (sc *Scenario) ranAlready() bool {
 	return !slices.ContainsFunc(sc.Targets, func(t *Target) bool {
 		return slices.ContainsFunc(t.Trials, func(r *record.Record) bool {
@@ -59,8 +59,8 @@ func (sc *Scenario) ranAlready() bool {
 	})
 }
 
-// closedSpecs: how much was served, and the latency. That of a closed
-// loop waits politely for the service, so it is labelled and gives way first.
+// closedSpecs returns the columns of a closed load: throughput and latency. In a closed loop,
+// requests wait for the service, so the latency is labeled and omitted first.
 func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	out := sc.servedSpecs(l, o)
 	times := scaled(sc.latencyScale(l))
@@ -70,7 +70,7 @@ func (sc *Scenario) closedSpecs(l LoadInfo, o Options) []spec {
 	return out
 }
 
-// servedSpecs: how many requests a second, how sure that is, and how it compares.
+// servedSpecs returns the columns of throughput, its interval and its ratio.
 func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	name := metric.Throughput
 	if l.Model == record.Capacity {
@@ -97,25 +97,26 @@ func (sc *Scenario) servedSpecs(l LoadInfo, o Options) []spec {
 	return out
 }
 
-// column is one of the load's.
+// column returns a column of the load.
 func (l LoadInfo) column(key, label, base string, weight int) Column {
 	return Column{Key: l.Name + "/" + key, Group: Group{GroupLoad, l.Name, l.Title}, Label: label,
 		Unit: base, Weight: weight}
 }
 
-// waits marks a column of response times if those of the load wait for the service.
+// waits marks a column of response times if the load is closed.
 func (l LoadInfo) waits(c Column) Column {
 	c.Waits = l.Model == record.Closed
 	return c
 }
 
-// ratio makes a column that of a quantity's ratios.
+// ratio makes a column one of ratios.
 func (sc *Scenario) ratio(c Column) Column {
 	c.Role, c.Versus = RoleRatio, sc.Versus
 	return c
 }
 
-// openSpecs: response times at a given load, and whether that load was kept up with.
+// openSpecs returns the columns of an open load: response times and the share of the load that was
+// answered.
 func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	var out []spec
 	times := scaled(sc.latencyScale(l))
@@ -131,8 +132,8 @@ func (sc *Scenario) openSpecs(l LoadInfo, o Options) []spec {
 	return append(out, shows(c, l.Name, metric.Achieved, same(tenths)))
 }
 
-// costSpecs: what answering cost under the load that ranks. Cost depends on the load, so its name
-// is in the heading.
+// costSpecs returns the columns of cost under the load that ranks. Cost depends on the load, so its
+// name is in the heading.
 func (sc *Scenario) costSpecs(load string) []spec {
 	group := Group{Kind: GroupCost, Load: load}
 	var least []float64
@@ -149,7 +150,7 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	cpu := Column{Key: "cost/cpu", Group: group, Label: "CPU µs/req", Unit: units.Ns}
 	rss := Column{Key: "cost/rss", Group: group, Label: "RSS", Unit: units.Octet, Weight: Detail}
 	out := []spec{shows(cpu, load, metric.CPU, perRequest)}
-	if sc.Starts != nil && sc.Versus.Kind != VersusNone { // which slices tell best of all
+	if sc.Starts != nil && sc.Versus.Kind != VersusNone { // slices are most precise about it
 		out = append(out, spec{column: sc.ratio(Column{Key: "cost/ratio", Group: group,
 			Label: "CPU", Unit: units.One, Weight: Detail}),
 			cell: func(t *Target) Cell { return ratioCell(t, load, metric.CPU) }})
@@ -157,13 +158,13 @@ func (sc *Scenario) costSpecs(load string) []spec {
 	return append(out, shows(rss, load, metric.RSS, same(units.Bytes)))
 }
 
-// micros prints a time as microseconds, without their unit.
+// micros returns a function that formats a time in microseconds, without the unit.
 func micros(decimals int) func(float64) string {
 	return func(ns float64) string { return fmt.Sprintf("%.*f", decimals, ns/1e3) }
 }
 
-// startSpecs: from the exec until it answered, and from the first load until it was as fast as it
-// would be.
+// startSpecs returns the columns of startup: from exec to the first response, and from the first
+// load to steady state.
 func (sc *Scenario) startSpecs() []spec {
 	column := func(key, heading, metric string, weight int) spec {
 		c := Column{Key: "start/" + key, Group: Group{Kind: GroupStart}, Label: heading,
@@ -174,7 +175,7 @@ func (sc *Scenario) startSpecs() []spec {
 		column("steady", "steady after", metric.SteadyAt, Extra)}
 }
 
-// achievedWeight lets the column give way where every target kept up: then it says nothing.
+// achievedWeight makes the column omissible if every target kept up.
 func (sc *Scenario) achievedWeight(l LoadInfo) int {
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(l.Name, metric.Achieved)
@@ -185,7 +186,7 @@ func (sc *Scenario) achievedWeight(l LoadInfo) int {
 	return Extra
 }
 
-// latencyScale is common to all percentiles of a load.
+// latencyScale returns a scale for all percentiles of a load.
 func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 	var ns []float64
 	for _, t := range sc.Targets {
@@ -198,14 +199,14 @@ func (sc *Scenario) latencyScale(l LoadInfo) units.Scale {
 	return units.ScaleFor(ns)
 }
 
-// columnOf makes columns of a table that is of one kind and has no groups.
+// columnOf returns a function that makes columns of a table without groups.
 func columnOf(kind string) func(key, label, base string, role Role) Column {
 	return func(key, label, base string, role Role) Column {
 		return Column{Key: kind + "/" + key, Label: label, Unit: base, Role: role}
 	}
 }
 
-// metric is one of a target, or one that says that there is none.
+// metric returns a metric of a target, or a withheld one if the target has none.
 func (t *Target) metric(load, name string) Metric {
 	if m, ok := t.Metric(load, name); ok {
 		return m
@@ -213,8 +214,8 @@ func (t *Target) metric(load, name string) Metric {
 	return Metric{Withheld: NoteOf(NoteNotOffered)}
 }
 
-// noInterval says what would give one. The commonest cause, a single trial, is the same for a value
-// and for a ratio, so that both share a footnote.
+// noInterval returns a note on what would give an interval. The commonest cause, a single trial, is
+// the same for a value and for a ratio, so both share a footnote.
 func noInterval(n int, warning string) Note {
 	if n < 2 {
 		return NoteOf(NoteOneTrial)
@@ -222,10 +223,10 @@ func noInterval(n int, warning string) Note {
 	return NoteOf(NoteNoInterval, Warning(warning))
 }
 
-// FewStarts says how many starts an interval needs if n are too few.
+// FewStarts returns a note on how many starts an interval needs if n are too few.
 func FewStarts(n int) Note { return NoteOf(NoteFewStarts, stats.LeastStarts, n) }
 
-// metricCell has a metric's centre.
+// metricCell returns a cell with a metric's center.
 func metricCell(t *Target, load, name string, p printer) Cell {
 	m := t.metric(load, name)
 	if !m.Known() {
@@ -242,7 +243,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	return c
 }
 
-// widthCell has the interval of a metric as its larger arm relative to the centre.
+// widthCell returns a cell with the larger arm of a metric's interval, relative to the center.
 func widthCell(t *Target, load, name string) Cell {
 	m := t.metric(load, name)
 	if !m.Known() {
@@ -264,7 +265,7 @@ func widthCell(t *Target, load, name string) Cell {
 	return c
 }
 
-// ratioCell has target over baseline with its interval.
+// ratioCell returns a cell with the ratio of a target to its reference, with its interval.
 func ratioCell(t *Target, load, name string) Cell {
 	if t.Reference == "" {
 		return valued(1, units.Whole)
@@ -298,7 +299,7 @@ func ratioCell(t *Target, load, name string) Cell {
 	case r.Warning != "":
 		c.Notes = []Note{NoteOf(NoteWarned, r.Warning)}
 	}
-	if r.Hi-r.Lo < 0.02 { // two would not show the interval's ends apart
+	if r.Hi-r.Lo < 0.02 { // two decimals would not distinguish the interval's ends
 		c.form = ratioForm(3)
 	}
 	c.Grade = m.RatioGrade()
@@ -308,25 +309,25 @@ func ratioCell(t *Target, load, name string) Cell {
 	return c
 }
 
-// unknownWord stands for a number whose interval is Wide; the notes say why, once.
+// unknownWord replaces a number whose interval is Wide; the notes explain it once.
 const unknownWord = "unknown"
 
-// tooWide is the factor between an interval's ends from which on it is no finding: its numbers
-// would be read as one.
+// tooWide is the factor between an interval's ends above which its numbers are not printed, because
+// readers would take them for a finding.
 const tooWide = 3
 
-// Wide tells whether an interval, of a level or a ratio, says too little to be printed.
+// Wide reports whether an interval, of a level or a ratio, is too wide to be printed.
 func Wide(lo, hi float64) bool { return hi > tooWide*lo }
 
-// Resolution is the smallest difference that is found, in words: 0.03 is 3 %. One beyond tooWide is
-// none.
+// Resolution formats the smallest detectable difference: 0.03 is "3 %", and a difference beyond
+// tooWide is "unknown".
 func Resolution(x float64) string {
 	c := valued(x, units.Percent)
 	c.State = resolutionState(x)
 	return c.Number()
 }
 
-// resolutionState is the state of the smallest difference that is found.
+// resolutionState returns the state of the smallest detectable difference.
 func resolutionState(x float64) State {
 	switch {
 	case !units.Known(x):
@@ -337,11 +338,11 @@ func resolutionState(x float64) State {
 	return Known
 }
 
-// Unfound tells whether a difference that is just found is too large to be told as one.
+// Unfound reports whether the smallest detectable difference is too large to be printed.
 func Unfound(x float64) bool { return 1+x > tooWide }
 
-// wanted are the columns of a place that the suite asks for, over the metrics of a load; times has
-// the form of those that have none of their own.
+// wanted returns the columns of a place that the suite requests, over the metrics of a load. times
+// formats metrics without a format of their own.
 func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []spec) {
 	for _, m := range metric.Columns() {
 		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) {

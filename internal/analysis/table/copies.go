@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// Uncopied are targets that worked in the folder that was built, in starts in which others worked
+// Uncopied lists targets that worked in the folder that was built, in starts in which others worked
 // in a fresh copy each time.
 type Uncopied []struct {
 	Row     string
@@ -40,7 +40,7 @@ func (sc *Scenario) copiesNote() []Note {
 	return []Note{NoteOf(NoteCopies, without)}
 }
 
-// noCopyTexts are the reasons in words.
+// noCopyTexts has the reasons in words.
 var noCopyTexts = map[string]string{
 	record.NoCopyContainer: "it runs in a container",
 	record.NoCopyAttached:  "it ran already",

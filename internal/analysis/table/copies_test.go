@@ -7,7 +7,8 @@ import (
 	"prony.example/record"
 )
 
-// Which targets had no copy is said once, if other targets of the starts had one.
+// TestTargetsWithoutCopies checks that a note names the targets without a copy once, if other
+// targets of the starts had one.
 func TestTargetsWithoutCopies(t *testing.T) {
 	check := func(want string, reasons map[string]string) {
 		t.Helper()

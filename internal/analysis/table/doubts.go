@@ -10,14 +10,14 @@ import (
 	"prony.example/record"
 )
 
-// doubt is a footnote in the making: what made trials of one target SUSPECT, INVALID or failed,
-// either as a whole or in one of their loads.
+// doubt collects what made trials of one target SUSPECT, INVALID or failed, for a footnote: either
+// whole trials or one of their loads.
 type doubt struct {
 	load   string // empty: the whole trial
 	grade  string
-	blocks []int  // of the trials that it affected
-	trials int    // of the target, all together
-	repeat string // "block" or "start": what blocks are
+	blocks []int  // of the affected trials
+	trials int    // all trials of the target
+	repeat string // "block" or "start": the unit of blocks
 	events []event
 }
 
@@ -39,8 +39,8 @@ func (d *doubt) add(r *record.Record, events []event) {
 // mostRules bounds how many rules one footnote names.
 const mostRules = 5
 
-// text says it: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent < 99.0 %)". A
-// rule's blocks are named where they are not all of the footnote's.
+// text formats the doubt: "half INVALID in block 3, not in the numbers: delivered (96.2 % sent <
+// 99.0 %)". It names a rule's blocks if they differ from the footnote's.
 func (d *doubt) text(fate string) string {
 	site := d.where()
 	var parts []string
@@ -65,7 +65,7 @@ func (d *doubt) text(fate string) string {
 	return head + site + fate + ": " + units.Few(parts, mostRules)
 }
 
-// notes is the text, where there is a reason to say it.
+// notes returns the text as a note, or nil without a reason.
 func (d *doubt) notes(fate string) []Note {
 	if len(d.events) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func (d *doubt) notes(fate string) []Note {
 	return []Note{{Kind: NoteTrialsDoubted, Load: d.load, Args: []any{fated{d, fate}}}}
 }
 
-// fated is a doubt with what became of its trials.
+// fated is a doubt with the consequence for its trials.
 type fated struct {
 	*doubt
 	fate string
@@ -88,7 +88,7 @@ func (d *doubt) where() string {
 	return " in " + blocksText(d.repeat, d.blocks)
 }
 
-// rules are the different rules, in the order in which they came up.
+// rules returns the different rules in order of appearance.
 func (d *doubt) rules() []string {
 	return Distinct(d.events, func(e event) string { return e.rule })
 }
@@ -115,8 +115,8 @@ func wholeEvents(r *record.Record, grade string) []event {
 	return events(r, grade, func(f record.Finding) bool { return ofWhole(r, f) })
 }
 
-// events are a record's findings of one grade, of those that are asked for. What bounds its doubt
-// is said with the numbers that it moves (see Target.doubt).
+// events returns a record's matching findings of one grade. It skips bounded findings if they are
+// SUSPECT, because the numbers that they move name them (see Target.doubt).
 func events(r *record.Record, grade string, match func(record.Finding) bool) []event {
 	var out []event
 	for _, f := range r.Verdict.Findings {
@@ -128,8 +128,8 @@ func events(r *record.Record, grade string, match func(record.Finding) bool) []e
 	return out
 }
 
-// loadDoubt collects the trials of which one load has a grade by findings on that load, or on the
-// load that its rate is a share of.
+// loadDoubt collects the trials in which one load has a grade because of findings on that load, or
+// on the load that its rate is a share of.
 func (t *Target) loadDoubt(load, grade string) *doubt {
 	d := &doubt{load: load, grade: grade, trials: len(t.Trials), repeat: t.repeat()}
 	for _, r := range t.Trials {
@@ -149,7 +149,7 @@ func (t *Target) loadDoubt(load, grade string) *doubt {
 	return d
 }
 
-// inherited is why a load falls with the one that its rate is a share of.
+// inherited returns the events that make a load INVALID because of the load that sets its rate.
 func inherited(r *record.Record, load string) []event {
 	base := baseOf(r, load)
 	if base == "" {
@@ -171,13 +171,13 @@ func inherited(r *record.Record, load string) []event {
 // share prints "50% of peak" as "50 % of peak".
 func share(rateOf string) string { return strings.Replace(rateOf, "%", " %", 1) }
 
-// Fates of what a footnote is about.
+// Consequences for the trials of a footnote.
 const (
 	kept     = ", kept"
 	excluded = ", not in the numbers"
 )
 
-// nameNotes are the footnotes on a target's name: what befell whole trials.
+// nameNotes returns the footnotes on a target's name, which are about whole trials.
 func (t *Target) nameNotes() []Note {
 	var notes []Note
 	for _, way := range []struct{ grade, fate string }{
@@ -188,8 +188,8 @@ func (t *Target) nameNotes() []Note {
 	return append(append(notes, t.remarks()...), t.Method...)
 }
 
-// remarks say what is no doubt about a number, with the loads that it was seen in. Of each rule the
-// first trial has the word.
+// remarks returns notes on findings that leave the numbers valid, with the loads in which they were
+// found. The text comes from the first trial with the rule.
 func (t *Target) remarks() (notes []Note) {
 	var rules []string
 	for _, r := range t.Trials {
@@ -211,7 +211,7 @@ func (t *Target) remarks() (notes []Note) {
 	return notes
 }
 
-// loadNotes are the footnotes on the first of a load's numbers.
+// loadNotes returns the footnotes on the first number of a load.
 func (t *Target) loadNotes(load string) []Note {
 	var notes []Note
 	if len(t.offers(load)) > 0 {
@@ -220,7 +220,7 @@ func (t *Target) loadNotes(load string) []Note {
 	return append(notes, t.loadDoubt(load, record.Suspect).notes(kept)...)
 }
 
-// lost says why no number can be made of a load that was offered.
+// lost returns the reason why an offered load has no number.
 func (t *Target) lost(load string) Note {
 	if why := t.loadDoubt(load, record.Invalid).notes(""); len(why) > 0 {
 		return why[0]
@@ -228,7 +228,7 @@ func (t *Target) lost(load string) Note {
 	return NoteOf(NoteAllInvalid, load)
 }
 
-// endings says why a target has no number at all.
+// endings returns the reasons why a target has no number at all.
 func (t *Target) endings() Footnote {
 	var notes Footnote
 	for _, grade := range []string{record.Invalid, FailedGrade} {
@@ -240,11 +240,11 @@ func (t *Target) endings() Footnote {
 	return notes
 }
 
-// repeat is what the target's blocks are: starts where it ran side by side with others.
+// repeat returns the name of the target's blocks: "start" or "block".
 func (t *Target) repeat() string { return RepeatOf(t.Trials...) }
 
-// RepeatOf is what the blocks of these trials are: "start" where one ran side by side with others,
-// else "block".
+// RepeatOf returns the name of these trials' blocks: "start" if one of them ran side by side with
+// others, else "block".
 func RepeatOf(trials ...*record.Record) string {
 	if slices.ContainsFunc(trials, func(r *record.Record) bool { return r.SideBySide != nil }) {
 		return (&Starts{}).Repeat()
@@ -252,8 +252,8 @@ func RepeatOf(trials ...*record.Record) string {
 	return (*Starts)(nil).Repeat()
 }
 
-// blocksText lists blocks, or starts, with a dash where three or more follow each other: "blocks
-// 1–3, 5".
+// blocksText lists blocks, or starts, with a dash between three or more consecutive numbers:
+// "blocks 1–3, 5".
 func blocksText(repeat string, blocks []int) string {
 	sorted := slices.Clone(blocks)
 	slices.Sort(sorted)
@@ -278,16 +278,16 @@ func blocksText(repeat string, blocks []int) string {
 	return repeat + "s " + strings.Join(parts, ", ")
 }
 
-// observed is what a finding saw, so that several can be told in few words.
+// observed is the value of a finding in few words.
 type observed struct {
-	words string  // "31.5 %", or all that was found where no number of it is printed
-	sign  string  // ">" or "<": on which side of the limit it is; empty when that cannot be said
-	limit string  // "2.0 %"; empty when the limit is no quantity ("steady", "none")
-	over  float64 // how many times the limit, or the limit how many times it; from 1
+	words string  // "31.5 %", or the finding's text if it has no printed number
+	sign  string  // ">" or "<": the side of the limit; empty if unknown
+	limit string  // "2.0 %"; empty if the limit is not a quantity ("steady", "none")
+	over  float64 // value/limit or limit/value, at least 1
 }
 
-// observe is what a finding saw. Brief words are the number alone, which suffices for a doubt; what
-// excludes a number is told in full.
+// observe returns the value of a finding. If brief is true, the words are the number alone, which
+// is enough for a doubt; a finding that excludes a number gets its full text.
 func observe(f record.Finding, brief bool) observed {
 	w := wording.Finding(f)
 	o := observed{words: w.Observed}
@@ -302,7 +302,7 @@ func observe(f record.Finding, brief bool) observed {
 		o.words = w.Amount
 	}
 	switch {
-	case w.Amount == w.Limit: // beyond it by less than is printed
+	case w.Amount == w.Limit: // beyond the limit by less than is printed
 	case f.Value > f.Limit:
 		o.sign, o.over = ">", f.Value/f.Limit
 	case f.Value < f.Limit:
@@ -311,19 +311,19 @@ func observe(f record.Finding, brief bool) observed {
 	return o
 }
 
-// text prints it with its limit, "31.5 % > 2.0 %".
+// text formats the value with its limit, "31.5 % > 2.0 %".
 func (o observed) text() string {
 	switch {
 	case o.limit == "":
 		return o.words
-	case o.sign == "": // beyond the limit by less than is printed, or no number of its kind
+	case o.sign == "": // beyond the limit by less than is printed, or no number
 		return strings.TrimPrefix(o.words+", limit "+o.limit, ", ")
 	}
 	return o.words + " " + o.sign + " " + o.limit
 }
 
-// several prints what one rule saw in several trials: the worst where numbers compare, else the
-// first as an example.
+// several formats what one rule found in several trials: the worst value if values are comparable,
+// else the first as an example.
 func several(all []observed) string {
 	worst := all[0]
 	same, comparable := true, true

@@ -13,7 +13,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// finding is one of version 1 on a load (empty: the whole trial).
+// finding returns a finding of version 1 on a load (empty: the whole trial).
 func finding(grade, load, rule, observed, limit string) record.Finding {
 	b, err := json.Marshal(map[string]string{"rule": rule, "load": load, "grade": grade,
 		"observed": observed, "limit": limit})
@@ -41,8 +41,8 @@ func judged(r record.Record, findings ...record.Finding) record.Record {
 	return r
 }
 
-// three are trials of one target in three blocks: values 1, 100, 3 in some unit of each metric. The
-// median of all three is 3, that without the second block 2.
+// three returns trials of one target in three blocks, with the values 1, 100 and 3 in a unit of
+// each metric. The median of all three is 3, and that without the second block is 2.
 func three() []record.Record {
 	var records []record.Record
 	for i, x := range []int64{1, 100, 3} {
@@ -54,8 +54,8 @@ func three() []record.Record {
 	return records
 }
 
-// TestWhatFalls: a load that is INVALID takes its own numbers with it and no others; cost and start
-// go with the closed load, an open load with the closed one that its rate is a share of.
+// TestWhatFalls checks that an INVALID load excludes only its own numbers. Cost and start depend on
+// the closed load, and an open load depends on the closed one that its rate is a share of.
 func TestWhatFalls(t *testing.T) {
 	check := func(name string, second func(*record.Record), peak, half, start float64) {
 		t.Helper()
@@ -96,7 +96,7 @@ func TestWhatFalls(t *testing.T) {
 	}, two, all, two)
 	check("peak, and it is open", func(r *record.Record) {
 		*r = judged(*r, invalid("peak"))
-		r.Loads[0].Model = record.Open // the scenario's is that of the first block
+		r.Loads[0].Model = record.Open // the scenario has the model of the first block
 	}, two, all, two)
 	check("the trial", findings(invalid("")), two, two, two)
 	check("a load that the record has not", findings(invalid("ramp")), two, two, two)
@@ -111,8 +111,8 @@ func TestWhatFalls(t *testing.T) {
 	}, all, two, all)
 }
 
-// TestInvalidLoadIsSaid: what is withheld says which load of which block and why, and the trial
-// counts as INVALID.
+// TestInvalidLoadIsSaid checks that a withheld number names the load, the block and the reason, and
+// that the trial counts as INVALID.
 func TestInvalidLoadIsSaid(t *testing.T) {
 	capacity := finding(record.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
 	check := func(name string, records []record.Record, key, text, note string) {
@@ -174,8 +174,8 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	}
 }
 
-// TestLostPeak: a target without a good closed load has no tier, no cost and no start, and keeps
-// the latency at a rate of its own.
+// TestLostPeak checks that a target without a good closed load has no tier, no cost and no start,
+// and keeps the latency at a rate of its own.
 func TestLostPeak(t *testing.T) {
 	records := rates("b", 10, 11, 12)
 	for _, r := range three() {
@@ -205,8 +205,8 @@ func TestLostPeak(t *testing.T) {
 	}
 }
 
-// TestOpenOnlyLost: a target that lost the load that ranks does not change what ranks the others,
-// though its other load keeps it in the table.
+// TestOpenOnlyLost checks that a target without the ranking load does not change the ranking metric
+// of the others, although its other load keeps it in the table.
 func TestOpenOnlyLost(t *testing.T) {
 	var records []record.Record
 	for _, name := range []string{"a", "b"} {
@@ -227,7 +227,8 @@ func TestOpenOnlyLost(t *testing.T) {
 	}
 }
 
-// A remark, as that a counter could not be read, is said with the target, once, and is no doubt.
+// TestRemark checks that a remark, for example on an unreadable counter, appears once, with its
+// target, and leaves the numbers valid.
 func TestRemark(t *testing.T) {
 	records := three()
 	for i := range records {
@@ -245,7 +246,7 @@ func TestRemark(t *testing.T) {
 	}
 }
 
-// TestDoubtsOnTheirLoad: a doubt is noted at the load it concerns, and its dots are that load's.
+// TestDoubtsOnTheirLoad checks that a doubt is noted at the load that it concerns, as are its dots.
 func TestDoubtsOnTheirLoad(t *testing.T) {
 	records := three()
 	records[1] = judged(records[1], suspect("half"))
@@ -280,7 +281,7 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 	}
 }
 
-// TestObserve: what rules find, in few words; an INVALID finding keeps its words.
+// TestObserve checks the short texts of findings; an INVALID finding keeps its full text.
 func TestObserve(t *testing.T) {
 	check := func(brief, full string, f record.Finding) {
 		t.Helper()
@@ -301,7 +302,7 @@ func TestObserve(t *testing.T) {
 	check("200 < 381", "64438 answers, worth 200 independent ones < 381", record.Finding{
 		Rule: "samples", Case: "in company", Value: 200, Limit: 381, Unit: record.UnitCount,
 		Side: record.Below, Facts: record.Facts{Count: 64438}})
-	// Its words have no share to hold against the limit.
+	// The text has no share to compare with the limit.
 	check("7 of 500 went wrong, limit 0.1 %", "7 of 500 went wrong, limit 0.1 %", record.Finding{
 		Rule: "errors", Case: "many", Value: 0.014, Limit: 0.001, Unit: record.UnitShare,
 		Side: record.Above, Facts: record.Facts{Count: 7, Total: 500}})
@@ -309,10 +310,10 @@ func TestObserve(t *testing.T) {
 		Case: "never steady", Value: 5e9, Unit: record.UnitNs})
 }
 
-// TestObserveOldWords: the sentences of version 1 say what they said.
+// TestObserveOldWords checks that sentences of version 1 keep their meaning.
 func TestObserveOldWords(t *testing.T) {
 	for _, row := range []struct{ observed, limit, brief, full string }{
-		// The second number was held to the limit, not the first.
+		// The second number is compared with the limit, not the first.
 		{"64438 answers, worth 200 independent ones", "381", "200 < 381",
 			"64438 answers, worth 200 independent ones < 381"},
 		{"12 answers", "381", "12 < 381", "12 answers < 381"},
@@ -325,7 +326,7 @@ func TestObserveOldWords(t *testing.T) {
 		{"300 answers", "381", "300 < 381", "300 answers < 381"},
 		// 2.04 of 2.00: the excess is less than is printed.
 		{"2.0 % of the window", "2.0 %", "2.0 %, limit 2.0 %", "2.0 % of the window, limit 2.0 %"},
-		// No number of the limit's unit, or no limit that is a number.
+		// Values that are not in the limit's unit, or limits that are not numbers.
 		{"7 of 500 wrong", "0.1 %", "7 of 500 wrong, limit 0.1 %", "7 of 500 wrong, limit 0.1 %"},
 		{"not steady after 5s", "steady", "not steady after 5s", "not steady after 5s"},
 		{"no good answer", "at least 1", "no good answer", "no good answer"},
@@ -341,7 +342,8 @@ func TestObserveOldWords(t *testing.T) {
 	}
 }
 
-// TestSeveral: of what one rule saw in several trials, the worst by its own limit.
+// TestSeveral checks that of one rule's values in several trials, the worst one relative to its own
+// limit is printed.
 func TestSeveral(t *testing.T) {
 	check := func(want string, seen ...string) {
 		t.Helper()
@@ -362,7 +364,8 @@ func TestSeveral(t *testing.T) {
 	check("e.g. 5 > 4", "5 of 4", "3 of 4") // on both sides: neither is the worse
 }
 
-// TestTools: the versions that can move a number of a target that is present, each once.
+// TestTools checks that each tool version that can move a number of a present target is listed
+// once.
 func TestTools(t *testing.T) {
 	check := func(want string, targets ...record.Target) {
 		t.Helper()
@@ -397,14 +400,15 @@ func TestTools(t *testing.T) {
 	check("", target("Ruby", "cruby"))
 }
 
-// TestLoadGrade: what JSON and the page say of one load.
+// TestLoadGrade checks the grade of one load, for JSON and the page.
 func TestLoadGrade(t *testing.T) {
 	r := judged(three()[0], suspect("peak"), invalid("half"))
 	if a, b := LoadGrade(&r, "peak"), LoadGrade(&r, "half"); a != record.Suspect ||
 		b != record.Invalid || Grade(&r) != record.Invalid {
 		t.Errorf("peak %s, half %s, trial %s", a, b, Grade(&r))
 	}
-	// A share of peak bears what makes peak INVALID, and not its mere doubts.
+	// A share of peak inherits the findings that make peak INVALID, but not those that make it
+	// SUSPECT.
 	r = judged(three()[0], suspect("peak"), invalid("peak"))
 	if fs := Bearing(&r, "half"); len(fs) != 1 || fs[0].Rule != "errors" {
 		t.Errorf("bearing on half: %+v", fs)

@@ -39,7 +39,7 @@ func TestWhatBindsOfLimits(t *testing.T) {
 	check(want, `[{"kind": "cores", "by": "cgroup v1", "cores": [0, 1, 3]},
 		{"kind": "memory", "by": "cgroup v1", "value": 1073741824},
 		{"kind": "cores", "by": "affinity", "cores": [1]}]`)
-	// Numbers of an older version's records are comparable with these.
+	// Numbers of an older version's records must be comparable with these.
 	check(want, `["cpuset 0-1,3 (cgroup v1)", "memory 1073741824 (cgroup v1)", "affinity 1"]`)
 }
 
@@ -109,8 +109,8 @@ func TestWhatIsShownUnasked(t *testing.T) {
 	check(false, "error_share", record.Closed, both)
 }
 
-// Whether the load goes first on its cores is told, and does not bind: on a quiet machine there is
-// nobody else to go before.
+// TestPrecedenceIsTold checks that the load's priority on its cores is reported but not binding: on
+// a quiet machine it makes no difference.
 func TestPrecedenceIsTold(t *testing.T) {
 	by := func(priority string) Method {
 		return MethodOf([]*record.Record{{Loads: []record.Load{{Model: record.Open,

@@ -11,8 +11,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// In each block arm b is 1 % above, then 1 % below arm a, turn by turn: the log ratios are
-// ±0.00995, their mean 0 and, of 10, their SD 0.00995·sqrt(10/9) = 1.05 %.
+// In each block arm b is 1 % above or below arm a, alternately: the log ratios are ±0.00995, their
+// mean is 0 and, of 10, their SD 0.00995·sqrt(10/9) = 1.05 %.
 func TestFloor(t *testing.T) {
 	records := rates("x", 100, 101, 102, 103, 104, 105, 106, 107, 108, 109)
 	for i := range records {
@@ -36,7 +36,7 @@ func TestFloor(t *testing.T) {
 	if math.Abs(f.Ratio.Center-1) > 1e-9 || math.Abs(f.Ratio.SDLog-0.01049) > 1e-4 {
 		t.Errorf("ratio %v, SD %v, want 1 and 0.01049", f.Ratio.Center, f.Ratio.SDLog)
 	}
-	// Ten pairs with an SD of 1.05 % find 80 % of differences of about (2.26+0.88)·1.05/sqrt(10).
+	// Ten pairs with an SD of 1.05 % detect 80 % of differences of about (2.26+0.88)·1.05/sqrt(10).
 	if f.Detects < 0.009 || f.Detects > 0.012 {
 		t.Errorf("resolves %v, want about 1.04 %%", f.Detects)
 	}
@@ -52,7 +52,7 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// An interval that leaves out 1 is named for what it is.
+// TestFalseAlarm checks the note on an interval of the noise floor that excludes 1.
 func TestFalseAlarm(t *testing.T) {
 	records := rates("x", 100, 100, 100)
 	for i, x := range []float64{110, 111, 112} {
@@ -68,7 +68,8 @@ func TestFalseAlarm(t *testing.T) {
 	}
 }
 
-// Ours refers to the same target of the other checkout, whatever the baseline.
+// TestVersusOrigin checks that a target refers to the same target of the other checkout, whatever
+// the baseline.
 func TestVersusOrigin(t *testing.T) {
 	ours, theirs := rates("x", 110, 111), rates("x@base", 100, 101)
 	other, baseline := rates("y", 50, 51), rates("y@base", 50, 52)
@@ -90,8 +91,8 @@ func TestVersusOrigin(t *testing.T) {
 	}
 }
 
-// A container refers to the plain process of the same target, whatever the baseline; an agent in it
-// to the bare container.
+// TestVersusProcess checks that a container refers to the plain process of the same target,
+// whatever the baseline, and an agent in it to the container without the agent.
 func TestVersusProcess(t *testing.T) {
 	plain, contained := rates("x", 100, 101), rates("x", 90, 92)
 	agent, baseline := rates("x", 45, 47), rates("y", 50, 52)
@@ -117,8 +118,8 @@ func TestVersusProcess(t *testing.T) {
 	}
 }
 
-// A baseline names a target: that it runs in containers alone, which its row says, hides no ratio.
-// Of a target with several rows nobody knows which one is meant.
+// TestBaselineInContainers checks that a baseline may name a target that runs only in containers,
+// although its row has another name. A name with several rows is ambiguous.
 func TestBaselineInContainers(t *testing.T) {
 	all := append(rates("x", 100, 101), rates("y", 90, 92)...)
 	for i := range all {

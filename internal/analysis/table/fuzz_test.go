@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// FuzzDecode wants that no histogram of a record ends the program, or becomes a number that is
-// none.
+// FuzzDecode checks that no histogram of a record crashes the program, or results in a NaN that is
+// used as a number.
 func FuzzDecode(f *testing.F) {
 	h := hdrhistogram.New(1, 1e9, 2)
 	if err := h.RecordValue(1234); err != nil {

@@ -8,8 +8,8 @@ import (
 	"prony.example/stats"
 )
 
-// groupsNote says which targets ran side by side, where memory did not allow all of them at once.
-// Each group has the baseline.
+// groupsNote names the groups of targets that ran side by side, if memory did not suffice for all
+// of them at once. Each group includes the baseline.
 func (s *Starts) groupsNote(baseline string) []Note {
 	if len(s.groups) < 2 {
 		return nil
@@ -32,7 +32,7 @@ func (s *Starts) inAllGroups(name string) bool {
 	return true
 }
 
-// GroupNames are the targets of each group.
+// GroupNames has the targets of each group.
 type GroupNames [][]string
 
 func (g GroupNames) String() string {
@@ -43,8 +43,8 @@ func (g GroupNames) String() string {
 	return strings.Join(texts, "; ")
 }
 
-// levelGroups makes values of targets that ran in groups comparable, for their order: each becomes
-// its share of the baseline's in the same start.
+// levelGroups makes values of targets that ran in groups comparable, for their order: it divides
+// each value by the baseline's in the same start.
 func (sc *Scenario) levelGroups(items []stats.Item) {
 	i := slices.IndexFunc(items, func(x stats.Item) bool { return x.Name == sc.Versus.Name })
 	if len(sc.Starts.groups) < 2 || i < 0 {
@@ -59,9 +59,9 @@ func (sc *Scenario) levelGroups(items []stats.Item) {
 	}
 }
 
-// throughBase is the ratio of b to a, of different groups, from the ratios of both to the baseline.
-// They come from different starts, so that the errors of both add up. Intervals that hold whenever
-// a run is ended are not known for it.
+// throughBase returns the ratio of b to a, of different groups, from the ratios of both to the
+// baseline. These come from different starts, so their errors add up. It has no interval that holds
+// whenever a run is ended.
 func (sc *Scenario) throughBase(a, b *Target, load, name string, confidence float64) stats.Ratio {
 	base := sc.Target(a.Reference)
 	if base == nil || a.Reference != b.Reference || sc.Starts.Interrupted {

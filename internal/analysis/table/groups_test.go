@@ -9,8 +9,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// groupedRun is a run of four starts in two groups: a beside b, and a beside c. B is 5 % slower in
-// slices, c 10 %. The machine is of another speed in each start.
+// groupedRun returns a run of four starts in two groups: a with b, and a with c. In slices b is 5 %
+// slower and c 10 %. The machine has a different speed in each start.
 func groupedRun() (records []record.Record) {
 	for i := range 4 {
 		for group, name := range []string{"b", "c"} {
@@ -42,7 +42,7 @@ func TestGroupsShareTheBaseline(t *testing.T) {
 			t.Errorf("%s: from %q, %+v, want %v", name, m.Source, m.Ratio, want)
 		}
 	}
-	// Moods of different starts do not cancel between b and c, those of each with a do.
+	// The variation of starts does not cancel between b and c, but it cancels between each and a.
 	r := sc.SlicedRatio(sc.Target("b"), sc.Target("c"), "peak", metric.Throughput, 0.95)
 	want := ratioOf("c").Ratio.Center / ratioOf("b").Ratio.Center
 	if math.Abs(r.Center-want) > 1e-12 || r.Hi-r.Lo > 0.02 || r.Free <= 3 || r.Free > 6 {
@@ -60,8 +60,9 @@ func TestGroupsShareTheBaseline(t *testing.T) {
 	}
 }
 
-// A target of one group that is lost in one of its four starts lacks more than one in five: eight
-// starts in all do not help it, and it does not harm the other group.
+// TestGroupsLoseStarts checks that a target of one group that is lost in one of its four starts
+// lacks more than one in five, although there are eight starts in all, and does not affect the
+// other group.
 func TestGroupsLoseStarts(t *testing.T) {
 	records := groupedRun()
 	records[7].Outcome, records[7].Failure = record.Failed, &record.Failure{Step: "ready"} // c
@@ -79,7 +80,8 @@ func TestGroupsLoseStarts(t *testing.T) {
 	}
 }
 
-// Of a run that its user ended, the ratio of targets of different groups has no interval.
+// TestGroupsEndedEarly checks that in a run that its user ended, the ratio of targets of different
+// groups has no interval.
 func TestGroupsEndedEarly(t *testing.T) {
 	records := groupedRun()
 	for i := 14; i < 16; i++ {

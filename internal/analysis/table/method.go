@@ -15,13 +15,13 @@ import (
 )
 
 // aspect is a part of the method that must be equal for numbers to be comparable. The idea is
-// benchstat's: when a cell silently averages unlike runs, a footnote names what varies in it.
+// benchstat's: if a cell averages unlike runs, a footnote names what varies in it.
 type aspect struct {
 	name  string
 	value func(*record.Record) string
 }
 
-// aspects are what any two compared trials must share.
+// aspects are the properties that any two compared trials must share.
 var aspects = []aspect{
 	{"planHash", func(r *record.Record) string { return units.Hash(r.Provenance.PlanHash) }},
 	{"limits in force", func(r *record.Record) string {
@@ -41,12 +41,12 @@ var aspects = []aspect{
 	}},
 	{"load", func(r *record.Record) string {
 		return loadsText(r, func(l *record.Load) string {
-			if l.Search != nil { // whose steps are as long as their rates ask for
+			if l.Search != nil { // the steps of a search are as long as their rates require
 				return fmt.Sprintf("%s, %s, %d threads", l.Kind(), l.Search.SLO, l.Threads)
 			}
 			connections := fmt.Sprintf(" %d connections,", l.Connections)
 			if r.Target.Matrix.Connections > 0 {
-				connections = "" // swept says it
+				connections = "" // swept has the connections
 			}
 			return fmt.Sprintf("%s,%s %d threads, %g s", l.Model, connections, l.Threads,
 				float64(l.WindowNs)/1e9)
@@ -65,10 +65,10 @@ var aspects = []aspect{
 	}},
 }
 
-// sweep is the aspect that differs because somebody asked for it.
+// sweep is the aspect that differs on purpose.
 const sweep = "sweep"
 
-// ownAspects are what trials of one target must share, beyond aspects.
+// ownAspects are the properties that trials of one target must share, in addition to aspects.
 var ownAspects = []aspect{
 	{"artifact", func(r *record.Record) string { return units.Hash(r.Artifact.SHA256) }},
 	{"service arguments", func(r *record.Record) string {
@@ -79,7 +79,7 @@ var ownAspects = []aspect{
 	{ToolsAspect, func(r *record.Record) string { return toolsText(r) }},
 }
 
-// differences says in what a target's own trials vary, a sentence each.
+// differences returns a note for each aspect in which a target's own trials vary.
 func differences(trials []*record.Record) (out []Note) {
 	for _, a := range slices.Concat(aspects, ownAspects) {
 		if vs := distinct(trials, a.value); len(vs) > 1 {
@@ -89,8 +89,8 @@ func differences(trials []*record.Record) (out []Note) {
 	return out
 }
 
-// unlikeRows says in what rows differ where each row agrees with itself: the numbers of such rows
-// are not comparable, though each may be right.
+// unlikeRows returns the aspects in which rows differ although each row is consistent: the numbers
+// of such rows are not comparable, though each may be right.
 func (sc *Scenario) unlikeRows() (out []Note) {
 	for _, a := range aspects {
 		parts := sc.parted(a.value)
@@ -106,8 +106,8 @@ func (sc *Scenario) unlikeRows() (out []Note) {
 	return append(out, sc.unlikeTools()...)
 }
 
-// unlikeTools says where rows of one language were made or run by different versions of its tools:
-// an image has its own.
+// unlikeTools names tools whose versions differ between rows of one language. For example, an image
+// has its own tools.
 func (sc *Scenario) unlikeTools() (out []Note) {
 	var names []string
 	for _, t := range sc.Targets {
@@ -131,12 +131,12 @@ func (sc *Scenario) unlikeTools() (out []Note) {
 	return out
 }
 
-// parted are the values of rows that agree with themselves, in order.
+// parted groups the consistent rows by their value, in order.
 func (sc *Scenario) parted(value func(*record.Record) string) (parts Shared) {
 	for _, t := range sc.Targets {
 		vs := distinct(t.Used, value)
 		if len(vs) != 1 {
-			continue // no trial, or its own footnote says it
+			continue // no trial, or the row's own footnote has the values
 		}
 		index := slices.IndexFunc(parts, func(p Sharing) bool { return p.Value == vs[0] })
 		if index < 0 {
@@ -147,20 +147,20 @@ func (sc *Scenario) parted(value func(*record.Record) string) (parts Shared) {
 	return parts
 }
 
-// nothing is a value that a record does not have.
+// nothing is the value of an aspect that a record does not have.
 const nothing = "none"
 
-// distinct is the different values, in the order of the trials.
+// distinct returns the different values, in the order of the trials.
 func distinct(trials []*record.Record, value func(*record.Record) string) []string {
 	return Distinct(trials, func(r *record.Record) string { return cmp.Or(value(r), nothing) })
 }
 
-// said are the different values that are not empty.
+// said returns the different values that are not empty.
 func said[T any](items []T, value func(T) string) []string {
 	return slices.DeleteFunc(Distinct(items, value), func(v string) bool { return v == "" })
 }
 
-// Distinct are the different values of members of a list, in the order of the list.
+// Distinct returns the different values of a list's members, in the order of the list.
 func Distinct[T any, V comparable](items []T, value func(T) V) (out []V) {
 	for _, x := range items {
 		out = AddNew(out, value(x))
@@ -168,7 +168,7 @@ func Distinct[T any, V comparable](items []T, value func(T) V) (out []V) {
 	return out
 }
 
-// AddNew appends what a list does not have yet.
+// AddNew appends the values that a list does not have yet.
 func AddNew[T comparable](to []T, more ...T) []T {
 	for _, x := range more {
 		if !slices.Contains(to, x) {
@@ -178,7 +178,7 @@ func AddNew[T comparable](to []T, more ...T) []T {
 	return to
 }
 
-// loadsText joins what each load of a record says, in one word when all say the same.
+// loadsText joins a value of all loads of a record, or returns it once if all are equal.
 func loadsText(r *record.Record, value func(*record.Load) string) string {
 	var vs []string
 	for i := range r.Loads {
@@ -196,23 +196,23 @@ func list(words []string) string {
 	return strings.Join(sorted, ", ")
 }
 
-// Method is how trials were measured, as far as it bears on their numbers: an aspect at a time.
-// What was measured (target, artifact, commit) and what is drawn anew or merely repeats (seed,
-// blocks) is no part of it: comparing those is what methods are held fixed for.
+// Method describes how trials were measured, as a list of aspects. It excludes what was measured
+// (target, artifact, commit) and what is random or repeated (seed, blocks), because comparisons
+// vary these on purpose.
 type Method struct{ Aspects []Aspect }
 
-// Aspect is one property of a method. Numbers are comparable where all binding ones are equal; the
-// others are told, because they may explain a difference.
+// Aspect is one property of a method. Numbers are comparable if all binding aspects are equal; the
+// other aspects are reported because they may explain a difference.
 type Aspect struct {
 	Name    string `json:"name"`
-	Value   string `json:"value"` // UnknownValue where no record says; all, where trials vary
+	Value   string `json:"value"` // UnknownValue if no record has it; all values if trials vary
 	Binding bool   `json:"binding"`
 }
 
-// UnknownValue is the value of an aspect that no record tells.
+// UnknownValue is the value of an aspect that no record has.
 const UnknownValue = "unknown"
 
-// Difference is an aspect in which two methods are not alike.
+// Difference is an aspect in which two methods differ.
 type Difference struct {
 	Aspect string `json:"aspect"`
 	A      string `json:"a"`
@@ -221,8 +221,8 @@ type Difference struct {
 
 func (d Difference) String() string { return fmt.Sprintf("%s: %s against %s", d.Aspect, d.A, d.B) }
 
-// MethodOf reads the method from trials of one target under one scenario. Requests are what the
-// scenario sends, as the head of the run has them; nil is unknown.
+// MethodOf reads the method from trials of one target under one scenario. Requests are the
+// scenario's requests from the head of the run; nil means unknown.
 func MethodOf(trials []*record.Record, requests []string) Method {
 	var m Method
 	add := func(binding bool, name string, value func(*record.Record) string) {
@@ -231,7 +231,7 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 	for _, a := range methodAspects {
 		add(true, a.name, a.value)
 	}
-	if RepeatOf(trials...) != inBlocks { // so that fingerprints of trials in blocks stay
+	if RepeatOf(trials...) != inBlocks { // keeps fingerprints of trials in blocks stable
 		m.Aspects = append(m.Aspects, Aspect{interleaving, "slices in starts", true})
 	}
 	m.Aspects = append(m.Aspects, Aspect{"requests",
@@ -252,7 +252,7 @@ func MethodOf(trials []*record.Record, requests []string) Method {
 	return m
 }
 
-// methodAspects bind. Of cores the number counts and not which ones.
+// methodAspects are binding. The number of cores counts, not which cores.
 var methodAspects = []aspect{
 	{"contract", func(r *record.Record) string { return r.Contract }},
 	{"scenario", func(r *record.Record) string { return r.Scenario }},
@@ -301,10 +301,10 @@ var methodAspects = []aspect{
 	{"prony", func(r *record.Record) string { return compatible(r.Provenance.Prony) }},
 }
 
-// ToolsAspect is the name of the one that says what compiled or ran the service.
+// ToolsAspect is the name of the aspect with the tools that compiled or ran the service.
 const ToolsAspect = "tools"
 
-// toldAspects do not bind: they differ all the time, and mostly do not matter.
+// toldAspects are not binding: they often differ and rarely matter.
 var toldAspects = []aspect{
 	{"kernel's build", func(r *record.Record) string { return r.Provenance.Kernel }},
 	{"prony's build", func(r *record.Record) string { return r.Provenance.Prony }},
@@ -327,8 +327,8 @@ var toldAspects = []aspect{
 	{ToolsAspect, func(r *record.Record) string { return toolsText(r) }},
 }
 
-// loadAspect is a property of one load. A rate that is a share of the target's own peak is named
-// as that share: in requests a second it is a result, as is the rate that a search found.
+// loadAspect is a property of one load. A rate that is a share of the target's own peak is named as
+// that share, because in requests/s it is a result, like the rate that a search found.
 type loadAspect struct {
 	name  string
 	value func(*record.Load) string
@@ -364,19 +364,19 @@ var loadAspects = []loadAspect{
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)
 		}
-		if l.Search != nil { // its steps are as long as their rates ask for
+		if l.Search != nil { // the steps of a search are as long as their rates require
 			return fmt.Sprintf("%g s of steps", float64(l.Search.BudgetNs)/1e9)
 		}
 		return fmt.Sprintf("%g s", float64(l.WindowNs)/1e9)
 	}},
 	{"engine", func(l *record.Load) string { return cmp.Or(l.Generator.Engine, UnknownValue) }},
 	{"pacing", func(l *record.Load) string {
-		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // what follows was tuned to the moment
+		kind, _, _ := strings.Cut(l.Generator.Pacing, ":") // the rest was tuned at run time
 		return cmp.Or(kind, UnknownValue)
 	}},
 }
 
-// Fingerprint is a short hash of the binding aspects: equal where numbers are comparable.
+// Fingerprint returns a short hash of the binding aspects, equal if numbers are comparable.
 func (m Method) Fingerprint() string {
 	h := sha256.New()
 	for _, a := range m.Aspects {
@@ -387,8 +387,8 @@ func (m Method) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))[:8]
 }
 
-// Differences lists in what two methods are not alike: what binds, and what is only to be told.
-// An aspect that one side's records do not tell (they are older) cannot bind.
+// Differences lists the aspects in which two methods differ: binding ones, and those that are only
+// reported. An aspect that one side's (older) records lack cannot be binding.
 func (m Method) Differences(second Method) (binding, reported []Difference) {
 	for _, name := range m.names(second) {
 		a, binds := m.value(name)
@@ -404,8 +404,8 @@ func (m Method) Differences(second Method) (binding, reported []Difference) {
 	return binding, reported
 }
 
-// names are those of both methods, each once; those of a load that only one has are told by its
-// model alone.
+// names returns the aspects of both methods, each once. A load that only one method has is
+// represented by its model alone.
 func (m Method) names(second Method) []string {
 	names := Distinct(slices.Concat(m.Aspects, second.Aspects), func(a Aspect) string {
 		return a.Name
@@ -417,8 +417,8 @@ func (m Method) names(second Method) []string {
 	})
 }
 
-// interleaving is the aspect of how targets took turns. In a start, a target warms up for less
-// long, works in a fresh copy of its files, and has others beside it in memory.
+// interleaving is the aspect of how targets took turns. In a start, a target has a shorter warm-up,
+// works in a fresh copy of its files, and shares the memory with other targets.
 const interleaving = "interleaving"
 
 // noLoad is the value of an aspect of a load that the other side does not have.
@@ -436,7 +436,7 @@ func (m Method) value(name string) (value string, binding bool) {
 	return noLoad, false
 }
 
-// agreed is the one value of all trials, or all values where they vary, or UnknownValue.
+// agreed returns the common value of all trials, all values joined if they vary, or UnknownValue.
 func agreed(trials []*record.Record, value func(*record.Record) string) string {
 	vs := said(trials, func(r *record.Record) string { return strings.TrimSpace(value(r)) })
 	slices.Sort(vs)
@@ -453,8 +453,8 @@ func loadNames(trials []*record.Record) []string {
 	return names
 }
 
-// kinds is what limits the kernel enforces, by what, and not on which cores or to which byte:
-// "affinity, cpuset (cgroup v1), memory (cgroup v1)".
+// kinds returns which limits the kernel enforces and how, without cores and amounts: "affinity,
+// cpuset (cgroup v1), memory (cgroup v1)".
 func kinds(inForce []record.Limit) string {
 	var out []string
 	for _, l := range inForce {
@@ -463,8 +463,8 @@ func kinds(inForce []record.Limit) string {
 	return list(out)
 }
 
-// toolsText lists what compiled or ran the targets of records, with versions: "go 1.26.8, java
-// 25.0.3".
+// toolsText lists the tools that compiled or ran the targets of records, with versions: "go 1.26.8,
+// java 25.0.3".
 func toolsText(records ...*record.Record) string {
 	var words []string
 	for _, r := range records {
@@ -477,13 +477,13 @@ func toolsText(records ...*record.Record) string {
 	return list(words)
 }
 
-// numbered is the first n numbers of a version: "6.18.44-1" to two is "6.18".
+// numbered returns the first n numbers of a version: "6.18.44-1" shortened to two is "6.18".
 func numbered(version string, n int) string {
 	parts := strings.SplitN(version, ".", n+1)
 	return strings.Join(parts[:min(n, len(parts))], ".")
 }
 
-// compatible is the part of Prony's version that binds: releases that may move a number raise the
+// compatible returns the binding part of Prony's version: releases that may move a number raise the
 // first number, or the second one before 1.0. It does not distinguish builds between releases.
 func compatible(version string) string {
 	v, isVersion := strings.CutPrefix(strings.TrimSpace(version), "v")

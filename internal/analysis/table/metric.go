@@ -11,11 +11,11 @@ import (
 	"prony.example/stats"
 )
 
-// Exact is the assumption of a noiseless metric, beside those of package stats.
+// Exact is the assumption of a metric without noise, in addition to those of package stats.
 const Exact = "exact"
 
-// summarize fills Metrics and Curves. A load's metrics are made of the trials in which that load is
-// not INVALID; those of the whole trial go with the load that ranks, as its cost does.
+// summarize fills Metrics and Curves. A load's metrics come from the trials in which that load is
+// not INVALID; metrics of the whole trial, such as its cost, depend on the load that ranks.
 func (t *Target) summarize(sc *Scenario, confidence float64) {
 	if len(t.Used) == 0 {
 		return
@@ -73,8 +73,8 @@ func (t *Target) summarizeLoad(sc *Scenario, info LoadInfo, offered []offer, con
 	}
 }
 
-// has tells whether a metric is one of such a load. What the step that decided a search delivered,
-// and how fast, follows from its rate and the objectives.
+// has reports whether such a load has a metric. For a search it excludes the throughput and latency
+// of the deciding step, which follow from its rate and the objectives.
 func (l LoadInfo) has(q metric.Metric) bool {
 	if l.Model == record.Capacity {
 		return q.Model == l.Model || q.Watched ||
@@ -83,7 +83,7 @@ func (l LoadInfo) has(q metric.Metric) bool {
 	return q.Model == "" || q.Model == l.Model
 }
 
-// lostMetric is one that no trial is left for.
+// lostMetric returns a withheld metric that no trial is left for.
 func lostMetric(q metric.Metric, why Note) Metric {
 	m := Metric{Name: q.Name, Unit: q.Unit}
 	m.withhold(why)
@@ -98,7 +98,7 @@ type offer struct {
 	grade  string
 }
 
-// offers are the trials in which a load counts.
+// offers returns the trials in which a load counts.
 func (t *Target) offers(load string) (out []offer) {
 	for _, r := range t.Used {
 		l := loadOf(r, load)
@@ -113,8 +113,8 @@ func (o offer) point(value float64) Point {
 	return Point{o.record.Trial, o.block, value, o.grade}
 }
 
-// across summarises a metric over trials. A single trial without a value withholds the metric:
-// the trials that have one may be the lucky ones.
+// across summarizes a metric over trials. A single trial without a value withholds the metric,
+// because the trials with a value may be a biased selection.
 func across(q metric.Metric, offered []offer, confidence float64) Metric {
 	m := Metric{Name: q.Name, Unit: q.Unit}
 	lacking := 0
@@ -150,8 +150,8 @@ func (m *Metric) withhold(why Note) {
 	m.Summary = stats.Summary{N: len(m.Points), Center: nan, Lo: nan, Hi: nan}
 }
 
-// bound says what is known of a capacity of which some searches reached their bound: what held in
-// each of the trials.
+// bound fills the lower bound of a capacity of which some searches reached their limit: the highest
+// rate that met the objectives in every trial.
 func (m *Metric) bound(offered []offer, lacking int) {
 	least, why := math.Inf(1), ""
 	for _, o := range offered {
@@ -171,7 +171,7 @@ func (m *Metric) bound(offered []offer, lacking int) {
 	}
 }
 
-// loadInfos lists a scenario's loads in the order in which trials offered them.
+// loadInfos returns a scenario's loads in the order in which trials offered them.
 func loadInfos(records []*record.Record) []LoadInfo {
 	var names []string
 	offered := map[string][]*record.Load{}
@@ -192,8 +192,9 @@ func loadInfos(records []*record.Record) []LoadInfo {
 	return infos
 }
 
-// loadTitle describes a load by what its records share: "peak (closed, 64 connections)" or "half
-// (open, Poisson, 50 % of peak)". What they do not share is left out and footnoted as residue.
+// loadTitle describes a load by the properties that its records share: "peak (closed, 64
+// connections)" or "half (open, Poisson, 50 % of peak)". Properties that vary are left out and have
+// a footnote.
 func loadTitle(ls []*record.Load) string {
 	words := []string{ls[0].Kind()}
 	if ls[0].Search != nil {
@@ -205,7 +206,7 @@ func loadTitle(ls []*record.Load) string {
 		}))
 	} else if ls[0].Model == record.Open {
 		if a := shared(ls, func(l *record.Load) string { return l.Arrivals }); a != "" {
-			a = strings.Replace(a, "poisson", "Poisson", 1) // a name of a person
+			a = strings.Replace(a, "poisson", "Poisson", 1) // a person's name
 			words = append(words, a)
 		}
 		if subject := shared(ls, func(l *record.Load) string { return l.RateOf }); subject != "" {
@@ -232,7 +233,7 @@ func connectionsText(l *record.Load) string {
 	return text
 }
 
-// shared is what all loads agree on, or empty.
+// shared returns the common value of all loads, or "" if they differ.
 func shared(ls []*record.Load, value func(*record.Load) string) string {
 	first := value(ls[0])
 	for _, l := range ls[1:] {
@@ -243,18 +244,19 @@ func shared(ls []*record.Load, value func(*record.Load) string) string {
 	return first
 }
 
-// halfWidth is the larger arm of an interval relative to its centre.
+// halfWidth returns the larger arm of an interval relative to its center.
 func halfWidth(center, lo, hi float64) float64 {
 	if lo == hi {
-		return 0 // also about 0, where nothing is relative
+		return 0 // also about 0, which has no relative width
 	}
 	return max(hi-center, center-lo) / math.Abs(center)
 }
 
-// Usual tells whether a comparison shows a metric without being asked. A latency at the peak it
-// does not where there is an open load: it follows from connections and throughput (Little's law).
-// Nor what tells of the lab, nor errors, of which more than one in a thousand makes a load INVALID:
-// every further row costs the others power, when P values are corrected for their number.
+// Usual reports whether a comparison shows a metric by default. It excludes latency at the peak if
+// there is an open load, because it follows from connections and throughput (Little's law), metrics
+// of the lab, and errors, of which more than one in a thousand makes a load INVALID: each
+// additional row costs the others statistical power, because P values are corrected for their
+// number.
 func Usual(m Metric, loads []LoadInfo) bool {
 	contains := func(model string) bool { return offers(loads, model) }
 	info := metric.Named(m.Name, m.Unit)
@@ -273,9 +275,9 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	return true
 }
 
-// Tells is whether a load is one that a bare metric's name means: throughput, CPU and memory at
-// closed loads, percentiles at open ones, where there are such loads. The others follow from the
-// load: half of a peak is served at half of that peak's rate.
+// Tells reports whether the load of a metric is one that the bare name means: throughput, CPU and
+// memory at closed loads, and percentiles at open ones, if there are such loads. At other loads
+// these metrics follow from the load: under half load, the throughput is half of the peak.
 func Tells(m Metric, loads []LoadInfo) bool {
 	model := record.Open
 	switch info := metric.Named(m.Name, m.Unit); {
@@ -291,8 +293,8 @@ func offers(loads []LoadInfo, model string) bool {
 	return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
 }
 
-// Wanted tells whether a metric is among the names that were asked for: "p99" under the loads where
-// it tells, "half/p99" under one, "all"; without names the usual ones are.
+// Wanted reports whether a metric is among the requested names: "p99" under the loads for which
+// Tells is true, "half/p99" under one, "all", or without names the Usual metrics.
 func Wanted(m Metric, loads []LoadInfo, names []string) bool {
 	if len(names) == 0 {
 		return Usual(m, loads)

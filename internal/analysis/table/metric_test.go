@@ -7,7 +7,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// A noiseless metric is exact where all trials say the same, not where its median is one end.
+// TestExact checks that a metric without noise is exact only if all trials have the same value, not
+// if its median is one end.
 func TestExact(t *testing.T) {
 	check := func(want bool, sizes ...int64) {
 		t.Helper()

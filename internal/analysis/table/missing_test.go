@@ -7,8 +7,8 @@ import (
 	"prony.example/record"
 )
 
-// Trials that were planned and have no record are said in head, tally and rows, whatever is there
-// of the others; those beside the comparison only in the tally.
+// TestMissing checks that planned trials without a record appear in head, tally and rows; those
+// outside the comparison only in the tally.
 func TestMissing(t *testing.T) {
 	planned := func(id, row, scenario string, block int, role string) record.Planned {
 		return record.Planned{Trial: id, Row: row, Scenario: scenario, Block: block, Role: role}

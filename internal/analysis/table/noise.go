@@ -13,21 +13,21 @@ import (
 	"prony.example/stats"
 )
 
-// Floor is what a target against itself (A/A) says of the noise in one metric: whatever differs
-// between the two arms differs by chance, and so much may differ by chance between any two targets.
+// Floor is the noise in one metric from a target against itself (A/A): every difference between the
+// two arms is random, and any two targets may differ as much at random.
 type Floor struct {
 	Target, Load, Metric, Unit string
 	Ratio                      stats.Ratio // arm b over arm a, paired within blocks
-	// Detects is the smallest relative difference that as many blocks tell from none in four of
-	// five runs, at this confidence; NaN when it is not known.
+	// Detects is the smallest relative difference that the same number of blocks detects in four of
+	// five runs, at this confidence; NaN if it is not known.
 	Detects float64
 }
 
-// Noise of a pair grows with its distance in time; A/A arms lie as far apart as any two targets of
-// the same shuffled block, so that theirs is that of any pair.
+// The noise of a pair grows with its distance in time. A/A arms lie as far apart as any two targets
+// of the same shuffled block, so their noise is that of any pair.
 
-// floors measures the noise of what a table is read for: the ranking metric, response times of open
-// loads, cost.
+// floors returns the noise of the main metrics of a table: the ranking metric, response times of
+// open loads, and cost.
 func (sc *Scenario) floors(o Options) []Floor {
 	var out []Floor
 	for _, t := range sc.Targets {
@@ -54,7 +54,7 @@ func (sc *Scenario) headline(m Metric) bool {
 	return m.Model == record.Open && (m.Name == "p50" || m.Name == "p99")
 }
 
-// floorTable prints the floors, a row each.
+// floorTable returns the table of floors, a row each.
 func (sc *Scenario) floorTable(o Options) Table {
 	column, repeats := columnOf("floor"), sc.Starts.Repeat()+"s"
 	needed := column("needed", repeats, units.One, RoleBlocks)
@@ -111,20 +111,20 @@ func neededText(n float64) string {
 	return units.Whole(n)
 }
 
-// leastIntervals is how many intervals a trial's series must have for its own noise to be known: of
-// fewer, how alike neighbours are is a guess.
+// leastIntervals is the minimum number of intervals of a trial's series from which its own noise is
+// estimated: with fewer, the correlation of neighbors is a guess.
 const leastIntervals = 8
 
-// splitNoise tells, of every target, how much of the noise of the throughput that ranks is between
-// trials and how much a trial's own intervals explain. Where to spend an hour follows from it: more
-// trials lessen both, longer ones only what is within (Kalibera and Jones, ISMM 2013: repeat at the
-// level where the variance is).
+// splitNoise computes for every target which share of the noise in the ranking throughput is
+// between trials and which share a trial's own intervals explain. More trials reduce both parts,
+// longer trials only the part within (Kalibera and Jones, ISMM 2013: repeat at the level with the
+// variance).
 func (sc *Scenario) splitNoise() {
 	for _, t := range sc.Targets {
 		t.Variance = stats.Components(nil) // unknown
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 		if !ok || !m.Known() || m.Name != metric.Throughput {
-			continue // what an open load serves is what was offered: it ranks by response time
+			continue // an open load's throughput is the offered rate: it ranks by response time
 		}
 		var trials [][]float64
 		for _, p := range m.Points {
@@ -139,7 +139,7 @@ func (sc *Scenario) splitNoise() {
 	}
 }
 
-// answersPerInterval leaves a shorter last interval out.
+// answersPerInterval returns the responses of each interval without a shorter last one.
 func answersPerInterval(l *record.Load) []float64 {
 	n := len(l.Series.Done)
 	if l.Series.IntervalNs > 0 {
@@ -152,15 +152,15 @@ func answersPerInterval(l *record.Load) []float64 {
 	return out
 }
 
-// enough tells whether the parts of the noise can be told apart: a variance needs two trials, and
-// an interval without an answer is a stall, not noise about a mean.
+// enough reports whether both parts of the noise can be estimated: a variance needs two trials, and
+// an interval without a response is a stall, not noise about a mean.
 func enough(trials [][]float64) bool {
 	return len(trials) > 1 && !slices.ContainsFunc(trials, func(xs []float64) bool {
 		return len(xs) < leastIntervals || slices.Min(xs) <= 0
 	})
 }
 
-// noiseNote says for the usual target where the noise of what ranks comes from, and what to do.
+// noiseNote names the source of the ranking metric's noise for the median target, and what to do.
 func (sc *Scenario) noiseNote() []Note {
 	var shares []float64
 	if sc.Ranking.Source == FromSlices {
@@ -178,11 +178,11 @@ func (sc *Scenario) noiseNote() []Note {
 	return []Note{NoteOf(NoteNoiseBetween, sc.Ranking.Load, Percent(share), Advice(share))}
 }
 
-// quantity is a metric under a load, of whatever target.
+// quantity names a metric under a load, for any target.
 type quantity struct{ load, name string }
 
-// shareNoise lets the targets lend each other precision: levels get the intervals that all trials
-// of a scenario give together (stats.Blocks). It returns the fits, for ratios.
+// shareNoise estimates the noise from all targets together: levels get the intervals that all
+// trials of a scenario give together (stats.Blocks). It returns the fits, for ratios.
 func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	items := map[quantity][]stats.Item{}
 	for t, m := range sc.Metrics() {
@@ -197,7 +197,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	}
 	for t, m := range sc.Metrics() {
 		values := ByBlock(m.Points)
-		// A target that was measured twice in a block speaks for itself.
+		// A target that was measured twice in a block keeps its own summary.
 		if m.Known() && m.Summary.Assumption != Exact && len(values) == len(m.Points) {
 			item := stats.Item{Name: t.Name, Values: values}
 			m.Summary = fits[quantity{m.Load, m.Name}].Level(item)
@@ -209,7 +209,7 @@ func (sc *Scenario) shareNoise(confidence float64) map[quantity]*stats.Blocks {
 	return fits
 }
 
-// Metrics are those of all targets.
+// Metrics iterates over the metrics of all targets.
 func (sc *Scenario) Metrics() iter.Seq2[*Target, *Metric] {
 	return func(yield func(*Target, *Metric) bool) {
 		for _, t := range sc.Targets {
@@ -222,7 +222,8 @@ func (sc *Scenario) Metrics() iter.Seq2[*Target, *Metric] {
 	}
 }
 
-// shareCurves does the same for all quantiles of a load, so that curves and table agree.
+// shareCurves does the same as shareNoise for all quantiles of a load, so that curves and table
+// agree.
 func (sc *Scenario) shareCurves(load string, confidence float64) {
 	curves := map[string]*Curve{}
 	longest := 0
@@ -247,7 +248,7 @@ func (sc *Scenario) shareCurves(load string, confidence float64) {
 	}
 }
 
-// positives is a metric's values by block as ratios want them.
+// positives returns a metric's positive values by block, as ratios need them.
 func positives(name string, m Metric) stats.Item {
 	values := ByBlock(m.Points)
 	maps.DeleteFunc(values, func(_ int, v float64) bool { return !(v > 0) })

@@ -7,31 +7,31 @@ import (
 	"prony.example/record"
 )
 
-// Note is what is said of a table, of a row or of a cell. A program reads Kind and Args; String
-// makes the text of them, last.
+// Note is a remark on a table, a row or a cell. Programs read Kind and Args; String formats the
+// text as the last step.
 type Note struct {
 	Kind    NoteKind
-	Load    string  // the load that the text names first; empty: it names none
-	Columns Columns // whose numbers are missing for this reason, and are named before it
-	Args    []any   // what the text of the kind has in its places, in their order
+	Load    string  // the load that the text names first; empty: none
+	Columns Columns // columns without numbers for this reason, which the text names first
+	Args    []any   // the values of the text's placeholders, in order
 }
 
-// NoteKind says what a note is about.
+// NoteKind is the subject of a note.
 type NoteKind int
 
-// Kinds of notes. Beside each stand its Args.
+// Kinds of notes, each with its Args.
 const (
-	NoteNone     NoteKind = iota // there is nothing to say
+	NoteNone     NoteKind = iota // no note
 	NoteVerbatim                 // a text from outside
 
-	// Why there is no number.
+	// Reasons for a missing number.
 	NoteInSomeTrials   // OfTrials, Lack
 	NoteSearchEnded    // Rate that met the objectives in all trials, OfTrials, the search's reason
 	NoteNoRateHeld     // OfTrials, the search's reason
 	NoteBacklogGrew    // Rate, Percent of it that ended, Rate of the backlog
 	NoteFewAnswers     // Count needed, Count had, Longer
 	NoteNeverAnswered  // Count, Count of all
-	NoteUnanswered     // in some trial: the same
+	NoteUnanswered     // the same in some trial
 	NoteFewIndependent // Count needed, Count had, Longer
 	NoteNoAnswers      //
 	NoteNoHistogram    // Names of trials
@@ -47,14 +47,14 @@ const (
 	NoteNoInterval     // warning of package stats
 	NoteIntervalWide   //
 	NoteDifferenceWide // a difference
-	NoteUnknowns       // what the word unknown stands for
+	NoteUnknowns       // meaning of the word unknown
 	NoteLackInSome     // Columns, Lack
 	NoteNoneHeldInSome // Columns, the search's reason
 	NoteNoneKnown      // Columns, load
 
-	// What befell trials and numbers.
+	// Events in trials and numbers.
 	NoteTrialsMissing // Blocks
-	NoteTrialsDoubted // what happened
+	NoteTrialsDoubted // the events
 	NoteMayBeOff      // LoadOf, Offs
 	NoteRemarked      // Loads, what was observed, hint
 	NoteWarned        // warning of package stats
@@ -63,12 +63,12 @@ const (
 	NoteNoGoodTrial   // Notes: how its trials ended
 	NoteSkipped       // reason
 
-	// Of a table.
+	// Notes on a table.
 	NoteRowsVary        // aspect, Shared
 	NoteRowsSweep       // Shared
 	NoteToolsVary       // tool, Shared
 	NoteRatios          // Over
-	NoteSliced          // MetricsOf that ratios are made of, Starts
+	NoteSliced          // MetricsOf slices, Starts
 	NotePlanned         // starts planned, first starts
 	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
@@ -99,16 +99,16 @@ const (
 	NoteResolves        // repeat, Percent of runs, Confidence
 )
 
-// NoteOf is a note of a kind.
+// NoteOf returns a note of a kind with its arguments.
 func NoteOf(kind NoteKind, args ...any) Note { return Note{Kind: kind, Args: args} }
 
-// Is tells whether there is something to say.
+// Is reports whether the note has a text.
 func (n Note) Is() bool { return n.Kind != NoteNone }
 
-// MarshalText makes of a note its text, also in JSON.
+// MarshalText returns the note's text, also for JSON.
 func (n Note) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// Texts are the texts of notes.
+// Texts returns the texts of notes.
 func Texts(notes []Note) []string {
 	out := make([]string, len(notes))
 	for i, n := range notes {
@@ -117,12 +117,12 @@ func Texts(notes []Note) []string {
 	return out
 }
 
-// Footnote is what one mark stands for.
+// Footnote is the text of one footnote mark.
 type Footnote []Note
 
 func (f Footnote) String() string { return strings.Join(Texts(f), "; ") }
 
-// addNotes appends what a list does not say yet, in these words.
+// addNotes appends the notes whose text a list does not have yet.
 func addNotes(to []Note, more ...Note) []Note {
 	for _, n := range more {
 		if !slices.ContainsFunc(to, n.Same) {
@@ -132,10 +132,10 @@ func addNotes(to []Note, more ...Note) []Note {
 	return to
 }
 
-// Same tells whether two notes read the same: a reader would take a second one for a mistake.
+// Same reports whether two notes have the same text, which readers would take for a mistake.
 func (n Note) Same(note Note) bool { return n.Kind == note.Kind && n.String() == note.String() }
 
-// noteBook numbers footnotes by first use; those that read the same share a number.
+// noteBook numbers footnotes by first use; footnotes with the same text share a number.
 type noteBook []Footnote
 
 func (b *noteBook) refs(notes ...Note) []int {
@@ -148,22 +148,22 @@ func (b *noteBook) refs(notes ...Note) []int {
 	return []int{index + 1}
 }
 
-// What places of notes hold.
+// Types of the placeholders' values.
 type (
-	OfTrials  struct{ K, N int } // so many trials of so many
+	OfTrials  struct{ K, N int } // K trials of N
 	Warning   string             // of package stats
 	Lack      string             // the metric that has no value
 	Rate      float64            // per second
 	Percent   float64            // a share
 	Count     int64
-	Names     []string // of trials, of which the first few are told
+	Names     []string // of trials; the text has the first few
 	Loads     []string
-	Differing []string // that differ from trial to trial
+	Differing []string // values that differ between trials
 	Blocks    struct {
 		Repeat  string // "block" or "start"
 		Numbers []int
 	}
-	Longer struct { // how long to measure for so many answers, where that can be said
+	Longer struct { // how long to measure for enough responses, if that is known
 		Flag       string
 		Needs, Had int64
 		WindowNs   int64
@@ -175,25 +175,25 @@ type (
 		Metric, Unit string
 		By           float64 // at most, as a share; 0: the effect is unknown
 		Rules        []string
-		Ratio        bool // it is the metric's ratio
+		Ratio        bool // whether the number is the metric's ratio
 	}
-	Shared  []Sharing // each value of an aspect, with the rows that have it
+	Shared  []Sharing // each value of an aspect, with its rows
 	Sharing struct {
 		Value string
 		Rows  []string
 	}
-	Plan struct { // how many blocks or starts a difference takes
+	Plan struct { // how many blocks or starts a difference needs
 		Effect       float64
 		Needed, Have int
 		Repeat       string
 	}
-	Odds       float64 // one in so many
+	Odds       float64 // one in Odds
 	Confidence float64
-	Over       struct { // what ratios are of
+	Over       struct { // numerator and denominator of ratios
 		Versus
 		Repeat string
 	}
 	MetricsOf []Metric
 	OnStarts  record.Finding // on all starts together
-	Advice    float64        // the share of noise between trials, as what to do about it
+	Advice    float64        // the share of noise between trials, printed as advice
 )

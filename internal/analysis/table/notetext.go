@@ -13,7 +13,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// noteTexts are the texts of notes. What a place holds prints itself.
+// noteTexts has the texts of notes. The types of the placeholders format themselves.
 var noteTexts = [...]string{
 	NoteNone: "", NoteVerbatim: "%s",
 
@@ -118,7 +118,7 @@ var noteTexts = [...]string{
 		"%ss detects in %s of runs, at %s confidence and with the noise of this run.",
 }
 
-// Parts of texts that also stand elsewhere.
+// Parts that several texts share.
 const notKnown = "unknown: too few trials"
 
 const neverAnswered = "%s of %s requests were never answered, more than lie above this percentile"
@@ -126,7 +126,7 @@ const neverAnswered = "%s of %s requests were never answered, more than lie abov
 var spansTooMuch = fmt.Sprintf("the interval spans more than a factor of %d (raise --blocks)",
 	tooWide)
 
-// String is the note's text: "steady after: in 2 of 3 trials no steady state is known".
+// String returns the note's text: "steady after: in 2 of 3 trials no steady state is known".
 func (n Note) String() string {
 	text := noteTexts[n.Kind]
 	if len(n.Args) > 0 {
@@ -169,7 +169,7 @@ func (m MetricsOf) String() string {
 	return strings.Join(names, ", ")
 }
 
-// String says how much was measured: "8 starts, 320 rounds, 118 s".
+// String describes the extent of a measurement: "8 starts, 320 rounds, 118 s".
 func (s *Starts) String() string {
 	text := units.Plural(s.Count-len(s.Lost), "start")
 	if len(s.Lost) > 0 {
@@ -183,7 +183,8 @@ func (s *Starts) String() string {
 	return text
 }
 
-// Repeat is what a run repeats over all targets: a start where they ran side by side, else a block.
+// Repeat returns what a run repeats over all targets: "start" if they ran side by side, else
+// "block".
 func (s *Starts) Repeat() string {
 	if s == nil {
 		return inBlocks
@@ -191,7 +192,7 @@ func (s *Starts) Repeat() string {
 	return "start"
 }
 
-// inBlocks is what a run repeats whose targets did not run side by side.
+// inBlocks is the unit of repetition if targets did not run side by side.
 const inBlocks = "block"
 
 func (f OnStarts) String() string { return wording.Sentence(record.Finding(f)) }
@@ -217,8 +218,8 @@ func (c Columns) String() string {
 	return strings.Join(headings, ", ")
 }
 
-// String is the hint that would give a percentile: the window, in whole seconds, in which
-// the same rate yields enough samples even when a Poisson count falls three deviations low.
+// String returns a hint on how to measure a percentile: the window, in whole seconds, in which the
+// same rate yields enough samples even if a Poisson count is three deviations low.
 func (l Longer) String() string {
 	if l.WindowNs == 0 || l.Had == 0 {
 		return ""
@@ -228,7 +229,7 @@ func (l Longer) String() string {
 	return fmt.Sprintf(" (raise %s to %s)", l.Flag, wholeSeconds(seconds))
 }
 
-// wholeSeconds prints 90 as "90s" and 600 as "10m": what the flag reads.
+// wholeSeconds formats 90 as "90s" and 600 as "10m", as the flag expects.
 func wholeSeconds(s float64) string {
 	if s >= 600 {
 		return fmt.Sprintf("%.0fm", math.Ceil(s/60))
@@ -251,12 +252,12 @@ func (o Offs) String() string {
 	return strings.Join(texts, ", ")
 }
 
-// shortName is what a metric is called where there is little room.
+// shortName returns a metric's short name, or its name.
 func shortName(name, unit string) string {
 	return cmp.Or(metric.Named(name, unit).Short, name)
 }
 
-// atMost prints a bound; beyond twice the number it says only that.
+// atMost formats a bound; beyond twice the number it is only "more than twice its size".
 func atMost(amount float64) string {
 	if amount > 2 {
 		return "more than twice its size"
@@ -285,7 +286,7 @@ func (p Plan) String() string {
 	return "they are enough to detect a difference of " + effect
 }
 
-// String is what the references are called in a heading.
+// String returns the name of the references in a heading.
 func (v Versus) String() string {
 	switch v.Kind {
 	case VersusArm:
@@ -319,8 +320,8 @@ func (o Over) String() string {
 	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
 }
 
-// Shares of the noise from which a longer window would hardly help, and up to which it would help
-// as much as a further block: it divides what is within trials only.
+// Shares of noise between trials. From mostlyBetween on a longer window hardly helps, and up to
+// mostlyWithin it helps as much as another block, because it only reduces the noise within trials.
 const (
 	mostlyBetween = 0.7
 	mostlyWithin  = 0.3

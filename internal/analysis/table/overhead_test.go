@@ -9,8 +9,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// watchedTrials are trials of one target, bare and with an agent, with all that was watched: two
-// blocks.
+// watchedTrials returns trials of one target in two blocks, with and without an agent, with all
+// measurements.
 func watchedTrials() []record.Record {
 	var out []record.Record
 	for _, v := range []struct {
@@ -40,7 +40,7 @@ func watchedTrials() []record.Record {
 	return out
 }
 
-// tableOf is the table of a kind.
+// tableOf returns the table of a kind.
 func tableOf(t *testing.T, s Sheet, kind string) Table {
 	t.Helper()
 	for _, tab := range s.Tables {
@@ -80,8 +80,8 @@ func TestOverhead(t *testing.T) {
 	}
 }
 
-// What one block found has no interval, and what two found far apart has one that says nothing:
-// ratios of 0.1 and 10.
+// TestDoubtfulChanges checks that a change from one block has no interval, and that the interval
+// from ratios of 0.1 and 10 is unknown.
 func TestDoubtfulChanges(t *testing.T) {
 	check := func(want string, agent ...float64) {
 		t.Helper()
@@ -96,7 +96,8 @@ func TestDoubtfulChanges(t *testing.T) {
 	check("unknown", 10, 1000)
 }
 
-// A closed load whose users think says nothing of capacity, and the table says so.
+// TestThinkingUsersAreLabelled checks the note that a closed load with think time does not measure
+// capacity.
 func TestThinkingUsersAreLabelled(t *testing.T) {
 	records := watchedTrials()
 	for i := range records {
@@ -109,8 +110,8 @@ func TestThinkingUsersAreLabelled(t *testing.T) {
 	}
 }
 
-// 30,000 bytes of 150 requests, 50 of them of the warm-up, are 200 each; one process says what it
-// lost, 3, and the other does not.
+// 30,000 bytes of 150 requests, 50 of them of the warm-up, are 200 each. One process reports 3 lost
+// spans, and the other reports none.
 func TestTold(t *testing.T) {
 	tab := tableOf(t, sheetOf(watchedTrials(), Options{}), ToldKind)
 	for column, want := range map[string]string{
@@ -128,8 +129,9 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// Observed trials stand in the table of what was sent, failed ones with the reason; what is not
-// whole is told; a home that did not answer counts as nothing, not as silence.
+// TestToldOfObservedTrials checks that observed trials appear in the table of telemetry, failed
+// ones with the reason, and that incomplete telemetry is noted. A collector without a response
+// counts as unknown.
 func TestToldOfObservedTrials(t *testing.T) {
 	records := watchedTrials()
 	mute := records[3] // the agent's second
@@ -154,7 +156,7 @@ func TestToldOfObservedTrials(t *testing.T) {
 	}
 }
 
-// Trials beside the comparison are in none of its numbers.
+// TestTrialsBeside checks that trials outside the comparison are in none of its numbers.
 func TestTrialsBeside(t *testing.T) {
 	records := rates("a", 100, 100)
 	pilot := trial("a", 1, 1)

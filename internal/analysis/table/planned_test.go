@@ -11,8 +11,8 @@ import (
 	"prony.example/stats"
 )
 
-// If the first starts plan the others, ratios use the scatter of the first ones. A run that has
-// fewer starts than planned was ended.
+// TestPlannedStarts checks that if the first starts plan the others, ratios use the scatter of the
+// first ones. A run with fewer starts than planned was ended.
 func TestPlannedStarts(t *testing.T) {
 	ratioOf := func(planned int) (stats.Ratio, Study) {
 		records := slicedRun()
@@ -39,7 +39,7 @@ func TestPlannedStarts(t *testing.T) {
 	if !strings.Contains(text, note) {
 		t.Error(text)
 	}
-	// A lost start shows no scatter.
+	// A lost start has no scatter.
 	records := slicedRun()
 	for i := range records {
 		records[i].SideBySide.Stage, records[i].SideBySide.Planned = 1+i/8, 5*(i/8)
@@ -58,7 +58,7 @@ func TestPlannedStarts(t *testing.T) {
 	}
 }
 
-// A repeated start is one more start: the lost one still counts.
+// TestRepeatedStart checks that a repeated start is an additional one: the lost one still counts.
 func TestRepeatedStart(t *testing.T) {
 	records := slices.Concat(slicedRun())
 	records[5].Outcome, records[5].Failure = record.Failed, &record.Failure{Step: "ready"}

@@ -11,29 +11,29 @@ import (
 	"prony.example/stats"
 )
 
-// shown are the percentiles that are metrics.
+// shown lists the percentiles that are metrics.
 var shown = metric.Percentiles()
 
-// Percentile is one percentile of one trial, in ns, with its interval by order statistics. It says
-// how well the trial knows its own percentile; what a second trial would find is no part of it.
+// Percentile is one percentile of one trial, in ns, with its interval by order statistics. The
+// interval is about this trial only and excludes the variation between trials.
 type Percentile struct {
 	Name       string // "p99"
 	Q          float64
-	Ns, Lo, Hi float64 // NaN when not known
+	Ns, Lo, Hi float64 // NaN if unknown
 	Confidence float64
-	Had        int64 // independent answers
-	Needs      int64 // as many would do for an interval; 0 where there are enough
-	Unanswered Note  // it is one of the requests that were never answered; none: it is not
+	Had        int64 // independent responses
+	Needs      int64 // independent responses needed for an interval; 0 if Had is enough
+	Unanswered Note  // set if the percentile is among unanswered requests
 }
 
-// HasInterval tells whether there is one.
+// HasInterval reports whether the percentile has an interval.
 func (p Percentile) HasInterval() bool { return !math.IsNaN(p.Lo) && !math.IsNaN(p.Hi) }
 
-// Refused tells whether it is not to be quoted, whatever Ns is.
+// Refused reports whether the percentile must not be quoted, regardless of Ns.
 func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered.Is() }
 
-// Percentiles are those of a distribution of a load's answers. What the answers are worth together
-// was found of response times beyond p99, and is taken for all.
+// Percentiles returns the percentiles of a distribution of a load's responses. The effective share
+// of independent responses was estimated beyond p99 and is used for all of them.
 func Percentiles(l *record.Load, d *record.Dist, confidence float64) []Percentile {
 	share, _ := l.Autocorrelation.Worth()
 	out := PercentilesOf(d, share, confidence)
@@ -46,13 +46,13 @@ func Percentiles(l *record.Load, d *record.Dist, confidence float64) []Percentil
 	return out
 }
 
-// PercentilesOf are those of a distribution of which each value is worth so much of an independent
-// one. Ns is there whatever it is worth.
+// PercentilesOf returns the percentiles of a distribution of which this share of values counts as
+// independent. Ns is always set if known.
 func PercentilesOf(d *record.Dist, share, confidence float64) []Percentile {
 	h := decode(*d)
 	out := PercentilesIn(h, share, confidence)
 	for i := range out {
-		if p := &out[i]; !p.HasInterval() { // what a foreign tool says has no histogram
+		if p := &out[i]; !p.HasInterval() { // third-party tools have no histogram
 			*p = percentile(p.Name, p.Q, d.Count, share, confidence)
 			p.Ns = quantile(*d, h, p.Q)
 		}
@@ -60,8 +60,8 @@ func PercentilesOf(d *record.Dist, share, confidence float64) []Percentile {
 	return out
 }
 
-// PercentilesIn are those of a histogram; nil is an empty one. Lo and Hi are the values at the
-// ranks of stats.QuantileRanks, to the histogram's three digits.
+// PercentilesIn returns the percentiles of a histogram; nil is an empty one. Lo and Hi are the
+// values at the ranks of stats.QuantileRanks, to the histogram's three digits.
 func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Percentile {
 	if h == nil {
 		h = hdrhistogram.New(1, 2, 1)
@@ -80,25 +80,26 @@ func PercentilesIn(h *hdrhistogram.Histogram, share, confidence float64) []Perce
 	return out
 }
 
-// percentile is one without a value, of so many answers.
+// percentile returns a percentile of n responses without a value.
 func percentile(name string, q float64, n int64, share, confidence float64) Percentile {
 	nan := math.NaN()
 	p := Percentile{Name: name, Q: q, Ns: nan, Lo: nan, Hi: nan, Confidence: confidence,
 		Had: int64(share * float64(n))}
 	if _, _, ok := stats.QuantileRanks(n, share, q, confidence); !ok {
 		p.Needs = stats.QuantileNeeds(q, confidence)
-		p.Had = min(p.Had, p.Needs-1) // beside rounding of the share
+		p.Had = min(p.Had, p.Needs-1) // the share is rounded
 	}
 	return p
 }
 
-// atRank is the value of a rank, from 1: the histogram rounds a percentile to the nearest rank.
+// atRank returns the value at a rank, counted from 1; the histogram rounds a percentile to the
+// nearest rank.
 func atRank(h *hdrhistogram.Histogram, rank int64) float64 {
 	return float64(h.ValueAtPercentile(100 * float64(rank) / float64(h.TotalCount())))
 }
 
-// Refusal says why there is no interval and what would give one: the flag is the one that makes the
-// window longer, windowNs what it is now. Empty where there are answers enough.
+// Refusal returns the reason for a missing interval and what would give one: flag is the flag that
+// makes the window longer, and windowNs its present length. It is "" if there are enough responses.
 func (p Percentile) Refusal(flag string, windowNs int64) string {
 	if p.Unanswered.Is() || p.Needs == 0 {
 		return p.Unanswered.String()
@@ -107,8 +108,8 @@ func (p Percentile) Refusal(flag string, windowNs int64) string {
 		Longer{flag, p.Needs, p.Had, windowNs}).String()
 }
 
-// unanswered says that a quantile is one of the requests that were never answered. They are slower
-// than all answered ones: where they are more than what lies above the quantile, nobody knows it.
+// unanswered returns a note if a quantile is among requests that were never answered. These are
+// slower than all answered ones, so the quantile is unknown if they exceed the share above it.
 func unanswered(l *record.Load, q float64) Note {
 	all := l.Censored + l.ResponseTime.Count
 	if float64(l.Censored) <= (1-q)*float64(all) {
@@ -117,7 +118,7 @@ func unanswered(l *record.Load, q float64) Note {
 	return NoteOf(NoteNeverAnswered, Count(l.Censored), Count(all))
 }
 
-// grid is where a latency curve is drawn: nine steps a decade of 1/(1-q), from the median to
+// grid has the quantiles of a latency curve: nine steps per decade of 1/(1-q), from the median to
 // 99.99 %, so that on the axis log(1/(1-q)) the tail gets as many points as the body.
 var grid = func() []float64 {
 	qs := []float64{0.5, 0.6, 0.7, 0.75, 0.8, 0.85}
@@ -129,19 +130,19 @@ var grid = func() []float64 {
 	return append(qs, 0.9999)
 }()
 
-// Curve is latency by percentile under one load: at each quantile the median, across trials, of
-// the trials' percentiles. It ends where a trial has too few samples for an interval.
+// Curve is latency by percentile under one load: at each quantile the median, across trials, of the
+// trials' percentiles. It ends if a trial has too few samples for an interval.
 type Curve struct {
 	Load      string
 	Quantiles []float64 // ascending, in (0,1)
 	Ns        []float64
-	Lo, Hi    []float64 // of Ns, the interval across trials; NaN where there is none
+	Lo, Hi    []float64 // of Ns, the interval across trials; NaN without one
 
-	byBlock []map[int]float64 // by quantile: the trials' values by block
-	once    bool              // one trial a block
+	byBlock []map[int]float64 // for each quantile the trials' values by block
+	once    bool              // one trial per block
 }
 
-// percentiles makes the metrics and the curve of a load's response time.
+// percentiles returns the metrics and the curve of a load's response time.
 func percentiles(info LoadInfo, offered []offer, confidence float64, t *Target) ([]Metric, Curve) {
 	curve := Curve{Load: info.Name}
 	hists := make([]*hdrhistogram.Histogram, len(offered))
@@ -180,7 +181,7 @@ func percentiles(info LoadInfo, offered []offer, confidence float64, t *Target) 
 	return metrics, curve
 }
 
-// unread names the trials whose histograms are missing or damaged.
+// unread returns the trials whose histograms are missing or damaged.
 func unread(offered []offer, hists []*hdrhistogram.Histogram) (ids Names) {
 	for i, o := range offered {
 		if hists[i] == nil {
@@ -212,8 +213,9 @@ func (c *Curve) draw(offered []offer, hists []*hdrhistogram.Histogram, confidenc
 	}
 }
 
-// decode reads the histogram; nil when there is none, and then the record's own fields stand in, or
-// when it is damaged, and then nothing does: it is the truth that they were taken from.
+// decode reads the histogram. It returns nil without a histogram, in which case the record's own
+// fields are used, and for a damaged one, whose fields are not used because they were computed from
+// it.
 func decode(d record.Dist) *hdrhistogram.Histogram {
 	h, err := d.Histogram()
 	if h == nil || err != nil || h.TotalCount() != d.Count {
@@ -222,10 +224,10 @@ func decode(d record.Dist) *hdrhistogram.Histogram {
 	return h
 }
 
-// damaged tells whether a distribution has a histogram that cannot be read.
+// damaged reports whether a distribution has a histogram that cannot be read.
 func damaged(d record.Dist) bool { return d.HDR != "" && decode(d) == nil }
 
-// Damaged counts the records that have loads, of which none has a response time that can be read.
+// Damaged counts the records with loads in which no response time can be read.
 func Damaged(records []*record.Record) (n int) {
 	for _, r := range records {
 		if len(r.Loads) > 0 && !slices.ContainsFunc(r.Loads, func(l record.Load) bool {
@@ -237,8 +239,8 @@ func Damaged(records []*record.Record) (n int) {
 	return n
 }
 
-// quantile reads one from the histogram, which is the truth, else from the record's fields; NaN
-// when neither has it.
+// quantile reads a quantile from the histogram, else from the record's fields; NaN if neither has
+// it.
 func quantile(d record.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 	if d.Count == 0 || h == nil && d.HDR != "" {
 		return math.NaN()
@@ -247,14 +249,14 @@ func quantile(d record.Dist, h *hdrhistogram.Histogram, q float64) float64 {
 		return float64(h.ValueAtPercentile(q * 100))
 	}
 	for k, ns := range []int64{d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns} {
-		if shown[k].Quantile == q && ns > 0 { // foreign generators do not tell all of them
+		if shown[k].Quantile == q && ns > 0 { // third-party generators do not report all of them
 			return float64(ns)
 		}
 	}
 	return math.NaN()
 }
 
-// tooFew says why a quantile of these trials would be a guess; empty when it would not.
+// tooFew returns the reason why a quantile of these trials would be a guess, or no note.
 func tooFew(q float64, offered []offer, confidence float64) Note {
 	needs := stats.QuantileNeeds(q, confidence)
 	fewest := offered[0].load
@@ -278,9 +280,9 @@ func tooFew(q float64, offered []offer, confidence float64) Note {
 		Longer{"--measure", needs, previous, fewest.WindowNs})
 }
 
-// overload says that an open load was more than a trial could serve; empty when all kept up. It is
-// for records that nobody has judged: the verdict allows for randomness and for what a window's
-// edge cuts off, and takes a load that fell behind out of the numbers by itself.
+// overload returns a note if an open load was more than a trial could serve. It is for records
+// without a verdict: the verdict allows for randomness and for requests at the window's edges, and
+// excludes a load that fell behind.
 func overload(info LoadInfo, offered []offer) Note {
 	if info.Model != record.Open {
 		return Note{}

@@ -8,7 +8,8 @@ import (
 	"prony.example/record"
 )
 
-// TestPercentilesWithoutHistogram: what a foreign tool says is a number, and has no interval.
+// TestPercentilesWithoutHistogram checks that a third-party tool's percentile is a number without
+// an interval.
 func TestPercentilesWithoutHistogram(t *testing.T) {
 	check := func(name string, count, ns int64, want float64, refusal string) {
 		t.Helper()
@@ -40,7 +41,7 @@ func TestEnds(t *testing.T) {
 	check(1e9, 0.9e9, 12e9, "[0.90, 12.0]")
 }
 
-// TestWarmupMetrics: time to peak and cost, where there is a steady state.
+// TestWarmupMetrics checks the time to peak and the cost, if there is a steady state.
 func TestWarmupMetrics(t *testing.T) {
 	check := func(kind string, peak, cost float64, withheld string) {
 		t.Helper()

@@ -12,8 +12,8 @@ import (
 )
 
 // rank puts the targets in tiers by the first closed load's throughput, or, in a run without one,
-// by the first search's capacity, or, without that, by the first open load's p99 (p50 where p99 is
-// withheld from some target), and sorts the rows.
+// by the first search's capacity, or else by the first open load's p99 (p50 if p99 is withheld from
+// some target), and sorts the rows.
 func (sc *Scenario) rank(o Options) {
 	load, metric := sc.rankingMetric()
 	sc.Ranking = Ranking{Load: load, Metric: metric}
@@ -62,7 +62,7 @@ func tierOrLast(t *Target) int {
 	return t.Tier
 }
 
-// center is the ranking metric's centre, larger is better; -1 without one.
+// center returns the ranking metric's center so that larger is better; -1 without one.
 func (sc *Scenario) center(t *Target) float64 {
 	m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
 	if !ok || !m.Known() {
@@ -92,9 +92,9 @@ func (sc *Scenario) rankingMetric() (load, name string) {
 	return l.Name, "p99"
 }
 
-// anchor is the load that ranks, whose cost the table shows, and with which the metrics of the
-// whole trial stand and fall: the first closed one, else the first search, else the first; without
-// fields when there is none.
+// anchor returns the load that ranks, whose cost the table shows and on which the metrics of the
+// whole trial depend: the first closed load, else the first search, else the first load; an empty
+// LoadInfo without loads.
 func (sc *Scenario) anchor() LoadInfo {
 	for _, model := range []string{record.Closed, record.Capacity} {
 		for _, l := range sc.Loads {
@@ -109,8 +109,8 @@ func (sc *Scenario) anchor() LoadInfo {
 	return sc.Loads[0]
 }
 
-// goodness is a metric's values by block, larger is better: stats.Tiers ranks that way, and the
-// paired ratio of reciprocals is the reciprocal of the paired ratio.
+// goodness returns a metric's values by block so that larger is better: stats.Tiers ranks that way,
+// and the paired ratio of reciprocals is the reciprocal of the paired ratio.
 func goodness(m Metric, source Source) map[int]float64 {
 	values := ByBlock(m.Points)
 	if source == FromSlices {
@@ -125,8 +125,8 @@ func goodness(m Metric, source Source) map[int]float64 {
 	return values
 }
 
-// typical is the pair of targets whose ratios vary as usual across blocks: what one more block is
-// worth for telling a usual pair apart.
+// typical returns the ratio of the pair of targets with the median variation across blocks, to
+// compute the value of one more block.
 func typical(pairs []stats.Comparison) stats.Ratio {
 	pairs = slices.DeleteFunc(slices.Clone(pairs), func(c stats.Comparison) bool {
 		return !c.Ratio.HasInterval()
@@ -140,7 +140,7 @@ func typical(pairs []stats.Comparison) stats.Ratio {
 	return pairs[(len(pairs)-1)/2].Ratio
 }
 
-// blocksUsed is how many different blocks the used trials of a scenario lie in.
+// blocksUsed returns in how many different blocks the used trials of a scenario are.
 func (sc *Scenario) blocksUsed() int {
 	visited := map[int]bool{}
 	for _, t := range sc.Targets {
@@ -163,13 +163,13 @@ func loadOf(r *record.Record, name string) *record.Load {
 	return nil
 }
 
-// Versus is what a scenario's ratios refer to.
+// Versus describes the references of a scenario's ratios.
 type Versus struct {
 	Kind VersusKind
 	Name string // of the baseline, or of the other checkout
 }
 
-// VersusKind says which row a row's ratio refers to.
+// VersusKind is the kind of row that a row's ratio refers to.
 type VersusKind int
 
 // Kinds of references.
@@ -177,15 +177,15 @@ const (
 	VersusNone     VersusKind = iota // there are no ratios
 	VersusBaseline                   // all refer to one row
 	VersusArm                        // arm b to arm a of an A/A run
-	VersusBare                       // one with something attached to the same target without
-	VersusProcess                    // one in a container to the same target as a plain process
-	VersusOrigin                     // ours to the same target of another checkout
+	VersusBare                       // a target with a variant to the same target without it
+	VersusProcess                    // a target in a container to the same one as a plain process
+	VersusOrigin                     // this checkout's target to the same one of another checkout
 	VersusMixed                      // several of these
 )
 
-// versus finds for every row the one that its ratios refer to: arm a for arm b of an A/A run, the
-// same target bare for one that something rides along with, the same of another checkout for ours,
-// else the baseline. It says what to call them together.
+// versus finds the reference of every row: arm a for arm b of an A/A run, the same target without
+// its variant, the same target of another checkout, else the baseline. It also sets their common
+// name.
 func (sc *Scenario) versus(o Options) {
 	sc.Versus = Versus{}
 	for _, t := range sc.Targets {
@@ -218,8 +218,8 @@ func (sc *Scenario) versus(o Options) {
 	}
 }
 
-// twins are the ways in which two rows may be of the same target, the closest first: whether b is
-// the one that a refers to.
+// twins lists the ways in which two rows may be of the same target, the closest first: whether a's
+// ratios refer to b.
 var twins = []struct {
 	kind  VersusKind
 	value func(a, b record.Target) bool
@@ -246,7 +246,7 @@ var twins = []struct {
 	}},
 }
 
-// ratioNote says what is over what.
+// ratioNote names the numerator and denominator of the ratios.
 func (sc *Scenario) ratioNote() []Note {
 	if sc.Versus.Kind == VersusNone {
 		return nil

@@ -8,7 +8,8 @@ import (
 	"prony.example/stats"
 )
 
-// A ratio whose interval spans more than a factor of three is no finding, and says so.
+// TestRatioTooWideToPrint checks that a ratio whose interval spans more than a factor of three is
+// unknown, with a note.
 func TestRatioTooWideToPrint(t *testing.T) {
 	check := func(lo, hi float64, want string, notes int) {
 		t.Helper()
@@ -26,7 +27,7 @@ func TestRatioTooWideToPrint(t *testing.T) {
 	check(0.01, 300, "unknown", 1)
 }
 
-// So is a level's, and a level of nothing has no relative width.
+// TestLevelTooWideToPrint checks the same for levels; a level of zero has no relative width.
 func TestLevelTooWideToPrint(t *testing.T) {
 	check := func(center, lo, hi float64, want string, notes int) {
 		t.Helper()

@@ -12,18 +12,18 @@ import (
 // SlicesReader reads the slices of a start by the name of its file in the run's folder.
 type SlicesReader func(file string) (record.SlicesHead, []record.Slice, error)
 
-// StartSlices are the raw slices of a start that counts.
+// StartSlices has the raw slices of a start that counts.
 type StartSlices struct {
 	Block  int
 	Head   record.SlicesHead
-	Rows   []string // what tables call its targets, in the order of Head.Trials
+	Rows   []string // the names of its targets in tables, in the order of Head.Trials
 	Slices []record.Slice
 
 	rounds *stats.Rounds // of closed slices; targets are indices into Starts.names
 }
 
-// readSlices reads the raw slices of all starts that count. Without them ratios stay what they are,
-// since records have the sums; what rounds say of their scatter is then unknown.
+// readSlices reads the raw slices of all starts that count. Without them ratios stay the same,
+// because records have the sums, but their scatter between rounds is unknown.
 func (s *Starts) readSlices(sc *Scenario, read SlicesReader) {
 	if s == nil || read == nil {
 		return
@@ -70,8 +70,8 @@ func (x *StartSlices) group(sc *Scenario, names []string) {
 	x.rounds = stats.NewRounds(rows)
 }
 
-// startRatios are the log ratios of b to a in slices, one for each start that both have values of,
-// with what rounds say of them where the raw slices are there.
+// startRatios returns the log ratios of b to a in slices, one for each start in which both have
+// values, with their errors from rounds if the raw slices are available.
 func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
 	out []stats.StartRatio,
 ) {
@@ -104,9 +104,9 @@ func (s *Starts) raw(block int) *StartSlices {
 	return nil
 }
 
-// SlicedRatio is the ratio of b to a in a metric over the starts that both have values of. The
-// start is the unit of inference; its error term is the scatter of the starts, or that of the
-// control where it is larger beyond chance.
+// SlicedRatio returns the ratio of b to a in a metric over the starts in which both have values.
+// The start is the unit of inference. The error term is the scatter of the starts, or that of the
+// control if it is significantly larger.
 //
 // The interval of a run that its user ended is one of a confidence sequence.
 func (sc *Scenario) SlicedRatio(a, b *Target, load, name string, confidence float64) stats.Ratio {
@@ -143,8 +143,8 @@ func (sc *Scenario) compareStarts(a, b *Target, load, name string, confidence fl
 	return stats.CompareStages(ordered, first, confidence)
 }
 
-// control are the log ratios of the control in the same starts; nil where there is none, or it is
-// the pair itself.
+// control returns the log ratios of the control in the same starts; nil without a control, or if
+// the pair is the control.
 func (sc *Scenario) control(a, b *Target, load, name string, starts []int) []stats.StartRatio {
 	for _, again := range sc.Targets {
 		first := sc.Target(again.Info.ControlOf)

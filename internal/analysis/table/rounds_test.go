@@ -11,9 +11,9 @@ import (
 	"prony.example/record/metric"
 )
 
-// rawRun is slicedRun with its raw slices: 40 rounds a start of a and b, launched in turns in
-// either order. In every tenth round b serves less by the share rare, and slices of b lose steal of
-// a core.
+// rawRun returns slicedRun with its raw slices: 40 rounds per start of a and b, launched
+// alternately in either order. In every tenth round b serves less by the share rare, and slices of
+// b lose the share steal of a core.
 func rawRun(rare, steal float64) ([]record.Record, SlicesReader) {
 	files := map[string][]record.Slice{}
 	heads := map[string]record.SlicesHead{}
@@ -58,7 +58,7 @@ func rawRun(rare, steal float64) ([]record.Record, SlicesReader) {
 	}
 }
 
-// rules are those of a scenario's findings, with their grades.
+// rules returns the rules of a scenario's findings, with their grades.
 func rules(sc *Scenario) string {
 	var out []string
 	for _, f := range sc.Findings {
@@ -67,7 +67,8 @@ func rules(sc *Scenario) string {
 	return strings.Join(out, ", ")
 }
 
-// Raw slices say what events and the machine did; the ratio stays one of sums.
+// TestRawSlices checks that raw slices show rare events and the machine's effect, and that the
+// ratio still comes from sums.
 func TestRawSlices(t *testing.T) {
 	check := func(rare, steal float64, want string) {
 		t.Helper()
@@ -92,7 +93,8 @@ func TestRawSlices(t *testing.T) {
 	check(0, 0.001, "balance VALID")
 }
 
-// Each slice is of the target that the file names, in whatever order targets were launched.
+// TestRawSlicesNameTargets checks that each slice belongs to the target that the file names,
+// whatever the order of launch.
 func TestRawSlicesNameTargets(t *testing.T) {
 	records, read := rawRun(0, 0)
 	study := analyze(records, Options{Baseline: "a", Slices: read})
@@ -105,7 +107,7 @@ func TestRawSlicesNameTargets(t *testing.T) {
 			t.Errorf("start %d has %v, want %v", raw.Block, raw.Rows, want)
 		}
 	}
-	// A file that cannot be read takes nothing from the numbers.
+	// A file that cannot be read changes no number.
 	records[0].SideBySide.File, records[1].SideBySide.File = "gone", "gone"
 	study = analyze(records, Options{Baseline: "a", Slices: read})
 	m, _ := study.Scenarios[0].Target("b").Metric("peak", metric.Throughput)
@@ -114,7 +116,7 @@ func TestRawSlicesNameTargets(t *testing.T) {
 	}
 }
 
-// The control widens an interval that it contradicts.
+// TestControlWidens checks that the control widens an interval that it contradicts.
 func TestControlWidens(t *testing.T) {
 	width := func(noise float64) float64 {
 		records := slicedRun()

@@ -11,7 +11,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// searched is a trial whose only load is a search that came to a rate; 0: held at 300/s, and ended.
+// searched returns a trial whose only load is a search with this result; 0: its limit, at 300/s.
 func searched(target string, block int, perS float64) record.Record {
 	r := trial(target, block, 290)
 	r.Loads[0].Name, r.Loads[0].Model = "users", record.Open
@@ -56,7 +56,7 @@ func TestCapacityRanks(t *testing.T) {
 	}
 }
 
-// One search that reached its bound makes a bound of them all.
+// TestCapacityAtLeast checks that one search that reached its limit makes the result a lower bound.
 func TestCapacityAtLeast(t *testing.T) {
 	records := []record.Record{searched("a", 1, 310), searched("a", 2, 0), searched("a", 3, 320)}
 	c := find(t, only(t, sheetOf(records, Options{})), "a", "users/capacity")

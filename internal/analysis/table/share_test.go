@@ -10,8 +10,9 @@ import (
 	"prony.example/stats"
 )
 
-// TestTargetsShareNoise: of four targets in three blocks every level, ratio and curve uses the
-// trials of all; a target alone, and one that was measured twice in a block, does not.
+// TestTargetsShareNoise checks that with four targets in three blocks every level, ratio and curve
+// uses the trials of all, and that a single target, or one that was measured twice in a block, does
+// not.
 func TestTargetsShareNoise(t *testing.T) {
 	four := slices.Concat(rates("a", 100, 104, 99), rates("b", 210, 205, 202),
 		rates("c", 301, 312, 306), rates("d", 402, 410, 391))
@@ -33,7 +34,8 @@ func TestTargetsShareNoise(t *testing.T) {
 	check(append(slices.Clone(four), again), stats.LogNormal, stats.Moderated)
 }
 
-// TestCurveAgrees: the curve of a load has at the median the interval of the table's p50.
+// TestCurveAgrees checks that the curve of a load has at its median the interval of the table's
+// p50.
 func TestCurveAgrees(t *testing.T) {
 	var records []record.Record
 	for i, name := range []string{"a", "b", "c"} {

@@ -49,8 +49,8 @@ func (s *Study) Sheet() Sheet {
 	return sh
 }
 
-// skip puts the services that could not take part under the last table, once: the reason does not
-// depend on the scenario.
+// skip adds the services that could not take part to the last table, once, because the reason does
+// not depend on the scenario.
 func (sh *Sheet) skip(skipped []record.Skipped) {
 	if len(skipped) == 0 {
 		return
@@ -97,7 +97,7 @@ func (sc *Scenario) table(o Options) Table {
 	common := append(untold, general(texts)...)
 	var notes noteBook
 	for i, item := range texts {
-		// A row has one mark: what is to be said of its numbers is said together.
+		// A row has one mark, so that all remarks on its numbers share a footnote.
 		if len(item) > 0 {
 			t.Rows[i].Cells[1].Refs = notes.refs(item...)
 		}
@@ -110,14 +110,13 @@ func (sc *Scenario) table(o Options) Table {
 	return t
 }
 
-// narrow takes out the columns that give way first and have nothing but a word: of its ratios none
-// is known.
+// narrow removes the columns of weight Extra in which every ratio is only the word unknown.
 func (t *Table) narrow() (notes []Note) {
 	for i := len(t.Columns) - 1; i >= 0; i-- {
 		c := t.Columns[i]
 		known, word := false, false
 		for _, r := range t.Rows {
-			if !r.Span.Is() && r.Cells[i].N > 0 { // the one that others are over has none
+			if !r.Span.Is() && r.Cells[i].N > 0 { // the reference of ratios has none
 				word = word || r.Cells[i].State == Unknown
 				known = known || r.Cells[i].State != Unknown
 			}
@@ -136,8 +135,8 @@ func (t *Table) narrow() (notes []Note) {
 	return notes
 }
 
-// general takes out what is no row's own, to be said once for all: what a mere word in the table
-// stands for, and why numbers are missing in several rows.
+// general moves notes that several rows share below the table: the meaning of a word in cells, and
+// the reasons for numbers that are missing in several rows.
 func general(rows [][]Note) (common []Note) {
 	var all []Note
 	for _, notes := range rows {
@@ -164,7 +163,7 @@ func general(rows [][]Note) (common []Note) {
 	return common
 }
 
-// general is what can be said of all rows in place of this note, if any.
+// general returns the note that can replace this one for all rows, if any.
 func (n Note) general() Note {
 	missing := len(n.Columns) > 0
 	switch {
@@ -178,14 +177,14 @@ func (n Note) general() Note {
 	return Note{}
 }
 
-// names tells whether the text begins with the load that a group is about.
+// names reports whether the text begins with the load of a group.
 func (n Note) names(g Group) bool {
 	return n.Load != "" && g.Kind == GroupLoad && g.Load == n.Load
 }
 
-// notes are what the cells of a row say, each thing once. Where a number is missing, the reason
-// names the columns: "half p99, p99.9: needs …", unless it names the load itself. So does the
-// reason for values with stalls.
+// notes returns the notes of a row's cells, each once. If a number is missing, the reason names the
+// columns, as in "half p99, p99.9: needs …", unless it names the load itself. The reason for values
+// with stalls also names them.
 func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {
@@ -222,13 +221,13 @@ func spanRow(name string, why Note) Row {
 	return Row{Name: name, Span: why, Cells: []Cell{noValue(Absent), named(name)}}
 }
 
-// Planning a difference: the usual power, and no advice beyond a day's worth of blocks.
+// Parameters of the plan: the usual power, and no advice beyond a day's worth of blocks.
 const (
 	planPower  = 0.8
 	planBlocks = 1000
 )
 
-// tierNote says what a tier means and what would make tiers finer.
+// tierNote explains tiers and what would make them finer.
 func (sc *Scenario) tierNote(o Options) []Note {
 	switch {
 	case len(sc.Targets) < 2 || len(sc.Ranking.Tiers) == 0:
@@ -241,8 +240,8 @@ func (sc *Scenario) tierNote(o Options) []Note {
 	return []Note{NoteOf(NoteTiers, sc.Starts.Repeat())}
 }
 
-// plan is how many blocks a difference between two of these targets takes. The level is Holm's
-// worst case among all pairs, the one that the tiers were made with.
+// plan computes how many blocks a difference between two of these targets needs. The level is
+// Holm's worst case among all pairs, the same as for the tiers.
 func (sc *Scenario) plan(o Options) Plan {
 	k := 0
 	for _, names := range sc.Ranking.Tiers {
@@ -254,7 +253,7 @@ func (sc *Scenario) plan(o Options) Plan {
 		Repeat: sc.Starts.Repeat()}
 }
 
-// assumptionNote names what the intervals rest on, where it is more than nothing.
+// assumptionNote names the assumption of the intervals if they depend on one.
 func (sc *Scenario) assumptionNote() []Note {
 	for _, t := range sc.Targets {
 		m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
@@ -271,13 +270,13 @@ func (sc *Scenario) assumptionNote() []Note {
 	return nil
 }
 
-// Head is what ran, how often, on what. Versions of tools stand on a line of their own, because a
-// line that wraps is not read.
+// Head describes the targets, repetitions and machine of a study. Versions of tools have a separate
+// line, because readers skip a line that wraps.
 type Head struct {
 	Suites, Contracts, Seeds []string
 	Targets, Blocks          int
-	Repeat                   string             // what Blocks counts: block or start
-	Host                     *record.Provenance // of the first record; nil: there is none
+	Repeat                   string             // the unit of Blocks: block or start
+	Host                     *record.Provenance // of the first record; nil without records
 }
 
 func (s *Study) head() Head {
@@ -295,7 +294,7 @@ func (s *Study) head() Head {
 	return h
 }
 
-// repeat is what the study repeats: "start" where targets ran side by side, else "block".
+// repeat returns what the study repeats: "start" if targets ran side by side, else "block".
 func (s *Study) repeat() string {
 	for _, sc := range s.Scenarios {
 		if sc.Starts != nil {
@@ -305,7 +304,7 @@ func (s *Study) repeat() string {
 	return (*Starts)(nil).Repeat()
 }
 
-// Under is the head below a title that has said the suite.
+// Under returns the head below a title that already names the suite.
 func (h Head) Under(title string) Head {
 	if len(h.Suites) == 1 && h.Suites[0] == title {
 		h.Suites = nil
@@ -313,7 +312,8 @@ func (h Head) Under(title string) Head {
 	return h
 }
 
-// String is the line over everything: "canonical · contract hello · 2 targets × 5 blocks · …".
+// String returns the first line of a report: "canonical · contract hello · 2 targets × 5 blocks ·
+// …".
 func (h Head) String() string {
 	extent := units.Plural(h.Targets, "target") + " × " +
 		units.Plural(h.Blocks, cmp.Or(h.Repeat, "block"))
@@ -334,7 +334,7 @@ func (h Head) String() string {
 	return strings.Join(parts, " · ")
 }
 
-// hostLine is the machine in a few words: "2 cores, Linux 6.18".
+// hostLine describes the machine briefly: "2 cores, Linux 6.18".
 func hostLine(p record.Provenance) string {
 	words := []string{units.Plural(p.Cores, "core")}
 	if p.OS != "" || p.Kernel != "" {
@@ -352,8 +352,8 @@ func osName(goos string) string {
 
 var versionIn = lazyregexp.New(`\d+(\.\d+)+\S*|\d+`)
 
-// moves tells whether another version of a tool could move a target's numbers: a compiler or a
-// runtime could, what only fetches and packs (npm, mvn) could not.
+// moves reports whether another version of a tool could move a target's numbers: a compiler or a
+// runtime could, but tools that only fetch and pack (npm, mvn) could not.
 func moves(tool string, t record.Target) bool {
 	language, runtime := strings.ToLower(t.Language), strings.ToLower(t.Runtime)
 	switch tool {

@@ -9,7 +9,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// What several rows say alike is said once, and "unknown" by no row at all.
+// TestGeneral checks that a note which several rows share appears once, and that no row explains
+// "unknown".
 func TestGeneral(t *testing.T) {
 	lacks := func(column string, k int) Note {
 		return Note{Kind: NoteInSomeTrials, Columns: Columns{{Label: column}},
@@ -34,8 +35,8 @@ func TestGeneral(t *testing.T) {
 	}
 }
 
-// A column of ratios of which none is known says so once, below; one that is known keeps it, and so
-// does a column that does not give way.
+// TestNarrow checks that a column of ratios without a known one becomes a note, and that one known
+// ratio, or a higher weight, keeps the column.
 func TestNarrow(t *testing.T) {
 	unknown, known := Cell{State: Unknown, N: 3}, Cell{State: Known, N: 3}
 	of := func(weight int, cells ...Cell) Table {
@@ -68,7 +69,8 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// A run whose p99 is another in each block has the note and not the column; its rates stay.
+// TestNarrowRun checks that a run whose p99 differs between blocks has the note instead of the
+// column, and keeps its rates.
 func TestNarrowRun(t *testing.T) {
 	records := rates("a", 100, 101, 99)
 	for i, ns := range []int64{1e6, 30e6, 1e6} {

@@ -7,8 +7,9 @@ import (
 	"prony.example/stats"
 )
 
-// startNotes say of the ratios that rank, if they come from slices, what would make their intervals
-// narrower, whose scatter the intervals use, and which events are too rare for the starts.
+// startNotes returns notes on the ratios that rank, if they come from slices: what would make their
+// intervals narrower, whose scatter the intervals use, and which events are too rare for the
+// starts.
 func (sc *Scenario) startNotes(confidence float64) (notes []Note) {
 	if sc.Ranking.Source != FromSlices {
 		return nil
@@ -53,7 +54,7 @@ func (sc *Scenario) startNotes(confidence float64) (notes []Note) {
 	return notes
 }
 
-// StartAdvice is the share of the scatter of starts that is between them, as what to do about it.
+// StartAdvice is the share of the starts' scatter that is between them, printed as advice.
 type StartAdvice float64
 
 func (a StartAdvice) String() string {
@@ -66,7 +67,7 @@ func (a StartAdvice) String() string {
 	return "longer slices (--slices) would help as much as more starts"
 }
 
-// livePrice says how much wider intervals are that hold whenever a run is ended.
+// livePrice describes how much wider intervals are that hold whenever a run is ended.
 func livePrice(starts int) string {
 	if starts < stats.LeastStarts {
 		return "ended early"
@@ -75,8 +76,8 @@ func livePrice(starts int) string {
 		stats.LivePrice(starts, DefaultConfidence))
 }
 
-// PlanSD is the SD of a start's log ratio of b to a, from which further starts are planned. NaN:
-// the raw slices are not there, nothing is a control, or its scatter makes the interval.
+// PlanSD returns the SD of a start's log ratio of b to a, from which further starts are planned. It
+// is NaN without raw slices or a control, or if the control's scatter makes the interval.
 func (sc *Scenario) PlanSD(a, b *Target, load, name string) float64 {
 	blocks, pair := sc.startRatios(a, b, load, name)
 	control := sc.control(a, b, load, name, blocks)

@@ -10,7 +10,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// Under a table of starts stand where their scatter comes from, and how rare an event may be.
+// TestNotesOfStarts checks the notes on the source of the starts' scatter and on the rarest event.
 func TestNotesOfStarts(t *testing.T) {
 	records, read := rawRun(0, 0)
 	check := func(o Options, want, lacks string) {
@@ -35,9 +35,9 @@ func TestNotesOfStarts(t *testing.T) {
 	check(Options{}, "Intervals of b use the scatter of the control", "Intervals of b, ")
 }
 
-// Further starts are planned by the scatter of the rounds, of the pair and of the control together;
-// without raw slices, without a control, and where its scatter makes the interval, by the
-// interval's.
+// TestPlanSDOfStarts checks that further starts are planned by the scatter of the rounds, of the
+// pair and of the control together, or by the interval's without raw slices, without a control, and
+// if the control's scatter makes the interval.
 func TestPlanSDOfStarts(t *testing.T) {
 	check := func(want bool, control float64, add, raw bool) {
 		t.Helper()
@@ -66,7 +66,8 @@ func TestPlanSDOfStarts(t *testing.T) {
 	check(false, 0.5, true, true)
 }
 
-// withControl reads slices of a-again beside those of a, alike but for a request in every second.
+// withControl reads slices of a-again together with those of a, which differ only by a request in
+// every second one.
 func withControl(records []record.Record, read SlicesReader) SlicesReader {
 	return func(file string) (record.SlicesHead, []record.Slice, error) {
 		head, all, err := read(file)

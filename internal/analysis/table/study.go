@@ -8,35 +8,35 @@ import (
 	"prony.example/stats"
 )
 
-// Study is a run's records grouped and summarised, in base units: what CSV, JSON and the page
-// print, and what a Sheet is projected from.
+// Study is a run's records grouped and summarized, in base units. CSV, JSON and the page print it,
+// and Sheet projects it to tables.
 type Study struct {
 	Options   Options
 	Records   []*record.Record // of the comparison, in the order of their start
-	Beside    []*record.Record // of trials beside it
+	Beside    []*record.Record // of trials outside the comparison
 	Scenarios []*Scenario
 	Verdicts  []Tally
 }
 
-// Scenario is what was sent, to every target.
+// Scenario has the results of one scenario's requests for every target.
 type Scenario struct {
 	Name    string
 	Loads   []LoadInfo // in the order in which they were offered
-	Targets []*Target  // best first; those without numbers last
+	Targets []*Target  // best first; targets without numbers last
 	Ranking Ranking
 	Method  []Note // how rows differ in method
-	// Typical is the ratio of a usual pair of targets by the ranking metric: the one whose SDLog is
-	// in the middle, or next below it; zero when no two targets share two blocks.
+	// Typical is the ratio of the pair of targets with the median SDLog in the ranking metric, or
+	// the next one below; zero if no two targets share two blocks.
 	Typical stats.Ratio
-	Versus  Versus  // what the rows' ratios refer to
+	Versus  Versus  // the references of the rows' ratios
 	Floors  []Floor // of A/A runs, by target
 	Starts  *Starts // nil: no trial ran side by side with others
-	// Findings are those on all starts together, such as a control that differs from itself.
+	// Findings are on all starts together, for example a control that differs from itself.
 	Findings []record.Finding
-	// Observed are the trials beside the comparison that explain it.
+	// Observed are the trials outside the comparison that explain it.
 	Observed []*record.Record
 
-	// slicedFree are the percentiles of slices that are without the machine's stalls.
+	// slicedFree marks the percentiles of slices without the machine's stalls.
 	slicedFree map[quantity]bool
 }
 
@@ -44,41 +44,41 @@ type Scenario struct {
 type LoadInfo struct {
 	Name  string `json:"name"`
 	Model string `json:"model"` // closed, open or capacity
-	Title string `json:"-"`     // e.g. "peak (closed, 64 connections)"
+	Title string `json:"-"`     // for example "peak (closed, 64 connections)"
 }
 
-// Ranking says which metric put the targets in their tiers.
+// Ranking names the metric that put the targets in their tiers.
 type Ranking struct {
 	Load, Metric string
 	Source       Source     // of the values that were compared
 	Tiers        [][]string // names, best tier first
 }
 
-// Target is one row's material.
+// Target has the data of one row.
 type Target struct {
 	Name   string // with " +variant" if an agent or a protocol is attached
 	Info   record.Target
-	Tier   int // from 1; 0 when there is nothing to rank by
+	Tier   int // from 1; 0 without a ranking
 	Counts Counts
-	Trials []*record.Record // all of them
+	Trials []*record.Record // all trials
 
-	// stallFree are the percentiles of windows that are without the machine's stalls; withStalls is
-	// why others are not.
+	// stallFree marks the percentiles of windows without the machine's stalls; withStalls has the
+	// reasons why others include them.
 	stallFree  map[quantity]bool
 	withStalls map[quantity]Note
-	Used       []*record.Record // those with a load that numbers are made of
+	Used       []*record.Record // trials with a load that counts
 	Metrics    []Metric
 	Curves     []Curve
 	Method     []Note // how its own trials differ in method
-	// Reference is the row that its ratios refer to; empty: it is one, or there is none.
+	// Reference is the row that its ratios refer to; empty for the baseline or without one.
 	Reference string
-	Variance  stats.Variance // of the throughput that ranks; NaN where it is not known
+	Variance  stats.Variance // of the throughput that ranks; NaN if unknown
 
 	blocks blockOf
 }
 
-// Counts is how the trials of a target ended. A trial with an INVALID load counts as INVALID,
-// though its other loads are in the numbers.
+// Counts has the number of trials of a target by their grade. A trial with an INVALID load counts
+// as INVALID although its other loads are in the numbers.
 type Counts struct {
 	Valid   int `json:"valid"`
 	Suspect int `json:"suspect"`
@@ -90,37 +90,38 @@ type Counts struct {
 type Metric struct {
 	Load    string // empty: of the whole trial
 	Model   string
-	Name    string // e.g. "throughput", "p99"
+	Name    string // for example "throughput", "p99"
 	Unit    string // "1/s", "ns", "B", "J" or "1"
 	Points  []Point
 	Samples int64 // percentiles: requests in all trials together
 	Summary stats.Summary
 	Ratio   *stats.Ratio // to the baseline, paired within blocks; nil without one
-	// Sliced are the values in slices, one a start; none: there are no slices, or they do not tell
-	// this metric. A ratio is made of them where both targets have some in a common start.
+	// Sliced has the values in slices, one per start; empty without slices, or if they do not have
+	// this metric. If both targets have values in a common start, the ratio comes from them.
 	Sliced []Point
 	// StallFree and SlicedFree report whether Points and Sliced are without the machine's stalls.
 	StallFree, SlicedFree bool
-	// WithStalls says why Points include the machine's stalls although they were recorded; in some
-	// rows only if Mixed.
+	// WithStalls is the reason why Points include the machine's stalls although they were recorded;
+	// only in some rows if Mixed.
 	WithStalls Note
 	Mixed      bool
-	// Unsliced says why the ratio is unknown although both sides have values: slices give none of
-	// one side, or values without stalls are not comparable. Windows alone would not know it any
-	// better.
+	// Unsliced is the reason why the ratio is unknown although both sides have values: slices have
+	// no values for one side, or values without stalls are not comparable. Windows would not be
+	// more precise.
 	Unsliced Note
 	Source   Source // of Ratio
-	// RatioDoubt is what can have moved a ratio from slices by more than its interval; nil:
+	// RatioDoubt describes what can have moved a ratio from slices by more than its interval; nil:
 	// nothing.
 	RatioDoubt *Doubt
-	Doubt      *Doubt // nil: it is what it is, within its interval
-	// AtLeast is what is known of a capacity where it is withheld, per second; 0: nothing.
+	Doubt      *Doubt // nil: nothing moved it by more than its interval
+	// AtLeast is a lower bound of a withheld capacity, per second; 0: unknown.
 	AtLeast float64
-	// Withheld says why there is no centre and what would give it; none where there is one.
+	// Withheld is the reason for a missing center and what would give one; empty if there is a
+	// center.
 	Withheld Note
 }
 
-// Known tells whether the metric has a centre.
+// Known reports whether the metric has a center.
 func (m *Metric) Known() bool { return !m.Withheld.Is() }
 
 // Point is a trial's value. Block counts the blocks of all runs in the records, from 1.
@@ -128,7 +129,7 @@ type Point struct {
 	Trial string  `json:"trial"`
 	Block int     `json:"block"`
 	Value float64 `json:"value"`
-	// Verdict of the load; of the whole trial's metrics, that of the load that ranks.
+	// Verdict of the load; for metrics of the whole trial, of the load that ranks.
 	Verdict string `json:"verdict"`
 }
 
@@ -142,18 +143,18 @@ func (t *Target) Metric(load, name string) (Metric, bool) {
 	return Metric{}, false
 }
 
-// Scenario finds one by its name; nil when there is none.
+// Scenario returns the scenario of that name; nil without one.
 func (s *Study) Scenario(name string) *Scenario {
 	return firstOf(s.Scenarios, func(sc *Scenario) bool { return sc.Name == name })
 }
 
-// Target finds a row by its name; nil when there is none.
+// Target returns the row of that name; nil without one.
 func (sc *Scenario) Target(name string) *Target {
 	return firstOf(sc.Targets, func(t *Target) bool { return t.Name == name })
 }
 
-// Find is the row of that name, else the only row of the target of that name, as a target that is
-// measured in containers alone has; nil when there is none, or when several could be meant.
+// Find returns the row of that name, else the only row of the target of that name, for example of a
+// target that is measured only in containers; nil without a row, or if several could be meant.
 func (sc *Scenario) Find(name string) *Target {
 	if row := sc.Target(name); row != nil {
 		return row
@@ -169,7 +170,7 @@ func (sc *Scenario) Find(name string) *Target {
 	return match
 }
 
-// Load finds one by its name; without fields when there is none.
+// Load returns the load of that name; an empty LoadInfo without one.
 func (sc *Scenario) Load(name string) LoadInfo {
 	for _, l := range sc.Loads {
 		if l.Name == name {
@@ -186,7 +187,7 @@ func firstOf[T any](all []*T, is func(*T) bool) *T {
 	return nil
 }
 
-// Values are those of points, in their order.
+// Values returns the values of points, in their order.
 func Values(points []Point) []float64 {
 	out := make([]float64, len(points))
 	for i, p := range points {
@@ -195,7 +196,7 @@ func Values(points []Point) []float64 {
 	return out
 }
 
-// Curve is the target's under a load; one without quantiles where there is none.
+// Curve returns the target's curve under a load; without quantiles if there is none.
 func (t *Target) Curve(load string) *Curve {
 	for i := range t.Curves {
 		if t.Curves[i].Load == load {
@@ -205,8 +206,8 @@ func (t *Target) Curve(load string) *Curve {
 	return &Curve{}
 }
 
-// RowName is how a target is called in tables: its name, what rides along, what it was started in
-// where it was no plain process, and who offered the loads where it was not Prony.
+// RowName returns the name of a target in tables: its name, its variant, its launcher unless it was
+// a plain process, and the load generator unless it was Prony.
 func RowName(t record.Target) string {
 	name := t.Name
 	if t.Variant != "" && t.Variant != "none" {
@@ -224,7 +225,7 @@ func RowName(t record.Target) string {
 	return name
 }
 
-// Analyze groups and summarises records; their order does not matter.
+// Analyze groups and summarizes records; their order does not matter.
 func Analyze(records []*record.Record, o Options) Study {
 	s := Study{Options: o.withDefaults(), Records: record.Compared(records),
 		Beside: those(records, func(r *record.Record) bool { return r.Role != "" })}
@@ -242,7 +243,7 @@ func Analyze(records []*record.Record, o Options) Study {
 	return s
 }
 
-// blockOf finds the number of a record's block.
+// blockOf returns the number of a record's block.
 type blockOf func(*record.Record) int
 
 // numberBlocks gives every block of every run its own number, so that trials are paired within a
@@ -331,7 +332,7 @@ func those(records []*record.Record, are func(*record.Record) bool) (out []*reco
 	return out
 }
 
-// target finds a record's row, or opens it.
+// target returns a record's row, and adds it if needed.
 func (sc *Scenario) target(r *record.Record, blocks blockOf) *Target {
 	name := RowName(r.Target)
 	t := sc.Target(name)
@@ -392,7 +393,7 @@ func (sc *Scenario) compareTo(o Options) {
 	}
 }
 
-// ratio is nil when no block has a positive value of both.
+// ratio returns nil if no block has a positive value of both.
 func ratio(fit *stats.Blocks, base, item stats.Item) *stats.Ratio {
 	if _, _, combined := stats.Align(base, item); len(combined) == 0 {
 		return nil
@@ -401,7 +402,7 @@ func ratio(fit *stats.Blocks, base, item stats.Item) *stats.Ratio {
 	return &r
 }
 
-// ByBlock are the values of points by their blocks; of a block that has several, the last.
+// ByBlock returns the values of points by their blocks; of several in a block, the last.
 func ByBlock(points []Point) map[int]float64 {
 	m := make(map[int]float64, len(points))
 	for _, p := range points {

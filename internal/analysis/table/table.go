@@ -1,7 +1,7 @@
-// Package table makes the one table that every report prints. It goes in two steps, both pure:
+// Package table makes the table that every report prints. It has two steps, both pure:
 //
 //  1. Analyze groups the records of a run by scenario, target and load and gives every metric a
-//     centre, an interval, a ratio to the baseline or the reason why there is none (a Study);
+//     center, an interval, a ratio to the baseline or the reason why there is none (a Study);
 //  2. Study.Sheet projects that to columns, rows and footnotes (a Sheet). Its cells, notes and
 //     headings are values with a state or a kind; their methods make the texts, which renderers
 //     call last. notetext.go has the texts of all notes.
@@ -18,32 +18,32 @@ import (
 	"prony.example/record"
 )
 
-// Options say what to compare with and what to put around the numbers.
+// Options select the baseline of a comparison and the notes around its numbers.
 type Options struct {
 	Baseline   string  // a row, or a target that has one row; empty: no ratio columns
 	Confidence float64 // of intervals and tiers; 0 means 0.95
 	Effect     float64 // the difference that the closing note plans for; 0 means 0.03
 
-	// Slices reads the raw slices of starts; nil: they are not there.
+	// Slices reads the raw slices of starts; nil: not available.
 	Slices SlicesReader
 
-	// Stalls is which response times are meant: KeepStalls, or empty for WithoutStalls.
+	// Stalls selects response times: KeepStalls, or empty for WithoutStalls.
 	Stalls string
 
-	Columns []string // beside the usual ones: names of Columns()
+	Columns []string // in addition to the usual ones: names of Columns()
 
 	Skipped []record.Skipped // services that could not take part
 	Missing []record.Planned // trials of the plan that have no record
-	// Unfinished: the run was to go on for a time and ended before it, without a plan of which
-	// trials are Missing.
+	// Unfinished marks a run with a time budget that ended before its time, so that no plan has its
+	// Missing trials.
 	Unfinished bool
-	Notes      []string // on the run as a whole, a sentence each
-	Damaged    []string // what of the records was left out, a sentence each
+	Notes      []string // on the whole run, a sentence each
+	Damaged    []string // which parts of the records were left out, a sentence each
 	Reproduce  string   // the command line; empty: that of the first record
 	Report     string   // path of the report, printed last; empty: no such line
 }
 
-// Values of Options.Stalls: response times without arrivals near stalls of the machine, where these
+// Values of Options.Stalls: response times without arrivals near stalls of the machine, if these
 // were recorded, or of all arrivals.
 const (
 	WithoutStalls = "without"
@@ -62,11 +62,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Sheet is a whole report: a head line, a table a scenario, and closing lines.
+// Sheet is a complete report: a head line, a table per scenario, and closing lines.
 type Sheet struct {
-	Answers   []string // how targets differ from the baseline, in words; none: it is a ranking
+	Answers   []string // differences to the baseline in words; none: a ranking
 	Head      Head
-	Tools     string // versions of what compiled or ran the targets; empty when none is known
+	Tools     string // versions of tools that compiled or ran the targets; empty if unknown
 	Tables    []Table
 	Numbers   Numbers
 	Verdicts  []Tally
@@ -78,30 +78,30 @@ type Sheet struct {
 type Table struct {
 	Kind         string // one of Kinds; empty: the comparison of a scenario
 	Scenario     string
-	OneOfSeveral bool // the run has other scenarios, too
+	OneOfSeveral bool // the run also has other scenarios
 	Columns      []Column
 	Rows         []Row
 	Footnotes    []Footnote // number k is at k-1, numbered in reading order
 	Notes        []Note     // under the footnotes
 }
 
-// Kinds of tables beside the comparison.
+// Kinds of tables other than the comparison.
 const (
-	OverheadKind = "overhead" // what variants cost
+	OverheadKind = "overhead" // cost of variants
 	ToldKind     = "told"     // telemetry
-	PartsKind    = "parts"    // what each process of a system used
+	PartsKind    = "parts"    // resource usage of each process of a system
 	FloorKind    = "floor"    // A/A
 )
 
-// Row is a target, or a target that has no numbers and says why in Span.
+// Row is a target, or a target without numbers with the reason in Span.
 type Row struct {
 	Name  string
-	Tier  int // from 1; 0 when not ranked
+	Tier  int // from 1; 0 if not ranked
 	Cells []Cell
-	Span  Note // if there is one, it stands in place of all cells after the name
+	Span  Note // replaces all cells after the name, if set
 }
 
-// Tally is how many trials ended in one way, and why, or never did.
+// Tally counts the trials that ended in one way or have no record, with the reasons.
 type Tally struct {
 	Grade  string // VALID, SUSPECT, INVALID or failed
 	Trials int
@@ -114,5 +114,5 @@ const FailedGrade = "failed"
 // UnknownGrade is the grade of a number whose interval is unknown.
 const UnknownGrade = "not known"
 
-// MissingGrade is that of a Tally of trials that were planned and have no record.
+// MissingGrade is the Grade of a Tally of trials that were planned and have no record.
 const MissingGrade = "missing"

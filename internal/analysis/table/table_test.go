@@ -15,7 +15,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// trial is a record with one closed load, "peak", of so many requests/s, good and VALID.
+// trial returns a good and VALID record with one closed load, "peak", of perS requests/s.
 func trial(target string, block int, perS float64) record.Record {
 	return record.Record{
 		Run: "run", Trial: fmt.Sprintf("b%d-%s", block, target), Suite: "s", Scenario: "hello",
@@ -29,7 +29,7 @@ func trial(target string, block int, perS float64) record.Record {
 	}
 }
 
-// with adds an open load, "half", whose response times are so many samples of the same value.
+// with adds an open load, "half", whose response times are samples of the same value.
 func with(r record.Record, samples int64, ns int64) record.Record {
 	r.Loads = append(r.Loads, record.Load{
 		Name: "half", Model: record.Open, Arrivals: "poisson", RateOf: "50% of peak",
@@ -42,7 +42,7 @@ func with(r record.Record, samples int64, ns int64) record.Record {
 	return r
 }
 
-// analyze is Analyze of records that a test has as values.
+// analyze calls Analyze for records that a test has as values.
 func analyze(records []record.Record, o Options) Study {
 	of := make([]*record.Record, len(records))
 	for i := range records {
@@ -56,7 +56,7 @@ func sheetOf(records []record.Record, o Options) Sheet {
 	return study.Sheet()
 }
 
-// rate is a trial of a target for each of the rates, a block each.
+// rates returns a trial of a target for each of the rates, one per block.
 func rates(target string, perS ...float64) []record.Record {
 	var rs []record.Record
 	for i, x := range perS {
@@ -65,7 +65,7 @@ func rates(target string, perS ...float64) []record.Record {
 	return rs
 }
 
-// find is a row's cell; it fails the test when there is none.
+// find returns a row's cell; it fails the test without one.
 func find(t *testing.T, tab Table, row, key string) Cell {
 	t.Helper()
 	column := slices.IndexFunc(tab.Columns, func(c Column) bool { return c.Key == key })
@@ -78,7 +78,7 @@ func find(t *testing.T, tab Table, row, key string) Cell {
 	return Cell{}
 }
 
-// notes is what is said of a cell; the footnotes of a table that has no rows' notes.
+// notes returns the notes on a cell, or the footnotes of a table without notes of rows.
 func notes(tab Table, c Cell) string {
 	if len(c.Notes) > 0 {
 		return strings.Join(Texts(c.Notes), "\n")
@@ -131,7 +131,7 @@ func TestRowsAndTiers(t *testing.T) {
 	}
 }
 
-// TestOrderOfRecordsIsNothing: a file that was written in another order is the same report.
+// TestOrderOfRecordsIsNothing checks that the report does not depend on the order of the records.
 func TestOrderOfRecordsIsNothing(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 110, 90), rates("b", 99, 111, 92), rates("c", 50, 51))
 	want := fmt.Sprintf("%+v", sheetOf(records, Options{Baseline: "a"}))
@@ -147,8 +147,8 @@ func TestOrderOfRecordsIsNothing(t *testing.T) {
 	}
 }
 
-// TestTooFewSamples: a percentile without enough requests in a trial is withheld, and the hint is
-// computed from that trial.
+// TestTooFewSamples checks that a percentile without enough requests in a trial is withheld, with a
+// hint for that trial.
 func TestTooFewSamples(t *testing.T) {
 	var records []record.Record
 	for i, n := range []int64{5000, 2900, 5000} {
@@ -167,7 +167,7 @@ func TestTooFewSamples(t *testing.T) {
 	}
 }
 
-// TestUnanswered: requests that never came back are slower than all that did.
+// TestUnanswered checks that requests without a response count as slower than all others.
 func TestUnanswered(t *testing.T) {
 	check := func(censored int64, key, want string) {
 		t.Helper()
@@ -184,8 +184,8 @@ func TestUnanswered(t *testing.T) {
 	check(102, "half/p99", units.Absent) // 102 of 10092 are more than 1 %
 }
 
-// TestOverload: an open load that was not kept up with has no latency. Where somebody has judged
-// the record, the verdict is what counts: it knows what chance and a window's edge may do.
+// TestOverload checks that an open load that a target could not serve has no latency. If the record
+// has a verdict, that decides, because it allows for randomness and the window's edges.
 func TestOverload(t *testing.T) {
 	r := with(trial("a", 1, 1000), 9000, 1e6)
 	r.Loads[1].Done = 8900 // 98.9 %, VALID
@@ -248,7 +248,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestUnlike: trials of different method are not averaged in silence.
+// TestUnlike checks for a note on trials of different methods.
 func TestUnlike(t *testing.T) {
 	cpuset := record.Limit{Kind: record.LimitCores, By: record.ByCgroup2}
 	memory := record.Limit{Kind: record.LimitMemory, By: record.ByRlimit}
@@ -277,8 +277,8 @@ func TestUnlike(t *testing.T) {
 	}
 }
 
-// Rows of one language that other versions of its tools made or run are told; those of another
-// language, and tools that move nothing, are not.
+// TestUnlikeTools checks for a note on rows of one language with different versions of its tools,
+// and for none on other languages and on tools that move no number.
 func TestUnlikeTools(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91), rates("c", 80, 81))
 	for i := range records {
@@ -305,7 +305,7 @@ func TestUnlikeTools(t *testing.T) {
 	}
 }
 
-// What somebody sweeps is told as that, and no fault of the rows.
+// TestSweep checks that a swept property is noted as a sweep, and not as a fault of the rows.
 func TestSweep(t *testing.T) {
 	records := slices.Concat(rates("a", 100, 101), rates("b", 90, 91))
 	for i := range records {
@@ -330,7 +330,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestRatio: blocks are paired within a run, and only those that both targets have.
+// TestRatio checks that blocks are paired within a run, and only blocks that both targets have.
 func TestRatio(t *testing.T) {
 	// Blocks 1–4 of a, 2–5 of b: three pairs, each b/a = 2. Unpaired medians would give another.
 	records := rates("a", 10, 100, 1000, 10_000)
@@ -363,7 +363,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestOpenOnly: without a closed load, the lower p99 ranks higher.
+// TestOpenOnly checks that without a closed load, the lower p99 ranks higher.
 func TestOpenOnly(t *testing.T) {
 	var records []record.Record
 	for block := 1; block <= 4; block++ {
@@ -404,7 +404,7 @@ func TestScenariosAndVariants(t *testing.T) {
 	}
 }
 
-// TestUnjudged: nothing vouches for a measured record without a grade.
+// TestUnjudged checks that a measured record without a grade is SUSPECT.
 func TestUnjudged(t *testing.T) {
 	r := trial("a", 1, 100)
 	r.Verdict = record.Verdict{}

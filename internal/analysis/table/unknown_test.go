@@ -10,7 +10,8 @@ import (
 	"prony.example/stats"
 )
 
-// A number whose interval is unknown is never VALID, and no table counts it as such.
+// TestNoIntervalIsNotValid checks that a number with an unknown interval is never VALID, also in
+// counts.
 func TestNoIntervalIsNotValid(t *testing.T) {
 	check := func(want string, records []record.Record) {
 		t.Helper()
@@ -43,7 +44,7 @@ func TestNoIntervalIsNotValid(t *testing.T) {
 	check(record.Suspect, doubted)
 }
 
-// An interval that cannot be had is the reason that a reader is told, too.
+// TestNoIntervalIsSaid checks that a missing interval has the same reason in the table.
 func TestNoIntervalIsSaid(t *testing.T) {
 	tab := only(t, sheetOf(rates("a", 100), Options{}))
 	said := notes(tab, find(t, tab, "a", "peak/interval"))
@@ -52,7 +53,8 @@ func TestNoIntervalIsSaid(t *testing.T) {
 	}
 }
 
-// What every trial found alike is known, though no interval can be made of zeros.
+// TestConstantIsValid checks that a value that every trial found is known, although zeros have no
+// interval.
 func TestConstantIsValid(t *testing.T) {
 	check := func(want string, values ...float64) {
 		t.Helper()

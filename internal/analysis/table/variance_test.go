@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// waves are the answers of 20 intervals: mean by as much more and less in turn. Stretches of two
-// intervals all have the same mean, so that nothing of the trial's own mean is in doubt.
+// waves returns the responses of 20 intervals: alternately above and below mean by the same amount.
+// All stretches of two intervals have the same mean, so the trial's own mean is certain.
 func waves(mean, swing int64) []int64 {
 	var done []int64
 	for i := range int64(20) {
@@ -19,7 +19,7 @@ func waves(mean, swing int64) []int64 {
 	return done
 }
 
-// drift are 20 intervals that climb from mean - reach to mean + reach.
+// drift returns 20 intervals that climb from mean - reach to mean + reach.
 func drift(mean, reach int64) []int64 {
 	var done []int64
 	for i := range int64(20) {
@@ -28,7 +28,7 @@ func drift(mean, reach int64) []int64 {
 	return done
 }
 
-// noisy are trials of a target with these series of answers, a block each.
+// noisy returns trials of a target with these series of responses, one per block.
 func noisy(target string, series ...[]int64) []record.Record {
 	var records []record.Record
 	for i, done := range series {
@@ -78,7 +78,7 @@ func TestNoise(t *testing.T) {
 	lost := noisy("a", waves(1000, 10), waves(1100, 10))
 	lost[1] = judged(lost[1], invalid("peak"))
 	check("the other trial is INVALID", lost, nan, nan, "")
-	// The last of the twenty intervals is of 0.2 s only: what came in it is no noise.
+	// The last of the twenty intervals is only 0.2 s long: its responses are not noise.
 	tail := noisy("a", waves(1000, 10), waves(1200, 10))
 	for i := range tail {
 		l := &tail[i].Loads[0]

@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
-// has judged is SUSPECT: nothing vouches for it.
+// Grade returns the grade of a record: VALID, SUSPECT, INVALID or failed. A measured record without
+// a verdict is SUSPECT.
 func Grade(r *record.Record) string {
 	switch {
 	case r.Outcome != record.Measured:
@@ -21,8 +21,8 @@ func Grade(r *record.Record) string {
 	return record.Suspect
 }
 
-// LoadGrade is how one load of a record counts: the worst of the findings that bear on it. A grade
-// of the record that none of its findings explains is that of every load: nobody said of which.
+// LoadGrade returns the grade of one load of a record: the worst of the findings that apply to it.
+// A grade of the record that no finding explains applies to every load.
 func LoadGrade(r *record.Record, load string) string {
 	grade := wholeGrade(r)
 	if grade == FailedGrade {
@@ -36,9 +36,9 @@ func LoadGrade(r *record.Record, load string) string {
 	return grade
 }
 
-// Bearing is the findings that bear on a load of a record: those on the whole trial, its own, and,
-// where its rate is a share of a closed load, those that make that load INVALID. A share of a
-// number that means nothing is a rate that means nothing.
+// Bearing returns the findings that apply to a load of a record: findings on the whole trial, on
+// the load, and, if its rate is a share of a closed load, those that make that load INVALID,
+// because then the rate has no meaning either.
 func Bearing(r *record.Record, load string) []record.Finding {
 	base := baseOf(r, load)
 	var out []record.Finding
@@ -51,7 +51,7 @@ func Bearing(r *record.Record, load string) []record.Finding {
 	return out
 }
 
-// baseOf names the closed load that an open load's rate is a share of; empty when there is none.
+// baseOf returns the closed load that an open load's rate is a share of; empty without one.
 func baseOf(r *record.Record, load string) string {
 	l := loadOf(r, load)
 	if l == nil || l.Model != record.Open {
@@ -63,14 +63,14 @@ func baseOf(r *record.Record, load string) string {
 	return l.RateBase
 }
 
-// ofWhole tells whether a finding is on the whole trial. One that names a load which the record
-// does not have is: it cannot be said what else it spares.
+// ofWhole reports whether a finding is on the whole trial. This includes a finding on a load that
+// the record does not have, because the affected loads are unknown.
 func ofWhole(r *record.Record, f record.Finding) bool {
 	return f.Load == "" || loadOf(r, f.Load) == nil
 }
 
-// wholeGrade is what findings on the whole trial make of a record, or its own grade where no
-// finding explains it.
+// wholeGrade returns the grade of a record by its findings on the whole trial, or its own grade if
+// no finding explains it.
 func wholeGrade(r *record.Record) string {
 	ownText := Grade(r)
 	if ownText == FailedGrade || unexplained(r) {
@@ -85,14 +85,14 @@ func wholeGrade(r *record.Record) string {
 	return grade
 }
 
-// unexplained tells whether a record has a grade that none of its findings gives.
+// unexplained reports whether a record has a grade that none of its findings gives.
 func unexplained(r *record.Record) bool {
 	ownText := Grade(r)
 	return ownText != record.Valid && !slices.ContainsFunc(r.Verdict.Findings,
 		func(f record.Finding) bool { return findingGrade(r, f) == ownText })
 }
 
-// findingGrade is a finding's own grade, or the record's where it has none.
+// findingGrade returns a finding's own grade, or the record's if it has none.
 func findingGrade(r *record.Record, f record.Finding) string {
 	if f.Grade == "" {
 		return Grade(r)
@@ -108,11 +108,11 @@ func worse(a, b string) string {
 	return a
 }
 
-// good tells whether numbers are made of what has this grade.
+// good reports whether results of this grade count.
 func good(grade string) bool { return grade == record.Valid || grade == record.Suspect }
 
-// usable tells whether a record has a load that numbers are made of. One that offered no load has
-// at least its start.
+// usable reports whether a record has a load that counts. A record that offered no load has at
+// least its startup.
 func usable(r *record.Record) bool {
 	if len(r.Loads) == 0 {
 		return good(wholeGrade(r))
@@ -122,8 +122,8 @@ func usable(r *record.Record) bool {
 	})
 }
 
-// tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
-// only when there are some.
+// tallies counts how trials ended, best first. It always includes VALID, SUSPECT and INVALID, and
+// failed only if there are some.
 func tallies(records []*record.Record) []Tally {
 	var out []Tally
 	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade} {
@@ -136,8 +136,8 @@ func tallies(records []*record.Record) []Tally {
 	return out
 }
 
-// reasons says in how many trials of a grade each rule did not hold, the most frequent first: "run
-// delay in 5, drift in 4". What was seen, and where, is said in the footnotes of the rows.
+// reasons returns in how many trials of a grade each rule was violated, the most frequent first:
+// "run delay in 5, drift in 4". The footnotes of the rows have the values.
 func reasons(grade string, records []*record.Record) string {
 	if grade == record.Valid {
 		return ""
@@ -161,7 +161,7 @@ func reasons(grade string, records []*record.Record) string {
 	return strings.Join(rules, ", ")
 }
 
-// broken names the rules that gave a record its grade, each once; of a failed one, the step.
+// broken returns the rules that gave a record its grade, each once; for a failed one, the step.
 func broken(grade string, r *record.Record) []string {
 	if grade == FailedGrade {
 		step, _ := Failure(r)
@@ -179,10 +179,10 @@ func broken(grade string, r *record.Record) []string {
 	return rules
 }
 
-// noFinding stands for the rule where a record has a grade and no finding to explain it.
+// noFinding replaces the rule if a record has a grade without a finding that explains it.
 const noFinding = "no finding recorded"
 
-// Failure is the step and a one-line account of what went wrong.
+// Failure returns the step that failed and a one-line description of the error.
 func Failure(r *record.Record) (step, subject string) {
 	if r.Failure == nil {
 		return "failed", "the record does not say why"
@@ -194,7 +194,7 @@ func Failure(r *record.Record) (step, subject string) {
 // mostMissing bounds how many missing trials, or damaged lines, a sentence names.
 const mostMissing = 6
 
-// missing is the tally of trials that have no record, with the lines that were left out; none where
+// missing returns the tally of trials without a record and of lines that were left out; nil if
 // every trial has its line.
 func (s *Study) missing() []Tally {
 	var why []string
@@ -212,7 +212,7 @@ func (s *Study) missing() []Tally {
 	return []Tally{{MissingGrade, len(ids), strings.Join(why, "; ")}}
 }
 
-// missingOf says which trials of a row have no record; nothing where all have one.
+// missingOf names the trials of a row without a record; nil if all have one.
 func (sc *Scenario) missingOf(o Options, row string) []Note {
 	blocks := Blocks{Repeat: sc.Starts.Repeat()}
 	for _, p := range o.Missing {
@@ -226,7 +226,7 @@ func (sc *Scenario) missingOf(o Options, row string) []Note {
 	return []Note{NoteOf(NoteTrialsMissing, blocks)}
 }
 
-// unseen are the rows of targets that were planned and of which nothing was recorded.
+// unseen returns the rows of targets that were planned but have no record.
 func (sc *Scenario) unseen(o Options) (rows []Row) {
 	for _, p := range o.Missing {
 		known := sc.Target(p.Row) != nil ||
@@ -238,7 +238,7 @@ func (sc *Scenario) unseen(o Options) (rows []Row) {
 	return rows
 }
 
-// Extent is how many rows and blocks there are, those without a record among them.
+// Extent counts rows and blocks, including those without a record.
 func (s *Study) Extent() (targets, blocks int) {
 	type block struct {
 		run    string
@@ -250,7 +250,7 @@ func (s *Study) Extent() (targets, blocks int) {
 		run = r.Run
 		rows[RowName(r.Target)], passes[block{run, r.Block}] = true, true
 	}
-	for _, p := range s.Options.Missing { // of one run, and then all records are its
+	for _, p := range s.Options.Missing { // all records are then of the same run
 		if p.Row != "" && p.Role == "" {
 			rows[p.Row], passes[block{run, p.Block}] = true, true
 		}

@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// riding is a target's trials with something along, or bare, of an arm or another checkout.
+// riding returns a target's trials with or without a variant, of an arm or of another checkout.
 func riding(name, variant, arm, origin string, perS ...float64) []record.Record {
 	rs := rates(name, perS...)
 	for i := range rs {
@@ -20,8 +20,8 @@ func riding(name, variant, arm, origin string, perS ...float64) []record.Record 
 	return rs
 }
 
-// Ratios of what rides along are to the same target bare, whatever the baseline: 90 of 100 and 80
-// of 200.
+// TestRatiosToTheBareTarget checks that ratios of variants refer to the same target without one,
+// whatever the baseline: 90 of 100 and 80 of 200.
 func TestRatiosToTheBareTarget(t *testing.T) {
 	records := riding("a", "none", "", "", 100, 100)
 	records = append(records, riding("a", "agent", "", "", 90, 90)...)
@@ -44,8 +44,8 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	}
 }
 
-// The closest relative is referred to: the other arm before the bare target, that before another
-// checkout's.
+// TestClosestReference checks that ratios refer to the closest relative: the other arm, then the
+// target without a variant, then another checkout's.
 func TestClosestReference(t *testing.T) {
 	var records []record.Record
 	for _, variant := range []string{"none", "agent"} {

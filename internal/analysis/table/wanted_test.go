@@ -10,7 +10,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// full is a trial in which everything is known: 100/s for 10 s, 1.5 processors, 7 threads.
+// full returns a trial in which all values are known: 100/s for 10 s, 1.5 processors, 7 threads.
 func full(block int) record.Record {
 	r := trial("a", block, 100)
 	l := &r.Loads[0]
@@ -59,7 +59,7 @@ func TestWantedColumns(t *testing.T) {
 	}
 }
 
-// The times of a load that was not kept up with grow with the test: 980 of 1,000 are below 99 %.
+// The times of a load above capacity grow with the test: 980 of 1,000 are below 99 %.
 func TestNoMeanOfABacklog(t *testing.T) {
 	check := func(done int64, want string) {
 		t.Helper()
@@ -75,7 +75,8 @@ func TestNoMeanOfABacklog(t *testing.T) {
 	check(980, units.Absent)
 }
 
-// system is a trial whose gateway used 6 s and whose back used 2 s of 8 s, in 10 s of 800 requests.
+// system returns a trial whose gateway used 6 s and whose back used 2 s of 8 s, in 10 s of 800
+// requests.
 func system(block int) record.Record {
 	r := trial("clinic", block, 80)
 	r.Loads[0].Service = record.Usage{WindowNs: 10e9, CPUNs: 8e9, CPUPerRequestNs: 10e6,

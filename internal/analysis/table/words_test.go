@@ -20,7 +20,8 @@ func TestBlocksText(t *testing.T) {
 	}
 }
 
-// TestGrid: ascending, and even on the axis log(1/(1-q)) from the median to 99.99 %.
+// TestGrid checks that the grid is ascending, and even on the axis log(1/(1-q)) from the median to
+// 99.99 %.
 func TestGrid(t *testing.T) {
 	if grid[0] != 0.5 || grid[len(grid)-1] != 0.9999 {
 		t.Errorf("from %v to %v", grid[0], grid[len(grid)-1])
@@ -32,7 +33,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// A row names who offered the loads, where that was not Prony.
+// TestRowNames checks that a row names the load generator unless that is Prony.
 func TestRowNames(t *testing.T) {
 	check := func(target record.Target, want string) {
 		t.Helper()

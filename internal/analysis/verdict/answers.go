@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	sumsMax       = 0.01           // of the answers; a foreign tool's counts may differ
+	sumsMax       = 0.01           // of the responses; a third-party tool's counts may differ
 	littleMax     = 0.05           // suspect above
 	littleWrong   = 0.20           // invalid above
-	littleAnswers = 100            // fewer say nothing about a mean
+	littleAnswers = 100            // fewer give no reliable mean
 	errorsMax     = 0.001          // of the requests; invalid above
-	censoredMax   = 0.01           // likewise
+	censoredMax   = 0.01           // of the requests; invalid above
 	reconnectsMax = 0.01           // of the requests
-	keepsNone     = 0.99           // of them; a window's last ones are kept by nobody
+	keepsNone     = 0.99           // of the requests; a window's last requests need no reconnect
 	rangeNs       = int64(1) << 40 // package load's histograms end here
 )
 
@@ -27,9 +27,9 @@ func answers(_ *record.Record, l *load) *record.Finding {
 		Facts: record.Facts{Messages: said(l.Errors.Example)}})
 }
 
-// sums holds the histogram of response times against the counters. Prony's own are booked together,
-// so that a difference is a defect. Foreign tools invent samples, or keep the first million only;
-// some time what failed and some do not.
+// sums compares the histogram of response times with the counters. Prony updates its own together,
+// so that a difference is a defect. Third-party tools invent samples or keep only the first
+// million; some of them time failed requests and others do not.
 func sums(_ *record.Record, l *load) *record.Finding {
 	have, want := l.ResponseTime.Count, l.Answered+l.Errors.Timeout
 	if l.Driver != "" {
@@ -57,14 +57,14 @@ func foreignSums(l *record.Load) *record.Finding {
 	)
 }
 
-// order leaves out what a foreign tool does not say.
+// order skips values that a third-party tool does not report.
 func order(_ *record.Record, l *load) *record.Finding {
 	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.FirstByte, l.Lag,
 		l.OwnLag, l.PunctualTime, l.ErrorTime, l.ConnectTime, l.TLSTime, l.FlowTime,
 		l.Generator.Wakeup) {
 		v := []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs}
 		low, high, owner := d.MinNs, d.MaxNs, "Prony"
-		if l.Driver != "" { // what is 0 it does not say
+		if l.Driver != "" { // the tool does not report a value of 0
 			v = slices.DeleteFunc(v, func(ns int64) bool { return ns == 0 })
 			owner = l.Driver
 			if d.MeanNs == 0 {
@@ -74,7 +74,7 @@ func order(_ *record.Record, l *load) *record.Finding {
 				high = math.MaxInt64
 			}
 		} else if low < 1 && d.Count > 0 {
-			v = append(v, 0) // nothing takes no time
+			v = append(v, 0) // every response takes some time
 		}
 		inside := d.MeanNs >= float64(low) && d.MeanNs <= float64(high)
 		if d.Count > 0 && (!slices.IsSorted(v) || !inside) {
@@ -110,8 +110,9 @@ func failures(_ *record.Record, l *load) *record.Finding {
 	return orCause(with(facts, share(part, 0)), moves)
 }
 
-// retried names a service that closes connections while requests are on their way to it. Each such
-// request went to a new connection; its time has both, so that no number is in doubt.
+// retried reports a service that closes connections while requests are on their way to it. Prony
+// sends each such request again on a new connection, and its time includes both attempts, so that
+// every number stays valid.
 func retried(_ *record.Record, l *load) *record.Finding {
 	all := l.Answered + l.Errors.Total()
 	if float64(l.Retried) <= errorsMax*float64(all) {
@@ -136,15 +137,15 @@ func censored(_ *record.Record, l *load) *record.Finding {
 	}))
 }
 
-// little holds the requests under way against the time that requests took, over the window. Two
-// kinds took a time that the record only bounds, so the law gives a range: failed ones, whose time
-// is from when they were due and may hold a wait for a connection, and censored ones, each of which
-// holds a connection, or one of its streams, for the whole window at most. Timeouts have their
-// service time like good answers. Thinking users are not under way, and their pauses in no time.
-// What came into the window from before, as after a pause of the service, is counted, and so is
-// what reaches over its end. A generator that does not say so has edges that make up for each
-// other, but where the rate changes: then they differ by as many as came or went, for as long as
-// one takes.
+// little compares the requests under way with rate × mean time over the window (Little's law). The
+// record only bounds the times of two kinds of requests, so the law gives a range. Failed requests
+// count from the moment at which they were due, which may include a wait for a connection. Each
+// censored request occupies a connection, or one of its streams, for at most the whole window.
+// Timeouts have a service time like good responses. Pauses of users count neither as requests under
+// way nor as time. CarriedInMean and CarriedOutMean account for requests that cross the window's
+// edges, for example after a pause of the service. A generator that does not report them has edges
+// that cancel out unless the rate changes: then they differ by the requests that came or went, for
+// as long as one request takes.
 func little(_ *record.Record, l *load) *record.Finding {
 	requests := l.ServiceTime.Count + l.ErrorTime.Count
 	if requests < littleAnswers || l.WindowNs <= 0 || l.InFlightMean <= 0 {
@@ -169,7 +170,7 @@ func little(_ *record.Record, l *load) *record.Finding {
 	return nil
 }
 
-// said are the words of others, if there are any.
+// said returns the message of a service or a tool as a list, or nil if it is empty.
 func said(words string) []string {
 	if words == "" {
 		return nil
@@ -177,7 +178,8 @@ func said(words string) []string {
 	return []string{words}
 }
 
-// clipped looks for times that a histogram could not hold; a foreign tool's has other ends.
+// clipped finds times that exceed the range of Prony's histograms. Histograms of third-party tools
+// have other ranges.
 func clipped(_ *record.Record, l *load) *record.Finding {
 	longest := int64(0)
 	for _, d := range append(l.routes(), l.ResponseTime, l.ServiceTime, l.ErrorTime, l.FlowTime) {
@@ -189,16 +191,17 @@ func clipped(_ *record.Record, l *load) *record.Finding {
 	return suspect(nanoseconds(longest, rangeNs))
 }
 
-// connectionNs is the least that a new TCP connection is taken to cost of a service's processor
-// time. By prony load --churn 1 beside --churn 0, on one core, a server in Go spent 58 µs on each,
-// of 17 µs a request, one in JavaScript 84 of 17, and one in Python 124 of 390: what is slow at
-// requests is so at connections.
+// connectionNs is the assumed minimum of a service's processor time for a new TCP connection.
+// Measured by prony load with --churn 1 and --churn 0 on one core: a server in Go spent 58 µs on
+// each connection at 17 µs a request, one in JavaScript 84 µs at 17 µs, and one in Python 124 µs at
+// 390 µs. Services with slow requests also have slow connections.
 const connectionNs = 100e3
 
-// reconnects bounds what connections did that the service closed, as many servers do after a
-// hundred requests. Each took of the service's time, with TLS's, and all of its own until it was
-// there; and so many requests were the first of one, which wait until they are accepted. A service
-// that keeps none does so to all its clients: its numbers are of a request and its connection.
+// reconnects bounds the effect of connections that the service closed, as many servers do after a
+// hundred requests. Each new connection took time of the service, including TLS, and was unusable
+// until it was established. The first request of each connection also waits until the service
+// accepts it. If a service keeps no connection, it treats all clients like this, and its numbers
+// describe a request with its connection.
 func reconnects(r *record.Record, l *load) *record.Finding {
 	if l.Done == 0 || float64(l.Reconnects) <= reconnectsMax*float64(l.Done) {
 		return nil
@@ -215,20 +218,21 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 }
 
 const (
-	// datagramBytes is the least that every path of QUIC carries (RFC 9000, section 14).
+	// datagramBytes is the minimum datagram size that every QUIC path carries (RFC 9000, section
+	// 14).
 	datagramBytes = 1200
-	// windowLeast is what a connection may always have under way, in datagrams (RFC 9002, section
+	// windowLeast is the minimum congestion window of a connection, in datagrams (RFC 9002, section
 	// 7.2).
 	windowLeast = 2
 )
 
-// datagrams bounds what was lost in front of a socket that nobody read for a while: neither the
-// network nor the service has dropped it, and it is sent again when it is missed, which took no
-// longer than the longest request. One carries parts of one connection's requests, of all that are
-// under way there at most; without those a percentile would be one of a lower rank. What is lost
-// makes its connection send less, too. That goes unnoticed where an answer fits into what it may
-// still have under way: 1.22/√p datagrams on average, of which a share p is lost (Mathis et al.).
-// Where it does not, how much faster the connection would have been is unknown.
+// datagrams bounds the effect of datagrams that the kernel dropped in front of a socket that nobody
+// read for a while. Neither the network nor the service lost them, and the sender sends them again
+// after at most the time of the longest request. A datagram carries parts of one connection's
+// requests, at most of all that are under way there; without them a percentile would have a lower
+// rank. A loss also makes its connection send less. This has no effect if a response fits into the
+// congestion window, 1.22/√p datagrams on average at a lost share p (Mathis et al.). If a response
+// does not fit, the speed of the connection without losses is unknown.
 func datagrams(_ *record.Record, l *load) *record.Finding {
 	n := float64(l.Generator.DatagramsLost)
 	if n <= 0 || l.Answered == 0 {

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	unaskedMax = 0.01 // of what is wanted
-	unaskedFew = 5    // and so many, which requests at the window's edges are
-	othersMax  = 0.01 // of what was counted, by others
+	unaskedMax = 0.01 // of the expected calls
+	unaskedFew = 5    // calls at the window's edges, beyond that share
+	othersMax  = 0.01 // of the counted calls, by other clients
 )
 
-// unasked holds what a database or an upstream counted by itself against the answers: who asks less
-// than a request takes answers from somewhere else, as from a cache of whole answers. Of several
-// counters the worst finding is told.
+// unasked compares the calls that a database or an upstream counted with the responses. A service
+// with fewer calls than its requests need takes responses from elsewhere, for example from a cache
+// of complete responses. If there are several counters, unasked returns the worst finding.
 func unasked(_ *record.Record, l *load) (worst *record.Finding) {
 	for _, a := range l.BackendCalls {
 		f := asksOf(a, l.Load)
@@ -37,7 +37,7 @@ func asksOf(a record.BackendCalls, l *record.Load) *record.Finding {
 			Facts: record.Facts{Name: a.Counter, Subject: a.Unit}}))
 	}
 	least := a.Expected*(1-unaskedMax-late) - unaskedFew
-	if a.IntervalNs < l.WindowNs { // it was first read in the window: of the rest alone
+	if a.IntervalNs < l.WindowNs { // the first reading was in the window: only the rest counts
 		least *= float64(a.IntervalNs) / float64(l.WindowNs)
 	}
 	perItem, want := metric.AsksEach(a, l), a.Expected/float64(l.Done)

@@ -14,7 +14,7 @@ import (
 
 const proofPage = "../../../docs/proof.md"
 
-// fault is a disturbance of a queue whose true times are known, from none to plainly too much.
+// fault is a disturbance of a queue whose true times are known, in steps from none to very large.
 type fault struct {
 	rule, what string
 	pauses     []int64 // ns each
@@ -47,7 +47,8 @@ var faults = []fault{
 	crowd("16 servers behind 12 connections pause once a second", 12),
 }
 
-// crowd is sixteen servers of which so many connections keep some busy, and a closed load says so.
+// crowd is sixteen servers of which this number of connections keeps some busy, as a closed load
+// shows.
 func crowd(what string, connections int) fault {
 	return fault{rule: "waited", what: what,
 		pauses: []int64{0, 1 * ms, 5 * ms, 30 * ms}, apart: 1000 * ms,
@@ -66,9 +67,9 @@ func crowd(what string, connections int) fault {
 		}}
 }
 
-// The verdict as a classifier: how often a rule doubts a number, by how far the disturbance moved
-// p99 in truth. Nothing is doubted where nothing was disturbed, and all is where a third of p99 is
-// not the service's.
+// TestVerdictsClassify counts how often a rule doubts a number, by how far the disturbance really
+// moved p99. Nothing may be doubted without a disturbance, and everything must be if a third of p99
+// comes from it.
 func TestVerdictsClassify(t *testing.T) {
 	const seeds = 8
 	var b bytes.Buffer

@@ -14,11 +14,11 @@ import (
 	"prony.example/record"
 )
 
-// pauses are stretches in which nothing moves, in order: each begins and ends so many ns from the
+// pauses are intervals without progress, in order: each has its beginning and end in ns from the
 // start.
 type pauses [][2]int64
 
-// over is when what is to happen at a moment happens.
+// over returns when an event planned for a moment happens.
 func (p pauses) over(at int64) int64 {
 	i, _ := slices.BinarySearchFunc(p, at, func(s [2]int64, at int64) int {
 		if s[1] <= at {
@@ -32,7 +32,7 @@ func (p pauses) over(at int64) int64 {
 	return at
 }
 
-// pausing is pauses of d each, about so long apart, at random.
+// pausing returns pauses of d each, at random distances of apart on average.
 func pausing(r *rand.Rand, d, apart, end int64) (p pauses) {
 	if d == 0 {
 		return nil
@@ -44,19 +44,19 @@ func pausing(r *rand.Rand, d, apart, end int64) (p pauses) {
 	return p
 }
 
-// station is 40,000 Poisson arrivals at half of what a service can, whose times have a mean of 1 ms
-// for each of its servers, from a generator with so many connections.
+// station has 40,000 Poisson arrivals at half of a service's capacity, with a mean time of 1 ms for
+// each of its servers, from a generator with this number of connections.
 type station struct {
 	servers, connections int
 	heavy                bool // times vary much more than exponential ones (log-normal, σ = 1.5)
 	sender, server       pauses
-	// late is what the generator is late by beside its pauses, by how many are under way.
+	// late is the generator's lateness beyond its pauses, by the number of requests under way.
 	late func(r *rand.Rand, underWay int) int64
 }
 
 const served = 40000
 
-// run is what the generator measures: it keeps the books as package load does.
+// run returns the generator's measurements, with the same accounting as package load.
 func (q station) run(seed uint64) (responses, punctual, lags []int64, waited int64) {
 	r, noise := rand.New(rand.NewPCG(seed, 1)), rand.New(rand.NewPCG(seed, 3))
 	busy := make([]int64, q.servers) // until when
@@ -115,7 +115,7 @@ func (q station) run(seed uint64) (responses, punctual, lags []int64, waited int
 	return responses, punctual, lags, waited
 }
 
-// truth is what answers take. What nothing pauses is run once for each seed.
+// truth returns the true response times. Without pauses it runs once for each seed.
 func (q station) truth(t *testing.T, seed uint64) record.Dist {
 	t.Helper()
 	measure := func() record.Dist {
@@ -142,10 +142,11 @@ type calm struct {
 
 type request struct{ due, end int64 }
 
-// chain is a free connection: since when, and by how much late its last answer can have been.
+// chain is a free connection: the time since when it is free, and the largest possible lateness of
+// its last response.
 type chain struct{ since, held int64 }
 
-// work is when so much work ends that begins at a moment: none is done in a pause.
+// work returns when work that begins at a moment ends: none is done in a pause.
 func (p pauses) work(at, work int64) int64 {
 	for {
 		at = p.over(at)
@@ -177,9 +178,9 @@ func distribution(t *testing.T, values []int64) record.Dist {
 		P90Ns: at(90), P99Ns: at(99), P999Ns: at(99.9), MaxNs: h.Max(), HDR: string(text)}
 }
 
-// disturbed compares what was measured with what the same requests would have been without a
-// disturbance: no number may have moved by more than the rule says. It tells how the load is graded
-// and the largest share that p99 moved by. Where plain, the record does not say what was punctual.
+// disturbed compares measurements with those of the same requests without a disturbance: no number
+// may have moved by more than the rule's bound. It returns the load's grade and the largest share
+// by which p99 moved. If plain is true, the record does not have the punctual times.
 func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
 	of func(*rand.Rand) (was, truth station),
 	change func(*record.Record, station)) (grade string, moved float64) {
@@ -194,7 +195,7 @@ func disturbed(t *testing.T, seeds uint64, rule string, plain bool,
 	return grade, moved
 }
 
-// disturbedOnce is disturbed with one seed.
+// disturbedOnce does the same for one seed.
 func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 	of func(*rand.Rand) (was, truth station),
 	change func(*record.Record, station)) (grade string, moved float64) {
@@ -237,7 +238,7 @@ func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 		"p99.9": {l.ResponseTime.P999Ns, truth.P999Ns},
 	} {
 		off := float64(ns[0]-ns[1]) / float64(ns[0])
-		// A histogram has three digits, and what moves less than a bound worth telling is not.
+		// A histogram has three digits, and smaller bounds are not reported.
 		if max(off, -off) > bound[number]+0.004 {
 			t.Errorf("seed %d, %s: %s moved by %.4f, bound %.4f", seed, rule, number, off,
 				bound[number])
@@ -251,11 +252,12 @@ func disturbedOnce(t *testing.T, seed uint64, rule string, plain bool,
 
 const end = 80 * sec
 
-// single is M/M/1, with connections enough.
+// single is M/M/1, with enough connections.
 var single = station{servers: 1, connections: 1 << 12}
 
-// What the generator was late by is never more than the bound of lag, and a lag of microseconds
-// beside milliseconds is no doubt. With what was punctual the bound is closer.
+// TestLagIsBounded checks that the effect of the generator's lateness never exceeds the bound of
+// lag, and that a lag of microseconds among milliseconds is VALID. With punctual times the bound is
+// closer.
 func TestLagIsBounded(t *testing.T) {
 	check := func(d, apart int64, want, plain string) {
 		t.Helper()
@@ -278,7 +280,7 @@ func TestLagIsBounded(t *testing.T) {
 	check(100*ms, 10*1000*ms, suspect, suspect) // one of a hundred by 100 ms
 }
 
-// So it is with other services and other pauses; what cannot be told from them is never hidden.
+// TestLagOfOtherQueues checks the same for other services and pauses: no disturbance is missed.
 func TestLagOfOtherQueues(t *testing.T) {
 	jitter := func(mean int64) func(*rand.Rand, int) int64 {
 		return func(r *rand.Rand, _ int) int64 { return int64(r.ExpFloat64() * float64(mean)) }
@@ -308,7 +310,7 @@ func TestLagOfOtherQueues(t *testing.T) {
 	}
 }
 
-// What a server stood still for is never more than the bound of steal.
+// TestStealIsBounded checks that the effect of a server's pauses never exceeds the bound of steal.
 func TestStealIsBounded(t *testing.T) {
 	check := func(d, apart int64, want string) {
 		t.Helper()
@@ -332,8 +334,9 @@ func TestStealIsBounded(t *testing.T) {
 	check(100*ms, 4000*ms, suspect)
 }
 
-// What waits for a connection did is never more than the bound of waited: a service that has no
-// processor time left would have let them wait all the same, and one that has would not.
+// TestWaitsAreBounded checks that the effect of waits for a connection never exceeds the bound of
+// waited: with more connections, requests still wait for a service without unused processor time,
+// but not for one with some.
 func TestWaitsAreBounded(t *testing.T) {
 	check := func(servers, connections int, used float64, want string) {
 		t.Helper()
@@ -355,12 +358,12 @@ func TestWaitsAreBounded(t *testing.T) {
 				connections, used, grade, want, moved)
 		}
 	}
-	// One server that works all the time: the closed load leaves nothing.
+	// One server that always works: the closed load leaves no time unused.
 	check(1, 16, 1, valid)
 	check(1, 4, 1, valid)
-	// Of 32 that could work at once the connections leave one without work.
+	// Of 32 parallel servers the connections leave one without work.
 	check(32, 31, 31./32, suspect)
-	// Sixteen that could work at once, of which the connections let ten: they use 10 of 16 cores.
+	// Sixteen parallel servers with connections for ten: they use 10 of 16 cores.
 	check(16, 10, 10./16, suspect)
 	check(16, 10, 0, suspect) // nobody looked
 }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// least is the part of the resolution below which a bound is not worth a finding.
+	// least is the share of the resolution below which a bound is not reported.
 	least = 0.1
-	// most is where a bound ends: ten times the number is as good as any.
+	// most caps a bound: beyond ten times the number, a larger bound changes nothing.
 	most = 10
-	// confidence is that of the intervals of a trial's own percentiles.
+	// confidence is the confidence level of the intervals of a trial's own percentiles.
 	confidence = 0.95
 )
 
-// bounded is a finding of which is known how far it can move which numbers. Whether that counts is
-// decided when all bounds are known (see weigh), and whether it is told where it is known what is
-// asked for (see worthTelling). Without a move it is nothing.
+// bounded returns a finding with the bounds of its effect on numbers, or nil without a bound. weigh
+// decides whether they count when all bounds are known, and worthTelling whether they are reported
+// when the resolution is known.
 func bounded(f record.Finding, moves []record.Bias) *record.Finding {
 	if len(moves) == 0 {
 		return nil
@@ -30,23 +30,23 @@ func bounded(f record.Finding, moves []record.Bias) *record.Finding {
 	return orCause(f, moves)
 }
 
-// cause is a finding that moves no number by itself: what it does to one, another rule bounds.
+// cause returns a finding that moves no number by itself, because another rule bounds its effect.
 func cause(f record.Finding) *record.Finding { return graded(record.Valid, f) }
 
-// remark is of the service, and no doubt about what was measured of it.
+// remark returns a finding about the service that leaves its measured numbers valid.
 func remark(f record.Finding) *record.Finding {
 	f.Note = true
 	return cause(f)
 }
 
-// orCause is worth telling though it may be too little to count, by a rule that keeps such.
+// orCause returns a finding that its rule reports even if the effect may be too small to count.
 func orCause(f record.Finding, moves []record.Bias) *record.Finding {
 	f.PossibleBias = moves
 	return cause(f)
 }
 
-// worthTelling drops a bound that is small beside what the suite asks for: the bound alone where
-// small ones are kept, as a cause, else the finding.
+// worthTelling drops a bound that is small compared with the resolution of the suite. If small is
+// true, it drops only the bound and keeps the finding as a cause.
 func worthTelling(f *record.Finding, small bool, resolves float64) *record.Finding {
 	switch {
 	case f == nil || f.PossibleBias == nil:
@@ -61,8 +61,8 @@ func worthTelling(f *record.Finding, small bool, resolves float64) *record.Findi
 	return f
 }
 
-// moves are bounds of what a load has for numbers: of the throughput of a closed one, and of the
-// response times. An open load's throughput is what was offered.
+// moves returns bounds for the numbers of a load: the throughput of a closed load, the capacity of
+// a search, and the response times. The throughput of an open load is its offered rate.
 func moves(l *record.Load, throughput float64, time func(q float64) float64) []record.Bias {
 	var out []record.Bias
 	add := func(number string, amount float64) {
@@ -89,9 +89,9 @@ func moves(l *record.Load, throughput float64, time func(q float64) float64) []r
 	return out
 }
 
-// heldBy bounds what moves a capacity: what moves the times that the deciding step was held by, for
-// near its capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the
-// queues of docs/capacity.md, which is 1 at half load.
+// heldBy bounds the effect on a capacity by that on the times of the search's objectives: near its
+// capacity a response time grows at least as fast as the rate does, by ρ/(1−ρ) for the queues of
+// docs/capacity.md, which is 1 at half load.
 func heldBy(l *record.Load, time func(q float64) float64) (amount float64) {
 	objectives, err := slo.Parse(l.Search.SLO)
 	for _, o := range objectives {
@@ -99,7 +99,7 @@ func heldBy(l *record.Load, time func(q float64) float64) (amount float64) {
 			amount = max(amount, time(o.Quantile))
 			continue
 		}
-		for _, p := range metric.Percentiles() { // a mean is moved as they are, at most
+		for _, p := range metric.Percentiles() { // a mean moves at most as much as the percentiles
 			amount = max(amount, time(p.Quantile))
 		}
 	}
@@ -109,15 +109,16 @@ func heldBy(l *record.Load, time func(q float64) float64) (amount float64) {
 	return amount
 }
 
-// evenly moves throughput and times by the same share: in a closed loop one is the other's inverse.
+// evenly bounds throughput and times by the same share, because in a closed loop each is the
+// other's inverse.
 func evenly(l *record.Load, amount float64) []record.Bias {
 	return moves(l, amount, func(float64) float64 { return amount })
 }
 
-// taken bounds what a share of the service's time can have done that somebody else had. A closed
-// load lost as much throughput. Of an open one's requests those were delayed that came then or
-// while what they left was worked off, at most as long again; without them a percentile would be
-// one of a lower rank. At least so many were delayed, as a share.
+// taken bounds the effect of a share of the service's time that something else used. A closed load
+// lost as much throughput. An open load had delays for requests that came in this time or while the
+// service worked off the backlog, which takes at most as long again; without them a percentile
+// would have a lower rank. delayed is the minimum share of requests that were delayed.
 func taken(l *load, share, delayed float64) []record.Bias {
 	share = min(share, 0.9)
 	lost := share / (1 - share)
@@ -131,15 +132,17 @@ func taken(l *load, share, delayed float64) []record.Bias {
 	})
 }
 
-// leftOut are bounds of what the machine did to a load. Percentiles without stalls leave that out.
+// leftOut adds bounds for percentiles without stalls: these exclude the effect of the machine, so
+// that their bound is 0.
 func leftOut(l *load, all []record.Bias) []record.Bias {
-	if l.Stalls == nil || l.Stalls.Way == "" { // none were recorded
+	if l.Stalls == nil || l.Stalls.Way == "" { // no stalls were recorded
 		return all
 	}
 	return stallFree(l.StallFree, all, func(*record.StallFree) float64 { return 0 })
 }
 
-// lateness bounds by how much a percentile without stalls is too high because requests left late.
+// lateness bounds the share by which a percentile without stalls is too high because requests left
+// late.
 func lateness(x *record.StallFree) float64 {
 	if x.Ns <= 0 {
 		return 0
@@ -147,8 +150,8 @@ func lateness(x *record.StallFree) float64 {
 	return max(float64(x.Ns-x.PunctualNs)/float64(x.Ns), 0)
 }
 
-// stallFree adds the bounds of percentiles without stalls, where these are known, or may be if the
-// stalls that are too short to be recorded are estimated from all trials.
+// stallFree adds the bounds of percentiles without stalls if these are known, or can be once all
+// trials give an estimate of the stalls that are too short to be recorded.
 func stallFree(known []record.StallFree, all []record.Bias, bound func(*record.StallFree) float64,
 ) []record.Bias {
 	for _, p := range metric.Percentiles() {
@@ -162,7 +165,8 @@ func stallFree(known []record.StallFree, all []record.Bias, bound func(*record.S
 	return all
 }
 
-// onService is a share of the machine's time as one of the service's cores, if all of it was there.
+// onService converts a share of the machine's time to a share of the service's cores, assuming that
+// all of it fell on these cores.
 func onService(r *record.Record, share float64) float64 {
 	if n := len(r.Limits.ServiceCores); n > 0 && r.Provenance.Cores > n {
 		return share * float64(r.Provenance.Cores) / float64(n)
@@ -170,8 +174,8 @@ func onService(r *record.Record, share float64) float64 {
 	return share
 }
 
-// room is how much faster the service could be at most with the processor time that it left unused;
-// false where nobody looked.
+// room returns the largest share by which the service could be faster with the processor time that
+// it left unused, and false if its processor time was not measured.
 func room(l *record.Load) (float64, bool) {
 	used := l.Service.CPUShare
 	if used <= 0 {
@@ -180,8 +184,8 @@ func room(l *record.Load) (float64, bool) {
 	return max(1/used-1, 0), true
 }
 
-// weigh decides which bounds count: a number's findings are SUSPECT, largest first, until what the
-// others can have moved it by is less than what the number is uncertain by itself.
+// weigh decides which bounds count. It makes a number's findings SUSPECT, largest first, until the
+// sum of the remaining bounds is at most the number's own uncertainty.
 func weigh(v *record.Verdict, l *load) {
 	for _, number := range numbersOf(l.Load) {
 		weighPhase(v, l.Name, number, tolerance(v, l, number), func(f record.Finding) bool {
@@ -190,7 +194,8 @@ func weigh(v *record.Verdict, l *load) {
 	}
 }
 
-// weighPhase weighs the findings of a phase of a load on one of its numbers against a limit.
+// weighPhase compares the sum of bounds on one number of a load with a limit, for findings that
+// counts selects.
 func weighPhase(v *record.Verdict, load, number string, limit float64,
 	counts func(record.Finding) bool,
 ) {
@@ -221,7 +226,7 @@ func weighPhase(v *record.Verdict, load, number string, limit float64,
 	}
 }
 
-// numbersOf are those of a load that a table shows.
+// numbersOf returns the numbers of a load that tables show.
 func numbersOf(l *record.Load) []string {
 	names := []string{"p50", "p99", "p99.9"}
 	switch {
@@ -233,8 +238,8 @@ func numbersOf(l *record.Load) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return withheldIn(l, name) })
 }
 
-// withheldIn tells whether a percentile is not to be quoted of this trial: too few answers, or one
-// that was not answered. That is enough.
+// withheldIn reports whether this trial is too small for a percentile, because of too few responses
+// or because of requests without a response in the percentile's tail.
 func withheldIn(l *record.Load, name string) bool {
 	q := metric.Named(name, "").Quantile
 	if q == 0 {
@@ -248,8 +253,8 @@ func withheldIn(l *record.Load, name string) bool {
 	return !ok
 }
 
-// tolerance is by how much a number of a trial is uncertain anyway, as a share: the resolution, or
-// half the width of a percentile's own interval.
+// tolerance returns the uncertainty of a trial's number as a share: the resolution, or half the
+// width of a percentile's own interval if this is larger.
 func tolerance(v *record.Verdict, l *load, number string) float64 {
 	limit := v.Resolves()
 	q, d := metric.Named(number, "").Quantile, &l.ResponseTime

@@ -11,19 +11,19 @@ const (
 	generatorMax = 0.80 // of a core
 	runDelayMax  = 0.05 // of the window
 	ceilingMax   = 0.70 // of the generator's rate against a null server
-	batchMax     = 32   // answers
-	batchShare   = 0.01 // of all answers
+	batchMax     = 32   // responses
+	batchShare   = 0.01 // of all responses
 )
 
-// lag is about every load that has moments to send at: the arrivals of an open one, and the ends of
-// users' pauses. Where the generator has said of each answer by how much its lag can have held it
-// up, the bound is what percentiles would be less without; it may be too large where the service
-// always had something to do. Else a request that left late is answered as much later, and behind
-// it come those that were held up with it: once more the lag, and as many requests again until what
-// they left is worked off, at half of capacity or below. So where a share of the requests left
-// later than some lag, a percentile is at least the one below it by twice that share, less twice
-// that lag. That knows nothing of those who waited for a connection behind it: they do not count,
-// and as many again that were held up with them. Of both bounds the smaller one holds.
+// lag bounds the effect of late sending on loads with send times: the arrivals of an open load, and
+// the ends of users' pauses. If the generator recorded for each response how much its own lag can
+// have delayed it, the bound is the difference to percentiles without this delay, which may be too
+// large if the service always had something to do. Otherwise a request that left late is answered
+// as much later, and so are requests that it held up: by the lag once more, and as many requests
+// again until the service has worked off the backlog, at half of capacity or below. So if a share
+// of the requests left later than some lag, a percentile is at least the percentile with twice this
+// share removed, less twice the lag. This bound excludes requests that waited for a connection, and
+// as many that they held up. lag uses the smaller of both bounds.
 func lag(_ *record.Record, l *load) *record.Finding {
 	if l.OwnLag.Count == 0 || l.ResponseTime.MeanNs <= 0 {
 		return nil
@@ -40,8 +40,8 @@ func lag(_ *record.Record, l *load) *record.Finding {
 		2*l.OwnLag.MeanNs/l.ResponseTime.MeanNs, bound), lateness))
 }
 
-// lateBy bounds by which share a percentile of times is too high that began later than they should,
-// where this share of them does not count.
+// lateBy returns a function that bounds the share by which a percentile of times is too high
+// because requests left late. It leaves out this share of the requests: without.
 func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	return func(q float64) float64 {
 		retained := t.at(q-without) - 2*late.at(1)
@@ -53,8 +53,8 @@ func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	}
 }
 
-// timer tells a timer that is coarse from a core that was disturbed. Lag is what counts: a machine
-// that sleeps deeply when nothing runs wakes late before the load, and need not during it.
+// timer distinguishes a coarse timer from a disturbed core. It requires a lag, because a machine
+// that sleeps deeply when idle wakes late before the load, but not necessarily during it.
 func timer(r *record.Record, l *load) *record.Finding {
 	before := l.Generator.Wakeup.P99Ns
 	if before < l.OwnLag.P99Ns/2 || before == 0 ||
@@ -64,9 +64,9 @@ func timer(r *record.Record, l *load) *record.Finding {
 	return cause(record.Finding{Value: float64(before), Unit: record.UnitNs})
 }
 
-// withinRoom bounds what a faster generator would have found: a service cannot serve more than the
-// processor time allows that it left unused. Where that is not known, or an open load asked for no
-// more, the threshold counts.
+// withinRoom bounds what a faster generator would have measured: a service can serve at most what
+// its unused processor time allows. If this time is unknown, or the load is open and requested no
+// more, the threshold decides.
 func withinRoom(l *record.Load, f record.Finding) *record.Finding {
 	remaining, known := room(l)
 	if !known || l.Model == record.Open {
@@ -76,8 +76,8 @@ func withinRoom(l *record.Load, f record.Finding) *record.Finding {
 	return orCause(f, evenly(l, remaining))
 }
 
-// generator leaves out the time that a thread polls because nothing is due yet: it would have been
-// free to work.
+// generatorBusy excludes the time in which a thread polls because nothing is due yet: the thread
+// would have been free to work.
 func generatorBusy(_ *record.Record, l *load) *record.Finding {
 	busy := l.Generator.CPUShare
 	if l.WindowNs > 0 {
@@ -89,8 +89,8 @@ func generatorBusy(_ *record.Record, l *load) *record.Finding {
 	return withinRoom(l.Load, share(busy, generatorMax))
 }
 
-// runDelay takes from a closed load what the threads waited, but no more than the service could
-// have served. What it did to an open one is its lag.
+// runDelay bounds the effect on a closed load by the share of time in which threads waited, but at
+// most by what the service could have served. The rule lag covers open loads.
 func runDelay(_ *record.Record, l *load) *record.Finding {
 	if l.WindowNs <= 0 || l.Threads < 1 {
 		return nil
@@ -106,7 +106,7 @@ func runDelay(_ *record.Record, l *load) *record.Finding {
 	if part <= runDelayMax {
 		return nil
 	}
-	return cause(share(part, runDelayMax)) // of what lag sees
+	return cause(share(part, runDelayMax)) // the rule lag has the bound
 }
 
 func ceiling(_ *record.Record, l *load) *record.Finding {
@@ -116,9 +116,9 @@ func ceiling(_ *record.Record, l *load) *record.Finding {
 	return withinRoom(l.Load, share(l.ThroughputPerS/l.CeilingPerS, ceilingMax))
 }
 
-// batch looks for answers that lay in their sockets while the thread took others: the time of each
-// is read when its turn comes. Turns in which nothing came make the average small, so that one
-// large batch counts too, where it is enough to move p99.
+// batch finds responses that lay in their sockets while the thread read others, because the time of
+// each is taken when it is read. Iterations without a response make the average small, so one large
+// batch also counts if it is enough to move p99.
 func batch(_ *record.Record, l *load) *record.Finding {
 	g := &l.Generator
 	if l.Model != record.Open || g.Iterations == 0 {
@@ -136,10 +136,10 @@ func batch(_ *record.Record, l *load) *record.Finding {
 	return nil
 }
 
-// foreign caps what was measured by a tool that does not say how late it sends: a pause of the
-// service, or of the tool, may have hidden requests from it (coordinated omission), and nothing in
-// its output would tell. In the closed model there is nothing to be late for, and throughput is a
-// plain count. Where there is a histogram of wrk's, its invented samples have been taken out.
+// foreign limits the grade of results from a tool that does not report how late it sends: a pause
+// of the service or of the tool may have hidden requests from it (coordinated omission) without a
+// trace in its output. A closed load cannot be late, and its throughput is a plain count.
+// Histograms of wrk come without its invented samples.
 func foreign(_ *record.Record, l *load) *record.Finding {
 	if l.Driver == "" || !timed(&l.ResponseTime) && !timed(&l.ServiceTime) {
 		return nil
@@ -157,23 +157,21 @@ func foreign(_ *record.Record, l *load) *record.Finding {
 	return suspect(in("own lateness", f))
 }
 
-// timed tells whether there is anything in a distribution; tools print percentiles of they do not
-// say how many.
+// timed reports whether a distribution has values. Tools print percentiles without a count.
 func timed(d *record.Dist) bool { return d.Count > 0 || d.P99Ns > 0 }
 
-// How long a load thread may stand still. What a machine does to a thread of its own accord is
-// shorter than the first: a slice of each of some dozen others, a period of a bandwidth limit (100
-// ms), a hypervisor that gives the core to another guest; that is lag, run delay and steal. None of
-// it reaches the second: somebody has stopped the process or the machine (SIGSTOP, Ctrl-Z, a
-// snapshot), and a load that was cut off and came back with all that was due meanwhile is not the
-// one that was asked for, in either model.
+// Limits for the time in which a load thread may stand still. The machine by itself causes shorter
+// stops than stillLeast: slices of some dozen other threads, a period of a bandwidth limit (100
+// ms), or a hypervisor that gives the core to another guest. Lag, run delay and steal cover these.
+// None reaches stillMost: then somebody has stopped the process or the machine (SIGSTOP, Ctrl-Z, a
+// snapshot), and the load that was offered differs from the requested one in either model.
 const (
 	stillLeast = 100 * time.Millisecond
 	stillMost  = 500 * time.Millisecond
 )
 
-// stoodStill bounds what a shorter stop took of a closed window by its length, but for what the
-// thread waited for a processor, which run delay bounds. What it did to an open load is its lag.
+// stoodStill bounds the effect of a shorter stop on a closed window by its length, minus the
+// thread's wait for a processor, which the rule run delay bounds. The rule lag covers open loads.
 func stoodStill(_ *record.Record, l *load) *record.Finding {
 	still := time.Duration(l.Generator.StallMaxNs)
 	switch {

@@ -9,15 +9,15 @@ import (
 
 const (
 	clockWrong = 100 * time.Millisecond // invalid above, as for a thread that stands still
-	wallOff    = 100 * time.Millisecond // told above
+	wallOff    = 100 * time.Millisecond // named above
 )
 
-// ownRules are about the health of whoever offers a load: what one of several generators is judged
-// by alone. What the others say is of the service, which all of them ask.
+// ownRules judge the health of one generator out of several. The other rules are about the service,
+// which all generators load.
 var ownRules = []string{"stalled", "delivered", "generator", "run delay", "lag", "batch"}
 
-// Alone judges one of several generators by its part of the load. Of what is found, that which is
-// not VALID is told.
+// Alone judges one of several generators by its part of the load and returns the findings that are
+// not VALID.
 func Alone(l *record.Load) []record.Finding {
 	v := record.Verdict{Grade: record.Valid}
 	rules := slices.DeleteFunc(slices.Concat(boundRules, loadRules, latencyRules),
@@ -30,7 +30,8 @@ func Alone(l *record.Load) []record.Finding {
 	})
 }
 
-// generators wants each of several to have done its part, and to have been well.
+// generators checks that each of several generators sent its part of the load and that none has a
+// finding of its own.
 func generators(_ *record.Record, l *load) *record.Finding {
 	var lost, ill []record.PartFinding
 	grade := record.Valid
@@ -59,9 +60,9 @@ func generators(_ *record.Record, l *load) *record.Finding {
 	return nil
 }
 
-// clocks bounds by how much parts of one schedule can have been shifted against each other. Each
-// response time is one clock's, so that only the pattern of arrivals is moved: by as much as the
-// rule on gaps permits, nothing.
+// clocks bounds the shift of the generators' schedules against each other. Each response time comes
+// from one clock, so only the pattern of arrivals moves: within the limits of the rule arrivals
+// this has no effect.
 func clocks(_ *record.Record, l *load) *record.Finding {
 	worst, gap := -1, time.Duration(0)
 	for i := range l.Generators {

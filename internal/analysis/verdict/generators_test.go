@@ -10,7 +10,7 @@ import (
 	"prony.example/record"
 )
 
-// many has a load offered by three generators, of which the second is changed.
+// many returns a change to a load from three generators, of which the second is changed.
 func many(change func(*record.Generator)) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Generators = []record.Generator{{Index: 0, Name: "a/1"}, {Index: 1, Name: "b/2"},
@@ -23,7 +23,7 @@ func many(change func(*record.Generator)) func(rec, ld) {
 	}
 }
 
-// manyRows are of loads from many generators. Half has 1,000/s: a tenth of its mean gap is 0.1 ms.
+// manyRows has loads from several generators. Half has 1,000/s: a tenth of its mean gap is 0.1 ms.
 var manyRows = []row{
 	{"generators", half, valid, many(func(*record.Generator) {})},
 	{"generators", half, invalid, many(func(g *record.Generator) { g.Fault = "is gone" })},
@@ -47,7 +47,7 @@ var manyRows = []row{
 	{"clocks", half, valid, many(func(g *record.Generator) { g.Clock.WallNs = -2 * sec })}, // told
 }
 
-// A finding names who is meant, and of many the first.
+// TestGeneratorsAreNamed checks that a finding names its generator, or the first of several.
 func TestGeneratorsAreNamed(t *testing.T) {
 	observed := func(rule string, change func(*record.Load)) string {
 		t.Helper()
@@ -85,7 +85,8 @@ func TestGeneratorsAreNamed(t *testing.T) {
 	}
 }
 
-// What a generator is judged by alone is its own health, and no word of the service's.
+// TestAlone checks that the findings on one generator are about its own health, not about the
+// service.
 func TestAlone(t *testing.T) {
 	r := healthy()
 	l := &r.Loads[0]

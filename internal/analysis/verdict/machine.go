@@ -24,7 +24,8 @@ func throttled(_ *record.Record, l *load) *record.Finding {
 	return suspect(share(part, throttledMax))
 }
 
-// neighbours cannot have taken from the service what it used itself.
+// neighbours counts at most the processor time that the service left unused, because other
+// processes cannot have taken the rest.
 func neighbours(r *record.Record, l *load) *record.Finding {
 	part := onService(r, l.Host.OtherCPUShare)
 	if used := l.Service.CPUShare; used > 0 {

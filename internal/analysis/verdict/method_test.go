@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write docs/formats/verdict-rules.md")
 
 const method = "../../../docs/formats/verdict-rules.md"
 
-// The rules in the documentation are those in the code.
+// TestMethodListsTheRules checks that the documentation has the rules of the code.
 func TestMethodListsTheRules(t *testing.T) {
 	have, err := os.ReadFile(method)
 	if err != nil {
@@ -47,7 +47,7 @@ func TestMethodListsTheRules(t *testing.T) {
 	}
 }
 
-// ruleTable is a table of rules, with a column for bounds if any rule has one.
+// ruleTable returns a table of rules, with a column for bounds if any rule has one.
 func ruleTable(rules []verdict.Rule) []byte {
 	var b bytes.Buffer
 	bounds := slices.ContainsFunc(rules, func(r verdict.Rule) bool { return r.Bound != "" })
@@ -75,7 +75,8 @@ var (
 	inBold   = regexp.MustCompile(`\*\*([a-z -]+)\*\*`)
 )
 
-// The thirty checks name rules and tests that exist, and all rules on loads have their place there.
+// TestChecksNameWhatExists checks that the thirty checks name existing rules and tests, and that
+// they have all rules on loads.
 func TestChecksNameWhatExists(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/checks.md")
 	if err != nil {
@@ -106,7 +107,7 @@ func TestChecksNameWhatExists(t *testing.T) {
 		}
 	}
 	for _, r := range rules {
-		// Whether a trial ended and had its limits is nothing that a generator does wrong.
+		// A trial's failure and limits are not mistakes of a generator.
 		if r != "failed" && r != "limits" && r != "answers" && !slices.Contains(bold, r) {
 			t.Errorf("rule %q stands against nothing", r)
 		}

@@ -11,7 +11,7 @@ import (
 	"prony.example/record"
 )
 
-// moments is in how many intervals a window is looked at.
+// moments is the number of intervals of a window.
 const moments = 40
 
 // objections counts the findings of a rule over the loads of 200 seeds.
@@ -30,10 +30,10 @@ func objections(t *testing.T, rule string, load func(seed uint64, l *record.Load
 	return n
 }
 
-// A service that takes as long for each request, however many there are (M/D/∞), is in a steady
-// state at any rate, and its backlog moves all the same. 200 windows of it, each of its own seed:
-// three standard deviations let 199 of 200 pass where samples are many, and hardly fewer than 195
-// where a window sees only a few independent ones. Where the rate changes, the backlog does too.
+// A service with the same time for each request, whatever their number (M/D/∞), is in a steady
+// state at any rate, and its backlog still varies. In 200 windows with different seeds, three
+// standard deviations let 199 of 200 pass if samples are many, and at least about 195 if a window
+// has only a few independent ones. If the rate changes, the backlog changes too.
 func TestSteadyQueueHasCapacity(t *testing.T) {
 	check := func(rate pace.Profile, service, window time.Duration) {
 		t.Helper()
@@ -69,9 +69,9 @@ func TestSteadyQueueHasCapacity(t *testing.T) {
 		100*time.Millisecond, 2*time.Second) // from 10 to 200 in the middle
 }
 
-// steadySlope is the least-squares slope of the requests under way at equidistant moments, which is
-// that of arrivals due but not answered. The first answers are waited for before the window. What
-// is due in each interval goes into scheduled.
+// steadySlope returns the least-squares slope of the requests under way at equidistant moments,
+// which is that of arrivals due but not answered. It waits for the first responses before the
+// window. It adds the arrivals due in each interval to scheduled.
 func steadySlope(t *testing.T, seed uint64, rate pace.Profile, service, window time.Duration,
 	scheduled []int64) float64 {
 	t.Helper()
@@ -89,7 +89,7 @@ func steadySlope(t *testing.T, seed uint64, rate pace.Profile, service, window t
 		if at >= 0 {
 			scheduled[at/step]++
 		}
-		// Moment i is at (i+1)·step; the first at or after the arrival is the first to see it.
+		// Moment i is at (i+1)·step; the first at or after the arrival is the first to include it.
 		for i := max((at+step-1)/step-1, 0); i < moments && (i+1)*step < at+int64(service); i++ {
 			level[i]++
 		}
@@ -102,9 +102,9 @@ func steadySlope(t *testing.T, seed uint64, rate pace.Profile, service, window t
 	return (moments*sxy - sx*sy) / (moments*sxx - sx*sx)
 }
 
-// A single server whose service times are exponential (M/M/1) has busy and quiet times of its own
-// accord. Where a window holds many of them its halves are alike; where it holds a few they differ,
-// and to say so is right: that window is too short.
+// A single server with exponential service times (M/M/1) has random busy and quiet times. If a
+// window has many of them its halves are alike; if it has a few they differ, and a finding is right
+// because the window is too short.
 func TestQueuesSettle(t *testing.T) {
 	check := func(load float64, service, window time.Duration, most int) {
 		t.Helper()
@@ -123,7 +123,7 @@ func TestQueuesSettle(t *testing.T) {
 	check(0.9, time.Millisecond, 10*time.Second, 4)
 }
 
-// queue is the median response time in each interval of a window, by when the answers came.
+// queue returns the median response time in each interval of a window, by completion.
 func queue(seed uint64, load float64, service, window int64) []int64 {
 	r := rand.New(rand.NewPCG(seed, 2))
 	var came [moments][]int64
@@ -144,8 +144,8 @@ func queue(seed uint64, load float64, service, window int64) []int64 {
 	return p50
 }
 
-// A bound is told from a tenth of what the suite resolves on: 0.2 % of stolen time is worth a word
-// where half a percent is looked for, and none where 3 % are.
+// TestResolutionIsTheSuites checks that a bound is reported from a tenth of the suite's resolution:
+// a stolen share of 0.2 % is reported at a resolution of half a percent, and not at 3 %.
 func TestResolutionIsTheSuites(t *testing.T) {
 	check := func(resolution float64, want bool) {
 		t.Helper()

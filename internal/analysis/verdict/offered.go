@@ -16,8 +16,8 @@ const (
 	backlogMax    = 0.01                   // of the rate
 	backlogNoise  = 5                      // arrivals that may wait at any moment of a steady state
 	backlogSigmas = 3                      // standard deviations of the requests under way
-	stepSlope     = 1.5                    // least squares' of a step, see capacity
-	pauseMoments  = 8                      // intervals; of fewer nothing is said
+	stepSlope     = 1.5                    // least-squares slope of a step, see capacity
+	pauseMoments  = 8                      // intervals; with fewer there is no result
 	adMax         = 2 * 1.957              // twice the 1 % point of A², as in Lancet
 	adShare       = 0.02                   // of the gaps of a test: A² grows with them
 	adGaps        = 1000                   // of a test, of which the median counts
@@ -28,8 +28,8 @@ const (
 	burstSigmas   = 4                      // standard errors of the index of dispersion
 )
 
-// delivered lets a few arrivals be unsent whatever their share: in a steady state too some of them
-// wait at the moment at which the window closes, and of few arrivals they are many.
+// delivered lets a few arrivals be unsent regardless of their share: in a steady state too some of
+// them wait when the window closes, and if arrivals are few, the share is large.
 func delivered(_ *record.Record, l *load) *record.Finding {
 	if l.Model != record.Open || l.Scheduled == 0 {
 		return nil
@@ -46,11 +46,11 @@ func delivered(_ *record.Record, l *load) *record.Finding {
 	return invalid(f)
 }
 
-// capacity allows for the backlog's own randomness: where L requests are under way on average,
-// their number has a standard deviation of about sqrt(L) in a steady state (a Poisson number, where
-// there is no queue), so that a short window may begin low and end high by a few of those. And
-// where the rate changes, as many more are under way as the higher rate needs: a step in the middle
-// of the window has 3/2 of its height for a slope, and no other rise has more.
+// capacity allows for the backlog's own randomness: with L requests under way on average, their
+// number has a standard deviation of about sqrt(L) in a steady state (a Poisson number, if there is
+// no queue), so a short window may begin low and end high by a few standard deviations. If the rate
+// changes, more requests are under way at the higher rate: a step in the middle of the window has a
+// slope of 3/2 of its height, and no other rise has more.
 func capacity(_ *record.Record, l *load) *record.Finding {
 	if l.Model != record.Open || l.WindowNs <= 0 {
 		return nil
@@ -64,10 +64,10 @@ func capacity(_ *record.Record, l *load) *record.Finding {
 		Side: record.Above})
 }
 
-// paused tells a service that stood still for a while, for which open loads are made, from one that
-// cannot keep up: between most moments of the window the backlog does not grow. The median of the
-// slopes between all pairs (Theil 1950, Sen 1968) does not see what less than 29 % of the moments
-// are part of.
+// paused distinguishes a service that stood still for a while, which open loads are made to show,
+// from a service that cannot keep up: between most moments of the window the backlog does not grow.
+// The median of the slopes between all pairs (Theil 1950, Sen 1968) ignores an event that covers
+// less than 29 % of the moments.
 func paused(l *record.Load, limit float64) bool {
 	s := &l.Series
 	n := min(len(s.Scheduled), len(s.Done))
@@ -90,9 +90,9 @@ func paused(l *record.Load, limit float64) bool {
 	return stats.Median(slopes)*1e9/float64(s.IntervalNs) <= limit/2
 }
 
-// swell is how many more requests are under way at the highest rate of a load whose rate changes
-// than at its lowest, by Little's law. The time is the best interval's median, since a backlog
-// stretches the others.
+// swell returns how many more requests are under way at the highest rate of a changing load than at
+// its lowest, by Little's law. It uses the smallest median of an interval as the time, because a
+// backlog stretches the others.
 func swell(l *record.Load) float64 {
 	counts := l.Series.Scheduled
 	if len(counts) == 0 { // users make their own rate
@@ -114,16 +114,16 @@ func swell(l *record.Load) float64 {
 	return float64(rise) * float64(elapsed) / float64(l.Series.IntervalNs)
 }
 
-// steady tells whether the load is to be the same all the time, as far as the record says.
+// steady reports whether the record describes a load that stays the same all the time.
 func steady(l *record.Load) bool {
 	changing := strings.Contains(l.Users, "..") || strings.Contains(l.Users, ",")
 	return l.Shape == "" && l.Arrivals != "replay" && !changing
 }
 
-// waited bounds what the waits for a connection did by leaving those requests out: whatever their
-// times would have been, the percentile is then one of a lower rank. Where they were short, how
-// late the requests left is less. And where it is known what the generator itself held up, what is
-// left is what more connections would have done.
+// waited bounds the effect of waits for a connection as the least of three bounds. Without the
+// waiting requests, a percentile has a lower rank, whatever their times would have been. If the
+// waits were short, the requests' lateness is smaller. If the generator recorded the delays that it
+// caused itself, only the time that more connections would have saved remains.
 func waited(r *record.Record, l *load) *record.Finding {
 	if l.Model != record.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
@@ -144,13 +144,13 @@ func waited(r *record.Record, l *load) *record.Finding {
 		}))
 }
 
-// withMore bounds by which share times would be shorter with more connections. A closed load that
-// kept no more of them busy, and with them nearly all of the service's processor time, says that
-// more would have moved the line from before the connections to behind them: the service was as
-// fast as it can be while anything waited, but for the time that it left. By that it would have
-// worked off sooner what had come together, by as much of its rate as the arrivals let it: waits
-// end as much earlier, and of those who waited, and as many behind them, as large a share would
-// not have waited at all. 1: unknown.
+// withMore bounds the share by which times would be shorter with more connections. If a closed load
+// with no more connections than l used nearly all of the service's processor time, more
+// connections would only have moved the queue from before the connections to behind them: the
+// service was as fast as possible while anything waited, except for the time that it left unused.
+// With this time it would have worked off the queue sooner, by as much of its rate as the arrivals
+// left. Waits would end as much earlier, and an equal share of the waiting requests, and of as many
+// behind them, would not have waited. A result of 1 means unknown.
 func withMore(r *record.Record, l *record.Load) float64 {
 	amount := 1.0
 	for i := range r.Loads {
@@ -167,7 +167,7 @@ func withMore(r *record.Record, l *record.Load) float64 {
 	return amount
 }
 
-// rate looks for a second in which too few left, made up for in another so that the whole is right.
+// rate finds a second in which too few requests left although others make up for it in the total.
 // An arrival that waited for a connection may have left in any second after its own.
 func rate(_ *record.Record, l *load) *record.Finding {
 	s := &l.Series
@@ -192,13 +192,14 @@ func rate(_ *record.Record, l *load) *record.Finding {
 	return nil
 }
 
-// arrivals tells another process from one whose gaps are off by the generator's lag: of the latter
-// lag says what it did, of the former nobody can. A² grows with the number of gaps, so that many of
-// them show a difference that is too small to matter.
+// arrivals distinguishes a different arrival process from gaps that are off by the generator's lag:
+// the rule lag bounds the effect of the latter, and the effect of the former is unknown. A² grows
+// with the number of gaps, so with many gaps it would show differences that are too small to
+// matter.
 func arrivals(_ *record.Record, l *load) *record.Finding {
 	p := &l.ArrivalProcess
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 {
-		return nil // the steps of a flow are no arrivals
+		return nil // a flow's steps are not arrivals
 	}
 	switch l.Arrivals {
 	case pace.Poisson:
@@ -221,12 +222,12 @@ func arrivals(_ *record.Record, l *load) *record.Finding {
 	return nil
 }
 
-// bursts allows for the index of dispersion's own randomness: of n bins, its standard error is
-// sqrt(2/(n − 1)). Of evenly spaced arrivals it is below 1 in bins of any length. What queues,
-// waits in proportion to the sum of two indices, that of arrivals and that of service times
-// (Kingman 1961), so that an excess adds at most half of itself to what is more than the shortest
-// time. Of Poisson arrivals that come too evenly the share that is missing is the bound, up to a
-// quarter; beyond it queues may be missing altogether.
+// bursts allows for the index of dispersion's own randomness: with n bins, its standard error is
+// sqrt(2/(n − 1)). Evenly spaced arrivals have an index below 1 in bins of any length. Waiting time
+// is proportional to the sum of two indices, that of arrivals and that of service times (Kingman
+// 1961), so an excess adds at most half of itself to the part of a time above the shortest. If
+// Poisson arrivals come too evenly, the missing share is the bound, up to a quarter; beyond it
+// queues may be missing altogether.
 func bursts(_ *record.Record, l *load) *record.Finding {
 	p := &l.ArrivalProcess
 	if l.FlowTime.Count > 0 || l.RatePerS <= 0 || l.Arrivals == "replay" {

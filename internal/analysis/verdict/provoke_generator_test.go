@@ -13,12 +13,11 @@ import (
 	"prony.example/record"
 )
 
-// These loads are offered by a generator that is bad in a known way, to a server that is not: a
-// good engine in bad company.
+// These loads come from a generator with a known fault, to a server without one.
 
-// At 2,000/s and a tick of 5 ms, 10 requests leave at once, and what is due just after a tick is 5
-// ms late. Lag may be 5 % of p99, which is two ticks or so: 0.5 ms. Gaps are 0 or 5 ms and not
-// exponential; in 1 of 5 bins of 1 ms lie 10, in the others none: variance by mean is 8.
+// At 2,000/s and a tick of 5 ms, 10 requests leave at once, and an arrival just after a tick is 5
+// ms late. Lag may be 5 % of p99, about two ticks: 0.5 ms. Gaps are 0 or 5 ms and not exponential;
+// 1 of 5 bins of 1 ms has 10 arrivals, the others none: the variance divided by the mean is 8.
 func TestTimerProvoked(t *testing.T) {
 	provokeBy(t, faulty(quick, virtual.Ticking(5*time.Millisecond)), load.Spec{
 		Model: record.Open, Schedule: poisson(2000), Connections: 256, Window: time.Second,
@@ -26,8 +25,8 @@ func TestTimerProvoked(t *testing.T) {
 	}, "lag SUSPECT", "timer VALID", "arrivals SUSPECT", "bursts SUSPECT")
 }
 
-// 10 of the constant arrivals leave at each tick: no gap is the 0.5 ms asked for, since all
-// are late.
+// 10 of the constant arrivals leave at each tick: no gap is the requested 0.5 ms, because all are
+// late.
 func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 	provokeBy(t, faulty(quick, virtual.Ticking(5*time.Millisecond)), load.Spec{
 		Model: record.Open, Schedule: constant(2000), Connections: 256,
@@ -35,7 +34,8 @@ func TestArrivalsProvokedByConstantOnes(t *testing.T) {
 	}, "lag SUSPECT", "timer VALID", "arrivals VALID", "bursts SUSPECT")
 }
 
-// Poisson arrivals whose rate changes, from 200/s to 3,000/s, are Poisson arrivals.
+// TestArrivalsOfARamp checks that Poisson arrivals with a changing rate, from 200/s to 3,000/s,
+// count as Poisson arrivals.
 func TestArrivalsOfARamp(t *testing.T) {
 	const window = 600 * time.Millisecond
 	r := offered(t, virtual.Serve(truth.Fixed(quick)), load.Spec{
@@ -58,7 +58,7 @@ func TestRateProvoked(t *testing.T) {
 		"samples VALID")
 }
 
-// At 1,000/s 60 answers of 60 ms are on their way. All come while the generator sleeps for 80 ms,
+// At 1,000/s 60 responses of 60 ms are on their way. All come while the generator sleeps for 80 ms,
 // and it takes them in one turn: a tenth of all.
 func TestBatchProvoked(t *testing.T) {
 	w := faulty(60*time.Millisecond, virtual.Sleeping(350*time.Millisecond, 80*time.Millisecond))
@@ -68,9 +68,10 @@ func TestBatchProvoked(t *testing.T) {
 	}, "lag VALID", "arrivals VALID", "bursts VALID", "batch SUSPECT", "samples VALID")
 }
 
-// waits is how the service's doing looks: 4 connections, a freeze of 60 ms at 800/s. 48 are due in
-// it, of which 44 find no connection, and more while those are worked off: without them p99 would
-// be a fraction of what it is. Whether that counts depends on whether so few pauses make a p99.
+// Waits are caused by the service: 4 connections and a freeze of 60 ms at 800/s. 48 arrivals are
+// due in it, of which 44 find no connection, and more while the service works off the backlog:
+// without them p99 would be a fraction. Whether that counts depends on whether such pauses
+// determine p99.
 func TestWaitedProvoked(t *testing.T) {
 	server := truth.Stall(300*time.Millisecond, 60*time.Millisecond, truth.Fixed(quick))
 	f := provoke(t, server, load.Spec{
@@ -83,10 +84,9 @@ func TestWaitedProvoked(t *testing.T) {
 	}
 }
 
-// With 128 connections nothing waits, but the 50 requests of a freeze of 50 ms at 1,000/s are the
-// slowest: all 10 beyond p99 are neighbours, where independent ones would be spread over the
-// window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 are worth
-// 100.
+// With 128 connections no request waits, but the 50 requests of a freeze of 50 ms at 1,000/s are
+// the slowest: all 10 beyond p99 are neighbors, while independent ones would be spread over the
+// window. In 32 batches of 31, 10²·(1 − 1/32)/31 = 3.1 instead of 10/32 = 0.31: 1,000 count as 100.
 func TestSamplesProvokedByCompany(t *testing.T) {
 	server := truth.Stall(400*time.Millisecond, 50*time.Millisecond, truth.Cap(1, quick))
 	provoke(t, server, load.Spec{
@@ -94,9 +94,9 @@ func TestSamplesProvokedByCompany(t *testing.T) {
 	}, "samples VALID")
 }
 
-// From the middle of the window on, answers take three times as long: 20 ms, then 60. At 100/s 2
-// and then 6 are under way, which is no backlog. The change comes 50 ms before the middle, so that
-// fast answers come in the first half and slow ones in the second.
+// From the middle of the window on, responses take three times as long: 20 ms, then 60. At 100/s 2
+// and then 6 are under way, which is not a backlog. The change comes 50 ms before the middle, so
+// that fast responses come in the first half and slow ones in the second.
 func TestSettledProvoked(t *testing.T) {
 	server := change(950*time.Millisecond, truth.Fixed(20*time.Millisecond),
 		truth.Fixed(60*time.Millisecond))
@@ -120,8 +120,8 @@ func TestCapacityProvokedByARamp(t *testing.T) {
 	}
 }
 
-// A generator that stands still for 0.6 s of a window of 1.5 s, as one that was stopped with Ctrl-Z
-// does. The cause comes first, then what followed from it.
+// A generator stands still for 0.6 s of a window of 1.5 s, as one that was stopped with Ctrl-Z
+// does. The cause comes first, then its effects.
 func TestStoodStillProvoked(t *testing.T) {
 	check := func(s load.Spec, want ...string) {
 		t.Helper()

@@ -22,9 +22,9 @@ import (
 	"prony.example/record"
 )
 
-// These tests provoke what only the kernel does, on real sockets and processors.
+// These tests provoke effects of the kernel, on real sockets and processors.
 
-// offeredTo is a record as of a trial whose only load was s, on a real socket.
+// offeredTo returns a record like a trial's whose only load was s, on a real socket.
 func offeredTo(t *testing.T, addr netip.AddrPort, s load.Spec) *record.Record {
 	t.Helper()
 	s.Address, s.Timeout, s.Drain = addr, 5*time.Second, 2*time.Second
@@ -38,7 +38,7 @@ func offeredTo(t *testing.T, addr netip.AddrPort, s load.Spec) *record.Record {
 	return recordOf(r.Load)
 }
 
-// Another thread that never rests shares the load's core: whoever of the two runs, the other waits.
+// Another thread that never rests shares the load's core, so that one of them always waits.
 func TestRunDelayProvoked(t *testing.T) {
 	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
 	testsets.Cores(t)
@@ -64,7 +64,7 @@ func TestRunDelayProvoked(t *testing.T) {
 	if err := <-hog; err != nil {
 		t.Fatal(err)
 	}
-	// 16 connections that are answered at once leave the load no time to rest either.
+	// 16 connections with immediate responses keep the load busy all the time.
 	addr, end, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
@@ -83,12 +83,12 @@ func TestRunDelayProvoked(t *testing.T) {
 	}
 }
 
-// attempts bounds how often datagrams are sent until as many are lost as the test wants: the kernel
-// decides which find room.
+// attempts bounds how often the test sends datagrams until enough are lost: the kernel decides
+// which of them fit.
 const attempts = 4
 
-// A service whose socket has room for a datagram or two loses some of those that 16 connections
-// send at once, which are sent again when they are missed; one with room for them loses none.
+// A service whose socket has room for a datagram or two loses some that 16 connections send at
+// once, and the sender repeats them. A service with enough room loses none.
 func TestDatagramsProvoked(t *testing.T) {
 	testsets.Once(t, "datagrams that find no room", testsets.Needs{})
 	testsets.Cores(t)
@@ -110,7 +110,7 @@ func TestDatagramsProvoked(t *testing.T) {
 	check(1, suspect) // the kernel makes it 2,304, of which a datagram takes most
 }
 
-// datagrams offers HTTP/3 to a server that has room for so many bytes.
+// datagrams offers HTTP/3 to a server whose socket has this room in bytes.
 func datagrams(t *testing.T, room int) record.Load {
 	t.Helper()
 	l, err := truth.Listen("h3", "udp", "127.0.0.1:0")

@@ -13,14 +13,14 @@ import (
 	"prony.example/record"
 )
 
-// provoke offers the load to a server in virtual time and wants exactly these findings of all
+// provoke offers the load to a server in virtual time and requires exactly these findings of all
 // rules, each as "RULE GRADE".
 func provoke(t *testing.T, p truth.Plan, s load.Spec, want ...string) []record.Finding {
 	t.Helper()
 	return provokeBy(t, virtual.Serve(p), s, want...)
 }
 
-// provokeBy is provoke in a world that may be faulty.
+// provokeBy does the same in a world that may be faulty.
 func provokeBy(t *testing.T, w *virtual.World, s load.Spec, want ...string) []record.Finding {
 	t.Helper()
 	all := verdict.Judge(offered(t, w, s)).Findings
@@ -34,7 +34,7 @@ func provokeBy(t *testing.T, w *virtual.World, s load.Spec, want ...string) []re
 	return all
 }
 
-// offered is a record as of a trial whose only load was s.
+// offered returns a record like a trial's whose only load was s.
 func offered(t *testing.T, w *virtual.World, s load.Spec) *record.Record {
 	t.Helper()
 	if s.Timeout == 0 {
@@ -46,18 +46,18 @@ func offered(t *testing.T, w *virtual.World, s load.Spec) *record.Record {
 	return recordOf(w.Good(t, s).Load)
 }
 
-// recordOf is a record as of a trial with only this load.
+// recordOf returns a record like a trial's with only this load.
 func recordOf(l record.Load) *record.Record {
 	return &record.Record{Outcome: record.Measured, Warmup: record.Warmup{Steady: true},
 		Loads: []record.Load{l}}
 }
 
-// faulty is a server that answers after d, under load by an engine that is wrapped in a fault.
+// faulty is a server that responds after d, under load by an engine with a fault.
 func faulty(d time.Duration, fault func(load.Engine) load.Engine) *virtual.World {
 	return &virtual.World{Serve: virtual.Plan(truth.Fixed(d)), Wrap: fault}
 }
 
-// quick is the service time of a server that answers as soon as it can.
+// quick is the service time of a server that responds immediately.
 const quick = 100 * time.Microsecond
 
 // constant and poisson are steady schedules.
@@ -69,12 +69,13 @@ func poisson(perS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perS)}
 }
 
-// ramp goes from one value to another.
+// ramping returns a rate that goes from one value to another.
 func ramping(from, to float64, in time.Duration) pace.Profile {
 	return pace.Profile{Pieces: []pace.Piece{{ForNs: int64(in), From: from, To: to}}}
 }
 
-// Servers that do what they should, offered what they can bear, in every model.
+// TestGoodServersProvokeNothing offers servers without faults a load below capacity, in every
+// model.
 func TestGoodServersProvokeNothing(t *testing.T) {
 	// 800/s for 0.5 s make 400 answers, of 2 ms and more.
 	for _, s := range []pace.Schedule{constant(800), poisson(800)} {
@@ -83,14 +84,14 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 			Lead: 50 * time.Millisecond,
 		})
 	}
-	// 8 connections and 10 ms make just under 800/s, and 8 intervals of 100 ms to look for drift
-	// in. Every 20th answer is followed by a new connection, as was asked for.
+	// 8 connections and 10 ms make just under 800/s, and 8 intervals of 100 ms to check for drift.
+	// Every 20th response is followed by a new connection, as requested.
 	provoke(t, truth.Fixed(10*time.Millisecond), load.Spec{
 		Model: record.Closed, Connections: 8, Window: 800 * time.Millisecond, Churn: 20,
 		Lead: 50 * time.Millisecond,
 	})
 	// From 4 to 60 users, who think for 40 ms of 50: from 80/s to 1,200/s. Only the tenth that
-	// waits for an answer is under way, or Little's law would be off by far.
+	// waits for a response is under way; otherwise Little's law would fail.
 	provoke(t, truth.Fixed(10*time.Millisecond), load.Spec{
 		Model: record.Closed, Connections: 60, Window: 800 * time.Millisecond, Users: &load.Users{
 			Number: ramping(4, 60, 800*time.Millisecond),
@@ -105,7 +106,7 @@ func TestGoodServersProvokeNothing(t *testing.T) {
 	})
 }
 
-// Every answer comes 5 ms after the window of 600 ms closes: all 400 are good and none is inside.
+// Every response comes 5 ms after the window of 600 ms closes: all 400 are good and none is inside.
 func TestAnswersProvoked(t *testing.T) {
 	server := truth.Fixed(605 * time.Millisecond)
 	provoke(t, server, load.Spec{
@@ -113,9 +114,9 @@ func TestAnswersProvoked(t *testing.T) {
 	}, "answers "+invalid)
 }
 
-// A freeze in the lead-in holds up 0.3 s × 800/s = 240 requests. A queue with a capacity of 820/s
+// A freeze in the lead-in delays 0.3 s × 800/s = 240 requests. A queue with a capacity of 820/s
 // works off 10 of them in the window's 0.5 s: the backlog does not grow, but more than 200 of the
-// window's 400 arrivals are not sent in it. As many come over from before, so that Little's law
+// window's 400 arrivals are not sent in it. The same number comes from before, so that Little's law
 // holds.
 func TestDeliveredProvoked(t *testing.T) {
 	server := truth.Stall(50*time.Millisecond, 300*time.Millisecond, truth.Cap(1, time.Second/820))
@@ -137,9 +138,9 @@ func TestCapacityProvoked(t *testing.T) {
 	}, "capacity "+invalid)
 }
 
-// 100 connections with answers after 140 ms send at 0, 140, 280 and 420 ms of a window of 500 ms:
-// the requests take 4 × 140 = 560 ms of each connection's 500, 12 % more than there is. What is
-// left to be answered after the window is told.
+// 100 connections with responses after 140 ms send at 0, 140, 280 and 420 ms of a window of 500 ms:
+// the requests take 4 × 140 = 560 ms of each connection's 500, 12 % more than available. The record
+// has the requests without a response after the window.
 func TestLittleKnowsTheEdges(t *testing.T) {
 	server := truth.Fixed(140 * time.Millisecond)
 	provoke(t, server, load.Spec{
@@ -147,8 +148,8 @@ func TestLittleKnowsTheEdges(t *testing.T) {
 	})
 }
 
-// Half of the connections hang from the lead-in on. Nothing was due on them in the window, so that
-// no count is wrong; only that 8 are under way where the answers account for 4 gives them away.
+// Half of the connections hang from the lead-in on. Nothing was due on them in the window, so every
+// count is right; only the 8 requests under way, of which responses explain 4, show the fault.
 func TestLittleProvokedByHangingConnections(t *testing.T) {
 	server := first(4, truth.Silent, truth.Fixed(2*time.Millisecond))
 	provoke(t, server, load.Spec{
@@ -157,7 +158,7 @@ func TestLittleProvokedByHangingConnections(t *testing.T) {
 	}, "little "+invalid)
 }
 
-// first changes the answers of the first n requests of the server.
+// first changes the responses to the first n requests of the server.
 func first(n int64, change func(*truth.Reply), p truth.Plan) truth.Plan {
 	return func(now int64, r truth.Request) truth.Reply {
 		out := p(now, r)
@@ -168,7 +169,7 @@ func first(n int64, change func(*truth.Reply), p truth.Plan) truth.Plan {
 	}
 }
 
-// change gives requests that come within at of the first one to before, later ones to after.
+// change gives requests within at of the first one to before, and later ones to after.
 func change(at time.Duration, before, after truth.Plan) truth.Plan {
 	var began int64
 	return func(now int64, r truth.Request) truth.Reply {
@@ -198,8 +199,8 @@ func TestErrorsProvoked(t *testing.T) {
 	check(500, func(r *truth.Reply) { r.Text = append(slices.Clone(r.Text), '!') }, invalid)
 }
 
-// 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog is there from the start and
-// does not grow. One is less than what p99 hangs on, 8 are 2 %.
+// 1,000/s for 0.4 s are 400 requests. The first ones hang: the backlog exists from the start and
+// does not grow. One request does not affect p99, and 8 are 2 %.
 func TestCensoredProvoked(t *testing.T) {
 	check := func(n int64, grade string) {
 		t.Helper()
@@ -219,7 +220,7 @@ func TestConnectionsProvoked(t *testing.T) {
 	}, "connections "+suspect)
 }
 
-// 500/s for 0.3 s are 150 answers.
+// 500/s for 0.3 s are 150 responses.
 func TestSamplesProvoked(t *testing.T) {
 	provoke(t, truth.Fixed(quick), load.Spec{
 		Model: record.Open, Schedule: constant(500), Connections: 16,
@@ -227,8 +228,8 @@ func TestSamplesProvoked(t *testing.T) {
 	}, "samples "+valid)
 }
 
-// 8 connections answered after 5 ms and, from the middle of the window on, after 10: 1,600/s become
-// 800/s, or the other way round.
+// 8 connections with responses after 5 ms and, from the middle of the window on, after 10: 1,600/s
+// become 800/s, or the other way round.
 func TestDriftProvoked(t *testing.T) {
 	check := func(before, after time.Duration) {
 		t.Helper()

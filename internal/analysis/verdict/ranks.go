@@ -8,14 +8,14 @@ import (
 	"prony.example/record"
 )
 
-// load is one of a record's; its histograms are read once, when a rule first asks for them.
+// load is a load of a record; it reads each histogram once, when a rule first needs it.
 type load struct {
 	*record.Load
-	times, punctual, lags, late func() ranks // lags are the generator's own
+	times, punctual, lags, late func() ranks // lags: only the generator's own
 }
 
-// heldUpKnown tells whether the generator has said of each answer by how much its own lag can have
-// held it up, be it that arrivals had to wait for connections behind it.
+// heldUpKnown reports whether the generator recorded for each response how much its own lag can
+// have delayed it, including arrivals that had to wait for connections because of it.
 func (l *load) heldUpKnown() bool {
 	return l.PunctualTime.Count > 0 && l.PunctualTime.Count == l.ResponseTime.Count
 }
@@ -27,7 +27,7 @@ func loadOf(l *record.Load) *load {
 	return &load{l, once(&l.ResponseTime), once(&l.PunctualTime), once(&l.OwnLag), once(&l.Lag)}
 }
 
-// ranks reads values by their rank: from the histogram, else from what the record has.
+// ranks gives values by their rank, from the histogram or else from the record's percentiles.
 type ranks struct {
 	d *record.Dist
 	h *hdrhistogram.Histogram
@@ -41,7 +41,8 @@ func ranksOf(d *record.Dist) ranks {
 	return r
 }
 
-// at is the value at a rank; without a histogram, on a line between those that the record has.
+// at returns the value at a rank, in ns. Without a histogram it interpolates linearly between the
+// record's percentiles.
 func (r ranks) at(q float64) float64 {
 	q = min(max(q, 0), 1)
 	if r.h != nil {
@@ -58,7 +59,7 @@ func (r ranks) at(q float64) float64 {
 	return float64(ns[i-1]) + part*float64(ns[i]-ns[i-1])
 }
 
-// above is the share by which a percentile is above a value.
+// above returns the share by which a percentile is above a value.
 func (r ranks) above(q, value float64) float64 {
 	v := r.at(q)
 	if v <= 0 {
@@ -67,7 +68,7 @@ func (r ranks) above(q, value float64) float64 {
 	return max(v-value, 0) / v
 }
 
-// below is the share by which it falls where this share of the values does not count.
+// below returns the share by which a percentile falls if this share of the values does not count.
 func (r ranks) below(q, share float64) float64 {
 	if share <= 0 {
 		return 0
@@ -75,7 +76,7 @@ func (r ranks) below(q, share float64) float64 {
 	return r.above(q, r.at(q-share))
 }
 
-// beyond is the share by which it rises where as many larger ones are missing.
+// beyond returns the share by which a percentile rises if this share of larger values is missing.
 func (r ranks) beyond(q, share float64) float64 {
 	v := r.at(q)
 	switch {

@@ -4,17 +4,18 @@ import (
 	"prony.example/record"
 )
 
-// The kernel puts an acknowledgement off for 40 ms (TCP_DELACK_MIN), and for a tick more, of which
-// there are at least 100 a second. Its timer is as good for all.
+// The kernel delays an acknowledgment by 40 ms (TCP_DELACK_MIN) plus up to one tick, which is at
+// most 10 ms. The timer is equally precise for all connections.
 const (
 	ackLeastNs  = 39e6
 	ackMostNs   = 51e6
-	ackSpreadNs = 10e6 // of nine tenths above the median
+	ackSpreadNs = 10e6 // P90 above the median
 )
 
-// delayed finds answers whose end waits for the kernel's timer: a service that sends an answer by
-// two writes has the second held back until the first is acknowledged (Nagle's algorithm, RFC 896),
-// and a client that has nothing to say puts that off (RFC 1122, section 4.2.3.2).
+// delayed finds responses whose end waits for the kernel's timer: if a service sends a response in
+// two writes, the kernel holds the second back until the first is acknowledged (Nagle's algorithm,
+// RFC 896), and a client without data to send delays its acknowledgment (RFC 1122, section
+// 4.2.3.2).
 func delayed(_ *record.Record, l *load) *record.Finding {
 	if l.Protocol == "HTTP/3" || l.FirstByte.Count == 0 {
 		return nil
@@ -28,26 +29,26 @@ func delayed(_ *record.Record, l *load) *record.Finding {
 }
 
 const (
-	unusedMax    = 0.5 // of its processor time
-	unusedFrom   = 32  // connections; that fewer do not fill a service surprises nobody
-	unusedOthers = 0.1 // of the machine's: who has more may have kept it from using its own
+	unusedMax    = 0.5 // of the service's processor time
+	unusedFrom   = 32  // connections; fewer need not fill a service
+	unusedOthers = 0.1 // of the machine's; others may have kept the service from using its time
 )
 
-// unused finds services that a closed load does not fill: what it gets is then bound by what they
-// wait for, a database, a lock or a timer, or by their threads, and more connections may get more.
+// unused finds services that a closed load does not fill. Their throughput depends on waits for a
+// database, a lock or a timer, or on their threads, and may grow with more connections.
 func unused(r *record.Record, l *load) *record.Finding {
 	used, othersShare := l.Service.CPUShare, l.Host.OtherCPUShare+l.Host.StealShare
 	switch {
 	case l.Model != record.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil
-	case l.Driver != "": // whose own limits are not known
+	case l.Driver != "": // a third-party tool's own limits are unknown
 		return nil
 	case l.Done == 0 || used <= 0 || used >= unusedMax || othersShare > unusedOthers:
 		return nil
 	case len(r.Limits.ServiceCores) == 0 || cores(r, l) != nil:
-		return nil // the rest may be another's
+		return nil // something else may use the rest
 	case generatorBusy(r, l) != nil || ceiling(r, l) != nil || delayed(r, l) != nil:
-		return nil // and so it is known what it waits for
+		return nil // that rule explains the wait
 	}
 	return remark(record.Finding{Value: used, Unit: record.UnitShare,
 		Facts: record.Facts{Connections: l.Connections}})

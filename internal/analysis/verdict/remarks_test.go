@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// remarked are the rules that remark on a record's service, which make no number worth less.
+// remarked returns the rules with a remark on a record's service, which leave all numbers valid.
 func remarked(t *testing.T, r *record.Record) (rules []string) {
 	t.Helper()
 	for _, f := range verdict.Judge(r).Findings {
@@ -90,7 +90,7 @@ func TestRemarks(t *testing.T) {
 	shares("anybody", func(r *record.Record) { r.Limits.ServiceCores = nil })
 }
 
-// pieces are answers that take 64 ms and have their first byte so much earlier.
+// pieces returns responses that take 64 ms and have their first byte this much earlier.
 func pieces(gap, spread int64) func(ld) {
 	return func(l ld) {
 		l.FirstByte = flat(10000, 64*ms-gap)
@@ -99,8 +99,8 @@ func pieces(gap, spread int64) func(ld) {
 	}
 }
 
-// The kernel's own timer, met by a server that writes head and body by themselves; TCP_NODELAY,
-// which Go sets, does without.
+// The kernel's own timer, triggered by a server that writes head and body separately; TCP_NODELAY,
+// which Go sets, avoids it.
 func TestDelayedAckProvoked(t *testing.T) {
 	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(nodelay bool, want string) {
@@ -125,7 +125,7 @@ func TestDelayedAckProvoked(t *testing.T) {
 	check(true, "")
 }
 
-// inTwo answers everybody by two writes until it is closed.
+// inTwo sends each response by two writes until the listener is closed.
 func inTwo(l net.Listener, nodelay bool) {
 	const head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
 	for {

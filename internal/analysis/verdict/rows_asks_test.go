@@ -35,7 +35,7 @@ var askRows = []row{
 		IdlePerS: 9})},
 }
 
-// readLate are of counters that answered when a fifth of the window was over.
+// readLate has counters that responded when a fifth of the window was over.
 func readLate(of ...record.BackendCalls) func(rec, ld) {
 	return func(r rec, l ld) {
 		asks(of...)(r, l)
@@ -45,7 +45,7 @@ func readLate(of ...record.BackendCalls) func(rec, ld) {
 	}
 }
 
-// asks are of counters that were read at both edges of the window.
+// asks has counters that were read at both edges of the window.
 func asks(of ...record.BackendCalls) func(rec, ld) {
 	return func(_ rec, l ld) {
 		for i := range of {

@@ -2,7 +2,7 @@ package verdict_test
 
 import "prony.example/record"
 
-// renewed closes n of a hundred connections to ten cores, each for so long.
+// renewed closes n of a hundred connections to ten cores, each with these costs.
 func renewed(n int64, tlsNs float64, connectNs int64) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.Reconnects, l.TLSTime.MeanNs, r.Limits.CPUs = n, tlsNs, 10
@@ -13,7 +13,7 @@ func renewed(n int64, tlsNs float64, connectNs int64) func(rec, ld) {
 	}
 }
 
-// costing has each request take so much of the service's processor time.
+// costing sets the service's processor time per request.
 func costing(ns float64, change func(rec, ld)) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.Service.CPUPerRequestNs = ns
@@ -32,10 +32,10 @@ var connectionRows = []row{
 	// 9,890 are 0.99 % of the service's time, and 1.92 or 1.93 % of that of 100 connections.
 	{"connections", peak, valid, renewed(9890, 0, 1940e3)},
 	{"connections", peak, suspect, renewed(9890, 0, 1950e3)},
-	// Who closes practically all of them keeps none.
+	// A service that closes practically all connections keeps none.
 	{"connections", peak, suspect, renewed(9899, 0, 1950e3)},
 	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
-	// It is the service's own way, and no doubt about it: TestRemarks.
+	// This is the service's own behavior, and its numbers are valid: TestRemarks.
 	{"retried", peak, valid, func(_ rec, l ld) { l.Retried = 100 }},
 	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
 	{"unused", peak, valid, func(_ rec, l ld) { l.Service.CPUShare = 0.1 }},

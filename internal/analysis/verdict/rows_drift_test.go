@@ -3,13 +3,13 @@ package verdict_test
 import "slices"
 
 var driftRows = []row{
-	// Half the difference is 3 % of the mean: 5,309 after 5,000. Three deviations of it are let
-	// pass: 3·√(5,000 + 4,705) = 295.5.
+	// Half the difference is 3 % of the mean: 5,309 after 5,000. Three deviations of it are
+	// permitted: 3·√(5,000 + 4,705) = 295.5.
 	{"drift", peak, valid, halves(5000, 5309)},
 	{"drift", peak, suspect, halves(5000, 5310)},
 	{"drift", peak, valid, halves(5000, 4705)},
 	{"drift", peak, suspect, halves(5000, 4704)},
-	// A million, where randomness is next to nothing.
+	// A million, with negligible randomness.
 	{"drift", peak, valid, halves(1e6, 1061855)},
 	{"drift", peak, suspect, halves(1e6, 1061860)},
 	// None at first: 9 = 3·√9 may be chance, 10 > 3·√10 = 9.5 may not.
@@ -19,12 +19,12 @@ var driftRows = []row{
 	{"drift", peak, suspect, halves(5000, 0)},
 	// The schedule makes the rate of the open model.
 	{"drift", half, valid, halves(5000, 2500)},
-	// Users come and go as they were asked to.
+	// The number of users changes as requested.
 	{"drift", peak, valid, users("ramp 1..64 in 10s")},
 	{"drift", peak, valid, users("1 for 5s, 64")},
 	{"drift", peak, suspect, users("64")},
 	{"drift", peak, suspect, users("64 for 10s")},
-	// Of less than four intervals a half nothing is said.
+	// With less than four intervals per half there is no result.
 	{"drift", peak, valid, steps(100, 100, 100, 0, 900, 900, 900)},
 	{"drift", peak, suspect, steps(100, 100, 100, 100, 900, 900, 900, 900)},
 	// The middle one of an odd number belongs to no half.

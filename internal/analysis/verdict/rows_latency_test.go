@@ -8,8 +8,8 @@ import (
 )
 
 var arrivalRows = []row{
-	// With nothing known to have been punctual, 50 who waited and as many again do not count, nor
-	// do 150 and as many: of 250 of 4 ms p99 is one in the first case alone.
+	// Without punctual times, 50 that waited and the same number again do not count, nor do 150 and
+	// the same number: with 250 times of 4 ms p99 is one of them only in the first case.
 	{"lag", half, valid, stuck(50)},
 	{"lag", half, suspect, stuck(150)},
 	// 2 % of 1,000 gaps; of 100 twice 1.957.
@@ -22,10 +22,10 @@ var arrivalRows = []row{
 	{"arrivals", half, suspect, spaced(1000, 0.1*ms+1)},
 	{"arrivals", half, valid, spaced(100, ms)},
 	{"arrivals", half, suspect, spaced(100, ms+1)},
-	// Of 100,000/s it is 1 µs, but 100 µs are granted: two lags of 50 µs.
+	// For 100,000/s it is 1 µs, but 100 µs are permitted: two lags of 50 µs.
 	{"arrivals", half, valid, spaced(1e5, 0.1*ms)},
 	{"arrivals", half, suspect, spaced(1e5, 0.1*ms+1)},
-	// A trace has the gaps that it has, and the steps of a flow are no arrivals.
+	// A trace may have any gaps, and the steps of a flow are not arrivals.
 	{"arrivals", half, valid, func(_ rec, l ld) {
 		l.Arrivals, l.ArrivalProcess = "replay", record.ArrivalProcess{AndersonDarling: 99,
 			GapDeviationNs: sec}
@@ -48,7 +48,7 @@ var arrivalRows = []row{
 	{"bursts", half, valid, process(10000, record.ArrivalProcess{Dispersion1ms: 0.95})},
 	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion1ms: 0.92})},
 	{"bursts", half, suspect, process(10000, record.ArrivalProcess{Dispersion1ms: 0.01})},
-	// Equal gaps are none where they were asked for, and a trace may have some.
+	// Requested equal gaps cause no finding, and a trace may have some.
 	{"bursts", half, valid, func(_ rec, l ld) {
 		l.Arrivals, l.ArrivalProcess = "constant", record.ArrivalProcess{Samples: 10000}
 	}},
@@ -62,7 +62,7 @@ var arrivalRows = []row{
 	}},
 }
 
-// process is of so many arrivals, the fastest of which took half as long as the others.
+// process has this number of arrivals, the fastest of which took half as long as the others.
 func process(samples int64, p record.ArrivalProcess) func(rec, ld) {
 	return func(r rec, l ld) {
 		l.ResponseTime = flat(10000, ms)
@@ -78,7 +78,7 @@ func process(samples int64, p record.ArrivalProcess) func(rec, ld) {
 	}
 }
 
-// spaced are constant arrivals whose gaps are off.
+// spaced has constant arrivals whose gaps are off.
 func spaced(rate float64, offNs int64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Arrivals, l.RatePerS = "constant", rate
@@ -109,14 +109,14 @@ var sampleRows = []row{
 	// 18 of 20 of the second half are slower than each of the first: 9 pairs of 10; then 17.
 	{"settled", half, suspect, mixed(18)},
 	{"settled", half, valid, mixed(17)},
-	// Where intervals have no answer, the others decide: 5 of 5.
+	// If intervals have no response, the others decide: 5 of 5.
 	{"settled", half, suspect, func(_ rec, l ld) {
 		medians(2*ms, 9*ms, 20)(nil, l)
 		clear(l.Series.P50Ns[25:30])
 	}},
 	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns) }},
 	{"settled", half, valid, func(_ rec, l ld) { clear(l.Series.P50Ns[:20]) }},
-	// Where the rate changes so may the times; in the closed model drift looks at throughput.
+	// If the rate changes, the times may change; in the closed model drift checks throughput.
 	{"settled", half, valid, func(_ rec, l ld) {
 		medians(2*ms, 9*ms, 20)(nil, l)
 		l.Shape = "ramp 500..1500 in 10s"
@@ -128,14 +128,14 @@ var sampleRows = []row{
 	{"settled", peak, valid, medians(2*ms, 9*ms, 20)},
 }
 
-// answered are n answers, of which a share counts.
+// answered has n responses, of which a share counts as independent.
 func answered(n int64, effective float64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.ResponseTime.Count, l.Answered, l.Autocorrelation.EffectiveShare = n, n, effective
 	}
 }
 
-// medians are those of the intervals of both halves.
+// medians sets the medians of the intervals of both halves.
 func medians(first, second int64, half int) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Series.P50Ns = slices.Concat(slices.Repeat([]int64{first}, half),
@@ -174,10 +174,10 @@ var foreignRows = []row{
 	{"third-party tool", half, suspect, by("wrk2 4.0.0",
 		func(l ld) { l.ServiceTime.HDR = "some" })},
 
-	// What holds for all holds for tools.
+	// Rules for all loads also apply to tools.
 	{"capacity", half, invalid, by("wrk2 4.0.0", func(l ld) { l.BacklogPerS = 10.1 })},
 
-	// 1 % fewer than were answered, 1 % more than answers and errors.
+	// 1 % fewer than the responses, 1 % more than responses and errors.
 	{"sums", peak, valid, by("hey 0.1.4", func(l ld) { l.Answered = 10101 })},
 	{"sums", peak, suspect, by("hey 0.1.4", func(l ld) { l.Answered = 10102 })},
 	{"sums", peak, valid, by("oha 1.4", func(l ld) { l.Answered, l.Errors.Read = 9801, 100 })},
@@ -191,7 +191,7 @@ var foreignRows = []row{
 
 	{"range", peak, valid, by("JMeter 5.6", func(l ld) { l.ResponseTime.MaxNs = 1 << 41 })},
 
-	// A tool says some of it, and that must be in order.
+	// A tool reports some of the values, which must be in order.
 	{"order", peak, valid, by("ab 2.3", func(l ld) {
 		l.ResponseTime = record.Dist{Count: 10000, MinNs: 2, P50Ns: 3, P99Ns: 4}
 	})},
@@ -206,10 +206,10 @@ var foreignRows = []row{
 	})},
 }
 
-// untimed is a load that a tool counted only.
+// untimed has a load that a tool only counted.
 func untimed(l ld) { l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{} }
 
-// by lets a foreign tool have offered the load, which knows no more than it counts and times.
+// by has a load from a third-party tool, which has only its counts and times.
 func by(driver string, change func(ld)) func(rec, ld) {
 	return func(_ rec, l ld) {
 		*l = record.Load{
@@ -223,7 +223,7 @@ func by(driver string, change func(ld)) func(rec, ld) {
 	}
 }
 
-// stuck has something under way at every moment, and so many that waited for a connection.
+// stuck has a request under way at every moment, and this number that waited for a connection.
 func stuck(waited int64) func(rec, ld) {
 	return slowest(250, 4*ms, func(l ld) {
 		l.PunctualTime = flat(10000, 1)

@@ -19,7 +19,7 @@ var machineRows = []row{
 	{"throttled", peak, valid, throttled(0, 100*ms)},
 	{"throttled", peak, suspect, throttled(0, 100.1*ms)},
 
-	// Each held up one of 64 connections for 64 ms at most, of 10 s: 291 make 2.91 %.
+	// Each delayed one of 64 connections for at most 64 ms of 10 s: 291 make 2.91 %.
 	{"datagrams", peak, valid, lost(291, 200)},
 	{"datagrams", peak, suspect, lost(292, 200)},
 	// Of 200 times of 4 ms p99 is one of 2 ms without 101 of them: of 10 streams 11 are enough.
@@ -29,7 +29,7 @@ var machineRows = []row{
 		lost(11, 200)(nil, l)
 		l.Streams = 10
 	})},
-	// Answers of 30 datagrams, of 300,000: of 500 lost ones 1.22/√p is 30.0.
+	// Responses of 30 datagrams, 300,000 in all: with 500 lost ones 1.22/√p is 30.0.
 	{"datagrams", half, valid, lost(499, 36000)},
 	{"datagrams", half, suspect, lost(501, 36000)},
 
@@ -43,7 +43,8 @@ var machineRows = []row{
 	{"memory", peak, suspect, func(_ rec, l ld) { l.Host.PressureMemory = 0.0292 }},
 }
 
-// lost is what of HTTP/3's datagrams nobody read in time, in 10,000 answers of so many bytes.
+// lost sets the number of HTTP/3 datagrams that nobody read in time, with 10,000 responses of this
+// many bytes.
 func lost(datagrams, bytes int64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Protocol, l.Generator.DatagramsLost, l.BytesIn = "HTTP/3", datagrams, 10000*bytes

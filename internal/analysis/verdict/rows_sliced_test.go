@@ -10,9 +10,8 @@ import (
 	"prony.example/record"
 )
 
-// inSlices lets a load be offered in 40 slices of 60 ms as well, of which 40 ms count: 1,600
-// requests in 1.6 s, for 1.2 s of processor time, while two other targets had 4.8 s. The service
-// has one core.
+// inSlices adds 40 slices of 60 ms to a load, of which 40 ms count: 1,600 requests in 1.6 s, with
+// 1.2 s of processor time, while two other targets had 4.8 s. The service has one core.
 func inSlices(change func(*record.SideBySide, *record.Sliced)) func(rec, ld) {
 	return func(r rec, l ld) {
 		r.SideBySide = &record.SideBySide{Rounds: 40, LeadInNs: 20 * ms, WindowNs: 40 * ms,
@@ -59,7 +58,7 @@ var slicedRows = []row{
 		b.Freeze, s.IdleCPUNs = record.FreezeOff, -1
 	})},
 
-	// Sent in time, response times were as they are; or they are 10 % too high.
+	// If sent on time, response times stay the same, or they are 10 % too high.
 	{"slice lag", half, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.PunctualTime = s.ResponseTime
 	})},
@@ -68,8 +67,8 @@ var slicedRows = []row{
 	})},
 }
 
-// A finding on the window of a load with slices says so, one on slices too, and the whole trial's
-// have no phase.
+// TestPhases checks that a finding on the window of a load with slices has that phase, as one on
+// slices has its own, and that findings on the whole trial have none.
 func TestPhases(t *testing.T) {
 	r := healthy()
 	inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.Failed = 20 })(r, &r.Loads[1])
@@ -92,8 +91,8 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// What idle work can have moved is its share of the core and of the target's own processor time,
-// and no number of the window.
+// TestIdleWorkBounds checks that idle work moves numbers by its share of the core and of the
+// target's own processor time, and that it moves no number of the window.
 func TestIdleWorkBounds(t *testing.T) {
 	r := healthy()
 	idle := inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.IdleCPUNs = 60 * ms })
@@ -112,7 +111,7 @@ func TestIdleWorkBounds(t *testing.T) {
 	}
 }
 
-// Starts, controls and levels are judged over all starts.
+// TestJudgeStarts checks the rules on all starts together.
 func TestJudgeStarts(t *testing.T) {
 	nan := math.NaN()
 	check := func(s verdict.Starts, pairs []verdict.Pair, want ...string) {
@@ -149,8 +148,9 @@ func TestJudgeStarts(t *testing.T) {
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
 }
 
-// Percentiles without the machine's stalls keep no bound of what the hypervisor took; of what the
-// generator's lateness did they keep what is left. Without records of stalls, all bounds stay.
+// TestBoundsWithoutStalls checks that percentiles without the machine's stalls have no bound for
+// steal, and a smaller one for the generator's lateness. Without records of stalls, all bounds
+// stay.
 func TestBoundsWithoutStalls(t *testing.T) {
 	check := func(way, unknown string, steal, lag float64) {
 		t.Helper()

@@ -49,10 +49,10 @@ var trialRows = []row{
 	{"warm-up", peak, suspect, compilers(0.3*sec, 0, 6*sec)},
 	{"warm-up", trial, valid, compilers(0.3*sec, 0, 60*sec)},
 	{"warm-up", trial, valid, compilers(0.19*sec, 0.7*sec, 1*sec)}, // silent: 1.9 %, 8.9 %
-	// Half of the time they wanted a core, whatever they got of it.
+	// Compilers needed a core half of the time, whether they got it or not.
 	{"warm-up", trial, valid, compilers(0.1*sec, 4.8*sec, 10*sec)}, // 4.9 s of 10.1
 	{"warm-up", trial, suspect, compilers(0.1*sec, 5*sec, 10*sec)}, // 5.1 s
-	// Where compilers were silent in the window, what came before has no part in it.
+	// If compilers were idle in the window, earlier compilation does not matter.
 	{"warm-up", trial, valid, func(r rec, l ld) {
 		compilers(0.1*sec, 0, 10*sec)(r, l)
 		r.Warmup.Steady = false
@@ -109,7 +109,7 @@ var trialRows = []row{
 	}},
 }
 
-// reader is one of whose readings so many were lost, and the latest came so late.
+// reader has a reader with this number of lost readings and this largest delay.
 func reader(lost int, lateNs int64) func(rec, ld) {
 	return func(r rec, _ ld) {
 		r.Pod = &record.Pod{Reader: &record.Reader{LateMaxNs: lateNs,
@@ -120,8 +120,8 @@ func reader(lost int, lateNs int64) func(rec, ld) {
 	}
 }
 
-// compilers are those of a JVM that ran and waited for so long in all windows, of 10.1 s each, in
-// which the service used so much.
+// compilers sets how long a JVM's compilers ran and waited in all windows, of 10.1 s each, and the
+// processor time of the service.
 func compilers(runNs, waitNs, usedNs int64) func(rec, ld) {
 	return func(r rec, _ ld) {
 		r.Target.Runtime = "jvm"
@@ -174,12 +174,12 @@ var openRows = []row{
 	// Twice the lag, of 2 ms 3 %: 30 µs.
 	{"lag", half, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.03*ms) }},
 	{"lag", half, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.0301*ms) }},
-	// A suite that asks for 10 % has 50 µs of 1 ms.
+	// A suite with a resolution of 10 % allows 50 µs of 1 ms.
 	{"lag", half, valid, resolving(0.1, 0.05*ms)},
 	{"lag", half, suspect, resolving(0.1, 0.051*ms)},
-	// The wait for a free connection is the service's doing.
+	// The service causes the wait for a free connection.
 	{"lag", half, valid, func(_ rec, l ld) { l.Lag = flat(10000, sec) }},
-	// A user's pause has an end to be late for: twice 0.96 ms is 3 % of 64 ms.
+	// The end of a user's pause can be late: twice 0.96 ms is 3 % of 64 ms.
 	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.96*ms) }},
 	{"lag", peak, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.97*ms) }},
 
@@ -197,7 +197,7 @@ var openRows = []row{
 	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // all alike
 	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // users
 
-	// 1 % of the second's 1,000 may leave in the next one, and those that waited.
+	// 1 % of the second's 1,000 may leave in the next one, and also arrivals that waited.
 	{"rate", half, valid, behind(10, 0)},
 	{"rate", half, suspect, behind(11, 0)},
 	{"rate", half, valid, behind(15, 5)},
@@ -215,7 +215,7 @@ var openRows = []row{
 	}},
 }
 
-// resolving is a suite's resolution, with a lag beside times of 1 ms.
+// resolving sets the suite's resolution, and a lag with times of 1 ms.
 func resolving(share float64, lag int64) func(rec, ld) {
 	return func(r rec, l ld) {
 		r.Verdict.Resolution = share
@@ -223,7 +223,7 @@ func resolving(share float64, lag int64) func(rec, ld) {
 	}
 }
 
-// slowest makes n of the load's times as long as that.
+// slowest makes n of the load's times this long.
 func slowest(n int64, ns int64, change func(ld)) func(rec, ld) {
 	return func(_ rec, l ld) {
 		h := hdrhistogram.New(1, sec, 3)
@@ -239,7 +239,7 @@ func slowest(n int64, ns int64, change func(ld)) func(rec, ld) {
 	}
 }
 
-// standing has a service that answers nothing in the last intervals of the window.
+// standing has a service that sends no response in the last n intervals of the window.
 func standing(n int) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.BacklogPerS = 100
@@ -265,8 +265,7 @@ func coarse(behind int64) func(rec, ld) {
 	}
 }
 
-// ramp has a backlog that grows, and as many arrivals in an interval as 100 at first and 400 at
-// last.
+// ramp has a growing backlog, and arrivals that grow from 100 per interval to 400.
 func ramp(growth float64, shape, arrivals string) func(rec, ld) {
 	return func(r rec, l ld) {
 		backlog(growth, 40, 2)(r, l)
@@ -277,8 +276,8 @@ func ramp(growth float64, shape, arrivals string) func(rec, ld) {
 	}
 }
 
-// backlog sets its growth, the rate, and how many are under way, with the service time that goes
-// with so many of 1,000 requests a second.
+// backlog sets its growth, the rate, and the requests under way, with the matching service time at
+// 1,000 requests a second.
 func backlog(growth, rate, inFlight float64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.BacklogPerS, l.RatePerS, l.InFlightMean = growth, rate, inFlight
@@ -301,7 +300,7 @@ var generatorRows = []row{
 	// 0.28 s of 10 s are 2.9 % of the rest, 0.3 s 3.1 %.
 	{"stalled", peak, valid, still(0.28*sec, 0, 0)},
 	{"stalled", peak, suspect, still(0.3*sec, 0, 0)},
-	// What was waited for a processor is run delay: 1 % of each of two.
+	// The wait for a processor is run delay: 1 % of each of two.
 	{"stalled", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
 	{"stalled", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
 	{"stalled", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
@@ -312,14 +311,14 @@ var generatorRows = []row{
 
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
-	// A service that used all its time but 2 % would have served 2.04 % more, with 4 % 4.2 % more.
+	// A service with 2 % of unused time would have served 2.04 % more, one with 4 % 4.2 % more.
 	{"generator", peak, valid, func(_ rec, l ld) {
 		l.Generator.CPUShare, l.Service.CPUShare = 0.99, 0.98
 	}},
 	{"generator", peak, suspect, func(_ rec, l ld) {
 		l.Generator.CPUShare, l.Service.CPUShare = 0.99, 0.96
 	}},
-	// Polling is no work: 1.5 s of 10 s on one thread, 3 s between two.
+	// Polling is not work: 1.5 s of 10 s on one thread, 3 s on two.
 	{"generator", half, valid, polling(0.95, 1, 1.5*sec)},
 	{"generator", half, suspect, polling(0.951, 1, 1.5*sec)},
 	{"generator", half, valid, polling(0.95, 2, 3*sec)},
@@ -342,11 +341,11 @@ var generatorRows = []row{
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 0 }},
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS, l.Service.CPUShare = 1001, 0.98 }},
 
-	// 10,000 answers in 313 turns are 31.9 each, in 312 turns 32.1.
+	// 10,000 responses in 313 turns are 31.9 each, in 312 turns 32.1.
 	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Iterations = 313 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.Iterations = 312 }},
 	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Iterations = 0 }}, // not counted
-	// 1 % of 10,000 are 100; of 1,000 they are 10, but 32 are granted.
+	// 1 % of 10,000 are 100; of 1,000 they are 10, but 32 are permitted.
 	{"batch", half, valid, func(_ rec, l ld) { l.Generator.BatchMax = 100 }},
 	{"batch", half, suspect, func(_ rec, l ld) { l.Generator.BatchMax = 101 }},
 	{"batch", half, valid, func(_ rec, l ld) { l.Done, l.Generator.BatchMax = 1000, 32 }},
@@ -379,10 +378,10 @@ var littleRows = []row{
 	{"little", half, invalid, underWay(1.666)}, // 0.334/1.666 = 20.05 %
 	{"little", peak, invalid, underWay(128)},   // half of them lost
 	{"little", peak, valid, underWay(0)},       // not counted
-	// What came in from before and went out at the end is told: 2 + 1.5 − 0.5.
+	// Requests that cross the window's edges are recorded: 2 + 1.5 − 0.5.
 	{"little", half, valid, carried(3, 1.5, 0.5)},
 	{"little", half, invalid, carried(2, 1.5, 0.5)}, // 1/2
-	// A mean of fewer than 100 says nothing.
+	// A mean of fewer than 100 is not reliable.
 	{"little", half, valid, func(_ rec, l ld) { l.ServiceTime.Count = 99 }},
 	{"little", half, invalid, func(_ rec, l ld) { l.ServiceTime.Count = 100 }},
 	// 10 failed requests of 1 s may have held a connection for 10 s or for less: 2 to 3 under way.
@@ -390,7 +389,7 @@ var littleRows = []row{
 	{"little", half, valid, wrong(2, 10, record.Errors{Read: 10})},
 	{"little", half, suspect, // 0.2/3.2 = 6.25 %
 		wrong(3.2, 10, record.Errors{Read: 10})},
-	// Timeouts stand in both distributions and count once: 2, whatever their own mean.
+	// Timeouts are in both distributions and count once: 2, whatever their own mean.
 	{"little", half, invalid, // 1/3 = 33 %
 		wrong(3, 10, record.Errors{Timeout: 10})},
 	// A censored request may have held a connection all the time: 2 to 4. 0.3/4.3 = 7 %.
@@ -398,12 +397,12 @@ var littleRows = []row{
 	{"little", half, suspect, func(_ rec, l ld) { l.Censored, l.InFlightMean = 2, 4.3 }},
 	// But no more of them than there are connections: 2 to 2 + 64. 10/76 = 13 %.
 	{"little", half, suspect, func(_ rec, l ld) { l.Censored, l.InFlightMean = 100, 76 }},
-	// Each of which may carry ten: 2 to 2 + 100.
+	// Each of the connections may have ten streams: 2 to 2 + 100.
 	{"little", half, valid, func(_ rec, l ld) {
 		l.Censored, l.InFlightMean, l.Streams = 100, 102, 10
 	}},
-	// From 400/s to 1,600/s, of 1 s each, 1,200 more come to be under way, each of whom has up to 1
-	// s of 10 s beyond the window: 1,000 ± 120.
+	// From 400/s to 1,600/s, of 1 s each, 1,200 more requests are under way, each with up to 1 s of
+	// 10 s beyond the window: 1,000 ± 120.
 	{"little", half, valid, swelling(1120)},
 	{"little", half, valid, swelling(880)},
 	{"little", half, valid, swelling(838.1)},  // 41.9/838.1 = 4.999 %
@@ -467,8 +466,8 @@ var orderRows = slices.Concat(
 	[]row{{"order", half, valid, // empty distributions are all zero
 		func(_ rec, l ld) { l.OwnLag, l.ErrorTime = record.Dist{}, record.Dist{} }}})
 
-// ordered bends one distribution of the open load in every way. Its values are small, or the lag
-// would be found too large; Little's law is not applied.
+// ordered changes one distribution of the open load in every way. Its values are small, so that the
+// lag stays below its limit; Little's law is not applied.
 func ordered(of func(ld) *record.Dist) []row {
 	bend := func(want string, with func(*record.Dist)) row {
 		return row{"order", half, want, func(_ rec, l ld) {
@@ -510,7 +509,7 @@ var answerRows = []row{
 	{"errors", half, invalid, mistakes(record.Errors{Status: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Status: 5, Body: 6})},
 	{"errors", half, invalid, mistakes(record.Errors{Closed: 11})},
-	// Ten ranks are what p99.9 of 15 slow ones of 10,000 hangs on.
+	// Ten ranks determine p99.9 with 15 slow requests of 10,000.
 	{"errors", half, suspect, slowest(15, 40*ms, func(l ld) {
 		l.Errors.Status, l.Host = 10, record.Host{}
 	})},
@@ -533,7 +532,7 @@ var answerRows = []row{
 	{"range", half, suspect, func(_ rec, l ld) { l.ErrorTime = flat(1, 1<<41) }},
 }
 
-// mistakes are among the requests; timeouts among the response times too.
+// mistakes adds failed requests; timeouts are also among the response times.
 func mistakes(e record.Errors) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Errors = e

@@ -4,14 +4,14 @@ import (
 	"slices"
 )
 
-// What becomes of a record by rules that bound what they find.
+// The results of rules that bound their findings.
 const (
 	ifMoved = "SUSPECT by the bound"
 	aCause  = "named as a possible cause"
 	aRemark = "note on the service"
 )
 
-// ended stands before the others: what a trial that failed has measured is not looked at.
+// ended is checked first: if a trial failed, its measurements are not judged.
 var ended = Rule{"failed",
 	"every step of the trial succeeded",
 	"",
@@ -67,9 +67,9 @@ var trialRules = []Rule{
 		"docs/decisions/0035-kubernetes.md", clusterAway},
 }
 
-// boundRules are about what must hold before a load has a latency at all. Where one of them makes
-// it INVALID, printers withhold the latency (see Withheld). Capacity comes before delivered: where
-// both object it knows why.
+// boundRules check the conditions under which a load has a latency at all. If one of them makes the
+// load INVALID, printers withhold the latency (see Withheld). Capacity comes before delivered,
+// because it explains the cause if both fail.
 var boundRules = []Rule{
 	{"answers",
 		"at least one response is good",
@@ -222,8 +222,8 @@ var loadRules = []Rule{
 		"Linux, Documentation/accounting/psi.rst", memory},
 }
 
-// latencyRules are about response times alone. Where there are none that count, what may be wrong
-// with them is of no interest: it follows from what is INVALID already.
+// latencyRules check only response times. They are skipped if the load has no latency that counts,
+// because their findings would follow from the INVALID finding.
 var latencyRules = []Rule{
 	{"lag",
 		"requests leave when they are due",

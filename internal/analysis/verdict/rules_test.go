@@ -30,18 +30,18 @@ const (
 	trial = ""
 )
 
-// flat is a distribution of n equal durations.
+// flat returns a distribution of n equal durations.
 func flat(n, ns int64) record.Dist {
 	return record.Dist{Count: n, MinNs: ns, MeanNs: float64(ns), P50Ns: ns, P90Ns: ns, P99Ns: ns,
 		P999Ns: ns, MaxNs: ns}
 }
 
-// every is the same number in each interval.
+// every returns the same number for each interval.
 func every(n int64) []int64 { return slices.Repeat([]int64{n}, 40) }
 
-// healthy is a record without a flaw: 10 s each of 1,000 requests a second. Open they take 2 ms, so
-// that 2 are under way (1,000/s × 0.002 s); closed, on 64 connections, 64 ms. There are 40
-// intervals of 250 ms.
+// healthy returns a record without findings: 10 s each of 1,000 requests a second. Open ones take 2
+// ms, so that 2 are under way (1,000/s × 0.002 s); closed ones, on 64 connections, take 64 ms.
+// There are 40 intervals of 250 ms.
 func healthy() *record.Record {
 	offer := func(name, model string, connections int, timeNs int64) record.Load {
 		d := flat(10000, timeNs)
@@ -77,7 +77,7 @@ func healthy() *record.Record {
 	return r
 }
 
-// row is a healthy record with one change, and what the rule makes of it.
+// row is a healthy record with one change, and the rule's grade for it.
 type row struct {
 	rule   string
 	load   string // the changed one: half, peak, or trial for the record itself
@@ -85,9 +85,9 @@ type row struct {
 	change func(*record.Record, *record.Load)
 }
 
-// aside are the rules that may object beside another: Little's law allows for failed and censored
-// requests, which have rules of their own, as timeouts and foreign tools have; and a timer is too
-// coarse only where lag is too large.
+// aside lists the rules that may also have a finding: Little's law allows for failed and censored
+// requests, which have rules of their own, like timeouts and third-party tools; and a timer is too
+// coarse only if lag is too large.
 var aside = map[string][]string{
 	"warm-up": {"drift"}, "little": {"errors", "censored"}, "sums": {"errors", "third-party tool"},
 	"timer": {"lag"},
@@ -125,7 +125,7 @@ func check(t *testing.T, i int, w row) {
 	if got.Load != w.load {
 		t.Errorf("row %d (%s): found at %q, want %q", i, w.rule, got.Load, w.load)
 	}
-	// What is said to be off must not read like its own limit, as 98.96 % in one digit does.
+	// The printed value must differ from its limit, unlike 98.96 % with one digit.
 	says := wording.Finding(got)
 	same := says.Limit != "" && strings.HasPrefix(says.Observed, says.Limit)
 	mute := says.Hint == "" || strings.HasPrefix(says.Hint, ":") || got.Text != nil ||
@@ -133,7 +133,7 @@ func check(t *testing.T, i int, w row) {
 	if says.Observed == "" || says.Limit == "" && len(got.PossibleBias) == 0 || mute || same {
 		t.Errorf("row %d (%s): the finding does not explain itself: %+v, %+v", i, w.rule, got, says)
 	}
-	// A number that is held to another is on the side of it that is wrong.
+	// A number with a limit is on the wrong side of it.
 	above, below := got.Side == record.Above, got.Side == record.Below
 	bound := len(got.PossibleBias) > 0
 	if above && got.Value < got.Limit && !bound || below && got.Value > got.Limit ||
@@ -148,8 +148,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Every rule has been seen to object and not to object, with every grade that its text names and no
-// other. A new rule without rows fails here.
+// TestEveryRuleHasRows checks that the rows cover every grade of each rule's text and no other. A
+// new rule without rows fails here.
 func TestEveryRuleHasRows(t *testing.T) {
 	names := map[string]bool{}
 	for _, rule := range verdict.Rules() {
@@ -180,8 +180,8 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// What the kernel does not say is -1 in all that the probe emits; what was never looked at is 0, as
-// in a load that was offered by hand. Neither is a reason for doubt.
+// TestUnknownIsNoFinding checks that unknown values cause no finding: -1 for values that the kernel
+// does not report, and 0 for values that nobody measured, for example in a load without a probe.
 func TestUnknownIsNoFinding(t *testing.T) {
 	r := healthy()
 	for i := range r.Loads {
@@ -218,7 +218,7 @@ func unknown(v reflect.Value) {
 	}
 }
 
-// A failed trial has one finding, which repeats its failure, however bad the rest looks.
+// TestFailed checks that a failed trial has one finding, which repeats its failure.
 func TestFailed(t *testing.T) {
 	check := func(f *record.Failure, want record.Finding) {
 		t.Helper()
@@ -271,11 +271,11 @@ func TestGradeIsTheWorst(t *testing.T) {
 		r.Warmup.Steady = false
 		r.Loads[1].Done = 0
 	}, invalid, "/warm-up", "peak/answers")
-	// A trial may be about the start alone.
+	// A trial may only measure the startup.
 	check(func(r *record.Record) { r.Loads = nil }, valid)
 }
 
-// Each rule's findings have words of their own.
+// TestEveryRuleHasWords checks that each rule's findings have their own texts.
 func TestEveryRuleHasWords(t *testing.T) {
 	for _, r := range verdict.Rules() {
 		if got := wording.Finding(record.Finding{Rule: r.Name}).Observed; got == r.Name {

@@ -9,8 +9,7 @@ import (
 	"prony.example/stats"
 )
 
-// sliceRules are about the slices of a load. What they find is about ratios, which come from
-// slices.
+// sliceRules check the slices of a load. Their findings apply to ratios, which come from slices.
 var sliceRules = []Rule{
 	{"slice answers",
 		"slices have good responses, and every response has the right status and body",
@@ -52,10 +51,10 @@ func sliceAnswers(_ *record.Record, l *load) *record.Finding {
 		func(q float64) float64 { return max(times.below(q, part), times.beyond(q, part)) })))
 }
 
-// idleWork bounds what a target did in slices of others. It took that time from them, as far as
-// they share its cores; and what it did for its own requests then, such as a collection of garbage,
-// is missing in its own processor time. Of that the counted part of its slices accounts for as much
-// as it is long.
+// idleWork bounds the effect of work that a target did in slices of others. It took that time from
+// them if they share its cores. The part that the target did for its own requests, such as garbage
+// collection, is missing in its own processor time, in proportion to the counted part of its
+// slices.
 func idleWork(r *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil || s.IdleTimeNs <= 0 {
@@ -63,7 +62,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 	}
 	if s.IdleCPUNs < 0 {
 		if r.SideBySide == nil || r.SideBySide.Freeze != record.FreezeOff {
-			return nil // it was stopped
+			return nil // the target was stopped
 		}
 		return ofSlices(suspect(in("unknown", record.Finding{})))
 	}
@@ -82,7 +81,7 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 		func(q float64) float64 { return times.below(q, 2*idleShare) })))
 }
 
-// sliceLag bounds by how much the generator's own lateness can have raised response times.
+// sliceLag bounds the effect of the generator's lateness on response times of slices.
 func sliceLag(_ *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil || s.PunctualTime.Count == 0 {
@@ -94,7 +93,7 @@ func sliceLag(_ *record.Record, l *load) *record.Finding {
 	return ofSlices(bounded(f, stallFree(s.StallFree, all, lateness)))
 }
 
-// countedShare is the part of a slice that is counted.
+// countedShare returns the share of a slice's time that counts, without the lead-in.
 func countedShare(r *record.Record, s *record.Sliced) float64 {
 	if r.SideBySide == nil || s.Slices <= 0 || s.TimeNs <= 0 {
 		return 1
@@ -107,7 +106,7 @@ func countedShare(r *record.Record, s *record.Sliced) float64 {
 	return window / (window + float64(max(lead, 0)))
 }
 
-// sliceMoves are bounds of the numbers that slices tell.
+// sliceMoves returns bounds for the numbers that come from slices.
 func sliceMoves(s *record.Sliced, throughput, cpu float64, time func(q float64) float64,
 ) (out []record.Bias) {
 	add := func(number string, amount float64) {
@@ -129,7 +128,7 @@ func sliceMoves(s *record.Sliced, throughput, cpu float64, time func(q float64) 
 	return out
 }
 
-// ofSlices is a finding on slices.
+// ofSlices marks a finding as one on slices.
 func ofSlices(f *record.Finding) *record.Finding {
 	if f != nil {
 		f.Phase = record.PhaseSlices
@@ -137,35 +136,36 @@ func ofSlices(f *record.Finding) *record.Finding {
 	return f
 }
 
-// LostMost is the share of starts that a comparison may lose: the rest may be the lucky ones.
+// LostMost is the largest share of starts that a comparison may lose, because the remaining starts
+// may be a biased selection.
 const LostMost = 0.2
 
-// levelsLeast is the difference between two ratios below which nobody asks which one is right.
+// levelsLeast is the smallest difference between two ratios that is reported.
 const levelsLeast = 0.01
 
 // Pair is one metric of two targets, A and B, over the starts of a run.
 type Pair struct {
 	Load, Metric, A, B string
-	Control            bool    // B is A a second time
+	Control            bool    // B is A, measured a second time
 	Ratio              float64 // of B to A, from slices
-	P                  float64 // of "the ratio is 1"
-	// Windows is the ratio from windows over that from slices, and WindowsP the P value of "they
-	// are the same"; NaN where windows say nothing about it.
+	P                  float64 // P value of "the ratio is 1"
+	// Windows is the ratio from windows divided by that from slices, and WindowsP is the P value of
+	// "they are the same"; NaN if windows give no result.
 	Windows, WindowsP float64
-	Rare              stats.RareEvents // of B beside A
+	Rare              stats.RareEvents // of B compared with A
 }
 
-// Starts are the starts of a run: how many there were, and how many count for nothing because a
-// target failed in them, most of them the one named.
+// Starts counts the starts of a run. Lost is the number of starts that are excluded because a
+// target failed in them, and LostBy is the target that failed in most of them.
 type Starts struct {
 	Count, Lost int
 	LostBy      string
-	Repeated    int // of Count, those that were run because others lost a target
-	// Steal is whether the hypervisor took time from all targets alike.
+	Repeated    int // of Count, starts that replaced others in which a target failed
+	// Steal reports whether the hypervisor took time from all targets equally.
 	Steal stats.Balance
 }
 
-// ComparisonRules lists the rules about the starts of a run together, for the documentation.
+// ComparisonRules lists the rules that judge all starts of a run together, for the documentation.
 func ComparisonRules() []Rule {
 	return []Rule{
 		{Name: "starts", Meets: "every target was measured in every start; if a target fails " +
@@ -187,8 +187,8 @@ func ComparisonRules() []Rule {
 	}
 }
 
-// JudgeStarts judges the starts of a run together: what all of them say about the comparison, and
-// not about one trial. Alpha is the error rate of each rule.
+// JudgeStarts judges all starts of a run together and returns findings on the comparison rather
+// than on one trial. Alpha is the error rate of each rule.
 func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 	if f := lostStarts(s); f != nil {
 		out = append(out, *f)
@@ -251,8 +251,8 @@ func controlDiffers(p Pair, alpha float64) *record.Finding {
 		Unit: record.UnitShare, Facts: record.Facts{Observed: p.Ratio}})
 }
 
-// balanceLeast is the difference of the hypervisor's share of a core from which a ratio may have
-// moved by more than is asked for.
+// balanceLeast is the difference of the hypervisor's shares of a core from which a ratio may have
+// moved by a relevant part of the resolution.
 const balanceLeast = least * record.Resolution
 
 func unbalanced(b stats.Balance) *record.Finding {
@@ -267,7 +267,8 @@ func unbalanced(b stats.Balance) *record.Finding {
 	return suspect(f)
 }
 
-// rareEvents says that a pair differs by what happens rarely, on the side that loses by it more.
+// rareEvents reports that rare events make a pair differ, and names the target that loses more by
+// them.
 func rareEvents(p Pair) record.Finding {
 	name, difference, events := p.B, p.Rare.Difference, p.Rare.EventsB
 	if p.Rare.EventsA > p.Rare.EventsB {
@@ -292,9 +293,8 @@ func levelsDisagree(p Pair, alpha float64) *record.Finding {
 		Facts: record.Facts{Observed: p.Ratio * p.Windows, Expected: p.Ratio}})
 }
 
-// weighSlices decides which bounds on slices count for the record: those of a number that together
-// exceed the resolution that was asked for. Against its interval a ratio is weighed when all starts
-// are known.
+// weighSlices makes findings SUSPECT if their bounds on a number together exceed the requested
+// resolution. The interval of a ratio is a limit only later, when all starts are known.
 func weighSlices(v *record.Verdict, l *load) {
 	if l.Slices == nil {
 		return

@@ -10,14 +10,14 @@ import (
 const (
 	p99Needs     = 381 // samples
 	driftSigmas  = 3   // of the counts' difference
-	driftHalf    = 4   // intervals; of fewer nothing is said
+	driftHalf    = 4   // intervals; with fewer there is no result
 	settledPairs = 0.9 // of the pairs of intervals that must agree which half is slower
-	settledHalf  = 8   // intervals; of fewer nothing is said
+	settledHalf  = 8   // intervals; with fewer there is no result
 )
 
-// samples counts answers by what they are worth together: answers that are slow in company say less
-// about the tail than as many that are slow alone. A percentile with too few is withheld, which is
-// all there is to say: it is no doubt about anything else.
+// samples counts responses by their effective number: correlated slow responses say less about the
+// tail than as many independent ones. A percentile with too few of them is withheld, and no other
+// number is affected.
 func samples(_ *record.Record, l *load) *record.Finding {
 	n := l.ResponseTime.Count
 	if n < p99Needs && (n > 0 || l.Driver == "") {
@@ -33,10 +33,10 @@ func samples(_ *record.Record, l *load) *record.Finding {
 		Unit: record.UnitCount, Side: record.Below, Facts: record.Facts{Count: n}}))
 }
 
-// drift allows for the counts' own randomness: the difference of two counts has a variance of at
-// most their sum in a steady state, and three standard deviations are let pass. A shorter last
-// interval is left out. The window's mean is off by half the difference of its halves where one of
-// them is what was asked for.
+// drift allows for the counts' own randomness: in a steady state the difference of two counts has a
+// variance of at most their sum, and drift permits three standard deviations. It excludes a shorter
+// last interval. If one half is the requested state, the window's mean is off by half the
+// difference.
 func drift(_ *record.Record, l *load) *record.Finding {
 	done := whole(l.Load)
 	n := len(done)
@@ -63,7 +63,7 @@ func drift(_ *record.Record, l *load) *record.Finding {
 	return bounded(f, evenly(l.Load, math.Abs(change)/(first+second)))
 }
 
-// whole are the answers of the intervals that are as long as the others.
+// whole returns the responses of each interval of full length.
 func whole(l *record.Load) []int64 {
 	n := len(l.Series.Done)
 	if l.Series.IntervalNs > 0 {
@@ -72,10 +72,10 @@ func whole(l *record.Load) []int64 {
 	return l.Series.Done[:n]
 }
 
-// settled compares response times, interval by interval, between the halves of an open window. A
-// queue's own ups and downs make the halves differ too, so that two things are asked for: a
-// difference worth speaking of, and that nearly all pairs of intervals agree on it. The window's
-// times are off by half the difference, as with drift.
+// settled compares response times between the halves of an open window, interval by interval. A
+// queue's own variation makes the halves differ too, so a finding needs a relevant difference and
+// nearly all pairs of intervals must agree on it. The window's times are off by half the
+// difference, as with drift.
 func settled(_ *record.Record, l *load) *record.Finding {
 	p50 := l.Series.P50Ns
 	half := len(p50) / 2
@@ -86,7 +86,7 @@ func settled(_ *record.Record, l *load) *record.Finding {
 	slower, pairs := 0.0, 0.0
 	for _, a := range first {
 		for _, b := range second {
-			if a == 0 || b == 0 { // an interval without an answer
+			if a == 0 || b == 0 { // an interval without a response
 				continue
 			}
 			pairs++

@@ -20,12 +20,12 @@ func failed(r *record.Record, _ *load) *record.Finding {
 		Hint: r.Failure.Hint}, record.Finding{}))
 }
 
-// warmup is no doubt of its own where nothing compiles while it serves: what such a service has not
-// settled to shows in the window, where drift and settled bound it; nor where compilers were silent
-// in the window. One that had something to do, but not all the time, was not behind with what
-// matters most: the window is off by the time that it took from the service, and by what the
-// window's end differs from its mean. So it is where a compiler fell silent and began again, though
-// nobody can hear it. If it never was silent, or always had something to do, the effect is unknown.
+// warmup's finding is VALID unless compilers were active in the window. In a service that does not
+// compile while it serves, drift and settled bound what has not settled. A compiler that was busy
+// but not all the time was not behind with the important code: the window is off by the compiler's
+// share of the service's time, and by the difference of the window's end from its mean. The same
+// holds for a compiler that stopped and started again, even if Prony cannot observe it. If the
+// compiler never stopped, or always had work waiting, the effect is unknown.
 func warmup(r *record.Record, _ *load) *record.Finding {
 	f := unsteady(r.Warmup)
 	if !runtimes.Of(r.Target.Runtime).Compiles {
@@ -33,7 +33,7 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	}
 	l, end, ok := ending(r)
 	c := compiled(l)
-	if r.Warmup.CompilersIdleAtNs > 0 { // they were silent, and began again
+	if r.Warmup.CompilersIdleAtNs > 0 { // they stopped and started again
 		c.match.Case = "compiles again"
 	}
 	switch {
@@ -53,7 +53,7 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	return f
 }
 
-// named is a finding that is no doubt.
+// named returns a finding with the grade VALID.
 func named(f *record.Finding) *record.Finding {
 	if f != nil {
 		f.Grade = record.Valid
@@ -61,8 +61,8 @@ func named(f *record.Finding) *record.Finding {
 	return f
 }
 
-// ending is the first load whose end can be held against its mean, with what they differ by; where
-// there is none, the first load; nil: there is none at all.
+// ending returns the first load whose end is comparable with its mean, and their difference as a
+// share. If there is no such load, it returns the first load, or nil, and false.
 func ending(r *record.Record) (l *record.Load, amount float64, ok bool) {
 	for i := range r.Loads {
 		if change, ok := atEnd(&r.Loads[i]); ok {
@@ -75,16 +75,16 @@ func ending(r *record.Record) (l *record.Load, amount float64, ok bool) {
 	return l, 0, false
 }
 
-// compilation is what compilers did in a window.
+// compilation describes the compilers' work in a window.
 type compilation struct {
-	known        bool // threads' names tell
-	busy, behind bool // they had something to do, they always had
+	known        bool // the threads' names identify compilers
+	busy, behind bool // they had work; they had work waiting all the time
 	ownShare     float64
 	match        record.Finding
 }
 
-// compiled looks at the compilers of a load's window. What they had of the service's time is the
-// least that it gets faster by when they are done.
+// compiled describes the compilers in a load's window. Their share of the service's time is the
+// least by which the service gets faster when they are done.
 func compiled(l *record.Load) (c compilation) {
 	if l == nil || l.Service.Roles == nil || l.Service.Roles.CompilerNs == 0 ||
 		l.Service.CPUNs <= 0 {
@@ -94,7 +94,7 @@ func compiled(l *record.Load) (c compilation) {
 	c.known = true
 	c.busy = !runtimes.Silent(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
 	c.behind = runtimes.Behind(r.CompilerNs, r.CompilerWaitNs, u.WindowNs)
-	elapsed := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // the rest is bound enough
+	elapsed := min(float64(r.CompilerNs)/float64(u.CPUNs), 0.9) // enough for a bound
 	c.ownShare = elapsed / (1 - elapsed)
 	part := func(ns int64) float64 { return float64(ns) / float64(max(u.WindowNs, 1)) }
 	c.match = record.Finding{Case: "compiles", Value: part(r.CompilerNs), Unit: record.UnitShare,
@@ -102,8 +102,8 @@ func compiled(l *record.Load) (c compilation) {
 	return c
 }
 
-// atEnd is by which share the last quarter of a closed window differs from the whole; false where
-// it has too few intervals, or none that should be alike.
+// atEnd returns the share by which the last quarter of a closed window differs from its mean, and
+// false if the window has too few intervals or its load changes.
 func atEnd(l *record.Load) (share float64, ok bool) {
 	done := whole(l)
 	quarter := len(done) / 4
@@ -136,8 +136,8 @@ func unsteady(w record.Warmup) *record.Finding {
 	return nil
 }
 
-// quiet is silent where nobody looked. What the machine did before it may not do in the window, and
-// what it does there has rules of its own.
+// quiet makes no finding if the machine was not observed. Disturbance before the trial may not
+// continue in the window, which has rules of its own.
 func quiet(r *record.Record, _ *load) *record.Finding {
 	if r.HostBefore.WindowNs == 0 || r.HostBefore.Quiet {
 		return nil
@@ -154,8 +154,8 @@ func limits(r *record.Record, _ *load) *record.Finding {
 	return suspect(with(record.Facts{Limits: r.Limits.Missing}, record.Finding{}))
 }
 
-// chatty says what is not there for whoever looks for it, and that a service which writes that much
-// is not what anybody has in production.
+// chatty reports that parts of the service's output are missing, and that a service in production
+// would not write as much.
 func chatty(r *record.Record, _ *load) *record.Finding {
 	if r.LogDroppedBytes == 0 {
 		return nil
@@ -173,7 +173,7 @@ func cores(r *record.Record, _ *load) *record.Finding {
 	return nil
 }
 
-// podCores wants what a static CPU manager gives. The load's cores are another rule's.
+// podCores checks the result of a static CPU manager. The rule cores covers the load's cores.
 func podCores(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || len(r.Pod.CoresSharedWith) == 0 {
 		return nil
@@ -181,11 +181,11 @@ func podCores(r *record.Record, _ *load) *record.Finding {
 	return suspect(with(record.Facts{Messages: r.Pod.CoresSharedWith}, record.Finding{}))
 }
 
-// readerLate is what part of a window a reading may come after its edge: the answers between two
-// readings are those of the window in proportion, and a load has ended when the window has.
+// readerLate is the largest delay of a reading after the window's edge, as a share of the window:
+// the counts between two readings are scaled to the window, and the load has ended with the window.
 const readerLate = 0.01
 
-// readings are those of a reader on another node.
+// readings checks the readings of a reader on another node.
 func readings(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || r.Pod.Reader == nil {
 		return nil
@@ -203,7 +203,7 @@ func readings(r *record.Record, _ *load) *record.Finding {
 	return nil
 }
 
-// clusterAway moves no number: nothing is asked of a cluster while a load is offered.
+// clusterAway bounds no number, because Prony sends no request to a cluster during a load.
 func clusterAway(r *record.Record, _ *load) *record.Finding {
 	if r.Pod == nil || len(r.Pod.APIOutages) == 0 {
 		return nil

@@ -1,6 +1,6 @@
-// Package verdict judges a measurement: not whether the service did well, but whether the numbers
-// say what they seem to say. Each rule is a small pure function over a record, with its source
-// named; what does not hold becomes a finding, and the worst finding is the verdict.
+// Package verdict judges measurements: it does not judge whether the service did well, but whether
+// the numbers mean what they seem to mean. Each rule is a small pure function over a record, with
+// its source named; a violated rule makes a finding, and the worst finding is the verdict.
 package verdict
 
 import (
@@ -10,22 +10,22 @@ import (
 	"prony.example/record"
 )
 
-// Rule is one condition that a measurement must meet.
+// Rule describes one condition that a measurement must meet.
 type Rule struct {
 	Name   string
 	Meets  string // the condition, in words
 	Bound  string // by how much numbers can be off otherwise; "" if that is unknown
-	Else   string // what a record becomes that does not meet it
-	Source string // who found that it matters
+	Else   string // the grade of a record that does not meet it
+	Source string // publication or report that shows that it matters
 	check  func(*record.Record, *load) *record.Finding
 }
 
-// keepSmall are the rules whose findings are kept, as causes, where they can only have moved too
-// little.
+// keepSmall names the rules whose findings are kept as causes even if their effect is too small to
+// count.
 var keepSmall = []string{"warm-up", "generator", "ceiling", "errors", "censored", "slice answers"}
 
-// Judge applies all rules to a record. What a rule can bound counts where all bounds of a number
-// together exceed its uncertainty (see weigh), the rest wherever it does not hold.
+// Judge applies all rules to a record. A bounded finding counts if all bounds on a number together
+// exceed its uncertainty (see weigh); other findings always count.
 func Judge(r *record.Record) record.Verdict {
 	v := record.Verdict{Grade: record.Valid, Resolution: r.Verdict.Resolution}
 	apply(&v, r, nil, ended)
@@ -51,7 +51,7 @@ func Judge(r *record.Record) record.Verdict {
 	return v
 }
 
-// apply adds what rules find of a record, or of a load of it.
+// apply adds the findings of rules on a record, or on one of its loads.
 func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 	for _, rule := range rules {
 		f := worthTelling(rule.check(r, l), slices.Contains(keepSmall, rule.Name), v.Resolves())
@@ -67,12 +67,12 @@ func apply(v *record.Verdict, r *record.Record, l *load, rules ...Rule) {
 	}
 }
 
-// bothPhases are the rules on a load whose findings hold for its slices as for its window: the
+// bothPhases names the rules on a load whose findings apply to its slices and its window: the
 // service cheats, or the generator is the limit, in both.
 var bothPhases = []string{"backend calls", "generator", "ceiling"}
 
-// phaseOf is the phase of a load that a finding is about. A rule looks at the window unless it says
-// that it looks at slices.
+// phaseOf returns the phase of a load that a finding is about: the window, unless its rule sets
+// slices.
 func phaseOf(l *load, f *record.Finding) string {
 	if l.Slices == nil || f.Phase != "" || slices.Contains(bothPhases, f.Rule) {
 		return f.Phase
@@ -80,9 +80,9 @@ func phaseOf(l *load, f *record.Finding) string {
 	return record.PhaseWindow
 }
 
-// Withheld returns the finding for which a load has no latency that may be printed, or nil. Above
-// capacity, to name the usual one, response times say how long the test was; the finding says how
-// fast the backlog grew, which is what there is to print instead.
+// Withheld returns the finding because of which a load's latency must not be printed, or nil. For
+// example, above capacity response times only depend on the length of the test; the finding has the
+// growth of the backlog, which is printed instead.
 func Withheld(v record.Verdict, load string) *record.Finding {
 	for i := range v.Findings {
 		f := &v.Findings[i]
@@ -113,31 +113,31 @@ func graded(grade string, f record.Finding) *record.Finding {
 	return &f
 }
 
-// share is a finding of a share, which is above its limit.
+// share returns a finding of a share that exceeds its limit.
 func share(value, limit float64) record.Finding {
 	return record.Finding{Value: value, Limit: limit, Unit: record.UnitShare, Side: record.Above}
 }
 
-// nanoseconds is a finding of a time, which is above its limit.
+// nanoseconds returns a finding of a time that exceeds its limit.
 func nanoseconds[T int64 | time.Duration](value, limit T) record.Finding {
 	return record.Finding{Value: float64(value), Limit: float64(limit), Unit: record.UnitNs,
 		Side: record.Above}
 }
 
-// in is a finding with the way in which its rule does not hold.
+// in sets the case of a finding, the way in which its rule is violated.
 func in(way string, f record.Finding) record.Finding {
 	f.Case = way
 	return f
 }
 
-// with is a finding with its facts.
+// with sets the facts of a finding.
 func with(facts record.Facts, f record.Finding) record.Finding {
 	f.Facts = facts
 	return f
 }
 
-// follows says which findings may be what another one comes from, the likeliest first. What no
-// other brings about is a cause of its own, and its hint the advice that helps.
+// follows lists for a rule which other rules' findings may be its cause, the likeliest first. A
+// finding without another as its cause has the hint that helps.
 var follows = map[string][]string{
 	"run delay": {"cores", "neighbors", "steal"},
 	"generator": {"cores"},
@@ -159,8 +159,8 @@ var follows = map[string][]string{
 	"samples":   {"steal", "warm-up"},
 }
 
-// Chain is a finding with what it follows from in the same verdict, the cause first. One on the
-// whole trial may be the cause of any of its loads.
+// Chain returns a finding preceded by its causes in the same verdict, the first cause first. A
+// finding on the whole trial may be the cause of one on any of its loads.
 func Chain(v record.Verdict, f record.Finding) []record.Finding {
 	chain := []record.Finding{f}
 	for {
@@ -175,7 +175,8 @@ func Chain(v record.Verdict, f record.Finding) []record.Finding {
 	}
 }
 
-// find looks for a rule's finding on a load or on the whole trial that a chain does not have yet.
+// find returns a rule's finding on a load or on the whole trial, or nil if there is none or the
+// chain already has it.
 func find(v record.Verdict, rule, load string, chain []record.Finding) *record.Finding {
 	for i := range v.Findings {
 		f := &v.Findings[i]

@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// Withheld names the finding for which a load has no latency. Rules about latency say nothing then:
-// what they would find follows from it.
+// TestWithheld checks that Withheld names the finding because of which a load has no latency. Rules
+// on latency then make no finding, because it would follow from the first one.
 func TestWithheld(t *testing.T) {
 	check := func(what, rule, load string, change func(r rec, l ld)) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestWithheld(t *testing.T) {
 	check("a defect", "order", half, func(_ rec, l ld) { l.ResponseTime.P50Ns = 1 })
 	check("another defect", "sums", half, func(_ rec, l ld) { l.Answered-- })
 	check("failed", "failed", "", func(r rec, _ ld) { r.Outcome = record.Failed })
-	// Errors and lag are bad enough, but the times are those of the requests.
+	// Errors and lag are serious, but the times belong to the requests.
 	check("invalid for errors", "", "", func(_ rec, l ld) { l.Errors.Status = 5000 })
 	check("suspect", "", "", func(_ rec, l ld) { l.OwnLag = flat(10000, sec) })
 	check("a tool that counts wrong", "", "", by("hey 0.1.4", func(l ld) { l.Answered = 20000 }))

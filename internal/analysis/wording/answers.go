@@ -9,7 +9,7 @@ import (
 	"prony.example/record"
 )
 
-// The findings of rules on answers, and on those who offer the load together.
+// Findings of rules on responses, and on several generators of one load.
 
 func answers(f record.Finding) record.Words {
 	hint := "no answer came inside the window: raise measure, or read the service's log"
@@ -134,7 +134,7 @@ func unasked(f record.Finding) record.Words {
 // namesMax bounds how many generators a finding names.
 const namesMax = 3
 
-// called is a generator in words.
+// called names a generator in a text.
 func called(index int, name string) string {
 	return fmt.Sprintf("generator %d (%s)", index, name)
 }

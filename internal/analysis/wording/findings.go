@@ -11,7 +11,7 @@ import (
 	"prony.example/record"
 )
 
-// Finding is a finding in words. Its limit is empty where what it can have moved says what counts.
+// Finding returns a finding in words. Its limit is empty if a bound decides instead.
 func Finding(f record.Finding) record.Words {
 	if f.Text != nil {
 		return *f.Text
@@ -30,8 +30,8 @@ func Finding(f record.Finding) record.Words {
 	return w
 }
 
-// Sentence is a finding on a comparison in one sentence with its advice, its grade before it unless
-// it is no doubt.
+// Sentence returns a finding on a comparison as one sentence with its hint, preceded by its grade
+// unless that is VALID.
 func Sentence(f record.Finding) string {
 	w := Finding(f)
 	text := fmt.Sprintf("%s (%s).", w.Observed, w.Hint)
@@ -41,7 +41,7 @@ func Sentence(f record.Finding) string {
 	return f.Grade + ": " + text
 }
 
-// Against says what a finding was held to: "limit 5.0 %", or what it can have moved most.
+// Against returns the limit of a finding, "limit 5.0 %", or the largest bound of its effect.
 func Against(f record.Finding) string {
 	limit := Finding(f).Limit
 	switch {
@@ -61,7 +61,7 @@ func Against(f record.Finding) string {
 	return fmt.Sprintf("can have moved %s by %.1f %%", m.Metric, share)
 }
 
-// WithWords are findings with their words, for documents that people read.
+// WithWords returns findings with their texts, for documents that people read.
 func WithWords(findings []record.Finding) []record.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
@@ -71,8 +71,8 @@ func WithWords(findings []record.Finding) []record.Finding {
 	return out
 }
 
-// sentences put the findings of each rule into words, but those on generators, which have findings
-// of the others.
+// sentences has a function for each rule that puts its findings into words. Only generators is
+// separate, because its findings contain findings of other rules.
 var sentences = map[string]func(record.Finding) record.Words{
 	"failed": failed, "warm-up": warmup, "quiet": quiet, "limits": limits, "log": logged,
 	"cores": cores, "pod": pod, "reader": reader, "cluster": cluster, "answers": answers,
@@ -91,27 +91,27 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"balance": balance, "rare events": rareEvents,
 }
 
-// Whole is the rule that a load was offered for all of its window.
+// Whole is the rule that a load was offered for its whole window.
 const Whole = "whole"
 
-// words are what was found, a limit that is no number, and what to do.
+// words returns the observation, a limit that is not a number, and a hint.
 func words(hint, limit, format string, args ...any) record.Words {
 	return record.Words{Observed: fmt.Sprintf(format, args...), Limit: limit, Hint: hint}
 }
 
-// amount adds the value as the words have it, and that the limit is a number like it.
+// amount adds the formatted value, and marks a limit as a number.
 func amount(w record.Words, value string) record.Words {
 	w.Amount, w.Quantity = value, w.Limit != ""
 	return w
 }
 
-// quantity says that the limit is a number, though the words have none to hold against it.
+// quantity marks the limit as a number although the text has no number to compare.
 func quantity(w record.Words) record.Words {
 	w.Quantity = true
 	return w
 }
 
-// limitText is the text of a limit, or none where there is none.
+// limitText returns the text of a limit, or "" for a finding without one.
 func limitText(f record.Finding, text string) string {
 	if f.Side == "" {
 		return ""
@@ -121,7 +121,7 @@ func limitText(f record.Finding, text string) string {
 
 func percent(x float64) string { return units.PercentTo(x, 1) }
 
-// share is a share with as many digits as it takes to tell it from its limit.
+// share formats a share with enough digits to distinguish it from its limit.
 func share(f record.Finding) string {
 	if f.Side == "" {
 		return percent(f.Value)
@@ -129,7 +129,7 @@ func share(f record.Finding) string {
 	return apart(100*f.Value, 100*f.Limit, 1) + " %"
 }
 
-// apart is likewise for other numbers, with some digits at least.
+// apart formats other numbers in the same way, with a minimum number of digits.
 func apart(x, limit float64, digits int) string {
 	valueAt := func(digits int, x float64) string { return fmt.Sprintf("%.*f", digits, x) }
 	more := digits
@@ -142,12 +142,12 @@ func apart(x, limit float64, digits int) string {
 	return valueAt(more, x)
 }
 
-// duration is a time, rounded.
+// duration rounds a time in ns.
 func duration[T float64 | int64](ns T, to time.Duration) time.Duration {
 	return time.Duration(ns).Round(to)
 }
 
-// first is the first of several words.
+// first returns the first string, or "".
 func first(all []string) string {
 	if len(all) == 0 {
 		return ""

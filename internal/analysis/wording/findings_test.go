@@ -6,7 +6,8 @@ import (
 	"prony.example/record"
 )
 
-// What a finding was held to is its limit, or the number that it can have moved most.
+// TestAgainst checks that a finding is compared with its limit, or has the number that it can have
+// moved most.
 func TestAgainst(t *testing.T) {
 	check := func(want, limit string, moves ...record.Bias) {
 		t.Helper()

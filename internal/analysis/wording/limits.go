@@ -1,6 +1,6 @@
-// Package wording puts the facts of a record into words: limits, and findings of a verdict. It is
-// the only place where they become sentences, and no code reads a sentence back. Non-goals:
-// deciding anything; a sentence says what a value says.
+// Package wording puts the facts of a record into words: limits, and findings of a verdict. Facts
+// become sentences only here, and no code parses a sentence. Non-goal: decisions; a sentence only
+// states a value.
 package wording
 
 import (
@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// Limit is a limit in words: "cpu quota 0.5 (cgroup v2)", or why nothing enforces it.
+// Limit returns a limit in words: "cpu quota 0.5 (cgroup v2)", or why nothing enforces it.
 func Limit(l record.Limit) string {
 	switch {
 	case l.Text != "":
@@ -30,7 +30,7 @@ func Limit(l record.Limit) string {
 	return of(l, enforced(l, amount))
 }
 
-// LimitKind is a limit in force without its amount: "cpu quota (cgroup v2)".
+// LimitKind returns a limit in force without its amount: "cpu quota (cgroup v2)".
 func LimitKind(l record.Limit) string {
 	if l.Kind == "" {
 		return l.Text
@@ -38,7 +38,7 @@ func LimitKind(l record.Limit) string {
 	return of(l, enforced(l, ""))
 }
 
-// Limits are several limits in words, in their order.
+// Limits returns several limits in words, in their order.
 func Limits(all []record.Limit) []string {
 	var out []string
 	for _, l := range all {
@@ -47,7 +47,7 @@ func Limits(all []record.Limit) []string {
 	return out
 }
 
-// of puts the name of the only process that a limit is about before it.
+// of prefixes the name of the process if a limit is about one process only.
 func of(l record.Limit, text string) string {
 	if l.Process != "" {
 		return l.Process + ": " + text
@@ -113,10 +113,10 @@ func unenforced(l record.Limit) string {
 	return subject + ": " + why
 }
 
-// number prints an amount in full: bytes are whole numbers, of processors at most some digits.
+// number formats an amount in full: bytes are whole numbers, and processors have few digits.
 func number(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// list is a list of cores with each of them.
+// list formats each core of a list.
 func list(cores []int) string {
 	out := make([]string, len(cores))
 	for i, c := range cores {
@@ -125,7 +125,7 @@ func list(cores []int) string {
 	return strings.Join(out, ",")
 }
 
-// ranges is a list of cores as the kernel writes it: "0-2,4".
+// ranges formats a list of cores as the kernel does: "0-2,4".
 func ranges(cores []int) string {
 	var out []string
 	sorted := slices.Sorted(slices.Values(cores))

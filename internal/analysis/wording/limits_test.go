@@ -57,8 +57,8 @@ func TestUnenforcedLimit(t *testing.T) {
 		Kind: record.LimitGroup, PIDs: []int{7, 8}, Process: "db"}, record.Strayed, "")
 }
 
-// The words of version 1 are printed as they were, and what is no number of theirs is like that of
-// newer records.
+// TestLimitsOfVersion1 checks that texts of version 1 are printed unchanged, and that their kinds
+// equal those of newer records.
 func TestLimitsOfVersion1(t *testing.T) {
 	check := func(text, kind string) {
 		t.Helper()

@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// The findings of rules on the generator, on what it offered, and on the machine.
+// Findings of rules on the generator, on the offered load, and on the machine.
 
 func stoodStill(f record.Finding) record.Words {
 	return words("prony or its machine was stopped (Ctrl-Z, a paused VM): run it again",
@@ -30,7 +30,7 @@ func delivered(f record.Finding) record.Words {
 	return amount(words(hint, percent(f.Limit), "%s sent", sent), sent)
 }
 
-// withRoom adds what the service had left, where that bounds the finding.
+// withRoom adds the service's unused processor time if that bounds the finding.
 func withRoom(f record.Finding, w record.Words) record.Words {
 	if f.Case == "with room" {
 		w.Observed += ", and the service had " + percent(f.Facts.UnusedShare) +

@@ -8,7 +8,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// The findings of rules on slices, and on the starts of a run together.
+// Findings of rules on slices, and on all starts of a run together.
 
 func sliceAnswers(f record.Finding) record.Words {
 	if f.Case == "none" {

@@ -12,7 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// What a run of version 1 said of limits and findings is printed as it was.
+// TestRunOfVersion1 checks that the limits and findings of a run of version 1 are printed
+// unchanged.
 func TestRunOfVersion1(t *testing.T) {
 	dir := filepath.Join("..", "..", "report", "runs", "testdata", "run")
 	head, records, bad, err := record.Read(dir)
@@ -64,7 +65,8 @@ func TestRunOfVersion1(t *testing.T) {
 	}
 }
 
-// A finding of version 1 is what it was when it is written again.
+// TestFindingOfVersion1IsKept checks that a finding of version 1 is unchanged when it is written
+// again.
 func TestFindingOfVersion1IsKept(t *testing.T) {
 	const text = `{"rule": "steal", "load": "half", "grade": "INVALID", "observed":
 		"11.6 % stolen by the hypervisor", "limit": "10.0 %", "hint": "run again"}`

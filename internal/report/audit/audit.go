@@ -1,17 +1,17 @@
-// Package audit checks anybody's published results for numbers that cannot be true together, or
-// that do not say what they seem to.
+// Package audit checks published results for numbers that contradict each other, or whose meaning
+// differs from what it seems.
 //
 //	JSON, a run's folder, a tool's output, Markdown, CSV ─► Document: tables of rows
 //	                                                            │ rules, pure
 //	                       text, JSON ◄─ Result: findings ◄─────┘
 //
-// A row is one result as its publisher states it: values of known quantities, each with the line
-// where it stands and with what its rounding leaves open. Rules are pure functions of a row, a
-// table or a document. A rule that lacks what it needs says so, so that silence is not approval.
-// Sums are held against the digits that are printed: what rounding may explain is no finding.
+// A row is one result as its publisher states it: values of known quantities, each with its line
+// and its rounding error. Rules are pure functions of a row, a table or a document. A rule without
+// the values that it needs reports this, so that a missing finding is not approval. Rules compare
+// with the printed digits: a difference within rounding is not a finding.
 //
-// Non-goals: it measures nothing, corrects nothing, and does not know whether a result is good. It
-// imports what reads the saved output of tools, the record, and how values are printed.
+// Non-goals: it measures nothing, corrects nothing, and does not judge whether a result is good. It
+// imports only packages that read saved output of tools and records, and that format values.
 package audit
 
 import (
@@ -22,14 +22,14 @@ import (
 	"prony.example/record"
 )
 
-// Severity says how sure a finding is.
+// Severity is the certainty of a finding.
 type Severity string
 
 // Severities, the worst first.
 const (
 	Contradiction Severity = "contradiction" // these numbers cannot all be true
-	Doubt         Severity = "doubt"         // they can, but do not say what they seem to
-	Note          Severity = "note"          // what a reader should know beside them
+	Doubt         Severity = "doubt"         // they can, but do not mean what they seem to
+	Note          Severity = "note"          // additional facts for the reader
 )
 
 var severities = []Severity{Contradiction, Doubt, Note}
@@ -37,18 +37,18 @@ var severities = []Severity{Contradiction, Doubt, Note}
 // Row is one result.
 type Row struct {
 	Name   string
-	Of     string // what was measured, where Name says more than that; else empty
+	Of     string // what was measured, if Name has more than that; else empty
 	Line   int    // from 1, in its file
-	Tool   string // what measured it, where that is known
+	Tool   string // the tool that measured it, if known
 	Model  string // "closed", "open" or unknown: empty
-	Key    string // rows of one table are compared where their keys are equal
+	Key    string // rows of one table are compared if their keys are equal
 	Values map[Quantity]Value
-	Notes  []string // what the reader of a tool's output had to leave out
-	// Counted are failures that the tool has in its rate.
+	Notes  []string // values that the reader of a tool's output had to leave out
+	// Counted are failures that are part of the tool's rate.
 	Counted float64
 	ownLoad *record.Load // as Prony recorded it; nil: another tool did
 	verdict record.Verdict
-	facts   []Fact // of its method, beside its values
+	facts   []Fact // of its method, in addition to its values
 }
 
 func (r *Row) get(q Quantity) (Value, bool) {
@@ -56,7 +56,7 @@ func (r *Row) get(q Quantity) (Value, bool) {
 	return v, ok
 }
 
-// all returns values when every one of them is known.
+// all returns the values of quantities, and false unless every one is known.
 func (r *Row) all(qs ...Quantity) (out []Value, ok bool) {
 	for _, q := range qs {
 		v, known := r.Values[q]
@@ -68,15 +68,15 @@ func (r *Row) all(qs ...Quantity) (out []Value, ok bool) {
 	return out, true
 }
 
-// Table is rows that their publisher put side by side.
+// Table has rows that their publisher compares.
 type Table struct {
 	Title   string
 	Line    int
 	Rows    []*Row
 	Unread  []Unread
-	Command *command // that is said to have made it
+	Command *command // the command that supposedly made it
 	context string   // headings above it and the text before it
-	spread  bool     // it tells of repetitions or a spread
+	spread  bool     // whether it has repetitions or a spread
 }
 
 // Document is a file and the results in it.
@@ -86,10 +86,10 @@ type Document struct {
 	Tables   []*Table
 	commands []*command
 	Unread   []Unread // of tables without any row that could be read
-	Notes    []string // what else could not be read
+	Notes    []string // other parts that could not be read
 }
 
-// Case is where a finding shows.
+// Case is the place of a finding.
 type Case struct {
 	Line       int    `json:"line"`
 	Table      string `json:"table,omitempty"` // the heading above it, or the file's name
@@ -97,7 +97,7 @@ type Case struct {
 	Arithmetic string `json:"arithmetic"`
 }
 
-// Finding is one thing that a rule found, with each place that shows it.
+// Finding is a finding of a rule, with each place that shows it.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Rule     string   `json:"rule"`
@@ -107,27 +107,27 @@ type Finding struct {
 	Source   string   `json:"source"`
 }
 
-// Unchecked is a rule that had nothing to work on.
+// Unchecked is a rule that no row had the values for.
 type Unchecked struct {
 	Rule  string `json:"rule"`
 	Needs string `json:"needs"`
 }
 
-// Result is what was found in one file.
+// Result has the findings in one file.
 type Result struct {
 	File      string      `json:"file"`
 	Kind      string      `json:"kind"`
 	Tables    int         `json:"tables"`
 	Rows      int         `json:"rows"`
-	Rules     int         `json:"rules"`   // that there are
-	Checked   int         `json:"checked"` // of them, that had what they need in some row
+	Rules     int         `json:"rules"`   // the number of rules
+	Checked   int         `json:"checked"` // rules that had the values they need
 	Findings  []Finding   `json:"findings"`
 	Unchecked []Unchecked `json:"unchecked"`
 	Unread    []Unread    `json:"unread,omitempty"`
 	Notes     []string    `json:"notes,omitempty"`
 }
 
-// Count is the number of places with a finding of a severity.
+// Count returns the number of places with a finding of a severity.
 func (r *Result) Count(s Severity) (n int) {
 	for _, f := range r.Findings {
 		if f.Severity == s {
@@ -163,19 +163,19 @@ func Audit(d *Document) *Result {
 	return out
 }
 
-// rule is one check. It looks at each row, each table or the document: one of the three is set.
+// rule is one check of each row, each table or the document: one of the three functions is set.
 type rule struct {
 	name   string
 	needs  string // in words
 	source string
 
-	quantities []Quantity // that a row must have; their values are given
+	quantities []Quantity // that a row must have; the check gets their values
 	row        func(r *Row, v []Value) (hit, bool)
 	table      func(*Table) ([]hit, bool)
 	document   func(*Document) ([]hit, bool)
 }
 
-// hit is what a rule found in one place. One without arithmetic is none.
+// hit is a finding of a rule in one place. Without arithmetic there is no finding.
 type hit struct {
 	severity   Severity
 	line       int
@@ -184,8 +184,8 @@ type hit struct {
 	means, do  string
 }
 
-// apply returns the findings, hits of one meaning as one, and whether the rule had
-// what it needs anywhere.
+// apply returns the findings, with hits of the same meaning merged, and whether the rule had the
+// values that it needs anywhere.
 func (r *rule) apply(d *Document) (out []Finding, checked bool) {
 	if r.document != nil {
 		hits, ok := r.document(d)
@@ -232,18 +232,18 @@ func merge(out []Finding, title string, hits []hit) []Finding {
 	return out
 }
 
-// Fact is what a document says of how a result was made, in its own words.
+// Fact is a statement of a document on how a result was made, in its own words.
 type Fact struct {
 	Name, Value string
-	// Binds: results that differ in it were not measured in the same way.
+	// Binds: results with different values were not measured in the same way.
 	Binds bool
 }
 
-// untold are members of a document's head that say nothing of how it measured: words of its author,
-// and which of its tools were chosen (each result names its own).
+// untold lists members of a document's head that are not about its method: the author's words, and
+// the selection of tools (each result names its own).
 var untold = []string{"description", "label", "selected", "note", "notes"}
 
-// facts are the plain members of an object.
+// facts returns the plain members of an object.
 func (n *node) facts(before string, binds bool) (out []Fact) {
 	if n == nil {
 		return nil
@@ -256,12 +256,12 @@ func (n *node) facts(before string, binds bool) (out []Fact) {
 	return out
 }
 
-// asked are the quantities of a load that somebody chose, in the order in which they are told.
+// asked lists the chosen quantities of a load, in their printed order.
 var asked = []Quantity{Connections, Streams, Users, Threads, Think, Offered, AskedDuration,
 	AskedRequests}
 
-// Method is how a result was made, as far as it is said. What its values say of the load is told
-// once: config has the same in its publisher's words.
+// Method returns how a result was made, as far as the document states it. It uses the values of the
+// load only once, because config repeats them in its publisher's words.
 func (r *Row) Method() []Fact {
 	out := []Fact{{"tool", r.Tool, true}, {"model", r.Model, true}}
 	for _, q := range asked {

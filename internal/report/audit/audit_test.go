@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "bless what the goldens differ in")
 
-// text is what people read of a file.
+// text returns the text output for a file.
 func text(t *testing.T, file string) string {
 	t.Helper()
 	d, err := Open(file, nil)
@@ -24,7 +24,7 @@ func text(t *testing.T, file string) string {
 	return b.String()
 }
 
-// Every published table of testdata says what it said when somebody looked at each line by hand.
+// TestGoldens checks each published table of testdata against findings that were verified by hand.
 func TestGoldens(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.*")
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"prony.example/record"
 )
 
-// command is a command line of a load generator, as far as it is found and its flags are plain.
+// command is the command line of a load generator, as far as its flags could be parsed.
 type command struct {
 	tool   string
 	line   int
 	values map[Quantity]Value
 }
 
-// asks are the flags that say what was asked for, by tool.
+// asks maps the flags of each tool to the quantities that they set.
 var asks = map[string]map[string]Quantity{
 	"wrk": {"-c": Connections, "--connections": Connections, "-d": AskedDuration,
 		"--duration": AskedDuration},
@@ -34,7 +34,8 @@ var asks = map[string]map[string]Quantity{
 		"-R": Offered},
 }
 
-// closed are tools that send on a connection when its last answer is back, unless given a rate.
+// closed lists tools that send on a connection when they have its last response, unless given a
+// rate.
 const closed = "wrk hey oha ab bombardier h2load autocannon"
 
 var (
@@ -44,7 +45,7 @@ var (
 	goesOn = lazyregexp.New(`\\\s*(#.*)?$`)
 )
 
-// commandAt reads a command that begins in a line; more are the lines after it.
+// commandAt parses a command that begins in a line; more has the lines after it.
 func commandAt(line string, number int, more []string) *command {
 	m := commandHead.FindStringSubmatchIndex(line)
 	if m == nil {
@@ -100,7 +101,7 @@ func (c *command) take(q Quantity, text string) {
 	c.values[q] = v
 }
 
-// model is the load model of what the command offers.
+// model returns the load model of the command, or "" if it is unknown.
 func (c *command) model() string {
 	_, rated := c.values[Offered]
 	switch {
@@ -112,7 +113,7 @@ func (c *command) model() string {
 	return ""
 }
 
-// give hands a row what its command asked for, where the row does not say it itself.
+// give adds the settings of its command to a row that does not state them itself.
 func (c *command) give(r *Row) {
 	if c == nil {
 		return

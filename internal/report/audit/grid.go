@@ -13,14 +13,14 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// grid is a table as it is printed: heads, then rows of cells.
+// grid is a table as printed: heads, then rows of cells.
 type grid struct {
 	heads []string
 	line  int // of the heads
 	rows  []gridRow
 
-	lines   []int  // of each column in the text, where the grid was turned; 0: its row's
-	columns []head // what each column holds
+	lines   []int  // the line of each column, if the grid was turned; 0: its row's
+	columns []head // the contents of each column
 }
 
 type gridRow struct {
@@ -41,7 +41,7 @@ var (
 	ratioCell = lazyregexp.New(`^[\d.,]+\s*[%x×]$`)
 )
 
-// keyHead names what must be equal for rows to be compared.
+// keyHead matches the heads of columns that must be equal for rows to be compared.
 var keyHead = lazyregexp.New(
 	`(?i)^(scenario|test|endpoint|benchmark|route|url|path|workload|payload|protocol|profile|` +
 		`case)s?$`)
@@ -51,8 +51,8 @@ var (
 	measured       = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, IterationRate, ByteRate}
 )
 
-// table makes rows of a grid, whichever way it lies; nil when it holds no results. A table without
-// rows has heads of results, and lines of which none could be read.
+// table converts a grid to rows, in either orientation; nil if it has no results. A table without
+// rows has heads of results, but none of its lines could be read.
 func (g *grid) table(cols *Columns) *Table {
 	cols.meet(g.heads...)
 	t := g.upright(cols)
@@ -67,7 +67,7 @@ func (g *grid) table(cols *Columns) *Table {
 	return t
 }
 
-// turned is the grid with rows for columns, for tables that list metrics downwards.
+// turned returns the transposed grid, for tables that list metrics downwards.
 func (g *grid) turned() *grid {
 	corner := gridRow{cells: g.heads}.cell(0)
 	out := &grid{line: g.line, heads: []string{cmp.Or(corner, "name")}}
@@ -109,7 +109,7 @@ func (g *grid) upright(cols *Columns) *Table {
 	return t
 }
 
-// sample is the first cell of a column that holds a number.
+// sample returns the first cell of a column with a number.
 func (g *grid) sample(i int) string {
 	for _, r := range g.rows {
 		if cell := r.cell(i); numberHead.MatchString(plain(cell)) {
@@ -119,8 +119,8 @@ func (g *grid) sample(i int) string {
 	return ""
 }
 
-// row reads one row; nil when no cell of it is a measured number. What it cannot read it notes
-// with the table.
+// row reads one row; nil if no cell of it is a measured number. It records unreadable cells with
+// the table.
 func (g *grid) row(r gridRow, t *Table) *Row {
 	if why := g.shifted(r); why != "" {
 		t.Unread = append(t.Unread, Unread{Line: r.line, Reason: why})
@@ -171,7 +171,7 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 	return row
 }
 
-// readSeparated reads CSV or TSV with a line of heads; nil when it is none.
+// readSeparated reads CSV or TSV with a line of heads; nil for other texts.
 func readSeparated(text string, cols *Columns) *Table {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
@@ -202,16 +202,16 @@ func readSeparated(text string, cols *Columns) *Table {
 // Unread is a line of a table of results that was left out, or a value in it.
 type Unread struct {
 	Line    int    `json:"line"`
-	Table   string `json:"table,omitempty"` // as of a Case
+	Table   string `json:"table,omitempty"` // as in a Case
 	Reason  string `json:"reason"`
 	Partial bool   `json:"partial"` // only a value; the rest of the line was read
 }
 
-// nothing is what stands where there is no value, and says so.
+// nothing matches the text of cells without a value.
 var nothing = lazyregexp.New(
 	`(?i)^([-–—/?.*]*|n/?a|none|null|nil|nan|tb[ad]|not tested|skipped)$`)
 
-// shifted says why nobody knows which cell of a row belongs to which head; empty: it is known.
+// shifted returns why the cells of a row cannot be assigned to heads; "" if they can.
 func (g *grid) shifted(r gridRow) string {
 	n := len(r.cells)
 	for n > len(g.heads) && strings.TrimSpace(r.cells[n-1]) == "" {
@@ -221,7 +221,7 @@ func (g *grid) shifted(r gridRow) string {
 		return fmt.Sprintf("it has %d cells below %d heads", n, len(g.heads))
 	}
 	if n > 0 && n < len(g.heads) {
-		// A quoted cell may have lines of its own, but does not take the place of others.
+		// A quoted cell may have several lines, but does not replace other cells.
 		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
 			return fmt.Sprintf("a quote is not closed, and hides what follows, %s",
 				units.Plural(hidden, "line"))
@@ -230,7 +230,7 @@ func (g *grid) shifted(r gridRow) string {
 	return ""
 }
 
-// unread notes the measured values of a row that are none; some says whether others are.
+// unread records the unreadable measured values of a row; some is whether other values were read.
 func (g *grid) unread(r gridRow, t *Table, some bool) {
 	var want, bad []string
 	line, empty := 0, true
@@ -253,13 +253,13 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	if bad != nil {
 		why = "no number, or one without a unit: " + units.Few(bad, 2)
 	}
-	if line > 0 { // a table that lies on its side: its columns are the rows
+	if line > 0 { // a transposed table: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
 	}
 	t.Unread = append(t.Unread, Unread{Line: cmp.Or(line, r.line), Reason: why, Partial: some})
 }
 
-// short cuts what is quoted from a cell.
+// short shortens the quoted text of a cell.
 func short(text string) string {
 	const most = 30
 	if runes := []rune(text); len(runes) > most {
@@ -268,10 +268,10 @@ func short(text string) string {
 	return text
 }
 
-// unreadShown is how many lines are told of those that could not be read; JSON has them all.
+// unreadShown is the number of unreadable lines that are printed; JSON has them all.
 const unreadShown = 5
 
-// none is the error of tables of which no line could be read.
+// none returns the error of tables without a readable line.
 func none(unread []Unread) error {
 	var lines []string
 	for _, u := range unread {
@@ -281,7 +281,7 @@ func none(unread []Unread) error {
 		strings.Join(units.First(lines, unreadShown), "\n  "))
 }
 
-// writeUnread tells what was left out before anything is said of the rest.
+// writeUnread prints the omissions before the findings.
 func (r *Result) writeUnread(p *format.Page) {
 	values := 0
 	for _, u := range r.Unread {
@@ -309,7 +309,7 @@ func (r *Result) writeUnread(p *format.Page) {
 	}
 }
 
-// unread is all that could not be read, by line.
+// unread returns everything that could not be read, by line.
 func (d *Document) unread() []Unread {
 	out := slices.Clone(d.Unread)
 	for _, t := range d.Tables {

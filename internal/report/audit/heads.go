@@ -8,14 +8,14 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// head is what a column is of.
+// head is the quantity and unit of a column.
 type head struct {
 	quantity Quantity
 	unit     string
 }
 
-// synonyms are the heads that are understood, in small letters, after units and marks are taken
-// off. Statistics of latency are put together by latencyHead. docs/audit.md prints this list.
+// synonyms lists the known heads, in lower case, without units and marks. latencyHead parses
+// statistics of latency. docs/audit.md prints this list.
 var synonyms = map[Quantity]string{
 	Rate: "rps|req/s|reqs/s|request/s|requests/s|req/sec|reqs/sec|request/sec|requests/sec|" +
 		"requests per second|req per sec|qps|tps|queries/s|ops/s|throughput|rate|achieved rate|" +
@@ -75,7 +75,7 @@ var (
 	quantileWord = lazyregexp.New(`^p?\(?(\d{2}(?:\.\d+)?|999|9999)\)?(?:th|%|pct|%ile)?$`)
 )
 
-// latencyWords may stand beside a statistic of latency and change nothing.
+// latencyWords may accompany a statistic of latency and change nothing.
 var latencyWords = strings.Fields("latency latencies response time times resp rt request req " +
 	"http percentile pct http_req_duration (all) duration")
 
@@ -83,7 +83,7 @@ var statistics = map[string]Quantity{"avg": Mean, "mean": Mean, "average": Mean,
 	"med": P50, "min": Min, "minimum": Min, "fastest": Min, "max": Max, "maximum": Max,
 	"slowest": Max, "stdev": Deviation, "stddev": Deviation, "sd": Deviation, "worst": Max}
 
-// headOf tells what a column's head, or a row's name in a table that lies on its side, is of.
+// headOf returns the meaning of a column's head, or of a row's name in a transposed table.
 func headOf(text string) (head, bool) {
 	low := strings.ToLower(plain(text))
 	low = strings.NewReplacer("µ", "u", "μ", "u", "‑", "-").Replace(low)
@@ -116,7 +116,7 @@ func headOf(text string) (head, bool) {
 	return head{}, false
 }
 
-// known says whether a unit can be that of a quantity; what stands in brackets may be anything.
+// known reports whether a unit can be that of a quantity; a text in brackets may be anything.
 func known(unit string, q Quantity) bool {
 	_, ok := scaleOf(kinds[q], unit, "")
 	return ok
@@ -132,8 +132,8 @@ func unitIn(low string, q Quantity) string {
 	return ""
 }
 
-// latencyHead understands "p99", "latency avg", "99th percentile", "max response time". A mean, a
-// least and a largest value say of what: they need a word of latency or a unit of time.
+// latencyHead parses "p99", "latency avg", "99th percentile", "max response time". A mean, minimum
+// or maximum needs a word of latency or a unit of time, because it may be of another quantity.
 func latencyHead(low, unit string) (head, bool) {
 	q, ofLatency := Quantity(""), unitFactors[aTime][unit] > 0
 	for _, w := range strings.Fields(strings.NewReplacer("_", " ", ":", " ").Replace(low)) {
@@ -152,16 +152,16 @@ func latencyHead(low, unit string) (head, bool) {
 	return head{q, unit}, q != "" && ofLatency
 }
 
-// Columns are what a caller says of heads that are not understood. They remember which heads there
-// were, so that Unknown can tell a name that fits none. A nil one says nothing.
+// Columns has a caller's meanings for unknown heads. It records all heads, so that Unknown can
+// report a name without a head. A nil Columns has no meanings.
 type Columns struct {
-	names  []string        // as they were given
+	names  []string        // as given
 	byName map[string]head // by the name in small letters
-	met    map[string]bool // likewise
-	heads  []string        // of all that was read, each once
+	met    map[string]bool // by the name in lower case
+	heads  []string        // of everything that was read, each once
 }
 
-// ParseColumns reads NAME=MEANING, where a meaning may carry a unit: "Lat=p99:ms".
+// ParseColumns parses NAME=MEANING, where a meaning may have a unit: "Lat=p99:ms".
 func ParseColumns(args []string) (*Columns, error) {
 	out := &Columns{byName: map[string]head{}, met: map[string]bool{}}
 	for _, a := range args {
@@ -179,7 +179,7 @@ func ParseColumns(args []string) (*Columns, error) {
 	return out, nil
 }
 
-// Meanings are the quantities that a column may be of.
+// Meanings returns the names of the quantities that a column may have.
 func Meanings() (out []string) {
 	for q := range kinds {
 		if q != rateWithSpread && q != InFlight {
@@ -190,10 +190,10 @@ func Meanings() (out []string) {
 	return append(out, "name")
 }
 
-// headsMost bounds the list of heads: nobody reads more.
+// headsMost bounds the list of heads, for readability.
 const headsMost = 50
 
-// meet notes heads that there are.
+// meet records the heads of a table.
 func (c *Columns) meet(heads ...string) {
 	if c == nil {
 		return
@@ -205,8 +205,8 @@ func (c *Columns) meet(heads ...string) {
 	}
 }
 
-// Unknown is the error of names that no column has, of all files that have been read with these
-// Columns: a word that is misspelt would explain nothing, and nobody would know.
+// Unknown returns an error for names that no column has, in all files that have been read with
+// these Columns, because a misspelled name would have no effect.
 func (c *Columns) Unknown() error {
 	var gone []string
 	for _, name := range c.names {
@@ -239,7 +239,7 @@ func (c *Columns) given(text string) (head, bool) {
 	return h, ok
 }
 
-// longestHead is in bytes; what is longer is a text, and seconds of work for patterns.
+// longestHead is in bytes; a longer text is not a head, and takes seconds to match.
 const longestHead = 4 << 10
 
 func (c *Columns) headOf(text, sample string) (head, bool) {
@@ -259,7 +259,7 @@ func (c *Columns) headOf(text, sample string) (head, bool) {
 	if m == nil || m[4] == "" {
 		return head{}, false
 	}
-	// "Avg" alone says nothing; beside "2.6ms" it does.
+	// "Avg" alone is ambiguous; with "2.6ms" it is not.
 	h, ok := headOf(text + " (" + m[4] + ")")
 	return head{h.quantity, ""}, ok
 }

@@ -15,14 +15,14 @@ var percentiles = []struct {
 	q        float64
 }{{P50, .5}, {P75, .75}, {P90, .9}, {P95, .95}, {P99, .99}, {P999, .999}, {P9999, .9999}}
 
-// point is a percentile that a row has.
+// point is a percentile of a row.
 type point struct {
 	Value
 	quantity Quantity
 	q        float64
 }
 
-// points are the row's percentiles, ascending.
+// points returns the row's percentiles, ascending.
 func (r *Row) points() (out []point) {
 	for _, p := range percentiles {
 		if v, ok := r.get(p.quantity); ok {
@@ -32,7 +32,7 @@ func (r *Row) points() (out []point) {
 	return out
 }
 
-// unordered is how generator.Import says that times make no sense.
+// unordered has the texts of generator.Import for inconsistent times.
 var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
 
 func checkOrder(r *Row, _ []Value) (hit, bool) {
@@ -70,7 +70,7 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 	return hit{}, len(all) > 1 || len(mean) > 0 && len(all) > 0
 }
 
-// roundingShare covers histograms of two digits and tools that round each value their own way.
+// roundingShare covers histograms of two digits and different ways of rounding.
 const roundingShare = 0.01
 
 const (
@@ -79,9 +79,9 @@ const (
 	orderDo = "use none of these latencies without the raw output"
 )
 
-// meanBounds are the least and the largest mean that the percentiles allow: every part of the
-// requests between two of them is at least as slow as the lower and at most as slow as the upper.
-// Without a largest time the mean has no upper bound.
+// meanBounds returns the minimum and maximum mean that the percentiles allow: the requests between
+// two percentiles are at least as slow as the lower and at most as slow as the upper one. Without a
+// maximum the mean has no upper bound.
 func meanBounds(r *Row) (lo, hi float64) {
 	atLo, position, done := 0.0, 0.0, 0.0
 	if v, ok := r.get(Min); ok {
@@ -103,7 +103,7 @@ func meanBounds(r *Row) (lo, hi float64) {
 	return lo, math.Inf(1)
 }
 
-// fewRequests: below, a percentile's rank is too coarse for bounds.
+// fewRequests is the number below which a percentile's rank is too coarse for bounds.
 const fewRequests = 200
 
 func checkMean(r *Row, v []Value) (hit, bool) {
@@ -113,7 +113,7 @@ func checkMean(r *Row, v []Value) (hit, bool) {
 		return hit{}, false
 	}
 	if h, _ := checkOrder(r, nil); h.arithmetic != "" {
-		return hit{}, true // percentiles that fall have no mean
+		return hit{}, true // decreasing percentiles have no mean
 	}
 	if n, ok := r.get(Requests); ok && n.V < fewRequests {
 		return hit{}, true
@@ -133,7 +133,7 @@ func checkMean(r *Row, v []Value) (hit, bool) {
 	return h, true
 }
 
-// heavyTail says what a mean above a high percentile takes.
+// heavyTail computes the tail that a mean above a high percentile requires.
 func heavyTail(r *Row, m Value) hit {
 	all := r.points()
 	if len(all) == 0 {
@@ -200,10 +200,10 @@ func checkFlat(r *Row, _ []Value) (hit, bool) {
 		do: "ask for the resolution of the clock, and for the raw output"}, true
 }
 
-// Ratios that make a tail worth a word.
+// Ratios from which a tail is reported.
 const (
 	tailTimes = 20
-	tailLeast = 50e6 // ns; below it a slow request is an ordinary pause of a machine
+	tailLeast = 50e6 // ns; a shorter delay is an ordinary pause of a machine
 )
 
 func checkTail(r *Row, v []Value) (hit, bool) {
@@ -261,7 +261,8 @@ func retransmission(ns float64) string {
 	return ""
 }
 
-// Shares of the offered rate: a load that is kept up, and one that is surely above capacity.
+// Shares of the offered rate: keptShare for a load at which the service kept up, overShare for one
+// that is certainly above capacity.
 const (
 	keptShare = 0.99
 	overShare = 0.95

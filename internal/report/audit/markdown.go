@@ -14,10 +14,10 @@ var (
 	runStart  = lazyregexp.New(`(?m)^(Running \d|Summary:)`)
 )
 
-// connectionsIn finds what a heading says for the whole table below it.
+// connectionsIn finds the number of connections in a heading, for the table below it.
 var connectionsIn = lazyregexp.New(`(?i)(\d[\d,]*) (?:concurrent )?(?:connections|clients)\b`)
 
-// scanner walks a Markdown text and keeps what a table below may be explained by.
+// scanner reads a Markdown text and keeps the context of the next table.
 type scanner struct {
 	doc      *Document
 	cols     *Columns
@@ -25,11 +25,11 @@ type scanner struct {
 	headings [7]string
 	text     []string   // since the last heading
 	commands []*command // since the last heading
-	used     bool       // a table came after them
+	used     bool       // whether a table came after them
 	outputs  *Table
 }
 
-// readMarkdown finds tables, and outputs and JSON in fences.
+// readMarkdown finds tables, and output and JSON in fenced blocks.
 func readMarkdown(name, text string, cols *Columns) *Document {
 	s := &scanner{doc: &Document{File: name, Kind: "Markdown"}, cols: cols,
 		lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
@@ -39,7 +39,7 @@ func readMarkdown(name, text string, cols *Columns) *Document {
 	return s.doc
 }
 
-// step reads what begins at a line and returns the line after it.
+// step reads the block that begins at a line and returns the line after it.
 func (s *scanner) step(i int) int {
 	line := s.lines[i]
 	if m := fenceMark.FindStringSubmatch(line); m != nil {
@@ -73,7 +73,7 @@ func (s *scanner) command(i int) {
 	s.doc.commands = append(s.doc.commands, c)
 }
 
-// only is the command that a result below must have come from: none when there are several.
+// only returns the command that made the next result, or nil if there are several.
 func (s *scanner) only() *command {
 	if len(s.commands) != 1 {
 		return nil
@@ -153,7 +153,7 @@ func (s *scanner) fence(i int, mark string) int {
 	return end + 1
 }
 
-// output reads what a tool printed, one run or several; outputs of one document are compared.
+// output reads the output of one or several runs; outputs of one document are compared.
 func (s *scanner) output(body string, line int) {
 	starts := runStart.FindAllStringIndex(body, -1)
 	if len(starts) < 2 {

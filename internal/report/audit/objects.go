@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// node is a value of a JSON text that knows its line.
+// node is a JSON value with its line.
 type node struct {
 	line   int
 	key    string // in its object
@@ -21,7 +21,7 @@ type node struct {
 	text   string  // of a leaf
 }
 
-// field is a member of an object; nil: there is none.
+// field returns a member of an object, or nil.
 func (n *node) field(key string) *node {
 	if n == nil || !n.object {
 		return nil
@@ -34,7 +34,7 @@ func (n *node) field(key string) *node {
 	return nil
 }
 
-// maxDepth bounds nesting: nobody's results go deeper.
+// maxDepth bounds nesting; published results have less.
 const maxDepth = 64
 
 type parser struct {
@@ -50,7 +50,7 @@ func parseJSON(data []byte, line int) (*node, error) {
 	return p.value(0)
 }
 
-// here is the line of the token that was read last.
+// here returns the line of the last token.
 func (p *parser) here() int {
 	to := int(p.dec.InputOffset())
 	p.line += bytes.Count(p.data[p.pos:to], []byte("\n"))
@@ -91,8 +91,8 @@ func (p *parser) value(depth int) (*node, error) {
 	return n, err
 }
 
-// readObjects finds lists of results in a JSON text: objects with metrics, or flat ones whose keys
-// are understood. Lines are counted from after line.
+// readObjects finds lists of results in a JSON text: objects with metrics, or flat ones with known
+// keys. Line numbers start after line.
 func readObjects(text string, line int, cols *Columns) (out []*Table) {
 	root, err := parseJSON([]byte(text), line+1)
 	if err != nil {
@@ -119,7 +119,7 @@ func readObjects(text string, line int, cols *Columns) (out []*Table) {
 	return out
 }
 
-// objects is a table of a list of results; nil when it is none.
+// objects returns a table for a list of results, or nil for other values.
 func objects(n *node, cols *Columns) *Table {
 	list := n.inside
 	if n.field("metrics") != nil {
@@ -142,7 +142,7 @@ func objects(n *node, cols *Columns) *Table {
 	return t
 }
 
-// object reads one result. What its config says of the time was asked for, not measured.
+// object reads one result. A time in its config was requested, not measured.
 func object(n *node, cols *Columns) *Row {
 	r := &Row{Line: n.line, Values: map[Quantity]Value{}}
 	r.fields(n, cols, false)
@@ -176,7 +176,7 @@ func object(n *node, cols *Columns) *Row {
 		r.facts = append(r.facts, Fact{"protocol", p, true})
 	}
 	for _, f := range n.field("config").facts("", true) {
-		if _, ok := cols.headOf(f.Name, f.Value); !ok { // else it is among the values
+		if _, ok := cols.headOf(f.Name, f.Value); !ok { // otherwise it is among the values
 			r.facts = append(r.facts, f)
 		}
 	}

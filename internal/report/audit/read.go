@@ -14,7 +14,7 @@ import (
 	"prony.example/record"
 )
 
-// Kinds are what Read understands, in words.
+// Kinds describes the formats that Read accepts.
 func Kinds() []string {
 	return append([]string{
 		"a folder of prony run (run.json and trials.ndjson), or its trials.ndjson",
@@ -24,7 +24,7 @@ func Kinds() []string {
 	}, generator.Formats()...)
 }
 
-// Open reads a file or a run's folder. The error of what is no result names what is known.
+// Open reads a file or a run's folder. Its error for other files names the known formats.
 func Open(name string, cols *Columns) (*Document, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -43,7 +43,7 @@ func Open(name string, cols *Columns) (*Document, error) {
 	return Read(name, text, cols)
 }
 
-// Read tells a file's format by its content; name is the file's.
+// Read detects a file's format by its content; name is the file's.
 func Read(name, text string, cols *Columns) (*Document, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	if strings.TrimSpace(text) == "" {
@@ -55,7 +55,7 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if parts(text) > maxParts {
 		if d := saved(name, base, text); d != nil {
-			return d, nil // what tools have written of each request is summed up as it is read
+			return d, nil // the requests in a tool's log are summed while it is read
 		}
 		return nil, fmt.Errorf("audit %s: it has more than %d values, and is not the output of a "+
 			"tool that is known; audit what was published of it", name, maxParts)
@@ -95,11 +95,11 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	return nil, fmt.Errorf("audit %s: unrecognized format; %s", name, understood())
 }
 
-// maxParts bounds the values of tables and JSON, which take some KiB each to be looked at: all that
-// anybody has published of one comparison has some thousand.
+// maxParts bounds the values of tables and JSON, which take some KiB each to read: published
+// comparisons have some thousand.
 const maxParts = 1 << 17
 
-// parts is how many values a text may have, by what parts them.
+// parts estimates the number of values in a text by counting separators.
 func parts(text string) (n int) {
 	for _, mark := range []string{"\n", ",", "|", "\t", ";", "{", "["} {
 		n += strings.Count(text, mark)
@@ -107,7 +107,7 @@ func parts(text string) (n int) {
 	return n
 }
 
-// saved reads what a tool has written; nil when it is none's.
+// saved reads the output of a tool; nil for other texts.
 func saved(name, base, text string) *Document {
 	row := readSaved(base, text, 1)
 	if row == nil {
@@ -124,7 +124,8 @@ func ownReport(name string) error {
 
 func understood() string { return "these are:\n  " + strings.Join(Kinds(), "\n  ") }
 
-// isMarkdown says whether a text is one, whatever its name: fences, headings, or rules of tables.
+// isMarkdown reports whether a text is Markdown, by its name or by fences, headings, or table
+// rules.
 func isMarkdown(name, text string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".md", ".markdown", ".mdx":
@@ -142,7 +143,7 @@ func isMarkdown(name, text string) bool {
 	return false
 }
 
-// readOwn reads JSON: Prony's load, or results in objects; nil when it is neither.
+// readOwn reads JSON: Prony's load, or results in objects; nil for other texts.
 func readOwn(name, text string, cols *Columns) *Document {
 	trimmed := strings.TrimSpace(text)
 	if trimmed[0] != '{' && trimmed[0] != '[' {
@@ -162,8 +163,8 @@ func readOwn(name, text string, cols *Columns) *Document {
 	return nil
 }
 
-// ownRow is a load of Prony's own. With think time the connections are no measure of what is under
-// way.
+// ownRow returns a row for a load of Prony. With think time it has no connections, because they are
+// no measure of the requests under way.
 func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 	r := &Row{Name: l.Name, Line: line, Tool: "prony", Model: l.Model,
 		Values: map[Quantity]Value{}, ownLoad: l, verdict: v}
@@ -191,7 +192,7 @@ func openRun(dir string) (*Document, error) {
 			row.Name, row.Of = rec.Trial+" "+l.Name, table.RowName(rec.Target)
 			key := rec.Scenario + " " + l.Name
 			if byLoad[key] == nil {
-				// Repetitions are rows here, and prony report says what they are worth.
+				// Repetitions are rows here; prony report has their statistics.
 				byLoad[key] = &Table{Title: key, Line: i + 1, spread: true}
 				d.Tables = append(d.Tables, byLoad[key])
 			}
@@ -208,7 +209,7 @@ func openRun(dir string) (*Document, error) {
 	return d, nil
 }
 
-// ofLoad keeps the findings about one load, or about the whole trial.
+// ofLoad returns the findings about one load, or about the whole trial.
 func ofLoad(v record.Verdict, load string) record.Verdict {
 	out := record.Verdict{Grade: record.Valid}
 	for _, f := range v.Findings {

@@ -83,7 +83,7 @@ func TestHeadOf(t *testing.T) {
 	check("Peak Mem (MB)", Memory, "mb")
 	check("CPU (%)", CPU, "%")
 	check("duration_us", Duration, "us")
-	// What is not understood is left alone.
+	// Unknown heads are ignored.
 	for _, text := range []string{"Image Size (MB)", "Avg", "Max", "Mode", "Max memory pool",
 		"Timeout (s)", "p99 memory", "50", "Latency", "Response", "Max-Age (s)", ""} {
 		check(text, "", "")
@@ -121,7 +121,8 @@ func TestCommandAt(t *testing.T) {
 	check("they say hey -", nil)
 }
 
-// Commands count for the tables below them under the same heading, and only when there is one.
+// TestWhichCommandIsATables checks that commands apply to the tables below them under the same
+// heading, and only if there is one command.
 func TestWhichCommandIsATables(t *testing.T) {
 	const table = "\n| a | RPS | Duration |\n|--|--|--|\n| x | 1001.5 | 30.01s |\n\n"
 	const ten, twenty = "`hey -n 10000 -c 10 u`\n", "`hey -n 20000 -c 10 u`\n"
@@ -161,7 +162,7 @@ func TestTablesInMarkdown(t *testing.T) {
 		d.Tables[0].Title != "Speed" {
 		t.Errorf("the row is %+v of %q", r, d.Tables[0].Title)
 	}
-	// A table that lists its metrics downwards is turned; lines are those of its cells.
+	// A table that lists its metrics downwards is transposed; lines are those of its cells.
 	text = "| Metric | Go | Node |\n|---|---|---|\n| Requests/s | 10 | 20 |\n| Latency p99 | " +
 		"1ms | 2ms |\n"
 	rows := readMarkdown("x.md", text, nil).Tables[0].Rows
@@ -186,7 +187,8 @@ func TestTablesInMarkdown(t *testing.T) {
 	}
 }
 
-// What a heading says of connections counts for its table; "vs x" is a ratio where its cells are.
+// TestHeadingsAndRatios checks that the connections in a heading apply to its table, and that "vs
+// x" is a ratio if its cells are.
 func TestHeadingsAndRatios(t *testing.T) {
 	check := func(heading, column, cell string, connections, relative float64) {
 		t.Helper()
@@ -205,7 +207,7 @@ func TestHeadingsAndRatios(t *testing.T) {
 	check("Speed", "c", "12", 12, 0)
 }
 
-// What tools really printed holds together: an alarm here is a false one.
+// TestNoAlarmOnWhatToolsPrint checks that real output of tools causes no finding.
 func TestNoAlarmOnWhatToolsPrint(t *testing.T) {
 	files, err := filepath.Glob("../../generator/testdata/*")
 	if err != nil || len(files) < 15 {
@@ -260,7 +262,7 @@ func TestReadTellsWhatItCannot(t *testing.T) {
 	}
 }
 
-// ownLoad is 1000 answers in a second by 10 connections, 9 ms each.
+// ownLoad has 1000 responses in a second on 10 connections, 9 ms each.
 func ownLoad() record.Load {
 	return record.Load{Name: "peak", Model: "closed", Connections: 10, WindowNs: 1e9, Done: 1000,
 		ThroughputPerS: 1000, ResponseTime: record.Dist{Count: 1000, MinNs: 5e6, MeanNs: 9e6,
@@ -308,8 +310,9 @@ func TestOwnRun(t *testing.T) {
 	})
 }
 
-// What was really due counts, not the rate asked for: Poisson arrivals are more or fewer. Of
-// 1,000/s asked for 980 fell due and were answered.
+// TestOwnLoadIsHeldToItsArrivals checks that the arrivals due count, not the requested rate,
+// because Poisson arrivals are more or fewer. Of the requested 1,000/s 980 were due and had a
+// response.
 func TestOwnLoadIsHeldToItsArrivals(t *testing.T) {
 	check := func(scheduled int64, want int) {
 		t.Helper()
@@ -331,7 +334,7 @@ func TestOwnLoadIsHeldToItsArrivals(t *testing.T) {
 	check(1000, 1)
 }
 
-// Values that look alike with three digits are not the same.
+// TestIdenticalGoesByValue checks that values with the same first three digits may differ.
 func TestIdenticalGoesByValue(t *testing.T) {
 	check := func(want int, ns ...float64) {
 		t.Helper()
@@ -361,7 +364,8 @@ func TestOwnLoadAsJSON(t *testing.T) {
 	}
 }
 
-// Two alike results in a report are repetitions: no ranks, no plateau.
+// TestRepetitionsAreNotRanked checks that two results of one name are repetitions: no ranks, no
+// plateau.
 func TestRepetitionsAreNotRanked(t *testing.T) {
 	d, err := Read("r.csv", "server,rps\na,1001\na,1002\nb,1003\n", nil)
 	if err != nil {
@@ -413,7 +417,7 @@ func TestEachRuleHasASource(t *testing.T) {
 	}
 }
 
-// What would take gigabytes to be looked at is not looked at.
+// TestValuesAreBounded checks that Read refuses files that would take gigabytes to read.
 func TestValuesAreBounded(t *testing.T) {
 	for name, text := range map[string]string{
 		"nodes.json": "[" + strings.Repeat("{},", maxParts) + "{}]",

@@ -11,7 +11,7 @@ import (
 	"prony.example/stats"
 )
 
-// rules are all checks, in the order in which a reader would make them.
+// rules lists all checks, in the order in which a reader would make them.
 var rules = []rule{
 	{name: "count", row: checkCount, quantities: []Quantity{Rate, Duration, Requests},
 		needs:  "rate, requests and duration, all three as printed",
@@ -107,9 +107,9 @@ var rules = []rule{
 		source: "docs/method.md"},
 }
 
-// How far values may be apart beyond their printed digits: a tool's clock stops a little after its
-// counter does, and a rate may be of its steady part. Above the first it is odd, above the second
-// it cannot be.
+// Limits for differences beyond the printed digits: a tool's clock stops a little after its
+// counter, and a rate may exclude its start. A difference above oddShare is unusual, and one above
+// cannotShare is a contradiction.
 const (
 	oddShare    = 0.02
 	cannotShare = 0.05
@@ -125,14 +125,14 @@ func graded(stated, implied span) (Severity, bool) {
 	return Contradiction, true
 }
 
-// times says a factor as people do.
+// times formats a factor in words.
 func times(a, b float64) string {
 	switch f := a / b; {
 	case f >= 1.95:
 		return fmt.Sprintf("%.3g times as many", f)
 	case f > 1:
 		return fmt.Sprintf("%.2g %% more", (f-1)*100)
-	case f < 0.1: // "1e+02 % less" is what nobody says
+	case f < 0.1: // "1e+02 % less" is unreadable
 		return fmt.Sprintf("one %.3gth of it", 1/f)
 	default:
 		return fmt.Sprintf("%.2g %% less", (1-f)*100)
@@ -146,7 +146,8 @@ func checkCount(r *Row, v []Value) (hit, bool) {
 	implied := v[0].span().times(v[1].span()).by(1 / second)
 	stated := v[2].span()
 	if e, ok := r.get(Errors); ok {
-		// The rate may be of good answers, the number of all, or the other way round.
+		// The rate may count only good responses and the number all of them, or the other way
+		// round.
 		stated = span{max(stated.lo-e.V, 0), stated.hi + e.V}
 	}
 	severity, odd := graded(stated, implied)
@@ -162,7 +163,7 @@ func checkCount(r *Row, v []Value) (hit, bool) {
 		do: "use none of the three without the raw output"}, true
 }
 
-// impliedRequests are those that the row states, or rate × time.
+// impliedRequests returns the stated requests, or rate × time.
 func impliedRequests(r *Row) (span, string, bool) {
 	if n, ok := r.get(Requests); ok {
 		return n.span(), n.Text + " requests are stated", true
@@ -187,7 +188,7 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 	}
 	want := requested.span()
 	if c, ok := r.get(Connections); ok && r.Tool == "hey" && c.V >= 1 {
-		want.lo = math.Floor(requested.V/c.V) * c.V // it sends as many on each connection
+		want.lo = math.Floor(requested.V/c.V) * c.V // it sends the same number on each connection
 	}
 	severity, odd := graded(want, n)
 	if !odd {
@@ -271,7 +272,7 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 		do:    "ask which of the three is of another run"}, true
 }
 
-// meanOf is the mean latency, or what the percentiles leave as its least.
+// meanOf returns the mean latency, or the minimum that the percentiles allow.
 func meanOf(r *Row) (s span, words string, stated bool) {
 	if m, ok := r.get(Mean); ok {
 		return m.span(), m.Text, true
@@ -283,7 +284,8 @@ func meanOf(r *Row) (s span, words string, stated bool) {
 	return span{}, "", false
 }
 
-// idleShare is how much of the connections' time may be outside of the latency before it is odd.
+// idleShare is the largest share of the connections' time that may be outside of the latency
+// without a finding.
 const idleShare = 0.2
 
 func checkLittle(r *Row, v []Value) (hit, bool) {
@@ -331,7 +333,7 @@ func checkLittle(r *Row, v []Value) (hit, bool) {
 	return hit{}, true
 }
 
-// confidence of the percentiles' intervals.
+// confidence is the confidence level of the percentiles' intervals.
 const confidence = 0.95
 
 func checkSamples(r *Row, v []Value) (hit, bool) {

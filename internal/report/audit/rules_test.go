@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rowOf makes a row of cells as people print them, each "quantity value unit".
+// rowOf returns a row of printed cells, each "quantity value unit".
 func rowOf(t *testing.T, name string, cells ...string) *Row {
 	t.Helper()
 	r := &Row{Name: name, Line: 7, Values: map[Quantity]Value{}}
@@ -45,8 +45,8 @@ func ruleNamed(t *testing.T, name string) *rule {
 	return &rules[i]
 }
 
-// says wants the findings of a rule: none for "fine", that it had not what it needs for
-// "unchecked", else one of the severity with the words.
+// says checks the findings of a rule: none for "fine", missing values for "unchecked", else one of
+// the severity with the words.
 func says(t *testing.T, name string, found []Finding, checked bool, want string) {
 	t.Helper()
 	severity, words, _ := strings.Cut(want, ": ")
@@ -147,7 +147,7 @@ func TestLittleRules(t *testing.T) {
 	// 34,909/s × 2.9 ms = 101.2, and 2.8 ms rounds to it: 97.7
 	check("little", "fine", "rate: 34909", "mean: 2.9ms", "connections: 100", "model=closed")
 	check("little", "doubt: 49 requests", "rate: 50000", "mean: 0.980ms", "connections: 100")
-	// half of the requests took 30 ms: 15 ms on average at least, × 50,001/s = 750 (p50 ≥ 29.9)
+	// half of the requests took 30 ms: a mean of at least 15 ms, × 50,001/s = 750 (p50 ≥ 29.9)
 	check("little", "contradiction: 748 requests under way at least", "rate: 50001", "p50: 30.0ms",
 		"connections: 64", "model=closed")
 	check("little", "unchecked", "rate: 50001", "p50: 30.0ms", "connections: 64", "model=open")
@@ -228,7 +228,7 @@ func TestDoubtsRules(t *testing.T) {
 	check("overload", "unchecked", "rate: 18001.0")
 }
 
-// tableRule applies a rule to a table of rows; one that begins with a row "spread" has one.
+// tableRule applies a rule to a table of rows; a first row "spread" gives it a spread.
 func tableRule(t *testing.T, name, want string, rows ...[]string) {
 	t.Helper()
 	table := &Table{Title: "t", Line: 3, context: "Results (best of 3 executions)"}
@@ -327,7 +327,7 @@ func TestComparisonRules(t *testing.T) {
 		r("e", "memory: 501 MB"))
 	check("identical", "fine", r("a", "memory: 495 MB"), r("b", "memory: 495 MB"),
 		r("d", "memory: 301 MB"), r("e", "memory: 501 MB"))
-	// rounded to thousands, coincidences are nothing
+	// rounded to thousands, coincidences mean nothing
 	check("identical", "unchecked", r("a", "rate: 21k"), r("b", "rate: 21k"), r("c", "rate: 21k"))
 
 	check("relative", "contradiction: 500/s / 1000/s = 50 %, and it says 60%",

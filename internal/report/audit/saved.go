@@ -9,7 +9,7 @@ import (
 	"prony.example/record"
 )
 
-// mark is where a tool prints a value that generator.Import leaves out, or gives without its
+// mark finds a value in a tool's output that generator.Import omits, or returns without its printed
 // digits.
 type mark struct {
 	quantity Quantity
@@ -54,7 +54,7 @@ var heyMarks = marksOf(
 	"p99", `(?m)^\s*99(?:\.0+)?%+ in ([\d.]+ \w+)`, "",
 	"p99.9", `(?m)^\s*99\.90*%+ in ([\d.]+ \w+)`, "")
 
-// printed are the values in the text of a tool.
+// printed lists the values in the text of each tool.
 var printed = map[string][]mark{
 	"wrk": wrkMarks, "wrk2": wrkMarks, "hey": heyMarks,
 	"oha": append(marksOf(
@@ -103,15 +103,14 @@ var printed = map[string][]mark{
 		"rate", `"rate":\s*([\d.]+)`, ""),
 }
 
-// sizes of wrk and h2load are powers of 1024, whatever they call them.
+// wrk and h2load print sizes in powers of 1024, regardless of the unit's name.
 var binarySize = lazyregexp.New(`([KMGT])B`)
 
-// printedMost is the size of what tools print for people, in bytes, hours of progress included.
-// What is larger has a row for each request, and none of these words: to look for them in all of
-// it takes half a minute.
+// printedMost bounds the size of a tool's output for people, in bytes, including hours of progress.
+// A larger file has a row for each request and no such words, and searching it takes half a minute.
 const printedMost = 16 << 20
 
-// readSaved reads what a tool printed; nil when it is no tool's. Its first line is number line.
+// readSaved reads a tool's output; nil for other texts. Its first line has the number line.
 func readSaved(name, text string, line int) *Row {
 	l, notes, err := generator.Import(name, text)
 	if err != nil {
@@ -136,8 +135,8 @@ func readSaved(name, text string, line int) *Row {
 		if len(all) == 0 {
 			continue
 		}
-		// JMeter and k6 tell their progress and say the whole at last; wrk2 prints its uncorrected
-		// times after the corrected ones.
+		// JMeter and k6 print their progress and the total last; wrk2 prints its uncorrected times
+		// after the corrected ones.
 		positions := all[0]
 		if tool == "jmeter" || tool == "k6" {
 			positions = all[len(all)-1]
@@ -160,22 +159,22 @@ func readSaved(name, text string, line int) *Row {
 		row.Values[m.quantity] = v
 	}
 	if n, ok := row.get(Requests); ok && tool == "oha" {
-		n.Slack = float64(l.Censored) // those that its deadline aborted are in its rate
+		n.Slack = float64(l.Censored) // requests that its deadline aborted are in its rate
 		row.Values[Requests] = n
 	}
 	return row
 }
 
-// leading is the number of empty lines that a text begins with.
+// leading returns the number of empty lines at the start of a text.
 func leading(text string) int {
 	return strings.Count(text[:len(text)-len(strings.TrimLeft(text, " \t\r\n"))], "\n")
 }
 
-// imprecision is what is left open of a value whose printed digits are not known.
+// imprecision is the assumed error of a value whose printed digits are unknown.
 const imprecision = 0.002
 
-// take fills in what a load says, whose rate and time a tool's reader may have made from other
-// values.
+// take adds the values of a load. If derived is true, the tool's reader may have computed its rate
+// and time from other values.
 func (r *Row) take(l *record.Load, line int, derived bool) {
 	d := &l.ResponseTime
 	if d.Count == 0 {
@@ -200,7 +199,8 @@ func (r *Row) take(l *record.Load, line int, derived bool) {
 	set(Streams, float64(l.Streams), units.Whole(float64(l.Streams)), false)
 	offered := l.RatePerS
 	if l.Driver == "" && l.Scheduled > 0 && l.WindowNs > 0 && offered > 0 {
-		// What was really due in the window: Poisson arrivals are not as many as asked for.
+		// The rate due in the window: the number of Poisson arrivals differs from the requested
+		// one.
 		offered = float64(l.Scheduled) / (float64(l.WindowNs) / 1e9)
 	}
 	set(Offered, offered, rateText(offered), false)

@@ -11,14 +11,14 @@ import (
 	"prony.example/record"
 )
 
-// failures is the share of requests that failed, and how it comes.
+// failures returns the share of requests that failed, and its computation in words.
 func failures(r *Row) (share float64, words string, ok bool) {
 	if v, ok := r.all(Errors, Requests); ok && v[1].V > 0 {
 		return v[0].V / v[1].V, fmt.Sprintf("%s of %s requests failed, %s", v[0].Text, v[1].Text,
 			percent(v[0].V/v[1].V)), true
 	}
 	if v, ok := r.all(ErrorRate, Rate); ok && v[0].V+v[1].V > 0 {
-		// A rate of good answers beside one of failures: the two are all there were.
+		// A rate of good responses next to one of failures: the two are all requests.
 		share := v[0].V / (v[0].V + v[1].V)
 		return share, fmt.Sprintf("%s failures/s beside %s: %s of all failed, %s if they are in "+
 			"the rate", strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
@@ -34,8 +34,8 @@ func failureLine(r *Row) int {
 	return cmp.Or(r.Values[Errors].Line, r.Values[ErrorRate].Line, r.Values[ErrorShare].Line)
 }
 
-// Shares of failures: below the first they change no number that is printed, from the second on a
-// rate or a latency is of another service.
+// Shares of failures: below fewFailures they change no printed number, and from manyFailures on a
+// rate or a latency describes a different service.
 const (
 	fewFailures  = 1e-4
 	manyFailures = 0.01
@@ -149,11 +149,11 @@ func bytesText(n float64) string {
 	return fmt.Sprintf("%.0f B", n)
 }
 
-// idleCPU is the share of the cores below which a service at its peak was not what limited it.
+// idleCPU is the share of the cores below which the CPU did not limit a service at its peak.
 const idleCPU = 0.5
 
-// checkCPU compares what was used with what there was: cores that are stated, or the most that any
-// row of the document used.
+// checkCPU compares CPU use with the available cores: stated ones, or the largest use in any row of
+// the document.
 func checkCPU(d *Document) (hits []hit, checked bool) {
 	most, source := 0.0, ""
 	for _, t := range d.Tables {
@@ -216,7 +216,7 @@ func idleHit(t *Table, idle []string, line int, source string) hit {
 		do: "find what limits them before the rate is called theirs"}
 }
 
-// checkOverloadElsewhere holds the open commands of a text against tables that name no command.
+// checkOverloadElsewhere compares the open commands of a text with tables without a command.
 func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 	var most *command
 	for _, c := range d.commands {
@@ -265,7 +265,7 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-// checkHistogram decodes a record's histograms and holds the printed fields against them.
+// checkHistogram decodes a record's histograms and compares the printed fields with them.
 func checkHistogram(r *Row, _ []Value) (hit, bool) {
 	if r.ownLoad == nil {
 		return hit{}, false
@@ -298,7 +298,7 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 	return hit{}, checked
 }
 
-// checkVerdict passes on what Prony itself said of the measurement.
+// checkVerdict returns Prony's own findings on the measurement.
 func checkVerdict(r *Row, _ []Value) (hit, bool) {
 	if r.ownLoad == nil || r.verdict.Grade == "" {
 		return hit{}, false

@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// alike puts those of one key together, in the order in which the keys come.
+// alike groups rows by key, in the order of the keys.
 func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
 	indexes := map[K]int{}
 	for _, r := range rows {
@@ -26,8 +26,8 @@ func alike[K comparable](rows []*Row, key func(*Row) K) (out [][]*Row) {
 	return out
 }
 
-// comparable are the rows of one key, those with a rate, fastest first. A name that stands there
-// twice is a repetition, and repetitions are not ranked.
+// comparable returns the rows of each key that have a rate, fastest first. Repeated names are
+// repetitions, which are not ranked.
 func (t *Table) comparable() [][]*Row {
 	rated := slices.DeleteFunc(slices.Clone(t.Rows), func(r *Row) bool {
 		_, ok := r.get(Rate)
@@ -81,7 +81,7 @@ func checkThink(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-// explained says that a change of throughput follows from the iteration time alone.
+// explained reports that the iteration time alone explains a change of throughput.
 func explained(a, b *Row) (hit, bool) {
 	va, okA := a.all(Rate, IterationMean, Users)
 	vb, okB := b.all(Rate, IterationMean, Users)
@@ -110,7 +110,7 @@ func explained(a, b *Row) (hit, bool) {
 	return h, true
 }
 
-// interactive holds users with a stated think time against the law of their rate.
+// interactive compares users with a stated think time with the response time law.
 func interactive(r *Row) (hit, bool) {
 	v, ok := r.all(Users, Think, Mean, Rate)
 	if !ok {
@@ -137,7 +137,7 @@ func interactive(r *Row) (hit, bool) {
 	return hit{}, true
 }
 
-// durationOf is what is stated, or requests / rate.
+// durationOf returns the stated duration, or requests / rate.
 func durationOf(r *Row) (ns float64, ok bool) {
 	if d, ok := r.get(Duration); ok {
 		return d.V, true
@@ -149,7 +149,8 @@ func durationOf(r *Row) (ns float64, ok bool) {
 	return v[0].V / v[1].V * second, true
 }
 
-// shortest is the time below which a closed load of a managed runtime mostly shows its start.
+// shortest is the duration below which a closed load of a managed runtime mostly measures its
+// startup.
 const shortest = 10 * second
 
 func checkWindows(t *Table) (hits []hit, checked bool) {
@@ -187,7 +188,8 @@ var bestOf = lazyregexp.New(
 	`(?i)\b(best|fastest|highest|max(?:imum)?)\s+(?:out )?of\s+(?:the )?` +
 		`(\d+|two|three|four|five|ten)\b[^.\n)]*`)
 
-// above is by how many standard deviations the best of n is above the mean, for normal runs.
+// above has by how many standard deviations the best of n is above the mean, for normal
+// distributions.
 var above = map[string]string{"2": "0.56", "two": "0.56", "3": "0.85", "three": "0.85",
 	"4": "1.03", "four": "1.03", "5": "1.16", "five": "1.16", "10": "1.54", "ten": "1.54"}
 
@@ -206,7 +208,8 @@ func checkBestOf(t *Table) ([]hit, bool) {
 		do:    "print the median of the runs with its interval"}}, true
 }
 
-// exactTimes is how many of its last digit a rate has when it is printed too exactly: five digits.
+// exactTimes is the value, in units of its last digit, from which a rate is printed too exactly:
+// five digits.
 const exactTimes = 1e4
 
 func checkRepetitions(t *Table) ([]hit, bool) {
@@ -233,7 +236,7 @@ func checkRepetitions(t *Table) ([]hit, bool) {
 		do:    "repeat in shuffled order, print the interval and n"}}, true
 }
 
-// noise is by how much single runs of one service are known to differ.
+// noise is the known difference between single runs of one service.
 const noise = 0.10
 
 func checkRanks(t *Table) (hits []hit, checked bool) {
@@ -265,7 +268,7 @@ func checkRanks(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-// What makes a plateau: rows so close to the fastest, so many of them.
+// Limits for a plateau: how close rows are to the fastest one, and how many of them there are.
 const (
 	plateauShare = 0.015
 	plateauRows  = 5
@@ -298,10 +301,10 @@ func checkPlateau(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-// surprise is how many coincidences may be expected before one is no finding.
+// surprise is the expected number of coincidences above which one is not a finding.
 const surprise = 0.01
 
-// identicalOf are the quantities of which each row should have its own.
+// identicalOf lists quantities that should differ between rows.
 var identicalOf = []Quantity{Rate, Mean, P50, P90, P95, P99, P999, Max, Memory, CPU, Requests}
 
 func checkIdentical(t *Table) (hits []hit, checked bool) {
@@ -317,7 +320,7 @@ func checkIdentical(t *Table) (hits []hit, checked bool) {
 			rows = append(rows, r)
 			lo, hi, step = min(lo, v.V), max(hi, v.V), min(step, v.Slack)
 		}
-		// A column has one resolution: a zero at the end of some values is a digit like others.
+		// A column has one resolution: a trailing zero of some values is a digit like others.
 		rows = slices.DeleteFunc(rows, func(r *Row) bool { return r.Values[q].V < 100*step })
 		if len(rows) < 3 {
 			continue
@@ -329,10 +332,10 @@ func checkIdentical(t *Table) (hits []hit, checked bool) {
 	return hits, checked
 }
 
-// identical finds values that too many rows share: of n values in m places as many as k are
-// expected to coincide by chance in n over k / m^(k-1) groups.
+// identical finds values that too many rows share: with n values in m places, the expected number
+// of random coincidences of k values is n over k / m^(k-1).
 func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
-	// By value: a record knows more digits than are shown of it.
+	// By value, because a record has more digits than are printed.
 	for _, equal := range alike(rows, func(r *Row) float64 { return r.Values[q].V }) {
 		k := float64(len(equal))
 		chance := 1.0

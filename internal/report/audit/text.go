@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// few prints a number of requests under way, which need not be whole.
+// few formats a number of requests under way, which may be fractional.
 func few(n float64) string {
 	if n < 10 {
 		return strconv.FormatFloat(n, 'g', 2, 64)
@@ -22,7 +22,7 @@ func few(n float64) string {
 
 func rateText(perS float64) string { return strconv.FormatFloat(perS, 'g', 6, 64) + "/s" }
 
-// percent prints a share with two digits, three from 10 % on.
+// percent formats a share with two digits, three from 10 % on.
 func percent(share float64) string {
 	digits := 2
 	switch a := math.Abs(share); {
@@ -34,7 +34,7 @@ func percent(share float64) string {
 	return strconv.FormatFloat(share*100, 'g', digits, 64) + " %"
 }
 
-// said is a time as printed where that is short, else in three digits.
+// said returns a time as printed if that is short, else with three digits.
 func said(v Value) string {
 	if strings.ContainsFunc(v.Text, unicode.IsLetter) && len(v.Text) < 9 &&
 		!strings.Contains(v.Text, " us") && !strings.Contains(v.Text, " ns") {
@@ -43,7 +43,7 @@ func said(v Value) string {
 	return units.Duration(v.V)
 }
 
-// wide is where text is broken.
+// wide is the width of lines.
 const wide = 96
 
 // Write prints a result for people.
@@ -68,7 +68,7 @@ func (r *Result) Write(w io.Writer) error {
 	return p.To(w)
 }
 
-// fill breaks a text into lines after its head.
+// fill wraps a text after its head.
 func fill(p *format.Page, head, text string) { p.Line("%s", format.Wrap(head, text, wide, 4)) }
 
 func (r *Result) summary() string {
@@ -80,7 +80,7 @@ func (r *Result) summary() string {
 		r.Rules, units.Plural(r.Rows, "result"))
 }
 
-// casesMax bounds what is printed of one finding; JSON has them all.
+// casesMax bounds the printed places of one finding; JSON has them all.
 const casesMax = 8
 
 func (f *Finding) write(p *format.Page, r *Result) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a table has and cannot be read is told by line, with why.
+// TestUnreadLinesAreTold checks that unreadable parts of a table are listed by line, with reasons.
 func TestUnreadLinesAreTold(t *testing.T) {
 	check := func(name, text string, rows int, want ...string) {
 		t.Helper()
@@ -39,14 +39,15 @@ func TestUnreadLinesAreTold(t *testing.T) {
 	check("a.md", "# Speed\n| who | RPS |\n|--|--|\n| a | WIP |\n| b | 7 |\n# More\n"+
 		"| who | RPS |\n|--|--|\n| a | none |\n", 1, "4 false Speed: "+bad+`RPS "WIP"`,
 		"9 false More: no value of RPS")
-	// A table that lies on its side names the column.
+	// A transposed table names the column.
 	check("a.md", "| | Go | Py |\n|--|--|--|\n| Requests/s | 10 | TOO SLOW |\n", 1,
 		`3 false : column "Py": `+bad+`Requests/s "TOO SLOW"`)
 	check("a.json", "[{\"name\": \"a\", \"rps\": 5},\n {\"name\": \"b\"}]", 1,
 		"2 false results: this object has neither a rate nor a mean latency")
 }
 
-// In text there are the first few, and their number; where nothing could be read it is an error.
+// TestUnreadLinesAreCounted checks that text has the first few and the number; if no line could be
+// read, it is an error.
 func TestUnreadLinesAreCounted(t *testing.T) {
 	text := "server,rps\ngo,1001\n" + strings.Repeat("x,soon\n", 7)
 	d, err := Read("a.csv", text, nil)
@@ -73,7 +74,7 @@ func TestUnreadLinesAreCounted(t *testing.T) {
 	}
 }
 
-// A column that no file has is told with those that there are.
+// TestUnknownColumns checks the error for a column that no file has, with the existing ones.
 func TestUnknownColumns(t *testing.T) {
 	check := func(want string, columns []string, files ...string) {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// Quantity is what a value is of; the names are those of --column and of the documentation.
+// Quantity is the kind of a value; the names are those of --column and of the documentation.
 type Quantity string
 
 // Quantities. Times are ns, rates per second, sizes bytes, shares of 1, CPU in cores.
@@ -83,23 +83,23 @@ var kinds = map[Quantity]kind{
 	AskedRequests: aCount, InFlight: aCount,
 }
 
-// Value is a number as it is printed.
+// Value is a printed number.
 type Value struct {
 	V       float64 // in base units
-	Slack   float64 // the true value may be so much above or below: one of its last digit
+	Slack   float64 // the largest rounding error, one unit of its last digit
 	Text    string  // as printed, with its unit
 	Line    int
-	derived bool // from other values of the same source, so that it proves nothing about them
+	derived bool // computed from other values of the same source, so that it cannot contradict them
 }
 
-// span is where the true value can be.
+// span is the range of the true value.
 type span struct{ lo, hi float64 }
 
 func (v Value) span() span { return span{max(v.V-v.Slack, 0), v.V + v.Slack} }
 
 func (s span) times(o span) span { return span{s.lo * o.lo, s.hi * o.hi} }
 
-// per divides; a divisor that may be 0 leaves everything open.
+// per divides; if the divisor may be 0, the result is unbounded.
 func (s span) per(o span) span {
 	if o.lo <= 0 {
 		return span{0, math.Inf(1)}
@@ -109,12 +109,12 @@ func (s span) per(o span) span {
 
 func (s span) by(f float64) span { return span{s.lo * f, s.hi * f} }
 
-// meets says whether two spans overlap when each may be off by a share besides.
+// meets reports whether two spans overlap, with an additional error of a share.
 func (s span) meets(o span, share float64) bool {
 	return s.lo <= o.hi*(1+share) && o.lo <= s.hi*(1+share)
 }
 
-// second is a second in the unit of times.
+// second is one second in the unit of times, ns.
 const second = float64(time.Second)
 
 var unitFactors = map[kind]map[string]float64{
@@ -131,7 +131,7 @@ var unitFactors = map[kind]map[string]float64{
 	aRate:  {"": 1, "k": 1e3, "m": 1e6},
 }
 
-// perSecond are what may follow the number of a rate.
+// perSecond matches the unit after the number of a rate.
 var perSecond = lazyregexp.New(
 	`(?i)\s*(reqs?|requests?|ops|queries|failures|errors|iters|it)?\s*` +
 		`(/\s*(s|sec|second)|rps|qps|tps|/min)?\.?$`)
@@ -145,7 +145,7 @@ var (
 	clockTime = lazyregexp.New(`^(?:(\d+):)?(\d{1,2}):(\d{2}(?:\.\d+)?)$`)
 )
 
-// plain takes Markdown's marks, footnotes and medals off a cell.
+// plain removes Markdown marks, footnotes and medals from a cell.
 func plain(cell string) string {
 	cell = strings.TrimSpace(marks.Replace(cell))
 	return strings.TrimSpace(strings.TrimFunc(cell, func(r rune) bool {
@@ -153,8 +153,8 @@ func plain(cell string) string {
 	}))
 }
 
-// parseValue reads a cell that holds a quantity; unit is what the head says, and may be empty. A
-// time without any unit is no value: nobody knows of what.
+// parseValue parses a cell with a quantity; unit is the head's and may be empty. A time without a
+// unit is not a value, because its scale is unknown.
 func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	text := plain(cell)
 	text, _, _ = strings.Cut(text, "±")
@@ -188,7 +188,7 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	}
 	out := Value{V: v * scale, Slack: step * scale, Text: shown(m[1]+m[2]+m[3], output, unit, k)}
 	if k == aCount && scale == 1 && step <= 100 || q == Connections || q == Users {
-		out.Slack = 0 // counts are printed whole
+		out.Slack = 0 // counts are printed in full
 	}
 	if m[1] != "" {
 		out.Slack = max(out.Slack, out.V/10) // "about"
@@ -220,7 +220,7 @@ func shown(number, text, unit string, k kind) string {
 
 var sizeNames = strings.NewReplacer("kb", "kB", "mb", "MB", "gb", "GB", "kib", "KiB", "mib", "MiB")
 
-// scaleOf finds the unit, that of the cell before that of the head.
+// scaleOf returns the scale of the cell's unit, or else of the head's.
 func scaleOf(k kind, text, unit string) (float64, bool) {
 	switch k {
 	case aRate:
@@ -253,14 +253,14 @@ func scaleOf(k kind, text, unit string) (float64, bool) {
 	return scale, ok
 }
 
-// hugest bounds values, so that no sum of them overflows: 10 million years in ns.
+// hugest bounds values so that no sum of them overflows: 10 million years in ns.
 const hugest = 1e24
 
-// roundedShare is by how much a whole number that ends in zeros may be rounded.
+// roundedShare is the largest assumed rounding of a whole number that ends in zeros.
 const roundedShare = 0.05
 
-// digits reads a number with thousands separators; step is one of its last printed digit. Zeros at
-// the end of a whole number may be rounding, so they count as not printed, within bounds.
+// digits parses a number with thousands separators; step is one unit of its last printed digit.
+// Trailing zeros of a whole number may be rounding, so they do not count as printed, within bounds.
 func digits(s string) (v, step float64, ok bool) {
 	s = groupMarks.Replace(s)
 	comma, dot := strings.LastIndex(s, ","), strings.LastIndex(s, ".")
@@ -290,7 +290,7 @@ func digits(s string) (v, step float64, ok bool) {
 var groupMarks = strings.NewReplacer("'", "", "’", "", "_", "", " ", "", "\u00a0", "",
 	"\u202f", "")
 
-// grouped says whether a mark parts a number into thousands.
+// grouped reports whether a mark separates a number into thousands.
 func grouped(s, mark string) bool {
 	parts := strings.Split(s, mark)
 	for _, p := range parts[1:] {
@@ -301,7 +301,7 @@ func grouped(s, mark string) bool {
 	return len(parts[0]) <= 3 && len(parts[0]) > 0 && parts[0] != "0"
 }
 
-// compound reads 1m30s and 00:01:30.
+// compound parses 1m30s and 00:01:30.
 func compound(text string) (Value, bool) {
 	if m := clockTime.FindStringSubmatch(text); m != nil {
 		h, m1, s := number(m[1]), number(m[2]), number(m[3])

@@ -48,7 +48,7 @@ func TestRowsOfOneRunArePaired(t *testing.T) {
 		t.Errorf("blocks are %v", r.Blocks)
 	}
 	near(t, "the first block's ratio", r.Blocks[0].Ratio, 0.94)
-	// The other way round everything is better by the inverse.
+	// In the other direction everything is better by the inverse.
 	c = compare(t, at(s, "new"), at(s, "old"), Options{})
 	r = rowOf(t, c.Pairs[0], "peak", "throughput")
 	near(t, "the ratio", r.Ratio.Center, 1/math.Sqrt(0.9024))
@@ -57,8 +57,9 @@ func TestRowsOfOneRunArePaired(t *testing.T) {
 	check("half", "p50", Better, "faster", false)
 }
 
-// Seven targets know their noise better than two: a ratio of one run is the table's, and so is what
-// would decide; the levels beside it are what it is of, which medians need not be.
+// TestTargetsLendPrecision checks that seven targets give a better estimate of the noise than two:
+// a ratio of one run equals the table's, and so does the number of blocks that would decide. Levels
+// are those of the ratio, which may differ from the medians.
 func TestTargetsLendPrecision(t *testing.T) {
 	all := rows{"old": {10000, 10300, 9900}, "new": {10100, 9700, 10150}}
 	for i, name := range []string{"c", "d", "e", "f", "g"} {
@@ -91,7 +92,8 @@ func TestTargetsLendPrecision(t *testing.T) {
 	}
 }
 
-// The same numbers from two runs are not paired: blocks that differ by 30 % hide 5 %.
+// TestRowsOfTwoRunsAreNot checks that the same numbers from two runs are not paired: blocks that
+// differ by 30 % hide 5 %.
 func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	a := runOf("a", noon, rows{"x": drifting})
 	b := runOf("b", noon.Add(3*time.Hour), rows{"x": slower})
@@ -113,7 +115,8 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	}
 }
 
-// One artifact in two modes, or with other arguments, is two subjects.
+// TestTheSameArtifactRunInAnotherWay checks that one artifact in two modes, or with other
+// arguments, is two subjects.
 func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
 	check := func(want bool, change func(*record.Record)) {
 		t.Helper()
@@ -132,8 +135,9 @@ func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
 	check(false, func(r *record.Record) { r.Target.Mode = "virtual" })
 }
 
-// Both runs hold the same control. In the second the machine is slower by 20 % and the target by
-// another 5 %: the ratio is 0.76, and 0.95 with the control divided out.
+// TestControlTakesTheMachineOut checks a control in both runs. In the second run the machine is
+// slower by 20 % and the target by another 5 %: the ratio is 0.76, and 0.95 divided by the
+// control's.
 func TestControlTakesTheMachineOut(t *testing.T) {
 	a := runOf("a", noon, rows{"x": scaled(drifting, 2, 2.002), "same": drifting})
 	b := runOf("b", noon.Add(time.Hour), rows{"x": scaled(drifting, 1.52, 1.5215),
@@ -237,7 +241,7 @@ func TestUnlikeRunsAreRefused(t *testing.T) {
 		func(r *record.Record) { r.Loads = r.Loads[:1] })
 }
 
-// printers are all forms of a comparison; JSON and CSV escape in ways of their own.
+// printers has all formats of a comparison; JSON and CSV have their own escapes.
 var printers = map[string]func(w *strings.Builder, c Comparison) error{
 	"text":     func(w *strings.Builder, c Comparison) error { return Text(w, c) },
 	"markdown": func(w *strings.Builder, c Comparison) error { return Markdown(w, c) },
@@ -245,7 +249,8 @@ var printers = map[string]func(w *strings.Builder, c Comparison) error{
 	"csv":      func(w *strings.Builder, c Comparison) error { return CSV(w, c) },
 }
 
-// What was sent binds, but an old run that did not write it down is not refused for it.
+// TestRequestsBindWhereTheyAreKnown checks that requests are binding, except for an old run that
+// did not record them.
 func TestRequestsBindWhereTheyAreKnown(t *testing.T) {
 	a, b := runOf("a", noon, rows{"x": drifting}), runOf("b", noon, rows{"x": drifting})
 	b.Head.Requests = map[string][]string{"read": {"POST /hello"}}
@@ -261,7 +266,8 @@ func TestRequestsBindWhereTheyAreKnown(t *testing.T) {
 	}
 }
 
-// What changes from run to run, or is what is compared, forbids nothing.
+// TestWhatIsNoPartOfTheMethod checks that properties that change between runs, or are compared, are
+// not binding.
 func TestWhatIsNoPartOfTheMethod(t *testing.T) {
 	check := func(told int, change func(*record.Record)) {
 		t.Helper()
@@ -313,7 +319,8 @@ func TestInvalidTrialsAreLeftOutAloud(t *testing.T) {
 		"b3-new is INVALID: errors (2 %, limit 0.1 %)")
 }
 
-// Several comparisons of one run may share its analysis, whose other options are the report's.
+// TestComparesWithAStudy checks that several comparisons of one run may share its analysis, which
+// has the options of the report.
 func TestComparesWithAStudy(t *testing.T) {
 	run := runOf("r", noon, rows{"x": slower, "y": drifting})
 	alone := compare(t, at(run, "x"), at(run, "y"), Options{})
@@ -330,7 +337,7 @@ func TestComparesWithAStudy(t *testing.T) {
 	}
 }
 
-// sprint is a comparison as JSON.
+// sprint returns a comparison as JSON.
 func sprint(t *testing.T, c Comparison) string {
 	t.Helper()
 	var b strings.Builder
@@ -402,8 +409,8 @@ func TestHolm(t *testing.T) {
 	near(t, "0.03", mine[2].PHolm, 0.06)
 }
 
-// What was asked for first has four fifths of the error, and the rest is dealt out to the others;
-// of several names the first decides that there is a number of.
+// TestAskedFirst checks that the primary metric gets four fifths of the error rate, and that the
+// others share the rest. The first requested metric with a value is the primary one.
 func TestAskedFirst(t *testing.T) {
 	few := []float64{10000, 10000, 10000, 10000}
 	s := runOf("r", noon, rows{"old": few, "new": scaled(few, 0.94, 0.96, 0.95, 0.975)})
@@ -438,7 +445,7 @@ func TestAskedFirst(t *testing.T) {
 	near(t, "another's 0.5", mine[2].PHolm, 0.5)
 }
 
-// A p of 0.03 alone is enough; as one of many rows it is not.
+// TestRowsCostEachOtherPower checks that a p of 0.03 is significant for one row but not among many.
 func TestRowsCostEachOtherPower(t *testing.T) {
 	few := []float64{10000, 10000, 10000, 10000}
 	s := runOf("r", noon, rows{"old": few, "new": scaled(few, 0.94, 0.96, 0.95, 0.985)})
@@ -477,7 +484,8 @@ func TestRatesThatDifferAreTold(t *testing.T) {
 	}
 }
 
-// What is missing is said once for each reason, and tools only where one service was built twice.
+// TestNotesAreShort checks that each reason for missing numbers appears once, and that tools appear
+// only if one service was built twice.
 func TestNotesAreShort(t *testing.T) {
 	s := runOf("r", noon, rows{"new": slower, "old": drifting})
 	for _, r := range s.Records {

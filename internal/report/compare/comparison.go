@@ -5,13 +5,13 @@
 // of a run and a target's name, and Judge decides about some of its rows, which is a Gate. Text,
 // Markdown, CSV and JSON print a Comparison; the page is made of it in internal/report.
 //
-// A comparison is always of B against A: a ratio of 1.05 says that B's value is 5 % above A's,
-// whether that is good or bad; Outcome says which. Unlike methods are refused (UnlikeError) unless
-// the caller insists, and then every rendering carries what differs.
+// A comparison is always of B with A: a ratio of 1.05 means that B's value is 5 % above A's, and
+// Outcome whether that is better or worse. Compare refuses different methods (UnlikeError) unless
+// the caller insists; then every rendering has the differences.
 //
-// Non-goals: it reads no files, judges no trial (verdicts come in records, and what is INVALID is
-// excluded as in package table), and has no statistics of its own beyond Holm's correction: levels
-// are package table's, ratios package stats'.
+// Non-goals: it reads no files, judges no trial (verdicts come in records, and INVALID loads are
+// excluded as in package table), and has no statistics of its own except Holm's correction: levels
+// come from package table, ratios from package stats.
 package compare
 
 import (
@@ -29,37 +29,38 @@ import (
 	"prony.example/stats"
 )
 
-// Comparison is everything that is said about B against A, in base units.
+// Comparison has all results of B compared with A, in base units.
 type Comparison struct {
-	Title  string `json:"title"`  // e.g. "go-nethttp@base against go-nethttp"
-	Paired bool   `json:"paired"` // within the blocks of one run
-	// Published: of results that somebody published or a tool saved, which Prony did not measure.
+	Title  string `json:"title"`  // for example "go-nethttp@base against go-nethttp"
+	Paired bool   `json:"paired"` // whether trials are paired within the blocks of one run
+	// Published marks results that somebody published or a tool saved, which Prony did not measure.
 	Published bool `json:"published,omitempty"`
-	// Confidence of all intervals; the error rate of the outcomes is 1 - Confidence.
+	// Confidence is the confidence level of all intervals; the error rate of the outcomes is 1 -
+	// Confidence.
 	Confidence float64 `json:"confidence"`
 	Control    string  `json:"control,omitempty"` // a target that ratios are divided by, run by run
-	Tests      int     `json:"tests"`             // rows with a P: what Holm corrects for
+	Tests      int     `json:"tests"`             // rows with a P value, for Holm's correction
 
-	// ConfigHash is the fingerprint of the method both sides share; empty when they do not.
+	// ConfigHash is the fingerprint of both sides' method; empty if the methods differ.
 	ConfigHash string `json:"configHash,omitempty"`
-	// Mismatches are what the sides' methods do not share though they should; all renderings carry
-	// it as a banner. Differences are those that a reader should know and that forbid nothing.
+	// Mismatches are differences of the sides' methods that make them incomparable; all renderings
+	// show them as a banner. Differences are other differences that a reader should know.
 	Mismatches  []table.Difference `json:"mismatches"`
 	Differences []table.Difference `json:"differences"`
 
-	// Findings are those on the starts of the run together, such as a control that differs from
+	// Findings are on all starts of the run together, for example a control that differs from
 	// itself.
 	Findings []record.Finding `json:"findings,omitempty"`
 
-	Warnings  []string `json:"warnings"`  // sentences, the gravest first
-	Missing   []string `json:"missing"`   // targets and scenarios that only one side has, in words
-	Reproduce []string `json:"reproduce"` // what made the runs of both sides, A's first
+	Warnings  []string `json:"warnings"`  // sentences, the most serious first
+	Missing   []string `json:"missing"`   // targets and scenarios of only one side, in words
+	Reproduce []string `json:"reproduce"` // commands that made the runs of both sides, A's first
 	Pairs     []Pair   `json:"pairs"`     // one for each scenario and pair of targets
 
 	first []string
 }
 
-// each goes through the rows of all pairs.
+// each iterates over the rows of all pairs.
 func (c *Comparison) each() iter.Seq2[*Pair, *Row] {
 	return func(yield func(*Pair, *Row) bool) {
 		for i := range c.Pairs {
@@ -73,30 +74,30 @@ func (c *Comparison) each() iter.Seq2[*Pair, *Row] {
 	}
 }
 
-// Pair is two rows of tables that are compared, under one scenario.
+// Pair is a comparison of two targets under one scenario.
 type Pair struct {
 	Scenario string  `json:"scenario"`
 	A        Subject `json:"a"`
 	B        Subject `json:"b"`
-	// Starts are those in which both ran side by side; nil: they did not.
+	// Starts are the starts in which both targets ran side by side; nil: none.
 	Starts *table.Starts `json:"starts,omitempty"`
 	Rows   []Row         `json:"rows"`
 }
 
-// Subject is one side of a pair: which target, of which run, built from what.
+// Subject describes one side of a pair: its target, run and artifact.
 type Subject struct {
 	Dir        string `json:"-"`   // the run's folder, as the caller named it
 	Run        string `json:"run"` // its id
 	Suite      string `json:"suite"`
 	Time       string `json:"time,omitempty"`     // the run's first trial, RFC 3339
 	Target     string `json:"target"`             // the row's name
-	Commit     string `json:"commit,omitempty"`   // of the checkout; " (modified)" when not clean
-	Artifact   string `json:"artifact,omitempty"` // SHA-256 of what was built, the first 12 digits
+	Commit     string `json:"commit,omitempty"`   // of the checkout; " (modified)" unless clean
+	Artifact   string `json:"artifact,omitempty"` // SHA-256 of the artifact, the first 12 digits
 	Prony      string `json:"prony,omitempty"`    // version
-	Tool       string `json:"tool,omitempty"`     // what measured it, of published results
+	Tool       string `json:"tool,omitempty"`     // the tool that measured published results
 	Machine    string `json:"machine,omitempty"`  // "Xeon, 2 cores, Linux 6.18"
 	ConfigHash string `json:"configHash"`         // fingerprint
-	Blocks     int    `json:"blocks"`             // with a usable trial; starts have one each
+	Blocks     int    `json:"blocks"`             // blocks, or starts, with a usable trial
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 
@@ -104,60 +105,60 @@ type Subject struct {
 	repeat string // "block" or "start"
 }
 
-// Repeat is what Blocks counts: "block", or "start" where targets ran side by side.
+// Repeat returns the unit of Blocks: "block", or "start" if targets ran side by side.
 func (x Subject) Repeat() string { return cmp.Or(x.repeat, (*table.Starts)(nil).Repeat()) }
 
 // Row is one metric of a pair.
 type Row struct {
 	Load   string `json:"load"`   // empty: of the whole trial
-	Title  string `json:"-"`      // of the load, e.g. "peak (closed, 64 connections)"
+	Title  string `json:"-"`      // of the load, for example "peak (closed, 64 connections)"
 	Model  string `json:"model"`  // "closed", "open", or empty
-	Metric string `json:"metric"` // as package metric names it, e.g. "throughput", "p99"
+	Metric string `json:"metric"` // as package metric names it, for example "throughput", "p99"
 	Label  string `json:"-"`      // for people: "CPU per request"
 	Unit   string `json:"unit"`   // "1/s", "ns", "B", "J" or "1" (a share)
-	Better string `json:"better"` // Higher or Lower
+	Better string `json:"better"` // "higher" or "lower"
 	A      Value  `json:"a"`
 	B      Value  `json:"b"`
 
-	// Ratio is B to A: paired within blocks, or between runs, or with the control divided out.
-	// Nil where one side has no number, or where the values are exact and need no test.
+	// Ratio is B to A: paired within blocks, or between runs, or divided by the control's. It is
+	// nil if one side has no number, or if the values are exact and need no test.
 	Ratio *stats.Ratio `json:"ratio"`
-	// Control is the control's own ratio between the two runs, which Ratio is divided by; else nil.
+	// Control is the control's ratio between the two runs, which divides Ratio; else nil.
 	Control *stats.Ratio `json:"control,omitempty"`
-	// Source is what Ratio is made of: slices, or else the windows that A and B are of.
+	// Source names the data of Ratio: slices, or else the windows of A and B.
 	Source table.Source `json:"source,omitempty"`
-	// Grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
+	// Grade is the grade of a ratio from slices: VALID, SUSPECT, INVALID or not known; else empty.
 	Grade string `json:"grade,omitempty"`
-	// Doubt is what can have moved it further than its interval.
+	// Doubt describes what can have moved Ratio by more than its interval.
 	Doubt *table.Doubt `json:"possibleBias,omitempty"`
-	// Blocks are the ratios of single blocks, where trials are paired; else empty.
+	// Blocks are the ratios of single blocks, if trials are paired; else empty.
 	Blocks []BlockRatio `json:"blocks,omitempty"`
 	PHolm  float64      `json:"pHolm"` // Ratio.P corrected for the number of rows; NaN without test
 
-	Outcome string `json:"outcome"` // one of the outcomes below
+	Outcome string `json:"outcome"` // better, worse, indistinguishable, equal or none
 	Text    string `json:"text"`    // the outcome in words that fit the metric: B is "slower"
 	// Detectable is the smallest relative difference that this many blocks would have detected in 8
-	// of 10 cases (0.03 is 3 %), at the error rate that Holm leaves in the worst case;
-	// NaN when unknown.
+	// of 10 cases (0.03 is 3 %), at the error rate that Holm's correction leaves in the worst case;
+	// NaN if unknown.
 	Detectable float64 `json:"detectable"`
 
-	valueAt   func(confidence float64) stats.Ratio // Ratio at another one
-	share     float64                              // of the error that all rows are allowed
-	requested bool                                 // the question was about it
-	live      bool                                 // the run was ended early
-	planSD    float64                              // see table.Scenario.PlanSD; of slices only
-	unsliced  table.Note                           // why slices give no ratio; none otherwise
+	valueAt   func(confidence float64) stats.Ratio // Ratio at another confidence level
+	share     float64                              // of the total error rate
+	requested bool                                 // whether the row has the primary metric
+	live      bool                                 // whether the run was ended early
+	planSD    float64                              // see table.Scenario.PlanSD; only for slices
+	unsliced  table.Note                           // why slices give no ratio; empty otherwise
 }
 
-// Value is what one side has of a metric: its level is the median of the trials with an interval.
+// Value is a metric of one side: the median of the trials with an interval.
 type Value struct {
 	stats.Summary
-	// Mean is the geometric mean that Ratio is of; NaN where there is none. It may lie on the other
-	// side of the other's than the medians do.
+	// Mean is the geometric mean that Ratio refers to; NaN without one. The order of both means may
+	// differ from the order of both medians.
 	Mean     float64       `json:"mean"`
-	Withheld *table.Note   `json:"withheld,omitempty"` // why there is none; empty: there is
-	Points   []table.Point `json:"points"`             // one a trial, with block and verdict
-	// Slices are its values in slices, one a start.
+	Withheld *table.Note   `json:"withheld,omitempty"` // why there is no value; empty if there is
+	Points   []table.Point `json:"points"`             // one per trial, with block and verdict
+	// Slices are the values in slices, one per start.
 	Slices []table.Point `json:"slices,omitempty"`
 }
 
@@ -173,17 +174,17 @@ const (
 	Lower  = "lower"
 )
 
-// Outcomes of a row. Better and Worse are said where PHolm is at most 1 - Confidence.
+// Outcomes of a row. Better and Worse need a PHolm of at most 1 - Confidence.
 const (
 	Better            = "better"
 	Worse             = "worse"
 	Indistinguishable = "indistinguishable" // no significant difference; see Detectable
-	Equal             = "equal"             // exact values, and the same
+	Equal             = "equal"             // exact and equal values
 	// one side has no number, or there are too few starts or blocks for an interval
 	Silent = "none"
 )
 
-// Change is B to A as a relative difference: 0.05 is 5 % more. It is NaN where there is none.
+// Change returns B to A as a relative difference: 0.05 is 5 % more. It is NaN without values.
 func (r Row) Change() float64 {
 	if r.Ratio != nil {
 		return r.Ratio.Center - 1
@@ -191,21 +192,21 @@ func (r Row) Change() float64 {
 	return r.B.Summary.Center/r.A.Summary.Center - 1
 }
 
-// HasRatio tells whether there is a ratio with an interval.
+// HasRatio reports whether the row has a ratio with an interval.
 func (r Row) HasRatio() bool { return r.Ratio != nil && r.Ratio.HasInterval() }
 
-// Options say how to compare.
+// Options select the metrics and the method of a comparison.
 type Options struct {
 	Confidence float64  // of intervals and outcomes; 0 means 0.95
 	Metrics    []string // "p99" or "half/p99"; empty: the usual ones; "all": all
-	First      []string // "peak/p99": the first that there is, is what the question is about
-	Control    string   // a row of both runs that ratios are divided by; empty: none
-	Unlike     bool     // compare what was measured in unlike ways, and say so
-	Stalls     string   // which response times are meant, as in table.Options
-	Refused    string   // how a caller lets Unlike be asked for; ends an UnlikeError
+	First      []string // "peak/p99": the first one with a ratio is the primary metric
+	Control    string   // a row of both runs whose ratio divides the others; empty: none
+	Unlike     bool     // compare results of different methods, and report the differences
+	Stalls     string   // selects response times, as in table.Options
+	Refused    string   // how to request Unlike; the end of an UnlikeError's text
 }
 
-// UnlikeError is a refusal: the sides were not measured in the same way.
+// UnlikeError reports that the sides were not measured in the same way.
 type UnlikeError struct {
 	Differences []table.Difference
 	Hint        string
@@ -221,9 +222,9 @@ func (e *UnlikeError) Error() string {
 }
 
 // Compare compares B with A. Rows of one run are paired within its blocks; rows of two runs are
-// not, whatever their block numbers, because nothing ties those blocks together in time.
+// not, even if they have the same block numbers, because their blocks ran at different times.
 //
-// It fails with *UnlikeError, with *NoTargetError, or when there is nothing to compare.
+// It fails with *UnlikeError, with *NoTargetError, or if both sides have no metric in common.
 func Compare(a, b Side, o Options) (Comparison, error) {
 	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
 	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
@@ -242,7 +243,7 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	if len(c.Mismatches) > 0 && !o.Unlike {
 		return c, &UnlikeError{c.Mismatches, o.Refused}
 	}
-	if row, err := sa.row(o.Control); err == nil { // else checkControl says so
+	if row, err := sa.row(o.Control); err == nil { // otherwise checkControl reports it
 		o.Control, c.Control = row, row
 	}
 	if err := checkControl(sa, sb, c.Paired, o.Control); err != nil {
@@ -267,14 +268,14 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 	return c, nil
 }
 
-// methods collects what all pairs do not share, each difference once.
+// methods collects the differences in method of all pairs, each once.
 func (c *Comparison) methods(a, b *side, pairs []pairing) {
 	var prints []string
 	for _, p := range pairs {
 		ma, mb := a.method(p.scenario, p.a), b.method(p.scenario, p.b)
 		binding, reported := ma.Differences(mb)
 		c.Mismatches = table.AddNew(c.Mismatches, binding...)
-		if p.a.Info.Service != p.b.Info.Service { // what builds one does not build the other
+		if p.a.Info.Service != p.b.Info.Service { // two services need different build tools
 			reported = slices.DeleteFunc(reported, func(d table.Difference) bool {
 				return d.Aspect == table.ToolsAspect
 			})
@@ -310,7 +311,7 @@ func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	return out
 }
 
-// metricsOf are those of a load that either side has: a side without a usable trial has none.
+// metricsOf returns the metrics of a load that either side has.
 func metricsOf(p pairing, load string) (out []table.Metric) {
 	for _, m := range slices.Concat(p.b.Metrics, p.a.Metrics) {
 		if m.Load == load && !slices.ContainsFunc(out, func(x table.Metric) bool {
@@ -322,7 +323,7 @@ func metricsOf(p pairing, load string) (out []table.Metric) {
 	return out
 }
 
-// of is a target's own metric, or one that says that it has none.
+// of returns a target's metric, or a withheld one if it has none.
 func of(t *table.Target, m table.Metric) table.Metric {
 	if ownMetric, ok := t.Metric(m.Load, m.Name); ok {
 		return ownMetric
@@ -377,7 +378,7 @@ func valueOf(m table.Metric) Value {
 	return v
 }
 
-// newRow is that of a metric, without a ratio yet.
+// newRow returns a row for a metric, without a ratio yet.
 func newRow(a, b table.Metric) Row {
 	meaning := metric.Named(b.Name, b.Unit)
 	r := Row{
@@ -391,8 +392,8 @@ func newRow(a, b table.Metric) Row {
 	return r
 }
 
-// constant tells whether all values of both sides are exact, or all are the same: errors are none
-// in most runs, and a share of zero has no ratio.
+// constant reports whether all values of both sides are exact, or all are zero: most runs have no
+// errors, and a share of zero has no ratio.
 func (r *Row) constant() bool {
 	if r.A.Summary.Assumption == table.Exact && r.B.Summary.Assumption == table.Exact {
 		return true
@@ -413,7 +414,7 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 		}
 	}
 	r.A.Mean, r.B.Mean = geometric(avs), geometric(bs)
-	if r.Source == table.FromSlices { // levels are those of the windows
+	if r.Source == table.FromSlices { // levels come from the windows
 		r.A.Mean, r.B.Mean = r.A.level(), r.B.level()
 	}
 	x, y := n.item(n.pairing.a, r), n.item(n.pairing.b, r)
@@ -436,7 +437,7 @@ func (c *Comparison) ratio(r *Row, n noise) *stats.Ratio {
 	return &ratio
 }
 
-// pointsOf are the points of a side that a row's ratio is made of.
+// pointsOf returns the points of a side that a row's ratio uses.
 func (r *Row) pointsOf(v Value) []table.Point {
 	if r.Source == table.FromSlices {
 		return v.Slices
@@ -444,7 +445,7 @@ func (r *Row) pointsOf(v Value) []table.Point {
 	return v.Points
 }
 
-// level is the geometric mean of a side's windows; NaN where it may not be quoted.
+// level returns the geometric mean of a side's windows; NaN if it is withheld.
 func (v Value) level() float64 {
 	if v.Withheld != nil {
 		return math.NaN()
@@ -452,7 +453,7 @@ func (v Value) level() float64 {
 	return geometric(table.Values(v.Points))
 }
 
-// noise is what a row's noise is learnt from: all targets of the scenario, on both sides.
+// noise has the data for a row's noise: all targets of the scenario, on both sides.
 type noise struct {
 	a, b *side
 	pairing
@@ -468,7 +469,7 @@ func (n noise) of(s *side, r *Row, confidence float64) *stats.Blocks {
 	return stats.NewBlocks(items, confidence)
 }
 
-// item is a target's values of a row's metric by block; none where it may not be quoted.
+// item returns a target's values of a row's metric by block; none if they are withheld.
 func (n noise) item(t *table.Target, r *Row) stats.Item {
 	item := stats.Item{Name: t.Name}
 	m, ok := t.Metric(r.Load, r.Metric)
@@ -481,7 +482,7 @@ func (n noise) item(t *table.Target, r *Row) stats.Item {
 	return item
 }
 
-// geometric is what a ratio of geometric means is of; NaN where a value has no logarithm.
+// geometric returns the geometric mean; NaN if a value has no logarithm.
 func geometric(xs []float64) float64 {
 	sum := 0.0
 	for _, x := range xs {
@@ -493,7 +494,7 @@ func geometric(xs []float64) float64 {
 	return math.NaN()
 }
 
-// align lays the values of the blocks that both have side by side, in block order.
+// align returns the values of common blocks, in block order.
 func align(a, b []table.Point) (avs, bs []float64, blocks []int) {
 	return stats.Align(stats.Item{Values: table.ByBlock(a)}, stats.Item{Values: table.ByBlock(b)})
 }
@@ -510,7 +511,7 @@ func title(c Comparison) string {
 	return fmt.Sprintf("%s: run %s against run %s", subject, c.Pairs[0].B.Run, c.Pairs[0].A.Run)
 }
 
-// between is the time from one run's start to the other's, in words.
+// between returns the time between the starts of both runs, in words.
 func between(a, b *side) string {
 	if len(a.Records) == 0 || len(b.Records) == 0 {
 		return "an unknown time"

@@ -2,7 +2,7 @@ package compare
 
 import "testing"
 
-// TestOnlyTheControl: a control that is all that two runs share leaves nothing to compare.
+// TestOnlyTheControl checks that two runs with only the control in common have nothing to compare.
 func TestOnlyTheControl(t *testing.T) {
 	a := runOf("a", noon, rows{"go": drifting, "rust": drifting})
 	b := runOf("b", noon, rows{"go": drifting})

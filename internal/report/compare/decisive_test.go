@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The metric that --by names decides first, and no other is left out; CPU time is the default.
+// TestWhatDecides checks that the metric of --by decides first, that no other is missing, and that
+// CPU time is the default.
 func TestWhatDecides(t *testing.T) {
 	check := func(word string, want ...string) {
 		t.Helper()

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// So many blocks as are advised see the difference, and one less does not.
+// TestEnough checks that the advised number of blocks detects the difference, and that one less
+// does not.
 func TestEnough(t *testing.T) {
 	noisy := func(by float64, n int) Comparison {
 		old, other := make([]float64, n), make([]float64, n)

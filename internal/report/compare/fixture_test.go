@@ -12,11 +12,11 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// rows are a run's targets with the throughput of each block.
+// rows has a run's targets with the throughput of each block.
 type rows map[string][]float64
 
-// runOf makes a run in which latencies are a hundredth of a second over throughput in thousands:
-// at 10,000/s p50 is 1 ms, p90 2 ms, p99 4 ms.
+// runOf returns a run in which latencies are a hundredth of a second divided by the throughput in
+// thousands: at 10,000/s p50 is 1 ms, p90 2 ms, p99 4 ms.
 func runOf(id string, at time.Time, rs rows) Side {
 	s := Side{Dir: "results/" + id, Reproduce: "prony run " + id,
 		Head: record.Run{ID: id, Suite: "canonical",
@@ -66,7 +66,7 @@ func trialOf(run, name string, block int, rate float64) *record.Record {
 	return r
 }
 
-// at is a row with its target.
+// at selects a target of a run.
 func at(s Side, target string) Side {
 	s.Target = target
 	return s
@@ -92,7 +92,7 @@ func rowOf(t *testing.T, p Pair, load, metric string) Row {
 	return Row{}
 }
 
-// near wants x within one in a million of want, both infinite, or both no number.
+// near checks that x is within one in a million of want, or that both are infinite, or both NaN.
 func near(t *testing.T, what string, x, want float64) {
 	t.Helper()
 	if math.IsNaN(x) != math.IsNaN(want) || math.Abs(x-want) > 1e-6*math.Abs(want) {
@@ -109,7 +109,7 @@ func has(t *testing.T, what, text string, wants ...string) {
 	}
 }
 
-// scaled multiplies, block by block.
+// scaled multiplies values block by block.
 func scaled(xs []float64, by ...float64) []float64 {
 	out := make([]float64, len(xs))
 	for i := range xs {
@@ -118,5 +118,5 @@ func scaled(xs []float64, by ...float64) []float64 {
 	return out
 }
 
-// drifting is a machine whose blocks differ by up to 30 %, far more than what is looked for.
+// drifting is a machine whose blocks differ by up to 30 %, far more than the differences to detect.
 var drifting = []float64{10000, 13000, 9000, 12000, 11000, 10500, 12500, 9500}

@@ -15,13 +15,13 @@ import (
 	"prony.example/stats"
 )
 
-// Forms are those of a comparison; its page is package report's.
+// Forms lists the formats of a comparison; package report has its page.
 var Forms = format.Forms[Comparison]{
 	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
 	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
 }
 
-// GateForms are those of a gate, likewise.
+// GateForms lists the formats of a gate.
 var GateForms = format.Forms[Gate]{
 	{Format: "text", Write: GateText}, {Format: "markdown", Write: GateMarkdown},
 	{Format: "csv", Write: GateCSV}, {Format: "json", Write: GateJSON},
@@ -46,7 +46,7 @@ func Markdown(w io.Writer, c Comparison) error {
 	return p.To(w)
 }
 
-// banner prints what must not be missed, in Markdown.
+// banner prints differences in method and warnings in Markdown.
 func (c Comparison) banner(p *format.Page) {
 	if banner := c.Banner(); banner != "" {
 		p.Line("\n> **%s**", format.Markdown(banner))
@@ -59,7 +59,7 @@ func (c Comparison) banner(p *format.Page) {
 	}
 }
 
-// pipes is a Markdown table, its first and last columns to the left.
+// pipes returns a Markdown table, its first and last columns aligned left.
 func pipes(headings []string, rows [][]string) string {
 	aligns := slices.Repeat([]format.Align{format.Right}, len(headings))
 	aligns[0], aligns[len(aligns)-1] = format.Left, format.Left
@@ -73,8 +73,8 @@ var csvHeader = []string{
 	"mismatches", "withheld", "source", "grade",
 }
 
-// CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md says what
-// the columns are.
+// CSV prints a comparison in long form, a line for each row; docs/formats/compare-json.md describes
+// the columns.
 func CSV(w io.Writer, c Comparison) error {
 	rows := [][]string{csvHeader}
 	for p, r := range c.each() {
@@ -126,10 +126,10 @@ func (c Comparison) csvRow(p *Pair, r *Row) []string {
 
 const jsonVersion = 1
 
-// JSON prints a comparison for programs; docs/formats/compare-json.md describes it.
+// JSON prints a comparison for programs; docs/formats/compare-json.md describes the format.
 func JSON(w io.Writer, c Comparison) error { return format.JSON(w, document{jsonVersion, c}) }
 
-// document is a comparison with the version of its form.
+// document is a comparison with the version of its format.
 type document struct {
 	Version int `json:"version"`
 	Comparison
@@ -151,7 +151,7 @@ func (g Gate) cells() (out [][]string) {
 	return out
 }
 
-// Sentence is what the gate says, for somebody who reads nothing else.
+// Sentence summarizes the gate in a sentence.
 func (g Gate) Sentence() string {
 	var why []string
 	for _, k := range g.Checks {
@@ -195,19 +195,19 @@ func GateMarkdown(w io.Writer, g Gate) error {
 	return p.To(w)
 }
 
-// gateCheck is one of a gate's, for programs.
+// gateCheck is one check of a gate, for programs.
 type gateCheck struct {
 	Scenario string `json:"scenario"`
 	Target   string `json:"target"`
 	Load     string `json:"load"`
 	Metric   string `json:"metric"`
-	// the change for the worse that is allowed, a share
+	// the largest allowed change for the worse, as a share
 	Allowed float64 `json:"allowedChange"`
 	// pass, fail, inconclusive or insufficient data
 	Outcome    string `json:"outcome"`
-	MoreBlocks int    `json:"moreBlocks,omitempty"` // blocks that would decide
+	MoreBlocks int    `json:"moreBlocks,omitempty"` // further blocks that would decide
 	Reason     string `json:"reason"`
-	// it passes, and would fail if the machine's stalls counted
+	// whether it passes, but would fail if stalls of the machine counted
 	FailsWithStalls bool `json:"failsWithStalls,omitempty"`
 }
 
@@ -216,13 +216,13 @@ type gateDocument struct {
 	Version int `json:"version"`
 	// pass, fail, inconclusive or insufficient data
 	Outcome    string      `json:"outcome"`
-	MoreBlocks int         `json:"moreBlocks,omitempty"` // blocks that would decide
+	MoreBlocks int         `json:"moreBlocks,omitempty"` // further blocks that would decide
 	Text       string      `json:"text"`
 	Checks     []gateCheck `json:"checks"`
-	Comparison document    `json:"comparison"` // as compare prints it
+	Comparison document    `json:"comparison"` // as prony compare prints it
 }
 
-// GateJSON prints a gate for programs: what it says, and the comparison below it.
+// GateJSON prints a gate for programs: its decision, and the comparison.
 func GateJSON(w io.Writer, g Gate) error {
 	out := gateDocument{jsonVersion, g.Outcome, blocks(g.More), g.Sentence(), []gateCheck{},
 		document{jsonVersion, g.Comparison}}
@@ -233,11 +233,12 @@ func GateJSON(w io.Writer, g Gate) error {
 	return format.JSON(w, out)
 }
 
-// gateHeader is what GateCSV has beside the columns of a comparison.
+// gateHeader has the columns that GateCSV adds to those of a comparison.
 var gateHeader = []string{"allowed", "gate", "more_blocks", "reason"}
 
-// GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the ratio of
-// B to A that is still allowed, the outcome, further blocks that would decide, and why.
+// GateCSV prints a gate in long form, a line for each check: the columns of CSV, then the largest
+// allowed ratio of B to A, the outcome, the number of further blocks that would decide, and the
+// reason.
 func GateCSV(w io.Writer, g Gate) error {
 	rows := [][]string{slices.Concat(csvHeader, gateHeader)}
 	for _, k := range g.Checks {
@@ -254,7 +255,7 @@ func GateCSV(w io.Writer, g Gate) error {
 	return format.CSV(w, rows)
 }
 
-// blocks is a number of further blocks, or 0 where none is known that would do.
+// blocks returns a number of further blocks, or 0 if no number is known to suffice.
 func blocks(n int) int {
 	if n == stats.Unresolvable {
 		return 0
@@ -262,9 +263,9 @@ func blocks(n int) int {
 	return n
 }
 
-// Annotations prints workflow commands, which GitHub shows beside the change: an error for what
-// fails, a warning for what is not decided or passes only without the machine's stalls, a notice
-// for what passes.
+// Annotations prints workflow commands, which GitHub shows next to the change: an error for a
+// failed check, a warning for one that is inconclusive or passes only without the machine's stalls,
+// a notice for one that passes.
 func Annotations(w io.Writer, g Gate) error {
 	for _, k := range g.Checks {
 		kind := "warning"
@@ -285,7 +286,7 @@ func Annotations(w io.Writer, g Gate) error {
 }
 
 // command and property escape as actions/toolkit does (packages/core/src/command.ts): the runner
-// reads one command a line.
+// reads one command per line.
 var (
 	command  = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

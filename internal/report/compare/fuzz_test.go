@@ -2,7 +2,7 @@ package compare
 
 import "testing"
 
-// FuzzParseLimits wants limits between 0 and 1, whatever is asked for.
+// FuzzParseLimits checks that all parsed limits are between 0 and 1.
 func FuzzParseLimits(f *testing.F) {
 	f.Add("p99", "p99=10%")
 	f.Add("half/p99", "5%")

@@ -14,23 +14,23 @@ import (
 	"prony.example/stats"
 )
 
-// Limit is how much worse a metric may get.
+// Limit is the largest allowed change for the worse of a metric.
 type Limit struct {
 	Load   string  // empty: under any load
-	Metric string  // empty: the one that ranks
+	Metric string  // empty: the ranking metric
 	Most   float64 // 0.05: throughput may fall by 5 %, a latency may rise by 5 %
 }
 
 // Gate is a decision about a comparison: the worst of its checks.
 type Gate struct {
 	Outcome    string // stats.Pass, stats.Fail, stats.Inconclusive or InsufficientData
-	More       int    // inconclusive: further blocks that would decide, about; 0 unknown
+	More       int    // if inconclusive: approximate number of blocks that would decide; 0: unknown
 	Checks     []Check
 	Comparison Comparison
 }
 
-// InsufficientData is the outcome of a gate whose numbers cannot be used: trials are INVALID or
-// failed, or there are too few starts or blocks for an interval.
+// InsufficientData is the outcome of a gate without usable numbers: trials are INVALID or failed,
+// or there are too few starts or blocks for an interval.
 const InsufficientData = "insufficient data"
 
 // Check is a gate's decision about one metric.
@@ -41,12 +41,12 @@ type Check struct {
 	Outcome string
 	More    int
 	Why     string // a sentence
-	// FailsWithStalls: it passes, and would fail if the machine's stalls counted.
+	// FailsWithStalls marks a check that passes, but would fail if the machine's stalls counted.
 	FailsWithStalls bool
 }
 
 // WarnOfStalls marks the checks that pass only without the machine's stalls. Raw is the same gate
-// with them (table.KeepStalls).
+// with stalls (table.KeepStalls).
 func (g *Gate) WarnOfStalls(raw Gate) {
 	for i := range g.Checks {
 		k := &g.Checks[i]
@@ -63,9 +63,9 @@ func (g *Gate) WarnOfStalls(raw Gate) {
 	}
 }
 
-// ParseLimits reads what a gate is asked for: metrics as "throughput" or "half/p99", and limits as
-// "5%", which is for all metrics, or "p99=10%", which is for one and asks for it, too. The default
-// limit is 5 %.
+// ParseLimits parses the metrics and limits of a gate: metrics such as "throughput" or "half/p99",
+// and limits such as "5%", for all metrics, or "p99=10%", for one metric, which it also adds. The
+// default limit is 5 %.
 func ParseLimits(metrics, limits []string) ([]Limit, error) {
 	const usual = 0.05
 	most := usual
@@ -93,7 +93,7 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 			out = append(out, l)
 		}
 	}
-	if len(metrics) == 0 { // a limit for one metric does not take the gate off the others
+	if len(metrics) == 0 { // a limit for one metric keeps the checks of the others
 		out = append([]Limit{{Most: most}}, out...)
 	}
 	return out, nil
@@ -106,7 +106,7 @@ func limitOf(name string, most float64) Limit {
 	return Limit{"", name, most}
 }
 
-// ParsePercent reads "5%" and "0.05" as the same: a share of at least 0 and below 1.
+// ParsePercent parses a share such as "5%" or "0.05", at least 0 and below 1.
 func ParsePercent(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
 	x, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
@@ -122,8 +122,8 @@ func ParsePercent(text string) (float64, error) {
 	return x, nil
 }
 
-// Judged are the names, as Options.Metrics has them, of the rows of a comparison of all metrics
-// that these limits are about: a gate shows and corrects for no others.
+// Judged returns the names of the rows of a comparison that these limits apply to, for
+// Options.Metrics, so that a gate shows and corrects for no other rows.
 func Judged(c Comparison, limits []Limit) (names []string, err error) {
 	g, err := find(c, limits)
 	return table.Distinct(g.Checks, func(k Check) string {
@@ -131,7 +131,7 @@ func Judged(c Comparison, limits []Limit) (names []string, err error) {
 	}), err
 }
 
-// find makes the checks that the limits ask for, without a decision yet.
+// find returns the checks of the limits, without a decision.
 func find(c Comparison, limits []Limit) (Gate, error) {
 	g := Gate{Comparison: c}
 	for _, l := range limits {
@@ -146,12 +146,13 @@ func find(c Comparison, limits []Limit) (Gate, error) {
 	return g, nil
 }
 
-// Judge decides whether B is a regression. Invalid is how many INVALID or failed trials a checked
-// row may have lost before its numbers are unfit: what is left out may be what is worse.
+// Judge decides whether B is a regression. Invalid is the number of INVALID or failed trials that a
+// checked row may have lost before its numbers are unusable, because the excluded trials may be the
+// worse ones.
 //
-// A metric passes or fails by stats.Decide at the comparison's confidence. Where several are
-// checked, one alone fails only if it does so at a confidence corrected for their number
-// (Bonferroni), so that a further metric does not make a false alarm more likely. Passing needs no
+// stats.Decide decides whether a metric passes, at the comparison's confidence. With several
+// metrics, one of them fails only if it also fails at a confidence corrected for their number
+// (Bonferroni), so that further metrics do not raise the rate of false alarms. Passing needs no
 // correction, because all must pass (intersection-union; Berger, Technometrics 24, 1982).
 func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
 	g, err := find(c, limits)
@@ -186,8 +187,8 @@ func (l Limit) name() string {
 	return l.Metric
 }
 
-// add finds the rows that a limit is about. A bare name of a latency means that of open loads where
-// there are some, and bare throughput that of closed ones: the others follow from the load.
+// add finds the rows that a limit applies to. The bare name of a latency means open loads if there
+// are any, and bare throughput means closed ones: the others follow from the load.
 func (g *Gate) add(p *Pair, l Limit) {
 	var rows []*Row
 	for i := range p.Rows {
@@ -213,8 +214,8 @@ func (g *Gate) add(p *Pair, l Limit) {
 	}
 }
 
-// ranking is the row that tables rank by: throughput of the first closed load, else a
-// capacity, else p99 of the first open one.
+// ranking returns the row that ranks in tables: throughput of the first closed load, else a
+// capacity, else p99 of the first open load.
 func ranking(p *Pair) []*Row {
 	for _, want := range []Row{{Model: record.Closed, Metric: metric.Throughput},
 		{Model: record.Capacity, Metric: metric.Capacity},
@@ -236,7 +237,7 @@ func known(c Comparison) string {
 	return strings.Join(names, ", ")
 }
 
-// decide fills outcome and reason.
+// decide sets the outcome and the reason.
 func (k *Check) decide(c Comparison, checks, invalid int) {
 	lost := max(k.lost(k.Pair.A, k.Row.A), k.lost(k.Pair.B, k.Row.B))
 	switch {
@@ -260,7 +261,7 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 	}
 }
 
-// lost is how many trials of a subject are not among a row's values.
+// lost returns the number of a subject's trials without a value in a row.
 func (k *Check) lost(x Subject, v Value) int {
 	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed -
 		len(k.Row.pointsOf(v))
@@ -273,7 +274,7 @@ func were(n int) string {
 	return fmt.Sprintf("%d trials of a side were", n)
 }
 
-// exact decides where values have no noise: a size is what it is.
+// exact decides for values without noise, such as sizes.
 func (k *Check) exact() {
 	loss := k.Row.Change()
 	if k.Row.Better == Higher {
@@ -289,7 +290,7 @@ func (k *Check) exact() {
 	}
 }
 
-// test decides by interval.
+// test decides by the interval.
 func (k *Check) test(c Comparison, checks int) {
 	ratio, most := upright(*k.Row.Ratio, k.Row.Better), k.Most
 	if k.Row.Better == Lower {
@@ -326,7 +327,7 @@ func (k *Check) test(c Comparison, checks int) {
 	}
 }
 
-// upright turns a ratio so that higher is better.
+// upright inverts a ratio if lower is better.
 func upright(r stats.Ratio, better string) stats.Ratio {
 	if better == Lower {
 		r.Center, r.Lo, r.Hi = 1/r.Center, 1/r.Hi, 1/r.Lo
@@ -334,7 +335,7 @@ func upright(r stats.Ratio, better string) stats.Ratio {
 	return r
 }
 
-// allowed is a limit with the sign of a change for the worse.
+// allowed formats a limit with the sign of a change for the worse.
 func allowed(most float64, better string) string {
 	if better == Higher {
 		return units.Change(1 - most)
@@ -342,7 +343,7 @@ func allowed(most float64, better string) string {
 	return units.Change(1 + most)
 }
 
-// more says what would decide.
+// more describes how many further blocks would decide.
 func (c Comparison) more(n int) string {
 	repeat := c.Repeat()
 	perItem := repeat + "s"

@@ -27,7 +27,7 @@ func TestParseLimits(t *testing.T) {
 	check("", "", Limit{Most: 0.05})
 	check("", "3%", Limit{Most: 0.03})
 	check("throughput half/p99", "0.02", Limit{"", "throughput", 0.02}, Limit{"half", "p99", 0.02})
-	// A limit for one metric is beside the one for what ranks.
+	// A limit for one metric does not remove the limit for the ranking metric.
 	check("", "5% p99=10%", Limit{Most: 0.05}, Limit{"", "p99", 0.1})
 	check("throughput p99", "5% p99=10%", Limit{"", "p99", 0.1}, Limit{"", "throughput", 0.05})
 	bad := func(limit, words string) {
@@ -44,7 +44,7 @@ func TestParseLimits(t *testing.T) {
 	bad("NaN", "at least 0%")
 }
 
-// gate is that of a run whose new rows have these throughputs over the old ones'.
+// gate returns the gate of a run whose new rows have these throughputs relative to the old ones.
 func gate(t *testing.T, metrics, limits []string, by ...float64) Gate {
 	t.Helper()
 	s := runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, by...)})
@@ -78,7 +78,7 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 		}
 		has(t, "the sentence", g.Sentence(), words)
 	}
-	// By 0.99 and 1.01 in turn the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
+	// With 0.99 and 1.01 alternately the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
 	check(stats.Pass, "PASS: peak throughput changed by −0.01 % (−0.9", []string{"5%"}, 0.99, 1.01)
 	check(stats.Inconclusive, "its interval includes the −0.5 % allowed; about", []string{"0.5%"},
 		0.99, 1.01)
@@ -87,12 +87,12 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 		[]string{"5%"}, 0.89, 0.91)
 	check(stats.Pass, "within the −15 % allowed", []string{"15%"}, 0.89, 0.91)
 	check(stats.Pass, "+10 %", []string{"0%"}, 1.09, 1.11)
-	// On the margin no number of blocks decides.
+	// At the limit no number of blocks decides.
 	check(stats.Inconclusive, "no number of blocks", []string{"5%"}, 0.94, 0.95*0.95/0.94)
 }
 
-// A latency may rise by the limit: 9 % more is within 10 %, and 1/0.9 = 11 % more is not, though
-// its inverse is 0.9.
+// TestGateOfALatency checks that a latency may rise by the limit: 9 % more is within 10 %, and
+// 1/0.9 = 11 % more is not, although its inverse is 0.9.
 func TestGateOfALatency(t *testing.T) {
 	p99 := []string{"half/p99"}
 	check := func(want string, by float64, limit string) {
@@ -111,7 +111,8 @@ func TestGateOfALatency(t *testing.T) {
 	has(t, "the sentence", g.Sentence(), "half p99 changed by +100 %", "beyond the +10 % allowed")
 }
 
-// A check that passes only without the machine's stalls says so, and is a warning for GitHub.
+// TestGateWarnsOfStalls checks that a check that passes only without the machine's stalls has a
+// note, and is a warning for GitHub.
 func TestGateWarnsOfStalls(t *testing.T) {
 	check := func(free, raw float64, want bool, outcome, kind string) {
 		t.Helper()
@@ -141,7 +142,8 @@ func TestGateWarnsOfStalls(t *testing.T) {
 	check(1.3, 1.4, false, stats.Fail, "error")
 }
 
-// Bare names mean the loads that tell: p99 where the load is open, throughput where it is closed.
+// TestWhichRowsAreGated checks the loads of bare names: p99 means open loads, throughput closed
+// ones.
 func TestWhichRowsAreGated(t *testing.T) {
 	check := func(metric string, want ...string) {
 		t.Helper()
@@ -173,7 +175,8 @@ func TestWhichRowsAreGated(t *testing.T) {
 	}
 }
 
-// The worst outcome is the gate's, in the order pass, inconclusive, unfit, fail.
+// TestGateOfSeveralMetrics checks that the gate has the worst outcome, in the order pass,
+// inconclusive, insufficient data, fail.
 func TestGateOfSeveralMetrics(t *testing.T) {
 	g := gate(t, []string{"throughput", "p99"}, []string{"throughput=20%", "p99=5%"}, 0.89, 0.91)
 	if g.Outcome != stats.Fail || len(g.Checks) != 2 {
@@ -182,8 +185,8 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 	if s := g.Sentence(); !strings.Contains(s, "p99") || strings.Contains(s, "throughput") {
 		t.Errorf("the sentence tells of what did not fail: %s", s)
 	}
-	// 0.943 ± 0.6 % alone is beyond 5 % by a hair: at 95 % its upper end is 0.9487, at 99.5 %
-	// (of ten) 0.9516.
+	// 0.943 ± 0.6 % alone is slightly beyond 5 %: at 95 % its upper end is 0.9487, at 99.5 % (of
+	// ten) 0.9516.
 	alone := gate(t, []string{"throughput"}, nil, 0.937, 0.949)
 	ten := []string{"throughput", "p50", "p90", "half/p99", "peak/p50", "peak/p90", "peak/p99",
 		"ready", "peak/rss_max", "peak/cpu_per_request"}
@@ -192,13 +195,13 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 		t.Errorf("alone it is %s, of %d %s with %d more", alone.Outcome, len(many.Checks),
 			many.Outcome, many.More)
 	}
-	// It says why, and does not claim that the limit lies inside what is printed.
+	// It has the reason, and does not claim that the limit lies inside the printed interval.
 	if s := many.Sentence(); !strings.Contains(s, "but not significantly at the 99.5 % level") {
 		t.Errorf("the sentence is %q", s)
 	}
 }
 
-// A gate judges all that there was: what has vanished must not pass.
+// TestGateRefusesWhatIsMissing checks that a gate requires all rows: a missing one must not pass.
 func TestGateRefusesWhatIsMissing(t *testing.T) {
 	a := runOf("a", noon, rows{"x": drifting, "gone": drifting})
 	b := runOf("b", noon, rows{"x": drifting})

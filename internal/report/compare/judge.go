@@ -17,13 +17,13 @@ import (
 
 const (
 	power     = 0.8  // with which a difference of Detectable is detected
-	sameRates = 0.01 // open loads whose rates differ by less are offered the same
-	mostly    = 0.8  // of the error that is allowed falls to the metric that was asked for first
+	sameRates = 0.01 // largest difference of rates that counts as equal
+	mostly    = 0.8  // share of the error rate for the primary metric
 )
 
-// judge corrects the P values of all rows for their number and says what each row says. What a row
-// sees is found once for each number of blocks and degrees of freedom, since it takes a tenth of a
-// second and grows with the SD.
+// judge corrects the P values of all rows for their number and sets the outcome of each row. It
+// computes a detectable difference once for each number of blocks and degrees of freedom, because
+// that takes a tenth of a second, and scales it with the SD.
 func (c *Comparison) judge() {
 	var tested []*Row
 	for _, r := range c.each() {
@@ -39,7 +39,7 @@ func (c *Comparison) judge() {
 		n           int
 		free, share float64
 	}
-	sees := map[known]float64{} // standard deviations that are detected
+	sees := map[known]float64{} // detectable differences, in standard deviations
 	for _, r := range tested {
 		k := known{r.Ratio.N, math.Floor(r.Ratio.Free), r.share}
 		if _, ok := sees[k]; !ok {
@@ -47,7 +47,7 @@ func (c *Comparison) judge() {
 			ratio := stats.Ratio{N: k.n, Free: k.free, SDLog: sd}
 			sees[k] = math.Log1p(ratio.Detects(alpha*r.share, power)) / sd
 		}
-		if r.Ratio.SDLog > 0 && !r.live { // without a spread it would be 0: too good to be true
+		if r.Ratio.SDLog > 0 && !r.live { // without a spread it would be 0, which is implausible
 			r.Detectable = math.Expm1(sees[k] * r.Ratio.SDLog)
 		}
 	}
@@ -56,8 +56,8 @@ func (c *Comparison) judge() {
 	}
 }
 
-// deal gives each row its share of the error that is allowed: all alike, or most of it to the rows
-// of the first metric asked for that there is. That it is there tells nothing about its values.
+// deal gives each row its share of the error rate: equal shares, or most of it to the rows of the
+// first requested metric that exists. Whether it exists does not depend on its values.
 func (c *Comparison) deal(rows []*Row) {
 	var first []*Row
 	for _, name := range c.first {
@@ -83,15 +83,15 @@ func (c *Comparison) deal(rows []*Row) {
 	}
 }
 
-// correct sets PHolm. Percentiles of the same requests depend on each other, which that correction
-// bears.
+// correct sets PHolm. Percentiles of the same requests depend on each other, which Holm's
+// correction permits.
 func correct(rows []*Row) {
 	stats.Holm(rows, func(r *Row) float64 { return r.Ratio.P },
 		func(r *Row) float64 { return r.share }, func(r *Row, p float64) { r.PHolm = p })
 }
 
-// withheld reports whether there is no ratio because a side has no number, or because the numbers
-// of the sides may not be compared. Without a ratio there is no test, so there is no verdict.
+// withheld reports whether a ratio is missing because a side has no number, or because the numbers
+// of both sides are not comparable. Without a ratio there is neither a test nor a verdict.
 func (r Row) withheld() bool {
 	if r.Ratio == nil && r.unsliced.Is() {
 		return true
@@ -102,7 +102,7 @@ func (r Row) withheld() bool {
 	return r.A.Withheld != nil || r.B.Withheld != nil
 }
 
-// fewStarts reports whether a ratio from slices rests on fewer starts than an interval needs.
+// fewStarts reports whether a ratio from slices has fewer starts than an interval needs.
 func (r *Row) fewStarts() bool {
 	return r.Source == table.FromSlices && r.Ratio != nil && r.Control == nil &&
 		r.Ratio.N < stats.LeastStarts
@@ -133,7 +133,7 @@ func (r *Row) speak(alpha float64) {
 		return
 	case r.PHolm > alpha:
 		r.Outcome, r.Text = Indistinguishable, "no significant difference"
-		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // alone it would differ: its interval is of one
+		if r.Ratio.Lo > 1 || r.Ratio.Hi < 1 { // differs without the correction
 			r.Text = "not significant after correcting for multiple metrics"
 		}
 		return
@@ -147,8 +147,8 @@ func (r *Row) speak(alpha float64) {
 	}
 }
 
-// checkControl wants a control that is the same program in both runs, or dividing by it would
-// divide by its own change.
+// checkControl requires a control that is the same program in both runs, because dividing by
+// another one would include its own change.
 func checkControl(a, b *side, same bool, name string) error {
 	if name == "" {
 		return nil
@@ -170,7 +170,7 @@ func checkControl(a, b *side, same bool, name string) error {
 	return nil
 }
 
-// artifacts are the hashes of what a row ran, in all scenarios.
+// artifacts returns the hashes of a row's artifacts in all scenarios.
 func artifacts(s *side, name string) string {
 	var hashes []string
 	for _, sc := range s.study.Scenarios {
@@ -188,9 +188,9 @@ func artifacts(s *side, name string) string {
 	return strings.Join(hashes, "+")
 }
 
-// divide makes a row's ratio one of ratios: each trial's value over the control's in the same
-// block, B's run to A's. What the machine did to both in a run cancels, block by block; the runs
-// are then compared as unpaired ones are. In logs it is a difference in differences.
+// divide replaces a row's ratio by a ratio of ratios: each trial's value over the control's in the
+// same block, in B's run to A's. Effects of the machine on both cancel, block by block; the runs
+// are then compared as unpaired ones. In logarithms it is a difference in differences.
 func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 	number := func(t *table.Target) (table.Metric, bool) {
 		if t == nil {
@@ -229,12 +229,12 @@ func over(points, control []table.Point) []float64 {
 	return ofs
 }
 
-// say warns once.
+// say adds a warning once.
 func (c *Comparison) say(format string, args ...any) {
 	c.Warnings = table.AddNew(c.Warnings, fmt.Sprintf(format, args...))
 }
 
-// warn says what a reader must know before the first number.
+// warn adds the warnings for a reader.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	if !c.Paired {
 		c.say("These runs are %s apart and not paired: differences include what changed on the "+
@@ -273,7 +273,7 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	}
 }
 
-// warnStarts tells what was found of the starts of a run together.
+// warnStarts adds the findings on all starts of a run together.
 func (c *Comparison) warnStarts(s *side) {
 	if !c.Paired {
 		return
@@ -306,7 +306,7 @@ func (c *Comparison) warnControl(a, b *side) {
 	}
 }
 
-// warnRates tells of open loads that were offered each side's own share of its own peak.
+// warnRates warns of open loads whose rates are shares of each side's own peak.
 func (c *Comparison) warnRates(p pairing) {
 	for _, l := range measured(p.a)[0].Loads {
 		if l.Model != record.Open || l.RateOf == "" ||
@@ -327,7 +327,7 @@ func (c *Comparison) warnRates(p pairing) {
 	}
 }
 
-// rates is the median rate that a row was offered by a load.
+// rates returns the median rate of a load for a row.
 func rates(t *table.Target, load string) float64 {
 	var all []float64
 	for _, r := range measured(t) {
@@ -340,13 +340,13 @@ func rates(t *table.Target, load string) float64 {
 	return stats.Median(all)
 }
 
-// enoughMost is how many blocks are advised: more is another machine's work.
+// enoughMost is the largest advised number of blocks.
 const enoughMost = 200
 
-// Enough says how many more blocks or starts would detect a difference (0.05 is 5 %) in the row
-// that was asked for first, or the steadiest one if none was, at the error rate and the power of
-// Detectable. It is about the first of the differences that the comparison does not detect already.
-// Empty: it detects all of them, or a row differs significantly, or the noise is unknown.
+// Enough describes how many more blocks or starts would detect a difference (0.05 is 5 %) in the
+// row of the primary metric, or else the steadiest one, at the error rate and the power of
+// Detectable. It uses the first of the effects that the comparison does not detect yet. The text is
+// empty if it detects all of them, if a row differs significantly, or if the noise is unknown.
 func (c Comparison) Enough(effects ...float64) string {
 	var decides *Row
 	for _, r := range c.each() {
@@ -381,7 +381,7 @@ func (c Comparison) Enough(effects ...float64) string {
 		decides.Ratio.N+more)
 }
 
-// before tells whether a row decides rather than another.
+// before reports whether a row takes precedence over another as the primary one.
 func (r *Row) before(second *Row) bool {
 	if r.requested != second.requested {
 		return r.requested

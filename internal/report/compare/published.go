@@ -14,14 +14,14 @@ import (
 	"prony.example/stats"
 )
 
-// results are those of a published document that are of one thing under one scenario: one, or its
+// results has the results of a published document on one subject under one scenario: one, or its
 // repetitions.
 type results struct {
 	scenario, name, tool string
 	rows                 []*audit.Row
 }
 
-// resultsOf puts the repetitions of each result together.
+// resultsOf groups the repetitions of each result.
 func resultsOf(d *audit.Document) (out []*results) {
 	for _, t := range d.Tables {
 		for _, r := range t.Rows {
@@ -45,12 +45,11 @@ func resultsOf(d *audit.Document) (out []*results) {
 
 func (x *results) is(o results) bool { return x.scenario == o.scenario && x.name == o.name }
 
-// Published compares what somebody has published, or a tool has saved: row nameB of b with row
-// nameA of a, or without names those that both have. Figures stand as they are printed. Rows that
-// stand there several times are repetitions and have an interval; a single one has none, and so no
-// outcome, however far the figures lie apart.
+// Published compares results that somebody has published, or a tool has saved: row nameB of b with
+// row nameA of a, or without names those that both have. It uses figures as printed. Repeated rows
+// have an interval; a single one has none, and so no outcome, even for a large difference.
 //
-// It fails as Compare does.
+// Its errors are those of Compare.
 func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison, error) {
 	c := Comparison{Confidence: cmp.Or(o.Confidence, table.DefaultConfidence), Published: true}
 	if o.Control != "" {
@@ -83,7 +82,7 @@ func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison
 	return c, nil
 }
 
-// beside is a method with the aspects that only the other one has, which nobody knows of it.
+// beside returns a method with the aspects that only the other one has, whose values are unknown.
 func beside(m, second table.Method) table.Method {
 	for _, a := range second.Aspects {
 		if !slices.ContainsFunc(m.Aspects, func(x table.Aspect) bool { return x.Name == a.Name }) {
@@ -93,8 +92,7 @@ func beside(m, second table.Method) table.Method {
 	return m
 }
 
-// pairUp finds which results stand against each other. Two files of one result each are of what
-// their names say, which need not be the same.
+// pairUp finds the pairs of results. Two files with one result each may have different names.
 func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA, nameB string) (
 	pairs [][2]*results, err error) {
 	for _, want := range []struct {
@@ -124,7 +122,7 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 			aResults,
 			func(x *results) bool { return is(x) && x.tool == want.tool },
 		)
-		if i < 0 { // of another tool it is refused, and not passed over
+		if i < 0 { // a result of another tool is refused, not skipped
 			i = slices.IndexFunc(aResults, is)
 		}
 		if i < 0 {
@@ -147,7 +145,7 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 	return pairs, nil
 }
 
-// few names are enough to choose by.
+// few is the number of names in an error.
 const few = 6
 
 func namesOf(all []*results) []string {
@@ -158,7 +156,7 @@ func (x *results) heading() string {
 	return strings.TrimPrefix(x.scenario+" · "+x.name, " · ")
 }
 
-// method is how results were made, as far as the document says.
+// method returns how results were made, as far as the document states it.
 func (x *results) method() table.Method {
 	var m table.Method
 	for _, f := range x.rows[0].Method() {
@@ -177,7 +175,7 @@ func (x *results) method() table.Method {
 	return m
 }
 
-// publishes are the metrics that published results may have.
+// publishes lists the metrics that published results may have.
 var publishes = []struct {
 	quantity audit.Quantity
 	name     string
@@ -194,7 +192,8 @@ var publishes = []struct {
 	{audit.CPU, "cpu_used", units.One}, {audit.Memory, "memory", units.Octet},
 }
 
-// points are the figures of a quantity; a share of errors is made of their number where it must.
+// points returns the figures of a quantity; it computes a share of errors from their number if
+// needed.
 func (x *results) points(quantity audit.Quantity) (out []table.Point) {
 	for i, r := range x.rows {
 		v, ok := r.Values[quantity]
@@ -210,7 +209,7 @@ func (x *results) points(quantity audit.Quantity) (out []table.Point) {
 	return out
 }
 
-// published compares two results in all that both print.
+// published compares two results in all common metrics.
 func (c *Comparison) published(a, b *audit.Document, p [2]*results, want []string) Pair {
 	out := Pair{Scenario: p[1].scenario,
 		A: Subject{Dir: a.File, Run: a.File, Target: p[0].name, Tool: p[0].tool,
@@ -246,7 +245,7 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, want []strin
 	return out
 }
 
-// warnPublished says of one side what a reader must know before the first number.
+// warnPublished adds the warnings on one side for a reader.
 func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side int) {
 	if side == 0 {
 		c.say("Prony did not measure these figures: they are quoted from the files.")

@@ -17,7 +17,7 @@ const entry = `{"server": %q, "tool": %q, "protocol": "http/1.1", "scenario": "b
   "p50_us": 833, "p90_us": 979, "p99_us": 2331, "max_us": 89174, "errors_connect": 0,
   "errors_read": 0, "errors_write": 0, "errors_timeout": %d}}`
 
-// javaHTTP is a file of such results on a machine.
+// javaHTTP returns a file of such results on a machine.
 func javaHTTP(t *testing.T, name, cpu string, results ...string) *audit.Document {
 	t.Helper()
 	d, err := audit.Read(name, fmt.Sprintf(`{"version": 1, "timestamp": "2026-02-18T16:35:25Z",
@@ -34,7 +34,7 @@ func javaResult(server string, rps float64) string {
 	return fmt.Sprintf(entry, server, "wrk", 100, rps, 0)
 }
 
-// publishedText is the whole comparison as text, its lines joined.
+// publishedText returns the complete comparison as text, its lines joined.
 func publishedText(t *testing.T, a, b *audit.Document, nameA, nameB string, o Options) string {
 	t.Helper()
 	c, err := Published(a, b, nameA, nameB, o)
@@ -57,7 +57,8 @@ func wantAll(t *testing.T, text string, words ...string) {
 	}
 }
 
-// Of single runs the figures and their quotient are told, and no outcome: 110k to 105k is −4.5 %.
+// TestSingleRunsHaveNoVerdict checks that single runs have figures and their ratio, but no outcome:
+// 110k to 105k is −4.5 %.
 func TestSingleRunsHaveNoVerdict(t *testing.T) {
 	a := javaHTTP(t, "a.json", "M4", javaResult("self", 110000.5), javaResult("netty", 120000.5))
 	b := javaHTTP(t, "b.json", "M4", javaResult("self", 105000.5), javaResult("jetty", 90000.5))
@@ -72,12 +73,13 @@ func TestSingleRunsHaveNoVerdict(t *testing.T) {
 			t.Errorf("it says %q of single runs:\n%s", not, text)
 		}
 	}
-	// Two rows of one file; one metric alone.
+	// Two rows of one file; one metric only.
 	wantAll(t, publishedText(t, a, a, "self", "netty", Options{Metrics: []string{"throughput"}}),
 		"netty against self", "+9.1 % no verdict")
 }
 
-// Repetitions have an interval and an outcome: 9 % apart, and the noise is 1 %.
+// TestRepetitionsHaveAVerdict checks that repetitions have an interval and an outcome: 9 %
+// difference with a noise of 1 %.
 func TestRepetitionsHaveAVerdict(t *testing.T) {
 	a := javaHTTP(t, "a.json", "M4", javaResult("self", 110000.5), javaResult("self", 111000.5),
 		javaResult("self", 109000.5))
@@ -90,8 +92,8 @@ func TestRepetitionsHaveAVerdict(t *testing.T) {
 	}
 }
 
-// What was measured in another way is refused: by another tool, with other connections, on another
-// machine; of what one side does not say nobody knows.
+// TestPublishedUnlike checks that results of different methods are refused: another tool, other
+// connections, another machine. Aspects that one side does not state are unknown.
 func TestPublishedUnlike(t *testing.T) {
 	a := javaHTTP(t, "a.json", "M4", javaResult("self", 110000.5))
 	check := func(b *audit.Document, want ...string) {
@@ -129,7 +131,8 @@ func opened(t *testing.T, name string) *audit.Document {
 	return d
 }
 
-// The output of each tool stands against itself, and the tables that others have published.
+// TestPublishedFormats compares the output of each tool with itself, and published tables with
+// themselves.
 func TestPublishedFormats(t *testing.T) {
 	for name, want := range map[string]string{
 		"wrk-latency.txt": "p99", "wrk2-full.txt": "p99.9",

@@ -9,7 +9,8 @@ import (
 	"prony.example/stats"
 )
 
-// What nothing could be told of says how much would have been, as far as that means anything.
+// TestSays checks that an outcome without a significant difference has the smallest detectable one,
+// if that means anything.
 func TestSays(t *testing.T) {
 	check := func(outcome string, detectable float64, want string) {
 		t.Helper()
@@ -25,7 +26,7 @@ func TestSays(t *testing.T) {
 	check(Indistinguishable, math.NaN(), "w")
 }
 
-// A wide interval is printed only if it excludes no difference.
+// TestInterval checks that a wide interval is printed only if it excludes 1.
 func TestInterval(t *testing.T) {
 	for _, c := range []struct {
 		lo, hi float64
@@ -38,7 +39,8 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// Sides that may not be compared have no ratio, so there is no test and no verdict.
+// TestNoVerdictWithoutTest checks that sides that are not comparable have no ratio, and so neither
+// a test nor a verdict.
 func TestNoVerdictWithoutTest(t *testing.T) {
 	side := func(center float64) Value {
 		return Value{Summary: stats.Summary{Center: center}, Mean: math.NaN()}

@@ -10,7 +10,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// Decisive are the words for the metric that decides a comparison of services.
+// Decisive lists the words for the metric that decides a comparison of services.
 var Decisive = []string{"cpu", "throughput", "p99", "capacity"}
 
 var decisiveMetrics = map[string]string{"cpu": "peak/cpu_per_request",
@@ -53,7 +53,7 @@ func (c Comparison) Sentences(a, b string) (texts []string) {
 	return texts
 }
 
-// decided is a row as a sentence with both names.
+// decided returns a row as a sentence with both names.
 func (r *Row) decided(a, b string) string {
 	if r.Ratio == nil && (r.Outcome == Better || r.Outcome == Worse) {
 		return fmt.Sprintf("%s: %s, %s in %s than %s.", b, changeText(*r), r.Text, r.Label, a)
@@ -83,7 +83,7 @@ func (r *Row) decided(a, b string) string {
 		r.suspicion())
 }
 
-// brief is a row as a short sentence after another one.
+// brief returns a row as a short sentence that follows another one.
 func (r *Row) brief() string {
 	name := r.Label
 	if first := []rune(name); len(first) > 1 && !unicode.IsDigit(first[1]) {
@@ -95,7 +95,7 @@ func (r *Row) brief() string {
 	return fmt.Sprintf("%s: %s.", name, r.Says())
 }
 
-// Comparative is a ratio as a difference in words: 1.049 is "4.9 % more".
+// Comparative formats a ratio as a difference in words: 1.049 is "4.9 % more".
 func Comparative(ratio float64, up, down string) string {
 	if ratio < 1 {
 		return units.Percent(1-ratio) + " " + down

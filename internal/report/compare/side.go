@@ -13,24 +13,25 @@ import (
 	"prony.example/record"
 )
 
-// Side is what a caller wants compared: the records of a run, and which of its rows.
+// Side is one side of a comparison: the records of a run, and a selection of its rows.
 type Side struct {
-	Dir       string // the run's folder, as the caller named it; one run has one name
+	Dir       string // the run's folder, as the caller named it; equal for both sides of one run
 	Head      record.Run
 	Records   []*record.Record
-	Target    string // a row, or a target that has one row; empty: each that both sides have
+	Target    string // a row, or a target that has one row; empty: every row that both sides have
 	Reproduce string // the command that makes the run again
-	// Study is what table.Analyze makes of Records, for several comparisons of one run; nil: each
-	// makes it.
+	// Study is the result of table.Analyze for Records, for several comparisons of one run; nil:
+	// Compare computes it.
 	Study *table.Study
-	// Slices reads the raw slices of the run's starts; nil: they are not there.
+	// Slices reads the raw slices of the run's starts; nil: not available.
 	Slices table.SlicesReader
-	// Missing and Unfinished are as in table.Options: the run ended before its planned end.
+	// Missing and Unfinished have the meaning of table.Options: the run ended before its planned
+	// end.
 	Missing    []record.Planned
 	Unfinished bool
 }
 
-// NoTargetError is a name that a run has no row of.
+// NoTargetError reports that a run has no row of that name.
 type NoTargetError struct {
 	Name, Dir string
 	Rows      []string
@@ -41,7 +42,7 @@ func (e *NoTargetError) Error() string {
 		strings.Join(e.Rows, ", "))
 }
 
-// side is a Side analysed.
+// side is a Side with its analysis.
 type side struct {
 	Side
 	study table.Study
@@ -57,7 +58,7 @@ func analyse(s Side, with Options) *side {
 	return &side{s, table.Analyze(s.Records, o)}
 }
 
-// rows are the names of all targets that a side has a row of, sorted.
+// rows returns the names of all rows of a side, sorted.
 func (s *side) rows() []string {
 	var names []string
 	for _, sc := range s.study.Scenarios {
@@ -69,7 +70,7 @@ func (s *side) rows() []string {
 	return slices.Compact(names)
 }
 
-// row is the name of the row that somebody calls so: a row's name, or that of a target that has one
+// row returns the name of the row that name identifies: a row's name, or that of a target with one
 // row. The error is a *NoTargetError.
 func (s *side) row(name string) (string, error) {
 	rows := s.rows()
@@ -88,12 +89,12 @@ func (s *side) row(name string) (string, error) {
 	return matches[0], nil
 }
 
-// method is how a row was measured.
+// method returns how a row was measured.
 func (s *side) method(scenario string, t *table.Target) table.Method {
 	return table.MethodOf(measured(t), s.Head.Requests[scenario])
 }
 
-// measured are the trials that numbers are made of, or all when there is none.
+// measured returns the trials that count, or all if none does.
 func measured(t *table.Target) []*record.Record {
 	if len(t.Used) > 0 {
 		return t.Used
@@ -101,14 +102,14 @@ func measured(t *table.Target) []*record.Record {
 	return t.Trials
 }
 
-// pairing is two rows to be compared.
+// pairing has two rows to compare.
 type pairing struct {
 	scenario string
 	a, b     *table.Target
 }
 
-// pair finds which rows stand against each other. Within one run and without names these are the
-// ones whose ratios the run's own report shows; between runs, those of one name.
+// pair finds the rows to compare. Within one run and without names these are the rows whose ratios
+// the run's own report has; between runs, those of the same name.
 func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) {
 	for _, s := range []*side{a, b} {
 		if s.Target, err = s.row(s.Target); err != nil {
@@ -147,7 +148,7 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 	return pairs, missing, nil
 }
 
-// only names what side a alone has.
+// only names the scenarios and rows that only side a has.
 func only(a, b *side, name string, same bool) (out []string) {
 	if same || name != "" {
 		return nil
@@ -183,7 +184,7 @@ func example(s *side, i int) string {
 	return "TARGET"
 }
 
-// subject says what a row is made of.
+// subject describes the origin of a row.
 func (s *side) subject(scenario string, t *table.Target) Subject {
 	x := Subject{
 		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
@@ -211,7 +212,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	return x
 }
 
-// excluded says which trials are not in all numbers of a row, and why.
+// excluded names the trials that are not in all numbers of a row, with the reasons.
 func excluded(t *table.Target) (out []string) {
 	for _, r := range t.Trials {
 		switch table.Grade(r) {

@@ -13,8 +13,8 @@ import (
 	"prony.example/stats"
 )
 
-// inSlices gives a run's trials slices, in which they serve as many requests a second as perS has
-// by block, and use 1 s of processor time a second.
+// inSlices adds slices to a run's trials, in which they serve the rates of perS by block, and use 1
+// s of processor time per second.
 func inSlices(s Side, perS rows) Side {
 	for _, r := range s.Records {
 		requests := int64(10 * perS[r.Target.Name][r.Block-1])
@@ -27,7 +27,7 @@ func inSlices(s Side, perS rows) Side {
 	return s
 }
 
-// slicedRows are two targets whose windows drift apart and whose slices do not: b is 5 % slower.
+// slicedRows has two targets whose windows drift apart and whose slices do not: b is 5 % slower.
 func slicedRows() Side {
 	slower := scaled(drifting, 0.95, 0.951, 0.949)
 	windows := scaled(drifting, 1.3, 0.7)
@@ -35,7 +35,7 @@ func slicedRows() Side {
 		rows{"a": drifting, "b": slower})
 }
 
-// Within a run a ratio comes from slices, and the levels beside it from windows.
+// TestRatiosFromSlices checks that within a run ratios come from slices, and levels from windows.
 func TestRatiosFromSlices(t *testing.T) {
 	s := slicedRows()
 	c := compare(t, at(s, "a"), at(s, "b"), Options{})
@@ -54,7 +54,7 @@ func TestRatiosFromSlices(t *testing.T) {
 	}
 }
 
-// A gate decides by slices also where no window is usable.
+// TestGateBySlices checks that a gate decides by slices, also without a usable window.
 func TestGateBySlices(t *testing.T) {
 	s := slicedRows()
 	for _, r := range s.Records {
@@ -70,7 +70,8 @@ func TestGateBySlices(t *testing.T) {
 	}
 }
 
-// Between runs levels are compared; with a control, each run's slices against the control's.
+// TestSlicesOfTwoRuns checks that between runs levels are compared, and with a control the slices
+// of each run relative to the control's.
 func TestSlicesOfTwoRuns(t *testing.T) {
 	a := slicedRows()
 	later := scaled(drifting, 1.5)
@@ -87,8 +88,8 @@ func TestSlicesOfTwoRuns(t *testing.T) {
 	}
 }
 
-// What text says of a comparison side by side: where numbers come from, how much was measured, what
-// would have been detected, and what was found of all starts.
+// TestTextOfSlices checks the text of a comparison side by side: the sources of numbers, the extent
+// of the measurement, detectable differences, and findings on all starts.
 func TestTextOfSlices(t *testing.T) {
 	noise := []float64{1.004, 0.997, 1.001, 0.998, 1.003, 0.999, 1.002, 0.996}
 	s := inSlices(runOf("r", noon, rows{"a": drifting, "b": drifting, "a-again": drifting}),
@@ -118,7 +119,7 @@ func TestTextOfSlices(t *testing.T) {
 	below := strings.Join(c.Below(), "\n")
 	has(t, "what stands below an answer", below, "8 starts, 320 rounds, 120 s. Ratios come from "+
 		"slices, levels from windows alone.", "SUSPECT: the control a-again differs")
-	// 0.3 % of noise in eight starts: 5 % is seen, 0.1 % is not.
+	// 0.3 % of noise in eight starts: 5 % is detected, 0.1 % is not.
 	if text := c.Enough(0.05); text != "" {
 		t.Errorf("5 %%: %q", text)
 	}
@@ -126,7 +127,8 @@ func TestTextOfSlices(t *testing.T) {
 		"request would take about", "more starts")
 }
 
-// Where too many starts are lost no ratio is quoted, and no gate passes by it.
+// TestLostStartsHaveNoRatio checks that with too many lost starts there is no ratio, and no gate
+// passes by it.
 func TestLostStartsHaveNoRatio(t *testing.T) {
 	s := slicedRows()
 	for _, r := range s.Records {
@@ -146,8 +148,8 @@ func TestLostStartsHaveNoRatio(t *testing.T) {
 	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")
 }
 
-// A run that ended before its planned end has the live interval, whatever ended it: trials of its
-// plan have no record, or it was to go on for a time. The text says so.
+// TestRunsThatEndedEarly checks that a run that ended early has the live interval, with a note:
+// either trials of its plan have no record, or it had a time budget.
 func TestRunsThatEndedEarly(t *testing.T) {
 	ratioOf := func(s Side) (stats.Ratio, string) {
 		c := compare(t, at(s, "a"), at(s, "b"), Options{})
@@ -177,7 +179,8 @@ func TestRunsThatEndedEarly(t *testing.T) {
 	}
 }
 
-// Of fewer starts than an interval needs, comparison and gate say so, and what to do.
+// TestFewStarts checks the texts of comparison and gate if there are too few starts for an
+// interval.
 func TestFewStarts(t *testing.T) {
 	check := func(starts int, killed bool, outcome, say, why string) {
 		t.Helper()
@@ -205,7 +208,7 @@ func TestFewStarts(t *testing.T) {
 	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
 }
 
-// The answer begins with what decides, and goes on with the other metrics.
+// TestSentence checks that the answer begins with the primary metric and continues with the others.
 func TestSentence(t *testing.T) {
 	s := slicedRows()
 	c := compare(t, at(s, "a"), at(s, "b"), Options{

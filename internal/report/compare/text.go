@@ -16,7 +16,7 @@ import (
 	"prony.example/stats"
 )
 
-// headings of the table that text and Markdown print; cellsOf makes its rows.
+// headings has the headings of the table in text and Markdown; cellsOf makes its rows.
 var headings = []string{"", "A", "B", "B to A", "p", "B is"}
 
 // Text prints a comparison for a terminal.
@@ -43,7 +43,7 @@ func Text(w io.Writer, c Comparison) error {
 	return p.To(w)
 }
 
-// warned prints what must not be missed.
+// warned prints differences in method and warnings.
 func (c Comparison) warned(p *format.Page, before string) {
 	if banner := c.Banner(); banner != "" {
 		p.Line("%s!! %s", before, banner)
@@ -56,7 +56,7 @@ func (c Comparison) warned(p *format.Page, before string) {
 	}
 }
 
-// Banner is what must stand over everything where unlike methods are compared; empty otherwise.
+// Banner returns the warning about differences in method; empty if there are none.
 func (c Comparison) Banner() string {
 	if len(c.Mismatches) == 0 {
 		return ""
@@ -69,7 +69,7 @@ func (p Pair) heading() string {
 	return strings.TrimPrefix(p.Scenario+" · "+p.Targets(), " · ")
 }
 
-// Targets are those of both sides, or the one that both have.
+// Targets names the targets of both sides, or the one that both have.
 func (p Pair) Targets() string {
 	if p.A.Target == p.B.Target {
 		return p.B.Target
@@ -77,7 +77,7 @@ func (p Pair) Targets() string {
 	return p.B.Target + " against " + p.A.Target
 }
 
-// line says what a subject is and how its trials ended.
+// line describes a subject and how its trials ended.
 func (x Subject) line() string {
 	if x.ConfigHash == "" { // published
 		return fmt.Sprintf("%s · %s · measured by %s", x.Target, x.Run,
@@ -107,7 +107,7 @@ func (x Subject) counts() string {
 	return strings.Join(words, ", ")
 }
 
-// cellsOf are a pair's rows in words, under headings.
+// cellsOf returns a pair's rows as texts, in the order of headings.
 func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
@@ -118,8 +118,8 @@ func cellsOf(p Pair) (out [][]string) {
 	return out
 }
 
-// Answers are what a comparison says of each measure in three texts: its name, by how much B
-// differs, and what that means.
+// Answers returns three texts for each metric of a comparison: its name, the difference of B, and
+// its meaning.
 func (c Comparison) Answers() (out [][]string) {
 	for _, r := range c.each() {
 		out = append(out, []string{r.Name(), changeText(*r), r.Says()})
@@ -127,13 +127,13 @@ func (c Comparison) Answers() (out [][]string) {
 	return out
 }
 
-// Name is what a row is called.
+// Name returns the name of a row.
 func (r Row) Name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 
-// blind is the difference from which one that is seen no better says nothing: threefold.
+// blind is the smallest detectable difference that is too large to be printed: threefold.
 const blind = 2
 
-// Says is the outcome, and where nothing could be told, how much would have been.
+// Says returns the outcome, and without a significant difference the smallest detectable one.
 func (r Row) Says() string {
 	text := r.Text
 	switch {
@@ -146,7 +146,7 @@ func (r Row) Says() string {
 	return text + r.suspicion()
 }
 
-// suspicion names the rules that make a row SUSPECT, after its text.
+// suspicion names the rules that make a row SUSPECT.
 func (r Row) suspicion() string {
 	if r.Grade != record.Suspect {
 		return ""
@@ -154,7 +154,8 @@ func (r Row) suspicion() string {
 	return "; SUSPECT (" + strings.Join(r.Doubt.Rules, ", ") + ")"
 }
 
-// Level is what a ratio is of, else the centre, with the larger arm of its interval.
+// Level formats the value that a ratio refers to, else the center, with the larger arm of its
+// interval.
 func Level(v Value, base string) string {
 	s := v.Summary
 	if !math.IsNaN(v.Mean) {
@@ -174,7 +175,7 @@ func Level(v Value, base string) string {
 	return text + " ±" + units.Percent(arm)
 }
 
-// changeText is B to A as a difference, with its interval.
+// changeText formats B to A as a difference, with its interval.
 func changeText(r Row) string {
 	if r.Outcome == Silent && r.withheld() {
 		return units.Absent
@@ -186,8 +187,8 @@ func changeText(r Row) string {
 	return text
 }
 
-// Interval is a ratio's interval as differences: "−6.1 % to −4.4 %". A wide one that includes no
-// difference is unknown; a wide one that excludes it is a finding, and is printed.
+// Interval formats a ratio's interval as differences: "−6.1 % to −4.4 %". A wide interval that
+// includes no difference is unknown; a wide one that excludes it is a finding, and is printed.
 func Interval(r stats.Ratio) string {
 	if table.Wide(r.Lo, r.Hi) && r.Lo <= 1 && r.Hi >= 1 {
 		return "unknown"
@@ -195,7 +196,7 @@ func Interval(r stats.Ratio) string {
 	return units.Change(r.Lo) + " to " + units.Change(r.Hi)
 }
 
-// sentence is wrapped after its head; a command to be copied stays whole.
+// sentence wraps a text after its head, except a command that readers copy.
 func sentence(head, text string) string {
 	if strings.HasPrefix(text, "reproduce ") || strings.HasPrefix(text, "method ") {
 		return text
@@ -203,7 +204,7 @@ func sentence(head, text string) string {
 	return format.Wrap(head, text, format.Width, 2)
 }
 
-// notes say why numbers are missing, each reason once, and what the control did.
+// notes returns the reasons for missing numbers, each once, and the effect of the control.
 func notes(p Pair) (out []string) {
 	var reasons []lack
 	var names [][]string
@@ -228,7 +229,7 @@ func notes(p Pair) (out []string) {
 	return out
 }
 
-// lack is who has no number, and why.
+// lack names a side without a number, and the reason.
 type lack struct {
 	owner string
 	why   *table.Note
@@ -253,7 +254,7 @@ func lacks(r Row) (out []lack) {
 	return out
 }
 
-// closing explains what the numbers are and what to do next.
+// closing explains the numbers and the next steps.
 func (c Comparison) closing() (out []string) {
 	if c.Published && c.Tests == 0 {
 		out = append(out, "B to A is the ratio of two single figures. How much of it is noise "+
@@ -272,7 +273,7 @@ func (c Comparison) closing() (out []string) {
 	return append(out, c.rest()...)
 }
 
-// Repeat is what the comparison repeats: "start" where targets ran side by side, else "block".
+// Repeat returns the unit of repetition: "start" if targets ran side by side, else "block".
 func (c Comparison) Repeat() string {
 	for _, p := range c.Pairs {
 		if p.Starts != nil {
@@ -282,13 +283,13 @@ func (c Comparison) Repeat() string {
 	return (*table.Starts)(nil).Repeat()
 }
 
-// Sees explains what a row without a significant difference says of smaller ones.
+// Sees explains the smallest difference of a row without a significant one.
 func (c Comparison) Sees() string {
 	return fmt.Sprintf("\"would detect ≥ 3 %%\" names the smallest difference that this number of "+
 		"%[1]ss detects in 8 of 10 cases. More %[1]ss detect smaller ones.", c.Repeat())
 }
 
-// How says what levels and ratios are.
+// How explains levels and ratios.
 func (c Comparison) How() string {
 	how := "Welch's t on logs, unpaired"
 	if c.Paired {
@@ -318,8 +319,8 @@ func (c Comparison) How() string {
 
 func fromSlices(r *Row) bool { return r.Source == table.FromSlices }
 
-// Below is what stands under an answer of a comparison side by side: how much was measured, and
-// what was found of all starts together.
+// Below returns the lines below an answer of a comparison side by side: the extent of the
+// measurement, and the findings on all starts together.
 func (c Comparison) Below() (out []string) {
 	for _, m := range c.Measured() {
 		text := m + "."
@@ -334,8 +335,8 @@ func (c Comparison) Below() (out []string) {
 	return out
 }
 
-// Measured says how much was measured of each pair that ran side by side, each once: "8 starts, 320
-// rounds, 118 s".
+// Measured returns the extent of each pair that ran side by side, each once: "8 starts, 320 rounds,
+// 118 s".
 func (c Comparison) Measured() (out []string) {
 	for _, p := range c.Pairs {
 		if p.Starts != nil {
@@ -345,7 +346,7 @@ func (c Comparison) Measured() (out []string) {
 	return out
 }
 
-// rest is what is told whatever was compared.
+// rest returns the lines that every comparison has.
 func (c Comparison) rest() (out []string) {
 	for _, m := range c.Measured() {
 		out = append(out, "Measured in "+m+".")
@@ -376,7 +377,7 @@ func (c *Comparison) some(is func(*Row) bool) bool {
 	return false
 }
 
-// moderated tells whether a ratio rests on more than its own trials.
+// moderated reports whether a ratio uses more than its own trials.
 func moderated(r *Row) bool { return r.Ratio != nil && r.Ratio.Assumption == stats.Moderated }
 
 func seesLittle(r *Row) bool { return r.Outcome == Indistinguishable && !math.IsNaN(r.Detectable) }

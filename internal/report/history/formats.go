@@ -14,7 +14,7 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// sparks are the heights of a sparkline, and wide is how many of the latest runs it shows.
+// sparks has the heights of a sparkline, and wide is the number of latest runs in it.
 const (
 	sparks = "▁▂▃▄▅▆▇█"
 	wide   = 40
@@ -30,7 +30,7 @@ func Sparkline(xs []float64) string {
 	lo, hi := slices.Min(xs), slices.Max(xs)
 	var b strings.Builder
 	for _, x := range xs {
-		pos := (len(heights) - 1) / 2 // a level line, where all are the same
+		pos := (len(heights) - 1) / 2 // a level line if all values are equal
 		if hi > lo {
 			pos = int(math.Round((x - lo) / (hi - lo) * float64(len(heights)-1)))
 		}
@@ -53,18 +53,18 @@ func (s *Series) head() string {
 	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.ConfigHash)
 }
 
-// says is the state of a series in words.
+// says describes the state of a series.
 func (s *Series) says() string {
 	switch n := len(s.Points); {
 	case n < Least:
-		return units.Plural(n, "run") // a note says once what is lacking
+		return units.Plural(n, "run") // a note explains this once
 	case len(s.Changes) == 0:
 		return "no change"
 	}
 	return units.Plural(len(s.Changes), "change")
 }
 
-// tell is one change in a sentence.
+// tell describes one change in a sentence.
 func (s *Series) tell(c Change) string {
 	before, after := s.Points[c.Index-1], s.Points[c.Index]
 	return fmt.Sprintf("%s: %s, %s → %s, p %s, between %s and %s", c.Text, units.Change(c.Ratio()),
@@ -79,7 +79,7 @@ func (p Point) name() string {
 	return fmt.Sprintf("%s (%s)", p.Run, units.Hash(p.Commit))
 }
 
-// Forms are those of a trend.
+// Forms lists the formats of a trend.
 var Forms = format.Forms[Trend]{
 	{Format: "text", Write: Text}, {Format: "markdown", Write: Markdown},
 	{Format: "csv", Write: CSV}, {Format: "json", Write: JSON},
@@ -109,7 +109,7 @@ func Text(w io.Writer, t Trend) error {
 	return p.To(w)
 }
 
-// young stands for the series of a single run, which its report has.
+// young replaces the series of a single run, whose results are in its report.
 const young = "A history needs at least two runs. The results of this one are in its report."
 
 func (t Trend) head() string {
@@ -117,7 +117,7 @@ func (t Trend) head() string {
 		"cases", units.Plural(t.Runs, "run"), len(t.Series), units.Percent(t.Alpha))
 }
 
-// cells are a series' line and one for each change.
+// cells returns a series' line and one for each change.
 func (s *Series) cells() [][]string {
 	last := s.Points[len(s.Points)-1]
 	rows := [][]string{{"  " + s.name(), Sparkline(s.values()), units.Quantity(last.Value, s.Unit),
@@ -128,7 +128,7 @@ func (s *Series) cells() [][]string {
 	return rows
 }
 
-// Markdown prints a trend for a job's summary: changes first, and only then the series.
+// Markdown prints a trend for a job's summary: changes first, then the series.
 func Markdown(w io.Writer, t Trend) error {
 	p := &format.Page{}
 	p.Line("%s.\n", t.head())
@@ -163,7 +163,7 @@ var csvHeader = []string{
 	"value", "lo", "hi", "change", "before", "after", "p",
 }
 
-// CSV prints a line for each run of each series; the columns after hi are filled where the level
+// CSV prints a line for each run of each series; the columns after hi are filled if the level
 // changes.
 func CSV(w io.Writer, t Trend) error {
 	rows := [][]string{csvHeader}
@@ -187,10 +187,10 @@ func CSV(w io.Writer, t Trend) error {
 
 const jsonVersion = 1
 
-// JSON prints a trend for programs; docs/formats/trend-json.md describes it.
+// JSON prints a trend for programs; docs/formats/trend-json.md describes the format.
 func JSON(w io.Writer, t Trend) error { return format.JSON(w, document{jsonVersion, t}) }
 
-// document is a trend with the version of its form.
+// document is a trend with the version of its format.
 type document struct {
 	Version int `json:"version"`
 	Trend

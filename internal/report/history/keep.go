@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/analysis/table"
 )
 
-// part is a Series with what its documents do not say.
+// part is a Series with the fields that its documents omit.
 type part struct {
 	Series
 	Label   string
@@ -24,7 +24,7 @@ type point struct {
 	Hi    number `json:"hi"`
 }
 
-// number is written as text, which can say that it is none.
+// number is written as text, which can represent NaN.
 type number float64
 
 func (n number) MarshalText() ([]byte, error) {
@@ -37,8 +37,8 @@ func (n *number) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Keep writes series, as Of makes them, so that the same program reads them again with Kept. It is
-// no format for others: it changes with the types.
+// Keep writes series from Of in a format that only Kept of the same program can read, because it
+// changes with the types.
 func Keep(w io.Writer, series []Series) error {
 	parts := make([]part, len(series))
 	for i, s := range series {
@@ -54,7 +54,7 @@ func Keep(w io.Writer, series []Series) error {
 	return nil
 }
 
-// Kept reads what Keep wrote.
+// Kept reads the output of Keep.
 func Kept(r io.Reader) ([]Series, error) {
 	var parts []part
 	if err := json.NewDecoder(r).Decode(&parts); err != nil {

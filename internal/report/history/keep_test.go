@@ -9,8 +9,8 @@ import (
 	"prony.example/internal/analysis/table"
 )
 
-// What is kept joins to the history that it came from: changes, values without intervals, and in
-// what two methods differ.
+// TestKeep checks that kept series join to the original history: changes, values without intervals,
+// and differences of methods.
 func TestKeep(t *testing.T) {
 	runs := history(steps(100, 120)...)
 	runs[9].Records[0].Loads[0].Connections = 32

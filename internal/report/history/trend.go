@@ -1,12 +1,12 @@
-// Package history finds where the history of many runs changes: for every scenario, target and
-// metric the values of the runs in the order of time, and the points where their level changes.
+// Package history finds changes in the history of many runs: for every scenario, target and metric
+// it has the values of the runs in the order of time, and the points at which their level changes.
 //
-// Find makes a Trend of runs, which is pure; Text, Markdown, CSV and JSON print it. Runs that were
-// not measured in the same way (table.Method) are never in one series, because a change of method
-// would pass for one of the service.
+// Find makes a Trend of runs and is pure; Text, Markdown, CSV and JSON print it. Runs that were not
+// measured in the same way (table.Method) are never in one series, because a change of method would
+// look like one of the service.
 //
-// Non-goals: it reads no files, compares no two runs (that is package comparison), and has no
-// statistics of its own: levels are package table's, change points package stats'.
+// Non-goals: it reads no files, compares no two runs (package compare does), and has no statistics
+// of its own: levels come from package table, change points from package stats.
 package history
 
 import (
@@ -21,32 +21,32 @@ import (
 	"prony.example/stats"
 )
 
-// Run is one run's head and records.
+// Run has the head and the records of one run.
 type Run struct {
 	Head    record.Run
 	Records []*record.Record
 }
 
-// Options say what to look at.
+// Options select the metrics and targets.
 type Options struct {
 	Metrics []string // "p99" or "half/p99"; empty: the usual ones; "all": all
 	Targets []string // rows' names; empty: all
-	// Alpha is the probability that a history in which nothing changes shows any change, all series
+	// Alpha is the probability that a history without changes shows any change, for all series
 	// together; 0 means 0.05.
 	Alpha float64
 }
 
-// Least is how many runs a series needs before a change can be seen: three on each side.
+// Least is the number of runs that a series needs to detect a change: three on each side.
 const Least = 6
 
 const defaultAlpha = 0.05
 
-// Trend is what the runs say together.
+// Trend has the series of all runs.
 type Trend struct {
 	Runs   int      `json:"runs"`
 	Alpha  float64  `json:"alpha"`
 	Series []Series `json:"series"`
-	Notes  []string `json:"notes"` // sentences on what was kept apart or left out
+	Notes  []string `json:"notes"` // sentences on series that were kept separate or left out
 }
 
 // Series is one metric of one target under one scenario and one method, oldest first.
@@ -65,20 +65,20 @@ type Series struct {
 	method table.Method
 }
 
-// Point is a run's value: the centre of its trials.
+// Point is a run's value: the center of its trials.
 type Point struct {
 	Run    string    `json:"run"`
 	Commit string    `json:"commit"`
 	Time   time.Time `json:"time"` // UTC, whole seconds
 	N      int       `json:"n"`    // trials
 	Value  float64   `json:"value"`
-	Lo     float64   `json:"lo"` // NaN where there is no interval
+	Lo     float64   `json:"lo"` // NaN without an interval
 	Hi     float64   `json:"hi"`
 }
 
-// Change is a point from which on the level is another.
+// Change is a point at which the level changes.
 type Change struct {
-	// index of the first point of the new level; Run and Commit are its
+	// index of the first point of the new level; Run and Commit belong to it
 	Index  int     `json:"index"`
 	Run    string  `json:"run"`
 	Commit string  `json:"commit"`
@@ -89,10 +89,10 @@ type Change struct {
 	Text   string  `json:"text"` // "slower"
 }
 
-// Ratio is the new level to the old one.
+// Ratio returns the new level divided by the old one.
 func (c Change) Ratio() float64 { return c.After / c.Before }
 
-// Find makes series of runs, in whatever order they come.
+// Find makes the series of runs, in any order.
 func Find(runs []Run, o Options) Trend {
 	var all [][]Series
 	for _, r := range byTime(runs) {
@@ -101,8 +101,8 @@ func Find(runs []Run, o Options) Trend {
 	return Join(all, o)
 }
 
-// Join is Find of runs whose series have been made by Of, the oldest run first: for who reads runs
-// one by one, since the records of many do not fit into memory together.
+// Join does the same as Find for series that Of has made, the oldest run first. It lets callers
+// read runs one by one, because the records of many runs do not fit into memory together.
 func Join(runs [][]Series, o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Runs: len(runs), Alpha: o.Alpha}
@@ -137,7 +137,7 @@ func byTime(runs []Run) []Run {
 	return sorted
 }
 
-// began is the start of a run's first trial; a run without one comes first.
+// began returns the start of a run's first trial; a run without one comes first.
 func began(r Run) (first time.Time) {
 	for i, rec := range r.Records {
 		if i == 0 || rec.Time.Before(first) {
@@ -147,8 +147,8 @@ func began(r Run) (first time.Time) {
 	return first
 }
 
-// Of makes series of one run, with a point each, from the study of its records. Rows of another
-// checkout are left out: they are that commit's and not the run's.
+// Of makes the series of one run, with a point each, from the study of its records. It leaves out
+// rows of another checkout, because they belong to another commit.
 func Of(r Run, study table.Study, o Options) (out []Series) {
 	for _, sc := range study.Scenarios {
 		for _, target := range sc.Targets {
@@ -182,7 +182,7 @@ func pointOf(r Run, first *record.Record, m table.Metric) Point {
 	}
 }
 
-// series finds the one that a run's goes on with, or begins it.
+// series finds the series that a run's series continues, or adds it.
 func (t *Trend) series(series Series) *Series {
 	for i := range t.Series {
 		s := &t.Series[i]
@@ -196,7 +196,7 @@ func (t *Trend) series(series Series) *Series {
 	return &t.Series[len(t.Series)-1]
 }
 
-// find marks where the level changes.
+// find marks the changes of the level.
 func (s *Series) find(alpha float64) {
 	if len(s.Points) < Least {
 		return
@@ -220,8 +220,8 @@ func (s *Series) find(alpha float64) {
 	}
 }
 
-// Regressed tells whether a series' present level is worse than the one before, and began within
-// the latest runs (0: at any time). An older one has been seen, and lived with.
+// Regressed reports whether a series' present level is worse than the one before, and began within
+// the latest runs (0: at any time). Older changes are considered known.
 func (s *Series) Regressed(latest int) bool {
 	if len(s.Changes) == 0 {
 		return false
@@ -230,7 +230,7 @@ func (s *Series) Regressed(latest int) bool {
 	return last.Worse && (latest == 0 || len(s.Points)-last.Index <= latest)
 }
 
-// Regressions are the series that Regressed.
+// Regressions returns the series that Regressed.
 func (t *Trend) Regressions(latest int) (out []*Series) {
 	for i := range t.Series {
 		if t.Series[i].Regressed(latest) {
@@ -240,8 +240,8 @@ func (t *Trend) Regressions(latest int) (out []*Series) {
 	return out
 }
 
-// short says that some series are too short for a change to be seen: once, because in a young
-// history it is true of hundreds.
+// short adds a note that some series are too short to detect a change: only one, because in a young
+// history hundreds of series are.
 func (t *Trend) short(n int) {
 	if n == 0 {
 		return
@@ -254,7 +254,7 @@ func (t *Trend) short(n int) {
 		"configuration, so no change can be detected in them.", n, len(t.Series), verb, Least))
 }
 
-// apart says which series of one target were not joined, and in what their methods differ.
+// apart notes which series of one target were not joined, and how their methods differ.
 func (t *Trend) apart() {
 	for i := range t.Series {
 		a := &t.Series[i]

@@ -16,7 +16,7 @@ import (
 
 var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 
-// history is a run a day with one trial of x at each of these rates.
+// history has a run per day with one trial of x at each of these rates.
 func history(perS ...float64) (runs []Run) {
 	for day, rate := range perS {
 		id := fmt.Sprintf("day-%02d", day)
@@ -37,7 +37,7 @@ func history(perS ...float64) (runs []Run) {
 
 var throughput = Options{Metrics: []string{"throughput"}}
 
-// steps is noise of about 1 % around levels, five runs each.
+// steps has noise of about 1 % around levels, five runs each.
 func steps(levels ...float64) (out []float64) {
 	for _, l := range levels {
 		for _, noise := range []float64{0.99, 1.01, 1, 0.995, 1.005} {
@@ -69,7 +69,7 @@ func TestChangesAreFound(t *testing.T) {
 	check("", steps(1000)) // five runs are too few
 }
 
-// A latency, a cost, a size that grows is worse; a rate that grows is better.
+// TestWhatIsWorse checks that growth of a latency, a cost or a size is worse, and of a rate better.
 func TestWhatIsWorse(t *testing.T) {
 	runs := history(steps(1000, 1200)...)
 	for i, r := range runs {
@@ -98,7 +98,7 @@ func TestRunsAreInOrderOfTime(t *testing.T) {
 	}
 }
 
-// A newer kernel makes another series; nobody is told that the service got slower.
+// TestUnlikeRunsAreKeptApart checks that a newer kernel begins another series without a change.
 func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	runs := history(steps(1000, 900)...)
 	for i, r := range runs {
@@ -124,7 +124,7 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	}
 }
 
-// That series are too short for a change is said once, however many they are.
+// TestShortSeriesAreToldOnce checks that there is one note on short series, whatever their number.
 func TestShortSeriesAreToldOnce(t *testing.T) {
 	check := func(want string, targets int, perS ...float64) {
 		t.Helper()
@@ -160,7 +160,7 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 	check("", 20, steps(1000, 1000)...)
 }
 
-// A loss counts while it is recent and nothing came after it.
+// TestWhichRegressionsFail checks that a loss counts if it is recent and the last change.
 func TestWhichRegressionsFail(t *testing.T) {
 	check := func(want bool, latest int, perS []float64) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestWhichRegressionsFail(t *testing.T) {
 	check(false, 0, steps(1000, 1100))
 }
 
-// INVALID trials are no part of a history, nor are rows of another checkout.
+// TestWhatIsLeftOut checks that INVALID trials and rows of another checkout are not in a history.
 func TestWhatIsLeftOut(t *testing.T) {
 	runs := history(steps(1000, 1000)...)
 	runs[3].Records[0].Verdict.Grade = record.Invalid
@@ -195,7 +195,8 @@ func TestWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// Many series share one probability of a false alarm: what is significant alone is not among fifty.
+// TestSeriesShareTheirAlpha checks that many series share one probability of a false alarm: a
+// change that is significant alone is not among fifty.
 func TestSeriesShareTheirAlpha(t *testing.T) {
 	perS := []float64{1000, 1010, 990, 985, 1005, 971, 985, 965, 978, 970}
 	alone := Find(history(perS...), Options{Metrics: throughput.Metrics, Alpha: 0.5})

@@ -1,8 +1,8 @@
-// Package rows has tables as prony hands them to a program that stores them in a format of its own:
-// a line of JSON that says what the columns are, then an array a row.
+// Package rows writes tables for programs that store them in their own formats: a line of JSON that
+// describes the columns, then an array per row.
 //
-// Non-goals: what the tables say (internal/report), and how they are stored (home/parquet,
-// which prony itself does not link).
+// Non-goals: the contents of tables (internal/report), and their storage (home/parquet, which prony
+// itself does not link).
 package rows
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kind is what a column's values are. Each may be null.
+// Kind is the type of a column's values. Each may be null.
 type Kind string
 
 // The kinds, with the Go type of a value.
@@ -24,20 +24,20 @@ const (
 	Instant Kind = "instant" // time.Time; in a row, microseconds since 1970 in UTC
 )
 
-// Column is one of a table.
+// Column describes a column of a table.
 type Column struct {
 	Name string `json:"name"`
 	Kind Kind   `json:"kind"`
 }
 
-// Head is what comes before the rows.
+// Head is the first line, before the rows.
 type Head struct {
 	Table   string   `json:"table"`
 	Version int      `json:"version"` // of the record
 	Columns []Column `json:"columns"`
 }
 
-// Write writes a table of so many rows, each of as many values as there are columns: nil, or of the
+// Write writes a table with this number of rows. Each row has a value per column: nil, or of the
 // column's kind.
 func Write(w io.Writer, h Head, rows int, row func(i int) []any) error {
 	to := json.NewEncoder(w)

@@ -9,11 +9,11 @@ import (
 	"prony.example/record"
 )
 
-// mostAnswers is how many targets are compared with the baseline in sentences. A run of more
-// targets is a ranking.
+// mostAnswers is the largest number of targets that are compared with the baseline in sentences. A
+// run of more targets is a ranking.
 const mostAnswers = 2
 
-// Answer is how a target of a run differs from the run's baseline.
+// Answer describes how a target of a run differs from the run's baseline.
 type Answer struct {
 	Baseline, Target string
 	compare.Comparison
@@ -31,15 +31,14 @@ func (a Answer) decides() bool {
 	return false
 }
 
-// Sentences are the answer in words, as prony versus prints it: the metric that decides comes
-// first.
+// Sentences returns the answer in words, as prony versus prints it: the primary metric comes first.
 func (a Answer) Sentences() []string {
 	return a.Comparison.Sentences(a.Baseline, a.Target)
 }
 
 // Answers compares the other targets with the run's baseline. It returns none if there are more
-// than mostAnswers of them, if the run has no baseline, or if nothing could be compared. A control
-// is the baseline itself and has no answer.
+// than mostAnswers of them, if the run has no baseline, or if no metric could be compared. A
+// control is the baseline itself and has no answer.
 func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	var names []string
 	baseline := false
@@ -62,7 +61,7 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 		from, to := r.Side(r.Head.Baseline), r.Side(name)
 		from.Study, to.Study = study, study
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics, First: metrics})
-		if err != nil { // they were not measured in the same way, and the table says so
+		if err != nil { // the methods differ, and the table has the reasons
 			continue
 		}
 		answer := Answer{Baseline: r.Head.Baseline, Target: name, Comparison: c}
@@ -73,7 +72,7 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	return answers
 }
 
-// AnswerTexts are the answers in words, a text for each target.
+// AnswerTexts returns the answers in words, a text for each target.
 func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
 	for _, answer := range r.Answers(study) {
 		texts = append(texts, strings.Join(answer.Sentences(), " "))
@@ -81,7 +80,7 @@ func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
 	return texts
 }
 
-// decidedBy is the word of --by in the run's command.
+// decidedBy returns the word of --by in the run's command, or "".
 func (r *Run) decidedBy() string {
 	for i, arg := range r.Head.Command {
 		word, joined := strings.CutPrefix(arg, "--by=")

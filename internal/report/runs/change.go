@@ -16,22 +16,22 @@ import (
 
 // Bounds of labels.
 const (
-	maxLabels    = 4 << 10 // bytes of all of them, as prony run has it
+	maxLabels    = 4 << 10 // bytes of all labels, as in prony run
 	maxLabelName = 64      // bytes of a name
 )
 
-// ErrUnderWay says that a run's lab is at work.
+// ErrUnderWay reports that a run is still being measured.
 var ErrUnderWay = errors.New("the run is under way")
 
-// ErrLabels says that labels cannot be kept.
+// ErrLabels reports that labels are not valid.
 var ErrLabels = errors.New("labels")
 
-// CheckLabels says what is wrong with labels: each has a name without an equals sign, and all of
-// them are text of a few KiB.
+// CheckLabels reports what is wrong with labels: each needs a name without an equals sign, and all
+// together must be text of a few KiB.
 func CheckLabels(labels map[string]string) error {
 	size := 0
 	for name, value := range labels {
-		size += len(name) + len(value) + 8 // as JSON sets them
+		size += len(name) + len(value) + 8 // as in JSON
 		switch {
 		case name == "" || len(name) > maxLabelName || strings.Contains(name, "="):
 			return fmt.Errorf("%w: %.80q is not a name: want 1 to %d bytes without =", ErrLabels,
@@ -50,8 +50,8 @@ func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// Label puts labels on a run, in place of all that it had. They are kept beside its head, which
-// stays what the lab wrote.
+// Label replaces the labels of a run. They are stored in a separate file, so that the run's head
+// stays as it was written.
 func (s *Shelf) Label(id string, labels map[string]string) error {
 	dir, err := s.Path(id)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Shelf) Label(id string, labels map[string]string) error {
 	return lay("label", dir, record.LabelsFile, append(b, '\n'))
 }
 
-// lay writes a file of a run's folder; a link in its place is not written through.
+// lay writes a file of a run's folder; it does not write through a link in its place.
 func lay(verb, dir, name string, data []byte) error {
 	id, path := filepath.Base(dir), filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
@@ -82,7 +82,8 @@ func lay(verb, dir, name string, data []byte) error {
 	return nil
 }
 
-// Reason notes why a run under way is to end, for its lab, which says so in all reports.
+// Reason writes the reason why a run under way is to end for the process that measures it, which
+// puts it into all reports.
 func (s *Shelf) Reason(id, why string) error {
 	dir, err := s.Folder(id)
 	if err != nil {
@@ -91,8 +92,9 @@ func (s *Shelf) Reason(id, why string) error {
 	return lay("stop", dir, record.StopFile, []byte(why+"\n"))
 }
 
-// Remove takes a run away, with all that is in its folder. It is renamed first, so that it is there
-// as a whole or not at all; links in it are removed and not followed. One under way stays.
+// Remove deletes a run with its folder. It renames the folder first, so that the run exists
+// completely or not at all, and removes links without following them. It refuses to delete a run
+// under way.
 func (s *Shelf) Remove(id string) error {
 	dir, err := s.Path(id)
 	if err != nil {
@@ -111,9 +113,9 @@ func (s *Shelf) Remove(id string) error {
 		return fmt.Errorf("remove run %s: %w", id, err)
 	}
 	defer func() { _ = root.Close() }() // nothing is written through it
-	const prefix = ".removed-"          // no identifier begins so
+	const prefix = ".removed-"          // no identifier has this prefix
 	if err := root.RemoveAll(prefix + id); err != nil {
-		return fmt.Errorf("remove run %s: %w", id, err) // what was left of one of that name
+		return fmt.Errorf("remove run %s: %w", id, err) // leftovers of a run with that name
 	}
 	if err := root.Rename(filepath.Base(dir), prefix+id); err != nil {
 		return fmt.Errorf("remove run %s: %w", id, err)

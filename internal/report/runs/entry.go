@@ -17,50 +17,50 @@ import (
 
 // States of a run.
 const (
-	Running = "running" // its lab is at work
+	Running = "running" // it is being measured
 	Done    = "done"    // every trial of its plan has a record
 	Stopped = "stopped" // it ended before that
 )
 
-// Entry is what an index says of a run: enough to list, to filter and to draw its ranking.
+// Entry describes a run in an index: enough to list, to filter and to draw its ranking.
 type Entry struct {
 	ID       string `json:"id"` // the folder's name
 	Suite    string `json:"suite"`
 	Question string `json:"question"`
-	// Answer is how targets differ from the baseline, in words; empty: the run is a ranking.
+	// Answer describes how targets differ from the baseline; empty: the run is a ranking.
 	Answer  string            `json:"answer,omitempty"`
 	Time    time.Time         `json:"time"` // its start
 	Labels  map[string]string `json:"labels"`
 	Machine Machine           `json:"machine"`
-	Blocks  int               `json:"blocks"` // or starts, with those to come
+	Blocks  int               `json:"blocks"` // blocks or starts, including planned ones
 	// Repeat is what the run repeats over all targets: "start" if they run side by side, else
-	// "block"; empty: no record says.
+	// "block"; empty: unknown without records.
 	Repeat  string        `json:"repeat,omitempty"`
 	Trials  Trials        `json:"trials"`
-	Numbers table.Numbers `json:"numbers"` // that its tables show, by their grade
+	Numbers table.Numbers `json:"numbers"` // in its tables, by their grade
 	Targets []string      `json:"targets"` // rows of its tables, by name
-	Ranking []Ranking     `json:"ranking"` // a scenario each
+	Ranking []Ranking     `json:"ranking"` // one per scenario
 	State   string        `json:"state"`
 	// Damaged counts lines of the records that were left out.
 	Damaged int `json:"damaged,omitempty"`
-	// Seconds is how long it has measured: from the first trial's start to the last one's end.
+	// Seconds is the duration of the measurement, from the first trial's start to the last one's
+	// end.
 	Seconds float64 `json:"seconds"`
-	// Ended is when its last trial did, those beside the comparison counted; zero: none has.
+	// Ended is the end of its last trial, including those outside the comparison; zero: none ended.
 	Ended time.Time `json:"ended,omitzero"`
 }
 
-// Machine is what a run was measured on.
+// Machine describes the machine of a run.
 type Machine struct {
 	CPUModel string `json:"cpuModel"`
 	Cores    int    `json:"cores"`
 	Kernel   string `json:"kernel"`
-	// Key is equal for runs whose numbers the machine allows to be compared: same processor,
-	// cores, memory, governor, hypervisor or none, and a kernel of the same release. Empty: no
-	// record says.
+	// Key is equal for runs on comparable machines: same processor, cores, memory, governor,
+	// hypervisor or none, and a kernel of the same release. Empty: unknown without records.
 	Key string `json:"key"`
 }
 
-// Trials are how those of the comparison ended, and how many never did.
+// Trials counts the trials of the comparison by how they ended, and those without a record.
 type Trials struct {
 	Planned int `json:"planned"`
 	Valid   int `json:"valid"`
@@ -70,7 +70,7 @@ type Trials struct {
 	Missing int `json:"missing"`
 }
 
-// Ranking is how a scenario's targets compare by the metric that puts them into tiers.
+// Ranking compares a scenario's targets by the metric of their tiers.
 type Ranking struct {
 	Scenario string `json:"scenario"`
 	Load     string `json:"load"`
@@ -79,18 +79,18 @@ type Ranking struct {
 	Rows     []Row  `json:"rows"` // best first
 }
 
-// Row is a target's number with its interval, null where there is none.
+// Row is a target's number with its interval, null without one.
 type Row struct {
 	Target string   `json:"target"`
 	Tier   int      `json:"tier"`
 	Center *float64 `json:"center"`
 	Low    *float64 `json:"lo"`
 	High   *float64 `json:"hi"`
-	// Doubted says that what was found may have moved the number by more than its interval.
+	// Doubted marks a number that findings may have moved by more than its interval.
 	Doubted bool `json:"doubted,omitempty"`
 }
 
-// Entry is the run's. It says nothing of the state: that is not in the records.
+// Entry returns the run's entry without its state, which is not in the records.
 func (r *Run) Entry() Entry {
 	study := r.Study(r.Options())
 	e := Entry{ID: filepath.Base(r.Dir), Suite: r.Head.Suite, Question: r.Head.Question,
@@ -122,7 +122,7 @@ func (r *Run) Entry() Entry {
 		}
 		e.Ranking = append(e.Ranking, ranking(sc))
 	}
-	for _, p := range r.Missing { // a target whose trials are all to come
+	for _, p := range r.Missing { // a target without a trial yet
 		if p.Row != "" && p.Role == "" {
 			e.Targets = append(e.Targets, p.Row)
 		}
@@ -174,8 +174,8 @@ func ranking(sc *table.Scenario) Ranking {
 	return out
 }
 
-// began is when the run did: by its id, which is the time of its start unless somebody chose
-// another one; else by its first record.
+// began returns the run's start: from its id, which is the time of its start unless somebody chose
+// another one, or else from its first record.
 func (r *Run) began() (t time.Time) {
 	const stamp = "2006-01-02T15-04-05Z"
 	if t, err := time.Parse(stamp, r.Head.ID[:min(len(stamp), len(r.Head.ID))]); err == nil {
@@ -189,8 +189,8 @@ func (r *Run) began() (t time.Time) {
 	return t
 }
 
-// machine reads what the run was measured on. Records of two machines, as a run that was gone on
-// with elsewhere has them, make a machine of its own, which is no other run's.
+// machine returns the machine of the run. Records of two machines, which a run has if it was
+// resumed elsewhere, make a machine that equals no other run's.
 func (r *Run) machine() (m Machine) {
 	var all []string
 	for _, rec := range r.Records {
@@ -216,7 +216,7 @@ func release(kernel string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// newest orders entries: the latest first, and those of a second by their names.
+// newest orders entries: the latest first, and those of the same second by name.
 func newest(a, b Entry) int {
 	return cmp.Or(b.Time.Compare(a.Time), strings.Compare(b.ID, a.ID))
 }

@@ -8,7 +8,7 @@ import (
 	"prony.example/record"
 )
 
-// Whatever somebody has written into a run's folder, it is read, and what is kept is what was good.
+// FuzzProgress checks that Prony reads any content of a run's folder, and keeps the good parts.
 func FuzzProgress(f *testing.F) {
 	f.Add(`{"kind":"begin","pid":1,"processStart":"2"}`, `{"a":"b"}`)
 	f.Add(`{"kind":"end","outcome":"done"}`+"\n"+`{"kind":"begin","pid":-1}`, "{}")

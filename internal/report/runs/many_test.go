@@ -12,8 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// Hundreds of runs are read once. What a second shelf knows of them comes from the cache, which is
-// never wrong: a change of a run is seen, and what another program made is made again.
+// TestHundreds checks that hundreds of runs are read once, and that a second shelf reads the cache,
+// except for changed runs and results of another program.
 func TestHundreds(t *testing.T) {
 	dir := t.TempDir()
 	const many = 250
@@ -41,7 +41,7 @@ func TestHundreds(t *testing.T) {
 	if !reflect.DeepEqual(first, second) {
 		t.Error("the cache says something else than the runs")
 	}
-	// What was read is not read again: nothing else can tell that the records are gone.
+	// Runs are not read twice: the second result does not show that the records are gone.
 	id := first.Entries[5].ID
 	name := filepath.Join(dir, id, record.TrialsFile)
 	info, err := os.Stat(name)
@@ -55,7 +55,7 @@ func TestHundreds(t *testing.T) {
 	if got := list(t, open(t, dir, Options{Program: "one"})); !reflect.DeepEqual(first, got) {
 		t.Error("a run was read again, and nothing of it had changed")
 	}
-	// A change is seen by the shelf that is open.
+	// The open shelf detects a change.
 	run(t, dir, id, "changed")
 	if e, err := s.Entry(id); err != nil || e.Suite != "changed" {
 		t.Errorf("after its change the run is of suite %s, %v", e.Suite, err)
@@ -68,7 +68,7 @@ func TestHundreds(t *testing.T) {
 	}
 }
 
-// A cache of another program's, or a torn one, is none.
+// TestCacheOfAnother checks that a cache of another program, or a truncated one, is ignored.
 func TestCacheOfAnother(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
@@ -95,7 +95,7 @@ func TestCacheOfAnother(t *testing.T) {
 	check("small", "null", "one")
 }
 
-// A folder that cannot be written to is listed all the same, and one that is not there is empty.
+// TestNowhere checks that a read-only folder can be listed, and that a missing one is empty.
 func TestNowhere(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	if x := list(t, open(t, dir, Options{Program: "one"})); len(x.Entries) != 0 {

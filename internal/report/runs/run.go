@@ -19,21 +19,21 @@ import (
 	"prony.example/record"
 )
 
-// Run is a run's folder as it is read: head, records, and what of them was left out.
+// Run has the contents of a run's folder: head, records, and lines that were left out.
 type Run struct {
 	Dir     string
-	Head    record.Run // with the labels that hold now
+	Head    record.Run // with its current labels
 	Records []*record.Record
 	Bad     []*record.BadRecord
-	// Missing are the trials of the plan that have no record and were to have one.
+	// Missing are the planned trials without a record.
 	Missing []record.Planned
-	// Unfinished: a run for a time (--for) was ended before its time was over. Missing then has
-	// trials of the first block only, because the number of blocks of such a run is not planned.
+	// Unfinished marks a run with a time budget (--for) that ended before its time. Missing then
+	// has trials of the first block only, because such a run plans no number of blocks.
 	Unfinished bool
 }
 
-// Read reads a run's folder. Lines that are no records come back in Bad; the error is for a folder
-// that cannot be read at all.
+// Read reads a run's folder. Lines that are not records are in Bad; it fails only if the folder
+// cannot be read at all.
 func Read(dir string) (*Run, error) {
 	head, records, bad, err := record.Read(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func Read(dir string) (*Run, error) {
 	return r, nil
 }
 
-// Options are what a report of the run says beside its numbers.
+// Options returns the baseline, notes and command for a report of the run.
 func (r *Run) Options() table.Options {
 	head := r.Head
 	o := table.Options{Baseline: head.Baseline, Columns: head.Columns, Slices: SlicesIn(r.Dir),
@@ -62,7 +62,7 @@ func (r *Run) Options() table.Options {
 	for _, again := range head.Resumed {
 		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
 			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
-		if table.RepeatOf(r.Records...) == "block" { // a start that ended is not resumed
+		if table.RepeatOf(r.Records...) == "block" { // an interrupted start is not resumed
 			note += ": what is compared within the block that was ended there is further apart " +
 				"in time"
 		}
@@ -89,20 +89,20 @@ func SlicesIn(dir string) table.SlicesReader {
 	}
 }
 
-// Study groups and summarises the run's records.
+// Study groups and summarizes the run's records.
 func (r *Run) Study(o table.Options) table.Study {
 	return table.Analyze(r.Records, o)
 }
 
-// Side is the run as a side of a comparison, without those of its trials that none is about. Target
-// is as in compare.Side.
+// Side returns the run as a side of a comparison, without trials outside the comparison. Target is
+// as in compare.Side.
 func (r *Run) Side(target string) compare.Side {
 	return compare.Side{Dir: r.Dir, Head: r.Head, Records: record.Compared(r.Records),
 		Target: target, Reproduce: Reproduce(r.Head), Slices: SlicesIn(r.Dir), Missing: r.Missing,
 		Unfinished: r.Unfinished}
 }
 
-// Endpoints are what each scenario sends, in a line.
+// Endpoints returns the requests of each scenario, in a line.
 func (r *Run) Endpoints() map[string]string {
 	out := map[string]string{}
 	for scene, requests := range r.Head.Requests {
@@ -111,7 +111,7 @@ func (r *Run) Endpoints() map[string]string {
 	return out
 }
 
-// Samples reads what the probe saw, for the page's plots. What is missing is not plotted.
+// Samples reads the probe's series for the page's plots, and skips missing ones.
 func (r *Run) Samples() (out []record.Samples) {
 	fileList, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
 	if err != nil {
@@ -128,13 +128,13 @@ func (r *Run) Samples() (out []record.Samples) {
 	return out
 }
 
-// escape keeps what a folder is called from being read as a pattern.
+// escape keeps a folder's name from being interpreted as a pattern.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }
 
-// Reproduce is the command that repeats a run: what was typed, with suite, seed and blocks spelt
-// out.
+// Reproduce returns the command that repeats a run: the original one with explicit suite, seed and
+// blocks.
 func Reproduce(head record.Run) string {
 	if head.File == "" { // all of it is on the command line
 		return cmdlog.Join(head.Command)
@@ -160,7 +160,7 @@ func Reproduce(head record.Run) string {
 	return fmt.Sprintf("%s --seed %d %s", cmdlog.Join(cmdlog.Hushed(args)), head.Seed, length)
 }
 
-// readLabels reads the labels that were put on a run after it had begun; nil: none were.
+// readLabels reads the labels that were set after a run had begun; nil: none.
 func readLabels(dir string) (map[string]string, error) {
 	b, err := files.Text(filepath.Join(dir, record.LabelsFile), maxLabels)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,9 +9,9 @@ import (
 	"prony.example/record"
 )
 
-// A run that was killed has trials of its plan without a record. One that goes on for a time has no
-// such plan beyond its first block: it is unfinished until its schedule says why it ended. Sides of
-// comparisons carry both.
+// TestRunsThatWereKilled checks that a run that was killed has planned trials without a record. A
+// run with a time budget plans only its first block: it is unfinished until its schedule has the
+// reason for its end. Sides of comparisons have both.
 func TestRunsThatWereKilled(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "canonical")

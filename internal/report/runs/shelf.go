@@ -1,14 +1,14 @@
-// Package runs is the runs below a folder as an index: which there are, what each is about, how
-// its trials ended and how its targets rank. It reads the records of a run once and keeps what it
-// says of them until they change, so that a thousand runs are listed in a moment.
+// Package runs lists the runs below a folder: their subjects, how their trials ended and how their
+// targets rank. It reads the records of a run once and caches the results until the records change,
+// so that it lists a thousand runs quickly.
 //
 //	s, err := runs.Open("results", runs.Options{})
 //	index, err := s.List(ctx)
 //
-// A run is called by its identifier, the name of its folder, and by nothing else: no path comes in
-// from outside, links are not followed, and what is no run of prony's is left alone.
+// A run is identified only by the name of its folder: callers pass no paths, links are not
+// followed, and folders that are not runs of Prony are left alone.
 //
-// Non-goals: it has no statistics of its own, compares nothing and knows no server.
+// Non-goals: it has no statistics of its own, compares nothing and does not depend on a server.
 package runs
 
 import (
@@ -36,60 +36,60 @@ import (
 	"prony.example/record"
 )
 
-// Shelf is the runs below a folder. Several goroutines may use it.
+// Shelf gives access to the runs below a folder. Several goroutines may use it.
 type Shelf struct {
 	dir     string
 	options Options
 
-	reading sync.Mutex // one reads the folder, the others have what it finds
+	reading sync.Mutex // only one goroutine reads the folder; the others wait for its results
 	mu      sync.Mutex
 	known   map[string]item
 	changed bool // since the cache was written
 }
 
-// Options say what a shelf cannot know.
+// Options depend on the program that uses a Shelf.
 type Options struct {
-	// Program is the version of the program that makes entries: what another one has made of the
-	// same records may differ, and is made again. Empty: nothing is kept on disk.
+	// Program is the version of the program that makes entries. Entries of another version may
+	// differ and are made again. Empty: no cache on disk.
 	Program string
-	// Born tells when a process was begun, as progress.ndjson has it; empty: there is none. Nil:
-	// nobody can tell here, and no run is taken to be under way.
+	// Born returns the start of a process as in progress.ndjson, or "" without such a process. Nil:
+	// the start is unknown, and no run counts as under way.
 	Born func(pid int) string
 }
 
-// item is what is kept of a run, and of which bytes it was made.
+// item caches the results for a run, with the stamps of its files.
 type item struct {
-	Stamps   [3]Stamp `json:"stamps"` // of files, as stamped has them
+	Stamps   [3]Stamp `json:"stamps"` // of the files in stamped, in their order
 	Entry    Entry    `json:"entry"`
-	Problem  string   `json:"problem,omitempty"` // it cannot be read
+	Problem  string   `json:"problem,omitempty"` // why it cannot be read
 	progress progress
 }
 
-// Stamp tells a file's bytes from earlier ones without reading them.
+// Stamp detects changes of a file without reading it.
 type Stamp struct {
 	Size  int64 `json:"size"`
 	Mtime int64 `json:"mtime"` // ns
 }
 
-// StampOf is a file's.
+// StampOf returns a file's stamp.
 func StampOf(info fs.FileInfo) Stamp { return Stamp{info.Size(), info.ModTime().UnixNano()} }
 
-// Index is what is on the shelf.
+// Index lists the runs of a shelf.
 type Index struct {
 	Entries []Entry   `json:"runs"` // the newest first
-	Left    []LeftOut `json:"left"` // what looks like a run and cannot be read
+	Left    []LeftOut `json:"left"` // folders that look like runs but cannot be read
 }
 
-// LeftOut is a folder that looks like a run, and why it cannot be read.
+// LeftOut is a folder that looks like a run, and the reason why it cannot be read.
 type LeftOut struct {
 	ID  string `json:"id"`
 	Why string `json:"why"`
 }
 
-// cacheFile is where entries are kept, below record.Kept of the folder.
+// cacheFile is the cache of entries, below record.Kept of the folder.
 const cacheFile = "shelf.json"
 
-// cacheVersion changes with the form of the file.
+// cacheVersion is the version of the file's format.
 const cacheVersion = 4
 
 type cached struct {
@@ -98,10 +98,10 @@ type cached struct {
 	Items   map[string]item `json:"items"`
 }
 
-// maxCache bounds the cache, in bytes: a hundred thousand runs have less.
+// maxCache bounds the cache, in bytes: a hundred thousand runs need less.
 const maxCache = 256 << 20
 
-// Open is a shelf of a folder, which need not be there yet.
+// Open returns a shelf of a folder, which need not exist yet.
 func Open(dir string, o Options) (*Shelf, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -121,31 +121,31 @@ func Open(dir string, o Options) (*Shelf, error) {
 	b, err := files.Read(filepath.Join(dir, record.Kept, cacheFile), maxCache)
 	if err == nil && json.Unmarshal(b, &c) == nil && c.Version == cacheVersion &&
 		c.Program == o.Program && c.Items != nil {
-		s.known = c.Items // one that is damaged is made again
+		s.known = c.Items // a damaged cache is made again
 	}
 	return s, nil
 }
 
-// Dir is the folder, absolute.
+// Dir returns the absolute path of the folder.
 func (s *Shelf) Dir() string { return s.dir }
 
-// identifier is what a run may be called: no path, no hidden file and nothing that a shell, a page
-// or an address would take for more than a name.
+// identifier matches the names of runs: no path, no hidden file and no characters with a meaning in
+// shells, pages or addresses.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
 
-// Identifier says whether a name can be that of a run.
+// Identifier reports whether a name can be that of a run.
 func Identifier(id string) bool { return identifier.MatchString(id) }
 
-// ErrNone says that there is no such run.
+// ErrNone reports that a run does not exist.
 var ErrNone = errors.New("there is no such run")
 
-// Path is a run's folder. It is made of the identifier alone, and neither it nor the run's head is
-// a link.
+// Path returns a run's folder. The path consists of the shelf's folder and the identifier, and
+// neither the folder nor the run's head is a link.
 func (s *Shelf) Path(id string) (string, error) {
 	return s.find(id, record.RunFile)
 }
 
-// find is a folder with one of some files.
+// find returns a run's folder that has at least one of some files.
 func (s *Shelf) find(id string, files ...string) (string, error) {
 	dir := filepath.Join(s.dir, id)
 	contains := func(name string) bool { return isRegular(filepath.Join(dir, name)) }
@@ -177,7 +177,7 @@ func (s *Shelf) Read(id string) (*Run, error) {
 	return Read(dir)
 }
 
-// plain refuses a run whose records are no file of its own.
+// plain refuses a run whose records are not regular files.
 func plain(dir string) error {
 	for _, name := range []string{record.RunFile, record.TrialsFile} {
 		if !isRegular(filepath.Join(dir, name)) {
@@ -188,7 +188,7 @@ func plain(dir string) error {
 	return nil
 }
 
-// Entry is what the index says of one run.
+// Entry returns the index entry of one run.
 func (s *Shelf) Entry(id string) (Entry, error) {
 	dir, err := s.Path(id)
 	if e, ok := s.coming(id); err != nil && ok {
@@ -204,8 +204,8 @@ func (s *Shelf) Entry(id string) (Entry, error) {
 	return entry.Entry, nil
 }
 
-// List is the whole index. What cannot be read is told and left out: one broken run among hundreds
-// is no reason to see none.
+// List returns the complete index. It lists unreadable runs separately, so that one broken run does
+// not hide the others.
 func (s *Shelf) List(ctx context.Context) (Index, error) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
@@ -235,13 +235,13 @@ func (s *Shelf) List(ctx context.Context) (Index, error) {
 		}
 	}
 	slices.SortFunc(x.Entries, newest)
-	if len(x.Entries) > 0 { // nothing leaves nothing
+	if len(x.Entries) > 0 { // an empty index leaves no file
 		s.keep()
 	}
 	return x, nil
 }
 
-// lookAll looks at runs side by side, on as many cores as the program may use.
+// lookAll reads runs in parallel, on as many cores as the program may use.
 func (s *Shelf) lookAll(ctx context.Context, ids []string) []item {
 	items := make([]item, len(ids))
 	var all errgroup.Group
@@ -259,10 +259,10 @@ func (s *Shelf) lookAll(ctx context.Context, ids []string) []item {
 	return items
 }
 
-// stamped are the files that an entry is made of, in the order of an item's stamps.
+// stamped lists the files that an entry is made of, in the order of an item's stamps.
 var stamped = [3]string{record.RunFile, record.TrialsFile, record.LabelsFile}
 
-// look gives what is known of a run, and reads it where that is of other bytes.
+// look returns the item of a run, and reads the run again if its files have changed.
 func (s *Shelf) look(id, dir string) item {
 	now := stampsOf(dir)
 	s.mu.Lock()
@@ -296,8 +296,8 @@ func entryOf(dir string) (Entry, string) {
 	return r.Entry(), ""
 }
 
-// state goes by the lab's process where one may be at work, and else by what is missing. A run for
-// a time plans no trials, so that it is done when it has any.
+// state returns the state of a run: by the process that measures it if that may be alive, else by
+// its missing trials. A run with a time budget plans no trials, so it is done when it has any.
 func (s *Shelf) state(entry item) string {
 	switch {
 	case s.atWork(entry.progress):
@@ -308,14 +308,14 @@ func (s *Shelf) state(entry item) string {
 	return Done
 }
 
-// atWork says whether the lab that keeps a run's progress lives.
+// atWork reports whether the process that writes a run's progress is alive.
 func (s *Shelf) atWork(p progress) bool {
 	lab := p.lab()
 	return !p.ended && lab.PID > 0 && lab.Born != "" && s.options.Born != nil &&
 		s.options.Born(lab.PID) == lab.Born
 }
 
-// Lab is the process that a run is under way in; nil: it is not.
+// Lab returns the process that measures a run; nil if the run is not under way.
 func (s *Shelf) Lab(id string) (*Lab, error) {
 	dir, err := s.Folder(id)
 	if err != nil {
@@ -329,13 +329,13 @@ func (s *Shelf) Lab(id string) (*Lab, error) {
 	return &lab, nil
 }
 
-// Folder is that of a run, which may not have its head yet: services are built before it is
+// Folder returns a run's folder, which may not have its head yet: services are built before it is
 // written.
 func (s *Shelf) Folder(id string) (string, error) {
 	return s.find(id, record.RunFile, record.ProgressFile)
 }
 
-// coming is what is known of a run whose services are being built; ok: it is one.
+// coming returns the entry of a run whose services are being built; ok reports whether it is one.
 func (s *Shelf) coming(id string) (e Entry, ok bool) {
 	dir, err := s.Folder(id)
 	if err != nil {
@@ -352,7 +352,7 @@ func (s *Shelf) coming(id string) (e Entry, ok bool) {
 	return e, true
 }
 
-// forget drops what is known of runs that are gone.
+// forget removes deleted runs from the cache.
 func (s *Shelf) forget(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -364,8 +364,8 @@ func (s *Shelf) forget(ids []string) {
 	}
 }
 
-// keep writes the cache. A folder that cannot be written to is read again the next time: that costs
-// time and nothing else.
+// keep writes the cache. If that fails, the runs are read again the next time, which only costs
+// time.
 func (s *Shelf) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,20 +385,20 @@ func (s *Shelf) keep() {
 	}
 }
 
-// Filter says which entries are wanted; what is empty asks for nothing.
+// Filter selects entries; empty fields match all.
 type Filter struct {
 	Suite   string
 	Target  string // among the run's rows: the name, or its beginning before a slash or a space
-	Verdict string // a run in which a trial ended so: valid, suspect, invalid, failed or missing
+	Verdict string // a run with a trial of this grade: valid, suspect, invalid, failed or missing
 	Label   string // NAME, or NAME=VALUE
 	From    time.Time
 	To      time.Time // of its start, inclusive
 }
 
-// Verdicts are the words of Filter.Verdict.
+// Verdicts lists the values of Filter.Verdict.
 var Verdicts = []string{"valid", "suspect", "invalid", "failed", "missing"}
 
-// Wants says whether an entry is asked for.
+// Wants reports whether an entry matches.
 func (f Filter) Wants(e Entry) bool {
 	name, value, valued := strings.Cut(f.Label, "=")
 	verb, labelled := e.Labels[name]
@@ -416,7 +416,7 @@ func (f Filter) Wants(e Entry) bool {
 		(f.To.IsZero() || !e.Time.After(f.To))
 }
 
-// Stamps tell what a run's report is made of from what it was made of before.
+// Stamps returns the stamps of the files that a run's report is made of, to detect changes.
 func (s *Shelf) Stamps(id string) ([3]Stamp, error) {
 	dir, err := s.Path(id)
 	if err != nil {
@@ -434,8 +434,8 @@ func stampsOf(dir string) (now [3]Stamp) {
 	return now
 }
 
-// OpenIn opens a file of a run's folder for reading. It is below the folder, on whatever way there
-// is to it, and is itself no link: services write into some of these folders.
+// OpenIn opens a file of a run's folder for reading. The file must be below the folder and must not
+// be a link, because services write into some of these folders.
 func OpenIn(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -460,27 +460,28 @@ func OpenIn(dir, name string) (*os.File, error) {
 	return f, nil
 }
 
-// Lab is the process that a run under way is of.
+// Lab is the process that measures a run under way.
 type Lab struct {
 	PID  int    `json:"pid"`
-	Born string `json:"processStart"` // which tells it from a later process of the same number
+	Born string `json:"processStart"` // identifies it if a later process has the same number
 }
 
-// progress is what a run's progress says of its state.
+// progress is the state of a run according to its progress file.
 type progress struct {
 	stamp Stamp
 	begun record.Progress
 	ended bool
 }
 
-// lab is the process that wrote it last.
+// lab returns the process that wrote it last.
 func (p progress) lab() Lab { return Lab{p.begun.PID, p.begun.ProcessStart} }
 
-// maxTail is where the last event of a run is looked for: it is no longer than that, in bytes.
+// maxTail is the largest size of the last event of a run, in bytes.
 const maxTail = 8 << 10
 
-// readProgress reads of a run's progress what tells its state. The end of the file says whether the
-// run has ended, as nearly all have; only of others all of it is read, for who runs them.
+// readProgress reads the state of a run from its progress file. It reads only the end of the file
+// if this shows that the run has ended, as nearly all have, and else all of it, to find the process
+// that measures the run.
 func readProgress(dir string) (p progress) {
 	f, err := OpenIn(dir, record.ProgressFile)
 	if err != nil {
@@ -503,13 +504,13 @@ func readProgress(dir string) (p progress) {
 				bytes.Contains(line, []byte(record.Ends)) {
 				p.read(line)
 			}
-			return nil // a line that is torn, or no event, tells nothing
+			return nil // an incomplete line, or one without an event, is ignored
 		})
 	}
 	return p
 }
 
-// read takes in an event. A run that was gone on with begins again in the same file.
+// read processes an event. A resumed run begins again in the same file.
 func (p *progress) read(line []byte) {
 	var e record.Progress
 	if json.Unmarshal(line, &e) != nil {

@@ -28,7 +28,7 @@ func put(t *testing.T, text string, path ...string) {
 	}
 }
 
-// real is a run of the lab, of two targets in two blocks, two loads each: head and records.
+// real returns the head and records of a real run, of two targets in two blocks, two loads each.
 func real(t *testing.T) (head record.Run, records []byte) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/run/run.json")
@@ -44,7 +44,7 @@ func real(t *testing.T) (head record.Run, records []byte) {
 	return head, records
 }
 
-// run writes a real run anew, under another name and as another suite's.
+// run writes a copy of a real run, with another name and suite.
 func run(t *testing.T, dir, id, suite string) {
 	t.Helper()
 	head, records := real(t)
@@ -89,7 +89,7 @@ const (
 	tuesday = "2026-11-17T03-00-00Z"
 )
 
-// An entry says what the report of the run says.
+// TestEntry checks that an entry has the values of the run's report.
 func TestEntry(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
@@ -139,8 +139,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// What is no run, or only half of one, keeps none from being listed, and what cannot be read is
-// told with its reason.
+// TestDamaged checks that damaged or incomplete runs do not hide others, and are listed with a
+// reason.
 func TestDamaged(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
@@ -197,7 +197,8 @@ func same(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// Whatever a run is called: it is below the folder, by its own name, and no link is followed.
+// TestIdentifiersAlone checks that every run is below the folder, by its own name, and that no link
+// is followed.
 func TestIdentifiersAlone(t *testing.T) {
 	above := t.TempDir()
 	dir := filepath.Join(above, "results")
@@ -292,7 +293,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A run is gone as a whole; what its links name stays; one under way is not touched.
+// TestRemove checks that a run is removed completely, that the targets of its links stay, and that
+// one under way is not removed.
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")
@@ -389,8 +391,8 @@ func TestFilter(t *testing.T) {
 	check(false, Filter{To: e.Time.Add(-1)})
 }
 
-// Machines are never taken for one another, and one that was updated within a kernel's release is
-// still itself.
+// TestMachine checks that different machines differ, and that an update within a kernel's release
+// does not matter.
 func TestMachine(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, monday, "small")

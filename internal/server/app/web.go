@@ -2,8 +2,8 @@
 // `npm run build` and committed, so that a checkout without Node has them; a test builds it again
 // and compares.
 //
-// It has no state and knows no run: a server serves its files, a site has copies of them beside its
-// data, and the app asks whichever it finds (docs/decisions/0034-app.md).
+// It has no state and no data of runs: a server serves its files, a site has copies of them next to
+// its data, and the app requests documents from either (docs/decisions/0034-app.md).
 package app
 
 import (
@@ -13,14 +13,14 @@ import (
 )
 
 // Policy is the content security policy of the app, for the header of a server and for the page
-// itself: its own files and nothing else, no script or style within the page.
+// itself: it allows only the app's own files, and no script or style within the page.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
 	"img-src 'self' data:; base-uri 'none'; form-action 'none'"
 
 // Sources of documents.
 const (
 	Server = "server" // an API below /api/v1
-	Site   = "site"   // files beside the page
+	Site   = "site"   // files next to the page
 )
 
 // The app's script and style.
@@ -32,7 +32,7 @@ const (
 //go:embed app/app.js app/app.css
 var built embed.FS
 
-// File is one of the app's, by the names above; it panics for any other.
+// File returns one of the app's files, by the names above; it panics for any other name.
 func File(name string) []byte {
 	b, err := built.ReadFile("app/" + name)
 	if err != nil {
@@ -65,18 +65,18 @@ it is {{if .Feed}}runs/RUN/report.html beside this page{{else}}the page of its f
 </html>
 `))
 
-// Index is the app's page for one of the sources.
+// Index returns the app's page for one of the sources.
 func Index(source string) []byte {
 	var b strings.Builder
 	err := page.Execute(&b, map[string]any{"Policy": Policy, "Source": source, "Script": Script,
 		"Style": Style, "Feed": source == Site})
 	if err != nil {
-		panic("web: " + err.Error()) // its template and its data are both here
+		panic("web: " + err.Error()) // its template and its data are both in this file
 	}
 	return []byte(b.String())
 }
 
-// Page is one of the app's files for a server, index.html with them.
+// Page returns one of the app's files for a server, including index.html.
 func Page(name string) ([]byte, error) {
 	if name == "index.html" {
 		return Index(Server), nil

@@ -25,9 +25,9 @@ import (
 
 const (
 	shots = "PRONY_SHOTS" // where pictures go for a person to look at; unset, none are taken
-	// patience bounds the whole test; a browser that hangs must not hang the suite.
+	// patience bounds the complete test; a browser that hangs must not block the suite.
 	patience = 2 * time.Minute
-	// axe is where `npm ci` in web/ puts the accessibility engine; without it that part is skipped.
+	// axe is the accessibility engine from `npm ci` in web/; without it that part is skipped.
 	axe = "../../../web/node_modules/axe-core/axe.min.js"
 )
 
@@ -61,7 +61,7 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// tab is a page as a reader has it.
+// tab is an open page.
 type tab struct {
 	t     *testing.T
 	ctx   context.Context
@@ -69,8 +69,8 @@ type tab struct {
 	wrong []string
 }
 
-// open opens a page in a tab of its own. What no page may do (complain, throw, ask for what is not
-// beside it) is an error of the test's end.
+// open opens a page in its own tab. Errors of the page (messages, exceptions, requests for other
+// files) fail the test at its end.
 func open(t *testing.T, browser context.Context, url string, width int64, scheme string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
@@ -129,7 +129,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// value is what JavaScript gives, once its promise is kept.
+// value returns the value of JavaScript, after its promise is resolved.
 func value[T any](b *tab, js string) T {
 	b.t.Helper()
 	x, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
@@ -139,7 +139,7 @@ func value[T any](b *tab, js string) T {
 	return x
 }
 
-// wait waits until JavaScript gives true; the test's patience bounds it.
+// wait waits until JavaScript returns true; the test's patience bounds it.
 func (b *tab) wait(js string) {
 	b.t.Helper()
 	if !value[bool](b, `new Promise((done) => {
@@ -156,7 +156,7 @@ func (b *tab) has(text string) {
 	b.wait(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// fits wants the page no wider than the screen, and no serious finding of axe.
+// fits checks that the page is no wider than the screen, and that axe has no serious finding.
 func (b *tab) fits(name string) {
 	b.t.Helper()
 	if n := value[float64](b, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
@@ -182,7 +182,7 @@ func (b *tab) fits(name string) {
 	}
 }
 
-// TestSiteInBrowser opens a site from the disk, as a reader would.
+// TestSiteInBrowser opens a site from the disk, like a reader.
 func TestSiteInBrowser(t *testing.T) {
 	testsets.Once(
 		t,
@@ -237,7 +237,8 @@ func TestSiteInBrowser(t *testing.T) {
 	})
 }
 
-// filters are of all runs, not of those on the first page, and the address holds them.
+// filters checks that filters apply to all runs, not only to the first page, and that the address
+// has them.
 func filters(t *testing.T, ctx context.Context, url, last string) {
 	b := open(t, ctx, url, 1280, "light")
 	b.wait(`document.querySelector(".filters input[type=search]")`)
@@ -255,7 +256,7 @@ func filters(t *testing.T, ctx context.Context, url, last string) {
 	}
 }
 
-// byKeys reaches each page by the keyboard alone.
+// byKeys reaches each page by the keyboard only.
 func byKeys(t *testing.T, ctx context.Context, url string) {
 	b := open(t, ctx, url, 1280, "light")
 	b.wait(`document.querySelector(".card")`)
@@ -274,7 +275,7 @@ func byKeys(t *testing.T, ctx context.Context, url string) {
 	b.wait(`/^2026-/.test(document.querySelector(".reading").textContent)`)
 }
 
-// compared goes from a run to its comparison with the one before it.
+// compared goes from a run to its comparison with the previous one.
 func compared(t *testing.T, ctx context.Context, url string, list runs.Index) {
 	b := open(t, ctx, url+"#/run/"+list.Entries[1].ID, 1280, "light")
 	b.has("Compare with another run")

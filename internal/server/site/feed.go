@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/report/runs"
 )
 
-// fed is how many of the newest runs the feed has.
+// fed is the number of the newest runs in the feed.
 const fed = 50
 
 // feed is RSS 2.0 (https://www.rssboard.org/rss-specification).
@@ -50,7 +50,7 @@ func writeFeed(name string, entries []runs.Entry, base string) error {
 		Description: "Runs of prony, the newest first"}
 	for _, e := range entries[:min(fed, len(entries))] {
 		title, about := fmt.Sprintf("%s: %s", e.Suite, verdicts(e)), e.Question
-		if e.Answer != "" { // it says more than how many numbers are VALID
+		if e.Answer != "" { // it is more useful than the number of VALID values
 			title, about = e.Answer, title
 		}
 		c.Items = append(c.Items, item{
@@ -69,7 +69,8 @@ func writeFeed(name string, entries []runs.Entry, base string) error {
 	return nil
 }
 
-// verdicts are those of a run's numbers, as its report has them, and of trials that are in none.
+// verdicts counts a run's numbers by grade, as its report does, and the trials that are in no
+// number.
 func verdicts(e runs.Entry) string {
 	var out []string
 	for _, x := range []struct {

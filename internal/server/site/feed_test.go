@@ -7,7 +7,7 @@ import (
 	"prony.example/internal/report/runs"
 )
 
-// What follows "3 numbers VALID" must not read as numbers where it is trials.
+// TestVerdicts checks that the counts of trials after "3 numbers VALID" do not read as numbers.
 func TestVerdicts(t *testing.T) {
 	e := runs.Entry{Numbers: table.Numbers{Valid: 3, Suspect: 1},
 		Trials: runs.Trials{Valid: 9, Suspect: 8, Invalid: 2, Failed: 1, Missing: 4}}

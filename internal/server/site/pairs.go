@@ -29,8 +29,8 @@ const Baseline = "baseline"
 
 // Kinds of comparisons: which run B is compared with.
 const (
-	withPrevious = "previous" // the run of its suite and machine that was measured before it
-	withBaseline = "baseline" // the newest of those that has the label
+	withPrevious = "previous" // the previous run of its suite and machine
+	withBaseline = "baseline" // the newest earlier run with the label
 )
 
 // pair is a comparison of a site, of run B with run A, as data/pairs.js lists it. Its page is
@@ -39,14 +39,14 @@ type pair struct {
 	A    string `json:"a"`
 	B    string `json:"b"`
 	Kind string `json:"kind"`
-	// Refused says why there is no page, such as that the two were not measured in the same way.
+	// Refused is the reason for a missing page, for example different methods.
 	Refused string `json:"refused,omitempty"`
 }
 
 // pairPrefix begins the names of a comparison's files in the folder of run B.
 const pairPrefix = "compare-"
 
-// pairsOf chooses the comparisons of a site, at most two for each run; entries and pairs begin with
+// pairsOf selects the comparisons of a site, at most two for each run; entries and pairs begin with
 // the newest. All pairs would be half a million for a thousand runs.
 func pairsOf(entries []runs.Entry) (pairs []pair) {
 	type group struct{ suite, machine string }
@@ -72,7 +72,7 @@ func pairsOf(entries []runs.Entry) (pairs []pair) {
 	return pairs
 }
 
-// writePairs writes the comparisons side by side and removes those that the site no longer has.
+// writePairs writes the comparisons in parallel and removes those that the site no longer has.
 func writePairs(ctx context.Context, s *runs.Shelf, entries []runs.Entry, to string) error {
 	pairs := pairsOf(entries)
 	failed := make([]error, len(pairs))
@@ -99,14 +99,14 @@ func writePairs(ctx context.Context, s *runs.Shelf, entries []runs.Entry, to str
 	return give(to, dataDir+"/pairs", pairs)
 }
 
-// pairMark is beside each comparison that is wholly written, and says what it was made of.
+// pairMark is stored next to each completely written comparison and identifies its inputs.
 type pairMark struct {
 	A       string `json:"a"` // hashes of the marks of both runs
 	B       string `json:"b"`
 	Refused string `json:"refused,omitempty"`
 }
 
-// writePair writes a comparison, unless it has been made of the same bytes.
+// writePair writes a comparison, unless its inputs are unchanged.
 func writePair(s *runs.Shelf, p *pair, dir string) error {
 	name := filepath.Join(dir, p.B, pairPrefix+p.A)
 	var now, before pairMark
@@ -164,7 +164,7 @@ func side(s *runs.Shelf, id string) (compare.Side, error) {
 		return compare.Side{}, err
 	}
 	side := r.Side("")
-	side.Dir, side.Head.ID = id, id // by which the site calls it, whatever its head says
+	side.Dir, side.Head.ID = id, id // the name of the run on the site, whatever its head has
 	return side, nil
 }
 

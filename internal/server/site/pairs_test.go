@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// Each run is compared with the one before it of its suite and machine, and with the newest of
-// those that is labelled as the baseline.
+// TestPairsOf checks that each run is compared with the previous one of its suite and machine, and
+// with the newest one that has the baseline label.
 func TestPairsOf(t *testing.T) {
 	var entries []runs.Entry
 	add := func(id, suite, machine string, labels ...string) {
@@ -56,7 +56,7 @@ func TestPairsOf(t *testing.T) {
 		"5-2 previous", "2-1 previous")
 }
 
-// pairSite is a site of four runs, of which each is compared with the one before it.
+// pairSite is a site of four runs, each of which is compared with the previous one.
 type pairSite struct {
 	*testing.T
 	*runs.Shelf
@@ -78,12 +78,12 @@ func newPairSite(t *testing.T) *pairSite {
 	return x
 }
 
-// page is the file that compares run b with run a.
+// page returns the file that compares run b with run a.
 func (x *pairSite) page(b, a int) string {
 	return filepath.Join(x.to, runsDir, x.ids[b], pairPrefix+x.ids[a]+".html")
 }
 
-// A site's comparison is the page of prony compare.
+// TestPairIsAComparison checks that a site's comparison is the page of prony compare.
 func TestPairIsAComparison(t *testing.T) {
 	x := newPairSite(t)
 	a, errA := side(x.Shelf, x.ids[1])
@@ -101,7 +101,8 @@ func TestPairIsAComparison(t *testing.T) {
 	}
 }
 
-// A comparison is made again only when one of its runs has changed, and goes with a run.
+// TestPairsAgain checks that a comparison is made again only if one of its runs has changed, and
+// that it is removed with a run.
 func TestPairsAgain(t *testing.T) {
 	x := newPairSite(t)
 	old := time.Now().Add(-time.Hour)
@@ -138,7 +139,8 @@ func TestPairsAgain(t *testing.T) {
 	}
 }
 
-// A comparison that is refused says why, also when the site is written again.
+// TestPairIsRefused checks that a refused comparison has a reason, also if the site is written
+// again.
 func TestPairIsRefused(t *testing.T) {
 	x := newPairSite(t)
 	unlike(t, filepath.Join(x.Dir(), x.ids[0]))
@@ -156,7 +158,7 @@ func TestPairIsRefused(t *testing.T) {
 	}
 }
 
-// unlike makes a run one that was measured with other connections.
+// unlike changes the connections of a run's loads.
 func unlike(t *testing.T, dir string) {
 	t.Helper()
 	_, records, bad, err := record.Read(dir)

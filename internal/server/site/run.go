@@ -18,14 +18,14 @@ import (
 	"prony.example/record"
 )
 
-// page is what has come of a run.
+// page is the result of writing a run.
 type page struct {
-	fresh  bool // it was made now
+	fresh  bool // whether it was made now
 	series []history.Series
-	lost   error // it cannot be read, and is left out
+	lost   error // why it cannot be read and is left out
 }
 
-// markFile is in the folder of each run that is wholly written: of what it was made.
+// markFile is in the folder of each completely written run and identifies its inputs.
 const markFile = "made.json"
 
 type mark struct {
@@ -33,14 +33,14 @@ type mark struct {
 	Sources map[string]runs.Stamp `json:"sources"`
 }
 
-// raw are the files of a run that are copied for readers to download, each bounded as it is read.
+// raw lists the files of a run that are copied for download, each bounded as it is read.
 var raw = []string{record.RunFile, record.TrialsFile}
 
-// sources are what a run's page is made of, beside its records.
+// sources lists the inputs of a run's page.
 var sources = append([]string{record.LabelsFile, "series", "profiles"}, raw...)
 
-// writeRun writes a run's files, unless they are those of the same bytes, which are not read then.
-// The error is for what cannot be written; a run that cannot be read is lost.
+// writeRun writes a run's files, unless their inputs are unchanged; then it does not read the run.
+// It fails if it cannot write; a run that cannot be read is lost.
 func writeRun(s *runs.Shelf, id, to string, o Options) (page, error) {
 	dir, err := s.Path(id)
 	if err != nil {
@@ -88,7 +88,7 @@ func writeRun(s *runs.Shelf, id, to string, o Options) (page, error) {
 	return p, put(filepath.Join(to, markFile), now)
 }
 
-// seriesFile is what histories need of a run, for the next time that the site is written.
+// seriesFile has a run's part of the histories, for the next time that the site is written.
 const seriesFile = "series.json"
 
 func kept(name string) ([]history.Series, error) {
@@ -109,7 +109,7 @@ func marked(dir, program string) mark {
 	return m
 }
 
-// reports writes what is made of a run's records.
+// reports writes the reports of a run.
 func reports(run *runs.Run, study table.Study, id, to string) error {
 	var html, doc bytes.Buffer
 	err := report.HTML(&html, study, report.OfRun(run, study))
@@ -126,7 +126,7 @@ func reports(run *runs.Run, study table.Study, id, to string) error {
 	return put(filepath.Join(to, "report.json"), doc.Bytes())
 }
 
-// replicate copies a file; what is there already is replaced, and not written through.
+// replicate copies a file; it replaces an existing file and does not write through a link.
 func replicate(from, to string) error {
 	in, err := files.Open(from)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"prony.example/internal/server/app"
 )
 
-// lab stands in for prony serve: it answers what the API's description says, and keeps what it was
-// sent. The real server has tests of its own.
+// lab replaces prony serve: it responds as the API's description requires, and records the
+// requests. The real server has tests of its own.
 type lab struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ const entry = `{"id":"R","suite":"canonical","question":"How <b>fast</b>?","stat
 
 const hostile = "<img src=x onerror=alert(1)></script>\u202e"
 
-// said are answers of the API that do not change.
+// said has the responses of the API that do not change.
 var said = map[string]string{
 	"GET /api/v1/runs":   `{"runs":[` + entry + `],"next":"","total":1,"left":[]}`,
 	"GET /api/v1/runs/R": entry,
@@ -153,7 +153,7 @@ func (l *lab) got(want string) {
 	}
 }
 
-// TestServerPagesInBrowser are the pages that need a server: by hand, and as axe sees them.
+// TestServerPagesInBrowser uses the pages that need a server, by hand and with axe.
 func TestServerPagesInBrowser(t *testing.T) {
 	ctx := browser(t)
 	l := &lab{t: t, more: make(chan string)}
@@ -212,7 +212,7 @@ func TestServerPagesInBrowser(t *testing.T) {
 			done(performance.getEntriesByName("`+url+`api/v1/host").length), 300))`)
 		b.unfold("In Grafana")
 		b.has("Cost of watching")
-		// From a minute before its start, 03:40:11 UTC, and it goes on.
+		// From a minute before its start, 03:40:11 UTC, and open-ended.
 		at := value[string](b, `document.querySelector('a[href*="/d/prony-red"]').href`)
 		if asked != 0 || !strings.HasPrefix(at,
 			"http://127.0.0.1:3000/d/prony-red?from=1795232351000&to=") ||
@@ -274,13 +274,13 @@ func followsStarts(t *testing.T, ctx context.Context) {
 	b.has("b2-03-go: measure")
 }
 
-// unfold clicks on the summary of what is folded.
+// unfold clicks on the summary of a folded part.
 func (b *tab) unfold(summary string) {
 	b.wait(`[...document.querySelectorAll("summary")].some((s) => s.textContent === ` +
 		strconv.Quote(summary) + ` && (s.click(), true))`)
 }
 
-// edits changes the text of a suite until the server finds nothing wrong with it, and saves it.
+// edits changes the text of a suite until the server reports no problems, and saves it.
 func edits(t *testing.T, b *tab, l *lab) {
 	b.has("2 trials, 30 s to 1 min 30 s")
 	const text, save = "textarea.yaml", "textarea.yaml ~ p .act"
@@ -302,7 +302,7 @@ func edits(t *testing.T, b *tab, l *lab) {
 	b.wait(`!document.querySelector("main").textContent.includes("bloks")`)
 	b.do(chromedp.SendKeys(chromedp.CSS(text), "blocks: 6"))
 	b.has("No problems.")
-	// A browser of tests saves nothing, so the link that it would follow is caught.
+	// A browser of tests saves no file, so the link that it would follow is caught.
 	got := value[string](b, `new Promise((done) => {
 		HTMLAnchorElement.prototype.click = async function () {
 			done(this.download + ": " + (await (await new Response(made)).text()));
@@ -317,7 +317,7 @@ func edits(t *testing.T, b *tab, l *lab) {
 	l.got(`POST /api/v1/check {"suite":"canonical","yaml":"name: canonical\nblocks: 6"}`)
 }
 
-// plans fills the form in, and starts what was planned.
+// plans fills in the form, and starts the planned run.
 func plans(t *testing.T, b *tab, l *lab) {
 	b.has("2 trials, 30 s to 1 min 30 s")
 	b.has("prony run 'my suite'")

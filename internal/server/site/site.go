@@ -1,8 +1,8 @@
 // Package site writes the runs below a folder as static files: the web app (internal/server/app),
 // an index, histories, and for each run its report, its comparisons with earlier runs and its raw
-// records. Any server of files serves it, and it opens from a disk: since a page from a file may
-// not fetch, each document is a script too, which hands it over. docs/formats/site.md lists the
-// files.
+// records. Any file server can serve it, and it opens from a disk: because a page from a file may
+// not fetch, each document is also a script that passes it to the app. docs/formats/site.md lists
+// the files.
 //
 //	shelf ─► entries ─► data/index.js, data/runs-1.js …, feed.xml
 //	each run ─► runs/ID/report.html, report.json, run.json, trials.ndjson
@@ -39,28 +39,28 @@ import (
 	"prony.example/internal/server/app"
 )
 
-// Options say what a site cannot know.
+// Options configure a site.
 type Options struct {
-	// Program is the version of the program: what another one made of a run is made again.
+	// Program is the version of the program: pages by another version are made again.
 	Program string
-	// URL is where the site will be, for the addresses in its feed; empty: they are relative.
+	// URL is the future address of the site, for its feed; empty: relative addresses.
 	URL string
 }
 
-// Made is what has been written.
+// Made counts what was written.
 type Made struct {
 	Runs  int            // on the site
-	Fresh int            // of them, made now
-	Left  []runs.LeftOut // what looks like a run and cannot be shown
+	Fresh int            // of these, the number made now
+	Left  []runs.LeftOut // folders that look like runs but cannot be shown
 }
 
-// Parts of the index: the first page is there at once, the others are read when they are asked for.
+// Parts of the index: the first page loads immediately, the others on demand.
 const (
 	firstRuns = 24
 	partRuns  = 250
 )
 
-// folders are those of a site, below its own.
+// Folders of a site.
 const (
 	dataDir = "data"
 	runsDir = "runs"
@@ -77,7 +77,7 @@ type index struct {
 
 const indexVersion = 1
 
-// group is runs that have one history: those of one suite on one machine.
+// group has the runs of one history, of one suite on one machine.
 type group struct {
 	Key     string `json:"key"`
 	Suite   string `json:"suite"`
@@ -86,8 +86,8 @@ type group struct {
 	runs [][]history.Series
 }
 
-// Write writes the site of a shelf into a folder, which is made. It refuses one that holds
-// something else, and the shelf's own.
+// Write writes the site of a shelf into a folder, which it creates. It refuses a folder with other
+// contents, and the shelf's own.
 func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, error) {
 	if err := ours(s, to); err != nil {
 		return Made{}, err
@@ -97,7 +97,7 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 		return Made{}, err
 	}
 	built := Made{Left: list.Left}
-	if len(list.Entries) == 0 { // a site of nothing is in nobody's interest
+	if len(list.Entries) == 0 { // an empty site is useless
 		return built, nil
 	}
 	for _, dir := range []string{to, filepath.Join(to, dataDir), filepath.Join(to, runsDir)} {
@@ -105,7 +105,7 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 			return built, fmt.Errorf("write site: %w", err)
 		}
 	}
-	// What tells a site from other folders comes first: one that was interrupted is gone on with.
+	// index.html comes first, because it marks a folder as a site: an interrupted one is continued.
 	for name, data := range map[string][]byte{"index.html": app.Index(app.Site),
 		app.Script: app.File(app.Script), app.Style: app.File(app.Style)} {
 		if err := files.Put(filepath.Join(to, name), data); err != nil {
@@ -142,8 +142,8 @@ func Write(ctx context.Context, s *runs.Shelf, to string, o Options) (Made, erro
 	return built, sweep(to, entries)
 }
 
-// ours refuses folders that something else is in: what is written there would be mixed up with it,
-// and what is swept from there would be lost.
+// ours refuses folders with other contents, because writing would mix with these and sweeping would
+// delete them.
 func ours(s *runs.Shelf, to string) error {
 	dir, err := filepath.Abs(to)
 	if err != nil {
@@ -167,7 +167,7 @@ func ours(s *runs.Shelf, to string) error {
 	return nil
 }
 
-// writeRuns writes the runs side by side; what comes of each is in the order of the entries.
+// writeRuns writes the runs in parallel; its results are in the order of the entries.
 func writeRuns(ctx context.Context, s *runs.Shelf, entries []runs.Entry, to string,
 	o Options) ([]page, error) {
 	pages := make([]page, len(entries))
@@ -213,7 +213,7 @@ func writeData(to string, entries []runs.Entry, series [][]history.Series) error
 	if err := give(to, dataDir+"/index", x); err != nil {
 		return err
 	}
-	// The whole index is for other programs.
+	// The complete index is for other programs.
 	return files.Write(filepath.Join(to, dataDir, "index.json"), func(w io.Writer) error {
 		return format.JSON(w, struct {
 			Version int          `json:"version"`
@@ -222,7 +222,7 @@ func writeData(to string, entries []runs.Entry, series [][]history.Series) error
 	})
 }
 
-// add puts a run into its group.
+// add adds a run to its group.
 func (x *index) add(e runs.Entry, series []history.Series) {
 	sum := sha256.Sum256([]byte(e.Suite + "\n" + e.Machine.Key))
 	key := hex.EncodeToString(sum[:])[:12]
@@ -236,7 +236,8 @@ func (x *index) add(e runs.Entry, series []history.Series) {
 	x.Groups[i].runs = append(x.Groups[i].runs, series)
 }
 
-// give writes a document as a script that hands it to the app by its name, the file's without .js.
+// give writes a document as a script that passes it to the app under its name, the file's without
+// .js.
 func give(to, name string, document any) error {
 	data, err := compact(document)
 	if err != nil {
@@ -246,7 +247,7 @@ func give(to, name string, document any) error {
 	return put(filepath.Join(to, filepath.FromSlash(name+".js")), []byte(script))
 }
 
-// compact is a document without spaces, as format.JSON writes it.
+// compact returns a document without spaces, with the values of format.JSON.
 func compact(document any) ([]byte, error) {
 	var b, out bytes.Buffer
 	if err := format.JSON(&b, document); err != nil {
@@ -258,8 +259,8 @@ func compact(document any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// put writes a file that is made again when it is lost: without waiting for the disk, which for
-// thousands of files takes minutes.
+// put writes a file that can be made again if it is lost. It does not wait for the disk, which
+// takes minutes for thousands of files.
 func put(name string, data []byte) error {
 	if err := os.WriteFile(name, data, 0o644); err != nil {
 		return fmt.Errorf("write site: %w", err)
@@ -267,8 +268,8 @@ func put(name string, data []byte) error {
 	return nil
 }
 
-// sweep removes the folders of runs that are on the shelf no more. Only what a site wrote is
-// touched: a folder with a mark of its own.
+// sweep removes the folders of runs that are no longer on the shelf. It only removes folders that a
+// site wrote, which have a mark.
 func sweep(to string, entries []runs.Entry) error {
 	there, err := os.ReadDir(filepath.Join(to, runsDir))
 	if err != nil {

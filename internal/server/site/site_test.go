@@ -19,7 +19,7 @@ import (
 	"prony.example/record"
 )
 
-// makeRuns makes so many runs of a real one, a day apart, and a shelf of them.
+// makeRuns makes many copies of a real run, a day apart, and a shelf of them.
 func makeRuns(t *testing.T, many int) *runs.Shelf {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func makeRuns(t *testing.T, many int) *runs.Shelf {
 	return s
 }
 
-// run makes the i-th run, with rates that are so many times those of the real one.
+// run makes the i-th run, with rates multiplied by times.
 func run(t *testing.T, dir string, i int, times float64) (id string) {
 	t.Helper()
 	const source = "../../report/runs/testdata/run"
@@ -89,7 +89,7 @@ func write(t *testing.T, s *runs.Shelf, to string) Made {
 	return made
 }
 
-// document reads what a script hands over, and by which name.
+// document parses the document and the name in a script.
 func document(t *testing.T, to, name string, into any) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(to, filepath.FromSlash(name+".js")))
@@ -105,7 +105,7 @@ func document(t *testing.T, to, name string, into any) {
 	}
 }
 
-// TestSite: what a page finds beside it is what the shelf, trend and report have.
+// TestSite checks that a site's documents equal those of shelf, trend and report.
 func TestSite(t *testing.T) {
 	s := makeRuns(t, 60)
 	to := filepath.Join(t.TempDir(), "public")
@@ -199,7 +199,7 @@ func read(t *testing.T, name string) []byte {
 	return b
 }
 
-// TestAgain: only what has changed is made again, and what is gone goes.
+// TestAgain checks that only changed runs are written again, and that removed ones are removed.
 func TestAgain(t *testing.T) {
 	s := makeRuns(t, 4)
 	to := filepath.Join(t.TempDir(), "public")
@@ -252,7 +252,8 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsItsOwn: nothing is written over, or swept from, what a site has not made.
+// TestOnlyWhatIsItsOwn checks that a site neither overwrites nor removes files that no site has
+// made.
 func TestOnlyWhatIsItsOwn(t *testing.T) {
 	s := makeRuns(t, 1)
 	other := t.TempDir()
