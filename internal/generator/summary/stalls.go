@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
 	"prony.example/record"
-	"prony.example/record/metric"
 	"prony.example/stats"
 )
 
@@ -25,16 +25,18 @@ func (p *page) stalls(l *record.Load) {
 	}
 	known, unknown := []string{}, map[string][]string{}
 	remain := 1.0
-	for _, m := range metric.Percentiles() {
-		for _, x := range l.StallFree {
-			switch {
-			case x.Quantile != m.Quantile:
-			case x.Unknown != "":
-				unknown[x.Unknown] = append(unknown[x.Unknown], m.Name+bounds(&x))
-			default:
-				remain = min(remain, x.KeptShare)
-				known = append(known, m.Name+" "+units.Duration(float64(x.Ns)))
-			}
+	for _, q := range table.Percentiles(l, &l.ResponseTime, confidence) {
+		i := slices.IndexFunc(l.StallFree, func(x record.StallFree) bool {
+			return x.Quantile == q.Q
+		})
+		if i < 0 || q.Refused() { // fewer arrivals remain than the percentile needs
+			continue
+		}
+		if x := l.StallFree[i]; x.Unknown != "" {
+			unknown[x.Unknown] = append(unknown[x.Unknown], q.Name+bounds(&x))
+		} else {
+			remain = min(remain, x.KeptShare)
+			known = append(known, q.Name+" "+units.Duration(float64(x.Ns)))
 		}
 	}
 	text := fmt.Sprintf("the machine stalled %s of the time", units.PercentTo(share(l), 1))

@@ -47,3 +47,16 @@ func TestTextOfStalls(t *testing.T) {
 		"the machine stalled 4.1 % of the time\n"+
 			"               unknown without stalls: p50, p90 (too much excluded)\n"+causes)
 }
+
+// A percentile that too few independent arrivals support is not printed without stalls either.
+func TestTextOfStallsWithoutRefusedPercentiles(t *testing.T) {
+	l := open()
+	l.Autocorrelation.EffectiveShare = 0.1 // a thousand, and p99.9 needs 3,838
+	l.Stalls = &record.Stalls{Way: "x", TimeNs: 10e9}
+	l.StallFree = []record.StallFree{{Quantile: 0.99, Ns: 230e3, KeptShare: 1},
+		{Quantile: 0.999, Ns: 1.2e6, KeptShare: 1}}
+	_, text, _ := strings.Cut(textOf(t, of(l), Options{}), "  stalls       ")
+	if !strings.Contains(text, "p99 230 µs") || strings.Contains(text, "p99.9") {
+		t.Error(text)
+	}
+}
