@@ -19,8 +19,8 @@ import (
 	"math"
 )
 
-// Process yields arrivals one after another as offsets from the start in nanoseconds, in ascending
-// order. Next does not allocate.
+// Process yields arrivals one after another as offsets from the start in nanoseconds, never
+// decreasing. Next does not allocate.
 type Process interface {
 	Next() int64
 }
