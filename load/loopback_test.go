@@ -70,8 +70,8 @@ func cores(t *testing.T, n int) []int {
 	return out[:n]
 }
 
-// Two threads on their own processors send one schedule: what the server sees is the whole of it,
-// each arrival's key once.
+// Two threads on separate cores send one schedule: the server receives all of it, and each
+// arrival's key once.
 func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	const ratePerS, seed = 3000, 5
 	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond

@@ -40,7 +40,7 @@ func shared(model string) Spec {
 }
 
 // divided runs a load as n generators with several threads, one after the other, and returns when
-// requests left, by number, from the beginning of the lead-in. edit can change each part before.
+// requests left, by number, from the beginning of the lead-in. change can modify each part before.
 func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Result,
 	map[uint64]int64) {
 	t.Helper()
