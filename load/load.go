@@ -2,7 +2,7 @@
 // connects, sends the load for a lead-in and a window, waits for the responses still under way, and
 // returns the measurements.
 //
-//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► answer ─► checks ─► book
+//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► response ─► checks ─► book
 //
 // Each core has one thread with its own connections, its own share of the schedule and its own
 // book. Threads share nothing while they run, and nothing is allocated per request. Books are

@@ -1,7 +1,7 @@
 // Package extract extracts values from a response and checks them.
 //
-//	answer ─► Finder: json, header, regex, body ─► value ─► Check: does it hold?
-//	                                                   └──► Capture: a variable of the flow
+//	response ─► Finder: json, header, regex, body ─► value ─► Check: does it hold?
+//	                                                     └──► Capture: a variable of the flow
 //
 // Finders and checks are created when a load begins; from then on they are read-only, and many
 // threads use them. Finding and comparing a header, the body, or a value at a plain JSON path does

@@ -4,12 +4,12 @@
 //	{key}               the key drawn for the request
 //	{seq}               the request's number, from 0
 //	{random 1..100}     a whole number of the range, both ends included, uniformly
-//	{hex 16}            so many hexadecimal digits
+//	{hex 16}            16 hexadecimal digits
 //	{uuid}              a UUID of version 4 (RFC 9562)
 //	{pick red|green}    one of the alternatives, with equal shares
 //	{name}              a variable that an earlier step of the flow has set
 //	${NAME}             a variable of the environment, filled in when a load begins: see Fill
-//	{lab host}          what the lab itself gave: see At; in what answers are held against alone
+//	{lab host}          host, port or source port, only in expected responses: see At
 //
 // A placeholder is a lower-case word directly after a brace, optionally a space and arguments
 // without braces and line breaks, and a closing brace. Every other brace is literal, so JSON needs

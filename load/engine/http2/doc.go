@@ -1,8 +1,8 @@
 // Package http2 implements HTTP/2 (RFC 9113) over an engine that moves bytes. A slot is a stream of
 // a connection of the engine below, so several requests can be under way on each connection.
 //
-//	Send ─► header block, known by its text ─► frames ─► Push ─► engine below
-//	Received ◄─ text of HTTP/1.1 ◄─ header block, known by its bytes ◄─ frames, read in place
+//	Send ─► header block, cached by text ─► frames ─► Push ─► engine below
+//	Received ◄─ text of HTTP/1.1 ◄─ header block, cached by bytes ◄─ frames, read in place
 //
 // Requests and responses are HTTP/1.1 text here too, so checks and books are the same for all
 // protocols. A request's fields are literals without indexing, so its block is always the same and
