@@ -85,11 +85,11 @@ type book struct {
 	spinNs    int64
 	turns     int64
 	batchMax  int64
-	stillNs   int64 // longest gap between two turns of the loop, from the window's opening on
+	stillNs   int64 // longest delay of a turn of the loop, from the window's opening on
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
 
-	punctual *hdrhistogram.Histogram // response time less what the own delay can have added
+	punctual *hdrhistogram.Histogram // response time minus the bound of own delays
 
 	flowTime *hdrhistogram.Histogram // nil: no flows
 	routes   []routeBook             // empty if there is only one route, because response covers it

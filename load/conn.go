@@ -59,7 +59,7 @@ type conn struct {
 
 	step     int32  // of the flow
 	k        uint64 // index of the turn
-	key      uint64 // key of the turn's random draws
+	key      uint64 // the key drawn for the turn
 	begun    int64  // when the turn was due
 	until    int64  // users: the moment from which this user is inactive
 	pause    uint64 // users: how often this user has paused
@@ -67,7 +67,7 @@ type conn struct {
 	vars     [][]byte
 	jar      jar    // the user's cookies
 	base     jar    // those of the setup
-	retained []byte // body of the response, if a later step reads it or it explains a failed call
+	retained []byte // body of the response, for checks, extraction or the error of a call
 }
 
 const none = -1

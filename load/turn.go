@@ -43,7 +43,7 @@ func (w *worker) send(i int32, atNs int64) {
 	w.expect(c)
 	w.link(i)
 	now := clock.Mono()
-	if now < atNs { // must not happen; a request cannot be sent before it is due
+	if now < atNs { // must not happen; a request cannot be sent before its cause
 		now = atNs
 	}
 	c.sent = now

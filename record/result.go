@@ -466,7 +466,7 @@ type Gen struct {
 	Wakeup          Dist    `json:"wakeup,omitzero"`       // delay of its timer, before the load
 	Iterations      int64   `json:"iterations,omitempty"`  // of its loop in the window
 	BatchMax        int64   `json:"batchMax,omitempty"`    // most responses per iteration
-	StallMaxNs      int64   `json:"stallMaxNs,omitempty"`  // longest gap between two iterations
+	StallMaxNs      int64   `json:"stallMaxNs,omitempty"`  // longest delay of an iteration
 	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of its process
 	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`

@@ -37,7 +37,7 @@ type conn struct {
 	queue   []int32 // lanes with queued requests, in order
 	bodies  []int32 // lanes with a body to send, round-robin
 
-	out     []byte // frames to send; sent bytes of them are sent already
+	out     []byte // frames to send; the first sent bytes have left
 	sent    int
 	replies int
 	useless int

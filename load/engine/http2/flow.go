@@ -31,7 +31,7 @@ func (e *Engine) begin(i int, c *conn) error {
 	if err != nil {
 		return err
 	}
-	for c.places[c.place(c.next)] != 0 { // skip ids whose place is taken
+	for c.places[c.place(c.next)] != 0 { // skipped ids count as ended
 		c.next += 2
 	}
 	l.id, l.phase = c.next, busy
