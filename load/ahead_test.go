@@ -17,14 +17,13 @@ import (
 	"prony.example/record"
 )
 
-// What else would run on its core does not hold up a load that goes first, and does one that takes
-// turns.
+// Other work on its core does not delay a load with priority, but does delay one without.
 func TestAhead(t *testing.T) {
 	testsets.Cores(t)
 	core := cores(t, 1)
 	may, begun := make(chan bool), make(chan error)
 	go func() {
-		runtime.LockOSThread() // it ends with its goroutine
+		runtime.LockOSThread() // the thread ends with its goroutine
 		_, ok := rtsched.Ahead(rtsched.Load)
 		may <- ok
 	}()

@@ -21,20 +21,21 @@ const (
 	failParse
 	failStatus
 	failBody
-	unasked    // bytes without a request; fails none
-	failClosed // the server never took it, and it must not be sent twice
+	unasked    // bytes without a request; fails no request
+	failClosed // the server did not process it, and it must not be sent twice
 	classes
 )
 
 // Classes is the number of ways in which a request can fail.
 const Classes = int(classes)
 
-// ClassNames are those of record.Errors, in the order of Totals.Errors.
+// ClassNames are the names of the failure classes as in record.Errors, in the order of
+// Totals.Errors.
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
 	"unsolicited", "closed"}
 
-// Histograms reach from 1 ns to 18 minutes with three significant digits; longer times count as the
-// highest. The memory of a range that nothing falls into is never touched.
+// Histograms cover 1 ns to 18 minutes with three significant digits; longer times count as the
+// longest. Pages of a range without values are never touched and cost no memory.
 const (
 	histMax    = 1 << 40
 	histDigits = 3
@@ -42,57 +43,57 @@ const (
 
 func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
 
-// recordNs books a duration. Nothing is ever left out: what lies outside the range counts as its
-// end.
+// recordNs records a duration. It clamps values outside the range instead of dropping them, because
+// a dropped value would make the distribution look faster.
 func recordNs(h *hdrhistogram.Histogram, ns int64) {
 	if ns < 1 {
 		ns = 1
 	} else if ns > histMax {
 		ns = histMax
 	}
-	// The value is in range, so that there is no error to hear of.
+	// The value is in range, so RecordValue cannot fail.
 	_ = h.RecordValue(ns)
 }
 
-// book keeps what one worker measured. A request belongs to the window by the moment it was due (in
-// the closed model: sent); throughput counts answers by the moment they came. Neither excludes the
-// slow ones.
+// book accumulates what one worker measured. A request belongs to the window if it was due in it
+// (in a closed load: sent in it). Throughput counts responses by arrival time. Neither rule
+// excludes slow requests.
 type book struct {
 	openAt, closeAt int64
-	endedAt         int64 // the window's end, or when the load was ended within it
-	openedAt        int64 // when the thread saw the window open; 0: not yet
-	boundary        int64 // the next moment at which cross wants to be called
+	endedAt         int64 // the window's end, or an earlier end of the load
+	openedAt        int64 // when the thread first ran in the open window; 0: not yet
+	boundary        int64 // when cross must be called next
 
-	total     int64 // good answers ever, for the progress line
+	total     int64 // good responses ever, for the progress line
 	all       Totals
 	sentInWin int64 // due in the window and sent before its end
 	dueInWin  int64 // due in the window and sent at all
-	doneInWin int64 // good answers that came inside the window
-	answered  int64 // good answers to requests due in the window
+	doneInWin int64 // good responses that came inside the window
+	answered  int64 // good responses to requests due in the window
 	failures  [classes]int64
 	exampleOf string
 	inBytes   int64
 	outBytes  int64
 	renewed   int64
-	retried   int64 // sendings again of requests that were due in the window
+	retried   int64 // repeated sends of requests that were due in the window
 	waited    int64
-	carriedNs int64 // time in the window of requests that were due before it
-	leftNs    int64 // time after it of those that were due in it
+	carriedNs int64 // time in the window spent on requests that were due before it
+	leftNs    int64 // time after the window spent on requests that were due in it
 	area      int64 // ∫ requests under way dt over the window, ns
 	levelAt   int64
 	flows     flowCounts // of flows that were due in the window
 	spinNs    int64
 	turns     int64
 	batchMax  int64
-	stillNs   int64 // longest time that the loop stood still, from the window's opening on
+	stillNs   int64 // longest delay of a turn of the loop, from the window's opening on
 
 	response, service, first, lag, ownLag, errored, connectT *hdrhistogram.Histogram
 
-	punctual *hdrhistogram.Histogram // response less what own lag can have added
+	punctual *hdrhistogram.Histogram // response time minus the bound of own delays
 
 	flowTime *hdrhistogram.Histogram // nil: no flows
-	routes   []routeBook             // empty: of one route only, which response tells all about
-	shown    *part                   // what has happened since the last look; nil: nobody looks
+	routes   []routeBook             // empty if there is only one route, because response covers it
+	shown    *part                   // since the last progress report; nil: nobody reads it
 	sample   arrivalcheck.Times      // of the window's first requests
 	traced   *shelves                // nil: no request is traced
 
@@ -108,20 +109,20 @@ type book struct {
 // interval is one step of the window's series.
 type interval struct {
 	sent, done, failed int64
-	ended              int64                   // turns, well or not
-	response           *hdrhistogram.Histogram // by when the answer came
+	ended              int64                   // turns that ended, successfully or not
+	response           *hdrhistogram.Histogram // by arrival of the response
 }
 
-// flowCounts is what became of the flows that were due in the window.
+// flowCounts counts the flows that were due in the window by outcome.
 type flowCounts struct{ begun, ended, good int64 }
 
-// routeBook is what one kind of request, or one step, came to.
+// routeBook accumulates what one kind of request, or one step of a flow, measured.
 type routeBook struct {
 	sent, answered, failed int64
 	response, service      *hdrhistogram.Histogram
 }
 
-// sampleMax is how many requests' times are kept one by one: the first ones of the window.
+// sampleMax bounds the requests whose times are kept one by one: the first ones of the window.
 const sampleMax = 1 << 16
 
 func newBook(window, step int64, usage func() threadUsage) *book {
@@ -137,7 +138,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 	return b
 }
 
-// schedule tells the book when its window is. An example from before belongs to no count.
+// schedule sets the book's window. It drops an example from before, which belongs to no count.
 func (b *book) schedule(openAt, closeAt int64) {
 	b.exampleOf = ""
 	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
@@ -145,7 +146,7 @@ func (b *book) schedule(openAt, closeAt int64) {
 	b.levelAt = openAt
 }
 
-// cross notes the thread's own use of the processor at both ends of the window.
+// cross records the thread's own CPU time at both ends of the window.
 func (b *book) cross(now int64) {
 	if b.boundary == b.openAt {
 		b.openedAt, b.cpuOpen, b.boundary = now, b.usage(), b.closeAt
@@ -155,8 +156,8 @@ func (b *book) cross(now int64) {
 	}
 }
 
-// end closes the book with n requests under way. Those will never be answered, so that no change of
-// their number is to come: their time up to here is booked now.
+// end closes the book with n requests under way. They get no response that would change the level,
+// so end books their time up to now.
 func (b *book) end(now int64, n int) {
 	b.level(now, n)
 	b.endedAt = min(now, b.closeAt)
@@ -167,7 +168,7 @@ func (b *book) end(now int64, n int) {
 
 func (b *book) inside(t int64) bool { return t >= b.openAt && t < b.closeAt }
 
-// at returns the interval of a moment inside the window; moments come in order, or nearly so.
+// at returns the interval of a moment inside the window. Moments must be about in order.
 func (b *book) at(t int64) *interval {
 	for t >= b.curEnd && b.cur < len(b.intervals)-1 {
 		b.cur++
@@ -176,16 +177,16 @@ func (b *book) at(t int64) *interval {
 	return &b.intervals[b.cur]
 }
 
-// level adds to the time integral that n requests were under way since the last call. Moments may
-// come out of order, from an engine that queues what it has heard: then what was added for the time
-// between is taken off again.
+// level adds to the time integral that n requests were under way since the last call. An engine
+// that queues events can report moments out of order; the difference is then negative and corrects
+// the sum.
 func (b *book) level(now int64, n int) {
 	inside := func(t int64) int64 { return min(max(t, b.openAt), b.closeAt) }
 	b.area += int64(n) * (inside(now) - inside(b.levelAt))
 	b.levelAt = now
 }
 
-// extend readies the book for what only some loads have.
+// extend allocates what only flows, mixes or progress reports need.
 func (b *book) extend(p *plan, samples int, show bool) {
 	if len(p.routes) > 1 {
 		b.routes = make([]routeBook, len(p.routes))
@@ -241,7 +242,7 @@ func (b *book) sent(c *conn, now int64) {
 	}
 }
 
-// sentAgain books that a request leaves once more. Its first sending is the one that counts.
+// sentAgain books a repeated send. Only the first send counts as the request.
 func (b *book) sentAgain(c *conn, now int64) {
 	if b.inside(now) {
 		b.outBytes += int64(len(c.out))
@@ -258,7 +259,7 @@ func (b *book) began(due int64) {
 	}
 }
 
-// ended books the end of a flow, which all its answers make a good one.
+// ended books the end of a flow. The flow is good if all its responses were.
 func (b *book) ended(c *conn, now int64, good bool) {
 	if b.inside(now) {
 		b.at(now).ended++
@@ -273,7 +274,7 @@ func (b *book) ended(c *conn, now int64, good bool) {
 	}
 }
 
-// turn books a turn of the loop that took n pieces of answers.
+// turn books a turn of the loop that processed n pieces of responses.
 func (b *book) turn(now, n int64) {
 	if b.inside(now) {
 		b.turns++
@@ -281,13 +282,13 @@ func (b *book) turn(now, n int64) {
 	}
 }
 
-// stood books a turn of the loop that was to begin at a moment and began later. Nothing in the loop
-// or in an engine waits for longer than a tick, so that somebody held the whole thread. What is
-// under way when the window closes is held up like all else.
+// stood books a turn of the loop that began later than planned. The loop and its engine never wait
+// longer than a tick, so the whole thread was not running meanwhile. Requests under way when the
+// window closes are delayed too, so the time after it counts.
 func (b *book) stood(from, to int64) { b.stillNs = max(b.stillNs, to-max(from, b.openAt)) }
 
-// longestPollNs bounds what a poll counts. One that takes longer was interrupted: the time went to
-// others, and is not in this thread's processor time.
+// longestPollNs bounds what a poll counts. A longer poll was interrupted: other threads used the
+// time, and it is not part of this thread's CPU time.
 const longestPollNs = 20_000
 
 // spun books the time of a poll that found nothing.
@@ -304,9 +305,9 @@ func (b *book) bytesIn(now int64, n int) {
 	}
 }
 
-// edges books what of a request's time lies beyond the window, or came into it from before:
-// without both, the number of requests under way is not what the times of those that count add up
-// to.
+// edges books how much of a request's time lies outside the window, or came into it from before.
+// Without both, the mean number of requests under way would not match the times of the requests
+// that count (Little's law).
 func (b *book) edges(c *conn, now int64) {
 	if b.openAt == never {
 		return
@@ -343,7 +344,7 @@ func (b *book) done(c *conn, now int64) {
 	}
 }
 
-// took books how long an answer took, or how long it was waited for in vain.
+// took books how long a response took, or how long the request waited before it timed out.
 func (b *book) took(c *conn, now int64) {
 	recordNs(b.response, now-c.due)
 	recordNs(b.punctual, now-c.due-c.late)
@@ -358,9 +359,9 @@ func (b *book) took(c *conn, now int64) {
 	}
 }
 
-// failed books a request that did not end well. A timeout enters the response times at its bound:
-// the answer took at least that long, and leaving it out would flatter the tail. The cause is for
-// those classes that do not tell it themselves.
+// failed books a request that failed. A timeout enters the response times at its bound: the
+// response took at least that long, and leaving it out would flatter the tail. Parameter cause is
+// needed only for classes that do not imply it.
 func (b *book) failed(c *conn, now int64, f class, cause string) {
 	b.all.Failed++
 	b.all.Errors[f]++
@@ -392,9 +393,9 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 
 func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 
-// refused books a connect that failed, stray bytes that came without a request. Neither was a
-// request, so that no interval counts it: the backlog is arrivals that did not end, and a refused
-// connect ends none. Before the window is known, it explains why the load cannot begin.
+// refused books a connect that failed. Like stray bytes, it is not a request, so no interval counts
+// it: the backlog is arrivals that did not end, and a refused connect ends none. Before the window
+// is scheduled, it explains why the load cannot begin.
 func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
 
 func (b *book) stray(now int64, n int) {
@@ -419,7 +420,7 @@ func (b *book) reconnected(now int64) {
 	}
 }
 
-// example puts a failure into words. Only the first is kept, so it may allocate.
+// example describes a failure. Only the first is kept, so it may allocate.
 func example(f class, c *conn, cause string) string {
 	line := c.out
 	for i, x := range line {
@@ -446,7 +447,7 @@ func example(f class, c *conn, cause string) string {
 	return fmt.Sprintf("%s: %s", line, cause)
 }
 
-// difference says where a body that was compared begins to be another one, and how.
+// difference describes at which byte a compared body differs from the expected one, and how.
 func (c *conn) difference() string {
 	want := c.want[c.pos:min(len(c.want), c.pos+oddMax)]
 	switch {
@@ -469,11 +470,11 @@ func (b *book) errors() record.Errors {
 	}
 }
 
-// threadUsage is what one thread has used of the processor since it began.
+// threadUsage is the CPU time that one thread has used since it began.
 type threadUsage struct {
 	cpuNs    int64 // user and system, getrusage(2)
 	delayNs  int64 // runnable but waiting for a processor, /proc/thread-self/schedstat
-	switches int64 // forced ones
+	switches int64 // involuntary
 }
 
 func (u threadUsage) minus(v threadUsage) threadUsage {

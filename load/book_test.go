@@ -10,15 +10,15 @@ import (
 
 func noUsage() threadUsage { return threadUsage{} }
 
-// window is a book of a window [1000, 2000) in intervals of 100 (ns).
+// window returns a book of a window [1000, 2000) with intervals of 100 (ns).
 func window() *book {
 	b := newBook(1000, 100, noUsage)
 	b.schedule(1000, 2000)
 	return b
 }
 
-// The integral of the requests under way, over the window alone, from a list of (moment, number
-// since the moment before).
+// The integral of the requests under way over the window, from a list of (moment, number since the
+// previous moment).
 func TestArea(t *testing.T) {
 	type level struct {
 		at int64
@@ -75,7 +75,7 @@ func TestRequestsBelongToTheWindowByTheirDue(t *testing.T) {
 	check(500, 600, 2500, counts{})
 }
 
-// Lag is sent − due, own lag what is left of it after the connection was free.
+// Lag is sent − due, own lag the part of it after the connection was free.
 func TestLagAndOwnLag(t *testing.T) {
 	check := func(due, free, sent, lag, own, waited int64) {
 		t.Helper()
@@ -94,7 +94,7 @@ func TestLagAndOwnLag(t *testing.T) {
 	check(1900, 2300, 2310, 410, 10, 1) // beyond the window's end
 }
 
-// Histograms keep what lies beyond their range at its ends, and three digits of the rest.
+// Histograms clamp values beyond their range, and keep three digits of the others.
 func TestRecordKeepsEverything(t *testing.T) {
 	check := func(ns, want int64) {
 		t.Helper()
@@ -114,7 +114,7 @@ func TestRecordKeepsEverything(t *testing.T) {
 	check(1<<62, histMax)
 }
 
-// An answer is of the interval in which it came; the last interval may be short.
+// A response belongs to the interval in which it came; the last interval can be short.
 func TestIntervals(t *testing.T) {
 	b := newBook(1050, 100, noUsage) // [1000, 2050): ten of 100 and one of 50
 	b.schedule(1000, 2050)
@@ -148,7 +148,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// Merged books are as one book that saw everything.
+// Merged books equal one book of all events.
 func TestBooksAdd(t *testing.T) {
 	fill := func(b *book, from, to int64) {
 		for k := from; k < to; k++ {
@@ -204,8 +204,8 @@ func TestBooksAdd(t *testing.T) {
 	}
 }
 
-// The thread's use of the processor is that between the window's two ends, or up to an earlier
-// stop; a window that a stall jumped over has none.
+// The thread's CPU time counts from the window's opening to its end or an earlier stop; a window
+// that a stall skipped has none.
 func TestUsageIsOfTheWindow(t *testing.T) {
 	check := func(want int64, cross []int64, stop int64) {
 		t.Helper()
@@ -229,7 +229,7 @@ func TestUsageIsOfTheWindow(t *testing.T) {
 	check(0, []int64{900, 2500}, 2500)                      // one turn over the whole window
 }
 
-// Samples leave the wait for a connection out: that is the service's doing.
+// Samples exclude the wait for a connection, because the service causes it.
 func TestSamplesLeaveOutWaiting(t *testing.T) {
 	check := func(due, free, sent, left int64) {
 		t.Helper()
@@ -243,11 +243,11 @@ func TestSamplesLeaveOutWaiting(t *testing.T) {
 			t.Errorf("due %d, free %d, sent %d: %+v, want left at %d", due, free, sent, s, left)
 		}
 	}
-	check(1100, 900, 1103, 1103)  // free before: all of the lag is ours
+	check(1100, 900, 1103, 1103)  // free before: all of the lag is the generator's
 	check(1100, 1150, 1153, 1103) // it waited for 50, and was 3 late after that
 }
 
-// The slope of what is due and not ended, at the intervals' ends, by least squares.
+// The least-squares slope of turns that are due and not ended, at the intervals' ends.
 func TestBacklogSlope(t *testing.T) {
 	check := func(windowNs int64, scheduled, done, failed []int64, want float64) {
 		t.Helper()
@@ -266,9 +266,9 @@ func TestBacklogSlope(t *testing.T) {
 	check(350*ms, []int64{50, 50, 50, 25}, none, none, 500)
 }
 
-// Requests of 100 ns each on two connections that never rest are two under way, always, also where
-// an answer is heard of after the next request of the other connection has left: the moments of an
-// engine that queues come late.
+// Requests of 100 ns each on two connections without pauses are always two under way, even if a
+// response is reported after the next request of the other connection has left, because an engine
+// queues events.
 func TestLevelOutOfOrder(t *testing.T) {
 	b := &book{openAt: 1000, closeAt: 2000}
 	n := 0
@@ -278,7 +278,7 @@ func TestLevelOutOfOrder(t *testing.T) {
 	for at := int64(1000); at < 2000; at += 100 {
 		flow(at, -1)
 		flow(at+60, +1) // sent 60 after the answer came
-		flow(at, -1)    // which is heard of only now
+		flow(at, -1)    // which is only reported now
 		flow(at+60, +1)
 	}
 	b.level(2500, n)
@@ -287,8 +287,8 @@ func TestLevelOutOfOrder(t *testing.T) {
 	}
 }
 
-// A poll that was interrupted counts as the longest one: the rest of the time is not in the
-// thread's processor time, from which polls are taken.
+// An interrupted poll counts as the longest one: the rest of the time is not part of the thread's
+// CPU time, from which polls are subtracted.
 func TestInterruptedPoll(t *testing.T) {
 	b := newBook(1e9, 1e9, func() threadUsage { return threadUsage{} })
 	b.openAt, b.closeAt = 0, 1e9

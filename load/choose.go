@@ -13,7 +13,7 @@ import (
 	"prony.example/load/template"
 )
 
-// Engines that can be asked for by name.
+// Names of engines for Choice.Engine.
 const (
 	Auto    = "auto"    // the cheapest one that this machine permits
 	Uring   = "uring"   // Linux: io_uring
@@ -21,15 +21,15 @@ const (
 	NetHTTP = "nethttp" // Go's network stack, everywhere
 )
 
-// Choice chooses the engine of a load. The zero value is what a load has without a choice: HTTP/1.1
-// in the clear by the cheapest engine.
+// Choice chooses the engine of a load. The zero value selects the cheapest engine for cleartext
+// HTTP/1.1.
 type Choice struct {
 	Engine string          // Auto, which is the default, or another of the names above
-	Speak  *nethttp.Config // any protocol but HTTP/1.1 in the clear; nil: that
+	Speak  *nethttp.Config // any protocol but cleartext HTTP/1.1; nil: cleartext HTTP/1.1
 }
 
-// Set sets the engine of a load. It fails when the engine that is asked for cannot be had here, or
-// does not speak the protocol.
+// Set sets the engine of a load. It fails if the chosen engine is not available on this machine or
+// does not support the protocol.
 func (c Choice) Set(s *Spec) error {
 	switch {
 	case c.Speak == nil && c.Engine != NetHTTP, c.overRaw():
@@ -50,7 +50,7 @@ func (c Choice) Set(s *Spec) error {
 	return nil
 }
 
-// overRaw reports whether what is spoken goes over a raw engine.
+// overRaw reports whether a raw engine can carry the protocol.
 func (c Choice) overRaw() bool {
 	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP &&
 		slices.Contains(
@@ -58,7 +58,7 @@ func (c Choice) overRaw() bool {
 			c.Speak.Protocol)
 }
 
-// speak has the raw engine that was chosen speak TLS, HTTP/2, or both, or gRPC.
+// speak layers TLS, HTTP/2 or gRPC over the raw engine that was chosen.
 func speak(s *Spec, c *nethttp.Config) {
 	below, timeout := s.Engine, s.Timeout
 	s.Describe.Protocol = c.Protocol
@@ -91,7 +91,7 @@ func speak(s *Spec, c *nethttp.Config) {
 // maker makes a raw engine.
 type maker = func(netip.AddrPort, int) (Engine, error)
 
-// reach makes a raw engine to where the protocol is spoken.
+// reach makes a raw engine that connects to the protocol's address.
 func reach(below maker, c *nethttp.Config, slots int, _ string) (Engine, error) {
 	addr, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
@@ -100,7 +100,7 @@ func reach(below maker, c *nethttp.Config, slots int, _ string) (Engine, error) 
 	return below(addr, slots)
 }
 
-// secure puts TLS over a raw engine.
+// secure layers TLS over a raw engine.
 func secure(below maker, c *nethttp.Config, slots int, spoken string) (Engine, error) {
 	config, err := c.TLS(spoken)
 	if err != nil {
@@ -116,16 +116,16 @@ func secure(below maker, c *nethttp.Config, slots int, spoken string) (Engine, e
 	return tlsconn.New(e, config, slots), nil
 }
 
-// usePlainStack has HTTP/1.1 in the clear spoken by Go's network stack.
+// usePlainStack selects Go's network stack for cleartext HTTP/1.1.
 func usePlainStack(s *Spec) {
 	useStack(s, nethttp.Config{Protocol: nethttp.H1, Network: "tcp", Address: s.Address.String()})
-	s.Describe.Protocol = "" // as of every engine that speaks it
+	s.Describe.Protocol = "" // as for every engine that sends HTTP/1.1
 }
 
 func useStack(s *Spec, c nethttp.Config) {
 	s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
 		e, err := nethttp.New(c, slots)
-		if err != nil { // a nil one would be an Engine
+		if err != nil { // a nil *nethttp.Engine would be a non-nil Engine
 			return nil, err
 		}
 		return e, nil
@@ -140,8 +140,8 @@ func useStack(s *Spec, c nethttp.Config) {
 	}
 }
 
-// Messages turns gRPC bodies in JSON into what goes over the wire, by what the server's reflection
-// says of the methods. Requests of other protocols stay as they are.
+// Messages converts gRPC bodies from JSON to the wire format, with the method descriptors that the
+// server's reflection reports. Requests of other protocols stay unchanged.
 func Messages(ctx context.Context, c nethttp.Config, requests []Request) error {
 	for i := range requests {
 		r := &requests[i]

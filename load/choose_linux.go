@@ -11,16 +11,17 @@ import (
 	"prony.example/load/engine/uring"
 )
 
-// Engines are the names of those that can be asked for.
+// Engines are the names that Choice.Engine accepts on this system.
 var Engines = []string{Auto, Uring, Epoll, NetHTTP}
 
-// hasRaw says that there are engines of system calls here.
+// hasRaw reports whether this system has engines that use system calls directly.
 const hasRaw = true
 
-// probed is why io_uring cannot be used here, asked once: no kernel changes its mind.
+// probed returns why io_uring cannot be used here. It probes once, because the answer cannot
+// change.
 var probed = sync.OnceValue(uring.Probe)
 
-// useRaw sets the fastest engine that the kernel permits, unless one was asked for.
+// useRaw sets the chosen engine, or the fastest one that the kernel permits.
 func (c Choice) useRaw(s *Spec) error {
 	refused := probed()
 	switch c.Engine {
@@ -51,7 +52,7 @@ func (c Choice) useRaw(s *Spec) error {
 func useUring(s *Spec, why string) {
 	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
 		e, err := uring.New(a, slots)
-		if err != nil { // a nil one would be an Engine
+		if err != nil { // a nil *uring.Engine would be a non-nil Engine
 			return nil, err
 		}
 		return e, nil
@@ -63,7 +64,7 @@ func useUring(s *Spec, why string) {
 func useEpoll(s *Spec, why string) {
 	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
 		e, err := epoll.New(a, slots)
-		if err != nil { // a nil one would be an Engine
+		if err != nil { // a nil *epoll.Engine would be a non-nil Engine
 			return nil, err
 		}
 		return e, nil
@@ -72,5 +73,5 @@ func useEpoll(s *Spec, why string) {
 	s.Describe.Pacing = "timerfd, absolute"
 }
 
-// unwatched is what is not known of a generator here: nothing.
+// unwatched describes what a generator cannot measure on this system: nothing.
 const unwatched = ""

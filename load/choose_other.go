@@ -2,19 +2,19 @@
 
 package load
 
-// Engines are the names of those that can be asked for.
+// Engines are the names that Choice.Engine accepts on this system.
 var Engines = []string{Auto}
 
-// hasRaw says that there are no engines of system calls here.
+// hasRaw reports whether this system has engines that use system calls directly.
 const hasRaw = false
 
-// useRaw has HTTP/1.1 in the clear spoken by the engine that works on every system.
+// useRaw selects Go's network stack for cleartext HTTP/1.1, which works on every system.
 func (c Choice) useRaw(s *Spec) error {
 	usePlainStack(s)
 	s.Describe.Reason = "the faster engines need Linux" + unwatched
 	return nil
 }
 
-// unwatched is what is not known of a generator here, for whoever reads of its engine.
+// unwatched describes what a generator cannot measure on this system, for the engine's reason.
 const unwatched = "; on this system no thread is pinned, and how long one waited for a " +
 	"processor is not known"

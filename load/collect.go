@@ -12,15 +12,15 @@ import (
 	"prony.example/record"
 )
 
-// Interval is one step of the window with its response times, by when the answers came.
+// Interval is one step of the window with its response times, by arrival of the responses.
 type Interval struct {
 	Offset   time.Duration // from the window's opening
 	Length   time.Duration
 	Response *hdrhistogram.Histogram
 }
 
-// Result computes what the load came to: counters add, histograms merge; no percentile is ever
-// averaged. The ledger is read, and its histograms are the result's.
+// Result computes the load's result: counters add, histograms merge, and no percentile is ever
+// averaged. The result shares its histograms with the ledger.
 func (l *Ledger) Result() *Result {
 	s, total, sum := &l.spec, l.total, &l.sums
 	windowNs := l.peaks.windowNs
@@ -49,8 +49,8 @@ func (l *Ledger) Result() *Result {
 	out.Routes = l.routes()
 	singles := arrivalcheck.Merge(l.singles...)
 	out.Autocorrelation = arrivalcheck.Correlation(singles.Response)
-	// Closed, without pauses: a request is due when its connection is free, so response and
-	// service are one.
+	// In a closed load without pauses, a request is due when its connection is free, so its
+	// response time equals its service time.
 	out.ResponseTime = out.ServiceTime
 	if s.Users != nil {
 		out.Users, out.Think = s.Users.Number.String(), s.Users.Think.String()
@@ -59,7 +59,7 @@ func (l *Ledger) Result() *Result {
 		out.ResponseTime = dist(total.response)
 		out.Lag, out.OwnLag, out.Waited = dist(total.lag), dist(total.ownLag), total.waited
 		if s.Model == record.Open && total.flowTime == nil && sum.threads == 1 {
-			out.PunctualTime = dist(total.punctual) // threads know nothing of each other's lag
+			out.PunctualTime = dist(total.punctual) // threads do not share their send delays
 		}
 		out.ConnectionsAdded = int(sum.grown)
 		out.Generator.Pacing = l.pacing
@@ -73,13 +73,14 @@ func (l *Ledger) Result() *Result {
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l, Sample: singles}
 }
 
-// reconnects is how many connections were reopened: all streams of a shared one tell of its end.
+// reconnects returns how many connections were reopened. All streams of a shared connection report
+// its end, so it divides by their number.
 func (l *Ledger) reconnects() int64 {
 	streams := int64(max(l.spec.Describe.Streams, 1))
 	return (l.total.renewed + streams - 1) / streams
 }
 
-// cost is what offering the load took.
+// cost returns what it cost the generator to send the load.
 func (l *Ledger) cost() record.Gen {
 	s, total, sum := &l.spec, l.total, &l.sums
 	return record.Gen{
@@ -91,7 +92,8 @@ func (l *Ledger) cost() record.Gen {
 	}
 }
 
-// merged are the books of all workers in one, what all load threads used, and the busiest of them.
+// merged returns the books of all workers in one, the CPU time of all load threads, and that of the
+// busiest.
 func (r *run) merged() (total *book, sum, busiest threadUsage) {
 	total = r.workers[0].book
 	for i, w := range r.workers {
@@ -109,7 +111,7 @@ func (r *run) merged() (total *book, sum, busiest threadUsage) {
 	return total, sum, busiest
 }
 
-// opened is when the last of the threads saw the window open.
+// opened returns when the last thread first ran in the open window.
 func (r *run) opened() int64 {
 	atNs := r.workers[0].book.openedAt
 	for _, w := range r.workers {
@@ -118,14 +120,14 @@ func (r *run) opened() int64 {
 	return atNs
 }
 
-// open adds what only a schedule has. What was due is counted from the schedule itself, so that
-// arrivals which never left are in it.
+// open adds the fields that only open loads have. It counts scheduled requests from the schedule
+// itself, so arrivals that were never sent are included.
 func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	s := &l.spec
 	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
 	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
 	out.RatePerS /= float64(s.Part.of())
-	due := l.bound(pace.Count(s.schedule(), from, to)) // those after it were not to be sent
+	due := l.bound(pace.Count(s.schedule(), from, to)) // later arrivals were not to be sent
 	switch {
 	case s.Schedule.Arrivals == pace.Replay:
 		out.RatePerS = float64(due) / (float64(out.WindowNs) / 1e9)
@@ -134,11 +136,11 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	}
 	out.Scheduled = due
 	if l.total.flowTime != nil {
-		// Arrivals are of flows. Those that never began are a request each, for who knows how far
-		// they would have come.
+		// Arrivals are flows. A flow that never began counts as one request, because its length is
+		// unknown.
 		out.Scheduled = l.total.dueInWin + due - l.total.flows.begun
 	}
-	if s.Part.of() == 1 { // every n-th of Poisson arrivals are none
+	if s.Part.of() == 1 { // every n-th arrival of a Poisson process is not a Poisson process
 		out.ArrivalProcess = arrivalcheck.Arrivals(
 			singles,
 			s.Schedule.Arrivals == pace.Poisson,
@@ -150,7 +152,7 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	out.Series.Scheduled = make([]int64, len(out.Series.Done))
 	p := s.schedule()
 	for t := p.Next(); t < to; t = p.Next() {
-		// A short last interval is in no column (see series), so what was due in it is neither.
+		// A short last interval is in no column (see series), so its arrivals are in none either.
 		i := (t - from) / out.Series.IntervalNs
 		if t >= from && int(i) < len(out.Series.Scheduled) {
 			out.Series.Scheduled[i]++
@@ -159,7 +161,7 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	out.BacklogPerS = backlogSlope(&out.Series, l.total.endings(&out.Series), out.WindowNs)
 }
 
-// routes are the books of a mix or a flow, by request.
+// routes returns the books of a mix or a flow, by request.
 func (l *Ledger) routes() (out []record.Route) {
 	for i := range l.total.routes {
 		b := &l.total.routes[i]
@@ -171,7 +173,7 @@ func (l *Ledger) routes() (out []record.Route) {
 	return out
 }
 
-// handshakes adds those of engines that make some.
+// handshakes adds the handshakes of engines that make any.
 func (l *Ledger) handshakes(r *run) {
 	l.tls = newHist()
 	for _, w := range r.workers {
@@ -184,8 +186,9 @@ func (l *Ledger) handshakes(r *run) {
 	}
 }
 
-// expected is the integral of a rate that changes, up to a moment from the window's opening; nil
-// for one that does not.
+// expected returns a function for the number of arrivals expected from the beginning of the lead-in
+// up to a moment, in ns from the window's opening. It returns nil for a constant rate and for a
+// replay.
 func (l *Ledger) expected() func(ns int64) float64 {
 	s := &l.spec
 	if s.Schedule.Arrivals == pace.Replay || s.Schedule.Rate.IsFlat() {
@@ -197,8 +200,8 @@ func (l *Ledger) expected() func(ns int64) float64 {
 	}
 }
 
-// backlogSlope is the least-squares slope, per second, of the turns that were due but have not
-// ended, from how many ended in each interval. In a queue with capacity to spare it is near zero;
+// backlogSlope returns the least-squares slope, per second, of the turns that were due but have not
+// ended, given how many ended in each interval. In a queue with spare capacity it is near zero;
 // above capacity it is arrivals minus capacity.
 func backlogSlope(s *record.Series, ended []int64, windowNs int64) float64 {
 	n := float64(len(ended))
@@ -214,7 +217,7 @@ func backlogSlope(s *record.Series, ended []int64, windowNs int64) float64 {
 	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
 }
 
-// endings are how many turns ended in each interval of the series, well or not.
+// endings returns how many turns ended in each interval of the series, successfully or not.
 func (b *book) endings(s *record.Series) []int64 {
 	out := make([]int64, len(s.Done))
 	for i := range out {
@@ -226,7 +229,7 @@ func (b *book) endings(s *record.Series) []int64 {
 	return out
 }
 
-// counters are what adds up, but for routes and intervals, in an order of their own.
+// counters returns all counters that add up, except routes and intervals, in a fixed order.
 func (b *book) counters() []*int64 {
 	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
 		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
@@ -237,7 +240,7 @@ func (b *book) counters() []*int64 {
 	return out
 }
 
-// histogramsOf are the book's, but for routes and intervals.
+// histogramsOf returns the book's histograms, except routes and intervals, in a fixed order.
 func (b *book) histogramsOf() []*hdrhistogram.Histogram {
 	out := []*hdrhistogram.Histogram{b.response, b.service, b.first, b.lag, b.ownLag, b.punctual,
 		b.errored, b.connectT}
@@ -283,8 +286,8 @@ func (iv *interval) add(o *interval) {
 	iv.response.Merge(o.response)
 }
 
-// series turns the intervals into columns. The last interval may be shorter than the others; it is
-// left out when it is less than half of one, since its rate would be noise.
+// series turns the intervals into columns. The last interval can be shorter than the others; series
+// omits it if it is shorter than half of one, because its rate would be noise.
 func (b *book) series(windowNs int64) record.Series {
 	s := record.Series{IntervalNs: b.step}
 	for i := range b.intervals {
@@ -321,7 +324,7 @@ func distOf(h *hdrhistogram.Histogram) record.Dist {
 	return dist(h)
 }
 
-// dist summarises a histogram and keeps it whole beside the summary.
+// dist summarizes a histogram and keeps it complete beside the summary.
 func dist(h *hdrhistogram.Histogram) record.Dist {
 	n := h.TotalCount()
 	if n == 0 {
@@ -332,8 +335,8 @@ func dist(h *hdrhistogram.Histogram) record.Dist {
 		P50Ns: h.ValueAtQuantile(50), P90Ns: h.ValueAtQuantile(90),
 		P99Ns: h.ValueAtQuantile(99), P999Ns: h.ValueAtQuantile(99.9),
 	}
-	// The V2 compressed form in base64, as every HdrHistogram reads it. Writing to memory cannot
-	// fail.
+	// The V2 compressed form in base64 is what all HdrHistogram libraries read. Writing to memory
+	// cannot fail.
 	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
 		panic("load: encode histogram: " + err.Error())

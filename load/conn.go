@@ -5,30 +5,30 @@ import (
 	"prony.example/load/template"
 )
 
-// phase of a connection.
+// phase is the state of a connection.
 type phase uint8
 
 const (
-	dead    phase = iota // closed; since says when it may be opened again
+	dead    phase = iota // closed; since is when it may be opened again
 	opening              // connect is under way
 	idle                 // open, no request under way
 	busy                 // a request is under way
 )
 
-// task is what a connection is for at the moment.
+// task is what a connection is used for.
 type task uint8
 
 const (
-	spare   task = iota // nothing: in the ring of the free ones once it is open
+	spare   task = iota // nothing: in the ring of free connections once it is open
 	waiting             // a request is due and leaves as soon as the connection is open
-	resting             // the turn goes on when a timer fires
+	resting             // the turn continues when a timer fires
 	working             // a request is under way
 )
 
-// oddMax is how much is kept of where a body begins to differ.
+// oddMax bounds the bytes that are kept from where a body begins to differ.
 const oddMax = 24
 
-// conn is one connection of a worker, and the turn that is on it: a request, or a flow of them.
+// conn is one connection of a worker and the turn on it: a request, or a flow of requests.
 type conn struct {
 	phase   phase
 	task    task
@@ -39,35 +39,35 @@ type conn struct {
 	route   *route
 	due     int64 // when the request was to be sent
 	sent    int64
-	first   int64          // first byte of the answer, 0 before it
+	first   int64          // first byte of the response, 0 before it
 	since   int64          // when the connect began, when it may be retried, or when it became free
-	pos     int            // bytes of the body that were as expected so far
-	place   template.Place // likewise, of a body with source ports
-	odds    int            // bytes of odd
+	pos     int            // bytes of the body that matched so far
+	place   template.Place // position in a body with source ports that matched so far
+	odds    int            // bytes in odd
 	odd     [oddMax]byte
 	out     []byte
 	want    []byte
-	sends   []byte // backing of out when it is not always the same
-	wantBuf []byte // likewise of want
+	sends   []byte // backing of out if it varies
+	wantBuf []byte // backing of want if it varies
 	resp    http1.Response
 
 	prev, next int32 // in the list of requests under way, oldest first
-	late       int64 // by which its last answer came later than it had to, at most; see lateness
+	late       int64 // upper bound of the avoidable delay of its last response; see lateness
 	sample     int32 // place of the request in the book's sample, from 1; 0: none
 	answers    int32 // since it was opened
 	repeats    int32 // how often the request was sent again; see retry.go
 
 	step     int32  // of the flow
-	k        uint64 // of the turn
-	key      uint64 // likewise
+	k        uint64 // index of the turn
+	key      uint64 // the key drawn for the turn
 	begun    int64  // when the turn was due
-	until    int64  // users: the moment from which on this one is not active
-	pause    uint64 // users: how often this one has thought
-	draw     uint64 // of the request: by which it was chosen to be traced
+	until    int64  // users: the moment from which this user is inactive
+	pause    uint64 // users: how often this user has paused
+	draw     uint64 // of the request: selects it for tracing
 	vars     [][]byte
 	jar      jar    // the user's cookies
 	base     jar    // those of the setup
-	retained []byte // body of the answer, where it is looked into, or says why a call failed
+	retained []byte // body of the response, for checks, extraction or the error of a call
 }
 
 const none = -1
@@ -86,8 +86,8 @@ func (w *worker) Opened(i int, atNs int64) {
 	w.available(i, atNs)
 }
 
-// available goes on with the turn that waits for connection i, or offers the connection for a new
-// one.
+// available continues the turn that waits for connection i, or offers the connection for a new
+// turn.
 func (w *worker) available(i int, now int64) {
 	switch c := &w.conns[i]; {
 	case c.task == waiting && c.repeats > 0:
@@ -107,7 +107,7 @@ func (w *worker) drop(i int, now int64) {
 	w.reopen(i, now)
 }
 
-// gone takes connection i out of the books of the living.
+// gone removes connection i from the count of open connections.
 func (w *worker) gone(i int) {
 	c := &w.conns[i]
 	if c.phase == idle && c.task == spare {
@@ -119,8 +119,8 @@ func (w *worker) gone(i int) {
 	c.phase = dead
 }
 
-// reopen renews a connection: at once when it has been of use, after a pause when the server closed
-// it without a single answer, or the two would keep each other busy.
+// reopen renews a connection. It waits if the server closed it without a single response; otherwise
+// client and server would loop at full speed.
 func (w *worker) reopen(i int, now int64) {
 	w.book.reconnected(now)
 	if c := &w.conns[i]; !c.served {
@@ -182,7 +182,7 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	}
 }
 
-// The ring of idle connections: the longest idle goes first, so that load spreads over all of them.
+// The ring of idle connections. The longest idle goes first, so the load spreads over all of them.
 
 func (w *worker) push(i int32) {
 	w.conns[i].phase = idle
@@ -204,7 +204,7 @@ func (w *worker) pop() int32 {
 	return i
 }
 
-// remove takes one out of the middle; it happens only when an idle connection dies.
+// remove takes a connection out of the middle; it happens only when an idle connection closes.
 func (w *worker) remove(i int32) {
 	n := w.freeN
 	for range n {
@@ -214,8 +214,8 @@ func (w *worker) remove(i int32) {
 	}
 }
 
-// The list of requests under way. All have the same timeout, so the oldest is the first to expire
-// and no timer per request is needed.
+// The list of requests under way. All have the same timeout, so the oldest expires first and no
+// request needs its own timer.
 
 func (w *worker) link(i int32) {
 	c := &w.conns[i]

@@ -6,11 +6,11 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// lookAhead is how long before the window OnWindow is called, where the lead-in is long enough:
-// whatever the caller does then must not lie in the window it looks at.
+// lookAhead is how long before the window OnWindow is called, if the lead-in is long enough. The
+// caller's own work must not fall into the window that it observes.
 const lookAhead = 50 * time.Millisecond
 
-// Edges tells of a window's two ends as they pass, each once: its timer says when to cross one.
+// Edges reports the two ends of a window, each once. Its timer fires when Cross must be called.
 type Edges struct {
 	*time.Timer
 	onEdge  func(open bool)
@@ -18,15 +18,15 @@ type Edges struct {
 	closeAt int64
 }
 
-// NewEdges are those of a window behind a lead-in, by clock.Mono; on is told just before it opens
-// and just after it closes.
+// NewEdges returns the edges of a window behind a lead-in, by clock.Mono. It calls onEdge just
+// before the window opens and just after it closes.
 func NewEdges(lead time.Duration, openAt, closeAt int64, onEdge func(open bool)) *Edges {
 	before := min(lead/2, lookAhead)
 	return &Edges{Timer: time.NewTimer(time.Duration(openAt-clock.Mono()) - before), onEdge: onEdge,
 		closeAt: closeAt}
 }
 
-// Cross passes the next one.
+// Cross passes the next edge.
 func (e *Edges) Cross() {
 	if e.passed++; e.passed > 2 {
 		return
@@ -39,7 +39,7 @@ func (e *Edges) Cross() {
 	}
 }
 
-// Rest passes what a load that ended early has left.
+// Rest passes the edges that remain after a load that ended early.
 func (e *Edges) Rest() {
 	for e.passed < 2 {
 		e.Cross()

@@ -2,8 +2,8 @@ package load
 
 import "prony.example/load/engine"
 
-// What an engine is: see package engine. A load has one by itself; who brings another sets
-// Spec.Engine.
+// The types of package engine that users of Spec.Engine need. A load without Spec.Engine has a
+// default engine.
 type (
 	Engine   = engine.Engine
 	Handler  = engine.Handler
@@ -20,6 +20,6 @@ const (
 	Reading    = engine.Reading
 )
 
-// CallStatus is added to the code of a gRPC answer that is not OK, to have it beside those of HTTP:
-// 614 is Unavailable (14).
+// CallStatus is added to the code of a gRPC response that is not OK, so that gRPC and HTTP codes
+// fit in one number: 614 is Unavailable (14).
 const CallStatus = engine.CallStatus

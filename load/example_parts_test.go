@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// Two processes offer one load, each its part of it. A ledger adds what both have recorded, and
-// computes the result once, of all.
+// Two processes send one load, each its part of it. A ledger adds up what both have recorded, and
+// computes the result once over the sum.
 func ExampleLedger() {
 	address, end := greet()
 	defer end()
@@ -33,7 +33,7 @@ func ExampleLedger() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i := range 2 { // each would run in a process of its own
+	for i := range 2 { // in practice, each part runs in its own process
 		spec := whole
 		spec.Part = load.Part{Index: i, Of: 2}
 		r, err := load.Run(context.Background(), spec)
@@ -52,7 +52,7 @@ func ExampleLedger() {
 	// together: 100 answers
 }
 
-// A gRPC call whose message is written as JSON: the server's reflection says how it is encoded.
+// A gRPC call with a message in JSON: the server's reflection describes the encoding.
 func ExampleMessages() {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

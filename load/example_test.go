@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// greet is a server that a load can be offered to.
+// greet is a server for example loads.
 func greet() (at netip.AddrPort, end func()) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, "hello ", r.URL.Query().Get("key"))
@@ -23,8 +23,8 @@ func greet() (at netip.AddrPort, end func()) {
 	return netip.MustParseAddrPort(server.Listener.Addr().String()), server.Close
 }
 
-// A closed load: on each of two connections the next request leaves when the last was answered.
-// Every answer is compared with the text that it should have, the drawn key included.
+// A closed load: each of two connections sends its next request after the last response. Every
+// response is compared with the expected text, including the drawn key.
 func ExampleRun() {
 	at, end := greet()
 	defer end()
@@ -42,8 +42,8 @@ func ExampleRun() {
 	// Output: 100 answers, 0 errors
 }
 
-// An open load: 100 requests are due in its half second, one every 5 ms, however long the answers
-// take, and their response times count from when they were due.
+// An open load: 100 requests are due in its half second, one every 5 ms, independently of
+// responses, and response times count from when requests were due.
 func ExampleRun_open() {
 	at, end := greet()
 	defer end()

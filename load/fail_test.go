@@ -11,15 +11,16 @@ import (
 	"prony.example/record"
 )
 
-// raw answers with text as it stands, after a millisecond.
+// raw responds with text unchanged, after a millisecond.
 func raw(text ...string) reply { return reply{after: time.Millisecond, pieces: text} }
 
-// cut answers like raw and closes the connection after the last piece.
+// cut responds like raw and closes the connection after the last piece.
 func cut(op Op, err error, text ...string) reply {
 	return reply{after: time.Millisecond, pieces: text, end: true, op: op, err: err}
 }
 
-// Each tenth request goes wrong in one way: of 200 arrivals 20, no other, and the first in words.
+// Every tenth request fails in one way: 20 of 200 arrivals and no others, with the first as the
+// example.
 func tenth(t *testing.T, wrong reply, of func(record.Errors) int64, want string) {
 	t.Helper()
 	w := &world{serve: func(c call) reply {
@@ -34,7 +35,7 @@ func tenth(t *testing.T, wrong reply, of func(record.Errors) int64, want string)
 		t.Errorf("%d of its class, want 20: %+v", got, r.Errors)
 	}
 	counts{scheduled: 200, sent: 200, done: r.Done, answered: 180, failed: 20}.check(t, r)
-	// Timeouts stand among the response times too; the last may come after the window.
+	// Timeouts are also part of the response times; the last one can come after the window.
 	timeouts := r.Errors.Timeout
 	if r.ErrorTime.Count != 20 || r.ResponseTime.Count != 180+timeouts {
 		t.Errorf("%d error times, %d response times", r.ErrorTime.Count, r.ResponseTime.Count)
@@ -91,12 +92,12 @@ func TestFailuresByClass(t *testing.T) {
 	check("two answers", raw(length("2")+"ok"+length("2")+"ok"), body,
 		"more follows than its head announces")
 	check("silence", reply{}, timeout, "no whole answer within the timeout")
-	// A body that ends with the connection is cut off when that is reset.
+	// A body that ends with the connection is incomplete if the connection is reset.
 	check("reset body", cut(Reading, syscall.ECONNRESET, "HTTP/1.1 200 OK\r\n\r\n", "ok"), read,
 		"connection reset by peer")
 }
 
-// The example is of a failure that was counted: not of the lead, not of the connecting.
+// The example is a failure that counts: not one of the lead-in, nor of connecting.
 func TestTheExampleIsCounted(t *testing.T) {
 	w := &world{
 		connect: func(n int) (time.Duration, error) {
@@ -120,8 +121,8 @@ func TestTheExampleIsCounted(t *testing.T) {
 	}
 }
 
-// A connection takes 10 ms: of a hundred there are 8 at once, then as many more as there are
-// already. Where none is ever open the others are tried all the same, once the timeout is over.
+// A connect takes 10 ms: of a hundred there are 8 at once, then as many more as are open. If none
+// ever opens, the others are tried after the timeout.
 func TestConnectionsComeGently(t *testing.T) {
 	counts := func(w *world) (at []int64, n []int) {
 		for _, o := range w.opened {
@@ -152,8 +153,8 @@ func TestConnectionsComeGently(t *testing.T) {
 	}
 }
 
-// A server that closes each connection without ever answering is tried again every 20 ms, not as
-// fast as the machine can: in a second of 2 connections, 2·1000/20 = 100 times and the first two.
+// A server that closes each connection without a response is tried again every 20 ms, not as fast
+// as the machine can: per second with 2 connections, 2·1000/20 = 100 times plus the first two.
 func TestRetriesAreSpaced(t *testing.T) {
 	check := func(name string, w *world, s Spec, class func(record.Errors) int64,
 		most int) *Result {
@@ -201,8 +202,8 @@ func TestRetriesAreSpaced(t *testing.T) {
 	if e := r.Errors; e.Connect < 60 || e.Connect > 100 || e.Read != 2 {
 		t.Errorf("%+v, want about 98 refused connects", e)
 	}
-	// Nothing leaves the queue of 1,000/s: refused connects are no departures. (At 100 ms, 98
-	// behind.)
+	// No request leaves the queue of 1,000/s, because refused connects are no departures. (At 100
+	// ms, the backlog is 98.)
 	exactly(t, "backlog", r.BacklogPerS, 1000)
 }
 
@@ -223,7 +224,7 @@ func TestHangingConnectsAreGivenUp(t *testing.T) {
 	}
 }
 
-// A connection that has been of use is renewed at once; none of it costs a request.
+// A connection that has served a response is renewed at once; this fails no request.
 func TestConnectionsAreRenewed(t *testing.T) {
 	check := func(name string, serve func(c call) reply, requests, renewed int64) {
 		t.Helper()
@@ -245,7 +246,7 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	check("until close", func(call) reply {
 		return cut(Reading, nil, "HTTP/1.1 200 OK\r\n\r\no", "k")
 	}, 100, 100)
-	// A server that waits for no other request may say so, on a free connection.
+	// A server may announce on an idle connection that it will not wait for another request.
 	check("farewell", func(c call) reply {
 		r := raw(ok + "\r\nok")
 		r.gap, r.extra = 2*time.Millisecond, "HTTP/1.1 408 Too Late\r\n\r\n"
@@ -261,7 +262,7 @@ func TestConnectionsAreRenewed(t *testing.T) {
 	}, 100, 10)
 }
 
-// What comes without a request, on a free connection, fails none, and is counted.
+// Bytes without a request on an idle connection fail no request, and are counted.
 func TestUnaskedAnswers(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		r := raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
@@ -277,7 +278,8 @@ func TestUnaskedAnswers(t *testing.T) {
 	}
 }
 
-// Answers come in pieces; the first byte is when the first piece came. 1 ms, then four more pieces.
+// Responses come in pieces; the first byte is when the first piece came: 1 ms, then four more
+// pieces.
 func TestPiecesOfAnAnswer(t *testing.T) {
 	pieces := []string{"HTTP/1.1 20", "0 OK\r\nTransfer-Encoding: chunked\r\n\r",
 		"\n1\r\no\r\n1", "\r\nk\r\n0\r\n\r", "\n"}
@@ -297,7 +299,7 @@ func TestPiecesOfAnAnswer(t *testing.T) {
 	}
 }
 
-// An engine that breaks ends the load with its error; a cancelled context does with its own.
+// An engine that fails ends the load with its error; a canceled context ends it with its own.
 func TestBrokenEngine(t *testing.T) {
 	w := &world{serve: after(time.Millisecond),
 		broken: errors.New("epoll_wait: bad file descriptor")}
@@ -318,7 +320,7 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	}
-	// Some that fail are retried 20 ms later; the load begins with those that are there.
+	// Failed connections are retried 20 ms later; the load begins with the open ones.
 	w = &world{serve: after(time.Millisecond), connect: func(n int) (time.Duration, error) {
 		if n <= 3 {
 			return 0, errRefused

@@ -16,12 +16,12 @@ import (
 	"prony.example/load/pace"
 )
 
-// world is a network and a server in memory. Its engines live in the virtual time of a
-// testing/synctest bubble, in which computing takes no time at all: what a run measures there is
-// exact to the nanosecond. Tests outside of this package use internal/generator/truth/virtual,
-// which this one cannot import since it imports load.
+// world is a network and a server in memory. Its engines use the virtual time of a testing/synctest
+// bubble, in which computing takes no time, so results are exact to the nanosecond. Tests outside
+// of this package use internal/generator/truth/virtual, which this package cannot import, because
+// it imports load.
 type world struct {
-	connect func(n int) (time.Duration, error) // of the n-th attempt, from 1; nil: at once
+	connect func(n int) (time.Duration, error) // outcome of the n-th attempt, from 1; nil: at once
 	serve   func(call) reply
 	broken  error // what Wait returns once a request was sent
 
@@ -34,7 +34,7 @@ type world struct {
 	engines  []*fake
 }
 
-// call is a request as the server sees it.
+// call is a request as received by the server.
 type call struct {
 	slot   int
 	onConn int // from 1
@@ -43,13 +43,13 @@ type call struct {
 	text   string
 }
 
-// reply is what comes back: pieces at equal gaps after a while, then perhaps the end. The zero
-// reply is silence.
+// reply is the response: pieces at equal gaps after a delay, then perhaps an end. The zero reply
+// never responds.
 type reply struct {
 	after  time.Duration
 	gap    time.Duration
 	pieces []string
-	extra  string // a gap after the last piece, though nobody asked
+	extra  string // sent a gap after the last piece, without a request
 	end    bool
 	err    error // of the end
 	op     Op
@@ -70,7 +70,7 @@ type fake struct {
 	w        *world
 	slots    []fakeSlot
 	queue    happenings
-	turns    int   // in a row without any time passing
+	turns    int   // consecutive turns without any time passing
 	turnedAt int64 // when
 	released int
 }
@@ -82,14 +82,14 @@ type fakeSlot struct {
 	busy   bool
 }
 
-// happening is something that the engine will tell, unless the slot's connection is another one by
-// then.
+// happening is a future event of the engine. It is dropped if the slot has a different connection
+// by then.
 type happening struct {
 	at        int64
 	order     int
 	slot, gen int
 	tell      func(h Handler)
-	last      bool // of the answer's pieces
+	last      bool // of the response's pieces
 }
 
 type happenings []happening
@@ -197,8 +197,8 @@ func (f *fake) idle(i int) {
 	}
 }
 
-// Wait tells one happening after another, as an engine may, and lets time pass until the next. A
-// worker that turns without letting time pass is caught.
+// Wait delivers one event after another, as an engine may, and lets time pass until the next. It
+// detects a worker that turns without letting time pass.
 func (f *fake) Wait(deadline int64, h Handler) error {
 	f.w.mu.Lock()
 	broken := f.w.broken != nil && len(f.w.calls) > 0
@@ -246,8 +246,8 @@ func (f *fake) next() int64 {
 
 func (f *fake) Release() { f.released++ }
 
-// simulate runs a load in virtual time against the world, with plain defaults for what the spec
-// leaves out, and holds what is true of every run: each engine is released once.
+// simulate runs a load in virtual time against the world, with defaults for missing fields of the
+// spec, and checks what must be true of every run: each engine is released once.
 func simulate(t *testing.T, w *world, s Spec) (res *Result, err error) {
 	t.Helper()
 	if s.Scenario.Requests == nil {
@@ -276,7 +276,7 @@ func simulate(t *testing.T, w *world, s Spec) (res *Result, err error) {
 	return res, err
 }
 
-// good is simulate where the run must succeed.
+// good is simulate for runs that must succeed.
 func good(t *testing.T, w *world, s Spec) *Result {
 	t.Helper()
 	res, err := simulate(t, w, s)
@@ -286,7 +286,7 @@ func good(t *testing.T, w *world, s Spec) *Result {
 	return res
 }
 
-// lines are the request lines that the server saw, in order.
+// lines returns the request lines that the server received, in order.
 func (w *world) lines() (out []string) {
 	for _, c := range w.calls {
 		line, _, _ := strings.Cut(c.text, "\r\n")
@@ -297,16 +297,16 @@ func (w *world) lines() (out []string) {
 
 var errRefused = errors.New("connection refused")
 
-// refuse is a network that nobody listens on.
+// refuse is a network without a listener.
 func refuse(int) (time.Duration, error) { return time.Millisecond, errRefused }
 
 // ms is a millisecond in ns.
 const ms = int64(time.Millisecond)
 
-// at is a schedule of one rate.
+// at returns a schedule with a constant rate.
 func at(arrivals string, perS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)}
 }
 
-// even is a schedule of equal gaps.
+// even returns a schedule with equal gaps.
 func even(perS float64) pace.Schedule { return at("constant", perS) }

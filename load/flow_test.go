@@ -18,8 +18,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// owners is a flow like the pet clinic's: make an owner, who gets an id, look at it, and after a
-// pause add a pet to it.
+// owners is a flow like the pet clinic's: create an owner, who gets an id, read the owner, and
+// after a pause add a pet.
 func owners() Scenario {
 	return Scenario{Flow: true, KeyLo: 1, KeyHi: 1000, Requests: []Request{
 		{Name: "create", Method: "POST", Path: "/owners", Body: `{"name": "n{key}"}`, Status: 201,
@@ -31,7 +31,7 @@ func owners() Scenario {
 	}}
 }
 
-// clinic serves it, with a mistake in every nth request of a kind.
+// clinic serves the flow, with an error in every nth request of a kind.
 func clinic(wrong string, nth int) func(call) reply {
 	id, seen := 0, 0
 	return func(c call) reply {
@@ -58,12 +58,12 @@ func clinic(wrong string, nth int) func(call) reply {
 	}
 }
 
-// A flow takes 10 + 10 + 100 + 10 ms; each of its steps has a book of its own.
+// A flow takes 10 + 10 + 100 + 10 ms; each of its steps has its own book.
 func TestFlows(t *testing.T) {
 	w := &world{serve: clinic("", 0)}
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
-	// The pets of the last two owners are due after the window, and belong to none.
+	// The pets of the last two owners are due after the window, and count in neither.
 	if r.Scheduled != 58 || r.Answered != 58 || r.Censored != 0 || r.Errors.Total() != 0 {
 		t.Fatalf("scheduled %d, answered %d, censored %d, %+v", r.Scheduled, r.Answered, r.Censored,
 			r.Errors)
@@ -91,8 +91,9 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A flow ends with the step that fails; its later steps are not sent. Every fifth of 20 reads is
-// wrong: four pets fewer, of the 18 that are due in the window one of them not in any case.
+// A flow ends with the step that fails; its later steps are not sent. Every fifth of 20 reads
+// fails, so there are four pets fewer than the 18 that are due in the window; one of them is not
+// due anyway.
 func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	w := &world{serve: clinic("read", 5)}
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
@@ -102,7 +103,7 @@ func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 		t.Errorf("%d reads failed, %d pets, %d flows, %+v, censored %d", r.Routes[1].Failed,
 			r.Routes[2].Sent, r.FlowTime.Count, r.Errors, r.Censored)
 	}
-	// So does a value that is not there.
+	// A missing value also ends it.
 	w = &world{serve: clinic("create", 5)}
 	r = good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 8,
 		Drain: time.Second, Scenario: owners()})
@@ -113,7 +114,7 @@ func TestFlowsEndWithTheStepThatFails(t *testing.T) {
 	}
 }
 
-// A value that would end the line of the next request is not put into it.
+// A value that would end the line of the next request is not inserted.
 func TestValuesCannotBreakARequest(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		body := `{"owner": {"id": "1 HTTP/1.1\r\nX: y"}}`
@@ -128,7 +129,7 @@ func TestValuesCannotBreakARequest(t *testing.T) {
 	}
 }
 
-// A flow whose connection is closed between two steps goes on over a new one.
+// A flow whose connection is closed between two steps continues over a new one.
 func TestFlowsOutliveTheirConnection(t *testing.T) {
 	serve := clinic("", 0)
 	w := &world{serve: func(c call) reply {
@@ -143,8 +144,8 @@ func TestFlowsOutliveTheirConnection(t *testing.T) {
 	}
 }
 
-// Closed users walk the flow too: 4 users, 130 ms of flow and 70 ms of thought make 20 flows a
-// second.
+// Closed users also run flows: 4 users with 130 ms of flow and 70 ms of think time make 20 flows
+// per second.
 func TestUsersWalkFlows(t *testing.T) {
 	w := &world{serve: clinic("", 0)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 4, Window: 10 * time.Second,
@@ -161,7 +162,7 @@ func TestUsersWalkFlows(t *testing.T) {
 	}
 }
 
-// Checks look at the answer's head and body.
+// Checks inspect head and body of the response.
 func TestChecks(t *testing.T) {
 	check := func(c extract.Check, bad int64) {
 		t.Helper()
@@ -185,7 +186,7 @@ func TestChecks(t *testing.T) {
 
 const ms10 = 10 * time.Millisecond
 
-// A view sees all that was due, sent and done, and each response time once.
+// Progress reports count all that was due, sent and done, and each response time once.
 func TestLive(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(50 * time.Millisecond)}
@@ -202,7 +203,7 @@ func TestLive(t *testing.T) {
 				responses += s.Response.TotalCount()
 				return true
 			}})
-		// The last look is after the end, when all is told.
+		// The last report comes after the end and includes everything.
 		if last.Done != 300 || responses != last.Done || last.Failed != 0 || last.InFlight != 0 {
 			t.Errorf("%d threads: after %v %d done, %d response times", threads, last.Elapsed,
 				last.Done, responses)
@@ -216,7 +217,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Glances see each answer of the window's ended intervals once, and no glance more than there were.
+// Glances count each response of the window's ended intervals once, and never more.
 func TestGlance(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(50 * time.Millisecond)}
@@ -236,7 +237,7 @@ func TestGlance(t *testing.T) {
 					t.Errorf("after %v %d answers within %d ns", g.Elapsed, n, g.Response.Max())
 				}
 			}})
-		// Nobody glances at the last interval before the load has ended.
+		// No glance covers the last interval before the load has ended.
 		if responses < 280 || responses > 290 || last.Failed != 0 || last.Done < 350 {
 			t.Errorf("%d threads: after %v %d done, %d response times", threads, last.Elapsed,
 				last.Done, responses)
@@ -247,7 +248,7 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// A load that its view ends has the window that it had.
+// A load that a progress callback ends has the window so far.
 func TestCutShort(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Window: time.Hour,

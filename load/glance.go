@@ -8,22 +8,23 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Glance is where a load is, of what the workers record anyway. It is taken on a core of the load,
-// in the window: only counters are added up, since to merge the histograms of half a second takes
-// milliseconds, for which requests would wait.
+// Glance is a load's progress, from what the workers record anyway. It is computed on a core of the
+// load inside the window, so it only adds counters: merging the histograms of half a second takes
+// milliseconds, and requests would wait.
 type Glance struct {
 	Elapsed time.Duration // since the beginning of the lead-in
 	Window  bool          // whether the window is open
-	Done    int64         // good answers since the beginning
+	Done    int64         // good responses since the beginning
 
-	// Of the window's intervals that have ended since the glance before, and nothing is booked in
-	// any more.
+	// Responses and failures of the window's intervals that ended since the last glance and are
+	// final.
 	Answered, Failed int64
-	// Response is a sample of them, ns: what the first thread saw in the last one. Nil: none ended.
+	// Response is a sample of these intervals, ns: those of the first thread in the last one. Nil:
+	// none ended.
 	Response *hdrhistogram.Histogram
 }
 
-// glancer remembers up to where it has looked.
+// glancer remembers how many intervals it has read.
 type glancer struct {
 	r     *run
 	count int
@@ -35,7 +36,7 @@ func (g *glancer) look() Glance {
 		Window: now >= cfg.openAt && now < cfg.closeAt}
 	ended := g.r.lives[0].ended.Load()
 	for i := range g.r.lives {
-		ended = min(ended, g.r.lives[i].ended.Load()) // that every worker has left
+		ended = min(ended, g.r.lives[i].ended.Load()) // every worker is past these intervals
 	}
 	for ; g.count < int(ended); g.count++ {
 		for _, w := range g.r.workers {

@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// The answer to a HEAD has a length and no body (RFC 9112, section 6.3): the next answer on the
-// connection begins where it would. It is mixed with answers that have one, through both engines.
+// The response to a HEAD has a length and no body (RFC 9112, section 6.3), so the next response on
+// the connection follows directly. HEAD is mixed with other requests, over all engines.
 func TestHeadHasNoBody(t *testing.T) {
 	check := func(name, head string, keep bool) {
 		t.Helper()
@@ -61,7 +61,7 @@ func TestHeadHasNoBody(t *testing.T) {
 	check("close", ok+"Connection: close\r\nContent-Length: 9\r\n\r\n", false)
 }
 
-// A server that sends a body all the same is not read on: its bytes would be taken for an answer.
+// If a server sends a body to a HEAD, reading stops, because its bytes would count as a response.
 func TestBodyAfterHead(t *testing.T) {
 	r := offer(t, truth.Every(1, body("body"), truth.Fixed(0)), load.Spec{
 		Model: record.Open, Schedule: even(100), Connections: 1, Window: 200 * time.Millisecond,
@@ -74,7 +74,7 @@ func TestBodyAfterHead(t *testing.T) {
 	}
 }
 
-// engines are those that move bytes of plain HTTP/1.1, as far as the kernel permits them.
+// engines returns the engines for plain HTTP/1.1 that the kernel permits.
 func engines(t *testing.T) map[string]func(netip.AddrPort, int) (load.Engine, error) {
 	t.Helper()
 	out := map[string]func(netip.AddrPort, int) (load.Engine, error){"epoll": epollEngine}

@@ -13,11 +13,11 @@ import (
 	"prony.example/record"
 )
 
-// Ledger is what the books of a load hold together, before anything is computed of it: counters
-// that add, histograms whose counts add, single requests with moments from the window's opening. It
-// is the same thing for the threads of one process and for those of many: what a generator tells
-// (see wire.go) is added to it, and Result computes once, of all. So numbers of a load from many
-// generators are those of one process with the same samples, to the bin.
+// Ledger holds all measurements of a load before results are computed: counters and histograms that
+// add up, and single requests with moments from the window's opening. Threads of one process and
+// many generators use the same form: Take and Close add what a generator sends (see wire.go), and
+// Result computes once over the sum. So the results of a load from many generators equal, to the
+// bin, those of one process with the same samples.
 type Ledger struct {
 	spec  Spec
 	names []string // of the routes
@@ -31,37 +31,37 @@ type Ledger struct {
 	marks   [whys][]mark
 
 	pacing, priority string
-	spoken           string // TLS, as the first thread that shook hands has it
-	hash             string // of the arrivals that were this part's, up to the window's end
+	spoken           string // TLS version and cipher, from the first thread that made a handshake
+	hash             string // of this part's arrivals, up to the window's end
 
 	fromNs, wall int64 // the window's opening, clock.Mono and Unix time
-	reported     int   // intervals that were streamed before
+	reported     int   // intervals that were already streamed
 }
 
-// sums add up over generators.
+// sums are counters that add up over generators.
 type sums struct {
 	cpuNs, delayNs, switches int64 // of load threads, in the window
 	threads, grown           int64
 	resumed                  int64 // handshakes
-	unread                   int64 // datagrams that found a socket full
+	unread                   int64 // datagrams dropped because a socket's buffer was full
 	memory                   int64
-	due                      int64 // arrivals in the window, where there is a schedule
+	due                      int64 // arrivals in the window of an open load
 }
 
-// peaks are the greatest over generators.
+// peaks are values of which the maximum over generators counts.
 type peaks struct {
-	busyNs   int64 // of one core: what the busiest load thread used of it
-	windowNs int64 // how long the window was: as asked for, unless the load was ended within it
-	lateNs   int64 // from the window's opening until the last thread saw it open
+	busyNs   int64 // CPU time of the busiest load thread
+	windowNs int64 // length of the window, shorter than Spec.Window if the load ended within it
+	lateNs   int64 // from the window's opening until the last thread ran in it
 }
 
-// NewLedger is an empty one of a load that others offer: Result tells what they did. It fails where
-// the load could not be offered either.
+// NewLedger returns an empty ledger for a load that other processes send. It fails if the spec is
+// invalid.
 func NewLedger(s Spec) (*Ledger, error) {
 	return ledgerOf(s, s.Window)
 }
 
-// ledgerOf is an empty one with the intervals of a window.
+// ledgerOf returns an empty ledger with the intervals of a window.
 func ledgerOf(s Spec, window time.Duration) (*Ledger, error) {
 	if err := s.checkLoad(); err != nil {
 		return nil, err
@@ -76,23 +76,23 @@ func ledgerOf(s Spec, window time.Duration) (*Ledger, error) {
 	return l, nil
 }
 
-// Opens says when the window opened: clock.Mono and Unix time, ns.
+// Opens sets when the window opened: clock.Mono and Unix time, ns.
 func (l *Ledger) Opens(fromNs, wall int64) { l.fromNs, l.wall = fromNs, wall }
 
-// Describe says by what engine the load is offered.
+// Describe sets the engine that the load used.
 func (l *Ledger) Describe(e EngineInfo) { l.spec.Describe = e }
 
-// Hash is that of the arrivals that were offered, as pace.Hash has it, in the order of the
-// schedule; empty of a closed load.
+// Hash returns the pace.Hash of the arrivals that were sent, in the order of the schedule. It is
+// empty for a closed load.
 func (l *Ledger) Hash() string { return l.hash }
 
-// Window is how long the window was, in ns.
+// Window returns the length of the window in ns.
 func (l *Ledger) Window() int64 { return l.peaks.windowNs }
 
-// Due is how many arrivals were in the window, by the schedules of those who offered it.
+// Due returns the number of arrivals in the window, by the schedules of all generators.
 func (l *Ledger) Due() int64 { return l.sums.due }
 
-// ledger is the books of all threads in one.
+// ledger merges the books of all threads.
 func (r *run) ledger() *Ledger {
 	s := &r.spec
 	l := &Ledger{spec: r.spec, wakeup: r.wakeup(),
@@ -132,8 +132,8 @@ func (r *run) ledger() *Ledger {
 	return l
 }
 
-// Health is what a generator is judged by alone, see verdict.Alone: its part of the load without a
-// course, of which no schedule has to be drawn again.
+// Health returns the fields by which a generator is judged separately, see verdict.Alone. It has no
+// series, so it need not draw the schedule again.
 func (l *Ledger) Health() *record.Load {
 	s, b := &l.spec, l.total
 	out := &record.Load{
@@ -152,10 +152,10 @@ func (l *Ledger) Health() *record.Load {
 	return out
 }
 
-// Late is how long after the window's opening the last thread saw it open, ns.
+// Late returns how long after the window's opening the last thread first ran in it, ns.
 func (l *Ledger) Late() int64 { return l.peaks.lateNs }
 
-// bound leaves out arrivals after those that the load was to end with.
+// bound limits arrivals to the number of requests after which the load was to end.
 func (l *Ledger) bound(due int64) int64 {
 	if most := l.spec.Part.share(l.spec.Requests); most >= 0 {
 		return min(due, most)
@@ -163,7 +163,7 @@ func (l *Ledger) bound(due int64) int64 {
 	return due
 }
 
-// since is a sample whose moments count from the window's opening.
+// since returns the sample with moments from the window's opening.
 func since(t arrivalcheck.Times, openAt int64) arrivalcheck.Times {
 	out := arrivalcheck.Times{
 		Due:      slices.Clone(t.Due),
@@ -177,8 +177,8 @@ func since(t arrivalcheck.Times, openAt int64) arrivalcheck.Times {
 	return out
 }
 
-// since is the mark with moments from the window's opening. Where there was no first byte, it is
-// when the request left.
+// since returns the mark with moments from the window's opening. Without a first byte, it uses the
+// send moment instead.
 func (m mark) since(openAt int64) mark {
 	if m.first == 0 {
 		m.first = m.sent
@@ -187,7 +187,7 @@ func (m mark) since(openAt int64) mark {
 	return m
 }
 
-// counters are all that adds up but the intervals, in an order of their own.
+// counters returns all counters that add up, except those of intervals, in a fixed order.
 func (l *Ledger) counters() []*int64 {
 	b, s := l.total, &l.sums
 	out := append(b.counters(), &s.cpuNs, &s.delayNs, &s.switches, &s.threads, &s.grown,
@@ -199,13 +199,13 @@ func (l *Ledger) counters() []*int64 {
 	return out
 }
 
-// greatest are those of which the greatest counts.
+// greatest returns the values of which the maximum counts.
 func (l *Ledger) greatest() []*int64 {
 	b, p := l.total, &l.peaks
 	return []*int64{&b.batchMax, &b.stillNs, &p.busyNs, &p.windowNs, &p.lateNs}
 }
 
-// histograms are all but those of intervals.
+// histograms returns all histograms except those of intervals, in a fixed order.
 func (l *Ledger) histograms() []*hdrhistogram.Histogram {
 	out := append(l.total.histogramsOf(), l.wakeup, l.tls)
 	for i := range l.total.routes {
@@ -214,10 +214,10 @@ func (l *Ledger) histograms() []*hdrhistogram.Histogram {
 	return out
 }
 
-// words are the texts; the first generator that has one is quoted.
+// words returns the texts; merging keeps the first nonempty one of each.
 func (l *Ledger) words() []*string {
 	return []*string{&l.pacing, &l.priority, &l.spoken, &l.total.exampleOf}
 }
 
-// called is the request's name in results.
+// called returns the request's name in results.
 func (r *Request) called() string { return cmp.Or(r.Name, r.Method+" "+r.Path) }

@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// added is what n generators of so many threads do, each told to a ledger.
+// added runs a load with n generators of several threads, and adds each to a ledger.
 func added(t *testing.T, s Spec, n, threads int) *Result {
 	t.Helper()
 	sum, err := NewLedger(s)
@@ -42,8 +42,7 @@ func added(t *testing.T, s Spec, n, threads int) *Result {
 	return sum.Result()
 }
 
-// The sum of parts is the one process with the same samples, to the bin, in all that is computed of
-// them.
+// The sum of parts equals, to the bin, a single process with the same samples, in all results.
 func TestPartsAreOneProcess(t *testing.T) {
 	s := shared(record.Open)
 	w := &world{serve: numbered}
@@ -56,7 +55,7 @@ func TestPartsAreOneProcess(t *testing.T) {
 	}
 }
 
-// alike compares two results in all but what depends on who offered them.
+// alike compares two results except for fields that depend on who sent the load.
 func alike(t *testing.T, what string, got, want *Result, threads int) {
 	t.Helper()
 	a, b := got.Load, want.Load
@@ -67,7 +66,7 @@ func alike(t *testing.T, what string, got, want *Result, threads int) {
 		l.Autocorrelation, l.Threads, l.Errors.Example = record.Autocorrelation{}, 0, ""
 		l.InFlightMean, l.CarriedInMean, l.CarriedOutMean = 0, 0, 0
 	}
-	// Of the first requests, as far as all threads reach, which is a few less.
+	// Only the first requests, up to the moment that all threads reach, which is slightly less.
 	p, q := a.ArrivalProcess, want.ArrivalProcess
 	if p.Samples < q.Samples*98/100 || math.Abs(p.AndersonDarling/q.AndersonDarling-1) > 0.1 ||
 		math.Abs(p.Dispersion10ms/q.Dispersion10ms-1) > 0.1 {
@@ -88,7 +87,7 @@ func alike(t *testing.T, what string, got, want *Result, threads int) {
 	}
 }
 
-// What is looked into bin by bin is what the histogram's own library has.
+// Bins are those of the histogram's own library.
 func TestBins(t *testing.T) {
 	all, last := newHist(), int64(0)
 	for at := int64(1); valueAt(at) <= histMax; at++ {
@@ -120,7 +119,7 @@ func TestBins(t *testing.T) {
 	}
 }
 
-// No message does more than it may, whatever was done to it: an error leaves all as it was.
+// No message, however damaged, does more than it may: on an error nothing is changed.
 func TestTornMessages(t *testing.T) {
 	s := shared(record.Open)
 	s.Window = 500 * time.Millisecond
@@ -176,7 +175,7 @@ func TestTornMessages(t *testing.T) {
 	}
 }
 
-// What two generators tell is added up only where it can be.
+// Messages of two generators are added only if the sums fit.
 func TestMoreThanAddsUp(t *testing.T) {
 	s := shared(record.Open)
 	s.Window = 500 * time.Millisecond
@@ -198,7 +197,7 @@ func TestMoreThanAddsUp(t *testing.T) {
 	}
 }
 
-// fingerprint is all that a ledger has gathered.
+// fingerprint returns all that a ledger contains.
 func fingerprint(l *Ledger) string {
 	var b strings.Builder
 	for _, n := range append(l.counters(), l.greatest()...) {

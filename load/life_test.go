@@ -19,7 +19,7 @@ import (
 	"prony.example/record"
 )
 
-// descriptors are the descriptors of this process, by what they are.
+// descriptors returns the descriptors of this process, by what they refer to.
 func descriptors(t *testing.T) map[string]int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -35,8 +35,8 @@ func descriptors(t *testing.T) map[string]int {
 	return out
 }
 
-// However a load ends, the process is as it was: the collector on, the number of processors, and no
-// descriptor more.
+// However a load ends, the process is as before: the garbage collector on, GOMAXPROCS, and no
+// additional descriptor.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(123))
 	procs := runtime.GOMAXPROCS(0)
@@ -69,8 +69,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	check("no such core", &world{serve: after(time.Millisecond)}, bad,
 		"pin load thread to core 99999")
 	check("bad spec", &world{}, Spec{Model: "half", Connections: 1}, `model "half"`)
-	// A nil pointer inside the interface, as an adapter returns that passes on another type's
-	// error.
+	// A nil pointer inside the interface, as from an adapter that returns another type's error.
 	typed := two
 	typed.Engine = func(netip.AddrPort, int) (Engine, error) {
 		var e *fake
@@ -79,7 +78,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	check("no engine", &world{}, typed, "too many open files")
 }
 
-// The second of two threads fails to begin: the first one's engine is released all the same.
+// The second of two threads fails to begin: the first one's engine is released.
 func TestOneThreadFails(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
 	n := 0
@@ -125,11 +124,11 @@ func TestOnWindow(t *testing.T) {
 		}
 	}
 	check(time.Second, lookAhead)
-	check(60*time.Millisecond, 30*time.Millisecond) // half of a short lead
+	check(60*time.Millisecond, 30*time.Millisecond) // half of a short lead-in
 	check(0, 0)
 }
 
-// When the load ends before its window does, both calls are made all the same, in order.
+// If the load ends before its window does, both calls are still made, in order.
 func TestOnWindowOfABrokenLoad(t *testing.T) {
 	var edges []bool
 	w := &world{serve: after(time.Millisecond), broken: errors.New("broken")}
@@ -140,8 +139,8 @@ func TestOnWindowOfABrokenLoad(t *testing.T) {
 	}
 }
 
-// Watch sees the good answers so far and ends the load: what was counted by then is returned, and
-// the generator's cost is that of the time it ran.
+// Watch gets the number of good responses so far and can end the load: the counts so far are
+// returned, and the generator's cost is for the time that it ran.
 func TestWatchEndsTheLoad(t *testing.T) {
 	var seen []int64
 	var at []time.Duration
@@ -153,8 +152,8 @@ func TestWatchEndsTheLoad(t *testing.T) {
 			seen, at = append(seen, done), append(at, elapsed)
 			return len(seen) < 3
 		}})
-	// A tick of Watch may fall a turn before an answer of the same moment is shown. It started 2 ms
-	// before the load did.
+	// A tick of Watch can come a turn before a response of the same moment is published. It started
+	// 2 ms before the load did.
 	for k, n := range seen {
 		want := int64(20 * (k + 1))
 		if n < want-4 || n > want {
@@ -197,7 +196,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// Windows that no whole number of intervals fills, and those shorter than one.
+// Windows that are not a multiple of the interval, and windows shorter than one.
 func TestOddWindows(t *testing.T) {
 	check := func(window time.Duration, columns int, stepNs, scheduled int64) {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RaiseFiles lifts the soft limit on open files to the hard one, so that many connections can be
-// had. It returns the limit in force.
+// RaiseFiles raises the soft limit on open files to the hard limit, which allows more connections.
+// It returns the limit in force.
 func RaiseFiles() (uint64, error) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -19,10 +19,10 @@ func RaiseFiles() (uint64, error) {
 	return l.Cur, os.NewSyscallError("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &l))
 }
 
-// goneErrors say that the peer has closed a connection.
+// goneErrors are the errors after the peer has closed a connection.
 var goneErrors = []error{unix.ECONNRESET, unix.EPIPE}
 
-// filesMost is the soft limit; 0: not known.
+// filesMost returns the soft limit on open files; 0: unknown.
 func filesMost() uint64 {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
@@ -31,7 +31,7 @@ func filesMost() uint64 {
 	return l.Cur
 }
 
-// wholeUsage returns a reader of what the whole process has used.
+// wholeUsage returns a function that reads the CPU time of the whole process.
 func wholeUsage() func() threadUsage {
 	var ru unix.Rusage
 	return func() (u threadUsage) {

@@ -2,16 +2,16 @@ package load
 
 import "golang.org/x/sys/windows"
 
-// RaiseFiles does nothing: sockets are not counted among open files here.
+// RaiseFiles does nothing, because Windows does not count sockets as open files.
 func RaiseFiles() (uint64, error) { return 0, nil }
 
-// goneErrors say that the peer has closed a connection.
+// goneErrors are the errors after the peer has closed a connection.
 var goneErrors = []error{windows.WSAECONNRESET, windows.WSAECONNABORTED}
 
-// filesMost is the limit on open files; 0: not known.
+// filesMost returns the limit on open files; 0: unknown.
 func filesMost() uint64 { return 0 }
 
-// wholeUsage returns a reader of what the whole process has used of the processor.
+// wholeUsage returns a function that reads the CPU time of the whole process.
 func wholeUsage() func() threadUsage {
 	var made, ended, kernel, user windows.Filetime
 	return func() (u threadUsage) {
@@ -23,7 +23,7 @@ func wholeUsage() func() threadUsage {
 	}
 }
 
-// ticks is a length of time, in ns, which Windows counts in 100 ns.
+// ticks converts a duration from units of 100 ns to ns.
 func ticks(t windows.Filetime) int64 {
 	return (int64(t.HighDateTime)<<32 | int64(t.LowDateTime)) * 100
 }

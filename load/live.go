@@ -11,19 +11,19 @@ import (
 	"prony.example/record"
 )
 
-// live is what a worker shows while it runs and what it is told, on cache lines of its own.
+// live is what a worker publishes while it runs, and its commands, on cache lines of its own.
 type live struct {
 	done     atomic.Int64
 	stop     atomic.Bool
-	request  atomic.Pointer[part] // an empty one: the worker is to give what it has gathered
+	request  atomic.Pointer[part] // an empty part: the worker must fill it with its totals
 	response atomic.Pointer[part]
-	last     *part        // what was gathered when the worker ended
-	ended    atomic.Int64 // intervals of the window that nothing is booked in any more
+	last     *part        // totals when the worker ended
+	ended    atomic.Int64 // number of intervals of the window that are final
 	_        [16]byte
 }
 
-// part is what one worker has seen since the last look. Two of them go to and fro, so that nothing
-// is allocated and neither side waits.
+// part is what one worker measured since the last progress report. Two parts go back and forth, so
+// that nothing is allocated and neither side waits.
 type part struct {
 	atNs          int64
 	totals        Totals
@@ -32,7 +32,7 @@ type part struct {
 
 func newPart() *part { return &part{response: newHist(), lag: newHist()} }
 
-// show hands over what was gathered, if somebody asks.
+// show publishes the totals so far if a part was requested.
 func (l *live) show(b *book, now int64, inFlight int) {
 	if b.shown == nil {
 		return
@@ -47,7 +47,7 @@ func (l *live) show(b *book, now int64, inFlight int) {
 	l.response.Store(full)
 }
 
-// end leaves what was gathered since the last look for after the load.
+// end keeps the totals since the last report for the end of the load.
 func (l *live) end(b *book, now int64, inFlight int) {
 	if l.last = b.shown; l.last != nil {
 		l.last.close(b, now, inFlight)
@@ -59,21 +59,20 @@ func (p *part) close(b *book, now int64, inFlight int) {
 	p.totals.Done, p.totals.InFlight = b.total, int64(inFlight)
 }
 
-// spectacle is the view of a load under way: it asks the workers for what they have gathered and
-// adds it up.
+// spectacle computes the progress of a load: it requests parts from the workers and adds them up.
 type spectacle struct {
 	r        *run
 	last     []Totals // of each worker
-	observed []int64  // when
-	spare    []*part  // empty
+	observed []int64  // moment of each worker's last part
+	spare    []*part  // empty parts
 
 	response, lag *hdrhistogram.Histogram
 	due           pace.Process
-	next          int64 // first arrival that is not counted as due yet
+	next          int64 // first arrival not yet counted as due
 	n             int64
 }
 
-// tell hands a snapshot over. False ends the load.
+// tell passes a snapshot to the callbacks. It returns false if the load must end.
 func (v *spectacle) tell(s Snapshot) bool {
 	enabled := true
 	if v.r.spec.Live != nil {
@@ -101,7 +100,7 @@ func (r *run) watch() *spectacle {
 	return v
 }
 
-// ask is answered at the workers' next tick.
+// ask requests the workers' totals. They reply at their next tick.
 func (v *spectacle) ask() {
 	for i := range v.r.lives {
 		if v.spare[i] != nil {
@@ -111,8 +110,8 @@ func (v *spectacle) ask() {
 	}
 }
 
-// look adds up what was given. A worker that has not answered yet counts as it stood. The
-// snapshot's histograms are used again for the next.
+// look adds up the replies. A worker without a new reply counts as in its last. The next call
+// reuses the snapshot's histograms.
 func (v *spectacle) look() Snapshot {
 	v.response.Reset()
 	v.lag.Reset()
@@ -127,7 +126,7 @@ func (v *spectacle) look() Snapshot {
 	return v.sum()
 }
 
-// final is the last look, when all workers have ended.
+// final returns the last snapshot, after all workers have ended.
 func (v *spectacle) final() Snapshot {
 	v.response.Reset()
 	v.lag.Reset()
@@ -148,7 +147,7 @@ func (v *spectacle) take(i int, p *part) {
 	v.lag.Merge(p.lag)
 }
 
-// sum is the state at the moment up to which every worker has told.
+// sum returns the state at the earliest of the workers' last replies.
 func (v *spectacle) sum() Snapshot {
 	atNs := slices.Min(v.observed)
 	cfg := &v.r.cfg
@@ -169,7 +168,7 @@ func (v *spectacle) sum() Snapshot {
 	return s
 }
 
-// Add adds what another one has counted.
+// Add adds the counters of o.
 func (t *Totals) Add(o *Totals) {
 	from := o.counters()
 	for i, n := range t.counters() {

@@ -1,20 +1,22 @@
-// Package load offers HTTP load and measures the answers. One call of Run is one load: it connects,
-// offers the load for a lead-in and a window, waits for the answers still under way, and returns
-// what came of it.
+// Package load sends HTTP load and measures the responses. One call of Run is one load: it
+// connects, sends the load for a lead-in and a window, waits for the responses still under way, and
+// returns the measurements.
 //
-//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► answer ─► checks ─► book
+//	schedule (pace) ─► due arrival ─► any free connection ─► engine ─► response ─► checks ─► book
 //
-// One thread a core, each with its own connections, its own share of the schedule and its own book;
-// nothing is shared while they run and nothing is allocated per request. Books are merged
-// afterwards.
+// Each core has one thread with its own connections, its own share of the schedule and its own
+// book. Threads share nothing while they run, and nothing is allocated per request. Books are
+// merged afterwards.
 //
-// Four moments of a request, all on the monotonic clock: scheduled, sent (just before the write),
-// first byte and done (just after the read that completed it). Response time is done − scheduled,
-// service time done − sent, lag sent − scheduled. The clock starts when the request was due, so
-// that a stalled server cannot hide the requests it kept from being sent (coordinated omission).
+// Each request has four moments, all on the monotonic clock: scheduled, sent (just before the
+// write), first byte, and done (just after the read that completed it). Response time is done −
+// scheduled, service time is done − sent, and lag (send delay) is sent − scheduled. Times count
+// from the moment at which the request was due, so a stalled server cannot hide the requests that
+// it delayed (coordinated omission).
 //
-// A request that fails is not sent again. Only one that the server never took, since it closed the
-// kept-alive connection meanwhile, goes to a new connection with its due time kept, and is counted.
+// A failed request is not sent again, with one exception: if the server closed the kept-alive
+// connection before it processed the request, the request goes to a new connection with the same
+// due time and is counted as retried.
 //
 // Non-goals: retries of failed requests, synthetic samples of any kind.
 package load
@@ -40,26 +42,27 @@ import (
 	"prony.example/record"
 )
 
-// Users makes the closed model one of people: a user sends, waits for the answer, thinks, and sends
-// again. Connections is how many there can be at once, each with a connection of its own.
+// Users makes a closed load one of virtual users. Each user sends a request, waits for the
+// response, pauses, and sends again. Spec.Connections is the maximum number of users, because each
+// has its own connection.
 type Users struct {
 	Number pace.Profile // active users over time, from the beginning of the lead-in
 	Think  Think
 }
 
-// Think is the pause of a user between an answer and the next request.
+// Think is the pause of a user between a response and the next request.
 type Think struct {
 	Kind   string        // "constant", "uniform" or "exponential"; empty: none
 	Lo, Hi time.Duration // uniform: the ends; the others: Lo is the value or the mean
 }
 
-// Snapshot is the state of a load under way, all threads together.
+// Snapshot is the state of a load under way, over all threads.
 type Snapshot struct {
 	Elapsed time.Duration // since the beginning of the lead-in
 	Window  bool          // whether the window is open
 	Totals                // since the beginning
 
-	// Of the time since the snapshot before; valid during the call only.
+	// Times since the last snapshot; valid during the call only.
 	Response, Lag *hdrhistogram.Histogram
 }
 
@@ -67,43 +70,43 @@ type Snapshot struct {
 type Totals struct {
 	Due      int64 // arrivals whose time has come; closed: requests sent
 	Sent     int64
-	Done     int64 // good answers
+	Done     int64 // good responses
 	Failed   int64
 	BytesIn  int64
 	InFlight int64
-	Errors   [Classes]int64 // by class, as ClassNames has them
+	Errors   [Classes]int64 // by class, in the order of ClassNames
 }
 
-// EngineInfo names the engine in the record.
+// EngineInfo describes the engine in the record.
 type EngineInfo struct {
 	Name, Reason, Pacing string
 	Protocol             string // empty: HTTP/1.1 without TLS
 	Streams              int    // requests at once on one connection; 0: one
-	Spread               bool   // other threads work for it: its cost is the whole process's
-	Datagrams            bool   // it speaks over UDP
+	Spread               bool   // other threads work for it: count the CPU time of the process
+	Datagrams            bool   // its protocol uses UDP
 }
 
-// Result is what a load came to. Intervals holds the histograms behind Load.Series.
+// Result is the result of a load. Intervals holds the histograms behind Load.Series.
 type Result struct {
 	record.Load
 	Intervals []Interval
-	FromNs    int64   // clock.Mono of the window's opening; 0: a foreign generator does not say
-	OpenedNs  int64   // clock.Mono when the last thread saw the window open; 0: none did
-	Ledger    *Ledger // what it was computed of; nil: of a foreign generator
-	// Sample are the times of the first Spec.Sample requests of the window, from FromNs on; an open
-	// load's are in the order in which they were due.
+	FromNs    int64   // clock.Mono of the window's opening; 0: unknown for a foreign generator
+	OpenedNs  int64   // clock.Mono when the last thread first ran in the window; 0: no thread did
+	Ledger    *Ledger // source of the computation; nil for a foreign generator
+	// Sample is the times of the first Spec.Sample requests of the window, from FromNs on. Those of
+	// an open load are in the order in which they were due.
 	Sample arrivalcheck.Times
 }
 
-// config is what the workers share, read-only once the load starts.
+// config is shared by the workers and read-only once the load starts.
 type config struct {
 	threads   int // of all parts
 	timeoutNs int64
 	users     *Users
 	churn     int32
 	plain     bool   // closed, and no pauses: a request is due when it is sent
-	sliced    bool   // an answer after the window's moment ends it, so one must be under way then
-	serial    bool   // HTTP/1.1 is spoken
+	sliced    bool   // a response after the window's end ends it, so one must be under way then
+	serial    bool   // the protocol is HTTP/1.1
 	trace     tracer // limit 0: no request is traced
 	start     int64  // first moment of the lead-in, clock.Mono
 	openAt    int64
@@ -111,19 +114,19 @@ type config struct {
 	endAt     int64
 }
 
-// never is a moment that does not come.
+// never is a moment that never comes.
 const never = math.MaxInt64
 
-// garbageMax is how much garbage may gather before the collector runs after all: long loads that
-// look into answers make some.
+// garbageMax is how much garbage can accumulate before the garbage collector runs. Long loads that
+// inspect responses produce some.
 const garbageMax = 512 << 20
 
-// settle is how long the threads have to get from the last connect to the first request.
+// settle is the time for the threads to get from the last connect to the first request.
 const settle = 2 * time.Millisecond
 
-// Run offers the load. It fails when nothing could be offered at all: a bad spec, no connection. A
-// cancelled context ends it early with the context's error; when Watch ends it early, the result
-// has its counters but no rates worth quoting.
+// Run runs the load. It fails if no load is possible: the spec is invalid or no connection opens.
+// If the context is canceled, Run returns the context's error. If Watch, Live or Stream ends the
+// load early, the result has its counters, but its rates are not representative.
 func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	defer func() {
 		if err != nil && err != ctx.Err() {
@@ -138,7 +141,7 @@ func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	return r.do(ctx)
 }
 
-// ready checks the spec, chooses its engine and compiles its scenario.
+// ready checks the spec, chooses an engine and compiles the scenario.
 func (s Spec) ready(ctx context.Context) (*run, error) {
 	if err := s.check(); err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 	return &run{spec: s, plan: p}, nil
 }
 
-// called is how its errors begin: that it is a load is said once.
+// called returns the prefix of the load's errors, without the word "load" twice.
 func (s *Spec) called() string {
 	if s.Name == "" || s.Name == "load" {
 		return "load"
@@ -167,10 +170,10 @@ func (s *Spec) called() string {
 	return "load " + s.Name
 }
 
-// threads is how many of them each part has.
+// threads returns the number of threads of each part.
 func (s *Spec) threads() int { return min(max(len(s.Cores), 1), s.Connections/s.Part.of()) }
 
-// check finds what no load can be, and what this process cannot offer.
+// check rejects specs of impossible loads, and of loads that this process cannot send.
 func (s *Spec) check() error {
 	switch {
 	case !s.Address.IsValid():
@@ -181,7 +184,7 @@ func (s *Spec) check() error {
 	return s.checkLoad()
 }
 
-// overseen says whether somebody wants to hear of the load meanwhile.
+// overseen reports whether the spec has a progress callback.
 func (s *Spec) overseen() bool {
 	return s.Watch != nil || s.Live != nil || s.Glance != nil || s.Stream != nil
 }
@@ -249,7 +252,7 @@ func (u *Users) check(connections int) error {
 	return fmt.Errorf("think time %q is none of constant, uniform and exponential", t.Kind)
 }
 
-// run is one load under way.
+// run is the state of one load under way.
 type run struct {
 	spec    Spec
 	plan    *plan
@@ -257,10 +260,10 @@ type run struct {
 	workers []*worker
 	lives   []live
 
-	priority string // of the first load thread, as the others'
-	unread   int64  // datagrams that found a socket full: until the window opens, then in it
+	priority string // scheduling of the first load thread; all have the same
+	unread   int64  // dropped datagrams: a total until the window opens, then those in it
 	wall     int64  // of the window's opening, Unix time in ns
-	reported int    // intervals of the window that were streamed
+	reported int    // intervals of the window that were already streamed
 
 	connected sync.WaitGroup
 	finished  sync.WaitGroup
@@ -279,7 +282,7 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 		start:  never, openAt: never, closeAt: never, endAt: never,
 	}
 	r.lives = make([]live, n)
-	r.workers = make([]*worker, n) // not appended to: the threads read it
+	r.workers = make([]*worker, n) // never reallocated: the threads read it
 	r.errs = make([]error, n)
 	r.begin = make(chan struct{})
 	most, id := r.most(), r.spec.Part.thread
@@ -315,11 +318,11 @@ func (r *run) do(ctx context.Context) (*Result, error) {
 	return r.ledger().Result(), nil
 }
 
-// filesLeft is how many descriptors are left to others than connections.
+// filesLeft is the number of file descriptors that are not for connections.
 const filesLeft = 256
 
-// most is how many connections an open load may come to have: no more than there are descriptors
-// for. A closed one has as many as it was asked for, and so has one whose requests share them.
+// most returns the most connections that this part can open. Only an open load without streams can
+// grow, as far as the limit on file descriptors allows.
 func (r *run) most() int {
 	s := &r.spec
 	limit, here := filesMost(), int(s.Part.share(int64(s.Connections)))
@@ -330,7 +333,7 @@ func (r *run) most() int {
 	return max(min(int(s.Part.share(int64(s.Most))), files), here)
 }
 
-// share is the i-th of n parts of a number of turns; negative where there is no bound.
+// share returns the i-th of n parts of a number of turns; negative if there is no bound.
 func share(total int64, i, n int) int64 {
 	if total == 0 {
 		return -1
@@ -342,7 +345,8 @@ func share(total int64, i, n int) int64 {
 	return part
 }
 
-// window is how long the window was, in ns: as asked for, unless the load was ended within it.
+// window returns the length of the window in ns, shorter than Spec.Window if the load ended within
+// it.
 func (r *run) window() int64 {
 	end := int64(math.MinInt64)
 	for _, w := range r.workers {
@@ -367,8 +371,8 @@ func (r *run) setTimes(ctx context.Context) error {
 	return nil
 }
 
-// work is the life of a load thread. The thread is never handed back: it ends with its goroutine
-// and takes its affinity and its timer slack with it.
+// work runs a load thread. The thread ends with its goroutine, and with it its affinity and timer
+// slack.
 func (r *run) work(i int) {
 	defer r.finished.Done()
 	runtime.LockOSThread()
@@ -412,7 +416,7 @@ func (r *run) prepare(i int, w *worker) error {
 	switch {
 	case !r.spec.Describe.Spread:
 		usage, w.unwatch = ownUsage()
-	case i == 0: // it tells all of it
+	case i == 0: // this worker counts the CPU time of all
 		usage = wholeUsage()
 	}
 	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
@@ -424,7 +428,8 @@ func (r *run) prepare(i int, w *worker) error {
 	if r.spec.Model == record.Open {
 		w.arrivals = pace.Share(r.spec.whole(), w.id, r.cfg.threads)
 	}
-	// Kept only when good: a nil pointer in an interface is not nil, and would be released.
+	// A nil pointer in an interface is not nil and would be released, so w.engine is set only on
+	// success.
 	e, err := r.spec.Engine(r.spec.Address, len(w.conns))
 	if err != nil {
 		return err
@@ -448,16 +453,16 @@ func (r *run) prepare(i int, w *worker) error {
 	return nil
 }
 
-// advised is why no connection could be opened, with what to do.
+// advised adds advice to the reason why no connection could be opened.
 func advised(why string) string {
-	if strings.Contains(why, "; ") { // it says so itself
+	if strings.Contains(why, "; ") { // the reason has advice
 		return why
 	}
 	return why + "; is the service running?"
 }
 
-// step is the grain of the window's series: fine enough to plot a short window, and never so many
-// intervals that their histograms fill the memory.
+// step returns the length of the intervals of the window's series. It is fine enough to plot a
+// short window, and bounds the memory for histograms of a long one.
 func step(window time.Duration) time.Duration {
 	switch {
 	case window <= 5*time.Second:
@@ -470,7 +475,7 @@ func step(window time.Duration) time.Duration {
 	return (window/600 + time.Second - 1).Truncate(time.Second)
 }
 
-// cross tells of one end of the window.
+// cross calls OnWindow at one end of the window.
 func (r *run) cross(open bool) {
 	if r.spec.OnWindow != nil {
 		r.spec.OnWindow(open)
@@ -480,7 +485,7 @@ func (r *run) cross(open bool) {
 	}
 }
 
-// oversee waits for the window's ends and tells those who want to know.
+// oversee waits for the ends of the window and calls the progress callbacks.
 func (r *run) oversee(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.finished.Wait(); close(done) }()

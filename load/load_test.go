@@ -31,7 +31,7 @@ func offer(t *testing.T, p truth.Plan, s load.Spec) *load.Result {
 	return offerIn(t, virtual.Serve(p), s)
 }
 
-// offerIn is offer in a world of the test's own.
+// offerIn is offer in a given world.
 func offerIn(t *testing.T, w *virtual.World, s load.Spec) *load.Result {
 	t.Helper()
 	if s.Drain == 0 {
@@ -51,7 +51,7 @@ func offerReal(t *testing.T, p truth.Plan, s load.Spec) *load.Result {
 	return offerTo(t, addr, s)
 }
 
-// offerTo runs a load against a real address, with plain defaults for what the spec leaves out.
+// offerTo runs a load against a real address, with defaults for missing fields of the spec.
 func offerTo(t *testing.T, addr netip.AddrPort, s load.Spec) *load.Result {
 	t.Helper()
 	s.Address = addr
@@ -74,7 +74,7 @@ func offerTo(t *testing.T, addr netip.AddrPort, s load.Spec) *load.Result {
 	return r
 }
 
-// says is another answer than that of the plan, and what becomes of the connection then.
+// says is a response different from the plan's, and what happens to the connection then.
 func says(text string, then truth.End) func(*truth.Reply) {
 	return func(r *truth.Reply) { r.Text, r.Then = []byte(text), then }
 }
@@ -100,8 +100,8 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 	}
 }
 
-// Eight connections, each answered after 20 ms: 8/0.02 = 400 requests a second. The lead-in of
-// 100 ms is five of them, so that the window opens and closes with answers.
+// Eight connections, each with a response after 20 ms: 8/0.02 = 400 requests per second. The
+// lead-in of 100 ms is five of them, so the window opens and closes with responses.
 func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 	r := offer(t, truth.Fixed(20*time.Millisecond), load.Spec{
 		Model: record.Closed, Connections: 8, Window: time.Second, Lead: 100 * time.Millisecond,
@@ -116,9 +116,9 @@ func TestClosedThroughputIsConnectionsOverServiceTime(t *testing.T) {
 	equal(t, "censored", r.Censored, 0)
 }
 
-// A server that freezes for 400 ms of 1 s at 500/s constant arrivals holds up the 200 requests due
-// at 300, 302, …, 698 ms, for 400, 398, …, 2 ms: their mean is 201 ms, that of all 500 is 80.4 ms.
-// A generator with coordinated omission would report one slow request per connection.
+// A server that freezes for 400 ms of 1 s at 500/s constant arrivals delays the 200 requests due at
+// 300, 302, …, 698 ms, by 400, 398, …, 2 ms: their mean is 201 ms, that of all 500 is 80.4 ms. A
+// generator with coordinated omission would report one slow request per connection.
 func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	const freeze = 400 * time.Millisecond
 	r := offer(t, truth.Stall(300*time.Millisecond, freeze, truth.Fixed(0)), load.Spec{
@@ -128,9 +128,9 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	equal(t, "answered", r.Answered, 500)
 	binned(t, "mean response", int64(r.ResponseTime.MeanNs), 80_400*time.Microsecond)
 	binned(t, "longest response", r.ResponseTime.MaxNs, freeze)
-	// The 450th of 500 is the 150th of the 200 that were held up.
+	// The 450th of 500 is the 150th of the 200 delayed ones.
 	binned(t, "p90 response", r.ResponseTime.P90Ns, 300*time.Millisecond)
-	// Only the four requests on the wire were slow for the server itself.
+	// For the server itself, only the four requests on the wire were slow.
 	binned(t, "longest service time", r.ServiceTime.MaxNs, freeze)
 	if r.ServiceTime.P99Ns > 1 {
 		t.Errorf("p99 service time is %d ns: the queue has leaked into it", r.ServiceTime.P99Ns)
@@ -138,8 +138,8 @@ func TestStallIsSeenByEveryRequestThatItHeldUp(t *testing.T) {
 	equal(t, "waited", r.Waited, 196)
 }
 
-// A server of capacity 100/s is offered 200/s for a second: a backlog that grows by 100/s, and what
-// is not answered by the end of the drain is censored, not forgotten.
+// A server with a capacity of 100/s gets 200/s for a second: the backlog grows by 100/s, and
+// requests without a response by the end of the drain are counted as censored.
 func TestOverloadShowsAsBacklogAndCensoring(t *testing.T) {
 	r := offer(t, truth.Cap(1, 10*time.Millisecond), load.Spec{
 		Model: record.Open, Schedule: even(200), Connections: 4, Window: time.Second,
@@ -166,7 +166,7 @@ func TestErrorsByClass(t *testing.T) {
 				Model: record.Open, Schedule: even(500), Connections: 4,
 				Window: 400 * time.Millisecond, Timeout: timeout,
 			})
-			// 200 arrivals, each tenth request of the server goes wrong: 20, no other.
+			// 200 arrivals, every tenth request of the server fails: 20, no others.
 			if got := count(r); got != 20 || r.Errors.Total() != 20 {
 				t.Errorf("%d of this class, %+v in all; want 20", got, r.Errors)
 			}
@@ -199,7 +199,7 @@ func TestErrorsByClass(t *testing.T) {
 		"timeout")
 }
 
-// Ways to end an answer that are all good HTTP.
+// Ways to end a response that are all valid HTTP.
 func TestFramings(t *testing.T) {
 	check := func(name, raw string, keep bool) {
 		t.Run(name, func(t *testing.T) {
@@ -248,8 +248,8 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// The same seed asks the same keys in the same order; the server checks that the answer fits the
-// key.
+// The same seed requests the same keys in the same order; the server checks that the response fits
+// the key.
 func TestKeysAreDrawnAndChecked(t *testing.T) {
 	distinct := map[string]bool{}
 	echo := func(now int64, r truth.Request) truth.Reply {
@@ -271,10 +271,10 @@ func TestKeysAreDrawnAndChecked(t *testing.T) {
 	equal(t, "distinct keys", len(distinct), 200)
 }
 
-// at is a schedule of one rate.
+// at returns a schedule with a constant rate.
 func at(arrivals string, perS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)}
 }
 
-// even is a schedule of equal gaps.
+// even returns a schedule with equal gaps.
 func even(perS float64) pace.Schedule { return at("constant", perS) }

@@ -20,7 +20,8 @@ import (
 	"prony.example/record"
 )
 
-// diary is what a server saw: the paths in their order, and how many requests it had at once.
+// diary records what a server received: the paths in order, and the maximum number of concurrent
+// requests.
 type diary struct {
 	paths []string
 	ends  []int64 // of requests under way
@@ -69,8 +70,8 @@ func cores(t *testing.T, n int) []int {
 	return out[:n]
 }
 
-// Two threads on their own processors send one schedule: what the server sees is the whole of it,
-// each arrival's key once.
+// Two threads on separate cores send one schedule: the server receives all of it, and each
+// arrival's key once.
 func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	const ratePerS, seed = 3000, 5
 	const lead, window = 50 * time.Millisecond, 250 * time.Millisecond
@@ -95,7 +96,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	if n := len(slices.Compact(slices.Clone(d.paths))); n != len(d.paths) {
 		t.Errorf("of %d keys only %d differ: one was sent twice", len(d.paths), n)
 	}
-	// One thread alone asks for the very same keys.
+	// One thread alone requests the same keys.
 	var alone diary
 	offer(t, alone.keep(truth.Fixed(0)), load.Spec{
 		Model: record.Open, Schedule: at(pace.Poisson, ratePerS), Seed: seed, Connections: 16,
@@ -107,7 +108,7 @@ func TestTwoThreadsSendOneSchedule(t *testing.T) {
 	}
 }
 
-// With one connection a seed decides what is asked, in which order, however fast the server is.
+// With one connection, the seed determines requests and order, for any speed of the server.
 func TestOneSeedOneOrder(t *testing.T) {
 	ask := func(seed uint64, p truth.Plan) []string {
 		var d diary
@@ -131,8 +132,8 @@ func TestOneSeedOneOrder(t *testing.T) {
 	}
 }
 
-// Each engine that moves bytes of plain HTTP/1.1 loses no request on real sockets: what was due was
-// sent, and what was sent was answered or failed. One answer in ten is torn by a reset.
+// No engine for plain HTTP/1.1 loses requests on real sockets: all due requests were sent, and all
+// sent requests got a response or failed. One response in ten is cut by a reset.
 func TestEnginesConserve(t *testing.T) {
 	for name, engine := range engines(t) {
 		var d diary
@@ -148,12 +149,12 @@ func TestEnginesConserve(t *testing.T) {
 	}
 }
 
-// Large bodies go out in parts and come back in parts, and are compared to the last byte.
+// Large bodies are sent and received in parts, and compared to the last byte.
 func TestLargeBodies(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", strconv.FormatInt(r.ContentLength, 10))
-		_, _ = io.Copy(w, r.Body) // what is lost is missed by the load
+		_, _ = io.Copy(w, r.Body) // the load detects lost bytes
 	}))
 	defer mirror.Close()
 	s := load.Scenario{Requests: []load.Request{{
@@ -168,7 +169,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
-// The kernel itself refuses this connect, without an event to tell it.
+// The local kernel refuses this connect, without an event.
 func TestUnreachable(t *testing.T) {
 	_, err := load.Run(context.Background(), load.Spec{
 		Address:  netip.MustParseAddrPort("127.255.255.255:80"),

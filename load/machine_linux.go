@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What Linux tells of a load thread, and lets it do. machine_other.go is for all others.
+// Operations on load threads that only Linux has. See machine_other.go for other systems.
 
 // pin keeps the calling thread on a core.
 func pin(core int) error {
@@ -19,13 +19,13 @@ func pin(core int) error {
 	return unix.SchedSetaffinity(0, &set)
 }
 
-// policies are the names of sched(7).
+// policies are the names in sched(7).
 var policies = map[uint32]string{
 	unix.SCHED_NORMAL: "other", unix.SCHED_BATCH: "batch", unix.SCHED_IDLE: "idle",
 	unix.SCHED_FIFO: "fifo", unix.SCHED_RR: "rr", unix.SCHED_DEADLINE: "deadline",
 }
 
-// priority describes how the calling thread is scheduled, e.g. "other nice 0" or "fifo 10".
+// priority describes how the calling thread is scheduled, for example "other nice 0" or "fifo 10".
 func priority() string {
 	a, err := unix.SchedGetAttr(0, 0)
 	if err != nil {
@@ -41,18 +41,17 @@ func priority() string {
 	return name + " nice " + strconv.Itoa(int(a.Nice))
 }
 
-// ownUsage returns a reader of what the calling thread has used, on which alone it may be called,
-// and how its watch ends; nil: there is nothing to end.
+// ownUsage returns a function that reads the calling thread's CPU time and works only on that
+// thread, and a function that releases its resources; nil: no resources to release.
 func ownUsage() (read func() threadUsage, end func()) {
 	fd, err := unix.Open("/proc/thread-self/schedstat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return usageOf(-1), nil
 	}
-	return usageOf(fd), func() { _ = unix.Close(fd) } // nothing was written
+	return usageOf(fd), func() { _ = unix.Close(fd) } // the file was only read
 }
 
-// usageOf reads what the calling thread has used; schedstat is the file's descriptor, or -1 for
-// none.
+// usageOf reads the calling thread's CPU time; schedstat is the file's descriptor, or -1 for none.
 func usageOf(schedstat int) func() threadUsage {
 	buf := make([]byte, 128)
 	var ru unix.Rusage
@@ -70,11 +69,11 @@ func usageOf(schedstat int) func() threadUsage {
 	}
 }
 
-// unread is how many datagrams this network namespace has not taken since it began, for want of
-// room in a socket's buffer or of memory for all of them, over IPv4 and IPv6 (proc_pid_net(5), snmp
-// and snmp6); 0 where the kernel does not say.
+// unread returns how many UDP datagrams this network namespace has dropped because a socket's
+// buffer or all socket memory was full, over IPv4 and IPv6 (proc_pid_net(5), snmp and snmp6). It
+// returns 0 if the kernel has no such counters.
 func unread() (n int64) {
-	v4, _ := os.ReadFile("/proc/thread-self/net/snmp") // without it there is nothing to say
+	v4, _ := os.ReadFile("/proc/thread-self/net/snmp") // without the file the count is 0
 	var names []string
 	for line := range strings.Lines(string(v4)) {
 		fields := strings.Fields(line)
@@ -88,7 +87,7 @@ func unread() (n int64) {
 			}
 		}
 	}
-	v6, _ := os.ReadFile("/proc/thread-self/net/snmp6") // likewise
+	v6, _ := os.ReadFile("/proc/thread-self/net/snmp6") // without the file the count is 0
 	for line := range strings.Lines(string(v6)) {
 		if fields := strings.Fields(line); len(fields) == 2 {
 			name, ok := strings.CutPrefix(fields[0], "Udp6")
@@ -100,12 +99,12 @@ func unread() (n int64) {
 	return n
 }
 
-// lost is the value of a counter that counts datagrams without room; of others 0.
+// lost returns the value of a counter of dropped datagrams; 0 for other counters.
 func lost(name, value string) int64 {
 	if name != "RcvbufErrors" && name != "MemErrors" {
 		return 0
 	}
-	n, _ := strconv.ParseInt(value, 10, 64) // as the kernel writes it
+	n, _ := strconv.ParseInt(value, 10, 64) // the kernel writes a valid number
 	return n
 }
 

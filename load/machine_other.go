@@ -7,11 +7,11 @@ import "errors"
 // pin keeps the calling thread on a core.
 func pin(int) error { return errors.New("threads can be pinned on Linux alone") }
 
-// priority is how the calling thread is scheduled.
+// priority returns how the calling thread is scheduled, which is unknown here.
 func priority() string { return "unknown" }
 
-// ownUsage is the process's: no thread is told apart.
+// ownUsage returns the CPU time of the process, because that of a thread is not available.
 func ownUsage() (read func() threadUsage, end func()) { return wholeUsage(), nil }
 
-// unread is nothing where nobody counts.
+// unread returns 0, because this system has no such counters.
 func unread() int64 { return 0 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What finds no room in a socket that nobody reads is counted, in both families.
+// Datagrams without buffer space in a socket that nobody reads are counted, in both families.
 func TestUnread(t *testing.T) {
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0"} {
 		c, err := net.ListenPacket("udp", at)
@@ -31,8 +31,7 @@ func TestUnread(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The kernel's least room is 2,304 bytes, and what is in a socket is counted with its
-		// own needs.
+		// The kernel's minimum buffer is 2,304 bytes, and datagrams count with their overhead.
 		if n := unread() - before; n < sent-5 {
 			t.Errorf("%s: %d of %d lost are counted", at, n, sent)
 		}

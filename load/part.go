@@ -6,21 +6,21 @@ import (
 	"prony.example/load/pace"
 )
 
-// Part is what one of several processes offers of a load: of the schedule the arrivals Index, Index
-// + Of, … as the threads of one process share it, so that all parts together are the same schedule
-// whatever Of is; of connections, users and turns every Of-th. The zero Part is all.
-// The parts of one load must have as many threads each.
+// Part is the share of a load that one of several processes sends. From the schedule it takes the
+// arrivals Index, Index + Of, …, as the threads of one process share it, so all parts together send
+// the same schedule for any Of. From connections, users and turns it takes every Of-th. The zero
+// Part is the whole load. All parts of one load must have the same number of threads.
 type Part struct{ Index, Of int }
 
 func (p Part) of() int { return max(p.Of, 1) }
 
-// share is the part's share of a number; negative where there is no bound.
+// share returns the part's share of a number; negative if there is no bound.
 func (p Part) share(total int64) int64 { return share(total, p.Index, p.of()) }
 
-// has says whether the i-th of something that is dealt out in turn is the part's.
+// has reports whether the i-th item of a round-robin deal belongs to the part.
 func (p Part) has(i int) bool { return i%p.of() == p.Index }
 
-// thread is the number of the part's i-th thread among those of all parts.
+// thread returns the number of the part's i-th thread among the threads of all parts.
 func (p Part) thread(i int) int { return p.Index + i*p.of() }
 
 func (s *Spec) checkPart() error {
@@ -34,12 +34,12 @@ func (s *Spec) checkPart() error {
 	return nil
 }
 
-// schedule are the arrivals of the part.
+// schedule returns the arrivals of this part.
 func (s *Spec) schedule() pace.Process {
 	return pace.Share(s.whole(), s.Part.Index, s.Part.of())
 }
 
-// whole are those of all parts.
+// whole returns the arrivals of all parts.
 func (s *Spec) whole() pace.Process {
 	p, err := s.Schedule.Process(s.Seed)
 	if err != nil {

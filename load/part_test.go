@@ -13,8 +13,8 @@ import (
 	"prony.example/record"
 )
 
-// numbered answers request k after a time that k alone decides, so that a request is the same
-// sample whoever sends it.
+// numbered responds to request k after a time that depends only on k, so that a request gives the
+// same sample for any sender.
 func numbered(c call) reply {
 	var k uint64
 	if _, err := fmt.Sscanf(c.text, "GET /%d ", &k); err != nil {
@@ -27,7 +27,7 @@ func numbered(c call) reply {
 	return answer(100*time.Microsecond+time.Duration(pace.Below(7, k, 3_000_000)), "ok")
 }
 
-// shared is a load that parts are made of. There are connections enough for none to be waited for.
+// shared is a load to be divided into parts. It has enough connections that no request waits.
 func shared(model string) Spec {
 	s := Spec{Name: "x", Model: model, Connections: 64, Lead: 100 * time.Millisecond, Seed: 5,
 		Window: time.Second, Drain: time.Second, Timeout: time.Second,
@@ -39,8 +39,8 @@ func shared(model string) Spec {
 	return s
 }
 
-// divided is a load as n generators of so many threads offer it, one after the other, and when its
-// requests left, by number, from the beginning of the lead-in. Each may be changed before.
+// divided runs a load as n generators with several threads, one after the other, and returns when
+// requests left, by number, from the beginning of the lead-in. change can modify each part before.
 func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Result,
 	map[uint64]int64) {
 	t.Helper()
@@ -49,7 +49,7 @@ func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Resul
 	for i := range n {
 		part := s
 		part.Part, part.Cores = Part{i, n}, make([]int, threads)
-		w := &world{serve: numbered, // each opens its window at another moment
+		w := &world{serve: numbered, // each opens its window at a different moment
 			connect: func(int) (time.Duration, error) { return time.Duration(7*i) * 1e6, nil }}
 		part.Engine = w.engine
 		if change != nil {
@@ -71,8 +71,8 @@ func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Resul
 	return all, left
 }
 
-// The arrivals that were sent, in the order of the schedule, hash to the schedule's own hash,
-// however many generators of however many threads sent them; and every request is the same one.
+// The sent arrivals, in the order of the schedule, have the schedule's hash for any number of
+// generators and threads; and every request is the same.
 func TestPartsAreOneSchedule(t *testing.T) {
 	s := shared(record.Open)
 	want := pace.Hash(s.whole(), int64(s.Lead+s.Window))

@@ -7,8 +7,8 @@ import (
 )
 
 // quiet is the state of the Go runtime while loads run. It belongs to the process, and two loads
-// may run at once: the first one in sets it, the last one out puts it back. One that ended
-// earlier would otherwise switch the collector on beside the other, or leave it off for good.
+// can run at once, so the first load sets it and the last one restores it. Otherwise the load that
+// ends first would switch the garbage collector on beside the other.
 var quiet struct {
 	mu      sync.Mutex
 	loads   int
@@ -19,9 +19,10 @@ var quiet struct {
 	procs   int
 }
 
-// hush keeps the runtime out of the way of so many load threads until the function that it returns
-// is called. The collector would run beside the threads and take their time; a load's garbage is
-// small. A load thread holds its processor of the Go scheduler for good; others need their own.
+// hush keeps the Go runtime from disturbing load threads until the returned function is called. The
+// garbage collector would run beside the threads and take their time, and a load's garbage is
+// small. Each load thread occupies a processor of the Go scheduler permanently; other goroutines
+// need more.
 func hush(threads int) (leave func()) {
 	q := &quiet
 	q.mu.Lock()
@@ -48,7 +49,7 @@ func hush(threads int) (leave func()) {
 	}
 }
 
-// footprint is what the Go runtime holds of the memory, in bytes.
+// footprint returns the memory that the Go runtime uses, in bytes.
 func footprint() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -8,35 +8,35 @@ import (
 )
 
 // Servers close connections that they had promised to keep: after a number of requests, after a
-// time, before they restart. A request that crosses such a close has never been processed. That is
-// no failure of the service (RFC 9112, section 9.3.1; RFC 9113, section 8.7): as clients do, the
-// worker sends the request again on a new connection. The request stays under way meanwhile: its
-// due time, its sent time and its timeout are those of the first sending, so that all times include
-// the detour. Each sending again is counted, see record.Load.Retried.
+// time, or before a restart. If the close crosses a request, the server never processed it. This is
+// no failure of the service (RFC 9112, section 9.3.1; RFC 9113, section 8.7). The worker sends the
+// request again on a new connection, as clients do. Its due time, send time and timeout remain
+// those of the first send, so all times include the detour. Each repeated send is counted, see
+// record.Load.Retried.
 
 // repeatMax bounds how often one request is sent again. Over HTTP/1.1 a second connection that ends
-// without an answer is a failure already; an HTTP/2 server can refuse streams without end.
+// without a response is already a failure; an HTTP/2 server can refuse streams forever.
 const repeatMax = 10
 
 // notRepeatable is the cause of failClosed.
 const notRepeatable = "the server closed the kept-alive connection without an answer, and a " +
 	"request with this method must not be sent twice"
 
-// idempotent are the methods whose requests may be sent again where nobody knows whether the first
-// was processed (RFC 9110, section 9.2.2).
+// idempotent are the methods whose requests may be sent again although the server may have
+// processed the first (RFC 9110, section 9.2.2).
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
 	http.MethodPut, http.MethodDelete}
 
-// isUntaken reports whether the engine says that the request was not processed.
+// isUntaken reports whether the engine reported that the server did not process the request.
 func isUntaken(err error) bool {
 	_, ok := err.(Untaken)
 	return ok
 }
 
-// untaken reports whether the request of connection c, which has ended with err, is one that the
-// server never took: because the engine says so, or because no byte of the answer came over an
-// HTTP/1.1 connection that had answered before. On a fresh connection, or within an answer, a close
-// or a reset is the server's failure.
+// untaken reports whether the server did not process the request of connection c, which has ended
+// with err. Either the engine reported it, or no byte of the response came over an HTTP/1.1
+// connection that had served a response before. On a fresh connection, or within a response, a
+// close or a reset is the server's failure.
 func (w *worker) untaken(c *conn, err error) bool {
 	if c.repeats >= repeatMax {
 		return false
@@ -45,13 +45,13 @@ func (w *worker) untaken(c *conn, err error) bool {
 		w.cfg.serial && c.answers > 0 && c.first == 0 && (err == nil || isGone(err))
 }
 
-// isGone reports whether an error says that the peer has closed the connection.
+// isGone reports whether an error means that the peer has closed the connection.
 func isGone(err error) bool {
 	return slices.ContainsFunc(goneErrors, func(gone error) bool { return errors.Is(err, gone) })
 }
 
-// serial reports whether a protocol, as records name it, is HTTP/1.1: one request at a time on a
-// connection that ends without further notice.
+// serial reports whether a protocol, by its name in records, is HTTP/1.1: one request at a time, on
+// a connection that can close without notice.
 func serial(protocol string) bool {
 	return protocol == "" || strings.HasPrefix(protocol, "HTTP/1.1")
 }
@@ -66,7 +66,7 @@ func (w *worker) retry(i int, now int64) {
 	w.open(i, now)
 }
 
-// sendAgain sends the request of connection i once more.
+// sendAgain repeats the request of connection i.
 func (w *worker) sendAgain(i int32, now int64) {
 	c := &w.conns[i]
 	w.expect(c)

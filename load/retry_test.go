@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// crossing answers after a millisecond, and ends each connection instead of its tenth answer.
+// crossing responds after a millisecond, and closes each connection in place of its tenth response.
 func crossing(op Op, err error) func(call) reply {
 	return func(c call) reply {
 		if c.onConn == 10 {
@@ -22,9 +22,10 @@ func crossing(op Op, err error) func(call) reply {
 	}
 }
 
-// A kept-alive connection that ends without a byte of the tenth answer has not taken that request:
-// it goes again, which takes 1 ms in vain and 1 ms for the answer, and nothing is lost. Of 100
-// requests on one connection, numbers 10, 19, 28, … 100 meet an end: 11 of them.
+// A kept-alive connection that ends without a byte of the tenth response has not processed that
+// request: it is sent again, which takes 1 ms for the failure and 1 ms for the response, and
+// nothing is lost. Of 100 requests on one connection, numbers 10, 19, 28, … 100 meet an end: 11 of
+// them.
 func TestRequestsThatWereNeverTakenGoAgain(t *testing.T) {
 	check := func(name, method string, op Op, end error) {
 		t.Helper()
@@ -37,7 +38,7 @@ func TestRequestsThatWereNeverTakenGoAgain(t *testing.T) {
 			t.Errorf("%s: %d retried, %d reconnects, %d requests over %d connections; want 11, "+
 				"11, 111 over 12", name, r.Retried, r.Reconnects, len(w.calls), w.attempts)
 		}
-		// Due time and sent time are those of the first sending, which took 1 ms to fail.
+		// Due time and send time are those of the first send, which took 1 ms to fail.
 		about(t, name+": longest response", r.ResponseTime.MaxNs, 2*ms)
 		about(t, name+": longest service", r.ServiceTime.MaxNs, 2*ms)
 		about(t, name+": median", r.ResponseTime.P50Ns, 1*ms)
@@ -56,12 +57,12 @@ func TestRequestsThatWereNeverTakenGoAgain(t *testing.T) {
 	check("broken pipe", "DELETE", Writing, syscall.EPIPE)
 }
 
-// In the closed model a retried request stays under way: 1 ms in vain and 1 ms for the answer, with
-// the rate that this leaves, and Little's law holds to the request.
+// In a closed load a retried request stays under way, 1 ms for the failure and 1 ms for the
+// response, which determines the rate, and Little's law is exact.
 func TestRetriedRequestsStayUnderWay(t *testing.T) {
 	w := &world{serve: crossing(Reading, nil)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 1})
-	// Nine answers in 9 ms, then an end after one more: 900 answers and 100 ends in a second.
+	// Nine responses in 9 ms, then an end after one more: 900 responses and 100 ends per second.
 	if r.Done < 899 || r.Done > 901 || r.Retried < 99 || r.Retried > 101 {
 		t.Errorf("%d answers, %d retried", r.Done, r.Retried)
 	}
@@ -83,8 +84,8 @@ func TestPostIsNotSentTwice(t *testing.T) {
 	}
 }
 
-// Faults stay faults: an end on a fresh connection, an end amidst an answer, an end for a reason of
-// the own side.
+// These remain failures: an end on a fresh connection, an end within a response, an end for a local
+// reason.
 func TestFaultsAreNotRetried(t *testing.T) {
 	check := func(name string, serve func(call) reply) {
 		t.Helper()
@@ -108,8 +109,8 @@ func TestFaultsAreNotRetried(t *testing.T) {
 	check("another error", amidst(Writing, errors.New("the request before is not out yet")))
 }
 
-// What an engine says was never taken goes again whatever the method and however fresh the
-// connection, but not for ever: a server that refuses all has eleven tries of each request.
+// A request that the engine reports as not processed is repeated for any method and on any
+// connection, but not forever: a server that refuses all gets eleven tries of each request.
 func TestRefusalsAreBounded(t *testing.T) {
 	refuse := cut(Reading, Untaken("HTTP/2: refused"))
 	post := Scenario{Requests: []Request{{Method: "POST", Path: "/", Want: "ok", HasWant: true}}}
@@ -133,7 +134,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 		!strings.Contains(r.Errors.Example, "refused") {
 		t.Errorf("%d retried, %d sent, %+v", r.Retried, len(w.calls), r.Errors)
 	}
-	// Without the engine's word an HTTP/2 stream that ends is a failure.
+	// Without such a report, an HTTP/2 stream that ends is a failure.
 	w = &world{serve: crossing(Reading, nil)}
 	r = good(t, w, s)
 	if r.Retried != 0 || r.Errors.Read == 0 {
@@ -141,8 +142,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-// The timeout of a request that waits for its new connection counts from the first sending. The
-// connection does not come; after the timeout the request fails, and the next one has its chance.
+// The timeout of a request that waits for its new connection counts from the first send. The
+// connection does not open; after the timeout the request fails, and the next one is sent.
 func TestRetriedRequestsTimeOut(t *testing.T) {
 	w := &world{serve: crossing(Reading, nil), connect: func(n int) (time.Duration, error) {
 		if n == 2 {
@@ -161,8 +162,8 @@ func TestRetriedRequestsTimeOut(t *testing.T) {
 	}
 }
 
-// A flow goes on with its variables, a HEAD keeps expecting no body, a number of requests is met,
-// and a thinking user thinks after the answer only.
+// A flow continues with its variables, a HEAD still expects no body, the number of requests is met,
+// and a user thinks only after the response.
 func TestTurnsSurviveARetry(t *testing.T) {
 	flow := Scenario{Flow: true, Requests: []Request{
 		{Method: "PUT", Path: "/", WantSize: -1, Extract: []extract.Capture{
@@ -191,13 +192,13 @@ func TestTurnsSurviveARetry(t *testing.T) {
 	w = &world{serve: crossing(Reading, nil)}
 	r = good(t, w, Spec{Model: record.Closed, Connections: 1, Users: users(pace.Flat(1),
 		Think{Kind: "constant", Lo: 9 * time.Millisecond})})
-	// 10 ms a turn, 11 for one in nine.
+	// 10 ms per turn, 11 for one in nine.
 	if r.Answered < 98 || r.Answered > 100 || r.Errors.Total() != 0 || r.Retried < 10 {
 		t.Errorf("%d answers to a user, %d retried, %+v", r.Answered, r.Retried, r.Errors)
 	}
 }
 
-// That a connection ended is decided without an allocation, whatever the reason.
+// Whether a connection ended is determined without an allocation, for any reason.
 func TestRetriesDoNotAllocate(t *testing.T) {
 	w, c := &worker{cfg: &config{serial: true}}, &conn{answers: 1}
 	ends := []error{nil, syscall.ECONNRESET, syscall.EPIPE, Untaken("refused")}

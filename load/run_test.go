@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// counts are the fields of a record that must come out to the request.
+// counts are the fields of a record that must be exact.
 type counts struct{ scheduled, sent, done, answered, failed, censored int64 }
 
 func (c counts) check(t *testing.T, r *Result) {
@@ -47,8 +47,8 @@ func sum(v []int64) (n int64) {
 	return n
 }
 
-// Eight connections, each answered after 20 ms. With a lead of 100 ms they send at 0, 20, … ms; the
-// window [100, 1100) holds the sends at 100, …, 1080 (50 each), and as many answers.
+// Eight connections, each with a response after 20 ms. With a lead-in of 100 ms they send at 0, 20,
+// … ms; the window [100, 1100) has the sends at 100, …, 1080 (50 each), and as many responses.
 func TestClosedLoop(t *testing.T) {
 	w := &world{serve: after(20 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 8, Lead: 100 * time.Millisecond})
@@ -69,8 +69,8 @@ func TestClosedLoop(t *testing.T) {
 	}
 }
 
-// Without a lead the first requests leave at the window's opening, not before: 8 sends at 0, …, 980
-// are due in the window, and the answers of the last eight come at its end, which is outside.
+// Without a lead-in the first requests leave at the window's opening, not before: 8 sends at 0, …,
+// 980 are due in the window, and the responses of the last eight come at its end, which is outside.
 func TestClosedLoopStartsAtTheStart(t *testing.T) {
 	w := &world{serve: after(20 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 8, Drain: time.Second})
@@ -81,7 +81,7 @@ func TestClosedLoopStartsAtTheStart(t *testing.T) {
 	}
 }
 
-// An open load with room to spare: each arrival leaves at its moment, which is what lag is about.
+// An open load with spare capacity: each arrival leaves at its moment, which lag measures.
 func TestOpenLoopIsOnTime(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(1000), Connections: 4,
@@ -106,9 +106,10 @@ func TestOpenLoopIsOnTime(t *testing.T) {
 	}
 }
 
-// The server stops for 400 of 1,000 ms: one connection, 100/s, each answer takes 1 ms, but none
-// leaves between 300 and 700 ms. The request of 300 ms is answered at 700; the arrivals of 310, …,
-// 690 wait and go out back to back, a millisecond each, while those from 700 on queue behind them.
+// The server stops for 400 of 1,000 ms: one connection, 100/s, each response takes 1 ms, but none
+// leaves between 300 and 700 ms. The request of 300 ms gets its response at 700; the arrivals of
+// 310, …, 690 wait and go out back to back, a millisecond each, while those from 700 on queue
+// behind them.
 func TestOpenLoopNeverAdapts(t *testing.T) {
 	var begin int64
 	w := &world{}
@@ -124,7 +125,7 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
-	// A queue in hand: arrival k (due 10k ms) leaves at max(10k, when k-1 was answered).
+	// A manual queue: arrival k (due 10k ms) leaves at max(10k, response of k-1).
 	free, waited := int64(0), int64(0)
 	longest, lag := int64(0), int64(0)
 	for k := range int64(100) {
@@ -146,7 +147,8 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	if r.Waited != waited {
 		t.Errorf("%d waited, want %d", r.Waited, waited)
 	}
-	// The generator itself was never late: whoever waited left the moment the connection was free.
+	// The generator itself was never late: waiting requests left the moment the connection was
+	// free.
 	if r.OwnLag.MaxNs != 1 || r.OwnLag.Count != 100 {
 		t.Errorf("own lag of %d ns at most over %d, want none", r.OwnLag.MaxNs, r.OwnLag.Count)
 	}
@@ -155,8 +157,8 @@ func TestOpenLoopNeverAdapts(t *testing.T) {
 	}
 }
 
-// A server that falls silent at 500 ms, and speaks again a millisecond after the drain has ended,
-// at 1,303 ms. 100/s from 0 on: 50 answers of 1 ms each, then the arrivals of 500, 510, 520 and 530
+// A server stops responding at 500 ms, and continues a millisecond after the drain has ended, at
+// 1,303 ms. 100/s from 0 on: 50 responses of 1 ms each, then the arrivals of 500, 510, 520 and 530
 // take the four connections and 46 never leave.
 func TestSilenceIsCensored(t *testing.T) {
 	var begin int64
@@ -173,8 +175,8 @@ func TestSilenceIsCensored(t *testing.T) {
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 4,
 		Drain: 303 * time.Millisecond})
 	counts{scheduled: 100, sent: 54, done: 50, answered: 50, censored: 50}.check(t, r)
-	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: those that
-	// were never answered are in it to the end.
+	// ∫ under way = 50·1 + (500 + 490 + 480 + 470) = 1,990 ms over a window of 1,000: requests
+	// without a response count to the end.
 	exactly(t, "requests under way", r.InFlightMean, 1.99)
 	// Behind at x = 0.1, …, 1.0 s: y = 0 five times, then 10, 20, 30, 40, 50. With x̄ = 0.55 the
 	// slope is Σ(x-x̄)y over Σ(x-x̄)², which is 0.825:
@@ -185,12 +187,12 @@ func TestSilenceIsCensored(t *testing.T) {
 	}
 }
 
-// A request that leaves after the window's end was due inside it all the same; an answer that comes
-// then is an answer, but no throughput. One connection, 50 ms each, 100 due in 1 s: 20 leave in the
-// window (0, 50, …, 950), 19 answers come in it (50, …, 950).
+// A request that leaves after the window's end was still due inside it; a response that comes then
+// counts as a response, but not as throughput. One connection, 50 ms each, 100 due in 1 s: 20 leave
+// in the window (0, 50, …, 950), 19 responses come in it (50, …, 950).
 func TestWindowMembership(t *testing.T) {
 	w := &world{serve: after(50 * time.Millisecond)}
-	// The timeout counts from the sending: waiting for a connection is no part of it.
+	// The timeout counts from the send: waiting for a connection is not part of it.
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: 10 * time.Second, Timeout: 60 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 100}.check(t, r)
@@ -203,13 +205,14 @@ func TestWindowMembership(t *testing.T) {
 	}
 	// The last was due at 990 and left at 99·50: response 4,950 + 50 - 990.
 	about(t, "longest response", r.ResponseTime.MaxNs, 4010*ms)
-	// With a shorter drain the rest is censored: answers at 50, …, 1,500 are 30.
+	// With a shorter drain the rest is censored: responses at 50, …, 1,500 are 30.
 	w = &world{serve: after(50 * time.Millisecond)}
 	r = good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: 501 * time.Millisecond})
 	counts{scheduled: 100, sent: 20, done: 19, answered: 30, censored: 70}.check(t, r)
-	// What the lead leaves behind is not counted, though it is answered in the window: 0, …, 90 are
-	// due in the lead, leave at 0, 50, …, 450; the window [100, 1100) has answers at 100, …, 1050.
+	// Requests from the lead-in do not count, even with a response in the window: 0, …, 90 are due
+	// in the lead-in and leave at 0, 50, …, 450; the window [100, 1100) has responses at 100, …,
+	// 1050.
 	w = &world{serve: after(50 * time.Millisecond)}
 	r = good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Lead:  100 * time.Millisecond,
@@ -217,9 +220,9 @@ func TestWindowMembership(t *testing.T) {
 	counts{scheduled: 100, sent: 12, done: 20, answered: 100}.check(t, r)
 }
 
-// Arrivals that are still waiting when the window ends leave in the drain, even if at that moment
-// no connection is there. The server takes the request of 900 ms with it and is back at 1,100: 910,
-// …, 990 wait for it.
+// Arrivals that are still waiting when the window ends leave in the drain, even if no connection is
+// open at that moment. The server closes during the request of 900 ms and is back at 1,100: 910, …,
+// 990 wait for it.
 func TestDrainWaitsForConnections(t *testing.T) {
 	var begin int64
 	down := func() bool {
@@ -245,15 +248,15 @@ func TestDrainWaitsForConnections(t *testing.T) {
 	}
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 1,
 		Drain: time.Second})
-	// The request that met the end goes again when the server is there.
+	// The request that met the end is sent again when the server is back.
 	counts{scheduled: 100, sent: 91, done: 90, answered: 100}.check(t, r)
 	if r.Retried != 1 || r.Errors.Connect < 4 {
 		t.Errorf("%d retried, %+v", r.Retried, r.Errors)
 	}
 }
 
-// A timeout enters the response times at the age at which it was given up: a tick of 10 ms after
-// the bound at most. Every second request is never answered: 10/s, 2 connections.
+// A timeout enters the response times with its age when it was given up: at most a tick of 10 ms
+// after the bound. Every second request gets no response: 10/s, 2 connections.
 func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 	w := &world{serve: func(c call) reply {
 		if c.n%2 == 0 {
@@ -278,13 +281,13 @@ func TestTimeoutsEnterTheResponseTimes(t *testing.T) {
 		}
 		about(t, "median", d.P50Ns, 1*ms)
 	}
-	// Each timed-out request gives up its connection.
-	if r.Reconnects != 5 && r.Reconnects != 4 { // the last may time out after the window
+	// Each timed-out request closes its connection.
+	if r.Reconnects != 5 && r.Reconnects != 4 { // the last can time out after the window
 		t.Errorf("%d reconnects", r.Reconnects)
 	}
 }
 
-// The oldest expires first, and one that was answered in the meantime does not expire at all: three
+// The oldest request expires first, and one with a response in the meantime does not expire: three
 // closed connections, of which the second is slow.
 func TestTimeoutsGoByAge(t *testing.T) {
 	w := &world{serve: func(c call) reply {
@@ -303,8 +306,8 @@ func TestTimeoutsGoByAge(t *testing.T) {
 	}
 }
 
-// Two threads send one schedule: sorted by time, the requests that the server sees are the process
-// itself, arrival k asks for key k, and each thread sends its own share.
+// Two threads send one schedule: sorted by time, the requests that the server receives are the
+// process itself, arrival k requests key k, and each thread sends its own share.
 func TestThreadsShareOneSchedule(t *testing.T) {
 	check := func(threads, connections int, arrivals string) {
 		t.Helper()
@@ -349,7 +352,7 @@ func TestThreadsShareOneSchedule(t *testing.T) {
 	check(2, 9, pace.Constant)
 }
 
-// With one connection a seed says what is asked, in which order; another seed asks otherwise.
+// With one connection the seed determines requests and their order; another seed gives others.
 func TestSeedsDecideTheKeys(t *testing.T) {
 	ask := func(model string, seed uint64, speed time.Duration) []string {
 		w := &world{serve: after(speed)}
@@ -373,7 +376,7 @@ func TestSeedsDecideTheKeys(t *testing.T) {
 	}
 }
 
-// Longest idle first: with one request at a time, they take turns over all connections.
+// Longest idle first: with one request at a time, all connections take turns.
 func TestLoadSpreadsOverConnections(t *testing.T) {
 	w := &world{serve: after(time.Millisecond)}
 	good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 5, Drain: time.Second})
@@ -384,9 +387,9 @@ func TestLoadSpreadsOverConnections(t *testing.T) {
 	}
 }
 
-// A service that stands still for 100 ms just before the window answers what it held up inside it,
-// and what is due in the last 10 ms is answered after it: with both told, as many were under way as
-// the times of those that count add up to.
+// A service that stalls for 100 ms just before the window sends the delayed responses inside it,
+// and responses to requests due in the last 10 ms come after it. With both carried numbers, the
+// requests under way match the times of the requests that count.
 func TestWhatReachesOverTheEdges(t *testing.T) {
 	var begin int64
 	w := &world{}
@@ -401,9 +404,9 @@ func TestWhatReachesOverTheEdges(t *testing.T) {
 	}
 	r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 64,
 		Lead: 500 * time.Millisecond, Drain: time.Second})
-	// 10 were held up, 50 ms of each in the window.
+	// 10 were delayed, 50 ms of each in the window.
 	exactly(t, "carried", r.CarriedInMean, 10*0.05)
-	// Of those due at 990 ms 5 ms, of none other any.
+	// Of those due at 990 ms 5 ms, of no other any.
 	exactly(t, "left", r.CarriedOutMean, 0.005)
 	sum := r.ServiceTime.MeanNs * float64(r.ServiceTime.Count) / float64(r.WindowNs)
 	if law := sum + r.CarriedInMean - r.CarriedOutMean; math.Abs(law-r.InFlightMean) > 0.002*law {

@@ -15,34 +15,34 @@ import (
 	"prony.example/load/template"
 )
 
-// Request is one kind of request of a scenario and the answer that is right for it. Path, Header
-// values, Body and Want are texts of package text: {key} is the key drawn for the request, {seq}
+// Request is one kind of request of a scenario, with its expected response. Path, Header values,
+// Body and Want are templates (see package template): {key} is the key drawn for the request, {seq}
 // its number, {name} a variable of the flow.
 type Request struct {
 	Name    string // in results; empty: method and path
 	Method  string
 	Path    string
-	Headers []Header // beside Host, Content-Type and Content-Length
+	Headers []Header // in addition to Host, Content-Type and Content-Length
 	Body    string
 	Type    string // media type of Body
-	Weight  int    // share of the requests; 0 counts as 1; not in flows
+	Weight  int    // relative frequency in a mix; 0 counts as 1; ignored in flows
 
 	Status   int    // 0 counts as 200
-	Want     string // the body, byte for byte; checked when HasWant
+	Want     string // the expected body, byte for byte; checked if HasWant
 	HasWant  bool
-	WantSize int64 // the body's length when Want is not given; -1 for any
+	WantSize int64 // the expected length of the body if HasWant is false; -1: any
 
 	Checks  []extract.Check
 	Extract []extract.Capture // flows: values for later steps
-	Pause   time.Duration     // flows: from this step's answer to the next step
+	Pause   time.Duration     // flows: from this step's response to the next step
 }
 
 // Header is a header field of a request.
 type Header struct{ Name, Value string }
 
-// Scenario is what a load sends: a weighted mix, of which each request is drawn, or a flow, whose
-// requests one user sends in order. An arrival, or a closed user's turn, is one request or one
-// flow.
+// Scenario defines the requests of a load: a weighted mix, from which each request is drawn, or a
+// flow, whose requests one user sends in order. An arrival, or a closed user's turn, is one request
+// or one flow.
 type Scenario struct {
 	Session
 	Requests []Request
@@ -52,33 +52,33 @@ type Scenario struct {
 	Zipf     float64 // exponent of their popularity, KeyLo the most popular; 0: uniform
 }
 
-// route is a compiled request: all that the hot loop needs.
+// route is a compiled request with all that the hot loop needs.
 type route struct {
 	name   string
 	index  int    // in the plan
-	out    []byte // the whole request, when it is the same every time
+	out    []byte // the complete request, if it is constant
 	path   *template.Text
-	head   *template.Text // else: up to the empty line, without Content-Length
+	head   *template.Text // otherwise: up to the empty line, without Content-Length
 	body   *template.Text
 	sized  bool   // it has a Content-Length
-	want   []byte // the body wanted, when it is the same every time
+	want   []byte // the expected body, if it is constant
 	wantT  *template.Text
-	like   *template.Pattern // the body wanted, when it is the same but for source ports
+	like   *template.Pattern // the expected body, if only source ports vary
 	status int
-	check  bool // the body is compared with want
+	check  bool // compare the body with want
 	size   int64
-	upTo   uint64 // this route serves draws below; the last one's equals the total weight
+	upTo   uint64 // this route serves draws below; the last route's upTo equals the total weight
 
-	headOnly bool // the answer to a HEAD has no body, whatever its head says
+	headOnly bool // a response to HEAD has no body, whatever its head says
 
 	repeatable bool // the method is idempotent
-	keep       bool // the answer is kept whole, for checks or extract
+	keep       bool // keep the complete response, for checks or extract
 	checks     []extract.Check
 	extract    []capture
 	pauseNs    int64
 }
 
-// capture keeps what an answer holds in a variable of the flow.
+// capture stores a value from a response in a variable of the flow.
 type capture struct {
 	from *extract.Finder
 	into int
@@ -92,29 +92,29 @@ type plan struct {
 	keys   uint64 // how many keys there are
 	zipf   *pace.Zipf
 	seed   uint64
-	port   string   // that is asked
+	port   string   // of the target
 	vars   []string // of the flow
 	inHead []bool   // whether the variable is part of a path or a header field
-	inPath []bool   // of a path, which a blank would end
+	inPath []bool   // whether the variable is part of a path, which a space would end
 	flow   bool
 
-	setup   []route // asked before the load
-	fixed   int     // the first so many variables are data's and the setup's
-	users   []user  // what a connection begins with, by its number modulo theirs
+	setup   []route // sent before the load
+	fixed   int     // number of variables that data and setup define; they come first
+	users   []user  // initial state of connections, by connection number modulo len(users)
 	perUser bool
 	cookies bool
 	rows    [][][]byte // values of the first variables
 	drawn   bool
 
-	outMax   int // bytes of the longest request that is not always the same, variables left out
-	inMax    int // likewise of the bodies wanted
-	fixedMax int // bytes of the longest request that is always the same
+	outMax   int // bytes of the longest request that varies, without variables
+	inMax    int // bytes of the longest expected body that varies, without variables
+	fixedMax int // bytes of the longest constant request
 }
 
-// keepMax bounds what is kept of an answer that is looked into.
+// keepMax bounds the bytes that are kept of a response's body for checks and extraction.
 const keepMax = 1 << 20
 
-// compile makes the plan of requests that are sent by this Host to this port.
+// compile compiles a scenario for requests with this Host to this port.
 func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
 	if len(s.Requests) == 0 {
 		return nil, fmt.Errorf("compile scenario: it has no requests")
@@ -154,7 +154,7 @@ func compile(s Scenario, host, port string, seed uint64) (*plan, error) {
 	return p, nil
 }
 
-// add compiles a request of the load, or of what is asked before it.
+// add compiles a request of the load or of its setup.
 func (p *plan) add(r Request, host string, setup bool) error {
 	if err := r.check(); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (p *plan) add(r Request, host string, setup bool) error {
 	return nil
 }
 
-// variable returns the index of a variable of the flow, a new one where it has none yet.
+// variable returns the index of a variable of the flow, and adds the variable if it is new.
 func (p *plan) variable(name string) int {
 	for i, v := range p.vars {
 		if v == name {
@@ -249,7 +249,7 @@ func (r *Request) check() error {
 
 const lengthName = "Content-Length: "
 
-// compile makes the texts of the request and of the body wanted.
+// compile compiles the templates of the request and of the expected body.
 func (c *route) compile(r Request, host, port string, vars []string) error {
 	ownByName := map[string]bool{}
 	var fields strings.Builder
@@ -315,8 +315,8 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 	return nil
 }
 
-// sent reads a text that is sent, with what it wants of the environment. No value may break a head,
-// whose lines the text has already.
+// sent compiles the template of a request and fills in environment variables. A value must not add
+// lines to the request's head.
 func sent(s string, vars []string, head bool) (*template.Text, error) {
 	t, err := template.Parse(s, vars)
 	if err != nil {
@@ -342,8 +342,8 @@ func sent(s string, vars []string, head bool) (*template.Text, error) {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// render appends the request to dst, with a header field that it alone has, if any. The body is
-// made first, in scratch, for its length.
+// render appends the request to dst, with an additional header field if there is one. The body is
+// rendered first, into scratch, because Content-Length comes before it.
 func (c *route) render(dst, scratch, field []byte, v *template.Values) []byte {
 	dst = c.head.Append(dst, v)
 	dst = append(dst, field...)
@@ -367,8 +367,8 @@ func orElse(s, alternative string) string {
 	return s
 }
 
-// draw returns route and key of the k-th turn: pure functions of seed and k, so that every
-// contender is asked for the same keys in the same order. A flow begins with its first step.
+// draw returns route and key of the k-th turn. They are pure functions of seed and k, so every
+// target gets the same keys in the same order. A flow begins with its first step.
 func (p *plan) draw(k uint64) (*route, uint64) {
 	r := &p.routes[0]
 	if len(p.routes) > 1 && !p.flow {
@@ -387,7 +387,7 @@ func (p *plan) draw(k uint64) (*route, uint64) {
 }
 
 // The salts make the draws of route, key, think time and trace independent of each other and of the
-// gaps between arrivals, which are drawn from the seed as it is. Without them a large key would
+// gaps between arrivals, which use the seed without salt. Otherwise, for example, a large key would
 // always follow a short gap.
 const (
 	routeSalt = 0x5851f42d4c957f2d

@@ -111,8 +111,8 @@ func draws(t *testing.T, seed uint64, n int, weights ...int) (routes []int, keys
 	return routes, keys
 }
 
-// independent holds χ² of a table of two draws against its limit: 1 in 1,000 at the given freedom,
-// from tables.
+// independent compares χ² of a table of two draws with its limit: 1 in 1,000 at the given degrees
+// of freedom, from tables.
 func independent(t *testing.T, what string, counts [][]float64, limit float64) {
 	t.Helper()
 	total := 0.0
@@ -142,7 +142,7 @@ func table(rows, columns int) [][]float64 {
 	return out
 }
 
-// Weights 1, 1, 5 and 1 of 8: the shares of 80,000 draws lie within 3.29 standard deviations, and
+// Weights 1, 1, 5 and 1 of 8: the shares of 80,000 draws are within 3.29 standard deviations, and
 // no route prefers a key: (4-1)·(8-1) = 21 degrees of freedom, limit 46.80.
 func TestRoutesAndKeysAreDrawnByWeight(t *testing.T) {
 	const n = 80_000
@@ -165,7 +165,7 @@ func TestRoutesAndKeysAreDrawnByWeight(t *testing.T) {
 	}
 }
 
-// A service whose work depends on the key must not find its hard keys always after short gaps: gap
+// If a service's work depends on the key, its expensive keys must not always follow short gaps: gap
 // and key of a request, and gap and route, in tables of 8 × 8: 49 degrees of freedom, limit 85.35.
 func TestGapsAndDrawsAreIndependent(t *testing.T) {
 	const n = 80_000

@@ -19,41 +19,41 @@ import (
 	"prony.example/load/template"
 )
 
-// What a service wants to know of who asks: what setup found before the load, a row of data, a jar
-// of cookies. A user is a connection. A scenario without any of them pays a branch a request.
+// State of users: variables from the setup before the load, a row of data, and a cookie jar. A user
+// is a connection. Scenarios without any of these pay only a branch per request.
 
-// Session is the part of a scenario by which users differ.
+// Session is the part of a scenario that differs between users.
 type Session struct {
-	// Setup is asked before the connections are opened, and is in no number. What it captures are
-	// variables of all requests.
+	// Setup is sent before the connections are opened and is excluded from results. Its captured
+	// values are variables of all requests.
 	Setup   []Request
-	PerUser bool // each connection has a setup of its own; else one does for all
+	PerUser bool // each connection has its own setup; otherwise all share one
 
-	// Cookies has each user keep those that the answers set (RFC 6265), for the one host that there
-	// is, whatever their domain, and though the load may be in the clear. A flow begins with those
-	// of the setup.
+	// Cookies makes each user keep the cookies that responses set (RFC 6265). All go to the load's
+	// only host, whatever their Domain and Secure attributes. A flow begins with the cookies of the
+	// setup.
 	Cookies bool
 
-	Columns []string   // names of variables, of which each row of Rows has a value
-	Rows    [][][]byte // of data; turn k has row k mod their number
-	Drawn   bool       // rows are drawn by seed instead
-	// With a setup of each user, user i keeps row i mod their number.
+	Columns []string   // names of variables; each row of Rows has a value for each
+	Rows    [][][]byte // of data; turn k uses row k mod the number of rows
+	Drawn   bool       // draw rows by seed instead
+	// With PerUser, user i uses row i mod the number of rows for the whole load.
 }
 
-// user is what a connection begins with.
+// user is the initial state of a connection.
 type user struct {
 	vars [][]byte
 	jar  jar
 }
 
 const (
-	setupAtOnce = 16 // setups of users at the same time
-	cookiesMax  = 50 // of a user, as RFC 6265 (6.1) wants at least
+	setupAtOnce = 16 // concurrent setups
+	cookiesMax  = 50 // per user, the minimum that RFC 6265 (6.1) requires
 	cookieMax   = 4096
 	rowSalt     = 0xbf58476d1ce4e5b9
 )
 
-// sessions compiles what users differ by: its variables come before those of the requests.
+// sessions compiles the state of users. Its variables come before those of the requests.
 func (p *plan) sessions(s *Scenario, host string) error {
 	p.cookies, p.rows, p.drawn = s.Cookies, s.Rows, s.Drawn
 	p.perUser = s.PerUser && len(s.Setup) > 0
@@ -79,7 +79,7 @@ func (p *plan) sessions(s *Scenario, host string) error {
 	return nil
 }
 
-// fits says which value of the data cannot stand where its column does.
+// fits rejects values of the data that are invalid in a path or a header field.
 func (p *plan) fits(columns []string) error {
 	for n, row := range p.rows {
 		for i, v := range row {
@@ -96,7 +96,7 @@ func (p *plan) fits(columns []string) error {
 	return nil
 }
 
-// prepare asks the setup, and fills what the users begin with.
+// prepare sends the setup and fills the initial state of users.
 func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	n := 1
 	if p.perUser {
@@ -117,7 +117,7 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	var all sync.WaitGroup
 	for i := range p.users {
 		if p.perUser && !s.Part.has(i) {
-			continue // another generator asks for it
+			continue // another generator sends it
 		}
 		slots <- struct{}{}
 		all.Go(func() {
@@ -136,14 +136,14 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	return ctx.Err()
 }
 
-// arrange asks the steps of the setup for a user, in order, on one connection.
+// arrange sends the steps of the setup for a user, in order, on one connection.
 func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
 	to := net.Dialer{Timeout: s.Timeout}
 	conn, err := to.DialContext(ctx, "tcp", s.Address.String())
 	if err != nil {
 		return err
 	}
-	defer func() { conn.Close() }() //nolint:errcheck // what was asked has been answered
+	defer func() { conn.Close() }() //nolint:errcheck // all responses were read
 	u := &p.users[i]
 	v := &template.Values{Seed: p.seed, K: uint64(i), Key: p.keyLo, Vars: u.vars}
 	if p.rows != nil {
@@ -177,8 +177,8 @@ func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
 	return nil
 }
 
-// answered reads the answer to a step of the setup, and keeps what it captures. It says whether the
-// next one needs another connection.
+// answered reads the response to a step of the setup and stores its captured values. It reports
+// whether the next step needs another connection.
 func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values) (again bool,
 	err error) {
 	method := http.MethodGet
@@ -225,7 +225,7 @@ func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values)
 	return res.Close, nil
 }
 
-// misfit says why a value cannot be that of a variable.
+// misfit returns why a value is invalid for a variable; empty: it is valid.
 func (p *plan) misfit(into int, v []byte, ok bool) string {
 	switch {
 	case !ok:
@@ -236,7 +236,7 @@ func (p *plan) misfit(into int, v []byte, ok bool) string {
 	return ""
 }
 
-// row puts the values of turn k, or of user k, into variables.
+// row copies the values of turn k, or of user k, into variables.
 func (p *plan) row(vars [][]byte, k uint64) {
 	n := uint64(len(p.rows))
 	offset := k % n
@@ -246,7 +246,7 @@ func (p *plan) row(vars [][]byte, k uint64) {
 	copy(vars, p.rows[offset])
 }
 
-// who gives connection i what its user begins with.
+// who gives connection i the initial state of its user.
 func (w *worker) who(c *conn, i int) {
 	u := &w.plan.users[(w.id+i*w.cfg.threads)%len(w.plan.users)]
 	copy(c.vars, u.vars)
@@ -254,7 +254,7 @@ func (w *worker) who(c *conn, i int) {
 	c.jar = slices.Clone(u.jar)
 }
 
-// another begins a turn of a scenario whose users differ.
+// another prepares the user's state for a new turn.
 func (w *worker) another(c *conn) {
 	if w.plan.rows != nil && !w.plan.perUser {
 		w.plan.row(c.vars, c.k)
@@ -264,12 +264,12 @@ func (w *worker) another(c *conn) {
 	}
 }
 
-// jar is what a user has of cookies, the oldest first.
+// jar holds the cookies of a user, oldest first.
 type jar []cookie
 
 type cookie struct{ name, value, path string }
 
-// field appends the header field for a path, if there is a cookie for it.
+// field appends the Cookie header field for a path, if any cookie matches.
 func (j jar) field(dst, path []byte) []byte {
 	path, _, _ = bytes.Cut(path, []byte("?"))
 	began := false
@@ -292,13 +292,13 @@ func (j jar) field(dst, path []byte) []byte {
 	return dst
 }
 
-// under says whether a path is one of a cookie's (RFC 6265, 5.1.4).
+// under reports whether a path matches a cookie's path (RFC 6265, 5.1.4).
 func under(path []byte, subject string) bool {
 	return len(path) >= len(subject) && string(path[:len(subject)]) == subject &&
 		(len(path) == len(subject) || strings.HasSuffix(subject, "/") || path[len(subject)] == '/')
 }
 
-// take keeps what an answer to a request for the path sets, or has forgotten.
+// take stores and deletes the cookies that a response to a request for the path sets.
 func (j *jar) take(head, path []byte, now time.Time) {
 	const name = "set-cookie:"
 	for len(head) > 0 {
@@ -310,7 +310,7 @@ func (j *jar) take(head, path []byte, now time.Time) {
 		}
 		set, err := http.ParseSetCookie(strings.TrimSpace(string(line[len(name):])))
 		if err != nil {
-			continue // as a browser does
+			continue // browsers also ignore it
 		}
 		c := cookie{set.Name, set.Value, set.Path}
 		if set.Quoted {
@@ -323,7 +323,7 @@ func (j *jar) take(head, path []byte, now time.Time) {
 			return old.name == c.name && old.path == c.path
 		})
 		if set.MaxAge < 0 || set.MaxAge == 0 && !set.Expires.IsZero() && set.Expires.Before(now) {
-			continue // taken back
+			continue // deleted
 		}
 		if len(*j) == cookiesMax {
 			*j = slices.Delete(*j, 0, 1)
@@ -332,7 +332,7 @@ func (j *jar) take(head, path []byte, now time.Time) {
 	}
 }
 
-// folder is the path of a cookie that names none (RFC 6265, 5.1.4).
+// folder returns the path of a cookie without a Path attribute (RFC 6265, 5.1.4).
 func folder(path []byte) string {
 	path, _, _ = bytes.Cut(path, []byte("?"))
 	if i := bytes.LastIndexByte(path, '/'); i > 0 {
@@ -341,7 +341,8 @@ func folder(path []byte) string {
 	return "/"
 }
 
-// jarred is the field that a request carries beside its own: the trace's and the user's cookies.
+// jarred returns the additional header fields of a request: the trace fields and the user's
+// cookies.
 func (w *worker) jarred(c *conn, field []byte) []byte {
 	w.room = c.route.path.Append(w.room[:0], &w.values)
 	w.jars = c.jar.field(append(w.jars[:0], field...), w.room)

@@ -17,13 +17,13 @@ import (
 	"prony.example/record"
 )
 
-// logins is a real service with sessions: who is not logged in, gets 401.
+// logins is a real service with sessions: requests without a login get 401.
 type logins struct {
 	http.ServeMux
 	made    atomic.Int64
 	refused atomic.Int64
-	stale   atomic.Int64 // cookies without a value, which have been taken back
-	seen    sync.Map     // who asked for /me, by the row that came with it
+	stale   atomic.Int64 // cookies without a value, which were deleted
+	seen    sync.Map     // clients of /me, by the row that came with the request
 }
 
 func newLogins(t *testing.T) (*logins, netip.AddrPort) {
@@ -33,7 +33,7 @@ func newLogins(t *testing.T) (*logins, netip.AddrPort) {
 			l.refuse(w)
 			return
 		}
-		if _, err := r.Cookie("sid"); err == nil { // only who is a stranger logs in
+		if _, err := r.Cookie("sid"); err == nil { // only clients without a session log in
 			l.refuse(w)
 			return
 		}
@@ -81,7 +81,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// login is a step that takes something out of the answer.
+// login is a step that extracts a value from the response.
 func login(extracts ...extract.Capture) load.Request {
 	return load.Request{Name: "login", Method: "POST", Path: "/login", WantSize: -1,
 		Headers: []load.Header{{Name: "Authorization", Value: "Basic ${PRONY_TEST_LOGIN}"}},
@@ -95,7 +95,8 @@ func ask(t *testing.T, to netip.AddrPort, s load.Scenario) *load.Result {
 		Requests: 200, Window: time.Minute, Drain: 10 * time.Second, Timeout: 10 * time.Second})
 }
 
-// A login's token has a blank, and goes into a field as it came; the secret is of the environment.
+// The login's token contains a space and is inserted in a header field unchanged; the secret comes
+// from the environment.
 func TestASessionByToken(t *testing.T) {
 	t.Setenv("PRONY_TEST_LOGIN", "b3BlbiBzZXNhbWU=")
 	l, to := newLogins(t)
@@ -105,7 +106,7 @@ func TestASessionByToken(t *testing.T) {
 	if r.Errors.Total() != 0 || r.Answered < 20 || l.refused.Load() != 0 {
 		t.Errorf("%d answers, %+v, %d refused", r.Answered, r.Errors, l.refused.Load())
 	}
-	// The same token in a path would end it, and is told.
+	// The same token in a path would end it, and is reported.
 	who.Headers, who.Path = nil, "/me?of={token}"
 	r = ask(t, to, load.Scenario{Flow: true, Requests: []load.Request{
 		login(extract.Capture{Var: "token", From: must(extract.JSON("token"))}), who}})
@@ -114,10 +115,11 @@ func TestASessionByToken(t *testing.T) {
 	}
 }
 
-// What the environment lacks, or what would break the head, is told before anything is sent.
+// Missing environment variables, and values that would break the head, are reported before anything
+// is sent.
 func TestAnEnvironmentThatDoesNotDo(t *testing.T) {
 	l, to := newLogins(t)
-	for _, row := range [][2]string{ // the one that is not set comes first
+	for _, row := range [][2]string{ // the unset variable comes first
 		{"", "the environment has no PRONY_TEST_LOGIN"},
 		{"a\r\nB: c", "the value of PRONY_TEST_LOGIN in the environment has a line's end"},
 	} {
@@ -138,12 +140,12 @@ func TestAnEnvironmentThatDoesNotDo(t *testing.T) {
 	}
 }
 
-// me asks who one is.
+// me requests the client's identity.
 func me(fields ...load.Header) load.Request {
 	return load.Request{Name: "me", Method: "GET", Path: "/me", WantSize: -1, Headers: fields}
 }
 
-// fine wants answers and no error, and says how many logged in.
+// fine requires responses without errors, and returns the number of logins.
 func (l *logins) fine(t *testing.T, r *load.Result) int64 {
 	t.Helper()
 	if r.Errors.Total() != 0 || r.Answered < 20 || l.refused.Load() != 0 {
@@ -152,8 +154,8 @@ func (l *logins) fine(t *testing.T, r *load.Result) int64 {
 	return l.made.Load()
 }
 
-// A setup is asked once, or once a user, and is in no number: the server saw one login, or
-// four, one for each connection.
+// A setup is sent once, or once per user, and is excluded from results: the server received one
+// login, or four, one for each connection.
 func TestSetup(t *testing.T) {
 	t.Setenv("PRONY_TEST_LOGIN", "b3BlbiBzZXNhbWU=")
 	token := extract.Capture{Var: "token", From: must(extract.JSON("token"))}
@@ -175,7 +177,7 @@ func TestSetup(t *testing.T) {
 			t.Errorf("the service saw %d users, want %d", users, want)
 		}
 	}
-	// A setup that fails ends the load before it begins, in words.
+	// A failed setup ends the load before it begins, with a message.
 	_, to := newLogins(t)
 	t.Setenv("PRONY_TEST_LOGIN", "wrong")
 	s := load.Scenario{Requests: []load.Request{me()}, KeyLo: 1, KeyHi: 1}
@@ -187,8 +189,8 @@ func TestSetup(t *testing.T) {
 	}
 }
 
-// Each user keeps the cookies that it is set. A flow begins as a stranger, and so the login in it
-// is never refused; what a setup was set stays.
+// Each user keeps its cookies. A flow begins without a session, so the login in it is never
+// refused; cookies of the setup stay.
 func TestCookies(t *testing.T) {
 	t.Setenv("PRONY_TEST_LOGIN", "b3BlbiBzZXNhbWU=")
 	l, to := newLogins(t)
@@ -205,27 +207,27 @@ func TestCookies(t *testing.T) {
 	if n := l.fine(t, ask(t, to, s)); n != 4 {
 		t.Errorf("%d logins, want 4", n)
 	}
-	// A cookie that is taken back is sent no more: the oracle refuses who comes without.
+	// A deleted cookie is no longer sent: the server refuses clients without one.
 	for _, path := range []string{"/bye", "/bye?by=date"} {
 		l, to = newLogins(t)
 		bye := load.Request{Name: "bye", Method: "GET", Path: path, WantSize: -1}
 		s = load.Scenario{Flow: true, Requests: []load.Request{login(), bye, me()}}
 		s.Cookies = true
-		r = ask(t, to, s) // the last ones may be answered after the window
+		r = ask(t, to, s) // the last responses can come after the window
 		more := l.refused.Load() - r.Errors.Status
 		if r.Errors.Status == 0 || more < 0 || more > 8 || l.stale.Load() > 0 {
 			t.Errorf("after %s %+v, %d refused, %d without a value", path, r.Errors,
 				l.refused.Load(), l.stale.Load())
 		}
 	}
-	// Without a jar nobody is known.
+	// Without a jar no client has a session.
 	l, to = newLogins(t)
 	if r := ask(t, to, load.Scenario{Requests: []load.Request{me()}}); r.Answered != 0 {
 		t.Errorf("a stranger got %d answers", r.Answered)
 	}
 }
 
-// Rows come in turn, or stay with the user whose setup used them.
+// Rows are used in turn, or stay with the user whose setup used them.
 func TestRows(t *testing.T) {
 	t.Setenv("PRONY_TEST_LOGIN", "b3BlbiBzZXNhbWU=")
 	data := func(of *load.Scenario, names ...string) {

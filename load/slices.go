@@ -14,53 +14,53 @@ import (
 	"prony.example/record"
 )
 
-// Loader keeps the connections of a load open and offers the load in slices, so that several
-// targets can be loaded one at a time, in turns of some tens of milliseconds. Between slices its
-// threads sleep. One Loader is used by one goroutine at a time.
+// Loader keeps the connections of a load open and sends the load in slices, so that several targets
+// can take turns of some tens of milliseconds. Between slices its threads sleep. Only one goroutine
+// at a time may use a Loader.
 type Loader struct {
 	run   *run
-	calls []chan struct{} // one for each thread: offer the slice that is set
-	done  chan error      // one answer for each thread and slice
+	calls []chan struct{} // one for each thread: run the slice that is set
+	done  chan error      // one result for each thread and slice
 	ended sync.WaitGroup
-	quiet func() // ends the quiet of the Go runtime
+	quiet func() // restores the Go runtime's settings
 }
 
-// Slice says how long a slice is and what is offered in it.
+// Slice configures one slice.
 type Slice struct {
-	Lead   time.Duration // not counted; connections that were lost are renewed in it
+	Lead   time.Duration // not counted; lost connections are reopened in it
 	Window time.Duration // counted, from the first completion after Lead
-	// CPU reads the processor time of the target in ns. A load thread calls it at both ends of the
-	// window, so it must neither allocate nor wait. It may be nil.
+	// CPU returns the CPU time of the target in ns. A load thread calls it at both ends of the
+	// window, so it must neither allocate nor block. It may be nil.
 	CPU  func() int64
-	Seed uint64 // of the arrivals, where the load is open
+	Seed uint64 // of the arrivals of an open load
 }
 
-// Sliced is what came of a slice. Times are by clock.Mono, in ns.
+// Sliced is the result of a slice. Times are by clock.Mono, in ns.
 type Sliced struct {
-	BeganNs, EndedNs   int64 // first request sent, last answer received
-	OpenedNs, ClosedNs int64 // first completions after the window's moments
-	Requests           int64 // answered well after OpenedNs until ClosedNs
+	BeganNs, EndedNs   int64 // first request sent, last response received
+	OpenedNs, ClosedNs int64 // first completions after the window's planned ends
+	Requests           int64 // good responses after OpenedNs until ClosedNs
 	Failed             int64 // from BeganNs to EndedNs
-	CPUNs              int64 // read at ClosedNs less read at OpenedNs; -1 without Slice.CPU
+	CPUNs              int64 // reading at ClosedNs minus reading at OpenedNs; -1 without Slice.CPU
 }
 
-// edge is what a load thread notes when a completion passes an end of the window.
+// edge is what a load thread records when a completion passes an end of the window.
 type edge struct {
 	atNs, done, cpuNs int64
 }
 
 // slicing is the part of a worker that only slices use.
 type slicing struct {
-	edgeNs      int64 // the next moment whose first completion is an edge; never: none
-	followingNs int64 // the one after it
+	edgeNs      int64 // the next moment whose first completion is an edge; never: no more edges
+	followingNs int64 // the moment after edgeNs
 	cpu         func() int64
-	threads     []live // of the other threads, whose answers count too
+	threads     []live // of the other threads, whose responses count too
 	edges       [2]edge
 	n           int
 }
 
-// pass notes an edge at a completion, which is counted already. Where a pause of the service covers
-// both ends of the window, its end is the next completion: no window is empty.
+// pass records an edge at a completion that is already counted. If a pause of the service covers
+// both ends of the window, the next completion is the second edge, so no window is empty.
 func (w *worker) pass(now int64) {
 	s := &w.slicing
 	e := edge{atNs: now, done: w.book.total, cpuNs: -1}
@@ -78,8 +78,8 @@ func (w *worker) pass(now int64) {
 	}
 }
 
-// Open connects and makes a Loader ready for its first slice. Of the spec, Window, Lead and Drain
-// have no meaning. An open load has the arrivals of its schedule from the beginning of each slice.
+// Open connects and prepares a Loader for its first slice. It ignores Window, Lead and Drain of the
+// spec. An open load starts its schedule anew in each slice.
 func Open(ctx context.Context, s Spec) (*Loader, error) {
 	s.Window, s.Lead = time.Second, 0
 	s.Watch, s.Live, s.Glance, s.Stream, s.OnWindow = nil, nil, nil, nil, nil
@@ -129,7 +129,7 @@ func (l *Loader) connect() error {
 	return nil
 }
 
-// work is the life of a load thread; see run.work.
+// work runs a load thread; see run.work.
 func (l *Loader) work(i int) {
 	defer l.ended.Done()
 	runtime.LockOSThread()
@@ -150,8 +150,8 @@ func (l *Loader) work(i int) {
 	}
 }
 
-// offerSlice is one slice of one thread. What happened to idle connections since the last one is
-// taken in first.
+// offerSlice runs one slice on one thread. It first processes the events of idle connections since
+// the last slice.
 func (w *worker) offerSlice() error {
 	w.stop = false
 	if err := w.engine.Wait(clock.Mono(), w); err != nil {
@@ -162,8 +162,8 @@ func (w *worker) offerSlice() error {
 	return w.loop()
 }
 
-// Slice offers one slice and returns when its last answer is there or failed. An error means that
-// the load cannot go on: the context ended, or there was no completion to end the window.
+// Slice runs one slice and returns when its last request has ended. An error means that the load
+// cannot continue: the context ended, or no completion ended the window.
 func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 	r := l.run
 	start := clock.Mono()
@@ -207,8 +207,8 @@ func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
 	return out, nil
 }
 
-// finish notes the edges of an open slice that no completion has passed: after the last arrival all
-// that was due is answered, and the slice is over.
+// finish records the edges of an open slice that no completion has passed. After the last arrival
+// no more completions come, so the slice ends now.
 func (l *Loader) finish(s *slicing) {
 	e := edge{atNs: clock.Mono(), cpuNs: -1}
 	for _, w := range l.run.workers {
@@ -242,7 +242,7 @@ func (l *Loader) wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// failed counts failed requests of all slices so far; no slice is under way.
+// failed returns the number of failed requests of all slices so far. No slice may be under way.
 func (l *Loader) failed() (n int64) {
 	for _, w := range l.run.workers {
 		n += w.book.all.Failed
@@ -250,7 +250,7 @@ func (l *Loader) failed() (n int64) {
 	return n
 }
 
-// why explains a slice without an answer.
+// why explains why a slice has no responses.
 func (l *Loader) why(failed int64) string {
 	for _, w := range l.run.workers {
 		if w.book.exampleOf != "" {
@@ -264,7 +264,7 @@ func (l *Loader) why(failed int64) string {
 	return "the service answered too slowly for slices"
 }
 
-// Errors are the failed requests that were due in windows, by class.
+// Errors returns the failed requests that were due in windows, by class.
 func (l *Loader) Errors() record.Errors {
 	total := l.run.workers[0].book.errors()
 	for _, w := range l.run.workers[1:] {
@@ -273,7 +273,7 @@ func (l *Loader) Errors() record.Errors {
 	return total
 }
 
-// Reconnects is how many connections were renewed within windows.
+// Reconnects returns the number of connections that were reopened within windows.
 func (l *Loader) Reconnects() (n int64) {
 	for _, w := range l.run.workers {
 		n += w.book.renewed
@@ -281,8 +281,8 @@ func (l *Loader) Reconnects() (n int64) {
 	return n
 }
 
-// ResponseTimes are those of all open slices together, and what they were at least had every
-// request left in time.
+// ResponseTimes returns the response times over all open slices, and lower bounds of them without
+// the generator's own delays.
 func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
 	h, least := newHist(), newHist()
 	for _, w := range l.run.workers {
@@ -292,7 +292,7 @@ func (l *Loader) ResponseTimes() (all, punctual record.Dist) {
 	return dist(h), dist(least)
 }
 
-// Sample are the times of the first Spec.Sample requests of all windows, by clock.Mono.
+// Sample returns the times of the first Spec.Sample requests over all windows, by clock.Mono.
 func (l *Loader) Sample() arrivalcheck.Times {
 	var threads []arrivalcheck.Times
 	for _, w := range l.run.workers {

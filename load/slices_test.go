@@ -44,8 +44,8 @@ func slice(t *testing.T, l *load.Loader, s load.Slice) load.Sliced {
 	return out
 }
 
-// A slice ends although all time of its window passes between an answer and the next request, which
-// is the only one whose answer can end it.
+// A slice ends although all time of its window passes between a response and the next request,
+// whose response is the only one that can end it.
 func TestSliceEndsByItsLastRequest(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestSliceEndsByItsLastRequest(t *testing.T) {
 	})
 }
 
-// TestSlice counts the answers of windows exactly, and leaves connections open between slices.
+// TestSlice counts the responses of windows exactly, and keeps connections open between slices.
 func TestSlice(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestSlice(t *testing.T) {
 	})
 }
 
-// TestSlicePause has a pause count whole in the window in which it begins.
+// TestSlicePause tests that a pause counts fully in the window in which it begins.
 func TestSlicePause(t *testing.T) {
 	var pauseAt int64
 	w := &virtual.World{Serve: func(c virtual.Call) virtual.Reply {
@@ -107,7 +107,8 @@ func TestSlicePause(t *testing.T) {
 	})
 }
 
-// TestSliceClosed has connections that the server closed between slices renewed without a failure.
+// TestSliceClosed tests that connections closed by the server between slices are renewed without a
+// failure.
 func TestSliceClosed(t *testing.T) {
 	closing := false
 	w := &virtual.World{Serve: func(virtual.Call) virtual.Reply {
@@ -136,14 +137,14 @@ func TestSliceClosed(t *testing.T) {
 	})
 }
 
-// TestSliceOpen offers arrivals at their moments and keeps their response times.
+// TestSliceOpen sends arrivals at their moments and keeps their response times.
 func TestSliceOpen(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}
 	synctest.Test(t, func(t *testing.T) {
 		l := openLoader(t, w, load.Spec{Connections: 4, Model: record.Open, Pacing: load.Frugal,
 			Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(1000)}})
 		defer l.Close()
-		// The last answer comes before the window's end, and no other one passes it.
+		// The last response comes before the window's end, and no other one passes it.
 		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 500 * time.Microsecond})
 		if got.Requests > 1 || got.ClosedNs < got.OpenedNs || got.EndedNs < got.ClosedNs {
 			t.Errorf("a window without an answer after it: %+v", got)
@@ -165,7 +166,7 @@ func TestSliceOpen(t *testing.T) {
 	})
 }
 
-// TestSliceEnds ends a slice with its context, and one that no answer ends.
+// TestSliceEnds ends a slice by its context, and one without a response that would end it.
 func TestSliceEnds(t *testing.T) {
 	quiet := false
 	w := &virtual.World{Serve: func(virtual.Call) virtual.Reply {
@@ -191,7 +192,7 @@ func TestSliceEnds(t *testing.T) {
 	})
 }
 
-// TestSliceReal offers slices to two real servers in turns.
+// TestSliceReal runs slices on two real servers in turns.
 func TestSliceReal(t *testing.T) {
 	var loaders []*load.Loader
 	for range 2 {

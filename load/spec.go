@@ -8,66 +8,65 @@ import (
 	"prony.example/load/pace"
 )
 
-// Spec says what to offer, to whom, and for how long. A closed load needs Address, Scenario, Model,
-// Connections, Window and Timeout; an open one needs Schedule besides. Moments are of the monotonic
-// clock (clock.Mono, ns).
+// Spec specifies a load. A closed load needs Address, Scenario, Model, Connections, Window and
+// Timeout; an open one also needs Schedule. Moments are of the monotonic clock (clock.Mono, ns).
 type Spec struct {
 	Name     string         // in errors and in the record; empty: "load"
-	Address  netip.AddrPort // where the service takes requests
-	Host     string         // of the Host header; empty: the address
-	Scenario Scenario       // the requests, and the answers that are right for them
+	Address  netip.AddrPort // where the service accepts connections
+	Host     string         // the Host header; empty: the address
+	Scenario Scenario       // the requests and their expected responses
 
-	// Model is record.Closed, in which each connection sends its next request when the last was
-	// answered, or record.Open, in which requests are due by Schedule however long answers take.
+	// Model is record.Closed or record.Open. In a closed load, each connection sends its next
+	// request after the last response. In an open load, Schedule defines when requests are due,
+	// independently of responses.
 	Model       string
-	Connections int           // that it begins with, at least 1; with streams: requests at once
-	Most        int           // open: connections that it may grow to; 0: it does not grow
+	Connections int           // at the beginning, at least 1; with streams: concurrent requests
+	Most        int           // open: the maximum number of connections; 0: as many as Connections
 	Schedule    pace.Schedule // open: arrivals per second, from the beginning of the lead-in
-	Users       *Users        // closed: virtual users; nil: each connection always sends
-	Requests    int64         // turns of the window after which it ends; 0: when it closes
-	Churn       int           // answers after which a connection is renewed; 0: never
+	Users       *Users        // closed: virtual users; nil: connections send without pauses
+	Requests    int64         // turns in the window after which it ends; 0: no limit
+	Churn       int           // responses after which a connection is renewed; 0: never
 	Trace       Trace         // which requests carry a trace id
 	Part        Part          // which of several processes this is; zero: the only one
-	Seed        uint64        // of arrivals, keys and choices: the same seed asks the same
+	Seed        uint64        // of arrivals, keys and choices: same seed, same requests
 
-	Lead    time.Duration // offered before the window and not counted; 0: none
-	Window  time.Duration // that is measured, above 0
-	Drain   time.Duration // at most, for answers still under way at the window's end
-	Timeout time.Duration // of a request, from its first sending, above 0
+	Lead    time.Duration // sent before the window and not counted; 0: none
+	Window  time.Duration // the measured time, above 0
+	Drain   time.Duration // maximum wait for responses that are under way when the window ends
+	Timeout time.Duration // of a request, from its first send, above 0
 
 	Pacing string // Frugal, the default, or Precise
 
-	// Together, where set, is called once all connections are open. The lead-in begins at the
-	// moment that it returns (clock.Mono): two loads that wait for each other there begin at the
-	// same one. Its error ends the load.
+	// Together, if set, is called once all connections are open and returns when the lead-in begins
+	// (clock.Mono). Loads that synchronize in it start at the same moment. An error ends the load.
 	Together func(context.Context) (start int64, err error)
 
-	Cores []int // one thread each, pinned to it; empty: one thread, not pinned
-	Ahead bool  // the threads go before others on their cores, where this user may have that
+	Cores []int // one pinned thread for each; empty: one thread, not pinned
+	Ahead bool  // run the threads before others on their cores, if permissions allow
 
-	// Sample is how many requests' times are kept one by one; 0: 65,536.
+	// Sample bounds the requests whose times are kept one by one; 0: 65,536.
 	Sample int
 
 	// OnWindow is called just before the window opens and just after it closes.
 	OnWindow func(open bool)
-	// Each of Watch, Glance, Live and Stream that is set is called every Every, which
-	// is above 0 then. False ends the load. Watch and Glance cost the load nothing; for the other
-	// two its threads note each request once more.
+	// Watch, Glance, Live and Stream, if set, are called every Every, which must be positive then.
+	// The load ends if one returns false. Watch and Glance cost the load threads nothing; Live and
+	// Stream make them record each request a second time.
 	Every  time.Duration
-	Watch  func(done int64, elapsed time.Duration) bool // good answers; time since the lead-in
-	Glance func(Glance)                                 // where Watch is not set
+	Watch  func(done int64, elapsed time.Duration) bool // good responses; time since Lead began
+	Glance func(Glance)                                 // ignored if Watch is set
 	Live   func(Snapshot) bool
-	Stream func(piece []byte) bool // a piece for Ledger.Take elsewhere
+	Stream func(piece []byte) bool // a message for Ledger.Take in another process
 
-	// Engine makes the engine of a thread for a number of connections; Describe says what it
-	// is.
-	// Nil: the cheapest one for HTTP/1.1 in the clear. Choice.Set sets those of other protocols.
+	// Engine creates a thread's engine for a number of connections, and Describe describes it. If
+	// Engine is nil, Run uses the cheapest one for cleartext HTTP/1.1. Choice.Set sets both for
+	// other protocols.
 	Engine   func(to netip.AddrPort, connections int) (Engine, error)
 	Describe EngineInfo
 }
 
 // Ways to wait for the next arrival.
 const (
-	Frugal  = "frugal"  // sleep until it is due: costs nothing, late by what a wake-up takes
-	Precise = "precise" // sleep until shortly before, then poll: on time, costs processor time
+	Frugal  = "frugal"  // sleep until it is due: costs nothing, late by the wake-up latency
+	Precise = "precise" // sleep until shortly before, then poll: punctual, costs CPU time
 )

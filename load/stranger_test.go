@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"prony.example/internal/base/buildflags"
-	_ "prony.example/stats" // so that a change of it runs this test again
+	_ "prony.example/stats" // so that its changes run this test again
 )
 
-// strange is a program of somebody who imports the public packages, and knows no engine.
+// strange is a program of a user who imports the public packages and uses no engine.
 const strange = `package main
 
 import (
@@ -54,8 +54,8 @@ func main() {
 }
 `
 
-// A module of its own builds against load, stats and record, and offers a load. Nothing is
-// downloaded: what this module needs is in the cache.
+// A separate module builds against load, stats and record, and runs a load. Nothing is downloaded:
+// the dependencies are in the cache.
 func TestStrangersModule(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestStrangersModule(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// With the flags of all our programs, what they share with the stranger's is compiled once.
+	// With the flags of all our programs, common packages are compiled once.
 	cmd := exec.CommandContext(t.Context(), "go",
 		slices.Concat([]string{"run", buildflags.Link}, buildflags.Flags, []string{"."})...)
 	cmd.Dir = dir

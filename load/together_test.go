@@ -12,8 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// Connecting takes 30 ms; then whoever is asked holds the load for half a second. It begins at the
-// moment that was said, and the window opens a lead-in later.
+// Connecting takes 30 ms; then Together delays the load by half a second. The load begins at the
+// returned moment, and the window opens a lead-in later.
 func TestTogether(t *testing.T) {
 	var asked, start int64
 	calls := 0
@@ -35,11 +35,11 @@ func TestTogether(t *testing.T) {
 	if r.OpenedNs != start+100*ms || r.FromNs != r.OpenedNs {
 		t.Errorf("the window opened %d ns off", r.OpenedNs-start-100*ms)
 	}
-	// Windows of a second with an answer every 10 ms on each of four connections.
+	// Windows of a second with a response every 10 ms on each of four connections.
 	exactly(t, "throughput", r.ThroughputPerS, 400)
 }
 
-// Whoever is waited for may fail: then nothing is sent and all is released.
+// Together can fail: then nothing is sent and everything is released.
 func TestTogetherFails(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	gone := errors.New("the other side failed")
@@ -48,7 +48,7 @@ func TestTogetherFails(t *testing.T) {
 	if !errors.Is(err, gone) || len(w.calls) > 0 {
 		t.Errorf("error %v after %d requests", err, len(w.calls))
 	}
-	// Asked only once there are connections.
+	// Called only after connections are open.
 	w = &world{connect: refuse}
 	_, err = simulate(t, w, Spec{Model: record.Closed, Connections: 4,
 		Together: func(context.Context) (int64, error) {
@@ -60,8 +60,8 @@ func TestTogetherFails(t *testing.T) {
 	}
 }
 
-// Two loads at once: whichever ends first, the collector stays off until the other one has ended,
-// and then everything is as it was.
+// Two loads at once: in any order, the garbage collector stays off until both have ended, and then
+// everything is as before.
 func TestHush(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(77))
 	limit := debug.SetMemoryLimit(-1)

@@ -17,31 +17,31 @@ import (
 	"prony.example/record"
 )
 
-// Trace ties single requests to the traces that the service makes of them: a share of the requests
-// carries an id (W3C Trace Context, https://www.w3.org/TR/trace-context/), and the times of some of
-// these are kept beside it. The other requests carry no such field at all, so that the service's
-// own sampling decides for them.
+// Trace links single requests to the service's traces. A share of the requests carries a trace id
+// (W3C Trace Context, https://www.w3.org/TR/trace-context/), and the times of some of these
+// requests are kept with it. All other requests have no trace header, so the service's own sampling
+// decides about them.
 //
-// Each request has a trace id of its own, also the steps of a flow: the times that are kept are of
-// one request, and nobody sends a span that the steps of a flow could have as their parent.
+// Each request has its own trace id, even the steps of a flow: the kept times are those of one
+// request, and the load sends no span that could be the parent of a flow's steps.
 type Trace struct {
 	Share float64 // of the requests, from 0, none, to 1, all
-	Keep  int     // how many of each class are kept: slowest, failed, uniform; 0: 16
-	Salt  uint64  // of the ids: loads that differ in it, or in their name, share none
+	Keep  int     // how many of each class to keep: slowest, failed, uniform; 0: 16
+	Salt  uint64  // of the ids: loads with a different salt or name share no id
 }
 
 // Numbers of requests that are kept in each class.
 const (
 	keepUsual = 16
-	keepMost  = 1024 // all of them are looked through when one enters
+	keepMost  = 1024 // each new entry scans all of them
 )
 
-// traceFields are the names of the header fields of W3C Trace Context, as it wants them written.
+// traceFields are the names of the header fields of W3C Trace Context.
 var traceFields = []string{"traceparent", "tracestate"}
 
-// traceText is what is added to the head of a request, before its ids are put in: the version, the
-// trace's id, the request's, and the flag that says that the trace is wanted. The vendor's entry
-// tells those who read traces whose they are.
+// traceText is added to the head of a request, before its ids are filled in: the version, the trace
+// id, the span id, and the flag "sampled". The vendor entry marks the trace as Prony's for its
+// readers.
 const (
 	traceText = "traceparent: 00-" + "00000000000000000000000000000000" + "-" +
 		"0000000000000000" + "-01\r\ntracestate: prony=1\r\n"
@@ -70,7 +70,7 @@ func (t *Trace) check(requests []Request) error {
 	return nil
 }
 
-// carries says why the engine cannot do what is asked.
+// carries returns an error if the engine's protocol cannot carry trace ids.
 func (t *Trace) carries(e Engine) error {
 	if h, ok := e.(engine.Headless); ok && t.Share > 0 && h.Headless() {
 		return errors.New("messages of its protocol have no header fields to carry a trace id " +
@@ -79,8 +79,8 @@ func (t *Trace) carries(e Engine) error {
 	return nil
 }
 
-// tracer says which requests are traced, and under which ids: pure functions of seed, salt, the
-// load's name and the request's number. It is read-only.
+// tracer decides which requests are traced, and under which ids, by pure functions of seed, salt,
+// the load's name and the request's number. It is read-only.
 type tracer struct {
 	limit        uint64 // requests whose draw of 53 bits is below are traced; 0: none
 	keep         int
@@ -88,7 +88,7 @@ type tracer struct {
 	hi, lo, span uint64 // seeds of the ids
 }
 
-// drawBits is the grain of shares: that of a float64 between ½ and 1.
+// drawBits is the resolution of shares: that of a float64 between ½ and 1.
 const drawBits = 53
 
 func newTracer(t Trace, name string, seed uint64) tracer {
@@ -102,15 +102,15 @@ func newTracer(t Trace, name string, seed uint64) tracer {
 	}
 }
 
-// draw decides whether a request is traced. The draw itself orders those that are: the ones with
-// the smallest are a uniform sample of them.
+// draw decides whether a request is traced. It also returns the draw, because the traced requests
+// with the smallest draws are a uniform sample.
 func (t *tracer) draw(k uint64, step int32) (draw uint64, traced bool) {
 	draw = pace.Mix(t.pick^uint64(step)*stepSalt, k)
 	return draw, draw>>(64-drawBits) < t.limit
 }
 
-// ids are those of the trace, its first half and its second, and of the request's span in it. The
-// standard forbids zeros; the second half alone keeps the trace's id from being one.
+// ids returns the two halves of the trace id and the id of the request's span. The standard forbids
+// ids that are zero; a nonzero second half is enough for the trace id.
 func (t *tracer) ids(k uint64, step int32) (hi, lo, span uint64) {
 	s := uint64(step) * stepSalt
 	return pace.Mix(t.hi^s, k), max(pace.Mix(t.lo^s, k), 1), max(pace.Mix(t.span^s, k), 1)
@@ -127,8 +127,7 @@ func (t *tracer) put(field []byte, k uint64, step int32) {
 	hex.Encode(field[spanAt:], b[16:])
 }
 
-// mark decides whether the request of connection c is traced, and returns what is then added to its
-// head.
+// mark decides whether the request of connection c is traced, and returns the header fields to add.
 func (w *worker) mark(c *conn) []byte {
 	t := &w.cfg.trace
 	if c.draw, c.traced = t.draw(c.k, c.step); !c.traced {
@@ -138,7 +137,7 @@ func (w *worker) mark(c *conn) []byte {
 	return w.field
 }
 
-// mark is what is kept of a traced request; the ids follow from its number. Moments as in conn.
+// mark is what is kept of a traced request; its ids follow from its number. Moments are as in conn.
 type mark struct {
 	k, draw                uint64
 	due, sent, first, done int64
@@ -147,21 +146,21 @@ type mark struct {
 	failed                 bool
 }
 
-// class of traced requests that are kept.
+// why is the class in which a traced request is kept.
 type why uint8
 
 const (
-	slowest why = iota // of those with a response time: answered well, or given up as too late
-	failed             // the first ones
-	uniform            // of all
+	slowest why = iota // of the requests with a response time: good responses and timeouts
+	failed             // the earliest ones
+	uniform            // a uniform sample of all
 	whys
 )
 
-// whyNames are those of record.Traced.
+// whyNames are the values of record.Traced.Class.
 var whyNames = [whys]string{"slowest", "failed", "uniform"}
 
-// order compares two marks: those of a class that come first are kept. It leaves no two requests
-// equal, so that what is kept does not depend on how the load was spread over threads.
+// order compares two marks; a class keeps those that come first. No two requests compare equal, so
+// the kept marks do not depend on how the load was spread over threads.
 func (y why) order(a, b *mark) int {
 	n := 0
 	switch y {
@@ -181,14 +180,14 @@ func (y why) order(a, b *mark) int {
 	return n
 }
 
-// shelf keeps the first marks of a class, as many as there is room for.
+// shelf keeps the first marks of a class, up to its capacity.
 type shelf struct {
 	marks []mark
-	last  int // in the class's order, once there is no more room
+	last  int // index of the last mark in the class's order, once the shelf is full
 }
 
-// offer looks through all marks only when one enters, which gets rare soon: of n requests in any
-// order but the worst, keep·ln(n/keep) do.
+// offer scans all marks only when one enters, which soon becomes rare: about keep·ln(n/keep) of n
+// requests enter, if they come in random order.
 func (s *shelf) offer(y why, m *mark) {
 	switch {
 	case len(s.marks) < cap(s.marks):
@@ -208,7 +207,7 @@ func (s *shelf) offer(y why, m *mark) {
 	}
 }
 
-// shelves are a thread's, by class.
+// shelves are the shelves of one thread, by class.
 type shelves [whys]shelf
 
 func newShelves(keep int) *shelves {
@@ -219,8 +218,8 @@ func newShelves(keep int) *shelves {
 	return &s
 }
 
-// note takes a traced request that was due in the window and has ended now. timed says whether its
-// response time counts as one.
+// note records a traced request that was due in the window and has ended. timed reports whether its
+// response time counts.
 func (s *shelves) note(c *conn, now int64, bad, timed bool) {
 	m := mark{
 		k: c.k, draw: c.draw, due: c.due, sent: c.sent, first: c.first, done: now, step: c.step,
@@ -235,8 +234,8 @@ func (s *shelves) note(c *conn, now int64, bad, timed bool) {
 	s[uniform].offer(uniform, &m)
 }
 
-// traced are the requests kept of all threads, class after class, each with its slowest first. A
-// request of two classes is in both: without it, the uniform ones would be none.
+// traced returns the kept requests of all threads, by class, each with the slowest first. A request
+// in two classes is listed in both, because removing it from one would bias the uniform sample.
 func (l *Ledger) traced() (out []record.Traced) {
 	if l.spec.Trace.Share <= 0 {
 		return nil
@@ -254,12 +253,12 @@ func (l *Ledger) traced() (out []record.Traced) {
 	return out
 }
 
-// tell is of a mark whose moments count from the window's opening.
+// tell converts a mark whose moments count from the window's opening.
 func (l *Ledger) tell(means *tracer, m *mark, why string) record.Traced {
 	hi, lo, _ := means.ids(m.k, m.step)
 	t := record.Traced{
 		TraceID: fmt.Sprintf("%016x%016x", hi, lo), Class: why, ScheduledNs: m.due,
-		FirstByteNs: m.first - m.sent, // some fail before it: then none
+		FirstByteNs: m.first - m.sent, // 0: the request failed before its first byte
 		LagNs:       m.sent - m.due, ResponseNs: m.done - m.due, Failed: m.failed,
 	}
 	if len(l.names) > 1 {
@@ -268,10 +267,10 @@ func (l *Ledger) tell(means *tracer, m *mark, why string) record.Traced {
 	return t
 }
 
-// wallAt is the Unix time, in ns, of a moment of clock.Mono. The wall clock is read between two
-// readings of the other, as close together as can be had; their middle is off by half of what the
-// three take, some 50 ns. Both clocks are slewed alike, so that the answer holds for any moment
-// until somebody sets the wall clock (clock_gettime(2), adjtimex(2)).
+// wallAt returns the Unix time, in ns, of a moment of clock.Mono. It reads the wall clock between
+// two readings of the monotonic clock and uses the closest pair; the error is at most half of what
+// the three readings take, about 50 ns. Both clocks are slewed alike, so the result holds for any
+// moment until the wall clock is set (clock_gettime(2), adjtimex(2)).
 func wallAt(mono int64) int64 {
 	const readings = 16
 	offset, width := int64(0), int64(math.MaxInt64)

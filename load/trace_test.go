@@ -38,7 +38,7 @@ func TestTraceIDs(t *testing.T) {
 		}
 		return trace, span
 	}
-	// Whatever the load: loads that differ in one thing, and steps of one flow.
+	// For any load: loads that differ in one parameter, and steps of one flow.
 	type id struct{ hi, lo uint64 }
 	var traces []id
 	var spans []uint64
@@ -68,7 +68,7 @@ func TestTraceIDs(t *testing.T) {
 	if n := len(slices.Compact(spans)); n != want {
 		t.Errorf("%d span ids of %d requests", n, want)
 	}
-	// The same once more is the same.
+	// A repetition is identical.
 	a, b := newTracer(Trace{Salt: 3}, "x", 4), newTracer(Trace{Salt: 3}, "x", 4)
 	for k := range uint64(100) {
 		ta, sa := head(&a, k, 0)
@@ -84,8 +84,8 @@ func TestTraceIDs(t *testing.T) {
 	}
 }
 
-// Of a million requests, so many are traced as a share comes to, within five standard deviations of
-// the binomial distribution; and steps of a flow are drawn apart.
+// Of a million requests, the traced share is as configured, within five standard deviations of the
+// binomial distribution; and steps of a flow are drawn independently.
 func TestTracedShare(t *testing.T) {
 	const n = 1_000_000
 	for _, share := range []float64{0, 1e-4, 0.01, 0.5, 0.999, 1} {
@@ -113,13 +113,13 @@ func TestTracedShare(t *testing.T) {
 			within("have two traced steps", both, share*share)
 		}
 	}
-	// The least share that there is takes some, in the end: its limit is not zero.
+	// The smallest possible share eventually takes some: its limit is not zero.
 	if c := newTracer(Trace{Share: math.SmallestNonzeroFloat64}, "x", 1); c.limit != 1 {
 		t.Errorf("the limit is %d", c.limit)
 	}
 }
 
-// texts of the requests that the server saw, by the time they came.
+// texts returns the requests that the server received, by time.
 func (w *world) requests() (out []string) {
 	slices.SortStableFunc(w.calls, func(a, b call) int { return cmp.Compare(a.at, b.at) })
 	for _, c := range w.calls {
@@ -128,9 +128,9 @@ func (w *world) requests() (out []string) {
 	return out
 }
 
-// Tracing adds its fields to the requests that it chose and changes nothing else: not the others,
-// nor what the chosen ones say besides, whatever they are made of. A seed chooses the same ones
-// whatever the salt, and the same salt gives the same bytes.
+// Tracing adds its fields to the chosen requests and changes nothing else: neither other requests
+// nor the rest of the chosen ones, for any template. A seed chooses the same ones for any salt, and
+// the same salt gives the same bytes.
 func TestOtherRequestsAreUnchanged(t *testing.T) {
 	mix := Scenario{KeyLo: 1, KeyHi: 1e6, Requests: []Request{
 		{Method: "GET", Path: "/fixed", WantSize: -1, Headers: []Header{{"Accept", "*/*"}}},
@@ -191,19 +191,19 @@ func TestOtherRequestsAreUnchanged(t *testing.T) {
 	check("flow", owners())
 }
 
-// told is a traced request as the server knows it.
+// told is a traced request as received by the server.
 type told struct {
 	id        string
 	scheduled int64 // from the window's opening
 	response  int64
 	failed    bool
-	n         int // in the order of their arrival
+	n         int // in order of arrival
 	done      int64
 }
 
-// tale serves requests with response times of their own and writes down those that are traced: with
-// a connection for each, a request takes exactly what its answer does. Every 20th is answered with
-// the wrong body, every 31st not at all: that is noticed by the first tick after the timeout.
+// tale serves requests with different response times and records the traced ones: with a connection
+// for each, a request takes exactly as long as its response. Every 20th gets a wrong body, every
+// 31st no response, which the first tick after the timeout detects.
 func tale(start *int64, lead, timeout int64) (*world, *[]told) {
 	out := &[]told{}
 	w := &world{}
@@ -228,7 +228,7 @@ func tale(start *int64, lead, timeout int64) (*world, *[]told) {
 	return w, out
 }
 
-// kept is what the load tells of a class.
+// kept returns what the load reports of a class.
 func kept(r *Result, why string) (out []told) {
 	for _, x := range r.Traced {
 		if x.Class == why {
@@ -239,7 +239,7 @@ func kept(r *Result, why string) (out []told) {
 	return out
 }
 
-// first are those with the smallest keys, the slowest of them first.
+// first returns the requests with the smallest keys, the slowest of them first.
 func first(n int, list []told, key func(told) int64) []told {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b told) int { return cmp.Compare(key(a), key(b)) })
@@ -247,13 +247,13 @@ func first(n int, list []told, key func(told) int64) []told {
 	slices.SortFunc(list, func(a, b told) int {
 		return cmp.Or(cmp.Compare(b.response, a.response), cmp.Compare(a.n, b.n))
 	})
-	for i := range list { // which the generator does not tell
+	for i := range list { // which the generator does not report
 		list[i].n, list[i].done = 0, 0
 	}
 	return list
 }
 
-// What is kept, against all traced requests that the server saw, sorted.
+// What is kept, compared with all traced requests that the server received, sorted.
 func TestKeptRequests(t *testing.T) {
 	const timeout, lead = 300 * time.Millisecond, 200 * time.Millisecond
 	check := func(share float64, keep int) []record.Traced {
@@ -314,8 +314,8 @@ func TestKeptRequests(t *testing.T) {
 	}
 }
 
-// The same requests are kept however many threads there are, where their times are the same: a
-// request of key k takes k ns.
+// The same requests are kept for any number of threads, if their times are the same: a request with
+// key k takes k ns.
 func TestThreadsKeepTheSame(t *testing.T) {
 	offer := func(threads int) []record.Traced {
 		w := &world{serve: func(c call) reply {
@@ -347,9 +347,9 @@ func TestThreadsKeepTheSame(t *testing.T) {
 	}
 }
 
-// The times of a request: due at its place in the schedule, sent when the one connection was free,
-// its first byte 3 ms and its last 5 ms after that. Ten a second and each takes 5 ms, but for the
-// first, which takes 250: the second waits 150 ms, the third 55.
+// The times of a request: due by the schedule, sent when the only connection was free, its first
+// byte 3 ms and its last 5 ms after that. Ten per second and each takes 5 ms, except the first,
+// which takes 250: the second waits 150 ms, the third 55.
 func TestTimesOfTracedRequests(t *testing.T) {
 	var wall int64
 	w := &world{serve: func(c call) reply {
@@ -381,7 +381,7 @@ func TestTimesOfTracedRequests(t *testing.T) {
 		t.Errorf("the window opened at %d, on the wall %d ns off", r.WindowOpenedUnixNs,
 			r.WindowOpenedUnixNs-r.OpenedNs-wall)
 	}
-	// Of a closed load a request is due when it is sent, and steps bear their names.
+	// In a closed load a request is due when it is sent, and steps have names.
 	w = &world{serve: clinic("read", 3)}
 	r = good(t, w, Spec{Model: record.Closed, Connections: 2, Scenario: owners(),
 		Drain: time.Second, Trace: Trace{Share: 1}})
@@ -397,7 +397,7 @@ func TestTimesOfTracedRequests(t *testing.T) {
 	}
 }
 
-// A request that fails before its first byte has no time of one.
+// A request that fails before its first byte has no first-byte time.
 func TestTracedWithoutFirstByte(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return reply{after: time.Millisecond, end: true, err: errRefused, op: Reading}
@@ -415,9 +415,9 @@ func TestTracedWithoutFirstByte(t *testing.T) {
 	}
 }
 
-// The two clocks are read so close together that the answer lies between two readings of one.
+// The two clocks are read so closely that the result is between two readings of one.
 func TestWallAt(t *testing.T) {
-	const slack = int64(time.Millisecond) // should the process be interrupted in all readings
+	const slack = int64(time.Millisecond) // in case the process is interrupted in all readings
 	for range 20 {
 		before := clock.Wall().UnixNano()
 		at := wallAt(clock.Mono())

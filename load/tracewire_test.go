@@ -21,8 +21,8 @@ import (
 
 var parentRe = regexp.MustCompile("^00-([0-9a-f]{32})-([0-9a-f]{16})-01$")
 
-// listener is a server that reads the trace fields of its requests as any other does, and is slow
-// for some of those that have them.
+// listener is a server that reads the trace fields of its requests, and is slow for some of the
+// requests with them.
 type listener struct {
 	t     *testing.T
 	slow  time.Duration // for every 40th traced one
@@ -40,7 +40,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok") // a lost answer fails the test anyway
 }
 
-// note reports whether the request is one to be slow for.
+// note reports whether the response to the request is to be slow.
 func (l *listener) note(parent, state []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +65,8 @@ func (l *listener) note(parent, state []string) bool {
 	return false
 }
 
-// Over real sockets, so many requests as the share comes to carry an id that a server can read,
-// each its own, and those that the server took its time for are among the slowest ones kept.
+// Over real sockets, the configured share of requests has an id that a server can read, each a
+// different one, and the requests that the server delayed are among the slowest ones kept.
 func TestTraceOverTheWire(t *testing.T) {
 	testsets.Once(t, "trace contexts over the wire", testsets.Needs{})
 	testsets.Cores(t)

@@ -7,11 +7,12 @@ import (
 	"prony.example/load/template"
 )
 
-// A turn is what one arrival, or one closed user, asks for: a request, or all steps of a flow one
-// after another on one connection. When the connection is lost between two steps, the flow goes on
-// over a new one; when a step fails, the flow ends.
+// A turn is the work of one arrival, or of one closed user: a request, or all steps of a flow one
+// after another on one connection. If the connection is lost between two steps, the flow continues
+// over a new one; if a step fails, the flow ends.
 
-// begin starts a turn on connection i. When that is not open, waiting for it is part of the turn.
+// begin starts a turn on connection i. If the connection is not open, waiting for it is part of the
+// turn.
 func (w *worker) begin(i int32, due, now int64) {
 	c := &w.conns[i]
 	c.k = w.k
@@ -42,7 +43,7 @@ func (w *worker) send(i int32, atNs int64) {
 	w.expect(c)
 	w.link(i)
 	now := clock.Mono()
-	if now < atNs { // never, but a sent moment before its cause would be a lie
+	if now < atNs { // must not happen; a request cannot be sent before its cause
 		now = atNs
 	}
 	c.sent = now
@@ -59,8 +60,9 @@ func (w *worker) send(i int32, atNs int64) {
 	w.engine.Send(int(i), c.out)
 }
 
-// tooLate takes back the request of connection i: it would be sent, and so due, after the window,
-// which closed since the loop last read the clock. The server would count it, and the load not.
+// tooLate takes back the request of connection i. The window closed since the loop last read the
+// clock, so the request would be sent, and thus due, after it: the server would count it, the load
+// would not.
 func (w *worker) tooLate(i int32) {
 	w.unlink(i)
 	w.conns[i].task = spare
@@ -68,13 +70,12 @@ func (w *worker) tooLate(i int32) {
 	w.shutAt = w.cfg.closeAt
 }
 
-// lateness notes by how much own lag can make later what is under way from now on. A service serves
-// in any order, but what finds it without work is not held up by what came before; and where
-// nothing comes later than by some time, nothing that is served in turn ends later than by that
-// (queues in turn are monotone and shift with their arrivals: Baccelli et al., Synchronization and
-// Linearity, 1992). So an answer was held up by no more than the greatest own lag since the service
-// had nothing to do. Of a request that waited for a connection, what held up the answer before it
-// counts too.
+// lateness tracks how much the generator's own delays can have delayed the requests under way. A
+// request that finds the service idle is not delayed by earlier ones. If no request arrives more
+// than d late, no response of FIFO queues is more than d late, because such queues are monotone and
+// shift with their arrivals (Baccelli et al., Synchronization and Linearity, 1992). So the bound is
+// the greatest own delay since the service was last idle. If a request waited for a connection, the
+// bound of the response before it on that connection is added.
 func (w *worker) lateness(c *conn) {
 	if w.inFlight == 0 {
 		w.late = 0
@@ -86,7 +87,7 @@ func (w *worker) lateness(c *conn) {
 	w.late = max(w.late, ownNs)
 }
 
-// make renders the request of connection i and the body that is right for it.
+// make renders the request of connection i and the expected body.
 func (w *worker) make(c *conn) {
 	r := c.route
 	var field []byte
@@ -114,7 +115,7 @@ func (w *worker) make(c *conn) {
 	c.resp.Use(&w.caches[r.index])
 }
 
-// expect makes connection c ready for the answer to a request that leaves now.
+// expect prepares connection c for the response to a request that leaves now.
 func (w *worker) expect(c *conn) {
 	c.phase, c.task, c.first, c.dirty = busy, working, 0, false
 	c.pos, c.place = 0, template.Place{}
@@ -124,7 +125,7 @@ func (w *worker) expect(c *conn) {
 	}
 }
 
-// flow books how many requests were under way until now, then changes the number.
+// flow changes the number of requests under way and records the time at the previous number.
 func (w *worker) flow(now int64, change int) {
 	w.book.level(now, w.inFlight)
 	w.inFlight += change
@@ -136,7 +137,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	w.events++
 	w.heard = atNs
 	w.book.bytesIn(atNs, len(b))
-	if c.phase != busy { // bytes that no request asked for: the stream cannot be trusted
+	if c.phase != busy { // bytes without a request: the stream cannot be trusted
 		if !isFarewell(b) {
 			w.book.stray(atNs, len(b))
 		}
@@ -163,15 +164,15 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	}
 }
 
-// isFarewell tells whether a server says that it will not wait for another request (408), which it
-// may say unasked (RFC 9110, 15.5.9).
+// isFarewell reports whether the server announces that it will not wait for another request (408),
+// which it may do without a request (RFC 9110, 15.5.9).
 func isFarewell(b []byte) bool {
 	const head = len("HTTP/1.1 ")
 	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
 }
 
-// compare holds a piece of the body against what it should be. The first difference marks the
-// answer; the rest is read on, so that the connection stays usable.
+// compare checks a piece of the body against the expected body. The first difference marks the
+// response as bad; reading continues, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
 	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.retained)+len(body) <= keepMax {
 		c.retained = append(c.retained, body...)
@@ -197,9 +198,9 @@ func (w *worker) compare(c *conn, body []byte) {
 	c.pos = end
 }
 
-// finish books a whole answer and goes on with the turn, over a new connection when the server
-// will close this one, has sent more than the answer, or has answered often enough. An answer with
-// more behind it is not the right one: it is longer than it says, or there are two.
+// finish records a complete response and continues the turn. It renews the connection if the server
+// will close it, if bytes follow the response, or if churn requires it. A response with bytes after
+// it is bad: it is longer than announced, or there are two.
 func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
 	w.ends(i, now)
@@ -231,14 +232,14 @@ func (w *worker) finish(i int, now int64, more int) {
 	w.next(i, now, good)
 }
 
-// ends takes connection i's request out of those under way.
+// ends removes connection i's request from those under way.
 func (w *worker) ends(i int, now int64) {
 	w.unlink(int32(i))
 	w.flow(now, -1)
 	w.conns[i].late, w.conns[i].repeats = w.late, 0
 }
 
-// judge books the answer and reports whether it is the right one.
+// judge records the response and reports whether it is good.
 func (w *worker) judge(c *conn, now int64, more int) bool {
 	r := c.route
 	if r.like != nil && r.like.Whole(&c.place) {
@@ -251,7 +252,7 @@ func (w *worker) judge(c *conn, now int64, more int) bool {
 		w.book.failed(c, now, failStatus, "")
 	case bad:
 		w.book.failed(c, now, failBody, "")
-	case more > 0 && !r.headOnly: // which is told by the new connection
+	case more > 0 && !r.headOnly: // the new connection shows it
 		w.book.failed(c, now, failBody, "more follows than its head announces")
 	default:
 		if cause := w.look(c); cause != "" {
@@ -264,8 +265,8 @@ func (w *worker) judge(c *conn, now int64, more int) bool {
 	return false
 }
 
-// look holds the answer against the route's checks and takes the flow's variables out of it. It
-// says what is wrong.
+// look runs the route's checks on the response and extracts the flow's variables. It returns what
+// is wrong; empty: nothing.
 func (w *worker) look(c *conn) string {
 	r := c.route
 	if !r.keep {
@@ -291,7 +292,7 @@ func (w *worker) look(c *conn) string {
 	return ""
 }
 
-// isLine reports whether a value can stand in a header field: it must not end it.
+// isLine reports whether a value is valid in a header field: it must not end the line.
 func isLine(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -301,7 +302,7 @@ func isLine(b []byte) bool {
 	return true
 }
 
-// isWord reports whether a value can stand in a path: it must not end the line, nor the path.
+// isWord reports whether a value is valid in a path: it must not end the path or the line.
 func isWord(b []byte) bool {
 	for _, c := range b {
 		if c <= ' ' || c == 0x7f {
@@ -311,14 +312,14 @@ func isWord(b []byte) bool {
 	return true
 }
 
-// fail books a request that broke its connection.
+// fail records a failed request and renews its connection.
 func (w *worker) fail(i int, now int64, f class, cause string) {
 	w.lost(i, now, f, cause)
 	w.drop(i, now)
 	w.next(i, now, false)
 }
 
-// lost books a request that will get no whole answer.
+// lost records a request that will get no complete response.
 func (w *worker) lost(i int, now int64, f class, cause string) {
 	c := &w.conns[i]
 	w.ends(i, now)
@@ -326,8 +327,8 @@ func (w *worker) lost(i int, now int64, f class, cause string) {
 	c.task = spare
 }
 
-// next goes on after a request has ended: with the next step of the flow, with the user's pause, or
-// with whatever turn is due.
+// next continues after a request has ended: with the next step of the flow, with the user's pause,
+// or with a turn that is due.
 func (w *worker) next(i int, now int64, good bool) {
 	c := &w.conns[i]
 	if w.plan.flow {

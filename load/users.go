@@ -2,14 +2,14 @@ package load
 
 import "prony.example/load/pace"
 
-// rest lets connection i wait for a moment before its turn goes on.
+// rest pauses the turn of connection i until a moment.
 func (w *worker) rest(i int, atNs int64) {
 	w.conns[i].task = resting
 	w.timers.push(timer{atNs, int32(i)})
 }
 
-// resume goes on with connection i when its timer has fired: with the flow's next step, or with the
-// user's next turn.
+// resume continues with connection i after its timer has fired: with the flow's next step, or with
+// the user's next turn.
 func (w *worker) resume(t timer, now int64) {
 	c := &w.conns[t.slot]
 	if c.step > 0 { // inside a flow
@@ -26,8 +26,8 @@ func (w *worker) resume(t timer, now int64) {
 	w.begin(t.slot, t.atNs, now)
 }
 
-// enlist lets each user begin when the profile says that there are so many. User i of all is on
-// thread i mod n, so that every thread has its share at any moment.
+// enlist starts each user when the profile's number of users reaches it. User i of all is on thread
+// i mod n, so every thread has its share at any moment.
 func (w *worker) enlist() {
 	for i := range w.conns {
 		w.conns[i].task = spare
@@ -35,7 +35,7 @@ func (w *worker) enlist() {
 	}
 }
 
-// join lets user i begin at the first moment from the offset on at which it is active.
+// join starts user i at the first moment, from an offset on, at which it is active.
 func (w *worker) join(i int, from int64) {
 	c := &w.conns[i]
 	u := i*w.cfg.threads + w.id
@@ -47,7 +47,7 @@ func (w *worker) join(i int, from int64) {
 	w.rest(i, w.due(atNs))
 }
 
-// think lets user i pause after a turn, and go when the profile has it go.
+// think pauses user i after a turn, or stops the user if the profile's number has dropped below it.
 func (w *worker) think(i int, now int64) {
 	c := &w.conns[i]
 	u := uint64(i*w.cfg.threads + w.id)
@@ -73,14 +73,14 @@ func (t *Think) draw(seed, k uint64) int64 {
 	return 0
 }
 
-// timer is the moment at which a connection's turn goes on.
+// timer is the moment at which a connection's turn continues.
 type timer struct {
 	atNs int64
 	slot int32
 }
 
-// timers is a binary heap, the earliest first. Each connection has one timer at most, so that it
-// never grows beyond their number.
+// timers is a binary heap, earliest first. Each connection has at most one timer, so the heap never
+// outgrows their number.
 type timers []timer
 
 func (h *timers) push(t timer) {

@@ -11,7 +11,7 @@ import (
 	"prony.example/record"
 )
 
-// Timers fire in the order of their moments, whatever the order in which they were set.
+// Timers fire in the order of their moments, in whatever order they were set.
 func TestTimers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := range 40 {
@@ -35,8 +35,8 @@ func TestTimers(t *testing.T) {
 
 func users(number pace.Profile, think Think) *Users { return &Users{Number: number, Think: think} }
 
-// N users that think Z and are served in S send N/(Z+S) requests a second: the interactive response
-// time law.
+// N users with think time Z and service time S send N/(Z+S) requests per second: the interactive
+// response time law.
 func TestUsersThink(t *testing.T) {
 	check := func(threads int, think Think, want int64) {
 		t.Helper()
@@ -67,9 +67,9 @@ func TestUsersThink(t *testing.T) {
 	check(1, Think{}, 20000) // no pause: 10·100/0.05
 }
 
-// Users come and go as the profile has it: from 0 to 8 in 4 s user i begins at (i+1)/2 s, and from
-// 8 to 0 in the next 4 s they leave in the opposite order. One request a second each, which takes
-// no time: those of user 0 begin at 0.5 s and end before 7.5 s.
+// Users come and go by the profile: from 0 to 8 in 4 s user i begins at (i+1)/2 s, and from 8 to 0
+// in the next 4 s they leave in the opposite order. One request per second each, which takes no
+// time: those of user 0 begin at 0.5 s and end before 7.5 s.
 func TestUsersComeAndGo(t *testing.T) {
 	shape := pace.Profile{Pieces: []pace.Piece{{ForNs: 4000 * ms, From: 0, To: 8},
 		{ForNs: 4000 * ms, From: 8, To: 0}, {ForNs: 1, From: 0, To: 0}}}
@@ -78,7 +78,7 @@ func TestUsersComeAndGo(t *testing.T) {
 		r := good(t, w, Spec{Model: record.Closed, Connections: 8, Window: 10 * time.Second,
 			Users: users(shape, Think{Kind: "constant", Lo: time.Second}),
 			Cores: make([]int, threads)})
-		// User i is there for 7 − i seconds, both ends included: 8 + 7 + … + 1 requests.
+		// User i is active for 7 − i seconds, both ends included: 8 + 7 + … + 1 requests.
 		if r.Scheduled != 36 {
 			t.Errorf("%d threads: %d requests, want 36", threads, r.Scheduled)
 		}
@@ -98,11 +98,11 @@ func TestUsersComeAndGo(t *testing.T) {
 	}
 }
 
-// A user's request that meets a closed connection waits for the new one, and the wait counts.
+// A user's request on a closed connection waits for the new one, and the wait counts.
 func TestUsersWaitForTheirConnection(t *testing.T) {
 	w := &world{serve: func(c call) reply {
 		r := answer(0, "ok")
-		r.end = true // after each answer, while the user thinks
+		r.end = true // after each response, while the user thinks
 		return r
 	}, connect: func(n int) (time.Duration, error) {
 		if n > 1 {
@@ -112,7 +112,7 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 	}}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 1, Window: 2 * time.Second,
 		Users: users(pace.Flat(1), Think{Kind: "constant", Lo: 100 * time.Millisecond})})
-	// Every 300 ms: 100 ms of thought are over while the connection takes 300 ms to come.
+	// Every 300 ms: 100 ms of think time end while the connection takes 300 ms to open.
 	if r.Scheduled != 7 || r.Waited != 6 {
 		t.Errorf("%d requests, %d waited; want 7, of which all but the first", r.Scheduled,
 			r.Waited)
@@ -125,8 +125,8 @@ func TestUsersWaitForTheirConnection(t *testing.T) {
 	}
 }
 
-// With churn a connection is renewed after so many answers, which is no event that anybody counts
-// as a loss.
+// With churn a connection is renewed after a number of responses, which counts neither as failure
+// nor as reconnect.
 func TestChurn(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Churn: 5})
@@ -140,8 +140,8 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// A load of so many requests ends with the last answer, and the time it took is the window.
-// What a lead-in sends is none of them.
+// A load with a number of requests ends with the last response, and its duration is the window.
+// Requests of the lead-in do not count.
 func TestSoManyRequests(t *testing.T) {
 	check := func(model string, connections, threads int, lead time.Duration) {
 		t.Helper()

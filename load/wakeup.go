@@ -12,17 +12,17 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// How the lateness of wake-ups is measured before a load, and what comes of it.
+// Parameters for measuring the wake-up latency before a load, and for pacing by it.
 const (
 	wakeups  = 100
-	sleepNs  = 100_000 // of each, and up to as much again
-	spinLeNs = 20_000  // polling begins so long before a deadline, at least
-	spinGeNs = 200_000 // and at most: later wake-ups are too rare to pay for
+	sleepNs  = 100_000 // of each sleep, and up to twice that
+	spinLeNs = 20_000  // minimum time before a deadline at which polling begins
+	spinGeNs = 200_000 // maximum: later wake-ups are too rare to be worth the CPU time
 )
 
-// wakeups lets the thread sleep as it will between arrivals, without any traffic, and books how
-// late it wakes: no arrival can be sent in time by a thread that does not. For precise pacing the
-// tail of that lateness is how early polling has to begin.
+// wakeups makes the thread sleep as between arrivals, without traffic, and records how late it
+// wakes, because no arrival can be sent more punctually than that. Precise pacing begins to poll
+// that much earlier, by the 95th percentile.
 func (w *worker) wakeups(pacing string) error {
 	w.wakeup = newHist()
 	for k := range int64(wakeups) {
@@ -40,7 +40,7 @@ func (w *worker) wakeups(pacing string) error {
 	return nil
 }
 
-// wakeup is the lateness of all threads.
+// wakeup returns the wake-up latencies of all threads.
 func (r *run) wakeup() *hdrhistogram.Histogram {
 	all := newHist()
 	for _, w := range r.workers {
@@ -51,7 +51,7 @@ func (r *run) wakeup() *hdrhistogram.Histogram {
 	return all
 }
 
-// pacing says how the load waits for the next moment.
+// pacing describes how the load waits for the next moment.
 func (r *run) pacing() string {
 	p := r.spec.Describe.Pacing
 	if spin := r.workers[0].spin; spin > 0 {
@@ -61,8 +61,8 @@ func (r *run) pacing() string {
 	return Frugal + ": " + p
 }
 
-// resident is what the whole process holds of the machine's memory, from /proc/self/statm; 0 where
-// there is none.
+// resident returns the process's resident memory in bytes, from /proc/self/statm; 0 without such a
+// file.
 func resident() int64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -79,7 +79,7 @@ func resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// String says in words how users think.
+// String describes the think time, for example "uniform 1s..2s".
 func (t Think) String() string {
 	switch t.Kind {
 	case "constant":

@@ -13,45 +13,46 @@ import (
 	"prony.example/load/arrivalcheck"
 )
 
-// What a generator tells a ledger elsewhere: a piece each second, and its books at the end, in
-// which is what no piece had. Both are numbers of LEB128 (encoding/binary), histograms their bins
-// that are not empty: no percentile ever goes over the wire. Both ends are the same version of this
-// program, so that nothing names its fields. Who reads believes nothing: all of a message is looked
-// through before any of it is added.
+// The messages of a generator to a ledger in another process: a piece each second, and the books at
+// the end with all that no piece had. Both consist of LEB128 numbers (encoding/binary); a histogram
+// is its nonempty bins, and percentiles are never sent. Both processes must run the same version of
+// this program, so fields have no names. The reader does not trust messages: it checks a message
+// completely before it adds any of it.
 
 const (
 	pieceKind = 'p'
 	booksKind = 'b'
 
-	// What thousands tell adds up to what an int64 can hold; see Ledger.room of the books.
+	// Bounds that keep the sum over thousands of generators within an int64; see Ledger.room for
+	// books.
 	countMax = 1 << 62
-	toldMax  = 1 << 50 // by a piece
-	binMax   = 1 << 48 // answers of a histogram
-	wordMax  = 4096    // bytes
+	toldMax  = 1 << 50 // of a number in a piece
+	binMax   = 1 << 48 // samples in a histogram
+	wordMax  = 4096    // bytes of a text
 
-	threadsMax   = 4096 // of a generator
-	intervalsMax = 32   // of a piece
-	// The lowest bins have a value each; from here on each doubling has as many (three digits, from
-	// 1 ns on: HdrHistogram's subBucketHalfCount).
+	threadsMax   = 4096 // per generator
+	intervalsMax = 32   // per piece
+	// halfBins is the number of bins per doubling, except in the lowest 2·halfBins bins, which have
+	// one value each (three digits, from 1 ns on: HdrHistogram's subBucketHalfCount).
 	halfBins = 1 << 10
 )
 
-// Told is where a load is that is offered elsewhere.
+// Told is the progress of a load in another process.
 type Told struct {
 	Elapsed     time.Duration // since the beginning of the lead-in
 	Window      bool          // whether the window is open
 	Totals                    // since the beginning
-	MemoryBytes int64         // resident, of the whole process
-	LagMaxNs    int64         // since the piece before
-	Answers     int64         // timed since the piece before
+	MemoryBytes int64         // of the whole process, resident
+	LagMaxNs    int64         // since the last piece
+	Answers     int64         // responses with a time since the last piece
 }
 
-// writer gathers a message.
+// writer builds a message.
 type writer struct{ b []byte }
 
 func (w *writer) number(n int64) { w.b = binary.AppendUvarint(w.b, uint64(max(n, 0))) }
 
-// moment is a number that may be negative.
+// moment writes a number that can be negative.
 func (w *writer) moment(n int64) { w.b = binary.AppendVarint(w.b, n) }
 
 func (w *writer) word(s string) {
@@ -60,7 +61,7 @@ func (w *writer) word(s string) {
 	w.b = append(w.b, s...)
 }
 
-// bins are pairs of how many bins further and how much is in it; no further is the end.
+// bins writes pairs of distance to the next nonempty bin and its count. A distance of 0 ends them.
 func (w *writer) bins(h *hdrhistogram.Histogram) {
 	if h.TotalCount() > 0 {
 		last := -1
@@ -95,7 +96,7 @@ func (t *Totals) counters() []*int64 {
 	return out
 }
 
-// piece is what has been seen since the one before.
+// piece returns the message with all that was measured since the last piece.
 func (v *spectacle) piece(s *Snapshot) []byte {
 	w := &writer{b: []byte{pieceKind}}
 	w.number(int64(s.Elapsed))
@@ -109,7 +110,7 @@ func (v *spectacle) piece(s *Snapshot) []byte {
 	r := v.r
 	ended := r.lives[0].ended.Load()
 	for i := range r.lives {
-		ended = min(ended, r.lives[i].ended.Load()) // that every worker has left
+		ended = min(ended, r.lives[i].ended.Load()) // every worker is past these intervals
 	}
 	ended = min(ended, int64(r.reported)+intervalsMax)
 	w.number(max(ended-int64(r.reported), 0))
@@ -126,7 +127,7 @@ func (v *spectacle) piece(s *Snapshot) []byte {
 	return w.b
 }
 
-// Books are what a ledger elsewhere takes at the end: all but the intervals that were streamed.
+// Books returns the message for Close: all measurements except the intervals already streamed.
 func (l *Ledger) Books() []byte {
 	w := &writer{b: []byte{booksKind}}
 	for _, n := range l.counters() {
@@ -175,7 +176,7 @@ func (w *writer) mark(m *mark) {
 	w.number(map[bool]int64{true: 1}[m.failed])
 }
 
-// reader takes a message apart. After its first error all is 0.
+// reader parses a message. After the first error all its methods return zero values.
 type reader struct {
 	b   []byte
 	err error
@@ -200,7 +201,7 @@ func (r *reader) unsigned() uint64 {
 	return n
 }
 
-// number is one up to a bound.
+// number reads a number of at most most.
 func (r *reader) number(most int64) int64 {
 	n := r.unsigned()
 	if n > uint64(most) {
@@ -240,8 +241,8 @@ func (r *reader) word() string {
 	return s
 }
 
-// bins adds to a histogram, if there is one. It says how much that was and what is the greatest
-// value, of which there is at least one.
+// bins reads a histogram and adds it to h unless h is nil. It returns the number of samples and the
+// greatest value; 0 without samples.
 func (r *reader) bins(h *hdrhistogram.Histogram) (count, most int64) {
 	atNs := int64(-1)
 	for {
@@ -266,7 +267,7 @@ func (r *reader) bins(h *hdrhistogram.Histogram) (count, most int64) {
 	}
 }
 
-// valueAt is the lowest value of a bin.
+// valueAt returns the lowest value of a bin.
 func valueAt(bin int64) int64 {
 	if bin < 2*halfBins {
 		return bin
@@ -278,7 +279,7 @@ func valueAt(bin int64) int64 {
 	return (bin%halfBins + halfBins) << shift
 }
 
-// end wants nothing to be left.
+// end fails if bytes are left.
 func (r *reader) end() error {
 	if r.err == nil && len(r.b) > 0 {
 		r.fail("%d bytes are too many", len(r.b))
@@ -294,12 +295,12 @@ func (r *reader) kind(want byte) {
 	r.b = r.b[1:]
 }
 
-// NewHistogram is an empty one, as all of a load are.
+// NewHistogram returns an empty histogram with the range and precision of those of a load.
 func NewHistogram() *hdrhistogram.Histogram { return newHist() }
 
-// Take adds a piece of a generator of which the intervals before next were taken, and says where
-// that one is and which is next. What was answered since the piece before it goes into two
-// histograms. An error leaves all as it was.
+// Take adds a piece of a generator whose intervals before next were already taken. It returns the
+// progress of that generator's load and the next interval to come. It adds response times and lags
+// since the last piece to the two histograms. On an error nothing is changed.
 func (l *Ledger) Take(b []byte, next int, response, lag *hdrhistogram.Histogram) (t Told, n int,
 	err error) {
 	if _, _, err := l.piece(b, next, nil, nil, false); err != nil {
@@ -323,7 +324,7 @@ func (l *Ledger) piece(b []byte, next int, response, lag *hdrhistogram.Histogram
 	return t, next, r.end()
 }
 
-// intervals adds those of a message, which begin with the next one and leave none out.
+// intervals adds the intervals of a message, which must be consecutive from next.
 func (r *reader) intervals(b *book, next int, add bool) int {
 	n := r.number(int64(len(b.intervals) - next))
 	for range n {
@@ -345,9 +346,9 @@ func (r *reader) intervals(b *book, next int, add bool) int {
 	return next
 }
 
-// Close adds the books of a generator of which the intervals before next were taken. An error
-// leaves all as it was. Look, where it is set, hears before of the books by themselves, a ledger
-// without a course; its error keeps them out.
+// Close adds the books of a generator whose intervals before next were already taken. On an error
+// nothing is changed. If look is not nil, Close first calls it with the generator's books as a
+// ledger without a series; an error from look rejects the books.
 func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) error {
 	s := l.spec
 	s.Part = part
@@ -375,7 +376,7 @@ func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) 
 	return l.books(b, l.total, next, true)
 }
 
-// room says whether counters can be added.
+// room returns an error if adding the counters would overflow.
 func (l *Ledger) room(o *Ledger) error {
 	from := o.counters()
 	for i, n := range l.counters() {
@@ -386,7 +387,7 @@ func (l *Ledger) room(o *Ledger) error {
 	return nil
 }
 
-// books adds a message to the ledger, and its intervals to those of a book.
+// books adds a message to the ledger, and its intervals to the book named course.
 func (l *Ledger) books(b []byte, course *book, next int, add bool) error {
 	r := &reader{b: b}
 	r.kind(booksKind)

@@ -10,18 +10,18 @@ import (
 	"prony.example/load/template"
 )
 
-// worker is one load thread: its connections, its share of the schedule, its books. Nothing in it
-// is shared while it runs, but for what is in live.
+// worker is one load thread with its connections, its share of the schedule and its book. While it
+// runs, it shares only the fields of live.
 type worker struct {
 	cfg    *config
 	engine Engine
 	plan   *plan
-	conns  []conn // as many as there can be
-	first  int    // of them, that the load begins with
-	used   int    // of them, that were opened so far
-	coming int    // of them, that are being opened because more are needed
-	growAt int64  // not before this moment more are opened
-	heard  int64  // when the server was last heard of
+	conns  []conn // capacity: the most connections that it may open
+	first  int    // number of connections that the load begins with
+	used   int    // number of connections opened so far
+	coming int    // number of connections being opened because more are needed
+	growAt int64  // no more connections are opened before this moment
+	heard  int64  // when the last bytes from the server arrived
 	book   *book
 	live   *live
 	id     int
@@ -32,39 +32,39 @@ type worker struct {
 
 	oldest, newest int32 // requests under way, in the order they were sent
 	inFlight       int
-	late           int64 // the most that own lag can have cost those under way; see lateness
+	late           int64 // bound on the own delay of requests under way; see lateness
 	turns          int   // flows begun and not ended
 
-	timers timers // connections whose turn goes on later
+	timers timers // of connections whose turn continues later
 
 	arrivals  pace.Process
 	nextDue   int64           // the schedule's next arrival, absolute
 	k         uint64          // index of the next turn, over all workers
-	remaining int64           // turns that may still begin; negative: any number
-	values    template.Values // of the request being made
-	room      []byte          // its path, where cookies are kept
-	jars      []byte          // its cookies, and what else it carries beside its own fields
+	remaining int64           // turns that may still begin; negative: no bound
+	values    template.Values // of the request being rendered
+	room      []byte          // its path, if cookies are kept
+	jars      []byte          // its additional header fields: trace and cookies
 	scratch   []byte          // its body
-	field     []byte          // what its head has more when it is traced
-	caches    []http1.Cache   // of the heads of answers, by route
+	field     []byte          // its trace header fields
+	caches    []http1.Cache   // of the heads of responses, by route
 	alive     int             // connections that are idle or busy
 	spin      int64           // ns before an arrival from which on the loop polls
-	events    int64           // answers, or pieces of them, taken so far
+	events    int64           // responses, or pieces of them, processed so far
 
 	shutAt  int64                   // closed: the window's end, once a request was too late for it
 	wakeup  *hdrhistogram.Histogram // open: how late the thread wakes
-	ahead   bool                    // it goes before the others on its core
-	breath  rtsched.Breath          // that it leaves them
-	slicing slicing                 // where the load is offered in slices
+	ahead   bool                    // it has priority over other threads on its core
+	breath  rtsched.Breath          // the time that it leaves to them
+	slicing slicing                 // only for loads in slices
 	stop    bool
-	unwatch func() // ends the watch over its usage; nil: there is none
+	unwatch func() // releases the resources of its usage reader; nil: none
 }
 
-// retryAfterNs spaces attempts to reconnect, so that a dead server does not turn the thread into a
+// retryAfterNs is the pause between attempts to reconnect; without it, a dead server would cause a
 // busy loop.
 const retryAfterNs = 20e6
 
-// tickNs bounds how late timeouts, retries and a stop are noticed.
+// tickNs bounds the delay with which the loop detects timeouts, due retries and a stop.
 const tickNs = 10e6
 
 func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
@@ -85,7 +85,7 @@ func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	return w
 }
 
-// equip makes the next connection ready to be opened.
+// equip prepares the next connection to be opened.
 func (w *worker) equip() {
 	p, c := w.plan, &w.conns[w.used]
 	sends := p.outMax
@@ -103,12 +103,12 @@ func (w *worker) equip() {
 	w.used++
 }
 
-const gentle = 8 // connections that are opened at once before the first is there
+const gentle = 8 // connections that are opened at once at the beginning
 
-// connect opens all connections and serves the engine until each is open or has failed, or the
-// bound is hit. As many more are asked for at once as there are already (RFC 5681's slow start): a
-// cold service that shakes a hundred hands in turns has finished none of them for as long as all of
-// them take, and a short queue of connections overflows.
+// connect opens all connections and serves the engine until each is open or has failed, or until
+// the deadline. The number of concurrent connects grows with the number of open connections, as in
+// RFC 5681's slow start: a cold service that handles a hundred handshakes in turns finishes none of
+// them for as long as all of them take, and a short accept queue overflows.
 func (w *worker) connect(deadline int64) error {
 	requested := 0
 	for {
@@ -126,7 +126,7 @@ func (w *worker) connect(deadline int64) error {
 	}
 }
 
-// settled counts those of the first n connections that are open or have failed.
+// settled counts the connections among the first n that are open or have failed.
 func (w *worker) settled(n int) int {
 	settled := 0
 	for i := range w.conns[:n] {
@@ -137,8 +137,8 @@ func (w *worker) settled(n int) int {
 	return settled
 }
 
-// loop is the hot loop: what is due goes out on what is free, then wait for whichever comes first,
-// an answer or the next moment.
+// loop is the hot loop. It sends due requests on free connections, then waits for a response or the
+// next moment, whichever comes first.
 func (w *worker) loop() error {
 	if w.arrivals != nil {
 		w.nextDue = w.due(w.arrivals.Next())
@@ -186,7 +186,7 @@ func (w *worker) loop() error {
 	}
 }
 
-// due turns an offset of the schedule into a moment.
+// due converts an offset of the schedule to a moment.
 func (w *worker) due(offset int64) int64 {
 	if offset == pace.Never {
 		return never
@@ -194,7 +194,7 @@ func (w *worker) due(offset int64) int64 {
 	return w.cfg.start + offset
 }
 
-// over reports whether nothing is left to wait for.
+// over reports whether the load has ended for this worker.
 func (w *worker) over(now int64) bool {
 	if w.remaining == 0 && w.inFlight == 0 && w.turns == 0 {
 		return true
@@ -209,8 +209,8 @@ func (w *worker) over(now int64) bool {
 	return w.inFlight == 0 && w.turns == 0 && !unsent
 }
 
-// more sends what may be sent now. Whatever becomes free calls it, without waiting for the next
-// turn of the loop.
+// more sends all that may be sent now. It is called as soon as a connection becomes free, without
+// waiting for the next turn of the loop.
 func (w *worker) more(now int64) {
 	if now < w.cfg.start || w.stop {
 		return
@@ -223,9 +223,9 @@ func (w *worker) more(now int64) {
 	}
 }
 
-// dispatch begins what is due on connections that are free. In the open model a due arrival that
-// finds none stays at the head of the schedule: the schedule itself is the queue, so it can neither
-// overflow nor drop anything.
+// dispatch begins due turns on free connections. In an open load, an arrival that finds no free
+// connection stays at the head of the schedule: the schedule itself is the queue, so it cannot
+// overflow or drop arrivals.
 func (w *worker) dispatch(now int64) {
 	if w.arrivals == nil {
 		for w.freeN > 0 && w.remaining != 0 && w.shutAt != w.cfg.closeAt {
@@ -243,18 +243,18 @@ func (w *worker) dispatch(now int64) {
 }
 
 const (
-	spareOf  = 8     // one of so many connections is to be free
-	growNs   = 200e3 // between connections that are opened because more are needed
-	growIdle = 100e3 // what there must be time for before the next arrival, where one is free
-	growMany = 8     // opened at once where the server has been silent for
+	spareOf  = 8     // one in spareOf connections should be free
+	growNs   = 200e3 // minimum time between connects because more are needed
+	growIdle = 100e3 // minimum time until the next arrival, while a connection is free
+	growMany = 8     // connects at once if the server has been silent for silentNs
 	silentNs = 1e6
 )
 
-// grow opens more connections: arrivals do not stop when the server does, and a stall is to be met
-// by as many users as would meet it. To connect takes longer than to send, so that a thread with
-// requests to send opens none ahead of need but in an idle moment, and one at a time without:
-// connecting must not make late what it is for. While the server stands still there is all the time
-// in the world.
+// grow opens more connections, because arrivals continue during a stall, and a stall must affect as
+// many users as it would in production. Connecting takes longer than sending, so it must not delay
+// requests: with a free connection, grow opens the next only if the next arrival is far enough
+// away; without one, it opens one at a time. While the server is silent, no request is delayed, so
+// it opens several.
 func (w *worker) grow(now int64) {
 	n := 1
 	switch {
@@ -274,8 +274,8 @@ func (w *worker) grow(now int64) {
 	}
 }
 
-// turnedAway is a connection that was not to be had beyond those that the load began with: no
-// request is lost by it, and no more are asked for until a while later.
+// turnedAway handles a failed connect beyond the connections that the load began with. No request
+// is lost, and the worker waits a while before it tries again.
 func (w *worker) turnedAway(i int, now int64) {
 	w.coming--
 	w.growAt = now + retryAfterNs
@@ -283,8 +283,9 @@ func (w *worker) turnedAway(i int, now int64) {
 	c.phase, c.since = dead, w.growAt
 }
 
-// deadline is when the loop must turn again even if no answer comes. Shortly before something is
-// due it has passed, so that the engine only polls and the loop looks at the clock all the time.
+// deadline returns when the loop must turn again even without a response. With precise pacing it
+// lies before the next due moment: when it has passed, the engine only polls, and the loop reads
+// the clock in every turn.
 func (w *worker) deadline(nextTick int64) int64 {
 	d := min(nextTick, w.book.boundary, w.cfg.endAt)
 	if w.arrivals != nil && w.freeN > 0 && w.nextDue < w.cfg.closeAt && w.remaining != 0 {
@@ -299,7 +300,8 @@ func (w *worker) deadline(nextTick int64) int64 {
 	return d
 }
 
-// tick does what need not be exact: timeouts, retries, the wish to stop or to see.
+// tick does periodic work that need not be exact: timeouts, retries, stop requests and progress
+// reports.
 func (w *worker) tick(now int64) {
 	w.stop = w.live.stop.Load()
 	w.live.show(w.book, now, w.inFlight)

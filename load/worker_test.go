@@ -12,7 +12,7 @@ import (
 	"prony.example/load/pace"
 )
 
-// sink is an engine that takes everything and tells nothing.
+// sink is an engine that accepts everything and reports nothing.
 type sink struct{ sends, opens, closes int }
 
 func (s *sink) Open(int)                  { s.opens++ }
@@ -21,7 +21,7 @@ func (s *sink) Close(int)                 { s.closes++ }
 func (s *sink) Wait(int64, Handler) error { return nil }
 func (s *sink) Release()                  {}
 
-// hot returns a worker in the middle of an endless window, with its connections open and no engine
+// hot returns a worker in the middle of an endless window, with open connections and no engine
 // behind it.
 func hot(t testing.TB, s Scenario, conns int, arrivals pace.Process) *worker {
 	t.Helper()
@@ -56,7 +56,7 @@ func hotly(t testing.TB, s Scenario, conns int, arrivals pace.Process, trace Tra
 var hello = Scenario{Requests: []Request{
 	{Method: "GET", Path: "/hello", Want: "hello", HasWant: true}}}
 
-// ring is the free connections, longest idle first.
+// ring returns the free connections, longest idle first.
 func (w *worker) ring() []int32 {
 	var out []int32
 	for k := range w.freeN {
@@ -65,8 +65,8 @@ func (w *worker) ring() []int32 {
 	return out
 }
 
-// Push, pop and remove against a plain list, in an order drawn from a seed, on rings of every small
-// size: all wraps, every place to remove from.
+// Push, pop and remove compared with a plain list, in random order, on rings of every small size:
+// all wraps, every place to remove from.
 func TestRing(t *testing.T) {
 	for size := range 7 {
 		if size == 0 {
@@ -104,7 +104,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// The list of requests under way, forwards and backwards, against a plain list.
+// The list of requests under way, forwards and backwards, compared with a plain list.
 func TestList(t *testing.T) {
 	check := func(w *worker, want []int32) {
 		t.Helper()
@@ -137,8 +137,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// An answer was held up by no more than the greatest own lag since nothing was under way; of a
-// request that waited for a connection, what held up the answer before it counts too.
+// A response was delayed by no more than the greatest own lag since no request was under way; for a
+// request that waited for a connection, the bound of the response before it is added.
 func TestLateness(t *testing.T) {
 	w := hot(t, hello, 3, &later{})
 	send := func(i int32, due, since, sent int64) {
@@ -157,24 +157,24 @@ func TestLateness(t *testing.T) {
 	send(0, 1000, 0, 1030) // 30 late
 	send(1, 1040, 0, 1045) // 5 late, but behind the first
 	check(1, 30)
-	send(1, 1050, 1060, 1064) // waited for an answer that was late by 30, and left 4 after it
+	send(1, 1050, 1060, 1064) // waited for a response with bound 30, and left 4 after it
 	check(0, 34)
 	check(1, 34)
-	send(2, 2000, 1060, 2007) // nothing was under way
+	send(2, 2000, 1060, 2007) // no request was under way
 	check(2, 7)
 	send(2, 3000, 2900, 3000)
 	check(2, 0)
 }
 
-// A connection that dies while it is free leaves the ring, and only it; one that answers late goes
-// to its end.
+// A connection that closes while free leaves the ring, and no other does; one with a late response
+// goes to its end.
 func TestDyingConnectionsLeaveTheRing(t *testing.T) {
 	w := hot(t, hello, 4, &later{})
 	w.Closed(2, clock.Mono(), Reading, nil)
 	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3}) || w.alive != 3 {
 		t.Fatalf("ring %d, %d alive", got, w.alive)
 	}
-	w.tick(clock.Mono() + retryAfterNs) // it was of no use yet, so that it is opened after a pause
+	w.tick(clock.Mono() + retryAfterNs) // no response yet, so it is opened after a pause
 	w.Opened(2, clock.Mono())
 	if got := w.ring(); !slices.Equal(got, []int32{0, 1, 3, 2}) || w.alive != 4 {
 		t.Fatalf("ring %d, %d alive", got, w.alive)
@@ -185,7 +185,7 @@ func TestDyingConnectionsLeaveTheRing(t *testing.T) {
 	}
 }
 
-// later is a process whose first arrival never falls due.
+// later is a process whose first arrival is never due.
 type later struct{}
 
 func (*later) Next() int64 { return 1 << 50 }
@@ -195,7 +195,7 @@ type ready struct{}
 
 func (*ready) Next() int64 { return 0 }
 
-// texts are answers as the server writes them, one for each key from 0 to 9.
+// texts are responses as the server writes them, one for each key from 0 to 9.
 func texts(body string) [][]byte {
 	var out [][]byte
 	for key := range 10 {
@@ -206,7 +206,7 @@ func texts(body string) [][]byte {
 	return out
 }
 
-// turn answers the request of one connection: that frees it, and the next request leaves on it.
+// turn delivers the response of one connection: that frees it, and the next request leaves on it.
 func turn(w *worker, answers [][]byte) {
 	c := &w.conns[w.oldest]
 	key := 0
@@ -219,8 +219,8 @@ func turn(w *worker, answers [][]byte) {
 var keyed = Scenario{KeyLo: 0, KeyHi: 9, Requests: []Request{
 	{Method: "GET", Path: "/values?key={key}", Want: "value {key}", HasWant: true}}}
 
-// From an answer to the next request on its connection nothing is allocated: over thousands of
-// requests, closed and open, with fixed and drawn keys, whether or not they carry trace ids.
+// From a response to the next request on its connection nothing is allocated: over thousands of
+// requests, closed and open, with fixed and drawn keys, with and without trace ids.
 func TestRequestsDoNotAllocate(t *testing.T) {
 	check := func(name string, s Scenario, want string, arrivals pace.Process, share float64) {
 		t.Helper()
@@ -238,7 +238,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%s: %g allocations for %d requests", name, n, each)
 		}
-		// AllocsPerRun does not count the first run, in which room would have grown.
+		// AllocsPerRun does not count the first run, in which buffers grow.
 		room := cap(newWorker(w.cfg, w.plan, 0, 1, 1).conns[0].sends)
 		if now := cap(w.conns[0].sends); now != room {
 			t.Errorf("%s: requests had room of %d bytes and took %d", name, room, now)
@@ -249,7 +249,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: %d sent, %d answered, %d under way: %+v", name, e.sends, w.book.total,
 				w.inFlight, w.book.errors())
 		}
-		for y := range whys { // none fails, so that there are two full shelves and an empty one
+		for y := range whys { // none fails, so there are two full shelves and an empty one
 			if n := len(w.book.traced[y].marks); share > 0 && n != [whys]int{16, 0, 16}[y] {
 				t.Errorf("%s: %d requests kept as %s", name, n, whyNames[y])
 			}
@@ -269,14 +269,14 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// quoting is a service that says where it was asked, and by whom.
+// quoting is a service that quotes the address and the client of a request.
 var quoting = Scenario{Requests: []Request{{Method: "GET", Path: "/", HasWant: true,
 	Want: "{lab host} heard :{lab source} at {lab port}"}}}
 
 const quoted = "127.0.0.1:8080 heard :54321 at 8080"
 
-// What the lab gave is left out of an answer, and nothing else: one other byte of the same length
-// is an error.
+// {lab …} values can vary in a response, and nothing else: any other byte of the same length is an
+// error.
 func TestQuotingAnswers(t *testing.T) {
 	for body, bad := range map[string]bool{
 		quoted: false, "127.0.0.1:8080 heard :1 at 8080": false,
@@ -295,7 +295,8 @@ func TestQuotingAnswers(t *testing.T) {
 	}
 }
 
-// members is keyed of users with cookies and rows of data, and a path that its jar has none for.
+// members is keyed with users that have cookies and rows of data, and a path without cookies in the
+// jar.
 func members() Scenario {
 	s := keyed
 	s.Requests = []Request{{Method: "GET", Path: "/values?key={key}&of={name}",
@@ -312,7 +313,7 @@ func known(w *worker) {
 	}
 }
 
-// Nor do requests that carry cookies and rows of data, once there is room for them.
+// Requests with cookies and rows of data do not allocate either, once buffers have grown.
 func TestSessionsDoNotAllocate(t *testing.T) {
 	w := hot(t, members(), 16, nil)
 	known(w)
@@ -336,8 +337,8 @@ func TestSessionsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// A request without a key leaves as the template itself: copying a large body for each request
-// would be the generator's cost, and a buffer per connection its memory.
+// A request without a key is sent directly from the template: copying a large body for each request
+// would cost CPU time, and a buffer per connection memory.
 func TestFixedRequestsAreNotCopied(t *testing.T) {
 	s := Scenario{Requests: []Request{
 		{Method: "POST", Path: "/", Body: strings.Repeat("x", 1<<20)}}}
@@ -351,7 +352,7 @@ func TestFixedRequestsAreNotCopied(t *testing.T) {
 	}
 }
 
-// A mix of fixed and keyed requests on one connection leaves the templates as they were.
+// A mix of fixed and keyed requests on one connection does not change the templates.
 func TestTemplatesStayWhole(t *testing.T) {
 	s := keyed
 	s.Requests = append(s.Requests, Request{Method: "GET", Path: "/fixed", Want: "fixed",
@@ -372,7 +373,7 @@ func TestTemplatesStayWhole(t *testing.T) {
 	}
 }
 
-// What the generator itself does for a request, between the engine's read and its write.
+// The generator's own work for a request, between the engine's read and its write.
 func BenchmarkRequest(b *testing.B) {
 	run := func(name string, s Scenario, arrivals pace.Process, share float64) {
 		b.Run(name, func(b *testing.B) {
@@ -406,8 +407,8 @@ func (c *crowding) Next() int64 {
 	return int64(*c)
 }
 
-// An open load that runs out of connections opens more before it has none, answers what is due on
-// them, stops at its bound, and takes a refusal for what it is: no error of any request.
+// An open load that runs out of connections opens more before it has none, sends due requests on
+// them, stops at its bound, and does not count a refusal as an error of a request.
 func TestGrow(t *testing.T) {
 	const hour = 3600e9
 	arrivals := crowding(hour)
@@ -423,7 +424,7 @@ func TestGrow(t *testing.T) {
 				what, w.inFlight, w.used, w.coming, inFlight, used, coming)
 		}
 	}
-	w.heard = now // the server answers: its requests come first
+	w.heard = now // the server responds: its requests come first
 	w.dispatch(now)
 	want("six are due, and more than one of eight stays free", 6, 8, 0)
 	now += 3
@@ -458,8 +459,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// A closed load sends nothing after its window, also if the window closes between the loop's look
-// at the clock and the request: a server would count more requests than the load.
+// A closed load sends nothing after its window, even if the window closes between the loop's
+// reading of the clock and the request: otherwise a server would count more requests than the load.
 func TestNothingIsSentAfterTheWindow(t *testing.T) {
 	w := hot(t, hello, 3, nil)
 	w.cfg.plain = true
@@ -480,7 +481,7 @@ func TestNothingIsSentAfterTheWindow(t *testing.T) {
 		t.Errorf("%d sent, %d free, %d under way, list %d to %d", n, w.freeN, w.inFlight, w.oldest,
 			w.newest)
 	}
-	// A slice ends with an answer after its moment, and such a request may be the last one.
+	// A slice ends with a response after its moment, and such a request can be the last one.
 	w.cfg.sliced, w.cfg.closeAt = true, clock.Mono()
 	w.more(w.cfg.closeAt - 1)
 	if n := w.engine.(*sink).sends; n != sends+3 {

@@ -15,12 +15,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// greatest is beyond what a record can hold, which is a time of the clock in nanoseconds: it is
-// reached in the year 2096. Sums and ratios of what is below stay finite, which those of 1e308 do
-// not, and no JSON has a word for what they are then.
+// greatest bounds the numbers of a record: as a Unix time in nanoseconds it is the year 2096. Sums
+// and ratios of numbers below it stay finite. Those of 1e308 do not, and JSON cannot represent
+// infinities.
 const greatest = 4e18
 
-// measurable names the first number that nobody can have measured.
+// measurable returns an error that names the first number beyond greatest.
 func measurable(v reflect.Value) error {
 	x, known := 0.0, true
 	switch {
@@ -49,7 +49,7 @@ func measurable(v reflect.Value) error {
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
 			if !field.IsExported() {
-				continue // a time's insides
+				continue // an internal field of time.Time
 			}
 			if err := measurable(v.Field(i)); err != nil {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -60,19 +60,20 @@ func measurable(v reflect.Value) error {
 	return nil
 }
 
-// maxCounts bounds what a histogram decodes to, 2 MiB; those of the generator have 2^15. One from 1
-// to all of an int64 with five digits, which three hundred bytes can ask for, takes 49 MiB.
+// maxCounts bounds the size of a decoded histogram to 2 MiB; histograms of the generator have 2^15
+// counts. A range from 1 to the maximum of an int64 with five digits, which fits in 300 bytes,
+// would take 49 MiB.
 const maxCounts = 1 << 18
 
-// Where a histogram has its shape (HdrHistogram V2): cookie and length, and packed behind them a
-// head of cookie, length, offset, digits, lowest and highest value.
+// Positions of a histogram's shape (HdrHistogram V2): cookie and length come first; the compressed
+// data begins with cookie, length, offset, digits, lowest and highest value.
 const (
 	outerHead  = 8
 	digitsFrom = 12
 	shapeEnds  = 32
 )
 
-// Histogram decodes the distribution whole; without one it is nil, and so is the error.
+// Histogram decodes the complete distribution. Without a histogram it returns nil and no error.
 func (d Dist) Histogram() (*hdrhistogram.Histogram, error) {
 	if d.HDR == "" {
 		return nil, nil
@@ -98,8 +99,9 @@ func (d Dist) Histogram() (*hdrhistogram.Histogram, error) {
 	return hdrhistogram.Decode([]byte(d.HDR))
 }
 
-// counts is how many a histogram of a shape holds at most, whatever its lowest value is: halves of
-// buckets, each of which goes twice as far as the one before. No shape has more than five digits.
+// counts returns the maximum number of counts of a histogram with a shape, for any lowest value.
+// Half buckets each cover twice the range of the one before, and no shape has more than five
+// digits.
 func counts(shape []byte) int {
 	digits, highest := binary.BigEndian.Uint32(shape), binary.BigEndian.Uint64(shape[12:])
 	half := bits.Len64(uint64(math.Pow10(int(min(digits, 5)))) - 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// numbers calls f with every number that a value can hold; it makes what would hold one.
+// numbers calls f with every number of a value; it creates missing elements.
 func numbers(v reflect.Value, f func(reflect.Value)) {
 	switch {
 	case v.CanInt() || v.CanFloat():
@@ -32,7 +32,7 @@ func numbers(v reflect.Value, f func(reflect.Value)) {
 	}
 }
 
-// reread gives what is read of a run with these records.
+// reread writes a run with these records and reads it again.
 func reread(t *testing.T, dir string, text []byte) (records []*Record, bad []*BadRecord) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, TrialsFile), text, 0o644); err != nil {
@@ -45,7 +45,7 @@ func reread(t *testing.T, dir string, text []byte) (records []*Record, bad []*Ba
 	return records, bad
 }
 
-// A record with a number that nothing can be is damaged, whichever number it is.
+// Records with an impossible number are rejected, for every number of a record.
 func TestNoNumberIsBeyondAll(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Create(dir, Run{ID: "r", Suite: "s"})
@@ -67,7 +67,7 @@ func TestNoNumberIsBeyondAll(t *testing.T) {
 			field := v
 			if field.CanInt() {
 				if x > greatest {
-					continue // no such number is one of JSON's for it
+					continue // JSON cannot represent this number
 				}
 				field.SetInt(int64(x))
 			} else {
@@ -80,7 +80,7 @@ func TestNoNumberIsBeyondAll(t *testing.T) {
 			records, bad := left(append(text, '\n'))
 			far := x <= -greatest || x >= greatest
 			if v.Addr().Interface() == any(&r.Version) {
-				far = true // any of them is another version
+				far = true // other values are other versions
 			}
 			if far != (len(bad) == 1) || far == (len(records) == 1) {
 				t.Errorf("%g: %d records, %v", x, len(records), bad)
@@ -113,7 +113,7 @@ func TestNoNumberIsBeyondAll(t *testing.T) {
 	}
 }
 
-// Histograms as they are written here are read; one that asks for more memory than those is not.
+// Histograms as written here are accepted; one that needs more memory is rejected.
 func TestHistogramsAreBounded(t *testing.T) {
 	check := func(digits int, want string) {
 		t.Helper()

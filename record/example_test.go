@@ -10,8 +10,8 @@ import (
 	"prony.example/record"
 )
 
-// A run's folder is written trial by trial, each of which is safe once Append returns, and read as
-// a whole.
+// A run's folder is written trial by trial and read as a whole. Each trial is safe once Append
+// returns.
 func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {
@@ -39,7 +39,7 @@ func ExampleCreate() {
 	// Output: hello 0 b1-01-hello 1234
 }
 
-// A run that ended early is resumed: its folder takes the records that it lacks.
+// A run that ended early is resumed: missing records are appended to its folder.
 func ExampleResume() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {
@@ -55,7 +55,7 @@ func ExampleResume() {
 	if err := w.Append(&record.Record{Trial: "b1-01-hello"}); err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Close(); err != nil { // here the program ends
+	if err := w.Close(); err != nil { // the program ends here
 		log.Fatal(err)
 	}
 
@@ -87,14 +87,14 @@ func ExampleResume() {
 	// 2 records, 0 missing
 }
 
-// Errors of a load, by class, and how many of them were requests.
+// Errors of a load, by class, and how many are failed requests.
 func ExampleErrors() {
 	e := record.Errors{Connect: 2, Read: 1, Status: 3, Example: "GET /: status 503, want 200"}
 	fmt.Println(e.Total(), e.Requests(), e.Why())
 	// Output: 6 4 GET /: status 503, want 200
 }
 
-// Lines that are refused are told, and the others are read.
+// Invalid lines are reported, and the other lines are read.
 func ExampleReadLines() {
 	in := strings.NewReader("{\"a\": 1}\nno JSON\n{\"a\": 2}\n")
 	n := 0

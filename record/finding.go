@@ -2,39 +2,39 @@ package record
 
 import "encoding/json"
 
-// Finding is one rule that did not hold, as values; package internal/analysis/wording puts it into
-// words. Where its grade is VALID it moves no number by what counts: alone and with the others it
-// stays below the number's own uncertainty, or it is only the cause of what others found.
+// Finding is a violated rule, as values; package internal/analysis/wording formats it. A finding
+// with grade VALID moves no number by a relevant amount: alone and with all others its effect stays
+// below the number's own uncertainty, or it only explains other findings.
 type Finding struct {
 	Rule  string `json:"rule"`
-	Case  string `json:"case,omitempty"` // in which of its ways the rule does not hold
-	Load  string `json:"load,omitempty"` // which of the trial's loads; empty: the trial
-	Grade string `json:"grade"`          // what it makes of the trial
-	// Phase is the part of a load that the finding is about, where a start has slices: one of the
-	// Phase names; empty: both, or there were no slices.
+	Case  string `json:"case,omitempty"` // variant of the rule
+	Load  string `json:"load,omitempty"` // the affected load; empty: the trial
+	Grade string `json:"grade"`          // the resulting grade of the trial
+	// Phase is the affected phase of the load, if the start has slices: one of the Phase names;
+	// empty: both, or there were no slices.
 	Phase string `json:"phase,omitempty"`
-	// Value is what was found, in Unit, and Limit what it was held to. Side is the side of the
-	// limit on which a value is wrong, Above or Below; empty: it was held to no number. A number
-	// that is absent is 0.
+	// Value is the measured value, in Unit, and Limit the rule's limit. Side is the side of the
+	// limit on which values violate the rule, Above or Below; empty: there is no limit. A missing
+	// number is 0.
 	Value float64 `json:"value,omitempty"`
 	Limit float64 `json:"limit,omitempty"`
 	// one of the units; empty: the finding has no number
 	Unit  string `json:"unit,omitempty"`
 	Side  string `json:"side,omitempty"`
 	Facts Facts  `json:"facts,omitzero"`
-	// what it can have moved; empty: the effect is unknown
+	// metrics that it can have changed; empty: the effect is unknown
 	PossibleBias []Bias `json:"possibleBias,omitempty"`
-	// Remark: no doubt, and what the number's reader should know of the service all the same.
+	// Note marks information about the service that does not reduce trust in the number.
 	Note bool `json:"note,omitempty"`
-	// Text is the finding in words, in documents for readers and in records of version 1. Newer
-	// records have none.
+	// Text is the finding in words, in reports and in records of version 1. Newer records have
+	// none.
 	Text *Words `json:"text,omitempty"`
 }
 
 // Phases of a load in a start with slices.
 const (
-	PhaseSlices = "slices" // in turns with other targets; ratios come from them
-	PhaseWindow = "window" // alone; levels come from it
+	PhaseSlices = "slices" // in turns with other targets; source of ratios
+	PhaseWindow = "window" // alone; source of levels
 )
 
 // Sides of a limit.
@@ -45,52 +45,52 @@ const (
 
 // Units of a finding's numbers.
 const (
-	UnitShare = "share" // 0 to 1, in general
+	UnitShare = "share" // usually 0 to 1
 	UnitNs    = "ns"
 	UnitBytes = "bytes"
 	UnitPerS  = "1/s"
-	UnitCount = "count" // of whatever the rule counts, or a mean of such counts
+	UnitCount = "count" // a count, or a mean of counts
 )
 
-// Facts are what a rule found beside its value. Each rule and case has some of them; the rest are
-// absent.
+// Facts are values of a rule besides its main value. Each rule and case has some of them; the
+// others are absent.
 type Facts struct {
-	Count int64 `json:"count,omitempty"` // of requests, answers or datagrams that it affected
-	Total int64 `json:"total,omitempty"` // of so many
-	// Repeated is how many starts were run because others lost a target.
+	Count int64 `json:"count,omitempty"` // affected requests, responses or datagrams
+	Total int64 `json:"total,omitempty"` // number of which Count is a part
+	// Repeated is the number of starts that were run because others lost a target.
 	Repeated int64 `json:"repeated,omitempty"`
-	// Closed is how many of Count failed since the service had closed their connections.
+	// Closed is how many of Count failed because the service had closed their connections.
 	Closed int64 `json:"closed,omitempty"`
-	AtNs   int64 `json:"atNs,omitempty"`  // when, from the window's opening, or how long before
-	MaxNs  int64 `json:"maxNs,omitempty"` // the most, where the value is a percentile
-	// TimesNs are several times, such as percentiles in their order, or those of a window's halves.
+	AtNs   int64 `json:"atNs,omitempty"`  // moment from the window's opening, or a lead time
+	MaxNs  int64 `json:"maxNs,omitempty"` // the maximum, if the value is a percentile
+	// TimesNs are several times, for example percentiles in order, or times of a window's halves.
 	TimesNs  []int64 `json:"timesNs,omitempty"`
 	MeanNs   float64 `json:"meanNs,omitempty"`
 	DriftNs  int64   `json:"driftNs,omitempty"`  // of a clock
-	Expected float64 `json:"expected,omitempty"` // what the other side of an equation gives
-	Observed float64 `json:"observed,omitempty"` // what its one side was
-	// UnusedShare is the share of the service's processor time that was left unused.
+	Expected float64 `json:"expected,omitempty"` // the other side of an equation
+	Observed float64 `json:"observed,omitempty"` // one side of an equation
+	// UnusedShare is the share of the service's available CPU time that was unused.
 	UnusedShare float64 `json:"unusedShare,omitempty"`
-	// WaitingShare is for which share of the time who ran for Value waited for a core.
+	// WaitingShare is the share of time in which the threads behind Value waited for a core.
 	WaitingShare float64 `json:"waitingShare,omitempty"`
-	Others       float64 `json:"others,omitempty"` // what others asked, as a share or a second
-	BinNs        int64   `json:"binNs,omitempty"`  // in which arrivals were counted
+	Others       float64 `json:"others,omitempty"` // use by others, as a share or per second
+	BinNs        int64   `json:"binNs,omitempty"`  // bin width for arrivals
 	Connections  int     `json:"connections,omitempty"`
 	Core         int     `json:"core,omitempty"`
-	Generator    int     `json:"generator,omitempty"` // of several, its index
-	// Name is what the finding is about: a generator, a tool, a counter or a load.
+	Generator    int     `json:"generator,omitempty"` // index, if there are several
+	// Name is the subject of the finding: a generator, a tool, a counter or a load.
 	Name    string `json:"name,omitempty"`
-	Subject string `json:"subject,omitempty"` // what a counter counts, a metric, a way to stop
-	Step    string `json:"step,omitempty"`    // of the trial, that failed
-	// Messages are words of others: an error, a service's answer, a node's account.
+	Subject string `json:"subject,omitempty"` // unit of a counter, a metric, or a way to freeze
+	Step    string `json:"step,omitempty"`    // the failed step of the trial
+	// Messages are texts from other programs: an error, a service's response, a node's report.
 	Messages []string      `json:"messages,omitempty"`
-	Hint     string        `json:"hint,omitempty"`   // that came with an error
-	Limits   []Limit       `json:"limits,omitempty"` // that are not in force
+	Hint     string        `json:"hint,omitempty"`   // advice that came with an error
+	Limits   []Limit       `json:"limits,omitempty"` // limits that are not in force
 	Parts    []PartFinding `json:"parts,omitempty"`  // of a load from many generators
 }
 
-// PartFinding is what is wrong with one of several generators: a fault, or the finding of a rule on
-// its part of the load.
+// PartFinding is a problem of one of several generators: a fault, or the finding of a rule on its
+// part of the load.
 type PartFinding struct {
 	Generator int     `json:"generator"`
 	Name      string  `json:"name"`
@@ -106,7 +106,7 @@ type PartFinding struct {
 	MaxNs     int64   `json:"maxNs,omitempty"`
 }
 
-// Finding is the rule's.
+// Finding converts the part's finding to a Finding.
 func (p PartFinding) Finding() Finding {
 	return Finding{Rule: p.Rule, Case: p.Case, Value: p.Value, Limit: p.Limit, Unit: p.Unit,
 		Side: p.Side, Facts: Facts{Count: p.Count, Total: p.Total, MaxNs: p.MaxNs}}
@@ -115,23 +115,23 @@ func (p PartFinding) Finding() Finding {
 // Words are a finding in words.
 type Words struct {
 	Observed string `json:"observed"`
-	Limit    string `json:"limit,omitempty"` // empty where Moves says what counts
+	Limit    string `json:"limit,omitempty"` // empty if PossibleBias decides
 	Hint     string `json:"hint"`
-	// Amount is the value alone, as Observed has it; empty: it has none. Quantity says that Limit
-	// is a number with its unit and nothing more.
+	// Amount is only the value, as in Observed; empty: it has none. Quantity reports whether Limit
+	// is only a number with its unit.
 	Amount   string `json:"amount,omitempty"`
 	Quantity bool   `json:"quantity,omitempty"`
 }
 
-// Bias is how far a finding can have moved a number, up or down.
+// Bias bounds how far a finding can have moved a number, up or down.
 type Bias struct {
-	Metric string  `json:"metric"` // a metric's name: "throughput", "p99"
-	Share  float64 `json:"share"`  // at most, as a share of the number
-	// StallFree is the bound for the metric without the machine's stalls; nil: Share.
+	Metric string  `json:"metric"` // the metric's name: "throughput", "p99"
+	Share  float64 `json:"share"`  // upper bound, as a share of the number
+	// StallFree is the bound for the metric without the machine's stalls; nil: as Share.
 	StallFree *float64 `json:"stallFree,omitempty"`
 }
 
-// Bound returns the bound for a metric: without the machine's stalls, or of all arrivals.
+// Bound returns the bound for a metric, without the machine's stalls or over all arrivals.
 func (b Bias) Bound(stallFree bool) float64 {
 	if stallFree && b.StallFree != nil {
 		return *b.StallFree
@@ -139,7 +139,7 @@ func (b Bias) Bound(stallFree bool) float64 {
 	return b.Share
 }
 
-// UnmarshalJSON reads a finding, or one of version 1, which was in words.
+// UnmarshalJSON reads a finding, also of version 1, which was text.
 func (f *Finding) UnmarshalJSON(data []byte) error {
 	var old struct {
 		Observed *string `json:"observed"`

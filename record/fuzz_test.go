@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzReadRecords wants every line to be a record or told.
+// FuzzReadRecords requires that every line is either a record or reported.
 func FuzzReadRecords(f *testing.F) {
 	f.Add([]byte(`{"version":1,"trial":"a","outcome":"measured","loads":[{"hdr":"x"}]}` + "\n"))
 	f.Add([]byte(`{"version":1}` + "\n\n" + `{"version":99}` + "\n" + `{"version":1,`))
@@ -27,8 +27,8 @@ func FuzzReadRecords(f *testing.F) {
 	})
 }
 
-// What a power cut leaves is any beginning of each file: all whole records are read, at most one
-// line is none, and what cannot be read at all says why.
+// A power failure can leave any beginning of each file. All complete records must be read, at most
+// one line may be invalid, and an unreadable folder must be reported with the reason.
 func TestEveryTornRun(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Create(dir, Run{ID: "r", Suite: "s"})
@@ -50,7 +50,7 @@ func TestEveryTornRun(t *testing.T) {
 	}
 	for n := range whole {
 		if n%97 > 0 && n > 2 && !bytes.Contains(whole[n-2:min(n+2, len(whole))], []byte("\n")) {
-			continue // inside of a line one place is as good as another
+			continue // positions within a line are equivalent
 		}
 		if err := os.WriteFile(trials, whole[:n], 0o644); err != nil {
 			t.Fatal(err)
@@ -58,7 +58,7 @@ func TestEveryTornRun(t *testing.T) {
 		_, records, bad, err := Read(dir)
 		ends := bytes.Count(whole[:n], []byte("\n"))
 		torn := n > 0 && whole[n-1] != '\n'
-		if whole[n] == '\n' { // all of a record but its end
+		if whole[n] == '\n' { // a complete record without its line end
 			ends, torn = ends+1, false
 		}
 		if err != nil || len(records) != ends || (len(bad) == 1) != torn || len(bad) > 1 {

@@ -4,22 +4,21 @@ import (
 	"encoding/json"
 )
 
-// Limit is a bound on what a service may use: one that is in force, or one that was asked for and
-// that nothing enforces. Package internal/analysis/wording puts it into words.
+// Limit is a limit on the service's resources: one in force, or one requested that nothing
+// enforces. Package internal/analysis/wording formats it.
 type Limit struct {
-	Kind string `json:"kind"` // one of the kinds of limits; empty: version 1's, in words alone
-	By   string `json:"by"`   // what enforces it, such as ByCgroup1; ByNone: nothing
-	// Value is processor seconds a second of LimitCPU, and bytes of LimitMemory.
+	Kind string `json:"kind"` // one of the kinds of limits; empty: only Text is known
+	By   string `json:"by"`   // what enforces it, for example ByCgroup1; ByNone: nothing
+	// Value is CPU seconds per second for LimitCPU, and bytes for LimitMemory.
 	Value float64 `json:"value,omitempty"`
-	Cores []int   `json:"cores,omitempty"` // of LimitCores
-	// Process is the one of a system that the limit holds, or misses, alone; empty: all of them.
+	Cores []int   `json:"cores,omitempty"` // for LimitCores
+	// Process is the only process of a system that the limit affects; empty: all processes.
 	Process string `json:"process,omitempty"`
-	// Reason is why nothing enforces it, one of the reasons; empty: nobody knows, or it is in
-	// force.
+	// Reason is why nothing enforces it, one of the reasons; empty: unknown, or it is in force.
 	Reason string `json:"reason,omitempty"`
-	Detail string `json:"detail,omitempty"` // the error of who refused it
-	PIDs   []int  `json:"pids,omitempty"`   // the processes that have strayed
-	Text   string `json:"text,omitempty"`   // version 1's words; empty in newer records
+	Detail string `json:"detail,omitempty"` // the error that explains the reason
+	PIDs   []int  `json:"pids,omitempty"`   // processes outside the control group
+	Text   string `json:"text,omitempty"`   // text of version 1; empty in newer records
 }
 
 // Kinds of limits.
@@ -32,12 +31,12 @@ const (
 	LimitOwners = "owner's"
 )
 
-// What enforces a limit. Of LimitOwners, whoever started the service does.
+// What enforces a limit. LimitOwners are enforced by who started the service.
 const (
 	ByAffinity = "affinity"
 	ByCgroup1  = "cgroup v1"
 	ByCgroup2  = "cgroup v2"
-	ByRlimit   = "rlimit" // holds the private memory of each process
+	ByRlimit   = "rlimit" // limits the private memory of each process
 	ByHere     = "owner, on this machine"
 	ByAway     = "owner, on another machine"
 	ByNone     = "none"
@@ -45,22 +44,22 @@ const (
 
 // Reasons why nothing enforces a limit.
 const (
-	Refused      = "refused"       // by the kernel or to this user, as Detail says
+	Refused      = "refused"       // by the kernel or for this user, see Detail
 	EndedBefore  = "ended before"  // the service ended before limits could be read
-	NotMounted   = "not mounted"   // the container's control groups are not seen here
-	PerContainer = "per container" // each container of the system has it for itself, as Detail says
+	NotMounted   = "not mounted"   // the container's control groups are not accessible here
+	PerContainer = "per container" // each container of the system has its own limit, see Detail
 	NotCounted   = "not counted"   // the kernel does not count swap
 	Permitted    = "permitted"     // the node lets pods swap
-	Strayed      = "strayed"       // processes are in another control group: their use is not known
+	Strayed      = "strayed"       // processes are in another control group: use is unknown
 )
 
-// Unenforced is a limit that nothing enforces, with the reason.
+// Unenforced returns the limit as one that nothing enforces, with the reason.
 func Unenforced(l Limit, reason, detail string) Limit {
 	l.By, l.Reason, l.Detail = ByNone, reason, detail
 	return l
 }
 
-// HasStrayed tells whether limits that nothing enforces have been left: usage is not known then.
+// HasStrayed reports whether processes have left their control group; resource use is then unknown.
 func HasStrayed(missing []Limit) bool {
 	for _, l := range missing {
 		if l.Reason == Strayed {
@@ -70,7 +69,7 @@ func HasStrayed(missing []Limit) bool {
 	return false
 }
 
-// UnmarshalJSON reads a limit, or the sentence that version 1 had in its place.
+// UnmarshalJSON reads a limit, also of version 1, which was text.
 func (l *Limit) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] == '"' {
 		var text string

@@ -17,7 +17,7 @@ var (
 	quoted = regexp.MustCompile("`(\\w+)`")
 )
 
-// The page of the format and the types say the same: no key is missing, and none is left over.
+// The page of the format and the types have the same keys.
 func TestThePageNamesEveryKey(t *testing.T) {
 	b, err := os.ReadFile("../docs/formats/record.md")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestThePageNamesEveryKey(t *testing.T) {
 				what, sorted(named), of, sorted(want))
 		}
 	}
-	// An entry of an outline names the keys of the object that it stands for.
+	// An outline's entry has the keys of the object that it describes.
 	checkEntries := func(outline map[string][]string, of reflect.Type) {
 		t.Helper()
 		for i := range of.NumField() {
@@ -73,9 +73,9 @@ var (
 	dist       = reflect.TypeFor[Dist]()
 )
 
-// entries reads the outline in a fenced block. A line is "object  keys  prose", parted by two
-// spaces or more; without an object it continues the entry above. What stands in the first column
-// are the keys of the whole, returned as those of "".
+// entries parses the outline in a fenced block. A line is "object  keys  prose", separated by two
+// spaces or more; without an object it continues the entry above. Keys in the first column belong
+// to the document and are returned for "".
 func entries(text string) map[string][]string {
 	_, text, _ = strings.Cut(text, "```\n")
 	text, _, _ = strings.Cut(text, "```")
@@ -94,7 +94,7 @@ func entries(text string) map[string][]string {
 	return out
 }
 
-// firstColumn lists the keys of a table, which stand in its first column.
+// firstColumn returns the keys in the first column of a table.
 func firstColumn(text string) []string {
 	var out []string
 	for line := range strings.Lines(text) {
@@ -123,8 +123,8 @@ func key(f reflect.StructField) string {
 	return name
 }
 
-// object is the type whose keys a value of type v has in JSON; nil when it is no object, or one
-// with free keys.
+// object returns the type whose keys a value of type v has in JSON; nil if it is not an object, or
+// one with free keys.
 func object(v reflect.Type) reflect.Type {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice {
 		v = v.Elem()
@@ -135,7 +135,7 @@ func object(v reflect.Type) reflect.Type {
 	return v
 }
 
-// keys lists those of a struct.
+// keys returns the keys of a struct.
 func keys(of reflect.Type) []string {
 	var out []string
 	for i := range of.NumField() {

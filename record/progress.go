@@ -15,7 +15,7 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// Files beside the records by which others follow a run, and say why they end it.
+// Files beside the records: the progress for other processes, and their reason to stop the run.
 const (
 	ProgressFile = "progress.ndjson"
 	StopFile     = "stop.txt"
@@ -23,77 +23,77 @@ const (
 
 // Kinds of Progress.
 const (
-	Begins    = "begin" // what is planned, and by which process; once more where a run is resumed
+	Begins    = "begin" // the plan and the process; repeated if a run is resumed
 	Says      = "log"   // a line of the lab's log
-	Steps     = "step"  // of a trial's life: a step, or a load, begins
-	Pulses    = "tick"  // how the load under way goes, or the rounds of a start
-	Ratios    = "ratio" // of two targets, after a start; valid whenever the run is ended
-	TrialEnds = "trial" // its record is on the disk
-	Ends      = "end"   // of the run
+	Steps     = "step"  // a step of a trial, or a load, begins
+	Pulses    = "tick"  // progress of the current load, or of the rounds of a start
+	Ratios    = "ratio" // ratio of two targets after a start; valid at any end of the run
+	TrialEnds = "trial" // a trial's record is on disk
+	Ends      = "end"   // the run ends
 )
 
 // Outcomes of a run.
 const (
 	Done    = "done"
 	Stopped = "stopped" // by a signal
-	Broke   = "failed"  // by an error that is no trial's
+	Broke   = "failed"  // by an error outside of trials
 )
 
-// Progress is a line of ProgressFile: how a run gets on, for whoever looks on. No result is made of
-// it, and a run goes on where it cannot be written.
+// Progress is a line of ProgressFile, for programs that follow a run. Results do not depend on it,
+// and a run continues if it cannot be written.
 type Progress struct {
-	Seq  int64     `json:"seq"` // of the line, from 1
+	Seq  int64     `json:"seq"` // number of the line, from 1
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
 
 	PID int `json:"pid,omitempty"` // begin
-	// begin; tells it from a later one of that number
+	// begin: start of the process; distinguishes it from a later one with the same PID
 	ProcessStart string `json:"processStart,omitempty"`
 	Suite        string `json:"suite,omitempty"`
-	// begin: what the run repeats over all targets: "start" if they run side by side, else "block"
+	// begin: the unit of repetition: "start" if targets run side by side, otherwise "block"
 	Repeat string `json:"repeat,omitempty"`
-	// begin: how long it may take, without builds
+	// begin: bounds of the estimated duration, without builds
 	EstimateMinNs int64 `json:"estimateMinNs,omitempty"`
 	EstimateMaxNs int64 `json:"estimateMaxNs,omitempty"`
-	// begin; none where the run goes on for a time
+	// begin; absent if the run has a time limit instead
 	Planned []Planned `json:"trials,omitempty"`
 
 	Text string `json:"text,omitempty"` // say, trial, end
 
 	Trial      string `json:"trial,omitempty"`
-	Step       string `json:"step,omitempty"` // step and tick: or the load's name
+	Step       string `json:"step,omitempty"` // step and tick: name of the step or load
 	ExpectedNs int64  `json:"expectedNs,omitempty"`
 
-	PerS   float64 `json:"ratePerS,omitempty"` // tick: good answers since the one before
-	P50Ns  int64   `json:"p50Ns,omitempty"`    // tick: response times; 0: nothing was answered
+	PerS   float64 `json:"ratePerS,omitempty"` // tick: good responses since the last tick
+	P50Ns  int64   `json:"p50Ns,omitempty"`    // tick: response times; 0: no responses
 	P99Ns  int64   `json:"p99Ns,omitempty"`
 	Failed int64   `json:"errors,omitempty"`
-	Round  int     `json:"round,omitempty"`  // tick: rounds that are done
+	Round  int     `json:"round,omitempty"`  // tick: completed rounds
 	Rounds int     `json:"rounds,omitempty"` // step and tick: rounds of the start
 
 	Ratio *LiveRatio `json:"ratio,omitempty"`
 
 	Grade   string `json:"grade,omitempty"` // trial
-	Ended   int    `json:"ended,omitempty"` // trial: how many have a record
-	Total   int    `json:"total,omitempty"` // trial: of so many; 0: nobody knows
+	Ended   int    `json:"ended,omitempty"` // trial: number of trials with a record
+	Total   int    `json:"total,omitempty"` // trial: number of all trials; 0: unknown
 	Outcome string `json:"outcome,omitempty"`
 }
 
-// LiveRatio compares two targets by the slices of the starts so far. Its interval holds the true
-// ratio with 95 %, whenever and for whatever reason the run is ended.
+// LiveRatio compares two targets by the slices of the starts so far. Its interval contains the true
+// ratio in 95 % of cases, at whatever moment and for whatever reason the run ends.
 type LiveRatio struct {
 	Scenario string  `json:"scenario"`
-	Target   string  `json:"target"` // row in tables
+	Target   string  `json:"target"` // name in tables
 	Baseline string  `json:"baseline"`
 	Metric   string  `json:"metric"` // cpu_per_request or throughput
 	Starts   int     `json:"starts"` // in the ratio
-	Center   float64 `json:"center"` // the target's value over the baseline's
+	Center   float64 `json:"center"` // the target's value divided by the baseline's
 	Lo       float64 `json:"lo"`
 	Hi       float64 `json:"hi"`
 }
 
-// What a run's progress may take: long lines of a log are cut, and the pulses of a run that goes on
-// for days are left out when the file is full of them.
+// Bounds of a run's progress file: long log lines are cut, and ticks are omitted when the file is
+// full.
 const (
 	progressMost = 16 << 20
 	progressText = 2 << 10
@@ -106,7 +106,7 @@ type ProgressLog struct {
 	size int64
 }
 
-// FollowUp opens a run's progress to go on with it.
+// FollowUp opens a run's progress file to append to it. It fails if the file is not a regular one.
 func FollowUp(dir string) (*ProgressLog, error) {
 	name := filepath.Join(dir, ProgressFile)
 	if _, err := os.Lstat(name); err == nil && !regular(name) {
@@ -125,7 +125,7 @@ func FollowUp(dir string) (*ProgressLog, error) {
 		seq:  int64(bytes.Count(previous, []byte{'\n'})),
 		size: int64(len(previous)),
 	}
-	if n := len(previous); n > 0 && previous[n-1] != '\n' { // whoever wrote it was killed
+	if n := len(previous); n > 0 && previous[n-1] != '\n' { // the last writer was killed
 		l.seq++
 		if _, err := f.Write([]byte{'\n'}); err != nil {
 			return nil, errors.Join(err, f.Close())
@@ -134,7 +134,7 @@ func FollowUp(dir string) (*ProgressLog, error) {
 	return l, nil
 }
 
-// Append writes a line, with its number.
+// Append writes a line with its number. It omits ticks when the file is full.
 func (l *ProgressLog) Append(p Progress) error {
 	if p.Kind == Pulses && l.size > progressMost {
 		return nil
@@ -151,7 +151,7 @@ func (l *ProgressLog) Append(p Progress) error {
 	return err
 }
 
-// Close ends it; what nobody has measured leaves nothing.
+// Close closes the file, and removes it if the run has no head and thus no results.
 func (l *ProgressLog) Close() error {
 	err := l.f.Close()
 	if _, gone := os.Stat(filepath.Join(filepath.Dir(l.f.Name()), RunFile)); gone != nil {
@@ -160,17 +160,18 @@ func (l *ProgressLog) Close() error {
 	return err
 }
 
-// stopMost bounds a reason.
+// stopMost bounds the bytes of a reason.
 const stopMost = 500
 
-// StopReason takes away what somebody said about why a run is to end; empty: nothing.
+// StopReason returns the reason that another process gave for stopping the run, and removes the
+// file; empty: none.
 func StopReason(dir string) string {
 	name := filepath.Join(dir, StopFile)
 	b, err := files.Read(name, stopMost)
 	if err != nil {
 		return ""
 	}
-	_ = os.Remove(name) // it is in the head from now on
+	_ = os.Remove(name) // the head has the reason from now on
 	printable := func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
@@ -181,8 +182,8 @@ func StopReason(dir string) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Remark adds a note to the head of a run, which every report is to say. A run that has none yet
-// has no report.
+// Remark adds a note to the head of a run, which every report shows. It does nothing if the run has
+// no head yet.
 func Remark(dir, note string) error {
 	if !regular(filepath.Join(dir, RunFile)) {
 		return nil

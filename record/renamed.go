@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// Records of version 1, and those that version 2 had before its first release, have other names for
-// some keys and values. They get the names in force before they are decoded, so that nothing else
-// has to know the former ones. docs/formats/README.md lists them.
+// Records of version 1, and of version 2 before its first release, have former names for some keys
+// and values. These are replaced before decoding, so that no other code has to know them.
+// docs/formats/README.md lists them.
 
-// renamedKeys maps the path of a former key to its name in force. A path has the former keys of the
-// objects around it, with dots between; arrays add nothing.
+// renamedKeys maps the path of a former key to its current name. A path is the former keys of the
+// enclosing objects, joined by dots; arrays add nothing.
 var renamedKeys = map[string]string{
 	"watched":                         "instruments",
 	"before":                          "hostBefore",
@@ -66,7 +66,7 @@ var renamedKeys = map[string]string{
 	"host.checks.why":                 "impact",
 }
 
-// renamedInFindings are those of a finding, wherever a record has one.
+// renamedInFindings maps former keys inside findings, at all places of a record with findings.
 var renamedInFindings = map[string]string{
 	"remark":         "note",
 	"moves":          "possibleBias",
@@ -81,7 +81,7 @@ var renamedInFindings = map[string]string{
 	"facts.advice":   "hint",
 }
 
-// renamedRules maps the former name of a rule to the one in force.
+// renamedRules maps the former name of a rule to the current one.
 var renamedRules = map[string]string{
 	"foreign":     "third-party tool",
 	"neighbours":  "neighbors",
@@ -89,10 +89,10 @@ var renamedRules = map[string]string{
 	"unasked":     "backend calls",
 }
 
-// renamedOutcomes are those of the steps of a search, likewise.
+// renamedOutcomes maps former outcomes of the steps of a search to current ones.
 var renamedOutcomes = map[string]string{"held": "met", "broken": "missed"}
 
-// deepestRenamed is how many objects and arrays are around a former key at most.
+// deepestRenamed is the maximum number of objects and arrays around a former key.
 const deepestRenamed = 10
 
 var allRenamed = sync.OnceValue(func() map[string]string {
@@ -105,14 +105,14 @@ var allRenamed = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// Upgrade gives former keys of a document the names in force: of a record, of a run's head, or of a
-// load as prony load prints it. A document that has none is returned as it is.
+// Upgrade replaces former keys of a document: a record, the head of a run, or a load as prony load
+// prints it. It returns a document without former keys unchanged.
 func Upgrade(document []byte) []byte {
 	var (
 		out    []byte
-		copied int      // of the document, into out
-		path   []string // the keys of the objects around, each with a dot; an array's is empty
-		key    string   // that the next value has
+		copied int      // bytes of document already in out
+		path   []string // keys of the enclosing objects, each with a dot; empty for arrays
+		key    string   // of the next value
 	)
 	renamed := allRenamed()
 	for i := 0; i < len(document); i++ {
@@ -149,7 +149,7 @@ func Upgrade(document []byte) []byte {
 	return append(out, document[copied:]...)
 }
 
-// endOfText is the place of the quote that ends the text that begins at from.
+// endOfText returns the position of the quote that ends the string that begins at from.
 func endOfText(document []byte, from int) int {
 	for i := from + 1; ; {
 		n := bytes.IndexByte(document[i:], '"')
@@ -168,7 +168,7 @@ func endOfText(document []byte, from int) int {
 	}
 }
 
-// isKey reports whether a colon follows the text that ends there.
+// isKey reports whether a colon follows the string that ends at end.
 func isKey(document []byte, end int) bool {
 	for i := end + 1; i < len(document); i++ {
 		switch document[i] {
@@ -180,7 +180,7 @@ func isKey(document []byte, end int) bool {
 	return false
 }
 
-// upgradeValues gives former values of a record's the names in force.
+// upgradeValues replaces former values of a record.
 func (r *Record) upgradeValues() {
 	upgradeRules(r.Verdict.Findings)
 	for i := range r.Loads {
@@ -212,10 +212,10 @@ func rename(name *string, names map[string]string) {
 	}
 }
 
-// FormerColumns maps names of a table's columns that older suites asked for to those in force.
+// FormerColumns maps former names of a table's columns in suites to current names.
 var FormerColumns = map[string]string{"asks": "backendCalls", "collector": "gc"}
 
-// upgradeColumns gives the head's columns the names in force.
+// upgradeColumns replaces former column names of the head.
 func (r *Run) upgradeColumns() {
 	r.Columns = slices.Clone(r.Columns)
 	for i := range r.Columns {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// older gives a decoded document the former names of its keys, and counts those by their paths.
+// older replaces keys of a decoded document by their former names, and counts those by path.
 func older(v any, path string, seen map[string]int) any {
 	switch v := v.(type) {
 	case []any:

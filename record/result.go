@@ -1,6 +1,6 @@
-// Package record is the record of a trial: what was asked, what ran, what was measured, and where
-// it came from. A trial ends as exactly one Record, good or failed; statistics and reports are
-// functions of records and of nothing else. docs/formats/record.md describes the bytes on disk.
+// Package record defines the record of a trial: the plan, what ran, the measurements, and their
+// provenance. A trial ends as exactly one Record, measured or failed; statistics and reports depend
+// only on records. docs/formats/record.md describes the bytes on disk.
 //
 // All times are nanoseconds, all sizes bytes, all rates per second.
 package record
@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Version is the format's version; a reader refuses a newer one, and reads older ones (see
+// Version is the version of the format. A reader rejects newer versions and reads older ones (see
 // version1.go).
 const Version = 2
 
 // Outcomes of a trial.
 const (
-	Measured = "measured" // every load was offered to its end
-	Failed   = "failed"   // a step went wrong; Failure says which
+	Measured = "measured" // every load ran to its end
+	Failed   = "failed"   // a step failed, see Failure
 )
 
-// Record is one trial, one line of trials.ndjson.
+// Record is one trial, a line of trials.ndjson.
 type Record struct {
 	Version  int       `json:"version"`
-	Run      string    `json:"run"`   // the run's id, also its folder's name
-	Trial    string    `json:"trial"` // unique in the run, e.g. "b1-03-go-nethttp"
+	Run      string    `json:"run"`   // the run's id and the name of its folder
+	Trial    string    `json:"trial"` // unique in the run, for example "b1-03-go-nethttp"
 	Time     time.Time `json:"time"`  // wall clock at the trial's start
 	Suite    string    `json:"suite"`
 	Block    int       `json:"block"` // from 1
@@ -36,179 +36,179 @@ type Record struct {
 
 	Failure    *Failure `json:"failure,omitempty"`
 	HostBefore Before   `json:"hostBefore,omitzero"`
-	// SideBySide says which start the trial is part of; nil: it ran alone.
+	// SideBySide describes the start that the trial is part of; nil: it ran alone.
 	SideBySide *SideBySide `json:"sideBySide,omitempty"`
 	Limits     Limits      `json:"limits"`
-	Pod        *Pod        `json:"pod,omitempty"` // of a launcher that has a cluster start it
+	Pod        *Pod        `json:"pod,omitempty"` // nil unless a cluster ran the target
 	Artifact   Artifact    `json:"artifact"`
 	Start      Start       `json:"start"`
-	// Processes are those of a system, in the order of their start; the last takes the requests.
+	// Processes are the processes of a system, in order of start; the last receives the requests.
 	Processes []Started `json:"processes,omitempty"`
 	Warmup    Warmup    `json:"warmup"`
 	Loads     []Load    `json:"loads,omitempty"`
-	// Role is why the trial ran beside the comparison, in whose numbers it is not: one of Roles;
-	// empty: it is part of it.
+	// Role is why the trial ran in addition to the comparison, which excludes it: one of Roles;
+	// empty: it is part of the comparison.
 	Role string `json:"role,omitempty"`
-	// Resumed is the resumption of the run that the trial is of, from 1; 0: it ran at first.
+	// Resumed is the number of the resumption in which the trial ran, from 1; 0: before any.
 	Resumed int `json:"resumed,omitempty"`
-	// LogDroppedBytes is what was not kept of what the service wrote into its log.
+	// LogDroppedBytes is the part of the service's log that was not kept.
 	LogDroppedBytes int64 `json:"logDroppedBytes,omitempty"`
 
-	Instruments []string   `json:"instruments,omitempty"` // beside the usual samples, in words
+	Instruments []string   `json:"instruments,omitempty"` // active besides the usual samples
 	Telemetry   *Telemetry `json:"telemetry,omitempty"`
 	Profiles    []Profile  `json:"profiles,omitempty"`
 
-	Probe      Cost       `json:"probe"` // what the sampler itself took
+	Probe      Cost       `json:"probe"` // resource use of the sampler
 	Provenance Provenance `json:"provenance"`
 	Verdict    Verdict    `json:"verdict"`
 	DurationNs int64      `json:"durationNs"`
 }
 
-// Target names what was measured.
+// Target identifies what was measured.
 type Target struct {
-	Name      string `json:"name"` // unique in the catalog, e.g. "java-jdk/virtual"
+	Name      string `json:"name"` // unique in the catalog, for example "java-jdk/virtual"
 	Service   string `json:"service"`
 	Language  string `json:"language"`
 	Framework string `json:"framework"`
 	Version   string `json:"version"`
 	Runtime   string `json:"runtime"`
 	Mode      string `json:"mode"`
-	Variant   string `json:"variant"`          // "none" when nothing rides along
-	Driver    string `json:"driver,omitempty"` // what offered the loads, where not Prony
-	// Launcher is what started it, where it was not started as a plain process: "docker".
+	Variant   string `json:"variant"`          // the attached agent; "none" without one
+	Driver    string `json:"driver,omitempty"` // load generator, if not Prony's own
+	// Launcher is what started the target, if not as a plain process: "docker".
 	Launcher string `json:"launcher,omitempty"`
-	Arm      string `json:"arm,omitempty"` // A/A: "a" or "b", the same target twice a block
-	// ControlOf names the target that this one is a second copy of, to show what differs by chance;
-	// empty: it is no control.
+	Arm      string `json:"arm,omitempty"` // A/A: "a" or "b", the same target twice per block
+	// ControlOf is the target that this one is a second copy of, to show random differences; empty:
+	// it is no control.
 	ControlOf string `json:"controlOf,omitempty"`
-	Origin    string `json:"origin,omitempty"` // of another checkout, e.g. "base"; the name ends so
-	// URL is where it ran already: nobody has started it, or seen its processes.
+	Origin    string `json:"origin,omitempty"` // of another checkout: "base"; suffix of Name
+	// URL is the address of a target that was already running; its processes are unknown.
 	URL string `json:"url,omitempty"`
-	// Matrix is what its row of a matrix asks of the load, as rows beside it ask for more or less.
+	// Matrix is the row's load in a matrix, which differs between rows.
 	Matrix MatrixRow `json:"matrix,omitzero"`
 }
 
-// MatrixRow is what a row of a matrix has instead of the suite's; 0: the suite's.
+// MatrixRow overrides the suite for a row of a matrix; 0: as in the suite.
 type MatrixRow struct {
 	Connections int   `json:"connections,omitempty"`
 	BodyBytes   int64 `json:"bodyBytes,omitempty"` // of requests
 }
 
-// Failure says where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
+// Failure is where a trial ended early. Step is one of launch, ready, verify, warmup, measure,
 // reverify, stop; or StepPeer.
 type Failure struct {
 	Step  string   `json:"step"`
 	Error string   `json:"error"`
 	Hint  string   `json:"hint,omitempty"`
-	Log   []string `json:"log,omitempty"` // the last lines that the service wrote
-	// Interrupted: the run was ended, and the trial with it; nothing was wrong with the target.
+	Log   []string `json:"log,omitempty"` // last lines of the service's log
+	// Interrupted: the run was ended during the trial; the target did not fail.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// Before is the host in the moments before the trial, with nothing of ours running.
+// Before is the state of the host just before the trial, without processes of the run.
 type Before struct {
-	WindowNs int64 `json:"windowNs"` // looked at
-	WaitedNs int64 `json:"waitedNs"` // for quiet, before that
-	// of all cores' time, by the hypervisor
+	WindowNs int64 `json:"windowNs"` // observed time
+	WaitedNs int64 `json:"waitedNs"` // waiting time for quiet, before WindowNs
+	// share of all cores' time that the hypervisor took
 	StealShare float64 `json:"stealShare"`
-	// likewise, by whatever ran; -1 unknown
+	// share of all cores' time that other processes used; -1: unknown
 	OtherCPUShare  float64 `json:"otherCPUShare"`
-	TemperatureC   float64 `json:"temperatureC,omitempty"`   // the hottest sensor; 0 unknown
+	TemperatureC   float64 `json:"temperatureC,omitempty"`   // the hottest sensor; 0: unknown
 	ThrottleEvents int64   `json:"throttleEvents,omitempty"` // thermal throttle events since boot
 	Quiet          bool    `json:"quiet"`
-	Reason         string  `json:"reason,omitempty"` // it was not, or what was waited for
+	Reason         string  `json:"reason,omitempty"` // why it was not quiet, or what delayed it
 }
 
-// Limits are what was asked for and what the kernel was seen to enforce.
+// Limits are the requested limits, and those that the kernel was found to enforce.
 type Limits struct {
 	CPUs         float64 `json:"cpus"`
 	MemoryBytes  int64   `json:"memoryBytes"`
 	ServiceCores []int   `json:"serviceCores"`
 	LoadCores    []int   `json:"loadCores"`
 	InForce      []Limit `json:"inForce"`           // as read back from the kernel
-	Missing      []Limit `json:"missing,omitempty"` // asked for and not enforced, with the reason
-	// Privileges are whose process it was and what it might: "user 1000, no capabilities, no new
+	Missing      []Limit `json:"missing,omitempty"` // requested but not enforced, with the reason
+	// Privileges are user and privileges of the process: "user 1000, no capabilities, no new
 	// privileges".
 	Privileges string `json:"privileges,omitempty"`
 
-	// of the home of telemetry; none: the load's last
+	// cores of the collector; none: the load's last core
 	TelemetryCores []int `json:"telemetryCores,omitempty"`
-	// BackingCores are those of what the target leans on, such as a database, outside of its
-	// limits; none: within them, or there is nothing.
+	// BackingCores are the cores of services that the target depends on, for example a database, if
+	// they are outside its limits; none: inside, or there is no such service.
 	BackingCores []int `json:"backingCores,omitempty"`
 }
 
-// Artifact is what the build made.
+// Artifact is the result of the build.
 type Artifact struct {
 	SHA256    string `json:"sha256"`
 	SizeBytes int64  `json:"sizeBytes"`
-	BuildHash string `json:"buildHash"` // of sources and tool versions: the cache's key
-	// Image is the container's image that ran, by name and the engine's identifier; empty: none.
+	BuildHash string `json:"buildHash"` // hash of sources and tool versions: the cache's key
+	// Image is the container image that ran, by name and the engine's identifier; empty: none.
 	Image string `json:"image,omitempty"`
-	// ImageBytes is the size of its container's image, where one was built; 0: unknown.
+	// ImageBytes is the size of the container image, if one was built; 0: unknown.
 	ImageBytes int64 `json:"imageBytes,omitempty"`
-	// NoCopy is why the target of a start did not work in a fresh copy of its folder: one of the
-	// NoCopy names. Empty: it worked in one, or it was in no start.
+	// NoCopy is why the target did not work in a fresh copy of its folder: one of the NoCopy names.
+	// Empty: it did, or it was not in a start.
 	NoCopy       string `json:"noCopy,omitempty"`
-	NoCopyDetail string `json:"noCopyDetail,omitempty"` // such as the error of the system
+	NoCopyDetail string `json:"noCopyDetail,omitempty"` // for example the system's error
 }
 
-// Reasons for which a target of a start works in the folder that was built.
+// Reasons why a target of a start works in the folder of the build.
 const (
 	NoCopyContainer = "container" // it works in its image
-	NoCopyAttached  = "attached"  // it runs already
-	NoCopyGiven     = "given"     // nothing was built: the command may need what is beside it
-	NoCopyLarge     = "large"     // beyond the bounds of a copy
-	NoCopyFailed    = "failed"    // such as a full disk
+	NoCopyAttached  = "attached"  // it was already running
+	NoCopyGiven     = "given"     // nothing was built: the command can need files beside it
+	NoCopyLarge     = "large"     // larger than a copy may be
+	NoCopyFailed    = "failed"    // for example a full disk
 )
 
-// Start is how long the service took to come up, from the exec of its program.
+// Start is how long the service took to start, from the exec of its program.
 type Start struct {
 	ListenNs        int64 `json:"listenNs"`        // until its port accepted a connection
-	ReadyNs         int64 `json:"readyNs"`         // until its readiness path answered 200
-	FirstResponseNs int64 `json:"firstResponseNs"` // the first request of the contract, alone
+	ReadyNs         int64 `json:"readyNs"`         // until its readiness path returned 200
+	FirstResponseNs int64 `json:"firstResponseNs"` // duration of the contract's first request
 }
 
-// Started is a process of a target that is a system.
+// Started is a process of a target with several processes (a system).
 type Started struct {
 	Name    string   `json:"name"`
 	Args    []string `json:"args"`
-	ReadyNs int64    `json:"readyNs"` // from its own exec until it was ready
+	ReadyNs int64    `json:"readyNs"` // from its own exec until ready
 }
 
-// Warmup is the load before the first window, closed, never part of a result.
+// Warmup is the closed load before the first window; results exclude it.
 type Warmup struct {
 	DurationNs int64 `json:"durationNs"`
 	Requests   int64 `json:"requests"`
-	Steady     bool  `json:"steady"`             // whether it reached a steady state
-	SteadyAtNs int64 `json:"steadyAtNs"`         // when that began; 0 also when it did not
-	RatePerS   Rates `json:"ratePerS,omitempty"` // requests/s, a value per interval
+	Steady     bool  `json:"steady"`             // it reached a steady state
+	SteadyAtNs int64 `json:"steadyAtNs"`         // when that began; 0 also if it did not
+	RatePerS   Rates `json:"ratePerS,omitempty"` // requests/s, one value per interval
 	IntervalNs int64 `json:"intervalNs"`
 
-	// What stats.SteadyState says of warm-up and first closed window together.
+	// Results of stats.SteadyState for warm-up and first closed window together.
 	Kind     string  `json:"kind,omitempty"`     // one of stats.Kinds
 	PeakAtNs int64   `json:"peakAtNs,omitempty"` // until the first interval at the steady level
 	CostNs   int64   `json:"costNs,omitempty"`   // steady time that serves what was lost
 	Levels   []Level `json:"levels,omitempty"`
 
-	Connections int `json:"connections,omitempty"` // of its load
-	// CompilersIdleAtNs is from when on compilers had hardly anything to do; -1: they had; 0: no
-	// thread's name tells.
+	Connections int `json:"connections,omitempty"` // of the warm-up load
+	// CompilersIdleAtNs is when compilers became almost idle; -1: they did not; 0: thread names do
+	// not identify compilers.
 	CompilersIdleAtNs int64 `json:"compilersIdleAtNs,omitempty"`
-	// Cores are more than the service's own, which it had until CoresReducedAtNs, with what was
-	// then seen to be in force; none: it had no others. Then Kind and Levels are of what came
-	// after.
+	// Cores are cores that the service had in addition until CoresReducedAtNs, and InForce the
+	// limits in force afterwards; none: it had no additional ones. If present, Kind and Levels only
+	// cover the time afterwards.
 	Cores            []int   `json:"cores,omitempty"`
 	InForce          []Limit `json:"inForce,omitempty"`
 	CoresReducedAtNs int64   `json:"coresReducedAtNs,omitempty"`
-	// PrioritizedThreads is how many threads compiled and went before others until its end; then it
-	// took less time than users will see.
+	// PrioritizedThreads is the number of compiler threads that had priority during warm-up, which
+	// makes it shorter than in production.
 	PrioritizedThreads int `json:"prioritizedThreads,omitempty"`
-	// ReconnectedAtNs is when its connections were last closed and reopened; 0: they were not.
+	// ReconnectedAtNs is when its connections were last closed and reopened; 0: never.
 	ReconnectedAtNs int64 `json:"reconnectedAtNs,omitempty"`
 }
 
-// Level is a stretch of a series that keeps one mean.
+// Level is a stretch of a series with a constant mean.
 type Level struct {
 	FromNs   int64   `json:"fromNs"`
 	ToNs     int64   `json:"toNs"`
@@ -220,147 +220,148 @@ type Rates []float64
 
 // Load models.
 const (
-	Closed = "closed" // N connections, the next request when the last was answered
-	Open   = "open"   // arrivals on a schedule, whatever the answers do
-	// Capacity is a search of open steps, of which the record has the one that decided.
+	Closed = "closed" // N connections; each sends its next request after the last response
+	Open   = "open"   // arrivals on a schedule, independent of responses
+	// Capacity is a search over open loads; the record has the deciding one.
 	Capacity = "capacity"
 )
 
-// Load is one load of the trial: its model, what was offered, what came back.
+// Load is one load of the trial: its configuration and its results.
 type Load struct {
-	Name string `json:"name"` // from the suite, e.g. "peak"
-	// foreign, with its version: "wrk 4.1.0"
+	Name string `json:"name"` // from the suite, for example "peak"
+	// external load generator, with version: "wrk 4.1.0"
 	Driver   string `json:"driver,omitempty"`
 	Protocol string `json:"protocol,omitempty"` // empty: HTTP/1.1 without TLS
-	// what was negotiated: version, suite, by whom
+	// negotiated version and cipher suite, and who encrypted
 	TLS   string `json:"tls,omitempty"`
 	Model string `json:"model"` // Closed or Open
 	// "poisson", "constant" or "replay"
 	Arrivals string `json:"arrivals,omitempty"`
-	// of the rate over time, where it changes
+	// open: the rate over time, if it changes
 	Shape string `json:"shape,omitempty"`
 	Users string `json:"users,omitempty"` // closed: virtual users over time
 	// closed: their pause between requests
 	Think string `json:"think,omitempty"`
-	// answers after which a connection is renewed
+	// responses after which a connection is renewed
 	Churn int `json:"churn,omitempty"`
-	// requests at once on one connection
+	// concurrent requests per connection
 	Streams     int `json:"streams,omitempty"`
-	Connections int `json:"connections"` // that it begins with
-	// open: opened beyond those, as needed
+	Connections int `json:"connections"` // at the beginning
+	// open: connections opened later, as needed
 	ConnectionsAdded int     `json:"connectionsAdded,omitempty"`
 	Threads          int     `json:"threads"`
-	RatePerS         float64 `json:"ratePerS,omitempty"` // open: asked for, the window's mean
-	RateOf           string  `json:"rateOf,omitempty"`   // as the suite has it, e.g. "50% of peak"
-	RateBase         string  `json:"rateBase,omitempty"` // the load that the rate is a share of
+	RatePerS         float64 `json:"ratePerS,omitempty"` // open: requested, mean over the window
+	RateOf           string  `json:"rateOf,omitempty"`   // as in the suite: "50% of peak"
+	RateBase         string  `json:"rateBase,omitempty"` // the load that RateOf refers to
 	Seed             uint64  `json:"seed"`
-	TraceHash        string  `json:"traceHash,omitempty"` // open: of the schedule itself
+	TraceHash        string  `json:"traceHash,omitempty"` // open: of the schedule
 
-	// Requests are the turns after which the load was to end; 0: it ended with its window.
+	// Requests is the number of turns after which the load ends; 0: it ends with its window.
 	Requests int64 `json:"requests,omitempty"`
 
 	WindowNs  int64 `json:"windowNs"`
-	LeadInNs  int64 `json:"leadInNs"`  // offered before the window, not counted
-	DrainNs   int64 `json:"drainNs"`   // waited after it for answers
+	LeadInNs  int64 `json:"leadInNs"`  // before the window, not counted
+	DrainNs   int64 `json:"drainNs"`   // maximum wait for responses after it
 	Scheduled int64 `json:"scheduled"` // arrivals due in the window
-	Sent      int64 `json:"sent"`      // of them, sent before the window closed
-	Done      int64 `json:"done"`      // answers that ended inside the window, good ones
-	Answered  int64 `json:"answered"`  // of those scheduled, answered well by the end of the drain
-	Censored  int64 `json:"censored"`  // of those scheduled, no answer by the end of the drain
+	Sent      int64 `json:"sent"`      // arrivals due in the window and sent before it closed
+	Done      int64 `json:"done"`      // good responses that ended inside the window
+	Answered  int64 `json:"answered"`  // of scheduled: good responses until the end of the drain
+	Censored  int64 `json:"censored"`  // of scheduled: no response until the end of the drain
 	BytesIn   int64 `json:"bytesIn"`
 	BytesOut  int64 `json:"bytesOut"`
 
 	ThroughputPerS float64 `json:"throughputPerS"` // Done / window
 	Errors         Errors  `json:"errors"`
 	Reconnects     int64   `json:"reconnects"`
-	// sent again: the service never took them
+	// requests sent again because the service had not processed them
 	Retried int64 `json:"retried,omitempty"`
-	// time integral over the window
+	// mean number of requests under way in the window
 	InFlightMean float64 `json:"inFlightMean"`
-	// of them, those due before the window
+	// part of InFlightMean by requests that were due before the window
 	CarriedInMean  float64 `json:"carriedInMean"`
-	CarriedOutMean float64 `json:"carriedOutMean"` // likewise, answered after it
+	CarriedOutMean float64 `json:"carriedOutMean"` // of requests due in it, after the window
 	// open: slope of scheduled - done, per second
 	BacklogPerS float64 `json:"backlogPerS"`
-	// generator against a null server; 0 unknown
+	// the generator's limit, against a null server; 0: unknown
 	CeilingPerS  float64 `json:"ceilingPerS"`
 	ResponseTime Dist    `json:"responseTime"` // done - scheduled
 	ServiceTime  Dist    `json:"serviceTime"`  // done - sent
 	FirstByte    Dist    `json:"firstByte"`    // first byte - sent
 	Lag          Dist    `json:"lag"`          // sent - scheduled
-	// of it, the part after a connection was free
+	// part of lag after a connection was free: the generator's own delay
 	OwnLag Dist `json:"ownLag"`
 	// arrivals that found every connection busy
 	Waited int64 `json:"waited"`
-	// of failed requests, timeouts at their bound
+	// of failed requests; timeouts at their bound
 	ErrorTime Dist `json:"errorTime"`
-	// TCP handshake, and TLS's where there is one
+	// TCP handshake, plus TLS handshake if there is one
 	ConnectTime Dist `json:"connectTime"`
-	TLSTime     Dist `json:"tlsTime,omitzero"` // TLS handshake alone
-	// flows: from due to the last answer
+	TLSTime     Dist `json:"tlsTime,omitzero"` // only TLS handshake
+	// flows: from due to the last response
 	FlowTime Dist `json:"flowTime,omitzero"`
-	// of scenarios with several requests
+	// per request of a mix or flow
 	Routes []Route `json:"routes,omitempty"`
-	// open: whether arrivals came as they should
+	// open: whether requests left on schedule
 	ArrivalProcess ArrivalProcess `json:"arrivalProcess,omitzero"`
-	// of answers: how much one tells of the next
+	// of response times
 	Autocorrelation Autocorrelation `json:"autocorrelation,omitzero"`
-	Series          Series          `json:"series"`    // per interval of the window
-	Generator       Gen             `json:"generator"` // what offering it cost
-	Service         Usage           `json:"service"`   // what answering it cost
-	// what else happened meanwhile
+	Series          Series          `json:"series"`    // values per interval of the window
+	Generator       Gen             `json:"generator"` // resource use and state of the generator
+	Service         Usage           `json:"service"`   // resource use of the service
+	// activity of the machine
 	Host Host `json:"host"`
 
-	// PunctualTime is what response times were at least had every request left in time: each less
-	// the most that own lag can have added. Of an open load without flows, of one thread; of
-	// others nobody knows.
+	// PunctualTime is a lower bound of response times: each minus the most that the generator's own
+	// delay can have added. Only for open loads without flows on one thread; otherwise it is
+	// unknown.
 	PunctualTime Dist `json:"punctualTime,omitzero"`
 
-	// TLSResumed is how many of the handshakes in TLSTime took up the session of one before.
+	// TLSResumed is how many handshakes in TLSTime resumed an earlier session.
 	TLSResumed int64 `json:"tlsResumed,omitempty"`
 
 	// Unix time of the window's opening
 	WindowOpenedUnixNs int64 `json:"windowOpenedUnixNs,omitempty"`
-	// likewise, CLOCK_MONOTONIC
+	// CLOCK_MONOTONIC of the window's opening
 	WindowOpenedMonotonicNs int64 `json:"windowOpenedMonotonicNs,omitempty"`
-	// of the requests, that carry a trace id
+	// share of requests with a trace id
 	TraceShare float64 `json:"traceShare,omitempty"`
-	// some of them, slowest first
+	// some requests with a trace id, slowest first
 	Traced    []Traced         `json:"traced,omitempty"`
 	Telemetry *WindowTelemetry `json:"windowTelemetry,omitempty"`
 	GC        *GC              `json:"gc,omitempty"`
 
-	// Slices are what the target did under this load in slices, interleaved with those of others;
-	// nil: the load was offered in a window alone only. Ratios between targets come from them.
+	// Slices are the results under this load in slices, interleaved with those of other targets;
+	// nil: the load only ran in a window. Ratios between targets come from slices.
 	Slices *Sliced `json:"slices,omitempty"`
-	// Stalls are the machine's in the window of an open load, and StallFree its percentiles without
-	// them; nil: not recorded.
+	// Stalls are the machine's stalls in the window of an open load, and StallFree its percentiles
+	// without them; nil: not recorded.
 	Stalls    *Stalls     `json:"stalls,omitempty"`
 	StallFree []StallFree `json:"stallFree,omitempty"`
 
-	Search *Search `json:"search,omitempty"` // that this load was the deciding step of
+	Search *Search `json:"search,omitempty"` // this load is its deciding step
 
-	Generators []Generator `json:"generators,omitempty"` // where several offered it; else none
+	Generators []Generator `json:"generators,omitempty"` // if several sent the load
 
-	// of each counter that requests are held by
+	// per counter of databases and upstreams
 	BackendCalls []BackendCalls `json:"backendCalls,omitempty"`
 }
 
-// Search is one for the highest open rate that keeps objectives. Without a Reason it has found it.
+// Search is a search for the highest open rate that meets the objectives. It succeeded if Reason is
+// empty.
 type Search struct {
 	SLO       string       `json:"slo"`
-	RatePerS  float64      `json:"ratePerS,omitempty"` // the rate at which half of the steps hold
-	LoPerS    float64      `json:"loPerS,omitempty"`   // its interval, of this trial alone
+	RatePerS  float64      `json:"ratePerS,omitempty"` // rate at which half of the steps pass
+	LoPerS    float64      `json:"loPerS,omitempty"`   // confidence interval, from this trial only
 	HiPerS    float64      `json:"hiPerS,omitempty"`   //
-	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest that met the objectives once
-	Reason    string       `json:"reason,omitempty"`   // why it ended before there was a rate
+	MetPerS   float64      `json:"metPerS,omitempty"`  // the highest rate that met the SLO once
+	Reason    string       `json:"reason,omitempty"`   // why it ended without a rate
 	Warnings  []string     `json:"warnings,omitempty"`
 	BudgetNs  int64        `json:"budgetNs"`
 	ElapsedNs int64        `json:"elapsedNs"`
 	Steps     []SearchStep `json:"steps"`
 }
 
-// SearchStep is one open step, in the order in which they were offered.
+// SearchStep is one open load of a search, in order of time.
 type SearchStep struct {
 	Phase    string  `json:"phase"` // of internal/generator/capacity
 	RatePerS float64 `json:"ratePerS"`
@@ -370,7 +371,8 @@ type SearchStep struct {
 	Reason   string  `json:"reason,omitempty"`
 }
 
-// Kind is the load's model, as suites and tables have it: the model of a search, not of its steps.
+// Kind returns the load's model as in suites and tables: Capacity for a search, whose steps are
+// open.
 func (l *Load) Kind() string {
 	if l.Search != nil {
 		return Capacity
@@ -378,51 +380,49 @@ func (l *Load) Kind() string {
 	return l.Model
 }
 
-// Roles of trials beside the comparison.
+// Roles of trials in addition to the comparison.
 const (
-	Pilot    = "pilot"    // finds the rate that all variants of a target are then offered shares of
-	Observed = "observed" // runs with agent, traces and profiler, to explain the numbers
+	Pilot    = "pilot"    // finds the rate of which all variants of a target get shares
+	Observed = "observed" // runs with agent, traces and profiler, to explain results
 )
 
 // Route is one kind of request of a mix, or one step of a flow.
 type Route struct {
 	Name         string `json:"name"`
 	Sent         int64  `json:"sent"`     // due in the window and sent
-	Answered     int64  `json:"answered"` // of them, answered well by the end of the drain
+	Answered     int64  `json:"answered"` // of sent: good responses until the end of the drain
 	Failed       int64  `json:"failed"`
 	ResponseTime Dist   `json:"responseTime"`
 	ServiceTime  Dist   `json:"serviceTime"`
 }
 
-// ArrivalProcess says how the requests really left, from a contiguous sample of their sending
-// times.
+// ArrivalProcess describes how the requests left, from a contiguous sample of their send times.
 type ArrivalProcess struct {
 	Samples int64 `json:"samples"`
 	// Anderson-Darling's A² of the gaps above 50 µs against the exponential distribution (Poisson),
 	// corrected for the estimated mean (Stephens 1974); the 1 % point is 1.957.
 	AndersonDarling float64 `json:"andersonDarling,omitempty"`
-	GapDeviationNs  int64   `json:"gapDeviationNs,omitempty"` // p99 of |gap - due gap|
-	// Variance by mean of the numbers of requests in bins: 1 for Poisson, 0 for equal gaps.
+	GapDeviationNs  int64   `json:"gapDeviationNs,omitempty"` // p99 of |gap - scheduled gap|
+	// Variance-to-mean ratio of requests per bin: 1 for Poisson, 0 for equal gaps.
 	Dispersion1ms   float64 `json:"dispersion1ms"`
 	Dispersion10ms  float64 `json:"dispersion10ms"`
 	Dispersion100ms float64 `json:"dispersion100ms"`
 }
 
-// Autocorrelation is that of response times in the order of their sending, from a contiguous
-// sample.
+// Autocorrelation is the correlation of response times in send order, from a contiguous sample.
 type Autocorrelation struct {
 	Samples int64   `json:"samples"`
-	Lag1    float64 `json:"lag1"` // of ranks (Spearman), neighbour to neighbour
-	// share of as many independent ones that p99 rests on
+	Lag1    float64 `json:"lag1"` // of ranks (Spearman), between neighbors
+	// share of independent responses with the same uncertainty of p99
 	EffectiveShare float64 `json:"effectiveShare"`
 }
 
-// noisyShare is how small the share of independent answers must be to count: a larger one may be
-// chance, and then all answers do (docs/method.md, "Independent responses").
+// noisyShare is the share of independent responses below which Worth applies it. A larger one may
+// be due to chance, so Worth then counts all responses (docs/method.md, "Independent responses").
 const noisyShare = 0.5
 
-// Worth is the share of as many independent answers that a load's answers are worth together; 1
-// where that is as good as all. known is false where nothing was found out, and then 1 is an
+// Worth returns the share of independent responses that has the same uncertainty as all; 1 if the
+// share is not clearly smaller. known is false if correlation was not measured; 1 is then an
 // assumption.
 func (m Autocorrelation) Worth() (share float64, known bool) {
 	if m.EffectiveShare > 0 && m.EffectiveShare < noisyShare {
@@ -431,7 +431,8 @@ func (m Autocorrelation) Worth() (share float64, known bool) {
 	return 1, m.EffectiveShare > 0
 }
 
-// Dist is a distribution of durations. The histogram is the truth, the fields a convenience.
+// Dist is a distribution of durations. The histogram is authoritative; the fields are for
+// convenience.
 type Dist struct {
 	Count  int64   `json:"count"`
 	MinNs  int64   `json:"minNs"`
@@ -444,40 +445,40 @@ type Dist struct {
 	HDR    string  `json:"hdr,omitempty"` // HdrHistogram V2, compressed, base64; 3 digits, ns
 }
 
-// Series is columnar: one value per interval in each column.
+// Series is columnar: each column has one value per interval.
 type Series struct {
 	IntervalNs int64   `json:"intervalNs"`
 	Scheduled  []int64 `json:"scheduled,omitempty"`
 	Sent       []int64 `json:"sent,omitempty"`
 	Done       []int64 `json:"done,omitempty"`
 	Failed     []int64 `json:"failed,omitempty"`
-	P50Ns      []int64 `json:"p50Ns,omitempty"` // of response time, by when the answer came
+	P50Ns      []int64 `json:"p50Ns,omitempty"` // of response times, by arrival of the response
 	P99Ns      []int64 `json:"p99Ns,omitempty"`
 	MaxNs      []int64 `json:"maxNs,omitempty"`
 }
 
-// Gen is the generator's own cost and condition in the window.
+// Gen is the generator's resource use and state in the window.
 type Gen struct {
 	Engine          string  `json:"engine"`
 	EngineReason    string  `json:"engineReason"`
 	Pacing          string  `json:"pacing"`                // how it waits for the next arrival
-	SpinNs          int64   `json:"spinNs,omitempty"`      // of CPUNs, polling before deadlines
-	Wakeup          Dist    `json:"wakeup,omitzero"`       // lateness of its timer, before the load
+	SpinNs          int64   `json:"spinNs,omitempty"`      // CPU time of polling, in CPUNs
+	Wakeup          Dist    `json:"wakeup,omitzero"`       // delay of its timer, before the load
 	Iterations      int64   `json:"iterations,omitempty"`  // of its loop in the window
-	BatchMax        int64   `json:"batchMax,omitempty"`    // most answers taken in one turn
-	StallMaxNs      int64   `json:"stallMaxNs,omitempty"`  // longest that its loop stood still
-	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of the whole process
+	BatchMax        int64   `json:"batchMax,omitempty"`    // most responses per iteration
+	StallMaxNs      int64   `json:"stallMaxNs,omitempty"`  // longest delay of an iteration
+	MemoryBytes     int64   `json:"memoryBytes,omitempty"` // resident, of its process
 	CPUNs           int64   `json:"cpuNs"`                 // user and system of the load threads
 	CPUPerRequestNs float64 `json:"cpuPerRequestNs"`
-	CPUShare        float64 `json:"cpuShare"`   // of its cores, the busiest thread
+	CPUShare        float64 `json:"cpuShare"`   // of one core, by the busiest thread
 	RunDelayNs      int64   `json:"runDelayNs"` // runnable but not running, schedstat
 	SwitchesForced  int64   `json:"switchesForced"`
 	Priority        string  `json:"priority"` // scheduling policy of the load threads
 
-	DatagramsLost int64 `json:"datagramsLost,omitempty"` // for want of room in a socket of UDP
+	DatagramsLost int64 `json:"datagramsLost,omitempty"` // because a UDP socket's buffer was full
 }
 
-// Usage is the service's consumption in the window: all its processes together.
+// Usage is the resource use of all the service's processes in the window.
 type Usage struct {
 	Source                 string  `json:"source"` // "cgroup v1", "cgroup v2" or "proc"
 	WindowNs               int64   `json:"windowNs"`
@@ -488,7 +489,7 @@ type Usage struct {
 	CPUShare               float64 `json:"cpuShare"` // of the cores it may use
 	RSSMaxBytes            int64   `json:"rssMaxBytes"`
 	RSSEndBytes            int64   `json:"rssEndBytes"`
-	PSSEndBytes            int64   `json:"pssEndBytes"` // 0 when the kernel does not say
+	PSSEndBytes            int64   `json:"pssEndBytes"` // 0 if the kernel does not report it
 	ThreadsMax             int     `json:"threadsMax"`
 	SwitchesVoluntary      int64   `json:"switchesVoluntary"`
 	SwitchesForced         int64   `json:"switchesForced"`
@@ -499,51 +500,51 @@ type Usage struct {
 	PageFaultsMajor        int64   `json:"pageFaultsMajor"`
 	NetworkBytes           int64   `json:"networkBytes"` // both directions
 	NetworkBytesPerRequest float64 `json:"networkBytesPerRequest"`
-	Roles                  *Roles  `json:"roles,omitempty"` // nil: no thread's name tells one
-	Parts                  []Part  `json:"parts,omitempty"` // of a system, by process
+	Roles                  *Roles  `json:"roles,omitempty"` // nil: thread names show none
+	Parts                  []Part  `json:"parts,omitempty"` // per process of a system
 }
 
-// Roles are the parts of Usage.CPUNs that threads used which do not serve, by their names: lower
-// bounds, since what a thread did between its last sample and its end is not known.
+// Roles are the parts of Usage.CPUNs that threads with other purposes than requests used, by thread
+// names. They are lower bounds, because the use of a thread after its last sample is unknown.
 type Roles struct {
 	CompilerNs     int64 `json:"compilerNs"`
-	CompilerWaitNs int64 `json:"compilerWaitNs"` // no processor time: they waited for a core
+	CompilerWaitNs int64 `json:"compilerWaitNs"` // no CPU time: waiting for a core
 	GCNs           int64 `json:"gcNs"`
 	CompilerOrGCNs int64 `json:"compilerOrGCNs,omitempty"` // of V8's workers, which do both
 }
 
-// Part is what one process of a system, with all that it forked, used of the whole.
+// Part is the share of one process of a system, including its children, in Usage.
 type Part struct {
 	Name     string `json:"name"`
-	CPUNs    int64  `json:"cpuNs"`    // -1 unknown, as when it ended meanwhile
+	CPUNs    int64  `json:"cpuNs"`    // -1: unknown, for example if it ended in the window
 	RSSBytes int64  `json:"rssBytes"` // at the window's end
-	Threads  int    `json:"threads"`  // likewise
+	Threads  int    `json:"threads"`  // at the window's end
 }
 
-// Host is what the machine did in the window.
+// Host is the machine's activity in the window.
 type Host struct {
-	StealShare     float64 `json:"stealShare"`     // of all cores' time, taken by the hypervisor
-	OtherCPUShare  float64 `json:"otherCPUShare"`  // likewise, by processes not of the trial
-	PressureCPU    float64 `json:"pressureCPU"`    // PSI some, share of the window; -1 unknown
-	PressureMemory float64 `json:"pressureMemory"` // likewise
-	PressureIO     float64 `json:"pressureIO"`     // likewise
-	// EnergyJ is what all processors of the machine took, in joules, by the hardware's counters; 0:
+	StealShare     float64 `json:"stealShare"`     // share of all cores, by the hypervisor
+	OtherCPUShare  float64 `json:"otherCPUShare"`  // share of all cores, by other processes
+	PressureCPU    float64 `json:"pressureCPU"`    // PSI some, share of the window; -1: unknown
+	PressureMemory float64 `json:"pressureMemory"` // PSI some, share of the window; -1: unknown
+	PressureIO     float64 `json:"pressureIO"`     // PSI some, share of the window; -1: unknown
+	// EnergyJ is the energy of all processors of the machine, in joules, by hardware counters; 0:
 	// there are none.
 	EnergyJ float64 `json:"energyJ,omitempty"`
 }
 
-// Cost is what the lab's own watching took over the whole trial.
+// Cost is the resource use of Prony's sampler over the whole trial.
 type Cost struct {
 	Samples  int64   `json:"samples"`
 	PeriodNs int64   `json:"periodNs"`
 	CPUNs    int64   `json:"cpuNs"`
-	CPUShare float64 `json:"cpuShare"` // of one core
+	CPUShare float64 `json:"cpuShare"` // share of one core
 }
 
-// Provenance is all that is needed to trust and repeat the trial.
+// Provenance is what is needed to verify and repeat the trial.
 type Provenance struct {
 	Prony     string   `json:"prony"`  // version of this program
-	Commit    string   `json:"commit"` // of the checkout that the services came from
+	Commit    string   `json:"commit"` // of the checkout with the services
 	Dirty     bool     `json:"dirty"`
 	Command   []string `json:"command"`
 	Seed      uint64   `json:"seed"`
@@ -558,26 +559,26 @@ type Provenance struct {
 	CPUModel     string            `json:"cpuModel"`
 	Cores        int               `json:"cores"`
 	MemoryBytes  int64             `json:"memoryBytes"`
-	Governor     string            `json:"governor"` // "none" when the kernel offers none
+	Governor     string            `json:"governor"` // "none" if the kernel has no governor
 	Cgroup       string            `json:"cgroup"`   // "v1", "v2", "none"
 	Hypervisor   bool              `json:"hypervisor"`
 	ServiceArgs  []string          `json:"serviceArgs"`          // the command line of the service
-	VariantEnv   []string          `json:"variantEnv,omitempty"` // NAME=value, of the variant
+	VariantEnv   []string          `json:"variantEnv,omitempty"` // NAME=value, set by the variant
 	Agents       []Agent           `json:"agents,omitempty"`
 }
 
-// Verdict is the judgement on the measurement, not on the service.
+// Verdict grades the measurement, not the service.
 type Verdict struct {
 	Grade    string    `json:"grade"` // VALID, SUSPECT or INVALID
 	Findings []Finding `json:"findings,omitempty"`
-	// Resolution is the share of a number below which nobody asked; 0: Resolution.
+	// Resolution is the relative difference below which differences do not matter; 0: the default.
 	Resolution float64 `json:"resolution,omitempty"`
 }
 
-// Resolution is the usual one: a difference of 3 % is what people look for.
+// Resolution is the default resolution: most users look for differences of 3 % or more.
 const Resolution = 0.03
 
-// Resolves is the resolution that holds.
+// Resolves returns the resolution in force.
 func (v *Verdict) Resolves() float64 { return cmp.Or(v.Resolution, Resolution) }
 
 // Grades, in order of trust.

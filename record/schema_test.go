@@ -22,7 +22,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// keepsTheSchemas holds what is in a run's folder to what is published.
+// keepsTheSchemas validates the files of a run's folder against the published schemas.
 func keepsTheSchemas(t *testing.T, dir string) {
 	t.Helper()
 	for file, name := range map[string]string{RunFile: "run", TrialsFile: "record"} {

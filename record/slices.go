@@ -13,97 +13,98 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// SlicesDir is the folder of a run that holds one file of slices for each start.
+// SlicesDir is the folder of a run with one slices file for each start.
 const SlicesDir = "slices"
 
-// SlicesVersion is the version of the format of a file of slices.
+// SlicesVersion is the version of the format of slices files.
 const SlicesVersion = 1
 
 // SideBySide describes the start that a trial is part of: all compared targets ran at the same
-// time, and the load went to one of them at a time, for one slice after another.
+// time, and the load went to one of them at a time, slice after slice.
 type SideBySide struct {
 	With     []string `json:"with,omitempty"` // the other trials of the start, in order of launch
-	File     string   `json:"file,omitempty"` // its slices, relative to the run's folder
+	File     string   `json:"file,omitempty"` // slices file, in the run's folder
 	Rounds   int      `json:"rounds"`         // each has one slice of every target
 	LeadInNs int64    `json:"leadInNs"`       // lead-in of each slice, not counted
 	WindowNs int64    `json:"windowNs"`       // shortest counted window; drawn up to twice that
-	TurnNs   int64    `json:"turnNs"`         // time in which each connection is answered once
-	// Repeats: the start was run because an earlier one of its scenario lost a target.
+	TurnNs   int64    `json:"turnNs"`         // time in which each connection gets one response
+	// Repeats marks a start that was run because an earlier one of its scenario lost a target.
 	Repeats bool `json:"repeats,omitempty"`
-	// Stage is 1 for the first starts of a run that plans others by their scatter, and 2 for those
-	// others; 0: the number of starts was fixed beforehand.
+	// Stage is 1 for the first starts of a run that plans further ones by their scatter, and 2 for
+	// the further ones; 0: the number of starts was fixed.
 	Stage int `json:"stage,omitempty"`
-	// Group is the start's group of targets, from 1, where memory did not allow all of them at
-	// once; 0: there are no groups. Groups share the baseline.
+	// Group is the start's group of targets, from 1, if memory did not suffice for all at once; 0:
+	// there are no groups. All groups include the baseline.
 	Group int `json:"group,omitempty"`
-	// Planned is the number of starts that the first ones plan, themselves included; in stage 2.
+	// Planned is the number of starts that the first ones planned, including themselves; in stage
+	// 2.
 	Planned int `json:"planned,omitempty"`
-	// Open describes the rounds of open slices, which follow the closed ones; nil: there are none.
+	// Open describes the rounds of open slices, which follow the closed ones; nil: none.
 	Open *OpenSlices `json:"open,omitempty"`
-	// Freeze is how this target was stopped while others were loaded: one of the Freeze names.
+	// Freeze is how this target was stopped during slices of others: one of the Freeze names.
 	Freeze string `json:"freeze,omitempty"`
-	// Clock is where its processor time was read: ClockProcess; empty: unknown.
+	// Clock is the source of its CPU time: ClockProcess; empty: unknown.
 	Clock string `json:"clock,omitempty"`
 }
 
-// OpenSlices are rounds in which each target receives arrivals at the same rate, for its response
-// times.
+// OpenSlices are rounds in which each target receives arrivals at the same rate, to measure
+// response times.
 type OpenSlices struct {
 	Rounds   int     `json:"rounds"`
 	RatePerS float64 `json:"ratePerS"` // of Poisson or evenly spaced arrivals, as the load says
 	LeadInNs int64   `json:"leadInNs"` // of each slice, not counted
 	WindowNs int64   `json:"windowNs"` // shortest counted window; drawn up to twice that
-	// Stalls are the machine's in these slices; nil: not recorded.
+	// Stalls are the machine's stalls in these slices; nil: not recorded.
 	Stalls *Stalls `json:"stalls,omitempty"`
 }
 
-// MeanNs is how long a slice is on average, without the time until its last answer.
+// MeanNs returns the mean duration of a slice, without the time until its last response.
 func (o *OpenSlices) MeanNs() int64 { return o.LeadInNs + o.WindowNs*3/2 }
 
-// MeanNs is how long a closed slice is on average: both the shift of its window's begin, over a
-// turn, and its window's length are drawn.
+// MeanNs returns the mean duration of a closed slice. The beginning of the window, within a turn,
+// and its length are random.
 func (s *SideBySide) MeanNs() int64 { return s.LeadInNs + s.TurnNs/2 + s.WindowNs*3/2 }
 
-// StepPeer is the step of a failure of a trial that went well until another target of its start
-// failed, which ended the start for all.
+// StepPeer is the failed step of a trial without a fault of its own, whose start ended because
+// another target failed.
 const StepPeer = "peer"
 
 // Ways to stop an idle target.
 const (
 	FreezeCgroup  = "cgroup"  // the freezer of its control group or container
 	FreezeSignals = "signals" // SIGSTOP and SIGCONT to each of its processes
-	FreezeEngine  = "engine"  // its containers were paused by their engine
-	FreezeOff     = "off"     // it ran on
+	FreezeEngine  = "engine"  // its container engine paused its containers
+	FreezeOff     = "off"     // it was not stopped
 )
 
-// ClockProcess is where processor time is read within a slice: clock_gettime of each process, to a
-// scheduler tick while it runs.
+// ClockProcess reads CPU time within a slice by clock_gettime of each process. For a running
+// process, its resolution is a scheduler tick.
 const ClockProcess = "process"
 
-// Sliced is what a target did in all slices of a start under one load: sums over the counted
-// windows. Ratios between targets of the start are ratios of these sums, so rare events count in
-// full. A window begins and ends at the first completion after its moment.
+// Sliced is the result of a target over all slices of a start under one load: sums over the counted
+// windows. Ratios between targets of the start are ratios of these sums, so rare events have full
+// weight. A window begins and ends at the first completion after its planned moment.
 type Sliced struct {
 	Slices   int     `json:"slices"`
-	RatePerS float64 `json:"ratePerS,omitempty"` // open: the same for all targets; 0: closed
-	Requests int64   `json:"requests"`           // answered well within windows
-	Failed   int64   `json:"failed"`             // lead-ins included
-	TimeNs   int64   `json:"timeNs"`             // length of all windows
-	CPUNs    int64   `json:"cpuNs"`              // of the target within its windows; -1 unknown
-	// IdleCPUNs is the processor time that the target used in slices of others; -1 unknown.
+	RatePerS float64 `json:"ratePerS,omitempty"` // open: equal for all targets; 0: closed
+	Requests int64   `json:"requests"`           // good responses in windows
+	Failed   int64   `json:"failed"`             // failed requests, including lead-ins
+	TimeNs   int64   `json:"timeNs"`             // total length of windows
+	CPUNs    int64   `json:"cpuNs"`              // of the target in its windows; -1: unknown
+	// IdleCPUNs is the CPU time of the target in slices of others; -1: unknown.
 	IdleCPUNs    int64 `json:"idleCPUNs"`
-	IdleTimeNs   int64 `json:"idleTimeNs"` // length of those slices
+	IdleTimeNs   int64 `json:"idleTimeNs"` // total length of those slices
 	Reconnects   int64 `json:"reconnects,omitempty"`
-	ResponseTime Dist  `json:"responseTime,omitzero"` // open: of all windows together
-	// PunctualTime is what response times were at least had every request left in time.
+	ResponseTime Dist  `json:"responseTime,omitzero"` // open: over all windows
+	// PunctualTime is a lower bound of response times without the generator's own delays.
 	PunctualTime Dist `json:"punctualTime,omitzero"`
-	// StallFree are the percentiles of open slices without the machine's stalls.
+	// StallFree are percentiles of open slices without the machine's stalls.
 	StallFree []StallFree `json:"stallFree,omitempty"`
 	// Unseen estimates the stalls in open slices that were too short to be recorded.
 	Unseen *Unseen `json:"unseen,omitempty"`
 }
 
-// ThroughputPerS is the rate of good answers over all windows; 0 without any.
+// ThroughputPerS returns the rate of good responses over all windows; 0 without windows.
 func (s *Sliced) ThroughputPerS() float64 {
 	if s.TimeNs <= 0 {
 		return 0
@@ -111,7 +112,7 @@ func (s *Sliced) ThroughputPerS() float64 {
 	return float64(s.Requests) / (float64(s.TimeNs) / 1e9)
 }
 
-// CPUPerRequestNs is the target's processor time for each good answer; -1 where unknown.
+// CPUPerRequestNs returns the target's CPU time per good response; -1: unknown.
 func (s *Sliced) CPUPerRequestNs() float64 {
 	if s.CPUNs < 0 || s.Requests <= 0 {
 		return -1
@@ -119,39 +120,39 @@ func (s *Sliced) CPUPerRequestNs() float64 {
 	return float64(s.CPUNs) / float64(s.Requests)
 }
 
-// Slice is one slice of one target, a line in a file of slices. Times are by CLOCK_MONOTONIC.
+// Slice is one slice of one target, a line of a slices file. Times are by CLOCK_MONOTONIC.
 type Slice struct {
 	Round  int  `json:"round"`          // from 1
 	Place  int  `json:"place"`          // in the round, from 1
 	Target int  `json:"target"`         // index into SlicesHead.Trials
-	Open   bool `json:"open,omitempty"` // under the open load
+	Open   bool `json:"open,omitempty"` // part of the open load
 
-	BeganNs  int64 `json:"beganNs"`          // of its lead-in
-	OpenedNs int64 `json:"openedNs"`         // first completion after the window's moment
-	ClosedNs int64 `json:"closedNs"`         // first completion after the window's end
-	EndedNs  int64 `json:"endedNs"`          // its last answer came
-	Requests int64 `json:"requests"`         // answered well after OpenedNs until ClosedNs
+	BeganNs  int64 `json:"beganNs"`          // start of the lead-in
+	OpenedNs int64 `json:"openedNs"`         // first completion after the window's planned opening
+	ClosedNs int64 `json:"closedNs"`         // first completion after the window's planned end
+	EndedNs  int64 `json:"endedNs"`          // its last response
+	Requests int64 `json:"requests"`         // good responses after OpenedNs until ClosedNs
 	Failed   int64 `json:"failed,omitempty"` // from BeganNs to EndedNs
-	CPUNs    int64 `json:"cpuNs"`            // of its target, OpenedNs to ClosedNs; -1 unknown
+	CPUNs    int64 `json:"cpuNs"`            // of its target, OpenedNs to ClosedNs; -1: unknown
 
-	// IdleCPUNs is the processor time of each target, by index, between BeganNs and EndedNs; that
-	// of the loaded one included.
+	// IdleCPUNs is the CPU time of each target, by index, from BeganNs to EndedNs, including the
+	// loaded one.
 	IdleCPUNs []int64 `json:"idleCPUNs,omitempty"`
-	StealNs   int64   `json:"stealNs"`  // of all cores, between BeganNs and EndedNs
-	OthersNs  int64   `json:"othersNs"` // processor time of neither targets nor load, likewise
+	StealNs   int64   `json:"stealNs"`  // of all cores, BeganNs to EndedNs
+	OthersNs  int64   `json:"othersNs"` // CPU time of other processes, BeganNs to EndedNs
 }
 
-// SlicesHead is the first line of a file of slices.
+// SlicesHead is the first line of a slices file.
 type SlicesHead struct {
 	Version int      `json:"version"`
-	Trials  []string `json:"trials"` // of the targets, in order of launch
+	Trials  []string `json:"trials"` // trial ids of the targets, in order of launch
 	SideBySide
 }
 
-// SlicesFile is the file of a start's slices, relative to the run's folder.
+// SlicesFile returns the slices file of a start, relative to the run's folder.
 func SlicesFile(start string) string { return filepath.Join(SlicesDir, start+".ndjson") }
 
-// WriteSlices writes a start's file of slices whole, or not at all.
+// WriteSlices writes a start's slices file completely or not at all.
 func WriteSlices(dir, file string, head SlicesHead, all []Slice) error {
 	head.Version, head.File = SlicesVersion, ""
 	var text bytes.Buffer
@@ -168,7 +169,7 @@ func WriteSlices(dir, file string, head SlicesHead, all []Slice) error {
 	return nil
 }
 
-// ReadSlices reads a file of slices, whose name is relative to the run's folder.
+// ReadSlices reads a slices file, whose name is relative to the run's folder. Errors name the line.
 func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 	var head SlicesHead
 	if !filepath.IsLocal(file) {

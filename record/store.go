@@ -19,16 +19,15 @@ import (
 
 // Files in a run's folder.
 const (
-	TrialsFile = "trials.ndjson" // one record a line
-	RunFile    = "run.json"      // what was planned
-	LabelsFile = "labels.json"   // labels in place of the head's, put on later
+	TrialsFile = "trials.ndjson" // one record per line
+	RunFile    = "run.json"      // the run's plan
+	LabelsFile = "labels.json"   // labels added later; they replace those of the head
 )
 
-// AgainSuffix ends the name of a target that is the baseline a second time, as the control of a
-// comparison.
+// AgainSuffix ends the name of the A/A control: the baseline as a target a second time.
 const AgainSuffix = "-again"
 
-// Run is the head of a run's folder: what was asked for, before anything was measured.
+// Run is the head of a run's folder, written before anything is measured: the plan.
 type Run struct {
 	Version  int       `json:"version"`
 	ID       string    `json:"id"`
@@ -36,41 +35,40 @@ type Run struct {
 	Question string    `json:"question"`
 	File     string    `json:"file"` // of the suite
 	Baseline string    `json:"baseline"`
-	Blocks   int       `json:"blocks"` // at most, where the run goes on for a time
+	Blocks   int       `json:"blocks"` // the maximum, if the run has a time limit
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`
-	Trials   []string  `json:"trials"` // ids, in order; none where the run goes on for a time
+	Trials   []string  `json:"trials"` // ids, in order; none if the run has a time limit
 	Planned  []Planned `json:"planned,omitempty"`
-	// Reserve are the trials of further starts: those that a precision may take, and those that run
-	// if others lost a target.
+	// Reserve are the trials of further starts, which run to reach a precision, or if other starts
+	// lost a target.
 	Reserve []Planned `json:"reserve,omitempty"`
 	Skipped []Skipped `json:"skipped,omitempty"`
 	Command []string  `json:"command"`
-	AA      bool      `json:"aa,omitempty"`      // every target against itself
-	ForNs   int64     `json:"forNs,omitempty"`   // the run goes on for so long, instead of blocks
-	Host    *Grading  `json:"host,omitempty"`    // what prony doctor said before the first trial
-	Columns []string  `json:"columns,omitempty"` // that the suite wants in its table, too
-	// Resumed are the times at which a run that had ended was gone on with.
+	AA      bool      `json:"aa,omitempty"`      // A/A: every target against itself
+	ForNs   int64     `json:"forNs,omitempty"`   // time limit, instead of a number of blocks
+	Host    *Grading  `json:"host,omitempty"`    // result of prony doctor before the first trial
+	Columns []string  `json:"columns,omitempty"` // additional columns that the suite requests
+	// Resumed are the times at which the run was resumed.
 	Resumed []Resumption `json:"resumed,omitempty"`
-	// Requests are what each scenario sends, as the suite has it, for readers of reports.
+	// Requests are the requests of each scenario, as in the suite, for readers of reports.
 	Requests map[string][]string `json:"requests,omitempty"`
-	Notes    []string            `json:"notes,omitempty"` // that every report is to say
-	// Labels are what its user knows of it: a branch, a number of a pull request.
+	Notes    []string            `json:"notes,omitempty"` // for every report
+	// Labels are given by the user, for example a branch or the number of a pull request.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// Planned is one of the trials to come, as Run.Trials lists them, for those who look for what is
-// missing.
+// Planned is a planned trial, as in Run.Trials, for programs that look for missing ones.
 type Planned struct {
 	Trial    string `json:"trial"`
-	Row      string `json:"row"` // what tables call its target
+	Row      string `json:"row"` // name of its target in tables
 	Scenario string `json:"scenario"`
 	Block    int    `json:"block"`
 	Role     string `json:"role,omitempty"`
 }
 
-// Missing are the planned trials that have no record: the run was ended before them, or their
-// records are lost. Of a run whose head is older than Planned only the ids are known.
+// Missing returns the planned trials without a record: the run ended before them, or their records
+// were lost. If the head has no Planned, only their ids are known.
 func (r Run) Missing(records []*Record) (out []Planned) {
 	all := r.Planned
 	if len(all) == 0 {
@@ -85,28 +83,28 @@ func (r Run) Missing(records []*Record) (out []Planned) {
 	return slices.DeleteFunc(slices.Clone(all), func(p Planned) bool { return theirs[p.Trial] })
 }
 
-// Resumption is a time at which the trials that had no record were begun.
+// Resumption is a moment at which the trials without a record were started.
 type Resumption struct {
 	Time    time.Time `json:"time"`
-	Trials  int       `json:"trials"` // that had a record by then
+	Trials  int       `json:"trials"` // number of trials with a record by then
 	Command []string  `json:"command"`
 }
 
-// Skipped is a target that could not take part, with the reason.
+// Skipped is a target that could not take part, and why.
 type Skipped struct {
 	Target string `json:"target"`
 	Reason string `json:"reason"`
 }
 
-// Writer appends records to a run's folder, each safe on disk before the next trial starts.
+// Writer appends records to a run's folder. Each is synced to disk before the next trial starts.
 type Writer struct {
 	f    *os.File
 	run  string
 	size int64
 }
 
-// Create makes a run's folder with its head and an empty list of records. A folder that has one
-// already is left as it is; the error is fs.ErrExist then.
+// Create makes a run's folder with its head and an empty list of records. It fails with fs.ErrExist
+// if the folder already has records, and leaves them unchanged.
 func Create(dir string, r Run) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
@@ -116,8 +114,8 @@ func Create(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
 	}
-	// The records come first: whoever makes their file owns the folder, and no other's head is
-	// written over. They are appended, so that a record after one taken back leaves no hole.
+	// The records file comes first: its creator owns the folder, so no head of another run is
+	// overwritten. O_APPEND avoids a hole in the file after a record was taken back.
 	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | os.O_APPEND
 	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -128,22 +126,22 @@ func Create(dir string, r Run) (*Writer, error) {
 	}
 	if err := writeSynced(dir, RunFile, append(b, '\n')); err != nil {
 		if location := filepath.Join(dir, RunFile); regular(location) {
-			_ = os.Remove(location) // what there is of it is empty or torn
+			_ = os.Remove(location) // an empty or incomplete file
 		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
 	return &Writer{f: f, run: r.ID}, nil
 }
 
-// Resume opens a run's folder for the records that it lacks, and writes its head anew. A torn one
-// at the end stays what it is, on a line of its own.
+// Resume opens a run's folder to append missing records, and rewrites its head. An incomplete
+// record at the end stays, on its own line.
 func Resume(dir string, r Run) (*Writer, error) {
 	f, err := os.OpenFile(filepath.Join(dir, TrialsFile), os.O_RDWR|os.O_APPEND, 0)
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
 	w := &Writer{f: f, run: r.ID}
-	r.Version = Version // the records to come are of it
+	r.Version = Version // the next records have this version
 	if err = w.endLine(); err == nil {
 		err = putHead(dir, r)
 	}
@@ -153,8 +151,8 @@ func Resume(dir string, r Run) (*Writer, error) {
 	return w, nil
 }
 
-// putHead writes a head in the place of the one that there is, and not over it: without a head no
-// record can be read.
+// putHead replaces the head atomically instead of overwriting it, because records cannot be read
+// without a head.
 func putHead(dir string, r Run) error {
 	return putJSON(filepath.Join(dir, RunFile), r)
 }
@@ -182,8 +180,8 @@ func (w *Writer) endLine() error {
 	return err
 }
 
-// writeSynced writes a file that a power cut must not take, and its folder's entries with it:
-// records without their head could not be read (fsync(2): the folder needs a sync of its own).
+// writeSynced writes a file that must survive a power failure, together with its folder's entry:
+// records without their head cannot be read (fsync(2): the folder needs its own sync).
 func writeSynced(dir, name string, b []byte) error {
 	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -196,11 +194,11 @@ func writeSynced(dir, name string, b []byte) error {
 	return files.SyncFolder(dir)
 }
 
-// Reserve makes a run's folder and finds out whether a run can be kept there, before anything is
-// done for it; flag is the one that names another folder. What it returns takes the folders that it
-// has made away again if nothing has come into them.
+// Reserve makes a run's folder and tests whether it is writable, before any other work. Its error
+// recommends flag to choose another folder. release removes the folders that Reserve made, if they
+// are still empty.
 func Reserve(dir, flag string) (release func(), err error) {
-	var built []string // the innermost first
+	var built []string // innermost first
 	for location := dir; ; location = filepath.Dir(location) {
 		if _, err := os.Stat(location); err == nil || location == filepath.Dir(location) {
 			break
@@ -209,7 +207,7 @@ func Reserve(dir, flag string) (release func(), err error) {
 	}
 	release = func() {
 		for _, location := range built {
-			_ = os.Remove(location) // only an empty one goes
+			_ = os.Remove(location) // removes only empty folders
 		}
 	}
 	if err = os.MkdirAll(dir, 0o755); err == nil {
@@ -225,8 +223,8 @@ func Reserve(dir, flag string) (release func(), err error) {
 	return release, nil
 }
 
-// Look finds out whether the run's folder still holds what was written, as nobody else writes
-// there: to go on measuring for records that nobody can read any more would be in vain.
+// Look fails if another program has changed or removed the run's files, because further records
+// would be unreadable.
 func (w *Writer) Look() error {
 	ours, err := w.f.Stat()
 	if err != nil {
@@ -245,8 +243,8 @@ func (w *Writer) Look() error {
 	return nil
 }
 
-// Append writes a record as one of the run and syncs it. When that fails (a full disk, say), what
-// was written of it is taken back, so that the file still ends with a whole record.
+// Append writes a record of the run and syncs it. If that fails, for example because the disk is
+// full, it removes the part written, so that the file ends with a complete record.
 func (w *Writer) Append(r *Record) error {
 	r.Version, r.Run = Version, w.run
 	b, err := json.Marshal(r)
@@ -269,7 +267,7 @@ func (w *Writer) Append(r *Record) error {
 // Close closes the file.
 func (w *Writer) Close() error { return w.f.Close() }
 
-// BadRecord is a line that is no record, or none of the run's. Reading goes on after it.
+// BadRecord is a line that is not a valid record of the run. Reading continues after it.
 type BadRecord struct {
 	File string
 	Line int
@@ -283,8 +281,8 @@ func (e *BadRecord) Error() string {
 // Unwrap returns the cause.
 func (e *BadRecord) Unwrap() error { return e.Err }
 
-// Read returns head and records of a run's folder. Lines that are no records come back in bad; the
-// error is for a folder that cannot be read at all.
+// Read returns head and records of a run's folder. Invalid lines are returned in bad; err is for
+// folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
 	if head, err = readHead(dir); err != nil {
 		return head, nil, nil, err
@@ -326,9 +324,9 @@ func readHead(dir string) (head Run, err error) {
 	return head, nil
 }
 
-// belongs tells the records of a run, each once, from others: a record that counts twice, or that
-// comes from elsewhere, would narrow every interval. A head without ids, or without its own, is no
-// lab's and tells nobody apart by them.
+// belongs returns a check whether a record belongs to the run and is the first of its trial. A
+// record that counts twice, or that comes from another run, would narrow every interval. If the
+// head has no run id or no trial ids, the check cannot use them.
 func (r Run) belongs() func(rec *Record, line int) error {
 	lines := map[string]int{}
 	inReserve := func(id string) bool {
@@ -349,16 +347,16 @@ func (r Run) belongs() func(rec *Record, line int) error {
 	}
 }
 
-// Bounds of what is read. A decoded record takes some KiB, however short its line is, and a trial
-// some seconds: so many are weeks of measuring.
+// Bounds of input. A decoded record takes some KiB even if its line is short, and a trial takes
+// some seconds, so maxRecords corresponds to weeks.
 const (
-	maxLine    = 16 << 20 // bytes of a line; the longest records have some hundred KiB
+	maxLine    = 16 << 20 // bytes of a line; the longest records have several hundred KiB
 	maxRecords = 20_000
-	maxBad     = 20 // lines that are told of; so many are no run's file
+	maxBad     = 20 // reported lines; with more, the file is not a run's
 )
 
-// readRecords reads NDJSON records that fit; name names the file in errors. One that goes beyond
-// what a run may have is read no further, which is an error.
+// readRecords reads the NDJSON records that pass fits; name is for errors. It fails if a bound is
+// exceeded.
 func readRecords(name string, in io.Reader, fits func(rec *Record, line int) error) (
 	records []*Record, bad []*BadRecord, err error) {
 	line := 0
@@ -396,8 +394,8 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 // errBound ends the reading of a file.
 var errBound = errors.New("beyond what is read")
 
-// ReadLines gives each line of NDJSON to use, without a byte order mark. A line that use refuses is
-// told and left out; one that is endless, or many that are refused, end the reading with an error.
+// ReadLines passes each line of NDJSON, without a byte order mark, to use. Lines that use rejects
+// are returned in bad. Reading fails if a line is too long or too many lines are rejected.
 func ReadLines(name string, in io.Reader, use func([]byte) error) (bad []*BadRecord, err error) {
 	r := bufio.NewReaderSize(in, 1<<16)
 	var long []byte
@@ -436,7 +434,7 @@ func ReadLines(name string, in io.Reader, use func([]byte) error) (bad []*BadRec
 	}
 }
 
-// Compared are the records of the comparison, without those of trials beside it.
+// Compared returns the records of the comparison, without trials that have a role.
 func Compared(records []*Record) []*Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r *Record) bool { return r.Role != "" })
 }
@@ -446,7 +444,8 @@ func regular(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// NewFolder names a run's folder by its start; runs that begin within a second get a number.
+// NewFolder returns the id and folder of a run by its start; runs that start in the same second get
+// a number.
 func NewFolder(results, start string) (id, dir string) {
 	id = start
 	for n := 2; ; n++ {
@@ -458,10 +457,10 @@ func NewFolder(results, start string) (id, dir string) {
 	}
 }
 
-// Kept is the folder of all that is kept beside a user's own files.
+// Kept is the folder for what Prony keeps beside a user's own files.
 const Kept = ".prony"
 
-// Keep makes such a folder, and has git ignore it.
+// Keep makes such a folder and makes git ignore it.
 func Keep(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -473,12 +472,12 @@ func Keep(dir string) error {
 	return files.Put(ignore, []byte("*\n"))
 }
 
-// Samples are the probe's readings during one load, as columns; series/TRIAL.LOAD.json holds them.
+// Samples are the probe's readings during one load, as columns; the file is series/TRIAL.LOAD.json.
 type Samples struct {
 	Trial    string    `json:"trial"`
 	Load     string    `json:"load"`
 	TimeNs   []int64   `json:"timeNs"`   // from about the window's opening
-	CPUCores []float64 `json:"cpuCores"` // processors the service used since the sample before
+	CPUCores []float64 `json:"cpuCores"` // CPU cores that the service used since the last sample
 	RSSBytes []int64   `json:"rssBytes"`
 	Threads  []int64   `json:"threads"`
 }

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filler gives each field a value of its own, so that none can be lost or stand for another.
+// filler gives each field a different value, so that no field can be lost or mixed up.
 type filler int64
 
 func (n *filler) fill(v reflect.Value) {
@@ -49,7 +49,7 @@ func (n *filler) fill(v reflect.Value) {
 	case v.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case v.CanInt():
-		v.SetInt(greatest/2 - 1 - int64(*n)) // a float64 has no room for it
+		v.SetInt(greatest/2 - 1 - int64(*n)) // a float64 is too small for larger values
 	case v.CanUint():
 		v.SetUint(math.MaxUint64 - uint64(*n))
 	case v.CanFloat():
@@ -99,7 +99,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 	if err != nil || len(bad) > 0 || len(records) != 2 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
-	// Whatever the caller had there, what is written says which format it is.
+	// Write sets the version of the format, whatever the caller has set.
 	head.Version, full.Version = Version, Version
 	full.Run, empty.Run = head.ID, head.ID
 	same(t, got, head)
@@ -108,7 +108,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 }
 
 func TestReadRecords(t *testing.T) {
-	planned := false // the head says which trials there are
+	planned := false // the head lists the planned trials
 	check := func(name, text, trials string, bad ...string) {
 		t.Run(name, func(t *testing.T) {
 			head := Run{}
@@ -160,7 +160,7 @@ func TestReadRecords(t *testing.T) {
 	check("another type", `{"version":1,"block":"one"}`+"\n"+line("a"), "a",
 		"1: not a record: json: cannot unmarshal string into Go struct field Record.block "+
 			"of type int")
-	// What counts twice, or comes from elsewhere, would narrow every interval.
+	// Duplicate and foreign records would narrow every interval.
 	check("twice", line("a")+line("b")+line("a"), "a b",
 		"3: a second record of trial a, after line 1")
 	planned = true
@@ -171,7 +171,7 @@ func TestReadRecords(t *testing.T) {
 		`2: a record of trial "c", which is not in the plan of run.json`,
 		`3: a record of run "q", not of this one (r)`)
 	planned = false
-	// A line of 3 MiB, as many histograms make it, is more than a bufio.Scanner takes.
+	// A line of 3 MiB, possible with many histograms, exceeds the limit of bufio.Scanner.
 	long := strings.Repeat("x", 3<<20)
 	check("long", line(long)+line("b"), long+" b")
 }
@@ -228,7 +228,7 @@ func TestReadRefusesAFolder(t *testing.T) {
 		"read run: open DIR/trials.ndjson: no such file or directory")
 }
 
-// Raw data outlive every later command: a folder that holds records is never written into again.
+// Raw data survive every later command: a folder with records is never written to again.
 func TestCreateRefusesAFolderWithRecords(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, Run{ID: "first"})
@@ -248,7 +248,7 @@ func TestCreateRefusesAFolderWithRecords(t *testing.T) {
 	}
 }
 
-// A folder that could not be made leaves nothing that stands in the way of the next attempt.
+// A folder that could not be created leaves nothing that prevents the next attempt.
 func TestCreateCleansUp(t *testing.T) {
 	dir := t.TempDir()
 	obstacle := filepath.Join(dir, RunFile)
@@ -264,7 +264,7 @@ func TestCreateCleansUp(t *testing.T) {
 	create(t, dir, Run{})
 }
 
-// wantWhole checks that the folder holds these records and nothing else, to the byte.
+// wantWhole checks that the folder has exactly these records, to the byte.
 func wantWhole(t *testing.T, dir string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(dir, TrialsFile))
@@ -273,7 +273,7 @@ func wantWhole(t *testing.T, dir string, want []byte) {
 	}
 }
 
-// twoTrials is a folder with two records, and its bytes.
+// twoTrials returns a folder with two records, and its bytes.
 func twoTrials(t *testing.T) (w *Writer, dir string, bytes []byte) {
 	t.Helper()
 	dir = t.TempDir()
@@ -290,7 +290,7 @@ func twoTrials(t *testing.T) (w *Writer, dir string, bytes []byte) {
 	return w, dir, bytes
 }
 
-// Nothing can be written any more: the descriptor is replaced by /dev/full.
+// Writing fails: the descriptor is replaced by /dev/full.
 func TestAppendOnAFullDisk(t *testing.T) {
 	w, dir, before := twoTrials(t)
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
@@ -313,11 +313,11 @@ func TestAppendOnAFullDisk(t *testing.T) {
 	wantWhole(t, dir, before)
 }
 
-// The disk fills up in the middle of a record: what fits is written before the error comes. A limit
-// on the size of files makes that so, 100 bytes after the records that are there.
+// The disk fills up in the middle of a record: a part is written before the error. A limit on the
+// file size, 100 bytes after the existing records, simulates it.
 func TestAppendTakesBackATornRecord(t *testing.T) {
 	w, dir, before := twoTrials(t)
-	signal.Ignore(unix.SIGXFSZ) // else the limit ends the program instead of the write
+	signal.Ignore(unix.SIGXFSZ) // otherwise the limit ends the program instead of the write
 	defer signal.Reset(unix.SIGXFSZ)
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
@@ -335,7 +335,7 @@ func TestAppendTakesBackATornRecord(t *testing.T) {
 		t.Fatalf("error is %v, want file too large", failed)
 	}
 	wantWhole(t, dir, before)
-	// With room again, the next record follows the last whole one.
+	// With space again, the next record follows the last complete one.
 	if err := w.Append(&Record{Trial: "d"}); err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestAppendTakesBackATornRecord(t *testing.T) {
 	}
 }
 
-// JSON has no NaN: such a record is refused before a byte of it is written.
+// JSON has no NaN: such a record is rejected before any byte of it is written.
 func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 	w, dir, before := twoTrials(t)
 	err := w.Append(&Record{Trial: "c", Probe: Cost{CPUShare: math.NaN()}})
@@ -355,7 +355,7 @@ func TestAppendRefusesWhatJSONLacks(t *testing.T) {
 	wantWhole(t, dir, before)
 }
 
-// What somebody removes or writes meanwhile is noticed.
+// Removed or changed files are detected.
 func TestLook(t *testing.T) {
 	for what, harm := range map[string]func(dir string) error{
 		"":            func(string) error { return nil },
@@ -381,7 +381,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A run is gone on with behind what it has; a torn record stays, on a line of its own.
+// A resumed run appends to existing records; an incomplete record stays, on its own line.
 func TestResume(t *testing.T) {
 	_, dir, before := twoTrials(t)
 	path := filepath.Join(dir, TrialsFile)
@@ -406,7 +406,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// endless gives one piece for ever.
+// endless returns one piece forever.
 type endless string
 
 func (e endless) Read(p []byte) (int, error) {
@@ -419,7 +419,7 @@ func (e endless) Read(p []byte) (int, error) {
 
 func all(*Record, int) error { return nil }
 
-// A file without an end, or with more than any run has, is given up with a sentence.
+// Reading a file without an end, or with more than a run can have, fails with a message.
 func TestReadingIsBounded(t *testing.T) {
 	check := func(piece, want string) {
 		t.Helper()
@@ -439,9 +439,9 @@ func TestReadingIsBounded(t *testing.T) {
 	}
 }
 
-// A record and a head are on the disk before anything follows, and so is the folder's entry of the
-// head. Where the kernel cannot sync, which is so of pipes and of /proc (EINVAL, fsync(2)), that is
-// an error: without a sync there would be none.
+// A record and a head are on disk before anything follows, and so is the folder's entry of the
+// head. If the kernel cannot sync, as for pipes and /proc (EINVAL, fsync(2)), writing fails,
+// because no sync would take place.
 func TestWritesAreSynced(t *testing.T) {
 	w, _, _ := twoTrials(t)
 	r, pipe, err := os.Pipe()

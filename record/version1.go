@@ -9,27 +9,27 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// Version 1 had sentences where newer records have values. They are read here, once, so that nobody
-// else has to look into a sentence; the words themselves are kept, and are what is printed.
+// Version 1 had sentences in place of values. They are parsed only here. The texts themselves are
+// kept and printed.
 
-// upgrade adds what newer records say and version 1 had in words alone.
+// upgrade adds values that version 1 only had as text.
 func (r *Record) upgrade() {
 	for i := range r.Loads {
 		_, r.Loads[i].RateBase, _ = strings.Cut(r.Loads[i].RateOf, " of ")
 	}
 }
 
-// limitIn1 finds the parts of a limit in words: the process of a system, the kind, a number or a
-// list of cores, and what enforces it.
+// limitIn1 matches the text of a limit: the process of a system, the kind, a number or a list of
+// cores, and what enforces it.
 var limitIn1 = lazyregexp.New(`^(?:([^:()]+): )?` +
 	`(affinity|cpuset|cpu quota|memory|private memory) ` +
 	`(?:([0-9.e+]+)|\[?([0-9]+(?:[ ,-][0-9]+)*)\]?)(?: \((cgroup v[12]|rlimit)\))?$`)
 
-// missingIn1 finds the kind of a limit that nothing enforced.
+// missingIn1 matches the text of a limit that nothing enforced.
 var missingIn1 = lazyregexp.New(
 	`^(?:([^:()]+): )?(cores \[|[0-9.e+-]+ CPUs|memory [0-9]|no swap|control group: )`)
 
-// limitOfText reads a limit of version 1. Of one in an unknown form only the words are known.
+// limitOfText parses a limit of version 1. If its form is unknown, the result has only the text.
 func limitOfText(text string) Limit {
 	l := Limit{Text: text}
 	m := limitIn1.FindStringSubmatch(text)
@@ -67,7 +67,7 @@ func limitOfText(text string) Limit {
 	return l
 }
 
-// coresOfText reads a list of cores as the kernel or Go writes it: "0-2,4", "0 1".
+// coresOfText parses a list of cores as formatted by the kernel or by Go: "0-2,4", "0 1".
 func coresOfText(text string) (cores []int) {
 	gap := func(r rune) bool { return r == ' ' || r == ',' }
 	for part := range strings.FieldsFuncSeq(text, gap) {
@@ -87,7 +87,7 @@ func coresOfText(text string) (cores []int) {
 	return cores
 }
 
-// maxCores is above the number of cores of a machine: Linux knows at most 8192.
+// maxCores exceeds the number of cores of any machine: Linux supports at most 8192.
 const maxCores = 1 << 13
 
 // finding1 is a finding of version 1.
@@ -102,8 +102,8 @@ type finding1 struct {
 	Note     bool   `json:"note"`
 }
 
-// finding has the words of a finding of version 1, and of its numbers those that can be read: the
-// limit, where it is one, and the first number of its unit in what was observed.
+// finding returns the finding with its text, and with the numbers that can be parsed: the limit, if
+// it is a number, and the first number with the same unit in Observed.
 func (item finding1) finding() Finding {
 	f := Finding{Rule: item.Rule, Load: item.Load, Grade: item.Grade, PossibleBias: item.Bias,
 		Note: item.Note,
@@ -115,7 +115,7 @@ func (item finding1) finding() Finding {
 	f.Limit, f.Unit, f.Text.Quantity = limit.value, limit.unit, true
 	observed := item.Observed
 	if _, worth, present := strings.Cut(observed, "worth "); present {
-		observed = worth // of "64438 answers, worth 200 independent ones" the 200
+		observed = worth // the 200 in "64438 answers, worth 200 independent ones"
 	}
 	for _, text := range amountIn1.FindAllString(observed, -1) {
 		q, ok := amountOf(text)
@@ -141,11 +141,11 @@ type amount1 struct {
 	unit  string
 }
 
-// amountIn1 finds numbers with the units that rules printed, durations as Go prints them.
+// amountIn1 matches numbers with the units that rules printed; durations are in Go's format.
 var amountIn1 = lazyregexp.New(
 	`\d[\d.]*(?: ?%|/s\b|(?:(?:ns|µs|ms|s|m|h)[\d.]*)+\b)?`)
 
-// amountOf reads the first number in a text.
+// amountOf parses the first number in a text.
 func amountOf(text string) (amount1, bool) {
 	match := amountIn1.FindString(text)
 	number, unit, scale := match, UnitCount, 1.0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The limits of version 1 were sentences. What they said is known, and they are kept.
+// The limits of version 1 were sentences. Their values are parsed, and the texts are kept.
 func TestLimitsOfVersion1(t *testing.T) {
 	check := func(text string, want Limit) {
 		t.Helper()
@@ -43,7 +43,7 @@ func TestLimitsOfVersion1(t *testing.T) {
 	check("cpuset 9999999999999999999 (cgroup v1)", Limit{Kind: LimitCores, By: ByCgroup1})
 }
 
-// The load that a rate is a share of is known of records of version 1.
+// The load that a rate refers to is parsed from records of version 1.
 func TestRateBaseOfVersion1(t *testing.T) {
 	check := func(rateOf, want string) {
 		t.Helper()
@@ -63,7 +63,7 @@ func TestRateBaseOfVersion1(t *testing.T) {
 	check("", "")
 }
 
-// Records of duets, which are removed, are read as those of trials that ran alone.
+// Records of duets, a removed feature, are read like those of trials that ran alone.
 func TestRecordOfADuet(t *testing.T) {
 	dir := t.TempDir()
 	head := `{"version":1,"id":"r","duet":true,"trials":["b1-01-a","b1-02-b"]}`

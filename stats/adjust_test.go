@@ -9,9 +9,9 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// adjusted is the log ratio of throughput with the first covariate as a control variate: what a
-// regression over the rounds of a start says of it is taken off for the difference that the
-// targets met. It is here to show why CompareStarts does not do it.
+// adjusted returns the log ratio of throughput with the first covariate as a control variate: a
+// regression over the rounds of a start predicts the effect of the covariate's difference between
+// targets, which is subtracted. It shows why CompareStarts does not do this.
 func adjusted(r *Rounds) float64 {
 	whole := r.Compare(0, 1, Throughput).LogRatio
 	var sums [2]SliceRow
@@ -42,14 +42,14 @@ func adjusted(r *Rounds) float64 {
 	return whole - both/squares*center*float64(len(parts))
 }
 
-// adjustment plays starts of two services of which the second is 5 % slower and its helpers, on the
-// same core, take a share of the time besides.
+// adjustment simulates starts of two services, of which the second is 5 % slower and has helpers on
+// the same core that take a share of the time.
 type adjustment struct {
 	plain, plainSD, adjusted, adjustedSD float64
 	unbalanced                           float64 // share of comparisons of 8 starts
 }
 
-// If ticks is set the covariate is read in steps of 10 ms, as /proc/stat gives steal.
+// If ticks is set, the covariate has a resolution of 10 ms, as steal in /proc/stat.
 func playAdjustment(r *rand.Rand, m machine, helpers float64, ticks bool,
 	comparisons int) (out adjustment) {
 	const starts = 8
@@ -85,10 +85,10 @@ func playAdjustment(r *rand.Rand, m machine, helpers float64, ticks bool,
 	return out
 }
 
-// TestAdjustment: as long as the time that others take has nothing to do with the targets,
-// adjusting for it is unbiased, and the SD of throughput falls to 1/1.4 or 1/2.4. If a
-// target's own helpers take 2 % of the core, adjusted throughput hides these 2 %, and on a busy
-// machine the test of balance hardly ever finds it. So nothing is adjusted.
+// TestAdjustment shows that adjusting is unbiased as long as the time of other processes is
+// independent of the targets, and that the SD of throughput falls to 1/1.4 or 1/2.4. If a target's
+// own helpers take 2 % of the core, adjusted throughput hides these 2 %, and on a busy machine the
+// test of balance hardly ever detects them. So nothing is adjusted.
 func TestAdjustment(t *testing.T) {
 	testsets.Long(t, "adjustment by covariates", testsets.Needs{Files: []string{"stats/testdata"}})
 	const comparisons = 100
@@ -115,9 +115,9 @@ func TestAdjustment(t *testing.T) {
 	check("builds", 0.02, false, 0.02, 2.4)
 }
 
-// TestWindowLength: with a lead-in of 20 ms and the same time for a start, windows of 40 ms give
-// the most precise throughput, or nearly so: shorter ones lose time to lead-ins, longer ones meet
-// another machine.
+// TestWindowLength shows that, with a lead-in of 20 ms and the same time for a start, windows of 40
+// ms give about the most precise throughput: shorter ones lose time to lead-ins, and the machine
+// changes between longer ones.
 func TestWindowLength(t *testing.T) {
 	testsets.Long(t, "lengths of windows",
 		testsets.Needs{Files: []string{"stats/testdata", "docs/slices.md"}})

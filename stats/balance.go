@@ -5,41 +5,41 @@ import (
 	"math/rand/v2"
 )
 
-// Balance is whether what others did to the machine hit all targets alike.
+// Balance is the result of testing whether other processes disturbed all targets equally.
 type Balance struct {
-	Rounds int       // that have a slice of every target
-	Means  []float64 // of the covariate, by target
-	// P is that of "who is loaded has nothing to do with the covariate"; 1 where it never varies.
+	Rounds int       // rounds with a slice of every target
+	Means  []float64 // mean covariate by target
+	// P is the P value of "the covariate is independent of the target"; 1 if it never varies.
 	P float64
 }
 
-// Unbalanced reports whether the covariate differs between targets beyond chance, which errs in one
-// of 100 comparisons.
+// Unbalanced reports whether the covariate differs between targets beyond chance. It errs in one of
+// 100 comparisons.
 func (b Balance) Unbalanced() bool { return b.Rounds > 0 && b.P < balanceChance }
 
 const (
 	balanceChance = 0.01
-	// permutations of the test: with 999, P has steps of 1/1000.
+	// permutations is the number of permutations of the test: with 999, P has steps of 1/1000.
 	permutations = 999
 )
 
-// CheckBalance tests one covariate (by its index in SliceRow.Covariates) over all rounds of these
-// starts. Covariates must be rates, such as ns of steal by ns of slice, because slices of different
-// targets differ in length.
+// CheckBalance tests one covariate, by its index in SliceRow.Covariates, over all rounds of these
+// starts. Covariates must be rates, such as ns of steal per ns of slice, because slices of
+// different targets differ in length. It panics if there are fewer than two targets.
 //
 // Method: a randomization test (Fisher, "The Design of Experiments", 1935, section 21; Ernst,
 // "Permutation methods: a basis for exact inference", Statistical Science 19, 2004, pp. 676-685).
-// The order of the targets is drawn in each round, so a covariate that has nothing to do with them
-// would be as likely with the targets permuted within each round, whatever its distribution is and
-// however it depends on time. P is the share of permutations, the real order included, in which the
-// targets' sums are at least as far apart: it errs in no more than the stated share of runs.
-// Permutations are drawn from a fixed seed.
+// The order of the targets is drawn in each round, so a covariate that is independent of them would
+// be as likely with the targets permuted within each round, for any distribution and any dependence
+// on time. P is the share of permutations, including the real order, in which the targets' sums are
+// at least as far apart: it errs in no more than the stated share of runs. Permutations are drawn
+// from a fixed seed.
 //
-// An unbalanced covariate is a finding: one target caused it, such as by helpers outside of its
-// control group, or chance did. Nothing is adjusted for it, in this case or any other. Simulation
-// (TestAdjustment) shows what a regression on the time that others took would do: it is unbiased
-// while nobody causes that time, and lowers the SD of throughput by a factor of 1.4 to 2.4 (1.3 if
-// the time is read in ticks, as steal is). CPU per request is more precise without it. But if a
+// An unbalanced covariate is a finding: one target caused it, for example by helpers outside of its
+// control group, or it is chance. Nothing is ever adjusted for it. Simulation (TestAdjustment)
+// shows the effect of a regression on the time that other processes took: it is unbiased as long as
+// no target causes that time, and lowers the SD of throughput by a factor of 1.4 to 2.4 (1.3 if the
+// time is read in ticks, as steal is). CPU per request is more precise without it. But if a
 // target's helpers take 2 % of the core, adjusted throughput hides these 2 %, and on a busy machine
 // this test misses them in 9 of 10 comparisons.
 func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
@@ -83,7 +83,7 @@ func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	return b
 }
 
-// covariates of a round, by target; nil if a target has none.
+// covariates returns the covariate of a round by target; nil if a target has none.
 func covariates(round []SliceRow, covariate, targets int) []float64 {
 	values := make([]float64, targets)
 	for target := range values {
@@ -96,7 +96,7 @@ func covariates(round []SliceRow, covariate, targets int) []float64 {
 	return values
 }
 
-// apartness is the sum of the squares of the targets' sums.
+// apartness returns the sum of the squares of the targets' sums.
 func apartness(rounds [][]float64, targets int) float64 {
 	sums := make([]float64, targets)
 	for _, values := range rounds {

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// stealing lays out a start whose machine is disturbed in bursts that last over several slices;
-// each round draws the order of its targets. Extra is what target 0 meets beyond that.
+// stealing simulates a start whose machine is disturbed in bursts that last for several slices;
+// each round has a random order of targets. Target 0 gets extra in addition.
 func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
 	var rows []SliceRow
 	burst := 0.0
 	for round := range rounds {
 		for _, target := range r.Perm(targets) {
-			switch { // in state by state, as steal comes
+			switch { // in steps, as steal is reported
 			case burst == 0 && r.Float64() < 0.1:
 				burst = r.ExpFloat64()
 			case r.Float64() < 0.3:
@@ -41,19 +41,19 @@ func TestCheckBalance(t *testing.T) {
 	}
 	for _, targets := range []int{2, 3, 8} {
 		check(targets, 0, 0.05, 0.05)
-		check(targets, 0.3, 0.9, 1) // as much again as all bursts together
+		check(targets, 0.3, 0.9, 1) // doubles the total of all bursts
 	}
 }
 
 func TestBalanceMeans(t *testing.T) {
 	var rows []SliceRow
-	for round, values := range [][]float64{{1, 3}, {2, 6}, {9}} { // the last target is alone
+	for round, values := range [][]float64{{1, 3}, {2, 6}, {9}} { // the last round lacks a target
 		for target, v := range values {
 			rows = append(rows, SliceRow{Round: round, Target: target, TimeNs: ms,
 				Covariates: []float64{v}})
 		}
 	}
-	// Both rounds say the same: two of four permutations are as far apart.
+	// Both rounds agree: two of four permutations are as far apart.
 	b := CheckBalance([]*Rounds{NewRounds(rows)}, 0, 2)
 	if b.Rounds != 2 || b.Means[0] != 1.5 || b.Means[1] != 4.5 || math.Abs(b.P-0.5) > 0.05 ||
 		b.Unbalanced() {

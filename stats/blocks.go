@@ -10,43 +10,42 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Blocks is a run seen as the randomised block design that it is: a trial's log value is its
-// target's level plus its block's mood plus noise. Three blocks of seven targets leave 12 degrees
-// of freedom for the noise where each target alone has two, of which a standard deviation is
-// anybody's guess: a tenth of runs show a third of the true one, or less. So targets lend each
-// other precision.
+// Blocks is a run as a randomized block design: a trial's log value is its target's level plus its
+// block's effect plus noise. Three blocks of seven targets leave 12 degrees of freedom for the
+// noise, but a single target has only two, too few for a standard deviation: in a tenth of runs it
+// shows a third of the true one, or less. So targets share their estimates of the noise.
 //
 // Method: residuals of the additive model, then moderated variances (Smyth, "Linear models and
 // empirical Bayes methods for assessing differential expression in microarray experiments",
-// Statistical Applications in Genetics and Molecular Biology 3(1), 2004, article 3): the targets'
-// own variances s² with d degrees of freedom are draws about s0², whose own spread is worth d0
-// degrees; s0² and d0 come of the mean and the variance of log s², and a target's variance becomes
-// (d0 s0² + d s²) / (d0 + d). How alike the variances look decides by how much they are pooled:
-// wholly, or hardly.
+// Statistical Applications in Genetics and Molecular Biology 3(1), 2004, article 3). The targets'
+// own variances s² with d degrees of freedom are draws about s0², whose own spread corresponds to
+// d0 degrees. Mean and variance of log s² give s0² and d0, and a target's variance becomes (d0 s0²
+// + d s²) / (d0 + d). The more similar the variances look, the more they are pooled.
 //
-// Smyth has thousands of genes. Seven variances hardly say how alike they are, so this is more
-// careful:
-//   - the others at most double a target's degrees of freedom, however great d0 is;
-//   - a variance is raised to what the others say wholly, and lowered to it in part (keepLoud): a
-//     quiet target may have been lucky, a noisy one may be noisy;
-//   - a block's mood is asked of the other targets alone, the quieter ones first, so that neither
-//     a target itself nor a noisy neighbour passes for the mood.
+// Smyth has thousands of genes. Seven variances hardly show how similar they are, so this method is
+// more careful:
+//   - the others at most double a target's degrees of freedom, for any d0;
+//   - a variance is raised fully to the moderated one, and lowered to it only in part (keepLoud):
+//     a quiet target may have been lucky, a noisy one may be noisy;
+//   - a block's effect is estimated only from the other targets, the quieter ones with more
+//     weight, so that neither a target itself nor a noisy neighbor passes for the effect.
 //
-// The promise is kept on average over the intervals of a table (Morris, "Parametric empirical Bayes
-// inference: theory and applications", JASA 78, 1983, pp. 47-55). A target that is far noisier than
-// all others is covered less often, they more often; docs/proof.md has by how much.
+// Coverage holds on average over the intervals of a table (Morris, "Parametric empirical Bayes
+// inference: theory and applications", JASA 78, 1983, pp. 47-55). Intervals of a target that is far
+// noisier than all others cover less often, those of the others more often; docs/proof.md has the
+// numbers.
 //
-// Targets with one value, or with one that has no logarithm, and targets without any spread have no
-// part in it, nor have blocks of fewer than three targets. What is left must be three targets: of
-// two, neither's noise can be told from the other's. For all others Level and Ratio answer as
-// Summarize and PairedRatio do.
+// The fit excludes targets with one value, with a value without a logarithm, or without any spread,
+// and blocks of fewer than three targets. At least three targets must be left, because the noise of
+// two cannot be separated. For excluded targets Level and Ratio return the results of Summarize and
+// PairedRatio.
 type Blocks struct {
 	confidence float64
 	rows       map[string]*row
-	mood       spread // of the blocks, the noise of their estimates included
+	mood       spread // of the block effects, including the noise of their estimates
 }
 
-// spread is a variance of log values with the degrees of freedom behind it.
+// spread is a variance of log values with its degrees of freedom.
 type spread struct{ variance, free float64 }
 
 // row is a target in the fit.
@@ -56,21 +55,21 @@ type row struct {
 	level     float64
 	ownSpread spread  // of its residuals
 	shared    spread  // moderated
-	weight    float64 // in the blocks' moods; weights sum to 1
+	weight    float64 // in the block effects; weights sum to 1
 }
 
 const (
-	leastTargets = 3     // of a fit, and of each block in it
-	keepLoud     = 0.25  // share kept of what a target's own variance has above the moderated one
-	leastOwn     = 1e-5  // of the median: a variance of 0 has no logarithm (limma's fitFDist, too)
-	pairFreedom  = 3     // a pair's degrees of freedom are at most so many times those of its pairs
-	noNoise      = 1e-20 // a variance below it is rounding
+	leastTargets = 3     // in a fit, and in each block of it
+	keepLoud     = 0.25  // share kept of a target's variance above the moderated one
+	leastOwn     = 1e-5  // of the median: a variance of 0 has no logarithm (as in limma's fitFDist)
+	pairFreedom  = 3     // bound of degrees of freedom: times those of the pairs
+	noNoise      = 1e-20 // smaller variances are rounding errors
 	plainlyLoud  = 0.999
-	fitPasses    = 50 // of a fit with gaps; without any the first is exact
+	fitPasses    = 50 // of a fit with gaps; without gaps the first pass is exact
 )
 
-// NewBlocks fits items, whose order does not matter, in any positive unit. Confidence is that of
-// all intervals. It panics where two items share a name.
+// NewBlocks fits items in any positive unit; their order does not matter. Confidence is the level
+// of all intervals. It panics if two items share a name.
 func NewBlocks(items []Item, confidence float64) *Blocks {
 	mustBeShare("confidence", confidence)
 	mustDiffer(items)
@@ -82,7 +81,7 @@ func NewBlocks(items []Item, confidence float64) *Blocks {
 	for i := range rows {
 		rows[i].weight = 1 / float64(len(rows))
 	}
-	for pass := range 2 { // with all targets alike, to learn whom to ask; then by those weights
+	for pass := range 2 { // first with equal weights, then with weights by noise
 		if pass > 0 {
 			weigh(rows)
 		}
@@ -99,7 +98,7 @@ func NewBlocks(items []Item, confidence float64) *Blocks {
 	return b
 }
 
-// designed picks who takes part, by name, and in which blocks, ascending.
+// designed returns the targets of the fit, by name, and its blocks, ascending.
 func designed(items []Item) (rows []*row, blocks []int) {
 	for _, item := range items {
 		vs := values(item)
@@ -113,7 +112,7 @@ func designed(items []Item) (rows []*row, blocks []int) {
 		rows = append(rows, r)
 	}
 	slices.SortFunc(rows, func(a, b *row) int { return cmp.Compare(a.name, b.name) })
-	for { // a target may leave with its block, and a block with its target
+	for { // removing a block can exclude a target, and vice versa
 		targets := make(map[int]int)
 		for _, r := range rows {
 			for block := range r.logs {
@@ -135,8 +134,9 @@ func designed(items []Item) (rows []*row, blocks []int) {
 	}
 }
 
-// fit finds levels and moods by turns, each given the other, and every target's own variance: of
-// what is left when the mood is asked of the others. Moods are in the order of the blocks.
+// fit estimates levels and block effects alternately until they converge, and each target's own
+// variance from its residuals, with block effects estimated from the other targets. It returns the
+// effects in the order of the blocks.
 func fit(rows []*row, blocks []int) []float64 {
 	moods := make(map[int]float64, len(blocks))
 	present := make(map[int]float64, len(blocks)) // weight of a block's targets
@@ -185,7 +185,7 @@ func fit(rows []*row, blocks []int) []float64 {
 	return out
 }
 
-// moderate sets what targets share; false where there is no noise to share.
+// moderate sets the shared variances; false if there is no noise to share.
 func moderate(rows []*row) bool {
 	k := float64(len(rows))
 	var all []float64
@@ -200,7 +200,7 @@ func moderate(rows []*row) bool {
 	}
 	least := leastOwn * Median(all)
 	var es []float64
-	chance := 0.0 // the variance that log s² would have if all targets were alike
+	chance := 0.0 // the variance of log s² if all targets had equal noise
 	for _, r := range rows {
 		half := r.ownSpread.free / 2
 		es = append(
@@ -226,12 +226,12 @@ func moderate(rows []*row) bool {
 	return true
 }
 
-// weigh gives quieter targets more to say about a block: by 1/SD and not by 1/variance, and at most
-// twice an equal share, because who is quiet is itself a guess.
+// weigh gives quieter targets more weight in a block's effect: by 1/SD rather than 1/variance, and
+// at most twice an equal share, because a target's noise is itself an estimate.
 //
-// Where few targets are quiet, all of them look noisy beside a noisy one. A target that is far
-// noisier than its difference from another one is not: chance makes an F of that size in one of a
-// thousand (plainlyLoud).
+// If few targets are quiet, all of them look noisy beside a noisy one. So a target's variance is
+// bounded by its difference from any other target: by chance an F of this size occurs in one of a
+// thousand cases (plainlyLoud).
 func weigh(rows []*row) {
 	most := 2 / float64(len(rows))
 	remaining, sum := 1.0, 0.0
@@ -254,14 +254,15 @@ func weigh(rows []*row) {
 		return cmp.Or(cmp.Compare(a.shared.variance, b.shared.variance),
 			cmp.Compare(a.name, b.name))
 	})
-	for _, r := range byNoise { // the quietest first: what it may not have goes to the others
+	for _, r := range byNoise { // quietest first: the excess over most goes to the others
 		share := 1 / math.Sqrt(r.shared.variance)
 		r.weight = min(most, remaining*share/sum)
 		remaining, sum = remaining-r.weight, sum-share
 	}
 }
 
-// difference is the noise of a pair's log ratios; without freedom where they share no two blocks.
+// difference returns the noise of a pair's log ratios; without degrees of freedom if they share
+// fewer than two blocks.
 func difference(a, b *row) spread {
 	var ds []float64
 	for _, block := range slices.Sorted(maps.Keys(a.logs)) {
@@ -295,16 +296,16 @@ func trigammaInverse(x float64) float64 {
 	return y
 }
 
-// Level is Summarize with what the other targets say of the noise, for two to five trials. From
-// where ranks suffice, and where the fit has no part in a target, it is Summarize.
+// Level is Summarize with the noise estimate of all targets, for two to five trials. For more
+// trials, and for targets outside the fit, it equals Summarize.
 //
-// The mean of n trials varies as the mean mood of the blocks and as the target's own distance from
-// it; both variances add up to V, and the interval is t sqrt(V/n) about the geometric mean, with
-// Satterthwaite's degrees of freedom, at least those of the blocks: moods are not to be pooled, for
-// all targets share them. Where the blocks differ much more than targets do within them, that is
-// what one target alone says. Of two blocks, Satterthwaite's keep only 90 %, so the quantiles are
-// weighed by the variances instead (Cochran, "Approximate significance levels of the Behrens-Fisher
-// test", Biometrics 20, 1964, pp. 191-195).
+// The mean of n trials varies with the mean block effect and with the target's own distance from
+// it. Both variances add up to V, and the interval is t sqrt(V/n) about the geometric mean, with
+// Satterthwaite's degrees of freedom, at least those of the blocks: block effects cannot be pooled,
+// because all targets share them. If blocks differ much more than targets within them, the result
+// equals that of one target alone. With two blocks, Satterthwaite's degrees of freedom cover only
+// 90 %, so the quantiles are weighted by the variances instead (Cochran, "Approximate significance
+// levels of the Behrens-Fisher test", Biometrics 20, 1964, pp. 191-195).
 func (b *Blocks) Level(item Item) Summary {
 	xs := values(item)
 	s := Summarize(xs, b.confidence)
@@ -324,18 +325,18 @@ func (b *Blocks) Level(item Item) Summary {
 	return s
 }
 
-// level is what a trial of a target varies by: within the blocks' moods, and with them.
+// level returns the variance of a target's trials, within block effects and in total.
 func (b *Blocks) level(r *row) (ownSpread, sum spread) {
 	ownSpread = r.shared
-	ownSpread.variance *= (1 - r.weight) * (1 - r.weight) // its distance from its mood
+	ownSpread.variance *= (1 - r.weight) * (1 - r.weight) // its distance from its block's effect
 	sum = spread{b.mood.variance + ownSpread.variance, max(b.mood.free, freedom(b.mood, ownSpread))}
 	return ownSpread, sum
 }
 
-// Unpaired is UnpairedRatio of x, one of these targets, to y of another run, with what all targets
-// of both runs say of the noise: Welch's t with the variances that Level has, and Satterthwaite's
-// degrees of freedom, at most three times those of one target. Of two blocks it is UnpairedRatio:
-// the moods of two say nothing.
+// Unpaired is UnpairedRatio of x, one of these targets, to y of another run, with the noise
+// estimates of all targets of both runs: Welch's t with the variances of Level and Satterthwaite's
+// degrees of freedom, at most three times those of one target. With two blocks it equals
+// UnpairedRatio, because two block effects are too few for a variance.
 func (b *Blocks) Unpaired(x Item, second *Blocks, y Item) Ratio {
 	avs, bs := values(x), values(y)
 	r := UnpairedRatio(avs, bs, b.confidence)
@@ -353,9 +354,9 @@ func (b *Blocks) Unpaired(x Item, second *Blocks, y Item) Ratio {
 		min(freedom(sx, sy), pairFreedom*float64(r.N-1))})
 }
 
-// Ratio is PairedRatio with what all targets say of the noise: Welch's t with both variances and
+// Ratio is PairedRatio with the noise estimates of all targets: Welch's t with both variances and
 // Satterthwaite's degrees of freedom, at most three times those of the pairs. SDLog is the root of
-// the variances' sum, what pairs scatter by.
+// the sum of variances, which is the SD of pairs.
 func (b *Blocks) Ratio(x, y Item) Ratio {
 	avs, bs, _ := Align(x, y)
 	r := PairedRatio(avs, bs, b.confidence)
@@ -370,7 +371,7 @@ func (b *Blocks) Ratio(x, y Item) Ratio {
 	return r.about(math.Log(r.Center), spread{sum.variance / float64(r.N), sum.free})
 }
 
-// freedom is Satterthwaite's, of the sum of two variances.
+// freedom returns Satterthwaite's degrees of freedom for the sum of two variances.
 func freedom(a, b spread) float64 {
 	sum := a.variance + b.variance
 	return sum * sum / (a.variance*a.variance/a.free + b.variance*b.variance/b.free)
@@ -380,7 +381,7 @@ func (s spread) quantile(confidence float64) float64 {
 	return student(s.free).Quantile((1 + confidence) / 2)
 }
 
-// mustDiffer panics where two items share a name: they are told apart by it.
+// mustDiffer panics if two items share a name, because names identify items.
 func mustDiffer(items []Item) {
 	visited := make(map[string]bool)
 	for _, item := range items {

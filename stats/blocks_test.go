@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// TestBlocksByHand: four targets in two blocks, whose log values lie 1, 1, -1 and -1 above their
+// TestBlocksByHand has four targets in two blocks. Their log values are 1, 1, -1 and -1 above their
 // levels in the first block and as far below in the second.
 func TestBlocksByHand(t *testing.T) {
 	items := []Item{logItem("a", 7, 1, -1), logItem("b", 5, 1, -1), logItem("c", 3, -1, 1),
@@ -35,13 +35,13 @@ func TestBlocksByHand(t *testing.T) {
 	if !near(math.Log(r.Center), -4) || !near(r.P, p) || !near(r.SDLog, 8.0/3) || r.N != 2 {
 		t.Errorf("ratio %+v, want exp(-4), P %v", r, p)
 	}
-	// a and b are in step to the last digit, which is no finding about their noise.
+	// a and b are in step to the last digit, which is no information about their noise.
 	if r := b.Ratio(items[0], items[1]); r.SDLog != 0 || r.Warning == "" {
 		t.Errorf("in step: %+v", r)
 	}
 }
 
-// TestBlocksAlone: who has no part in a fit gets what it says alone.
+// TestBlocksAlone tests that a target outside a fit gets its own result unchanged.
 func TestBlocksAlone(t *testing.T) {
 	noise := [][]float64{{0.1, -0.2, 0.1}, {0.3, 0.1, -0.2}, {-0.1, 0.2, 0}, {0.2, 0.3, 0.1}}
 	whole := []Item{logItem("a", 1, noise[0]...), logItem("b", 2, noise[1]...),
@@ -74,14 +74,14 @@ func TestBlocksAlone(t *testing.T) {
 	check(logItem("d", 4, nan, nan, nan), false, whole...)
 	check(logItem("d", 4, 0.1, 0.1, 0.1), false, whole...)
 	check(Item{"zero", map[int]float64{1: 1, 2: 0, 3: 2}}, false, whole...)
-	// In blocks of its own, or with one other only.
+	// In separate blocks, or together with only one other target.
 	check(logItem("d", 4, nan, nan, nan, 0.1, 0.2), false, whole...)
 	check(logItem("d", 4, nan, nan, nan, 0.1, 0.2, 0.4), false, append(slices.Clone(whole[1:]),
 		logItem("e", 1, 0.1, 0.2, 0.3, 0.1, 0.2, 0.3))...)
 	// All in step to the last digit: no noise to share.
 	check(logItem("d", 4, 0.5, 0.25, 0), false, logItem("a", 1, 0.5, 0.25, 0),
 		logItem("b", 2, 0.5, 0.25, 0))
-	// Six trials have an interval that assumes nothing; ratios go on sharing.
+	// Six trials have an interval without assumptions; ratios still share.
 	six := []float64{0.1, -0.1, 0.2, -0.3, 0.1, 0.05}
 	items := []Item{logItem("a", 1, six...), logItem("b", 1, slices.Sorted(slices.Values(six))...),
 		logItem("c", 1, six[2], six[5], six[1], six[0], six[3], six[4])}
@@ -93,8 +93,8 @@ func TestBlocksAlone(t *testing.T) {
 	checkPanics(t, `two items are named "d"`, func() { NewBlocks([]Item{d, d}, 0.95) })
 }
 
-// TestBlocksCancel: what slows a block down is in no ratio, and a unit or a reciprocal changes
-// nothing but signs; nor does the order of targets.
+// TestBlocksCancel tests that a slow block changes no ratio, that a unit or a reciprocal changes
+// only signs, and that the order of targets does not matter.
 func TestBlocksCancel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 0))
 	items := simulated(r, 4, []float64{1, 2, 3, 4, 5}, gauss(0.05), gauss(0.02))
@@ -123,7 +123,7 @@ func TestBlocksCancel(t *testing.T) {
 	}
 }
 
-// TestTrigammaInverse: trigamma(1) = pi^2/6, trigamma(1/2) = pi^2/2, and any other way round.
+// TestTrigammaInverse: trigamma(1) = pi^2/6, trigamma(1/2) = pi^2/2, and it inverts trigamma.
 func TestTrigammaInverse(t *testing.T) {
 	check := func(x, want float64) {
 		t.Helper()
@@ -138,8 +138,8 @@ func TestTrigammaInverse(t *testing.T) {
 	}
 }
 
-// TestModerateFinds: the variances of many targets are draws about 2 with 6 degrees of freedom of
-// their own. Then a target's variance s, of 4 degrees, is moved to (6*2 + 4s)/10.
+// TestModerateFinds: the variances of many targets are draws about 2 with 6 degrees of freedom.
+// Then a target's variance s, with 4 degrees, becomes (6*2 + 4s)/10.
 func TestModerateFinds(t *testing.T) {
 	const seed, targets = 11, 4000
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -157,7 +157,7 @@ func TestModerateFinds(t *testing.T) {
 	}
 	rows[0].ownSpread.variance, rows[1].ownSpread.variance = 0.5, 8
 	moderate(rows)
-	// 8 is moved to 4.4, and a quarter of the way back: 5.3.
+	// 8 becomes 4.4, plus a quarter of the distance back to 8: 5.3.
 	for i, want := range []float64{1.4, 4.4 + 0.25*3.6} {
 		if got := rows[i].shared; math.Abs(got.variance/want-1) > 0.05 || got.free != 8 {
 			t.Errorf("seed %d: %+v became %+v, want %v with 8", seed, rows[i].ownSpread, got, want)
@@ -165,7 +165,7 @@ func TestModerateFinds(t *testing.T) {
 	}
 }
 
-// noisy are seven targets whose noise is that of x, times by; blocks scatter by 3 %.
+// noisy returns seven targets whose noise is that of x, times by; blocks scatter by 3 %.
 func noisy(r *rand.Rand, blocks int, x noise, by []float64) []Item {
 	items := make([]Item, len(by))
 	for i := range items {
@@ -190,7 +190,7 @@ func tailed(r *rand.Rand) float64 {
 	return 0.02 * r.NormFloat64() / math.Sqrt(squares/3)
 }
 
-// outliers is now and then slower, by a tenth on average (docs/proof.md).
+// outliers are occasional slow values, slower by a tenth on average (docs/proof.md).
 func outliers(r *rand.Rand) float64 {
 	x := 0.012 * r.NormFloat64()
 	if r.Float64() < 0.02 {
@@ -205,8 +205,9 @@ var (
 	one5   = []float64{5, 1, 1, 1, 1, 1, 1}
 )
 
-// TestBlocksCover: a level and a ratio of targets that are drawn hold the truth in 93 % of runs,
-// whatever the mix. The tables of docs/proof.md, by bench, have all sizes and each target's share.
+// TestBlocksCover: intervals of levels and ratios of random targets cover the truth in 93 % of
+// runs, for any mix. The tables of docs/proof.md, from bench, have all sizes and each target's
+// share.
 func TestBlocksCover(t *testing.T) {
 	const experiments = 1000 // four standard errors at 0.945: 0.029
 	check := func(blocks int, x noise, by []float64) {
@@ -236,8 +237,8 @@ func TestBlocksCover(t *testing.T) {
 	}
 }
 
-// TestUnpairedCover: so it is with ratios between two runs, whose blocks have moods of their own,
-// and they are narrower than those of each target alone.
+// TestUnpairedCover tests the same for ratios between two runs with different block effects, and
+// that they are narrower than those of each target alone.
 func TestUnpairedCover(t *testing.T) {
 	const experiments = 1000
 	check := func(blocks int, x noise, by []float64, narrower float64) {
@@ -260,14 +261,14 @@ func TestUnpairedCover(t *testing.T) {
 				narrower)
 		}
 	}
-	check(2, gauss(0.02), alike, 1) // as one target alone
+	check(2, gauss(0.02), alike, 1) // like one target alone
 	check(3, gauss(0.02), alike, 0.95)
 	check(3, gauss(0.02), three5, 1)
 	check(5, outliers, alike, 1)
 }
 
-// TestMoreBlocksKnowMore: a ratio that rests on more degrees of freedom than its pairs have needs
-// fewer blocks, and these suffice: where a pair's variance is known, 2.8² (SD/effect)² do.
+// TestMoreBlocksKnowMore: a ratio with more degrees of freedom than its pairs needs fewer blocks,
+// and these suffice: for a known variance of a pair, 2.8² (SD/effect)².
 func TestMoreBlocksKnowMore(t *testing.T) {
 	r := Ratio{N: 3, SDLog: 0.02, Free: 2}
 	alone := r.Resolves(0.05, 0.05, 0.8)
@@ -284,15 +285,15 @@ func TestMoreBlocksKnowMore(t *testing.T) {
 	if r.Free = 6; !(r.Detects(0.05, 0.8) < detectable(0.02, 3, 0.05, 0.8)) {
 		t.Errorf("detects %v", r.Detects(0.05, 0.8))
 	}
-	// With two more blocks it is what five blocks of that noise see.
+	// With two more blocks it detects what five blocks of that noise detect.
 	five := Ratio{N: 5, SDLog: r.SDLog, Free: r.Free / 2 * 4}
 	if more := r.DetectsWith(2, 0.05, 0.8); more != five.Detects(0.05, 0.8) {
 		t.Errorf("with two more blocks detects %v, five blocks %v", more, five.Detects(0.05, 0.8))
 	}
 }
 
-// TestBlocksNarrow: of three blocks, on docs/proof.md's machine, intervals are two thirds as wide
-// as those of each target alone, and the widest of a run half as wide.
+// TestBlocksNarrow: with three blocks on the machine of docs/proof.md, intervals are two thirds as
+// wide as those of each target alone, and the widest interval of a run is half as wide.
 func TestBlocksNarrow(t *testing.T) {
 	const seed, experiments = 5, 600
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -317,8 +318,8 @@ func TestBlocksNarrow(t *testing.T) {
 	}
 }
 
-// TestBlocksHoldTiers: targets that are alike are in one tier, even where some are five times as
-// noisy: then the price of three blocks is 6 % instead of 5 %.
+// TestBlocksHoldTiers: equal targets are in one tier. If some are five times as noisy, the error
+// with three blocks is 6 % instead of 5 %.
 func TestBlocksHoldTiers(t *testing.T) {
 	const experiments = 600
 	check := func(blocks int, x noise, by []float64, atMost float64) {

@@ -13,30 +13,30 @@ type Change struct {
 }
 
 const (
-	leastLevel = 3   // values of a level: two could be one outlier and its neighbour
-	mostValues = 500 // of a history; older ones are left out, as time grows with the cube
+	leastLevel = 3   // values of a level: two could be one outlier and its neighbor
+	mostValues = 500 // of a history; older ones are ignored, because time grows with the cube
 )
 
-// Changes finds the change points of a history of values, one a run, oldest first. Before and After
-// are the means of the levels on both sides, up to the next change points. P is Student's, times
-// the number of places where a change could be: a history without one gets any with probability
-// alpha at most, when its runs are independent and roughly normal.
+// Changes finds the change points of a history of values, one per run, oldest first. Before and
+// After are the means of the levels on both sides, up to the next change points. P is Student's,
+// times the number of possible places of a change: if a history has no change, the probability that
+// Changes returns any is at most alpha, provided that its runs are independent and roughly normal.
 //
 // Method: E-divisive means (Matteson & James, "A nonparametric approach for multiple change point
-// analysis of multivariate data", JASA 109, 2014, pp. 334-345): where the energy distance between
-// two neighbouring stretches is greatest, cut, and go on within. Then, instead of random
-// permutations, which answer otherwise each time and are weak near the end, Student's t between
-// neighbouring levels as in Hunter (Fleming et al., "Hunter: using change point detection to hunt
-// for performance regressions", ICPE 2023): of all cuts the least significant is undone until all
-// that are left are significant. Hunter takes P as it comes; here it is corrected, because the
-// place was chosen to make it small.
+// analysis of multivariate data", JASA 109, 2014, pp. 334-345): cut at the greatest energy distance
+// between two neighboring stretches, and repeat within them. Then, instead of random permutations,
+// whose result varies and which are weak near the end, Student's t between neighboring levels as in
+// Hunter (Fleming et al., "Hunter: using change point detection to hunt for performance
+// regressions", ICPE 2023): the least significant cut is undone until all that are left are
+// significant. Hunter does not correct P; here it is corrected, because the place was chosen to
+// minimize it.
 //
-// What it misses: a change in the last two runs, since a level needs three (a great one is found,
-// and placed a run or two early); one that is undone within two; small ones near either end, where
-// the short side decides (three runs after a change find a shift of about four SDs); slow drifts,
-// which it shows as stairs or not at all; a change of the spread alone. It returns none for fewer
-// than six values, or when one is not finite. Of more than 500 the latest count; indices are among
-// all.
+// Changes misses changes in the last two runs, because a level needs three values (it finds a great
+// one, but one or two runs early), changes that are undone within two runs, small changes near
+// either end, where the short side decides (three runs after a change detect a shift of about four
+// SDs), slow drifts, which appear as stairs or not at all, and changes of the spread only. It
+// returns none for fewer than six values, or if a value is not finite. Of more than 500 values only
+// the latest count; indices refer to all.
 func Changes(xs []float64, alpha float64) []Change {
 	mustBeShare("alpha", alpha)
 	skipped := max(0, len(xs)-mostValues)
@@ -87,13 +87,13 @@ func distancesOf(xs []float64) distances {
 	return d
 }
 
-// between sums |x-y| over x in a to b and y in c to e, ends left out.
+// between returns the sum of |x-y| over x in [a, b) and y in [c, e).
 func (d distances) between(a, b, c, e int) float64 {
 	return d[b][e] - d[a][e] - d[b][c] + d[a][c]
 }
 
-// energy is that of Matteson & James, eq. 5: n m / (n+m) times twice the mean distance between the
-// two stretches less the mean distances within them.
+// energy is the statistic of Matteson & James, eq. 5: n m / (n+m) times twice the mean distance
+// between the two stretches, minus the mean distances within them.
 func (d distances) energy(from, pos, to int) float64 {
 	n, m := float64(pos-from), float64(to-pos)
 	distance := 2 * d.between(from, pos, pos, to) / (n * m)
@@ -102,8 +102,8 @@ func (d distances) energy(from, pos, to int) float64 {
 	return n * m / (n + m) * (distance - within)
 }
 
-// cutAll cuts where the energy is greatest, then both sides, until levels are as short as can be.
-// The right stretch may end before to: a level that comes and goes is seen too.
+// cutAll cuts at the greatest energy, then both sides, until levels have the minimum length. The
+// right stretch may end before to, which also detects a level that comes and goes.
 func cutAll(d distances, from, to int, cuts []int) []int {
 	if to-from < 2*leastLevel {
 		return cuts
@@ -120,8 +120,8 @@ func cutAll(d distances, from, to int, cuts []int) []int {
 	return cutAll(d, cut, to, cutAll(d, from, cut, cuts))
 }
 
-// differ is the two-sided P of Student's t with a pooled variance: one of three values alone would
-// too often be small by chance.
+// differ returns the two-sided P of Student's t with a pooled variance, because the variance of
+// only three values would too often be small by chance.
 func differ(avs, bs []float64) float64 {
 	n, m := float64(len(avs)), float64(len(bs))
 	meanA, varianceA := mean(avs), variance(avs)
@@ -129,10 +129,10 @@ func differ(avs, bs []float64) float64 {
 	pooled := ((n-1)*varianceA + (m-1)*varianceB) / (n + m - 2)
 	switch {
 	case slices.Min(avs) == slices.Max(bs) && slices.Max(avs) == slices.Min(bs):
-		return 1 // one value only; its means may differ in the last digit
+		return 1 // only one value; means may differ in the last digit
 	case meanA == meanB:
 		return 1
-	case pooled == 0: // only the order speaks, as in UnpairedRatio
+	case pooled == 0: // only the order counts, as in UnpairedRatio
 		return min(1, 2/orders(n+m, n))
 	}
 	t := math.Abs(meanA-meanB) / math.Sqrt(pooled*(1/n+1/m))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEnergy holds the cumulated distances to the definition, pair by pair.
+// TestEnergy compares the cumulative distances with the definition, pair by pair.
 func TestEnergy(t *testing.T) {
 	const seed = 9
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -40,7 +40,7 @@ func TestEnergy(t *testing.T) {
 	}
 }
 
-// hum is a little noise that needs no chance: +1, -1, 0 about a level, SD about 0.8.
+// hum is a small deterministic noise: +1, -1, 0 about a level, SD about 0.8.
 func hum(levels ...float64) []float64 {
 	xs := slices.Clone(levels)
 	for i := range xs {
@@ -75,7 +75,7 @@ func TestChanges(t *testing.T) {
 	check("stairs", hum(stairs(100, 10, 95, 10, 105, 10)...), 10, 20)
 	check("short", hum(stairs(100, 10, 90, 3, 100, 10)...), 10, 13)
 	check("three at the end", hum(stairs(100, 20, 93, 3)...), 20)
-	// A level needs three: nine SDs carry one run of before along, two SDs do not.
+	// A level needs three values: at nine SDs the cut includes one earlier run, at two SDs none.
 	check("two at the end", hum(stairs(100, 20, 93, 2)...), 19)
 	check("two, a little", hum(stairs(100, 20, 98, 2)...))
 	check("outlier", hum(stairs(100, 15, 60, 1, 100, 15)...))
@@ -86,7 +86,7 @@ func TestChanges(t *testing.T) {
 	check("constant", stairs(7, 30))
 	check("NaN", append(hum(stairs(100, 15, 95, 15)...), math.NaN()))
 	check("Inf", append(hum(stairs(100, 15, 95, 15)...), math.Inf(-1)))
-	// Of very long histories the latest count; the index is that of the whole.
+	// Of very long histories only the latest values count; the index is that of the whole.
 	long := hum(stairs(50, 100, 100, mostValues-20, 95, 20)...)
 	check("long", long, len(long)-20)
 
@@ -104,7 +104,7 @@ func TestChangeSays(t *testing.T) {
 		math.Abs(got[0].P/p-1) > 1e-6 {
 		t.Errorf("got %+v, want a change at 3 from 2 to 12, P %v", got, p)
 	}
-	// With one more of the lower level there are two places, and P is doubled.
+	// With one more value of the lower level there are two places, and P is doubled.
 	got = Changes([]float64{2, 1, 2, 3, 11, 12, 13}, 0.05)
 	// Means 2, 12; squares 2 + 2 over 5; t = 10 / sqrt(0.8 x 7/12) = 14.64.
 	want := 2 * differ([]float64{2, 1, 2, 3}, []float64{11, 12, 13})
@@ -113,7 +113,7 @@ func TestChangeSays(t *testing.T) {
 	}
 }
 
-// A history of one value has no change, though its means, summed from stretches of unlike length,
+// A history of one value has no change, although means summed over stretches of different lengths
 // differ in the last digit.
 func TestChangesOfAConstant(t *testing.T) {
 	for _, x := range []float64{0.1, 0.3, 53499.7, 53500.1} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// pairs plays n blocks: b is ratio times a, with this SD of the log ratio.
+// pairs simulates n blocks: b is ratio times a, with this SD of the log ratio.
 func pairs(r *rand.Rand, n int, ratio, sd float64) (a, b []float64) {
 	for range n {
 		block := math.Exp(0.1 * r.NormFloat64())
@@ -17,8 +17,8 @@ func pairs(r *rand.Rand, n int, ratio, sd float64) (a, b []float64) {
 	return a, b
 }
 
-// TestDecideErrs: at the margin each error has half of 1 - confidence; a truth on the right side
-// makes the wrong answer rarer still.
+// TestDecideErrs: at the margin each error has half of 1 - confidence; if the truth is on the right
+// side, the wrong answer is even rarer.
 func TestDecideErrs(t *testing.T) {
 	const experiments = 5000
 	check := func(n int, ratio float64, want string, atLeast, atMost float64) {
@@ -38,8 +38,8 @@ func TestDecideErrs(t *testing.T) {
 	check(10, 1, Pass, 0.99, 1)
 }
 
-// TestMoreIsTrue: with More blocks more, in all, the gate decides with 80 %, when the truth is what
-// was observed; with one fewer it does not quite.
+// TestMoreIsTrue: with More further blocks the gate decides in 80 % of cases, if the observed ratio
+// is the truth; with one fewer it decides less often.
 func TestMoreIsTrue(t *testing.T) {
 	const experiments = 5000
 	check := func(ratio, sd float64) {
@@ -82,11 +82,11 @@ func TestUnpairedRatioCovers(t *testing.T) {
 	check(5, 5, gauss(0.02), gauss(0.02), 0.95, 0.955)
 	check(10, 10, gauss(0.01), gauss(0.05), 0.945, 0.955)
 	check(5, 20, gauss(0.05), gauss(0.02), 0.94, 0.955)
-	// Two on each side: Welch is careful.
+	// Two on each side: Welch is conservative.
 	check(2, 2, gauss(0.02), gauss(0.02), 0.95, 0.98)
 }
 
-// TestComponentsFind: what was put in comes out, on average, whatever neighbours share.
+// TestComponentsFind tests that the estimates are right on average, for any autocorrelation.
 func TestComponentsFind(t *testing.T) {
 	const seed, trials, experiments = 8, 10, 300
 	check := func(ar, between float64, intervals int) {
@@ -109,7 +109,7 @@ func TestComponentsFind(t *testing.T) {
 		}
 		// The variance of a mean of AR(1): s^2/n (1+c)/(1-c), nearly.
 		within := 0.05 * 0.05 / float64(intervals) * (1 + ar) / (1 - ar)
-		// Batches that are not quite independent see a little less of it.
+		// Batches that are not quite independent underestimate it slightly.
 		within *= 1 - 2*ar/(1-ar*ar)/float64(intervals/batches)
 		if math.Abs(gotWithin/within-1) > 0.12 {
 			t.Errorf("seed %d: AR(%v): within² %v, want %v", seed, ar, gotWithin, within)
@@ -124,7 +124,7 @@ func TestComponentsFind(t *testing.T) {
 	check(0.3, 0.05, 100)
 }
 
-// TestQuantileRanksOfCover: requests come in fours that share their time, so n are worth n/4.
+// TestQuantileRanksOfCover: groups of four requests share a time, so n are worth n/4.
 func TestQuantileRanksOfCover(t *testing.T) {
 	const experiments, n = 2000, 2000
 	check := func(share, atLeast, atMost float64) {
@@ -148,11 +148,12 @@ func TestQuantileRanksOfCover(t *testing.T) {
 		})
 	}
 	check(0.25, 0.945, 0.975)
-	// Taken for independent they promise 95 % and keep 2 Phi(1.96/2) - 1 = 67 %.
+	// As independent requests they promise 95 % and cover 2 Phi(1.96/2) - 1 = 67 %.
 	check(1, 0.64, 0.74)
 }
 
-// TestChangesFalseAlarms: a history without a change shows any in at most alpha of cases.
+// TestChangesFalseAlarms: a history without a change has reported changes in at most alpha of
+// cases.
 func TestChangesFalseAlarms(t *testing.T) {
 	const experiments = 400
 	check := func(n int, x noise, atMost float64) {
@@ -196,8 +197,8 @@ func TestChangesFind(t *testing.T) {
 	check(40, 20, 0.02, 0.6, 5)
 }
 
-// TestChangesFindABump: three runs of eighty are 5 % lower, both ends within a run. Cutting only up
-// to the end of the history, as the plain method of two halves does, finds two in three.
+// TestChangesFindABump: three runs of eighty are 5 % lower; both ends are found within a run.
+// Without ends before the end of the history, as in plain bisection, it would find two of three.
 func TestChangesFindABump(t *testing.T) {
 	const experiments, n, from, to = 400, 80, 39, 42
 	checkShare(t, 21, experiments, 0.8, 1, func(r *rand.Rand) bool {

@@ -15,7 +15,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// scenario is a comparison by slices whose truth is known.
+// scenario is a comparison by slices with a known truth.
 type scenario struct {
 	machine  string // a model or a recorded trace
 	name     string
@@ -34,7 +34,7 @@ func slowedBy(share float64, count int) scenario {
 		}}
 }
 
-// rare gives the last of these services events that cost 4 % of its time.
+// rare adds events to the last of these services that cost 4 % of its time.
 func rare(perStart float64, regular bool) scenario {
 	how := "random"
 	if regular {
@@ -58,15 +58,15 @@ const (
 	manyStarts = 12
 )
 
-// misses are shares of comparisons whose 95 % interval left out the truth, for throughput and CPU
+// misses are shares of comparisons whose 95 % interval excluded the truth, for throughput and CPU
 // per request.
 type misses struct {
-	few, many [2]float64 // after so many starts
+	few, many [2]float64 // after this number of starts
 	family    [2]float64 // of runs with any false difference among all pairs, after Holm
-	tiers     [2]float64 // likewise by Tiers, which share variances between targets
+	tiers     [2]float64 // the same by Tiers, which share variances between targets
 }
 
-// measure plays comparisons.
+// measure simulates comparisons.
 func (s scenario) measure(m machine, experiments int, seed uint64) misses {
 	d := usual(m)
 	r := rand.New(rand.NewPCG(seed, uint64(s.targets)))
@@ -111,7 +111,7 @@ func compareAll(starts []*Rounds, a, b int, q Quantity) []StartRatio {
 	return out
 }
 
-// falseAmong is 1 where targets that are all alike look different: to the first one after Holm's
+// falseAmong is 1 if equal targets differ significantly: from the first one after Holm's
 // correction, and by Tiers.
 func falseAmong(starts []*Rounds, targets int, q Quantity) (holm, tiers float64) {
 	items := []Item{{"0", map[int]float64{}}}
@@ -132,7 +132,7 @@ func falseAmong(starts []*Rounds, targets int, q Quantity) (holm, tiers float64)
 				holm = 1
 			}
 		})
-	// Each start's own speed cancels in Tiers; here it is that of the first target.
+	// Each start's speed cancels in Tiers; here it is that of the first target.
 	for i := range starts {
 		level := starts[i].total(0, q)
 		for _, item := range items {
@@ -145,7 +145,7 @@ func falseAmong(starts []*Rounds, targets int, q Quantity) (holm, tiers float64)
 	return holm, tiers
 }
 
-// total is a target's quantity in a start.
+// total returns a target's quantity in a start.
 func (r *Rounds) total(target int, q Quantity) float64 {
 	var sum SliceRow
 	for _, round := range r.rounds {
@@ -155,7 +155,7 @@ func (r *Rounds) total(target int, q Quantity) float64 {
 	return top / bottom
 }
 
-// scenarios of each machine.
+// scenarios returns the scenarios of each machine.
 func scenarios() []scenario {
 	all := []scenario{allAlike(2), allAlike(3), allAlike(8), slowedBy(0.05, 2)}
 	for _, regular := range []bool{true, false} {
@@ -166,7 +166,7 @@ func scenarios() []scenario {
 	return all
 }
 
-// line is a row of the table: shares of comparisons as percentages, one for each of machines.
+// line formats a row of the table: shares of comparisons as percentages, one per machine.
 func (s scenario) line(results []misses) string {
 	row := []string{s.name, fmt.Sprint(s.targets)}
 	cell := func(share func(misses) string) {
@@ -196,8 +196,8 @@ var coverageHead = []string{
 	"|---|---|---|---|---|---|---|",
 }
 
-// TestCoverage holds what docs/slices.md promises: 95 % intervals of 5 and 12 starts cover the
-// truth in 94 to 96 %, and families of comparisons are wrong in 5 % at most.
+// TestCoverage tests the claims of docs/slices.md: 95 % intervals of 5 and 12 starts cover the
+// truth in 94 to 96 %, and families of comparisons are wrong in at most 5 %.
 func TestCoverage(t *testing.T) {
 	testsets.Long(t, "2,000 comparisons a case on models and traces of a machine",
 		testsets.Needs{Files: []string{"stats/testdata", "docs/slices.md"}})
@@ -236,7 +236,7 @@ func machineOf(t testing.TB, name string) machine {
 	return recorded(t, name)
 }
 
-// check holds shares to what is promised, give or take three standard errors.
+// check compares shares with the claims, with a tolerance of three standard errors.
 func (s scenario) check(t *testing.T, machine string, m misses, experiments int) {
 	t.Helper()
 	three := 3 * math.Sqrt(0.05*0.95/float64(experiments))
@@ -265,8 +265,8 @@ func TestCoverageRoughly(t *testing.T) {
 	}
 }
 
-// The median of rounds is the oracle's counterexample: it leaves out most of what events cost, and
-// so misses the truth.
+// The median of rounds is a counterexample: it excludes most of the cost of events, and so misses
+// the truth.
 func TestMedianMissesRareEvents(t *testing.T) {
 	const experiments, starts = 200, 8
 	s := rare(3, false)
@@ -295,7 +295,7 @@ func TestMedianMissesRareEvents(t *testing.T) {
 	}
 }
 
-// TestCoverageSummary holds the sentence below the table of docs/slices.md to the table.
+// TestCoverageSummary compares the sentence below the table of docs/slices.md with the table.
 func TestCoverageSummary(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "docs", "slices.md"))
 	if err != nil {

@@ -9,34 +9,35 @@ const (
 	Inconclusive = "inconclusive"
 )
 
-// Decision is a gate's answer about one metric.
+// Decision is the result of a gate for one metric.
 type Decision struct {
 	Outcome string
-	More    int // inconclusive: blocks, beside those there are, that would decide with 80 %; else 0
+	More    int // inconclusive: further blocks that would decide with 80 % probability; otherwise 0
 }
 
 const (
-	decidingPower = 0.8 // with which More blocks would decide
-	leastToPlan   = 3   // blocks from which an SD is worth planning with
+	decidingPower = 0.8 // probability with which More blocks would decide
+	leastToPlan   = 3   // minimum number of blocks for an SD to plan with
 )
 
-// Decide asks whether the true ratio (new/old, higher is better) is a loss of more than most
-// (0.05: new below 0.95 of old). Fail: the whole interval lies beyond; pass: none of it does. Most
-// is a share below 1; 0 asks for no loss at all.
+// Decide tests whether the true ratio (new/old, higher is better) is a loss of more than most
+// (0.05: new below 0.95 of old). Fail: the whole interval is below the margin; pass: none of it is.
+// Most is a share below 1; 0 allows no loss. It panics if most is out of range.
 //
 // It is two one-sided tests with the ends of one interval. At confidence 0.95 each errs in at most
-// 2.5 % of gates: a loss of most or less fails, or one of more than most passes. Just at the
-// margin 95 % are inconclusive, however many blocks there are. "The difference is significant" is
-// another question: a loss of 1 % can be certain, and passes.
+// 2.5 % of gates: a loss of most or less fails, or a loss of more than most passes. Exactly at the
+// margin 95 % are inconclusive, with any number of blocks. Significance is a different question: a
+// loss of 1 % can be certain, and passes.
 //
-// More is the power of this very decision, two-sided t at 1 - confidence about the margin, were the
-// truth what was observed: the observed ratio is itself uncertain, so call it an estimate. It is
-// Unresolvable when the observed ratio lies on the margin, or a value has no logarithm. Where there
-// are fewer than two blocks nothing is known of the noise; More then makes it three.
+// More is the number of blocks for which this decision has the power of 80 %, by a two-sided t test
+// at 1 - confidence about the margin, if the observed ratio is the true one. It is an estimate,
+// because the observed ratio is uncertain. It is Unresolvable if the observed ratio is exactly at
+// the margin, or if a value has no logarithm. With fewer than two blocks the noise is unknown, and
+// More makes it three.
 //
-// Ratios that are all equal leave no spread for a t test. Then each block is a coin that fell to
-// the same side of the margin, and as many are needed as make 2/2^n at most 1 - confidence: six at
-// 0.95.
+// Ratios that are all equal leave no spread for a t test. Then each block is a coin that fell on
+// the same side of the margin, and the decision needs enough of them that 2/2^n is at most 1 -
+// confidence: six at 0.95.
 func Decide(r Ratio, most float64) Decision {
 	if !(most >= 0 && most < 1) {
 		panic(fmt.Sprintf("stats: a loss to allow must lie between 0 and 1, not %v", most))

@@ -19,7 +19,7 @@ func TestDecide(t *testing.T) {
 	check(between(0.96, 1.02), 0.05, Pass, 0)
 	check(between(0.95, 1.02), 0.05, Pass, 0)
 	check(between(1.01, 1.03), 0.05, Pass, 0)
-	check(between(0.96, 0.98), 0.05, Pass, 0) // a loss for certain, and one that is allowed
+	check(between(0.96, 0.98), 0.05, Pass, 0) // certainly a loss, but an allowed one
 	check(between(0.90, 0.94), 0.05, Fail, 0)
 	check(between(0.96, 0.98), 0.01, Fail, 0)
 	check(between(0.98, 0.999), 0, Fail, 0)
@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 	checkPanics(t, "not NaN", func() { Decide(r, nan) })
 }
 
-// TestDetectable: it is BlocksToResolve the other way round, and three oracles of its own.
+// TestDetectable: it is the inverse of BlocksToResolve, and has three oracles of its own.
 func TestDetectable(t *testing.T) {
 	for _, sd := range []float64{0.002, 0.3} {
 		for _, n := range []int{2, 5, 50} {
@@ -85,7 +85,7 @@ func TestDetectable(t *testing.T) {
 	// Cohen, table 2.4.1: n = 10, one sample, d = 1: power 0.80.
 	check(0.01, 10, 0.803, math.Expm1(0.01), 2e-5)
 	check(0, 10, 0.8, 0, 0)
-	check(0.01, 10, 0.05, 0, 0) // what chance finds needs no difference
+	check(0.01, 10, 0.05, 0, 0) // chance alone detects this, so no difference is needed
 	nan := math.NaN()
 	check(0.01, 1, 0.8, nan, 0)
 	check(nan, 10, 0.8, nan, 0)

@@ -6,10 +6,10 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Means, variances and quantiles by gonum's special functions alone: its packages of statistics
-// bring linear algebra with them, a twelfth of the program that nothing here calls.
+// Means, variances and quantiles that only use gonum's special functions. Its packages of
+// statistics import linear algebra, which nothing here calls but which is a twelfth of the program.
 
-// mean is NaN of no values.
+// mean returns the mean; NaN without values.
 func mean(xs []float64) float64 {
 	sum := 0.0
 	for _, x := range xs {
@@ -18,8 +18,8 @@ func mean(xs []float64) float64 {
 	return sum / float64(len(xs))
 }
 
-// variance is that of a sample, by two passes, corrected for the mean's rounding (Chan, Golub and
-// LeVeque 1983, equation 1.7); NaN of fewer than two values.
+// variance returns the sample variance, by two passes, corrected for the mean's rounding (Chan,
+// Golub and LeVeque 1983, equation 1.7); NaN for fewer than two values.
 func variance(xs []float64) float64 {
 	n, m := float64(len(xs)), mean(xs)
 	var squares, remaining float64
@@ -32,7 +32,7 @@ func variance(xs []float64) float64 {
 
 func sd(xs []float64) float64 { return math.Sqrt(variance(xs)) }
 
-// student is the t distribution, by its degrees of freedom.
+// student is the t distribution with this number of degrees of freedom.
 type student float64
 
 func (free student) CDF(t float64) float64 {
@@ -52,7 +52,7 @@ func (free student) Quantile(p float64) float64 {
 	return math.Sqrt(float64(free) * (1 - x) / x)
 }
 
-// quantileOfF is that of the ratio of two variances with a and b degrees of freedom.
+// quantileOfF returns the p-quantile of the ratio of two variances with a and b degrees of freedom.
 func quantileOfF(a, b, p float64) float64 {
 	x := mathext.InvRegIncBeta(a/2, b/2, p)
 	return b * x / (a * (1 - x))
@@ -62,10 +62,10 @@ func quantileOfChiSquared(free, p float64) float64 {
 	return 2 * mathext.GammaIncRegInv(free/2, p)
 }
 
-// normal is the standard normal distribution's CDF.
+// normal returns the standard normal distribution's CDF at x.
 func normal(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// orders is in how many ways n of all values can be the least ones: "all over n".
+// orders returns the number of ways in which n of all values can be the least: "all over n".
 func orders(all, n float64) float64 {
 	return math.Exp(-math.Log(all+1) - mathext.Lbeta(all-n+1, n+1))
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestQuantiles holds this package's to mpmath 1.3, in which each is the root of the distribution
-// function, found with 40 digits.
+// TestQuantiles compares quantiles with mpmath 1.3, which finds each as the root of the
+// distribution function with 40 digits.
 func TestQuantiles(t *testing.T) {
 	check := func(free, p, ofT, ofChiSquared, ofF float64) {
 		t.Helper()
@@ -60,7 +60,7 @@ func TestQuantiles(t *testing.T) {
 	check(400, 0.99999, 4.31658620844, 532.2632463132, 2675.742472386)
 }
 
-// TestDistributions holds those functions to mpmath's.
+// TestDistributions compares distribution functions with mpmath.
 func TestDistributions(t *testing.T) {
 	for _, x := range []struct {
 		t      float64
@@ -98,7 +98,7 @@ func TestDistributions(t *testing.T) {
 	same(t, "orders", orders(7.5, 2), 7.5*6.5/2)
 }
 
-// TestMoments adds a large level, where a single pass would lose the digits of the spread; the
+// TestMoments adds a large level, with which a single pass would lose the digits of the spread; the
 // truth is computed with 200 bits.
 func TestMoments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -121,7 +121,7 @@ func TestMoments(t *testing.T) {
 	same(t, "variance of one", variance([]float64{1}), math.NaN())
 }
 
-// about is the first mean, and the sum of the products of what each value is off its mean.
+// about returns the mean of the first values, and the sum of products of deviations from the means.
 func about(xs, ys []float64) (mean, products float64) {
 	number := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
 	x, y, n, xy := number(0), number(0), number(float64(len(xs))), number(0)

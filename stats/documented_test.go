@@ -10,14 +10,14 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/slices.md and docs/stalls.md")
 
-// documented holds a table of docs/slices.md to what a simulation gave.
+// documented compares a table of docs/slices.md with the results of a simulation.
 func documented(t *testing.T, name string, rows []string) {
 	t.Helper()
 	documentedIn(t, "slices.md", name, rows)
 }
 
-// documentedIn holds a table of a page, between the comments that name and end it, to what a
-// simulation gave.
+// documentedIn compares a table of a page, between the comments that name and end it, with the
+// results of a simulation.
 func documentedIn(t *testing.T, file, name string, rows []string) {
 	t.Helper()
 	testsets.Table(t, filepath.Join("..", "docs", file), "<!-- simulated "+name+" -->", rows,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// still is a machine of one speed.
+// still is a machine with a constant speed.
 func still(_ *rand.Rand, bins int) speeds {
 	s := speeds{make([]float64, bins), make([]float64, bins)}
 	for i := range s.work {
@@ -17,8 +17,8 @@ func still(_ *rand.Rand, bins int) speeds {
 	return s
 }
 
-// paused measures what pauses of this length, which cost 4 % of all time, take from throughput and
-// add to the processor time of a request, in so many pauses.
+// paused measures the effect of a number of pauses of this length, which cost 4 % of all time, on
+// throughput and on CPU time per request.
 func paused(r *rand.Rand, pauseMs float64, pauses int, cut bool) (rate, cpu float64) {
 	d := design{machine: still, rounds: 500, lead: 20, window: 40, cut: cut}
 	s := []service{{request: 0.02, event: pauseMs, every: pauseMs * 0.96 / 0.04}}
@@ -33,9 +33,9 @@ func paused(r *rand.Rand, pauseMs float64, pauses int, cut bool) (rate, cpu floa
 	return work/float64(sum.TimeNs) - 1, float64(sum.CPUNs)/work - 1
 }
 
-// TestPausesCountWhole: whatever their length is, pauses that cost 4 % show as 4 % of throughput
-// and as 1/0.96, 4.17 % more processor time. With 1000 pauses the standard error is 0.13 points.
-// The oracle sees windows that end at their moments: they lose what a pause takes beyond them.
+// TestPausesCountWhole: pauses of any length that cost 4 % appear as 4 % of throughput and as
+// 1/0.96, 4.17 % more CPU time. With 1000 pauses the standard error is 0.13 points. The oracle has
+// windows that end at their planned moments: they lose the part of a pause beyond the end.
 func TestPausesCountWhole(t *testing.T) {
 	const pauses = 1000
 	lines := []string{"| pause | throughput | CPU per request | throughput, windows that are cut |",
@@ -55,9 +55,9 @@ func TestPausesCountWhole(t *testing.T) {
 	documented(t, "pauses", lines)
 }
 
-// turning is a service that answers all connections once in a turn, most of them together: answers
-// come in the last part of a turn, and each connection's turns vary by this share. All
-// connections are sent a request when a slice begins, so bursts are locked to that moment.
+// turning is a service that answers all connections once per turn, most of them together: responses
+// come in the last part of a turn, and each connection's turns vary by this share. All connections
+// get a request when a slice begins, so bursts are locked to that moment.
 type turning struct {
 	turn, burst, vary float64
 	connections       int
@@ -79,9 +79,9 @@ func (s turning) slice(r *rand.Rand, lead, window float64) (requests int, timeMs
 	return last - first, done[last] - done[first]
 }
 
-// turns compares a service that is 5 % slower than another one, by totals over rounds, and returns
-// the SD of a round's log ratio as well. Lead and window are in ms; the window's begin is shifted
-// by up to shift turns of the slower one, at random.
+// turns compares a service that is 5 % slower with another one, by totals over rounds, and also
+// returns the SD of a round's log ratio. Lead and window are in ms; the window's beginning is
+// shifted at random by up to shift turns of the slower one.
 func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) (ratio,
 	sd float64) {
 	slow := fast
@@ -103,9 +103,9 @@ func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) 
 	return math.Expm1(s.LogRatio), math.Sqrt(squares / float64(rounds))
 }
 
-// TestTurns: a service that is 5 % slower, 1/1.05 of the other one, shows -4.5 to -5.5 % whatever
-// its bursts look like, with a lead-in of 5 turns, a window of 10 and the window's begin shifted at
-// random over one turn.
+// TestTurns: a service that is 5 % slower, 1/1.05 of the other one, appears as -4.5 to -5.5 % for
+// any shape of bursts, with a lead-in of 5 turns, a window of 10, and the window's beginning
+// shifted at random over one turn.
 func TestTurns(t *testing.T) {
 	for _, s := range []turning{
 		{20, 0.3, 0, 64}, {20, 0.3, 0.02, 64}, {20, 0.1, 0.02, 64}, {20, 0.3, 0.1, 64},
@@ -118,8 +118,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOtherwise: the oracle sees windows of one phase, a shift over half a turn, and a lead-in
-// in which connections have not come apart yet. Short windows are right and know little.
+// TestTurnsOtherwise: the oracle detects windows with a fixed phase, a shift over half a turn, and
+// a lead-in in which connections have not yet spread. Short windows are unbiased but imprecise.
 func TestTurnsOtherwise(t *testing.T) {
 	together, apart := turning{20, 0.3, 0, 64}, turning{20, 0.3, 0.1, 64}
 	lines := []string{"| lead-in, turns | window, turns | shift, turns | answers together " +

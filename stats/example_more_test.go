@@ -6,7 +6,7 @@ import (
 	"prony.example/stats"
 )
 
-// A median is at least as robust as a mean is precise.
+// The median of an even number of values is the mean of the two middle ones.
 func ExampleMedian() {
 	fmt.Println(stats.Median([]float64{3, 1, 2}), stats.Median([]float64{1, 2, 3, 100}))
 	// Output: 2 2.5
@@ -45,7 +45,7 @@ func ExampleCompare() {
 	// c/b = 1.50, apart: true
 }
 
-// Of four tests the smallest P counts four times, the next three times.
+// The smallest P of four tests is multiplied by four, the next by three.
 func ExampleHolm() {
 	type test struct {
 		name string
@@ -76,7 +76,7 @@ func ExampleDecide() {
 	// inconclusive true
 }
 
-// How many requests a percentile needs before it has an interval.
+// The number of requests that a percentile needs for an interval.
 func ExampleQuantileNeeds() {
 	fmt.Println(stats.QuantileNeeds(0.99, 0.95), stats.QuantileNeeds(0.999, 0.95))
 	// Output: 381 3838
@@ -99,7 +99,7 @@ func ExampleSteadyState() {
 	// Output: warmed up 4
 }
 
-// Where the noise is: here trials differ from each other, and hardly within themselves.
+// Source of the noise: here trials differ from each other, and hardly within themselves.
 func ExampleComponents() {
 	trial := func(level float64) (out []float64) {
 		for i := range 40 {
@@ -112,7 +112,7 @@ func ExampleComponents() {
 	// Output: 100 % of the variance is between trials
 }
 
-// Blocks lend each target what the others say of a block, and of the noise.
+// Blocks uses all targets to estimate block effects and noise.
 func ExampleNewBlocks() {
 	items := []stats.Item{
 		{Name: "a", Values: map[int]float64{1: 100, 2: 50, 3: 101}},
@@ -125,7 +125,7 @@ func ExampleNewBlocks() {
 	// Output: b/a = 1.10, between 1.09 and 1.11
 }
 
-// A run that goes on until it knows: what is decided needs no more blocks.
+// A run with early decisions: decided pairs need no more blocks.
 func ExampleSequence() {
 	s := stats.Sequence{Early: 0.01, Late: 0.04, Same: 0.01}
 	items := []stats.Item{

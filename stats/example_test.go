@@ -6,7 +6,7 @@ import (
 	"prony.example/stats"
 )
 
-// A level has an interval, and says what that rests on: nothing from six trials on.
+// A level has an interval and its assumption: none with six trials or more.
 func ExampleSummarize() {
 	s := stats.Summarize([]float64{101, 99, 100, 102, 98, 103}, 0.95)
 	fmt.Printf("%.1f, between %.0f and %.0f at %.3f, assuming %s\n", s.Center, s.Lo, s.Hi,
@@ -18,8 +18,8 @@ func ExampleSummarize() {
 	// false needs n >= 2
 }
 
-// Two targets are compared within blocks, so that what slows the machine for a whole block cancels:
-// the second block is half as fast for both.
+// Two targets are compared within blocks, so that a slowdown of the machine for a whole block
+// cancels: the second block is half as fast for both.
 func ExamplePairedRatio() {
 	a := []float64{1000, 500, 1000}
 	b := []float64{1100, 549, 1101}
@@ -31,7 +31,7 @@ func ExamplePairedRatio() {
 	// may it lose 5 %? pass
 }
 
-// Targets that this run cannot tell apart share a tier.
+// Targets that do not differ significantly share a tier.
 func ExampleTiers() {
 	fast := map[int]float64{1: 201, 2: 199, 3: 202, 4: 200, 5: 198, 6: 203}
 	alike := map[int]float64{1: 200, 2: 201, 3: 199, 4: 202, 5: 199, 6: 201}
@@ -45,7 +45,7 @@ func ExampleTiers() {
 	// 2 [slow]
 }
 
-// Where a history changes its level.
+// The point at which a history changes its level.
 func ExampleChanges() {
 	history := []float64{100, 101, 99, 100, 102, 90, 91, 89, 90, 90}
 	for _, c := range stats.Changes(history, 0.05) {

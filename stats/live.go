@@ -5,16 +5,16 @@ import (
 	"math"
 )
 
-// liveMix is the precision of the mixture behind LiveRatio: it weighs effects of about
+// liveMix is the precision of the mixture behind LiveRatio. It emphasizes effects of about
 // 1/sqrt(liveMix) = 3 SDs of a start, which makes the interval of 4 to 12 starts the narrowest.
-// From a tenth to three times this value, the half width of 8 starts changes by a fifth at most.
+// From a tenth to three times this value, the half width of 8 starts changes by at most a fifth.
 const liveMix = 0.1
 
-// LiveRatio compares two targets over the starts so far, for a reader who watches and may stop
-// after any start: its intervals are a confidence sequence. With the given probability, the
-// intervals of all numbers of starts together hold the true ratio, so stopping at the first
-// interval that leaves out 1, or at one that looks narrow enough, costs nothing of the confidence.
-// P is valid at any time, too: the least so far.
+// LiveRatio compares two targets over the starts so far, for a reader who follows the run and may
+// stop after any start. Its intervals are a confidence sequence: with the given probability, the
+// intervals for all numbers of starts together contain the true ratio. So stopping at the first
+// interval without 1, or at one that is narrow enough, does not reduce the confidence. P is also
+// valid at any time: it is the least so far.
 //
 // Method: the t test by a Gaussian mixture (Wang & Ramdas, "Anytime-valid t-tests and confidence
 // sequences for Gaussian means with unknown variance", arXiv:2310.03722, section 4; Lai, "On
@@ -23,14 +23,14 @@ const liveMix = 0.1
 //
 //	e = sqrt(c / (n + c)) (1 - S² / ((n + c) V))^(-n/2)
 //
-// is a martingale of the scale-free values with mean 1, so it ever exceeds 1/α with probability α
-// at most (Ville's inequality). The interval has all values whose e is smaller. It is exact for
-// normal log ratios whatever their SD is, for any number of starts, and has no planned end.
+// is a martingale of the scale-free values with mean 1, so the probability that it ever exceeds 1/α
+// is at most α (Ville's inequality). The interval has all values with a smaller e. It is exact for
+// normal log ratios with any SD, for any number of starts, and without a planned end.
 //
 // The price, against PairedRatio at a planned end: half widths are 2.1 times as long at 4 starts,
-// 1.9 times at 8 and 1.8 times from 12 on (LivePrice). In return, looking after each start at
-// PairedRatio's interval would report a difference between equal targets in 16 % of runs of 12
-// starts, and in 27 % of runs of 40.
+// 1.9 times at 8 and 1.8 times from 12 on (LivePrice). In return, a look at PairedRatio's interval
+// after each start would report a difference between equal targets in 16 % of runs of 12 starts,
+// and in 27 % of runs of 40.
 func LiveRatio(starts []StartRatio, confidence float64) Ratio {
 	mustBeShare("confidence", confidence)
 	r := ratioOfStarts(starts, confidence)
@@ -56,7 +56,7 @@ func LiveRatio(starts []StartRatio, confidence float64) Ratio {
 	return r
 }
 
-// mixture is e of the hypothesis that the true value is 0.
+// mixture returns e for the hypothesis that the true value is 0.
 func mixture(n int, sum, squares float64) float64 {
 	count := float64(n)
 	if squares == 0 {
@@ -66,13 +66,13 @@ func mixture(n int, sum, squares float64) float64 {
 		math.Pow(1-sum*sum/((count+liveMix)*squares), -count/2)
 }
 
-// liveLimit is the S²/V at which e of n values reaches 1/alpha.
+// liveLimit returns the S²/V at which e of n values reaches 1/alpha.
 func liveLimit(n int, alpha float64) float64 {
 	count := float64(n)
 	return (count + liveMix) * (1 - math.Pow(alpha*alpha*liveMix/(count+liveMix), 1/count))
 }
 
-// liveReach is half the interval's width in SDs of the values; infinite where no interval exists.
+// liveReach returns half the interval's width in SDs of the values; infinite if no interval exists.
 func liveReach(n int, alpha float64) float64 {
 	count, limit := float64(n), liveLimit(n, alpha)
 	if limit >= count {
@@ -81,7 +81,8 @@ func liveReach(n int, alpha float64) float64 {
 	return math.Sqrt(limit * (count - 1) / (count * (count - limit)))
 }
 
-// LivePrice is how many times as long LiveRatio's interval is as PairedRatio's of as many starts.
+// LivePrice returns the length of LiveRatio's interval as a multiple of PairedRatio's, for this
+// number of starts.
 func LivePrice(starts int, confidence float64) float64 {
 	mustBeShare("confidence", confidence)
 	t := student(starts - 1).Quantile((1 + confidence) / 2)

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// The interval is where the mixture reaches 1/alpha.
+// The interval ends at values for which the mixture reaches 1/alpha.
 func TestLiveRatioIsTheMixture(t *testing.T) {
 	ds := []float64{0.01, 0.03, -0.01, 0.02, 0.01, 0.015}
 	r := LiveRatio(startsOf(0.01, ds...), 0.95)
@@ -26,7 +26,7 @@ func TestLiveRatioIsTheMixture(t *testing.T) {
 			t.Errorf("at %v the mixture is %v, want 20", end, e)
 		}
 	}
-	// Before any value is known the mixture is 1, and one value says nothing of its SD.
+	// Without values the mixture is 1, and one value has no information about its SD.
 	if e := mixture(1, 0.3, 0.09); !near(e, 1) {
 		t.Errorf("after one value it is %v", e)
 	}
@@ -36,9 +36,9 @@ func TestLiveRatioIsTheMixture(t *testing.T) {
 	}
 }
 
-// watched is a run of normal log ratios with SD 1 % whose reader stops at the first live interval
-// that leaves out 1, or at the planned end. It returns whether a live interval ever left out the
-// truth, and whether the answer does; naive: whether PairedRatio's interval ever did.
+// watched simulates a run of normal log ratios with SD 1 % whose reader stops at the first live
+// interval without 1, or at the planned end. It returns whether any live interval excluded the
+// truth, and whether the final one does; naive: whether any interval of PairedRatio did.
 func watched(r *rand.Rand, starts int, effect float64) (live, answer, naive bool) {
 	var pair []StartRatio
 	for range starts {
@@ -60,8 +60,9 @@ func watched(r *rand.Rand, starts int, effect float64) (live, answer, naive bool
 	return live, answer, naive
 }
 
-// checkWatched holds live intervals to 5 % in all, and the answer of a run that may stop early to
-// errsWatched. It shows that the oracle sees what looks at plain intervals cost: naive.
+// checkWatched tests that all live intervals together err in at most 5 %, and the results of runs
+// that may stop early with errsWatched. naive shows that the oracle detects the cost of looking at
+// plain intervals.
 func checkWatched(t *testing.T, starts, experiments int, effect, naive float64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(starts), 0))
@@ -87,7 +88,7 @@ func checkWatched(t *testing.T, starts, experiments int, effect, naive float64) 
 	}
 	check(counts[0], 0, 0.03)
 	least := wrong
-	if effect != 0 { // it stops early, at the wider intervals
+	if effect != 0 { // it stops early, with wider intervals
 		least = 0
 	}
 	check(counts[1], least, wrong)
@@ -99,7 +100,7 @@ func TestLiveRatioCoversRoughly(t *testing.T) {
 	checkWatched(t, 12, 1000, 0.02, 0.16)
 }
 
-// TestLiveRatioCovers is the same with more runs, and for the numbers of LiveRatio's comment.
+// TestLiveRatioCovers is the same with more runs, and with the numbers of LiveRatio's comment.
 func TestLiveRatioCovers(t *testing.T) {
 	testsets.Long(t, "10,000 watched runs a case", testsets.Needs{})
 	for _, effect := range []float64{0, 0.01, 0.03} {
@@ -109,7 +110,7 @@ func TestLiveRatioCovers(t *testing.T) {
 	}
 }
 
-// Figures of the price of looks, and what docs/slices.md says of them.
+// The price of looks, as quoted in docs/slices.md.
 func TestPricesOfLooks(t *testing.T) {
 	lines := []string{"| starts | width of the live interval | wrong answers |", "|---|---|---|"}
 	for _, row := range []struct {
@@ -130,17 +131,17 @@ func TestPricesOfLooks(t *testing.T) {
 // chainCells is the number of cells of the grid over |S|/sqrt(V), and of nodes of each integral.
 const chainCells = 50
 
-// errsWatched is the probability under equal targets to leave the limits of a look, or those of a t
-// test at the end with this error.
+// errsWatched returns the probability, with equal targets, of exceeding the limits of a look, or
+// those of a final t test with this error.
 //
-// Method: S/sqrt(V) is a Markov chain, since it is independent of V, and the next value by sqrt(V)
-// is Student's t by sqrt(n), the tangent of an angle. The probability to stay within all limits is
-// computed backwards, step by step (Armitage, McPherson & Rowe, "Repeated significance tests on
-// accumulating data", Journal of the Royal Statistical Society A 132, 1969, pp. 235-244).
+// Method: S/sqrt(V) is a Markov chain, because it is independent of V, and the next value by
+// sqrt(V) is Student's t by sqrt(n), the tangent of an angle. The probability of staying within all
+// limits is computed backwards, step by step (Armitage, McPherson & Rowe, "Repeated significance
+// tests on accumulating data", Journal of the Royal Statistical Society A 132, 1969, pp. 235-244).
 func errsWatched(starts int, alpha, end float64) float64 {
 	last := float64(starts)
 	t := student(starts - 1).Quantile(1 - end/2)
-	stays := make([]float64, chainCells+1) // by |S|/sqrt(V) from 0 to limit, beyond which it is 0
+	stays := make([]float64, chainCells+1) // by |S|/sqrt(V) from 0 to limit; beyond limit it is 0
 	for i := range stays {
 		stays[i] = 1
 	}
@@ -160,9 +161,9 @@ func errsWatched(starts int, alpha, end float64) float64 {
 	})
 }
 
-// stepBack is the probability to stay within the limits from the next value on, if S/sqrt(V) of n
-// values is root. The next S/sqrt(V) is (root + tan)/sqrt(1 + tan²) of an angle, that is
-// sqrt(1 + root²) times the sine of the angle and that of root.
+// stepBack returns the probability of staying within the limits from the next value on, if
+// S/sqrt(V) of n values is root. The next S/sqrt(V) is (root + tan)/sqrt(1 + tan²) of an angle,
+// that is sqrt(1 + root²) times the sine of the sum of that angle and the angle of root.
 func stepBack(stays []float64, limit, root float64, n int) float64 {
 	long, turn := math.Sqrt(1+root*root), math.Atan(root)
 	next := func(angle float64) float64 {
@@ -177,7 +178,8 @@ func stepBack(stays []float64, limit, root float64, n int) float64 {
 		cosines(power, min(math.Pi/2, math.Pi-edge-turn), math.Pi/2, next)
 }
 
-// cosines is the mean of f over an angle whose density is that power of its cosine, from a to b.
+// cosines returns the mean of f over an angle from a to b, with that power of its cosine as
+// density.
 func cosines(power, a, b float64, f func(angle float64) float64) float64 {
 	if b <= a {
 		return 0
@@ -188,7 +190,7 @@ func cosines(power, a, b float64, f func(angle float64) float64) float64 {
 	}, a, b, chainCells, quad.Legendre{}, 0) / all
 }
 
-// interpolate reads a grid of values at 0 to 1.
+// interpolate interpolates a grid of values at 0 to 1.
 func interpolate(grid []float64, x float64) float64 {
 	x = min(1, x) * float64(len(grid)-1)
 	i := min(int(x), len(grid)-2)

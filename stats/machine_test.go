@@ -14,21 +14,21 @@ import (
 	"testing"
 )
 
-// A machine whose speed changes, services that do known work on it, and starts of slices: what the
-// simulations of this package measure. Times are in ms.
+// Simulation of a machine whose speed changes, of services that do known work on it, and of starts
+// with slices. Times are in ms.
 
-// binMs is the grain of the machine's speed.
+// binMs is the resolution of the machine's speed.
 const binMs = 2.0
 
-// speeds are, for each bin, the work that a service does in a ms of it (1 on a quiet machine), and
-// the share of the bin in which the service has the processor.
+// speeds has, for each bin, the work that a service does per ms (1 on a quiet machine), and the
+// share of the bin in which the service has the processor.
 type speeds struct{ work, share []float64 }
 
-// machine makes the speeds of so many bins.
+// machine returns the speeds of a number of bins.
 type machine func(r *rand.Rand, bins int) speeds
 
 // drifting is a model: the log speed is the sum of two autoregressions, of 200 ms and 5 s, with SDs
-// of 8 and 15 %, and the hypervisor takes the processor away once a second, for 10 ms on average.
+// of 8 and 15 %, and the hypervisor takes the processor once per second, for 10 ms on average.
 func drifting(r *rand.Rand, bins int) speeds {
 	s := speeds{make([]float64, bins), make([]float64, bins)}
 	fast, slow, stolen := 0.08*r.NormFloat64(), 0.15*r.NormFloat64(), 0.0
@@ -37,7 +37,7 @@ func drifting(r *rand.Rand, bins int) speeds {
 	stepSlow := 0.15 * math.Sqrt(1-keepSlow*keepSlow)
 	level := 1.0
 	for i := range s.work {
-		if i%4 == 0 { // four bins a step: a normal value costs more than all else
+		if i%4 == 0 { // four bins per step, because normal values dominate the cost
 			fast = math.Pow(keepFast, 4)*fast + 2*stepFast*r.NormFloat64()
 			slow = math.Pow(keepSlow, 4)*slow + 2*stepSlow*r.NormFloat64()
 			level = math.Exp(fast + slow)
@@ -53,8 +53,8 @@ func drifting(r *rand.Rand, bins int) speeds {
 	return s
 }
 
-// recorded is a machine from a trace that BenchmarkSpeedTrace of package bench recorded: each start
-// begins at a random bin, and goes on at the front after the end.
+// recorded is a machine from a trace of BenchmarkSpeedTrace in package bench: each start begins at
+// a random bin, and wraps around at the end.
 func recorded(t testing.TB, name string) machine {
 	t.Helper()
 	trace := readTrace(t, name)
@@ -114,14 +114,14 @@ func newHost(r *rand.Rand, m machine, totalMs float64) host {
 	return h
 }
 
-// read is a sum up to a moment; within a bin it grows evenly.
+// read returns a sum up to a moment; within a bin it grows linearly.
 func read(sums []float64, moment float64) float64 {
 	x := moment / binMs
 	i := min(int(x), len(sums)-2)
 	return sums[i] + (x-float64(i))*(sums[i+1]-sums[i])
 }
 
-// when is the first moment at which so much work is done.
+// when returns the first moment at which this much work is done.
 func (h host) when(work float64) float64 {
 	i := sort.SearchFloat64s(h.work, work)
 	if i == 0 {
@@ -133,17 +133,18 @@ func (h host) when(work float64) float64 {
 	return binMs * (float64(i) - (h.work[i]-work)/(h.work[i]-h.work[i-1]))
 }
 
-// service does requests of known work, and now and then an event, such as a collector's pause.
+// service handles requests with known work, and occasional events, for example a garbage
+// collector's pause.
 type service struct {
 	request float64 // work of a request, in ms at speed 1
-	event   float64 // work of an event, likewise; 0: none
+	event   float64 // work of an event; 0: no events
 	every   float64 // work of requests between two events, on average
-	regular bool    // they come after just so much; else by chance (Poisson)
+	regular bool    // events are evenly spaced; otherwise at random (Poisson)
 
 	next float64 // work of requests until the next event
 }
 
-// begin draws where a start finds the service.
+// begin draws the state of the service at the beginning of a start.
 func (s *service) begin(r *rand.Rand) {
 	s.next = math.Inf(1)
 	if s.event > 0 {
@@ -162,13 +163,13 @@ func (s *service) again(r *rand.Rand) {
 }
 
 // slice loads the service from a moment on. The window begins at the first completion after lead,
-// and ends at the first one after lead and window: while an event runs, nothing completes. If one
-// event covers both moments, the window is one request long. Cut edges are at their moments.
+// and ends at the first one after lead and window: during an event nothing completes. If one event
+// covers both moments, the window is one request long. Cut edges are at their planned moments.
 func (s *service) slice(r *rand.Rand, h host, d design, began float64) (row SliceRow,
 	ended float64) {
 	position := read(h.work, began)
 	opened := -1.0
-	began += d.shift * r.Float64() // the lead-in is longer
+	began += d.shift * r.Float64() // a longer lead-in
 	d.window *= 1 + d.vary*r.Float64()
 	var done float64 // work of requests within the window
 	for {
@@ -179,7 +180,7 @@ func (s *service) slice(r *rand.Rand, h host, d design, began float64) (row Slic
 				edge = began + d.lead + d.window
 			}
 		}
-		part := read(h.work, edge) - position // of requests until the edge, if no event comes first
+		part := read(h.work, edge) - position // until the edge, without events
 		event := part >= s.next
 		if event {
 			part = s.next
@@ -213,25 +214,25 @@ func (s *service) slice(r *rand.Rand, h host, d design, began float64) (row Slic
 	}
 }
 
-// design is how starts are made.
+// design configures starts.
 type design struct {
 	machine      machine
 	rounds       int
 	lead, window float64
-	shift        float64 // of the window's begin at random, at most
-	vary         float64 // by which share the window is longer at random, at most
-	cut          bool    // windows end at their moments: the way that was refused
-	covariates   bool    // rows hold the share of time that others took
+	shift        float64 // maximum random shift of the window's beginning
+	vary         float64 // maximum random extension of the window, as a share
+	cut          bool    // windows end at their planned moments: the refused method
+	covariates   bool    // rows have the share of time that other processes took
 }
 
-// usual is the design that docs/slices.md describes: windows of 40 to 80 ms.
+// usual is the design in docs/slices.md: windows of 40 to 80 ms.
 func usual(m machine) design {
 	return design{machine: m, rounds: 100, lead: 20, window: 40, vary: 1}
 }
 
-// start runs one start of these services, in an order drawn in each round.
+// start simulates one start of these services, in random order in each round.
 func (d design) start(r *rand.Rand, services []service) *Rounds {
-	slice := d.lead + d.shift + d.window*(1+d.vary) + 0.1 // the switch from one target to the next
+	slice := d.lead + d.shift + d.window*(1+d.vary) + 0.1 // the last: switching the target
 	longest := 0.0
 	for i := range services {
 		services[i].begin(r)
@@ -251,10 +252,10 @@ func (d design) start(r *rand.Rand, services []service) *Rounds {
 	return NewRounds(rows)
 }
 
-// equal are services of 20 µs a request.
+// equal returns services with 20 µs per request.
 func equal(count int) []service { return slices.Repeat([]service{{request: 0.02}}, count) }
 
-// eventful adds events to a service that cost a share of its time and happen so often in the
+// eventful adds events to a service that cost a share of its time and occur this often in the
 // windows of a start, on average.
 func (d design) eventful(s service, perStart, share float64, regular bool) service {
 	loaded := float64(d.rounds) * d.window * (1 + d.vary/2)

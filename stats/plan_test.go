@@ -22,8 +22,8 @@ func TestPlanSDByHand(t *testing.T) {
 	}
 }
 
-// The SD for plans is closer to the truth than that of the pair, if the control is like the pair;
-// if it is twice as steady between starts, it is no further from it.
+// The SD for planning is closer to the truth than that of the pair, if the control is like the
+// pair; if the control scatters half as much between starts, it is no further from the truth.
 func TestPlanSD(t *testing.T) {
 	check := func(starts int, within, pairs, controls, least float64) {
 		t.Helper()

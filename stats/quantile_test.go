@@ -66,11 +66,11 @@ func TestQuantileNeeds(t *testing.T) {
 	check(0.01, 0.95, 563)
 }
 
-// TestQuantileRanksExactly computes what the normal approximation promises, without it: ranks lo
-// and hi hold the quantile exactly when at least lo and at most hi - 1 requests lie below it, and
-// that number is binomial.
+// TestQuantileRanksExactly computes the coverage without the normal approximation: ranks lo and hi
+// contain the quantile exactly if at least lo and at most hi - 1 requests are below it, and that
+// number is binomial.
 func TestQuantileRanksExactly(t *testing.T) {
-	// At most k of n lie below q (Abramowitz and Stegun 26.5.24).
+	// At most k of n are below q (Abramowitz and Stegun 26.5.24).
 	atMost := func(k, n int64, q float64) float64 {
 		return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-q)
 	}

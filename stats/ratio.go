@@ -12,46 +12,47 @@ import (
 // Ratio compares two targets over the blocks in which both were measured. 1.1 means that b's value
 // is 10 % above a's.
 //
-// Lo and Hi are both numbers or both NaN; then Warning says what would give them. A Warning beside
-// an interval is a doubt about it. encoding/json refuses NaN: ask HasInterval before writing.
+// Lo and Hi are both numbers or both NaN; if NaN, Warning says what would give them. A Warning
+// together with an interval is a doubt about it. encoding/json rejects NaN: call HasInterval before
+// writing.
 type Ratio struct {
 	N int `json:"n"` // pairs
-	// Center is the geometric mean of b/a; NaN when N is 0 or a value has no logarithm.
+	// Center is the geometric mean of b/a; NaN if N is 0 or a value has no logarithm.
 	Center     float64 `json:"center"`
 	Lo         float64 `json:"lo"`
 	Hi         float64 `json:"hi"`
 	Confidence float64 `json:"-"`
-	P          float64 `json:"p"` // two-sided, of "the ratio is 1"; 1 when nothing can be said
+	P          float64 `json:"p"` // two-sided, of "the ratio is 1"; 1 if unknown
 	// SDLog is the SD of the paired log ratios, for Resolves; NaN without an interval.
 	SDLog float64 `json:"sdLog"`
-	// Free is the degrees of freedom behind SDLog: N - 1, or more where others lend theirs.
+	// Free is the degrees of freedom of SDLog: N - 1, or more if targets share noise estimates.
 	Free       float64 `json:"-"`
-	Assumption string  `json:"assumption,omitempty"` // LogNormal; "" when there is no interval
+	Assumption string  `json:"assumption,omitempty"` // LogNormal; "" without an interval
 	Warning    string  `json:"warning,omitempty"`
 }
 
-// HasInterval tells whether Lo and Hi are numbers.
+// HasInterval reports whether Lo and Hi are numbers.
 func (r Ratio) HasInterval() bool { return !math.IsNaN(r.Lo) }
 
-// PairedRatio compares b with a, paired by index: a[i] and b[i] come from the same block, so that
-// what slows the whole machine in that block cancels. Align makes such slices. It panics when the
+// PairedRatio compares b with a, paired by index: a[i] and b[i] come from the same block, so that a
+// slowdown of the whole machine in that block cancels. Align returns such slices. It panics if the
 // lengths differ, because then the pairing is lost.
 //
-// Method, for every n >= 2: Student's one-sample t on log(b[i]/a[i]), taken back by exp. Center is
-// the geometric mean of the ratios, and P < 1 - confidence exactly when the interval leaves out 1
-// (except when all ratios are equal: then P is the more careful one, and Warning says so). A ratio
-// with an interval instead of a bare test is what Kalibera & Jones (ISMM 2013) ask for.
+// Method, for every n >= 2: Student's one-sample t on log(b[i]/a[i]), transformed back by exp.
+// Center is the geometric mean of the ratios, and P < 1 - confidence exactly if the interval
+// excludes 1 (except if all ratios are equal: then P is the more careful one, and Warning says so).
+// Kalibera & Jones (ISMM 2013) recommend a ratio with an interval instead of a bare test.
 //
-// What it rests on: log ratios of different blocks are independent and roughly normal (Assumption
-// says LogNormal). Pairing helps: the log ratio of two targets that are in truth alike is symmetric
-// about 0, whatever the shape of their noise, and skew is what harms a t test most. Heavy tails
-// make it miss differences rather than invent them (Cressie, "Relaxing assumptions in the one
-// sample t-test", Australian Journal of Statistics 22, 1980, pp. 143-153).
+// Assumptions: log ratios of different blocks are independent and roughly normal (Assumption is
+// LogNormal). Pairing helps: the log ratio of two equal targets is symmetric about 0 for any shape
+// of noise, and skew harms a t test most. Heavy tails make it miss differences rather than report
+// false ones (Cressie, "Relaxing assumptions in the one sample t-test", Australian Journal of
+// Statistics 22, 1980, pp. 143-153).
 //
 // Refused: Wilcoxon's signed rank with the Hodges-Lehmann interval (Hollander, Wolfe & Chicken,
 // "Nonparametric Statistical Methods", 3rd ed., 2014, ch. 3). Its least P is 2/2^n: 1/32 with six
-// blocks, never below 0.05/15 (six targets, Holm) with fewer than ten. One method at every n also
-// means that adding a block never changes what is estimated.
+// blocks, and never below 0.05/15 (six targets, Holm) with fewer than ten. One method for every n
+// also means that adding a block never changes what is estimated.
 func PairedRatio(a, b []float64, confidence float64) Ratio {
 	mustBeShare("confidence", confidence)
 	if len(a) != len(b) {
@@ -77,13 +78,13 @@ func PairedRatio(a, b []float64, confidence float64) Ratio {
 	return r.fill(ds)
 }
 
-// unknownRatio is one of which nothing can be said.
+// unknownRatio returns a ratio without center and interval.
 func unknownRatio(n int, confidence float64) Ratio {
 	nan := math.NaN()
 	return Ratio{N: n, Center: nan, Lo: nan, Hi: nan, Confidence: confidence, P: 1, SDLog: nan}
 }
 
-// unloggable says which value has no logarithm; empty: all have.
+// unloggable names the first value without a logarithm; empty: all have one.
 func unloggable(subject string, a, b []float64) string {
 	for side, xs := range [][]float64{a, b} {
 		if i := slices.IndexFunc(xs, notPositive); i >= 0 {
@@ -99,12 +100,12 @@ func unloggable(subject string, a, b []float64) string {
 	return ""
 }
 
-// fill computes what two or more log ratios give.
+// fill computes the ratio from two or more log ratios.
 func (r Ratio) fill(ds []float64) Ratio {
 	r.Assumption = LogNormal
 	if slices.Min(ds) == slices.Max(ds) {
-		// No spread, so no t. If the targets were alike, the sign of each log ratio would be a
-		// coin's, and all signs agree with probability 2/2^n: rounding to a coarse step must not
+		// Without spread there is no t. If the targets were equal, the sign of each log ratio would
+		// be random, and all signs agree with probability 2/2^n: rounding to a coarse step must not
 		// pass for certainty.
 		r.exactly(ds[0])
 		if ds[0] != 0 {
@@ -121,8 +122,8 @@ func (r Ratio) fill(ds []float64) Ratio {
 	return r
 }
 
-// Align lays two targets' values side by side over the blocks that both have, in block order, as
-// PairedRatio wants them, and tells which those blocks are.
+// Align returns two targets' values over their common blocks, in block order, for PairedRatio, and
+// these blocks.
 func Align(a, b Item) (avs, bs []float64, blocks []int) {
 	for block := range a.Values {
 		if _, ok := b.Values[block]; ok {
@@ -137,15 +138,15 @@ func Align(a, b Item) (avs, bs []float64, blocks []int) {
 	return avs, bs, blocks
 }
 
-// Unresolvable is the answer of Resolves when no number of blocks would do. It is large, not 0 or
-// -1, so that a caller who forgets to ask cannot print a promise.
+// Unresolvable is the result of Resolves if no number of blocks suffices. It is large rather than 0
+// or -1, so that a caller who forgets the check cannot print a promise.
 const Unresolvable = math.MaxInt
 
-// maxBlocks bounds the search: a run of so many blocks will not be made.
+// maxBlocks bounds the search, because longer runs are unrealistic.
 const maxBlocks = 10_000
 
-// each is how many degrees of freedom a block adds to what is known of the noise, whole ones of all
-// blocks together: one, where nothing else is said.
+// each returns the degrees of freedom that a block adds to the noise estimate: one, or more if
+// targets share noise estimates.
 func (r Ratio) each() float64 {
 	if r.N < 2 {
 		return 1
@@ -153,19 +154,19 @@ func (r Ratio) each() float64 {
 	return max(1, math.Floor(r.Free)/float64(r.N-1))
 }
 
-// Resolves is the least number of blocks, all of them and not the further ones, with which
-// PairedRatio gives P < alpha with probability power when b is in truth (1 + effect) times a:
-// effect 0.03 is 3 % more, -0.03 is 3 % less. Of the ratio it takes SDLog, the SD of the paired log
-// ratios, and the degrees of freedom that so many blocks will have: where targets lend each other
-// theirs, few blocks know their noise better than one pair does. For one pair among k targets give
-// the alpha that Holm leaves in the worst case, alpha / (k(k-1)/2).
+// Resolves returns the least total number of blocks with which PairedRatio gives P < alpha with
+// probability power if b is really (1 + effect) times a: effect 0.03 is 3 % more, -0.03 is 3 %
+// less. It uses SDLog, the SD of the paired log ratios, and the degrees of freedom that this number
+// of blocks will have: if targets share noise estimates, few blocks give a better estimate than one
+// pair. For one pair among k targets use the alpha that Holm leaves in the worst case, alpha /
+// (k(k-1)/2).
 //
-// The answer is Unresolvable for effect 0, effect <= -1, an SD that is no number, or more than
-// 10,000 blocks. It is as good as the SD: from three blocks the 95 % interval of an SD reaches from
-// half to six times it, so call the answer an estimate.
+// It returns Unresolvable for effect 0, effect <= -1, an SD that is not a number, or more than
+// 10,000 blocks. It is as precise as the SD: from three blocks the 95 % interval of an SD reaches
+// from half to six times it, so call the result an estimate.
 //
 // Method: the exact power of the two-sided t test (noncentral t; Cohen, "Statistical Power
-// Analysis", 2nd ed., 1988, ch. 2), its integral over the chi-squared distribution of the sample
+// Analysis", 2nd ed., 1988, ch. 2), integrated over the chi-squared distribution of the sample
 // variance by Gauss-Legendre quadrature.
 func (r Ratio) Resolves(effect, alpha, power float64) int {
 	mustBeShare("alpha", alpha)
@@ -186,12 +187,13 @@ func (r Ratio) Resolves(effect, alpha, power float64) int {
 	return n
 }
 
-// Detects is the smallest relative difference (0.03 is 3 %) that the blocks of this ratio tell from
-// none with this power: Resolves the other way round. NaN when there are fewer than two or the SD
-// is no number. It is the difference upwards; downwards a slightly smaller one does, 2.9 % for 3 %.
+// Detects returns the smallest relative difference (0.03 is 3 %) that the blocks of this ratio
+// detect with this power: the inverse of Resolves. NaN if there are fewer than two blocks or the SD
+// is not a number. It is an increase; as a decrease, a slightly smaller one suffices, 2.9 % for 3
+// %.
 func (r Ratio) Detects(alpha, power float64) float64 { return r.DetectsWith(0, alpha, power) }
 
-// DetectsWith is Detects once there are so many more blocks.
+// DetectsWith is Detects after more further blocks.
 func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 	mustBeShare("alpha", alpha)
 	mustBeShare("power", power)
@@ -199,7 +201,7 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 	if n < 2 || notFinite(r.SDLog) || r.SDLog < 0 {
 		return math.NaN()
 	}
-	if r.SDLog == 0 || power <= alpha { // chance alone finds as much
+	if r.SDLog == 0 || power <= alpha { // chance alone detects as much
 		return 0
 	}
 	// The power rises with the distance. Forty halvings leave twelve digits.
@@ -217,10 +219,10 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 	return math.Expm1(hi * r.SDLog)
 }
 
-// powerOfT is the probability that |t| of n values exceeds its critical value, by how many standard
-// deviations d their mean lies from 0, where each value but the first adds so many degrees of
-// freedom. Given the sample variance, t is normal; that is averaged over the variance's
-// distribution, whose probabilities run from 0 to 1 and are the same for every d.
+// powerOfT returns a function for the probability that |t| of n values exceeds its critical value,
+// if their mean is d standard deviations from 0. Each value but the first adds perItem degrees of
+// freedom. Given the sample variance, t is normal; the function averages over the distribution of
+// the variance, whose quadrature points are the same for every d.
 func powerOfT(n int, perItem, alpha float64) func(d float64) float64 {
 	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
 	free := perItem * float64(n-1)
@@ -239,17 +241,17 @@ func powerOfT(n int, perItem, alpha float64) func(d float64) float64 {
 	}
 }
 
-// UnpairedRatio compares trials that nothing pairs, such as those of two runs: b to a, as
-// PairedRatio does. N is the smaller number of trials.
+// UnpairedRatio compares trials without pairs, for example of two runs: b to a, as in PairedRatio.
+// N is the smaller number of trials.
 //
 // Method: Welch's t on logs with Satterthwaite's degrees of freedom (Welch, "The generalization of
 // Student's problem when several different population variances are involved", Biometrika 34, 1947,
-// pp. 28-35). SDLog is the root of the two variances' sum: what pairs of such trials would scatter
-// by, so that Resolves and Decide say how many trials of each side would do.
+// pp. 28-35). SDLog is the root of the sum of the two variances, which is the scatter of pairs of
+// such trials, so that Resolves and Decide return the number of trials of each side.
 //
-// It rests on more than PairedRatio does: that the machine was the same in both runs. What
-// changed between them (a neighbour, a temperature, a kernel) is in the ratio, and nothing in the
-// trials can show it. Pair where you can.
+// It assumes more than PairedRatio: that the machine was the same in both runs. Changes between
+// them (a neighbor, a temperature, a kernel) are part of the ratio, and the trials cannot show
+// them. Pair if you can.
 func UnpairedRatio(a, b []float64, confidence float64) Ratio {
 	mustBeShare("confidence", confidence)
 	r := unknownRatio(min(len(a), len(b)), confidence)
@@ -270,13 +272,13 @@ func UnpairedRatio(a, b []float64, confidence float64) Ratio {
 	return r.welch(avs, bs, shift)
 }
 
-// welch computes what two or more logs of each side give.
+// welch computes the ratio from two or more logs of each side.
 func (r Ratio) welch(avs, bs []float64, shift float64) Ratio {
 	r.Assumption = LogNormal
 	na, nb := float64(len(avs)), float64(len(bs))
 	if slices.Min(avs) == slices.Max(avs) && slices.Min(bs) == slices.Max(bs) {
-		// As in PairedRatio: without a spread only the order speaks. Were the sides alike, one
-		// would lie wholly above the other with 2 in as many cases as there are orders.
+		// As in PairedRatio: without a spread only the order counts. If the sides were equal, one
+		// would be completely above the other in 2 of all possible orders.
 		r.exactly(bs[0] - avs[0])
 		if avs[0] != bs[0] {
 			r.P = min(1, 2/orders(na+nb, na))
@@ -290,7 +292,7 @@ func (r Ratio) welch(avs, bs []float64, shift float64) Ratio {
 	return r.about(shift, spread{va + vb, freedom(spread{va, na - 1}, spread{vb, nb - 1})})
 }
 
-// about sets the interval and P of a log ratio whose own variance is known so well.
+// about sets interval and P of a log ratio with this variance.
 func (r Ratio) about(shift float64, item spread) Ratio {
 	se := math.Sqrt(item.variance)
 	half := item.quantile(r.Confidence) * se

@@ -36,7 +36,7 @@ func TestPairedRatio(t *testing.T) {
 	half := 0.95 * math.Sqrt(2/0.0975) / math.Sqrt(3)
 	check(Ratio{Center: e(1), Lo: e(1 - half), Hi: e(1 + half), P: 1 - math.Sqrt(0.6), SDLog: 1,
 		Assumption: LogNormal}, []float64{1, 10, 100}, []float64{1, 10 * e(1), 100 * e(2)})
-	// The same turned round: b/a becomes a/b, P stays.
+	// The same inverted: b/a becomes a/b, P stays.
 	check(Ratio{Center: e(-1), Lo: e(-1 - half), Hi: e(-1 + half), P: 1 - math.Sqrt(0.6),
 		SDLog: 1, Assumption: LogNormal},
 		[]float64{1, 10 * e(1), 100 * e(2)}, []float64{1, 10, 100})
@@ -44,7 +44,7 @@ func TestPairedRatio(t *testing.T) {
 	equal := "all ratios are equal: a spread below the resolution is unknown"
 	check(Ratio{Center: 1, Lo: 1, Hi: 1, P: 1, Assumption: LogNormal, Warning: equal},
 		[]float64{3, 4}, []float64{3, 4})
-	// All three log ratios positive and alike: P = 2/2^3.
+	// All three log ratios are positive and equal: P = 2/2^3.
 	check(Ratio{Center: 2, Lo: 2, Hi: 2, P: 0.25, Assumption: LogNormal, Warning: equal},
 		[]float64{1, 1, 1}, []float64{2, 2, 2})
 
@@ -80,7 +80,7 @@ func TestAlign(t *testing.T) {
 		[]float64{10, 30}, []float64{1, 3})
 }
 
-// blocksToResolve and detectable are of a pair of which its SD alone is known.
+// blocksToResolve and detectable are for a pair of which only the SD is known.
 func blocksToResolve(sd, effect, alpha, power float64) int {
 	return Ratio{SDLog: sd}.Resolves(effect, alpha, power)
 }
@@ -105,12 +105,12 @@ func TestBlocksToResolve(t *testing.T) {
 	check(1, math.Expm1(0.5), 0.05, 0.8, 34)    // 31.396 + 1.921 = 33.3
 	check(1, math.Expm1(0.2), 0.05, 0.8, 199)   // 196.2 + 1.921 = 198.1
 	check(0.5, math.Expm1(0.1), 0.05, 0.8, 199) // only effect over SD matters
-	check(1, math.Expm1(-0.5), 0.05, 0.8, 34)   // so does its sign not
+	check(1, math.Expm1(-0.5), 0.05, 0.8, 34)   // and not its sign
 	check(1, math.Expm1(0.5), 0.05, 0.9, 44)    // (1.960 + 1.282)^2 = 10.507: 42.0 + 1.9 = 43.9
 	check(1, math.Expm1(0.5), 0.05/15, 0.8, 62) // (2.935 + 0.842)^2 = 14.27: 57.1 + 4.3 = 61.4
 	check(0.01, 0.5, 0.05, 0.8, 2)              // d = 40: 40 sqrt 2 = 57 >> t(0.975, 1) = 12.7
 
-	check(0, 0.01, 0.05, 0.8, 2) // no noise: the least that gives an interval
+	check(0, 0.01, 0.05, 0.8, 2) // no noise: the minimum for an interval
 	check(0.02, 0, 0.05, 0.8, Unresolvable)
 	check(0.02, -1, 0.05, 0.8, Unresolvable)
 	check(0.02, -2, 0.05, 0.8, Unresolvable)
@@ -124,8 +124,8 @@ func TestBlocksToResolve(t *testing.T) {
 		func() { blocksToResolve(1, 0.1, 0.05, 80) })
 }
 
-// TestPowerOfT: without an effect the power is alpha itself, with an endless one it is 1, and for
-// three blocks there is a closed form to compare with.
+// TestPowerOfT: without an effect the power is alpha, with an infinite one it is 1, and three
+// blocks have a closed form to compare with.
 func TestPowerOfT(t *testing.T) {
 	check := func(n int, d, alpha, want float64) {
 		t.Helper()

@@ -9,12 +9,12 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Events that come after every so many requests, such as a collection, can fall into step with
-// slices of one length. On a steady machine they then begin in lead-ins more often than in windows,
-// or less often, in all rounds and starts.
+// Events after a fixed number of requests, for example garbage collections, can synchronize with
+// slices of a fixed length. On a machine with constant speed they then begin in lead-ins more often
+// than in windows, or less often, in all rounds and starts.
 
-// offBy is by how much the log ratio of starts is off, for events at equal distances that cost 4 %
-// and happen so often in the windows of a start of 6 s.
+// offBy returns the error of the log ratio of starts, for evenly spaced events that cost 4 % and
+// occur this often in the windows of a start of 6 s.
 func offBy(d design, perStart float64, starts int) float64 {
 	d.machine = still
 	d.rounds = int(6000 / (d.lead + d.shift/2 + d.window*(1+d.vary/2)))
@@ -28,7 +28,7 @@ func offBy(d design, perStart float64, starts int) float64 {
 	return sum / float64(starts)
 }
 
-// windowLengths are ways to choose them; the last one is what docs/slices.md describes.
+// windowLengths are ways to choose window lengths; the last one is that of docs/slices.md.
 var windowLengths = []struct {
 	name string
 	design
@@ -51,8 +51,8 @@ func TestResonanceRoughly(t *testing.T) {
 	}
 }
 
-// TestResonance: windows whose length is drawn for each slice, between one and two times the
-// shortest, are off by 0.2 points at most, whatever the events' distance is.
+// TestResonance: windows with a random length between one and two times the shortest have an error
+// of at most 0.2 points for any distance of events.
 func TestResonance(t *testing.T) {
 	testsets.Long(t, "events in step with slices",
 		testsets.Needs{Files: []string{"docs/slices.md"}})

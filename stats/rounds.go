@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// SliceRow is what one target did within the counted window of one slice.
+// SliceRow has the measurements of one target in the counted window of one slice.
 type SliceRow struct {
-	Round    int // from any number on; rounds of a start differ
+	Round    int // any number; rounds of a start differ
 	Target   int // from 0
 	Requests int64
 	TimeNs   int64 // length of the window
-	CPUNs    int64 // processor time of the target within the window; -1: unknown
-	// Covariates are what others did to the machine during the slice, such as steal: the same
+	CPUNs    int64 // CPU time of the target in the window; -1: unknown
+	// Covariates describe other activity on the machine during the slice, such as steal: the same
 	// number of values in each row of a start.
 	Covariates []float64
 }
 
-// Quantity is what a comparison by slices is about.
+// Quantity is the quantity that slices are compared by.
 type Quantity int
 
-// Quantities. A value of a target is a ratio of sums over a start's windows.
+// Quantities. A target's value is a ratio of sums over a start's windows.
 const (
-	Throughput    Quantity = iota // requests by time
-	CPUPerRequest                 // processor time by requests
+	Throughput    Quantity = iota // requests per time
+	CPUPerRequest                 // CPU time per request
 )
 
 // Rounds are the slices of one start: in each round, each target has one slice.
 type Rounds struct {
-	rounds [][]SliceRow // by target; a missing one has no time
+	rounds [][]SliceRow // by target; a missing slice has no time
 }
 
-// NewRounds groups rows by round. Two rows of the same round and target become their sum. A row
-// without time is as good as missing. It panics where a target is negative.
+// NewRounds groups rows by round. It adds up rows of the same round and target, and ignores rows
+// without time. It panics if a target is negative.
 func NewRounds(rows []SliceRow) *Rounds {
 	targets := 0
 	var numbers []int
@@ -66,7 +66,7 @@ func NewRounds(rows []SliceRow) *Rounds {
 	return r
 }
 
-// slice is a target's in a round; false: it is missing.
+// slice returns a target's slice in a round; false: it is missing.
 func slice(round []SliceRow, target int) (SliceRow, bool) {
 	if target >= len(round) {
 		return SliceRow{}, false
@@ -74,7 +74,7 @@ func slice(round []SliceRow, target int) (SliceRow, bool) {
 	return round[target], round[target].TimeNs > 0
 }
 
-// plus adds what another slice counted.
+// plus returns the sum of two slices.
 func (s SliceRow) plus(row SliceRow) SliceRow {
 	s.Requests += row.Requests
 	s.TimeNs += row.TimeNs
@@ -93,7 +93,7 @@ func (s SliceRow) plus(row SliceRow) SliceRow {
 	return s
 }
 
-// parts are the numerator and the denominator of a quantity; false: unknown.
+// parts returns numerator and denominator of a quantity; false: unknown.
 func (q Quantity) parts(row SliceRow) (top, bottom float64, known bool) {
 	if q == CPUPerRequest {
 		return float64(row.CPUNs), float64(row.Requests), row.CPUNs >= 0
@@ -101,55 +101,56 @@ func (q Quantity) parts(row SliceRow) (top, bottom float64, known bool) {
 	return float64(row.Requests), float64(row.TimeNs), true
 }
 
-// StartRatio is what one start reports about b over a, in natural logarithms: 0.02 is 2 %.
+// StartRatio is the result of one start for b over a, in natural logarithms: 0.02 is 2 %.
 type StartRatio struct {
-	Rounds  int // in which both targets have a slice
-	Skipped int // in which only one target has
-	// LogRatio is of totals: all work over all time, so that rare events count in full. NaN if a
-	// total has no logarithm.
+	Rounds  int // rounds with a slice of both targets
+	Skipped int // rounds with a slice of only one target
+	// LogRatio is the ratio of totals: all work over all time, so rare events have full weight. NaN
+	// if a total has no logarithm.
 	LogRatio float64
-	// SE is the standard error of LogRatio that the scatter between rounds predicts; NaN below
-	// leastRounds rounds.
+	// SE is the standard error of LogRatio that the scatter between rounds predicts; NaN for fewer
+	// than leastRounds rounds.
 	SE float64
-	// Typical is the median over rounds of a round's log ratio, which rare events do not move.
+	// Typical is the median log ratio of rounds, which rare events do not change.
 	Typical float64
 	// EventsA and EventsB count rounds in which a or b was far slower than in the typical round
-	// (for CPUPerRequest: used far more processor time for a request).
+	// (for CPUPerRequest: used far more CPU time per request).
 	EventsA, EventsB int
-	WindowNs         int64 // counted time of the target with less of it, in all rounds together
+	WindowNs         int64 // total counted time over all rounds, of the target with less
 	Warning          string
 }
 
 const (
-	leastRounds = 8 // of a jackknife: below it an SE is not worth printing
-	// eventSDs is how many robust standard deviations from the median make a round an event. Normal
-	// noise exceeds it in one of 1.7 million rounds.
+	leastRounds = 8 // for a jackknife: with fewer, an SE is too imprecise
+	// eventSDs is the number of robust standard deviations from the median that make a round an
+	// event. Normal noise exceeds it in one of 1.7 million rounds.
 	eventSDs = 5
-	// madToSD makes a median absolute deviation an SD for normal values: 1 / the normal quartile.
+	// madToSD converts a median absolute deviation to an SD for normal values: 1 / the normal
+	// quartile.
 	madToSD = 1.4826
-	// LeastEvents is how often an event must happen in a start, on average, for starts to tell its
-	// cost: of five, a start misses all in 0.7 % of cases (Poisson).
+	// LeastEvents is how often an event must happen per start, on average, for its cost to be
+	// measurable: a start misses all of five expected events in 0.7 % of cases (Poisson).
 	LeastEvents = 5
 )
 
-// RarestNs is the mean distance, in ns of loaded time, of the rarest events that a start can
-// report: those that happen LeastEvents times in its windows. The cost of rarer events is outside
-// of what can be seen. 0 without a window.
+// RarestNs returns the mean distance, in ns of loaded time, between the rarest events that a start
+// can detect: those that happen LeastEvents times in its windows. The cost of rarer events cannot
+// be measured. 0 without a window.
 func (s StartRatio) RarestNs() int64 { return s.WindowNs / LeastEvents }
 
 // Compare compares target b with target a over the rounds in which both have a slice.
 //
-// LogRatio is a ratio of totals, and no round is dropped or weakened for its value: the median of
-// rounds, a trimmed mean, or weights by a round's own variance would leave out what a service does
-// rarely, such as a collector's pause, which is part of the answer.
+// LogRatio is a ratio of totals, and no round is dropped or weighted by its value: the median of
+// rounds, a trimmed mean, or weights by a round's own variance would exclude rare events of a
+// service, such as a garbage collector's pause, which are part of the result.
 //
-// SE is the jackknife's over rounds (Miller, "The jackknife: a review", Biometrika 61, 1974,
-// pp. 1-15, with ratios of totals in section 3): the log ratio is computed without each round in
-// turn. Rounds may be taken for independent because the order of targets is drawn at random in
-// each: a drift of the machine changes its sign between targets with the order.
+// SE is the jackknife's over rounds (Miller, "The jackknife: a review", Biometrika 61, 1974, pp.
+// 1-15, with ratios of totals in section 3): the log ratio is computed without each round in turn.
+// Rounds count as independent because the order of targets is random in each: a drift of the
+// machine changes its sign between targets with the order.
 //
-// SE knows nothing of what differs between starts. It is for planning and for the components of
-// CompareStarts, never an interval by itself.
+// SE does not include differences between starts. Use it for planning and for the components of
+// CompareStarts, never as an interval.
 func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 	nan := math.NaN()
 	s := StartRatio{LogRatio: nan, SE: nan, Typical: nan}
@@ -167,7 +168,7 @@ func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 		}
 	}
 	s.Rounds, s.WindowNs = len(pairs), min(times[0], times[1])
-	var total [4]float64 // numerators and denominators of a, then of b
+	var total [4]float64 // numerator and denominator of a, then of b
 	for i, pair := range pairs {
 		part, known := q.pair(pair)
 		if !known {
@@ -190,7 +191,7 @@ func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 	return s
 }
 
-// pair are the parts of a, then of b.
+// pair returns the parts of a, then of b.
 func (q Quantity) pair(pair [2]SliceRow) (parts [4]float64, known bool) {
 	for side, row := range pair {
 		top, bottom, ok := q.parts(row)
@@ -202,7 +203,7 @@ func (q Quantity) pair(pair [2]SliceRow) (parts [4]float64, known bool) {
 	return parts, true
 }
 
-// logOfParts is the log ratio of b's quotient to a's; NaN or infinite where there is none.
+// logOfParts returns the log ratio of b's quotient to a's; NaN or infinite if it does not exist.
 func logOfParts(p [4]float64) float64 {
 	return math.Log(p[2]) - math.Log(p[3]) - math.Log(p[0]) + math.Log(p[1])
 }
@@ -230,11 +231,11 @@ func (s *StartRatio) jackknife(pairs [][2]SliceRow, total [4]float64, q Quantity
 	s.SE = math.Sqrt((n - 1) * (n - 1) / n * variance(without))
 }
 
-// typical sets Typical and counts the rounds that are far from it.
+// typical sets Typical and counts events.
 func (s *StartRatio) typical(pairs [][2]SliceRow, q Quantity) {
 	var ds []float64
 	for _, pair := range pairs {
-		// A round without any request of one target is infinitely far away, and counts as such.
+		// A round without any request of one target is infinitely far away, and counts as an event.
 		part, _ := q.pair(pair)
 		if d := logOfParts(part); !math.IsNaN(d) {
 			ds = append(ds, d)

@@ -9,8 +9,8 @@ import (
 
 const ms = 1_000_000
 
-// rowsOf lays out rounds of two targets: requests of a and b in windows of 40 ms, each request of 1
-// µs of processor time.
+// rowsOf returns rounds of two targets: requests of a and b in windows of 40 ms, with 1 µs of CPU
+// time per request.
 func rowsOf(requests ...[2]int64) (rows []SliceRow) {
 	for round, pair := range requests {
 		for target, n := range pair {
@@ -41,7 +41,7 @@ func TestCompareIsOfTotals(t *testing.T) {
 	}
 }
 
-// A longer window counts by its time: 100 requests in 40 ms and 100 in 60 ms are 2 a millisecond.
+// A longer window has more weight: 100 requests in 40 ms and 100 in 60 ms are 2 per millisecond.
 func TestCompareWeighsByTime(t *testing.T) {
 	rows := rowsOf([2]int64{80, 100}, [2]int64{120, 100})
 	rows[2].TimeNs, rows[3].TimeNs = 60*ms, 60*ms
@@ -76,7 +76,7 @@ func TestCompareLeavesOutHalfRounds(t *testing.T) {
 	}
 }
 
-// Slices of one round and target are one.
+// Slices of the same round and target are added up.
 func TestRoundsAddUp(t *testing.T) {
 	rows := rowsOf([2]int64{100, 60})
 	again := rows[1]
@@ -90,7 +90,7 @@ func TestRoundsAddUp(t *testing.T) {
 	}
 }
 
-// A slice in which one target answered nothing is an event, and no infinity.
+// A slice in which one target sent no response is an event, and causes no infinity.
 func TestRoundWithoutAnswers(t *testing.T) {
 	pairs := [][2]int64{{100, 0}}
 	for range 9 {
@@ -102,7 +102,7 @@ func TestRoundWithoutAnswers(t *testing.T) {
 	}
 }
 
-// The jackknife's SE is what starts scatter by, when nothing differs between them. Slices scatter
+// The jackknife's SE equals the scatter of starts if nothing differs between them. Slices scatter
 // by 10 %: log ratios of 50 rounds by 0.1 sqrt(2/50) = 2 %.
 func TestJackknife(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
@@ -118,7 +118,7 @@ func TestJackknife(t *testing.T) {
 		s := NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
 		ratios, squares = append(ratios, s.LogRatio), append(squares, s.SE*s.SE)
 	}
-	// The speed of rounds scatters by 30 %, so some count more: 0.02 sqrt(1 + 0.3²) = 0.0209.
+	// The speed of rounds scatters by 30 %, so weights differ: 0.02 sqrt(1 + 0.3²) = 0.0209.
 	if got, want := math.Sqrt(mean(squares)), sd(ratios); math.Abs(got/want-1) > 0.05 ||
 		math.Abs(want-0.0209) > 0.002 {
 		t.Errorf("jackknife %.4f, scatter %.4f", got, want)

@@ -6,11 +6,11 @@ import (
 )
 
 // sums are cumulative sums of a series, from which the cost of any stretch follows in a few steps:
-// of values, of their squares, of index times value. The values are taken about their mean, so that
+// of values, of their squares, and of index times value. Values are relative to their mean, so that
 // small differences of large numbers keep their digits.
 type sums struct {
 	y, yy, ty []float64
-	per       []float64 // 1/n: dividing would be half of the time that pelt takes
+	per       []float64 // 1/n: dividing would take half of pelt's time
 }
 
 func sum(ys []float64) *sums {
@@ -30,14 +30,14 @@ func sum(ys []float64) *sums {
 	return s
 }
 
-// about is the sum of squared deviations from the stretch's mean.
+// about returns the sum of squared deviations from the stretch's mean.
 func (s *sums) about(from, to int) float64 {
 	y := s.y[to] - s.y[from]
 	return s.yy[to] - s.yy[from] - y*y*s.per[to-from]
 }
 
-// slope of the least-squares line through the stretch, and the sum of squared indices about their
-// mean, n(n^2-1)/12. A single value has slope 0.
+// slope returns the slope of the least-squares line through the stretch, and the sum of squared
+// indices about their mean, n(n^2-1)/12. A single value has slope 0.
 func (s *sums) slope(from, to int) (b, tt float64) {
 	n := float64(to - from)
 	tt = n * (n*n - 1) / 12
@@ -47,12 +47,12 @@ func (s *sums) slope(from, to int) (b, tt float64) {
 	return s.tilt(from, to) / tt, tt
 }
 
-// tilt is the sum of index times value about their means.
+// tilt returns the sum of index times value, both about their means.
 func (s *sums) tilt(from, to int) float64 {
 	return s.ty[to] - s.ty[from] - float64(from+to-1)/2*(s.y[to]-s.y[from])
 }
 
-// aboutLine is the sum of squared deviations from the stretch's line.
+// aboutLine returns the sum of squared deviations from the stretch's line.
 func (s *sums) aboutLine(from, to int) float64 {
 	if to-from < 3 {
 		return 0
@@ -62,9 +62,9 @@ func (s *sums) aboutLine(from, to int) float64 {
 	return s.about(from, to) - 12*tilt*tilt*per
 }
 
-// segment is pelt for long series: a cut lies on one of at most this many places, equally far
-// apart, and is then moved to where between its neighbours it is best. The time grows with the
-// square of the places when there is nothing to cut: a long series would disturb what it measures.
+// segment is pelt for long series. It first places cuts on at most this many places at equal
+// distances, and then moves each to the best place between its neighbors. Without cuts, pelt's time
+// grows with the square of the places, so a long series would disturb the measurement.
 func segment(n, places int, penalty float64, cost func(from, to int) float64) []int {
 	step := (n + places - 1) / places
 	begins := pelt((n+step-1)/step, penalty, func(from, to int) float64 {
@@ -88,17 +88,17 @@ func segment(n, places int, penalty float64, cost func(from, to int) float64) []
 	return begins
 }
 
-// pelt cuts n values so that the costs of the stretches plus a penalty for each cut are least, and
-// returns where stretches begin, 0 first. The optimum is exact.
+// pelt cuts n values so that the costs of the stretches plus a penalty for each cut are minimal,
+// and returns the beginnings of stretches, 0 first. The optimum is exact.
 //
 // Method: PELT (Killick, Fearnhead & Eckley, "Optimal detection of changepoints with a linear
-// computational cost", JASA 107, 2012, pp. 1590-1598), K = 0: a cost that no cut can raise, as
-// sums of squares are. The first of equally good cuts is taken, so that the answer is one.
+// computational cost", JASA 107, 2012, pp. 1590-1598), K = 0: for costs that no cut can increase,
+// as sums of squares are. It takes the first of equally good cuts, so the result is unique.
 func pelt(n int, penalty float64, cost func(from, to int) float64) []int {
 	best := make([]float64, n+1) // of the first i values, with one penalty too few
-	last := make([]int, n+1)     // where the stretch that ends at i begins
+	last := make([]int, n+1)     // beginning of the stretch that ends at i
 	best[0] = -penalty
-	open := make([]int, 1, n+1) // where the last stretch may still begin
+	open := make([]int, 1, n+1) // possible beginnings of the last stretch
 	costs := make([]float64, n+1)
 	for to := 1; to <= n; to++ {
 		least := math.Inf(1)

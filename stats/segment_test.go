@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// leastCost tries every way to cut n values, 2^(n-1) of them, and returns the least of cost and
-// penalties: what pelt must reach.
+// leastCost tries all 2^(n-1) ways to cut n values, and returns the minimum of cost plus penalties,
+// which pelt must reach.
 func leastCost(n int, penalty float64, cost func(from, to int) float64) float64 {
 	best := math.Inf(1)
 	for cuts := range 1 << (n - 1) {
@@ -36,7 +36,7 @@ func costOf(begins []int, n int, penalty float64, cost func(from, to int) float6
 	return total
 }
 
-// TestPELTIsExact holds pelt, pruning and all, to the enumeration of every segmentation.
+// TestPELTIsExact compares pelt, including pruning, with the enumeration of all segmentations.
 func TestPELTIsExact(t *testing.T) {
 	const seed = 3
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -85,7 +85,7 @@ func TestSums(t *testing.T) {
 	check("one has none", b, 0)
 }
 
-// TestSegmentMoves: places ten values apart, a step at 37, which lies on none of them.
+// TestSegmentMoves: places are ten values apart, with a step at 37, between two of them.
 func TestSegmentMoves(t *testing.T) {
 	ys := make([]float64, 100)
 	for i := 37; i < 100; i++ {
@@ -101,8 +101,8 @@ func TestSegmentMoves(t *testing.T) {
 	check(100, 0, 37)
 	check(1000, 0, 37)
 	check(50, 0, 37)
-	// Cuts at 30 and 40 both pay: 10 values, three of them 0, cost 2.1. Both move to 37 if they
-	// can; the first does and leaves the second nothing to gain.
+	// Cuts at 30 and 40 both pay: 10 values, three of them 0, cost 2.1. Both would move to 37; the
+	// first one does, and the second then gains nothing.
 	if got := segment(len(ys), 10, 0.5, sum(ys).about); !slices.Contains(got, 37) {
 		t.Errorf("10 places: cuts %v, want 37 among them", got)
 	}

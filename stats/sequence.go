@@ -5,48 +5,48 @@ import (
 	"slices"
 )
 
-// What a look decides of a pair.
+// Decisions on a pair.
 const (
-	Apart = "apart" // they differ
-	Alike = "alike" // they differ by less than anybody asks about
+	Apart = "apart" // they differ significantly
+	Alike = "alike" // they differ by less than Sequence.Same
 )
 
-// Sequence decides the comparisons of a run while it goes on, block by block, so that further
-// blocks go to those that are open.
+// Sequence decides the comparisons of a run block by block while it runs, so that further blocks go
+// to undecided comparisons.
 //
-// It is a group-sequential design: each look may tell pairs apart with the part of an error that
+// It is a group-sequential design: each look may report differences with the part of the error that
 // is spent there, and the parts add up to Early by the spending function of O'Brien and Fleming's
 // type (Lan & DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70(3), 1983,
-// pp. 659-663): 2 - 2 Φ(z/√t) at the fraction t of what the run may take. Little is spent early,
-// when little is known. The parts are added, as Bonferroni has it, instead of integrating over
-// what looks have in common: it needs no joint distribution, which t tests with moderated variances
-// do not have in closed form, and costs some blocks. Within a look all pairs are tested by Holm's
-// procedure (see Compare). So the probability that even one pair of targets that are in truth alike
-// is told apart before the end is at most Early, however many looks there are.
+// pp. 659-663): 2 - 2 Φ(z/√t) at the fraction t of the planned maximum. Little is spent early, when
+// little is known. The parts are added as in Bonferroni's method instead of integrating over the
+// dependence between looks: this needs no joint distribution, for which t tests with moderated
+// variances have no closed form, and costs some blocks. Within a look all pairs are tested by
+// Holm's procedure (see Compare). So the probability that any pair of equal targets is declared
+// different before the end is at most Early, for any number of looks.
 //
-// Pairs are Alike once their interval lies within Same of one, at 1 - Late. That claims nothing; it
-// ends their blocks. What is printed in the end is a table of its own, at Late: the run as a whole
-// errs in at most Early + Late of runs, which is what the simulation holds it to.
+// Pairs are Alike once their interval at 1 - Late is within Same of one. This is no claim; it only
+// ends their blocks. The final table is separate, at Late: the run as a whole errs in at most Early
+// + Late of runs, which the simulation tests.
 type Sequence struct {
-	Early float64 // of all looks together
-	Late  float64 // of the table in the end
-	Same  float64 // a relative difference that nobody asks about
+	Early float64 // error probability of all looks together
+	Late  float64 // error probability of the final table
+	Same  float64 // an irrelevant relative difference
 
 	spent   float64
 	decided map[[2]string]string
 }
 
 const (
-	// leastLook is the error below which a look is not worth taking: beyond it t quantiles have no
-	// digits.
+	// leastLook is the error below which a look is not taken, because t quantiles lose their
+	// precision there.
 	leastLook = 1e-9
-	// leastAlike is how many blocks a pair must share before it is called alike. The SD of fewer is
-	// a guess, and stopping where it looks small would pick the lucky ones.
+	// leastAlike is the number of common blocks that a pair needs to be called alike. With fewer,
+	// the SD is too imprecise, and stopping when it looks small would select lucky pairs.
 	leastAlike = 5
 )
 
-// Look tests all pairs of items that are not decided yet, at a fraction of the whole, 0 to 1, which
-// must not fall from look to look. It returns the error that this look may make.
+// Look tests all undecided pairs of items at a fraction of the planned maximum, 0 to 1, which must
+// not decrease from look to look. It returns the error probability of this look.
 func (s *Sequence) Look(items []Item, fraction float64) (level float64) {
 	mustBeShare("the early error", s.Early)
 	mustBeShare("the late error", s.Late)
@@ -76,7 +76,7 @@ func (s *Sequence) Look(items []Item, fraction float64) (level float64) {
 	return level
 }
 
-// spending is how much of an error may be spent until a fraction of the whole.
+// spending returns the error that may be spent up to a fraction of the planned maximum.
 func spending(alpha, fraction float64) float64 {
 	if fraction <= 0 {
 		return 0
@@ -85,19 +85,19 @@ func spending(alpha, fraction float64) float64 {
 	return math.Erfc(z / math.Sqrt(2*min(fraction, 1)))
 }
 
-// decide keeps the first decision on a pair.
+// decide stores the first decision on a pair.
 func (s *Sequence) decide(a, b, subject string) {
 	if s.Decided(a, b) == "" {
 		s.decided[ordered(a, b)] = subject
 	}
 }
 
-// Decided is what is decided of a pair, whose order does not matter: Apart, Alike, or nothing yet.
+// Decided returns the decision on a pair, in any order: Apart, Alike, or "" if it is undecided.
 func (s *Sequence) Decided(a, b string) string { return s.decided[ordered(a, b)] }
 
 func ordered(a, b string) [2]string { return [2]string{min(a, b), max(a, b)} }
 
-// Open are the pairs of these names that are not decided, in the order given.
+// Open returns the undecided pairs of these names, in the order given.
 func (s *Sequence) Open(names []string) (open [][2]string) {
 	for i, a := range names {
 		for _, b := range names[i+1:] {
@@ -109,9 +109,9 @@ func (s *Sequence) Open(names []string) (open [][2]string) {
 	return open
 }
 
-// Wanted are the names that further blocks must hold for the open pairs, in the order given: those
-// of the pairs, and others up to three, since a block of two has no mood that Blocks could take
-// off. None where no pair is open.
+// Wanted returns the names that further blocks need for the open pairs, in the order given: the
+// targets of these pairs, and others up to a total of three, because Blocks cannot estimate a
+// block's effect from two targets. It returns none if no pair is open.
 func Wanted(names []string, open [][2]string) []string {
 	if len(open) == 0 {
 		return nil

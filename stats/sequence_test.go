@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Values of the spending function of Lan & DeMets 1983 at alpha 0.05, as tables of it have them.
+// Values of the spending function of Lan & DeMets 1983 at alpha 0.05, from published tables.
 func TestSpending(t *testing.T) {
 	check := func(fraction, want float64) {
 		t.Helper()
@@ -24,21 +24,21 @@ func TestSpending(t *testing.T) {
 	check(0.6, 0.0114)
 	check(0.8, 0.0284)
 	check(1, 0.05)
-	check(2, 0.05) // a last block that takes longer than there was time
+	check(2, 0.05) // a last block that exceeds the time limit
 }
 
-// simulation is a run that looks after each block: at most so many, with the levels and noise of
-// each target. A target whose pairs are decided is left out of further blocks, as long as three
+// simulation is a run that looks after each block, up to a maximum, with the levels and noise of
+// each target. Targets whose pairs are all decided get no further blocks, as long as three targets
 // are left.
 type simulation struct {
 	levels []float64
 	noise  []noise
 	blocks int
-	looks  bool // else all blocks are run, and there is one table in the end
+	looks  bool // otherwise all blocks run, with one final table
 }
 
-// run gives the trials that it took, whether a look or the table told two of the same level apart,
-// and how many pairs of different levels the table told apart.
+// run returns the number of trials, whether a look or the table declared equal targets different,
+// and how many pairs of different levels the table found.
 func (m simulation) run(r *rand.Rand) (trials int, early, late bool, found int) {
 	seq := Sequence{Early: 0.01, Late: 0.05, Same: 0.03}
 	items := make([]Item, len(m.levels))
@@ -51,7 +51,7 @@ func (m simulation) run(r *rand.Rand) (trials int, early, late bool, found int) 
 	for block := range m.blocks {
 		mood := 10 + 0.2*r.NormFloat64()
 		for i, item := range items {
-			x := m.noise[i](r) // drawn in any case: runs with looks and without meet the same
+			x := m.noise[i](r) // drawn in any case: the same values without looks
 			if slices.Contains(running, item.Name) {
 				item.Values[block+1] = m.levels[i] * math.Exp(mood+x)
 				trials++
@@ -83,13 +83,13 @@ func (m simulation) run(r *rand.Rand) (trials int, early, late bool, found int) 
 	return trials, early, late, found
 }
 
-// TestSequenceErrs holds the stated errors against simulated runs: looks tell targets that are
-// alike apart in at most 1 % of runs, and looks or the table in the end in at most 6 %.
+// TestSequenceErrs compares the stated errors with simulated runs: looks declare equal targets
+// different in at most 1 % of runs, and looks or the final table in at most 6 %.
 func TestSequenceErrs(t *testing.T) {
 	testsets.Long(t, "1,500 runs each of six machines", testsets.Needs{})
 	checkSequence(t, 1500, func(check func(string, int, []float64, ...noise)) {
 		check("all alike", 8, []float64{1, 1, 1, 1}, gauss(0.02))
-		check("quiet", 8, []float64{1, 1, 1}, gauss(0.01)) // ends early, as alike
+		check("quiet", 8, []float64{1, 1, 1}, gauss(0.01)) // ends early with Alike
 		check("two alike among others", 8, []float64{1, 1, 1.1, 1.5, 2}, gauss(0.03))
 		check("two in all", 10, []float64{1, 1}, gauss(0.02))
 		check("unequal noise", 8, []float64{1, 1, 1, 1.3}, gauss(0.1), gauss(0.01))
@@ -97,8 +97,8 @@ func TestSequenceErrs(t *testing.T) {
 	})
 }
 
-// TestSequenceErrsRoughly is the same with fewer runs and wider bounds: it sees looks that spend
-// the whole error each.
+// TestSequenceErrsRoughly is the same with fewer runs and wider bounds: it detects looks that each
+// spend the whole error.
 func TestSequenceErrsRoughly(t *testing.T) {
 	checkSequence(t, 200, func(check func(string, int, []float64, ...noise)) {
 		check("all alike", 8, []float64{1, 1, 1, 1}, gauss(0.05))
@@ -135,8 +135,8 @@ func checkSequence(t *testing.T, runs int,
 	})
 }
 
-// TestSequenceSaves: of six targets two are close. With the trials that all blocks of all targets
-// take, looks leave more blocks for those two.
+// TestSequenceSaves: two of six targets are close. With the same number of trials as all blocks of
+// all targets, looks leave more blocks for those two.
 func TestSequenceSaves(t *testing.T) {
 	const runs = 100
 	levels := []float64{1, 1.04, 1.3, 1.7, 2.2, 3}
@@ -167,7 +167,7 @@ func TestWanted(t *testing.T) {
 		}
 	}
 	check(nil)
-	check([][2]string{{"b", "d"}}, "a", "b", "d") // a third for the block's mood
+	check([][2]string{{"b", "d"}}, "a", "b", "d") // a third target, to estimate the block's effect
 	check([][2]string{{"a", "b"}, {"b", "c"}}, "a", "b", "c")
 	check([][2]string{{"a", "b"}, {"c", "d"}}, "a", "b", "c", "d")
 }

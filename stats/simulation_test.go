@@ -10,13 +10,13 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Every claim about a probability is held to simulated experiments whose truth is known. A share of
-// n experiments scatters about its probability p with a standard error of sqrt(p(1-p)/n); the
-// bound is four of them, which a right program exceeds with one seed in 16,000. Seeds are fixed, so
-// a test that passes goes on passing.
+// Every claim about a probability is tested by simulated experiments with a known truth. A share of
+// n experiments scatters about its probability p with a standard error of sqrt(p(1-p)/n). The bound
+// is four standard errors, which a correct program exceeds with one seed in 16,000. Seeds are
+// fixed, so a test that passes keeps passing.
 
-// checkShare wants yes to hold in a share between atLeast and atMost of n experiments, give or take
-// four standard errors at each end.
+// checkShare requires yes to be true in a share between atLeast and atMost of n experiments, with a
+// tolerance of four standard errors at each end.
 func checkShare(t *testing.T, seed uint64, n int, atLeast, atMost float64,
 	yes func(*rand.Rand) bool) {
 	t.Helper()
@@ -42,7 +42,7 @@ func gauss(sd float64) noise {
 	return func(r *rand.Rand) float64 { return sd * r.NormFloat64() }
 }
 
-// skewed is an exponential: trials are sometimes much slower, never much faster.
+// skewed is exponential: trials are sometimes much slower, never much faster.
 func skewed(r *rand.Rand) float64 { return 0.05 * (math.Ln2 - r.ExpFloat64()) }
 
 // laplace has heavy tails on both sides.
@@ -50,7 +50,7 @@ func laplace(r *rand.Rand) float64 {
 	return 0.02 * r.ExpFloat64() * float64(2*r.IntN(2)-1)
 }
 
-// bimodal trials settle in one of two states, as a JIT may.
+// bimodal trials settle in one of two states, as with a JIT compiler.
 func bimodal(r *rand.Rand) float64 {
 	return 0.05*float64(r.IntN(2)) + 0.01*r.NormFloat64()
 }
@@ -72,10 +72,10 @@ func TestSummarizeCovers(t *testing.T) {
 	check(2, gauss(0.05), 0.95, 0.95)
 	check(3, gauss(0.05), 0.95, 0.95)
 	check(5, gauss(0.5), 0.95, 0.95)
-	// What the assumption costs when it is wrong: skewed trials lose up to 2 points.
+	// The cost of a wrong assumption: skewed trials lose up to 2 points.
 	check(2, skewed, 0.93, 0.95)
 	check(3, skewed, 0.93, 0.95)
-	// Order statistics: the binomial's confidence, whatever the shape.
+	// Order statistics: the binomial's confidence, for any shape.
 	check(6, skewed, 0.96875, 0.96875)   // 1 - 2/64
 	check(6, laplace, 0.96875, 0.96875)  // likewise
 	check(7, skewed, 0.984375, 0.984375) // ranks 1 and 7: 1 - 2/128 = 0.984; 1 and 6 have 0.93
@@ -84,7 +84,7 @@ func TestSummarizeCovers(t *testing.T) {
 
 func TestPairedRatioCovers(t *testing.T) {
 	const experiments = 10_000
-	// Blocks scatter by 30 %, which must cancel; b is in truth 1.1 times a.
+	// Blocks scatter by 30 %, which must cancel; b is really 1.1 times a.
 	check := func(n int, a, b noise, atLeast, atMost float64) {
 		t.Helper()
 		checkShare(t, 100+uint64(n), experiments, atLeast, atMost, func(r *rand.Rand) bool {
@@ -97,20 +97,20 @@ func TestPairedRatioCovers(t *testing.T) {
 			if (p.P < 0.05) != (p.Lo > 1 || p.Hi < 1) {
 				t.Fatalf("P and interval disagree: %+v", p)
 			}
-			// Width matters too: an interval that ignored the pairing would cover as well.
+			// Width also matters: an interval that ignored the pairing would cover as well.
 			return p.Lo <= 1.1 && 1.1 <= p.Hi && p.SDLog < 0.6
 		})
 	}
 	check(2, gauss(0.02), gauss(0.02), 0.95, 0.95)
-	check(3, gauss(0.01), gauss(0.05), 0.95, 0.95) // unequal noise is no matter for pairs
+	check(3, gauss(0.01), gauss(0.05), 0.95, 0.95) // unequal noise does not matter for pairs
 	check(6, gauss(0.02), gauss(0.02), 0.95, 0.95)
 	check(20, gauss(0.02), gauss(0.02), 0.95, 0.95)
-	check(6, skewed, skewed, 0.95, 0.97)   // symmetric after all, heavy tails: silent side
+	check(6, skewed, skewed, 0.95, 0.97)   // symmetric after all, with heavy tails: conservative
 	check(6, laplace, laplace, 0.95, 0.97) // likewise
 	check(6, bimodal, bimodal, 0.94, 0.96)
 }
 
-// simulated makes one item per level, in blocks that scatter by 20 %; the first item's noise may
+// simulated returns one item per level, in blocks that scatter by 20 %; the first item's noise can
 // differ from the others'.
 func simulated(r *rand.Rand, blocks int, levels []float64, first, rest noise) []Item {
 	items := make([]Item, len(levels))
@@ -130,7 +130,7 @@ func simulated(r *rand.Rand, blocks int, levels []float64, first, rest noise) []
 	return items
 }
 
-// TestTiersFalseAlarms: targets that are in truth alike share one tier, but for alpha.
+// TestTiersFalseAlarms: equal targets share one tier, except with probability alpha.
 func TestTiersFalseAlarms(t *testing.T) {
 	testsets.Long(t, "simulated false alarms of tiers", testsets.Needs{})
 	const experiments = 2000 // four standard errors at 0.05: 4 sqrt(0.05*0.95/2000) = 0.0195
@@ -146,7 +146,7 @@ func TestTiersFalseAlarms(t *testing.T) {
 	// One pair: Holm changes nothing and t is exact, so alpha is also the lower bound.
 	check(2, 3, quiet, quiet, 0.05, 0.05)
 	check(2, 6, quiet, loud, 0.05, 0.05)
-	// Six targets, 15 dependent pairs. Uncorrected, four in ten such runs would cry wolf.
+	// Six targets, 15 dependent pairs. Uncorrected, four in ten such runs would have false alarms.
 	check(6, 3, quiet, quiet, 0.02, 0.05)
 	check(6, 6, quiet, quiet, 0.02, 0.05)
 	check(6, 6, loud, quiet, 0.02, 0.05)
@@ -157,8 +157,8 @@ func TestTiersFalseAlarms(t *testing.T) {
 	check(6, 3, bimodal, bimodal, 0.03, 0.065)
 }
 
-// TestTiersStrongly: the promise also holds for the targets that are alike among others that are
-// not. Targets 1, 2 and 3 are alike; 0 and 4 differ from them.
+// TestTiersStrongly: the bound also holds for equal targets among different ones. Targets 1, 2 and
+// 3 are equal; 0 and 4 differ from them.
 func TestTiersStrongly(t *testing.T) {
 	const experiments = 2000
 	quiet := gauss(0.01)
@@ -189,15 +189,15 @@ func TestTiersFind(t *testing.T) {
 	check([]float64{1.1, 1}, 0.999, func(tiers [][]string) bool {
 		return len(tiers) == 2 && tiers[0][0] == "0"
 	})
-	// Among six, Holm asks 0.05/15 of the first pair, t(0.99833, 5) = 5.6, and each of the
-	// winner's five pairs is to be found: nine in ten.
+	// Among six, Holm requires 0.05/15 of the first pair, t(0.99833, 5) = 5.6, and each of the
+	// winner's five pairs must be found: nine in ten.
 	check([]float64{1.1, 1, 1, 1, 1, 1}, 0.88, func(tiers [][]string) bool {
 		return len(tiers) >= 2 && slices.Equal(tiers[0], []string{"0"})
 	})
 }
 
-// TestBlocksToResolveIsTrue plays the experiments that it plans: with n blocks they find the effect
-// at least as often as asked, with one fewer they do not.
+// TestBlocksToResolveIsTrue simulates the planned experiments: with n blocks they detect the effect
+// at least as often as requested, with one fewer they do not.
 func TestBlocksToResolveIsTrue(t *testing.T) {
 	const experiments = 10_000 // four standard errors at 0.8: 4 sqrt(0.8*0.2/10000) = 0.016
 	found := func(n int, effect, sd, alpha float64) func(*rand.Rand) bool {
@@ -221,7 +221,8 @@ func TestBlocksToResolveIsTrue(t *testing.T) {
 	check(0.03, 0.02, 0.05/15)
 }
 
-// TestQuantileRanksCover draws requests and looks: the exponential's q-quantile is -log(1-q).
+// TestQuantileRanksCover draws requests and tests coverage: the exponential's q-quantile is
+// -log(1-q).
 func TestQuantileRanksCover(t *testing.T) {
 	const experiments = 2000 // four standard errors at 0.95: 0.0195
 	check := func(n int64, q, exact float64) {

@@ -2,14 +2,14 @@ package stats
 
 import "math"
 
-// StagesNeed is how many starts make half the interval of CompareStages at most half (0.01: 1 %),
-// by the first starts of a comparison. It is at least as many as there are. Unresolvable: too few
-// starts, or starts without a ratio or without any scatter say nothing about it, or more than
-// 10,000 starts are needed.
+// StagesNeed returns the number of starts that make half the interval of CompareStages at most half
+// (0.01: 1 %), given the first starts of a comparison. It is at least their number. Unresolvable:
+// there are too few starts, a start without a ratio, no scatter between starts, or more than 10,000
+// starts would be needed.
 //
-// Method: Stein's procedure in two stages ("A two-sample test for a linear hypothesis whose power
-// is independent of the variance", Annals of Mathematical Statistics 16, 1945, pp. 243-258): with
-// the variance s² of n0 first starts, n = max(n0, t² s² / d²) for t of n0 - 1 degrees of freedom.
+// Method: Stein's two-stage procedure ("A two-sample test for a linear hypothesis whose power is
+// independent of the variance", Annals of Mathematical Statistics 16, 1945, pp. 243-258): with the
+// variance s² of n0 first starts, n = max(n0, t² s² / d²) for t with n0 - 1 degrees of freedom.
 func StagesNeed(first []StartRatio, half, confidence float64) int {
 	mustBeShare("half", half)
 	r := ratioOfStarts(first, confidence)
@@ -29,15 +29,14 @@ func StagesNeed(first []StartRatio, half, confidence float64) int {
 //
 // The center is the mean of all starts. The error term is the variance of the first starts, with
 // their degrees of freedom: the mean of all starts is independent of this variance, although it
-// decides how many starts there are. So the interval covers the truth as often as it says, for
-// normal log ratios, whichever pair or metric the number was planned by, and also if a bound or a
-// clock lowered it.
+// determines the number of starts. So the interval has its stated coverage for normal log ratios,
+// whichever pair or metric determined the number, and also if a bound or a time limit lowered it.
 //
-// Refused, by simulation (TestStagesCover): the variance of all starts. A number that was planned
-// by a small variance stays small, so small variances count in full, and large ones are diluted: 95
-// % intervals cover the truth in 91 to 95 % of comparisons. Also refused: the variance of the
-// control where it is larger. It makes intervals too wide (96 to 97 %), and planning by the control
-// gives 60 % too few starts if the pair scatters more than the control.
+// Refused, by simulation (TestStagesCover): the variance of all starts. If a small variance led to
+// few starts, it has full weight, and a large one is diluted: 95 % intervals cover the truth in 91
+// to 95 % of comparisons. Also refused: the variance of the control if it is larger. It makes
+// intervals too wide (96 to 97 %), and planning by the control gives 60 % too few starts if the
+// pair scatters more than the control.
 func CompareStages(pair []StartRatio, first int, confidence float64) StartsRatio {
 	all := CompareStarts(pair, nil, confidence)
 	if first >= len(pair) || !all.HasInterval() {

@@ -44,8 +44,8 @@ func TestStagesByHand(t *testing.T) {
 	}
 }
 
-// stages are comparisons in two stages. Starts of a pair scatter by ratio times 1 %, those of the
-// control by 1 %. All targets share the first one, so the ratios of a start are alike in part.
+// stages simulates comparisons in two stages. Starts of a pair scatter by ratio times 1 %, those of
+// the control by 1 %. All targets share the first one, so the ratios of a start are correlated.
 type stages struct {
 	targets, first int
 	ratio, half    float64
@@ -53,7 +53,7 @@ type stages struct {
 
 const mostStages = 1000
 
-// start is the log ratios of a start: of the other targets to the first, and of the control.
+// start returns the log ratios of a start: of the other targets to the first, and of the control.
 func (m stages) start(r *rand.Rand) (pairs []StartRatio, control StartRatio) {
 	const sd = 0.01
 	base := min(m.ratio, 1) * sd / math.Sqrt2
@@ -65,10 +65,10 @@ func (m stages) start(r *rand.Rand) (pairs []StartRatio, control StartRatio) {
 	return pairs, StartRatio{LogRatio: again*r.NormFloat64() - shared, SE: math.NaN()}
 }
 
-// played is what became of one run, as means over its pairs.
+// played is the result of one run, as means over its pairs.
 type played struct{ starts, covers, coversAll, narrow float64 }
 
-// run plays a run: the pair that needs most starts decides.
+// run simulates a run: the pair that needs most starts determines their number.
 func (m stages) run(r *rand.Rand) (out played) {
 	pairs, control := make([][]StartRatio, m.targets-1), []StartRatio(nil)
 	add := func(count int) {
@@ -116,7 +116,7 @@ func (m stages) play(experiments int) (mean played) {
 	return mean
 }
 
-// checkStages holds coverage to 94 to 96 %, give or take three standard errors.
+// checkStages compares coverage with 94 to 96 %, with a tolerance of three standard errors.
 func checkStages(t *testing.T, m stages, experiments int) played {
 	t.Helper()
 	x := m.play(experiments)

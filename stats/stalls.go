@@ -10,30 +10,29 @@ import (
 
 // Arrival is one request of an open load.
 type Arrival struct {
-	DueNs      int64 // when it should be sent
-	ResponseNs int64 // from then until its answer
+	DueNs      int64 // when it was due
+	ResponseNs int64 // from then until its response
 }
 
-// Stall is time in which a core in use did not run what it should. The bounds are the outer ones:
-// the stall lies between them.
+// Stall is time in which a core in use did not run what it should. The bounds are outer ones: the
+// stall lies between them.
 type Stall struct {
 	BeginNs, EndNs int64
-	// UnseenNs estimates how much time stalls like this one took that were too short to be
-	// recorded. It is negative where more of them were recorded than is usual, so that only sums
-	// mean anything.
+	// UnseenNs estimates the duration of similar stalls that were too short to be recorded. It is
+	// negative if more of them were recorded than expected, so only sums are meaningful.
 	UnseenNs int64
 }
 
-// Interval is time from FromNs until before ToNs.
+// Interval is the time from FromNs until before ToNs.
 type Interval struct{ FromNs, ToNs int64 }
 
-// Margins say how much time around a stall is left out.
+// Margins determine how much time around a stall is excluded.
 type Margins struct {
 	// BeforeNs: a request that was due within this time before the stall may be unanswered when it
 	// begins.
 	BeforeNs int64
-	// AfterNs is a fixed time after the stall. If it is 0, it is a high quantile of the time until
-	// the backlog of the stall is gone, for a queue with this Utilization (0 to 1) and this mean
+	// AfterNs is a fixed time after the stall. If it is 0, a high quantile of the time until the
+	// stall's backlog is gone is used, for a queue with this Utilization (0 to 1) and this mean
 	// wait WaitNs, both without stalls. The mean response time is an upper bound of the wait.
 	AfterNs     int64
 	Utilization float64
@@ -43,15 +42,15 @@ type Margins struct {
 	Factor float64
 }
 
-// afterQuantile is the share of stalls whose backlog is gone when the time after them ends, if they
-// begin when hardly anything waits.
+// afterQuantile is the share of stalls whose backlog is gone at the end of the time after them, if
+// hardly anything waits when they begin.
 const afterQuantile = 0.99
 
-// maxUtilization bounds the time after a stall: without idle time, the backlog would remain for
-// ever.
+// maxUtilization bounds the time after a stall: without idle time, the backlog would never end.
 const maxUtilization = 0.95
 
-// After returns how long after a stall of some length requests may still wait because of it.
+// After returns how long after a stall of some length, in ns, requests may still wait because of
+// it.
 //
 // During the stall the queue grows as if a request took the core for its length. The time from the
 // begin of the stall until the queue is empty is then a delay busy period with that initial work L
@@ -75,7 +74,7 @@ func (m Margins) After(lengthNs int64) int64 {
 	return m.scaled(inverseGaussian(mean, variance, afterQuantile) - length)
 }
 
-// idle is the share of the time in which a backlog becomes smaller.
+// idle returns the share of time in which a backlog becomes smaller.
 func (m Margins) idle() float64 { return 1 - min(max(m.Utilization, 0), maxUtilization) }
 
 func (m Margins) scaled(ns float64) int64 {
@@ -112,8 +111,8 @@ func inverseGaussian(mean, variance, q float64) float64 {
 	return high
 }
 
-// logNormalCDF is the logarithm of normal, also where that is too small for a float64
-// (Abramowitz & Stegun, 26.2.12).
+// logNormalCDF returns the logarithm of normal, also if normal underflows a float64 (Abramowitz &
+// Stegun, 26.2.12).
 func logNormalCDF(z float64) float64 {
 	if z > -20 {
 		return math.Log(normal(z))
@@ -122,17 +121,17 @@ func logNormalCDF(z float64) float64 {
 }
 
 // Exclude returns the time around stalls in which response times show the machine, not the service,
-// in order and apart from each other. A request that is due in it does not count, whatever its
-// response time is.
+// as sorted, disjoint intervals. A request that is due in it does not count, whatever its response
+// time is.
 //
-// Stalls may be of several cores and overlap. A stall that begins before the backlog of another one
-// is gone adds to it.
+// Stalls may be on several cores and overlap. A stall that begins before the backlog of another one
+// is gone adds to that backlog.
 //
-// Arrivals are left out one by one. So a load must log due and response times of a slice in a
-// buffer that it has allocated beforehand: 20,000 requests/s for 0.3 s are 96 kB. Histograms by
-// small bins of time would also do, but they round the margins up to bins, take more memory at
-// three digits, and their quantiles are not exact. Histograms of whole slices do not: after a slice
-// nobody knows what to subtract.
+// Arrivals are excluded one by one. So a load must log due and response times of a slice in a
+// preallocated buffer: 20,000 requests/s for 0.3 s are 96 kB. Histograms per small time bin would
+// also work, but they round the margins up to bins, take more memory at three digits, and their
+// quantiles are not exact. Histograms of whole slices do not work, because stalls cannot be
+// subtracted afterwards.
 func Exclude(stalls []Stall, margins Margins) []Interval {
 	var all []Interval
 	for _, c := range clusters(stalls, margins) {
@@ -146,10 +145,10 @@ func Exclude(stalls []Stall, margins Margins) []Interval {
 	return all
 }
 
-// clusters returns from when to when stalls delay requests: from the first of some stalls until the
-// backlog of all of them is gone.
+// clusters returns the intervals in which stalls delay requests: from the first of some stalls
+// until the backlog of all of them is gone.
 func clusters(stalls []Stall, margins Margins) (all []Interval) {
-	work := int64(0) // that the stalls of the last cluster have added
+	work := int64(0) // total length of stalls in the last cluster
 	for _, s := range union(stalls) {
 		length := s.EndNs - s.BeginNs
 		n := len(all)
@@ -158,8 +157,8 @@ func clusters(stalls []Stall, margins Margins) (all []Interval) {
 			all = append(all, Interval{s.BeginNs, s.EndNs + margins.After(length)})
 			continue
 		}
-		// If the queue was not empty in between, the backlog of both is that of one stall that is
-		// as long as both.
+		// If the queue was not empty in between, the backlog of both equals that of one stall with
+		// the total length.
 		work += length
 		last := &all[n-1]
 		last.ToNs = max(last.FromNs+work+margins.After(work), s.EndNs+margins.After(length))
@@ -167,7 +166,8 @@ func clusters(stalls []Stall, margins Margins) (all []Interval) {
 	return all
 }
 
-// union returns stalls in order, those that overlap as one.
+// union returns stalls in order, with overlapping ones merged. It panics if one ends before it
+// begins.
 func union(stalls []Stall) (all []Stall) {
 	sorted := slices.Clone(stalls)
 	slices.SortFunc(sorted, func(a, b Stall) int { return cmp.Compare(a.BeginNs, b.BeginNs) })
@@ -184,14 +184,13 @@ func union(stalls []Stall) (all []Stall) {
 	return all
 }
 
-// contains reports whether any of some intervals, which are in order and apart, contains a moment.
+// contains reports whether any of the sorted, disjoint intervals contains a moment.
 func contains(intervals []Interval, ns int64) bool {
 	i := sort.Search(len(intervals), func(i int) bool { return intervals[i].ToNs > ns })
 	return i < len(intervals) && intervals[i].FromNs <= ns
 }
 
-// outside returns the arrivals that are due outside of some intervals, which are in order and
-// apart.
+// outside returns the arrivals that are due outside of the sorted, disjoint intervals.
 func outside(arrivals []Arrival, intervals []Interval) []Arrival {
 	all := make([]Arrival, 0, len(arrivals))
 	for _, a := range arrivals {

@@ -10,7 +10,7 @@ import (
 
 const msNs = int64(1_000_000)
 
-// At a utilization of a third, the backlog of a stall takes half of its length, if nothing varies.
+// At a utilization of a third, the backlog of a stall takes half of its length if nothing varies.
 func TestAfter(t *testing.T) {
 	check := func(m Margins, length, want int64) {
 		t.Helper()
@@ -32,7 +32,7 @@ func TestAfter(t *testing.T) {
 	}
 }
 
-// The distribution has mean and variance as demanded: both are sums over its quantiles.
+// The distribution has the requested mean and variance: both are sums over its quantiles.
 func TestInverseGaussian(t *testing.T) {
 	check := func(mean, variance float64) {
 		t.Helper()
@@ -80,17 +80,17 @@ func TestExclude(t *testing.T) {
 	check(fixed, []Stall{{100, 105, 0}}, Interval{90, 125})
 	check(Margins{BeforeNs: 10, AfterNs: 20, Factor: 2}, []Stall{{100, 105, 0}}, Interval{80, 145})
 	check(fixed, []Stall{{200, 210, 0}, {100, 105, 0}}, Interval{90, 125}, Interval{190, 230})
-	// The second begins after the backlog of the first is gone, but what is in flight then is due
-	// before.
+	// The second begins after the backlog of the first is gone, but requests in flight then were
+	// due before.
 	check(fixed, []Stall{{100, 105, 0}, {130, 140, 0}}, Interval{90, 160})
 	// Two cores at the same time.
 	check(fixed, []Stall{{100, 105, 0}, {103, 104, 0}, {104, 107, 0}}, Interval{90, 127})
-	// At half of the time in use, a backlog takes as long as its stall: 100 to 120, 200 to 220. A
+	// At a utilization of one half, a backlog takes as long as its stall: 100 to 120, 200 to 220. A
 	// second stall within that time adds 10 and its own backlog: 100 + 20 + 20.
 	half := Margins{Utilization: 0.5}
 	check(half, []Stall{{100, 110, 0}, {200, 210, 0}}, Interval{100, 120}, Interval{200, 220})
 	check(half, []Stall{{100, 110, 0}, {115, 125, 0}}, Interval{100, 140})
-	// The first is nearly over: what follows the second one alone takes longer.
+	// The first is nearly over: the backlog of only the second one takes longer.
 	check(half, []Stall{{100, 110, 0}, {120, 150, 0}}, Interval{100, 180})
 
 	defer func() {
@@ -183,7 +183,7 @@ func TestStrikesP(t *testing.T) {
 				got, want)
 		}
 	}
-	check(5, 5, 5, 1) // in the midst
+	check(5, 5, 5, 1) // in the middle
 	// All or none of the events are inside, each with a probability of 1/2.
 	check(10, 0, 1, 2*12*math.Pow(0.5, 11)) // a pause at least is assumed: 10 or 11 of 11
 	check(0, 10, 10, 2*math.Pow(0.5, 10))
@@ -192,7 +192,7 @@ func TestStrikesP(t *testing.T) {
 }
 
 func ExampleExclude() {
-	// A core was taken for 2 ms. Requests take up to 0.5 ms, and use a third of the core.
+	// A core was unavailable for 2 ms. Requests take up to 0.5 ms, and use a third of the core.
 	stalls := []Stall{{BeginNs: 10_000_000, EndNs: 12_000_000}}
 	fmt.Println(Exclude(stalls, Margins{BeforeNs: 500_000, Utilization: 1.0 / 3}))
 	// Output: [{9500000 13000000}]

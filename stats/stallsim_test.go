@@ -2,19 +2,19 @@ package stats
 
 import "math/rand/v2"
 
-// queue is a server with one core that answers in order, one request after the other.
+// queue is a server with one core that handles requests in order, one after the other.
 type queue struct {
 	name      string
 	serviceNs int64 // of each request
-	pauseNs   int64 // longer takes each request whose number is divisible by every; 0: none
+	pauseNs   int64 // extra time of each request whose number is divisible by every; 0: none
 	every     int
 }
 
 const (
 	stallRate   = 20_000.0    // requests/s
-	stallMeanNs = 2_500_000.0 // of the lengths of stalls, which are exponential
+	stallMeanNs = 2_500_000.0 // mean length of stalls, which is exponential
 	stallTickNs = 1_000_000   // of the clock that records them
-	stallSlack  = 200_000     // by which it may be late
+	stallSlack  = 200_000     // maximum delay of that clock
 )
 
 var (
@@ -33,7 +33,7 @@ func (q queue) utilization() float64 {
 	return ns * stallRate / 1e9
 }
 
-// poisson returns moments of this rate a second until an end.
+// poisson returns moments of this rate per second until an end.
 func poisson(r *rand.Rand, rate float64, endNs int64) (all []int64) {
 	for at := 0.0; ; {
 		at += r.ExpFloat64() / rate * 1e9
@@ -44,8 +44,8 @@ func poisson(r *rand.Rand, rate float64, endNs int64) (all []int64) {
 	}
 }
 
-// serve returns the response times of requests while stalls, which are in order and apart, take the
-// core.
+// serve returns the response times of requests while stalls, as sorted, disjoint intervals, take
+// the core.
 func (q queue) serve(due []int64, stalls []Stall) []Arrival {
 	all := make([]Arrival, len(due))
 	now, next := int64(0), 0
@@ -70,7 +70,7 @@ func (q queue) serve(due []int64, stalls []Stall) []Arrival {
 	return all
 }
 
-// hypervisor returns stalls that take a share of the time, independent of all else.
+// hypervisor returns random stalls that take a share of the time.
 func hypervisor(r *rand.Rand, share float64, endNs int64) (all []Stall) {
 	last := int64(0)
 	for _, at := range poisson(r, share/stallMeanNs*1e9/(1-share), endNs) {
@@ -81,8 +81,8 @@ func hypervisor(r *rand.Rand, share float64, endNs int64) (all []Stall) {
 	return all
 }
 
-// ticking returns what a clock that ticks shows of stalls, and what it estimates of those it
-// misses, as internal/observe/stalls does.
+// ticking returns the stalls that a ticking clock shows, and its estimate of those it misses, as in
+// internal/observe/stalls.
 func ticking(stalls []Stall) (all []Stall) {
 	const period, slack = int64(stallTickNs), int64(stallSlack)
 	for _, s := range stalls {

@@ -5,56 +5,57 @@ import (
 	"math"
 )
 
-// LeastStarts is how many starts an interval needs: of fewer, Student's t with its one or two
-// degrees of freedom gives intervals that nobody can use.
+// LeastStarts is the number of starts that an interval needs: with fewer, Student's t has one or
+// two degrees of freedom, and its intervals are too wide to use.
 const LeastStarts = 4
 
 // Sources of the error term of a StartsRatio.
 const (
 	ErrorStarts  = "starts"  // the scatter of the starts
-	ErrorControl = "control" // that of the control, which is larger beyond chance
+	ErrorControl = "control" // the scatter of the control, if it is larger beyond chance
 )
 
-// errorChance is with which probability chance alone lets the control replace the scatter of the
-// starts: in one of 200 comparisons.
+// errorChance is the probability with which chance alone lets the control replace the scatter of
+// the starts: in one of 200 comparisons.
 const errorChance = 0.005
 
 // StartsRatio compares two targets over starts, in each of which both ran side by side.
 type StartsRatio struct {
-	Ratio // its interval rests on the error term, whose SD is SDLog
-	// Starts is PairedRatio of the starts: Ratio if Source is ErrorStarts.
+	Ratio // its interval uses the error term, whose SD is SDLog
+	// Starts is PairedRatio of the starts; equal to Ratio if Source is ErrorStarts.
 	Starts Ratio
 	Source string // of the error term; empty without an interval
 
 	// Variance components, as SDs of logarithms: 0.02 is 2 %. NaN: unknown.
-	Within               float64 // of a start's log ratio, as its rounds predict
-	Between              float64 // beyond Within, from start to start; 0: nothing is left
+	Within               float64 // of a start's log ratio, as predicted by its rounds
+	Between              float64 // beyond Within, from start to start; 0: none
 	BetweenLo, BetweenHi float64 // interval of Between at the ratio's confidence
 
 	Control Ratio // of the control; N is 0 if there is none
 }
 
-// CompareStarts compares the targets of a pair over starts. Control has the same starts' comparison
-// of a target with itself (NAME-again), or is nil. Confidence is in (0, 1).
+// CompareStarts compares the targets of a pair over starts. Control is the comparison of a target
+// with itself (NAME-again) over the same starts, or nil. Confidence is in (0, 1). It panics if
+// control has another number of starts.
 //
 // The start is the unit of inference, and the interval is PairedRatio's: Student's t over the log
-// ratios of starts, all with the same weight. Weights by 1/SE² would be narrower, and would weaken
-// starts in which a rare event happened. Equal weights also allow starts of different numbers of
-// rounds: with values of unequal variances the t interval covers no less than it says, at
+// ratios of starts with equal weights. Weights by 1/SE² would be narrower, but would reduce the
+// weight of starts with rare events. Equal weights also allow starts with different numbers of
+// rounds: for values of unequal variances the t interval has at least its stated coverage, at
 // confidences from 0.917 up (Ibragimov & Müller, "t-statistic based correlation and heterogeneity
 // robust inference", Journal of Business & Economic Statistics 28, 2010, pp. 453-468).
 //
 // The error term is the variance of the starts. The control's variance replaces it only if it is
-// larger beyond chance, by an F test that errs in 0.5 % of comparisons. Degrees of freedom stay
-// n - 1. So a few starts that agree by accident do not give a narrow interval beside a control that
+// larger beyond chance, by an F test that errs in 0.5 % of comparisons. Degrees of freedom stay n -
+// 1. So a few starts that agree by accident do not give a narrow interval beside a control that
 // scatters.
 //
-// Refused, since simulation shows that 95 % intervals then cover the truth in another share of
-// comparisons (TestErrorTermCovers): the larger of the two variances in any case (97 to 99 %), and
-// their mean by Satterthwaite (86 to 92 % where one target of the pair is noisier than the control
-// shows). Blocks.Ratio shares variances between targets likewise (91 to 98 %), so it is not for
-// starts. Also refused: raising the variance to what rounds predict. Where events come at regular
-// distances, starts scatter by less than their rounds do, since every start has its share of them.
+// Refused, because simulation shows wrong coverage of 95 % intervals (TestErrorTermCovers): the
+// larger of the two variances in any case (97 to 99 %), and their mean by Satterthwaite (86 to 92 %
+// if one target of the pair is noisier than the control). Blocks.Ratio also shares variances
+// between targets (91 to 98 %), so it is not for starts. Also refused: raising the variance to what
+// rounds predict. If events come at regular intervals, starts scatter less than their rounds do,
+// because every start has its share of them.
 func CompareStarts(pair, control []StartRatio, confidence float64) StartsRatio {
 	mustBeShare("confidence", confidence)
 	if control != nil && len(control) != len(pair) {
@@ -79,12 +80,12 @@ func CompareStarts(pair, control []StartRatio, confidence float64) StartsRatio {
 	return out
 }
 
-// startsNeeded warns of fewer starts than LeastStarts.
+// startsNeeded returns a warning about fewer starts than LeastStarts.
 func startsNeeded(n int) string {
 	return fmt.Sprintf("needs at least %d starts, has %d", LeastStarts, n)
 }
 
-// ratioOfStarts is PairedRatio, of which only the log ratios are known.
+// ratioOfStarts is PairedRatio from log ratios.
 func ratioOfStarts(starts []StartRatio, confidence float64) Ratio {
 	units, ratios := make([]float64, len(starts)), make([]float64, len(starts))
 	for i, s := range starts {
@@ -99,9 +100,9 @@ func ratioOfStarts(starts []StartRatio, confidence float64) Ratio {
 }
 
 // components sets Within and Between. The interval of Between is that of the total variance, by its
-// chi-squared distribution, less what rounds predict, which many rounds know well: the Q-profile
-// method for equal weights (Viechtbauer, "Confidence intervals for the amount of heterogeneity in
-// meta-analysis", Statistics in Medicine 26, 2007, pp. 37-52).
+// chi-squared distribution, minus what rounds predict, which many rounds determine precisely: the
+// Q-profile method for equal weights (Viechtbauer, "Confidence intervals for the amount of
+// heterogeneity in meta-analysis", Statistics in Medicine 26, 2007, pp. 37-52).
 func (r *StartsRatio) components(pair []StartRatio) {
 	within := 0.0
 	for _, s := range pair {
@@ -118,7 +119,7 @@ func (r *StartsRatio) components(pair []StartRatio) {
 	r.BetweenHi = beyond(total * free / quantileOfChiSquared(free, tail))
 }
 
-// raise replaces the error term where the control's is larger beyond chance.
+// raise replaces the error term if the control's is larger beyond chance.
 func (r *StartsRatio) raise() {
 	if r.Control.N != r.N || !r.Control.HasInterval() {
 		return
@@ -131,19 +132,20 @@ func (r *StartsRatio) raise() {
 	}
 }
 
-// RareEvents compares the typical round with the whole over starts.
+// RareEvents compares the typical round with the totals over starts.
 type RareEvents struct {
 	N int // starts that have both
 	// Difference is the mean of LogRatio - Typical, with its interval; NaN: unknown.
 	Difference, Lo, Hi float64
-	P                  float64 // of "typical and whole agree"
-	// Significant: they differ beyond chance (P below 1 %) and by half a percent or more. Less can
-	// come from noise that is wider for one target than for the other: the mean of log-normal
-	// values is above their median by half their variance, 0.5 % for slices that scatter by 10 %.
+	P                  float64 // of "typical round and totals agree"
+	// Significant: they differ beyond chance (P below 1 %) and by half a percent or more. Smaller
+	// differences can result from noise that is wider for one target than for the other: the mean
+	// of log-normal values is above their median by half their variance, 0.5 % for slices that
+	// scatter by 10 %.
 	Significant      bool
-	EventsA, EventsB float64 // rounds of a start, on average, in which a or b was far slower
-	// Few: the side that loses by its events has fewer than LeastEvents in a start. Their cost is
-	// then known as badly as their number.
+	EventsA, EventsB float64 // mean number of rounds per start in which a or b was far slower
+	// Few: the side that loses by its events has fewer than LeastEvents per start. Their cost is
+	// then as imprecise as their number.
 	Few bool
 }
 
@@ -152,9 +154,8 @@ const (
 	rareLeast  = 0.005
 )
 
-// FindRareEvents tests whether the whole differs from the typical round: by Student's t over starts
-// of LogRatio - Typical, so that its error rate is that of the test whatever the rounds'
-// distribution is.
+// FindRareEvents tests whether the totals differ from the typical round: by Student's t over starts
+// of LogRatio - Typical, so its error rate holds for any distribution of rounds.
 func FindRareEvents(starts []StartRatio, confidence float64) RareEvents {
 	mustBeShare("confidence", confidence)
 	nan := math.NaN()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// startsOf are starts with these log ratios, each with this SE.
+// startsOf returns starts with these log ratios, each with this SE.
 func startsOf(se float64, ratios ...float64) []StartRatio {
 	out := make([]StartRatio, len(ratios))
 	for i, d := range ratios {
@@ -75,9 +75,9 @@ func TestStartWithoutRatio(t *testing.T) {
 	}
 }
 
-// TestErrorTermCovers holds the rule for the error term to 95 %, and three that were refused to the
-// shares that CompareStarts quotes. Targets a, a again and b have these SDs in a start; with 50
-// rounds the start's SE is known to 10 %.
+// TestErrorTermCovers tests that the rule for the error term covers 95 %, and that three refused
+// rules cover the shares that CompareStarts quotes. Targets a, a again and b have these SDs in a
+// start; with 50 rounds the start's SE is known to 10 %.
 func TestErrorTermCovers(t *testing.T) {
 	const experiments = 4000
 	type rule func(pair, control []StartRatio) Ratio
@@ -124,9 +124,9 @@ func TestErrorTermCovers(t *testing.T) {
 	for _, n := range []int{4, 5, 8, 20} {
 		check(n, 0.01, 0.01, ruled, 0.95, 0.952)
 		check(n, 0.01, 0.04, ruled, 0.95, 0.95)  // b is noisier
-		check(n, 0.01, 0.003, ruled, 0.95, 0.96) // b is quieter than the control shows
+		check(n, 0.01, 0.003, ruled, 0.95, 0.96) // b is quieter than the control
 	}
-	// The oracle tells them from 95 %.
+	// The oracle distinguishes the refused rules from 95 %.
 	check(4, 0.01, 0.01, larger, 0.98, 0.99)
 	check(20, 0.01, 0.003, larger, 0.985, 0.995)
 	check(4, 0.01, 0.04, pooled, 0.87, 0.91)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// near compares to 9 digits; two NaN are alike.
+// near compares to 9 digits; two NaN are equal.
 func near(got, want float64) bool {
 	if math.IsNaN(want) || math.IsInf(want, 0) {
 		return got == want || math.IsNaN(got) && math.IsNaN(want)
@@ -16,7 +16,7 @@ func near(got, want float64) bool {
 	return math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))
 }
 
-// checkPanics wants f to panic with a sentence that holds the given words.
+// checkPanics requires f to panic with a message that contains the given words.
 func checkPanics(t *testing.T, words string, f func()) {
 	t.Helper()
 	defer func() {
@@ -82,13 +82,13 @@ func TestSummarize(t *testing.T) {
 	half := 0.95 * math.Sqrt(2/0.0975) / math.Sqrt(3)
 	check(0.95, Summary{Center: e(1), Lo: e(1 - half), Hi: e(1 + half), Confidence: 0.95,
 		Assumption: LogNormal}, e(2), 1, e(1))
-	// The range of six holds the median with 1 - 2/2^6 = 0.96875.
+	// The range of six contains the median with 1 - 2/2^6 = 0.96875.
 	check(0.95, Summary{Center: 3.5, Lo: -10, Hi: 6, Confidence: 0.96875, Assumption: Nothing},
 		6, 5, 4, 3, 2, -10)
-	// Ten: ranks 2 and 9 leave out 2 (1 + 10) / 2^10 = 0.021484375.
+	// Ten: ranks 2 and 9 exclude 2 (1 + 10) / 2^10 = 0.021484375.
 	check(0.95, Summary{Center: 5.5, Lo: 2, Hi: 9, Confidence: 1 - 22.0/1024,
 		Assumption: Nothing}, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-	// At 0.99 six do not do: 0.96875 < 0.99; eight do, 1 - 2/2^8 = 0.9921875.
+	// At 0.99 six do not suffice: 0.96875 < 0.99; eight do, 1 - 2/2^8 = 0.9921875.
 	if got := Summarize([]float64{1, 2, 3, 4, 5, 6}, 0.99); got.Assumption != LogNormal {
 		t.Errorf("six values at 0.99 assume %q", got.Assumption)
 	}
@@ -111,7 +111,7 @@ func TestSummarize(t *testing.T) {
 		func() { Summarize([]float64{1, 2}, 95) })
 }
 
-// TestRanksNeed holds the number in a warning to benchmath, which decides: the named n gives a
+// TestRanksNeed compares the number in a warning with benchmath, which decides: the named n gives a
 // distribution-free interval and one less does not.
 func TestRanksNeed(t *testing.T) {
 	check := func(confidence float64, want int) {
@@ -135,8 +135,8 @@ func TestRanksNeed(t *testing.T) {
 	check(0.99, 8) // 1 - 2/128 = 0.984, 0.992
 }
 
-// TestNoSurprises throws awkward values at everything that returns an interval: either there is
-// one, and it holds its centre, or a warning says why not.
+// TestNoSurprises passes unusual values to everything that returns an interval: either there is an
+// interval that contains its center, or a warning says why not.
 func TestNoSurprises(t *testing.T) {
 	const seed = 17
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -159,7 +159,7 @@ func TestNoSurprises(t *testing.T) {
 		r.Shuffle(len(palette), func(i, j int) {
 			palette[i], palette[j] = palette[j], palette[i]
 		})
-		colours := 1 + r.IntN(4) // few, so that all are valid often enough
+		colours := 1 + r.IntN(4) // few, so that all are often enough valid
 		a, b := make([]float64, n), make([]float64, n)
 		for i := range n {
 			a[i], b[i] = palette[r.IntN(colours)], palette[r.IntN(colours)]

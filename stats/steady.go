@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Kinds of series, after Barrett et al. (OOPSLA 2017), in the words of reports.
+// Kinds of series, after Barrett et al. (OOPSLA 2017), as named in reports.
 const (
 	Flat     = "flat"        // steady from its first value on
 	Warmed   = "warmed up"   // slower at first, then steady
@@ -14,65 +14,66 @@ const (
 	Unsteady = "never"       // no steady state before the series ends
 )
 
-// Kinds are all of them.
+// Kinds are all kinds.
 var Kinds = []string{Flat, Warmed, Slowed, Unsteady}
 
-// Level is a stretch of a series between two change points: values From to To, without To. Mean
-// and SD are those of its values after pauses were cut down to size; see SteadyState.
+// Level is a stretch of a series between two change points: values From to To, without To. Mean and
+// SD are those of its values after outliers were clipped; see SteadyState.
 type Level struct {
 	From, To int
 	Mean, SD float64
 }
 
-// SteadyRule says when a series counts as steady.
+// SteadyRule defines when a series counts as steady.
 type SteadyRule struct {
-	Tail int     // values that the steady state must last at least, to the series' end; 1 or more
-	Same float64 // levels whose means differ by less, relatively, are one; 0 to 1
+	Tail int     // minimum number of values of the steady state, to the series' end; 1 or more
+	Same float64 // levels whose means differ by less, relatively, are equal; 0 to 1
 }
 
-// Steady is what a series of rates (higher is better) says about its steady state.
+// Steady is the steady state of a series of rates (higher is better).
 type Steady struct {
 	Kind   string
-	At     int     // index of the first steady value; -1 when there is none
-	Levels []Level // between change points, in order; all values lie in one
-	PeakAt int     // index of the first value at the steady level (or above); -1 when never
-	Lost   float64 // sum over values before At of 1 - value/steady mean: in intervals; 0 when never
+	At     int     // index of the first steady value; -1 if there is none
+	Levels []Level // between change points, in order, without gaps
+	PeakAt int     // index of the first value at the steady level or above; -1 if none
+	Lost   float64 // sum over values before At of 1 - value/steady mean, in intervals; 0 if none
 }
 
-// Choices of SteadyState; docs/decisions/0013-steady-state.md has the reasons.
+// Parameters of SteadyState; docs/decisions/0013-steady-state.md has the reasons.
 const (
-	outlierReach = 3   // an outlier lasts for so many values at most
-	outlierSDs   = 2.0 // what deviates further from its neighbours' median is cut to this
-	levelPenalty = 3.0 // x log n: a level more
-	linePenalty  = 5.0 // x log n: a line more
-	levelPlaces  = 256 // cuts between levels are looked for on so many places at first
-	linePlaces   = 128 // likewise; lines are long
-	driftSDs     = 3.0 // a drift is real when its slope exceeds so many standard errors
-	mostAR       = 0.7 // correlation of neighbours is never taken for more
-	fewValues    = 30  // as many say half of what they seem to about that correlation
-	floorOfSame  = 0.2 // noise is never taken for less than this share of Same
+	outlierReach = 3   // the most values that an outlier lasts for
+	outlierSDs   = 2.0 // larger deviations from the neighbors' median are clipped to this
+	levelPenalty = 3.0 // x log n: penalty of a further level
+	linePenalty  = 5.0 // x log n: penalty of a further line
+	levelPlaces  = 256 // initial number of places for cuts between levels
+	linePlaces   = 128 // initial number of places for cuts between lines; lines are long
+	driftSDs     = 3.0 // a drift is real if its slope exceeds this number of standard errors
+	mostAR       = 0.7 // upper bound of the correlation of neighbors
+	fewValues    = 30  // this many values halve the estimate of that correlation
+	floorOfSame  = 0.2 // lower bound of the noise, as a share of Same
 )
 
 // SteadyState classifies a series of rates at equal intervals, such as requests/s.
 //
-// Its steps: values outside the noise about the median of their neighbours are pulled in to its
-// edge, so that a pause of the machine is no level; PELT cuts the series into levels; from the last
-// one backwards, levels are one steady state as long as their mean differs from that of those after
-// them by no more than rule.Same, interruptions of fewer than rule.Tail values aside; of the levels
-// before it a faster one makes the series Slowed, and Warmed it is where there is none (Barrett,
-// Bolz-Tereick, Killick, Mount & Tratt, "Virtual machine warmup blows hot and cold", OOPSLA 2017,
-// §4). It is Unsteady when that state has fewer than rule.Tail values, when its mean is 0, or when
-// the series still drifts at its end: the last of the straight lines that PELT finds, and the
-// latter half of it, rise or fall by more than rule.Same over the line's length.
+// It clips values outside the noise about the median of their neighbors, so that a pause of the
+// machine is no level. PELT then cuts the series into levels. From the last one backwards, levels
+// belong to one steady state as long as their mean differs from that of the later ones by no more
+// than rule.Same, except for interruptions of fewer than rule.Tail values. If a level before the
+// steady state is faster, the series is Slowed, otherwise Warmed (Barrett, Bolz-Tereick, Killick,
+// Mount & Tratt, "Virtual machine warmup blows hot and cold", OOPSLA 2017, §4). The series is
+// Unsteady if that state has fewer than rule.Tail values, if its mean is 0, or if the series still
+// drifts at its end: the last of the straight lines that PELT finds, and the latter half of it,
+// rise or fall by more than rule.Same over the line's length.
 //
-// PeakAt is the first value at which the median of the neighbourhood is within rule.Same of the
-// steady mean or above. It may lie before At: a service that was once as fast and fell back has its
-// peak there. Lost is what the values before At were short of the steady mean, in intervals of
-// steady work; negative where the series began faster. It takes the values as they are.
+// PeakAt is the first value at which the median of the neighborhood is within rule.Same of the
+// steady mean or above. It can be before At, if a service was as fast once and became slower again.
+// Lost is the shortfall of the values before At against the steady mean, in intervals of steady
+// work; negative if the series began faster. It uses the values without clipping.
 //
-// The answer depends on the values alone. It takes half a millisecond for 250 values, one for 1000.
-// A series that is empty or holds a value that is negative or not finite is Unsteady and has no
-// levels. With fewer than two answers an interval it sees great changes only: use longer ones.
+// The result depends only on the values. It takes half a millisecond for 250 values, one for 1000.
+// A series that is empty or contains a value that is negative or not finite is Unsteady and has no
+// levels. With fewer than two responses per interval it only detects great changes: use longer
+// intervals.
 func SteadyState(rates []float64, rule SteadyRule) Steady {
 	mustBeShare("what counts as the same", rule.Same)
 	if rule.Tail < 1 {
@@ -85,7 +86,7 @@ func SteadyState(rates []float64, rule SteadyRule) Steady {
 	}
 	last := rates[max(0, n-rule.Tail):]
 	floor := rule.Same * floorOfSame * mean(last)
-	if floor == 0 { // it stands still: only cuts between still and moving matter
+	if floor == 0 { // the service stands still: only cuts between still and moving matter
 		floor = rule.Same*floorOfSame*mean(rates) + math.SmallestNonzeroFloat64
 	}
 	sd, correlated := noiseOf(rates, floor)
@@ -112,16 +113,16 @@ func SteadyState(rates []float64, rule SteadyRule) Steady {
 
 func notRate(x float64) bool { return !(x >= 0) || math.IsInf(x, 1) }
 
-// noiseOf estimates the SD of single values about their level, at least floor, and by how much the
-// variance of a mean of many exceeds that of independent values.
+// noiseOf estimates the SD of single values about their level, at least floor, and the factor by
+// which the variance of a mean of many values exceeds that of independent values.
 //
-// Neighbours' differences do not see levels, and the median of their absolute deviations does not
-// see the few between levels, nor outliers. Noise in which each value keeps a share c of the one
-// before (AR(1)) has differences of variance 2 s^2 (1-c) at lag 1 and 2 s^2 (1-c^2) at lag 2:
-// their quotient is 1+c. A mean's variance then grows by (1+c)/(1-c).
+// Differences of neighbors do not contain levels, and the median of their absolute deviations
+// ignores the few differences between levels, and outliers. Noise in which each value keeps a share
+// c of the one before (AR(1)) has differences of variance 2 s^2 (1-c) at lag 1 and 2 s^2 (1-c^2) at
+// lag 2: their quotient is 1+c. A mean's variance then grows by (1+c)/(1-c).
 func noiseOf(xs []float64, floor float64) (sd, correlated float64) {
 	item, two := spreadAt(xs, 1), spreadAt(xs, 2)
-	if item == 0 { // small counts repeat themselves; then outliers must be taken for noise
+	if item == 0 { // small counts repeat; then outliers must count as noise
 		return max(floor, changeRMS(xs)), 1
 	}
 	if item <= floor {
@@ -133,7 +134,7 @@ func noiseOf(xs []float64, floor float64) (sd, correlated float64) {
 	return item / math.Sqrt(1-c), (1 + c) / (1 - c)
 }
 
-// spreadAt is the SD of values from their differences at a lag, were they independent.
+// spreadAt returns the SD of values from their differences at a lag, if they were independent.
 func spreadAt(xs []float64, lag int) float64 {
 	if len(xs) <= lag+1 {
 		return 0
@@ -150,7 +151,7 @@ func spreadAt(xs []float64, lag int) float64 {
 	return Median(differences) / (normal * math.Sqrt2)
 }
 
-// changeRMS is what spreadAt estimates from all first differences, whatever their size.
+// changeRMS is the estimate of spreadAt from all first differences, whatever their size.
 func changeRMS(xs []float64) float64 {
 	squares := 0.0
 	for i := 1; i < len(xs); i++ {
@@ -159,10 +160,10 @@ func changeRMS(xs []float64) float64 {
 	return math.Sqrt(squares / float64(2*max(1, len(xs)-1)))
 }
 
-// neighbours are the medians of each value's neighbourhood, outlierReach to each side. A median
-// keeps a step where it is. At the beginning both sides shrink, because slow first values are what
-// is looked for; at the end only the right one does, because what changed there cannot be told from
-// an outlier yet.
+// neighbours returns the median of each value's neighborhood, outlierReach to each side. A median
+// keeps a step where it is. At the beginning both sides shrink, because slow first values are the
+// target of the search; at the end only the right side does, because a change there cannot be
+// distinguished from an outlier yet.
 func neighbours(xs []float64) []float64 {
 	middle := make([]float64, len(xs))
 	window := make([]float64, 0, 2*outlierReach+1)
@@ -192,8 +193,9 @@ func levelsOf(calm []float64, begins []int) []Level {
 	return levels
 }
 
-// steadyFrom goes back from the last level as long as levels are alike. A stretch of others between
-// two of them is an interruption when it is shorter than rule.Tail and what it interrupts is not.
+// steadyFrom goes back from the last level as long as levels are equal. A stretch of others between
+// two equal ones is an interruption if it is shorter than rule.Tail and the interrupted level is
+// not.
 func steadyFrom(levels []Level, rule SteadyRule) (index int, mean float64) {
 	first := len(levels) - 1
 	index, mean = levels[first].From, levels[first].Mean
@@ -214,8 +216,8 @@ func steadyFrom(levels []Level, rule SteadyRule) (index int, mean float64) {
 	return index, mean
 }
 
-// drifts tells whether the series ends in a straight line that is not level. Levels cannot say so:
-// they cut a slope into stairs, and the last step is flat.
+// drifts reports whether the series ends in a straight line that is not level. Levels cannot show
+// it, because they cut a slope into stairs, and the last step is flat.
 func drifts(cum *sums, n int, variance, mean float64, rule SteadyRule) bool {
 	penalty := linePenalty * variance * math.Log(float64(n)+1)
 	begins := segment(n, linePlaces, penalty, cum.aboutLine)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-var everyEighth = SteadyRule{Tail: 12, Same: 0.03} // of a second: what trials use
+var everyEighth = SteadyRule{Tail: 12, Same: 0.03} // of a second: the rule of trials
 
 // stairs repeats values: level, count, level, count ...
 func stairs(pairs ...float64) []float64 {
@@ -42,7 +42,7 @@ func TestSteadyState(t *testing.T) {
 	never("too short", stairs(1000, 11))
 	// 40 values at 60 %: 40 x 0.4 = 16 intervals of work.
 	check("step", stairs(600, 40, 1000, 60), Warmed, 40, 40, 16)
-	// The first interval alone counts: no median may hide it.
+	// Only the first interval counts: no median may hide it.
 	check("slow start", stairs(250, 1, 1000, 60), Warmed, 1, 1, 0.75)
 	check("two stages", stairs(250, 20, 500, 40, 1000, 80), Warmed, 60, 60, 20*0.75+40*0.5)
 	check("slower", stairs(1100, 60, 1000, 60), Slowed, 60, 0, -6)
@@ -50,16 +50,16 @@ func TestSteadyState(t *testing.T) {
 	// 2 % is within Same, 4 % is not: 1000/980 - 1 = 2.04 %.
 	check("small step", stairs(980, 60, 1000, 60), Flat, 0, 0, 0)
 	check("greater step", stairs(960, 60, 1000, 60), Warmed, 60, 60, 2.4)
-	// Two steps of 2 % are 4 %: no chain leads from the first level to the last.
+	// Two steps of 2 % are 4 %: no chain connects the first level with the last.
 	check("chain", stairs(960, 60, 980, 60, 1000, 60), Warmed, 60, 60, 60*(1-960/990.0))
 	never("tail too short", stairs(600, 60, 1000, 11))
 	check("tail long enough", stairs(600, 60, 1000, 12), Warmed, 60, 60, 24)
 
-	// One to three values are no level; five are, and interrupt, as a second of eight does.
+	// One to three values are no level; five are, and interrupt, like one second of eight.
 	check("outlier", stairs(1000, 50, 200, 1, 1000, 50), Flat, 0, 0, 0)
 	check("pause", stairs(1000, 50, 200, 8, 1000, 50), Flat, 0, 0, 0)
 	check("long pause", stairs(1000, 50, 200, 12, 1000, 50), Warmed, 62, 0, 9.6)
-	// What was as fast for less than Tail was no steady state that could be interrupted.
+	// A level as fast, but for less than Tail, was no steady state that could be interrupted.
 	check("flash", stairs(500, 50, 1000, 8, 500, 8, 1000, 50), Warmed, 66, 50, 29)
 	check("outlier at the end", stairs(1000, 99, 200, 1), Flat, 0, 0, 0)
 	never("stopped", stairs(1000, 80, 0, 20))
@@ -83,7 +83,7 @@ func TestSteadyState(t *testing.T) {
 	never("empty", nil)
 }
 
-// ramp rises from 1000 by a share of it each value.
+// ramp rises from 1000 by a share of it per value.
 func ramp(n int, by float64) []float64 {
 	xs := make([]float64, n)
 	for i := range xs {
@@ -92,7 +92,7 @@ func ramp(n int, by float64) []float64 {
 	return xs
 }
 
-// TestLevels: every value lies in one, in order, and they say what they hold.
+// TestLevels: every value is in one level, in order, and levels describe their values.
 func TestLevels(t *testing.T) {
 	// Neighbours' differences are 2, 0, -2, 0 ...: MAD 1 about the median 0; SD of each level 1.0.
 	xs := make([]float64, 120)
@@ -122,7 +122,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestNoiseOf: the estimate sees neither levels nor outliers, and sees autocorrelation.
+// TestNoiseOf: the estimate ignores levels and outliers, and includes autocorrelation.
 func TestNoiseOf(t *testing.T) {
 	const seed = 5
 	check := func(name string, ar, wantSD, wantCorrelated, within float64) {
@@ -151,7 +151,7 @@ func TestNoiseOf(t *testing.T) {
 	if sd, correlated := noiseOf(stairs(7, 30), 0.5); sd != 0.5 || correlated != 1 {
 		t.Errorf("constant: SD %v, x %v; want the floor and 1", sd, correlated)
 	}
-	// Counts of which most repeat: 2 differences of 3 in 20: sqrt(2 x 9 / (2 x 19)).
+	// Counts that mostly repeat: 2 differences of 3 in 20: sqrt(2 x 9 / (2 x 19)).
 	xs := stairs(1, 10, 4, 1, 1, 9)
 	if sd, _ := noiseOf(xs, 0.1); !near(sd, math.Sqrt(9.0/19)) {
 		t.Errorf("small counts: SD %v", sd)
@@ -169,7 +169,7 @@ func autoregressive(r *rand.Rand, n int, sd, ar float64) []float64 {
 	return xs
 }
 
-// TestSteadyStateFinds plays series whose truth is known, with one outlier in fifty values.
+// TestSteadyStateFinds simulates series with a known truth, with one outlier in fifty values.
 func TestSteadyStateFinds(t *testing.T) {
 	const experiments = 200
 	check := func(kind string, n int, sd, ar float64, early, late int, least float64,

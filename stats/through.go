@@ -2,11 +2,11 @@ package stats
 
 import "math"
 
-// RatioThrough is the ratio of b to a, from those of a and b to the same base: two ratios that have
-// nothing in common, since each comes from starts or blocks of its own. The variances of both means
-// add up, with Satterthwaite's degrees of freedom (Welch, "The generalization of 'Student's'
-// problem when several different population variances are involved", Biometrika 34, 1947, pp.
-// 28-35). It has no interval if one of them has none.
+// RatioThrough returns the ratio of b to a from their ratios to the same base, if these are
+// independent because each comes from its own starts or blocks. The variances of both means add up,
+// with Satterthwaite's degrees of freedom (Welch, "The generalization of 'Student's' problem when
+// several different population variances are involved", Biometrika 34, 1947, pp. 28-35). It has no
+// interval if one of them has none.
 func RatioThrough(a, b Ratio) Ratio {
 	r := unknownRatio(min(a.N, b.N), a.Confidence)
 	r.Center = b.Center / a.Center

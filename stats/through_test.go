@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Of equal targets, 94 to 95.5 % of the intervals through a base hold 1, also where one group has
+// For equal targets, 94 to 95.5 % of the intervals through a base contain 1, also if one group has
 // fewer starts and scatters more.
 func TestRatioThroughCovers(t *testing.T) {
 	const experiments = 8000

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// logItem has exp(level + noise[i]) in block i+1; a NaN in noise leaves the block out.
+// logItem has exp(level + noise[i]) in block i+1; a NaN in noise omits the block.
 func logItem(name string, level float64, noise ...float64) Item {
 	item := Item{Name: name, Values: map[int]float64{}}
 	for i, x := range noise {
@@ -23,7 +23,7 @@ func TestTiers(t *testing.T) {
 	// check writes tiers as "a b | c".
 	check := func(want string, items ...Item) {
 		t.Helper()
-		for range len(items) + 1 { // the order in which items come must not matter
+		for range len(items) + 1 { // the order of items must not matter
 			var parts []string
 			for _, tier := range Tiers(items, 0.05) {
 				parts = append(parts, strings.Join(tier, " "))
@@ -49,18 +49,18 @@ func TestTiers(t *testing.T) {
 	check("a | b", logItem("a", 0.05, u...), logItem("b", 0, v...))
 	// 5 % apart, one of them noisy: t is about 0.05 / (0.22 / sqrt 6) = 0.56.
 	check("a b", logItem("a", 0.05, w...), logItem("b", 0, v...))
-	// Not transitive: a and b alike, b and c alike, a above c.
+	// Not transitive: a and b equal, b and c equal, a above c.
 	check("a b | c", logItem("a", 0.10, u...), logItem("b", 0.05, w...), logItem("c", 0, v...))
-	// Told apart from the second member only: c must not stand in a tier with b.
+	// Differs only from the second member: c must not be in a tier with b.
 	check("a b | c", logItem("a", 0.10, w...), logItem("b", 0.05, u...), logItem("c", 0, v...))
 	check("a | b | c", logItem("a", 0.10, u...), logItem("b", 0.05, v...), logItem("c", 0, u...))
-	// c leads a by 1 and b by 105, a leads b by 104: what one leads by the other lags.
+	// c leads a by 1 and b by 105, a leads b by 104: leads are symmetric.
 	check("c | a | b", logItem("a", 4, u...), logItem("b", -100, v...), logItem("c", 5, u...))
 	// Equal to the last digit: by name.
 	check("a b", logItem("a", 0, u...), logItem("b", 0, u...))
 
-	// Blocks 5 and 6 run at 1/e of the speed. b missed them, and its plain mean is higher than
-	// a's by far (0 against -0.28), yet in the four common blocks a leads by 5 %.
+	// Blocks 5 and 6 run at 1/e of the speed. b missed them, and its plain mean is far higher than
+	// a's (0 against -0.28), but in the four common blocks a leads by 5 %.
 	slow := func(xs []float64) []float64 {
 		ys := slices.Clone(xs)
 		ys[4], ys[5] = ys[4]-1, ys[5]-1
@@ -71,7 +71,7 @@ func TestTiers(t *testing.T) {
 	check("b a", logItem("a", 0, 0.1, -0.1, 0, nan, nan, nan),
 		logItem("b", 5, nan, nan, nan, 0.1, -0.1, 0))
 
-	// No value, or one without logarithm: in no tier.
+	// Without values, or with one without logarithm: in no tier.
 	check("a | b", logItem("a", 0.05, u...), logItem("b", 0, v...), Item{Name: "none"},
 		Item{Name: "zero", Values: map[int]float64{1: 5, 2: 0, 3: 5}},
 		Item{Name: "nan", Values: map[int]float64{1: 5, 2: nan, 3: 5}})
@@ -87,7 +87,7 @@ func TestHolm(t *testing.T) {
 		pairs := make([]Comparison, len(ps))
 		for i, p := range ps {
 			pairs[i] = Comparison{Ratio: Ratio{P: p}, PHolm: 1}
-			if p == 1 { // stands for a pair that could not be compared
+			if p == 1 { // a pair that could not be compared
 				pairs[i].Ratio.Lo = math.NaN()
 			}
 		}
@@ -106,7 +106,7 @@ func TestHolm(t *testing.T) {
 		}
 	}
 	check(nil, nil, 0)
-	check([]float64{0.05}, []float64{0.05}, 1) // at alpha still rejects
+	check([]float64{0.05}, []float64{0.05}, 1) // exactly alpha still rejects
 	// Sorted 0.005*4, 0.01*3, 0.03*2, then 0.04*1 raised to the 0.06 before it.
 	check([]float64{0.01, 0.04, 0.03, 0.005}, []float64{0.03, 0.06, 0.06, 0.02}, 2)
 	check([]float64{0.6, 0.7}, []float64{1, 1}, 0) // 0.6 * 2 = 1.2, cut to 1
@@ -114,8 +114,8 @@ func TestHolm(t *testing.T) {
 	check([]float64{1, 0.02, 1, 0.6}, []float64{1, 0.04, 1, 0.6}, 1)
 }
 
-// Whatever the weights, and however the tests hang together, one says too much of nothing in one
-// case of twenty at most.
+// For any weights and any dependence between tests, a false difference is reported in at most one
+// case of twenty.
 func TestHolmKeepsItsError(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const rounds = 40_000

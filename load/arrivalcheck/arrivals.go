@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	// resolutionNs is the shortest gap that is judged. An exponential gap that is known to be
-	// longer than r is r and an exponential gap, and so it stays when lags that differ by less than
-	// r are added to both of its ends. So the test does not see lags which the lag's own limit
-	// permits, nor the microseconds that one request takes to follow another, and loses nothing
-	// else: a generator that sends in bunches has the wrong gaps between the bunches.
+	// resolutionNs is the shortest gap that is tested. An exponential gap that is known to be
+	// longer than r is r plus an exponential gap, and remains so if both of its ends get lags that
+	// differ by less than r. So the test ignores lags within the limit for lags, and the
+	// microseconds between two consecutive sends, but nothing else: a generator that sends in
+	// bunches has the wrong gaps between the bunches.
 	resolutionNs = int64(50 * time.Microsecond)
 
-	// blockGaps bounds the gaps of one test. A test of n gaps finds a distribution that is off by
-	// about 1/√n, however little that may matter; by n = 65,536 any real generator fails. With
-	// 1,000 it takes two or three percent.
+	// blockGaps bounds the gaps of one test. A test of n gaps detects a distribution that is off by
+	// about 1/√n, even if the deviation does not matter; with n = 65,536 every real generator
+	// fails. A test of 1,000 gaps detects 2 % to 3 %.
 	blockGaps = 1000
 
-	gapsMin = 100 // of fewer, nothing is said
-	binsMin = 20  // likewise
+	gapsMin = 100 // fewer gaps are not tested
+	binsMin = 20  // fewer bins are not tested
 )
 
-// Arrivals says how requests left. Poisson arrivals are held against the exponential distribution,
-// others against the gaps between their due moments. Where the rate changes over time, expected is
-// its integral: the number of arrivals expected up to a moment, from any origin; nil for a steady
-// rate. Gaps in it are those of a steady rate (time rescaling: Brown and others, Neural Computation
-// 14, 2002).
+// Arrivals describes when requests left. Poisson arrivals are compared with the exponential
+// distribution, others with the gaps between their due moments. If the rate changes over time,
+// expected is its integral: the number of arrivals expected up to a moment, from any origin; nil
+// means a constant rate. Measured in this integral, gaps are those of a constant rate (time
+// rescaling: Brown and others, Neural Computation 14, 2002).
 func Arrivals(t Times, poisson bool, expected func(ns int64) float64) record.ArrivalProcess {
 	n := len(t.Left)
 	p := record.ArrivalProcess{Samples: int64(n)}
@@ -50,8 +50,8 @@ func Arrivals(t Times, poisson bool, expected func(ns int64) float64) record.Arr
 	return p
 }
 
-// deviation is how far gaps are from those that were asked for: the 99th percentile, since one
-// hiccup of the machine is no property of the process.
+// deviation returns how far gaps are from the scheduled ones, in ns. It is the 99th percentile,
+// because one hiccup of the machine is not a property of the process.
 func deviation(t Times) int64 {
 	offset := make([]int64, len(t.Left)-1)
 	for k := range offset {
@@ -62,12 +62,12 @@ func deviation(t Times) int64 {
 	return offset[rank(0.99, len(offset))]
 }
 
-// rank is the index of a quantile among n sorted values: the smallest that at least the share q of
-// them does not exceed.
+// rank returns the index of a quantile among n sorted values: the smallest index such that at least
+// the share q of values is at or below it.
 func rank(q float64, n int) int { return max(int(math.Ceil(q*float64(n)))-1, 0) }
 
-// exponential is the median of A² over blocks of gaps: what is wrong with a process is wrong in
-// every block, and what happened to one of them, such as a processor taken away, is not. 0: too few
+// exponential returns the median of A² over blocks of gaps. A wrong process is wrong in every
+// block, but an incident, such as a preempted thread, affects only one. It returns 0 if too few
 // gaps are long enough.
 func exponential(remaining []int64, expected func(int64) float64) float64 {
 	var gaps []float64
@@ -88,10 +88,10 @@ func exponential(remaining []int64, expected func(int64) float64) float64 {
 	return (stats[(blocks-1)/2] + stats[blocks/2]) / 2
 }
 
-// andersonDarling is A² of the gaps against the exponential distribution with their mean, times 1 +
-// 0.6/n for having estimated it (M. A. Stephens, JASA 69, 1974). It exceeds 1.957 by chance once in
-// a hundred times (there; 1.959 in D'Agostino and Stephens, Goodness-of-Fit Techniques, 1986). It
-// sorts the gaps.
+// andersonDarling returns A² of the gaps against the exponential distribution with their mean,
+// times 1 + 0.6/n because the mean is estimated (M. A. Stephens, JASA 69, 1974). By chance it
+// exceeds 1.957 in 1 of 100 cases (there; 1.959 in D'Agostino and Stephens, Goodness-of-Fit
+// Techniques, 1986). It sorts the gaps.
 func andersonDarling(gaps []float64) float64 {
 	slices.Sort(gaps)
 	n := float64(len(gaps))
@@ -104,7 +104,8 @@ func andersonDarling(gaps []float64) float64 {
 	}
 	sum := 0.0
 	for i, g := range gaps {
-		// Gap i has its own weight below, and that of its mirror image above: F(x) = 1 − exp(−x/m).
+		// Gap i has its own weight below and the weight of its mirror image above: F(x) = 1 −
+		// exp(−x/m).
 		x := max(g/mean, 1e-12)
 		sum += (2*float64(i) + 1) * math.Log(-math.Expm1(-x))
 		sum -= (2*(n-float64(i)) - 1) * x
@@ -112,9 +113,10 @@ func andersonDarling(gaps []float64) float64 {
 	return (-n - sum/n) * (1 + 0.6/n)
 }
 
-// dispersion is the variance of the numbers of requests in bins by their mean (D. R. Cox and P. A.
-// W. Lewis, The Statistical Analysis of Series of Events, 1966): 1 for Poisson, near 0 for equal
-// gaps, more for bunches. Each bin is held against the number expected in it. 0: too few bins.
+// dispersion returns the variance-to-mean ratio of the numbers of requests in bins (D. R. Cox and
+// P. A. W. Lewis, The Statistical Analysis of Series of Events, 1966): 1 for Poisson, near 0 for
+// equal gaps, more for bunches. Each bin is compared with the number expected in it. It returns 0
+// if there are too few bins.
 func dispersion(remaining []int64, width int64, expected func(int64) float64) float64 {
 	origin := remaining[0]
 	bins := int((remaining[len(remaining)-1] - origin) / width)
@@ -124,7 +126,7 @@ func dispersion(remaining []int64, width int64, expected func(int64) float64) fl
 	end := origin + int64(bins)*width
 	counts := make([]float64, bins)
 	total := 0.0
-	for _, atNs := range remaining[1:] { // the first one is the origin and no news
+	for _, atNs := range remaining[1:] { // the first one is the origin and adds no information
 		if atNs < end {
 			counts[(atNs-origin)/width]++
 			total++

@@ -13,8 +13,8 @@ const (
 	ms = int64(time.Millisecond)
 )
 
-// onePercent is the point that A² exceeds by chance once in a hundred times, and limit the one from
-// which package verdict objects.
+// onePercent is the value that A² exceeds by chance in one of a hundred cases, and limit the one
+// from which package verdict reports a finding.
 const (
 	onePercent = 1.957
 	limit      = 2 * onePercent
@@ -22,7 +22,7 @@ const (
 
 func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// poisson are n moments with exponential gaps of a mean.
+// poisson returns n moments with exponential gaps of a mean.
 func poisson(r *rand.Rand, n int, mean int64) []int64 {
 	at := make([]int64, n)
 	t := 0.0
@@ -33,7 +33,7 @@ func poisson(r *rand.Rand, n int, mean int64) []int64 {
 	return at
 }
 
-// even are n moments with equal gaps.
+// even returns n moments with equal gaps.
 func even(n int, gap int64) []int64 {
 	at := make([]int64, n)
 	for k := range at {
@@ -42,7 +42,7 @@ func even(n int, gap int64) []int64 {
 	return at
 }
 
-// sent lets requests leave by a generator: each lag later than due, one at a time.
+// sent simulates requests leaving a generator: each lag later than due, one at a time.
 func sent(due []int64, lag func(due int64) int64) Times {
 	left := make([]int64, len(due))
 	last := int64(-1 << 60)
@@ -60,7 +60,7 @@ func TestAndersonDarlingIsItsIntegral(t *testing.T) {
 		mean := 0.0
 		r := seeded(seed)
 		for i := range gaps {
-			gaps[i] = math.Pow(r.Float64(), 3) // not exponential, so that there is something to sum
+			gaps[i] = math.Pow(r.Float64(), 3) // not exponential, so the sum is not trivial
 			mean += gaps[i] / float64(n)
 		}
 		const steps = 1e6
@@ -102,7 +102,7 @@ func TestFalseAlarms(t *testing.T) {
 	check(1200, 4000, 22, 58)
 }
 
-// What a good generator does to its arrivals is no finding, however many of them there are.
+// Small delays of a good generator cause no finding, for any number of arrivals.
 func TestGoodGenerators(t *testing.T) {
 	check := func(what string, mean int64, lag func(*rand.Rand) int64) {
 		t.Helper()
@@ -139,7 +139,7 @@ func TestGoodGenerators(t *testing.T) {
 	})
 }
 
-// What bad ones do is.
+// Delays of bad generators do.
 func TestBadGenerators(t *testing.T) {
 	check := func(what string, left []int64) {
 		t.Helper()
@@ -154,7 +154,7 @@ func TestBadGenerators(t *testing.T) {
 	check("a wheel of 1 ms", wheel(ms))
 	check("a wheel of 10 ms", wheel(10*ms))
 	check("equal gaps", even(1<<16, 51*us))
-	// Sleeping takes 60 µs more than asked for, and what came due meanwhile goes in one bunch.
+	// Sleeping takes 60 µs too long, and arrivals due meanwhile go out in one bunch.
 	slow := make([]int64, len(due))
 	for k, d := range due {
 		slow[k] = d + 60*us
@@ -176,7 +176,7 @@ func TestBadGenerators(t *testing.T) {
 	check("whole milliseconds, 1,000/s", quiet)
 }
 
-// A machine that takes the processor away for a fifth of a second is no property of the process.
+// A preemption of a fifth of a second is not a property of the process.
 func TestOneHiccup(t *testing.T) {
 	hiccup := func(at int64) int64 { return max(700*ms-at, 0) * min(max(at-500*ms, 0), 1) }
 	got := Arrivals(sent(poisson(seeded(1), 1<<16, 50*us), hiccup), true, nil)
@@ -227,7 +227,7 @@ func TestGapDeviation(t *testing.T) {
 	late := func(n int) Times {
 		left := slices.Clone(due)
 		for k := range n {
-			left[10*k+5] += 30 * us // which makes two gaps wrong
+			left[10*k+5] += 30 * us // which changes two gaps
 		}
 		return Times{Due: due, Left: left}
 	}
@@ -257,7 +257,7 @@ func TestDispersion(t *testing.T) {
 	// Every second bin of 1 ms has 2 and the others none: (1² + 1²)/2 by 1; 20 bins make 20/19.
 	check("two at once each 2 ms", slices.Concat(even(1<<13, 2*ms), even(1<<13, 2*ms)),
 		1, 0, 0, 0.001)
-	// 6,550 bins of 10 ms know it within 2·√(2/6,550) = 3.5 %, 655 of 100 ms within 11 %.
+	// 6,550 bins of 10 ms determine it within 2·√(2/6,550) = 3.5 %, 655 of 100 ms within 11 %.
 	check("Poisson", poisson(seeded(1), 1<<16, ms), 1, 1, 1, 0.12)
 	check("four at once, Poisson", slices.Repeat(poisson(seeded(1), 1<<14, 4*ms), 4), 4, 4, 4, 0.12)
 	// 1.9 s are 19 bins of 100 ms, which are too few.
@@ -272,7 +272,7 @@ func TestTooFewSayNothing(t *testing.T) {
 			t.Errorf("%d requests: %+v", n, p)
 		}
 	}
-	// All gaps are shorter than what is judged.
+	// All gaps are shorter than the resolution.
 	at := even(1<<16, 40*us)
 	if p := Arrivals(Times{Due: at, Left: at}, true, nil); p.AndersonDarling != 0 {
 		t.Errorf("A² of gaps of 40 µs is %v", p.AndersonDarling)

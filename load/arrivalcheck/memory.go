@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// answersMin is the least number that an interval of p99 needs when all are independent; of
-	// fewer, nothing is said.
+	// answersMin is the lowest number of independent responses that an interval of p99 needs; fewer
+	// responses are not tested.
 	answersMin = 381
 
-	// batches is how many the answers are cut into. Their number alone decides how well the
-	// variance between them is known: 32 know it to a quarter. More would be shorter, and what
-	// lasts longer than a batch is not seen.
+	// batches is the number of batches. It alone determines the precision of the variance between
+	// batches: 32 batches estimate it to about a quarter. More batches would be shorter and miss
+	// correlation that lasts longer than a batch.
 	batches = 32
 )
 
-// Correlation says how much one answer tells of the next, from response times in the order in which
-// the requests left; those of 0, which have not come, are left out.
+// Correlation measures how much a response time depends on the one before. It takes response times
+// in the order in which requests left and ignores zeros, which are missing responses.
 //
-// Effective is for p99: a quantile is as uncertain as the number of answers beyond it, and that
-// number varies more between stretches of the load when slow answers come in company. The share is
-// the variance that independent answers would have between batches by the variance found (P.
-// Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
+// EffectiveShare is for p99. A quantile is as uncertain as the number of responses beyond it, and
+// this number varies more between stretches of the load if slow responses come in clusters. The
+// share is the variance between batches that independent responses would have, divided by the
+// observed variance (P. Heidelberger and P. A. W. Lewis, Operations Research 32(1), 1984).
 func Correlation(response []int64) record.Autocorrelation {
 	elapsed := make([]int64, 0, len(response))
 	for _, ns := range response {
@@ -43,12 +43,12 @@ func Correlation(response []int64) record.Autocorrelation {
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Compare(elapsed[a], elapsed[b]) })
 	m.Lag1 = neighbours(ranks(elapsed, order))
 	p99, top := elapsed[order[rank(0.99, len(elapsed))]], elapsed[order[len(elapsed)-1]]
-	// Where so many are the slowest that none is slower than p99, they are the tail themselves.
+	// If so many responses share the maximum that none exceeds p99, they are the tail.
 	m.EffectiveShare = effective(elapsed, func(ns int64) bool { return ns > p99 || ns == top })
 	return m
 }
 
-// ranks are those of the values, in their place; equal ones share the mean of theirs.
+// ranks returns the rank of each value, in place order; ties share their mean rank.
 func ranks(values []int64, order []int32) []float64 {
 	out := make([]float64, len(values))
 	for from := 0; from < len(order); {
@@ -64,7 +64,7 @@ func ranks(values []int64, order []int32) []float64 {
 	return out
 }
 
-// neighbours is the autocorrelation at lag 1; 0 where nothing varies.
+// neighbours returns the autocorrelation of ranks at lag 1; 0 if all are equal.
 func neighbours(x []float64) float64 {
 	mean := float64(len(x)-1) / 2 // of ranks
 	var with, ownShare float64
@@ -80,8 +80,8 @@ func neighbours(x []float64) float64 {
 	return with / ownShare
 }
 
-// effective is the share that so many independent answers are of these, as far as the number of
-// slow ones goes; at most 1.
+// effective returns the share of independent responses that would give the same precision for the
+// number of slow ones; at most 1.
 func effective(elapsed []int64, slow func(int64) bool) float64 {
 	size := len(elapsed) / batches
 	var counts [batches]float64

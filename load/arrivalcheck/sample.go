@@ -1,11 +1,11 @@
-// Package arrivalcheck judges single requests of a load, for what no histogram can tell: whether
-// they left when they should have, and how much one answer tells of the next.
+// Package arrivalcheck tests single requests of a load for properties that no histogram shows:
+// whether they left when they should have, and whether response times are correlated.
 //
-//	each thread's times ─► Merge ─► Arrivals ─► record.Process
-//	                            └─► Correlation ─► record.Memory
+//	each thread's times ─► Merge ─► Arrivals ─► record.ArrivalProcess
+//	                            └─► Correlation ─► record.Autocorrelation
 //
-// It is pure arithmetic on slices of nanoseconds, done once after a load. Non-goals: no verdict
-// (package verdict has the limits), no clock, no repair of what it finds.
+// It is pure arithmetic on slices of nanoseconds, done once after a load. Non-goals: verdicts
+// (package verdict has the limits), reading clocks, and repairing what it detects.
 package arrivalcheck
 
 import (
@@ -14,19 +14,19 @@ import (
 	"slices"
 )
 
-// Times are those of single requests, the k-th of each slice: all that were due in a stretch of the
-// load, in the order in which they left.
+// Times are the times of single requests, one index per request: all requests that were due in a
+// stretch of the load, in the order in which they left.
 type Times struct {
 	Due []int64
-	// Left is when the request left, less its wait for a free connection: due + own lag. That wait
-	// is the service's doing and says nothing about the generator.
+	// Left is when the request left minus its wait for a free connection: due + own lag. The
+	// service causes that wait, so it is no property of the generator.
 	Left     []int64
-	Response []int64 // done − due; 0: no answer came
+	Response []int64 // done − due; 0: no response
 }
 
-// Merge puts the samples of several threads together, as far as all of them reach: a schedule is
-// shared out between threads, so that the requests of one are not the arrivals of any process. A
-// thread without requests has none to wait for.
+// Merge merges the samples of several threads, up to the moment that all of them reach. A schedule
+// is distributed over threads, so the requests of one thread are not arrivals of the process.
+// Threads without requests do not count.
 func Merge(threads ...Times) Times {
 	type request struct{ due, remaining, response int64 }
 	var all []request

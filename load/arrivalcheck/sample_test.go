@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// deal gives every n-th time to the i-th of n threads.
+// deal returns the times of the i-th of n threads: every n-th.
 func deal(t Times, n int) []Times {
 	threads := make([]Times, n)
 	for k := range t.Left {
@@ -19,8 +19,8 @@ func deal(t Times, n int) []Times {
 	return threads
 }
 
-// One schedule, dealt out to threads, is itself again when their samples are merged; the share of
-// one thread is not Poisson, since it skips arrivals.
+// A schedule distributed over threads is complete again when their samples are merged; the share of
+// one thread is not Poisson, because it skips arrivals.
 func TestMerge(t *testing.T) {
 	due := poisson(seeded(1), 9000, ms)
 	times := Times{Due: due, Left: make([]int64, len(due)), Response: make([]int64, len(due))}
@@ -29,14 +29,14 @@ func TestMerge(t *testing.T) {
 	}
 	threads := deal(times, 3)
 	got := Merge(threads[2], Times{}, threads[0], threads[1])
-	// The threads end with arrivals 8,998, 8,999 and 9,000: the first of those is all that each
-	// reaches.
+	// The threads end with arrivals 8,998, 8,999 and 9,000: only the first of these is within the
+	// reach of all.
 	n := len(due) - 2
 	if !slices.Equal(got.Due, due[:n]) || !slices.Equal(got.Left, times.Left[:n]) ||
 		!slices.Equal(got.Response, times.Response[:n]) {
 		t.Errorf("%d merged requests differ from the first %d that were dealt", len(got.Due), n)
 	}
-	// The second thread's sample is full in the middle: nothing later is whole.
+	// The second thread's sample is full in the middle: later samples are incomplete.
 	threads[1].Due, threads[1].Left = threads[1].Due[:100], threads[1].Left[:100]
 	if got := Merge(threads...); !slices.Equal(got.Due, due[:299]) { // 100 of it, 100 and 99
 		t.Errorf("%d requests reach as far as the shortest sample, want 299", len(got.Due))
@@ -52,7 +52,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// A wait for a connection can let a later request pass.
+// A request that waits for a connection can be overtaken by a later one.
 func TestMergeSorts(t *testing.T) {
 	got := Merge(Times{Due: []int64{1, 4, 5}, Left: []int64{2, 9, 5}, Response: []int64{7, 8, 9}})
 	want := Times{Due: []int64{1, 5, 4}, Left: []int64{2, 5, 9}, Response: []int64{7, 9, 8}}
@@ -62,7 +62,7 @@ func TestMergeSorts(t *testing.T) {
 	}
 }
 
-// ar1 is a stationary autoregression of order one with normal innovations, as response times.
+// ar1 returns a stationary autoregression of order one with normal innovations, as response times.
 func ar1(r *rand.Rand, n int, rho float64) []int64 {
 	out := make([]int64, n)
 	x := r.NormFloat64()
@@ -73,8 +73,8 @@ func ar1(r *rand.Rand, n int, rho float64) []int64 {
 	return out
 }
 
-// together is how much more often than by chance two normal variables of a correlation are both
-// beyond their 99th percentile: the integral of their density there over the correlation (Plackett,
+// together returns how much more often than by chance two normal variables with a correlation both
+// exceed their 99th percentile: the integral of their density there over the correlation (Plackett,
 // Biometrika 41, 1954), by Simpson's rule in the arc.
 func together(rho float64) float64 {
 	const q = 2.3263478740408408 // of the standard normal distribution, 99 %
@@ -88,8 +88,8 @@ func together(rho float64) float64 {
 	return sum * h / 3
 }
 
-// An autoregression has known answers: Spearman's coefficient is 6/π·asin(ρ/2), and one independent
-// answer is worth 1 + 2Σ c(ρ^k)/(p(1 − p)) of these, where c is how often two are slow together.
+// An autoregression has known results: Spearman's coefficient is 6/π·asin(ρ/2), and one independent
+// response is worth 1 + 2Σ c(ρ^k)/(p(1 − p)) of these, where c is how often two are slow together.
 func TestAutoregression(t *testing.T) {
 	check := func(rho float64) {
 		t.Helper()
@@ -108,7 +108,7 @@ func TestAutoregression(t *testing.T) {
 			t.Errorf("ρ = %v: lag 1 is %v, want %v (seeds 0-29)", rho, lag1, want)
 		}
 		// 30 estimates of a quarter each: 0.25/√30 = 4.6 %. A share of more than 1 counts as 1,
-		// which matters at ρ = 0; what lasts for long does not fit into a batch, at ρ = 0.98.
+		// which matters at ρ = 0; at ρ = 0.98, correlation lasts longer than a batch.
 		if math.Abs(inverse/worth-1) > 0.12 {
 			t.Errorf("ρ = %v: %v of these are worth one, want %v (seeds 0-29)", rho, inverse, worth)
 		}
@@ -136,14 +136,14 @@ func TestCorrelation(t *testing.T) {
 		}
 		return out
 	}
-	// One in each batch of 100 varies less than independent ones would. Ranks: 32 of 3,168/2 above
-	// the mean and the rest 16 below, never together: −1/99.
+	// One in each batch of 100 varies less than independent ones. Ranks: 32 of 3,168/2 above the
+	// mean and the rest 16 below, never together: −1/99.
 	check("one in a hundred", slow(func(k int) int { return 100 * k }), 3200, -1./99, 1)
-	// All in one batch: (31² + 31·1²)/31 = 32, where independent ones had 1·(1 − 1/100).
+	// All in one batch: (31² + 31·1²)/31 = 32; independent ones have 1·(1 − 1/100).
 	check("all together", slow(func(k int) int { return 200 + k }), 3200, 31./32-1./99/32, 0.99/32)
-	// 100 are slowest alike, so that p99 is one of them; all in one batch, which makes
-	// 100²·(31/32)/31 = 312.5, where independent ones had 100/32·(1 − 1/32) = 3.027. Ranks: a share
-	// f of 1/32 are high, (99·(1 − f)² − 2·f(1 − f) + 3,098·f²)/(3,200·f(1 − f)).
+	// 100 share the maximum, so p99 is one of them; all in one batch, which makes 100²·(31/32)/31 =
+	// 312.5; independent ones have 100/32·(1 − 1/32) = 3.027. Ranks: a share f of 1/32 are high,
+	// (99·(1 − f)² − 2·f(1 − f) + 3,098·f²)/(3,200·f(1 − f)).
 	many := slices.Repeat([]int64{1}, 3200)
 	copy(many[200:], slices.Repeat([]int64{9}, 100))
 	check("a hundred alike", many, 3200, 95.8745/96.875, 3.02734375/312.5)
@@ -157,7 +157,7 @@ func TestCorrelation(t *testing.T) {
 	}
 }
 
-// Independent answers are seldom taken for half of them, even where they are few.
+// Independent responses rarely count as half of them, even if they are few.
 func TestIndependentAnswersCount(t *testing.T) {
 	for _, n := range []int{400, 1000, 8000} {
 		half := 0

@@ -1,81 +1,82 @@
-// Package engine is what the load generator wants of what moves its bytes: connections that are
-// opened, sent on and closed, and outcomes that come back. The packages below it are such engines;
-// package load chooses one of them.
+// Package engine defines the interface between the load generator and the engines that move its
+// bytes: connections are opened, sent on and closed, and outcomes come back. The packages below it
+// implement engines; package load chooses one of them.
 //
-// Non-goals: HTTP. An engine of HTTP/2, or of gRPC, takes and gives texts of HTTP/1.1, so that the
-// checks and the books of a load are the same for all.
+// Non-goals: HTTP semantics. An engine for HTTP/2 or gRPC takes and returns HTTP/1.1 text, so
+// checks and books of a load are the same for all protocols.
 package engine
 
 import "github.com/HdrHistogram/hdrhistogram-go"
 
-// Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number from
-// 0 to the count given when it was made. One thread calls it, nothing in it is shared.
+// Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number,
+// from 0 up to the count given when the engine was made. Only one thread calls it, and it shares
+// nothing.
 //
-// The shape fits both readiness (epoll) and completion (io_uring): Send and Open only ask, and
-// every outcome comes back through the Handler inside Wait.
+// The shape fits readiness (epoll) as well as completion (io_uring): Send and Open only request,
+// and every outcome comes back through the Handler inside Wait.
 type Engine interface {
 	// Open begins to connect the slot to the engine's address. The outcome is Opened or Closed.
 	Open(slot int)
-	// Send queues b on the slot. b must stay untouched until the answer or the slot's end. An
-	// engine that gathers sends lets them go at the latest when Wait is called next.
+	// Send queues b on the slot. b must stay unchanged until the response or the slot's end. An
+	// engine that batches sends flushes them in the next Wait at the latest.
 	Send(slot int, b []byte)
-	// Close drops the slot's connection without a word to the Handler.
+	// Close drops the slot's connection without calling the Handler.
 	Close(slot int)
-	// Wait delivers what has happened, waiting for it until the deadline (clock.Mono) at most. A
-	// deadline that has passed only polls.
+	// Wait delivers events and waits for them until the deadline (clock.Mono) at most. With a
+	// deadline in the past it only polls.
 	Wait(deadline int64, h Handler) error
 	// Release closes all sockets and the engine.
 	Release()
 }
 
-// Handler hears what happened to a slot, and when: at is clock.Mono as read by the engine when it
-// learned of it, once for each call. Its methods may call Send, Open and Close.
+// Handler receives the events of slots. atNs is clock.Mono as read by the engine when it learned of
+// the event, once for each call. Its methods may call Send, Open and Close.
 type Handler interface {
 	Opened(slot int, atNs int64)
-	// Received hands over bytes as they came; b is valid during the call only.
+	// Received passes bytes in the order received; b is valid only during the call.
 	Received(slot int, atNs int64, b []byte)
-	// Closed ends the slot: an orderly close of the peer (err nil), a failed connect, a reset, a
+	// Closed ends the slot: an orderly close by the peer (err nil), a failed connect, a reset, or a
 	// failed write. The slot may be opened again.
 	Closed(slot int, atNs int64, op Op, err error)
 }
 
-// Streamer is an engine whose connections take bytes at any time, for protocols that have several
-// requests under way on one.
+// Streamer is an engine whose connections accept bytes at any time, for protocols with several
+// requests under way on one connection.
 type Streamer interface {
 	Engine
-	// Push sends as much of b as can leave at once, and returns how much that was; b is the
-	// caller's again. After less than all of it the Handler, which is a Drained, hears when there
-	// is room again. A write that fails is told as one of Send is. A connection that is pushed to
-	// is not sent to.
+	// Push sends as much of b as can leave at once, and returns how much that was; b is then the
+	// caller's again. If Push sent less than all of it, the engine calls Drained on the Handler
+	// when there is room again. A failed write is reported as for Send. Do not use both Push and
+	// Send on a connection.
 	Push(slot int, b []byte) int
 }
 
-// Drained is a Handler that pushes.
+// Drained is a Handler for Push.
 type Drained interface {
 	Handler
-	// Drained says that a slot which has not taken all has room again.
+	// Drained reports that a slot has room again after an incomplete Push.
 	Drained(slot int, atNs int64)
 }
 
-// Handshaker is an engine that also takes the time of TLS handshakes, in nanoseconds. The histogram
-// is read after the load's end.
+// Handshaker is an engine that also measures the duration of TLS handshakes, in nanoseconds. The
+// histogram is read after the load has ended.
 type Handshaker interface {
 	Handshakes() *hdrhistogram.Histogram
-	// Session is what the last of them came to, as records have it, and how many took up the
-	// session of one before.
+	// Session returns the negotiated parameters of the last handshake, as in records, and how many
+	// handshakes resumed an earlier session.
 	Session() (spoken string, resumed int64)
 }
 
-// Untaken is the error of a Closed whose request the peer has not processed, by its own word or
-// because the request never left: a stream above the last one of an HTTP/2 GOAWAY, one that the
-// peer refuses (REFUSED_STREAM), a connection that had ended before the request. Such a request may
-// be sent again, whatever its method (RFC 9113, section 8.7).
+// Untaken is the error of a Closed whose request the peer has not processed, because the peer says
+// so or because the request never left: a stream above the last one of an HTTP/2 GOAWAY, a stream
+// that the peer refuses (REFUSED_STREAM), or a connection that had ended before the request. Such a
+// request may be sent again, whatever its method (RFC 9113, section 8.7).
 type Untaken string
 
 // Error implements error.
 func (u Untaken) Error() string { return string(u) }
 
-// Op is what an error interrupted.
+// Op is the operation that an error interrupted.
 type Op uint8
 
 // The operations of a connection.
@@ -85,9 +86,9 @@ const (
 	Reading
 )
 
-// CallStatus is added to the code of a gRPC answer that is not OK, to have it beside those of HTTP:
-// 614 is Unavailable (14).
+// CallStatus is added to the code of a gRPC response that is not OK, so that gRPC and HTTP codes
+// fit in one number: 614 is Unavailable (14).
 const CallStatus = 600
 
-// Headless is an engine whose requests may have no header fields, and then cannot carry trace ids.
+// Headless is an engine whose requests can lack header fields, and then cannot carry trace ids.
 type Headless interface{ Headless() bool }

@@ -8,14 +8,14 @@ import (
 	"prony.example/load/template"
 )
 
-// Capture keeps a value for later steps of a flow.
+// Capture stores a value for later steps of a flow.
 type Capture struct {
 	Var  string
 	From *Finder
 }
 
-// Check is something that must hold for a good answer. Is, Contains, Matches and Exists make it. It
-// is read-only and may be shared between threads.
+// Check is a condition for a good response. Is, Contains, Matches and Exists create it. It is
+// read-only and may be shared between threads.
 type Check struct {
 	Of *Finder
 
@@ -23,8 +23,8 @@ type Check struct {
 	want *template.Text    // is, contains
 	like *template.Pattern // is: a text with source ports
 	re   *regexp.Regexp    // matches
-	not  bool              // exists: it must not
-	text string            // the text or pattern as it was given
+	not  bool              // exists: the value must not exist
+	text string            // the text or pattern as written
 }
 
 type checkKind uint8
@@ -36,12 +36,13 @@ const (
 	exists
 )
 
-// Is wants the value to be a text, byte for byte. vars are those of template.Parse, here and below.
+// Is checks that the value equals a text, byte for byte. For vars, here and below, see
+// template.Parse.
 func Is(finder *Finder, want string, vars []string) (Check, error) {
 	return compared(finder, is, want, vars)
 }
 
-// Contains wants a text to be in the value.
+// Contains checks that the value contains a text, which must not be empty.
 func Contains(finder *Finder, want string, vars []string) (Check, error) {
 	if want == "" {
 		return Check{}, fmt.Errorf("check that %s contains nothing: every value does; use exists",
@@ -62,7 +63,7 @@ func compared(finder *Finder, kind checkKind, want string, vars []string) (Check
 	return c, nil
 }
 
-// Matches wants a regular expression of RE2's syntax to match somewhere in the value.
+// Matches checks that a regular expression in RE2 syntax matches somewhere in the value.
 func Matches(finder *Finder, pattern string) (Check, error) {
 	c := Check{Of: finder, kind: matches, text: pattern}
 	var err error
@@ -72,8 +73,8 @@ func Matches(finder *Finder, pattern string) (Check, error) {
 	return c, nil
 }
 
-// At is the check of a service that is asked by this Host at this port: what it wants of the
-// address is known then.
+// At returns the check for a service that gets requests with this Host at this port. It fills the
+// placeholders for both.
 func (c Check) At(host, port string) Check {
 	if c.want != nil {
 		c.want = c.want.At(host, port)
@@ -82,15 +83,14 @@ func (c Check) At(host, port string) Check {
 	return c
 }
 
-// Exists wants the value to be there, or not to be there. An empty value and a null of JSON are
-// there.
+// Exists checks that the value exists, or that it does not. An empty value and a JSON null exist.
 func Exists(finder *Finder, want bool) Check { return Check{Of: finder, kind: exists, not: !want} }
 
-// onStack is how long a text with placeholders may be, in bytes, to be compared without an
-// allocation.
+// onStack is the longest text with placeholders, in bytes, that is compared without an allocation.
 const onStack = 512
 
-// Holds reports whether it does. A value that is not there is nothing and contains nothing.
+// Holds reports whether the response passes the check. A missing value fails all checks except
+// Exists with false.
 func (c *Check) Holds(head, body []byte, v *template.Values) bool {
 	got, ok := c.Of.Find(head, body)
 	switch {
@@ -114,10 +114,11 @@ func (c *Check) Holds(head, body []byte, v *template.Values) bool {
 	return bytes.Equal(got, want)
 }
 
-// Text returns the text that the value is held against, or nil. Its Vars are what the check needs.
+// Text returns the text that the value is compared with, or nil. Its Vars are the variables that
+// the check needs.
 func (c *Check) Text() *template.Text { return c.want }
 
-// String says what is checked, in words, for the example of a failure: "json id is 7".
+// String describes the check for the example of a failure, such as "json id is 7".
 func (c *Check) String() string {
 	switch {
 	case c.not:

@@ -7,7 +7,7 @@ import (
 	"prony.example/load/template"
 )
 
-// values are those of request 3 with the key 47 and the variable {id} = 7.
+// values are those of request 3 with key 47 and the variable {id} = 7.
 var values = template.Values{K: 3, Key: 47, Vars: [][]byte{[]byte("7")}}
 
 var flow = []string{"id"}
@@ -40,7 +40,7 @@ func TestChecks(t *testing.T) {
 	check(true, "json key is k{key}")(Is(json("key"), "k{key}", nil))
 	check(false, "json key is k{seq}")(Is(json("key"), "k{seq}", nil))
 	check(true, `json empty is ""`)(Is(json("empty"), "", nil))
-	check(false, `json missing is ""`)(Is(json("missing"), "", nil)) // nothing is not empty
+	check(false, `json missing is ""`)(Is(json("missing"), "", nil)) // missing is not empty
 	check(true, "header location is /owners/{id}")(Is(header("location"), "/owners/{id}", flow))
 	check(false, "header location is /Owners/7")(Is(header("location"), "/Owners/7", nil))
 
@@ -84,7 +84,7 @@ func TestLongTextsAreShownInPart(t *testing.T) {
 	}
 }
 
-// A wanted text longer than the room on the stack is compared all the same.
+// An expected text longer than the buffer on the stack is also compared.
 func TestLongTexts(t *testing.T) {
 	long := strings.Repeat("a", onStack)
 	c, err := Is(Body(), long+"{key}", nil)
@@ -93,7 +93,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// What the lab gave a service is known once it is asked; a source port is any.
+// {lab …} values are filled in by At; a source port matches any.
 func TestWhatTheLabGave(t *testing.T) {
 	c, err := Is(Body(), "{lab host} {lab source}", nil)
 	if err != nil {

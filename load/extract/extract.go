@@ -1,15 +1,15 @@
-// Package extract looks into an answer: it takes values out of it and holds them against what they
-// should be.
+// Package extract extracts values from a response and checks them.
 //
-//	answer ─► Finder: json, header, regex, body ─► value ─► Check: does it hold?
-//	                                                   └──► Capture: a variable of the flow
+//	response ─► Finder: json, header, regex, body ─► value ─► Check: does it hold?
+//	                                                     └──► Capture: a variable of the flow
 //
-// All of it is made when a load begins, read-only from then on, and used by many threads. Nothing
-// is allocated to find a header, the body, or a value at a plain path of JSON, unless the value is
-// a string with escapes, nor to compare it; a regular expression that finds allocates its places.
+// Finders and checks are created when a load begins; from then on they are read-only, and many
+// threads use them. Finding and comparing a header, the body, or a value at a plain JSON path does
+// not allocate, unless the value is a string with escapes. A regular expression that matches
+// allocates its positions.
 //
-// Non-goals: no decoding of the body, neither of compression nor of character sets; no HTML or XML,
-// for which a regular expression must do.
+// Non-goals: decoding the body (compression, character sets); HTML and XML, for which regular
+// expressions must do.
 package extract
 
 import (
@@ -24,10 +24,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Finder finds a value in an answer. It is read-only and may be shared between threads.
+// Finder finds a value in a response. It is read-only and may be shared between threads.
 type Finder struct {
 	kind finderKind
-	text string         // path, field name or pattern, as it was given
+	text string         // path, field name or pattern as written
 	re   *regexp.Regexp // regex only
 }
 
@@ -40,14 +40,14 @@ const (
 	ofBody
 )
 
-// patternMax bounds regular expressions, in bytes. RE2's time is linear in the pattern and in the
-// body, so that no pattern can stall a load, but a long one still costs its length at each byte.
+// patternMax bounds regular expressions, in bytes. RE2's time is linear in pattern and body, so no
+// pattern can stall a load, but a long one still costs its length at each byte.
 const patternMax = 4096
 
-// JSON finds the value at a path in the syntax of GJSON, such as owner.pets.0.id
+// JSON finds the value at a path in GJSON syntax, such as owner.pets.0.id
 // (https://github.com/tidwall/gjson/blob/master/SYNTAX.md). A string is found without its quotes
-// and escapes, everything else as it stands in the body. The body is not checked to be JSON as a
-// whole, which would cost as much again; the path @valid does so and finds all of it.
+// and escapes, everything else as it stands in the body. The body is not validated as JSON, because
+// this would double the cost; the path @valid validates it and finds all of it.
 func JSON(path string) (*Finder, error) {
 	if path == "" {
 		return nil, fmt.Errorf("find in JSON: the path is empty; use one such as owner.id, or " +
@@ -56,8 +56,8 @@ func JSON(path string) (*Finder, error) {
 	return &Finder{kind: ofJSON, text: path}, nil
 }
 
-// Header finds the value of a header field, trimmed (RFC 9110, section 5.5). The case of the name
-// does not matter. Of several lines with that name the first is taken.
+// Header finds the trimmed value of a header field (RFC 9110, section 5.5). The case of the name
+// does not matter. If several lines have the name, the first one counts.
 func Header(name string) (*Finder, error) {
 	if name == "" || strings.IndexFunc(name, func(r rune) bool { return !isToken(r) }) >= 0 {
 		return nil, fmt.Errorf("find header: %q is not the name of a field; use one such as "+
@@ -73,7 +73,7 @@ func isToken(r rune) bool {
 }
 
 // Regex finds the first match of a regular expression in the body: its first group, or the whole
-// where it has none. The syntax is RE2's (https://github.com/google/re2/wiki/Syntax).
+// match if it has no group. The syntax is RE2's (https://github.com/google/re2/wiki/Syntax).
 func Regex(pattern string) (*Finder, error) {
 	re, err := compile(pattern)
 	if err != nil {
@@ -95,8 +95,8 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// HeaderRegex finds the first match in the values of a header field, of all lines with that name in
-// their order: of several Set-Cookie the one that is meant.
+// HeaderRegex finds the first match in the values of a header field, over all lines with that name
+// in order. It selects one of several Set-Cookie lines, for example.
 func HeaderRegex(name, pattern string) (*Finder, error) {
 	f, err := Header(name)
 	if err != nil {
@@ -108,14 +108,14 @@ func HeaderRegex(name, pattern string) (*Finder, error) {
 	return f, nil
 }
 
-// Body finds the whole body.
+// Body finds the complete body.
 func Body() *Finder { return &Finder{kind: ofBody} }
 
-// NeedsHead reports whether Find wants the head of the answer.
+// NeedsHead reports whether Find needs the head of the response.
 func (f *Finder) NeedsHead() bool { return f.kind == ofHeader }
 
-// Find returns the value, a part of head or body where possible, and whether there is one. It must
-// not be changed. The head is the status line and the header lines, each with its CRLF.
+// Find returns the value, which is a part of head or body if possible, and whether it exists. The
+// caller must not change it. The head is the status line and the header lines, each with its CRLF.
 func (f *Finder) Find(head, body []byte) ([]byte, bool) {
 	switch f.kind {
 	case ofJSON:
@@ -128,7 +128,7 @@ func (f *Finder) Find(head, body []byte) ([]byte, bool) {
 	return body, true
 }
 
-// String says what is looked at: "json owner.id", "header location", "regex …", "body".
+// String names the source: "json owner.id", "header location", "regex …" or "body".
 func (f *Finder) String() string {
 	switch f.kind {
 	case ofJSON:
@@ -144,8 +144,8 @@ func (f *Finder) String() string {
 	return "body"
 }
 
-// findJSON reads the body in place: gjson.GetBytes would copy what it finds. Nothing writes to the
-// body while the string made of it lives.
+// findJSON reads the body in place, because gjson.GetBytes would copy the value. Nothing writes to
+// the body while the string made from it is in use.
 func findJSON(body []byte, path string) ([]byte, bool) {
 	r := gjson.Get(unsafe.String(unsafe.SliceData(body), len(body)), path)
 	if !r.Exists() {
@@ -159,7 +159,7 @@ func findJSON(body []byte, path string) ([]byte, bool) {
 }
 
 func findHeader(head []byte, name string, re *regexp.Regexp) ([]byte, bool) {
-	_, tail, _ := bytes.Cut(head, []byte("\n")) // the status line, whose reason may have a colon
+	_, tail, _ := bytes.Cut(head, []byte("\n")) // skip the status line
 	for len(tail) > 0 {
 		var line []byte
 		line, tail, _ = bytes.Cut(tail, []byte("\n"))
@@ -208,15 +208,15 @@ func findRegex(body []byte, re *regexp.Regexp) ([]byte, bool) {
 		from, to = positions[2], positions[3]
 	}
 	if from < 0 {
-		return nil, false // the group took no part in the match
+		return nil, false // the group did not take part in the match
 	}
 	return body[from:to], true
 }
 
-// shownMax bounds how much of a path, pattern or value is shown, in bytes.
+// shownMax bounds the length at which a path, pattern or value is shown, in bytes.
 const shownMax = 80
 
-// word gives a text as it stands where it reads as one word, and quoted where it does not.
+// word quotes a text unless it reads as one word.
 func word(s string) string {
 	cut := ""
 	if len(s) > shownMax {

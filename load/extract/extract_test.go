@@ -9,7 +9,7 @@ import (
 	"prony.example/load/template"
 )
 
-// must unwraps what a constructor of finders gives.
+// must unwraps the result of a constructor of finders.
 func must(t testing.TB) func(*Finder, error) *Finder {
 	return func(f *Finder, err error) *Finder {
 		t.Helper()
@@ -42,7 +42,7 @@ func TestFindJSON(t *testing.T) {
 	check("ok", owner, "true")
 	check("none", owner, "null")
 	check("empty", owner, "")
-	check("a\\.b", owner, "1.50") // as it stands, not as a float prints
+	check("a\\.b", owner, "1.50") // unchanged, not as a float would print
 	check("pets.1.id", owner, "12")
 	check("pets.#", owner, "2")
 	check(`pets.#(kind=="dog").id`, owner, "12")
@@ -53,7 +53,7 @@ func TestFindJSON(t *testing.T) {
 	check("@this", `"text"`, "text")
 	check("id", "", none)
 	check("id", "<html>", none)
-	check("id", `{"id":7`, "7") // a body that was cut: only @valid looks at the whole
+	check("id", `{"id":7`, "7") // an incomplete body: only @valid checks all of it
 	check("@valid", `{"id":7`, none)
 	check("@valid", `{"id":7}`, `{"id":7}`)
 }
@@ -78,7 +78,7 @@ func TestFindHeader(t *testing.T) {
 	check("x", "Y: \r\n\r\nX: after the head\r\n", none)
 	check("x", "", none)
 	check("k", "\u212a: a Kelvin sign\r\n", none)
-	// The status line is no field, whatever its reason looks like.
+	// The status line is not a field, whatever its reason looks like.
 	checkFind(t, must(t)(Header("X")), "X: 200 OK\r\n", "", none)
 	checkFind(t, must(t)(Header("X")), "", "", none)
 }
@@ -94,7 +94,7 @@ func TestFindRegex(t *testing.T) {
 	check(`(a)|b`, "b", none) // the group took no part
 	check(`(a*)b`, "b", "")
 	check(`x`, "abc", none)
-	check(`OK`, "", none) // the head is not looked at
+	check(`OK`, "", none) // the head is not searched
 	check(`(?s)<li>(.*?)</li>`, "<ul><li>a\nb</li><li>c</li>", "a\nb")
 }
 
@@ -186,7 +186,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// Of several lines with a name the one that matches counts, and within it the group.
+// If several lines have the name, the one that matches counts, and within it the group.
 func TestHeaderRegex(t *testing.T) {
 	head := []byte("HTTP/1.1 200 OK\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: sid=xyz; Path=/\r\n" +
 		"X-Sid: sid=no\r\n\r\nSet-Cookie: sid=body\r\n")

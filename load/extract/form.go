@@ -2,14 +2,14 @@ package extract
 
 import "fmt"
 
-// Form is a finder in plain words, for another process to make the same one.
+// Form is a finder in JSON, from which another process creates the same finder.
 type Form struct {
 	Kind    string `json:"kind"` // json, header, regex or body
 	Text    string `json:"text,omitempty"`
 	Pattern string `json:"pattern,omitempty"` // of a header's value
 }
 
-// CheckForm is a check likewise.
+// CheckForm is a check in JSON, from which another process creates the same check.
 type CheckForm struct {
 	Of   Form   `json:"of"`
 	Verb string `json:"verb"` // is, contains, matches or exists
@@ -22,7 +22,7 @@ var (
 	checkNames  = [...]string{is: "is", contains: "contains", matches: "matches", exists: "exists"}
 )
 
-// Form is how the finder was made.
+// Form returns the arguments that created the finder.
 func (f *Finder) Form() Form {
 	out := Form{Kind: finderNames[f.kind], Text: f.text}
 	if f.kind == ofHeader && f.re != nil {
@@ -31,7 +31,7 @@ func (f *Finder) Form() Form {
 	return out
 }
 
-// Finder makes it.
+// Finder creates the finder. It fails if the form is invalid.
 func (x Form) Finder() (*Finder, error) {
 	switch {
 	case x.Kind == finderNames[ofJSON]:
@@ -48,12 +48,13 @@ func (x Form) Finder() (*Finder, error) {
 	return nil, fmt.Errorf("find by %q: there is no such way", x.Kind)
 }
 
-// Form is how the check was made.
+// Form returns the arguments that created the check.
 func (c *Check) Form() CheckForm {
 	return CheckForm{Of: c.Of.Form(), Verb: checkNames[c.kind], Text: c.text, Not: c.not}
 }
 
-// Check makes it; vars are those of template.Parse, of the whole load.
+// Check creates the check; vars are those of template.Parse for the whole load. It fails if the
+// form is invalid.
 func (x CheckForm) Check(vars []string) (Check, error) {
 	finder, err := x.Of.Finder()
 	if err != nil {

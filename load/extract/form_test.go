@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is made of a form is what the form was made of, after JSON, too.
+// A form gives the object that it was made from, also after JSON.
 func TestForms(t *testing.T) {
 	finders := []*Finder{Body()}
 	for _, f := range []func() (*Finder, error){

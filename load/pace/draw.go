@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Mix hashes seed and index to 64 well-mixed bits: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)
-// used as a counter-based generator, so that draw k needs no draw before it.
+// Mix hashes seed and index to 64 well-mixed bits. It is SplitMix64 (Steele, Lea, Flood, OOPSLA
+// 2014) used as a counter-based generator, so draw k needs no earlier draw.
 func Mix(seed, k uint64) uint64 {
 	z := seed + (k+1)*0x9e3779b97f4a7c15
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
@@ -25,7 +25,7 @@ func Below(seed, k, n uint64) uint64 {
 	return hi
 }
 
-// Exp returns a number of the exponential distribution of mean 1, from 0 to 36.7.
+// Exp returns a number from the exponential distribution with mean 1, from 0 to 36.7.
 func Exp(seed, k uint64) float64 {
 	return -ln(Uniform(seed, k))
 }
@@ -43,10 +43,10 @@ const (
 	l7    = 1.479819860511658591e-01
 )
 
-// ln is the natural logarithm of a finite positive number, the same to the last bit on every kind
-// of processor, which math.Log is not: some have it in assembly, some fuse products with sums.
-// Every product here is converted, which forbids the compiler to fuse it. The error is under one
-// unit of the last place (FreeBSD's e_log.c, Sun Microsystems 1993).
+// ln returns the natural logarithm of a finite positive number, identical to the last bit on every
+// processor. math.Log is not: some processors have it in assembly, and some fuse products with
+// sums. Every product here is converted, which forbids the compiler to fuse it. The error is under
+// one unit in the last place (FreeBSD's e_log.c, Sun Microsystems 1993).
 func ln(x float64) float64 {
 	f, exponent := math.Frexp(x)
 	if f < math.Sqrt2/2 {
@@ -69,15 +69,15 @@ func ln(x float64) float64 {
 	return float64(k*ln2Hi) - ((half - low) - f)
 }
 
-// Zipf draws numbers of which few are frequent and most are rare: i comes with a probability
-// proportional to 1/(i+1)^s. It is a constant once made, so threads may share one. The draws are
-// exact, by rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate
-// variates from monotone discrete distributions", TOMACS 6(3), 1996): no table, and fewer than 1.1
-// tries on average (seen for exponents from 0.001 to 50), however many numbers there are.
+// Zipf draws numbers of which few are frequent and most are rare: number i has a probability
+// proportional to 1/(i+1)^s. It is immutable, so threads may share it. The draws are exact, by
+// rejection-inversion (W. Hörmann, G. Derflinger, "Rejection-inversion to generate variates from
+// monotone discrete distributions", TOMACS 6(3), 1996). It needs no table, and fewer than 1.1 tries
+// on average for any n (observed for exponents from 0.001 to 50).
 type Zipf struct {
 	n, s   float64
-	lo, hi float64 // H over the numbers: what a draw inverts
-	near   float64 // so near to its number a point is always accepted
+	lo, hi float64 // H at the ends of the range: draws invert it
+	near   float64 // a point this close to its number is always accepted
 }
 
 // NewZipf returns the distribution over [0, n), n up to 2⁵³, with exponent s > 0.
@@ -94,7 +94,7 @@ func NewZipf(n uint64, s float64) *Zipf {
 
 // Draw returns draw k, a pure function of seed and k.
 func (z *Zipf) Draw(seed, k uint64) uint64 {
-	seed = Mix(seed, k) // a draw may take several tries: each has a generator of its own
+	seed = Mix(seed, k) // a draw can take several tries, so each has its own generator
 	for try := uint64(0); ; try++ {
 		u := z.hi + float64(Uniform(seed, try)*(z.lo-z.hi))
 		x := z.inverse(u)
@@ -105,13 +105,13 @@ func (z *Zipf) Draw(seed, k uint64) uint64 {
 	}
 }
 
-// weight is h(x) = 1/x^s.
+// weight returns h(x) = 1/x^s.
 func (z *Zipf) weight(x float64) float64 {
 	return math.Exp(-z.s * ln(x))
 }
 
-// integral is H(x), the integral of h from 1 to x: (x^(1-s) - 1) / (1-s), or ln x where s is 1. The
-// form keeps its digits near there.
+// integral returns H(x), the integral of h from 1 to x: (x^(1-s) - 1) / (1-s), or ln x if s is 1.
+// This form keeps its precision for s near 1.
 func (z *Zipf) integral(x float64) float64 {
 	l := ln(x)
 	if t := (1 - z.s) * l; t != 0 {
@@ -120,9 +120,9 @@ func (z *Zipf) integral(x float64) float64 {
 	return l
 }
 
-// inverse is H⁻¹.
+// inverse returns H⁻¹(u).
 func (z *Zipf) inverse(u float64) float64 {
-	t := max((1-z.s)*u, -1) // rounding may pass the pole
+	t := max((1-z.s)*u, -1) // rounding can pass the pole
 	if t == 0 {
 		return math.Exp(u)
 	}

@@ -33,18 +33,18 @@ func TestLn(t *testing.T) {
 	}
 }
 
-// The bits are the same on every kind of processor: a schedule's hash rests on them.
+// The bits are the same on every processor, because a schedule's hash depends on them.
 func TestExpStaysWhatItWas(t *testing.T) {
 	h := fnv.New64a()
 	for k := range uint64(1_000_000) {
-		_ = binary.Write(h, binary.LittleEndian, Exp(42, k)) // a hash takes everything
+		_ = binary.Write(h, binary.LittleEndian, Exp(42, k)) // a hash never fails
 	}
 	if got, want := fmt.Sprintf("%016x", h.Sum64()), "79a4516447c5618d"; got != want {
 		t.Errorf("a million draws have the hash %s, want %s", got, want)
 	}
 }
 
-// zipfChances are the exact probabilities, summed in big numbers.
+// zipfChances returns the exact probabilities, summed in big numbers.
 func zipfChances(n int, s float64) []float64 {
 	sum := new(big.Float).SetPrec(100)
 	for i := range n {
@@ -58,9 +58,10 @@ func zipfChances(n int, s float64) []float64 {
 	return chances
 }
 
-// χ² against the exact probabilities, numbers with an expectation under 20 taken together. There
-// are 80 rows, so each is given one in a million (4.75); 1 in 1,000 was exceeded once, by a row
-// that was then right over 200 seeds (χ² of 0.9 on average for 1 degree) and over 40 million draws.
+// χ² against the exact probabilities, with numbers whose expectation is under 20 combined. There
+// are 80 rows, so the limit of each is one in a million (4.75); 1 in 1,000 was exceeded once, by a
+// row that was then correct over 200 seeds (χ² of 0.9 on average for 1 degree) and over 40 million
+// draws.
 func TestZipfIsExact(t *testing.T) {
 	check := func(n int, s float64, seed uint64) {
 		t.Helper()
@@ -120,8 +121,8 @@ func TestZipfByHand(t *testing.T) {
 	check(5, 300, 1) // the second has 2⁻³⁰⁰
 }
 
-// H keeps its digits next to s = 1, where with t = (1-s) ln x it is ln x (1 + t/2 + t²/6), and H⁻¹
-// undoes it.
+// H keeps its precision next to s = 1: with t = (1-s) ln x it is ln x (1 + t/2 + t²/6), and H⁻¹
+// inverts it.
 func TestZipfNearOne(t *testing.T) {
 	for _, s := range []float64{1 - 1e-6, 1 - 1e-12, 1, 1 + 1e-15, 1 + 1e-9, 1 + 1e-6} {
 		z := NewZipf(1000, s)
@@ -138,7 +139,7 @@ func TestZipfNearOne(t *testing.T) {
 	}
 }
 
-// A draw depends on seed and k alone, costs no memory, and needs few tries.
+// A draw depends only on seed and k, costs no memory, and needs few tries.
 func TestZipfIsPure(t *testing.T) {
 	z := NewZipf(1000, 1)
 	forth := make([]uint64, 1000)

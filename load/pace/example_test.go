@@ -34,7 +34,7 @@ func ExampleSchedule_Process() {
 	// false
 }
 
-// A rate may change; here it rises from 0 to 200 a second within two seconds and stays there. The
+// A rate that changes: it rises from 0 to 200 per second within two seconds and stays there. The
 // first second has the area below its part of the ramp, 50, and the second three times as many.
 func ExampleParse() {
 	profile, err := pace.Parse("ramp 0..200 in 2s")

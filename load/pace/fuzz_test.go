@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzReadTrace wants arrivals that can be replayed, and that what is written of them reads the
-// same.
+// FuzzReadTrace requires arrivals that can be replayed, and that writing and reading them returns
+// the same.
 func FuzzReadTrace(f *testing.F) {
 	f.Add([]byte(traceHead + "\n0\n0.000000001\n# x\n\n12.5\n"))
 	f.Add([]byte(traceHead + "\n1.0000000001\n"))

@@ -1,14 +1,14 @@
-// Package pace says when requests are due. An arrival process is a pure function of its parameters
-// and a seed: the k-th arrival falls at the same offset for every contender, on every machine,
-// however many threads send it, so that all are asked the same question at the same moments.
+// Package pace computes when requests are due. An arrival process is a pure function of its
+// parameters and a seed: the k-th arrival has the same offset for every target, on every machine,
+// for any number of threads, so all targets get the same requests at the same moments.
 //
-// A Profile, often from the text that Parse reads, says how a rate (or a number of users)
-// changes; a Schedule adds how the gaps fall, or is a recorded trace; its Process yields the
-// arrivals, of which each thread sends its Share. Zipf, Below and Exp draw keys and pauses so too.
+// A Profile, usually parsed from text by Parse, describes how a rate (or a number of users) changes
+// over time. A Schedule adds the distribution of gaps, or is a recorded trace. Its Process yields
+// the arrivals, of which each thread sends its Share. Zipf, Below and Exp draw keys and pauses in
+// the same way.
 //
-// Non-goals: this package never looks at a clock and never hears about answers. A schedule that
-// bends to the system under test is how coordinated omission gets in (G. Tene, "How NOT to Measure
-// Latency").
+// Non-goals: clocks and responses. A schedule that adapts to the system under test causes
+// coordinated omission (G. Tene, "How NOT to Measure Latency").
 package pace
 
 import (
@@ -19,32 +19,32 @@ import (
 	"math"
 )
 
-// Process yields arrivals one after another: offsets from the start in nanoseconds, never
+// Process yields arrivals one after another as offsets from the start in nanoseconds, never
 // decreasing. Next does not allocate.
 type Process interface {
 	Next() int64
 }
 
-// Names of the processes, as suites spell them.
+// Names of the processes in suites.
 const (
 	Constant = "constant"
 	Poisson  = "poisson"
 	Replay   = "replay"
 )
 
-// Bounds of rates, arrivals a second. Below, a gap or two would leave the range of int64; above,
-// gaps come near the nanosecond that offsets are rounded to.
+// Bounds of rates, in arrivals per second. Below them, the sum of a few gaps would exceed an int64;
+// above them, gaps approach the nanosecond to which offsets are rounded.
 const (
 	minPerS = 1e-6
 	maxPerS = 1e8
 )
 
-// farNs, 146 years, is the end of time: what would come later never comes, so that the sum of two
-// offsets never leaves the range of int64.
+// farNs, 146 years, is the end of time: later arrivals never come, so the sum of two offsets never
+// exceeds an int64.
 const farNs = 1 << 62
 
 // Process returns the arrivals of the schedule from the first one on. The constant process and a
-// replay ignore the seed.
+// replay ignore the seed. It fails if the schedule is invalid.
 func (s Schedule) Process(seed uint64) (Process, error) {
 	if s.Arrivals == Replay {
 		return newReplay(s.Trace)
@@ -66,7 +66,7 @@ func (s Schedule) Process(seed uint64) (Process, error) {
 	return &poisson{gapNs: gapNs, seed: seed}, nil
 }
 
-// constant puts arrival k at exactly k/rate: rounded once, never accumulated.
+// constant puts arrival k at exactly k/rate: each is rounded once, so errors do not accumulate.
 type constant struct {
 	gapNs float64
 	k     float64
@@ -81,9 +81,9 @@ func (c *constant) Next() int64 {
 	return int64(math.Round(t))
 }
 
-// poisson has exponential gaps, by inversion of a counter-based generator: gap k depends on seed
-// and k alone. Independent users make Poisson arrivals (Palm-Khintchine), which is why it is the
-// default wherever a latency is claimed.
+// poisson has exponential gaps by inversion of a counter-based generator: gap k depends only on
+// seed and k. Arrivals of many independent users are Poisson (Palm-Khintchine theorem), so this
+// process is the default for latency measurements.
 type poisson struct {
 	gapNs float64
 	seed  uint64
@@ -91,9 +91,10 @@ type poisson struct {
 	t     int64
 }
 
-// Next rounds each gap, not their sum: in a sum of floats the last bit of a product would in time
-// move an arrival by a nanosecond and change the schedule's hash. It makes a mean gap of m ns
-// shorter by 1/(24m²) of itself: 0.04 % at the highest rate, nothing at any that can be sent.
+// Next rounds each gap, not their sum: in a sum of floats the last bit of a product would
+// eventually move an arrival by a nanosecond and change the schedule's hash. Rounding shortens a
+// mean gap of m ns by the fraction 1/(24m²): 0.04 % at the highest rate, and nothing at rates that
+// can be sent.
 func (p *poisson) Next() int64 {
 	p.t = min(p.t+int64(math.Round(Exp(p.seed, p.k)*p.gapNs)), farNs)
 	p.k++
@@ -103,7 +104,7 @@ func (p *poisson) Next() int64 {
 	return p.t
 }
 
-// newReplay returns the recorded arrivals; the trace is read, never written.
+// newReplay returns the recorded arrivals. It reads the trace and never changes it.
 func newReplay(trace []int64) (Process, error) {
 	if len(trace) == 0 {
 		return nil, fmt.Errorf("pace %s: the trace holds no arrival", Replay)
@@ -133,7 +134,7 @@ func (r *replay) Next() int64 {
 }
 
 // Share returns every n-th arrival of p beginning with the i-th (0 <= i < n), so that n threads can
-// send one schedule with nothing shared between them: the union of their shares is p itself.
+// send one schedule without sharing state: the union of their shares is p.
 func Share(p Process, i, n int) Process {
 	for range i {
 		p.Next()
@@ -157,7 +158,7 @@ func (s *share) Next() int64 {
 	return atNs
 }
 
-// Count consumes p up to the horizon and returns how many arrivals fall into [from, to).
+// Count consumes p up to the end of [from, to) and returns how many arrivals fall into it.
 func Count(p Process, from, to int64) int64 {
 	var n int64
 	for t := p.Next(); t < to; t = p.Next() {
@@ -169,12 +170,12 @@ func Count(p Process, from, to int64) int64 {
 }
 
 // Hash identifies the schedule up to the horizon (ns): equal hashes mean equal arrivals. It
-// consumes p. FNV-1a, 64 bits, over the offsets as little-endian integers.
+// consumes p. The hash is FNV-1a, 64 bits, over the offsets as little-endian integers.
 func Hash(p Process, horizon int64) string {
 	return Hashes(p, 1, horizon)[0]
 }
 
-// Hashes are those of the n shares of p (see Share), of which the union is p. It consumes p.
+// Hashes returns the Hash of each of the n shares of p (see Share). It consumes p.
 func Hashes(p Process, n int, horizon int64) []string {
 	sums := make([]hash.Hash64, n)
 	for i := range sums {

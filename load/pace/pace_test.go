@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// all are the processes' names.
+// all are the names of the processes.
 var all = []string{Constant, Poisson}
 
 func process(t testing.TB, name string, ratePerS float64, seed uint64) Process {
@@ -29,9 +29,9 @@ func first(p Process, n int) []int64 {
 	return out
 }
 
-// Arrival k of the constant process is the integer next to k·1e9/rate, computed here in exact
-// fractions. Half a unit of the last place of a float64 is allowed on top of the half of rounding:
-// the quotient is rounded once to a float64 and once to an integer.
+// Arrival k of the constant process is the integer nearest to k·1e9/rate, computed here in exact
+// fractions. Half a unit in the last place of a float64 is allowed in addition to the half of
+// rounding: the quotient is rounded once to a float64 and once to an integer.
 func TestConstantIsExact(t *testing.T) {
 	const last = 10_000_000
 	check := func(ratePerS float64) {
@@ -68,8 +68,8 @@ func TestFirstArrivals(t *testing.T) {
 	}
 }
 
-// The gaps are exponential by the Anderson-Darling test with known parameters, which looks at the
-// tails too: A² exceeds 6.000 in one of 1,000 true samples (Marsaglia & Marsaglia, J. Stat. Softw.
+// The gaps are exponential by the Anderson-Darling test with known parameters, which includes the
+// tails: A² exceeds 6.000 in one of 1,000 true samples (Marsaglia & Marsaglia, J. Stat. Softw.
 // 9(2), 2004). The seeds are fixed, so the test cannot flicker.
 func TestPoissonGapsAreExponential(t *testing.T) {
 	check := func(seed uint64, ratePerS float64) {
@@ -100,8 +100,8 @@ func TestPoissonGapsAreExponential(t *testing.T) {
 	check(math.MaxUint64, 20_000)
 }
 
-// Gaps of a Poisson process know nothing of each other: the correlation of n pairs of independent
-// gaps has a standard deviation of 1/√n; 3.29 of them are exceeded once in 1,000.
+// Gaps of a Poisson process are independent: the correlation of n pairs of independent gaps has a
+// standard deviation of 1/√n; 3.29 of them are exceeded once in 1,000.
 func TestPoissonGapsAreIndependent(t *testing.T) {
 	const n = 100_000
 	p := process(t, Poisson, 1, 42)
@@ -154,7 +154,7 @@ func TestIndexOfDispersion(t *testing.T) {
 	}
 }
 
-// Arrival j of share i is arrival i + j·n of the whole: nothing doubled, nothing lost.
+// Arrival j of share i is arrival i + j·n of the whole: none twice, none missing.
 func TestSharesAreTheProcess(t *testing.T) {
 	check := func(name string, n int) {
 		t.Helper()
@@ -178,7 +178,7 @@ func TestSharesAreTheProcess(t *testing.T) {
 	}
 }
 
-// list is a process of given arrivals, then none.
+// list is a process with given arrivals and then none.
 type list []int64
 
 func (l *list) Next() int64 {
@@ -204,7 +204,7 @@ func TestHashIsEqualWhenSchedulesAre(t *testing.T) {
 	check([]int64{1, 2, 3}, []int64{1, 2}, 10, false)
 	check([]int64{0}, nil, 10, false)
 	check([]int64{1, 2, 30}, []int64{1, 2, 31}, 10, true)         // beyond the horizon
-	check([]int64{1, 10}, []int64{1}, 10, true)                   // the horizon is no part of it
+	check([]int64{1, 10}, []int64{1}, 10, true)                   // the horizon is excluded
 	check([]int64{1, 1 << 40}, []int64{1, 1 << 41}, 1<<50, false) // the high bytes count
 	seen := map[string]string{}
 	for _, name := range all {
@@ -212,7 +212,7 @@ func TestHashIsEqualWhenSchedulesAre(t *testing.T) {
 			for _, rate := range []float64{100, 101} {
 				h := Hash(process(t, name, rate, seed), 1e9)
 				id := fmt.Sprint(name, rate, seed)
-				if name == Constant { // it has no seed
+				if name == Constant { // it ignores the seed
 					id = fmt.Sprint(name, rate)
 				}
 				if other, ok := seen[h]; ok && other != id {
@@ -227,7 +227,7 @@ func TestHashIsEqualWhenSchedulesAre(t *testing.T) {
 	}
 }
 
-// A change of these changes every schedule that was ever recorded: it belongs in the changelog.
+// A change of these changes every schedule ever recorded: it belongs in the changelog.
 func TestSchedulesStayWhatTheyWere(t *testing.T) {
 	check := func(name string, seed uint64, want string) {
 		t.Helper()
@@ -240,7 +240,7 @@ func TestSchedulesStayWhatTheyWere(t *testing.T) {
 	check(Poisson, 42, "80e8540dd3f549fd")
 }
 
-// Processors differ in the last bits of a logarithm. Two units of the last place on every gap, up
+// Processors differ in the last bits of a logarithm. Two units in the last place on every gap, up
 // or down, move no arrival of the first million; in a sum of floats they would.
 func TestSchedulesDoNotHangOnTheLastBit(t *testing.T) {
 	const ratePerS, seed = 20_000, 42
@@ -281,7 +281,7 @@ func TestCount(t *testing.T) {
 // chiSquareMax is exceeded once in 1,000.
 func chiSquareMax(freedom float64) float64 { return chiSquareAt(freedom, 3.09) }
 
-// chiSquareAt is the value of χ² as far out as z standard deviations of a normal distribution
+// chiSquareAt returns the value of χ² as far out as z standard deviations of a normal distribution
 // (Wilson & Hilferty, PNAS 17, 1931).
 func chiSquareAt(freedom, z float64) float64 {
 	v := 2 / (9 * freedom)
@@ -316,9 +316,9 @@ func TestBelowIsUniform(t *testing.T) {
 	}
 }
 
-// Draws from two seeds know nothing of each other, even when the seeds are neighbours, differ in
-// one bit or by SplitMix64's own step (there the streams are one shifted by a draw, so k is not
-// compared with k + 1). χ² over the 8 × 8 table of both draws has 63 degrees of freedom.
+// Draws from two seeds are independent, even if the seeds are neighbors, differ in one bit or by
+// SplitMix64's own step (there the streams are one shifted by a draw, so k is not compared with k +
+// 1). χ² over the 8 × 8 table of both draws has 63 degrees of freedom.
 func TestSeedsAreIndependent(t *testing.T) {
 	check := func(a, b uint64) {
 		t.Helper()
@@ -380,7 +380,7 @@ func TestBadParameters(t *testing.T) {
 	check("", 5, `no arrival process ""`)
 }
 
-// At both ends of the permitted rates the schedule still moves forward.
+// At both ends of the permitted rates the schedule still advances.
 func TestExtremeRates(t *testing.T) {
 	for _, name := range all {
 		for _, rate := range []float64{minPerS, maxPerS} {

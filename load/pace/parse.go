@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Grammar says what Parse understands, for the texts of commands and errors.
+// Grammar shows the syntax of Parse, for help texts and errors.
 const Grammar = "1000, 1000 for 10s, ramp 100..2000 in 30s, steps 1000..5000 by 1000 every 10s, " +
 	"spike 1000..10000 at 10s for 2s, sine 1000..5000 every 60s"
 
-// maxPieces bounds a profile that is written as text: a step a second for three hours.
+// maxPieces bounds a profile in text form: one step per second for almost three hours.
 const maxPieces = 10_000
 
-// Parse reads a profile from pieces with commas between them (see Grammar): a value for good or for
-// a time; a ramp between two; steps, the last of which is the second value; a spike, which goes
-// back to the first value for good; a sine, which begins at its first value and has reached the
-// second after half a period. A sine stands alone and comes again for ever; so do pieces with a
-// time each behind the word "repeat". After its last piece any other profile keeps the last value.
+// Parse parses a profile from pieces separated by commas (see Grammar): a value for a time or
+// forever; a ramp between two values; steps, the last of which is the second value; a spike, which
+// returns to the first value forever; a sine, which begins at its first value and reaches the
+// second after half a period. A sine must be the only piece and repeats forever; pieces that all
+// have a time repeat after the word "repeat". Every other profile keeps its last value.
 //
-// Values are 0 or from 1e-6 to 1e8, with k or M for thousands and millions and /s behind them if
-// you like. Times are as in Go: 500ms, 10s, 1m30s.
+// Values are 0 or from 1e-6 to 1e8, optionally with k or M for thousands and millions and with /s
+// after them. Times are as in Go: 500ms, 10s, 1m30s.
 func Parse(text string) (Profile, error) {
 	p, err := parse(text)
 	if err == nil {
@@ -68,14 +68,14 @@ func parse(text string) (Profile, error) {
 	return p, nil
 }
 
-// What stands between the literal words of a form.
+// Words of a form that stand for a value, a range or a time.
 const (
 	aValue = "1000"
 	aRange = "1000..5000"
 	aTime  = "10s"
 )
 
-// forms are the pieces' shapes, each as an example of itself.
+// forms are the shapes of pieces, each written as an example.
 var forms = []struct {
 	words string
 	make  func(values []float64, times []int64) ([]Piece, error)
@@ -103,7 +103,7 @@ var forms = []struct {
 	}},
 }
 
-// parsePiece reads the words of one piece by the form that begins as they do.
+// parsePiece parses the words of one piece by the form with the same first word.
 func parsePiece(words []string) ([]Piece, error) {
 	if len(words) == 0 {
 		return nil, fmt.Errorf("it is empty; write, for instance, %s", Grammar)
@@ -167,7 +167,7 @@ func parseValue(word string) (float64, error) {
 	}
 	v, err := strconv.ParseFloat(digits, 64)
 	v *= unit
-	// ParseFloat knows more spellings than people want to read here: 0x1p4, inf.
+	// ParseFloat accepts notations that are not meant here: 0x1p4, inf.
 	if err != nil || strings.Trim(digits, "0123456789.eE+-") != "" {
 		return 0, fmt.Errorf("%q is not a number such as 1000, 0.5, 20k or 1M", word)
 	}
@@ -177,12 +177,13 @@ func parseValue(word string) (float64, error) {
 	return math.Abs(v), nil // -0 is 0
 }
 
-// steps holds each value for everyNs, from the first to the last, which is always one.
+// steps returns pieces that keep each value for everyNs, from the first to the last value, which is
+// always included.
 func steps(from, to, change float64, everyNs int64) ([]Piece, error) {
 	if change == 0 {
 		return nil, fmt.Errorf("steps of 0 lead nowhere")
 	}
-	// What is short of a step by rounding alone is none of its own.
+	// A remainder that is due only to rounding is not a step.
 	n := math.Ceil(math.Abs(to-from)/change - 1e-9)
 	if n >= maxPieces {
 		return nil, fmt.Errorf("%g steps are more than %d; take larger ones", n, maxPieces)
@@ -196,12 +197,12 @@ func steps(from, to, change float64, everyNs int64) ([]Piece, error) {
 	return append(pieces, Piece{everyNs, to, to}), nil
 }
 
-// sinePieces is how many lines a period is drawn with. A line is off the curve by the most at the
-// crests, by (2π/128)²/8 of the amplitude: 0.03 % of it, 0.015 % of the range.
+// sinePieces is how many straight lines approximate a period. The error is greatest at the crests,
+// (2π/128)²/8 of the amplitude: 0.03 % of it, 0.015 % of the range.
 const sinePieces = 128
 
-// sine draws one period. Cosines are rounded to nine decimals, for their last bits differ between
-// processors; the ends are met exactly.
+// sine returns one period. Cosines are rounded to nine decimals, because their last bits differ
+// between processors; the ends are exact.
 func sine(from, to float64, periodNs int64) []Piece {
 	pieces := make([]Piece, sinePieces)
 	edge := func(i int64) (ns int64, value float64) {
@@ -219,8 +220,8 @@ func sine(from, to float64, periodNs int64) []Piece {
 	return pieces
 }
 
-// String writes the profile as Parse reads it: what comes back is the same to the last bit as long
-// as the values stay in Parse's bounds.
+// String formats the profile for Parse, which returns the same profile to the last bit if the
+// values are within Parse's bounds.
 func (p Profile) String() string {
 	if p.isSine() {
 		return fmt.Sprintf("sine %s every %s", span(p.Pieces[0].From, p.Pieces[sinePieces/2].From),
@@ -253,7 +254,7 @@ func value(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 func span(from, to float64) string { return value(from) + ".." + value(to) }
 
-// Brief writes a time in ns as Go does, but 1m for 1m0s and 1h for 1h0m0s.
+// Brief formats a time in ns as Go does, but 1m instead of 1m0s and 1h instead of 1h0m0s.
 func Brief(ns int64) string {
 	s := time.Duration(ns).String()
 	if strings.HasSuffix(s, "m0s") {

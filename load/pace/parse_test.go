@@ -42,7 +42,7 @@ func TestParse(t *testing.T) {
 		Piece{0, 0, 0})
 	check("steps 1..3 by 1 every 2s", "1 for 2s, 2 for 2s, 3 for 2s", Piece{2e9, 1, 1},
 		Piece{2e9, 2, 2}, Piece{2e9, 3, 3})
-	check("steps 3..0 by 2 every 1s", "3 for 1s, 1 for 1s, 0 for 1s", // the end is always reached
+	check("steps 3..0 by 2 every 1s", "3 for 1s, 1 for 1s, 0 for 1s", // the end is always included
 		Piece{1e9, 3, 3}, Piece{1e9, 1, 1}, Piece{1e9, 0, 0})
 	check("steps 0.1..0.4 by 0.1 every 1s", // (0.4-0.1)/0.1 is more than 3 in floats
 		"0.1 for 1s, 0.2 for 1s, 0.30000000000000004 for 1s, 0.4 for 1s", Piece{1e9, 0.1, 0.1},
@@ -122,8 +122,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Fatalf("%q prints as %q, which parses to %q, %v", text, p, again, err)
 		}
-		// Whatever parses can be asked anything, and as a rate has arrivals in order.
-		_ = p.Mean(0, 1e9) + p.At(1e12) // for a panic only
+		// Any parsed profile supports all methods, and as a rate has arrivals in order.
+		_ = p.Mean(0, 1e9) + p.At(1e12) // must not panic
 		process, err := Schedule{Arrivals: Poisson, Rate: p}.Process(1)
 		if err != nil {
 			if p.Max() == 0 {

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// Never is what Next returns when no arrival is left.
+// Never is what Next returns if no arrival is left.
 const Never = math.MaxInt64
 
 // Piece is a stretch of a Profile: linear from From to To in ForNs.
@@ -17,26 +17,26 @@ type Piece struct {
 }
 
 // Profile is a quantity over time: arrivals per second, or active users. After its last piece it
-// keeps the last value, or begins again when it Cycles. Only the last piece may have a ForNs of 0,
-// and only in a profile that does not cycle: it is flat, for good.
+// keeps the last value, or begins again if Cycles is set. Only the last piece of a profile without
+// Cycles may have a ForNs of 0; it is flat and never ends.
 type Profile struct {
 	Pieces []Piece
 	Cycles bool
 }
 
-// Flat is the profile of a constant.
+// Flat returns the profile of a constant.
 func Flat(v float64) Profile { return Profile{Pieces: []Piece{{From: v, To: v}}} }
 
-// Schedule describes an arrival process: how the rate changes over time, and how the gaps fall
-// about it; or a recorded trace.
+// Schedule describes an arrival process: how the rate changes over time and how gaps are
+// distributed, or a recorded trace.
 type Schedule struct {
 	Arrivals string  // Constant or Poisson; Replay for a trace
 	Rate     Profile // arrivals per second
 	Trace    []int64 // Replay: offsets in ns, never decreasing
 }
 
-// Check says what is wrong with the profile, whatever it stands for. The other methods want one
-// that it has passed.
+// Check returns what is wrong with the profile as a quantity of any kind. The other methods require
+// a profile that passes it.
 func (p Profile) Check() error {
 	if len(p.Pieces) == 0 {
 		return fmt.Errorf("no pieces")
@@ -63,11 +63,11 @@ func (p Profile) Check() error {
 
 func isNumber(v float64) bool { return v >= 0 && !math.IsInf(v, 0) }
 
-// checkRates says what is wrong with a profile of rates.
+// checkRates returns what is wrong with a profile of rates.
 func (p Profile) checkRates() error {
 	for _, piece := range p.Pieces {
 		for _, rate := range []float64{piece.From, piece.To} {
-			// Written so that NaN, which compares with nothing, is refused too.
+			// Written so that it also rejects NaN, for which all comparisons are false.
 			if !(rate == 0 || rate >= minPerS && rate <= maxPerS) {
 				return fmt.Errorf("rate %v/s is not between %g/s and %g/s", rate, minPerS, maxPerS)
 			}
@@ -83,8 +83,8 @@ func (p Profile) checkRates() error {
 	return nil
 }
 
-// At is the value at an offset from the start; before the start it is the first one. Where two
-// pieces meet, the later one holds.
+// At returns the value at an offset from the start in ns; before the start, the first value. At the
+// border of two pieces, the later one counts.
 func (p Profile) At(ns int64) float64 {
 	ns = max(ns, 0)
 	if p.Cycles {
@@ -99,17 +99,17 @@ func (p Profile) At(ns int64) float64 {
 	return p.last()
 }
 
-// last is the value that a profile keeps after its pieces.
+// last returns the value that a profile keeps after its pieces.
 func (p Profile) last() float64 { return p.Pieces[len(p.Pieces)-1].To }
 
-// at never decreases along a piece that rises, and never rises along one that falls, not by the
-// last bit: each step of its arithmetic keeps the order.
+// at never decreases along a piece that rises, and never increases along one that falls, even in
+// the last bit, because each step of its arithmetic is monotone.
 func (p Piece) at(ns int64) float64 {
 	return p.From + float64((p.To-p.From)*(float64(ns)/float64(p.ForNs)))
 }
 
-// Mean is the integral over [fromNs, toNs) divided by its length: exact but for the last bits,
-// since it is summed from trapezia. The mean of nothing is the value there.
+// Mean returns the mean value over [fromNs, toNs), exact except for the last bits, because it is
+// summed from trapezoids. For an empty range it returns the value at fromNs.
 func (p Profile) Mean(fromNs, toNs int64) float64 {
 	if toNs <= fromNs {
 		return p.At(fromNs)
@@ -128,8 +128,8 @@ func (p Profile) Mean(fromNs, toNs int64) float64 {
 	return (sum + p.integral(from, to)) / length
 }
 
-// integral is over [from, to), in values times ns, of one pass through the pieces; of a
-// profile that cycles, to is in the first cycle.
+// integral returns the integral over [from, to), in values times ns, of one pass through the
+// pieces. In a profile with Cycles, to must be in the first cycle.
 func (p Profile) integral(from, to int64) float64 {
 	sum := 0.0
 	start := int64(0)
@@ -146,7 +146,7 @@ func (p Profile) integral(from, to int64) float64 {
 	return sum
 }
 
-// Max is the highest value that the profile comes to.
+// Max returns the highest value of the profile.
 func (p Profile) Max() float64 {
 	high := 0.0
 	for _, piece := range p.Pieces {
@@ -165,7 +165,7 @@ func (p Profile) Scale(x float64) Profile {
 	return p
 }
 
-// Duration is the length of the pieces, or of one cycle, in ns: 0 for a constant for good.
+// Duration returns the length of the pieces, or of one cycle, in ns; 0 for a constant without end.
 func (p Profile) Duration() int64 {
 	sum := int64(0)
 	for _, piece := range p.Pieces {
@@ -174,25 +174,25 @@ func (p Profile) Duration() int64 {
 	return sum
 }
 
-// IsFlat says whether the value never changes.
+// IsFlat reports whether the value never changes.
 func (p Profile) IsFlat() bool {
 	return !slices.ContainsFunc(p.Pieces, func(piece Piece) bool {
 		return piece.From != p.Pieces[0].From || piece.To != p.Pieces[0].From
 	})
 }
 
-// Active says whether user i, counted from 0, works at an offset when the profile is a number of
-// users: of 2.9 users two work, those that are called 0 and 1.
+// Active reports whether user i, counted from 0, is active at an offset if the profile is a number
+// of users: of 2.9 users, users 0 and 1 are active.
 func (p Profile) Active(i int, ns int64) bool { return p.At(ns) >= float64(i)+1 }
 
-// Next is the first offset, fromNs or later, at which it is no longer true that user i's being
-// Active equals active; or Never. Whoever asks again from there with !active gets a later offset,
-// so that a life of turns always moves on.
+// Next returns the first offset, fromNs or later, at which user i's activity differs from active,
+// or Never. A further call from there with !active returns a later offset, so alternating calls
+// always advance.
 func (p Profile) Next(i int, fromNs int64, active bool) int64 {
 	from := max(fromNs, 0)
 	start, passes := int64(0), 1
 	if p.Cycles {
-		// The second pass reaches what lies before from in the cycle.
+		// The second pass covers the part of the cycle before from.
 		start, passes = from-from%p.Duration(), 2
 	}
 	changed := func(v float64) bool { return (v >= float64(i)+1) != active }
@@ -210,8 +210,8 @@ func (p Profile) Next(i int, fromNs int64, active bool) int64 {
 	return Never
 }
 
-// first is the first offset in the piece, from or later, whose value is as asked. A piece never
-// turns, so that halves find it, to the nanosecond that At agrees with.
+// first returns the first offset in the piece, from or later, whose value satisfies is. A piece is
+// monotone, so a binary search finds it, to the nanosecond and consistent with At.
 func (p Piece) first(from int64, is func(float64) bool) (int64, bool) {
 	if from >= p.ForNs {
 		return 0, false

@@ -22,7 +22,7 @@ func TestAt(t *testing.T) {
 	check(ramp, 10, 200)
 	check(ramp, 1000, 200)
 	check("1 for 1s, 2 for 1s", 0.999, 1)
-	check("1 for 1s, 2 for 1s", 1, 2) // the later piece holds
+	check("1 for 1s, 2 for 1s", 1, 2) // the later piece counts
 	check("1 for 1s, 2 for 1s", 9, 2)
 	check("repeat 1 for 1s, ramp 2..4 in 1s", 10, 1)
 	check("repeat 1 for 1s, ramp 2..4 in 1s", 11.5, 3)
@@ -32,8 +32,8 @@ func TestAt(t *testing.T) {
 	check("sine 1000..5000 every 60s", 75, 3000)
 }
 
-// The lines that draw a sine stay within 0.015 % of the range of the curve, as its comment says,
-// and come near that bound, so that it is not a loose one.
+// The lines that approximate a sine stay within 0.015 % of the range of the curve, as their comment
+// says, and come near that bound, so it is not loose.
 func TestSineIsNearTheCurve(t *testing.T) {
 	const lo, hi, period = 1000.0, 5000.0, 60_000_000_001 // 128 does not divide it
 	p := Profile{Pieces: sine(lo, hi, period), Cycles: true}
@@ -66,7 +66,7 @@ func TestMean(t *testing.T) {
 		}
 	}
 	check("7", 3, 5, 7)
-	check("7", 3, 3, 7) // of nothing: the value there
+	check("7", 3, 3, 7) // of an empty range: the value there
 	check("ramp 0..100 in 10s", 0, 10, 50)
 	check("ramp 0..100 in 10s", 2, 4, 30)
 	check("ramp 0..100 in 10s", 5, 15, (75*5+100*5)/10.)
@@ -123,7 +123,7 @@ func TestNextByArithmetic(t *testing.T) {
 	check("7", 6, 0, true, Never)
 	check("7", 7, 0, false, Never)
 	check("7", 7, 3, true, 3e9)
-	check("2.9", 1, 0, false, 0) // of 2.9 users two work
+	check("2.9", 1, 0, false, 0) // of 2.9 users two are active
 	check("2.9", 2, 0, false, Never)
 	ramp := "ramp 0..100 in 10s, 100 for 5s, ramp 100..0 in 10s"
 	check(ramp, 0, 0, false, 1e8) // 1 is reached after 0.1 s
@@ -140,8 +140,8 @@ func TestNextByArithmetic(t *testing.T) {
 	check("repeat 1 for 1s, 3 for 1s", 1, 7.5, true, 8e9) // in the cycle after
 }
 
-// Every turn that Next tells is the first one that At shows, by asking each nanosecond of small
-// profiles of all kinds; and turns always move on.
+// Every change that Next returns is the first one of At, which is called for each nanosecond of
+// small profiles of all kinds; and changes always advance.
 func TestNextAgreesWithAt(t *testing.T) {
 	check := func(p Profile, seed uint64) {
 		t.Helper()

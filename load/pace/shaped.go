@@ -5,24 +5,24 @@ import "math"
 // shaped puts arrival k at Λ⁻¹(u), where Λ is the integral of the rate over time and u the k-th
 // arrival of the same process at a rate of 1: k for the constant one, a sum of exponential gaps for
 // Poisson (the time change of a non-homogeneous Poisson process: E. Çinlar, "Introduction to
-// Stochastic Processes", 1975, §4.7). Every product that meets a sum is converted, which forbids
-// the compiler to fuse them: the arrivals are the same on every kind of processor.
+// Stochastic Processes", 1975, §4.7). Every product that is part of a sum is converted, which
+// forbids the compiler to fuse them, so the arrivals are the same on every processor.
 type shaped struct {
 	pieces  []stretch
-	cycle   stretch // all pieces together; its area is 0 when they do not cycle
+	cycle   stretch // all pieces together; its area is 0 if the profile does not cycle
 	poisson bool
 	seed    uint64
 
 	k           uint64
-	total, nano int64 // the next arrival at a rate of 1, in units and 1e-9 of them
+	total, nano int64 // the next arrival at a rate of 1, in units and billionths of a unit
 
-	i      int    // the piece that it is looked for in
-	start  int64  // where that begins, ns
+	i      int    // the current piece
+	start  int64  // where the current piece begins, ns
 	before amount // Λ(start)
 	last   int64
 }
 
-// amount is a number of arrivals whose fraction stays exact however large the whole grows.
+// amount is a number of arrivals with a fraction that stays exact for any integer part.
 type amount struct {
 	total    int64
 	fraction float64 // in [0, 1)
@@ -39,7 +39,7 @@ func (a amount) minus(b amount) float64 {
 	return float64(a.total-b.total) + (a.fraction - b.fraction)
 }
 
-// stretch is a piece with what its inversion needs.
+// stretch is a piece with the values that its inversion needs.
 type stretch struct {
 	Piece
 	area  float64 // arrivals in it
@@ -50,7 +50,7 @@ type stretch struct {
 func newShaped(p Profile, poisson bool, seed uint64) *shaped {
 	s := &shaped{poisson: poisson, seed: seed}
 	for _, piece := range p.Pieces {
-		// The doubled area is exact for whole rates, so that a whole number of arrivals stays one.
+		// The doubled area is exact for whole rates, so a whole number of arrivals stays whole.
 		area := (piece.From + piece.To) * float64(piece.ForNs) / 2e9
 		slope := (piece.To - piece.From) / (float64(piece.ForNs) / 1e9)
 		s.pieces = append(s.pieces, stretch{Piece: piece, area: area, slope: slope})
@@ -68,7 +68,7 @@ func newShaped(p Profile, poisson bool, seed uint64) *shaped {
 	return s
 }
 
-// Next returns Never for good once a rate of 0 has no end, or an arrival is too far away.
+// Next returns Never from then on if the rate stays 0 or the next arrival is too far away.
 func (s *shaped) Next() int64 {
 	if s.last == Never {
 		return Never
@@ -77,7 +77,7 @@ func (s *shaped) Next() int64 {
 	for need := unit.minus(s.before); ; need = unit.minus(s.before) {
 		p := &s.pieces[s.i]
 		if p.final || need < p.area {
-			// The last bit of a sum of areas, or of a root, may be one that goes back.
+			// The last bit of a sum of areas, or of a root, can make a later arrival earlier.
 			s.last = max(s.last, p.offset(s.start, need))
 			s.step()
 			return s.last
@@ -90,8 +90,8 @@ func (s *shaped) Next() int64 {
 	}
 }
 
-// step goes to the next arrival at a rate of 1. Gaps are rounded to 1e-9 and summed as integers,
-// whose sum is exact and cannot leave its range; it makes the mean gap shorter by 4e-20 of itself.
+// step advances to the next arrival at a rate of 1. Gaps are rounded to 1e-9 and summed as
+// integers, because integer sums are exact; rounding shortens the mean gap by the fraction 4e-20.
 func (s *shaped) step() {
 	if !s.poisson {
 		s.total++
@@ -103,7 +103,7 @@ func (s *shaped) step() {
 	s.k++
 }
 
-// leave goes to the piece after p.
+// leave moves to the piece after p.
 func (s *shaped) leave(p *stretch) {
 	total := math.Floor(p.area)
 	s.before.add(int64(total), p.area-total)
@@ -114,8 +114,8 @@ func (s *shaped) leave(p *stretch) {
 	}
 }
 
-// skip jumps over the cycles in which nothing arrives, of which there may be millions. It returns
-// false when none is left before the end of time.
+// skip jumps over cycles without arrivals, of which there can be millions. It returns false if no
+// cycle is left before the end of time.
 func (s *shaped) skip(need float64) bool {
 	n := math.Floor(need / s.cycle.area)
 	if n > 0 {
@@ -130,27 +130,28 @@ func (s *shaped) skip(need float64) bool {
 	return s.start < farNs
 }
 
-// offset is where the piece that begins at start has made need arrivals.
+// offset returns when a piece that begins at start reaches need arrivals.
 func (p *stretch) offset(start int64, need float64) int64 {
 	var ns float64
 	switch {
 	case p.From == p.To:
-		ns = need * 1e9 / p.From // by a rate of 0: never
+		ns = need * 1e9 / p.From // at a rate of 0: never
 	case p.From < p.To:
 		ns = rise(need, p.From, p.slope)
 	default:
-		// Backwards from its end it rises: no difference of nearly equal numbers comes up.
+		// Seen backwards from its end, the piece rises, which avoids differences of nearly equal
+		// numbers.
 		ns = float64(p.ForNs) - rise(p.area-need, p.To, -p.slope)
 	}
-	// Written so that NaN, which is 0 by a rate of 0, comes out as never.
+	// Written so that NaN, which is 0 arrivals at a rate of 0, becomes Never.
 	if !(ns < farNs) {
 		return Never
 	}
 	return start + int64(math.Round(ns))
 }
 
-// rise returns the ns after which a rate that begins at r and grows by slope a second has made n
-// arrivals: the root of n = rt + slope·t²/2 in the form that loses no digits.
+// rise returns the ns after which a rate that begins at r and grows by slope per second has
+// produced n arrivals: the root of n = rt + slope·t²/2 in the form without cancellation.
 func rise(n, r, slope float64) float64 {
 	if n <= 0 {
 		return 0

@@ -38,7 +38,7 @@ func shape(t testing.TB, name, text string, seed uint64) Process {
 	return p
 }
 
-// Every arrival of the constant process is where the arithmetic says, to the nanosecond.
+// Every arrival of the constant process is at the calculated moment, to the nanosecond.
 func TestShapesByArithmetic(t *testing.T) {
 	check := func(text string, total int, at func(k float64) (seconds float64)) {
 		t.Helper()
@@ -117,8 +117,8 @@ func TestShapesByCount(t *testing.T) {
 	check("100 for 70ms, 0", 0, 1e6, 7) // 200·0.035 is more than 7 in floats
 }
 
-// The number of the arrival and the integral of the rate up to it are one: Mean shares no code with
-// the inversion. Rounding an offset is worth half a nanosecond of the rate.
+// The number of an arrival equals the integral of the rate up to it: Mean shares no code with the
+// inversion. Rounding an offset is worth half a nanosecond of the rate.
 func TestArrivalsInvertTheIntegral(t *testing.T) {
 	check := func(name, text string) {
 		t.Helper()
@@ -190,8 +190,8 @@ func TestPoissonFollowsTheShape(t *testing.T) {
 	}
 }
 
-// The root keeps its digits where a ramp is all but over: within half a nanosecond of rounding and
-// four units of the last place of the ramp's length, by big numbers.
+// The root keeps its precision near the end of a ramp: within half a nanosecond of rounding and
+// four units in the last place of the ramp's length, by big numbers.
 func TestRampsKeepTheirDigits(t *testing.T) {
 	check := func(from, to float64, forNs int64) {
 		t.Helper()
@@ -230,8 +230,8 @@ func exactOffset(from, to float64, forNs int64, need float64) float64 {
 	return ns
 }
 
-// A shape whose rate happens not to change has the arrivals of the flat process: a nanosecond of
-// rounding apart for the constant one, and half of √k for Poisson, whose gaps are rounded singly.
+// A shape with a constant rate has the arrivals of the flat process: a nanosecond of rounding apart
+// for the constant one, and half of √k for Poisson, whose gaps are rounded singly.
 func TestShapedAgreesWithFlat(t *testing.T) {
 	check := func(name string, slack float64) {
 		t.Helper()
@@ -297,7 +297,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// What has come to its end stays there, and is no arrival to Count and Hash.
+// A process that has ended stays at its end, and Count and Hash count no arrival.
 func TestNever(t *testing.T) {
 	check := func(p Process, arrivals int) {
 		t.Helper()
@@ -315,7 +315,7 @@ func TestNever(t *testing.T) {
 			}
 		}
 	}
-	for range 2 { // the same by each process, so that both see the end
+	for range 2 { // so that both processes reach the end
 		check(shape(t, Constant, "1000 for 10s, 0", 0), 10_000)
 		check(shape(t, Constant, "ramp 0..100 in 10s, 0", 0), 500)
 		check(shape(t, Constant, "ramp 100..0 in 10s", 0), 500)
@@ -345,7 +345,7 @@ func TestNever(t *testing.T) {
 	check(p, 0)
 }
 
-// Next never goes back, whatever the shape and however often pieces and cycles meet.
+// Next never decreases, for any shape and any number of pieces and cycles.
 func TestShapesNeverGoBack(t *testing.T) {
 	check := func(name, text string) {
 		t.Helper()
@@ -370,7 +370,7 @@ func TestShapesNeverGoBack(t *testing.T) {
 	}
 }
 
-// A change of these changes schedules that were recorded: it belongs in the changelog.
+// A change of these changes recorded schedules: it belongs in the changelog.
 func TestShapesStayWhatTheyWere(t *testing.T) {
 	check := func(text string, wantConstant, wantPoisson string) {
 		t.Helper()
@@ -380,7 +380,7 @@ func TestShapesStayWhatTheyWere(t *testing.T) {
 			}
 		}
 	}
-	// Not a shape at all, and so the published schedules of the flat ones.
+	// Constant rates, and so the published schedules of the flat processes.
 	check("20000 for 3s, 20000", "d00a44dce863788a", "80e8540dd3f549fd")
 	check("ramp 0..20000 in 10s", "18cee55a5b8ddc58", "fb57a61ae34c661b")
 	check("steps 1000..5000 by 1000 every 2s", "8f3bbeb44b62860b", "7097bd847b01d8d9")

@@ -11,10 +11,11 @@ import (
 // traceHead is the first line of a trace; docs/formats/trace.md describes the rest.
 const traceHead = "# prony trace 1"
 
-// maxTrace bounds a trace that is read: 800 MB of offsets.
+// maxTrace bounds the arrivals of a trace: 800 MB of offsets.
 const maxTrace = 100_000_000
 
-// ReadTrace reads the arrivals of a recorded trace: offsets in ns, never decreasing.
+// ReadTrace reads the arrivals of a recorded trace: offsets in ns, never decreasing. Errors name
+// the line.
 func ReadTrace(r io.Reader) ([]int64, error) {
 	lines := bufio.NewScanner(r)
 	var trace []int64
@@ -54,7 +55,7 @@ func ReadTrace(r io.Reader) ([]int64, error) {
 	return trace, nil
 }
 
-// parseOffset reads seconds with up to nine decimals as ns, in integers: no digit is lost.
+// parseOffset parses seconds with up to nine decimals as ns, in integers, so no digit is lost.
 func parseOffset(text string) (int64, error) {
 	full, fraction, point := strings.Cut(text, ".")
 	digits := full + fraction

@@ -50,7 +50,7 @@ func TestBadTraces(t *testing.T) {
 	}, "line 1: the disk is gone")
 }
 
-// What is written comes back to the nanosecond, up to the horizon.
+// A written trace is read back to the nanosecond, up to the horizon.
 func TestTracesRoundTrip(t *testing.T) {
 	check := func(p func() Process, horizonNs int64) {
 		t.Helper()

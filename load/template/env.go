@@ -6,12 +6,12 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// envRe is a variable of the environment: ${NAME}, in capitals, so that it is no placeholder behind
-// a dollar. A second dollar in front makes it the text itself.
+// envRe matches an environment variable: ${NAME}, in capitals, to distinguish it from a placeholder
+// after a dollar sign. A second dollar sign in front escapes it.
 var envRe = lazyregexp.New(`^\$?\$\{([A-Z_][A-Z0-9_]*)\}`)
 
-// environment reads the ${NAME} that s begins with: how long it is, and the name, or "" for one
-// that is the text itself.
+// environment parses the ${NAME} that s begins with. It returns its length and the name, or "" if
+// it is escaped.
 func environment(s string) (length int, name string) {
 	if s[0] != '$' {
 		return 0, ""
@@ -26,7 +26,7 @@ func environment(s string) (length int, name string) {
 	return len(m[0]), m[1]
 }
 
-// Environment lists the variables of the environment that the text wants, in order.
+// Environment lists the environment variables that the text needs, in order.
 func (t *Text) Environment() (names []string) {
 	for i := range t.parts {
 		if t.parts[i].kind == envKind {
@@ -36,9 +36,9 @@ func (t *Text) Environment() (names []string) {
 	return names
 }
 
-// Fill gives the text with the values of its variables of the environment, which are sent as they
-// are: nothing in them is a placeholder. What is drawn does not change by them. The error tells a
-// name, never a value.
+// Fill returns the text with the values of its environment variables. Values are literal:
+// placeholders in them have no effect, and draws do not depend on them. The error quotes a name,
+// never a value.
 func (t *Text) Fill(environment func(name string) (string, bool)) (*Text, error) {
 	return t.filled(func(p *part) (string, bool, error) {
 		if p.kind != envKind {
@@ -53,7 +53,7 @@ func (t *Text) Fill(environment func(name string) (string, bool)) (*Text, error)
 	})
 }
 
-// filled gives the text with the values of those placeholders of which there is one already.
+// filled returns the text with the values of those placeholders for which pick returns one.
 func (t *Text) filled(pick func(*part) (value string, is bool, err error)) (*Text, error) {
 	out := &Text{vars: t.vars}
 	var literal []byte
@@ -74,11 +74,11 @@ func (t *Text) filled(pick func(*part) (value string, is bool, err error)) (*Tex
 	return out, nil
 }
 
-// Constant reports whether the text has no placeholder but variables of the environment.
+// Constant reports whether environment variables are the only placeholders of the text.
 func (t *Text) Constant() bool { return len(t.Environment()) == len(t.parts) }
 
-// Render parses a text, fills in what it has of the environment, and renders it once: outside of
-// loads, which parse a text once for all.
+// Render parses a text, fills in environment variables, and renders it once. Loads instead parse
+// each text once and render it for every request.
 func Render(s string, vars []string, v *Values, environment func(string) (string, bool)) (string,
 	error) {
 	t, err := Parse(s, vars)

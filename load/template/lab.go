@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// What the lab itself varies from trial to trial, and what a service may quote in its answer. The
-// address is known before a load begins, and held byte for byte; the source port is the kernel's,
-// another one for each connection: any port will do.
+// Values that Prony varies from trial to trial, and that a service can quote in its response. Host
+// and port are known before a load begins and compared byte for byte. The source port is chosen by
+// the kernel for each connection, so any port matches.
 const (
 	LabHost   = "host"   // the Host field of the request
-	LabPort   = "port"   // of the address that is asked
-	LabSource = "source" // port that the connection comes from
+	LabPort   = "port"   // of the target's address
+	LabSource = "source" // the client port of the connection
 )
 
 // portDigits is the length of the longest port.
@@ -25,8 +25,8 @@ func newLab(args string) (part, error) {
 	return part{kind: labKind, name: args}, nil
 }
 
-// Lab is the first placeholder of what the lab varies, which only an answer can have: what it is
-// held against. "": there is none.
+// Lab returns the text's first {lab …} placeholder, which only expected responses can have; "" if
+// it has none.
 func (t *Text) Lab() string {
 	for i := range t.parts {
 		if t.parts[i].kind == labKind {
@@ -36,7 +36,7 @@ func (t *Text) Lab() string {
 	return ""
 }
 
-// At gives the text of answers of a service that is asked by this Host at this port.
+// At returns the text for a service that gets requests with this Host at this port.
 func (t *Text) At(host, port string) *Text {
 	out, err := t.filled(func(p *part) (string, bool, error) {
 		byName := map[string]string{LabHost: host, LabPort: port}
@@ -49,14 +49,14 @@ func (t *Text) At(host, port string) *Text {
 	return out
 }
 
-// Pattern is a text all of which is known but source ports. It is read-only and may be shared
+// Pattern is a text that is constant except for source ports. It is read-only and may be shared
 // between threads.
 type Pattern struct {
 	Literal []byte
-	gaps    []int // where in it one stands, ascending
+	gaps    []int // positions of ports in Literal, ascending
 }
 
-// Pattern gives it; nil where there is no source port, or something else that varies.
+// Pattern returns the pattern, or nil if the text has no source port or anything else that varies.
 func (t *Text) Pattern() *Pattern {
 	p := &Pattern{}
 	for i := range t.parts {
@@ -73,15 +73,15 @@ func (t *Text) Pattern() *Pattern {
 	return p
 }
 
-// Place is how far an answer has been held against a pattern. Zero: nothing of it.
+// Place is the position in a pattern up to which a response was compared. Zero: nothing yet.
 type Place struct {
 	At     int // bytes of the literal
-	gap    int // gaps that are behind
-	digits int // of the one that it is in
+	gap    int // gaps already passed
+	digits int // digits read of the current gap
 }
 
-// Next holds the next piece of an answer against the pattern and gives how many of its bytes are as
-// they should be. It does not allocate.
+// Next compares the next piece of a response with the pattern and returns how many of its bytes
+// match. It does not allocate.
 func (p *Pattern) Next(place *Place, piece []byte) (same int) {
 	for same < len(piece) {
 		end := len(p.Literal)
@@ -102,7 +102,7 @@ func (p *Pattern) Next(place *Place, piece []byte) (same int) {
 		}
 		n := min(len(piece)-same, end-place.At)
 		if n == 0 {
-			return same // more than there should be
+			return same // more bytes than expected
 		}
 		if !bytes.Equal(piece[same:same+n], p.Literal[place.At:place.At+n]) {
 			for piece[same] == p.Literal[place.At] {
@@ -115,7 +115,7 @@ func (p *Pattern) Next(place *Place, piece []byte) (same int) {
 	return same
 }
 
-// Whole reports whether an answer that ends here is all of the pattern.
+// Whole reports whether a response that ends here matches all of the pattern.
 func (p *Pattern) Whole(place *Place) bool {
 	behind := place.gap
 	if place.digits > 0 {
@@ -124,7 +124,7 @@ func (p *Pattern) Whole(place *Place) bool {
 	return place.At == len(p.Literal) && behind == len(p.gaps)
 }
 
-// Is reports whether a whole value is the pattern.
+// Is reports whether a complete value matches the pattern.
 func (p *Pattern) Is(got []byte) bool {
 	var place Place
 	return p.Next(&place, got) == len(got) && p.Whole(&place)

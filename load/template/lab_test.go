@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// An answer is held byte for byte, but for ports that the kernel gave, in whatever pieces it comes.
+// A response is compared byte for byte, except for ports chosen by the kernel, in any pieces.
 func TestPattern(t *testing.T) {
 	check := func(in, body string, want bool) {
 		t.Helper()

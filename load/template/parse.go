@@ -13,11 +13,11 @@ import (
 	"prony.example/load/pace"
 )
 
-// hexMax bounds {hex N}: more digits than that are a body, which a file holds better.
+// hexMax bounds {hex N}: longer values are bodies, for which a file is better.
 const hexMax = 65536
 
-// words are the built-in placeholders: an example of each, and what makes it of its arguments. The
-// error of make says what is wrong with them.
+// words are the built-in placeholders, each with an example and a function that makes it from its
+// arguments. The error of make says what is wrong with the arguments.
 var words = []word{
 	{"key", "{key}", func(string) (part, error) { return part{kind: keyKind}, nil }},
 	{"seq", "{seq}", func(string) (part, error) { return part{kind: seqKind}, nil }},
@@ -35,18 +35,18 @@ type word struct {
 
 func (w word) bare() bool { return !strings.Contains(w.example, " ") }
 
-// placeholderRe is a placeholder's inside and the brace that closes it.
+// placeholderRe matches the inside of a placeholder and its closing brace.
 var placeholderRe = lazyregexp.New(`^([a-z][A-Za-z0-9_]*)( [^{}\r\n]*)?}`)
 
-// Error is what is wrong with a placeholder, in words for whoever wrote it.
+// Error describes an invalid placeholder for its author.
 type Error struct {
-	Text    string // the placeholder as it stands
+	Text    string // the placeholder as written
 	Problem string
 	Hint    string
-	Literal string // how to write the text if no placeholder is meant; "" where one is
+	Literal string // how to write the text if no placeholder is meant; "" if one is
 }
 
-// Error gives "parse text: problem; hint".
+// Error returns "parse text: problem; hint".
 func (e *Error) Error() string {
 	s := "parse " + e.Text + ": " + e.Problem + "; " + e.Hint
 	if e.Literal != "" {
@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Parse reads a text. vars are the names that {name} may stand for besides the built-in ones: a
+// Parse parses a text. vars are the names that {name} can refer to besides the built-in ones: a
 // lower-case letter, then letters, digits and underscores. An error about a placeholder is an
 // *Error.
 func Parse(s string, vars []string) (*Text, error) {
@@ -138,7 +138,8 @@ func escaped(s string) string {
 	return s[:2+len(m)+1]
 }
 
-// Escape returns the text that stands for s as it is, whatever in it looks like a placeholder.
+// Escape returns a template that renders as s, even if s contains text that looks like a
+// placeholder.
 func Escape(s string) string {
 	var b strings.Builder
 	for pos := 0; pos < len(s); {
@@ -160,7 +161,8 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// salt keeps the draws of places apart: from each other, and from those of routes, keys and gaps.
+// salt makes the draws of placeholders independent of each other, and of those of routes, keys and
+// gaps.
 func salt(nth int, before string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(before[strings.LastIndexByte(before, '\n')+1:]))
@@ -175,8 +177,7 @@ func names(vars []string) []string {
 	return out
 }
 
-// newPart makes the placeholder of a name and its arguments, which begin with a blank when there
-// are any.
+// newPart makes the placeholder with a name and arguments. Nonempty arguments begin with a space.
 func newPart(name, args string, vars []string) (part, error) {
 	e := &Error{Text: "{" + name + args + "}"}
 	if i := slices.Index(vars, name); i >= 0 {
@@ -219,7 +220,7 @@ func unknown(e *Error, name string, vars []string) error {
 	return e
 }
 
-// newRandom reads LO..HI.
+// newRandom parses LO..HI.
 func newRandom(args string) (part, error) {
 	first, last, ok := strings.Cut(args, "..")
 	lo, err1 := strconv.ParseInt(first, 10, 64)

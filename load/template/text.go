@@ -1,26 +1,26 @@
 // Package template renders requests: texts with placeholders whose values are pure functions of the
-// seed and the request's number, so that every contender is sent the same bytes.
+// seed and the request's number, so every target gets the same bytes.
 //
 //	{key}               the key drawn for the request
 //	{seq}               the request's number, from 0
 //	{random 1..100}     a whole number of the range, both ends included, uniformly
-//	{hex 16}            so many hexadecimal digits
+//	{hex 16}            16 hexadecimal digits
 //	{uuid}              a UUID of version 4 (RFC 9562)
 //	{pick red|green}    one of the alternatives, with equal shares
 //	{name}              a variable that an earlier step of the flow has set
 //	${NAME}             a variable of the environment, filled in when a load begins: see Fill
-//	{lab host}          what the lab itself gave: see At; in what answers are held against alone
+//	{lab host}          host, port or source port, only in expected responses: see At
 //
-// Only a lower-case word right after a brace, alone or followed by a blank and arguments without
-// braces and line breaks, and then the closing brace, makes a placeholder. Every other brace is
-// itself, so that JSON needs no escapes. {{key}} is the text {key}, and $${NAME} the text ${NAME}.
+// A placeholder is a lower-case word directly after a brace, optionally a space and arguments
+// without braces and line breaks, and a closing brace. Every other brace is literal, so JSON needs
+// no escapes. {{key}} is the text {key}, and $${NAME} the text ${NAME}.
 //
-// A value is drawn from the seed, the request's number, the count of placeholders before its own
-// and what stands before it on its line. So two places of one text draw independently; equal texts
-// draw the same, and an expected body written like the body sent matches an echo of it; and the
-// port in a Host line above, which differs from run to run, changes nothing.
+// A value is drawn from the seed, the request's number, the number of placeholders before it, and
+// the text before it on its line. So two placeholders of one text draw independently; equal texts
+// draw the same values, so an expected body that is written like the request body matches its echo;
+// and the port in a Host line above, which differs from run to run, changes nothing.
 //
-// Non-goals: no expressions, no loops, no reading of files: whoever needs those has a program write
+// Non-goals: expressions, loops, reading files. If you need them, write a program that generates
 // the bodies.
 package template
 
@@ -33,7 +33,7 @@ import (
 	"prony.example/load/pace"
 )
 
-// Values feed one rendering.
+// Values are the inputs of one rendering.
 type Values struct {
 	Seed uint64
 	K    uint64   // the request's number
@@ -54,13 +54,13 @@ type part struct {
 	kind   kind
 	salt   uint64   // of its draws
 	lo     int64    // random: the first of the range
-	span   uint64   // random: how many numbers there are
+	span   uint64   // random: the size of the range
 	n      int      // hex: digits; variable: its index
 	items  [][]byte // pick: the alternatives
-	name   string   // of the environment's variable, or of what the lab gave
+	name   string   // of an environment variable or a {lab …} placeholder
 }
 
-// kind of a placeholder.
+// kind is the kind of a placeholder.
 type kind uint8
 
 const (
@@ -80,10 +80,11 @@ const (
 	uuidLen   = len("00000000-0000-4000-8000-000000000000")
 )
 
-// Fixed reports whether the text has no placeholder, and its bytes if so. They must not be changed.
+// Fixed reports whether the text has no placeholder, and returns its bytes if so. The caller must
+// not change them.
 func (t *Text) Fixed() ([]byte, bool) { return t.tail, len(t.parts) == 0 }
 
-// Max bounds the rendered length in bytes, variables counted as empty.
+// Max returns an upper bound of the rendered length in bytes, without variables.
 func (t *Text) Max() int {
 	n := len(t.tail)
 	for i := range t.parts {
@@ -125,9 +126,9 @@ func (t *Text) HasKey() bool {
 	return slices.ContainsFunc(t.parts, func(p part) bool { return p.kind == keyKind })
 }
 
-// Literals returns all that the text can hold besides numbers, digits and variables: its literal
-// parts and the alternatives of its picks. A path or a header holds each against what it may not
-// carry. They must not be changed.
+// Literals returns all text that can occur besides numbers, digits and variables: literal parts and
+// the alternatives of picks. Callers check it for characters that are invalid in a path or a
+// header, and must not change it.
 func (t *Text) Literals() [][]byte {
 	out := make([][]byte, 0, len(t.parts)+1)
 	for i := range t.parts {
@@ -136,7 +137,7 @@ func (t *Text) Literals() [][]byte {
 	return append(out, t.tail)
 }
 
-// Append renders the text: at most Max bytes and, for each of its places, its variable. Within
+// Append appends the rendered text: at most Max bytes, plus the values of its variables. Within
 // dst's capacity it does not allocate.
 func (t *Text) Append(dst []byte, v *Values) []byte {
 	for i := range t.parts {
@@ -160,7 +161,7 @@ func (t *Text) Append(dst []byte, v *Values) []byte {
 	return append(dst, t.tail...)
 }
 
-// draw appends a value made of the stream of this placeholder in this request.
+// draw appends a value from the random stream of this placeholder in this request.
 func (p *part) draw(dst []byte, stream uint64) []byte {
 	switch p.kind {
 	case randomKind:

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// variables are the names that the tests' texts may use.
+// variables are the names that the tests' texts can use.
 var variables = []string{"id", "ownerId", "never_set"}
 
 func parse(t testing.TB, s string) *Text {
@@ -39,7 +39,7 @@ func TestRendering(t *testing.T) {
 	check("/a/{key}?n={seq}&n={seq}", "/a/4711?n=3&n=3")
 	check("{id}{ownerId}{never_set}", "7a b")
 	check("{random 5..5} {random -3..-3} {pick a|a}", "5 -3 a")
-	// JSON as it is: a brace that begins no placeholder is itself.
+	// JSON as it is: a brace that begins no placeholder is literal.
 	check(`{"id":{id},"tags":[{}],"o":{"k":{key}}}`, `{"id":7,"tags":[{}],"o":{"k":4711}}`)
 	check(`{ key } {Key} {1} {key`, `{ key } {Key} {1} {key`)
 	check("{return\n1} {key a{1}", "{return\n1} {key a{1}")
@@ -122,7 +122,7 @@ func TestNamesOfVariables(t *testing.T) {
 	}
 }
 
-// render gives the text's values for requests 0..n-1.
+// render returns the text's values for requests 0..n-1.
 func render(x *Text, seed uint64, n int) []string {
 	out := make([]string, n)
 	for k := range out {
@@ -176,8 +176,8 @@ func TestFormsOfDraws(t *testing.T) {
 	check("{hex 33}", "[0-9a-f]{33}")
 }
 
-// Equal places of two texts draw alike, and nothing else does: not two places of one text, not two
-// seeds, not two requests.
+// Equal placeholders of two texts draw the same, and nothing else does: neither two placeholders of
+// one text, nor two seeds, nor two requests.
 func TestDrawsAreOfSeedRequestAndPlace(t *testing.T) {
 	same := func(a, b string, seedB, kB uint64, want bool) {
 		t.Helper()
@@ -195,15 +195,15 @@ func TestDrawsAreOfSeedRequestAndPlace(t *testing.T) {
 	same("{hex 16}", "\x00{hex 16}", 1, 5, false)
 	same("Host: a:80\r\nId: {hex 16}", "Host: a:8080\r\nId: {hex 16}", 1, 5, true)
 	same("Id: {hex 16}", "Id: {hex 16}\r\nId: {hex 16}", 1, 5, false)
-	// Neighbours in seed and request are no copies of each other, shifted by one.
+	// Neighbors in seed and request are not copies of each other, shifted by one.
 	both := render(parse(t, "{hex 16}{hex 16}"), 3, 500)
 	if n := len(set(append(both, render(parse(t, "{hex 16}{hex 16}"), 4, 500)...))); n != 1000 {
 		t.Errorf("%d values of 1000 requests under two seeds", n)
 	}
 }
 
-// Two places of one text know nothing of each other: χ² of the 8 × 8 table of both draws has 63
-// degrees of freedom, and exceeds 103.4 in one of 1,000.
+// Two placeholders of one text are independent: χ² of the 8 × 8 table of both draws has 63 degrees
+// of freedom, and exceeds 103.4 in one of 1,000.
 func TestPlacesAreIndependent(t *testing.T) {
 	const each = 200
 	counts := map[string]int{}
@@ -220,8 +220,7 @@ func TestPlacesAreIndependent(t *testing.T) {
 	}
 }
 
-// A change of these changes the requests of every run that was ever recorded: it belongs in the
-// changelog.
+// A change of these changes the requests of every run ever recorded: it belongs in the changelog.
 func TestDrawsStayWhatTheyWere(t *testing.T) {
 	check := func(s, want string) {
 		t.Helper()
@@ -249,7 +248,7 @@ func TestVarsAndLiterals(t *testing.T) {
 	check("", nil, "")
 	check("/{key}/{seq}", nil, "/", "/", "")
 	check("{ownerId}{id}-{id}", []int{0, 1}, "", "", "-", "")
-	check("a{pick b|\r\n}c", nil, "a{pick b|\r\n}c") // a line's end is no part of a placeholder
+	check("a{pick b|\r\n}c", nil, "a{pick b|\r\n}c") // a line end is not part of a placeholder
 	check("a{pick b|c d}e", nil, "a", "b", "c d", "e")
 }
 
@@ -276,7 +275,7 @@ func TestEscape(t *testing.T) {
 	check("{key{id}}", "{key{{id}}}")
 }
 
-// Lengths: the longest value of each kind, variables not counted.
+// Lengths: the longest value of each kind, without variables.
 func TestMax(t *testing.T) {
 	check := func(s string, want int) {
 		t.Helper()
@@ -367,7 +366,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// What comes from the environment is sent as it is, and moves no draw.
+// Values from the environment are sent unchanged, and do not affect draws.
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"TOKEN": "{key}${ID}", "_A1": "", "ID": "7"}
 	look := func(name string) (string, bool) { v, ok := env[name]; return v, ok }

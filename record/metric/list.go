@@ -8,7 +8,7 @@ import (
 	"prony.example/stats"
 )
 
-// What would give a value.
+// Reasons why a value is missing, with what would give one.
 const (
 	noProbe = "the service was not sampled in that window (on this machine, see limits and " +
 		"probe in the record)"
@@ -23,12 +23,12 @@ const (
 	noGC   = "no collection in the window (raise --measure)"
 )
 
-// response is what percentiles are of.
+// response documents the values of which percentiles are computed.
 const response = "response time (done − scheduled), from each trial's histogram; withheld where " +
 	"a trial has too few samples for an interval, and for open loads that were not kept up with"
 
-// All are the metrics, in the order in which reports for programs have them: of loads, then of
-// whole trials.
+// All are the metrics in the order of machine-readable reports: metrics of loads, then of whole
+// trials.
 var All = []Metric{
 	{Name: Throughput, Unit: units.PerS, Peak: true,
 		Label: "throughput", Short: "req/s", Higher: true, Better: "faster", Worse: "slower",
@@ -177,7 +177,7 @@ var All = []Metric{
 			if l.Telemetry == nil || l.Telemetry.WindowNs == 0 {
 				return math.NaN()
 			}
-			// The marks lie a little outside the window, under the same load.
+			// The marks are slightly outside the window, under the same load.
 			requests := float64(l.Done+l.Errors.Total()) * float64(l.Telemetry.WindowNs)
 			return float64(l.Telemetry.Spans) / requests * float64(l.WindowNs)
 		},
@@ -212,7 +212,7 @@ var All = []Metric{
 	{Name: SteadyAt, Unit: units.Ns,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Trial: func(r *record.Record) float64 {
-			if r.Target.URL != "" && r.Warmup.DurationNs == 0 { // it had none
+			if r.Target.URL != "" && r.Warmup.DurationNs == 0 { // there was no warm-up
 				return math.NaN()
 			}
 			if w := r.Warmup; !w.Steady || w.Kind == stats.Unsteady || helped(w) {
@@ -246,7 +246,7 @@ var All = []Metric{
 		Doc:     "of the container's image; withheld where none was built"},
 }
 
-// AsksEach is how often what has the counter was asked for each good answer; NaN: nobody knows.
+// AsksEach returns the number of backend calls per good response; NaN: unknown.
 func AsksEach(a record.BackendCalls, l *record.Load) float64 {
 	if a.Error != "" || a.IntervalNs <= 0 || l.Done == 0 {
 		return math.NaN()
@@ -254,7 +254,7 @@ func AsksEach(a record.BackendCalls, l *record.Load) float64 {
 	return a.Count * float64(l.WindowNs) / float64(a.IntervalNs) / float64(l.Done)
 }
 
-// ofGC is known where collections were logged; a collector's -1 is its silence.
+// ofGC makes a value unknown if collections were not logged.
 func ofGC(value func(*record.Load) float64) func(*record.Load) float64 {
 	return func(l *record.Load) float64 {
 		if l.GC == nil {
@@ -264,8 +264,8 @@ func ofGC(value func(*record.Load) float64) func(*record.Load) float64 {
 	}
 }
 
-// ofRoles is a share of the service's processor time. V8's workers compile and collect, and nobody
-// can say which.
+// ofRoles returns a share of the service's CPU time. It is unknown for V8, whose workers both
+// compile and collect.
 func ofRoles(value func(record.Roles) int64) func(*record.Load) float64 {
 	return func(l *record.Load) float64 {
 		r, all := l.Service.Roles, l.Service.CPUNs
@@ -276,8 +276,8 @@ func ofRoles(value func(record.Roles) int64) func(*record.Load) float64 {
 	}
 }
 
-// Split is how a service's processor time in a window went to what its threads are for, in words:
-// "91 % service, 6 % compiler, 3 % collector". Empty where their names do not tell.
+// Split describes how a service's CPU time in a window was spent by purpose of threads: "91 %
+// service, 6 % compiler, 3 % collector". It is empty if thread names do not show it.
 func Split(u record.Usage) string {
 	r := u.Roles
 	if r == nil || u.CPUNs <= 0 {
@@ -292,8 +292,8 @@ func Split(u record.Usage) string {
 		share(r.GCNs) + " collector"
 }
 
-// ofWarmup is what the series of a trial's start says, where it has a steady state to compare with.
-// A record without a kind was not looked at in that way.
+// ofWarmup returns a value of the warm-up if there is a steady state to compare with. Records
+// without Kind had no such analysis.
 func ofWarmup(value func(record.Warmup) int64) func(*record.Record) float64 {
 	return func(r *record.Record) float64 {
 		if w := r.Warmup; w.Kind == "" || w.Kind == stats.Unsteady || helped(w) {
@@ -303,12 +303,12 @@ func ofWarmup(value func(record.Warmup) int64) func(*record.Record) float64 {
 	}
 }
 
-// helped tells whether a warm-up was shorter than users will see it.
+// helped reports whether a warm-up was made shorter than in production.
 func helped(w record.Warmup) bool {
 	return len(w.Cores) > 0 || w.PrioritizedThreads > 0 || w.ReconnectedAtNs > 0
 }
 
-// ofTimes is a figure of response times, where they are not those of a growing backlog.
+// ofTimes returns a statistic of response times, unless a growing backlog determines them.
 func ofTimes(l *record.Load, ns float64) float64 {
 	if l.Model == record.Open && float64(l.Done) < KeptUp*float64(l.Scheduled) {
 		return math.NaN()
@@ -323,7 +323,7 @@ func p99Of(d record.Dist) float64 {
 	return float64(d.P99Ns)
 }
 
-// searched is what a search found.
+// searched returns the result of a search.
 func searched(l *record.Load) float64 {
 	if l.Search == nil || l.Search.Reason != "" {
 		return math.NaN()

@@ -1,9 +1,9 @@
-// Package metric is the one list of what a run is measured by: of each metric what it is called,
-// how a record has it, what is better, whether it is shown unasked, the column that a suite may ask
-// for, and its line in the documentation. Whoever adds one adds a row of All.
+// Package metric lists the metrics of a run. Each row of All has the name, how to read the metric
+// from a record, which direction is better, whether it is shown by default, its optional column,
+// and its line in the documentation. Add a row to add a metric.
 //
-// Non-goals: it summarises nothing and lays no table out (package table does), and it has no part
-// in what the home of telemetry is told second by second (package telemetry has a list of those).
+// Non-goals: statistics, layout of tables (see package table), and the live metrics for the
+// collector (package telemetry has a list of those).
 package metric
 
 import (
@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// Names of metrics that are more than a row of the list to somebody.
+// Names of metrics that other code refers to.
 const (
 	Throughput = "throughput"
 	Achieved   = "achieved"
@@ -34,52 +34,52 @@ const (
 	SpansEach   = "spans_per_request"
 )
 
-// Metric is what each trial has one value of.
+// Metric describes a quantity with one value per trial.
 type Metric struct {
 	Name, Unit string
-	Model      string // of loads that have it; empty: all
+	Model      string // model of loads that have it; empty: all
 
-	// Load is its value in a load of a trial, Trial that of a whole trial, which it has instead;
-	// NaN where it is not known. Missing says then what would give it.
+	// Load returns its value for a load of a trial. For metrics of whole trials, Trial is set
+	// instead. NaN means unknown; Missing then says why.
 	Load    func(*record.Load) float64
 	Trial   func(*record.Record) float64
 	Missing string
-	// Slices is its value in the slices of a load, which ratios between targets of a start are made
-	// of; NaN where it is not known. Nil: ratios are made of the window alone. Percentiles are read
-	// from the histogram of open slices.
+	// Slices returns its value for the slices of a load, from which ratios between targets of a
+	// start are computed; NaN means unknown. Nil: ratios come only from the window. Percentiles are
+	// read from the histogram of open slices.
 	Slices  func(*record.Sliced) float64
-	Watched bool // of loads where the lab watched beside its samples
-	// Quantile is the share of requests that are faster, for a percentile of the response time,
-	// which is read from histograms instead; 0 for all else.
+	Watched bool // only for loads with additional instruments
+	// Quantile is the share of faster requests, for a percentile of the response time, which is
+	// read from histograms instead; 0 for other metrics.
 	Quantile float64
 
-	Label  string // for people: "CPU per request"
-	Short  string // the same, where there is little room; empty: the name
-	Higher bool   // is better
-	Better string // what it is called when it got better: "faster", "less"
+	Label  string // for readers: "CPU per request"
+	Short  string // short form of Label; empty: the name
+	Higher bool   // higher is better
+	Better string // word for an improvement: "faster", "less"
 	Worse  string
 
-	Lab   bool // it tells of the lab and not of the service
-	Asked bool // shown only where somebody asks: it says again what others say better
-	Exact bool // one trial is enough, and equal values are no surprise
-	// Peak: a bare name means closed loads. Those of others follow from the load: half of a peak
-	// is served at half of that peak's rate.
+	Lab   bool // it describes the generator, not the service
+	Asked bool // shown only on request, because other metrics say it better
+	Exact bool // one trial is enough, and equal values are normal
+	// Peak: the name alone refers to closed loads. In other loads the value follows from the load:
+	// half of a peak is served at half of that peak's rate.
 	Peak bool
 
-	Column *Column // that a suite may ask for
-	Told   string  // what the home of telemetry has it as, of each load; empty: not at all
+	Column *Column // optional column for suites; nil: none
+	Told   string  // name of the metric for the collector, per load; empty: not sent
 	Doc    string  // docs/formats/report-csv.md
 }
 
-// Column is one that a table has where a suite asks for it.
+// Column is an optional column that a suite can request.
 type Column struct {
 	Name, Heading string
 	Place         Place
-	Rank          int                  // among those of its place, from 1
-	Print         func(float64) string // nil: as the times beside it
+	Rank          int                  // order among columns of its place, from 1
+	Print         func(float64) string // nil: as other times
 }
 
-// Value is that of a load in a record, or of the whole trial.
+// Value returns the metric's value for a load in a record, or for the whole trial.
 func (m Metric) Value(r *record.Record, l *record.Load) float64 {
 	if m.Trial != nil {
 		return m.Trial(r)
@@ -87,7 +87,8 @@ func (m Metric) Value(r *record.Record, l *record.Load) float64 {
 	return m.Load(l)
 }
 
-// ofClosed is a value of closed slices. The rate of open ones is the same for all targets.
+// ofClosed returns a value only for closed slices, because the rate of open ones is equal for all
+// targets.
 func ofClosed(value func(*record.Sliced) float64) func(*record.Sliced) float64 {
 	return func(s *record.Sliced) float64 {
 		if s.RatePerS > 0 {
@@ -97,23 +98,23 @@ func ofClosed(value func(*record.Sliced) float64) func(*record.Sliced) float64 {
 	}
 }
 
-// Place is where a column stands.
+// Place is the table of a column.
 type Place int
 
 // Places of columns.
 const (
 	OfLoad  Place = iota // with each load
-	OfCost               // with what answering the ranking load cost
-	OfTrial              // with the start, or with the artifact
+	OfCost               // with resource use under the ranking load
+	OfTrial              // with start times and artifacts
 )
 
 // KeptUp is the share of an open load's arrivals that must be answered within the window. Below it
-// the backlog grows, and a response time says how long the test was, not how fast the service is
+// the backlog grows, and response times depend on the length of the test rather than the service
 // (Schroeder et al., "Open Versus Closed", NSDI 2006).
 const KeptUp = 0.99
 
-// Named is the metric of a name and a unit. One that the list does not know is called by its name;
-// of its values, rates are better when higher and all else when lower.
+// Named returns the metric with a name. For an unknown name it returns a metric with that name and
+// unit; rates are better if higher, all others if lower.
 func Named(name, base string) Metric {
 	if i := slices.IndexFunc(All, func(m Metric) bool { return m.Name == name }); i >= 0 {
 		return All[i]
@@ -129,12 +130,12 @@ func Named(name, base string) Metric {
 	return m
 }
 
-// Percentiles are those that are metrics, the lowest first.
+// Percentiles returns the metrics that are percentiles, lowest first.
 func Percentiles() []Metric {
 	return slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Quantile == 0 })
 }
 
-// Columns are the metrics that a suite may ask for, in the order of their places.
+// Columns returns the metrics with a column, in table order.
 func Columns() []Metric {
 	out := slices.DeleteFunc(slices.Clone(All), func(m Metric) bool { return m.Column == nil })
 	slices.SortFunc(out, func(a, b Metric) int {
@@ -143,7 +144,7 @@ func Columns() []Metric {
 	return out
 }
 
-// ColumnNames are what a suite calls them.
+// ColumnNames returns the names by which suites request columns.
 func ColumnNames() (out []string) {
 	for _, m := range Columns() {
 		out = append(out, m.Column.Name)
@@ -151,7 +152,7 @@ func ColumnNames() (out []string) {
 	return out
 }
 
-// Known is x, or NaN when x is below zero, the record's other way to say "unknown".
+// Known returns x, or NaN if x is negative, which some record fields use for "unknown".
 func Known(x float64) float64 {
 	if x < 0 {
 		return math.NaN()
@@ -159,7 +160,7 @@ func Known(x float64) float64 {
 	return x
 }
 
-// Positive is x, or NaN when x is zero (the record's way to say "unknown") or no number.
+// Positive returns x, or NaN if x is not finite and positive; record fields use zero for "unknown".
 func Positive(x float64) float64 {
 	if x > 0 && !math.IsInf(x, 0) {
 		return x

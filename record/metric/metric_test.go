@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the list of metrics into the docu
 
 const page = "../../docs/formats/report-csv.md"
 
-// The page of the CSV has every metric, with what the list says of it.
+// The documentation of the CSV report has a line for every metric.
 func TestDocumentation(t *testing.T) {
 	var p format.Page
 	p.Line("| metric | unit | column of a suite | of |\n|---|---|---|---|")
@@ -49,7 +49,7 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// Every row says all that somebody reads of it.
+// Every row has all texts that readers need.
 func TestRowsAreWhole(t *testing.T) {
 	names, columns, told := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	unitList := []string{units.PerS, units.Ns, units.Octet, units.J, units.One}
@@ -91,8 +91,8 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// What was not recorded is not known: no metric makes a zero of it, but for counts of what failed
-// and what was served.
+// Unrecorded values are unknown: no metric turns them into zero, except counts of failed and
+// successful requests.
 func TestNothingIsKnownOfNothing(t *testing.T) {
 	known := []string{metric.Throughput}
 	for _, m := range metric.All {
@@ -106,7 +106,7 @@ func TestNothingIsKnownOfNothing(t *testing.T) {
 	}
 }
 
-// A suite's columns stand in an order that is no accident: their ranks count from 1 in each place.
+// The order of columns is well defined: ranks count from 1 in each place.
 func TestColumns(t *testing.T) {
 	ranks := map[metric.Place]int{}
 	for _, m := range metric.Columns() {

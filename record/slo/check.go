@@ -14,26 +14,26 @@ import (
 	"prony.example/stats"
 )
 
-// confidence is that of the interval that a percentile must have room for.
+// confidence is the level of the confidence interval that a percentile needs samples for.
 const confidence = 0.95
 
-// Outcome is what a load says of an objective. Met means something only where it is Known.
+// Outcome is the result of checking an objective against a load. Met is only meaningful if Known.
 type Outcome struct {
 	Objective string `json:"objective"`
 	Met       bool   `json:"met"`
 	Known     bool   `json:"known"`
-	// ns, share or requests per second; 0 where unknown
+	// ns, share or requests per second; 0 if unknown
 	Observed float64 `json:"observed"`
-	// ns with the machine's stalls, if Observed leaves them out, or if it is unknown without them
+	// ns with the machine's stalls, if Observed excludes them or is unknown without them
 	WithStalls float64 `json:"withStalls,omitempty"`
-	Samples    int64   `json:"samples"` // samples
-	// samples that the metric takes; 0: any
+	Samples    int64   `json:"samples"` // number of samples
+	// minimum number of samples; 0: any
 	RequiredSamples int64 `json:"requiredSamples,omitempty"`
-	// what was observed, or why it is not known
+	// the observed value, or why it is unknown
 	Text string `json:"text"`
 }
 
-// Line is the outcome for people: "met      p99<50ms    41.2ms".
+// Line formats the outcome: "met      p99<50ms    41.2ms".
 func (c Outcome) Line() string {
 	word := "unknown"
 	switch {
@@ -45,7 +45,7 @@ func (c Outcome) Line() string {
 	return fmt.Sprintf("%-8s %-14s %s", word, c.Objective, c.Text)
 }
 
-// CheckAll checks every objective.
+// CheckAll checks every objective against a load.
 func CheckAll(objectives []Objective, l *record.Load) []Outcome {
 	out := make([]Outcome, len(objectives))
 	for i, o := range objectives {
@@ -54,8 +54,8 @@ func CheckAll(objectives []Objective, l *record.Load) []Outcome {
 	return out
 }
 
-// CheckQuoted does as CheckAll, and knows no percentile that a report would withhold: answers that
-// came in company count for as many independent ones as they are worth.
+// CheckQuoted is CheckAll with the criteria of reports: correlated responses count as fewer
+// independent ones, so a percentile can be unknown.
 func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 	out := make([]Outcome, len(objectives))
 	for i, o := range objectives {
@@ -68,9 +68,9 @@ func CheckQuoted(objectives []Objective, l *record.Load) []Outcome {
 	return out
 }
 
-// Doubt says how a verdict bears on a known outcome: nothing where none of its findings can have
-// moved the number, or where not even all of them together could have changed the outcome, and else
-// by how much and by what. What nobody can bound is in the verdict alone.
+// Doubt describes how findings affect a known outcome. It is empty if they cannot have changed the
+// outcome even together; otherwise it names the rules and the possible change. Effects without a
+// bound are only in the verdict.
 func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 	share, rules := 0.0, []string{}
 	for _, f := range findings {
@@ -88,11 +88,11 @@ func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 		units.Percent(share))
 }
 
-// Needs is the least number of answers that can decide the objective.
+// Needs returns the minimum number of responses that can decide the objective.
 //
-// Percentiles: as many as an interval by order statistics takes (stats.QuantileNeeds). Shares: as
-// many as make a single failure a smaller share than the limit; with fewer, "none" would pass for
-// "fewer than the limit".
+// Percentiles need as many as an interval by order statistics (stats.QuantileNeeds). Shares need as
+// many that a single failure is a smaller share than the limit; with fewer, zero failures would
+// pass for "fewer than the limit".
 func (o Objective) Needs() int64 {
 	switch {
 	case o.Quantile > 0:
@@ -105,10 +105,10 @@ func (o Objective) Needs() int64 {
 	return 1
 }
 
-// Check holds the objective against a load.
+// Check checks the objective against a load.
 func (o Objective) Check(l *record.Load) Outcome { return o.check(l, 1) }
 
-// check counts each answer as this share of an independent one.
+// check counts each response as this share of an independent one.
 func (o Objective) check(l *record.Load, share float64) Outcome {
 	c := Outcome{Objective: o.String(), RequiredSamples: o.Needs()}
 	s, ok := o.subjectOf(l)
@@ -120,7 +120,7 @@ func (o Objective) check(l *record.Load, share float64) Outcome {
 		c.Samples = l.Done
 		o.settle(&c, l.ThroughputPerS)
 	case o.Metric == delivered:
-		// Answers to requests from before the window may make it more than was offered.
+		// Responses to requests from before the window can make Done exceed Scheduled.
 		o.share(&c, min(l.Done, l.Scheduled), l.Scheduled)
 	case o.Metric == failures:
 		o.share(&c, s.failed+s.silent, s.answered+s.failed+s.silent)
@@ -133,7 +133,7 @@ func (o Objective) check(l *record.Load, share float64) Outcome {
 }
 
 // leaveStallsOut decides a percentile of response time without the machine's stalls, if the load
-// has it. If it is unknown without them, an objective that is met with them is met.
+// has it. If it is unknown without stalls, an objective that is met with them is met.
 func (o Objective) leaveStallsOut(c *Outcome, l *record.Load, s sample) {
 	i := slices.IndexFunc(l.StallFree, func(x record.StallFree) bool {
 		return math.Abs(x.Quantile-o.Quantile) < 1e-9
@@ -163,13 +163,13 @@ func (o Objective) leaveStallsOut(c *Outcome, l *record.Load, s sample) {
 	c.WithStalls = all.Observed
 }
 
-// settle makes the outcome known.
+// settle sets the outcome by a value.
 func (o Objective) settle(c *Outcome, v float64) {
 	c.Known, c.Observed, c.Met = true, v, o.within(v)
 	c.Text = o.seen(v)
 }
 
-// share settles part of whole; what a few requests miss, more requests miss also.
+// share settles part/total. With too few requests, only a missed objective is decided.
 func (o Objective) share(c *Outcome, part, total int64) {
 	c.Samples = total
 	if total == 0 {
@@ -189,13 +189,13 @@ func needs(c *Outcome) string {
 	return fmt.Sprintf("needs n ≥ %d, has %d", c.RequiredSamples, c.Samples)
 }
 
-// sample is what a time or the errors are judged by. Silent requests were never answered, not
-// within silentNs at least.
+// sample is the data for a time or the errors. Silent requests got no response, at least not within
+// silentNs.
 type sample struct {
 	dist                     record.Dist
 	answered, failed, silent int64
 	silentNs                 float64
-	share                    float64 // of an independent answer that each is worth
+	share                    float64 // share of an independent response that each counts for
 }
 
 func (o Objective) subjectOf(l *record.Load) (sample, bool) {
@@ -205,7 +205,7 @@ func (o Objective) subjectOf(l *record.Load) (sample, bool) {
 	}
 	switch o.Time {
 	case service:
-		// A request that never left has no service time, and the record does not tell them apart.
+		// Requests that were never sent have no service time, and the record does not count them.
 		s.dist, s.silent = l.ServiceTime, max(l.Sent-l.Answered-l.Errors.Total(), 0)
 	case lag:
 		s.dist, s.silent = l.Lag, 0
@@ -231,8 +231,8 @@ func (o Objective) subjectOf(l *record.Load) (sample, bool) {
 	return s, false
 }
 
-// time settles a duration. Silent requests count as the slowest: what is known of them is that they
-// took longer than the drain.
+// time settles a duration. Silent requests count as the slowest, because they took longer than the
+// drain.
 func (o Objective) time(c *Outcome, s sample) {
 	n := s.dist.Count
 	c.Samples = n + s.silent
@@ -248,7 +248,7 @@ func (o Objective) time(c *Outcome, s sample) {
 		v = (s.dist.MeanNs*float64(n) + s.silentNs*float64(s.silent)) / float64(c.Samples)
 		isLeast = s.silent > 0
 	default:
-		h, _ := s.dist.Histogram() // what is damaged is as good as none
+		h, _ := s.dist.Histogram() // a damaged histogram counts as none
 		if int64(s.share*float64(c.Samples)) < c.RequiredSamples && !o.brokenAnyway(h, c, s) {
 			if c.Text = needs(c); c.Samples >= c.RequiredSamples {
 				c.Text += fmt.Sprintf(" that are worth %d independent ones", int64(s.share*
@@ -276,8 +276,8 @@ func (o Objective) time(c *Outcome, s sample) {
 	}
 }
 
-// percentile is the value at the rank that the quantile has among all n requests; isLeast where
-// that is a silent one.
+// percentile returns the value at the quantile's rank among all n requests; isLeast is set if that
+// request is silent.
 func (o Objective) percentile(h *hdrhistogram.Histogram, n int64, d *record.Dist) (v float64,
 	isLeast, ok bool) {
 	rank := rankOf(o.Quantile, n)
@@ -289,14 +289,13 @@ func (o Objective) percentile(h *hdrhistogram.Histogram, n int64, d *record.Dist
 	case n > d.Count:
 		return 0, false, false
 	}
-	// A foreign driver may have told the usual percentiles and no more.
+	// External load generators can report only the usual percentiles.
 	stored := map[string]int64{"p50": d.P50Ns, "p90": d.P90Ns, "p99": d.P99Ns, "p99.9": d.P999Ns}
 	ns := stored[o.Metric]
 	return float64(ns), false, ns > 0
 }
 
-// brokenAnyway tells whether so many of too few requests were too slow that they would be too many
-// even if all those still lacking were fast.
+// brokenAnyway reports whether the objective is missed even if all missing samples were fast.
 func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample) bool {
 	slow := int64(0)
 	if s.silentNs >= o.Limit {
@@ -312,5 +311,5 @@ func (o Objective) brokenAnyway(h *hdrhistogram.Histogram, c *Outcome, s sample)
 	return int64(s.share*float64(slow)) > c.RequiredSamples-rankOf(o.Quantile, c.RequiredSamples)
 }
 
-// rankOf is the rank from 1 that HdrHistogram takes for a quantile of n.
+// rankOf returns the rank, from 1, that HdrHistogram uses for a quantile of n.
 func rankOf(q float64, n int64) int64 { return min(max(int64(q*float64(n)+0.5), 1), n) }

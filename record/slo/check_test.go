@@ -14,7 +14,7 @@ import (
 // count times value, in ns.
 type times struct{ count, ns int64 }
 
-// distOf is a distribution as the generator records it.
+// distOf returns a distribution as the generator records it.
 func distOf(t *testing.T, parts ...times) record.Dist {
 	t.Helper()
 	h := hdrhistogram.New(1, 1<<40, 3)
@@ -30,7 +30,7 @@ func distOf(t *testing.T, parts ...times) record.Dist {
 	return record.Dist{Count: h.TotalCount(), MeanNs: h.Mean(), MaxNs: h.Max(), HDR: string(blob)}
 }
 
-// good is a load all of whose requests were answered.
+// good returns a load with responses to all requests.
 func good(t *testing.T, parts ...times) *record.Load {
 	d := distOf(t, parts...)
 	return &record.Load{
@@ -39,7 +39,7 @@ func good(t *testing.T, parts ...times) *record.Load {
 	}
 }
 
-// silence adds requests without an answer.
+// silence adds requests without a response.
 func silence(l *record.Load, n int64) *record.Load {
 	l.Scheduled, l.Sent, l.Censored = l.Scheduled+n, l.Sent+n, l.Censored+n
 	return l
@@ -84,12 +84,12 @@ func TestCheck(t *testing.T) {
 	check("errors<0.09%", l, "unknown", "needs n ≥ 1112, has 1000")
 	check("delivered>99.9%", l, "met", "100% (1000 of 1000)")
 	check("delivered>99.91%", l, "unknown", "needs n ≥ 1112, has 1000")
-	// Of 3838 the p99.9 is the 3834th, so that 5 above 50 ms break it whatever the rest is; there
-	// are 5. Four do not.
+	// Of 3838 responses, p99.9 is the 3834th, so 5 above 50 ms miss the objective whatever the
+	// others are; there are 5. Four would not suffice.
 	check("p99.9<89ms", l, "missed", "90ms")
 	check("p99.9<89ms", good(t, times{996, 10 * ms}, times{4, 90 * ms}), "unknown", "3838")
 
-	l.Done += 10 // of requests from before the window
+	l.Done += 10 // responses to requests from before the window
 	check("delivered>=100%", l, "met", "100% (1000 of 1000)")
 
 	few := good(t, times{380, 10 * ms})
@@ -115,11 +115,11 @@ func TestCheckErrors(t *testing.T) {
 	}{
 		{991, 9, 0, true, true, 0.009},
 		{990, 10, 0, false, true, 0.01},
-		{990, 0, 10, false, true, 0.01}, // no answer is an error too
+		{990, 0, 10, false, true, 0.01}, // no response counts as an error
 		{995, 2, 2, true, true, 4.0 / 999},
 		{99, 0, 0, false, false, 0},
-		{50, 10, 0, false, true, 10.0 / 60}, // few, and missed all the same
-		{100, 0, -1, true, true, 0},         // answers to requests from before the window
+		{50, 10, 0, false, true, 10.0 / 60}, // too few samples, but missed anyway
+		{100, 0, -1, true, true, 0},         // responses to requests from before the window
 	} {
 		l := &record.Load{Answered: row.answered, Censored: row.censored,
 			Errors: record.Errors{Status: row.status}}
@@ -130,7 +130,7 @@ func TestCheckErrors(t *testing.T) {
 	}
 }
 
-// TestCheckSilent has requests that were never answered: 980 answers of 10 ms, 20 without.
+// TestCheckSilent has requests without a response: 980 responses of 10 ms, 20 requests without.
 func TestCheckSilent(t *testing.T) {
 	l := silence(good(t, times{980, 10 * ms}), 20)
 	check := func(text string, held, known bool, observed float64) {
@@ -147,12 +147,12 @@ func TestCheckSilent(t *testing.T) {
 	}
 	check("p98<50ms", true, true, 10e6) // the 980th of 1000
 	check("p99<50ms", false, true, 5e9) // the 990th: longer than the drain of 5 s
-	check("p99<6s", false, false, 0)    // longer than 5 s may be shorter than 6
+	check("p99<6s", false, false, 0)    // longer than 5 s, but perhaps shorter than 6 s
 	check("max<1s", false, true, 5e9)   //
 	check("mean<50ms", false, true, 0.98*10e6+0.02*5e9)
-	check("mean<200ms", false, false, 0) // 109.8 ms at least
+	check("mean<200ms", false, false, 0) // at least 109.8 ms
 	check("service.p99<1s", false, true, 5e9)
-	l.Sent -= 20 // they waited for a connection, and have no service time
+	l.Sent -= 20 // they waited for a connection, so they have no service time
 	check("service.p99<1s", true, true, 10e6)
 	check("lag.p99<1s", false, false, 0)
 }
@@ -170,7 +170,7 @@ func TestCheckRoutes(t *testing.T) {
 		"route GET /a p99<5ms":         true,
 		"route GET /b p90<31ms":        true,
 		"route GET /b p90<29ms":        false,
-		"route GET /b p99<31ms":        false, // 10 of 490 were never answered
+		"route GET /b p99<31ms":        false, // 10 of 490 got no response
 		"route GET /b service.p90<5ms": true,
 		"route GET /a errors<1%":       true,
 		"route GET /b errors<5%":       true, // 20 of 500
@@ -186,7 +186,7 @@ func TestCheckRoutes(t *testing.T) {
 	}
 }
 
-// TestCheckForeign has a driver that tells four percentiles and no histogram.
+// TestCheckForeign has a load generator that reports four percentiles and no histogram.
 func TestCheckForeign(t *testing.T) {
 	l := &record.Load{ResponseTime: record.Dist{Count: 5000, P50Ns: ms, P90Ns: 2 * ms,
 		P99Ns: 3 * ms, P999Ns: 4 * ms}}
@@ -209,8 +209,8 @@ func TestCheckForeign(t *testing.T) {
 	}
 }
 
-// A percentile that the report withholds is not judged by: 1,000 answers that came in company are
-// worth 80, and p99 takes 381. What misses by far more than that is missed all the same.
+// Percentiles that the report withholds are unknown: 1,000 correlated responses are worth 80, and
+// p99 needs 381. An objective missed by far more than that is still missed.
 func TestQuotedPercentiles(t *testing.T) {
 	check := func(text string, effective float64, known, held bool, says string) {
 		t.Helper()
@@ -233,8 +233,9 @@ func TestQuotedPercentiles(t *testing.T) {
 	check("errors<1%", 0.08, true, true, "0")
 }
 
-// A percentile without the machine's stalls decides, if it is known. Unknown, it leaves met what is
-// met with them, and missed what is missed also if all of the stalls' delays are left out.
+// A percentile without the machine's stalls decides, if it is known. If it is unknown, an objective
+// that is met with stalls is met, and one that is missed even without all delays of stalls is
+// missed.
 func TestCheckWithoutStalls(t *testing.T) {
 	check := func(text string, x record.StallFree, word, says string, withStalls float64) {
 		t.Helper()
@@ -258,7 +259,7 @@ func TestCheckWithoutStalls(t *testing.T) {
 	check("p99<100ms", free, "met", "2ms (60ms with the machine's stalls)", raw)
 	check("p99<1ms", free, "missed", "2ms (60ms with the machine's stalls)", raw)
 	check("service.p99<50ms", free, "missed", "60ms", 0)
-	free.KeptShare = 0.03 // 300 answers remain, and p99 takes 381
+	free.KeptShare = 0.03 // 300 responses remain, and p99 needs 381
 	check("p99<50ms", free, "unknown",
 		"60ms with the machine's stalls, unknown without them: too few arrivals", raw)
 	same := record.StallFree{Ns: 60e6, KeptShare: 1}
@@ -273,7 +274,7 @@ func TestCheckWithoutStalls(t *testing.T) {
 		"60ms with the machine's stalls, unknown without them: stalls too short to record", raw)
 	check("p99<20ms", short, "missed", "60ms", 0)
 
-	// Requests that were never answered count as the slowest, with stalls or without.
+	// Requests without a response count as the slowest, with stalls or without.
 	l := silence(good(t, times{9800, 1e6}), 200)
 	l.StallFree = []record.StallFree{{Quantile: 0.99, Ns: 1e6, RawNs: 2e6, KeptShare: 0.9}}
 	o := Objective{Metric: "p99", Quantile: 0.99, Op: "<", Limit: 1e9}
@@ -282,7 +283,7 @@ func TestCheckWithoutStalls(t *testing.T) {
 	}
 }
 
-// c60 is 60 ms as a histogram has it.
+// c60 is 60 ms as returned by a histogram.
 func c60(t *testing.T) float64 {
 	t.Helper()
 	h, err := good(t, times{1, 60e6}).ResponseTime.Histogram()
@@ -303,7 +304,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// A lag of some ms is no doubt about a promise of half a second, and is one about a closer promise.
+// A lag of some ms does not affect an objective of half a second, but a tighter one.
 func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
 	check := func(text string, by float64, want string) {
 		t.Helper()
@@ -319,7 +320,7 @@ func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
 	}
 	check("p99<500ms", 0.8, "")
 	check("p99<5ms", 0.8, "which lag can have changed (by 80 %)")
-	check("p99<2ms", 0.8, "which lag can have changed (by 80 %)") // missed, and perhaps not
+	check("p99<2ms", 0.8, "which lag can have changed (by 80 %)") // perhaps missed only by lag
 	check("p99<2ms", 0.1, "")
-	check("p50<4ms", 0.8, "") // it moved another number
+	check("p50<4ms", 0.8, "") // it affects another metric
 }

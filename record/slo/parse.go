@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// What an error about a piece lists.
+// Lists for error texts.
 const (
 	allMetrics = "p50, p90, p95, p99, p99.9 (any pNN or pNN.N), mean, max, errors, throughput, " +
 		"delivered"
@@ -17,7 +17,7 @@ const (
 	example  = "p99<50ms,errors<0.1%"
 )
 
-// Bounds of limits: what a histogram holds, and what no load reaches.
+// Bounds of limits: the maximum of a histogram, and a rate beyond any load.
 const (
 	timeMaxNs = 1 << 40 // 18 minutes
 	rateMaxPS = 1e9
@@ -32,7 +32,7 @@ var (
 //
 //	p99<50ms,errors<0.1%,service.p99.9<=1s,delivered>99%,throughput>1000/s,route "GET /" p99<5ms
 //
-// The name of a route needs quotes (as in Go) only where it holds a comma, a quote, < or >.
+// The name of a route needs quotes (as in Go) only if it contains a comma, a quote, < or >.
 func Parse(text string) ([]Objective, error) {
 	pieces, err := split(text)
 	if err != nil {
@@ -49,7 +49,7 @@ func Parse(text string) ([]Objective, error) {
 	return all, nil
 }
 
-// split cuts at the commas that no quotes enclose.
+// split splits at commas outside of quotes.
 func split(text string) ([]string, error) {
 	var pieces []string
 	for from, pos := 0, 0; ; pos++ {
@@ -92,7 +92,7 @@ func parseOne(piece string) (Objective, error) {
 	return o, o.limit(strings.TrimSpace(value))
 }
 
-// subject reads what comes before the operator: route, time and metric.
+// subject parses the part before the operator: route, time and metric.
 func (o *Objective) subject(text string) error {
 	metric := text
 	if tail, ok := strings.CutPrefix(text, "route "); ok {
@@ -120,7 +120,7 @@ func (o *Objective) subject(text string) error {
 func (o *Objective) metric(name string) error {
 	o.Metric = name
 	if m := percentileForm.FindStringSubmatch(name); m != nil {
-		// By way of text, for 99.9/100 is not 0.999 in binary.
+		// Parsed as text, because 99.9/100 is not 0.999 in binary.
 		digits := strings.TrimRight(fmt.Sprintf("%02s%s", m[1], m[2]), "0")
 		q, err := strconv.ParseFloat("0."+digits+"0", 64)
 		if err != nil || q == 0 {
@@ -144,7 +144,7 @@ func (o *Objective) metric(name string) error {
 	return nil
 }
 
-// direction refuses a bound on the side on which nobody promises anything: it is a slip.
+// direction rejects bounds in the wrong direction, such as p99>50ms.
 func (o *Objective) direction() error {
 	side, op := "above", "<"
 	if o.Metric == throughput || o.Metric == delivered {

@@ -114,8 +114,8 @@ func TestParseErrors(t *testing.T) {
 	check("route x delivered>1%", "delivered is not kept by route")
 }
 
-// FuzzParse wants that no text makes Parse panic, and that the canonical text of what it accepts
-// means the same and stays as it is.
+// FuzzParse requires that no text makes Parse panic, and that the canonical text of accepted
+// objectives has the same meaning and is stable.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"p99<50ms,errors<0.1%", "service.p99.9<=1.5s,delivered>=99.5%", "throughput>1000/s",

@@ -1,13 +1,12 @@
-// Package slo says what a service has promised, and whether a load shows that it keeps it.
+// Package slo parses objectives and checks whether a load meets them.
 //
 //	"p99<50ms,errors<0.1%" ─► Parse ─► objectives ─► Check(load) ─► met, missed or unknown
 //
-// An objective that too few answers speak of is unknown, not met: the outcome says how
-// many it takes. Percentiles come from the histogram, requests without an answer count as slower
-// than every answered one.
+// An objective is unknown, not met, if there are too few responses for it; the outcome has the
+// number needed. Percentiles come from the histogram, and requests without a response count as
+// slower than every response.
 //
-// Non-goals: judging the measurement, which is what package verdict does, and deciding what follows
-// from a missed objective.
+// Non-goals: judging the measurement (see package verdict), and consequences of a missed objective.
 package slo
 
 import (
@@ -17,7 +16,7 @@ import (
 	"time"
 )
 
-// Metrics beside the percentiles.
+// Metrics besides percentiles.
 const (
 	mean       = "mean"
 	longest    = "max"
@@ -26,7 +25,7 @@ const (
 	delivered  = "delivered"
 )
 
-// Times beside response time, which has no name of its own.
+// Times besides response time, which has no prefix.
 const (
 	service = "service"
 	lag     = "lag"
@@ -35,15 +34,15 @@ const (
 
 // Objective is one bound on one metric.
 type Objective struct {
-	Route    string  // its name in the result; empty: the whole load
+	Route    string  // name of the route in the result; empty: the whole load
 	Time     string  // "service", "lag" or "connect"; empty: response time
-	Metric   string  // "p99.9" and the like, "mean", "max", "errors", "throughput", "delivered"
-	Quantile float64 // of a percentile, 0.999; else 0
+	Metric   string  // such as "p99.9", "mean", "max", "errors", "throughput", "delivered"
+	Quantile float64 // of a percentile, such as 0.999; otherwise 0
 	Op       string  // "<", "<=", ">" or ">="
 	Limit    float64 // nanoseconds, a share (0.001), or requests per second
 }
 
-// String is the canonical text, which Parse reads back.
+// String returns the canonical text, which Parse accepts.
 func (o Objective) String() string {
 	subject := o.Metric
 	if o.Time != "" {
@@ -55,7 +54,7 @@ func (o Objective) String() string {
 	return subject + o.Op + o.text(o.Limit)
 }
 
-// Text joins objectives as Parse takes them.
+// Text joins objectives in the syntax of Parse.
 func Text(objectives []Objective) string {
 	parts := make([]string, len(objectives))
 	for i, o := range objectives {
@@ -64,7 +63,8 @@ func Text(objectives []Objective) string {
 	return strings.Join(parts, ",")
 }
 
-// Quantiles are those of response times of the whole load, in the order of the objectives.
+// Quantiles returns the quantiles of response times of the whole load, in the order of the
+// objectives.
 func Quantiles(objectives []Objective) (out []float64) {
 	for _, o := range objectives {
 		if o.Quantile > 0 && o.Time == "" && o.Route == "" {
@@ -74,18 +74,18 @@ func Quantiles(objectives []Objective) (out []float64) {
 	return out
 }
 
-// IsTime tells whether the metric is a duration.
+// IsTime reports whether the metric is a duration.
 func (o Objective) IsTime() bool {
 	return o.Metric != failures && o.Metric != throughput && o.Metric != delivered
 }
 
-// IsErrors tells whether the metric is the share of failed requests.
+// IsErrors reports whether the metric is the share of failed requests.
 func (o Objective) IsErrors() bool { return o.Metric == failures }
 
-// IsThroughput tells whether the metric is the rate of good answers.
+// IsThroughput reports whether the metric is the rate of good responses.
 func (o Objective) IsThroughput() bool { return o.Metric == throughput }
 
-// within tells whether a value meets the bound.
+// within reports whether a value meets the bound.
 func (o Objective) within(v float64) bool {
 	switch o.Op {
 	case "<":
@@ -98,7 +98,7 @@ func (o Objective) within(v float64) bool {
 	return v >= o.Limit
 }
 
-// text prints a value in the metric's unit.
+// text formats a value in the metric's unit.
 func (o Objective) text(v float64) string {
 	switch {
 	case o.Metric == throughput:
@@ -113,7 +113,7 @@ func (o Objective) text(v float64) string {
 	return s
 }
 
-// plain prints twelve digits at most, which hides that 0.07 × 100 is 7.000000000000001 in binary,
+// plain formats at most twelve digits, which hides that 0.07 × 100 is 7.000000000000001 in binary,
 // and never an exponent.
 func plain(v float64) string {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
@@ -123,7 +123,7 @@ func plain(v float64) string {
 	return strconv.FormatFloat(short, 'f', -1, 64)
 }
 
-// seen is a value rounded for reading: three digits of a time, four of others.
+// seen formats a value rounded for readers: three digits for times, four for others.
 func (o Objective) seen(v float64) string {
 	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return o.text(max(v, 0))
@@ -138,7 +138,7 @@ func (o Objective) seen(v float64) string {
 	return o.text(v)
 }
 
-// quoted leaves a name as it is where Parse would find its end without quotes.
+// quoted quotes a name unless Parse finds its end without quotes.
 func quoted(name string) string {
 	if q := strconv.Quote(name); q != `"`+name+`"` || strings.ContainsAny(name, ",<>") ||
 		name != strings.Join(strings.Fields(name), " ") {

@@ -1,5 +1,5 @@
-// Package closingtest holds whole loads over an engine against servers that close connections. In
-// enginetest they cannot be, since that knows nothing of loads.
+// Package closingtest runs complete loads over an engine against servers that close connections.
+// These tests cannot be in package enginetest, because it does not import package load.
 package closingtest
 
 import (
@@ -25,15 +25,15 @@ import (
 	"prony.example/record"
 )
 
-// bound ends a load that would otherwise hang; nothing is measured by it.
+// bound ends a load that would otherwise hang; it does not affect results.
 const bound = 20 * time.Second
 
-// keeps is how many requests a server of these tests takes on a connection.
+// keeps is the number of requests that the servers of these tests accept on a connection.
 const keeps = 10
 
-// HTTP1 holds loads of HTTP/1.1 over engines that make returns against servers that close
-// connections: between requests, in all ways in which they may, which is no failure, and otherwise,
-// which is one. With server the servers speak TLS.
+// HTTP1 runs HTTP/1.1 loads, over engines that make returns, against servers that close
+// connections. It tests that all legal ways to close between requests cause no failure, and that
+// other closes cause one. If server is not nil, the servers use TLS.
 func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 	offer := func(t *testing.T, method string, requests int64, end func(c *asked)) *load.Result {
 		addr := listenFor(t, server, func(c net.Conn, tcp *net.TCPConn) {
@@ -83,7 +83,7 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 				a.close()
 			}
 		})
-		// Each connection has one, but for the last ones of the load.
+		// Each connection has one, except the last ones of the load.
 		if n := r.Errors.Read; n < requests/keeps-4 || n != r.Errors.Total() ||
 			r.Answered+n != requests || r.Retried != 0 {
 			t.Errorf("%d of %d answered, %d retried, %+v", r.Answered, requests, r.Retried,
@@ -98,7 +98,8 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 	})
 }
 
-// Certificate is how a server and a client that trusts it speak TLS, with HTTP/1.1 or HTTP/2.
+// Certificate returns TLS configurations for a server and a client that trusts it, with HTTP/1.1 or
+// HTTP/2.
 func Certificate(t *testing.T, protocol string) (server, client *tls.Config) {
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
@@ -110,7 +111,7 @@ func Certificate(t *testing.T, protocol string) (server, client *tls.Config) {
 	return server, client
 }
 
-// asked is a server's side of a connection of HTTP/1.1, with the number of the request on it.
+// asked is the server side of an HTTP/1.1 connection, with the number of the current request.
 type asked struct {
 	c    net.Conn
 	tcp  *net.TCPConn
@@ -131,7 +132,7 @@ func (a *asked) answer(fields string) {
 	a.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n" + fields + "\r\nok")
 }
 
-// say writes; a lost answer fails the test anyway.
+// say writes. It ignores errors, because a lost response fails the test anyway.
 func (a *asked) say(text string) { _, _ = io.WriteString(a.c, text) }
 
 func (a *asked) close() {
@@ -141,11 +142,11 @@ func (a *asked) close() {
 
 func (a *asked) reset() {
 	a.over = true
-	_ = a.tcp.SetLinger(0) // a socket that is open takes it
+	_ = a.tcp.SetLinger(0) // cannot fail on an open socket
 	a.tcp.Close()
 }
 
-// last answers the last request of the connection, and ends it.
+// last responds to the last request of the connection, and ends the connection.
 func (a *asked) last(end func()) {
 	if a.n == keeps {
 		a.answer("")
@@ -162,7 +163,7 @@ func polite(a *asked) {
 	}
 }
 
-// HTTP2 is HTTP1 for HTTP/2: servers that go away from connections and refuse streams.
+// HTTP2 is HTTP1 for HTTP/2. Its servers send GOAWAY and refuse streams.
 func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const requests = 500
 	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
@@ -180,7 +181,7 @@ func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	}
 	check("goes away", func(w *leaver, id uint32) error {
 		if w.n > keeps {
-			return nil // not taken
+			return nil // not processed
 		}
 		err := w.answer(id)
 		if w.n == keeps {
@@ -208,13 +209,13 @@ func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	})
 }
 
-// leaver is a server's side of a connection of HTTP/2, with the number of the request on it.
+// leaver is the server side of an HTTP/2 connection, with the number of the current request.
 type leaver struct {
 	*http2.Framer
 	n int
 }
 
-// leave serves each request of a connection, whose body has one frame at most.
+// leave serves each request of a connection. A request's body must fit in one frame.
 func leave(c net.Conn, serve func(w *leaver, id uint32) error) {
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
@@ -248,7 +249,7 @@ func leave(c net.Conn, serve func(w *leaver, id uint32) error) {
 	}
 }
 
-// answer answers a stream.
+// answer responds to a stream.
 func (w *leaver) answer(id uint32) error {
 	var block bytes.Buffer
 	// Writing to memory does not fail.
@@ -257,7 +258,7 @@ func (w *leaver) answer(id uint32) error {
 		BlockFragment: block.Bytes()}), w.WriteData(id, true, []byte("ok")))
 }
 
-// listenFor serves each connection with f, over TLS if server says how.
+// listenFor serves each connection with f, over TLS if server is not nil.
 func listenFor(t *testing.T, server *tls.Config,
 	f func(c net.Conn, tcp *net.TCPConn)) netip.AddrPort {
 	t.Helper()

@@ -21,8 +21,8 @@ import (
 	"prony.example/load/engine"
 )
 
-// The peer resets while a request of so many bytes is half written, or is answered: told once, as
-// the operation that it ends.
+// reset tests a reset by the peer while a request of size bytes is half written, or while the
+// response is pending. The engine must report it once, as the operation that it interrupts.
 func (s *suite) reset(size int, op engine.Op) func(t *testing.T) {
 	return func(t *testing.T) {
 		h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -41,7 +41,8 @@ func (s *suite) reset(size int, op engine.Op) func(t *testing.T) {
 	}
 }
 
-// An answer and the end of the connection, in one go: both are told, in order, and no error.
+// answerAndClose tests a response and the end of the connection in one go. The engine must report
+// both, in order, without an error.
 func (s *suite) answerAndClose(t *testing.T) {
 	const size = 512<<10 + 5
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -61,7 +62,8 @@ func (s *suite) answerAndClose(t *testing.T) {
 	h.quiet()
 }
 
-// A peer that only ends its own direction will not answer any more: the same as a close.
+// halfClosed tests a peer that ends only its own direction. No response can follow, so this equals
+// a close.
 func (s *suite) halfClosed(t *testing.T) {
 	remaining := make(chan []byte, 1)
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -85,9 +87,9 @@ func (s *suite) halfClosed(t *testing.T) {
 	}
 }
 
-// A server that answers before it has taken the request leaves the connection unfit for the next:
-// the rest of the first request would have to go out before it. That is told, and no byte is mixed
-// up.
+// earlyAnswer tests a server that responds before it has read the request. The connection is then
+// unfit for the next request, because the rest of the first would have to go out before it. The
+// engine must report this and mix up no bytes.
 func (s *suite) earlyAnswer(t *testing.T) {
 	var observed bytes.Buffer
 	used, remaining, finished := make(chan bool, 9), make(chan bool), make(chan bool)
@@ -105,7 +107,7 @@ func (s *suite) earlyAnswer(t *testing.T) {
 	first, second := pattern(32<<20), []byte("second request")
 	h.onReceived = func(i int) {
 		used <- true
-		<-remaining // what belongs to the first request must not be taken for the second's answer
+		<-remaining // bytes of the first request's response must not count for the second
 		h.Send(i, second)
 	}
 	h.onOpened = func(i int) { h.Send(i, first) }
@@ -125,18 +127,18 @@ func (s *suite) earlyAnswer(t *testing.T) {
 	}
 }
 
-// Connects that fail: later, by the peer, and at once, by the own kernel. None is ever told as
-// opened.
+// failedConnects tests connects that the peer refuses later, and connects that the own kernel
+// refuses at once. The engine must never report them as opened.
 func (s *suite) failedConnects(t *testing.T) {
 	s.fails(t, refusing(t), syscall.ECONNREFUSED)
 	// TCP to the loopback network's broadcast address fails inside connect(2).
 	s.fails(t, netip.MustParseAddrPort("127.255.255.255:80"), syscall.ENETUNREACH, syscall.EACCES)
 }
 
-// A firewall that rejects answers by ICMP while the SYN is still on its way out, here or on the way
-// in. Its rules are those of a network of this test's own.
+// rejectedConnects tests a firewall that rejects a connect by ICMP while the SYN is on its way out,
+// or on its way in. The firewall's rules are in a network namespace of this test.
 func (s *suite) rejectedConnects(t *testing.T) {
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil { // of this thread, which ends with it
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil { // the thread ends with the test
 		t.Skipf("no network of its own: %v", err)
 	}
 	for _, line := range []string{"ip link set lo up",
@@ -152,7 +154,7 @@ func (s *suite) rejectedConnects(t *testing.T) {
 	}
 }
 
-// fails opens connections to an address that takes none.
+// fails opens connections to an address that accepts none.
 func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 	t.Helper()
 	before := descriptors(t)
@@ -176,7 +178,7 @@ func (s *suite) fails(t *testing.T, addr netip.AddrPort, want ...error) {
 	}
 }
 
-// refusing is an address that nobody listens at.
+// refusing returns an address without a listener.
 func refusing(t *testing.T) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,7 +189,8 @@ func refusing(t *testing.T) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// A slot whose failure was not told yet may be closed; then it never is.
+// closedSlotsAreSilent tests that a slot can be closed before its failure was reported, and that
+// the failure is then never reported.
 func (s *suite) closedSlotsAreSilent(t *testing.T) {
 	check := func(addr netip.AddrPort, early bool) {
 		t.Helper()
@@ -197,11 +200,11 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 		if !early {
 			h.wait(clock.Mono()) // the connects are on their way
 			if h.slots[0].opened+len(h.slots[0].closed) > 0 {
-				return // that was quick: nothing to see
+				return // the outcome came too early for this test
 			}
 		}
 		h.Close(0)
-		h.Close(0) // twice is no harm, nor is closing what was never opened
+		h.Close(0) // closing twice must be harmless, as must closing what was never opened
 		h.Close(2)
 		h.pump("outcome of the other", func() bool {
 			return h.slots[1].closed != nil || h.slots[1].opened > 0
@@ -221,9 +224,9 @@ func (s *suite) closedSlotsAreSilent(t *testing.T) {
 	}
 }
 
-// Closing a connection ends it at the peer too, whatever is under way on it: a request that the
-// peer does not take, or one that it has taken and does not answer. The slot's next connection
-// hears nothing of it, and what was not sent never is.
+// closedWhileSending tests that closing a connection also ends it at the peer, during a request
+// that the peer does not read, and during one without a response. The slot's next connection must
+// get no event of the old one, and unsent bytes must never be sent.
 func (s *suite) closedWhileSending(t *testing.T) {
 	closed, ended := make(chan bool), make(chan int64, 2)
 	addr := s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -272,9 +275,10 @@ func (s *suite) closedWhileSending(t *testing.T) {
 	}
 }
 
-// A connect that nobody answers ends with its slot: the kernel does not go on asking.
+// closedWhileConnecting tests that a connect without a reply ends with its slot: the kernel must
+// not retry it.
 func (s *suite) closedWhileConnecting(t *testing.T) {
-	// A queue for one connection that is not accepted lets two in; the rest waits.
+	// A backlog of 0 accepts two connections; further connects wait.
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -294,18 +298,18 @@ func (s *suite) closedWhileConnecting(t *testing.T) {
 	for range 3 {
 		h.wait(clock.Mono() + int64(time.Millisecond))
 	}
-	asking := func() int { return sockets(t, port, "02") } // sent their wish to connect
+	asking := func() int { return sockets(t, port, "02") } // in state SYN_SENT
 	if asking() == 0 {
 		t.Skip("skipped: all connects were answered; nothing to see")
 	}
 	for i := range h.slots {
 		h.Close(i)
 	}
-	// The kernel would go on asking for two minutes.
+	// Otherwise the kernel would retry for two minutes.
 	h.pump("end of all connects", func() bool { return asking() == 0 })
 }
 
-// sockets is how many have a port at their other end and are in a state of /proc/net/tcp.
+// sockets counts the sockets with a remote port and a state of /proc/net/tcp.
 func sockets(t *testing.T, port uint16, state string) (n int) {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/net/tcp")
@@ -321,7 +325,7 @@ func sockets(t *testing.T, port uint16, state string) (n int) {
 	return n
 }
 
-// A handler may open the slot again that it is told about, and close one that it hears of.
+// reopenedFromWithin tests that a handler can reopen or close the slot of its event.
 func (s *suite) reopenedFromWithin(t *testing.T) {
 	const turns = 30
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -372,9 +376,9 @@ func (s *suite) reopenedFromWithin(t *testing.T) {
 	}
 }
 
-// Two slots have something to read in one batch of events; the handler of the one that comes first
-// renews the other. The other's event is of a connection that is gone, and its successor in the
-// slot must not hear of it.
+// reusedSlot tests two events in one batch: the handler of the first renews the slot of the second.
+// The second event belongs to a closed connection, and its successor in the slot must not receive
+// it.
 func (s *suite) reusedSlot(t *testing.T) {
 	speak, spoken := make(chan bool), make(chan bool)
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
@@ -401,7 +405,7 @@ func (s *suite) reusedSlot(t *testing.T) {
 		h.Close(second)
 		h.Open(second)
 	}
-	for armed { // a signal may end a Wait before it has looked
+	for armed { // a signal can end a Wait before it has looked
 		h.wait(clock.Mono() + int64(time.Second))
 	}
 	if s := h.slots[second]; s.opened != 0 || s.got != nil || s.closed != nil {
@@ -422,8 +426,8 @@ func (s *suite) reusedSlot(t *testing.T) {
 
 const child = "PRONY_TEST_CHILD"
 
-// Out of descriptors, in a process of its own: the slots beyond the limit are told with what to do
-// about it, the others work, and when the limit is lifted so do they.
+// outOfDescriptors tests the limit on open files, in a process of its own. Slots beyond the limit
+// must fail with advice, other slots must work, and so must all slots when the limit is lifted.
 func (s *suite) outOfDescriptors(t *testing.T) {
 	if os.Getenv(child) == "" {
 		name := strings.ReplaceAll(t.Name(), "/", "$/^")
@@ -456,7 +460,7 @@ func (s *suite) outOfDescriptors(t *testing.T) {
 	}
 	limit(256)
 	for i := range 2 {
-		for err := error(nil); err == nil; { // plug every hole; the runtime closes files late
+		for err := error(nil); err == nil; { // use up descriptors; the runtime closes files late
 			_, err = unix.Dup(0)
 		}
 		h.Open(i)
@@ -487,7 +491,7 @@ func (s *suite) outOfDescriptors(t *testing.T) {
 	}
 }
 
-// highest is the largest descriptor in use.
+// highest returns the largest descriptor in use.
 func highest(t *testing.T) int {
 	t.Helper()
 	for fd := 4096; ; fd-- {
@@ -506,8 +510,8 @@ func descriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// drained waits until no more descriptors are open than before, but for a few: a server's side
-// closes when its goroutine has run.
+// drained waits until about as many descriptors are open as before. The tolerance is for the
+// server's side, which closes when its goroutine has run.
 func drained(t *testing.T, before int) {
 	t.Helper()
 	for end := clock.Mono() + bound; descriptors(t) > before+20; time.Sleep(time.Millisecond) {
@@ -517,7 +521,8 @@ func drained(t *testing.T, before int) {
 	}
 }
 
-// 50 engines that leak one descriptor each would leave more than 20.
+// releaseCloses tests that Release closes all sockets. If each of 50 engines leaked one descriptor,
+// more than the tolerated 20 would be left.
 func (s *suite) releaseCloses(t *testing.T) {
 	addr := s.listen(t, "127.0.0.1:0", idle)
 	before := descriptors(t)
@@ -532,8 +537,8 @@ func (s *suite) releaseCloses(t *testing.T) {
 	drained(t, before)
 }
 
-// Release with all kinds of requests under way: the peers see the end of their connections, and
-// nothing stays behind.
+// releaseUnderWay tests Release with all kinds of requests under way: the peers must receive the
+// end of their connections, and no descriptor may stay open.
 func (s *suite) releaseUnderWay(t *testing.T) {
 	const times = 10
 	ended := make(chan bool, 3*times)
@@ -542,7 +547,7 @@ func (s *suite) releaseUnderWay(t *testing.T) {
 		if _, err := c.Read(b); err == nil && b[0] == 'a' {
 			_, _ = io.WriteString(c, "answer that nobody reads") // lost or not
 		} else if err == nil {
-			time.Sleep(20 * time.Millisecond) // nothing is taken: the sending stays under way
+			time.Sleep(20 * time.Millisecond) // read nothing, so that the send stays under way
 		}
 		_, _ = io.Copy(io.Discard, c) // a reset is an end, too
 		ended <- true

@@ -1,5 +1,5 @@
-// Package enginetest is what every engine of the load generator must do, as one suite of tests. It
-// knows an engine by engine.Engine alone; the servers are goroutines of the same process.
+// Package enginetest is the conformance test suite for engines of the load generator. It uses only
+// the interface engine.Engine; the servers are goroutines of the same process.
 package enginetest
 
 import (
@@ -21,16 +21,16 @@ import (
 	"prony.example/load/engine"
 )
 
-// bound ends a test that would otherwise hang; nothing is measured by it.
+// bound ends a test that would otherwise hang; it does not affect results.
 const bound = int64(20 * time.Second)
 
-// Make returns an engine for a number of slots, all to one address.
+// Make returns an engine for a number of slots, all for one address.
 type Make func(netip.AddrPort, int) (engine.Engine, error)
 
 // Run runs the suite against engines that make returns.
 func Run(t *testing.T, make Make) { (&suite{make: make}).run(t, nil) }
 
-// run runs the suite, without the tests that are named.
+// run runs the suite without the named tests.
 func (s *suite) run(t *testing.T, without []string) {
 	for _, row := range []struct {
 		name string
@@ -70,26 +70,26 @@ func (s *suite) run(t *testing.T, without []string) {
 
 type suite struct {
 	make   Make
-	server *tls.Config // nil: in the clear
+	server *tls.Config // nil: no TLS
 	built  []engine.Engine
 
-	// stream serves a peer on a stream of HTTP/2, or by a call of gRPC; nil: a peer has a
-	// connection.
+	// stream serves a peer as an HTTP/2 stream or a gRPC call; nil: a peer is a connection.
 	stream func(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer))
 
-	allocates uint64 // a round trip
+	allocates uint64 // tolerated allocations per round trip
 }
 
-// alone runs a test on a thread of its own, since an engine may be bound to one. The signal by
-// which the runtime interrupts goroutines is kept from it, or that would end every wait sooner or
-// later and hide a wake-up that is missed. So the collector must not wait for this thread either.
+// alone runs a test on a thread of its own, because an engine can be bound to a thread. It blocks
+// the signal by which the runtime preempts goroutines; otherwise the signal would end every wait
+// eventually and hide a missed wake-up. Without the signal, the garbage collector must not run
+// either, because it would wait for this thread.
 //
-// t.Fatal ends the goroutine that calls it, here the wrong one; the right one waits for it to end
-// and returns, which comes to the same.
+// t.Fatal ends the goroutine that calls it, here the wrong one; the test's goroutine waits for its
+// end and returns, which has the same effect.
 func (s *suite) alone(t *testing.T, test func(*testing.T)) {
 	runtime.GC()
 	percent := debug.SetGCPercent(-1)
-	procs := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // a raw call keeps one to itself
+	procs := runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1) // a raw system call blocks one
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -107,11 +107,11 @@ func (s *suite) alone(t *testing.T, test func(*testing.T)) {
 		runtime.GOMAXPROCS(procs)
 		debug.SetGCPercent(percent)
 	case <-time.After(time.Duration(2 * bound)):
-		t.Fatal("the wait does not end") // nor would changing GOMAXPROCS, which stops all threads
+		t.Fatal("the wait does not end") // leave GOMAXPROCS: changing it stops all threads
 	}
 }
 
-// told is what a Handler heard of one slot.
+// told records the events of one slot.
 type told struct {
 	opened int
 	got    []byte
@@ -123,12 +123,12 @@ type ending struct {
 	err error
 }
 
-// ear is an engine and a Handler that remembers.
+// ear is an engine and a Handler that records events.
 type ear struct {
 	engine.Engine
 	t          *testing.T
 	slots      []told
-	began      int64 // of the Wait under way
+	began      int64 // start of the Wait under way
 	onOpened   func(i int)
 	onReceived func(i int)
 	onClosed   func(i int)
@@ -142,7 +142,7 @@ func (s *suite) release() {
 	s.built = nil
 }
 
-// engine returns one that is released with the test.
+// engine returns an engine that is released with the test.
 func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	t.Helper()
 	h := s.ear(t, addr, slots)
@@ -150,7 +150,7 @@ func (s *suite) engine(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	return h
 }
 
-// ear returns one that the test releases.
+// ear returns an engine that the test must release.
 func (s *suite) ear(t *testing.T, addr netip.AddrPort, slots int) *ear {
 	t.Helper()
 	e, err := s.make(addr, slots)
@@ -186,7 +186,7 @@ func (h *ear) Closed(i int, atNs int64, op engine.Op, err error) {
 	h.onClosed(i)
 }
 
-// stamp holds a moment against the Wait that it was told in.
+// stamp checks that the moment of an event lies within the current Wait.
 func (h *ear) stamp(atNs int64) {
 	if now := clock.Mono(); atNs < h.began || atNs > now {
 		h.t.Errorf("told at %d in a wait from %d to %d", atNs, h.began, now)
@@ -220,7 +220,7 @@ func (h *ear) all(subject string, ok func(s *told) bool) {
 	})
 }
 
-// begin opens all slots, open waits for it.
+// begin opens all slots. Method open also waits until they are open.
 func (h *ear) begin() {
 	for i := range h.slots {
 		h.Open(i)
@@ -240,7 +240,7 @@ func (h *ear) end(i int) ending {
 	return h.slots[i].closed[0]
 }
 
-// quiet polls a few times and reports what is heard beyond what has been.
+// quiet polls a few times and reports unexpected events.
 func (h *ear) quiet() {
 	h.t.Helper()
 	before := h.String()
@@ -252,7 +252,7 @@ func (h *ear) quiet() {
 	}
 }
 
-// idle says nothing, and takes one byte.
+// idle reads one byte and writes nothing.
 func idle(c *peer) { _, _ = c.Read(make([]byte, 1)) }
 
 // echo sends back what it reads.
@@ -260,7 +260,7 @@ func echo(c *peer) {
 	_, _ = io.Copy(c, c) // ends with the connection, however that ends
 }
 
-// say writes and waits until the other side's kernel has it: from then on it can be read there.
+// say writes and waits until the other side's kernel has the bytes, so that they can be read there.
 func say(t *testing.T, c *peer, text string) {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Errorf("write: %v", err)
@@ -287,7 +287,7 @@ func say(t *testing.T, c *peer, text string) {
 	}
 }
 
-// pattern is n bytes of which none is like its neighbours.
+// pattern returns n bytes that are unlike their neighbors.
 func pattern(n int) []byte {
 	b := make([]byte, n+8)
 	for i := 0; i < n; i += 8 {

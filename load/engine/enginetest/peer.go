@@ -11,7 +11,7 @@ import (
 	"prony.example/load/engine"
 )
 
-// MakeSecure returns an engine that speaks TLS for a number of slots, all to one address.
+// MakeSecure returns a TLS engine for a number of slots, all for one address.
 type MakeSecure func(netip.AddrPort, int, *tls.Config) (engine.Engine, error)
 
 // RunSecure runs the suite over TLS up to a version, against engines that make returns.
@@ -29,14 +29,14 @@ func RunSecure(t *testing.T, version uint16, make MakeSecure) {
 		s.allocates = 3
 	}
 	s.run(t, []string{
-		"out of descriptors",         // its server accepts none, so nobody shakes hands
-		"failed connects",            // nobody is there to shake hands with
-		"never early", "no deadline", // waiting is the business of who is below,
-		"no wake-up is missed", // which is tested by itself
+		"out of descriptors",         // the server accepts no connection, so there is no handshake
+		"failed connects",            // there is no server for a handshake
+		"never early", "no deadline", // the engine below waits,
+		"no wake-up is missed", // and has its own tests
 	})
 }
 
-// trusting is how a server and who trusts it speak TLS up to a version.
+// trusting returns TLS configurations for a server and a client that trusts it, up to a version.
 func trusting(version uint16) (server, client *tls.Config, done func()) {
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
@@ -46,7 +46,7 @@ func trusting(version uint16) (server, client *tls.Config, done func()) {
 	return server, client, signed.Close
 }
 
-// peer is the server's side of a connection, or of a stream of one.
+// peer is the server side of a connection or stream.
 type peer struct {
 	net.Conn
 	tcp *net.TCPConn
@@ -60,14 +60,14 @@ func (p *peer) CloseWrite() error {
 	return p.tcp.CloseWrite()
 }
 
-// reset ends the connection as a server does that has crashed.
+// reset ends the connection as the crash of a server does.
 func (p *peer) reset() {
-	_ = p.tcp.SetLinger(0) // a socket that is open takes it
+	_ = p.tcp.SetLinger(0) // cannot fail on an open socket
 	p.tcp.Close()
 }
 
-// Serve serves each connection to a listener with f on a goroutine of its own, after which it is
-// closed, until the listener is.
+// Serve serves each connection of a listener with f on its own goroutine and then closes the
+// connection. It returns when the listener is closed.
 func Serve(l net.Listener, f func(net.Conn)) {
 	for {
 		c, err := l.Accept()
@@ -81,7 +81,7 @@ func Serve(l net.Listener, f func(net.Conn)) {
 	}
 }
 
-// listen serves each connection with f on a goroutine of its own.
+// listen serves each connection with f on its own goroutine and returns the address.
 func (s *suite) listen(t *testing.T, addr string, f func(c *peer)) netip.AddrPort {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
@@ -99,7 +99,7 @@ func (s *suite) serve(c *net.TCPConn, f func(c *peer)) {
 		over := tls.Server(c, s.server)
 		p.Conn = over
 		if over.Handshake() != nil {
-			return // the client has gone, or will tell
+			return // the client has closed, or reports the failure
 		}
 	}
 	if s.stream != nil {

@@ -17,15 +17,15 @@ import (
 	"prony.example/load/engine/http1"
 )
 
-// RunStreams runs the suite against engines that speak HTTP/2, in the clear or over TLS: what is
-// sent is the body of a request, what comes that of its answer, and a peer is the server's side of
+// RunStreams runs the suite against engines for HTTP/2, with or without TLS: bytes sent are the
+// body of a request, bytes received are the body of its response, and a peer is the server side of
 // a stream.
 func RunStreams(t *testing.T, secure bool, make MakeSecure) {
 	runStreams(t, &suite{stream: serveStream}, secure, make)
 }
 
-// RunCalls is RunStreams for engines that make calls of gRPC: what is sent is a message, and what
-// comes the one that a peer has written when it returns.
+// RunCalls is RunStreams for engines that make gRPC calls: bytes sent are a message, and bytes
+// received are the message that the peer has written when it returns.
 func RunCalls(t *testing.T, secure bool, make MakeSecure) {
 	runStreams(t, &suite{stream: serveCall}, secure, make)
 }
@@ -46,23 +46,23 @@ func runStreams(t *testing.T, s *suite, secure bool, open MakeSecure) {
 		return bodies{e, make([]bodySlot, n)}, nil
 	}
 	without := []string{
-		// Its server accepts none, so that nobody says its settings.
+		// The server accepts no connection, so it sends no settings.
 		"out of descriptors",
-		// What a stream's end is not: the connection's. The engine's own tests have that.
+		// These tests end connections, not streams. The engine's own tests cover streams.
 		"answer and close", "half closed", "answer before the request is whole",
 		"closed while it sends", "reopened from within", "events of a reused slot",
 		"release with requests under way",
-		"round trips do not allocate", // as its server does; likewise
-		// Waiting is the business of who is below, and is tested by itself.
+		"round trips do not allocate", // as its server allocates; the engine's own tests cover it
+		// The engine below waits, and has its own tests.
 		"past deadlines poll", "never early", "no deadline", "no wake-up is missed",
 	}
 	if secure {
-		without = append(without, "failed connects") // nobody is there to shake hands with
+		without = append(without, "failed connects") // there is no server for a handshake
 	}
 	s.run(t, without)
 }
 
-// bodies is an engine whose requests and answers are texts, as one of bytes.
+// bodies adapts an engine of HTTP text to one of plain bytes.
 type bodies struct {
 	engine.Engine
 	slots []bodySlot
@@ -71,7 +71,7 @@ type bodies struct {
 type bodySlot struct {
 	out    []byte
 	answer http1.Response
-	body   []byte // of the answer: a stream is free again when all of it is there
+	body   []byte // of the response: the stream is free again when it is complete
 }
 
 // Send implements engine.Engine.
@@ -90,7 +90,7 @@ func (e bodies) Wait(deadline int64, h engine.Handler) error {
 	return e.Engine.Wait(deadline, bodyEar{h, e.slots})
 }
 
-// bodyEar hears the engine of texts.
+// bodyEar receives the events of the engine of HTTP text.
 type bodyEar struct {
 	engine.Handler
 	slots []bodySlot
@@ -112,14 +112,14 @@ func (e bodyEar) Received(i int, atNs int64, b []byte) {
 	}
 }
 
-// streamed is the server's side of a stream as a connection.
+// streamed is the server side of a stream, as a connection.
 type streamed struct {
 	io.Reader // the request's body
 	silent
 	w http.ResponseWriter
 }
 
-// silent is what a stream does not have of a connection.
+// silent stands for the methods of a connection that a stream lacks.
 type silent struct{ net.Conn }
 
 func (s streamed) Write(b []byte) (int, error) {
@@ -133,8 +133,8 @@ func (s streamed) Write(b []byte) (int, error) {
 // Close implements net.Conn. The stream ends when its peer returns.
 func (s streamed) Close() error { return nil }
 
-// serveStreams serves each stream of a connection with f. The windows are larger than what the
-// kernel takes at once, so that large requests come to wait for it.
+// serveStreams serves each stream of a connection with f. The flow-control windows are larger than
+// the kernel's buffers, so that large requests have to wait for the kernel.
 func (s *suite) serveStreams(c *peer, f func(c *peer)) {
 	const window = 64 << 20
 	(&http2.Server{MaxConcurrentStreams: 3, MaxUploadBufferPerConnection: window,
@@ -150,7 +150,7 @@ func serveStream(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f fun
 	f(&peer{Conn: streamed{Reader: r.Body, w: w}, tcp: tcp})
 }
 
-// serveCall serves a call of gRPC with f.
+// serveCall serves a gRPC call with f.
 func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(c *peer)) {
 	var prefix [5]byte
 	_, err := io.ReadFull(r.Body, prefix[:])
@@ -167,11 +167,11 @@ func serveCall(w http.ResponseWriter, r *http.Request, tcp *net.TCPConn, f func(
 	w.Header().Set("Grpc-Status", "0")
 }
 
-// called is the server's side of a call as a connection.
+// called is the server side of a call, as a connection.
 type called struct {
 	silent
 	body      io.Reader
-	remaining int // bytes of the request's message, which must be all of its body
+	remaining int // bytes of the request's message still to come; its body must end with them
 	message   []byte
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// String says what was heard of each slot.
+// String describes the recorded events of each slot.
 func (h *ear) String() string {
 	var b bytes.Buffer
 	for i, s := range h.slots {
@@ -25,8 +25,8 @@ func (h *ear) String() string {
 	return b.String()
 }
 
-// Requests of 32 MiB to a server that reads them in pieces with pauses: the kernel takes them in
-// parts, and they arrive whole, one after the other.
+// largeRequests tests requests of 32 MiB to a server that reads them in pieces with pauses. The
+// kernel takes them in parts, and they must arrive complete, one after the other.
 func (s *suite) largeRequests(t *testing.T) {
 	body := pattern(32 << 20)
 	want := sha256.Sum256(body)
@@ -60,7 +60,7 @@ func (s *suite) largeRequests(t *testing.T) {
 	}
 }
 
-// sized answers each request, a number, with as many bytes.
+// sized reads numbers and responds to each with that many bytes.
 func sized(c *peer) {
 	for {
 		var size [4]byte
@@ -73,7 +73,8 @@ func sized(c *peer) {
 	}
 }
 
-// Answers around the sizes of read buffers arrive whole, and the connection is good for the next.
+// answersOfAllSizes tests that responses around the sizes of read buffers arrive complete, and that
+// the connection stays usable.
 func (s *suite) answersOfAllSizes(t *testing.T) {
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", sized), 1)
 	h.open()
@@ -94,8 +95,8 @@ func (s *suite) answersOfAllSizes(t *testing.T) {
 	}
 }
 
-// Many connections, each with texts of its own in flight at the same time, small and large: no byte
-// ends up at another connection, twice, or in another order.
+// bytesStayApart tests many connections with different small and large texts in flight at the same
+// time. No byte may arrive at another connection, twice, or in another order.
 func (s *suite) bytesStayApart(t *testing.T) {
 	const slots, rounds = 50, 40
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), slots)
@@ -103,7 +104,7 @@ func (s *suite) bytesStayApart(t *testing.T) {
 	var round [slots]int
 	next := func(i int) {
 		round[i]++
-		// Sizes from 1 byte to 80 kB, of which each connection meets all.
+		// Sizes from 1 byte to 80 kB; each connection gets all of them.
 		n := 1 + (i*7919+round[i]*104729)%(1<<(1+(i+round[i])%17))
 		sent[i] = pattern(n)
 		for k := range sent[i] {
@@ -146,7 +147,7 @@ func (s *suite) bytesStayApart(t *testing.T) {
 func (s *suite) manyConnects(t *testing.T) {
 	slots := 1500 // of four digits
 	if s.server != nil {
-		slots = 100 // each shakes hands, which takes the processor
+		slots = 100 // handshakes take CPU time
 	}
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), slots)
 	want := func(i int) string { return fmt.Sprintf("%04d", i) }
@@ -165,7 +166,7 @@ func (s *suite) version6(t *testing.T) {
 	h.open()
 	h.Send(1, []byte("six"))
 	h.pump("echo", func() bool { return string(h.slots[1].got) == "six" })
-	// An IPv4 address in IPv6's clothes is IPv4.
+	// An IPv4-mapped IPv6 address is IPv4.
 	addr := s.listen(t, "127.0.0.1:0", echo)
 	h = s.engine(t, netip.AddrPortFrom(netip.AddrFrom16(addr.Addr().As16()), addr.Port()), 1)
 	h.open()
@@ -173,9 +174,9 @@ func (s *suite) version6(t *testing.T) {
 	h.pump("echo", func() bool { return string(h.slots[0].got) == "four" })
 }
 
-// From the write to the answer nothing is allocated. Over TLS the server allocates once, as it
-// looks for a request, and crypto/tls, where it does the engine's work, for head and rest of an
-// answer.
+// noAllocations tests that nothing is allocated between write and response. Over TLS, the server
+// allocates once when it looks for a request, and crypto/tls, if it does the engine's work, for
+// head and rest of a response.
 func (s *suite) noAllocations(t *testing.T) {
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", echo), 1)
 	h.open()
@@ -189,8 +190,8 @@ func (s *suite) noAllocations(t *testing.T) {
 		}
 	}
 	round(100)
-	// The runtime may allocate now and then, and the servers of earlier tests as they end: an
-	// engine that allocates does so each time.
+	// The runtime can allocate now and then, as can servers of earlier tests that are ending. An
+	// engine that allocates does so in every round.
 	var n uint64
 	for range 5 {
 		var before, after runtime.MemStats

@@ -11,13 +11,14 @@ import (
 
 var nowhere = netip.MustParseAddrPort("127.0.0.1:1")
 
-// A deadline that has passed only polls: with nothing set to wake it, a wait would never end.
+// pastDeadlines tests that Wait only polls if its deadline has passed. Nothing else would end the
+// wait.
 func (s *suite) pastDeadlines(t *testing.T) {
 	h := s.engine(t, nowhere, 1)
 	for _, d := range []int64{clock.Mono(), clock.Mono() - 1, 0, -1, math.MinInt64} {
 		h.wait(d)
 	}
-	// What has happened is delivered all the same, at the first poll after it has.
+	// Events are still delivered, at the first poll after they happened.
 	speak, spoken := make(chan bool), make(chan bool)
 	h = s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		for range speak {
@@ -38,12 +39,12 @@ func (s *suite) pastDeadlines(t *testing.T) {
 	}
 }
 
-// A wait in which nothing happens never ends before its deadline, whatever the distance; how late
-// it is depends on the machine.
+// neverEarly tests that a wait without events never ends before its deadline, at any distance; how
+// late it ends depends on the machine.
 func (s *suite) neverEarly(t *testing.T) {
 	h := s.engine(t, nowhere, 1)
 	for k := range int64(300) {
-		// From 1 µs to 3 ms, in steps that are no whole number of anything.
+		// From 1 µs to 3 ms, in uneven steps.
 		deadline := clock.Mono() + 1000 + k*k*33
 		h.wait(deadline)
 		if now := clock.Mono(); now < deadline {
@@ -52,8 +53,8 @@ func (s *suite) neverEarly(t *testing.T) {
 	}
 }
 
-// The ways in which a wake-up could get lost: a deadline that moves in, out or stays as it is,
-// before and after it has passed, with and without its passing having been seen.
+// noWakeUpIsMissed tests the ways in which a wake-up could get lost: a deadline that moves in,
+// moves out or stays, before and after it has passed, with and without an event for it.
 func (s *suite) noWakeUpIsMissed(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	speak, spoken := make(chan bool), make(chan bool)
@@ -79,7 +80,7 @@ func (s *suite) noWakeUpIsMissed(t *testing.T) {
 			time.Sleep(time.Duration(deadline - clock.Mono()))
 		}
 	}
-	until(clock.Mono() + 20*ms) // what opening the connection has set is over
+	until(clock.Mono() + 20*ms) // events of opening the connection are over
 
 	ping()
 	h.wait(clock.Mono() + 1e12) // far away, ended by the ping; then a nearer one
@@ -90,20 +91,20 @@ func (s *suite) noWakeUpIsMissed(t *testing.T) {
 	h.wait(d)
 	until(d)
 
-	d = clock.Mono() + 2*ms // it passes unseen; then a later one
+	d = clock.Mono() + 2*ms // it passes during no wait; then a later one
 	ping()
 	h.wait(d)
 	pass(d)
 	until(clock.Mono() + 2*ms)
 
-	d = clock.Mono() + 2*ms // it passes unseen, is polled for, and then a later one
+	d = clock.Mono() + 2*ms // it passes during no wait, a poll follows, and then a later one
 	ping()
 	h.wait(d)
 	pass(d)
 	h.wait(d)
 	until(clock.Mono() + 2*ms)
 
-	d = clock.Mono() + 2*ms // it fires; the same again, and a later one
+	d = clock.Mono() + 2*ms // it fires; then the same again, and a later one
 	until(d)
 	h.wait(d)
 	until(d + 2*ms)
@@ -113,13 +114,13 @@ func (s *suite) noWakeUpIsMissed(t *testing.T) {
 	}
 }
 
-// A deadline that never comes does not overflow the kernel's clock: the wait sleeps until something
-// else ends it.
+// noDeadline tests that a deadline of never does not overflow the kernel's clock: the wait must
+// sleep until an event ends it.
 func (s *suite) noDeadline(t *testing.T) {
 	speak := make(chan bool)
 	h := s.engine(t, s.listen(t, "127.0.0.1:0", func(c *peer) {
 		<-speak
-		time.Sleep(20 * time.Millisecond) // until the other side waits, or longer
+		time.Sleep(20 * time.Millisecond) // time for the other side to begin its wait
 		say(t, c, "hello")
 		_, _ = c.Read(make([]byte, 1))
 	}), 1)

@@ -11,7 +11,7 @@ import (
 	"prony.example/load/engine/tlsconn"
 )
 
-// What every engine must make of connections that servers close.
+// The tests of closed connections that every engine must pass.
 func TestClosing(t *testing.T) {
 	t.Run("HTTP/1.1", func(t *testing.T) {
 		closingtest.HTTP1(t, nil, func(a netip.AddrPort, n int) (load.Engine, error) {

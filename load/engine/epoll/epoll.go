@@ -1,10 +1,11 @@
-// Package epoll is the readiness engine of the generator: one epoll instance, edge-triggered, armed
-// once per connection and never changed; the answer is read in the event and the next request is
-// written from the same event, so a request costs one recv, one send and its share of one
-// epoll_wait (see epoll(7)). wrk spends two epoll_ctl and a second wake-up on top of that.
+// Package epoll implements the generator's readiness engine with one edge-triggered epoll instance.
+// Each connection is registered once and never changed. The response is read in the event, and the
+// next request is written from the same event, so a request costs one recv, one send and its share
+// of one epoll_wait (see epoll(7)). In comparison, wrk needs two epoll_ctl calls and a second
+// wake-up more.
 //
-// Waiting for a moment is a timerfd with an absolute time: the kernel's high-resolution timer,
-// untouched by timer slack and by the millisecond grain of epoll_wait's own timeout.
+// It waits for deadlines by a timerfd with absolute time, which uses the kernel's high-resolution
+// timer without timer slack and without the millisecond resolution of epoll_wait's timeout.
 package epoll
 
 import (
@@ -35,21 +36,22 @@ type Engine struct {
 	slots    []slot
 	events   []unix.EpollEvent
 	buf      []byte
-	armed    int64 // what the timer is set to, clock.Mono; 0 for not at all
+	armed    int64 // the timer's deadline, clock.Mono; 0 if not set
 	toMono   int64 // kernel CLOCK_MONOTONIC minus clock.Mono
-	unopened bool  // a slot's connect failed at once; Wait tells the Handler
+	unopened bool  // a connect failed at once; the next Wait reports it
 }
 
 type slot struct {
 	fd      int32
-	gen     int32 // tells events of this connection from those of its predecessor
+	gen     int32 // distinguishes events of this connection from those of its predecessor
 	opening bool
-	tail    []byte // of a write that the kernel did not take whole
-	full    bool   // it did not take all that was pushed
-	err     error  // why the write failed, or the connect; told in the next Wait
+	tail    []byte // of a write that the kernel took only in part
+	full    bool   // the kernel took only part of a Push
+	err     error  // error of the write or connect, reported in the next Wait
 }
 
-// New returns an engine for the number of slots, all to one address.
+// New returns an engine for a number of slots, all for one address. It fails if the kernel refuses
+// the epoll instance or the timer.
 func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	e := &Engine{
 		addr:   socket.AddressOf(addr),
@@ -81,9 +83,9 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	return e, nil
 }
 
-// Open starts a non-blocking connect. The peer's refusal comes as an event of the socket. A failure
-// of the own kernel (no descriptor, no free port, no route) raises none: worse, the socket would
-// look open. It is kept and told in the next Wait.
+// Open starts a non-blocking connect. If the peer refuses, the socket has an event. If the local
+// kernel refuses (no descriptor, no free port, no route), there is no event, and the socket would
+// even look open; Open keeps that error for the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.tail, s.full, s.err = -1, true, nil, false, nil
@@ -112,14 +114,14 @@ func (e *Engine) Open(i int) {
 	s.fd = int32(fd)
 }
 
-// refuse notes that a connect has failed already.
+// refuse records a connect that has failed already.
 func (e *Engine) refuse(s *slot, err error) {
 	s.err = err
 	e.unopened = true
 }
 
-// Send writes at once; what does not fit goes out when the socket is writable again. A failed write
-// is told in the next Wait, so that the Handler is never called from here.
+// Send writes at once; bytes that do not fit go out when the socket is writable again. A failed
+// write is reported in the next Wait, so that Send never calls the Handler.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	if s.tail != nil {
@@ -148,15 +150,15 @@ func (e *Engine) Push(i int, b []byte) int {
 	return n
 }
 
-// spoil ends a connection that cannot be written to. Shutting it down raises the event by which the
-// next Wait comes across it.
+// spoil ends a connection after a failed write. Shutting it down raises an event, in which the next
+// Wait reports the error.
 func (e *Engine) spoil(s *slot, err error) {
 	s.err, s.tail = err, nil
-	// It fails on a connection that the peer has reset, which has raised that event itself.
+	// It fails on a connection that the peer has reset, which has raised that event already.
 	_ = unix.Shutdown(int(s.fd), unix.SHUT_RDWR)
 }
 
-// Close closes the socket, which also takes it out of the epoll set.
+// Close closes the socket, which also removes it from the epoll set.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
 	if s.fd >= 0 {
@@ -180,7 +182,7 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	timeout := -1
 	if e.unopened {
 		e.tellFailedOpens(h)
-		deadline = math.MinInt64 // something has happened: only look what else
+		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
 	if deadline <= clock.Mono() {
 		timeout = 0
@@ -212,7 +214,7 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 
 func (e *Engine) arm(deadline int64) error {
 	atNs := deadline + e.toMono
-	if atNs < deadline { // beyond the kernel's clock: never, or nearly so
+	if atNs < deadline { // beyond the kernel's clock: practically never
 		atNs = math.MaxInt64
 	}
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(atNs)}
@@ -236,8 +238,8 @@ func (e *Engine) tellFailedOpens(h engine.Handler) {
 	}
 }
 
-// serve handles one connection's event. The connection may be closed or reopened by the Handler on
-// the way, which the generation tells.
+// serve handles one connection's event. The Handler can close or reopen the connection meanwhile,
+// which changes its generation.
 func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
 	if s.opening {
@@ -271,13 +273,13 @@ func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 	}
 }
 
-// read takes what is there. A read shorter than the buffer has emptied the socket (epoll(7), Q9),
-// so the second recv that only returns EAGAIN is saved.
+// read reads until the socket is empty. A read shorter than the buffer has emptied it (epoll(7),
+// Q9), which saves a second recv that only returns EAGAIN.
 func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
 	for {
 		if s.err == socket.ErrEarly {
-			e.ended(i, nil, h) // what is there belongs to an answer that was taken already
+			e.ended(i, nil, h) // these bytes belong to a response that already ended
 			return
 		}
 		n, errno := recv(s.fd, e.buf)
@@ -303,8 +305,8 @@ func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 	}
 }
 
-// ended closes a connection that has come to its end and tells what it interrupted: the write, when
-// that has failed or was not done.
+// ended closes a connection that has ended and reports the interrupted operation: writing if a
+// write failed or is incomplete, otherwise reading.
 func (e *Engine) ended(i int, err error, h engine.Handler) {
 	s := &e.slots[i]
 	op := engine.Reading

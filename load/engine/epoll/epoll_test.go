@@ -14,7 +14,7 @@ import (
 	"prony.example/load/engine/tlsconn"
 )
 
-// What every engine must do.
+// The conformance suite.
 func TestEngine(t *testing.T) {
 	enginetest.Run(t, func(a netip.AddrPort, n int) (engine.Engine, error) { return New(a, n) })
 }
@@ -38,7 +38,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// The same with streams of HTTP/2, in the clear and over TLS, and with calls of gRPC.
+// The same with HTTP/2 streams, with and without TLS, and with gRPC calls.
 func TestStreams(t *testing.T) {
 	const streams = 5
 	for _, row := range []struct {
@@ -73,15 +73,15 @@ func calls(below engine.Streamer, slots, streams int, secure bool) *http2.Engine
 	return http2.NewCalls(below, slots, streams, secure, time.Minute)
 }
 
-// deaf hears nothing, for there is nothing to hear.
+// deaf ignores all events, because none occur.
 type deaf struct{}
 
 func (deaf) Opened(int, int64)                   {}
 func (deaf) Received(int, int64, []byte)         {}
 func (deaf) Closed(int, int64, engine.Op, error) {}
 
-// A timer that fires early all the same, as it would if the two clocks drifted apart, costs turns
-// of the loop, not the wake-up. Nor does one that fires late.
+// A timer that fires early, as if the two clocks drifted apart, costs turns of the loop, but no
+// wake-up gets lost, and neither does it if the timer fires late.
 func TestWrongOffsets(t *testing.T) {
 	e, err := New(netip.MustParseAddrPort("127.0.0.1:1"), 1)
 	if err != nil {
@@ -95,7 +95,7 @@ func TestWrongOffsets(t *testing.T) {
 			if err := e.Wait(deadline, deaf{}); err != nil {
 				t.Fatal(err)
 			}
-			fired = fired || e.armed == 0 // the engine forgets what the timer was set to
+			fired = fired || e.armed == 0 // the engine resets armed when the timer fires
 		}
 		if !fired && off < 0 {
 			t.Errorf("offset by %d, the timer never fired", off)

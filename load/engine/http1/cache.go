@@ -2,12 +2,12 @@ package http1
 
 import "bytes"
 
-// Cache remembers the head that a kind of request was last answered with. Most servers answer
-// with the same bytes every time, but for the date; such a head is compared, not read again. It
-// belongs to one thread.
+// Cache remembers the last response head for a kind of request. Most servers send the same bytes
+// every time, except for the date; such a head is compared instead of parsed. Only one thread may
+// use it.
 type Cache struct {
 	head   []byte // with the empty line; empty: nothing learned
-	date   int    // where the value of its Date is, 0 for none
+	date   int    // offset of the Date value, 0 for none
 	status int
 	length int64
 	close  bool
@@ -16,10 +16,10 @@ type Cache struct {
 
 const (
 	dateSize = 29 // "Sun, 06 Nov 1994 08:49:37 GMT", RFC 9110 §5.6.7
-	learnMax = 16 // heads that differ every time are not worth the copies
+	learnMax = 16 // caching heads that differ every time is not worth the copies
 )
 
-// matches reports whether b begins with the head, whatever its date.
+// matches reports whether b begins with the head, with any date.
 func (c *Cache) matches(b []byte) bool {
 	n := len(c.head)
 	if n == 0 || len(b) < n {
@@ -33,7 +33,7 @@ func (c *Cache) matches(b []byte) bool {
 		isDate(b[c.date:end])
 }
 
-// isDate holds the separators only: a digit more or less is no matter of framing.
+// isDate checks only separators, because the digits do not affect framing.
 func isDate(b []byte) bool {
 	if b[3] != ',' || b[19] != ':' || b[22] != ':' || b[28] != 'T' {
 		return false
@@ -46,7 +46,7 @@ func isDate(b []byte) bool {
 	return true
 }
 
-// learn keeps a whole head that was read well, if its answer has a length.
+// learn stores a complete head that was parsed without error, if its response has a length.
 func (c *Cache) learn(r *Response, head []byte) {
 	if c.learnt == learnMax || r.state != inBody {
 		return
@@ -66,7 +66,7 @@ func (c *Cache) learn(r *Response, head []byte) {
 	}
 }
 
-// use takes the head's meaning over.
+// use applies the cached head to r.
 func (r *Response) use(c *Cache) (n int, done bool) {
 	r.Status, r.Close, r.remaining, r.state = c.status, c.close, c.length, inBody
 	return len(c.head), c.length == 0

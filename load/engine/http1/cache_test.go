@@ -11,7 +11,7 @@ const (
 	longer = ok + "Date: Mon, 07 Nov 1994 18:59:00 GMT\r\nContent-Length: 6\r\n\r\n"
 )
 
-// After first, second is read as it is without a memory, from it (hit) or not.
+// After first, second is parsed as without a cache, and comes from the cache (hit) or not.
 func TestCache(t *testing.T) {
 	check := func(name, first, second string, hit bool) {
 		t.Helper()
@@ -39,7 +39,7 @@ func TestCache(t *testing.T) {
 	check("in pieces", dated+"hello", dated[:30], false)
 	check("chunked is not remembered", ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false)
-	// A date that would end the head early is none.
+	// A date that would end the head early is not a date.
 	check("a line in the date", dated+"hello",
 		strings.Replace(dated, " 08:", "\r\n\r\n", 1)+"hello", false)
 	check("a date of another form is part of the head",
@@ -47,7 +47,7 @@ func TestCache(t *testing.T) {
 		ok+"Date: todax\r\nContent-Length: 0\r\n\r\n", false)
 }
 
-// Heads that are never the same twice are not copied for ever.
+// Heads that are never the same twice are not copied forever.
 func TestCacheGivesUp(t *testing.T) {
 	var r Response
 	var c Cache

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// reference reads a text with net/http: the answer after any interim ones, its body, and the rest.
+// reference parses a text with net/http: the response after any interim ones, its body, and the
+// rest.
 func reference(text string) (a answer, good bool) {
 	in := bufio.NewReader(strings.NewReader(text))
 	for {
@@ -33,14 +34,14 @@ func reference(text string) (a answer, good bool) {
 	}
 }
 
-// bareLF reports a LF without CR before it, which net/http takes for the end of a line.
+// bareLF reports a LF without CR before it, which net/http accepts as the end of a line.
 func bareLF(text string) bool {
 	return strings.Count(text, "\n") != strings.Count(text, "\r\n")
 }
 
-// FuzzNext holds three things of any text: cutting it changes nothing; what both this reader and
-// net/http take for an answer is the same answer; and this reader does not wait for more of what
-// net/http finds whole (but for bare LFs). Either may be the stricter one.
+// FuzzNext tests three properties for any text: cutting it changes nothing; if both this reader and
+// net/http accept a response, it is the same; and this reader does not wait for more if net/http
+// finds the response complete (except for bare LFs). Either may be stricter.
 func FuzzNext(f *testing.F) {
 	const chunked = ok + "Transfer-Encoding: chunked\r\n"
 	for _, seed := range []string{
@@ -84,7 +85,7 @@ func FuzzNext(f *testing.F) {
 		if got := read(t, &r, append(pieces, text)...); got != whole {
 			t.Fatalf("cut into pieces of %d: %+v, whole %+v", max(cut&0xff, 1), got, whole)
 		}
-		var c Cache // a second reading may come from memory and must be the same
+		var c Cache // a second reading can come from the cache and must be the same
 		r.Use(&c)
 		for range 2 {
 			r.Reset()
@@ -109,7 +110,7 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
-// The body that Next returns is a part of what it was given: nothing is copied.
+// The body that Next returns is a part of its input: nothing is copied.
 func TestBodiesAreNotCopied(t *testing.T) {
 	text := []byte(ok + "Content-Length: 5\r\n\r\nhello")
 	var r Response

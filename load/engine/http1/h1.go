@@ -1,9 +1,10 @@
-// Package http1 reads HTTP/1.1 responses piece by piece, without allocation and without copying
-// bodies. It is a reader for a load generator: it finds where an answer ends and what its status
-// is, and hands the body through; it keeps no headers (RFC 9112). Where a line of the framing ends
-// decides where the answer does, so that a bare CR or LF there is an error, as §2.2 permits.
+// Package http1 reads HTTP/1.1 responses piece by piece, without allocations and without copying
+// bodies. It serves a load generator: it finds the end and the status of a response and passes the
+// body through; it keeps no headers unless Expect requests them (RFC 9112). A bare CR or LF in a
+// line that affects framing is an error, as §2.2 permits, because line ends decide where a response
+// ends.
 //
-// Non-goals: the answer to a CONNECT.
+// Non-goals: responses to CONNECT.
 package http1
 
 import (
@@ -15,7 +16,7 @@ import (
 // chunk extension have the same bound.
 const MaxHead = 32 << 10
 
-// Errors that end a connection: after them the stream cannot be read on.
+// Errors after which the stream cannot be read further.
 var (
 	ErrHead   = errors.New("response head is not HTTP/1.x")
 	ErrLarge  = errors.New("response head is larger than 32 KiB")
@@ -40,17 +41,17 @@ const (
 
 // Response is the reader's state for one connection. The zero value expects a head.
 type Response struct {
-	Status int   // valid once the head is whole
-	Close  bool  // the server will close the connection after this answer
+	Status int   // valid once the head is complete
+	Close  bool  // the server will close the connection after this response
 	Bytes  int64 // of body, so far
 
 	state     state
 	remaining int64 // of the body or the chunk
-	digits    int8  // seen of a chunk size
-	cr        bool  // the last byte of the framing was a CR, so that the next is a LF
+	digits    int8  // digits of the chunk size so far
+	cr        bool  // the last byte of the framing was a CR, so the next must be a LF
 	line      bool  // the current trailer line has a byte
 	over      int   // bytes of the trailers or of the chunk extension
-	plain     bool  // the answer is to a HEAD: its head may announce a body that never comes
+	plain     bool  // the response is to a HEAD: its head can announce a body that never comes
 	keep      bool
 	head      []byte
 	retained  []byte
@@ -62,21 +63,21 @@ func (r *Response) Reset() {
 	*r = Response{head: r.head[:0], retained: r.retained[:0], cache: r.cache}
 }
 
-// Expect says more of the response to come: it is to a HEAD request, which no body follows (RFC
-// 9112 §6.3), and its head is to be kept.
+// Expect configures the next response: whether it is to a HEAD request, so no body follows (RFC
+// 9112 §6.3), and whether to keep its head.
 func (r *Response) Expect(toHead, keep bool) { r.plain, r.keep = toHead, keep }
 
-// Use has the heads of responses compared with what c remembers before they are read. It stays in
-// force until another call; nil ends it.
+// Use makes the reader compare response heads with c before it parses them. It stays in force until
+// the next call; nil ends it.
 func (r *Response) Use(c *Cache) { r.cache = c }
 
-// Head returns the status line and the header lines, each with its CRLF, if they were to be kept.
-// It is valid until Reset.
+// Head returns the status line and the header lines, each with its CRLF, if Expect requested to
+// keep them. It is valid until Reset.
 func (r *Response) Head() []byte { return r.retained }
 
-// Next consumes from b. It returns how many bytes it took, a piece of the body if it met one (a
-// part of b), and whether the response is whole. Call it again with the rest until it has taken all
-// of b or the response is done. Bytes after a whole response stay in b.
+// Next consumes bytes of b. It returns how many, a piece of the body (a part of b) if there is one,
+// and whether the response is complete. Call it again with the rest until it has consumed all of b
+// or the response is complete. It does not consume bytes after the response.
 func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 	switch r.state {
 	case inHead:
@@ -104,10 +105,10 @@ func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 	return n, nil, done, err
 }
 
-// EOF tells the reader that the server closed. It reports whether that completes the response.
+// EOF reports whether the response is complete if the server closes the connection now.
 func (r *Response) EOF() bool { return r.state == untilClose }
 
-// Started reports whether any byte of a response was taken since the last Reset.
+// Started reports whether any byte of a response was consumed since the last Reset.
 func (r *Response) Started() bool { return r.state != inHead || len(r.head) > 0 }
 
 var headEnd = []byte("\r\n\r\n")
@@ -134,7 +135,7 @@ func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 			return n, done, err
 		}
 	}
-	// The head came in pieces, which is rare: gather it. The end mark may straddle the pieces.
+	// The head came in pieces, which is rare: collect it. The end mark can straddle pieces.
 	from := max(len(r.head)-3, 0)
 	old := len(r.head)
 	room := MaxHead - old
@@ -157,15 +158,15 @@ func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	return end - old, done, err
 }
 
-// framing is what the header lines say about where the answer ends and what becomes of the
-// connection.
+// framing holds the header values that decide where the response ends and whether the connection
+// stays open.
 type framing struct {
 	length      int64 // -1 for none
 	coding      coding
 	close, keep bool
 }
 
-// coding is the last transfer coding, the one that decides.
+// coding is the last transfer coding, which determines the framing.
 type coding uint8
 
 const (
@@ -174,7 +175,7 @@ const (
 	otherCoding
 )
 
-// parseHead reads "HTTP/1.1 200 OK\r\n" and the header lines after it, all ending in CRLF.
+// parseHead parses "HTTP/1.1 200 OK\r\n" and the header lines after it, each ending in CRLF.
 func (r *Response) parseHead(h []byte) (done bool, err error) {
 	if len(h) < 14 || string(h[:7]) != "HTTP/1." || h[7]-'0' > 9 || h[8] != ' ' {
 		return false, ErrHead
@@ -185,7 +186,7 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 	}
 	r.Status = int(d0)*100 + int(d1)*10 + int(d2)
 	f := framing{length: -1}
-	framed := false // the line before this one was about framing
+	framed := false // the previous line was about framing
 	for i := 0; i < len(h); {
 		line := h[i:]
 		end := bytes.IndexByte(line, '\n')
@@ -195,7 +196,7 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 		line = line[:end-1]
 		switch {
 		case i == 0: // the status line
-		case line[0] == ' ' || line[0] == '\t': // RFC 9112 §5.2: the line before goes on
+		case line[0] == ' ' || line[0] == '\t': // RFC 9112 §5.2: continues the previous line
 			if framed {
 				return false, ErrHead
 			}
@@ -217,8 +218,8 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 	return r.frame(f), nil
 }
 
-// header looks at one line, without its CRLF, and reports whether it is one of the three that
-// decide where an answer ends.
+// header parses one line, without its CRLF, and reports whether it is one of the three that affect
+// framing.
 func (f *framing) header(line []byte) (bool, error) {
 	switch line[0] | 0x20 {
 	case 'c':
@@ -246,7 +247,7 @@ func (f *framing) header(line []byte) (bool, error) {
 	return false, nil
 }
 
-// connection reads the options of a Connection header, a list (RFC 9110 §7.6.1).
+// connection parses the options of a Connection header, a list (RFC 9110 §7.6.1).
 func (f *framing) connection(v []byte) {
 	for more := true; more; {
 		var option []byte
@@ -259,10 +260,10 @@ func (f *framing) connection(v []byte) {
 
 var comma = []byte(",")
 
-// frame decides how the body ends (RFC 9112 §6.3) and reports whether there is none.
+// frame decides how the body ends (RFC 9112 §6.3) and reports whether there is no body.
 func (r *Response) frame(f framing) (done bool) {
 	switch {
-	case r.Status < 200: // an interim answer: the real one follows
+	case r.Status < 200: // an interim response: the final one follows
 		r.state = inHead
 		return false
 	case r.plain || r.Status == 204 || r.Status == 304:
@@ -309,7 +310,7 @@ func (r *Response) readFraming(b []byte) (n int, done bool, err error) {
 	return n, false, nil
 }
 
-// endLine follows a CRLF. It reports whether that ends the answer.
+// endLine handles a CRLF. It reports whether it ends the response.
 func (r *Response) endLine() (done bool, err error) {
 	switch r.state {
 	case inTrailer:
@@ -329,7 +330,7 @@ func (r *Response) endLine() (done bool, err error) {
 	return false, nil
 }
 
-// within takes a byte inside a line.
+// within handles a byte inside a line.
 func (r *Response) within(c byte) error {
 	switch r.state {
 	case inTrailer, inChunkExt:
@@ -358,7 +359,7 @@ func (r *Response) within(c byte) error {
 		r.digits++
 		return nil
 	}
-	return ErrChunk // a byte where the chunk's CRLF should be
+	return ErrChunk // a byte in place of the chunk's CRLF
 }
 
 func hex(c byte) (byte, bool) {
@@ -379,7 +380,7 @@ func value(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name)+1:]), true
 }
 
-// equalFold compares ASCII without regard to case; lower is in lower case.
+// equalFold compares ASCII without regard to case; lower must be in lower case.
 func equalFold(b []byte, lower string) bool {
 	if len(b) != len(lower) {
 		return false

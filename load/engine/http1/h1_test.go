@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// answer is all that a reader says about a text.
+// answer is a reader's result for a text.
 type answer struct {
 	status int
 	close  bool
 	body   string
-	rest   string // what it left of the text
+	rest   string // the part of the text that it did not consume
 	done   bool   // whole
-	eof    bool   // whole if the server closes now
+	eof    bool   // complete if the server closes now
 	err    error
 }
 
-// read feeds the pieces to r as a connection would and holds every promise of Next.
+// read feeds the pieces to r as a connection would and checks every guarantee of Next.
 func read(t testing.TB, r *Response, pieces ...string) (a answer) {
 	t.Helper()
 	var body strings.Builder
@@ -52,8 +52,8 @@ func read(t testing.TB, r *Response, pieces ...string) (a answer) {
 	return a
 }
 
-// check reads the text in one piece, cut in two at every byte, and byte by byte: always the same
-// answer. It uses one reader for all, so that Reset is tested too.
+// check reads the text in one piece, cut in two at every byte, and byte by byte: the result must be
+// the same. It uses one reader for all, which also tests Reset.
 func check(t *testing.T, text string, want answer) {
 	t.Helper()
 	var r Response
@@ -90,7 +90,7 @@ func TestFramings(t *testing.T) {
 	check(t, ok+"X-Content-Length: 9\r\nContent-Length: 5\r\nContent-Lengths: 9\r\n\r\nhello", keep)
 	check(t, ok+"Server: a\r\nDate: b\r\nA: b\r\nContent-Length: 5\r\nX: y\r\n\r\nhello", keep)
 	check(t, ok+"Content-Length: 0\r\n\r\n", empty)
-	check(t, "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", empty)  // no reason, nor its space
+	check(t, "HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n", empty)  // no reason, no space
 	check(t, "HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n", empty) // no reason
 
 	// Chunks.
@@ -99,7 +99,7 @@ func TestFramings(t *testing.T) {
 	check(t, chunked+"1\r\nh\r\n004\r\nello\r\n000\r\n\r\n", keep)
 	check(t, chunked+"0\r\n\r\n", empty)
 	check(t, chunked+"5;a=b\r\nhello\r\n0;c=\"d;e\"\r\n\r\n", keep)
-	// White space that §7.1.1 wants tolerated.
+	// White space that §7.1.1 requires to be tolerated.
 	check(t, chunked+"5 \t;a\r\nhello\r\n0 \r\n\r\n", keep)
 	check(t, chunked+"5\r\nhello\r\n0\r\nX: y\r\nLong-Trailer: z\r\n\r\n", keep)
 	check(t, chunked+"5\r\nhello\r\n0\r\n\r\nHTTP", answer{status: 200, body: "hello", done: true,
@@ -139,7 +139,7 @@ func TestFramings(t *testing.T) {
 	check(t, "HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 5\r\n\r\nhello", keep)
 }
 
-// Answers that have no body whatever they say, and those that are not the answer yet.
+// Responses that have no body whatever their head says, and interim responses.
 func TestStatusDecides(t *testing.T) {
 	check(t, "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nHTTP/",
 		answer{status: 204, done: true, rest: "HTTP/"})
@@ -158,7 +158,7 @@ func TestStatusDecides(t *testing.T) {
 	check(t, "HTTP/1.1 999 ?\r\nContent-Length: 0\r\n\r\n", answer{status: 999, done: true})
 }
 
-// What has not come is not there: no error, no answer, and a close now would be one too early.
+// Incomplete input causes no error and no response, and a close now would be premature.
 func TestUnfinished(t *testing.T) {
 	for _, text := range []string{
 		"", "H", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r",
@@ -180,7 +180,7 @@ func TestMalformed(t *testing.T) {
 		"HTTP/1.1 +20 OK\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
 		"HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 000 OK\r\n\r\n", "HTTP/1.1 200\r OK\r\n\r\n",
 		" HTTP/1.1 200 OK\r\n\r\n",
-		// A bare LF (§2.2 permits to refuse it): where lines end decides where the answer does.
+		// A bare LF (§2.2 permits to refuse it): line ends decide where the response ends.
 		"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello\r\n\r\n",
 		ok + "X: y\nContent-Length: 5\r\n\r\n",
 		// A folded line that would change the framing (§5.2).
@@ -189,7 +189,7 @@ func TestMalformed(t *testing.T) {
 	} {
 		check(t, text, answer{err: ErrHead})
 	}
-	// A fold elsewhere is none of our business.
+	// A fold elsewhere does not matter.
 	check(t, ok+"Set-Cookie: a\r\n Content-Length: 7\r\nContent-Length: 2\r\n\r\nok",
 		answer{status: 200, body: "ok", done: true})
 }
@@ -216,7 +216,7 @@ func TestMalformedChunks(t *testing.T) {
 		"5\rx", "5\r5\r\nhello", // a CR is followed by LF
 		"5\nhello", "5;a\nhello", // a LF is preceded by CR
 		"5\r\nhello0\r\n\r\n",      // no line end after the chunk
-		"5\r\nhelloo\r\n0\r\n\r\n", // longer than it says
+		"5\r\nhelloo\r\n0\r\n\r\n", // longer than announced
 		"5\r\nhello\n0\r\n\r\n", "5\r\nhello\r\r\n0\r\n\r\n", "5\r\nhello\rx",
 		"0\r\n\n", "0\r\nX: y\n\r\n", "0\r\nX: y\rz", "0\r\n\rx",
 		"1000000000000000\r\n", "fffffffffffffffff\r\n", // 2⁶⁰ and more
@@ -225,7 +225,7 @@ func TestMalformedChunks(t *testing.T) {
 	}
 }
 
-// A head of MaxHead bytes passes, one more does not, however it is cut.
+// A head of MaxHead bytes is accepted, one more byte is not, for any cuts.
 func TestHugeHeads(t *testing.T) {
 	rest := ok + "Content-Length: 2\r\nX: "
 	head := func(size int) string {
@@ -256,7 +256,7 @@ func TestHugeHeads(t *testing.T) {
 		answer{status: 200, body: strings.Repeat("x", 40), done: true})
 }
 
-// Bytes after an answer belong to the next one.
+// Bytes after a response belong to the next one.
 func TestPipelined(t *testing.T) {
 	text := ok + "Content-Length: 2\r\n\r\nab" + ok +
 		"Transfer-Encoding: chunked\r\n\r\n2\r\ncd\r\n0\r\n\r\n" +
@@ -284,7 +284,7 @@ func TestErrorsHaveWords(t *testing.T) {
 	}
 }
 
-// On whole heads nothing is allocated; on split ones only the first time, for the buffer that the
+// Complete heads cause no allocations; split ones only the first time, for the buffer that the
 // connection keeps.
 func TestReadingDoesNotAllocate(t *testing.T) {
 	run := func(name string, pieces ...string) {

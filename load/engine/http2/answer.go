@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	tableSize = 4096     // bytes of the decoder's table, which is the default
+	tableSize = 4096     // bytes of the decoder's table, the default of HPACK
 	blockMax  = 64 << 10 // of a block of fields
 	listMax   = http1.MaxHead
-	knownMax  = 8 // answers that a connection remembers
+	knownMax  = 8 // header blocks that a connection remembers
 )
 
-// fields reads the blocks of a connection.
+// fields decodes the header blocks of a connection.
 type fields struct {
 	decoder *hpack.Decoder
 	got     answer
-	err     error // of the block that is being read
-	begun   bool  // other fields than pseudo-fields have come
-	listed  int   // bytes of the block's list
-	calls   bool  // they are of gRPC
+	err     error // of the current block
+	begun   bool  // fields other than pseudo-fields have come
+	listed  int   // bytes of the block's field list
+	calls   bool  // the blocks belong to gRPC calls
 	known   [knownMax]known
 	next    int
 }
 
-// answer is what a block says.
+// answer is a decoded header block.
 type answer struct {
-	status int    // 0: it has none, as trailers have not
-	length int64  // as announced; -1: it is not
-	text   []byte // the head in HTTP/1.1, but for what says how the body ends
-	said          // gRPC: the text is that of its status
+	status int    // 0: none, as in trailers
+	length int64  // from content-length; -1: none
+	text   []byte // the head in HTTP/1.1, without the fields that frame the body
+	said          // gRPC: the text is grpc-message
 }
 
-// known is a block that has been read: the same bytes mean the same while the table is the same.
+// known is a decoded block. The same bytes mean the same as long as the table does not change.
 type known struct {
 	block []byte
 	answer
@@ -49,7 +49,7 @@ func newFields(calls bool) *fields {
 	return f
 }
 
-// read takes a whole block. What it returns is good until the next call.
+// read decodes a complete block. Its result is valid until the next call.
 func (f *fields) read(block []byte) (*answer, error) {
 	for k := range f.known {
 		if bytes.Equal(f.known[k].block, block) && len(block) > 0 {
@@ -80,11 +80,11 @@ func (f *fields) read(block []byte) (*answer, error) {
 	k := &f.known[f.next]
 	f.next = (f.next + 1) % knownMax
 	k.block = append(k.block[:0], block...)
-	k.answer, f.got.text = f.got, k.text // which is overwritten by the next that is not known
+	k.answer, f.got.text = f.got, k.text // the next unknown block overwrites it
 	return &k.answer, nil
 }
 
-// changes reports whether a block that was read well changes the table (RFC 7541, section 6).
+// changes reports whether a valid block changes the table (RFC 7541, section 6).
 func changes(block []byte) bool {
 	for len(block) > 0 {
 		switch c := block[0]; {
@@ -103,7 +103,7 @@ func changes(block []byte) bool {
 	return false
 }
 
-// number reads one whose first byte has so many bits of it.
+// number decodes an integer with a prefix of some bits in the first byte.
 func number(b []byte, bits uint) (n int, tail []byte) {
 	most := 1<<bits - 1
 	if n = int(b[0]) & most; n < most {
@@ -115,10 +115,10 @@ func number(b []byte, bits uint) (n int, tail []byte) {
 			return n, b[i+2:]
 		}
 	}
-	return 0, nil // cannot be: it was read well
+	return 0, nil // impossible: the block was decoded before
 }
 
-// skip leaves a string behind.
+// skip skips a string.
 func skip(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
@@ -127,8 +127,8 @@ func skip(b []byte) []byte {
 	return tail[min(n, len(tail)):]
 }
 
-// field takes one. The decoder must go on to the end whatever it is, or its table would not be the
-// peer's any more.
+// field handles a decoded field. After an error it ignores fields, because the decoder must read
+// all of the block to keep its table equal to the peer's.
 func (f *fields) field(h hpack.HeaderField) {
 	if f.err == nil {
 		f.err = f.take(h.Name, h.Value)
@@ -184,7 +184,7 @@ func malformed(format string, args ...any) error {
 	return wrong(codeProtocol, "the answer is malformed: it has "+format, args...)
 }
 
-// isName reports whether a field may be called so (RFC 9113, section 8.2.1).
+// isName reports whether the name is valid for a field (RFC 9113, section 8.2.1).
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == ':' || c >= 'A' && c <= 'Z' {

@@ -11,7 +11,7 @@ import (
 	"prony.example/load/engine"
 )
 
-// Codes of gRPC (grpc/doc/statuscodes.md) that this side finds.
+// gRPC status codes (grpc/doc/statuscodes.md) that this client sets.
 const (
 	callCanceled  = 1
 	callUnknown   = 2
@@ -24,21 +24,21 @@ const (
 )
 
 const (
-	prefixSize = 5 // of a message: whether it is compressed, and its length
-	// The most that a message may have: the default of all clients of gRPC, or what there is for
-	// so many at once.
+	prefixSize = 5 // of a message: a flag for compression, and the length
+	// The maximum message size: the default of all gRPC clients, or more if memory allows for that
+	// many calls at once.
 	callMin, callTop = 4 << 20, 64 << 20
 	callsMost        = 256 << 20
-	foreignMax       = 1 << 10 // bytes that are read of an answer that is none of gRPC
+	foreignMax       = 1 << 10 // bytes read of a response that is not gRPC
 )
 
-// CallMax is the most bytes that a message may have where so many calls are under way at once.
+// CallMax returns the maximum message size in bytes if slots calls are under way at once.
 func CallMax(slots int) int { return min(max(callsMost/max(slots, 1), callMin), callTop) }
 
-// NewCalls is New for unary calls of gRPC (grpc/doc/PROTOCOL-HTTP2.md): a request's path is the
-// method, its body the message. An answer has the message and status 200, or engine.CallStatus and
-// the code, with what the server says about it. It is held until it is whole, since the code comes
-// last. The timeout is told to the server; 0: none is.
+// NewCalls is New for unary gRPC calls (grpc/doc/PROTOCOL-HTTP2.md): a request's path is the
+// method, its body the message. A response has status 200 and the message, or status
+// engine.CallStatus plus the gRPC code and the server's error message. It is held until it is
+// complete, because the code comes last. The timeout is sent to the server; 0 sends none.
 func NewCalls(below engine.Streamer, slots, streams int, secure bool,
 	timeout time.Duration) *Engine {
 	e := New(below, slots, streams, secure)
@@ -56,7 +56,7 @@ func appendPair(dst []byte, name, value string) []byte {
 	return appendString(appendString(append(dst, 0), []byte(name)), []byte(value))
 }
 
-// wait is a timeout as gRPC writes it: eight digits at most, and no less than it is.
+// wait formats a timeout for gRPC: at most eight digits, rounded up.
 func wait(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
@@ -69,20 +69,20 @@ func wait(d time.Duration) string {
 	return "99999999S"
 }
 
-// reserved are the fields of requests that gRPC has for itself, beside those of the connection.
+// reserved are the request fields that gRPC defines itself, besides those of the connection.
 var reserved = map[string]bool{"content-type": true, "content-length": true, "grpc-timeout": true,
 	"grpc-encoding": true, "grpc-status": true, "grpc-message": true, "grpc-message-type": true}
 
-// said is what gRPC reads of a block of fields; the text beside it is grpc-message.
+// said holds the gRPC fields of a header block; the text beside it is grpc-message.
 type said struct {
-	grpc bool // the content is gRPC's
-	odd  bool // a field is not in base64, which by its name it is
-	code int  // grpc-status; none: there is none; unread: it is no number
+	grpc bool // content-type is gRPC's
+	odd  bool // a field is not base64 although its name ends in -bin
+	code int  // grpc-status; none: missing; unread: not a number
 }
 
 const unread = -2
 
-// say takes a field of a call.
+// say handles a field of a call.
 func (f *fields) say(name, value string) {
 	switch name {
 	case "content-type":
@@ -97,7 +97,7 @@ func (f *fields) say(name, value string) {
 		case err != nil:
 			f.got.code = unread
 		case n < 0 || n > callStranger:
-			f.got.code = callUnknown // what nobody knows (statuscodes.md)
+			f.got.code = callUnknown // unknown codes are Unknown (statuscodes.md)
 		default:
 			f.got.code = int(n)
 		}
@@ -116,8 +116,8 @@ func (f *fields) say(name, value string) {
 	}
 }
 
-// appendDecoded appends a text whose odd bytes are in percents; a percent without two digits is
-// itself.
+// appendDecoded appends a percent-decoded text; a percent sign without two hexadecimal digits is
+// literal.
 func appendDecoded(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
@@ -131,15 +131,15 @@ func appendDecoded(dst []byte, s string) []byte {
 	return dst
 }
 
-// call is a lane's answer.
+// call is the state of a lane's gRPC response.
 type call struct {
-	prefix   [prefixSize]byte // of the message that is coming
-	have     int              // bytes of that
-	messages int              // that are whole
-	foreign  int              // the answer is none of gRPC, and means this code; 0: it is
+	prefix   [prefixSize]byte // of the current message
+	have     int              // bytes of prefix so far
+	messages int              // complete messages
+	foreign  int              // code for a response that is not gRPC; 0: it is gRPC
 }
 
-// callHead takes the fields of a call's answer, its first or its last.
+// callHead handles the first or last header block of a call's response.
 func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
 	switch {
@@ -163,7 +163,7 @@ func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 	}
 }
 
-// callForeign takes the head of an answer of HTTP alone (grpc/doc/http-grpc-status-mapping.md).
+// callForeign handles the head of a plain HTTP response (grpc/doc/http-grpc-status-mapping.md).
 func (e *Engine) callForeign(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
 	switch a.status {
@@ -198,8 +198,8 @@ func (e *Engine) callForeign(i int, atNs int64, a *answer, end bool) {
 	}
 }
 
-// callData takes a piece of a call's answer: of the message, of a second one, which there may not
-// be, or of what is none.
+// callData handles a piece of a call's response: of the message, of a second message, which is an
+// error, or of a body that is not gRPC.
 func (e *Engine) callData(i int, atNs int64, b []byte, end bool) {
 	l := &e.lanes[i]
 	if l.foreign > 0 {
@@ -253,7 +253,7 @@ const (
 	callOK   = callLine + "Content-Length: "
 )
 
-// wrongMessage says what is wrong with a message that begins so.
+// wrongMessage describes the error of a message with this flag.
 func wrongMessage(flag byte) string {
 	switch flag {
 	case 0:
@@ -264,7 +264,7 @@ func wrongMessage(flag byte) string {
 	return fmt.Sprintf("gRPC: a message begins with %d", flag)
 }
 
-// callEnd takes the trailers.
+// callEnd handles the trailers.
 func (e *Engine) callEnd(i int, atNs int64, a *answer) {
 	l := &e.lanes[i]
 	switch {
@@ -288,8 +288,8 @@ func (e *Engine) callEnd(i int, atNs int64, a *answer) {
 	}
 }
 
-// settle ends a call that did not go well. A code other than none resets the stream, which the
-// server has not ended.
+// settle ends a failed call. If reset is not codeNone, settle resets the stream, because the server
+// has not ended it.
 func (e *Engine) settle(i int, atNs int64, code int, text string, reset uint32) {
 	l := &e.lanes[i]
 	c := &e.conns[l.connIndex]
@@ -303,13 +303,13 @@ func (e *Engine) settle(i int, atNs int64, code int, text string, reset uint32) 
 	e.text = t
 	if reset != codeNone {
 		c.out = appendNumber(c.out, typeReset, l.id, reset)
-		l.tail = nil // so that it is not reset again
+		l.tail = nil // so that over does not reset it again
 	}
 	e.over(i)
 	e.to.Received(i, atNs, t)
 }
 
-// callReset is what a code of HTTP/2 means to a call (PROTOCOL-HTTP2.md, "Errors").
+// callReset maps an HTTP/2 error code to a gRPC code (PROTOCOL-HTTP2.md, "Errors").
 func callReset(code uint32) int {
 	switch code {
 	case codeRefused:

@@ -13,7 +13,7 @@ import (
 
 const ask = "POST /a.B/C HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nask"
 
-// A call's fields are gRPC's own and the user's; the message follows with its length.
+// A call has the fields of gRPC and of the user; the message follows with its length.
 func TestCallRequest(t *testing.T) {
 	check := func(timeout time.Duration, text, want string) {
 		t.Helper()
@@ -62,12 +62,12 @@ func TestCallRequest(t *testing.T) {
 	b.heard(0, "DATA 1 2 end")
 	b = newCalls(t, 1, 1)
 	b.open()
-	b.Send(0, []byte("POST /a.B/C HTTP/1.1\r\nHost: h\r\n\r\n")) // a message of nothing
+	b.Send(0, []byte("POST /a.B/C HTTP/1.1\r\nHost: h\r\n\r\n")) // an empty message
 	b.heard(0, "HEADERS 1", "DATA 1 5 end")
 }
 
-// say has a call made on a new bench and answered, and holds what is heard of it against what it
-// should be, and what the server hears after it.
+// say makes a call on a new bench with a response, and compares what the Handler and the server
+// receive.
 func say(t *testing.T, want, heard string, answer func(b *bench, w *wire)) {
 	t.Helper()
 	b := newCalls(t, 2, 2)
@@ -84,7 +84,7 @@ func say(t *testing.T, want, heard string, answer func(b *bench, w *wire)) {
 		frames = []string{heard}
 	}
 	b.heard(0, frames...)
-	b.Send(0, []byte(ask)) // the stream is over, and the connection is not
+	b.Send(0, []byte(ask)) // the stream has ended, the connection has not
 	b.told[0].got = ""
 	b.heard(0, "HEADERS 3", "DATA 3 8 end")
 	b.answer(0, 3, true, ":status", "200", "content-type", "application/grpc", "grpc-status", "9")
@@ -98,8 +98,8 @@ func (b *bench) callHead(pairs ...string) {
 		pairs...)...)
 }
 
-// What a call comes to is the text of an answer, and the stream ends as it must. The library is the
-// judge of codes; see TestCallsAsTheLibrary.
+// The result of a call is the text of a response, and the stream ends correctly. The library
+// determines codes; see TestCallsAsTheLibrary.
 func TestCallAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 	hello := []byte("\x00\x00\x00\x00\x05hello")
@@ -145,7 +145,7 @@ func TestCallAnswers(t *testing.T) {
 		"RST_STREAM 1 PROTOCOL_ERROR", func(b *bench, _ *wire) { b.callHead("connection", "x") })
 }
 
-// What comes before all of the request has left ends both.
+// A response that comes before all of the request was sent ends both.
 func TestCallEarly(t *testing.T) {
 	b := newCalls(t, 1, 1)
 	b.open(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 6})
@@ -168,8 +168,8 @@ func TestCallEarly(t *testing.T) {
 	early(5, "RST_STREAM 5 PROTOCOL_ERROR")
 }
 
-// A server that goes away answers what it has taken, and the answer says that the connection ends;
-// what it has not taken is lost, and no status of the server's.
+// A server that sends GOAWAY answers accepted requests, and the response announces the end of the
+// connection; requests that it has not accepted are lost, without a status of the server.
 func TestCallGoAway(t *testing.T) {
 	b := newCalls(t, 3, 3)
 	b.open()
@@ -190,8 +190,8 @@ func TestCallGoAway(t *testing.T) {
 	}
 }
 
-// A call that is refused may go again once; the next refusal in turn is its status, and after that
-// the lane begins anew.
+// A refused call may be repeated once; the next consecutive refusal is its status, and after that
+// the count begins anew.
 func TestCallRefused(t *testing.T) {
 	b := newCalls(t, 1, 1)
 	b.open()
@@ -215,7 +215,7 @@ func TestCallRefused(t *testing.T) {
 	refuse("2 ")
 }
 
-// Servers that never end a call are told so, and what is held of their answers is bounded.
+// Servers that never end a call get a reset, and the bytes held of their responses are bounded.
 func TestCallFloods(t *testing.T) {
 	check := func(want string, act func(b *bench, w *wire)) {
 		t.Helper()
@@ -261,7 +261,7 @@ func TestCallMax(t *testing.T) {
 	}
 }
 
-// From a call to its answer nothing is allocated.
+// From a call to its response nothing is allocated.
 func TestCallsDoNotAllocate(t *testing.T) {
 	b := newCalls(t, 1, 1)
 	b.open()

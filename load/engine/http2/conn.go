@@ -10,46 +10,46 @@ import (
 )
 
 const (
-	connWindow = 1 << 30 // that the server may send, over all; renewed when half of it has come
-	laneWindow = 1 << 24 // likewise on a stream
+	connWindow = 1 << 30 // receive window of the connection; renewed when half used
+	laneWindow = 1 << 24 // receive window of a stream; renewed when half used
 
-	uselessMax = 10_000  // frames in turn that bring nothing
-	repliesMax = 1_000   // that wait for the server to take them
-	outMax     = 1 << 18 // bytes of bodies that wait for the kernel
+	uselessMax = 10_000  // consecutive frames without content
+	repliesMax = 1_000   // replies that the server has not accepted
+	outMax     = 1 << 18 // bytes of bodies queued for the kernel
 	idMax      = 1<<31 - 1
 )
 
-// conn is a connection below.
+// conn is a connection of the engine below.
 type conn struct {
 	phase   phase
-	full    bool // the kernel did not take all of out
-	dirty   bool // among those with something to be sent
-	shrink  bool // the server has a smaller table: the next block must say that ours is empty
+	full    bool // the kernel did not accept all of out
+	dirty   bool // in the list of connections with something to send
+	shrink  bool // the server's table is smaller: the next block must announce an empty one
 	gen     uint32
-	members int // lanes on it
-	active  int // of them, with a stream
+	members int // lanes attached to it
+	active  int // lanes with a stream
 	in      reader
 	fields  *fields
-	block   []byte  // of fields that go on
-	flags   byte    // of the frame that they began with
-	places  []int32 // lanes, from 1, by their streams; as long as a power of two
-	next    uint32  // stream
-	queue   []int32 // lanes whose requests wait, in order
-	bodies  []int32 // lanes with a body to send, in turn
+	block   []byte  // of fields that continue in the next frame
+	flags   byte    // of the frame in which the fields began
+	places  []int32 // lane numbers, from 1, by stream; the length is a power of two
+	next    uint32  // next stream id
+	queue   []int32 // lanes with queued requests, in order
+	bodies  []int32 // lanes with a body to send, round-robin
 
-	out     []byte // frames to be sent, of which so many have been
+	out     []byte // frames to send; the first sent bytes have left
 	sent    int
 	replies int
 	useless int
 
-	most     int   // streams at once
-	window   int64 // to send
-	initial  int64 // of a stream's
+	most     int   // the server's limit of concurrent streams
+	window   int64 // send window of the connection
+	initial  int64 // initial send window of a stream
 	frameMax int
-	room     int64 // that the server may send
+	room     int64 // receive window that is left
 }
 
-// reset makes a connection ready to be opened.
+// reset prepares a connection to be opened.
 func (c *conn) reset(calls bool) {
 	clear(c.places)
 	c.in.reset()
@@ -59,10 +59,12 @@ func (c *conn) reset(calls bool) {
 		fields: newFields(calls), room: connWindow, dirty: c.dirty}
 }
 
-// place is where a stream's lane stands. Streams are numbered so that no two have the same.
+// place returns the index of a stream in places. Stream ids are chosen so that no two open streams
+// share an index.
 func (c *conn) place(id uint32) int { return int(id>>1) & (len(c.places) - 1) }
 
-// lane is that of a stream; none: it has ended. A stream that was never begun is an error.
+// lane returns the lane of a stream; none: the stream has ended. A stream that was never opened is
+// an error.
 func (e *Engine) lane(c *conn, id uint32) (int, error) {
 	if id&1 == 0 || id >= c.next {
 		return none, wrong(codeProtocol, "the server names stream %d, which does not exist",
@@ -74,7 +76,7 @@ func (e *Engine) lane(c *conn, id uint32) (int, error) {
 	return none, nil
 }
 
-// ear hears the engine below.
+// ear is the Handler of the engine below.
 type ear Engine
 
 // Opened implements engine.Handler.
@@ -121,7 +123,7 @@ func (r *ear) Received(k int, atNs int64, b []byte) {
 	e.flush()
 }
 
-// frame takes one.
+// frame handles a frame.
 func (e *Engine) frame(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if c.phase == greeted && (f.kind != typeSettings || f.has(flagAck)) {
@@ -164,14 +166,14 @@ func (e *Engine) frame(k int, atNs int64, f *frame) error {
 	return nil
 }
 
-// What the server says it has not processed may be sent again (RFC 9113, section 8.7).
+// Requests that the server reports as not processed may be sent again (RFC 9113, section 8.7).
 const (
 	wentAway = engine.Untaken("HTTP/2: the server went away before it took the request (NO_ERROR)")
 	refused  = engine.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
 )
 
-// cut takes the end of a stream that is not answered in full. A call that is refused goes again
-// once, as with other clients of gRPC (gRFC A6); then it has a status.
+// cut handles a stream that the server resets. A refused call is repeated once, as other gRPC
+// clients do (gRFC A6); a second refusal is a status.
 func (e *Engine) cut(c *conn, atNs int64, f *frame) error {
 	i, err := e.lane(c, f.id)
 	if i == none {
@@ -185,7 +187,7 @@ func (e *Engine) cut(c *conn, atNs int64, f *frame) error {
 		e.free(i)
 		e.lose(i, atNs, engine.Reading, refused)
 	case e.callMax > 0:
-		l.tail = nil // nothing is to be said of it any more
+		l.tail = nil // so that settle sends no reset
 		e.settle(i, atNs, callReset(code), "gRPC: "+why, codeNone)
 	default:
 		e.free(i)
@@ -194,7 +196,7 @@ func (e *Engine) cut(c *conn, atNs int64, f *frame) error {
 	return nil
 }
 
-// reply counts answers that the server has not taken yet.
+// reply counts replies that the server has not accepted yet.
 func (c *conn) reply() error {
 	if c.replies++; c.replies > repliesMax {
 		return wrong(codeCalm, "the server wants %d answers and takes none", repliesMax)
@@ -202,7 +204,7 @@ func (c *conn) reply() error {
 	return nil
 }
 
-// settings takes the server's; the first open the connection.
+// settings handles the server's settings; the first ones open the connection.
 func (e *Engine) settings(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if f.has(flagAck) {
@@ -234,7 +236,7 @@ func (e *Engine) settings(k int, atNs int64, f *frame) error {
 	return nil
 }
 
-// set takes a setting.
+// set handles one setting.
 func (e *Engine) set(k int, name uint16, value uint32) error {
 	c := &e.conns[k]
 	switch name {
@@ -272,7 +274,7 @@ func (e *Engine) set(k int, name uint16, value uint32) error {
 	return nil
 }
 
-// widen takes the update of a window.
+// widen handles a window update.
 func (e *Engine) widen(k int, f *frame) error {
 	c := &e.conns[k]
 	n := int64(f.number() & windowMax)
@@ -296,7 +298,7 @@ func (e *Engine) widen(k int, f *frame) error {
 	return nil
 }
 
-// retire has a connection take no more requests, and moves those that wait for it.
+// retire stops new requests on a connection and moves the queued ones.
 func (e *Engine) retire(k int) {
 	c := &e.conns[k]
 	c.phase = leaving
@@ -310,8 +312,8 @@ func (e *Engine) retire(k int) {
 	}
 }
 
-// away follows a farewell of the server's: what it has taken it will answer, the rest it will not.
-// With an error, that is a failure.
+// away handles GOAWAY. The server will answer the requests that it has accepted, but no others;
+// with an error code, the others have failed.
 func (e *Engine) away(k int, atNs int64, last, code uint32) {
 	e.retire(k)
 	c := &e.conns[k]
@@ -340,8 +342,8 @@ func (e *Engine) away(k int, atNs int64, last, code uint32) {
 	}
 }
 
-// lose takes a lane, which has no stream any more, off its connection, and tells why. If nobody is
-// on that then, it ends.
+// lose detaches a lane without a stream from its connection and reports why. It ends the connection
+// if no lane is left on it.
 func (e *Engine) lose(i int, atNs int64, op engine.Op, err error) {
 	l := &e.lanes[i]
 	k := int(l.connIndex)
@@ -358,7 +360,7 @@ func (e *Engine) lose(i int, atNs int64, op engine.Op, err error) {
 	}
 }
 
-// object ends a connection because of what the server said, and tells it.
+// object ends a connection because of an error of the server, and reports the error.
 func (e *Engine) object(k int, atNs int64, err error) {
 	c := &e.conns[k]
 	code := uint32(codeProtocol)
@@ -395,8 +397,8 @@ func (r *ear) Closed(k int, atNs int64, op engine.Op, err error) {
 	e.flush()
 }
 
-// end tells all that were on a connection, those first that had nothing to lose: others may be sent
-// on in their stead.
+// end reports the end of a connection to all its lanes. Lanes without a request come first, because
+// the Handler can use them to repeat the requests of others.
 func (e *Engine) end(k int, atNs int64, op engine.Op, err error) {
 	c := &e.conns[k]
 	from, to := k/2*e.streams, min((k/2+1)*e.streams, len(e.lanes))

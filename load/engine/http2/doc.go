@@ -1,21 +1,22 @@
-// Package http2 speaks HTTP/2 (RFC 9113) over an engine that moves bytes: a slot of its own is a
-// stream of a connection below, so that several requests are under way on each.
+// Package http2 implements HTTP/2 (RFC 9113) over an engine that moves bytes. A slot is a stream of
+// a connection of the engine below, so several requests can be under way on each connection.
 //
-//	Send ─► header block, known by its text ─► frames ─► Push ─► engine below
-//	Received ◄─ text of HTTP/1.1 ◄─ header block, known by its bytes ◄─ frames, read in place
+//	Send ─► header block, cached by text ─► frames ─► Push ─► engine below
+//	Received ◄─ text of HTTP/1.1 ◄─ header block, cached by bytes ◄─ frames, read in place
 //
-// Requests and answers are texts of HTTP/1.1 here too, so that checks and books are the same for
-// all protocols. A request's fields are literals that enter no table, so that its block is the same
-// each time and is made once. Answers go through a decoder (golang.org/x/net/http2/hpack), but for
-// those whose bytes have been read before while the table was the same. Bodies are handed through
-// as they come; one without a length becomes chunks.
+// Requests and responses are HTTP/1.1 text here too, so checks and books are the same for all
+// protocols. A request's fields are literals without indexing, so its block is always the same and
+// is encoded once. Responses are decoded by golang.org/x/net/http2/hpack, unless the same bytes
+// were decoded before and the table has not changed since. Bodies are passed through in the pieces
+// received; a body without a length becomes chunks.
 //
-// What a peer says is bounded: frames, blocks of fields and their number, frames that bring nothing
-// and such that want an answer. What goes beyond ends the connection, with an error that says so.
+// Input from a peer is bounded: frames, size and number of fields, consecutive frames without
+// content, and frames that require a reply. Exceeding a bound ends the connection with an error
+// that names it.
 //
-// Unary calls of gRPC have the same texts: their messages lose and get their prefix, and what the
-// trailers say becomes the answer's status.
+// Unary gRPC calls use the same text: the engine adds and removes the prefix of messages, and the
+// status in the trailers becomes the response's status.
 //
-// Non-goals: pushes (refused), priorities (ignored), CONNECT, other trailers' content, streams and
-// compressed messages of gRPC.
+// Non-goals: server push (refused), priorities (ignored), CONNECT, contents of other trailers, gRPC
+// streams and compressed gRPC messages.
 package http2

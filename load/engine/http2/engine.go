@@ -11,63 +11,62 @@ import (
 	"prony.example/load/engine"
 )
 
-// Engine implements engine.Engine over another one, which has two slots for each of its
-// connections: when a server goes away from one (GOAWAY), its answers come there while the next is
-// in use.
+// Engine implements engine.Engine over another engine, which has two slots for each connection:
+// after a GOAWAY, pending responses arrive on one while the other takes new requests.
 type Engine struct {
 	below   engine.Streamer
-	streams int // lanes of a connection
+	streams int // lanes per connection
 	lanes   []lane
 	conns   []conn
-	current []uint8 // of each two connections, the one for new requests
+	current []uint8 // of each pair of connections, the one for new requests
 	heads   heads
 	to      engine.Handler // of the Wait under way
-	dirty   []int32        // connections with something to be sent
-	untold  []int32        // lanes with something to be told in the next Wait
-	text    []byte         // what is being handed over
-	callMax int            // bytes of a message of gRPC; 0: no calls of that are made
+	dirty   []int32        // connections with something to send
+	untold  []int32        // lanes with an event for the next Wait
+	text    []byte         // buffer for text passed to the Handler
+	callMax int            // maximum bytes of a gRPC message; 0: no gRPC
 }
 
 type phase uint8
 
 const (
 	shut    phase = iota
-	opening       // lane: until its connection is open; connection: until the one below is
-	greeted       // connection: open below, but the server has not said its settings
-	idle          // lane: without a request; connection: open
-	leaving       // connection: the server takes no more
-	queued        // lane: its request waits for the limit of streams, or for a connection
-	busy          // lane: its request has left
-	ending        // lane: its connection has ended, which is being told
+	opening       // lane: until its connection is open; connection: until the one below is open
+	greeted       // connection: open below, but the server's settings have not come
+	idle          // lane: no request; connection: open
+	leaving       // connection: the server accepts no more requests
+	queued        // lane: its request waits for the stream limit or a connection
+	busy          // lane: its request was sent
+	ending        // lane: its connection has ended, and the Handler is being called
 )
 
-// lane is what a slot is here: a stream at a time of a connection.
+// lane is the state of a slot: a connection's stream, one at a time.
 type lane struct {
 	phase     phase
 	connIndex int32 // its connection; none: it waits for one
 	id        uint32
-	err       error // why it cannot go on, told in the next Wait
+	err       error // why it must end; reported in the next Wait
 
 	request []byte // while it is queued
-	tail    []byte // of the body, to be sent
-	lead    int    // bytes of a message's prefix, to be sent before it
-	sends   bool   // among those of the connection that have a body to send
-	window  int64  // to send
-	room    int64  // that the server may send
+	tail    []byte // rest of the body to send
+	lead    int    // bytes of a message's prefix to send before tail
+	sends   bool   // in the connection's list of bodies
+	window  int64  // send window
+	room    int64  // receive window that is left
 
-	plain     bool // no body follows the answer
-	answered  bool // its head has come
+	plain     bool // the response has no body
+	answered  bool // the response's head has come
 	chunks    bool // the body has no length
 	remaining int64
-	retained  []byte // what is told with the end of the stream: a head, or the body's last byte
-	call             // gRPC: its answer, of which all is held
+	retained  []byte // held until the stream ends: a head, or the body's last byte
+	call             // gRPC: the response, which is held completely
 	refused   bool   // gRPC: the call was sent again
 }
 
 const none = -1
 
-// New returns an engine over the one below, which has as many slots as Below says, for so many
-// streams on each connection. secure says that it speaks TLS.
+// New returns an engine over the one below, which must have Below(slots, streams) slots, with this
+// number of streams per connection. secure reports whether the engine below uses TLS.
 func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 	streams = max(streams, 1)
 	groups := (slots + streams - 1) / streams
@@ -89,7 +88,7 @@ func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 	return e
 }
 
-// Below is how many slots the engine below must have.
+// Below returns the number of slots that the engine below must have.
 func Below(slots, streams int) int { return 2 * ((slots + max(streams, 1) - 1) / max(streams, 1)) }
 
 // Handshakes implements engine.Handshaker.
@@ -118,8 +117,8 @@ func (e *Engine) Open(i int) {
 	}
 }
 
-// attach gives a lane the connection that takes new requests, and opens it if there is none. While
-// the server goes away from two, there is none.
+// attach attaches a lane to the connection for new requests, and opens the connection if necessary.
+// If the server is leaving both connections, the lane gets none.
 func (e *Engine) attach(i int) {
 	g := i / e.streams
 	k := 2*g + int(e.current[g])
@@ -140,7 +139,7 @@ func (e *Engine) attach(i int) {
 	}
 }
 
-// Close implements engine.Engine. The connection ends with the last lane on it.
+// Close implements engine.Engine. A connection is closed with the last lane on it.
 func (e *Engine) Close(i int) {
 	l := &e.lanes[i]
 	if k := l.connIndex; k != none {
@@ -163,7 +162,7 @@ func (e *Engine) Close(i int) {
 	l.phase, l.err = shut, nil
 }
 
-// detach takes a lane off its connection.
+// detach removes a lane from its connection.
 func (e *Engine) detach(l *lane) {
 	e.conns[l.connIndex].members--
 	l.connIndex = none
@@ -182,13 +181,13 @@ func (e *Engine) free(i int) {
 	l.phase, l.tail = idle, nil
 }
 
-// part ends a connection that nobody is on.
+// part ends a connection without lanes.
 func (e *Engine) part(k int, code uint32) {
 	e.leave(k, code)
 	e.revive(k)
 }
 
-// leave ends a connection, with a word to the server if it can still be said.
+// leave closes a connection, after a GOAWAY if it can still be sent.
 func (e *Engine) leave(k int, code uint32) {
 	c := &e.conns[k]
 	if c.phase != opening {
@@ -202,13 +201,13 @@ func (e *Engine) leave(k int, code uint32) {
 	e.below.Close(k)
 }
 
-// without is a list without one that is in it.
+// without removes i, which must be in the list.
 func without(list []int32, i int32) []int32 {
 	k := slices.Index(list, i)
 	return slices.Delete(list, k, k+1)
 }
 
-// revive gives a connection to those that wait because there was none.
+// revive attaches lanes that wait for a connection.
 func (e *Engine) revive(k int) {
 	g := k / 2
 	for i := g * e.streams; i < min((g+1)*e.streams, len(e.lanes)); i++ {
@@ -231,7 +230,7 @@ func (e *Engine) Send(i int, b []byte) {
 	l := &e.lanes[i]
 	switch l.phase {
 	case ending:
-		return // of which its Handler is about to hear
+		return // the Handler is about to get its Closed
 	case idle:
 	default:
 		e.fail(i, errNoRequest)
@@ -249,7 +248,7 @@ func (e *Engine) Send(i int, b []byte) {
 	e.queue(i)
 }
 
-// queue has a lane's request leave when its connection takes it, which may be now.
+// queue queues a lane's request, which leaves as soon as its connection accepts it.
 func (e *Engine) queue(i int) {
 	k := int(e.lanes[i].connIndex)
 	c := &e.conns[k]
@@ -259,7 +258,7 @@ func (e *Engine) queue(i int) {
 	}
 }
 
-// fail notes that a lane is to end, told in the next Wait.
+// fail ends a lane in the next Wait with an error.
 func (e *Engine) fail(i int, err error) {
 	e.lanes[i].err = err
 	e.untold = append(e.untold, int32(i))
@@ -273,13 +272,13 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 			e.tell(int(i))
 		}
 		e.untold = e.untold[:copy(e.untold, e.untold[n:])]
-		deadline = math.MinInt64 // something has happened: only look what else
+		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
 	e.flush()
 	return e.below.Wait(deadline, (*ear)(e))
 }
 
-// tell says what could not be said at once.
+// tell reports an event that could not be reported at once.
 func (e *Engine) tell(i int) {
 	l := &e.lanes[i]
 	switch {

@@ -10,8 +10,7 @@ import (
 	"prony.example/load/engine"
 )
 
-// Every form that an answer may have becomes the same answer in HTTP/1.1, and is over when its
-// stream is.
+// Every form of a response becomes the same response in HTTP/1.1, and ends with its stream.
 func TestAnswers(t *testing.T) {
 	b := newBench(t, 1, 1)
 	b.open()
@@ -81,7 +80,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// An answer that is none ends its stream, with a word to both, and no other.
+// An invalid response ends its stream, is reported to both sides, and ends no other.
 func TestRefused(t *testing.T) {
 	check := func(want string, answer func(b *bench, w *wire)) {
 		t.Helper()
@@ -146,7 +145,7 @@ func post(n int) []byte {
 		strings.Repeat("b", n))
 }
 
-// Bodies go no further than both windows, nor than the kernel takes.
+// Bodies are sent only as far as both windows and the kernel permit.
 func TestWindows(t *testing.T) {
 	b := newBench(t, 2, 2)
 	set := func(id http2.SettingID, v uint32) http2.Setting { return http2.Setting{ID: id, Val: v} }
@@ -157,7 +156,7 @@ func TestWindows(t *testing.T) {
 	b.must(w.WriteWindowUpdate(1, 5))
 	b.hear(0)
 	b.heard(0, "DATA 1 5")
-	b.must(w.WriteSettings(set(http2.SettingInitialWindowSize, 3))) // 7 less than nothing is left
+	b.must(w.WriteSettings(set(http2.SettingInitialWindowSize, 3))) // 7 less than zero is left
 	b.must(w.WriteWindowUpdate(1, 7))
 	b.hear(0)
 	b.heard(0, "SETTINGS ACK")
@@ -184,7 +183,7 @@ func TestWindows(t *testing.T) {
 	b.heard(0, "DATA 3 7 end", "DATA 1 4435 end") // each in its turn
 }
 
-// The server's window is renewed in bulk, and a server that sends more is told so.
+// The server's window is renewed in bulk, and a server that sends more gets an error.
 func TestRoom(t *testing.T) {
 	b := newBench(t, 1, 1)
 	b.open()
@@ -211,7 +210,7 @@ func TestRoom(t *testing.T) {
 	b.heard(0, "GOAWAY FLOW_CONTROL_ERROR")
 }
 
-// No more streams are under way than the server permits; the others wait in order.
+// At most as many streams are under way as the server permits; the others wait in order.
 func TestLimit(t *testing.T) {
 	b := newBench(t, 4, 4)
 	b.open(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
@@ -239,8 +238,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// A server that goes away answers what it has taken; the rest is lost, or goes over a new
-// connection, and so does what is sent next.
+// A server that sends GOAWAY answers accepted requests; the others are lost, or move to a new
+// connection, as do later ones.
 func TestGoAway(t *testing.T) {
 	b := newBench(t, 5, 5)
 	b.open(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 3})
@@ -278,7 +277,7 @@ func TestGoAway(t *testing.T) {
 	if b.told[0].opened != 2 || b.conns[1].members != 5 {
 		t.Errorf("%+v, %d on the new connection", b.told[0], b.conns[1].members)
 	}
-	// From that, too: the first is free again.
+	// Also from that one: the first is free again.
 	b.must(b.wires[1].WriteGoAway(3, http2.ErrCodeNo, nil))
 	b.hear(1)
 	if !b.wires[0].open {
@@ -286,9 +285,9 @@ func TestGoAway(t *testing.T) {
 	}
 }
 
-// What a server refuses before it answers may go again on the same connection; after the head of an
-// answer, or with another code, it is a failure, and so is what a server leaves that goes away with
-// an error.
+// A request that the server refuses before its response may be repeated on the same connection.
+// After the head of a response, or with another code, it fails, as do requests that a server leaves
+// with a GOAWAY that has an error.
 func TestUntakenStreams(t *testing.T) {
 	check := func(again int, want string, act func(b *bench, w *wire)) {
 		t.Helper()
@@ -319,7 +318,7 @@ func TestUntakenStreams(t *testing.T) {
 	})
 }
 
-// greet2 greets over a connection on which requests wait.
+// greet2 greets on a connection with waiting requests.
 func (b *bench) greet2(k int, want ...string) {
 	b.t.Helper()
 	(*ear)(b.Engine).Opened(k, 1)
@@ -330,7 +329,7 @@ func (b *bench) greet2(k int, want ...string) {
 	b.heard(k, append([]string{"SETTINGS", "WINDOW_UPDATE", "SETTINGS ACK"}, want...)...)
 }
 
-// While a server goes away from both connections, what is to be sent waits for one of them to end.
+// If the server has sent GOAWAY on both connections, new requests wait for one of them to end.
 func TestGoAwayTwice(t *testing.T) {
 	b := newBench(t, 3, 3)
 	b.open()
@@ -358,8 +357,8 @@ func TestGoAwayTwice(t *testing.T) {
 	}
 }
 
-// A slot that is closed ends its stream; what comes for that is not heard, and the connection ends
-// with the last of them.
+// A closed slot ends its stream; later events of the stream are dropped, and the connection ends
+// with its last slot.
 func TestClose(t *testing.T) {
 	b := newBench(t, 2, 2)
 	b.open()
@@ -388,7 +387,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// An answer that comes before all of the request ends both, and the slot takes the next.
+// A response that comes before all of the request was sent ends both, and the slot takes the next.
 func TestEarly(t *testing.T) {
 	b := newBench(t, 1, 1)
 	b.open()
@@ -404,8 +403,8 @@ func TestEarly(t *testing.T) {
 	b.heard(0, "HEADERS 3 end")
 }
 
-// The end of a connection is told to all that were on it, in its operation; the words of one that
-// never spoke HTTP/2 say so.
+// The end of a connection is reported to all its slots, with their operation; the message for a
+// connection that never used HTTP/2 says so.
 func TestEnds(t *testing.T) {
 	b := newBench(t, 3, 3)
 	b.open()

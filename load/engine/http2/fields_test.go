@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A request's block says what its text says, in the order that HTTP/2 wants, and the text's second
-// time is the first's block.
+// A request's block has the fields of its text, in the order that HTTP/2 requires, and a repeated
+// text gives the same block.
 func TestRequest(t *testing.T) {
 	h := heads{scheme: placeHTTP}
 	check := func(text, want string) {
@@ -42,7 +42,7 @@ func TestRequest(t *testing.T) {
 	long := strings.Repeat("n", 300)
 	check("HEAD /"+long+" HTTP/1.1\r\nHost: h\r\n"+long+": "+long+"\r\nCookie: a=b\r\n\r\n",
 		":method=HEAD :scheme=http :path=/"+long+" :authority=h "+long+"="+long+" cookie=a=b")
-	for n := 120; n < 400; n++ { // around what fits into a byte of a length, and two
+	for n := 120; n < 400; n++ { // around the limits of one and two bytes for a length
 		long := strings.Repeat("n", n)
 		check("GET /"+long+" HTTP/1.1\r\nHost: h\r\n\r\n",
 			":method=GET :scheme=http :path=/"+long+" :authority=h")
@@ -54,7 +54,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// encode makes a block as servers do that keep a table.
+// encode encodes a block like servers that use a table.
 func encode(to *hpack.Encoder, into *bytes.Buffer, pairs ...string) []byte {
 	into.Reset()
 	for k := 0; k < len(pairs); k += 2 {
@@ -91,7 +91,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// A block that names a place in the table is not known any more once the table has changed.
+// A cached block that refers to the table is dropped when the table has changed.
 func TestForgotten(t *testing.T) {
 	for _, change := range [][]byte{{0x20, 0x88}, {0x88, 0x40, 1, 'a', 1, 'b'}} {
 		f := newFields(false)
@@ -114,7 +114,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// What an answer may not have is refused, and the table stays the peer's: the next is understood.
+// Invalid responses are rejected, and the table stays equal to the peer's: the next block is
+// decoded.
 func TestMalformed(t *testing.T) {
 	f := newFields(false)
 	var into bytes.Buffer
@@ -156,8 +157,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// What is remembered is what would be read: a reader that remembers and one that has forgotten all
-// agree, whatever the blocks.
+// The cache returns what decoding would: a reader with a cache and one without agree, for any
+// blocks.
 func FuzzFields(f *testing.F) {
 	var into bytes.Buffer
 	to := hpack.NewEncoder(&into)
@@ -181,7 +182,7 @@ func FuzzFields(f *testing.F) {
 					t.Fatalf("block %d: %v, want %v", k, err, other)
 				}
 				if code := err.(*fault).code; code == codeCompress {
-					return // the table is not the peer's any more
+					return // the table differs from the peer's from now on
 				}
 				continue
 			}

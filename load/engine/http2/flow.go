@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// fill begins queued requests, as many as the server permits.
+// fill starts as many queued requests as the server permits.
 func (e *Engine) fill(k int) {
 	c := &e.conns[k]
 	if c.next > idMax-uint32(2*len(c.places)) {
@@ -22,7 +22,7 @@ func (e *Engine) fill(k int) {
 	e.soil(k)
 }
 
-// begin has a request leave.
+// begin starts a request.
 func (e *Engine) begin(i int, c *conn) error {
 	l := &e.lanes[i]
 	b := l.request
@@ -31,7 +31,7 @@ func (e *Engine) begin(i int, c *conn) error {
 	if err != nil {
 		return err
 	}
-	for c.places[c.place(c.next)] != 0 { // a number that is left out is an ended stream
+	for c.places[c.place(c.next)] != 0 { // skipped ids count as ended
 		c.next += 2
 	}
 	l.id, l.phase = c.next, busy
@@ -57,7 +57,7 @@ func (e *Engine) begin(i int, c *conn) error {
 	return nil
 }
 
-// ready puts a lane among those that have a body to send, if it can.
+// ready adds a lane to the list of bodies to send, if it can send.
 func (e *Engine) ready(i int, c *conn) {
 	if l := &e.lanes[i]; l.tail != nil && l.window > 0 && !l.sends {
 		l.sends = true
@@ -65,7 +65,7 @@ func (e *Engine) ready(i int, c *conn) {
 	}
 }
 
-// fillBodies makes frames of bodies, in turn, as far as both windows go and the kernel may take.
+// fillBodies frames bodies round-robin, as far as both windows and outMax permit.
 func (e *Engine) fillBodies(c *conn) {
 	for len(c.bodies) > 0 && c.window > 0 && len(c.out)-c.sent < outMax {
 		i := c.bodies[0]
@@ -73,7 +73,7 @@ func (e *Engine) fillBodies(c *conn) {
 		l := &e.lanes[i]
 		l.sends = false
 		if l.window <= 0 {
-			continue // until it is widened
+			continue // until a window update
 		}
 		all := l.lead + len(l.tail)
 		n := int(min(int64(all), l.window, c.window, int64(min(c.frameMax, outMax/4))))
@@ -99,7 +99,7 @@ func (e *Engine) fillBodies(c *conn) {
 	}
 }
 
-// soil notes that a connection may have something to send.
+// soil marks a connection that may have something to send.
 func (e *Engine) soil(k int) {
 	if c := &e.conns[k]; !c.dirty {
 		c.dirty = true
@@ -107,7 +107,7 @@ func (e *Engine) soil(k int) {
 	}
 }
 
-// flush sends what there is, but for the connection whose bytes are being read.
+// flush pushes all marked connections.
 func (e *Engine) flush() {
 	for _, k := range e.dirty {
 		e.conns[k].dirty = false
@@ -116,7 +116,7 @@ func (e *Engine) flush() {
 	e.dirty = e.dirty[:0]
 }
 
-// push sends what a connection has, as far as it goes.
+// push sends as much of a connection's data as possible.
 func (e *Engine) push(k int) {
 	c := &e.conns[k]
 	for c.phase != shut && c.phase != opening && !c.full {
@@ -126,7 +126,7 @@ func (e *Engine) push(k int) {
 		}
 		c.sent += e.below.Push(k, c.out[c.sent:])
 		if c.full = c.sent < len(c.out); c.full {
-			if c.sent > outMax { // what has left need not stay
+			if c.sent > outMax { // drop the sent part
 				c.out = c.out[:copy(c.out, c.out[c.sent:])]
 				c.sent = 0
 			}

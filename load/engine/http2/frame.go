@@ -53,7 +53,7 @@ const (
 	preface        = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	headSize       = 9
 	frameMax       = 1 << 14   // bytes of a frame's payload, until a peer permits more
-	frameMost      = 1<<24 - 1 // that it may permit
+	frameMost      = 1<<24 - 1 // the most that a peer may permit
 	windowMax      = 1<<31 - 1
 	windowInitial  = 1<<16 - 1
 	settingSize    = 6
@@ -65,7 +65,7 @@ var codes = [...]string{"NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CO
 	"COMPRESSION_ERROR", "CONNECT_ERROR", "ENHANCE_YOUR_CALM", "INADEQUATE_SECURITY",
 	"HTTP_1_1_REQUIRED"}
 
-// codeName is a code in the RFC's words.
+// codeName returns the RFC's name of an error code.
 func codeName(code uint32) string {
 	if int(code) < len(codes) {
 		return codes[code]
@@ -73,7 +73,7 @@ func codeName(code uint32) string {
 	return fmt.Sprintf("error %#x", code)
 }
 
-// fault is what this side objects to: it ends the connection, or the stream.
+// fault is an error of the peer. It ends the connection, or only the stream.
 type fault struct {
 	code uint32
 	text string
@@ -87,39 +87,39 @@ func wrong(code uint32, format string, args ...any) error {
 	return &fault{code, fmt.Sprintf(format, args...)}
 }
 
-// frame is a frame that has come, or a piece of one with data.
+// frame is a received frame, or a piece of a DATA frame.
 type frame struct {
 	kind, flags byte
 	id          uint32
-	payload     []byte // without padding and priority; valid until the reader is asked again
-	size        int    // of data, as flow control counts it: of the frame, with its first piece
-	last        bool   // data: the frame ends here
+	payload     []byte // without padding and priority; valid until the next call of the reader
+	size        int    // DATA: bytes that count for flow control; all in the first piece
+	last        bool   // DATA: the frame ends here
 }
 
 func (f *frame) has(flag byte) bool { return f.flags&flag != 0 }
 
-// number is the first number of a payload that has one.
+// number returns the first number of the payload.
 func (f *frame) number() uint32 { return binary.BigEndian.Uint32(f.payload) }
 
-// reader takes frames apart where they stand. Of one that has not come whole it keeps what has,
-// unless it is data, which is handed on in pieces.
+// reader splits input into frames in place. It buffers an incomplete frame, but passes DATA on in
+// pieces.
 type reader struct {
 	part      []byte
-	amidst    bool   // data: its frame is not over
-	remaining int    // data: bytes to come
-	pad       int    // data: padding to come
-	data      frame  // data: its frame
-	pending   uint32 // the stream whose fields go on in the next frame
+	amidst    bool   // DATA: the frame continues
+	remaining int    // DATA: bytes to come
+	pad       int    // DATA: padding to come
+	data      frame  // DATA: the current frame
+	pending   uint32 // the stream whose fields must continue in the next frame
 }
 
-// reset forgets a connection.
+// reset drops the state of a connection.
 func (r *reader) reset() { *r = reader{part: r.part[:0]} }
 
-// partial reports whether a frame has begun and not ended.
+// partial reports whether a frame is incomplete.
 func (r *reader) partial() bool { return len(r.part) > 0 || r.amidst }
 
-// next takes a frame, or a piece of one, off the beginning of b. Without ok all of b is taken, and
-// more must come.
+// next takes a frame, or a piece of one, from the beginning of b. If ok is false, it has consumed
+// all of b and needs more.
 func (r *reader) next(b []byte) (f frame, tail []byte, ok bool, err error) {
 	if r.amidst {
 		f, tail, ok = r.piece(b)
@@ -151,7 +151,8 @@ func (r *reader) next(b []byte) (f frame, tail []byte, ok bool, err error) {
 	}
 }
 
-// need is how much must be there of the frame that b begins with: all, and of data its head.
+// need returns the number of bytes needed of the frame that b begins with: all, or for DATA only
+// the head.
 func (r *reader) need(b []byte) (int, error) {
 	if len(b) < headSize {
 		return headSize, nil
@@ -181,7 +182,7 @@ func (r *reader) need(b []byte) (int, error) {
 
 var errPadding = wrong(codeProtocol, "a frame has more padding than bytes")
 
-// open reads a whole frame, or the head of one of data, which goes on in b.
+// open parses a complete frame, or the head of a DATA frame whose payload begins in b.
 func (r *reader) open(full, b []byte) (f frame, tail []byte, ok bool, err error) {
 	f.kind, f.flags = full[3], full[4]
 	f.id = binary.BigEndian.Uint32(full[5:]) &^ (1 << 31)
@@ -219,8 +220,8 @@ func (r *reader) open(full, b []byte) (f frame, tail []byte, ok bool, err error)
 	return f, b, true, nil
 }
 
-// piece hands on as much of a frame of data as has come. The first of a frame has its size, even
-// where there is nothing else of it.
+// piece returns the part of a DATA frame that has come. A frame's first piece has the size of all,
+// even if its payload is empty.
 func (r *reader) piece(b []byte) (f frame, tail []byte, ok bool) {
 	f = r.data
 	r.data.size = 0
@@ -236,7 +237,7 @@ func (r *reader) piece(b []byte) (f frame, tail []byte, ok bool) {
 	return f, b, f.last || n > 0
 }
 
-// strip takes padding and priority off.
+// strip removes padding and priority.
 func (f *frame) strip() error {
 	pad := 0
 	if f.has(flagPadded) {
@@ -258,11 +259,11 @@ func (f *frame) strip() error {
 	return nil
 }
 
-// sizes are those of payloads that have but one, plus 1.
+// sizes are the payload sizes of types with a fixed size, plus 1.
 var sizes = [...]int{typePriority: 6, typeReset: 5, typePing: 9, typeWindow: 5,
 	typeContinuation: 0}
 
-// check holds a frame against what its type may have.
+// check checks size and stream of a frame by its type.
 func (f *frame) check() error {
 	n, good := len(f.payload), true
 	if int(f.kind) < len(sizes) && sizes[f.kind] > 0 {
@@ -299,12 +300,12 @@ func appendHead(dst []byte, n int, kind, flags byte, id uint32) []byte {
 		byte(id>>8), byte(id))
 }
 
-// appendNumber appends a frame that is one number.
+// appendNumber appends a frame with one number as payload.
 func appendNumber(dst []byte, kind byte, id, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendHead(dst, 4, kind, 0, id), n)
 }
 
-// appendSettings appends settings, pairs of a name and a value.
+// appendSettings appends a SETTINGS frame from pairs of name and value.
 func appendSettings(dst []byte, pairs ...uint32) []byte {
 	dst = appendHead(dst, len(pairs)/2*settingSize, typeSettings, 0, 0)
 	for k := 0; k < len(pairs); k += 2 {
@@ -314,14 +315,14 @@ func appendSettings(dst []byte, pairs ...uint32) []byte {
 	return dst
 }
 
-// appendGoAway appends a farewell.
+// appendGoAway appends a GOAWAY frame.
 func appendGoAway(dst []byte, code uint32) []byte {
 	dst = appendHead(dst, 8, typeGoAway, 0, 0)
 	dst = binary.BigEndian.AppendUint32(dst, 0)
 	return binary.BigEndian.AppendUint32(dst, code)
 }
 
-// appendFields appends a block of fields as one frame, or as many as it takes.
+// appendFields appends a header block in as many frames as it needs.
 func appendFields(dst, block []byte, flags byte, id uint32) []byte {
 	kind := byte(typeHeaders)
 	for len(block) > frameMax {

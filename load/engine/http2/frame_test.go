@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// whole is a frame with all of its payload.
+// whole is a frame with its complete payload.
 type whole struct {
 	kind, flags byte
 	id          uint32
@@ -18,7 +18,7 @@ type whole struct {
 	size        int
 }
 
-// ours reads what is said in pieces and joins those of data.
+// ours parses the input in pieces and joins DATA.
 func ours(said []byte, piece int) (all []whole, err error) {
 	var r reader
 	var data whole
@@ -48,7 +48,7 @@ func ours(said []byte, piece int) (all []whole, err error) {
 	return all, nil
 }
 
-// theirs reads the same by golang.org/x/net/http2.
+// theirs parses the same by golang.org/x/net/http2.
 func theirs(said []byte) (all []whole, err error) {
 	r := http2.NewFramer(nil, bytes.NewReader(said))
 	r.SetMaxReadFrameSize(frameMax)
@@ -77,7 +77,7 @@ func theirs(said []byte) (all []whole, err error) {
 	}
 }
 
-// The frames of both readers are the same, for whatever is said, and in whatever pieces it comes.
+// Both readers return the same frames, for any input in any pieces.
 func FuzzReader(f *testing.F) {
 	var said bytes.Buffer
 	w := http2.NewFramer(&said, nil)
@@ -121,9 +121,9 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// agree wants both readers to take the same frames and to stop at the same one. A Framer objects to
-// a window's update of nothing on a stream and to settings out of bounds, which here is up to who
-// applies them.
+// agree requires both readers to accept the same frames and to stop at the same one. A Framer also
+// rejects window updates of zero on a stream and settings out of bounds, which here are checked
+// when the frame is applied.
 func agree(t *testing.T, said []byte, piece int) {
 	t.Helper()
 	got, err := ours(said, piece)
@@ -149,15 +149,15 @@ func agree(t *testing.T, said []byte, piece int) {
 	}
 }
 
-const priorityUpdate = 16 // RFC 9218, which this side ignores
+const priorityUpdate = 16 // RFC 9218, which this engine ignores
 
-// lenient reports whether it is up to who applies a frame to object to it.
+// lenient reports whether a frame is only rejected when it is applied.
 func lenient(w whole) bool {
 	return w.kind == typeWindow && w.id != 0 || w.kind == typeSettings && w.flags&flagAck == 0 ||
 		w.kind == priorityUpdate
 }
 
-// What is malformed is refused with the code that the RFC has for it.
+// Malformed frames are rejected with the RFC's code.
 func TestFaults(t *testing.T) {
 	check := func(name string, code uint32, said ...byte) {
 		t.Helper()
@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 	check("fields that have not begun", codeProtocol, 0, 0, 0, typeContinuation, 4, 0, 0, 0, 1)
 }
 
-// What is written is what a Framer reads.
+// A Framer reads what is written.
 func TestAppend(t *testing.T) {
 	block := bytes.Repeat([]byte("0123456789"), 4000)
 	b := appendSettings(nil, setPush, 0, setInitialWindow, 1<<20)

@@ -13,8 +13,8 @@ import (
 	"prony.example/load/engine/http1"
 )
 
-// hostile has a server do something until the connection ends, and holds that against what it is
-// to be: memory that is bounded, and an error that says what it was, to both.
+// hostile lets a server act until the connection ends, and checks that memory is bounded and that
+// both sides get an error with the reason.
 func hostile(t *testing.T, name, want string, code http2.ErrCode, act func(b *bench, w *wire)) {
 	t.Helper()
 	b := newBench(t, 2, 2)
@@ -46,7 +46,7 @@ const (
 	protocol = http2.ErrCodeProtocol
 )
 
-// Floods, whatever of, come to an end.
+// Floods of any kind come to an end.
 func TestFloods(t *testing.T) {
 	check := func(name, want string, code http2.ErrCode, act func(b *bench, w *wire)) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestFloods(t *testing.T) {
 	})
 	check("a bomb of fields", "more than 32 KiB", calm, func(b *bench, w *wire) {
 		w.fields.Reset()
-		for range 9000 { // each a byte that stands for 4000
+		for range 9000 { // each is a byte that expands to 4000
 			b.must(w.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("y", 4000)}))
 		}
 		b.must(w.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true,
@@ -99,7 +99,7 @@ func TestFloods(t *testing.T) {
 	})
 }
 
-// What a server may never say ends the connection.
+// Input that no server may send ends the connection.
 func TestForbidden(t *testing.T) {
 	check := func(name, want string, code http2.ErrCode, act func(b *bench, w *wire)) {
 		t.Helper()
@@ -139,10 +139,10 @@ func TestForbidden(t *testing.T) {
 	})
 }
 
-// amidstFields reports whether fields go on in the next frame.
+// amidstFields reports whether fields continue in the next frame.
 func (r *reader) amidstFields() bool { return r.pending != 0 }
 
-// A server that has a smaller table is told that this side's is empty, once.
+// A server with a smaller table is informed that this side's table is empty, once.
 func TestTable(t *testing.T) {
 	b := newBench(t, 1, 1)
 	b.open(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 0})
@@ -160,7 +160,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// A stream that takes its time is told from all that begin and end meanwhile.
+// A slow stream is distinguished from all that begin and end meanwhile.
 func TestLongStream(t *testing.T) {
 	b := newBench(t, 2, 2)
 	b.open()
@@ -181,7 +181,7 @@ func TestLongStream(t *testing.T) {
 	b.expect(0, "HTTP/1.1 201 \r\ncontent-length: 0\r\n\r\n")
 }
 
-// A slot that is closed before it is open leaves no connection behind.
+// A slot that is closed before it is open leaves no connection.
 func TestCloseEarly(t *testing.T) {
 	b := newBench(t, 2, 2)
 	b.Open(0)
@@ -196,7 +196,7 @@ func TestCloseEarly(t *testing.T) {
 	}
 }
 
-// Numbers of streams do not run out: another connection takes over.
+// Stream ids do not run out: another connection takes over.
 func TestNumbers(t *testing.T) {
 	b := newBench(t, 2, 2)
 	b.open()
@@ -214,7 +214,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// From a request to its answer nothing is allocated, whatever the answer's size.
+// From a request to its response nothing is allocated, for any size of the response.
 func TestNoAllocations(t *testing.T) {
 	b := newBench(t, 4, 4)
 	b.open()
@@ -254,7 +254,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// counter counts answers that are as they should be.
+// counter counts responses that are as expected.
 type counter struct {
 	n    *int
 	want string
@@ -270,8 +270,7 @@ func (c *counter) Closed(_ int, _ int64, _ engine.Op, err error) {
 	panic(fmt.Sprint("closed: ", err))
 }
 
-// Whatever a server says, in whatever pieces, comes to the same, and no slot is told twice that it
-// is over.
+// Any input in any pieces gives the same result, and no slot is reported as closed twice.
 func FuzzEngine(f *testing.F) {
 	b := newBench(f, 1, 1)
 	b.Open(0)
@@ -309,7 +308,7 @@ func FuzzEngine(f *testing.F) {
 	})
 }
 
-// converse has three slots ask and a server say something, and tells what came of it.
+// converse lets three slots send requests and a server send some input, and returns the events.
 func converse(t *testing.T, said []byte, piece int) string {
 	b := newBench(t, 3, 3)
 	b.open()
@@ -328,7 +327,7 @@ func converse(t *testing.T, said []byte, piece int) string {
 			t.Errorf("slot %d is told %+v", i, x)
 		}
 	}
-	for i := range b.told { // chunks are as large as what has come; of what is lost, nothing counts
+	for i := range b.told { // chunks are as large as the input; lost responses do not count
 		x := &b.told[i]
 		if x.got = body(t, x.got); len(x.closed) > 0 {
 			x.got = ""
@@ -337,7 +336,7 @@ func converse(t *testing.T, said []byte, piece int) string {
 	return fmt.Sprintf("%+v", b.told)
 }
 
-// body reads an answer, or as much of it as there is.
+// body parses a response, or the part of it that has come.
 func body(t *testing.T, text string) string {
 	var r http1.Response
 	var all []byte
@@ -351,7 +350,8 @@ func body(t *testing.T, text string) string {
 	return fmt.Sprint(r.Status, string(all))
 }
 
-// What a request and its answer take without the kernel: on a connection of 16 streams, in turn.
+// The cost of a request and its response without the kernel: on a connection of 16 streams, in
+// turn.
 func BenchmarkRound(b *testing.B) {
 	const streams = 16
 	x := newBench(b, streams, streams)
@@ -381,7 +381,7 @@ func BenchmarkRound(b *testing.B) {
 	request := []byte(get)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		x.conns[0].next = 1 + 2*streams // the same answers suit again
+		x.conns[0].next = 1 + 2*streams // so that the same responses fit again
 		for i := range streams {
 			x.Send(i, request)
 		}

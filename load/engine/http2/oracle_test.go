@@ -27,21 +27,21 @@ import (
 	"prony.example/load/engine/enginetest"
 )
 
-// tries is how many answers of a draw are held to grpc-go's reading; fuzzing makes more.
+// tries is how many responses of a draw are compared with grpc-go; fuzzing makes more.
 const tries = 2000
 
-// smallMax is the most that a message may have where the two are compared.
+// smallMax is the maximum size of a message in this comparison.
 const smallMax = 600
 
-// Whatever a server answers to a call, this side and grpc-go come to the same code, and where the
-// server has told it, to the same message and text.
+// For any response of a server to a call, this engine and grpc-go return the same code, and the
+// same message and text if the server has sent them.
 func TestCallsAsTheLibrary(t *testing.T) {
 	o := newOracle(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[int]int{}
 	for n := range tries {
 		var script []byte
-		if n%2 == 0 { // it begins well
+		if n%2 == 0 { // a valid beginning
 			script = append(script, goodHead...)
 		}
 		if n%4 == 0 {
@@ -63,7 +63,7 @@ func TestCallsAsTheLibrary(t *testing.T) {
 	}
 }
 
-// Scripts of an answer's head that is good, and of a message of five bytes.
+// Scripts of a valid head, and of a message of five bytes.
 var goodHead, goodMessage = []byte{0, 1, 0, 0, 0, 0, 0, 0, 0, 0}, []byte{2, 0, 0, 5}
 
 func FuzzCalls(f *testing.F) {
@@ -77,7 +77,7 @@ func FuzzCalls(f *testing.F) {
 	f.Fuzz(func(t *testing.T, script []byte) { o.hold(t, script) })
 }
 
-// oracle is grpc-go, over one connection that lasts, to a server that answers by a script.
+// oracle is grpc-go, over one permanent connection, to a server that responds by a script.
 type oracle struct {
 	conn   *grpc.ClientConn
 	mu     sync.Mutex
@@ -137,7 +137,7 @@ func (o *oracle) serve(c net.Conn) {
 	}
 }
 
-// hold has both read the answer of a script, and holds one against the other.
+// hold lets both read the response of a script, and compares the results.
 func (o *oracle) hold(t *testing.T, script []byte) int {
 	o.mu.Lock()
 	o.script = bytes.Clone(script)
@@ -155,7 +155,7 @@ func (o *oracle) hold(t *testing.T, script []byte) int {
 		want = callUnknown
 	}
 	code, text := asked(t, script, 1<<20)
-	if strings.Contains(text, "a body before its head") { // which the library takes
+	if strings.Contains(text, "a body before its head") { // which the library accepts
 		return code
 	}
 	if code != want {
@@ -173,8 +173,8 @@ func (o *oracle) hold(t *testing.T, script []byte) int {
 	return code
 }
 
-// asked is what the answer of a script comes to that is heard in pieces, the second one where the
-// first is that the call was not taken.
+// asked returns the result for a script's response that is received in pieces; the second one if
+// the first is that the call was not processed.
 func asked(t *testing.T, script []byte, piece int) (code int, text string) {
 	b := newCalls(t, 1, 1)
 	b.callMax = smallMax
@@ -206,14 +206,13 @@ func asked(t *testing.T, script []byte, piece int) (code int, text string) {
 	return code - engine.CallStatus, text
 }
 
-// play makes the frames of a script, and ends the stream whatever was in it. All of it is what may
-// be said in HTTP/2.
+// play makes the frames of a script, and always ends the stream. All of it is valid HTTP/2.
 func play(script []byte, id uint32) []byte {
 	var out, block bytes.Buffer
 	f := http2.NewFramer(&out, nil)
 	f.AllowIllegalWrites = true
 	e := hpack.NewEncoder(&block)
-	e.SetMaxDynamicTableSizeLimit(0) // so that a stream says the same on every connection
+	e.SetMaxDynamicTableSizeLimit(0) // so that a stream has the same bytes on every connection
 	next := func() int {
 		if len(script) == 0 {
 			return 0
@@ -247,7 +246,7 @@ func play(script []byte, id uint32) []byte {
 	return out.Bytes()
 }
 
-// choices are fields, in their order, and values of each; "-": it is left out.
+// choices are fields, in order, and values of each; "-": omit the field.
 var choices = []struct {
 	name string
 	of   []string
@@ -265,8 +264,8 @@ var choices = []struct {
 	{"x-bin", []string{"-", "-", "-", "-", "-", "-", "aGk", "aGk=", "!", "aGk=="}},
 }
 
-// payload is of a frame of data: a message, one that is compressed, one that is too large, or a
-// piece of anything.
+// payload returns the payload of a DATA frame: a message, a compressed one, one that is too large,
+// or a piece of anything.
 func payload(next func() int) []byte {
 	kind, n := next(), next()
 	switch kind % 8 {
@@ -275,7 +274,7 @@ func payload(next func() int) []byte {
 	case 3:
 		return append(binary.BigEndian.AppendUint32([]byte{byte(n % 4)}, 2), 1, 2)
 	case 4:
-		if n%2 == 0 { // the largest that there may be, or one that is larger by a byte
+		if n%2 == 0 { // the largest permitted, or one byte larger
 			size := smallMax + n/2%2
 			return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(size)),
 				make([]byte, size)...)

@@ -6,28 +6,28 @@ import (
 	"unsafe"
 )
 
-// heads remembers the blocks of requests by their text: a route whose requests are all alike has
-// its fields encoded once.
+// heads caches header blocks by the text of requests, so that the fields of a route with constant
+// requests are encoded once.
 type heads struct {
 	known  [headsKnown]head
-	scheme byte   // its place in the static table
-	call   []byte // gRPC: the fields that each call has, encoded
+	scheme byte   // index in the static table
+	call   []byte // gRPC: the encoded fields of every call
 }
 
 const headsKnown = 64
 
-// head is a request's, in both forms.
+// head is the head of a request, in both forms.
 type head struct {
-	text  []byte // of HTTP/1.1, with the empty line
+	text  []byte // in HTTP/1.1, with the empty line
 	block []byte
-	plain bool // no body follows the answer
+	plain bool // the response has no body
 }
 
-// of is the head that a request begins with. It is good until the next call.
+// of returns the head that a request begins with. It is valid until the next call.
 func (h *heads) of(b []byte) (*head, error) {
 	offset := uintptr(
 		unsafe.Pointer(unsafe.SliceData(b)),
-	) // a hash: a route's text stays where it is
+	) // a hash: a constant request keeps its address
 	k := &h.known[(offset>>5^offset>>11)%headsKnown]
 	if len(k.text) > 0 && bytes.HasPrefix(b, k.text) {
 		return k, nil
@@ -46,7 +46,7 @@ func (h *heads) of(b []byte) (*head, error) {
 	return k, nil
 }
 
-// Places in the static table (RFC 7541, appendix A).
+// Indexes in the static table (RFC 7541, appendix A).
 const (
 	placeAuthority = 1
 	placeGet       = 2
@@ -57,7 +57,7 @@ const (
 	indexed        = 0x80
 )
 
-// places are those of names that requests have.
+// places are the static table's indexes of names of request fields.
 var places = map[string]int{
 	"accept-charset": 15, "accept-encoding": 16, "accept-language": 17, "accept-ranges": 18,
 	"accept": 19, "access-control-allow-origin": 20, "age": 21, "allow": 22, "authorization": 23,
@@ -72,12 +72,12 @@ var places = map[string]int{
 	"via": 60, "www-authenticate": 61,
 }
 
-// hops are fields of HTTP/1.1 that speak of the connection (RFC 9113, section 8.2.2).
+// hops are the HTTP/1.1 fields for the connection (RFC 9113, section 8.2.2), which HTTP/2 forbids.
 var hops = map[string]bool{"connection": true, "keep-alive": true, "proxy-connection": true,
 	"transfer-encoding": true, "upgrade": true, "te": true}
 
-// append appends the block of a request's lines, each with its CRLF. The generator writes them, so
-// that no form of HTTP but this one can come. All calls of gRPC are of one method.
+// append appends the header block for a request's lines, each with its CRLF. The lines come from
+// the generator, so no other form of HTTP occurs. All gRPC calls use POST.
 func (h *heads) append(dst, lines []byte) ([]byte, error) {
 	first, lines, _ := bytes.Cut(lines, []byte("\r\n"))
 	method, path, _ := bytes.Cut(first, []byte(" "))
@@ -99,7 +99,7 @@ func (h *heads) append(dst, lines []byte) ([]byte, error) {
 	} else {
 		dst = appendString(append(dst, placePath), path)
 	}
-	for all := lines; len(all) > 0; { // which stands before other fields
+	for all := lines; len(all) > 0; { // the authority must precede other fields
 		var line []byte
 		line, all, _ = bytes.Cut(all, []byte("\r\n"))
 		if name, value, _ := bytes.Cut(line, []byte(":")); isHost(name) {
@@ -118,8 +118,8 @@ func (h *heads) append(dst, lines []byte) ([]byte, error) {
 
 func isHost(name []byte) bool { return bytes.EqualFold(name, []byte("host")) }
 
-// appendField appends a line as a literal that enters no table; of a call it is metadata, whose
-// names say what is in base64.
+// appendField appends a line as a literal without indexing. In a gRPC call the value is
+// base64-encoded if the name ends in -bin.
 func appendField(dst, line []byte, call bool) []byte {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	if value = bytes.TrimSpace(value); isHost(name) {
@@ -157,11 +157,11 @@ func toLower(c byte) byte {
 	return c
 }
 
-// appendString appends a string as it is: whoever reads it is spared Huffman's code.
+// appendString appends a string without Huffman coding, which saves the receiver the decoding.
 func appendString(dst, s []byte) []byte { return append(appendInt(dst, 0, 7, len(s)), s...) }
 
-// appendInt appends a number whose first byte has so many bits of it below those that are given
-// (RFC 7541, section 5.1).
+// appendInt appends an integer with a prefix of some bits in the first byte (RFC 7541, section
+// 5.1).
 func appendInt(dst []byte, first byte, bits uint, n int) []byte {
 	most := 1<<bits - 1
 	if n < most {

@@ -6,13 +6,13 @@ import (
 	"prony.example/load/engine"
 )
 
-// head takes a whole block of fields.
+// head handles a complete header block.
 func (e *Engine) head(k int, atNs int64, id uint32, block []byte) error {
 	c := &e.conns[k]
 	if len(block) > blockMax {
 		return wrong(codeCalm, "the server's fields are more than 64 KiB")
 	}
-	a, err := c.fields.read(block) // whosever it is, or the table would not be the server's
+	a, err := c.fields.read(block) // for any stream, to keep the table equal to the server's
 	i, second := e.lane(c, id)
 	f, _ := err.(*fault)
 	switch {
@@ -54,7 +54,7 @@ func (e *Engine) head(k int, atNs int64, id uint32, block []byte) error {
 	return nil
 }
 
-// announce hands over an answer's head.
+// announce passes on the head of a response.
 func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	l := &e.lanes[i]
 	c := &e.conns[l.connIndex]
@@ -87,7 +87,7 @@ func (e *Engine) announce(i int, atNs int64, a *answer, end bool) {
 	switch {
 	case end:
 		e.finish(i, atNs, t)
-	case !l.chunks && l.remaining == 0: // the answer is over, the stream is not
+	case !l.chunks && l.remaining == 0: // the response is complete, the stream is not
 		l.retained = append(l.retained, t...)
 	default:
 		e.to.Received(i, atNs, t)
@@ -99,7 +99,7 @@ var (
 	bodyEnd = []byte("0\r\n\r\n")
 )
 
-// data takes a piece of a body.
+// data handles a piece of a body.
 func (e *Engine) data(k int, atNs int64, f *frame) error {
 	c := &e.conns[k]
 	if c.room -= int64(f.size); c.room < 0 {
@@ -122,7 +122,7 @@ func (e *Engine) data(k int, atNs int64, f *frame) error {
 	case !l.answered:
 		e.refuse(i, atNs, malformed("a body before its head"))
 		return nil
-	case e.callMax > 0: // whose messages have lengths of their own
+	case e.callMax > 0: // its messages have their own lengths
 	case !l.chunks && n > l.remaining:
 		e.refuse(i, atNs, malformed("more of a body than it announces"))
 		return nil
@@ -146,8 +146,8 @@ func (e *Engine) data(k int, atNs int64, f *frame) error {
 	return nil
 }
 
-// hand hands over a piece of a body. Of one with a length the last byte waits for the stream to
-// end, so that the answer is whole when the stream is.
+// hand passes on a piece of a body. It holds the last byte of a body with a length until the stream
+// ends, so that response and stream end together.
 func (e *Engine) hand(i int, atNs int64, b []byte, end bool) {
 	l := &e.lanes[i]
 	c := &e.conns[l.connIndex]
@@ -177,7 +177,7 @@ func (e *Engine) hand(i int, atNs int64, b []byte, end bool) {
 	}
 }
 
-// finish ends a stream, and hands over what its answer ends with.
+// finish ends a stream and passes on the end of its response.
 func (e *Engine) finish(i int, atNs int64, b []byte) {
 	l := &e.lanes[i]
 	if !l.chunks && len(l.retained) == 0 && l.remaining > 0 {
@@ -197,12 +197,12 @@ func (e *Engine) finish(i int, atNs int64, b []byte) {
 	}
 }
 
-// over ends a stream that is answered; the lane is free for the next.
+// over ends a stream with a complete response; the lane is then free.
 func (e *Engine) over(i int) {
 	l := &e.lanes[i]
 	k := int(l.connIndex)
 	c := &e.conns[k]
-	if l.tail != nil { // the server wants no more of the request
+	if l.tail != nil { // the server does not need the rest of the request
 		c.out = appendNumber(c.out, typeReset, l.id, codeCancel)
 	}
 	l.refused = false
@@ -214,7 +214,7 @@ func (e *Engine) over(i int) {
 	}
 }
 
-// refuse ends a stream whose answer is no answer.
+// refuse ends a stream with a malformed response.
 func (e *Engine) refuse(i int, atNs int64, err error) {
 	if e.callMax > 0 {
 		e.settle(i, atNs, callInternal, err.Error(), codeProtocol)

@@ -14,24 +14,24 @@ import (
 	"prony.example/load/engine"
 )
 
-// bench is an engine whose wires end on the same bench, at a Framer of golang.org/x/net. It is a
-// Handler, too, which remembers what it was told.
+// bench is an engine whose wires end at a Framer of golang.org/x/net in the same test. It is also a
+// Handler that records its events.
 type bench struct {
 	*Engine
 	t     testing.TB
 	wires []wire
 	told  []told
-	takes int // bytes that a push takes at most
+	takes int // maximum bytes of a push
 
 	onReceived func(i int)
 	onClosed   func(i int)
 }
 
-// wire is a connection below.
+// wire is a connection of the engine below.
 type wire struct {
 	open bool
-	sent bytes.Buffer // by the engine, and not read
-	out  bytes.Buffer // by the peer, and not heard
+	sent bytes.Buffer // by the engine, and not read yet
+	out  bytes.Buffer // by the peer, and not delivered yet
 	*http2.Framer
 	fields bytes.Buffer
 	*hpack.Encoder
@@ -41,7 +41,7 @@ type told struct {
 	opened int
 	got    string
 	closed []string
-	again  int // of them, those that say that the request was not taken
+	again  int // of these, the ones that report an unprocessed request
 }
 
 func newBench(t testing.TB, slots, streams int) *bench {
@@ -51,7 +51,7 @@ func newBench(t testing.TB, slots, streams int) *bench {
 	return b
 }
 
-// newCalls is a bench on which calls of gRPC are made.
+// newCalls returns a bench for gRPC calls.
 func newCalls(t testing.TB, slots, streams int) *bench {
 	b := newBench(t, slots, streams)
 	b.Engine = NewCalls((*under)(b), slots, streams, false, 5*time.Second)
@@ -113,9 +113,9 @@ func (b *bench) wait() {
 	}
 }
 
-// hear brings the engine what the peer of a connection has written.
+// hear delivers what the peer of a connection has written to the engine.
 func (b *bench) hear(k int) {
-	b.wait() // so that it knows its Handler
+	b.wait() // so that it has its Handler
 	data := bytes.Clone(b.wires[k].out.Bytes())
 	b.wires[k].out.Reset()
 	if len(data) > 0 && b.wires[k].open {
@@ -123,7 +123,7 @@ func (b *bench) hear(k int) {
 	}
 }
 
-// open opens all slots, and the connections that they are on.
+// open opens all slots and their connections.
 func (b *bench) open(settings ...http2.Setting) {
 	b.t.Helper()
 	for i := range b.told {
@@ -141,7 +141,7 @@ func (b *bench) open(settings ...http2.Setting) {
 	}
 }
 
-// greet opens a connection and reads what the engine says first.
+// greet opens a connection and reads the engine's first frames.
 func (b *bench) greet(k int, settings ...http2.Setting) {
 	b.t.Helper()
 	b.wait()
@@ -162,7 +162,8 @@ func (b *bench) must(err error) {
 	}
 }
 
-// heard holds what the engine has sent over a connection since against what it should be.
+// heard compares what the engine has sent over a connection since the last call with the
+// expectation.
 func (b *bench) heard(k int, want ...string) {
 	b.t.Helper()
 	b.wait()
@@ -180,7 +181,7 @@ func (b *bench) heard(k int, want ...string) {
 	}
 }
 
-// show says what a frame is, as far as a test looks at it.
+// show describes a frame, as far as tests need it.
 func show(f http2.Frame) string {
 	h := f.Header()
 	text := h.Type.String()
@@ -227,7 +228,7 @@ func (b *bench) answer(k int, id uint32, end bool, pairs ...string) {
 
 const get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 
-// expect holds what a slot was told since against what it should be.
+// expect compares the events of a slot since the last call with the expectation.
 func (b *bench) expect(i int, got string, closed ...string) {
 	b.t.Helper()
 	b.wait()

@@ -11,7 +11,7 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
-// What every engine must make of connections that servers close.
+// The tests of closed connections that every engine must pass.
 func TestClosing(t *testing.T) {
 	check := func(protocol, spoken string, streams int,
 		run func(*testing.T, *tls.Config, enginetest.Make)) {

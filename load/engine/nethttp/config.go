@@ -15,7 +15,7 @@ import (
 	"prony.example/load/engine/tlsconn"
 )
 
-// Protocols, as records name them.
+// Protocols by their names in records.
 const (
 	H1     = "HTTP/1.1"
 	H1TLS  = "HTTP/1.1 over TLS"
@@ -29,25 +29,25 @@ const (
 	WSS    = "WebSocket over TLS"
 )
 
-// Schemes are the protocols by the names that URLs and suites have for them. HTTP/1.1 in the clear
-// is not among them: where there are raw engines, they speak it.
+// Schemes maps the schemes of URLs and suites to protocols. Cleartext HTTP/1.1 is missing, because
+// raw engines serve it if the system has them.
 var Schemes = map[string]string{
 	"https": H1TLS, "h2": H2, "h2c": H2C, "h3": H3, "grpc": GRPC, "grpcs": GRPCS, "ws": WS,
 	"wss": WSS,
 }
 
-// Config says what the engine speaks, and with whom.
+// Config configures protocol and target of the engine.
 type Config struct {
 	Protocol string
-	Network  string        // "tcp" or "unix"; HTTP/3 goes over UDP all the same
+	Network  string        // "tcp" or "unix"; HTTP/3 uses UDP in any case
 	Address  string        // host:port, or the socket's path
-	Host     string        // of URLs; without its port, the name that the certificate must bear
-	Path     string        // WebSocket: where the connection is opened
+	Host     string        // host of URLs; without port, the name that certificates must have
+	Path     string        // WebSocket: path of the opening request
 	Streams  int           // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
-	Insecure bool          // any certificate will do
-	CA       string        // certificates in PEM, trusted instead of the system's; empty: those
-	Timeout  time.Duration // gRPC: by when the server is told to answer; 0: nothing is told
-	// Dial connects; nil: as the network says.
+	Insecure bool          // accept any certificate
+	CA       string        // PEM certificates to trust instead of the system's; empty: the system's
+	Timeout  time.Duration // gRPC: the deadline to send to the server; 0: none
+	// Dial connects; nil: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -67,7 +67,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// Secure reports whether a protocol goes over TLS.
+// Secure reports whether a protocol uses TLS.
 func Secure(protocol string) bool { return (&Config{Protocol: protocol}).secure() }
 
 // shares reports whether several requests can be under way on a connection.
@@ -79,7 +79,7 @@ func (c *Config) secure() bool {
 	return slices.Contains([]string{H1TLS, H2, H3, GRPCS, WSS}, c.Protocol)
 }
 
-// clients makes the engine's maker of clients and what they share.
+// clients initializes the engine's configuration and shared connections.
 func (c *Config) clients(e *Engine, slots int) {
 	e.config = *c
 	if !c.shares() {
@@ -104,7 +104,7 @@ func (e *Engine) newClient(i int) client {
 	return &stream{e: e}
 }
 
-// dial connects and, where the protocol has it, shakes hands.
+// dial connects and, if the protocol uses TLS, makes the handshake.
 func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	conn, err := e.reach(ctx, e.config.Network)
 	if err != nil {
@@ -132,7 +132,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	return c, nil
 }
 
-// reach opens a socket to the peer.
+// reach opens a connection to the target.
 func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 	dial := e.config.Dial
 	if dial == nil {
@@ -145,7 +145,8 @@ func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 	return conn, nil
 }
 
-// TLS is how handshakes are made, for an engine that makes them itself.
+// TLS returns the TLS configuration, for engines that make handshakes themselves. It fails if the
+// Config is invalid.
 func (c *Config) TLS(protos ...string) (*tls.Config, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -153,7 +154,7 @@ func (c *Config) TLS(protos ...string) (*tls.Config, error) {
 	return c.tls(protos...), nil
 }
 
-// tls is how a handshake is made.
+// tls returns the TLS configuration of a valid Config.
 func (c *Config) tls(protos ...string) *tls.Config {
 	out := &tls.Config{
 		ServerName: name(c.Host), NextProtos: protos,
@@ -161,12 +162,12 @@ func (c *Config) tls(protos ...string) *tls.Config {
 	}
 	if c.CA != "" {
 		out.RootCAs = x509.NewCertPool()
-		out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) // which check has seen to hold some
+		out.RootCAs.AppendCertsFromPEM([]byte(c.CA)) // check has verified it
 	}
 	return out
 }
 
-// name is a host without its port.
+// name returns a host without its port.
 func name(host string) string {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		return h
@@ -174,7 +175,7 @@ func name(host string) string {
 	return host
 }
 
-// ending is nil for an orderly close by the peer, which ends an answer that has no length.
+// ending returns nil for an orderly close by the peer, which ends a response without a length.
 func ending(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -182,5 +183,5 @@ func ending(err error) error {
 	return err
 }
 
-// Headless implements engine.Headless: a message of WebSocket is its payload alone.
+// Headless implements engine.Headless. A WebSocket message has only a payload.
 func (e *Engine) Headless() bool { return e.config.Protocol == WS || e.config.Protocol == WSS }

@@ -18,15 +18,15 @@ import (
 	"prony.example/load/engine/http2"
 )
 
-// call is a unary call at a time of a gRPC channel. The request's path is the method, its body the
-// message as it goes over the wire.
+// call is a slot's use of a gRPC channel, one unary call at a time. The request's path is the
+// method, its body the encoded message.
 type call struct {
 	e          *Engine
 	sharedConn *shared
 	conn       *grpc.ClientConn
 }
 
-// raw passes messages through as the bytes that they are.
+// raw is a codec that passes messages through as bytes.
 type raw struct{}
 
 func (raw) Name() string { return "proto" }
@@ -42,8 +42,8 @@ func (raw) Unmarshal(data mem.BufferSlice, v any) error {
 
 var _ encoding.CodecV2 = raw{}
 
-// channel is the slots' common one; grpc-go dials again by itself, but not behind our back: a call
-// fails at once while it is down.
+// channel returns the slots' shared channel. grpc-go reconnects by itself, but not unnoticed: calls
+// fail at once while the channel is down.
 func (s *shared) channel() (*grpc.ClientConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 		return s.grpc, nil
 	}
 	conn, err := grpc.NewClient("passthrough:///"+s.e.config.Address,
-		// The handshake is made, and its time taken, by the dialer.
+		// The dialer makes the handshake and measures it.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority(s.e.config.Host),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
@@ -66,7 +66,7 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 	return conn, err
 }
 
-// open waits until the channel is ready, so that connecting is no part of a call.
+// open waits until the channel is ready, so that connecting is not part of a call.
 func (c *call) open(ctx context.Context) (err error) {
 	if c.conn, err = c.sharedConn.channel(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	err = c.conn.Invoke(timed, a.path, &a.body, &out)
 	atNs := clock.Mono()
 	if timed.Err() != nil {
-		<-ctx.Done() // whoever keeps the time books it, and ends the call
+		<-ctx.Done() // the load thread books the timeout and ends the call
 	}
 	if ctx.Err() != nil {
 		return engine.Reading, ctx.Err()
@@ -117,7 +117,7 @@ func (c *call) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	return 0, nil
 }
 
-// within bounds a call by the load's timeout, if there is one: so the server is told of it.
+// within bounds a call by the load's timeout, if there is one, so that the server receives it.
 func (c *Config) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.Timeout <= 0 {
 		return ctx, func() {}
@@ -125,7 +125,7 @@ func (c *Config) within(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, c.Timeout)
 }
 
-// known is a code that there is: another one is nobody's (grpc/doc/statuscodes.md).
+// known maps undefined codes to Unknown (grpc/doc/statuscodes.md).
 func known(c codes.Code) codes.Code {
 	if c > codes.Unauthenticated {
 		return codes.Unknown

@@ -19,24 +19,24 @@ import (
 	"prony.example/load/engine"
 )
 
-// shared is a connection that several slots send on.
+// shared is the connection that several slots share.
 type shared struct {
 	e  *Engine
 	mu sync.Mutex
-	// Of these the last is sent on; those before it, from which the server has gone away, have
-	// answers to come.
+	// Requests use the last connection of each list. The server has sent GOAWAY on earlier ones,
+	// which still have responses to come.
 	h2   []h2Conn
 	h3   []*quicConn
 	grpc *grpc.ClientConn
 }
 
-// h2Conn is a connection of HTTP/2.
+// h2Conn is an HTTP/2 connection.
 type h2Conn struct {
 	*http2.ClientConn
 	raw net.Conn
 }
 
-// connect returns the connection as it is, or a new one. Who comes while it is made waits for it.
+// connect returns the open connection, or makes a new one while concurrent callers wait.
 func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,7 @@ func (s *shared) close() {
 	}
 }
 
-// part is a stream at a time of a connection of HTTP/2 or HTTP/3.
+// part is a slot's use of a connection of HTTP/2 or HTTP/3, one stream at a time.
 type part struct {
 	e          *Engine
 	sharedConn *shared
@@ -107,7 +107,7 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	}
 	req.Header = a.header
 	if len(a.body) == 0 {
-		req.Body = nil // HTTP/3 ends a body, even an empty one, in a packet of its own
+		req.Body = nil // HTTP/3 sends the end of a body, even an empty one, in its own packet
 	}
 	res, err := c.conn.RoundTrip(req)
 	if err != nil {
@@ -131,13 +131,13 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 
 func (c *part) close() {}
 
-// gone are the errors of golang.org/x/net/http2 for a request that the server has not taken, since
-// it goes away, and that its own Transport would send again. The package does not export them.
+// gone are the errors of golang.org/x/net/http2 for requests that a server with GOAWAY has not
+// processed, and that http2.Transport would repeat itself. The package does not export them.
 var gone = []string{"http2: Transport received Server's graceful shutdown GOAWAY",
 	"http2: client conn not usable"}
 
-// untaken is the error of an exchange, as a engine.Untaken where the server says that it has not
-// processed the request (RFC 9113, section 8.7; RFC 9114, section 4.1.1).
+// untaken returns the error of an exchange, as an engine.Untaken if the server reports that it has
+// not processed the request (RFC 9113, section 8.7; RFC 9114, section 4.1.1).
 func untaken(err error) error {
 	var h2 http2.StreamError
 	var h3 *http3.Error

@@ -19,21 +19,22 @@ import (
 
 // Times of QUIC.
 const (
-	// quicAlive is how often a connection that nobody sends on says that it lives, well within the
-	// half minute after which most servers forget it: one of TCP stays, too.
+	// quicAlive is the keep-alive interval of idle connections. It is well within the 30 s after
+	// which most servers drop a connection, because TCP connections also stay open.
 	quicAlive = 10 * time.Second
-	// quicPatience is for a handshake, far longer than any: the load says when to give up.
+	// quicPatience bounds a handshake. It is far longer than any, because the load decides when to
+	// give up.
 	quicPatience = time.Hour
 )
 
-// quicConn is a connection of HTTP/3, over a socket of its own: ports are what spreads connections
-// over the threads of a server.
+// quicConn is an HTTP/3 connection over its own socket, because servers spread connections over
+// their threads by port.
 type quicConn struct {
 	*http3.ClientConn
-	release func() // the socket, and whoever reads it
+	release func() // closes the socket and its reader
 }
 
-// connectQUIC is connect of HTTP/3.
+// connectQUIC is connect for HTTP/3.
 func (s *shared) connectQUIC(ctx context.Context) (http.RoundTripper, error) {
 	s.h3 = slices.DeleteFunc(s.h3, func(c *quicConn) bool { return c.Context().Err() != nil })
 	if n := len(s.h3); n > 0 && s.h3[n-1].takes() {
@@ -47,8 +48,8 @@ func (s *shared) connectQUIC(ctx context.Context) (http.RoundTripper, error) {
 	return c, nil
 }
 
-// dialQUIC connects and shakes hands, which is one in QUIC (RFC 9001). No session is resumed, so
-// that no request can leave before the handshake (0-RTT), and all of them cost the same.
+// dialQUIC connects, which includes the TLS handshake in QUIC (RFC 9001). No session is resumed, so
+// no request leaves before the handshake (0-RTT), and all handshakes cost the same.
 func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	began := clock.Mono()
 	socket, err := e.reach(ctx, "udp")
@@ -62,7 +63,7 @@ func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	})}
 	conn, err := over.Dial(ctx, socket.RemoteAddr(), e.config.tls(http3.NextProtoH3), &quic.Config{
 		Versions: []quic.Version{quic.Version1}, HandshakeIdleTimeout: quicPatience,
-		KeepAlivePeriod: quicAlive, MaxIncomingStreams: -1, // servers open none of two ways
+		KeepAlivePeriod: quicAlive, MaxIncomingStreams: -1, // servers open no bidirectional streams
 	})
 	if err != nil {
 		c.release()
@@ -74,8 +75,8 @@ func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	return c, nil
 }
 
-// takes reports whether a request may be sent: not after the server has said that it goes away. A
-// stream is asked for by somebody who is gone; that it is the only objection is the answer.
+// takes reports whether a request may be sent: not after a GOAWAY. It opens a stream with a
+// canceled context; if cancellation is the only error, requests are accepted.
 func (c *quicConn) takes() bool {
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -84,14 +85,14 @@ func (c *quicConn) takes() bool {
 }
 
 func (c *quicConn) close() {
-	_ = c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "") // a peer may be gone
+	_ = c.CloseWithError(quic.ApplicationErrorCode(http3.ErrCodeNoError), "") // peer may be gone
 	c.release()
 }
 
-// datagrams is a connected socket of UDP as the library takes one that is not. Connected, it is
-// told by the kernel that nobody listens, as one of TCP is. What is below is hidden from the
-// library: it would complain on standard error about the size of the kernel's buffers, and gains
-// where much is sent on one connection, which loads do not.
+// datagrams presents a connected UDP socket to the library as an unconnected one. On a connected
+// socket, the kernel reports if the peer has no listener, as for TCP. The wrapper also hides the
+// socket's type: the library would log warnings about the size of kernel buffers to standard error,
+// and its fast path gains only for large transfers on one connection, which loads do not make.
 type datagrams struct{ net.Conn }
 
 func (d datagrams) ReadFrom(b []byte) (int, net.Addr, error) {
@@ -101,14 +102,14 @@ func (d datagrams) ReadFrom(b []byte) (int, net.Addr, error) {
 
 func (d datagrams) WriteTo(b []byte, _ net.Addr) (int, error) { return d.Write(b) }
 
-// SetReadBuffer asks for room for what comes while this process is elsewhere: what finds none is
-// lost, and sent again. The kernel gives as much as it is set to (net.core.rmem_max).
+// SetReadBuffer requests buffer space for datagrams that come while this process does not run:
+// datagrams without space are lost and sent again. The kernel grants up to net.core.rmem_max.
 func (d datagrams) SetReadBuffer(n int) error {
 	if c, ok := d.Conn.(*net.UDPConn); ok {
-		_ = c.SetReadBuffer(n) // as it is, it will do
+		_ = c.SetReadBuffer(n) // the default size will do
 	}
 	return nil
 }
 
-// SetWriteBuffer leaves it as it is: who sends waits for room.
+// SetWriteBuffer keeps the default, because senders wait for space.
 func (datagrams) SetWriteBuffer(int) error { return nil }

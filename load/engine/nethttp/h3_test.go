@@ -24,7 +24,7 @@ import (
 	"prony.example/record"
 )
 
-// quicServer answers HTTP/3 at a port of its own.
+// quicServer serves HTTP/3 on its own port.
 func quicServer(t *testing.T, handler http.Handler) (*http3.Server, *net.UDPConn) {
 	t.Helper()
 	certificate := httptest.NewUnstartedServer(nil)
@@ -44,7 +44,7 @@ func quicServer(t *testing.T, handler http.Handler) (*http3.Server, *net.UDPConn
 	return server, l
 }
 
-// The eight slots share two connections, each from a port of its own.
+// The eight slots share two connections, each from its own port.
 func TestHTTP3(t *testing.T) {
 	wide, plain := &atomic.Int64{}, service(&atomic.Int64{})
 	var from sync.Map
@@ -69,7 +69,7 @@ func TestHTTP3(t *testing.T) {
 	if r = check(t, c, load.Spec{Model: record.Closed, Connections: 8}); r.TLSTime.Count != 8 {
 		t.Errorf("%d handshakes of eight connections", r.TLSTime.Count)
 	}
-	// Whoever is not trusted, and whoever is not there, is named at once.
+	// An untrusted server and a missing server are reported at once.
 	ask := func(c nethttp.Config, want string) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -85,7 +85,7 @@ func TestHTTP3(t *testing.T) {
 	ask(c, "connection refused")
 }
 
-// told keeps what slots were told.
+// told keeps the events of slots.
 type told struct {
 	opened map[int]bool
 	answer map[int]string
@@ -97,7 +97,7 @@ func (x *told) Received(i int, _ int64, b []byte) { x.answer[i] += string(b) }
 
 func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
 
-// until waits for what the engine has to tell.
+// until waits for events of the engine.
 func (x *told) until(t *testing.T, e *nethttp.Engine, what func() bool) {
 	t.Helper()
 	for end := clock.Mono() + 10e9; !what(); {
@@ -107,7 +107,7 @@ func (x *told) until(t *testing.T, e *nethttp.Engine, what func() bool) {
 	}
 }
 
-// With the engine go its sockets, whether their connections were asked anything or not.
+// The engine's release closes its sockets, with or without requests on them.
 func TestHTTP3Releases(t *testing.T) {
 	_, l := quicServer(t, service(&atomic.Int64{}))
 	files := func() map[string]bool { // by what they are: "socket:[4711]"
@@ -117,7 +117,7 @@ func TestHTTP3Releases(t *testing.T) {
 		}
 		are := map[string]bool{}
 		for _, file := range all {
-			if what, err := os.Readlink(file); err == nil { // it may be gone
+			if what, err := os.Readlink(file); err == nil { // it may be closed
 				are[what] = true
 			}
 		}
@@ -147,7 +147,7 @@ func TestHTTP3Releases(t *testing.T) {
 	}
 }
 
-// A server that goes away is asked no more, and answers what it was asked before.
+// A server that sends GOAWAY gets no new requests, and answers earlier ones.
 func TestGoesAway(t *testing.T) {
 	for protocol, serve := range map[string]func(*testing.T, http.Handler) (farewell, net.Addr){
 		nethttp.H2C: clearServer,
@@ -160,10 +160,10 @@ func TestGoesAway(t *testing.T) {
 	}
 }
 
-// farewell is a server that can go away.
+// farewell is a server that can send GOAWAY.
 type farewell interface{ Shutdown(context.Context) error }
 
-// clearServer answers HTTP/2 in the clear.
+// clearServer serves HTTP/2 without TLS.
 func clearServer(t *testing.T, handler http.Handler) (farewell, net.Addr) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
@@ -198,7 +198,7 @@ func goesAway(t *testing.T, protocol string,
 		t.Fatal(err)
 	}
 	defer e.Release()
-	defer let() // the server ends no sooner
+	defer let() // otherwise the server would end
 	x := &told{opened: map[int]bool{}, answer: map[int]string{}}
 	until := func(what func() bool) {
 		t.Helper()
@@ -211,7 +211,7 @@ func goesAway(t *testing.T, protocol string,
 	<-held
 	gone := make(chan error)
 	go func() { gone <- old.Shutdown(context.Background()) }()
-	until(func() bool { // slot 1 shares the connection until the farewell has come
+	until(func() bool { // slot 1 shares the connection until the GOAWAY has come
 		x.opened[1] = false
 		e.Open(1)
 		until(func() bool { return x.opened[1] })

@@ -8,24 +8,24 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Bounds of answers, in bytes, for servers that never end one. An answer is held until it is whole,
-// since its length goes ahead of it.
+// Bounds of responses, in bytes, for servers that never end one. A response is held until it is
+// complete, because its length is sent to the Handler first.
 const (
-	answerMax = 64 << 20  // of one
-	heldMax   = 256 << 20 // of all that an engine reads at a time
-	// pieceMin is room for what most services answer, and pieceMax how far it grows.
+	answerMax = 64 << 20  // of one response
+	heldMax   = 256 << 20 // of all responses that an engine reads at a time
+	// pieceMin fits most services' responses, and pieceMax bounds the growth.
 	pieceMin, pieceMax = 512, 256 << 10
 )
 
-// body is an answer's, in pieces, so that nothing is copied as it grows.
+// body is a response body in pieces, so that nothing is copied as it grows.
 type body struct {
 	pieces [][]byte
 	length int
-	atNs   int64 // when its end came
+	atNs   int64 // when it was complete
 }
 
-// hold reads a body to its end, or no further than there is room. What it takes is free again when
-// let is called.
+// hold reads a body to its end. It fails if the body exceeds the bounds. let releases the body's
+// bytes from the count.
 func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
 	let = func() { e.retained.Add(-int64(b.length)) }
 	piece := make([]byte, 0, pieceMin)
@@ -53,7 +53,7 @@ func (e *Engine) hold(r io.Reader) (b body, let func(), err error) {
 	return b, let, nil
 }
 
-// answer reports the body.
+// answer passes the body to the sink.
 func (b body) answer(s *sink) {
 	for _, piece := range b.pieces {
 		s.answer(b.atNs, piece)

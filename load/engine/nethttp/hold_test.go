@@ -21,7 +21,7 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 	for _, text := range []string{"", "a", strings.Repeat("b", pieceMin),
 		strings.Repeat("c", 3*pieceMax+1)} {
 		for _, r := range []io.Reader{strings.NewReader(text),
-			iotest.DataErrReader(strings.NewReader(text)), // its end comes with the last bytes
+			iotest.DataErrReader(strings.NewReader(text)), // the end comes with the last bytes
 			iotest.HalfReader(strings.NewReader(text))} {
 			b, let, err := e.hold(r)
 			if got := string(bytes.Join(b.pieces, nil)); err != nil || got != text ||
@@ -35,7 +35,7 @@ func TestAnswersAreHeldWithinBounds(t *testing.T) {
 	lets := []func(){}
 	for i, want := range []int{answerMax, answerMax, answerMax, answerMax - 1, 0} {
 		if want == answerMax-1 {
-			e.retained.Add(1) // somebody else's, so that the fourth one meets the common bound
+			e.retained.Add(1) // another response: the fourth exceeds the common bound
 		}
 		r := &endless{}
 		_, let, err := e.hold(r)

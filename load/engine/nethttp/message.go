@@ -17,8 +17,9 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Message turns JSON into the bytes of a method's request, whose form the server is asked for by
-// reflection (grpc/doc/server-reflection.md). path is that of the call: "/package.Service/Method".
+// Message converts JSON to the encoded request message of a gRPC method, by the descriptor that it
+// requests from the server through reflection (grpc/doc/server-reflection.md). path is
+// "/package.Service/Method".
 func Message(ctx context.Context, c Config, path, json string) ([]byte, error) {
 	service, method, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok {
@@ -65,14 +66,14 @@ func Message(ctx context.Context, c Config, path, json string) ([]byte, error) {
 	return proto.Marshal(message)
 }
 
-// describe asks for the file that declares a symbol, and for all that it imports.
+// describe requests the file that declares a symbol, and all files that it imports.
 func describe(ctx context.Context, conn *grpc.ClientConn, symbol string) (
 	*descriptorpb.FileDescriptorSet, error) {
 	stream, err := pb.NewServerReflectionClient(conn).ServerReflectionInfo(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer stream.CloseSend() //nolint:errcheck // all answers are there
+	defer stream.CloseSend() //nolint:errcheck // all responses were received
 	set := &descriptorpb.FileDescriptorSet{}
 	have := map[string]bool{}
 	want := []*pb.ServerReflectionRequest{{MessageRequest: &pb.

@@ -11,11 +11,11 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Pacing is how the load thread waits for a moment.
+// Pacing describes how the load thread waits for a moment.
 const Pacing = "timerfd, absolute"
 
-// nap is a timer that keeps the schedule as exactly as the raw engines', and an eventfd by which
-// goroutines end the sleep.
+// nap is a timer as exact as that of the raw engines, with an eventfd by which goroutines end the
+// sleep.
 type nap struct {
 	epfd, timer, waker int
 	toMono             int64
@@ -51,14 +51,14 @@ func (n *nap) close() {
 	}
 }
 
-// end wakes the load thread, or has its next sleep end at once.
+// end wakes the load thread, or makes its next sleep end at once.
 func (n *nap) end() {
 	item := uint64(1)
-	// It fails only when 2^64 wake-ups wait, of which one is enough.
+	// It fails only if 2^64 wake-ups are pending, and one is enough.
 	_, _ = unix.Write(n.waker, (*[8]byte)(unsafe.Pointer(&item))[:])
 }
 
-// set says until when the next sleep lasts at most.
+// set sets the end of the next sleep.
 func (n *nap) set(deadline int64) error {
 	atNs := deadline + n.toMono
 	if atNs < deadline {
@@ -71,7 +71,7 @@ func (n *nap) set(deadline int64) error {
 	return nil
 }
 
-// take sleeps.
+// take sleeps until the deadline or a call of end.
 func (n *nap) take() error {
 	var events [2]unix.EpollEvent
 	if _, err := unix.EpollWait(n.epfd, events[:], -1); err != nil && err != unix.EINTR {

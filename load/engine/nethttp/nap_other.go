@@ -8,10 +8,10 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Pacing is how the load thread waits for a moment.
+// Pacing describes how the load thread waits for a moment.
 const Pacing = "timer of the Go runtime"
 
-// nap is a timer, and a bell by which goroutines end the sleep.
+// nap is a timer, with a channel by which goroutines end the sleep.
 type nap struct {
 	timer *time.Timer
 	bell  chan struct{}
@@ -24,21 +24,21 @@ func (n *nap) prepare() error {
 
 func (n *nap) close() { n.timer.Stop() }
 
-// end wakes the load thread, or has its next sleep end at once.
+// end wakes the load thread, or makes its next sleep end at once.
 func (n *nap) end() {
 	select {
 	case n.bell <- struct{}{}:
-	default: // one is enough
+	default: // one wake-up is enough
 	}
 }
 
-// set says until when the next sleep lasts at most.
+// set sets the end of the next sleep.
 func (n *nap) set(deadline int64) error {
 	n.timer.Reset(time.Duration(deadline - clock.Mono()))
 	return nil
 }
 
-// take sleeps.
+// take sleeps until the deadline or a call of end.
 func (n *nap) take() error {
 	select {
 	case <-n.timer.C:

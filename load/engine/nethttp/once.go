@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// Transport asks single requests in a protocol of the engine, each over a connection of its own, by
-// the same code as under load: whoever is ready for it is ready for the load. It is an
-// http.RoundTripper; of a request's URL only path and query count.
+// Transport sends single requests in a protocol of the engine, each over its own connection, by the
+// same code as a load, so a target that responds to it is ready for the load. It is an
+// http.RoundTripper that uses only path and query of a request's URL.
 type Transport struct{ Config Config }
 
 // RoundTrip implements http.RoundTripper.
@@ -40,7 +40,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	host := cmp.Or(r.Host, r.URL.Host)
 	if host == t.Config.Address {
-		host = t.Config.Host // as under load
+		host = t.Config.Host // as in a load
 	}
 	b := written(r, path, host, body)
 	answer, err := t.Config.once(r.Context(), b)
@@ -50,7 +50,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
 }
 
-// written is a request as a load writes it: a service may quote its fields in their order.
+// written formats a request as a load does, because a service can quote the fields in their order.
 func written(r *http.Request, path, host string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", r.Method, path, host)
@@ -74,13 +74,13 @@ func written(r *http.Request, path, host string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// Connect makes a connection, with all that the protocol has for it, and closes it.
+// Connect opens a connection, including the protocol's handshakes, and closes it.
 func (t Transport) Connect(ctx context.Context) error {
 	_, err := t.Config.once(ctx, nil)
 	return err
 }
 
-// once connects, sends the request, if there is one, and returns the answer as a text of HTTP/1.1.
+// once connects, sends the request unless it is nil, and returns the response as HTTP/1.1 text.
 func (c Config) once(ctx context.Context, request []byte) (answer []byte, err error) {
 	c.Streams = 0
 	if err := c.check(); err != nil {
@@ -107,8 +107,8 @@ func (c Config) once(ctx context.Context, request []byte) (answer []byte, err er
 	return answer, nil
 }
 
-// Dialer connects as the protocol does, for whoever speaks HTTP/1.1 over the connection: with TLS,
-// or to a Unix socket, whatever address it is asked for.
+// Dialer returns a function that connects as the protocol does, with TLS or to a Unix socket, for
+// clients that use HTTP/1.1 over the connection. The function ignores its address.
 func (c Config) Dialer() func(ctx context.Context, network, address string) (net.Conn, error) {
 	e := &Engine{config: c, handshakes: newHandshakes()}
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -116,8 +116,8 @@ func (c Config) Dialer() func(ctx context.Context, network, address string) (net
 	}
 }
 
-// IsJSON reports whether a body is to become a message of gRPC. None begins with a brace by chance:
-// it would be a field of number 15 whose group nobody makes any more.
+// IsJSON reports whether a body must be converted to a gRPC message. Encoded messages do not begin
+// with a brace by chance: it would be a group with field number 15, and groups are obsolete.
 func IsJSON(c *Config, body string) bool {
 	return (c.Protocol == GRPC || c.Protocol == GRPCS) && strings.HasPrefix(body, "{")
 }

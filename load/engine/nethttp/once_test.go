@@ -16,7 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// spoken starts a truth server in a protocol and tells how it is reached.
+// spoken starts a truth server in a protocol and returns how to reach it.
 func spoken(t *testing.T, scheme string, p truth.Plan) nethttp.Config {
 	t.Helper()
 	network, address := "tcp", "127.0.0.1:0"
@@ -50,7 +50,7 @@ func spoken(t *testing.T, scheme string, p truth.Plan) nethttp.Config {
 	return c
 }
 
-// atOnce is a plan and the most requests that it had at once.
+// atOnce is a plan and the maximum number of its concurrent requests.
 func atOnce(p truth.Plan) (plan truth.Plan, most func() int) {
 	var mu sync.Mutex
 	var ends []int64 // of requests under way
@@ -70,9 +70,9 @@ func atOnce(p truth.Plan) (plan truth.Plan, most func() int) {
 		}
 }
 
-// A service of 20 ms and no queue: 4 connections that always ask have 4 requests there at once and
-// get at most 4/20 ms = 200 answers a second, in every protocol, and a single question the same
-// answer after the same time.
+// A service of 20 ms without a queue: 4 connections without pauses have 4 concurrent requests and
+// get at most 4/20 ms = 200 responses per second, in every protocol, and a single request gets the
+// same response after the same time.
 func TestTruthInEveryProtocol(t *testing.T) {
 	for _, scheme := range truth.Spoken {
 		t.Run(scheme, func(t *testing.T) {

@@ -4,5 +4,5 @@ package nethttp
 
 import "syscall"
 
-// peek reads what a connection has, and waits for nothing.
+// peek reads available bytes without waiting.
 func peek(fd uintptr, b []byte) (int, error) { return syscall.Read(int(fd), b) }

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// fionread asks how many bytes can be read at once (winsock2.h).
+// fionread requests the number of bytes that can be read at once (winsock2.h).
 const fionread = 0x4004667f
 
-// peek reads what a connection has, and waits for nothing: Go's sockets block here, so it is asked
-// first whether there is anything.
+// peek reads available bytes without waiting. Go's sockets block on Windows, so it first requests
+// the number of available bytes.
 func peek(fd uintptr, b []byte) (int, error) {
 	var have, size, flags uint32
 	s := windows.Handle(fd)

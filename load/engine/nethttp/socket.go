@@ -10,8 +10,8 @@ import (
 	"prony.example/load/engine"
 )
 
-// socket is a WebSocket: the request's body goes out as one message, and the next one that comes is
-// its answer. The request's path and headers are those of the opening, from the engine's Config.
+// socket is a WebSocket connection. The request's body is sent as one message, and the next message
+// received is its response. The opening request's path and headers come from the engine's Config.
 type socket struct {
 	e    *Engine
 	conn *websocket.Conn
@@ -26,13 +26,13 @@ func (c *socket) open(ctx context.Context) error {
 			}
 			return &frames{Conn: conn}, nil
 		}}
-	// The dialer has TLS done; to the library it is a plain connection.
+	// The dialer makes the TLS handshake; the library gets a plain connection.
 	conn, _, err := websocket.Dial(ctx, "ws://"+c.e.config.Host+c.e.config.Path,
 		&websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 	if err != nil {
 		return err
 	}
-	conn.SetReadLimit(-1) // hold has its own
+	conn.SetReadLimit(-1) // hold bounds messages
 	c.conn = conn
 	return nil
 }
@@ -61,7 +61,7 @@ func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, er
 
 func (c *socket) close() {
 	if c.conn != nil {
-		// The load is over or the connection broken; a farewell would only take time.
+		// The load is over or the connection broken, so a closing handshake would only take time.
 		_ = c.conn.CloseNow()
 	}
 }

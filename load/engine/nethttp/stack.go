@@ -1,14 +1,14 @@
-// Package nethttp is the engine over Go's own network stack and well-kept libraries, for what the
-// raw engines do not speak: HTTP/3, gRPC, WebSocket, Unix sockets; and, as a reference for them,
-// what they do: TLS, HTTP/2 with and without it.
+// Package nethttp is the engine over Go's network stack and maintained libraries. It serves
+// protocols that the raw engines lack: HTTP/3, gRPC, WebSocket and Unix sockets. For TLS and HTTP/2
+// it is a reference implementation.
 //
 //	Send ─► the slot's goroutine ─► library ─► event with its moment ─► queue ─► Wait ─► Handler
 //
-// The load thread keeps the schedule and the books, as with any engine. A request and its answer
-// are HTTP/1.1 texts here too: what another protocol brings is put into such a text, so that checks
-// and books are the same for all. The four moments are taken where they happen: the queue adds
-// nothing to them. A goroutine a slot and a hand-over a request cost several times what the raw
-// engines do; the record names the engine and what it took.
+// The load thread keeps the schedule and the books, as with any engine. Requests and responses are
+// HTTP/1.1 text here too: other protocols are converted, so checks and books are the same for all.
+// The four moments are taken where they happen, so the queue adds nothing to them. A goroutine per
+// slot and a handover per request cost several times what the raw engines cost; the record has the
+// engine's name and cost.
 //
 // Non-goals: speed.
 package nethttp
@@ -26,12 +26,12 @@ import (
 	"prony.example/load/engine/tlsconn"
 )
 
-// client is one slot's side of a protocol. Its methods are called by the slot's goroutine alone.
+// client is one slot's side of a protocol. Only the slot's goroutine calls its methods.
 type client interface {
-	// open connects. The time of a TLS handshake is told to the engine.
+	// open connects. It reports the duration of a TLS handshake to the engine.
 	open(ctx context.Context) error
-	// exchange sends the request and reports its answer through the sink, the last piece of which
-	// ends it. An error ends the connection.
+	// exchange sends the request and passes its response to the sink, piece by piece. An error ends
+	// the connection.
 	exchange(ctx context.Context, request []byte, s *sink) (engine.Op, error)
 	close()
 }
@@ -39,28 +39,28 @@ type client interface {
 // Engine implements engine.Engine.
 type Engine struct {
 	slots       []slot
-	nap         nap // what the load thread sleeps on
+	nap         nap // timer on which the load thread sleeps
 	asleep      atomic.Bool
 	mu          sync.Mutex
 	queue, used []event
 	handshakes  *hdrhistogram.Histogram
-	spoken      string // what the last of them came to
+	spoken      string // TLS version and cipher of the last handshake
 	resumed     int64
 	sessions    tls.ClientSessionCache
 	running     sync.WaitGroup
-	retained    atomic.Int64 // bytes of answers that are not whole yet
+	retained    atomic.Int64 // bytes of incomplete responses
 	config      Config
-	shared      []shared // connections that several slots are on
+	shared      []shared // connections that several slots share
 }
 
-// slot is a connection, or a stream of one, and the goroutine that works on it.
+// slot is a connection, or a stream of one, and its goroutine.
 type slot struct {
 	gen    int32
 	cancel context.CancelFunc
 	work   chan []byte // requests; closed to end the goroutine
 }
 
-// event is something to tell the Handler.
+// event is a pending call of the Handler.
 type event struct {
 	slot int32
 	gen  int32
@@ -79,7 +79,8 @@ const (
 	closed
 )
 
-// New returns an engine for the number of slots.
+// New returns an engine for a number of slots. It fails if the Config is invalid or the kernel
+// refuses the timer.
 func New(c Config, slots int) (*Engine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -104,14 +105,14 @@ func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 // Session implements engine.Handshaker.
 func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
 
-// shook books a TLS handshake.
+// shook records a TLS handshake.
 func (e *Engine) shook(ns int64, state tls.ConnectionState) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.spoken = tlsconn.Spoken(&state); state.DidResume {
 		e.resumed++
 	}
-	// The value is bounded by the timeout, far inside the range.
+	// The timeout bounds the value, far inside the range.
 	_ = e.handshakes.RecordValue(max(ns, 1))
 }
 
@@ -126,7 +127,7 @@ func (e *Engine) Open(i int) {
 	go e.run(ctx, int32(i), s.gen, e.newClient(i), s.work)
 }
 
-// run is the life of a connection.
+// run serves one connection.
 func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []byte) {
 	defer e.running.Done()
 	defer c.close()
@@ -171,7 +172,7 @@ func (e *Engine) Release() {
 	e.nap.close()
 }
 
-// sink takes a connection's events to the queue.
+// sink puts a connection's events into the queue.
 type sink struct {
 	e         *Engine
 	slot, gen int32
@@ -191,7 +192,7 @@ func (s *sink) put(v event) {
 	}
 }
 
-// answer reports a piece of an answer, which came at the moment and stays untouched.
+// answer passes on a piece of a response, which came at a moment and must not change.
 func (s *sink) answer(atNs int64, b []byte) { s.put(event{kind: received, atNs: atNs, b: b}) }
 
 // Wait implements engine.Engine.
@@ -222,7 +223,7 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	return nil
 }
 
-// take takes over what has come and reports whether there is any.
+// take takes the queued events and reports whether there are any.
 func (e *Engine) take() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -230,13 +231,13 @@ func (e *Engine) take() bool {
 	return len(e.used) > 0
 }
 
-// sleep returns when something has come, or at the deadline, or before.
+// sleep returns after an event or at the deadline, and sometimes earlier.
 func (e *Engine) sleep(deadline int64) error {
 	if err := e.nap.set(deadline); err != nil {
 		return err
 	}
 	e.asleep.Store(true)
-	if e.waiting() { // what came before it was said that this thread sleeps
+	if e.waiting() { // events queued before asleep was set do not wake this thread
 		e.asleep.Store(false)
 		return nil
 	}

@@ -32,8 +32,8 @@ import (
 	"prony.example/record"
 )
 
-// service waits 2 ms, so that a time below that is a lie, and answers /echo with the body,
-// /missing with 404, anything else with the protocol's name.
+// service waits 2 ms, so any time below that is wrong, and responds to /echo with the body,
+// /missing with 404, and anything else with the protocol's name.
 func service(wide *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		wide.Store(max(wide.Load(), int64(r.ProtoMajor)))
@@ -74,8 +74,8 @@ func open(perS float64) load.Spec {
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
 }
 
-// check offers a mix of which a fifth is answered 404, and holds counts and times against what the
-// server does.
+// check runs a mix with a fifth of 404 responses, and compares counts and times with the server's
+// behavior.
 func check(t *testing.T, c nethttp.Config, s load.Spec) *load.Result {
 	t.Helper()
 	s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{
@@ -125,7 +125,7 @@ func TestTLS(t *testing.T) {
 		r.TLSTime.MaxNs > r.ConnectTime.MaxNs {
 		t.Errorf("%d handshakes of %+v, connects %+v", n, r.TLSTime, r.ConnectTime)
 	}
-	// A certificate of nobody's is refused unless it was said that any will do.
+	// An untrusted certificate is refused unless Insecure is set.
 	c.Insecure = false
 	s := open(200)
 	s.Window, s.Timeout, s.Name = time.Second, time.Second, "test"
@@ -138,8 +138,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// A server that answers twice, the second time in a record or piece of its own: what it said is the
-// answer to no request.
+// A server that responds twice, the second time in a separate record or piece: the second is the
+// response to no request.
 func TestUnasked(t *testing.T) {
 	check := func(name string, l net.Listener, c nethttp.Config) {
 		defer l.Close()
@@ -156,8 +156,8 @@ func TestUnasked(t *testing.T) {
 		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/",
 			WantSize: -1}}}
 		r := offer(t, c, s)
-		// On a busy machine both come at once, and are noticed together, or so far apart that the
-		// second seems to be the next request's.
+		// On a busy machine both come at once, and are detected together, or so far apart that the
+		// second seems to belong to the next request.
 		if r.Errors.Total() == 0 || r.Answered >= r.Scheduled ||
 			!strings.Contains(r.Errors.Example, "nobody asked for") &&
 				!strings.Contains(r.Errors.Example, "more follows than") {
@@ -197,7 +197,7 @@ func twice(c net.Conn) {
 			if err != nil {
 				return
 			}
-			time.Sleep(time.Millisecond) // far less than there is between two requests
+			time.Sleep(time.Millisecond) // far less than between two requests
 		}
 	}
 }
@@ -244,8 +244,8 @@ func TestUnixSocket(t *testing.T) {
 		open(200))
 }
 
-// Unary calls of the health service, which every gRPC server has: SERVING, and a status of its own
-// for a service that is not there.
+// Unary calls of the health service, which every gRPC server has: SERVING, and a different status
+// for an unknown service.
 func TestGRPC(t *testing.T) {
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
@@ -288,7 +288,7 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// messages makes requests from JSON, as the server describes them.
+// messages makes requests from JSON, by the server's description.
 func messages(t *testing.T, c nethttp.Config) {
 	t.Helper()
 	make := func(path, json, want, wrong string) {
@@ -341,7 +341,7 @@ func TestWebSocket(t *testing.T) {
 	if r := offer(t, c, s); r.Errors.Total() != 0 || r.Answered != 80 {
 		t.Errorf("%d of 80 echoed: %+v", r.Answered, r.Errors)
 	}
-	// A server that hangs up fails the request, and the connection is renewed.
+	// A server that closes fails the request, and the connection is renewed.
 	s.Scenario.Requests = append(s.Scenario.Requests, load.Request{Method: "POST", Path: "/",
 		Body: "bye", WantSize: -1})
 	r := offer(t, c, s)
@@ -350,7 +350,7 @@ func TestWebSocket(t *testing.T) {
 	}
 }
 
-// A server that never answers: requests end at their timeout, and nothing is left running.
+// A server that never responds: requests end at their timeout, and nothing is left running.
 func TestTimeouts(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -395,7 +395,7 @@ func TestBadConfigs(t *testing.T) {
 	bad(nethttp.Config{Protocol: nethttp.H1TLS, Streams: 4}, "one request at a time")
 }
 
-// parents are the trace ids that a server was sent, and how many requests came without one.
+// parents are the trace ids that a server received, and the number of requests without one.
 type parents struct {
 	mu   sync.Mutex
 	ids  []string
@@ -419,8 +419,8 @@ func (p *parents) take(t *testing.T, parent, state []string) {
 	p.ids = append(p.ids, parentRe.FindStringSubmatch(parent[0])[1])
 }
 
-// check holds what the server was sent against what the load says of half of its requests: 80 of
-// them, so that 40 are traced, within five standard deviations of √(80/4).
+// check compares what the server received with the load's record of half of its requests: 80, so
+// that 40 are traced, within five standard deviations of √(80/4).
 func (p *parents) check(t *testing.T, c nethttp.Config, requests ...load.Request) {
 	t.Helper()
 	s := open(200)
@@ -447,7 +447,7 @@ func (p *parents) check(t *testing.T, c nethttp.Config, requests ...load.Request
 	}
 }
 
-// Every protocol whose requests have header fields carries trace ids in them.
+// Every protocol with header fields carries trace ids in them.
 func TestTrace(t *testing.T) {
 	hear := func(p *parents, start func(*httptest.Server)) string {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(
@@ -497,8 +497,7 @@ func TestTrace(t *testing.T) {
 		Path: "/grpc.health.v1.Health/Check", Want: "\x08\x01", HasWant: true})
 }
 
-// A message of WebSocket is its payload alone: a share of traced ones is refused, before anything
-// is connected.
+// A WebSocket message has only a payload: a traced share is rejected, before anything is connected.
 func TestTraceNeedsHeaders(t *testing.T) {
 	for _, protocol := range []string{nethttp.WS, nethttp.WSS} {
 		s := open(200)

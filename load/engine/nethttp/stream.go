@@ -12,14 +12,14 @@ import (
 	"prony.example/load/engine/http1"
 )
 
-// stream is HTTP/1.1 on a connection of bytes: TLS, or a Unix socket.
+// stream is HTTP/1.1 on a byte stream: TLS or a Unix socket.
 type stream struct {
 	e    *Engine
 	conn net.Conn
-	idle *idle // below it
+	idle *idle // the connection below conn
 	buf  []byte
 	resp http1.Response
-	stop func() bool // of what ends a read when the slot is closed
+	stop func() bool // cancels the close of conn when the slot is closed
 }
 
 const readSize = 64 << 10
@@ -39,9 +39,8 @@ func (c *stream) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// exchange reads an answer to its end, to know when the next request may leave; what it was is the
-// Handler's business, which reads the same bytes. An answer that cannot be read is handed over all
-// the same.
+// exchange reads a response to its end, after which the next request may leave. It also passes on a
+// response that it cannot parse, because the Handler parses the same bytes.
 func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, error) {
 	if err := c.before(); err != nil {
 		return engine.Writing, err
@@ -66,14 +65,14 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 	return 0, nil
 }
 
-// ended says that the connection was closed while it was idle, so that the request never left.
+// ended is the error if the connection was closed while idle, so that the request never left.
 const ended = engine.Untaken("the server closed the idle connection")
 
-// before looks for what has come since the last answer: bytes that the next answer would begin
-// with, or the end of the connection.
+// before checks for events since the last response: stray bytes, which would become part of the
+// next response, or the end of the connection.
 func (c *stream) before() error {
 	c.idle.look = true
-	n, err := c.conn.Read(c.buf) // errors other than the end come again
+	n, err := c.conn.Read(c.buf) // errors other than the end recur
 	c.idle.look = false
 	switch {
 	case n > 0:
@@ -84,7 +83,7 @@ func (c *stream) before() error {
 	return nil
 }
 
-// whole reports whether the answer ends with b, or cannot be understood.
+// whole reports whether the response ends with b or is malformed.
 func (c *stream) whole(b []byte) bool {
 	for len(b) > 0 {
 		n, _, done, err := c.resp.Next(b)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// asked is what a request of the generator's own making says. The generator writes it, so that no
-// form of HTTP but this one can come.
+// asked is a parsed request of the generator. The text comes from the generator, so no other form
+// of HTTP occurs.
 type asked struct {
 	method, path string
 	header       http.Header
@@ -16,7 +16,7 @@ type asked struct {
 	body         []byte
 }
 
-// understand takes a request apart.
+// understand parses a request.
 func understand(b []byte) (asked, error) {
 	head, body, ok := bytes.Cut(b, []byte("\r\n\r\n"))
 	if !ok {
@@ -41,7 +41,7 @@ func understand(b []byte) (asked, error) {
 	return a, nil
 }
 
-// answerText is an answer's head in HTTP/1.1.
+// answerText returns the head of a response in HTTP/1.1.
 func answerText(status int, header http.Header, length int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))

@@ -12,20 +12,20 @@ import (
 
 var errUnasked = errors.New("an answer that nobody asked for came before the request")
 
-// idle is a connection that can be looked into without waiting for it.
+// idle is a connection from which available bytes can be read without waiting.
 type idle struct {
 	net.Conn
 	raw  syscall.RawConn
-	look bool // Read waits for nothing
+	look bool // Read does not wait
 }
 
 func newIdle(c net.Conn) (*idle, error) {
-	raw, err := c.(syscall.Conn).SyscallConn() // TCP's and Unix's both are
+	raw, err := c.(syscall.Conn).SyscallConn() // TCP and Unix connections implement it
 	return &idle{Conn: c, raw: raw}, err
 }
 
-// Read is that of the connection. Where nothing is waited for, nothing there is a deadline that has
-// passed, which leaves TLS as it was.
+// Read reads from the connection. If look is set and nothing is available, it returns a deadline
+// error, which leaves the TLS state intact.
 func (c *idle) Read(b []byte) (n int, err error) {
 	if !c.look {
 		return c.Conn.Read(b)
@@ -35,7 +35,7 @@ func (c *idle) Read(b []byte) (n int, err error) {
 		return true
 	})
 	switch {
-	case failed != nil || err != nil: // which the next to read is told
+	case failed != nil || err != nil: // the next Read reports it
 		return 0, os.ErrDeadlineExceeded
 	case n == 0:
 		return 0, io.EOF
@@ -43,18 +43,18 @@ func (c *idle) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// frames is a connection of WebSocket whose server's frames are looked at as they come, since the
-// library takes those that are masked: no server's may be (RFC 6455, section 5.1).
+// frames is a WebSocket connection that checks the server's frames. The library accepts masked
+// frames, but servers must not mask (RFC 6455, section 5.1).
 type frames struct {
 	net.Conn
 	opened    bool
-	head      []byte // of a frame, or the end of what opens the connection; as far as it has come
-	remaining uint64 // bytes of the frame's payload that are still to come
+	head      []byte // start of a frame, or the last bytes of the opening response
+	remaining uint64 // bytes of the frame's payload still to come
 }
 
 var errMasked = errors.New("a frame of the server is masked, which none may be (RFC 6455)")
 
-// opening ends the answer with which a connection opens.
+// opening ends the response that opens the connection.
 const opening = "\r\n\r\n"
 
 func (c *frames) Read(b []byte) (int, error) {
@@ -65,7 +65,7 @@ func (c *frames) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// masked follows the frames and reports whether one is masked.
+// masked parses frames and reports whether one is masked.
 func (c *frames) masked(b []byte) bool {
 	for len(b) > 0 {
 		if c.opened && c.remaining > 0 {
@@ -90,7 +90,7 @@ func (c *frames) masked(b []byte) bool {
 	return false
 }
 
-// payload is a length as a whole head gives it (RFC 6455, section 5.2).
+// payload returns the payload length from a frame's complete head (RFC 6455, section 5.2).
 func payload(head []byte) uint64 {
 	switch head[1] {
 	case 126:

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzFrames holds what frames sees, in pieces of any size, against all that came read at once.
+// FuzzFrames compares the results of frames for pieces of any size with those of a single read.
 func FuzzFrames(f *testing.F) {
 	const upgrade = "HTTP/1.1 101 Switching Protocols\r\n\r\n"
 	long := append([]byte{0x82, 126, 1, 0}, make([]byte, 256)...)

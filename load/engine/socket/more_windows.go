@@ -1,4 +1,4 @@
 package socket
 
-// more says how to do with what there is.
+// more returns advice if no socket is available.
 func more() string { return "; ask for fewer connections" }

@@ -1,11 +1,10 @@
-// Package socket is what the engines of the generator have in common below their interface: how the
-// kernel wants an address and a moment, and what is said when it has no socket to give. It holds no
-// sockets itself.
+// Package socket has what the engines share below their interface: conversion of addresses,
+// creation of sockets, and common errors. It keeps no sockets.
 package socket
 
 import "errors"
 
-// What engines tell where the kernel's words would not help.
+// Errors of engines that need more explanation than the kernel's.
 var (
 	ErrNone  = errors.New("no more sockets" + more())
 	ErrEarly = errors.New("the server answered the request before this one before it had read it")

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Address is an address as the kernel reads it. The kernel is given a pointer to Raw, which must
-// not move: keep it in memory from the heap.
+// Address is an address in the kernel's format. The kernel gets a pointer to Raw, which must not
+// move: keep it on the heap.
 type Address struct {
 	Family int // unix.AF_INET or unix.AF_INET6
 	Raw    [unix.SizeofSockaddrInet6]byte
 	Len    int
 }
 
-// AddressOf converts; an IPv4 address in IPv6's clothes is IPv4.
+// AddressOf converts an address. An IPv4-mapped IPv6 address becomes IPv4.
 func AddressOf(a netip.AddrPort) Address {
 	var out Address
 	port := [2]byte{byte(a.Port() >> 8), byte(a.Port())}
@@ -35,7 +35,7 @@ func AddressOf(a netip.AddrPort) Address {
 	return out
 }
 
-// Error is what has gone wrong with a socket since it was last asked, or nil.
+// Error returns the pending error of a socket, and clears it; nil: none.
 func Error(fd int) error {
 	v, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {
@@ -47,8 +47,8 @@ func Error(fd int) error {
 	return nil
 }
 
-// New returns a blocking or non-blocking TCP socket that is closed on exec, in words where there is
-// none to be had.
+// New returns a TCP socket that is closed on exec, blocking or not by flags. It returns ErrNone if
+// the limit on open files is reached.
 func (a *Address) New(flags int) (int, error) {
 	fd, err := unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
 	if err == unix.EMFILE || err == unix.ENFILE {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's and Go's own conversion agree: what is bound to the one is found at the other.
+// The kernel's and Go's conversions agree: a socket bound by one is reached by the other.
 func TestAddressOf(t *testing.T) {
 	check := func(bind, want string) {
 		t.Helper()

@@ -13,21 +13,21 @@ import (
 	"prony.example/load/engine"
 )
 
-// Engine implements engine.Engine over another one.
+// Engine implements engine.Engine with TLS over another engine.
 type Engine struct {
 	below   engine.Engine
-	stream  engine.Streamer // the one below, where there is pushing
+	stream  engine.Streamer // the engine below, if this engine is used by Push
 	config  *tls.Config
 	slots   []slot
 	to      engine.Handler // of the Wait under way
-	reading int            // the slot whose bytes are being handed over, or -1
+	reading int            // the slot whose bytes are being passed on, or -1
 	log     keyLog
 	rooms   rooms
-	plain   []byte  // what crypto/tls has opened
-	untold  []int32 // slots with a failure that the Handler is told of in the next Wait
+	plain   []byte  // buffer for data that crypto/tls decrypts
+	untold  []int32 // slots with a failure to report in the next Wait
 
 	handshakes *hdrhistogram.Histogram
-	spoken     string // what the last of them came to
+	spoken     string // version and cipher of the last one
 	resumed    int64
 }
 
@@ -40,34 +40,34 @@ const (
 	open
 )
 
-// slot is a connection. Its shake stays until the first answer, for tickets; where crypto/tls goes
-// on to seal and open, it stays to the end.
+// slot is a connection. Its shake stays until the first response, because of session tickets; if
+// crypto/tls continues to encrypt and decrypt, it stays to the end.
 type slot struct {
 	phase     phase
-	cached    bool   // by crypto/tls: TLS 1.2, or a cipher that is not known here
+	cached    bool   // crypto/tls encrypts: TLS 1.2, or a cipher unknown to this package
 	requested bool   // a request has left, and nothing has come since
-	early     bool   // one left while bytes that had come before were still to be handed over
-	gen       uint32 // tells a connection from its successor
-	began     int64  // of the handshake
+	early     bool   // a request left before all earlier bytes were passed on
+	gen       uint32 // distinguishes a connection from its successor
+	began     int64  // start of the handshake
 	shake     *shake
 	in        reader
 	out       half
-	// What is sent stays as it is while the kernel may read it; the one that was sent before has
-	// been read, or the engine below takes no more.
+	// The kernel may read sealed until the next request; it has then read the buffer before, or the
+	// engine below accepts no more.
 	sealed, before []byte
-	waits          []byte // of what was pushed: sealed, and not taken by the one below
-	err            error  // why it is to end, told in the next Wait
+	waits          []byte // encrypted data that the engine below has not accepted
+	err            error  // why it must end; reported in the next Wait
 }
 
-// plainSize is what crypto/tls is asked for at once: the data of a record.
+// plainSize is the buffer size for crypto/tls: the data of a record.
 const plainSize = plainMax
 
 var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN)")
 
 var errUnasked = errors.New("an answer that nobody asked for came before the request")
 
-// New returns an engine that speaks TLS over the one below, which has as many slots. Sessions are
-// resumed among its connections.
+// New returns a TLS engine over the one below, which must have the same number of slots. Its
+// connections share sessions for resumption.
 func New(below engine.Engine, c *tls.Config, slots int) *Engine {
 	e := &Engine{below: below, config: c.Clone(), slots: make([]slot, slots), reading: -1,
 		handshakes: hdrhistogram.New(1, 1<<40, 3)}
@@ -81,7 +81,7 @@ func New(below engine.Engine, c *tls.Config, slots int) *Engine {
 	return e
 }
 
-// NewStreamer returns one that is pushed to.
+// NewStreamer returns an engine to be used by Push.
 func NewStreamer(below engine.Streamer, c *tls.Config, slots int) *Engine {
 	e := New(below, c, slots)
 	e.stream = below
@@ -91,10 +91,10 @@ func NewStreamer(below engine.Streamer, c *tls.Config, slots int) *Engine {
 // Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
-// Session implements engine.Handshaker. Where crypto/tls seals and opens, what is spoken says so.
+// Session implements engine.Handshaker. spoken says so if crypto/tls encrypts and decrypts.
 func (e *Engine) Session() (spoken string, resumed int64) { return e.spoken, e.resumed }
 
-// Spoken is what a handshake came to, in the words of records.
+// Spoken describes the result of a handshake as in records: version and cipher suite.
 func Spoken(s *tls.ConnectionState) string {
 	return tls.VersionName(s.Version) + ", " + tls.CipherSuiteName(s.CipherSuite)
 }
@@ -107,7 +107,7 @@ func (e *Engine) Open(i int) {
 	e.below.Open(i)
 }
 
-// leave forgets the connection; its buffers stay.
+// leave drops the connection's state, except buffers.
 func (s *slot) leave() {
 	if s.phase == shaking {
 		s.shake.stop()
@@ -118,8 +118,8 @@ func (s *slot) leave() {
 	s.waits = nil
 }
 
-// Close implements engine.Engine. The peer is told, unless it is amidst a request: many complain of
-// connections that end without a word, and some forget the session.
+// Close implements engine.Engine. It sends a close_notify alert unless a request is under way: many
+// servers log connections that end without it, and some discard the session.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
 	if s.phase == open && !s.requested {
@@ -129,10 +129,10 @@ func (e *Engine) Close(i int) {
 	e.below.Close(i)
 }
 
-// alert says why the connection ends here, if that can still be sent.
+// alert tries to send an alert.
 func (e *Engine) alert(i int, s *slot, why byte) {
 	if s.cached {
-		// It fails where crypto/tls has said something already.
+		// It fails if crypto/tls has sent an alert already.
 		_ = s.shake.conn.CloseWrite()
 		if b := s.shake.flight(); len(b) > 0 {
 			e.send(i, s, b)
@@ -147,7 +147,7 @@ func (e *Engine) alert(i int, s *slot, why byte) {
 	e.send(i, s, s.before)
 }
 
-// send has the engine below send what is no request.
+// send makes the engine below send bytes that are not a request.
 func (e *Engine) send(i int, s *slot, b []byte) {
 	if e.stream == nil {
 		e.below.Send(i, b)
@@ -159,7 +159,7 @@ func (e *Engine) send(i int, s *slot, b []byte) {
 	s.waits = append(s.waits, b...)
 }
 
-// Release implements engine.Engine. It must be called on the thread that opened the connections.
+// Release implements engine.Engine. The thread that opened the connections must call it.
 func (e *Engine) Release() {
 	for i := range e.slots {
 		e.slots[i].leave()
@@ -189,9 +189,9 @@ func (e *Engine) Send(i int, b []byte) {
 	e.below.Send(i, s.sealed)
 }
 
-// seal appends b to what is to be sent, sealed.
+// seal appends b, encrypted, to sealed.
 func (s *slot) seal(b []byte) error {
-	if s.in.reply { // goes before the next request, says RFC 8446, section 4.6.3; or at once
+	if s.in.reply { // must precede the next request (RFC 8446, section 4.6.3)
 		s.in.reply = false
 		s.sealed = s.out.record(s.sealed, typeHandshake, updated)
 		if err := s.out.update(); err != nil {
@@ -202,11 +202,11 @@ func (s *slot) seal(b []byte) error {
 	return nil
 }
 
-// pushMax is how much is sealed at once.
+// pushMax is how many bytes are encrypted at once.
 const pushMax = 4 * plainMax
 
-// Push implements engine.Streamer. What is sealed must leave, so that it is kept where the engine
-// below does not take it, and nothing more is taken meanwhile.
+// Push implements engine.Streamer. Encrypted records must be sent, so Push keeps those that the
+// engine below does not accept, and accepts nothing more meanwhile.
 func (e *Engine) Push(i int, b []byte) (n int) {
 	s := &e.slots[i]
 	for n < len(b) && len(s.waits) == 0 {
@@ -232,10 +232,10 @@ func (s *slot) push(b []byte) ([]byte, error) {
 	return s.sealed, err
 }
 
-// updated is the answer to a key update that asks for one.
+// updated is the reply to a key update that requests one.
 var updated = []byte{messageKeyUpdate, 0, 0, 1, 0}
 
-// fail notes that a connection is to end, told in the next Wait.
+// fail records an error that ends a connection in the next Wait.
 func (e *Engine) fail(i int, s *slot, err error) {
 	s.err = err
 	e.untold = append(e.untold, int32(i))
@@ -251,19 +251,19 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 			}
 		}
 		e.untold = e.untold[:copy(e.untold, e.untold[n:])]
-		deadline = math.MinInt64 // something has happened: only look what else
+		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
 	return e.below.Wait(deadline, (*ear)(e))
 }
 
-// end closes a connection and tells what that interrupted.
+// end closes a connection and reports the interrupted operation.
 func (e *Engine) end(i int, s *slot, atNs int64, op engine.Op, err error) {
 	s.leave()
 	e.below.Close(i)
 	e.to.Closed(i, atNs, op, err)
 }
 
-// ear hears the engine below.
+// ear is the Handler of the engine below.
 type ear Engine
 
 // Opened implements engine.Handler.
@@ -329,7 +329,7 @@ func (r *ear) Drained(i int, atNs int64) {
 	}
 }
 
-// unfinished reports whether a record has begun and not ended.
+// unfinished reports whether a record is incomplete.
 func (s *slot) unfinished() bool {
 	if !s.cached {
 		return s.in.partial()
@@ -339,7 +339,7 @@ func (s *slot) unfinished() bool {
 	return err != io.EOF
 }
 
-// step goes on with a handshake: as far as what has come goes.
+// step continues a handshake with the bytes that have come.
 func (e *Engine) step(i int, s *slot) {
 	h := s.shake
 	e.log.shake = h
@@ -351,13 +351,13 @@ func (e *Engine) step(i int, s *slot) {
 		return
 	}
 	now := clock.Mono()
-	s.phase = open // there is nothing to be stopped any more
+	s.phase = open // so that leave does not stop the handshake
 	if h.err != nil {
-		s.requested = true // nor to be said
+		s.requested = true // so that Close sends no alert
 		e.end(i, s, now, engine.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
 		return
 	}
-	// The value is bounded by the timeout of connects, far inside the range.
+	// The timeout of connects bounds the value, far inside the range.
 	_ = e.handshakes.RecordValue(max(now-s.began, 1))
 	state := h.conn.ConnectionState()
 	if e.stream != nil && state.NegotiatedProtocol != "h2" {
@@ -374,7 +374,7 @@ func (e *Engine) step(i int, s *slot) {
 	e.to.Opened(i, now)
 }
 
-// equip takes over from crypto/tls, and reports whether that can be.
+// equip takes the keys over from crypto/tls, and reports whether that is possible.
 func (s *slot) equip(state *tls.ConnectionState) bool {
 	means := suites[state.CipherSuite]
 	if means == nil || state.Version != tls.VersionTLS13 || s.shake.client == nil ||
@@ -388,8 +388,8 @@ func (s *slot) equip(state *tls.ConnectionState) bool {
 	return true
 }
 
-// take hands over what is in b. The connection may be closed or reopened by the Handler on the way,
-// which the generation tells.
+// take passes on the data in b. The Handler can close or reopen the connection meanwhile, which
+// changes its generation.
 func (e *Engine) take(i int, s *slot, atNs int64, b []byte) {
 	for gen := s.gen; ; {
 		data, tail, err := s.in.next(b)
@@ -412,7 +412,7 @@ func (e *Engine) take(i int, s *slot, atNs int64, b []byte) {
 	s.in.stale = s.in.stale || s.early && s.in.partial()
 }
 
-// ended ends a connection as the peer wants it, or because of what it said.
+// ended ends a connection because the peer closes it or because of an error in its data.
 func (e *Engine) ended(i int, s *slot, atNs int64, err error) {
 	if err == io.EOF {
 		err = nil
@@ -422,7 +422,7 @@ func (e *Engine) ended(i int, s *slot, atNs int64, err error) {
 	e.end(i, s, atNs, engine.Reading, err)
 }
 
-// pass hands over what is in b by crypto/tls.
+// pass passes on the data in b, decrypted by crypto/tls.
 func (e *Engine) pass(i int, s *slot, atNs int64, b []byte) {
 	if e.plain == nil {
 		e.plain = make([]byte, plainSize)

@@ -12,12 +12,12 @@ import (
 	"prony.example/load/engine"
 )
 
-// bench is an engine whose wire ends on the same bench: at crypto/tls, or whatever is put there. It
-// is a Handler, too, which remembers what it was told.
+// bench is an engine whose wire ends in the same test: at crypto/tls, or another peer. It is also a
+// Handler that records its events.
 type bench struct {
 	*Engine
 	t     testing.TB
-	sent  [][]byte // by the engine, in the clear or not, as it was
+	sent  [][]byte // by the engine, before encryption or not, unchanged
 	shut  bool     // by the engine
 	peer  *tls.Conn
 	wire  *pipe // the peer's
@@ -68,17 +68,17 @@ func (b *bench) Closed(_ int, _ int64, op engine.Op, err error) {
 	b.op, b.err = op, err
 }
 
-// wait lets the engine tell what it has to.
+// wait lets the engine report its events.
 func (b *bench) wait() {
 	if err := b.Wait(0, b); err != nil {
 		b.t.Error(err)
 	}
 }
 
-// hear is bytes that come over the wire.
+// hear delivers bytes to the engine.
 func (b *bench) hear(data []byte) { (*ear)(b.Engine).Received(0, 5, bytes.Clone(data)) }
 
-// open opens the slot and shakes hands with a server of crypto/tls.
+// open opens the slot and makes a handshake with a server of crypto/tls.
 func (b *bench) open(server *tls.Config) {
 	b.t.Helper()
 	b.wait()
@@ -110,7 +110,7 @@ func (b *bench) open(server *tls.Config) {
 	}
 }
 
-// deliver brings the engine what its peer has written.
+// deliver delivers what the peer has written to the engine.
 func (b *bench) deliver() {
 	if out := bytes.Clone(b.wire.out); len(out) > 0 {
 		b.wire.out = b.wire.out[:0]
@@ -118,7 +118,7 @@ func (b *bench) deliver() {
 	}
 }
 
-// heard is what the peer reads of what the engine has sent since.
+// heard returns what the peer reads of the engine's new bytes.
 func (b *bench) heard() (string, error) {
 	for _, s := range b.sent {
 		b.wire.come = append(b.wire.come, s...)
@@ -148,7 +148,8 @@ func serving(version uint16) *tls.Config {
 
 var versions = []uint16{tls.VersionTLS12, tls.VersionTLS13}
 
-// A round trip, a farewell that the peer hears, and the next connection, which resumes the session.
+// A round trip, a close_notify that the peer receives, and the next connection, which resumes the
+// session.
 func TestEngine(t *testing.T) {
 	for _, version := range versions {
 		b, server := newBench(t, nil), serving(version)
@@ -179,8 +180,8 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// The peer's farewell ends the connection without an error, its alert with its words; an end
-// amidst a record is neither.
+// The peer's close_notify ends the connection without an error, its alert with an error; an end
+// within a record is neither.
 func TestEnds(t *testing.T) {
 	for _, version := range versions {
 		check := func(name string, op engine.Op, want string, do func(b *bench)) {
@@ -193,7 +194,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s, %s: told %d times of %v, %v; want %q", tls.VersionName(version),
 					name, b.ended, b.op, b.err, want)
 			}
-			b.hear([]byte("late")) // nobody listens
+			b.hear([]byte("late")) // dropped
 			b.wait()
 			if b.ended != 1 {
 				t.Errorf("%s, %s: told again: %v", tls.VersionName(version), name, b.err)
@@ -237,7 +238,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// An answer whose record began before the request left is no answer to it.
+// A response whose record began before the request left is not a response to it.
 func TestStale(t *testing.T) {
 	b := newBench(t, nil)
 	b.open(serving(tls.VersionTLS13))
@@ -289,7 +290,7 @@ func TestKeyUpdate(t *testing.T) {
 	}
 }
 
-// mouth is a server whose words go out.
+// mouth is a server whose bytes are sent.
 type mouth struct{ server }
 
 func (s *mouth) flush() []byte {
@@ -298,7 +299,7 @@ func (s *mouth) flush() []byte {
 	return b
 }
 
-// A handshake fails as crypto/tls fails it, and is told as a failed connect.
+// A handshake fails as in crypto/tls, and is reported as a failed connect.
 func TestFailedHandshakes(t *testing.T) {
 	check := func(name, want string, c *tls.Config, do func(b *bench)) {
 		t.Helper()
@@ -333,7 +334,7 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
-// Between a request and its answer nothing is allocated, whatever the answer's size and pieces.
+// Between a request and its response nothing is allocated, for any size and pieces of the response.
 func TestNoAllocations(t *testing.T) {
 	b := newBench(t, nil)
 	log := secrets{}
@@ -360,8 +361,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// Whatever is said instead of a handshake, in whatever pieces, it fails as crypto/tls fails it that
-// reads it at once, and leaves nothing behind.
+// Any input in place of a handshake, in any pieces, fails as in crypto/tls, which reads it at once,
+// and leaves nothing behind.
 func FuzzHandshake(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), uint8(3))
 	f.Add([]byte{typeAlert, 3, 3, 0, 2, 2, 40}, uint8(1))

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// suite is what a cipher suite of TLS 1.3 stands for (RFC 8446, appendix B.4).
+// suite defines a TLS 1.3 cipher suite (RFC 8446, appendix B.4).
 type suite struct {
 	hash   func() hash.Hash
 	key    int // bytes
@@ -37,17 +37,17 @@ func gcm(key []byte) (cipher.AEAD, error) {
 
 const nonceSize = 12 // of every suite
 
-// half is one direction of a connection: the key in force, and the number of the next record.
+// half is one direction of a connection: its current key and the number of the next record.
 type half struct {
 	suite  *suite
 	secret []byte
 	aead   cipher.AEAD
 	iv     [nonceSize]byte
-	nonce  [nonceSize]byte // room for that of a record
+	nonce  [nonceSize]byte // buffer for a record's nonce
 	seq    uint64
 }
 
-// key takes a traffic secret into use.
+// key derives the key from a traffic secret.
 func (h *half) key(s *suite, secret []byte) error {
 	key, err := expand(s, secret, "key", s.key)
 	if err != nil {
@@ -65,7 +65,7 @@ func (h *half) key(s *suite, secret []byte) error {
 	return nil
 }
 
-// update takes the next generation of the secret into use (RFC 8446, section 7.2).
+// update derives the key from the next generation of the secret (RFC 8446, section 7.2).
 func (h *half) update() error {
 	next, err := expand(h.suite, h.secret, "traffic upd", len(h.secret))
 	if err != nil {
@@ -86,7 +86,7 @@ func expand(s *suite, secret []byte, label string, length int) ([]byte, error) {
 	return out, nil
 }
 
-// number gives the nonce of the next record, which counts from then on.
+// number returns the nonce of the next record and increments its number.
 func (h *half) number() []byte {
 	h.nonce = h.iv
 	low := h.nonce[nonceSize-8:]

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// Bounds against peers that never come to the point, those of crypto/tls.
+// Bounds against peers that send no data, as in crypto/tls.
 const (
-	uselessMax = 16      // records and messages in a row that bring no data
-	messageMax = 1 << 16 // bytes of a message of a handshake
+	uselessMax = 16      // consecutive records and messages without data
+	messageMax = 1 << 16 // bytes of a handshake message
 )
 
 // Messages after the handshake (RFC 8446, section 4.6).
@@ -23,25 +23,26 @@ var (
 	errUselessMessages = errors.New("tls: too many non-advancing records")
 )
 
-// reader is the direction towards this side, after the handshake: bytes as they come become what
-// the peer has to say. Records that come whole are deciphered where they stand.
+// reader decrypts the peer's records after the handshake. It decrypts records that come complete in
+// place.
 type reader struct {
 	half
-	part     []byte // of a record that has not come whole
-	complete bool   // the part has, and was handed out
-	stale    bool   // a request left after the part had begun
-	old      bool   // the record that was handed out last was stale
+	part     []byte // of a record that is incomplete
+	complete bool   // the record in part was complete and was returned
+	stale    bool   // a request left after part began
+	old      bool   // the last record returned was stale
 	useless  int
-	message  []byte // of a handshake, which has not come whole
-	reply    bool   // a key update is to be answered before the next request
+	message  []byte // of a handshake message that is incomplete
+	reply    bool   // a key update must be sent before the next request
 	room     *rooms
 
-	// tap is handed each record before the first with data, with what its type turned out to be.
+	// tap is called with each record before the first one with data, and with the record's real
+	// type.
 	tap      func(record []byte, kind byte) error
 	retained []byte
 }
 
-// rooms are where parts of records are kept: as many as have been needed at a time.
+// rooms are reusable buffers for incomplete records.
 type rooms struct{ free [][]byte }
 
 func (r *rooms) take() []byte {
@@ -56,9 +57,9 @@ func (r *rooms) take() []byte {
 
 func (r *rooms) give(b []byte) { r.free = append(r.free, b[:0]) }
 
-// next returns the data of the next record that has some, and what of b follows it. No data: all of
-// b is used up, and more must come. The data is valid until the next call, and lies in b or in the
-// reader. io.EOF is the peer's orderly end.
+// next returns the data of the next record with data, and the rest of b. If data is empty, all of b
+// is consumed and more must come. The data is in b or in the reader, and valid until the next call.
+// io.EOF is the peer's orderly close.
 func (r *reader) next(b []byte) (data, tail []byte, err error) {
 	for {
 		record, remainder, err := r.frame(b)
@@ -73,10 +74,10 @@ func (r *reader) next(b []byte) (data, tail []byte, err error) {
 	}
 }
 
-// partial reports whether a record has begun and not ended.
+// partial reports whether a record is incomplete.
 func (r *reader) partial() bool { return len(r.part) > 0 && !r.complete }
 
-// drop ends the reader.
+// drop resets the reader and releases its buffer.
 func (r *reader) drop() {
 	if r.part != nil {
 		r.room.give(r.part)
@@ -84,7 +85,7 @@ func (r *reader) drop() {
 	*r = reader{room: r.room, retained: r.retained[:0]}
 }
 
-// frame cuts the next record out of the part and b, or keeps b as a part.
+// frame cuts the next record from part and b, or keeps b as part.
 func (r *reader) frame(b []byte) (record, tail []byte, err error) {
 	if r.complete {
 		r.room.give(r.part)
@@ -119,13 +120,13 @@ func (r *reader) frame(b []byte) (record, tail []byte, err error) {
 	return r.part, b, nil
 }
 
-// take works off a record and returns the data that it brings.
+// take processes a record and returns its data.
 func (r *reader) take(record []byte) ([]byte, error) {
 	plain, kind := record[headSize:], record[0]
 	if r.tap != nil {
 		r.retained = append(r.retained[:0], record...)
 	}
-	if kind != typeCipherSpec { // which is never sealed (RFC 8446, section 5)
+	if kind != typeCipherSpec { // which is never encrypted (RFC 8446, section 5)
 		var err error
 		if plain, kind, err = r.open(record); err != nil {
 			return nil, err
@@ -161,7 +162,7 @@ func (r *reader) take(record []byte) ([]byte, error) {
 	return nil, wrong(alertUnexpectedMessage)
 }
 
-// ignore counts a record that brings nothing.
+// ignore counts a record without data.
 func (r *reader) ignore() error {
 	if r.useless++; r.useless > uselessMax {
 		return errUselessRecords
@@ -175,14 +176,14 @@ func (r *reader) alerted(b []byte) error {
 		return wrong(alertUnexpectedMessage)
 	case b[1] == alertCloseNotify:
 		return io.EOF
-	case b[1] == alertUserCanceled: // of no meaning in TLS 1.3, and yet sent
+	case b[1] == alertUserCanceled: // has no meaning in TLS 1.3, but is sent
 		return r.ignore()
 	}
 	return said(b[1])
 }
 
-// messages works off what follows a handshake. Tickets are the tap's business: here they only
-// count.
+// messages processes handshake messages after the handshake. The tap handles tickets; here they
+// only count.
 func (r *reader) messages(b []byte) error {
 	if len(b) == 0 {
 		return wrong(alertUnexpectedMessage)
@@ -208,7 +209,7 @@ func (r *reader) messages(b []byte) error {
 			return errUselessMessages
 		}
 		if m[0] == messageKeyUpdate {
-			if len(m) > n { // the rest would have been sealed by the old key
+			if len(m) > n { // the rest would have been encrypted with the old key
 				return wrong(alertUnexpectedMessage)
 			}
 			r.reply = r.reply || m[messageHead] == 1

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// secrets is a key log: the traffic secrets of a connection, by their names.
+// secrets is a key log: the traffic secrets of a connection, by name.
 type secrets map[string][]byte
 
 func (s secrets) Write(b []byte) (int, error) {
@@ -21,8 +21,8 @@ func (s secrets) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wire is a connection that becomes a buffer when it is cut: what is there can be read, and nothing
-// more comes.
+// wire is a connection that becomes a buffer when it is cut: available bytes can be read, and no
+// more come.
 type wire struct {
 	net.Conn
 	cut  bool
@@ -49,7 +49,7 @@ func (w *wire) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// certificate is a server's; nobody has signed it who is trusted.
+// certificate returns a server's certificate, signed by no trusted authority.
 var certificate = func() tls.Certificate {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
@@ -57,8 +57,8 @@ var certificate = func() tls.Certificate {
 	return s.TLS.Certificates[0]
 }()
 
-// oracle is crypto/tls's client after a handshake over a wire that has been cut, and the half by
-// which a server would seal what it says.
+// oracle is crypto/tls's client after a handshake over a wire that has been cut, and the half with
+// which a server would encrypt.
 func oracle(t testing.TB) (conn *tls.Conn, w *wire, id uint16, secret []byte) {
 	t.Helper()
 	here, there := net.Pipe()
@@ -78,7 +78,7 @@ func oracle(t testing.TB) (conn *tls.Conn, w *wire, id uint16, secret []byte) {
 		unhex(t, string(log["SERVER_TRAFFIC_SECRET_0"]))
 }
 
-// server says things by rote, one sealed after the other.
+// server encrypts messages of a script one after the other.
 type server struct {
 	half
 	said []byte
@@ -86,9 +86,9 @@ type server struct {
 
 func (s *server) say(kind byte, b []byte) { s.said = s.record(s.said, kind, b) }
 
-// padded is a record with zeros behind its type.
+// padded returns a record with zeros after its type.
 func (s *server) padded(kind byte, b []byte, zeros int) {
-	if len(b)+zeros > sealedMax { // what no head can say, nor any peer take
+	if len(b)+zeros > sealedMax { // no head can announce more, and no peer accepts it
 		zeros = sealedMax - len(b)
 	}
 	plain := append(append([]byte(nil), b...), kind)
@@ -98,20 +98,20 @@ func (s *server) padded(kind byte, b []byte, zeros int) {
 	s.said = append(append(s.said, head...), s.aead.Seal(nil, s.number(), plain, head)...)
 }
 
-// ticket is a message with a NewSessionTicket of a size (RFC 8446, section 4.6.1).
+// ticket returns a message with a NewSessionTicket of a size (RFC 8446, section 4.6.1).
 func ticket(size int) []byte {
 	b := []byte{0, 0, 0, 60, 1, 2, 3, 4, 1, 9, byte(size >> 8), byte(size)}
 	b = append(append(b, make([]byte, size)...), 0, 0)
 	return append([]byte{messageTicket, 0, byte(len(b) >> 8), byte(len(b))}, b...)
 }
 
-// heard is what was read of a server's words, and how it ended.
+// heard is what was read of a server's bytes, and how it ended.
 type heard struct {
 	data []byte
 	end  string
 }
 
-// ask has crypto/tls read.
+// ask lets crypto/tls read.
 func ask(conn *tls.Conn) (h heard) {
 	b := make([]byte, 1000)
 	for {
@@ -124,8 +124,8 @@ func ask(conn *tls.Conn) (h heard) {
 	}
 }
 
-// ending is an error in words that both sides have in common: how a message that is not to be had
-// here is called is crypto/tls's business.
+// ending returns an error in terms that both sides share: only crypto/tls names unsupported
+// messages.
 func ending(err error) string {
 	switch {
 	case err == nil || errors.Is(err, os.ErrDeadlineExceeded):
@@ -139,7 +139,7 @@ func ending(err error) string {
 	return err.Error()
 }
 
-// listen has the reader read, in pieces whose sizes go round.
+// listen lets the reader read, in pieces whose sizes repeat in turn.
 func listen(in *reader, said []byte, pieces []int) (h heard) {
 	for k := 0; len(said) > 0; k++ {
 		n := min(max(pieces[k%len(pieces)], 1), len(said))
@@ -161,8 +161,8 @@ func listen(in *reader, said []byte, pieces []int) (h heard) {
 	return h
 }
 
-// compare holds the reader to crypto/tls: the same words, in the same pieces or others, bring the
-// same data and the same end.
+// compare compares the reader with crypto/tls: the same bytes, in the same pieces or others, must
+// give the same data and the same end.
 func compare(t *testing.T, speak func(s *server), pieces ...int) heard {
 	t.Helper()
 	conn, w, id, secret := oracle(t)
@@ -181,7 +181,7 @@ func compare(t *testing.T, speak func(s *server), pieces ...int) heard {
 	return want
 }
 
-// saying is what a server says, and what is heard of it.
+// saying is what a server sends, and what is read of it.
 type saying struct {
 	name, data, end string
 	speak           func(s *server)
@@ -226,7 +226,7 @@ var sayings = []saying{
 	}},
 }
 
-// endless are the ways of a server that means harm, or is no server of TLS.
+// endless are the ways of malicious servers, or of servers without TLS.
 var endless = []saying{
 	{"no end of nothing", "x", "tls: too many ignored records", func(s *server) {
 		s.say(typeData, []byte("x"))
@@ -288,7 +288,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// script has a server say what the bytes tell, each of them a step.
+// script lets a server send what the bytes encode, each of them a step.
 func script(s *server, steps []byte) {
 	for k, step := range steps {
 		n := k * 131 % 700
@@ -305,7 +305,7 @@ func script(s *server, steps []byte) {
 			s.say(typeHandshake, long[30:])
 		case 6, 7:
 			s.say(typeHandshake, []byte{messageKeyUpdate, 0, 0, 1, step & 1})
-			_ = s.update() // a key that cannot be had makes both sides fail
+			_ = s.update() // a key that cannot be derived makes both sides fail
 		case 8:
 			s.said = append(s.said, typeCipherSpec, 3, 3, 0, 1, 1)
 		case 9:
@@ -330,7 +330,7 @@ func script(s *server, steps []byte) {
 	}
 }
 
-// Whatever a server says, the reader has the same of it as crypto/tls.
+// For any bytes of a server, the reader and crypto/tls agree.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, uint16(5))
 	f.Add([]byte{4, 0, 0x63, 0, 11}, uint16(1))
@@ -349,7 +349,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// The end of the connection amidst a record is not the end of what was to come.
+// The end of the connection within a record is not an orderly end.
 func TestPartial(t *testing.T) {
 	secret := make([]byte, 32)
 	s := &server{half: *keyed(t, tls.TLS_AES_128_GCM_SHA256, secret)}

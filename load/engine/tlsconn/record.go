@@ -38,17 +38,17 @@ const (
 	alertUserCanceled      = 90
 )
 
-// wrong is what this side objects to, in the words of crypto/tls.
+// wrong returns an error of the peer's data, formatted as by crypto/tls.
 func wrong(alert uint8) error {
 	return &net.OpError{Op: "local error", Err: tls.AlertError(alert)}
 }
 
-// said is what the peer objects to.
+// said returns the error for an alert from the peer.
 func said(alert uint8) error {
 	return &net.OpError{Op: "remote error", Err: tls.AlertError(alert)}
 }
 
-// objection is the alert that tells the peer of an error of this side's.
+// objection returns the alert to send for a local error.
 func objection(err error) (alert byte, ok bool) {
 	var local *net.OpError
 	var code tls.AlertError
@@ -66,7 +66,7 @@ func objection(err error) (alert byte, ok bool) {
 	return 0, false
 }
 
-// seal appends b as records, each as large as may be.
+// seal appends b as encrypted records, each as large as possible.
 func (h *half) seal(dst, b []byte) []byte {
 	for len(b) > plainMax {
 		dst = h.record(dst, typeData, b[:plainMax])
@@ -75,10 +75,10 @@ func (h *half) seal(dst, b []byte) []byte {
 	return h.record(dst, typeData, b)
 }
 
-// room is what seal appends for so many bytes.
+// room returns the number of bytes that seal appends for n bytes.
 func room(n int) int { return n + (n/plainMax+1)*addedSize }
 
-// record appends one.
+// record appends one encrypted record.
 func (h *half) record(dst []byte, kind byte, b []byte) []byte {
 	n := len(b) + 1 + tagSize
 	from := len(dst)
@@ -90,8 +90,8 @@ func (h *half) record(dst []byte, kind byte, b []byte) []byte {
 	return dst[:from+headSize+n]
 }
 
-// open deciphers a record where it stands and tells what is in it. The checks and their order are
-// those of crypto/tls.
+// open decrypts a record in place and returns its real type. The checks and their order are those
+// of crypto/tls.
 func (h *half) open(record []byte) (plain []byte, kind byte, err error) {
 	kind = record[0]
 	sealed := record[headSize:]
@@ -116,7 +116,8 @@ func (h *half) open(record []byte) (plain []byte, kind byte, err error) {
 	return plain, kind, nil
 }
 
-// size is how long the record is that b begins with, as its head says; 0: the head is not whole.
+// size returns the length of the record that b begins with, from its head; 0: the head is
+// incomplete.
 func size(b []byte) (int, error) {
 	if len(b) < headSize {
 		return 0, nil

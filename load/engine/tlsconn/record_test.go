@@ -69,8 +69,8 @@ func TestVectors(t *testing.T) {
 		"17 03 03 00 13 b5 8f d6 71 66 eb f5 99 d2 47 20 cf be 7e fa 7a 88 64 a9")
 }
 
-// What one half seals the other opens, in every suite, at the sizes around those of a record, and
-// after updates of the key.
+// One half decrypts what the other encrypts, in every suite, at the sizes around those of a record,
+// and after key updates.
 func TestSealAndOpen(t *testing.T) {
 	for id, s := range suites {
 		name := tls.CipherSuiteName(id)
@@ -107,10 +107,10 @@ func TestSealAndOpen(t *testing.T) {
 	}
 }
 
-// answers are what a server says in the benchmarks: a small one, and a megabyte.
+// answers are what a server sends in the benchmarks: a small response, and a megabyte.
 var answers = map[string]int{"200 B": 200, "1 MiB": 1 << 20}
 
-// A round trip without the kernel: a request is sealed, its answer opened where it came.
+// A round trip without the kernel: a request is encrypted, its response decrypted in place.
 func BenchmarkRound(b *testing.B) {
 	for name, size := range answers {
 		b.Run(name, func(b *testing.B) {

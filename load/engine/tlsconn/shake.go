@@ -16,14 +16,14 @@ import (
 	"prony.example/load/engine/socket"
 )
 
-// shake is a handshake under way. crypto/tls reads until its peer has spoken; here it does so as a
-// coroutine on the load's own thread, which leaves it where nothing is there to be read. So nothing
-// waits, no thread is woken, and what a handshake costs is the thread's.
+// shake is a handshake under way. crypto/tls blocks until its peer sends; here it runs as a
+// coroutine on the load's own thread, which yields if nothing is available. So nothing blocks, no
+// thread is woken, and the thread itself bears the cost of handshakes.
 type shake struct {
 	pipe
 	conn *tls.Conn
-	next func() (struct{}, bool) // goes on until more must come; false: it is over
-	stop func()                  // ends it, wherever it is
+	next func() (struct{}, bool) // continues until more bytes are needed; false: it is over
+	stop func()                  // ends it in any state
 	err  error                   // how it ended
 	keys
 	item [1]byte
@@ -41,27 +41,27 @@ func newShake(c *tls.Config) *shake {
 	return s
 }
 
-// tap has crypto/tls take note of tickets: it sees each record that is no answer.
+// tap makes crypto/tls process session tickets: it gets each record that is not a response.
 func (s *shake) tap(record []byte, kind byte) error {
 	s.come = append(s.come, record...)
 	_, err := s.conn.Read(s.item[:])
-	s.out = s.out[:0] // what it has to say, this side says
+	s.out = s.out[:0] // this package sends the reply
 	if kind != typeHandshake || waits(err) {
 		return nil
 	}
 	return err
 }
 
-// waits reports whether all is well, and only more must come.
+// waits reports whether the only problem is that more bytes are needed.
 func waits(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
-// keys are the secrets of a connection.
+// keys are the traffic secrets of a connection.
 type keys struct{ client, server []byte }
 
-// keyLog hears of the secrets of the handshake that is under way.
+// keyLog collects the secrets of the handshake under way.
 type keyLog struct{ shake *shake }
 
-// Write takes a line of a key log: a name, the client's random bytes, a secret.
+// Write parses a line of a key log: a name, the client's random bytes, a secret.
 func (l *keyLog) Write(line []byte) (int, error) {
 	f := bytes.Fields(line)
 	if len(f) != 3 {
@@ -80,19 +80,19 @@ func (l *keyLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// pipe is a connection in memory, as crypto/tls sees it. It gives out no more than the record that
-// is being read: what follows a handshake is not crypto/tls's.
+// pipe is the in-memory connection that crypto/tls uses. It returns no bytes after the record that
+// is being read, because crypto/tls must not read beyond the handshake.
 type pipe struct {
 	come      []byte
-	pos       int  // how much of it was given out
-	remaining int  // of the record's head, or of what follows it
-	inner     bool // behind the head
+	pos       int  // bytes of come already returned
+	remaining int  // bytes left of the record's head, or of its payload
+	inner     bool // reading the payload
 	head      []byte
 	end       error       // of the connection
-	pause     func() bool // until more has come; false: never; nil: nothing is waited for
+	pause     func() bool // waits for more bytes; false: none will come; nil: do not wait
 
 	out    []byte // to be sent
-	flying []byte // was sent last: it stays as it is until it must have been read
+	flying []byte // sent last; unchanged until it must have been read
 }
 
 // Read implements net.Conn.
@@ -103,7 +103,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 		case p.end != nil:
 			return 0, p.end
 		case p.pause == nil:
-			return 0, os.ErrDeadlineExceeded // which leaves crypto/tls as it was
+			return 0, os.ErrDeadlineExceeded // which leaves the state of crypto/tls intact
 		case !p.pause():
 			return 0, net.ErrClosed
 		}
@@ -114,7 +114,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// follow keeps account of where records begin.
+// follow tracks where records begin.
 func (p *pipe) follow(b []byte) {
 	if !p.inner {
 		p.head = append(p.head, b...)
@@ -130,7 +130,7 @@ func (p *pipe) follow(b []byte) {
 	}
 }
 
-// rest is what has come and was not given out; it is not the pipe's any more.
+// rest returns the bytes not yet read and removes them from the pipe.
 func (p *pipe) rest() []byte {
 	b := p.come[p.pos:]
 	p.come, p.pos = nil, 0
@@ -143,13 +143,13 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// flight is what is to be sent now. It stays untouched until the flight after the next.
+// flight returns the bytes to send now. They stay unchanged until the flight after the next.
 func (p *pipe) flight() []byte {
 	p.out, p.flying = p.flying[:0], p.out
 	return p.flying
 }
 
-// The rest of net.Conn, which crypto/tls has no need of here.
+// The other methods of net.Conn, which crypto/tls does not need here.
 
 func (p *pipe) Close() error                     { return nil }
 func (p *pipe) LocalAddr() net.Addr              { return &net.TCPAddr{} }
@@ -158,7 +158,7 @@ func (p *pipe) SetDeadline(time.Time) error      { return nil }
 func (p *pipe) SetReadDeadline(time.Time) error  { return nil }
 func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
 
-// Explain adds to a failure of connecting what to do about it, where that is known.
+// Explain adds advice to a connect error if it can.
 func Explain(err error) error {
 	var record tls.RecordHeaderError
 	var stranger x509.UnknownAuthorityError

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kernel's interface as it is used here, from include/uapi/linux/io_uring.h; golang.org/x/sys
-// has the numbers of the three system calls and nothing else of it. The kernel that brought a
-// feature stands behind it, where that is after 5.19.
+// The subset of the kernel's interface that is used here, from include/uapi/linux/io_uring.h;
+// golang.org/x/sys has only the numbers of the three system calls. Comments have the kernel version
+// of features after 5.19.
 const (
 	setupCQSize       = 1 << 3
 	setupSubmitAll    = 1 << 7
@@ -25,7 +25,7 @@ const (
 	featExtArg     = 1 << 8
 	featCQESkip    = 1 << 11
 	featBundle     = 1 << 14 // 6.10
-	featMinTimeout = 1 << 15 // 6.12, as absolute timers and incremental buffers
+	featMinTimeout = 1 << 15 // 6.12, as are absolute timers and incremental buffers
 
 	enterGetEvents      = 1 << 0
 	enterExtArg         = 1 << 3
@@ -68,7 +68,7 @@ const (
 	offSQEs   = 0x10000000
 )
 
-// sqe is a request, as the kernel reads it.
+// sqe is a submission queue entry: a request.
 type sqe struct {
 	op       uint8
 	flags    uint8
@@ -85,7 +85,7 @@ type sqe struct {
 	_        [2]uint64
 }
 
-// cqe is an outcome.
+// cqe is a completion queue entry: an outcome.
 type cqe struct {
 	userData uint64
 	res      int32
@@ -117,8 +117,8 @@ type waitArg struct {
 	ts        uint64
 }
 
-// bufferEntry is an element of a ring of provided buffers. The ring's tail lies in the first one's
-// tail field.
+// bufferEntry is an element of a ring of provided buffers. The first element's tail field is the
+// ring's tail.
 type bufferEntry struct {
 	addr uint64
 	len  uint32
@@ -134,7 +134,7 @@ type bufferRegistration struct {
 	_       [3]uint64
 }
 
-// update names a file, or the ring, for a table of the ring's.
+// update is an entry for one of the ring's tables of files or rings.
 type update struct {
 	offset uint32
 	_      uint32

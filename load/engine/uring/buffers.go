@@ -9,25 +9,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buffers are what the kernel writes answers into: a ring of them, shared by all connections, from
-// which it takes one when bytes have come and not before. So ten thousand idle connections hold
+// buffers are what the kernel writes responses into: a ring of buffers, shared by all connections.
+// The kernel takes a buffer only when bytes have come, so ten thousand idle connections occupy
 // none.
 //
-// Incremental ones (6.12) are used up piece by piece: a small answer takes only what it needs, and
-// a large one the whole rest, so that one size fits both.
+// Incremental buffers (6.12) are used up piece by piece: a small response takes only what it needs,
+// and a large one all of the rest, so one size fits both.
 type buffers struct {
-	mem     []byte // the ring, and behind it the buffers
+	mem     []byte // the ring, followed by the buffers
 	data    []byte // the buffers
 	size    int
 	entries []bufferEntry
-	word    *uint32  // the ring's tail, in the upper half
-	used    []uint32 // bytes of each buffer that have been filled
+	word    *uint32  // the word whose upper half is the ring's tail
+	used    []uint32 // filled bytes of each buffer
 	tail    uint16
 	partial bool // incremental
 }
 
-// open registers n buffers, a power of two, as group 0 of the ring; incremental ones where the
-// kernel has them, unless whole ones are asked for.
+// open registers n buffers, a power of two, as group 0 of the ring. They are incremental if the
+// kernel supports it, unless complete is set.
 func (b *buffers) open(r *ring, n, size int, complete bool) error {
 	var err error
 	page := os.Getpagesize()
@@ -38,7 +38,7 @@ func (b *buffers) open(r *ring, n, size int, complete bool) error {
 		return fmt.Errorf("map %d buffers of %d bytes: %w", n, size, err)
 	}
 	b.data, b.size, b.used = b.mem[ringSize:], size, make([]uint32, n)
-	first := unsafe.Pointer(&b.mem[0]) // the kernel wants a page's beginning
+	first := unsafe.Pointer(&b.mem[0]) // the kernel requires page alignment
 	b.entries = unsafe.Slice((*bufferEntry)(first), n)
 	b.word = (*uint32)(unsafe.Add(first, unsafe.Offsetof(bufferEntry{}.id)))
 	reg := bufferRegistration{addr: uint64(uintptr(first)), entries: uint32(n)}
@@ -63,14 +63,14 @@ func (b *buffers) open(r *ring, n, size int, complete bool) error {
 	return nil
 }
 
-func (b *buffers) close() { _ = unix.Munmap(b.mem) } // it is mapped: nothing can fail
+func (b *buffers) close() { _ = unix.Munmap(b.mem) } // cannot fail, because mem is mapped
 
-// take returns the bytes of the next buffer that an outcome tells of, up to n, and the outcome's
-// flags for the buffer after it. A buffer that is used up is queued for the kernel, which sees it
-// when it is published: the bytes stay until then.
+// take returns the bytes of the next buffer of an outcome, up to n, and the outcome's flags for the
+// buffer after it. A used-up buffer is queued for the kernel, which gets it with the next publish:
+// the bytes are valid until then.
 //
-// The buffers of one outcome (a bundle) stand one after the other in the ring, and so do their
-// numbers: buffers are used up in the order of the ring, told of in that order, and put back in it.
+// The buffers of one outcome (a bundle) have consecutive positions and numbers in the ring, because
+// buffers are used up, reported and returned in the order of the ring.
 func (b *buffers) take(n int32, flags uint32) ([]byte, uint32) {
 	id := flags >> cqeBufferShift
 	from := b.used[id]
@@ -93,9 +93,9 @@ func (b *buffers) put(id uint16) {
 	b.tail++
 }
 
-// publish shows the kernel the buffers that were put. There is no atomic store of 16 bits in Go;
-// the field in the same word, before the tail on every machine that Linux runs little-endian, is
-// this side's too.
+// publish makes returned buffers visible to the kernel. Go has no atomic 16-bit store; the other
+// field in the same word, which precedes the tail on all little-endian machines, also belongs to
+// this side.
 func (b *buffers) publish() {
 	atomic.StoreUint32(b.word, uint32(b.entries[0].id)|uint32(b.tail)<<16)
 }

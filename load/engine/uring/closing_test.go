@@ -11,7 +11,7 @@ import (
 	"prony.example/load/engine/uring"
 )
 
-// What every engine must make of connections that servers close.
+// The tests of closed connections that every engine must pass.
 func TestClosing(t *testing.T) {
 	if err := uring.Probe(); err != nil {
 		t.Skip(err)

@@ -2,32 +2,32 @@ package uring
 
 import "errors"
 
-// Options are choices that were made by experiment, each to be made otherwise: for benchmarks only.
-// The zero value is what New takes; docs/decisions/0012-uring.md has what each came to.
+// Options override design choices, for benchmarks only. The zero value is what New uses;
+// docs/decisions/0012-uring.md has the results of experiments.
 type Options struct {
-	Direct    bool // files of the ring's own, instead of descriptors
-	TellSends bool // an outcome for each request that was sent, too
+	Direct    bool // the ring's own files instead of descriptors
+	TellSends bool // an outcome also for each sent request
 	Bundle    bool // one outcome for several buffers; only with Whole
-	Whole     bool // a buffer for each outcome, as before 6.12
-	StampOnce bool // one look at the clock for all that a turn delivers
-	Relative  bool // deadlines as spans of time, as before 6.12
+	Whole     bool // one buffer per outcome, as before 6.12
+	StampOnce bool // one clock reading for all that a turn delivers
+	Relative  bool // relative deadlines, as before 6.12
 
 	Buffers    int // a power of two
 	BufferSize int // bytes
-	Batch      int // outcomes that are delivered in a turn
+	Batch      int // maximum number of outcomes delivered per turn
 
-	// A wait goes on until there are Gather outcomes, or one after GatherUs. That moves latencies:
-	// it is for where none are reported.
+	// A wait lasts until there are Gather outcomes, or one after GatherUs microseconds. This delays
+	// responses, so use it only if latencies are not reported.
 	Gather   int
 	GatherUs int
 
-	requests, outcomes uint32 // places in the queues
+	requests, outcomes uint32 // sizes of the queues
 	rungs              []uint32
 }
 
 const (
-	sqSize = 256     // requests in a turn; more go out before it
-	cqMin  = 1 << 10 // outcomes that wait to be taken
+	sqSize = 256     // requests per turn; further ones are submitted earlier
+	cqMin  = 1 << 10 // outcomes that can wait to be taken
 	cqMax  = 1 << 16 // the kernel's limit
 )
 
@@ -59,10 +59,10 @@ func (o *Options) apply(e *Engine) {
 	e.ring.arg.minWaitUs = uint32(o.GatherUs)
 }
 
-// noFile is given to the kernel by address, so it must not be on a stack, which may move.
+// noFile is passed to the kernel by address, so it must not be on a stack, which may move.
 var noFile = int32(-1)
 
-// unfile takes slot i out of the ring's own files, once what names it has gone out.
+// unfile removes slot i from the ring's own files, after requests that name it were submitted.
 func (o *Options) unfile(e *Engine, i int) {
 	if err := errors.Join(e.ring.flush(), e.ring.file(i, &noFile)); err != nil {
 		e.broken = err

@@ -17,18 +17,18 @@ import (
 	"prony.example/load/engine"
 )
 
-// Probe tells whether the engine can be used here; the error says in words why not. It does what
-// the engine needs, once: a kernel, a container's filter or a sandbox may lack any part of it.
+// Probe reports whether the engine works here; the error explains why not. It does once what the
+// engine needs, because a kernel, a container's filter or a sandbox can lack any part of it.
 func Probe() error {
 	done := make(chan error)
-	go func() { // a thread of its own, ended with the goroutine, since a ring is bound to one
+	go func() { // its own thread, because a ring is bound to one
 		runtime.LockOSThread()
 		done <- try()
 	}()
 	return <-done
 }
 
-// try opens a connection to an echo in this process and waits for what it has sent.
+// try opens a connection to an echo server in this process and waits for the echo.
 func try() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,7 @@ func try() error {
 	defer l.Close()
 	go func() {
 		if c, err := l.Accept(); err == nil {
-			_, _ = io.Copy(c, c) // ends with the engine's side
+			_, _ = io.Copy(c, c) // until the engine closes
 			c.Close()
 		}
 	}()
@@ -68,7 +68,7 @@ func (p *prober) Closed(_ int, _ int64, _ engine.Op, err error) {
 	}
 }
 
-// serve waits for the echo until the end.
+// serve waits for the echo until a deadline.
 func (p *prober) serve(end int64) error {
 	for p.got != string(probeText) {
 		if p.err == nil && clock.Mono() > end {
@@ -86,7 +86,7 @@ func (p *prober) serve(end int64) error {
 
 const sysctl = "/proc/sys/kernel/io_uring_disabled"
 
-// refusal says why the kernel makes no ring.
+// refusal explains why the kernel creates no ring.
 func refusal(errno syscall.Errno) error {
 	why := ""
 	switch errno {
@@ -107,7 +107,7 @@ func refusal(errno syscall.Errno) error {
 	return fmt.Errorf("set up io_uring: %w%s", errno, why)
 }
 
-// running names the kernel.
+// running returns the kernel's release.
 func running() string {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

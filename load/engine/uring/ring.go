@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring is the two queues that are shared with the kernel. Of each this side writes one end only:
-// requests are published by storing the submission queue's tail, outcomes given back by storing the
-// completion queue's head, both after what they stand for was written or read.
+// ring is the two queues shared with the kernel. This side writes only one end of each: it
+// publishes requests by storing the submission queue's tail, and returns outcomes by storing the
+// completion queue's head, both after it has written or read the entries.
 type ring struct {
 	fd       int
-	enterFD  int    // fd, or its number in the table of registered rings
-	flags    uint32 // of the setup
+	enterFD  int    // fd, or its index in the table of registered rings
+	flags    uint32 // of setup
 	features uint32
 	enterBy  uintptr // flags of every enter
 
@@ -28,7 +28,7 @@ type ring struct {
 	sqFlags     *uint32
 	sqMask      uint32
 	tail        uint32 // requests written
-	submitted   uint32 // requests that the kernel has taken
+	submitted   uint32 // requests that the kernel has accepted
 
 	cqes   []cqe
 	cqHead *uint32
@@ -40,20 +40,20 @@ type ring struct {
 	ts  unix.Timespec
 }
 
-// rungs are the set-ups that are tried, best first. What each drops: the queue without an index of
-// its own (before 6.6), completions that are worked off only when asked for (before 6.1).
+// rungs are the setups to try, best first. They drop the submission queue without an index array
+// (before 6.6), then completions that are processed only on request (before 6.1).
 var rungs = []uint32{
 	setupSingleIssuer | setupDeferTaskrun | setupTaskrunFlag | setupSubmitAll | setupNoSQArray,
 	setupSingleIssuer | setupDeferTaskrun | setupTaskrunFlag | setupSubmitAll,
 	setupSingleIssuer | setupCoopTaskrun | setupTaskrunFlag | setupSubmitAll,
 }
 
-// flushes bounds how often the kernel is asked to take what it has no memory for.
+// flushes bounds the retries if the kernel has no memory for requests.
 const flushes = 100
 
 const required = featSingleMmap | featNoDrop | featFastPoll | featExtArg | featCQESkip
 
-// open makes a ring. It belongs to the calling thread, which alone may use it from then on.
+// open creates a ring. From then on only the calling thread may use it.
 func (r *ring) open(sqEntries, cqEntries uint32, rungs []uint32) error {
 	var p params
 	var errno syscall.Errno
@@ -96,7 +96,7 @@ func (r *ring) mmap(p *params) error {
 	r.sqMask, r.cqMask = p.sqEntries-1, p.cqEntries-1
 	r.sqes = unsafe.Slice((*sqe)(unsafe.Pointer(&r.sqeMem[0])), p.sqEntries)
 	r.cqes = unsafe.Slice((*cqe)(unsafe.Pointer(&r.mem[p.cq.cqes])), p.cqEntries)
-	if p.flags&setupNoSQArray == 0 { // each request stands at its own place in the index
+	if p.flags&setupNoSQArray == 0 { // each request is at the same position in the index array
 		for i := range p.sqEntries {
 			*word(p.sq.array + 4*i) = i
 		}
@@ -104,8 +104,8 @@ func (r *ring) mmap(p *params) error {
 	return nil
 }
 
-// register puts the ring into the thread's own table, which saves counting references to its
-// descriptor in every enter. Without it the descriptor does as well.
+// register registers the ring in the thread's own table, which saves a reference count on its
+// descriptor in every enter. If that fails, the descriptor also works.
 func (r *ring) register() {
 	r.enterFD = r.fd
 	u := update{offset: ^uint32(0), data: uint64(r.fd)}
@@ -114,10 +114,10 @@ func (r *ring) register() {
 	}
 }
 
-// close ends the ring; what is under way in it is cancelled. The memory that the kernel may still
-// write to is given back only after that.
+// close cancels what is under way and closes the ring. It unmaps memory that the kernel can write
+// to only after that.
 func (r *ring) close() {
-	// ANY|ALL: everything. It cannot fail for good: what is left is cancelled with the ring.
+	// ANY|ALL: everything. Errors do not matter, because closing the ring cancels the rest.
 	c := syncCancel{flags: 1<<0 | 1<<2, fd: -1, timeout: unix.NsecToTimespec(1e9)}
 	_, _ = register(r.fd, registerSyncCancel, unsafe.Pointer(&c), 1)
 	if r.enterFD != r.fd {
@@ -125,13 +125,13 @@ func (r *ring) close() {
 		_, _ = register(r.fd, registerRingFDs+1, unsafe.Pointer(&u), 1) // as above
 	}
 	unix.Close(r.fd)
-	_ = unix.Munmap(r.mem) // they are mapped: nothing can fail
+	_ = unix.Munmap(r.mem) // cannot fail, because they are mapped
 	_ = unix.Munmap(r.sqeMem)
 }
 
 func (r *ring) full() bool { return r.tail-r.submitted > r.sqMask }
 
-// next is the place of a request, which goes out with the next enter.
+// next returns the entry for a request, which is submitted with the next enter.
 func (r *ring) next() *sqe {
 	r.tail++
 	return &r.sqes[(r.tail-1)&r.sqMask]
@@ -139,30 +139,30 @@ func (r *ring) next() *sqe {
 
 func (r *ring) pending() uint32 { return r.tail - r.submitted }
 
-// ready is how many outcomes are there to be taken.
+// ready returns the number of outcomes that can be taken.
 func (r *ring) ready() uint32 { return atomic.LoadUint32(r.cqTail) - r.head }
 
-// due reports whether the kernel has something to do that makes outcomes, which it does in enter.
+// due reports whether the kernel has pending work that produces outcomes in enter.
 func (r *ring) due() bool {
 	return atomic.LoadUint32(r.sqFlags)&(sqTaskrun|sqCQOverflow) != 0
 }
 
-// drained reports that all outcomes have been taken.
+// drained reports whether all outcomes were taken.
 func (r *ring) drained() bool {
 	return r.ready() == 0 && atomic.LoadUint32(r.sqFlags)&sqCQOverflow == 0
 }
 
-// take returns the next outcome, of which there must be one.
+// take returns the next outcome. There must be one.
 func (r *ring) take() cqe {
 	c := r.cqes[r.head&r.cqMask]
 	r.head++
 	return c
 }
 
-// give tells the kernel that the outcomes taken so far may be overwritten.
+// give returns the outcomes taken so far to the kernel.
 func (r *ring) give() { atomic.StoreUint32(r.cqHead, r.head) }
 
-// flush hands over all that is pending.
+// flush submits all pending requests.
 func (r *ring) flush() error {
 	for range flushes {
 		if r.pending() == 0 {
@@ -175,8 +175,8 @@ func (r *ring) flush() error {
 	return errStuck
 }
 
-// enter is io_uring_enter. What goes wrong for a moment only (a signal, the deadline, no memory for
-// a request, outcomes that want to be taken first) is no error: the caller turns again.
+// enter calls io_uring_enter. Temporary conditions (a signal, the deadline, no memory for a
+// request, outcomes to be taken first) are not errors: the caller tries again.
 func (r *ring) enter(want uint32, flags uintptr, arg unsafe.Pointer, size uintptr) error {
 	atomic.StoreUint32(r.sqTail, r.tail)
 	n, _, errno := syscall.RawSyscall6(unix.SYS_IO_URING_ENTER, uintptr(r.enterFD),
@@ -187,13 +187,13 @@ func (r *ring) enter(want uint32, flags uintptr, arg unsafe.Pointer, size uintpt
 		return nil
 	case unix.EINTR, unix.ETIME, unix.EAGAIN, unix.EBUSY:
 		return nil
-	case unix.EEXIST, unix.EINVAL: // the latter where the ring is in a table of its thread's
+	case unix.EEXIST, unix.EINVAL: // EINVAL: the ring is in another thread's table
 		return fmt.Errorf("io_uring_enter: %w; the ring may belong to another thread", errno)
 	}
 	return fmt.Errorf("io_uring_enter: %w", errno)
 }
 
-// files makes room for n files of the ring's own.
+// files reserves a table of n files in the ring.
 func (r *ring) files(n int) error {
 	fds := make([]int32, n)
 	for i := range fds {
@@ -206,7 +206,7 @@ func (r *ring) files(n int) error {
 	return nil
 }
 
-// file makes *fd the i-th of them.
+// file sets the i-th file to *fd.
 func (r *ring) file(i int, fd *int32) error {
 	u := update{offset: uint32(i), data: uint64(uintptr(unsafe.Pointer(fd)))}
 	if _, errno := register(r.fd, registerFilesUpdate, unsafe.Pointer(&u), 1); errno != 0 {
@@ -215,5 +215,5 @@ func (r *ring) file(i int, fd *int32) error {
 	return nil
 }
 
-// atLeast is the smallest power of two that is not below n.
+// atLeast returns the smallest power of two that is at least n.
 func atLeast(n int) uint32 { return 1 << bits.Len(uint(max(n, 1)-1)) }

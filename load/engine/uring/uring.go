@@ -1,26 +1,26 @@
-// Package uring is the completion engine of the generator: an io_uring ring of the thread's own,
-// raw system calls, no library. A turn is one io_uring_enter, which hands over all requests that
-// were asked for since the last, works off what has come meanwhile, and waits if nothing has:
+// Package uring implements the generator's completion engine with one io_uring ring per thread and
+// raw system calls, without a library. A turn is one io_uring_enter, which submits all requests
+// since the last turn, processes what has come meanwhile, and waits if nothing has:
 //
 //	Send, Open, Close ─► submission queue ─► io_uring_enter ─► completion queue ─► Handler
 //
-// Each connection has one standing receive (multishot), which ends only with the connection. The
-// kernel takes a buffer for it when bytes have come; see buffers. A small request leaves without a
-// completion of its own unless it fails, so that an answer is the only outcome of a request. The
-// deadline of a wait is an argument of the call, an absolute time of the kernel's high-resolution
-// clock: no timer is armed for it while there is something to do.
+// Each connection has one multishot receive, which ends only with the connection. The kernel takes
+// a buffer for it only when bytes have come; see buffers. A small send produces no completion
+// unless it fails, so the response is the only outcome of a request. The deadline of a wait is an
+// argument of the call, an absolute time of the kernel's high-resolution clock, so no timer is
+// armed while there is work.
 //
-// A request names its connection by slot and generation, so that what comes late for a connection
-// that is gone is told from what comes for its successor.
+// A request contains slot and generation of its connection, which distinguishes late outcomes of a
+// closed connection from those of its successor.
 //
-// The ring belongs to the thread that made it: New, everything else and Release are to be called on
-// one locked thread. What the kernel is given by address stays where it is and is held on to: the
-// address of the peer by the engine, a request's bytes by its slot, until the next is sent there.
-// Cancelling is asked for before a descriptor is closed, and the kernel works for the ring only
-// inside io_uring_enter, so no byte of a closed connection's request is read after the next turn.
+// The ring belongs to the thread that made it: call New, Release and everything between on one
+// locked thread. Memory that the kernel gets by address does not move and stays referenced: the
+// peer's address by the engine, a request's bytes by its slot, until the next request in that slot.
+// Cancellation is requested before a descriptor is closed, and the kernel works for the ring only
+// inside io_uring_enter, so it reads no byte of a closed connection's request after the next turn.
 //
 // Non-goals: a polling thread in the kernel (SQPOLL), which costs more than it saves here, and
-// zero-copy sends, which pay above sizes that requests have.
+// zero-copy sends, which only pay for larger requests.
 package uring
 
 import (
@@ -38,12 +38,12 @@ import (
 	"prony.example/load/engine/socket"
 )
 
-// sendAtOnce is what fits into the send buffer of a connection that has nothing under way
-// (tcp_wmem's default): the kernel takes it at once.
+// sendAtOnce fits into the send buffer of a connection with nothing under way (tcp_wmem's default),
+// so the kernel accepts it at once.
 const sendAtOnce = 16 << 10
 
-// Kinds of requests, in the top byte of what they are known by; below it stand 24 bits of the
-// slot's generation and the slot.
+// Kinds of requests, in the top byte of userData; below it are 24 bits of the slot's generation and
+// the slot.
 const (
 	connecting uint64 = iota
 	receiving
@@ -63,13 +63,13 @@ type Engine struct {
 	opt   Options
 	slots []slot
 
-	closing []int32 // descriptors to be closed once the requests before that are submitted
+	closing []int32 // descriptors to close after earlier requests were submitted
 	hungry  []int32 // slots whose receive found no buffer
-	untold  []int32 // slots with a failure that the Handler is told of in the next Wait
-	broken  error   // why the ring cannot go on
+	untold  []int32 // slots with a failure to report in the next Wait
+	broken  error   // why the ring cannot continue
 
 	waitBy   uintptr // flags of a wait
-	absolute bool    // whether its deadline is
+	absolute bool    // deadlines are absolute
 	toMono   int64   // kernel CLOCK_MONOTONIC minus clock.Mono
 	recvBy   uint16
 	sendBy   uint8
@@ -80,21 +80,22 @@ type slot struct {
 	fd        int32
 	gen       uint32
 	opening   bool
-	armed     bool   // the standing receive is with the kernel
-	requested bool   // bytes were sent and nothing has come since
-	parts     bool   // a large request is with the kernel
-	hungry    bool   // among the hungry
-	full      bool   // it did not take all that was pushed, and room is waited for
-	out       []byte // what the kernel may be reading; of a large request, the rest
-	err       error  // why the connection is to end, if not by the peer's will
+	armed     bool   // the multishot receive is active
+	requested bool   // bytes were sent, and nothing has come since
+	parts     bool   // a large request is being sent
+	hungry    bool   // in Engine.hungry
+	full      bool   // the kernel accepted only part of a Push; waits for space
+	out       []byte // bytes that the kernel may be reading; of a large request, the rest
+	err       error  // why the connection must end, if not closed by the peer
 }
 
-// New returns an engine for the number of slots, all to one address.
+// New returns an engine for a number of slots, all for one address. It fails if the kernel creates
+// no ring; see Probe.
 func New(addr netip.AddrPort, slots int) (*Engine, error) {
 	return NewWith(addr, slots, Options{})
 }
 
-// NewWith returns an engine with some of its choices made otherwise, for experiments.
+// NewWith returns an engine with Options, for experiments.
 func NewWith(addr netip.AddrPort, slots int, o Options) (*Engine, error) {
 	o.fill(slots)
 	e := &Engine{addr: socket.AddressOf(addr), opt: o, slots: make([]slot, slots)}
@@ -111,7 +112,7 @@ func NewWith(addr netip.AddrPort, slots int, o Options) (*Engine, error) {
 	return e, nil
 }
 
-// equip gives the ring its buffers and finds out how it waits.
+// equip registers the ring's buffers and selects how it waits.
 func (e *Engine) equip() error {
 	var err error
 	if e.toMono, err = clock.Kernel(); err != nil {
@@ -121,7 +122,7 @@ func (e *Engine) equip() error {
 	if e.absolute = e.ring.features&featMinTimeout != 0 && !e.opt.Relative; e.absolute {
 		e.waitBy |= enterAbsTimer
 	} else if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
-		// Older kernels let a wait end late by as much, 50 µs unless told otherwise.
+		// On older kernels a wait can end late by the timer slack, 50 µs by default.
 		return fmt.Errorf("set timer slack: %w", err)
 	}
 	e.opt.apply(e)
@@ -133,7 +134,7 @@ func (e *Engine) equip() error {
 	return e.bufs.open(&e.ring, e.opt.Buffers, e.opt.BufferSize, e.opt.Whole)
 }
 
-// Release closes everything. What is under way is cancelled; the peers see their connections end.
+// Release closes everything and cancels what is under way. The peers' connections end.
 func (e *Engine) Release() {
 	for i := range e.slots {
 		if s := &e.slots[i]; s.fd >= 0 {
@@ -146,16 +147,16 @@ func (e *Engine) Release() {
 		unix.Close(int(fd))
 	}
 	e.closing = nil
-	e.bufs.close() // only now: nothing is left that could write there
+	e.bufs.close() // only now, because nothing can write there any more
 }
 
-// request queues one for slot i. The place of a request is not cleared by the kernel; all of it is
-// written here, and the caller fills in what its kind needs.
+// request queues a request for slot i. It overwrites all of the entry, because the kernel does not
+// clear it; the caller sets the fields of its kind.
 func (e *Engine) request(op uint8, kind uint64, i int) *sqe {
 	if e.ring.full() {
 		if err := e.ring.flush(); err != nil {
 			e.broken = err
-			return &sqe{} // nobody will see it; the next Wait fails
+			return &sqe{} // a dummy; the next Wait fails
 		}
 	}
 	q := e.ring.next()
@@ -167,15 +168,15 @@ func name(kind uint64, i int, gen uint32) uint64 {
 	return kind<<56 | uint64(gen%generations)<<32 | uint64(uint32(i))
 }
 
-// Open begins to connect. What the own kernel refuses at once (no descriptor) is kept and told in
-// the next Wait.
+// Open begins to connect. An immediate error of the local kernel (no descriptor) is kept for the
+// next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.gen++
 	s.opening, s.out, s.err = true, nil, nil
 	fd, err := e.addr.New(0)
 	if err == socket.ErrNone && len(e.closing) > 0 && e.drop() == nil {
-		fd, err = e.addr.New(0) // there is room now
+		fd, err = e.addr.New(0) // closing descriptors has made room
 	}
 	if s.fd = int32(fd); err == nil && e.opt.Direct {
 		err = e.ring.file(i, &s.fd)
@@ -189,7 +190,7 @@ func (e *Engine) Open(i int) {
 	q.addr, q.offset = uint64(uintptr(unsafe.Pointer(&e.addr.Raw))), uint64(e.addr.Len)
 }
 
-// file is what a request calls slot i's socket.
+// file returns the number by which requests name slot i's socket.
 func (e *Engine) file(i int) int32 {
 	if e.fileBy != 0 {
 		return int32(i)
@@ -197,8 +198,8 @@ func (e *Engine) file(i int) int32 {
 	return e.slots[i].fd
 }
 
-// Send queues b. A large request goes out part by part, as the kernel takes them, so that it is
-// known whether it is still under way when the answer comes.
+// Send queues b. A large request is sent in parts as the kernel accepts them, which shows whether
+// it is still under way when the response comes.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	if s.parts {
@@ -224,9 +225,9 @@ func (e *Engine) sendPart(i int) {
 	q.len = uint32(min(len(b), math.MaxInt32))
 }
 
-// Push implements engine.Streamer. It enters the kernel at once: what has left cannot change places
-// with what comes after it, as requests in the queue could, and no outcome is to be waited for.
-// There is none with files of the ring's own.
+// Push implements engine.Streamer. It calls the kernel directly: sent bytes cannot be reordered
+// with later ones, as queued requests could, and there is no outcome to wait for. It is not
+// available with the ring's own files.
 func (e *Engine) Push(i int, b []byte) int {
 	s := &e.slots[i]
 	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd),
@@ -247,23 +248,23 @@ func (e *Engine) Push(i int, b []byte) int {
 	return int(n)
 }
 
-// fail notes that slot i's connection is to end, told in the next Wait: the Handler is called from
-// there only.
+// fail records an error that ends slot i's connection in the next Wait, because only Wait calls the
+// Handler.
 func (e *Engine) fail(i int, err error) {
 	e.slots[i].err = err
 	e.untold = append(e.untold, int32(i))
 }
 
-// arm hands the standing receive of slot i to the kernel.
+// arm starts the multishot receive of slot i.
 func (e *Engine) arm(i int, filter uint16) {
 	e.slots[i].armed = true
 	q := e.request(opRecv, receiving, i)
 	q.fd, q.flags, q.ioprio = e.file(i), sqeBufferSelect|e.fileBy, e.recvBy|filter
 }
 
-// Close ends slot i's connection. What the kernel has of it is cancelled, since each request keeps
-// the socket open by itself; the descriptor is closed after the requests that name it have gone
-// out, or they would meet whatever takes its number.
+// Close ends slot i's connection. It cancels the connection's requests, because each one keeps the
+// socket open. It closes the descriptor after requests that name it were submitted; otherwise they
+// would use whatever takes its number.
 func (e *Engine) Close(i int) {
 	s := &e.slots[i]
 	if s.fd >= 0 {
@@ -278,7 +279,7 @@ func (e *Engine) Close(i int) {
 		}
 		if s.parts {
 			e.cancel(i, sendingParts)
-		} else if s.requested { // the kernel has said nothing, so it may have sent it or not
+		} else if s.requested { // no outcome yet, so the kernel may or may not have sent it
 			e.cancel(i, sending)
 		}
 		e.closing = append(e.closing, s.fd)
@@ -291,14 +292,14 @@ func (e *Engine) Close(i int) {
 	s.gen++
 }
 
-// cancel asks for the end of slot i's requests of a kind. That there is none is told and ignored.
+// cancel cancels slot i's requests of a kind. It ignores that there may be none.
 func (e *Engine) cancel(i int, kind uint64) {
 	q := e.request(opAsyncCancel, cancelling, i)
 	q.fd, q.flags, q.opFlags = -1, sqeSkipSuccess, cancelAll
 	q.addr = name(kind, i, e.slots[i].gen)
 }
 
-// drop closes what is to be closed.
+// drop closes the descriptors in closing.
 func (e *Engine) drop() error {
 	if err := e.ring.flush(); err != nil {
 		return err
@@ -319,9 +320,9 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	}
 	if len(e.untold) > 0 {
 		e.tell(h)
-		deadline = math.MinInt64 // something has happened: only look what else
+		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
-	if len(e.hungry) > 0 && e.ring.drained() { // all buffers are known to be back
+	if len(e.hungry) > 0 && e.ring.drained() { // all buffers have been returned
 		if e.feed(); len(e.hungry) > 0 {
 			deadline = math.MinInt64
 		}
@@ -336,8 +337,8 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	return nil
 }
 
-// tell ends the connections that have failed without an outcome of the ring. What fails again
-// meanwhile is left for the next time.
+// tell ends connections that failed without an outcome of the ring. Failures during the calls are
+// left for the next Wait.
 func (e *Engine) tell(h engine.Handler) {
 	n := len(e.untold)
 	for k := range n {
@@ -354,8 +355,8 @@ func (e *Engine) tell(h engine.Handler) {
 	e.untold = e.untold[:copy(e.untold, e.untold[n:])]
 }
 
-// turn enters the kernel, unless there is nothing to be had from that: outcomes that are there
-// already come first, and before a deadline that has passed nothing is worth waiting for.
+// turn enters the kernel unless that is useless: available outcomes come first, and a deadline in
+// the past leaves no time to wait.
 func (e *Engine) turn(deadline int64) error {
 	r := &e.ring
 	if r.ready() > 0 {
@@ -374,7 +375,7 @@ func (e *Engine) turn(deadline int64) error {
 	atNs := deadline - now
 	if e.absolute {
 		if atNs = deadline + e.toMono; atNs < deadline { // beyond the kernel's clock
-			atNs = math.MaxInt64 / 2 // never, or nearly so; the very last moment is a special case
+			atNs = math.MaxInt64 / 2 // practically never; the very last moment is a special case
 		}
 	}
 	r.ts = unix.NsecToTimespec(atNs)
@@ -383,8 +384,8 @@ func (e *Engine) turn(deadline int64) error {
 		unsafe.Sizeof(r.arg))
 }
 
-// deliver tells the Handler what is there, up to a number: what was sent on the way leaves in the
-// next turn, and must not wait for too long.
+// deliver passes outcomes to the Handler, up to a maximum, because requests sent meanwhile leave
+// only with the next turn.
 func (e *Engine) deliver(h engine.Handler) {
 	r := &e.ring
 	n := min(r.ready(), uint32(e.opt.Batch))
@@ -403,21 +404,21 @@ func (e *Engine) deliver(h engine.Handler) {
 	e.bufs.publish()
 }
 
-// feed lets receives stand again that had ended for want of a buffer: no more of them at once than
-// there are buffers, or each would be tried over and over while the others wait.
+// feed restarts receives that ended for lack of a buffer, at most as many as there are buffers;
+// otherwise some would be retried over and over while others wait.
 func (e *Engine) feed() {
 	n := min(len(e.hungry), len(e.bufs.entries))
 	for _, i := range e.hungry[:n] {
 		s := &e.slots[i]
-		if s.hungry = false; s.fd >= 0 && !s.opening && !s.armed { // it may have been renewed
+		if s.hungry = false; s.fd >= 0 && !s.opening && !s.armed { // unless it was renewed
 			e.arm(int(i), 0)
 		}
 	}
 	e.hungry = e.hungry[:copy(e.hungry, e.hungry[n:])]
 }
 
-// outcome handles one. The connection may be closed or reopened by the Handler on the way, which
-// the generation tells.
+// outcome handles an outcome. The Handler can close or reopen the connection meanwhile, which
+// changes its generation.
 func (e *Engine) outcome(c cqe, atNs int64, h engine.Handler) {
 	i := int(uint32(c.userData))
 	s := &e.slots[i]
@@ -438,14 +439,14 @@ func (e *Engine) outcome(c cqe, atNs int64, h engine.Handler) {
 	case sendingParts:
 		e.sentPart(i, c.res)
 	case draining:
-		s.full = false // what an error is, the next push says
+		s.full = false // the next push reports errors
 		h.(engine.Drained).Drained(i, clock.Mono())
 	}
 }
 
-// connected hears of a connect. A refusal that came while the SYN was being sent, as a firewall on
-// the way makes it, the kernel (seen with 6.18) tells to poll and to SO_ERROR, and not to the ring,
-// which has waited by poll: it says that all is well.
+// connected handles the outcome of a connect. If a firewall refuses while the SYN is being sent,
+// the kernel (observed with 6.18) reports the error to poll and SO_ERROR, but success to the ring,
+// so connected also checks SO_ERROR.
 func (e *Engine) connected(i int, res int32, h engine.Handler) {
 	var err error
 	if res < 0 {
@@ -459,12 +460,12 @@ func (e *Engine) connected(i int, res int32, h engine.Handler) {
 		return
 	}
 	e.slots[i].opening = false
-	e.arm(i, recvPollFirst) // nothing has been asked, so nothing can be there
+	e.arm(i, recvPollFirst) // nothing was requested, so nothing can be available
 	h.Opened(i, clock.Mono())
 }
 
-// sent hears of a small request, which is to say that it failed: the connection broke before or
-// amidst it.
+// sent handles the outcome of a small request, which exists only if it failed: the connection broke
+// before or during it.
 func (e *Engine) sent(s *slot, res int32) {
 	switch {
 	case res < 0:
@@ -486,15 +487,16 @@ func (e *Engine) sentPart(i int, res int32) {
 	}
 }
 
-// spoil ends a connection that cannot be written to. Shutting it down ends the standing receive,
-// after what the peer may have said before it broke.
+// spoil ends a connection after a failed write. Shutting it down ends the multishot receive, after
+// delivery of what the peer had sent.
 func spoil(s *slot, err error) {
 	s.err = err
-	// It fails on a connection that the peer has reset, which has ended the receive itself.
+	// It fails on a connection that the peer has reset, which has ended the receive already.
 	_ = unix.Shutdown(int(s.fd), unix.SHUT_RDWR)
 }
 
-// received hears of the standing receive: bytes, an end, or that it does not stand any more.
+// received handles an outcome of the multishot receive: bytes, an end, or that the receive has
+// stopped.
 func (e *Engine) received(i int, c cqe, current bool, atNs int64, h engine.Handler) {
 	s := &e.slots[i]
 	gen, over := s.gen, c.flags&cqeMore == 0
@@ -502,14 +504,14 @@ func (e *Engine) received(i int, c cqe, current bool, atNs int64, h engine.Handl
 		s.armed = false
 	}
 	if c.res <= 0 && c.flags&cqeBuffer != 0 {
-		e.bufs.take(0, c.flags) // no kernel should, but a buffer must not be lost
+		e.bufs.take(0, c.flags) // should not happen, but a buffer must not be lost
 	}
 	for remaining := max(c.res, 0); remaining > 0; {
 		var b []byte
 		b, c.flags = e.bufs.take(remaining, c.flags)
 		remaining -= int32(len(b))
 		if !current || s.gen != gen || s.err == socket.ErrEarly {
-			continue // a predecessor's, or belongs to an answer that was taken already
+			continue // bytes of a predecessor, or of a response that already ended
 		}
 		s.requested = false
 		if atNs == 0 || !e.opt.StampOnce {
@@ -522,7 +524,7 @@ func (e *Engine) received(i int, c cqe, current bool, atNs int64, h engine.Handl
 	}
 	switch errno := syscall.Errno(-c.res); {
 	case c.res > 0 || errno == unix.EAGAIN || errno == unix.EINTR:
-		e.arm(i, 0) // there was no room for the outcome in the queue, say
+		e.arm(i, 0) // for example, the queue had no room for the outcome
 	case errno == unix.ENOBUFS:
 		if !s.hungry {
 			s.hungry = true
@@ -535,8 +537,8 @@ func (e *Engine) received(i int, c cqe, current bool, atNs int64, h engine.Handl
 	}
 }
 
-// ended closes a connection that has come to its end and tells what it interrupted: the write, when
-// that has failed or was not done.
+// ended closes a connection that has ended and reports the interrupted operation: writing if a
+// write failed or is incomplete, otherwise reading.
 func (e *Engine) ended(i int, err error, h engine.Handler) {
 	s := &e.slots[i]
 	op := engine.Reading

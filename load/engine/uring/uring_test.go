@@ -26,7 +26,7 @@ import (
 	"prony.example/load/engine/tlsconn"
 )
 
-// usable skips where there is no io_uring.
+// usable skips the test without io_uring.
 func usable(t *testing.T) {
 	t.Helper()
 	if err := Probe(); err != nil {
@@ -34,7 +34,8 @@ func usable(t *testing.T) {
 	}
 }
 
-// The suite, with the engine as it is and with what older kernels or tight queues lead it to.
+// The conformance suite, with the default engine and with the effects of older kernels or small
+// queues.
 func TestConformance(t *testing.T) {
 	usable(t)
 	for _, row := range []struct {
@@ -42,8 +43,8 @@ func TestConformance(t *testing.T) {
 		o    Options
 	}{
 		{"as it is", Options{}},
-		// All queues overflow: requests go out in the middle of things, outcomes wait in the
-		// kernel, and most receives find no buffer.
+		// All queues overflow: requests are submitted at any time, outcomes wait in the kernel, and
+		// most receives find no buffer.
 		{"tight", Options{
 			Whole: true, Buffers: 2, BufferSize: 1 << 10, requests: 4, outcomes: 8, Batch: 3,
 		}},
@@ -96,7 +97,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// The same with streams of HTTP/2, in the clear and over TLS, and with calls of gRPC.
+// The same with HTTP/2 streams, with and without TLS, and with gRPC calls.
 func TestStreams(t *testing.T) {
 	usable(t)
 	const streams = 5
@@ -212,7 +213,7 @@ func listen(t *testing.T, f func(net.Conn)) netip.AddrPort {
 	return l.Addr().(*net.TCPAddr).AddrPort()
 }
 
-// A kernel that refuses a flag is asked again with the next set-up, and only for that reason.
+// If a kernel refuses a flag, the next setup is tried, and only for that reason.
 func TestSetupFallsBack(t *testing.T) {
 	locked(t)
 	const unknown = 1 << 30
@@ -225,7 +226,7 @@ func TestSetupFallsBack(t *testing.T) {
 	}
 	check([]uint32{setupSingleIssuer | unknown, setupSingleIssuer, 0}, setupSingleIssuer)
 	check([]uint32{unknown, unknown, setupSubmitAll}, setupSubmitAll)
-	for i, r := range rungs { // each is good by itself
+	for i, r := range rungs { // each works by itself
 		check(rungs[i:], r)
 	}
 	_, err := NewWith(nowhere, 1, Options{rungs: []uint32{unknown}})
@@ -234,7 +235,7 @@ func TestSetupFallsBack(t *testing.T) {
 	}
 }
 
-// What stands in the way is said in words.
+// Errors explain what prevents a ring.
 func TestRefusals(t *testing.T) {
 	for _, row := range []struct {
 		errno syscall.Errno
@@ -257,7 +258,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A container's filter, set for this thread alone, lets the probe's work fail in words.
+// A container's filter, simulated for this thread only, makes the probe fail with an explanation.
 func TestProbeUnderAFilter(t *testing.T) {
 	locked(t)
 	// Load the number of the call; if it is io_uring_setup, fail with EPERM; allow all others.
@@ -285,7 +286,7 @@ func TestProbeUnderAFilter(t *testing.T) {
 	}
 }
 
-// The ring belongs to a thread; another is told so.
+// The ring belongs to a thread; use by another is an error.
 func TestWrongThread(t *testing.T) {
 	locked(t)
 	e := ringFor(t, nowhere, 1, Options{})
@@ -299,8 +300,8 @@ func TestWrongThread(t *testing.T) {
 	}
 }
 
-// Polling while nothing has happened does not enter the kernel; with the ring's descriptor gone,
-// an enter would be told.
+// Polling without events does not enter the kernel; with the ring's descriptor closed, an enter
+// would be an error.
 func TestIdlePollsStayOut(t *testing.T) {
 	locked(t)
 	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
@@ -325,8 +326,8 @@ func TestIdlePollsStayOut(t *testing.T) {
 	e.ring.enterFD, e.ring.enterBy = fd, by
 }
 
-// One buffer for many connections that all have something to say: most receives end for want of
-// one, and all bytes come through.
+// One buffer for many connections with data: most receives end for lack of a buffer, and all bytes
+// arrive.
 func TestBuffersRunOut(t *testing.T) {
 	locked(t)
 	const slots, size = 20, 5000
@@ -354,7 +355,7 @@ func TestBuffersRunOut(t *testing.T) {
 			}
 			return false
 		}
-		for k := 0; k < 1000 && !starved(); k++ { // behind Wait's back, which would give them back
+		for k := 0; k < 1000 && !starved(); k++ { // directly, because Wait would return them
 			if err := e.ring.enter(0, enterGetEvents, nil, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -369,7 +370,7 @@ func TestBuffersRunOut(t *testing.T) {
 	}
 }
 
-// Generations wrap round in what a request is known by, and the slot goes on to work.
+// Generations in userData wrap around, and the slot continues to work.
 func TestGenerationsWrap(t *testing.T) {
 	locked(t)
 	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 2, Options{})
@@ -389,8 +390,8 @@ func TestGenerationsWrap(t *testing.T) {
 	}
 }
 
-// What is left of an outcome for a predecessor is not taken for its successor's: same slot, next
-// generation, any kind.
+// A late outcome for a predecessor does not count for its successor: same slot, next generation,
+// any kind.
 func TestLateOutcomesAreIgnored(t *testing.T) {
 	locked(t)
 	addr := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
@@ -408,15 +409,15 @@ func TestLateOutcomesAreIgnored(t *testing.T) {
 		after.err != nil || n.opened+n.closed+n.bytes != 1 || e.ring.pending() != 0 {
 		t.Errorf("before %+v, after %+v, heard %+v", before, after, n)
 	}
-	// The same for the present one is not ignored.
+	// The same for the current one is not ignored.
 	e.outcome(cqe{userData: name(receiving, 0, before.gen), res: -int32(unix.ECONNRESET)}, 0, &n)
 	if n.closed != 1 {
 		t.Errorf("heard %+v", n)
 	}
 }
 
-// A send that fails ends the connection, after what the peer has said, also where the kernel had
-// nothing to do with the peer.
+// A failed send ends the connection after delivery of what the peer has sent, even if only the
+// local kernel failed.
 func TestFailedSendsAreTold(t *testing.T) {
 	locked(t)
 	addr := listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) })
@@ -433,12 +434,12 @@ func TestFailedSendsAreTold(t *testing.T) {
 		}
 	}
 	check(sending, -int32(unix.ENOMEM), unix.ENOMEM)
-	check(sending, 3, unix.EPIPE) // not all of it, which the kernel would have sent if it could
+	check(sending, 3, unix.EPIPE) // incomplete, which means that the kernel could not send the rest
 	check(sendingParts, -int32(unix.ENOMEM), unix.ENOMEM)
 }
 
-// The rest of an answer to a request that had not gone out whole is not taken for the next one's,
-// even where the kernel has delivered all of it already.
+// The rest of a response to a request that was not sent completely does not count for the next one,
+// even if the kernel has delivered all of it already.
 func TestRestOfAnEarlyAnswer(t *testing.T) {
 	locked(t)
 	const size = 16
@@ -460,13 +461,13 @@ func TestRestOfAnEarlyAnswer(t *testing.T) {
 	}
 }
 
-// Receives that found no buffer stand again though nothing else happens, however many there are:
-// the wait does not sleep on them.
+// Receives that found no buffer are restarted without other events, for any number of them: the
+// wait does not sleep meanwhile.
 func TestHungryDoNotSleep(t *testing.T) {
 	locked(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it could not stop this thread
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it cannot stop this thread
 	var set unix.Sigset_t
-	set.Val[0] = 1 << (unix.SIGURG - 1) // by which the runtime would end the wait
+	set.Val[0] = 1 << (unix.SIGURG - 1) // with which the runtime would end the wait
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -489,8 +490,8 @@ func TestHungryDoNotSleep(t *testing.T) {
 	}
 }
 
-// A descriptor keeps its number until the requests that name it have gone out: anybody in the
-// process might take it up, and be written to.
+// A descriptor keeps its number until the requests that name it were submitted; otherwise another
+// part of the process could get the number, and their bytes.
 func TestDescriptorsOutliveRequests(t *testing.T) {
 	locked(t)
 	e := ringFor(t, listen(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1)) }), 1, Options{})
@@ -498,7 +499,7 @@ func TestDescriptorsOutliveRequests(t *testing.T) {
 	e.Open(0)
 	pump(t, e, &n, func() bool { return n.opened == 1 })
 	fd := e.slots[0].fd
-	at := func() (ino uint64, err error) { // the number is anybody's as soon as it is free
+	at := func() (ino uint64, err error) { // the number can be reused as soon as it is free
 		var st unix.Stat_t
 		err = unix.Fstat(int(fd), &st)
 		return st.Ino, err
@@ -520,11 +521,11 @@ func TestDescriptorsOutliveRequests(t *testing.T) {
 	}
 }
 
-// A handler that opens a slot again each time it fails does not keep Wait from returning.
+// A handler that reopens a slot each time it fails does not keep Wait from returning.
 func TestFailingOpensAreToldOnceATurn(t *testing.T) {
 	locked(t)
 	e := ringFor(t, nowhere, 2, Options{})
-	e.addr.Family = -1 // no socket of such a kind can be made
+	e.addr.Family = -1 // no socket of this kind can be created
 	var n notes
 	n.onClosed = func(i int) { e.Open(i) }
 	e.Open(0)
