@@ -15,7 +15,8 @@ type head struct {
 }
 
 // synonyms are the heads that are understood, in small letters, after units and marks are taken
-// off. Statistics of latency are put together by latencyHead. docs/audit.md prints this list.
+// off. Statistics of latency are put together by latencyHead. docs/formats/audit-json.md prints
+// this list.
 var synonyms = map[Quantity]string{
 	Rate: "rps|req/s|reqs/s|request/s|requests/s|req/sec|reqs/sec|request/sec|requests/sec|" +
 		"requests per second|req per sec|qps|tps|queries/s|ops/s|throughput|rate|achieved rate|" +
