@@ -15,7 +15,7 @@ type head struct {
 }
 
 // synonyms lists the known heads, in lower case, without units and marks. latencyHead parses
-// statistics of latency. docs/audit.md prints this list.
+// statistics of latency. docs/formats/audit-json.md prints this list.
 var synonyms = map[Quantity]string{
 	Rate: "rps|req/s|reqs/s|request/s|requests/s|req/sec|reqs/sec|request/sec|requests/sec|" +
 		"requests per second|req per sec|qps|tps|queries/s|ops/s|throughput|rate|achieved rate|" +
