@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// wordingFile lists how many banned constructions each file still has. Numbers only go down.
+// wordingFile lists how many banned constructions each file still has. Numbers only decrease.
 const wordingFile = "testdata/wording.txt"
 
-// markup matches what a reader of Markdown takes for code, a comment, or an address.
+// markup matches the parts of Markdown that are code, a comment, or an address.
 var markup = regexp.MustCompile("`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)")
 
 // listItem matches a line that begins a paragraph of its own: of a list, a table, or a quotation.
 var listItem = regexp.MustCompile(`^\s*([-*+]|\d+\.|>|\|)\s*`)
 
-// findWording finds the banned constructions in the pages for users and in what programs print.
+// findWording finds the banned constructions in the pages for users and in the output of programs.
 func findWording(t tree) []problem {
 	var problems []problem
 	for _, name := range t.names() {
@@ -40,7 +40,7 @@ func findWording(t tree) []problem {
 	return problems
 }
 
-// wordingOfPage reads the paragraphs of a page: its headings and code blocks are not sentences.
+// wordingOfPage checks the paragraphs of a page, without its headings and code blocks.
 func wordingOfPage(name, text string) (problems []problem) {
 	start, paragraph := 0, ""
 	end := func() {
@@ -75,7 +75,7 @@ func wordingOfPage(name, text string) (problems []problem) {
 	return problems
 }
 
-// wordingOfCode reads the string literals of a file. Those that are added up are one.
+// wordingOfCode checks the string literals of a file. Concatenated ones are one text.
 func wordingOfCode(s source) (problems []problem) {
 	check := func(at token.Pos, text string) {
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
@@ -88,7 +88,7 @@ func wordingOfCode(s source) (problems []problem) {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
-		case *ast.Field: // its tag is none
+		case *ast.Field: // its tag is no text
 			return n.Tag == nil
 		case *ast.BinaryExpr:
 			if text, ok := added(n); ok {
@@ -105,7 +105,8 @@ func wordingOfCode(s source) (problems []problem) {
 	return problems
 }
 
-// added is the text of a literal, or of several that are added up. Other operands become a word.
+// added returns the text of a literal, or of several that are concatenated. Other operands become a
+// word.
 func added(e ast.Expr) (text string, literal bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -124,8 +125,7 @@ func added(e ast.Expr) (text string, literal bool) {
 	return "VALUE", false
 }
 
-// wordingCounts is how many problems each file has, as its list has them: a file and its number a
-// line.
+// wordingCounts lists the number of problems of each file, one file and number per line.
 func wordingCounts(problems []problem) string {
 	counts := map[string]int{}
 	for _, p := range problems {
@@ -159,7 +159,7 @@ func TestWording(t *testing.T) {
 	}
 }
 
-// overListed are the problems of files that have more of them than a list has.
+// overListed returns the problems of files that have more of them than a list permits.
 func overListed(t *testing.T, problems []problem, list string) []problem {
 	t.Helper()
 	known := map[string]int{}
