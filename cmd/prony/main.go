@@ -33,7 +33,7 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := execute(cli.Interruptible(ctx), root, args)
-	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // EPIPE: the reader has enough
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
 		fmt.Fprintf(errs, "prony: %s\n", format.Clip(cmdlog.Hush(err.Error())))
 	}
 	cut := out.Close()
