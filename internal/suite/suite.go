@@ -1,17 +1,17 @@
-// Package suite reads the file that describes an experiment and freezes it into a list of trials.
+// Package suite reads the file of an experiment and expands it into a fixed list of trials.
 //
 //	suite.yaml ─► Read (strict, with defaults) ─► Override (flags) ─► Plan(catalog) ─► trials
 //
-// All of it is pure: the same files, overrides and catalog give the same plan on any machine, so
-// that a seed in a report is enough to repeat the order and the arrivals. docs/formats/suite.md
-// describes the file; its table, the JSON Schema beside it, the defaults and the ranges all come
-// from the table of parameters in this package.
+// The result depends only on files, overrides and catalog, so that a seed in a report suffices to
+// repeat the order and the arrivals on any machine. docs/formats/suite.md describes the file; its
+// table, the JSON Schema beside it, the defaults and the ranges all come from the table of
+// parameters in this package.
 //
-// The one thing it reads by itself are the bodies and traces that a suite names, which lie beside
-// it: they are part of the suite and of its hashes.
+// The package reads only the bodies and traces that a suite names, which are beside it: they are
+// part of the suite and of its hashes.
 //
-// Non-goals: nothing is launched, built or looked up here, and no request is rendered; a plan knows
-// the names of targets, not whether their tools are installed.
+// Non-goals: it launches, builds and looks up nothing, and renders no request; a plan has the names
+// of targets, and no information on whether their tools are installed.
 package suite
 
 import (

@@ -58,7 +58,7 @@ func empty(w http.ResponseWriter, status int) {
 func answer(w http.ResponseWriter, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	// The only error is a client that has gone away, and there is nobody left to tell.
+	// The only error is a client that has closed the connection.
 	_, _ = w.Write(body)
 }
 

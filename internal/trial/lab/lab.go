@@ -4,8 +4,8 @@
 //
 //	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
 //
-// All that reaches outside of the program goes through World, of which internal/trial/machine is
-// the real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
+// All access to the outside of the program goes through World; internal/trial/machine is the real
+// one. An Observer receives the progress. The package prints nothing and has no flags.
 package lab
 
 import (

@@ -51,8 +51,8 @@ type Answer struct {
 	Against []Against
 	// Refused is why the results do not allow a comparison; nil: they do.
 	Refused error
-	// Enough says how many blocks would find a difference of 5 %, if none was found; otherwise
-	// empty.
+	// Enough is a sentence with the number of blocks that would find a difference of 5 %, if none
+	// was found; otherwise empty.
 	Enough string
 }
 

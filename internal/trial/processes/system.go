@@ -41,13 +41,13 @@ type Order struct {
 	Target         service.Target
 	Built          *service.Built
 	Cores          []int
-	Back           []int          // cores of backing processes, which are Values.Backing then
+	Back           []int          // cores of backing processes, which are then Values.Backing
 	Mounts         []launch.Mount // what containers share with the host
 	Give           string         // see launch.Spec
-	service.Values                // but for the host and the ports, which Start finds
-	// Copies is a folder in which the start has a copy of the service's folder of its own, until it
-	// is stopped; empty: it works in the one that was built. Note remembers the copy, on disk,
-	// until it is forgotten; nil: nobody does.
+	service.Values                // without the host and the ports, which Start sets
+	// Copies is a folder in which the start gets its own copy of the service's folder until it is
+	// stopped; empty: it works in the built folder. Note records the copy on disk until forget is
+	// called; nil: it is not recorded.
 	Copies string
 	Note   func(dir string) (forget func() error, err error)
 	// LogFile is the log of the process that receives the requests. The logs of others have their
