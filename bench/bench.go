@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// Setting is a number above 0 that the environment names, or otherwise.
+// Setting returns a positive number from the environment, or otherwise if it is not set.
 func Setting(tb testing.TB, name string, otherwise int) int {
 	tb.Helper()
 	text := os.Getenv(name)
@@ -26,7 +26,7 @@ func Setting(tb testing.TB, name string, otherwise int) int {
 	return n
 }
 
-// TwoCores gives a core to the server and one to what asks it, or skips.
+// TwoCores returns a core for the server and one for its client, or skips the test.
 func TwoCores(tb testing.TB) (server, asker int) {
 	tb.Helper()
 	cores, err := host.Cores()
@@ -39,12 +39,12 @@ func TwoCores(tb testing.TB) (server, asker int) {
 	return cores[1], cores[0]
 }
 
-// StartOnCore starts a command that will never run on another core.
+// StartOnCore starts a command that runs only on one core.
 func StartOnCore(core int, cmd *exec.Cmd) error {
 	var set unix.CPUSet
 	set.Set(core)
 	done := make(chan error)
-	go func() { // its thread ends with it, for no other goroutine to inherit the core
+	go func() { // its thread ends with it, so no other goroutine inherits the core
 		runtime.LockOSThread()
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			done <- err
@@ -55,16 +55,16 @@ func StartOnCore(core int, cmd *exec.Cmd) error {
 	return <-done
 }
 
-// Scope ends what was begun in it before the test ends.
+// Scope runs cleanups before the test ends.
 type Scope struct {
 	testing.TB
 	ends []func()
 }
 
-// Cleanup is as testing.TB has it.
+// Cleanup implements testing.TB: End calls f.
 func (s *Scope) Cleanup(f func()) { s.ends = append(s.ends, f) }
 
-// End does what was asked for, in order.
+// End calls the cleanups in the order of their registration.
 func (s *Scope) End() {
 	for _, f := range s.ends {
 		f()

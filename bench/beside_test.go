@@ -22,7 +22,7 @@ import (
 	"prony.example/stats"
 )
 
-// built builds prony, whose null servers are asked.
+// built builds prony, which runs the null servers.
 func built(tb testing.TB) string {
 	tb.Helper()
 	prony := filepath.Join(tb.TempDir(), "prony")
@@ -47,14 +47,14 @@ func null(tb testing.TB, prony, protocol string, core int) (at netip.AddrPort, s
 	}
 }
 
-// shape is what a closed load is offered in: a protocol, connections, and streams of each.
+// shape is the shape of a closed load: a protocol, connections, and streams on each.
 type shape struct {
 	protocol             string
 	connections, streams int
 }
 
-// offered is what a request of a load by our generator costs, in ns of processor time. A server may
-// take ten seconds to come up.
+// offered returns the cost of a request of a load by Prony's generator, in ns of CPU time. A server
+// may take ten seconds to start.
 func offered(tb testing.TB, engine string, x shape, at netip.AddrPort, core int,
 	d time.Duration) float64 {
 	tb.Helper()
@@ -77,7 +77,7 @@ func offered(tb testing.TB, engine string, x shape, at netip.AddrPort, core int,
 	}
 }
 
-// costing is how it is found what a request of a load costs a generator, in ns of processor time.
+// costing measures the cost of a request with a generator, in ns of CPU time.
 type costing func(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64
 
 // rival is another generator, by the name of its program.
@@ -86,9 +86,9 @@ type rival struct {
 	cost costing
 }
 
-// beside prints what a request costs each of our engines and rivals, by turns, against one null
-// server a protocol on a core of its own. The first rival must be here, and is what the others are
-// held against.
+// beside prints the cost of a request with each of Prony's engines and rivals, in turns, against
+// one null server per protocol on a core of its own. The first rival must be installed; the others
+// are compared with it.
 func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ...shape) {
 	b.Helper()
 	asks, first := map[string]costing{}, rivals[0].name
@@ -120,7 +120,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 			at, stop := null(b, prony, x.protocol, serverCore)
 			b.Cleanup(stop)
 			servers[x.protocol] = at
-			offered(b, load.Epoll, x, at, core, 100*time.Millisecond) // until it is up
+			offered(b, load.Epoll, x, at, core, 100*time.Millisecond) // until it listens
 		}
 		costs, order := map[string][]float64{}, slices.Clone(names)
 		for range rounds {
@@ -144,6 +144,6 @@ func show(b *testing.B, w *tabwriter.Writer, text *bytes.Buffer) {
 	if err := w.Flush(); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a measurement says nothing
+	b.ReportMetric(0, "ns/op") // the time of a measurement has no meaning
 	b.Log("\n" + text.String())
 }

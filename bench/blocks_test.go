@@ -11,11 +11,11 @@ import (
 	"prony.example/stats"
 )
 
-// What intervals promise that use all trials of a run (stats.Blocks), and what those of each target
-// alone promise, on runs whose truth is known: seven targets, some of them noisier, on machines
-// that wander. docs/proof.md has the table.
+// Simulations of runs with known truth compare intervals that use all trials of a run
+// (stats.Blocks) with intervals of each target alone: seven targets, some of them noisier, on
+// machines whose speed drifts. docs/proof.md has the table.
 
-// mix is how noisy the targets of a run are, as multiples of the machine's scatter.
+// mix is the noise of a run's targets, as multiples of the machine's scatter.
 type mix struct {
 	name  string
 	noise []float64
@@ -54,7 +54,7 @@ var heavy = []tail{
 	}},
 }
 
-// slower is docs/proof.md's: now and then a trial is slower by a tenth on average.
+// slower is the distribution in docs/proof.md: some trials are slower by a tenth on average.
 func (m machine) slower() tail {
 	return tail{"outliers", func(r *rand.Rand) float64 {
 		x := r.NormFloat64()
@@ -65,7 +65,7 @@ func (m machine) slower() tail {
 	}}
 }
 
-// run draws every target's trials, by block; all levels are 1 in truth.
+// run draws every target's trials by block; the true level of all is 1.
 func (m machine) run(r *rand.Rand, blocks int, noise []float64, x tail) []stats.Item {
 	items := make([]stats.Item, len(noise))
 	for i := range items {
@@ -74,7 +74,7 @@ func (m machine) run(r *rand.Rand, blocks int, noise []float64, x tail) []stats.
 	moment := 0
 	for block := range blocks {
 		mood := m.block * r.NormFloat64()
-		for _, i := range r.Perm(len(noise)) { // in an order that is drawn
+		for _, i := range r.Perm(len(noise)) { // in a random order
 			drift := m.drift * (float64(moment) - float64(len(noise)*blocks-1)/2)
 			items[i].Values[block+1] = math.Exp(mood + drift + m.trial*noise[i]*x.draw(r))
 			moment++
@@ -83,15 +83,15 @@ func (m machine) run(r *rand.Rand, blocks int, noise []float64, x tail) []stats.
 	return items
 }
 
-// kept is what intervals did: how often they held the truth, of all and of the target of which they
-// did least; how wide they were, on average and the widest of a run (half, of the logarithm).
+// kept is the result of intervals: how often they contained the truth, in all and for the worst
+// target, and how wide they were, on average and at most in a run (half, of the logarithm).
 type kept struct {
 	held, of      []float64 // by target
 	width, widest float64   // sums
-	most          float64   // of the run under way
+	most          float64   // of the current run
 }
 
-// add takes an interval of what is 1 in truth, and whose it is.
+// add adds an interval of a value that is 1 in truth, for its targets.
 func (k *kept) add(lo, hi float64, targets ...int) {
 	w := math.Log(hi/lo) / 2
 	k.width += w
@@ -104,7 +104,7 @@ func (k *kept) add(lo, hi float64, targets ...int) {
 	}
 }
 
-// end is that of a run.
+// end ends a run.
 func (k *kept) end() {
 	k.widest += k.most
 	k.most = 0
@@ -120,11 +120,11 @@ func (k *kept) share() (all, least float64) {
 	return held / of, least
 }
 
-// played is what the intervals of both methods did in many runs: those of each target alone, and
-// those that use all trials.
+// played is the result of both methods in many runs: intervals of each target alone, and intervals
+// that use all trials.
 type played struct {
 	level, ratio [2]kept
-	apart        float64 // share of runs in which targets were told apart, which never differ
+	apart        float64 // share of runs with a significant difference, although none exists
 }
 
 func playBlocks(experiments int, m machine, blocks int, noise []float64, x tail) played {
@@ -138,7 +138,7 @@ func playBlocks(experiments int, m machine, blocks int, noise []float64, x tail)
 	for range experiments {
 		items := m.run(r, blocks, noise, x)
 		design := stats.NewBlocks(items, 0.95)
-		base := r.IntN(len(items)) // of all ratios
+		base := r.IntN(len(items)) // baseline of all ratios
 		for i, item := range items {
 			xs, _, _ := stats.Align(item, item)
 			alone := stats.Summarize(xs, 0.95)
@@ -210,7 +210,7 @@ func TestBlocksTable(t *testing.T) {
 	t.Logf("seed %d, %d experiments a row\n\n%s", inferenceSeed, n, blocksTable(n))
 }
 
-// TestBlocks plays few of them, at docs/proof.md's machines and the worst of the mixes.
+// TestBlocks runs few simulations, with the machines of docs/proof.md and the worst of the mixes.
 func TestBlocks(t *testing.T) {
 	const experiments = 300
 	check := func(m machine, blocks int, noise []float64, x tail) {

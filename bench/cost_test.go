@@ -21,11 +21,11 @@ import (
 	"prony.example/stats"
 )
 
-// The history of what a request costs our generator, in git: a line for each engine and each time
-// somebody measured, so that a change of the generator shows. Lines are compared where machine and
-// connections are the same; the ratio to wrk in the same run cancels what slows the machine.
+// The history in git of the generator's cost per request: a line for each engine and measurement,
+// so that changes of the generator show. Lines with the same machine and connections are compared;
+// the ratio to wrk in the same run cancels changes of the machine's speed.
 
-// costFile is the history. Unlike historyFile, which keeps every run of a comparison on this
+// costFile is the history. Unlike historyFile, which stores every run of a comparison on this
 // machine, it is committed.
 const costFile = "cost.ndjson"
 
@@ -35,7 +35,7 @@ const costConfidence = 0.95
 type costLine struct {
 	Time        time.Time  `json:"time"`
 	Commit      string     `json:"commit"`
-	Dirty       bool       `json:"dirty,omitempty"` // the code was not quite the commit's
+	Dirty       bool       `json:"dirty,omitempty"` // the code differed from the commit
 	CPU         string     `json:"cpu"`
 	Cores       int        `json:"cores"`
 	Kernel      string     `json:"kernel"`
@@ -44,11 +44,11 @@ type costLine struct {
 	Connections int        `json:"connections"`
 	Rounds      int        `json:"rounds"`
 	CPUNs       costLevel  `json:"cpuNsPerRequest"`
-	Allocs      float64    `json:"allocsPerAnswer"`    // of the whole load, its beginning and end
-	ToWrk       *costLevel `json:"cpuToWrk,omitempty"` // where wrk is installed
+	Allocs      float64    `json:"allocsPerAnswer"`    // of the whole load
+	ToWrk       *costLevel `json:"cpuToWrk,omitempty"` // if wrk is installed
 }
 
-// costLevel is a centre and the interval around it; without one both ends are null.
+// costLevel is a center and the interval around it. Without an interval, both ends are null.
 type costLevel struct {
 	Center float64  `json:"center"`
 	Lo     *float64 `json:"lo"`
@@ -69,15 +69,15 @@ func (l costLevel) String() string {
 	return fmt.Sprintf("%.4g (%.4g–%.4g)", l.Center, *l.Lo, *l.Hi)
 }
 
-// series is what lines must share to be compared.
+// series identifies the lines that can be compared.
 func (c costLine) series() string {
 	return fmt.Sprintf("%s, %d connections, on %d cores of %s", c.Engine, c.Connections, c.Cores,
 		c.CPU)
 }
 
-// BenchmarkCost measures what a request costs, adds that to the history and prints it. One
-// iteration is a whole measurement: PRONY_BENCH_ROUNDS rounds, 9 unless it is set, of
-// PRONY_BENCH_SECONDS each, 2 unless it is set, for each engine and wrk.
+// BenchmarkCost measures the cost of a request, adds it to the history and prints the history. One
+// iteration is a whole measurement: PRONY_BENCH_ROUNDS rounds (default 9) of PRONY_BENCH_SECONDS
+// each (default 2) for each engine and wrk.
 func BenchmarkCost(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 9), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	var text bytes.Buffer
@@ -91,11 +91,11 @@ func BenchmarkCost(b *testing.B) {
 		}
 		printCosts(&text, lines)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a measurement says nothing
+	b.ReportMetric(0, "ns/op") // the time of a measurement has no meaning
 	b.Log("\n" + text.String())
 }
 
-// measureCost runs our engines and wrk by turns.
+// measureCost runs Prony's engines and wrk in turns.
 func measureCost(tb testing.TB, conns, rounds int, d time.Duration) (lines []costLine) {
 	tb.Helper()
 	serverCore, core := TwoCores(tb)
@@ -142,7 +142,7 @@ func newCostLine(tb testing.TB, engine string, conns int, ours, wrk []figures) c
 	return line
 }
 
-// dirty says whether the tree differs from the commit in anything but the history itself.
+// dirty reports whether the tree differs from the commit in anything but the history.
 func dirty(tb testing.TB) bool {
 	tb.Helper()
 	out, err := exec.Command("git", "status", "--porcelain", "--", "..", ":!"+costFile).Output()
@@ -152,7 +152,7 @@ func dirty(tb testing.TB) bool {
 	return err != nil || len(out) > 0
 }
 
-// readCosts reads the history; what is no line of it is an error.
+// readCosts reads the history; an invalid line is an error.
 func readCosts(file string) (lines []costLine, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -190,7 +190,8 @@ func (c costLine) problem() string {
 	return ""
 }
 
-// printCosts prints each series, the newest beside the one before, and since when it has its level.
+// printCosts prints each series: the newest line beside the one before, and since when its level
+// holds.
 func printCosts(w io.Writer, lines []costLine) {
 	all := map[string][]costLine{}
 	for _, line := range lines {
@@ -226,7 +227,7 @@ func printCosts(w io.Writer, lines []costLine) {
 	}
 }
 
-// costLevels are the values that changes are looked for in: ratios to wrk where all have one.
+// costLevels returns the values in which changes are searched: ratios to wrk if all lines have one.
 func costLevels(series []costLine) (levels []float64, unit string) {
 	bare := slices.ContainsFunc(series, func(c costLine) bool { return c.ToWrk == nil })
 	for _, c := range series {
@@ -239,7 +240,7 @@ func costLevels(series []costLine) (levels []float64, unit string) {
 	return levels, unit
 }
 
-// against is the ratio to the line before: of the ratios to wrk where both have one.
+// against returns the ratio to the line before: of the ratios to wrk if both have one.
 func (c costLine) against(before *costLine) string {
 	switch {
 	case before == nil:
@@ -250,7 +251,7 @@ func (c costLine) against(before *costLine) string {
 	return fmt.Sprintf("%.3f", c.CPUNs.Center/before.CPUNs.Center)
 }
 
-// What the repository keeps can be read. With -v the test prints it.
+// The committed history can be read. With -v the test prints it.
 func TestCostHistory(t *testing.T) {
 	lines, err := readCosts(costFile)
 	if err != nil {
@@ -261,7 +262,7 @@ func TestCostHistory(t *testing.T) {
 	t.Logf("%d lines\n%s", len(lines), &text)
 }
 
-// A measurement, in small, is a line that can be read again, and the next is compared with it.
+// A short measurement results in a line that can be read, and the next is compared with it.
 func TestCostInSmall(t *testing.T) {
 	testsets.Long(t, "what a request costs, measured twice", testsets.Needs{})
 	testsets.Cores(t)
@@ -285,7 +286,7 @@ func TestCostInSmall(t *testing.T) {
 	}
 }
 
-// costOf is a line of the history, of the day of a month.
+// costOf returns a line of the history for a day of a month.
 func costOf(day int, ns, toWrk float64) costLine {
 	line := costLine{Time: time.Date(2026, 3, day, 0, 0, 0, 0, time.UTC), CPU: "c", Cores: 2,
 		Commit: fmt.Sprintf("commit%d", day), Kernel: "k", Go: "go", Engine: "epoll",
@@ -296,8 +297,8 @@ func costOf(day int, ns, toWrk float64) costLine {
 	return line
 }
 
-// The machine became slower by a third on the fourth day and wrk with it; on the tenth, the
-// loadTool by a tenth: only that is a change.
+// On the fourth day, the machine became slower by a third and wrk with it; on the tenth, the
+// generator by a tenth: only the second is a change.
 func TestCostChanges(t *testing.T) {
 	var lines []costLine
 	for day := 1; day <= 15; day++ {

@@ -1,10 +1,9 @@
-// Package bench measures the instrument itself. Its generator beside its peers: what a request
-// costs and how late it leaves (`make bench-load`); what it cost at each commit that was measured
-// is in cost.ndjson, to which `make bench-cost` adds. Its statistics on data whose truth is known:
-// simulated (TestInferenceTables), and real runs of a server that is made slower by a known share
-// (BenchmarkProof); docs/proof.md has what came
-// out. Its home of telemetry is measured in
-// home/ingestbench. BenchmarkSpeedTrace records the machine's speed, for stats' simulations of
-// slices. Beside what these share it holds tests and benchmarks only. Speed is never
-// asserted in a test, since machines differ and are shared; here it is read by people.
+// Package bench measures Prony itself. It compares the cost per request and the lateness of the
+// generator with its peers (`make bench-load`), and stores the cost at each measured commit in
+// cost.ndjson (`make bench-cost`). It tests the statistics on data with a known truth: simulations
+// (TestInferenceTables), and real runs of a server that is slower by a known share (BenchmarkProof,
+// docs/proof.md). home/ingestbench measures the collector. BenchmarkSpeedTrace records the
+// machine's speed for stats' simulations of slices. Apart from shared helpers, the package has only
+// tests and benchmarks. Tests never assert speed, because machines differ and are shared; people
+// read it here.
 package bench

@@ -26,7 +26,7 @@ import (
 	"prony.example/stats"
 )
 
-// contender is a generator. No engine: wrk.
+// contender is a generator. Without an engine it is wrk.
 type contender struct {
 	name   string
 	engine func(netip.AddrPort, int) (load.Engine, error)
@@ -34,7 +34,7 @@ type contender struct {
 
 const short = 60 * time.Millisecond
 
-// length is how long to let it run in one go: wrk knows whole seconds only.
+// length returns the length of one run: wrk takes only whole seconds.
 func (c *contender) length() time.Duration {
 	if c.engine == nil {
 		return time.Second
@@ -50,13 +50,14 @@ func with(name string, o uring.Options) contender {
 
 var asItIs = with("uring", uring.Options{})
 
-// others are held against the io_uring engine as it is.
+// others are compared with the io_uring engine.
 var others = []contender{
 	{"epoll", func(a netip.AddrPort, n int) (load.Engine, error) { return epoll.New(a, n) }},
 	{name: "wrk"},
 }
 
-// choices are the io_uring engine with one choice made otherwise. What the first comes to is noise.
+// choices are variants of the io_uring engine with one different setting. The result of the first
+// is noise.
 var choices = []contender{
 	with("same", uring.Options{}),
 	with("direct-files", uring.Options{Direct: true}),
@@ -80,7 +81,7 @@ var choices = []contender{
 	with("gather-32", uring.Options{Gather: 32, GatherUs: 200}),
 }
 
-// BenchmarkEngines holds the io_uring engine against the other generators.
+// BenchmarkEngines compares the io_uring engine with the other generators.
 func BenchmarkEngines(b *testing.B) {
 	for _, conns := range []int{1, 16, 64, 256, 1000} {
 		for _, c := range others {
@@ -93,7 +94,7 @@ func BenchmarkEngines(b *testing.B) {
 	}
 }
 
-// BenchmarkChoices holds it against itself.
+// BenchmarkChoices compares the io_uring engine with its variants.
 func BenchmarkChoices(b *testing.B) {
 	for _, conns := range []int{64, 256} {
 		for _, c := range choices {
@@ -106,7 +107,7 @@ func BenchmarkChoices(b *testing.B) {
 	}
 }
 
-// BenchmarkLarge is about answers that do not fit into small buffers.
+// BenchmarkLarge compares them with responses that do not fit into small buffers.
 func BenchmarkLarge(b *testing.B) {
 	for _, size := range []int{16 << 10, 64 << 10, 1 << 20} {
 		for _, c := range slices.Concat(others, choices) {
@@ -119,9 +120,9 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// duel alternates the engine as it is with another generator against one server that answers with
-// size bytes. It reports the medians of what each cost, and the median and quartiles of the ratios
-// of neighbouring runs, of which there are many: short ones side by side meet the same noise.
+// duel alternates the io_uring engine with another generator against one server, whose responses
+// have size bytes. It reports the medians of both costs, and the median and quartiles of the ratios
+// of adjacent runs. It uses many short runs, because adjacent ones have the same noise.
 func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 	b.Helper()
 	serverCore, core := TwoCores(b)
@@ -137,7 +138,7 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 			of[k] = engage(b, [2]contender{asItIs, other}[k], addr, core, conns, size, d)
 		}
 		if of[0].perS == 0 || of[1].perS == 0 {
-			continue // the machine stood still for a whole run
+			continue // the machine stalled for a whole run
 		}
 		ours = append(ours, of[0].cpuNsPerRequest)
 		theirs = append(theirs, of[1].cpuNsPerRequest)
@@ -145,7 +146,7 @@ func duel(b *testing.B, other contender, conns, size int, d time.Duration) {
 		rate = append(rate, of[0].perS/of[1].perS)
 	}
 	slices.Sort(cpu)
-	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
+	b.ReportMetric(0, "ns/op") // the time of a comparison has no meaning
 	b.ReportMetric(stats.Median(ours)/1e3, "cpu-µs/req")
 	b.ReportMetric(stats.Median(theirs)/1e3, "other-cpu-µs/req")
 	b.ReportMetric(stats.Median(cpu), "cpu-ratio")
@@ -164,7 +165,7 @@ func engage(tb testing.TB, c contender, addr netip.AddrPort, core, conns, size i
 	return cost{r.Generator.CPUPerRequestNs, r.ThroughputPerS}
 }
 
-// offer is a closed load of answers of a size, none of which may fail.
+// offer offers a closed load with responses of a size, none of which may fail.
 func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 	size int) *load.Result {
 	tb.Helper()
@@ -184,7 +185,7 @@ func offer(tb testing.TB, s load.Spec, c contender, addr netip.AddrPort, core,
 	return r
 }
 
-// The parts work, in small: a benchmark that nobody runs rots.
+// A short run of the parts, because benchmarks that nobody runs break.
 func TestEnginesInSmall(t *testing.T) {
 	testsets.Cores(t)
 	serverCore, core := TwoCores(t)
@@ -205,12 +206,12 @@ func TestEnginesInSmall(t *testing.T) {
 
 const sizedEnv = "PRONY_BENCH_SIZED"
 
-// sized is a server of its own process on a core, which answers each request with as many bytes.
+// sized starts a server in its own process on a core, whose responses have this many bytes.
 func sized(tb testing.TB, core, size int) netip.AddrPort {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSizedServer$", "-test.v")
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d %d", sizedEnv, core, size))
-	in, err := cmd.StdinPipe() // its end, for whatever reason, ends the server
+	in, err := cmd.StdinPipe() // the server ends when this pipe closes for any reason
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func sized(tb testing.TB, core, size int) netip.AddrPort {
 	}
 	tb.Cleanup(func() {
 		in.Close()
-		cmd.Wait() //nolint:errcheck // it ends as it is told to
+		cmd.Wait() //nolint:errcheck // it ends because its input does
 	})
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if text, ok := strings.CutPrefix(lines.Text(), "at "); ok {
@@ -238,7 +239,7 @@ func sized(tb testing.TB, core, size int) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// TestSizedServer is that server, when it is started as one.
+// TestSizedServer runs that server if the process was started for it.
 func TestSizedServer(t *testing.T) {
 	var core, size int
 	if _, err := fmt.Sscan(os.Getenv(sizedEnv), &core, &size); err != nil {
@@ -254,7 +255,7 @@ func TestSizedServer(t *testing.T) {
 	fmt.Println("at", l.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of the input
 		cancel()
 		l.Close()
 	}()
@@ -275,8 +276,8 @@ func TestSizedServer(t *testing.T) {
 	}
 }
 
-// repeat does for a connection what truth.Null does, with answers that a socket does not take at
-// once. It costs more; it only has to be the same for all generators.
+// repeat answers as truth.Null does, with responses larger than a socket's buffer. It is slower,
+// but the same for all generators.
 func repeat(c net.Conn, answer []byte) {
 	defer c.Close()
 	b := make([]byte, 4<<10)

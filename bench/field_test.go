@@ -28,19 +28,19 @@ import (
 	"prony.example/stats"
 )
 
-// The field: every generator that is installed, against the same server, in alternating runs. Each
-// runs as a process of its own, pinned to the same core. The cost of a foreign one is what wait4(2)
-// says of the whole process; that of ours is what the load thread took in its window, since merging
-// and encoding the histograms in the end takes as long however many requests there were. The
-// history has what the whole load took, too.
+// The field is every installed generator, against the same server, in alternating runs. Each runs
+// as a separate process, pinned to the same core. The cost of other generators is the CPU time of
+// the whole process (wait4(2)); that of Prony's is the load thread's in its window, because merging
+// and encoding the histograms takes the same time for any number of requests. The history also
+// contains the CPU time of the whole load.
 
-// figures are what one run came to.
+// figures are the results of one run.
 type figures struct {
 	CPUNsPerRequest float64 `json:"cpuNsPerRequest"`
-	ProcessCPUNs    int64   `json:"processCPUNs,omitempty"` // ours: of the whole load
+	ProcessCPUNs    int64   `json:"processCPUNs,omitempty"` // Prony's: of the whole load
 	PerS            float64 `json:"perS"`
 	MemoryBytes     int64   `json:"memoryBytes"`
-	AllocsPerAnswer float64 `json:"allocsPerAnswer,omitempty"` // ours: of the whole load
+	AllocsPerAnswer float64 `json:"allocsPerAnswer,omitempty"` // Prony's: of the whole load
 	LagP50Ns        int64   `json:"lagP50Ns,omitempty"`
 	LagP99Ns        int64   `json:"lagP99Ns,omitempty"`
 }
@@ -58,10 +58,10 @@ type entry struct {
 	figures
 }
 
-// historyFile keeps every run on this machine; what is kept for everybody is costFile.
+// historyFile stores every run on this machine; costFile is the committed history.
 const historyFile = "history.ndjson"
 
-// childLoad is how a run of our own generator is asked for.
+// childLoad is the request for a run of Prony's generator.
 type childLoad struct {
 	Engine      string
 	Addr        string
@@ -74,7 +74,7 @@ type childLoad struct {
 
 const childEnv = "PRONY_BENCH_LOAD"
 
-// offerAsChild is the child's side of a run: it prints the result.
+// offerAsChild runs in the child process and prints the result.
 func offerAsChild(text string) error {
 	var c childLoad
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -113,7 +113,7 @@ func offerAsChild(text string) error {
 	})
 }
 
-// processCPU is what all threads of this process have taken.
+// processCPU returns the CPU time of all threads of this process.
 func processCPU() int64 {
 	var ru unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &ru); err != nil {
@@ -122,7 +122,7 @@ func processCPU() int64 {
 	return ru.Utime.Nano() + ru.Stime.Nano()
 }
 
-// runOurs runs our generator once, as a process of its own.
+// runOurs runs Prony's generator once, in a process of its own.
 func runOurs(tb testing.TB, c childLoad) figures {
 	tb.Helper()
 	text, err := json.Marshal(c)
@@ -147,7 +147,8 @@ func runOurs(tb testing.TB, c childLoad) figures {
 	return f
 }
 
-// runForeign runs another generator once; false where it cannot do this.
+// runForeign runs another generator once; it returns false if the generator does not support the
+// load.
 func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int,
 	d time.Duration) (figures, bool) {
 	tb.Helper()
@@ -169,13 +170,13 @@ func runForeign(tb testing.TB, name string, addr netip.AddrPort, core, conns int
 		MemoryBytes: r.Generator.MemoryBytes}, true
 }
 
-// loadTool is one of the field.
+// loadTool is a generator of the field.
 type loadTool struct {
 	name string
 	run  func(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) (figures, bool)
 }
 
-// field is our engines, and whoever else is installed.
+// field returns Prony's engines and the other installed generators.
 func field() []loadTool {
 	var all []loadTool
 	for _, engine := range []string{load.Uring, load.Epoll} {
@@ -188,7 +189,7 @@ func field() []loadTool {
 	}
 	for _, name := range generator.Names() {
 		if _, err := generator.Foreign(name); err != nil ||
-			name == "wrk2" { // which has no closed model
+			name == "wrk2" { // wrk2 has no closed model
 			continue
 		}
 		all = append(all, loadTool{name, func(tb testing.TB, addr netip.AddrPort, core, conns int,
@@ -199,9 +200,9 @@ func field() []loadTool {
 	return all
 }
 
-// BenchmarkLoad compares the field at several numbers of connections, and says how exactly our
-// loadTool keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS rounds, 5
-// unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set.
+// BenchmarkLoad compares the field at several numbers of connections, and reports how exactly
+// Prony's generator keeps a schedule. One iteration is a whole comparison: PRONY_BENCH_ROUNDS
+// rounds (default 5) of PRONY_BENCH_SECONDS each (default 2).
 func BenchmarkLoad(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	serverCore, core := TwoCores(b)
@@ -213,11 +214,11 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		punctuality(b, &out, addr, core, rounds, time.Duration(seconds)*time.Second)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
+	b.ReportMetric(0, "ns/op") // the time of a comparison has no meaning
 	b.Log("\n" + out.String())
 }
 
-// contest runs everybody in every round, the first of one round the last of the next.
+// contest runs all generators in every round, in a rotating order.
 func contest(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, conns, rounds int,
 	d time.Duration) {
 	tb.Helper()
@@ -276,7 +277,7 @@ func values(runs []figures, of func(figures) float64) (out []float64) {
 	return out
 }
 
-// punctuality is how late requests leave, by rate and pacing.
+// punctuality reports the send delay by rate and pacing.
 func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, rounds int,
 	d time.Duration) {
 	tb.Helper()
@@ -360,7 +361,7 @@ func commit() string {
 	return strings.TrimSpace(string(out))
 }
 
-// model is the processor's name.
+// model returns the processor's name.
 func model() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {
@@ -375,7 +376,7 @@ func model() string {
 	return "unknown"
 }
 
-// The bench's parts work, in small, with every generator that is installed.
+// A short run of the benchmark's parts, with every installed generator.
 func TestFieldInSmall(t *testing.T) {
 	testsets.Cores(t)
 	serverCore, core := TwoCores(t)

@@ -15,13 +15,13 @@ import (
 	"prony.example/internal/generator"
 )
 
-// ghzModule is the rival, as Go's proxy has it; it is built for the benchmark alone.
+// ghzModule is the rival as a Go module, built only for the benchmark.
 const ghzModule = "github.com/bojand/ghz/cmd/ghz@v0.120.0"
 
-// BenchmarkGRPC prints what a unary call of gRPC costs each of our engines and ghz, by turns,
-// against one null server on a core of its own: PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of
-// PRONY_BENCH_SECONDS each, 2 unless it is set. Of ghz it counts the start, too, which is before
-// our window. docs/decisions/0040-grpc.md has the table.
+// BenchmarkGRPC prints the cost of a unary gRPC call with each of Prony's engines and ghz, in
+// turns, against one null server on a core of its own: PRONY_BENCH_ROUNDS rounds (default 5) of
+// PRONY_BENCH_SECONDS each (default 2). The cost of ghz includes its start, which is before Prony's
+// window. docs/decisions/0040-grpc.md has the table.
 func BenchmarkGRPC(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	if _, err := exec.LookPath("ghz"); err != nil {
@@ -32,7 +32,8 @@ func BenchmarkGRPC(b *testing.B) {
 		shape{"grpc", 64, 1}, shape{"grpc", 8, 16}, shape{"grpcs", 64, 1})
 }
 
-// ghz is a rival's cost. Of the null server it must know the method, whose messages are empty.
+// ghz measures the cost of a call with ghz. It needs the null server's method, whose messages are
+// empty.
 func ghz(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
 	tb.Helper()
 	service, method, _ := strings.Cut(strings.TrimPrefix(generator.NullPath, "/"), "/")
@@ -60,7 +61,7 @@ func ghz(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) f
 	for _, n := range r.Codes {
 		all += n
 	}
-	// What is under way at the end is given up.
+	// Requests that are running at the end are dropped.
 	if good == 0 || all-good > float64(x.connections*x.streams) {
 		tb.Fatalf("ghz had codes %v", r.Codes)
 	}

@@ -14,11 +14,10 @@ import (
 	"prony.example/internal/generator"
 )
 
-// BenchmarkH2 prints what a request over HTTP/2 costs each of our engines, h2load and, where it is
-// installed, oha, by turns, against one null server on a core of its own: PRONY_BENCH_ROUNDS
-// rounds, 5 unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it is set. Of the others it
-// counts start and handshakes, too, which are before our window. docs/decisions/0038-http2.md has
-// the table.
+// BenchmarkH2 prints the cost of a request over HTTP/2 with each of Prony's engines, h2load and, if
+// installed, oha, in turns, against one null server on a core of its own: PRONY_BENCH_ROUNDS rounds
+// (default 5) of PRONY_BENCH_SECONDS each (default 2). The cost of the others includes start and
+// handshakes, which are before Prony's window. docs/decisions/0038-http2.md has the table.
 func BenchmarkH2(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	beside(b, rounds, time.Duration(seconds)*time.Second, []rival{{"h2load", h2load}, {"oha", oha}},
@@ -27,7 +26,7 @@ func BenchmarkH2(b *testing.B) {
 
 var succeededIn = regexp.MustCompile(`(\d+) succeeded, 0 failed`)
 
-// h2load is a rival's cost.
+// h2load measures the cost of a request with h2load.
 func h2load(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
 	tb.Helper()
 	scheme := map[string]string{"h2c": "http", "h2": "https"}[x.protocol]
@@ -50,7 +49,7 @@ func h2load(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration
 	return float64(cpu) / requests
 }
 
-// oha is a rival's cost.
+// oha measures the cost of a request with oha.
 func oha(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
 	tb.Helper()
 	args := []string{"--no-tui", "--output-format", "json", "-z", d.String(),
@@ -76,7 +75,7 @@ func oha(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) f
 		tb.Fatalf("oha said %s: %v", out, err)
 	}
 	good := r.StatusCodeDistribution["200"]
-	delete(r.ErrorDistribution, "aborted due to deadline") // what is under way at the end
+	delete(r.ErrorDistribution, "aborted due to deadline") // requests that were running at the end
 	if good == 0 || len(r.StatusCodeDistribution) > 1 || len(r.ErrorDistribution) > 0 {
 		tb.Fatalf("oha had status %v, errors %v", r.StatusCodeDistribution, r.ErrorDistribution)
 	}

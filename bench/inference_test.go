@@ -12,16 +12,16 @@ import (
 	"prony.example/stats"
 )
 
-// What the statistics promise, held against machines that are made up and therefore known, beside
-// what other tools' rules say of the same machines. docs/proof.md has the tables;
-// go test ./bench -v -run InferenceTables -inference 4000 makes them. The tests play fewer.
+// Simulations of machines with known truth test the promises of the statistics, and compare them
+// with the rules of other tools. docs/proof.md has the tables; go test ./bench -v -run
+// InferenceTables -inference 4000 makes them. The tests run fewer.
 
 const inferenceSeed = 2024
 
-// machine is what trials are like besides the target: log-normal, in blocks of two trials.
+// machine is the noise of trials apart from the target: log-normal, in blocks of two trials.
 type machine struct {
 	block, trial float64 // SD of the log between blocks, and between trials of one
-	drift        float64 // log a trial, all in one direction
+	drift        float64 // log per trial, all in one direction
 	outliers     float64 // share of trials that are slower, by a tenth on average
 }
 
@@ -30,10 +30,10 @@ var machines = []machine{
 	{block: 0.06, trial: 0.03, drift: -0.001, outliers: 0.02},
 }
 
-// calm is where nothing wanders: what pairing costs where it is not needed.
+// calm is a machine without drift. It shows the cost of pairing where pairing is not needed.
 var calm = machine{trial: 0.012, outliers: 0.02}
 
-// session is the machine's speed at 2n moments. Who runs when is the rule's choice.
+// session returns the machine's speed at 2n moments. The rule chooses which target runs when.
 func (m machine) session(r *rand.Rand, n int) []float64 {
 	speeds := make([]float64, 2*n)
 	block := 0.0
@@ -50,7 +50,7 @@ func (m machine) session(r *rand.Rand, n int) []float64 {
 	return speeds
 }
 
-// shuffled runs both targets in each block, in an order that is drawn; b is ratio times a.
+// shuffled runs both targets in each block, in random order; b is ratio times a.
 func shuffled(r *rand.Rand, speeds []float64, ratio float64) (a, b []float64) {
 	for i := 0; i < len(speeds); i += 2 {
 		first := r.IntN(2)
@@ -69,7 +69,7 @@ func oneAfterOther(speeds []float64, n int, ratio float64) (a, b []float64) {
 	return a, b
 }
 
-// simAlarm is a rule that says "b is another speed than a", of so many trials each.
+// simAlarm is a rule that detects a different speed of b, from this many trials of each.
 type simAlarm struct {
 	name   string
 	blocks int
@@ -105,7 +105,8 @@ func simAlarms() []simAlarm {
 	return all
 }
 
-// simShare plays experiments of one seed and returns in how many of them the rule says yes.
+// simShare simulates experiments with one seed and returns the share in which the rule detects a
+// difference.
 func simShare(experiments int, m machine, n int, yes func(*rand.Rand, []float64) bool) float64 {
 	r := rand.New(rand.NewPCG(inferenceSeed, uint64(n)))
 	count := 0
@@ -118,7 +119,7 @@ func simShare(experiments int, m machine, n int, yes func(*rand.Rand, []float64)
 }
 
 func (a simAlarm) simShare(experiments int, m machine, ratio float64) float64 {
-	// Two moments at least: a single run of each is one block, or the two halves of two.
+	// At least two moments: a single run of each is one block, or half of each of two blocks.
 	return simShare(experiments, m, max(a.blocks, 2), func(r *rand.Rand, speeds []float64) bool {
 		if a.blocks == 1 {
 			speeds = []float64{speeds[0], speeds[2]} // two runs, on two occasions
@@ -143,8 +144,8 @@ func alarmTable(experiments int) string {
 	return out.String()
 }
 
-// simGate plays one experiment of n blocks; only its outcome counts, since Decide's More costs
-// milliseconds. TestOutcome holds the two together.
+// simGate simulates one experiment of n blocks. It uses only the outcome, because Decide's More
+// takes milliseconds. TestOutcome shows that both agree.
 func simGate(experiments int, m machine, n int, loss float64, want string) float64 {
 	return simShare(experiments, m, n, func(r *rand.Rand, speeds []float64) bool {
 		a, b := shuffled(r, speeds, 1-loss)
@@ -210,7 +211,7 @@ func TestInferenceTables(t *testing.T) {
 	t.Logf("%d experiments a cell\n%s", n/20, steadyTable(n/20))
 }
 
-// TestInference plays few of them, and holds the promises to four standard errors.
+// TestInference runs few experiments, and tests the promises with four standard errors.
 func TestInference(t *testing.T) {
 	const experiments = 1000
 	four := func(p float64) float64 { return 4 * math.Sqrt(p*(1-p)/experiments) }

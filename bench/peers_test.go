@@ -22,10 +22,10 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// answer is what the server under both generators sends.
+// answer is the response of the server for both generators.
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 
-// TestMain also is the server, as a process of its own on a core of its own.
+// TestMain also runs the server, in a process of its own on a core of its own.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(burnEnv); text != "" {
 		if err := burnAsChild(text); err != nil {
@@ -66,18 +66,18 @@ func serve(core string) error {
 	fmt.Println(l.Addr())
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of it will do
+		io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end of the input
 		cancel()
 	}()
 	return truth.Null(ctx, l.(*net.TCPListener), []byte(answer))
 }
 
-// server starts it and returns its address.
+// server starts the server and returns its address.
 func server(tb testing.TB, core int) netip.AddrPort {
 	tb.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("PRONY_BENCH_SERVER=%d", core))
-	in, err := cmd.StdinPipe() // its end, for whatever reason, ends the server
+	in, err := cmd.StdinPipe() // the server ends when this pipe closes for any reason
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func server(tb testing.TB, core int) netip.AddrPort {
 	}
 	tb.Cleanup(func() {
 		in.Close()
-		cmd.Wait() //nolint:errcheck // it ends as it is told to
+		cmd.Wait() //nolint:errcheck // it ends because its input does
 	})
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -103,12 +103,12 @@ func server(tb testing.TB, core int) netip.AddrPort {
 	return addr
 }
 
-// cost is what one run of a generator came to.
+// cost is the result of one run of a generator.
 type cost struct{ cpuNsPerRequest, perS float64 }
 
 var requestsIn = regexp.MustCompile(`(\d+) requests in ([0-9.]+)s`)
 
-// wrk is one thread on the same core; its processor time is what wait4 says of the whole process.
+// wrk runs wrk with one thread on the same core. Its CPU time is that of the whole process (wait4).
 func wrk(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) cost {
 	tb.Helper()
 	return wrkOver(tb, "http", addr, core, conns, d)
@@ -129,12 +129,12 @@ func wrkOver(tb testing.TB, scheme string, addr netip.AddrPort, core, conns int,
 		tb.Fatalf("wrk said %s", out)
 	}
 	requests, _ := strconv.ParseFloat(m[1], 64) // digits, by the pattern
-	took, _ := strconv.ParseFloat(m[2], 64)     // likewise
+	took, _ := strconv.ParseFloat(m[2], 64)     // digits, by the pattern
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	return cost{float64(cpu) / requests, requests / took}
 }
 
-// onCore runs a command with the affinity that its parent has for as long as it takes to fork.
+// onCore runs a command on a core, by its parent's affinity during the fork.
 func onCore(core int, cmd *exec.Cmd) ([]byte, error) {
 	var set unix.CPUSet
 	set.Set(core)
@@ -143,7 +143,7 @@ func onCore(core int, cmd *exec.Cmd) ([]byte, error) {
 		err  error
 	}
 	done := make(chan output)
-	go func() { // a thread of its own, ended with the goroutine, so that no other inherits the core
+	go func() { // a thread of its own, which ends with the goroutine and its affinity
 		runtime.LockOSThread()
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			done <- output{nil, err}

@@ -25,26 +25,27 @@ import (
 )
 
 // The proof on real runs: servers that are slower than another by a known amount, or not at all,
-// go through whole trials, and what the statistics say of the records is held against what is
-// known.
+// run in whole trials, and the conclusions of the statistics from the records are compared with the
+// known truth.
 //
 //	costs ─► rounds of each arm ─► truth ─► trials, in shuffled blocks ─► records ─► tables
 //	(prooftruth)                  (its own clock)   (the lab's own code)    (prooftable)
 //
-// Everything lies in a folder afterwards, from which the tables can be made again.
+// All results remain in a folder, from which the tables can be made again.
 
-// proofSize is how much of it is done.
+// proofSize is the size of a proof.
 type proofSize struct {
 	blocks, warmBlocks int
 	warmup, window     time.Duration // of a trial that compares
-	settle             time.Duration // of a warm-up where that is the question
-	cost               int64         // requests for finding what a round costs
-	truth              int64         // likewise for the comparison of costs that is taken for true
+	settle             time.Duration // of a warm-up that is the subject
+	cost               int64         // requests for measuring the cost of a round
+	truth              int64         // requests for measuring the true costs
 }
 
-// BenchmarkProof is all of it, about a quarter of an hour: PRONY_PROOF_BLOCKS blocks, 40 unless it
-// is set, and PRONY_PROOF_WARM_BLOCKS, 5, for the warm-ups, in an order shuffled from
-// PRONY_PROOF_SEED, 1. With PRONY_PROOF_READ nothing runs: the records of that folder are read.
+// BenchmarkProof is the whole proof, about a quarter of an hour: PRONY_PROOF_BLOCKS blocks (default
+// 40), and PRONY_PROOF_WARM_BLOCKS (default 5) for the warm-ups, in an order shuffled from
+// PRONY_PROOF_SEED (default 1). With PRONY_PROOF_READ it runs nothing and reads the records of that
+// folder.
 func BenchmarkProof(b *testing.B) {
 	dir := os.Getenv("PRONY_PROOF_READ")
 	if dir == "" {
@@ -68,11 +69,11 @@ func BenchmarkProof(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(dir, "proof.md"), []byte(text), 0o644); err != nil {
 		b.Fatal(err)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a proof says nothing
+	b.ReportMetric(0, "ns/op") // the time of a proof has no meaning
 	b.Logf("records are in %s\n\n%s", dir, text)
 }
 
-// proof is one under way.
+// proof is a proof in progress.
 type proof struct {
 	tb       testing.TB
 	dir      string
@@ -81,7 +82,7 @@ type proof struct {
 	launcher *process.Launcher
 }
 
-// newProof quiets this process: what it does itself stays on the load's cores.
+// newProof confines this process to the load's cores.
 func newProof(tb testing.TB, dir string, j *process.Journal, seed uint64) *proof {
 	tb.Helper()
 	cores, err := host.Cores()
@@ -109,8 +110,8 @@ func newProof(tb testing.TB, dir string, j *process.Journal, seed uint64) *proof
 // The runs of a proof, each a folder of records.
 const (
 	proofCompare = "compare" // the arms, in blocks
-	proofWhole   = "whole"   // warm-ups of a length at which each has shown all there is to see
-	proofHasty   = "hasty"   // likewise, ended by the trial's rule as soon as it holds
+	proofWhole   = "whole"   // warm-ups long enough to show everything
+	proofHasty   = "hasty"   // the same, ended by the trial's rule as soon as it holds
 	proofTruths  = "truth.json"
 )
 
@@ -142,10 +143,10 @@ func (p *proof) all(size proofSize) {
 		servers)
 }
 
-// say tells where a proof is: it takes minutes.
+// say reports the progress, because a proof takes minutes.
 func (p *proof) say(text string) { fmt.Fprintln(os.Stderr, "proof:", text) }
 
-// proofSuite is one trial's life, as short as it can be while its window still says something.
+// proofSuite is one trial, as short as possible with a useful window.
 const proofSuite = `
 name: proof-%s
 question: Does the lab find what is known?
@@ -164,7 +165,7 @@ loads:
   - {name: peak, model: closed, connections: 16, leadIn: 100ms, measure: %v}
 `
 
-// run puts every server through its trials; the records are saved in the folder of the name.
+// run runs every server's trials, and saves the records in the folder of the name.
 func (p *proof) run(name string, blocks int, least, most, window time.Duration,
 	servers map[string]burner) {
 	p.tb.Helper()
@@ -201,7 +202,7 @@ func (p *proof) run(name string, blocks int, least, most, window time.Duration,
 	}
 }
 
-// subject is this very program as a service.
+// subject is this program as a service.
 func (p *proof) subject(name string, b burner) trial.Subject {
 	p.tb.Helper()
 	self, err := os.Executable()
@@ -223,7 +224,7 @@ func (p *proof) subject(name string, b burner) trial.Subject {
 	}
 }
 
-// lab is that of `prony run`.
+// lab returns a lab as of `prony run`.
 func (p *proof) lab(dir string, observe func(trial.Event)) *trial.Lab {
 	return &trial.Lab{
 		Launcher: p.launcher, Layout: p.layout, Dir: dir, Port: freePort, Observe: observe,
@@ -240,7 +241,7 @@ func (p *proof) lab(dir string, observe func(trial.Event)) *trial.Lab {
 	}
 }
 
-// freePort asks the kernel for a port that nobody uses.
+// freePort returns a free port from the kernel.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -249,7 +250,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// proofReport makes the tables from what a proof has left in its folder.
+// proofReport makes the tables from the folder of a proof.
 func proofReport(tb testing.TB, dir string) string {
 	tb.Helper()
 	var known proofKnown
@@ -277,7 +278,7 @@ func proofReport(tb testing.TB, dir string) string {
 	return out.String()
 }
 
-// The proof runs, in small: whole trials of every server, and the tables from their records.
+// A short proof: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
 	testsets.Long(t, "the proof on real runs, in small: some twenty servers", testsets.Needs{})
 	testsets.Cores(t)

@@ -14,7 +14,7 @@ import (
 	"prony.example/stats"
 )
 
-// made is a record as a trial leaves it.
+// made returns a record as a trial leaves it.
 func made(block int, arm string, perS float64) *record.Record {
 	r := &record.Record{Block: block, Outcome: record.Measured,
 		Target:  record.Target{Name: arm},
@@ -23,10 +23,10 @@ func made(block int, arm string, perS float64) *record.Record {
 	return r
 }
 
-// testGates is few, for a test has no minute for them.
+// testGates is small, because a test must not take a minute.
 const testGates = 10
 
-// proofOf makes blocks in which arm k has throughput of(k, block), and analyses them.
+// proofOf makes blocks in which arm k has the throughput of(k, block), and analyzes them.
 func proofOf(blocks int, of func(arm proofArm, block int) float64) comparison {
 	known := proofKnown{Seed: 1, Arms: requestCost{BaseNs: 10_000, RoundNs: 1}.arms()}
 	var records []*record.Record
@@ -44,7 +44,7 @@ func proofOf(blocks int, of func(arm proofArm, block int) float64) comparison {
 	return analyzeComparison(records, known, by)
 }
 
-// zigzag is a tenth of a per cent up and down, for all arms but the first.
+// zigzag is a tenth of a percent up and down, for all arms but the first.
 func zigzag(a proofArm, block int) float64 {
 	if a.Name == "a" {
 		return 1
@@ -52,9 +52,9 @@ func zigzag(a proofArm, block int) float64 {
 	return 1 + 0.001*float64(1-2*(block%2))
 }
 
-// The machine gets 1 % slower with each block. Pairs do not see it. Who makes all runs of one
-// server first finds the other one slower: the halves of 10 blocks lie 5 % apart, at an SD of 1.6 %
-// within them, so that t = 0.05/(0.016·√(2/5)) = 5.
+// The machine becomes 1 % slower with each block. Pairs cancel that. Running one server first and
+// then the other makes the second seem slower: the halves of 10 blocks differ by 5 %, with an SD of
+// 1.6 % within them, so that t = 0.05/(0.016·√(2/5)) = 5.
 func TestProofOfADriftingMachine(t *testing.T) {
 	c := proofOf(40, func(a proofArm, block int) float64 {
 		return 1000 * math.Pow(0.99, float64(block)) * (1 - a.Loss) * zigzag(a, block)
@@ -76,7 +76,7 @@ func TestProofOfADriftingMachine(t *testing.T) {
 	check("Prony: paired t, 5 blocks", b2, "100.0 %", "0.0 %")
 	check("5 of one, then 5 of the other, t test", same, "100.0 %", "0.0 %")
 	check("10 of one, then 10 of the other, t test", same, "100.0 %", "0.0 %")
-	// The best of three is always the first: it wins where the zigzag is up.
+	// The best of three is always the first: it wins if the zigzag is up.
 	check("best of three, the higher wins", same, "50.0 %", "50.0 %")
 	check("best of three, by 5 %", b10, "100.0 %", "0.0 %")
 	check("one run each, by 5 %", same, "0.0 %", "0.0 %")
@@ -109,7 +109,7 @@ func TestProofOfADriftingMachine(t *testing.T) {
 	}
 }
 
-// Swapped pairs of normal noise are alarmed at 5 %: 2,000 runs give 5 ± 1.5 % (three SD).
+// With swapped pairs of normal noise, 5 % are alarms: 2,000 runs give 5 ± 1.5 % (three SD).
 func TestProofOfNoise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	c := proofOf(200, func(a proofArm, _ int) float64 {
@@ -122,8 +122,8 @@ func TestProofOfNoise(t *testing.T) {
 				a.Flipped.of)
 		}
 	}
-	// A ratio of two trials of 1 % each: 1.4 %, which 200 blocks know within 5 % of itself (SD of
-	// an SD: 1/√400), so within 0.21 points for three of those.
+	// A ratio of two trials of 1 % each: 1.4 %, which 200 blocks estimate within 5 % (SD of an SD:
+	// 1/√400), so three of those are 0.21 points.
 	if sd := c.Same.Ratio.SDLog; math.Abs(sd-0.01*math.Sqrt2) > 0.0021 {
 		t.Errorf("SD of the paired ratio is %v", sd)
 	}
@@ -135,9 +135,9 @@ func TestProofOfNoise(t *testing.T) {
 	}
 }
 
-// A server that is 5 % slower in every block is told from its twin in each run. Once the sides are
-// swapped by coins only runs in which the coins agree are alarms: all five, 2/32 = 6.2 %; nine of
-// ten, 2·11/1024 = 2.1 %, for eight of them t is 2.25 and 2.26 are asked.
+// A server that is 5 % slower in every block is detected in each run. After random swaps of the
+// sides, only runs in which the coins agree are alarms: all five, 2/32 = 6.2 %; nine of ten,
+// 2·11/1024 = 2.1 %; for eight of ten, t is 2.25 and 2.26 is needed.
 func TestProofSwapsSides(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	var xs, ys []float64
@@ -154,7 +154,7 @@ func TestProofSwapsSides(t *testing.T) {
 	}
 }
 
-// What each rule looks at.
+// Each rule reads the intended values.
 func TestProofRules(t *testing.T) {
 	check := func(name string, xs, ys []float64, want int) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestProofRules(t *testing.T) {
 	check("one run each, by 10 %", []float64{1}, []float64{1.06}, 0)
 }
 
-// What is INVALID or failed is left out, with its pair and no other.
+// An INVALID or failed trial is left out with its pair and no other.
 func TestProofLeavesOut(t *testing.T) {
 	var records []*record.Record
 	for block := 1; block <= 4; block++ {
@@ -202,7 +202,7 @@ func TestProofLeavesOut(t *testing.T) {
 	}
 }
 
-// What a request costs is 10 µs and 1 ns a round: the first arm's takes 40 µs, and to lose 5 % of
+// The cost of a request is 10 µs and 1 ns a round: the first arm's takes 40 µs, and to lose 5 % of
 // throughput it must take 40/0.95 = 42.105 µs, which are 32,105 rounds.
 func TestProofArms(t *testing.T) {
 	c := requestCost{BaseNs: 10_000, RoundNs: 1}
@@ -223,7 +223,7 @@ func TestProofArms(t *testing.T) {
 	}
 }
 
-// A burner's requests take turns, are dearer or cheaper until a moment, or ever dearer.
+// A burner's requests take turns, cost more or less until a moment, or ever more.
 func TestBurnerRounds(t *testing.T) {
 	turns := &burning{burner: burner{Rounds: []int64{7, 9}}, slices: make([][]int64, 2)}
 	for i := range 5 * proofSlice {
@@ -252,8 +252,8 @@ func TestBurnerRounds(t *testing.T) {
 	}
 }
 
-// Two seconds at 1,000/s, then six at 1,500: warmed up at 2 s. What the trial itself said is
-// counted beside that.
+// Two seconds at 1,000/s, then six at 1,500: warmed up at 2 s. The trial's own result is counted
+// separately.
 func TestProofWarm(t *testing.T) {
 	const interval = 125 * time.Millisecond
 	known := proofKnown{Warm: []proofWarm{
@@ -265,7 +265,7 @@ func TestProofWarm(t *testing.T) {
 			r := made(block, w.Name, 1500)
 			r.Warmup = record.Warmup{IntervalNs: int64(interval), DurationNs: 8e9}
 			for i := range 64 {
-				rate := 1500 + 10*float64(i*7%5) // a little noise, which is none of the step
+				rate := 1500 + 10*float64(i*7%5) // a little noise, independent of the step
 				if w.Kind == stats.Warmed && i < 16 {
 					rate -= 500
 				}
@@ -297,7 +297,7 @@ func TestProofWarm(t *testing.T) {
 	}
 }
 
-// A table is Markdown, and its columns stand under each other.
+// A table is Markdown with aligned columns.
 func TestPrintTable(t *testing.T) {
 	var out bytes.Buffer
 	printTable(&out, "T", [][]string{{"a", "µs"}, {"long", "1"}})

@@ -13,7 +13,7 @@ import (
 
 // The tables, as Markdown.
 
-// printKnown says what was compared, and under which conditions.
+// printKnown prints what was compared, and under which conditions.
 func printKnown(w io.Writer, known proofKnown, records []*record.Record) {
 	fmt.Fprintf(w, "%s, seed %d. A request of the first server takes %.1f µs, %.1f µs of that for "+
 		"%d rounds.\n", model(), known.Seed, known.Cost.of(proofRounds)/1e3,
@@ -90,7 +90,7 @@ func printSame(w io.Writer, s sameness) {
 	printTable(w, "The same server twice", rows)
 }
 
-// holds tells whether the interval of all blocks and that of the truth overlap.
+// holds reports whether the interval of all blocks and that of the truth overlap.
 func (a armResult) holds() string {
 	switch {
 	case !a.Ratio.HasInterval():
@@ -108,7 +108,7 @@ func percent(x float64, digits int) string {
 	return fmt.Sprintf("%.*f %%", digits, 100*x)
 }
 
-// printTable prints Markdown that is aligned as text too; the first row is the heading.
+// printTable prints Markdown that is also aligned as text; the first row is the heading.
 func printTable(w io.Writer, title string, rows [][]string) {
 	fmt.Fprintf(w, "**%s**\n\n", title)
 	width := make([]int, len(rows[0]))

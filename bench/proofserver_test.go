@@ -17,21 +17,21 @@ import (
 // burnEnv makes this program the server of the proof, listening on the PORT of the environment.
 const burnEnv = "PRONY_BENCH_BURN"
 
-// burner is a server whose requests cost a known amount of work. Work is counted in rounds of a
-// loop and not in time, so that whatever slows the processor slows all of them alike.
+// burner is a server whose requests take a known amount of work. Work is counted in rounds of a
+// loop and not in time, so that a slower processor slows all of them equally.
 type burner struct {
-	// Rounds are what a request costs. Of several numbers each holds for proofSlice requests, then
-	// the next one's turn is: so their costs are compared within milliseconds, in one process.
+	// Rounds are the costs of a request. Each applies to proofSlice requests in turn, so that the
+	// costs are compared within milliseconds, in one process.
 	Rounds []int64
-	Cold   int64         // what a request costs until For after the load began; 0: no other
-	For    time.Duration // likewise
-	Grow   float64       // by how much of the first a request becomes dearer each second
+	Cold   int64         // cost of a request until For after the load began; 0: no other
+	For    time.Duration // time of Cold
+	Grow   float64       // by how much of the first a request becomes more expensive per second
 }
 
-// proofSlice is how many requests have the same cost before the next one's turn.
+// proofSlice is the number of requests with the same cost in a turn.
 const proofSlice = 200
 
-// burning is a burner at work.
+// burning is a running burner.
 type burning struct {
 	burner
 	n       int64 // requests so far
@@ -55,7 +55,7 @@ func burnAsChild(text string) error {
 	return err
 }
 
-// answer keeps the contract compute as far as the lab asks for it, and has two paths of its own.
+// answer serves the part of the contract compute that the lab checks, and two further paths.
 func (b *burning) answer(now int64, r truth.Request) truth.Reply {
 	const data = `{"data":[{"id":"prod3568","name":"Egg Whisk","price":3.99,"weight":150},` +
 		`{"id":"prod7340","name":"Tea Cosy","price":5.99,"weight":100},` +
@@ -77,7 +77,7 @@ func (b *burning) answer(now int64, r truth.Request) truth.Reply {
 	return reply(truth.Answer("404 X", "", ""))
 }
 
-// drawn are 10,000 letters, others for each request.
+// drawn returns 10,000 letters that differ between requests.
 func drawn(request uint64) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	text := make([]byte, 10_000)
@@ -87,13 +87,13 @@ func drawn(request uint64) string {
 	return string(text)
 }
 
-// object is an answer of JSON.
+// object is a JSON response.
 func object(body string) []byte {
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", len(body), body)
 }
 
-// rounds is what the next request costs.
+// rounds returns the cost of the next request.
 func (b *burning) rounds() int64 {
 	turn := int(b.n / proofSlice % int64(len(b.Rounds)))
 	if len(b.Rounds) > 1 && b.n%proofSlice == 0 {
@@ -101,7 +101,7 @@ func (b *burning) rounds() int64 {
 	}
 	b.n++
 	if b.n <= 2 {
-		b.began = clock.Mono() // the lab asks once before the load, to time the start
+		b.began = clock.Mono() // the lab sends one request before the load, to time the start
 	}
 	since := time.Duration(clock.Mono() - b.began)
 	n := b.Rounds[turn]
@@ -111,8 +111,8 @@ func (b *burning) rounds() int64 {
 	return n + int64(float64(n)*b.Grow*since.Seconds())
 }
 
-// endSlice books what the last slice took of the processor, all threads together. The first one
-// holds the program's start and is left out.
+// endSlice stores the CPU time of the last slice, of all threads together. It leaves out the first
+// slice, which contains the program's start.
 func (b *burning) endSlice(next int) {
 	now := processCPU()
 	if b.n > proofSlice {
@@ -122,7 +122,7 @@ func (b *burning) endSlice(next int) {
 	b.sliceAt = now
 }
 
-// costs are the ns of processor time a request, by slice, for each of the Rounds.
+// costs returns the ns of CPU time per request, by slice, for each of the Rounds.
 func (b *burning) costs() string {
 	text, err := json.Marshal(b.slices)
 	if err != nil {
@@ -131,10 +131,11 @@ func (b *burning) costs() string {
 	return string(text)
 }
 
-// spent keeps the compiler from seeing that nobody needs what spend computes.
+// spent keeps the compiler from removing spend.
 var spent atomic.Uint64
 
-// spend is rounds of a multiplication that each waits for the one before (Knuth's MMIX generator).
+// spend runs rounds of a multiplication that each depend on the one before (Knuth's MMIX
+// generator).
 func spend(rounds int64) {
 	x := uint64(rounds)
 	for range rounds {

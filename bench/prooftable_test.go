@@ -12,17 +12,17 @@ import (
 	"prony.example/stats"
 )
 
-// What the records say, held against what is known: pure functions of both. How often a method errs
-// is found by resampling: the blocks of one long run are cut into many short ones, in their order
-// where time matters, drawn without replacement where it does not. Such runs share blocks, so that
-// their shares are estimates with fewer independent parts than runs.
+// The records' conclusions against the known truth, as pure functions of both. Resampling shows how
+// often a method errs: the blocks of one long run are cut into many short runs, in their order if
+// time matters, otherwise drawn without replacement. Such runs share blocks, so their shares have
+// fewer independent parts than runs.
 
 const (
 	proofConfidence = 0.95
 	proofAlpha      = 0.05
 	proofMargin     = 0.05 // of the gate
 	proofDraws      = 2000
-	proofGates      = 200 // a gate that cannot decide works long on how many more blocks would
+	proofGates      = 200 // undecided gates take long to compute
 )
 
 var proofSizes = []int{5, 10, 15, 20} // blocks of a resampled run
@@ -30,14 +30,14 @@ var proofSizes = []int{5, 10, 15, 20} // blocks of a resampled run
 // resample draws runs of blocks.
 type resample struct {
 	*rand.Rand
-	draws, gates int // runs drawn of each number of blocks, and likewise for the gate
+	draws, gates int // runs drawn of each number of blocks, and of the gate
 }
 
 func newResample(seed uint64) resample {
 	return resample{rand.New(rand.NewPCG(seed, 1)), proofDraws, proofGates}
 }
 
-// comparison is what the comparing trials came to.
+// comparison is the result of the comparing trials.
 type comparison struct {
 	Trials, Unusable int
 	Same             sameness
@@ -53,7 +53,7 @@ type sameness struct {
 	Runs     []alarms
 }
 
-// alarms are how often two servers that are alike were told apart in runs of so many blocks.
+// alarms counts how often two equal servers differ significantly in runs of this many blocks.
 type alarms struct {
 	Blocks     int
 	Neighbours share // of blocks in their order
@@ -62,7 +62,7 @@ type alarms struct {
 	Detect90   float64
 }
 
-// share is how many of how many.
+// share is n of a total.
 type share struct{ n, of int }
 
 func (s *share) add(yes bool) {
@@ -83,12 +83,11 @@ func (s share) String() string {
 type armResult struct {
 	Arm   proofArm
 	Ratio stats.Ratio // of all blocks
-	Found []share     // by proofSizes: told to be slower
-	Holds []share     // likewise: the interval holds the truth
+	Found []share     // by proofSizes: detected as slower
+	Holds []share     // by proofSizes: the interval contains the truth
 }
 
-// blocksOf lays out the throughput of each arm, block by block; what is INVALID or failed is left
-// out.
+// blocksOf lists the throughput of each arm, block by block, without INVALID and failed trials.
 func blocksOf(records []*record.Record) (blocks []map[string]float64, unusable int) {
 	for _, r := range records {
 		for len(blocks) < r.Block {
@@ -103,7 +102,7 @@ func blocksOf(records []*record.Record) (blocks []map[string]float64, unusable i
 	return blocks, unusable
 }
 
-// pairsOf are the throughputs of two arms in the blocks that have both, in order.
+// pairsOf returns the throughputs of two arms in the blocks that have both, in order.
 func pairsOf(blocks []map[string]float64, x, y string) (xs, ys []float64) {
 	for _, b := range blocks {
 		if b[x] > 0 && b[y] > 0 {
@@ -135,7 +134,7 @@ func analyzeComparison(records []*record.Record, known proofKnown, by resample) 
 	return c
 }
 
-// neighbours are all runs of n blocks that follow each other, of all.
+// neighbours returns all runs of n consecutive blocks.
 func neighbours(n, all int) (runs [][]int) {
 	for from := 0; from+n <= all; from++ {
 		run := make([]int, n)
@@ -147,7 +146,7 @@ func neighbours(n, all int) (runs [][]int) {
 	return runs
 }
 
-// runs are many of n blocks of all, without replacement; of all of them there is one.
+// runs returns many runs of n blocks, without replacement; with n equal to all there is one.
 func (by resample) runs(many, n, all int) [][]int {
 	if n >= all {
 		return neighbours(n, all)
@@ -167,7 +166,7 @@ func pick(xs []float64, run []int) []float64 {
 	return out
 }
 
-// says is what the method concludes: -1 that y is slower, +1 that it is faster, 0 nothing.
+// says returns the method's conclusion: -1 that y is slower, +1 that it is faster, 0 none.
 func says(r stats.Ratio) int {
 	switch {
 	case !(r.P < proofAlpha):
@@ -180,9 +179,9 @@ func says(r stats.Ratio) int {
 
 func paired(xs, ys []float64) stats.Ratio { return stats.PairedRatio(xs, ys, proofConfidence) }
 
-// alike counts false alarms. Where nothing differs, the two sides of a block may as well be
-// swapped: each choice of swaps is as likely as what was seen (the randomization test; Fisher, "The
-// Design of Experiments", 1935, §21), and gives thousands of runs that keep the noise's shape.
+// alike counts false alarms. If nothing differs, the two sides of a block can be swapped: each
+// choice of swaps is as likely as the observed one (the randomization test; Fisher, "The Design of
+// Experiments", 1935, §21), and gives thousands of runs with the same shape of noise.
 func alike(by resample, xs, ys []float64) sameness {
 	s := sameness{Ratio: paired(xs, ys)}
 	var lx, ly []float64
@@ -215,7 +214,8 @@ func alike(by resample, xs, ys []float64) sameness {
 	return s
 }
 
-// measured is what all blocks say, and how often fewer find the loss and hold the truth.
+// measured returns the result of all blocks, and how often fewer detect the loss and contain the
+// truth.
 func measured(by resample, arm proofArm, xs, ys []float64) armResult {
 	m := armResult{Arm: arm, Ratio: paired(xs, ys)}
 	for _, n := range proofSizes {
@@ -237,16 +237,16 @@ type rule struct {
 	says   func(xs, ys []float64) int
 }
 
-// ruleResult is what a rule said of each arm but the first.
+// ruleResult is the conclusion of a rule for each arm but the first.
 type ruleResult struct {
 	Name string
 	Says []verdicts
 }
 
-// verdicts are how often a rule said that the arm was slower, and that it was faster.
+// verdicts counts how often a rule concluded that the arm was slower, and that it was faster.
 type verdicts struct{ slower, faster share }
 
-// over applies a rule to every stretch of blocks: whoever uses it has some such stretch.
+// over applies a rule to every sequence of consecutive blocks.
 func (r rule) over(xs, ys []float64) (v verdicts) {
 	for _, run := range neighbours(r.blocks, len(xs)) {
 		said := r.says(pick(xs, run), pick(ys, run))
@@ -256,8 +256,8 @@ func (r rule) over(xs, ys []float64) (v verdicts) {
 	return v
 }
 
-// rules are ours and those in use elsewhere. Unpaired runs are made one server after the other, as
-// who benchmarks a change does: the first half of the blocks gives the one, the second the other.
+// rules are Prony's and those in use elsewhere. Unpaired runs measure one server after the other,
+// as users benchmark a change: the first half of the blocks is one, the second the other.
 func rules() []rule {
 	by := func(most float64, of func([]float64) float64) func(xs, ys []float64) int {
 		return func(xs, ys []float64) int { return beyond(of(ys)/of(xs), most) }
@@ -281,7 +281,7 @@ func rules() []rule {
 	}
 }
 
-// beyond is whether a ratio is below or above one by more than most.
+// beyond reports whether a ratio is below or above one by more than most.
 func beyond(ratio, most float64) int {
 	switch {
 	case ratio < 1-most:
@@ -292,12 +292,12 @@ func beyond(ratio, most float64) int {
 	return 0
 }
 
-// gateResult is what the gate said of an arm in runs of so many blocks.
+// gateResult is the gate's result for an arm in runs of this many blocks.
 type gateResult struct {
 	Arm                      proofArm
 	Blocks                   int
 	Pass, Fail, Inconclusive share
-	More                     float64 // the median of what it asked for, when inconclusive
+	More                     float64 // the median of the further blocks when inconclusive
 }
 
 func gated(by resample, arm proofArm, xs, ys []float64) (out []gateResult) {

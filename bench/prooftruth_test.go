@@ -21,30 +21,30 @@ import (
 	"prony.example/stats"
 )
 
-// What is known of the servers of the proof. It is learnt by other means than those under test: the
-// server itself counts requests and asks the kernel what they took of the processor (getrusage(2)).
-// The servers that are compared take turns in one process, every few milliseconds, so that the
-// machine's moods meet all of them. A closed load keeps a server of one core busy without a pause,
-// so its throughput is the reciprocal of what a request takes.
+// The known truth about the proof's servers comes from other means than those under test: the
+// server itself counts requests and reads their CPU time from the kernel (getrusage(2)). The
+// compared servers take turns in one process, every few milliseconds, so that changes of the
+// machine affect all of them. A closed load keeps a server on one core busy without a pause, so its
+// throughput is the reciprocal of the cost of a request.
 
-// proofRounds is what a request of the first arm costs: some 50 µs, so that the load is far from
-// its own limits and most of the cost is ours to choose.
+// proofRounds is the cost of a request of the first arm: some 50 µs, so that the load is far from
+// its own limits and most of the cost is the server's loop.
 const proofRounds = 30_000
 
 // proofKnown is all that is known before the first trial.
 type proofKnown struct {
 	Seed uint64
 	Cost requestCost
-	Arms []proofArm // the first is what the others are compared with
+	Arms []proofArm // the others are compared with the first
 	Warm []proofWarm
 }
 
-// proofArm is a server among those that are compared.
+// proofArm is a server among the compared ones.
 type proofArm struct {
 	Name   string
-	Loss   float64 // of throughput that it was made to have
+	Loss   float64 // intended loss of throughput
 	Rounds int64
-	// Ratio is its throughput by that of the first, with a 95 % interval, from N slices.
+	// Ratio is its throughput divided by that of the first, with a 95 % interval, from N slices.
 	Ratio, Lo, Hi float64
 	N             int
 }
@@ -53,22 +53,22 @@ type proofArm struct {
 type proofWarm struct {
 	Name   string
 	Server burner
-	Kind   string  // as stats.SteadyState should say
-	AtNs   int64   // when its steady state begins, from the load's begin; 0 when there is none
-	Before float64 // its rate until then, by the rate from then on
+	Kind   string  // expected result of stats.SteadyState
+	AtNs   int64   // beginning of its steady state, from the load's begin; 0: there is none
+	Before float64 // its rate until then, divided by the rate from then on
 }
 
-// requestCost is linear: what a request takes beside its rounds, and a round.
+// requestCost is linear: the cost of a request without rounds, and of a round.
 type requestCost struct{ BaseNs, RoundNs float64 }
 
 func (c requestCost) of(rounds int64) float64 { return c.BaseNs + c.RoundNs*float64(rounds) }
 
-// rounds make a request that costs times as much as one of the first arm.
+// rounds returns the rounds of a request that costs times as much as one of the first arm.
 func (c requestCost) rounds(times float64) int64 {
 	return int64(math.Round((c.of(proofRounds)*times - c.BaseNs) / c.RoundNs))
 }
 
-// arms lose throughput: a request must cost 1/(1-loss) times as much.
+// arms returns arms that lose throughput: a request must cost 1/(1-loss) times as much.
 func (c requestCost) arms() []proofArm {
 	arms := []proofArm{{Name: "a"}, {Name: "a-again"}, {Name: "b2", Loss: 0.02},
 		{Name: "b5", Loss: 0.05}, {Name: "b10", Loss: 0.10}}
@@ -78,8 +78,8 @@ func (c requestCost) arms() []proofArm {
 	return arms
 }
 
-// warm are the servers whose steady state begins at a known moment, in half and a quarter of the
-// longest warm-up.
+// warm returns the servers whose steady state begins at a known moment, at half and a quarter of
+// the longest warm-up.
 func (c requestCost) warm(longest time.Duration) []proofWarm {
 	server := func(cold float64, until time.Duration) burner {
 		return burner{Rounds: []int64{proofRounds}, Cold: c.rounds(cold), For: until}
@@ -100,7 +100,7 @@ func (c requestCost) warm(longest time.Duration) []proofWarm {
 	}
 }
 
-// requestCost finds both parts, from requests with the first arm's rounds and with none.
+// requestCost measures both parts, from requests with the first arm's rounds and with none.
 func (p *proof) requestCost(requests int64) requestCost {
 	p.tb.Helper()
 	slices := p.costs([]int64{proofRounds, 0}, requests)
@@ -121,7 +121,7 @@ func median(ns []int64) float64 {
 	return stats.Median(xs)
 }
 
-// measureTruth compares what the arms really cost: slice by slice, the median ratio.
+// measureTruth compares the true costs of the arms: slice by slice, the median ratio.
 func (p *proof) measureTruth(arms []proofArm, requests int64) {
 	p.tb.Helper()
 	var rounds []int64
@@ -144,10 +144,10 @@ func (p *proof) measureTruth(arms []proofArm, requests int64) {
 	}
 }
 
-// costsBound ends a load that does not come to its end.
+// costsBound limits a load that does not end by itself.
 const costsBound = 10 * time.Minute
 
-// costs loads one server, whose requests take turns between the rounds, and returns what it says.
+// costs loads one server, whose requests take turns between the rounds, and returns its report.
 func (p *proof) costs(rounds []int64, requests int64) (slices [][]int64) {
 	p.tb.Helper()
 	port, err := freePort()

@@ -12,25 +12,25 @@ import (
 	"prony.example/stats"
 )
 
-// warmResult is what trials said of a server whose steady state begins at a known moment.
+// warmResult is the result of trials with a server whose steady state begins at a known moment.
 type warmResult struct {
 	Warm     proofWarm
-	Recorded []seen // by the trial, of warm-up and window together
-	Series   []seen // by stats.SteadyState, of the warm-up's rates alone
-	// Level is the window's throughput by that of the steady server in the same block: whether what
-	// was measured is the steady state, for servers that reach it.
+	Recorded []seen // by the trial, from warm-up and window together
+	Series   []seen // by stats.SteadyState, from the warm-up's rates alone
+	// Level is the window's throughput divided by that of the steady server in the same block: it
+	// shows whether the steady state was measured, for servers that reach it.
 	Level []float64
 }
 
-// seen is one answer.
+// seen is one result.
 type seen struct {
 	kind   string
-	steady bool  // there is a steady state,
-	atNs   int64 // which began then
+	steady bool  // there is a steady state
+	atNs   int64 // its beginning
 	endNs  int64 // of the warm-up
 }
 
-// proofSteady is the rule that a trial ends its warm-up by.
+// proofSteady is the rule by which a trial ends its warm-up.
 var proofSteady = stats.SteadyRule{Tail: 12, Same: 0.03}
 
 func analyzeWarm(records []*record.Record, known proofKnown) (out []warmResult) {
@@ -78,7 +78,7 @@ func printWarm(w io.Writer, title string, results []warmResult) {
 	printTable(w, title, rows)
 }
 
-// kindsOf counts the answers, the most frequent first.
+// kindsOf counts the results, the most frequent first.
 func kindsOf(all []seen) string {
 	count := map[string]int{}
 	for _, s := range all {
@@ -100,7 +100,7 @@ func orText(s, other string) string {
 	return s
 }
 
-// momentsOf is when those with a steady state had it first.
+// momentsOf returns when the steady state began, for results with one.
 func momentsOf(all []seen) string {
 	var xs []float64
 	for _, s := range all {

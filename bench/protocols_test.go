@@ -12,10 +12,10 @@ import (
 	"prony.example/stats"
 )
 
-// BenchmarkProtocols prints what a request costs our generator in each protocol beside HTTP/1.1 in
-// the clear, which the raw engines speak: by turns, against the null server of each, on a core of
-// its own. PRONY_BENCH_ROUNDS rounds, 5 unless it is set, of PRONY_BENCH_SECONDS each, 2 unless it
-// is set. docs/load.md has the ratios.
+// BenchmarkProtocols prints the cost of a request with Prony's generator in each protocol beside
+// HTTP/1.1 in the clear, which the raw engines support: in turns, against the null server of each,
+// on a core of its own. PRONY_BENCH_ROUNDS rounds (default 5) of PRONY_BENCH_SECONDS each (default
+// 2). docs/load.md has the ratios.
 func BenchmarkProtocols(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	serverCore, core := TwoCores(b)
@@ -47,7 +47,7 @@ func BenchmarkProtocols(b *testing.B) {
 	show(b, w, &text)
 }
 
-// spoken is what a request of a closed load over 64 connections costs, in ns of processor time.
+// spoken returns the cost of a request of a closed load over 64 connections, in ns of CPU time.
 func spoken(tb testing.TB, prony, protocol string, serverCore, core int, d time.Duration) float64 {
 	tb.Helper()
 	at, stop := null(tb, prony, protocol, serverCore)

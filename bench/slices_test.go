@@ -32,13 +32,13 @@ var (
 // slicesQuestion is a question with a known answer.
 type slicesQuestion struct {
 	name    string
-	change  string // environment of the second service; empty: it is the first one again
+	change  string // environment of the second service; empty: the same as the first
 	base    string // environment of both
 	starts  int
 	slices  time.Duration // of each target in a start
 	warmup  time.Duration
 	planned int // comparisons; seeds are 1 to planned
-	beside  int // busy loops beside it
+	beside  int // busy loops during it
 }
 
 // slicesQuestions are fixed before they are run: the seeds of a question are 1, 2, 3 and so on.
@@ -61,7 +61,7 @@ type slicesResult struct {
 	Seed       int         `json:"seed"`
 	Time       time.Time   `json:"time"`
 	Seconds    float64     `json:"seconds"`
-	Starts     int         `json:"starts"` // that were not lost
+	Starts     int         `json:"starts"` // without lost ones
 	Rounds     int         `json:"rounds"`
 	Load       [2]float64  `json:"load"`  // load average of a minute, before and after
 	Steal      float64     `json:"steal"` // share of all cores' time
@@ -113,7 +113,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 }
 
-// run is one comparison.
+// run runs one comparison.
 func (q slicesQuestion) run(b *testing.B, dir string, seed int) (r slicesResult) {
 	b.Helper()
 	for range q.beside {

@@ -14,9 +14,9 @@ import (
 
 var updateSlices = flag.Bool("update.slices", false, "write the table of docs/slices.md")
 
-// TestSlicesTable holds the table of real comparisons in docs/slices.md to slicesFile. It also
-// checks the one bound that must hold in any hour: of n comparisons of equal services at most
-// 4 + n/20 are significant, 9 of 100 (a binomial count of 5 % is above that in 3 % of series).
+// TestSlicesTable compares the table of real comparisons in docs/slices.md with slicesFile. It also
+// checks the one bound that must hold at any time: of n comparisons of equal services at most 4 +
+// n/20 are significant, 9 of 100 (a binomial count of 5 % is above that in 3 % of series).
 func TestSlicesTable(t *testing.T) {
 	var names []string
 	all := map[string][]slicesResult{}
@@ -40,7 +40,7 @@ func TestSlicesTable(t *testing.T) {
 		*updateSlices)
 }
 
-// slicesRow is a case's row of the table, with how many CPU ratios are significant.
+// slicesRow returns a case's row of the table, with the number of significant CPU ratios.
 func slicesRow(name string, results []slicesResult) (row string, alarms, n int) {
 	var widths, rates, seconds, loads []float64
 	throughput, failed := 0, 0

@@ -24,7 +24,7 @@ var (
 const (
 	speedBins   = 30_000
 	speedBinNs  = 2_000_000
-	speedMostNs = 2_500_000 // of processor time in a bin, as a byte
+	speedMostNs = 2_500_000 // of CPU time in a bin, as a byte
 )
 
 // BenchmarkSpeedTrace records how fast this machine works, in bins of 2 ms over 60 s: one thread
@@ -88,7 +88,7 @@ func recordSpeed(b *testing.B) (units []int, times []int64) {
 			return units, times
 		}
 		units[bin]++
-		if units[bin] == 1 { // the first of a bin: the time since the last one was that bin's
+		if units[bin] == 1 { // the first of a bin: the time since the last unit was in that bin
 			now := threadTime(b)
 			times[bin], before = now-before, now
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// BenchmarkTLS prints what a request over TLS 1.3 costs each of our engines, wrk and, where it is
-// installed, oha, by turns, against one null server on a core of its own, 64 connections:
-// PRONY_BENCH_ROUNDS rounds, 7 unless it is set, of PRONY_BENCH_SECONDS each, 3 unless it is set.
-// Of the others it counts start and handshakes, too, which are before our window: a few hundredths.
+// BenchmarkTLS prints the cost of a request over TLS 1.3 with each of Prony's engines, wrk and, if
+// installed, oha, in turns, against one null server on a core of its own, 64 connections:
+// PRONY_BENCH_ROUNDS rounds (default 7) of PRONY_BENCH_SECONDS each (default 3). The cost of the
+// others includes start and handshakes, which are before Prony's window: a few percent.
 // docs/decisions/0036-tls.md has the table.
 func BenchmarkTLS(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 7), Setting(b, "PRONY_BENCH_SECONDS", 3)

@@ -18,7 +18,7 @@ const (
 
 var steadyRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 
-// course is a service's true speed over time, 1 at last.
+// course is a service's true speed over time, at last 1.
 type course struct {
 	name  string
 	level func(seconds float64) float64
@@ -53,7 +53,7 @@ var courses = []course{
 	{"0.4 % more each second", func(s float64) float64 { return 1 + 0.004*s }, stats.Unsteady},
 }
 
-// truth is the first interval from which on the level stays within Same of the last; -1: none.
+// truth returns the first interval from which on the level stays within Same of the last; -1: none.
 func (c course) truth() int {
 	if c.kind == stats.Unsteady {
 		return -1
@@ -65,7 +65,7 @@ func (c course) truth() int {
 	return at
 }
 
-// counts plays 30 s of a service of 8000 requests/s: AR(1) noise of 2 %, and one interval in a
+// counts simulates 30 s of a service of 8000 requests/s: AR(1) noise of 2 %, and one interval in a
 // hundred loses half on average.
 func (c course) counts(r *rand.Rand) []float64 {
 	const sd, ar = 0.02, 0.3
@@ -99,8 +99,8 @@ var stops = []struct {
 	{"always 15 s", func([]float64) int { return 15 * perSecond }},
 }
 
-// threeSpans is the rule that Prony had before: the last three half seconds agree within 3 %, and
-// twice what counting alone would make them differ.
+// threeSpans is Prony's earlier rule: the last three half seconds agree within 3 %, and within
+// twice the counting error.
 func threeSpans(xs []float64) int {
 	const span, spans = 5, 3
 	for n := span * spans; n <= len(xs); n++ {
@@ -119,7 +119,7 @@ func threeSpans(xs []float64) int {
 	return -1
 }
 
-// median and the value that 95 % do not exceed, in seconds.
+// simSpread returns the median and the 95th percentile in seconds.
 func simSpread(xs []float64) string {
 	if len(xs) == 0 {
 		return "–"
@@ -157,8 +157,8 @@ func inSeconds(intervals int) string {
 	return fmt.Sprintf("%.1f", float64(intervals)/perSecond)
 }
 
-// found classifies finished series: the share whose kind is right, and by how many seconds the
-// beginning of the steady state is off where there is one.
+// found classifies finished series: the share with the right kind, and the error in seconds of the
+// beginning of the steady state if there is one.
 func (c course) found(experiments int) (right float64, off []float64) {
 	r := rand.New(rand.NewPCG(inferenceSeed, 1))
 	for range experiments {
@@ -173,8 +173,8 @@ func (c course) found(experiments int) (right float64, off []float64) {
 	return right, off
 }
 
-// stopped ends warm-ups by a rule: the share that ends before the truth, how far from the last
-// level the service then is on average, and how long after the truth the others end.
+// stopped ends warm-ups by a rule: the share that ends before the truth, the service's average
+// distance from the last level then, and how long after the truth the others end.
 func (c course) stopped(experiments int, stop func([]float64) int) (early, short float64,
 	waits []float64) {
 	r := rand.New(rand.NewPCG(inferenceSeed, 1))
@@ -194,7 +194,8 @@ func (c course) stopped(experiments int, stop func([]float64) int) (early, short
 	return early, short, waits
 }
 
-// TestWarmups: a few of the table's cells, and that the spans' rule does worse where they say so.
+// TestWarmups checks some of the table's cells, and that the rule of spans is worse where they say
+// so.
 func TestWarmups(t *testing.T) {
 	const experiments = 100
 	for _, c := range courses {

@@ -23,13 +23,13 @@ import (
 	"prony.example/stats"
 )
 
-// What it costs a measurement that somebody watches it in a browser: the same short run is begun
-// through prony serve, by turns with nobody looking on, with ten that follow its events, and with
-// its page open in a real browser on this machine. The order within a round is drawn.
+// The cost of watching a measurement in a browser: prony serve starts the same short run in turns
+// without a viewer, with ten that follow its events, and with its page open in a real browser on
+// this machine. The order within a round is random.
 
 const watchers = 10
 
-// watchingArms are ways to look on. The first is what the others are compared with.
+// watchingArms are ways to watch. The others are compared with the first.
 var watchingArms = []struct {
 	name string
 	look func(*watching, string) (end func())
@@ -48,7 +48,7 @@ type watching struct {
 }
 
 // BenchmarkWatching prints the ratios. One iteration is a whole measurement: PRONY_BENCH_ROUNDS
-// rounds, 10 unless it is set, of three runs of PRONY_BENCH_SECONDS a window, 3 unless it is set.
+// rounds (default 10) of three runs with a window of PRONY_BENCH_SECONDS (default 3).
 func BenchmarkWatching(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 10), Setting(b, "PRONY_BENCH_SECONDS", 3)
 	for range b.N {
@@ -85,10 +85,10 @@ func BenchmarkWatching(b *testing.B) {
 		out.Flush()
 		b.Logf("%d rounds\n%s", rounds, &text)
 	}
-	b.ReportMetric(0, "ns/op") // the time of a measurement says nothing
+	b.ReportMetric(0, "ns/op") // the time of a measurement has no meaning
 }
 
-// ofOthers says whether a rule doubts a number for what other processes took.
+// ofOthers reports whether a rule doubts a number because of other processes.
 func ofOthers(f record.Finding) bool {
 	others := []string{"neighbors", "quiet", "run delay"}
 	return f.Grade != record.Valid && slices.Contains(others, f.Rule)
@@ -123,7 +123,7 @@ func newWatching(tb testing.TB) *watching {
 	return w
 }
 
-// run runs one trial, with somebody looking on from its beginning on, and gives its record.
+// run runs one trial, watched from its beginning on, and returns its record.
 func (w *watching) run(measure string, look func(id string) (end func())) *record.Record {
 	w.tb.Helper()
 	answer, err := http.Post(w.base+"/api/v1/runs", "application/json", strings.NewReader(
@@ -141,7 +141,7 @@ func (w *watching) run(measure string, look func(id string) (end func())) *recor
 	dir := filepath.Join(w.dir, begun.ID)
 	over := time.Now().Add(5 * time.Minute)
 	for ; time.Now().Before(over); time.Sleep(time.Second) {
-		// The files, not the server, so that nobody looks on by asking.
+		// Read the files, because a request to the server would be watching.
 		text, err := os.ReadFile(filepath.Join(dir, record.ProgressFile))
 		if err != nil || !bytes.Contains(text, []byte(`"kind":"`+record.Ends+`"`)) {
 			continue
@@ -157,7 +157,7 @@ func (w *watching) run(measure string, look func(id string) (end func())) *recor
 	return nil
 }
 
-// crowd follows a run ten times over.
+// crowd follows a run ten times in parallel.
 func (w *watching) crowd(id string) (end func()) {
 	var open []io.Closer
 	for range watchers {
@@ -166,16 +166,16 @@ func (w *watching) crowd(id string) (end func()) {
 			w.tb.Fatalf("watch: %v, %v", answer, err)
 		}
 		open = append(open, answer.Body)
-		go io.Copy(io.Discard, answer.Body) //nolint:errcheck // it is closed in the end
+		go io.Copy(io.Discard, answer.Body) //nolint:errcheck // closed at the end
 	}
 	return func() {
 		for _, o := range open {
-			_ = o.Close() // it was read
+			_ = o.Close() // nothing was written
 		}
 	}
 }
 
-// page has the run's page open in a browser.
+// page opens the run's page in a browser.
 func (w *watching) page(id string) (end func()) {
 	exe, err := exec.LookPath("chromium")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"prony.example/contract"
 )
 
-// description is what the test reads of openapi.yaml.
+// description is the part of openapi.yaml that the test reads.
 type description struct {
 	OpenAPI string `yaml:"openapi"`
 	Tags    []struct {
@@ -35,7 +35,7 @@ func read(t *testing.T, file string, v any) {
 	}
 }
 
-// step goes down a path of keys such as "responses 200 content".
+// step follows a path of keys such as "responses 200 content".
 func step(v any, keys ...string) any {
 	for _, key := range keys {
 		v, _ = v.(map[string]any)[key]
@@ -51,7 +51,7 @@ func TestOpenAPIDescribesTheGoldenAnswers(t *testing.T) {
 	}
 	var whole map[string]any
 	read(t, "openapi.yaml", &whole)
-	described := map[string]bool{} // "GET /file 200", true once a golden answer is it
+	described := map[string]bool{} // "GET /file 200", true once it has a golden response
 	for path, item := range d.Paths {
 		for method, operation := range item {
 			if method != "parameters" {
@@ -83,8 +83,8 @@ type goldenCase struct {
 	Type    string `yaml:"type"`
 }
 
-// checkCase wants a described operation for the case, with its status and media type. Without one
-// the answer is 404.
+// checkCase requires a described operation for the case, with its status and media type. Without
+// one, the response is 404.
 func checkCase(t *testing.T, whole map[string]any, d description, tag string, c goldenCase,
 	described map[string]bool) {
 	method, target, _ := strings.Cut(c.Request, " ")
@@ -121,8 +121,8 @@ func checkCase(t *testing.T, whole map[string]any, d description, tag string, c 
 	}
 }
 
-// template is the described path that a request's fits, with what stands for {names} in it; the
-// path itself where there is none.
+// template returns the described path that matches a request's, with the values of {names} in it;
+// the path itself if none matches.
 func template(d description, path string) string {
 	if d.Paths[path] != nil {
 		return path
@@ -137,7 +137,7 @@ func template(d description, path string) string {
 	return path
 }
 
-// No golden answers are forgotten.
+// All golden responses are embedded.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("*.yaml")
 	if err != nil || len(files) < 5 {
@@ -169,7 +169,7 @@ func TestReferencesOfOpenAPIResolve(t *testing.T) {
 			t.Errorf("nothing is at #/%s", match[1])
 		}
 	}
-	if len(references) < 10 { // every answer refers to a header or a whole response
+	if len(references) < 10 { // every response refers to a header or a whole response
 		t.Errorf("%d references were found", len(references))
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// TestAction runs the action's own scripts, as a runner would, in a repository with a service in
-// another language than ours: all of them but the one that builds prony.
+// TestAction runs the action's own scripts as a runner would, all but the one that builds prony, in
+// a repository with a service in another language than Prony's.
 func TestAction(t *testing.T) {
 	testsets.Once(t, "the action's scripts", testsets.Needs{Files: []string{"action.yml"},
 		Facts: []string{testsets.Version("python3", "--version")}})
@@ -53,7 +53,7 @@ func TestAction(t *testing.T) {
 		has(t, file, string(text), "head", "base", "throughput")
 	}
 
-	// A project says it in its file.
+	// A project has the same in its file.
 	executable(t, dir, "prony.yaml", `targets:
   base: {git: HEAD, build: "true", command: `+python+` app.py}
   head: {command: `+python+` app.py}
@@ -90,7 +90,7 @@ func runAction(t *testing.T, action actionFile, inputs map[string]string, bin, s
 		}
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
-		// On a busy machine a gate may say what it likes; that it was asked is what counts.
+		// On a busy machine, any result of a gate is valid; only its call counts.
 		judged := errors.As(err, &exit) && step.Name == "Gate" &&
 			(exit.ExitCode() == cli.GateFailed || exit.ExitCode() == cli.Invalid)
 		if err != nil && !judged {
@@ -103,7 +103,7 @@ func runAction(t *testing.T, action actionFile, inputs map[string]string, bin, s
 	}
 }
 
-// otherApp is a service that no toolchain of ours builds.
+// otherApp is a service that none of Prony's toolchains builds.
 const otherApp = `import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -122,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
 ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
 `
 
-// executable writes a file that can be run.
+// executable writes an executable file.
 func executable(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
@@ -159,7 +159,7 @@ func readAction(t *testing.T) (out actionFile) {
 	return out
 }
 
-// fill puts inputs, or their defaults, for GitHub's expressions.
+// fill replaces GitHub's expressions by inputs or their defaults.
 func (a actionFile) fill(t *testing.T, text string, inputs map[string]string) string {
 	t.Helper()
 	for name, input := range a.Inputs {

@@ -64,7 +64,7 @@ func (a *app) listAgents(ctx context.Context) error {
 	return a.grid(rows)
 }
 
-// agentHere is an agent's version and what can be said of it on this machine.
+// agentHere returns an agent's version and its state on this machine.
 func agentHere(ctx context.Context, f *agents.Fetcher, x agents.Agent) (version, here string) {
 	version, err := x.Version(f.Root)
 	missing := f.Missing(x)
@@ -86,7 +86,7 @@ func agentHere(ctx context.Context, f *agents.Fetcher, x agents.Agent) (version,
 	return cmp.Or(version, "-"), here
 }
 
-// agents are those that are declared, and what fetches them.
+// agents returns the declared agents and their fetcher.
 func (a *app) agents() (*agents.Fetcher, *agents.Catalog, error) {
 	l, _, err := a.lab()
 	if err != nil {
@@ -96,8 +96,8 @@ func (a *app) agents() (*agents.Fetcher, *agents.Catalog, error) {
 	return agents.New(l.Root, a.say), catalog, err
 }
 
-// fetchAgents fetches agents by name, all without names. One that lacks something here is skipped
-// with a line, unless it was named.
+// fetchAgents fetches agents by name, or all. It skips agents that lack something here with a line,
+// unless they were named.
 func (a *app) fetchAgents(ctx context.Context, names []string) error {
 	f, catalog, err := a.agents()
 	if err != nil {

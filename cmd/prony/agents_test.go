@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// agentsApp is the program in a folder with these agents.
+// agentsApp returns the program in a folder with these agents.
 func agentsApp(t *testing.T, text string) (a *app, out *bytes.Buffer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestAgentsAreFetched(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
-	// Who names an agent wants it.
+	// A named agent that is missing is an error.
 	const named = "fetch agent own: cannot be had here: needs the variable PRONY_TEST_JAR: not set"
 	if err := a.fetchAgents(t.Context(), []string{"own"}); err == nil || err.Error() != named {
 		t.Errorf("got %v, want %s", err, named)

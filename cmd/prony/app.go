@@ -12,20 +12,20 @@ import (
 	"prony.example/record"
 )
 
-// app is what the verbs share.
+// app is the state that all verbs share.
 type app struct {
-	world          world    // what trials are run with
+	world          world    // in which trials run
 	args           []string // without passwords
 	stdout, stderr io.Writer
 	rootFlag       string
-	repeated       bool // the line is one that again has put together
+	repeated       bool // again made the command line
 }
 
-// version is that of the module, or of the commit it was built from.
+// version returns the version of the module, or the commit it was built from.
 func version() string { return telemetry.OwnVersion().Version }
 
-// root is the folder of the catalog: the flag's, or the nearest one upwards that has services/ and
-// suites/.
+// root returns the folder of the catalog: the flag's, or the nearest folder upwards with services/
+// and suites/.
 func (a *app) root() (string, error) {
 	if a.rootFlag != "" {
 		return filepath.Abs(a.rootFlag)
@@ -45,7 +45,7 @@ func (a *app) root() (string, error) {
 	}
 }
 
-// exists says whether there is a file or a folder at the end of a path's elements.
+// exists reports whether there is a file or folder at a path of these elements.
 func exists(path ...string) bool {
 	_, err := os.Stat(filepath.Join(path...))
 	return err == nil
@@ -64,16 +64,16 @@ func (a *app) grid(rows [][]string) error {
 	return err
 }
 
-// storedRun finds the folder of a run that has a file or a folder of that name: the one that args
-// name, as it is or below results/, or the newest that has it, which is told.
+// storedRun finds the folder of a run that contains a file or folder of that name: the run in args,
+// as a path or below results/, or the newest one that has it, which it reports.
 func (a *app) storedRun(args []string, file string) (string, error) {
 	return a.findRun(args, file, func(dir string) bool {
 		return exists(dir, file)
 	})
 }
 
-// findRun is storedRun for what only has can tell; it is called what. A folder that is named may be
-// of a home of telemetry that served alone, which is no run and has something all the same.
+// findRun is storedRun with a check by has, and what for errors. A named folder may also be of a
+// collector that ran alone, which is no run.
 func (a *app) findRun(args []string, what string, has func(dir string) bool) (string, error) {
 	if len(args) > 0 && (isRun(args[0]) || has(args[0])) {
 		return args[0], nil
@@ -100,20 +100,20 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 		"prony run --telemetry", what)
 }
 
-// newest are the folders of runs below one of results, the newest first. A run that ended before
-// its first trial has no head.
+// newest lists the folders of runs below a folder of results, the newest first. It leaves out runs
+// that ended before their first trial, which have no head.
 func newest(results string) (dirs []string) {
 	heads, _ := filepath.Glob(filepath.Join(results, "*", record.RunFile))
 	for _, head := range heads {
 		dirs = append(dirs, filepath.Dir(head))
 	}
-	slices.Sort(dirs) // named by their time
+	slices.Sort(dirs) // names begin with the time
 	slices.Reverse(dirs)
 	return dirs
 }
 
-// homeIn is the folder in which a home of telemetry kept what it took in: of a run, or of a home
-// that served alone.
+// homeIn returns the folder in which a collector stored its data, of a run or of a collector that
+// ran alone.
 func homeIn(dir string) string {
 	if exists(dir, telemetry.StatsFile) {
 		return dir

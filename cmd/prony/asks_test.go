@@ -17,8 +17,8 @@ import (
 	"prony.example/record/metric"
 )
 
-// asking is a service that asks another, at $STOCK, so often for each answer, or, without one, that
-// other, which counts.
+// asking is a service that calls a backend at $STOCK a number of times for each response, or,
+// without one, that backend, which counts.
 func asking(times, addr string) {
 	n, _ := strconv.Atoi(times)
 	var asked atomic.Int64
@@ -43,8 +43,8 @@ func asking(times, addr string) {
 	os.Exit(1)
 }
 
-// shops are targets that differ in how often they ask, though all say that it is once; of one the
-// counter is nowhere.
+// shops are targets that differ in their number of backend calls, although all declare one; one has
+// a counter that does not exist.
 const shops = `limits: {cpus: 1, memory: 512M}
 warmup: {min: 0s, max: 300ms, connections: 1}
 blocks: 1
@@ -54,7 +54,7 @@ columns: [backendCalls]
 targets:
 `
 
-// shop is one of them.
+// shop is one of these targets.
 func shop(name string, asks int, series string) string {
 	return fmt.Sprintf(`  %s:
     command: ./app
@@ -64,9 +64,9 @@ func shop(name string, asks int, series string) string {
 `, name, asks, series)
 }
 
-// A service that answers as from a cache, which no answer shows, is INVALID by what its upstream
-// counts; one that asks is not, nor one that asks twice, which the table shows. A counter that
-// cannot be read is said, and nothing is INVALID for it.
+// A service that responds from a cache, which no response shows, is INVALID by its backend's
+// counter. A service that makes one call is valid, and so is one that makes two, which the table
+// shows. An unreadable counter is reported and makes no trial INVALID.
 func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 	testsets.Once(t, "services that do and do not ask", testsets.Needs{})
 	testsets.Cores(t)
@@ -96,7 +96,7 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 			t.Fatalf("%s is %s: %+v", name, r.Outcome, r.Failure)
 		}
 		l := &r.Loads[0]
-		// The first reading is of the lead-in, 50 ms before the window, whose rate may differ.
+		// The first reading is in the lead-in, 50 ms before the window, whose rate may differ.
 		if got := metric.AsksEach(l.BackendCalls[0], l); math.Abs(got-want) > 0.1 ||
 			math.IsNaN(got) != math.IsNaN(want) {
 			t.Errorf("%s asks %v times an answer, want %v: %+v", name, got, want, l.BackendCalls)

@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/report/audit"
 )
 
-// auditCmd checks published results for numbers that cannot be true together.
+// auditCmd checks published results for contradictions.
 func (a *app) auditCmd() *cobra.Command {
 	var columns []string
 	asJSON := false
@@ -67,7 +67,7 @@ The exit code is 4 if there is a contradiction, and 1 if a file could not be rea
 	return c
 }
 
-// meanings are the quantities of --column, some to a line.
+// meanings lists the quantities of --column, several to a line.
 func meanings() string {
 	var lines []string
 	for some := range slices.Chunk(audit.Meanings(), 10) {
@@ -76,7 +76,7 @@ func meanings() string {
 	return strings.Join(lines, ",\n  ")
 }
 
-// auditVersion is that of the JSON output.
+// auditVersion is the version of the JSON output.
 const auditVersion = 1
 
 // audited is the JSON output.
@@ -85,7 +85,7 @@ type audited struct {
 	Files   []*audit.Result `json:"files"`
 }
 
-// audit reads each file; one that cannot be read keeps none of the others from being told.
+// audit reads each file. It reports the others even if one cannot be read.
 func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 	all, errs, contradictions := audited{auditVersion, []*audit.Result{}}, []error{}, 0
 	var documents []*audit.Document

@@ -14,7 +14,7 @@ import (
 	"prony.example/internal/report/audit"
 )
 
-// published is a file of the audit's tests, from here.
+// published returns a file of the audit's tests, from here.
 func published(name string) string {
 	return filepath.Join("..", "..", "internal", "report", "audit", "testdata", name)
 }
@@ -42,7 +42,7 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 	check(cli.Fine, []string{"iterations of 1.43s and then 1.6s alone", "0 contradictions"},
 		doubtful)
 	check(cli.Invalid, []string{"5 contradictions", "0 contradictions"}, doubtful, contradicts)
-	// A file that cannot be read keeps none of the others from being told.
+	// An unreadable file does not prevent the report of the others.
 	check(cli.Failed, []string{"5 contradictions", "is empty"}, empty, contradicts)
 	check(cli.Failed, []string{"has no results", "--column NAME=MEANING"}, words)
 	check(cli.Failed, []string{"no such file"}, "absent.md")
@@ -79,7 +79,7 @@ func TestAuditPrintsJSON(t *testing.T) {
 	}
 }
 
-// What the page shows is what the program says, line by line; an ellipsis leaves lines out.
+// The page shows the program's output, line by line; an ellipsis leaves lines out.
 func TestAuditPageShowsWhatIsSaid(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// bodySizes serves all paths and counts requests by their line and the bytes of their bodies; the
+// bodySizes serves all paths and counts requests by their line and the size of their bodies. The
 // counts may be read once the server is closed.
 func bodySizes() (server *httptest.Server, seen map[string]map[int]int) {
 	var lock sync.Mutex
@@ -30,14 +30,14 @@ func bodySizes() (server *httptest.Server, seen map[string]map[int]int) {
 			seen[line] = map[int]int{}
 		}
 		seen[line][len(body)]++
-		w.Write([]byte("taken")) //nolint:errcheck // the load says so
+		w.Write([]byte("taken")) //nolint:errcheck // the load reports failures
 	}))
 	return server, seen
 }
 
-// Rows of a matrix that differ in body send so many bytes with each request that has a body, as the
-// service sees them, while it is asked for its answers and under load; others send none, and a
-// setup its own.
+// Rows of a matrix that differ in body send that many bytes with each request that has a body, as
+// the service sees them, while its responses are collected and under load. Other requests send
+// none, and a setup its own.
 func TestMatrixOfBodies(t *testing.T) {
 	testsets.Once(t, "a matrix of bodies", testsets.Needs{})
 	testsets.Cores(t)

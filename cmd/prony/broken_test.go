@@ -16,8 +16,8 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// broken are targets that break a contract in one way each, and the lines in which verify must say
-// so, as patterns; sound ones have none.
+// broken are targets that break a contract in one way each, with patterns of the lines in which
+// verify must report it; sound targets have none.
 var broken = map[string][]string{
 	"go-hello/sound": nil, "go-compute/sound": nil,
 	"go-compute/body": {`GET /fibonacci: body differs at byte 14: ` +
@@ -36,7 +36,7 @@ var broken = map[string][]string{
 		`GET /concat: the same body twice, want a new random body on every request`},
 	"go-compute/counted": {
 		`GET /concat: two bodies agree in \d{5} of 10013 bytes, want a new random body each`},
-	// The one whose value they all get is right, as are some by chance.
+	// The key whose value all get is right, and some are by chance.
 	"go-hello/constant": {wrongKey("31415", ""), wrongKey("50000", ""), wrongKey("7", ""),
 		wrongKey("9", ""), wrongKey("4711", ""), drawnKey("")},
 	"go-hello/golden": {drawnKey("")},
@@ -59,17 +59,17 @@ const (
 	aProxy = `asked as a proxy with headers of its own does, over another connection: `
 )
 
-// wrongKey is said of a key, whatever other parameters come with it, that has another one's value.
+// wrongKey matches the report of a key, with any other parameters, that has the value of another.
 func wrongKey(key, how string) string {
 	return `GET /hello/virtual\?key=` + key + `(&\S*)?: ` + how + `body (differs|ends) [^(]*`
 }
 
-// drawnKey is said of keys that the golden answers do not name.
+// drawnKey matches the report of keys that are not in the golden responses.
 func drawnKey(how string) string {
 	return `GET /hello/virtual\?key=\d+: ` + how + `body .* \(drawn with seed \d+\)`
 }
 
-// Every broken service is built and started, and verify finds what is wrong with it.
+// Every broken service is built and started, and verify finds its error.
 func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	testsets.Once(t, "every broken service", testsets.Needs{
 		Files: []string{"internal/service/testdata/broken"}})
@@ -105,7 +105,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	}
 }
 
-// checkFound wants each difference to be one of the patterns, and each pattern to match some.
+// checkFound requires each difference to match a pattern, and each pattern to match one.
 func checkFound(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	matches := func(pattern, line string) bool {
@@ -123,7 +123,7 @@ func checkFound(t *testing.T, name string, got, want []string) {
 	}
 }
 
-// brokenCatalog is a checkout whose services are the broken ones: those of the table, and no other.
+// brokenCatalog is a checkout with exactly the broken services of the table.
 func brokenCatalog(t *testing.T) string {
 	t.Helper()
 	root, err := tidy.Root()

@@ -54,7 +54,7 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 	tools := service.FindTools(ctx)
 	var able lab.Catalog
 	for _, s := range services {
-		// A further build, such as a native one, is skipped even where its service is named.
+		// A further build, such as a native one, is skipped even if its service is named.
 		if missing := tools.Missing(s); len(missing) > 0 && (len(args) == 0 || s.Other != "") {
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), missing[0])
 			continue
@@ -70,7 +70,7 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			if errors.Is(o.Err, service.ErrNoDocker) {
-				break // the others would say the same
+				break // the others would fail in the same way
 			}
 			continue
 		}
@@ -87,7 +87,7 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 	return errors.Join(errs...)
 }
 
-// weigh builds the image of a service that has one, and notes its size with the build.
+// weigh builds the image of a service that has one, and stores its size with the build.
 func weigh(ctx context.Context, b *service.Builder, s *service.Service,
 	built *service.Built) error {
 	if s.Other != "" && s.NoImage(s.Targets[0]) != "" {

@@ -10,7 +10,8 @@ import (
 	"prony.example/internal/service"
 )
 
-// What is kept aside is not measured unless it is named: that is said, and stands in no table.
+// A target that is kept aside is not measured unless it is named: a line says so, and it is in no
+// table.
 func TestKeptAside(t *testing.T) {
 	const name = "go-fiber/otel"
 	out, said, exit := say(t, mock{}, "run", "--root", checkout(t), "--targets",
@@ -25,14 +26,14 @@ func TestKeptAside(t *testing.T) {
 	}
 }
 
-// whole is a world whose builds have all that is printed of them.
+// whole is a world whose builds have everything that is printed of them.
 type whole struct{ mock }
 
 func (whole) Build(context.Context, *service.Builder, *service.Service) (*service.Built, error) {
 	return &service.Built{SHA256: strings.Repeat("0", 64)}, nil
 }
 
-// What is named is built; its further builds are only where their tools are.
+// A named service is built, and its further builds only if their tools are installed.
 func TestNamedBuilds(t *testing.T) {
 	root := checkout(t)
 	services, err := service.Catalog(root)

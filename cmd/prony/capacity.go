@@ -17,7 +17,7 @@ import (
 	"prony.example/record/slo"
 )
 
-// capacityFlags say what is looked for, beside the load itself.
+// capacityFlags are the settings of the search, in addition to the load's.
 type capacityFlags struct {
 	load        loadFlags
 	generators  int
@@ -26,9 +26,9 @@ type capacityFlags struct {
 	curve       bool
 	replicates  int
 	concurrency string
-	connections []int // that those are
+	connections []int // parsed concurrency
 	stress      string
-	rates       []float64 // that those are
+	rates       []float64 // parsed stress
 	asJSON      bool
 }
 
@@ -67,7 +67,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	fs, o := c.Flags(), &f.options
 	f.load.add(c)
 	fs.IntVar(&f.generators, "generators", 0, generatorsHelp)
-	// The window is that of a step here, and has a flag with another default.
+	// --window replaces --duration, with another default.
 	fs.Lookup("duration").Hidden = true
 	fs.StringVar(&f.slo, "slo", "", "objectives, such as 'p99<50ms,errors<0.1%'")
 	fs.DurationVar(&o.Window, "window", 2*time.Second,
@@ -87,7 +87,7 @@ func (a *app) capacityCmd() *cobra.Command {
 	return c
 }
 
-// check reads what was asked for.
+// check parses the flags.
 func (f *capacityFlags) check() (err error) {
 	o := &f.options
 	if f.slo != "" {
@@ -128,7 +128,7 @@ func (f *capacityFlags) check() (err error) {
 	return o.CheckSearch()
 }
 
-// capacityReport is the verb's whole result.
+// capacityReport is the complete result.
 type capacityReport struct {
 	Target      string           `json:"target"`
 	Concurrency []capacity.Tried `json:"concurrency,omitempty"`
@@ -150,7 +150,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 		return err
 	}
 	o.spec.Part.Of = f.generators
-	_, _ = load.RaiseFiles() // as load does
+	_, _ = load.RaiseFiles() // as for load
 	if f.slo != "" {
 		if f.options.CeilingPerS, err = a.ceiling(ctx, o); err != nil {
 			return err
@@ -178,7 +178,8 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	return err
 }
 
-// measure does what was asked for, the search last but for its curve: it loads the server most.
+// measure runs the requested parts. The search and its curve are last, because they load the server
+// most.
 func (r *capacityReport) measure(ctx context.Context, f *capacityFlags) (err error) {
 	if f.connections != nil {
 		if r.Concurrency, err = capacity.Concurrency(ctx, f.options, f.connections); err != nil {

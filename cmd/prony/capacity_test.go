@@ -53,7 +53,7 @@ func TestCapacityUsage(t *testing.T) {
 	}
 }
 
-// TestCapacitySweeps offers a few short loads to a real server; how fast it is does not matter.
+// TestCapacitySweeps offers a few short loads to a real server of any speed.
 func TestCapacitySweeps(t *testing.T) {
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
@@ -79,7 +79,8 @@ func TestCapacitySweeps(t *testing.T) {
 	has(t, "reproduce", got.Reproduce, "prony capacity http://", "--concurrency 1,2", "--json")
 }
 
-// TestCapacityNotFound has a budget that no search fits into: the exit code tells it from a result.
+// TestCapacityNotFound has a budget that no search fits into: the exit code differs from that of a
+// result.
 func TestCapacityNotFound(t *testing.T) {
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {

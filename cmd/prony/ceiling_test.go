@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/generator/truth"
 )
 
-// What the generator can reach is not what the server does: two connections get 40 answers a second
-// of one that takes 50 ms, and thousands of one that does nothing, in every protocol.
+// The generator limit is not the server's rate: two connections get 40 responses a second from a
+// server that takes 50 ms, and thousands from the null server, in every protocol.
 func TestCeilingSpeaks(t *testing.T) {
 	testsets.Once(t, "the ceiling of every protocol", testsets.Needs{})
 	testsets.Cores(t)

@@ -25,8 +25,8 @@ import (
 	"prony.example/record"
 )
 
-// closes is the URL of a server that ends each connection with its hundredth answer: it announces
-// that, or not.
+// closes returns the URL of a server that ends each connection with its hundredth response, with or
+// without an announcement.
 func closes(t *testing.T, announced bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +62,7 @@ type judged struct {
 	Verdict record.Verdict
 }
 
-// offeredOf runs prony load in the way of a user.
+// offeredOf runs prony load as a user does.
 func offeredOf(t *testing.T, args ...string) (out judged, stderr string, exit int) {
 	t.Helper()
 	args = append([]string{"load"}, args...)
@@ -73,7 +73,7 @@ func offeredOf(t *testing.T, args ...string) (out judged, stderr string, exit in
 	return out, stderr, exit
 }
 
-// checkFaultless wants a load without an error, which is INVALID for no reason but noise.
+// checkFaultless requires a load without errors that is not INVALID except because of noise.
 func checkFaultless(t *testing.T, what string, got judged) {
 	t.Helper()
 	l := &got.Load
@@ -89,8 +89,8 @@ func checkFaultless(t *testing.T, what string, got judged) {
 	}
 }
 
-// A server that closes connections after a hundred requests is sound, whatever engine meets it and
-// whether it announces that: what it never took goes again, and is counted.
+// A server that closes connections after a hundred requests is sound, with every engine and with or
+// without an announcement: requests that it did not take are sent again and counted.
 func TestServersThatCloseAreSound(t *testing.T) {
 	testsets.Cores(t)
 	for _, announced := range []bool{true, false} {
@@ -100,7 +100,7 @@ func TestServersThatCloseAreSound(t *testing.T) {
 			got, _, _ := offeredOf(t, url, "-c", "4", "-d", "400ms", "--lead-in", "100ms", how)
 			what := fmt.Sprintf("announced %v, %s", announced, how)
 			checkFaultless(t, what, got)
-			// At a rate a connection is closed while it is idle, mostly seen in time.
+			// At a rate, a connection is closed while it is idle, mostly detected in time.
 			retried := got.Load.Retried
 			if announced && retried != 0 || !announced && how != "--rate=2000" && retried == 0 {
 				t.Errorf("%s: %d retried", what, retried)
@@ -109,7 +109,8 @@ func TestServersThatCloseAreSound(t *testing.T) {
 	}
 }
 
-// What must not be sent twice is an error of a class of its own, and the verdict says what to do.
+// A request that must not be sent twice is an error in a class of its own, and the verdict says
+// what to do.
 func TestPostsToServersThatClose(t *testing.T) {
 	testsets.Cores(t)
 	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead-in",
@@ -128,8 +129,8 @@ func TestPostsToServersThatClose(t *testing.T) {
 	}
 }
 
-// nginx runs one with a line in its configuration, and returns the address of HTTP/1.1, that of
-// HTTP/2, and those of both over TLS.
+// nginx runs nginx with a line in its configuration, and returns the ports of HTTP/1.1, HTTP/2, and
+// both over TLS.
 func nginx(t *testing.T, line string) (ports [4]string) {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
@@ -158,7 +159,7 @@ func nginx(t *testing.T, line string) (ports [4]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Close() // nginx takes it
+		l.Close() // nginx uses this port
 		ports[i] = l.Addr().String()
 		fmt.Fprintf(&servers, "server { listen %s%s; location / { return 200 ok; } }\n", ports[i],
 			how)
@@ -192,8 +193,8 @@ func nginx(t *testing.T, line string) (ports [4]string) {
 	return ports
 }
 
-// nginx with its own defaults, which close a connection after 1,000 requests, and with 10, is sound
-// over all protocols that it speaks.
+// nginx with its default, which closes a connection after 1,000 requests, and with 10, is sound
+// over all its protocols.
 func TestNginxIsSound(t *testing.T) {
 	testsets.Once(t, "nginx that closes connections", testsets.Needs{
 		Facts: []string{testsets.Version("nginx", "-v")}})

@@ -21,7 +21,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// identity is what the chart makes: a folder for the lab, and the key of its generators.
+// identity makes what the chart makes: a folder for the coordinator, and the key of its generators.
 func identity(t *testing.T) (dir, key string) {
 	t.Helper()
 	secret, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -51,8 +51,8 @@ func identity(t *testing.T) (dir, key string) {
 	return dir, token + ":" + hex.EncodeToString(sum[:])
 }
 
-// As in a cluster, generators begin before their lab, have its key already and know their index
-// from the environment; what they had is left for the next load.
+// As in a cluster, generators begin before their coordinator, already have its key and get their
+// index from the environment. The identity stays for the next load.
 func TestGeneratorsWithIdentity(t *testing.T) {
 	testsets.Cores(t)
 	url, asked := counting(t)
@@ -62,7 +62,7 @@ func TestGeneratorsWithIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := free.Addr().String()
-	free.Close() //nolint:errcheck // its port is wanted
+	free.Close() //nolint:errcheck // its port is reused
 	ended := make(chan error, 2)
 	for i := range 2 {
 		g := exec.Command(os.Args[0], "generate", "--of", at, "--wait", "30s")
@@ -101,7 +101,7 @@ func TestGeneratorsWithIdentity(t *testing.T) {
 	}
 }
 
-// What is no identity or index is told, and no secret with it.
+// An invalid identity or index is reported without a secret.
 func TestIdentityRefused(t *testing.T) {
 	args := []string{"load", "http://127.0.0.1:9/", "--generators", "1", "--listen", "127.0.0.1:0",
 		"--view", "none", "--identity"}

@@ -20,7 +20,7 @@ import (
 	"prony.example/record"
 )
 
-// compareFlags are those of compare and gate: what is held against what.
+// compareFlags are the flags of compare and gate.
 type compareFlags struct {
 	compare.Options
 	targets     []string
@@ -89,7 +89,7 @@ no interval and no verdict. Rows that occur several times in a file are repetiti
 	return c
 }
 
-// compare compares runs, or what others have published where a file is named.
+// compare compares runs, or published results if an argument is a file.
 func (a *app) compare(args []string, f *compareFlags) (c compare.Comparison, err error) {
 	if slices.ContainsFunc(args, func(arg string) bool {
 		file, _ := addressOf(arg, isFile)
@@ -104,7 +104,7 @@ func (a *app) compare(args []string, f *compareFlags) (c compare.Comparison, err
 	return compareSides(from, to, f.Options)
 }
 
-// page refuses to print a page on a terminal.
+// page refuses to print HTML on a terminal.
 func (f *compareFlags) page() error {
 	if f.format == "html" && f.out == "" {
 		return cli.Usagef("a page goes into a file: name it with -o page.html")
@@ -112,7 +112,7 @@ func (f *compareFlags) page() error {
 	return nil
 }
 
-// compareForms are those of a comparison, and gateForms those of a gate: the same formats.
+// compareForms are the formats of a comparison, and gateForms those of a gate.
 var (
 	compareForms = append(compare.Forms, format.Form[compare.Comparison]{Format: "html",
 		Write: func(w io.Writer, c compare.Comparison) error {
@@ -122,7 +122,7 @@ var (
 		Write: gatePage})
 )
 
-// write prints into a file, or to standard output where none is named.
+// write prints into a file, or to standard output if the name is empty.
 func (a *app) write(name string, printTo func(io.Writer) error) error {
 	if name == "" {
 		return printTo(a.stdout)
@@ -133,19 +133,19 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 	return nil
 }
 
-// every is what --metric calls all metrics.
+// every is the value of --metric for all metrics.
 const every = "all"
 
-// allTheSame is how runs are compared that were not measured in the same way.
+// allTheSame is the hint for runs that were measured under different conditions.
 const allTheSame = "to compare them with a warning: --allow-mismatch"
 
-// compareSides compares what has been read.
+// compareSides compares two sides that were read.
 func compareSides(from, to compare.Side, o compare.Options) (compare.Comparison, error) {
 	c, err := compare.Compare(from, to, o)
 	return compared(c, err, o.Metrics)
 }
 
-// compared says where a comparison is empty, or a name wrong.
+// compared reports a comparison without rows, or a wrong name, as a usage error.
 func compared(c compare.Comparison, err error, metrics []string) (
 	compare.Comparison, error) {
 	var none *compare.NoTargetError
@@ -162,8 +162,8 @@ func compared(c compare.Comparison, err error, metrics []string) (
 	return c, err
 }
 
-// comparePublished reads each argument as prony audit does, a run's folder too: the other side has
-// no blocks that its own could be paired with.
+// comparePublished reads each argument as prony audit does, also a run's folder, because the other
+// side has no blocks for pairs.
 func (a *app) comparePublished(args []string, f *compareFlags) (
 	c compare.Comparison, err error) {
 	if err := oneRun(args, f.targets); err != nil {
@@ -194,8 +194,8 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// oneRun refuses --targets where they are not two rows of one run, and RUN: without a row, which
-// would compare other rows than were meant.
+// oneRun refuses --targets unless they are two rows of one run, and RUN: without a row, which would
+// compare unintended rows.
 func oneRun(args, targets []string) error {
 	for _, arg := range args {
 		name, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
@@ -211,7 +211,7 @@ func oneRun(args, targets []string) error {
 	return nil
 }
 
-// sides reads what one or two arguments name.
+// sides reads the one or two arguments.
 func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 	if err := oneRun(args, targets); err != nil {
 		return from, to, err
@@ -263,7 +263,7 @@ func (a *app) side(arg string) (compare.Side, error) {
 	return run.Side(target), nil
 }
 
-// address cuts RUN:TARGET where RUN is a run's folder. Names of folders may hold colons, too.
+// address splits RUN:TARGET if RUN is a run's folder. Folder names may also contain colons.
 func address(arg string) (dir, target string) { return addressOf(arg, isRun) }
 
 func addressOf(arg string, is func(string) bool) (name, row string) {

@@ -16,7 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// measured is the folder of a run of two targets, of which rust-axum is the faster one.
+// measured returns the folder of a run of two targets, of which rust-axum is the faster one.
 func measured(t *testing.T, root, name string, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(root, name)
@@ -49,7 +49,7 @@ func edit(t *testing.T, dir string, change func(*record.Record)) {
 	}
 }
 
-// throughputOf multiplies that of a target.
+// throughputOf multiplies the throughput of a target.
 func throughputOf(target string, by float64) func(*record.Record) {
 	return func(r *record.Record) {
 		if r.Target.Name == target {
@@ -106,7 +106,7 @@ func TestTrend(t *testing.T) {
 	check(cli.Failed, "find runs", filepath.Join(root, "nowhere"))
 }
 
-// A row whose name is empty, as of a variable that is not set, is no comparison of all rows.
+// A row with an empty name, as from an unset variable, does not compare all rows.
 func TestComparesNoEmptyRow(t *testing.T) {
 	root := checkout(t)
 	run := measured(t, root, "run")
@@ -184,7 +184,7 @@ func parseAll(t *testing.T, v any) map[string]int {
 	return verbs
 }
 
-// parseLine parses one command and gives its verb.
+// parseLine parses one command and returns its verb.
 func parseLine(t *testing.T, line string, words []string) string {
 	t.Helper()
 	root := newRoot(&app{world: mock{}, stdout: io.Discard, stderr: io.Discard})
@@ -201,7 +201,7 @@ func parseLine(t *testing.T, line string, words []string) string {
 	return c.Name()
 }
 
-// Another checkout's targets run in the same blocks, and the run alone is what the gate needs.
+// Another checkout's targets run in the same blocks, and the gate needs only the run.
 func TestGateAgainstAnotherCheckout(t *testing.T) {
 	root, base := checkout(t), checkout(t)
 	dir := filepath.Join(root, "run")

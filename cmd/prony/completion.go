@@ -9,7 +9,7 @@ import (
 	"prony.example/record"
 )
 
-// addCompletion tells shells what the arguments of a root's verbs can be.
+// addCompletion adds completions of arguments to a root's verbs.
 func (a *app) addCompletion(root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
 		"run": a.completeSuites, "plan": a.completeSuites, "report": a.completeRuns(1),
@@ -26,7 +26,7 @@ func (a *app) addCompletion(root *cobra.Command) {
 	}
 }
 
-// completeSuites offers the catalog's suites, as they are reached from here, and files.
+// completeSuites completes the catalog's suites, by their paths from here, and files.
 func (a *app) completeSuites(_ *cobra.Command, args []string, _ string) ([]string,
 	cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -35,10 +35,10 @@ func (a *app) completeSuites(_ *cobra.Command, args []string, _ string) ([]strin
 	return a.inCatalog("suites", "*.yaml"), cobra.ShellCompDirectiveDefault
 }
 
-// anyNumber of arguments: a shell's line is shorter.
+// anyNumber is a number of arguments that no command line reaches.
 const anyNumber = 1000
 
-// completeRuns offers the folders of runs, for so many arguments.
+// completeRuns completes the folders of runs, for up to this many arguments.
 func (a *app) completeRuns(most int) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= most {
@@ -52,8 +52,8 @@ func (a *app) completeRuns(most int) cobra.CompletionFunc {
 	}
 }
 
-// inCatalog finds files below the root, and names them from the working folder where it can. A
-// shell has no use for an error.
+// inCatalog lists files below the root, with paths from the working directory if possible. It
+// ignores errors, which a shell cannot use.
 func (a *app) inCatalog(pattern ...string) []string {
 	root, err := a.root()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wholeRoot is the program with the completion verb that cobra adds when it runs.
+// wholeRoot is the program with the completion verb, which cobra adds when it runs.
 func wholeRoot(t *testing.T) *cobra.Command {
 	t.Helper()
 	a := &app{world: mock{}, stdout: io.Discard, stderr: io.Discard, rootFlag: checkout(t)}
@@ -22,14 +22,14 @@ func wholeRoot(t *testing.T) *cobra.Command {
 	return root
 }
 
-// verbs are those that people see.
+// verbs returns the visible verbs.
 func verbs(c *cobra.Command) []*cobra.Command {
 	return slices.DeleteFunc(slices.Clone(c.Commands()), func(c *cobra.Command) bool {
 		return !c.IsAvailableCommand() || c.Name() == "help"
 	})
 }
 
-// walk visits every verb that people see, the program first.
+// walk visits every visible verb, the program first.
 func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range verbs(c) {
@@ -37,7 +37,7 @@ func walk(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// offered are a shell's completions of a command line, as its script asks for them.
+// offered returns a shell's completions of a command line, as its script requests them.
 func offered(t *testing.T, args ...string) (words []string, directive string) {
 	t.Helper()
 	root := wholeRoot(t)
@@ -85,7 +85,7 @@ func TestCompletion(t *testing.T) {
 	check("", noFiles, "run", "a.yaml", "")
 }
 
-// What is named already is not offered again.
+// Completion leaves out names that are already present.
 func TestCompletionLeavesOutWhatIsThere(t *testing.T) {
 	words, _ := offered(t, "verify", "go-nethttp", "")
 	if slices.Contains(words, "go-nethttp") || len(words) == 0 {
@@ -97,7 +97,7 @@ func TestCompletionLeavesOutWhatIsThere(t *testing.T) {
 	}
 }
 
-// Suites and runs are offered as they are reached from here.
+// Suites and runs are completed by their paths from here.
 func TestCompletionOfFiles(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "2026-11-21T03-40-11Z")
@@ -129,7 +129,7 @@ func TestCompletionOfFiles(t *testing.T) {
 	}
 }
 
-// A flag that has few values offers them.
+// A flag with few values completes them.
 func TestFlagsOfFewWordsAreCompleted(t *testing.T) {
 	offered := map[string]bool{}
 	walk(wholeRoot(t), func(c *cobra.Command) {

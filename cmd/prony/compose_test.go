@@ -28,15 +28,15 @@ requests: [{request: GET /}]
 loads: [{name: peak, model: closed, connections: 2, measure: 500ms}]
 `
 
-// stacked is a Compose file of a service, what it depends on, a volume and a port that the host
-// may have given away already.
+// stacked is a Compose file of a service, its dependency, a volume and a port that may already be
+// used on the host.
 const stacked = `services:
   web: {build: ., ports: ["8080:8080"], depends_on: {db: {condition: service_started}}}
   db: {build: ., volumes: ["data:/data"], container_name: prony-test-db}
 volumes: {data: {}}
 `
 
-// inStack is a folder with what the Compose file builds, or leaves the test out.
+// inStack enters a folder with the sources of the Compose file, or skips the test.
 func inStack(t *testing.T) {
 	t.Helper()
 	if err := exec.Command("docker", "compose", "ls").Run(); err != nil {
@@ -79,13 +79,13 @@ func main() {
 		sum := sha256.Sum256([]byte(dir + "\ncompose.yaml"))
 		name := "prony-" + hex.EncodeToString(sum[:])[:12]
 		for _, service := range []string{"-web", "-db"} {
-			// One that was not built is not there.
+			// An image that was not built does not exist.
 			_ = exec.Command("docker", "image", "rm", "--force", name+service).Run()
 		}
 	})
 }
 
-// stackedRun starts prony run as a program of its own.
+// stackedRun starts prony run as a separate process.
 func stackedRun(t *testing.T, text string) (p *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	if err := os.WriteFile("prony.yaml", []byte(text), 0o644); err != nil {
@@ -101,7 +101,7 @@ func stackedRun(t *testing.T, text string) (p *exec.Cmd, said *bytes.Buffer) {
 	return p, said
 }
 
-// ofLab are the containers, networks and volumes that are named after a lab.
+// ofLab returns the containers, networks and volumes that are named after a lab.
 func ofLab(t *testing.T, pid int) (names []string) {
 	t.Helper()
 	for _, list := range []string{"ps --all --format {{.Names}}", "network ls --format {{.Name}}",
@@ -116,7 +116,7 @@ func ofLab(t *testing.T, pid int) (names []string) {
 	return names
 }
 
-// cleared waits until nothing is left of a lab.
+// cleared waits until a lab has left nothing.
 func cleared(t *testing.T, pid int) {
 	t.Helper()
 	var left []string
@@ -129,8 +129,8 @@ func cleared(t *testing.T, pid int) {
 	t.Errorf("lab %d has left %v", pid, left)
 }
 
-// A service of a Compose file is measured with what it depends on, in one budget, without asking
-// for a port of the host's, and nothing of it is left.
+// A service of a Compose file is measured with its dependencies, in one budget, without a port of
+// the host, and leaves nothing.
 func TestComposeMeasures(t *testing.T) {
 	testsets.Once(t, "a service of a Compose file", testsets.Needs{})
 	testsets.Cores(t)
@@ -156,8 +156,7 @@ func TestComposeMeasures(t *testing.T) {
 	}
 }
 
-// What is wrong with a Compose file, or goes wrong while it comes up, is said in its own words, and
-// nothing of it is left.
+// Errors of a Compose file and its start are reported in its words, and leave nothing.
 func TestComposeRefuses(t *testing.T) {
 	testsets.Once(t, "Compose files that are refused", testsets.Needs{})
 	inStack(t)
@@ -188,7 +187,7 @@ func TestComposeRefuses(t *testing.T) {
 		"docker compose up of compose.yaml", "exit 3", "its containers wrote:", "bye")
 	check(strings.Replace(stacked, "web: {", "web: {command: [x], ", 1), composed, "service web",
 		"exit status 3", "bye")
-	// Rows of a matrix that build the same image of other files are two, each of its own.
+	// Rows of a matrix that build the same image from other files get separate images.
 	check(strings.Replace(stacked, "web: {build: .", "web: {build: {context: ., dockerfile: "+
 		"'${FILE}'}, image: 'prony-test-shared:1'", 1), strings.Replace(composed, "web}}",
 		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
@@ -197,7 +196,7 @@ func TestComposeRefuses(t *testing.T) {
 		"has no image prony-test-none:1, and nothing is pulled here")
 }
 
-// Whatever ends the lab, what it has brought up goes with it.
+// Whatever ends the lab, its Compose services end with it.
 func TestComposeIsTakenDown(t *testing.T) {
 	testsets.Once(t, "labs that end while a Compose file is up", testsets.Needs{})
 	inStack(t)
@@ -217,7 +216,7 @@ func TestComposeIsTakenDown(t *testing.T) {
 	}
 }
 
-// Where there is no Compose, its targets are left out with a line that says what is missing.
+// Without Compose, its targets are left out with a line that names the missing tool.
 func TestComposeIsMissing(t *testing.T) {
 	ownFolder(t)
 	t.Setenv("PATH", t.TempDir())

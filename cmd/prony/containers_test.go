@@ -7,8 +7,8 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// Containers are compared with processes of the same target; without an engine they are skipped
-// with a line, and where nothing else was asked for the run says why it cannot be.
+// Containers are compared with processes of the same target. Without an engine they are skipped
+// with a line, and if only containers were requested, the run returns the reason.
 func TestRunInContainers(t *testing.T) {
 	root := checkout(t)
 	run := func(m mock, launchers string) (out, err string, exit int) {
@@ -36,7 +36,7 @@ func TestRunInContainers(t *testing.T) {
 		t.Errorf("an unknown launcher exits %d", exit)
 	}
 	has(t, "the error", stderr, "there are process, docker, docker-host, kubernetes, kube")
-	// What the tools here cannot build can still run from its image.
+	// Targets that the tools here cannot build can still run from their images.
 	out, stderr, _ = run(mock{lacks: "go-nethttp"}, "docker")
 	has(t, "the table", out+stderr, "go-nethttp in docker")
 	out, _, exit = run(mock{broken: "go-nethttp"}, "docker")
@@ -95,7 +95,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Grafana is where its port is published, and nowhere when it does not run.
+// Grafana's address is that of its published port; it has none if it does not run.
 func TestGrafanaOf(t *testing.T) {
 	check := func(state, published, want string) {
 		t.Helper()
@@ -108,7 +108,7 @@ func TestGrafanaOf(t *testing.T) {
 	const at = `{"URL":"127.0.0.1","PublishedPort":3000}`
 	check("running", at, "http://127.0.0.1:3000")
 	check("exited", at, "")
-	check("running", "", "http://127.0.0.1:3000") // a network of the host's
+	check("running", "", "http://127.0.0.1:3000") // on the host's network
 	check("running", `{"URL":"","PublishedPort":0},{"URL":"10.0.0.7","PublishedPort":3001}`,
 		"http://10.0.0.7:3001")
 	check("running", `{"URL":"0.0.0.0","PublishedPort":3000}`, "http://127.0.0.1:3000")

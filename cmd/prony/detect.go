@@ -20,18 +20,18 @@ import (
 	"prony.example/stats"
 )
 
-// Planning a difference.
+// Settings of plans for a difference.
 const (
 	detectConfidence = 0.95
 	detectPower      = 0.8
-	detectMost       = 1000 // blocks; more is no plan
+	detectMost       = 1000 // blocks; plans with more are not useful
 )
 
-// detectable are the differences that are always shown beside the one asked for.
+// detectable are the differences that are always shown, in addition to the requested one.
 var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 
-// detect prints how many blocks tell such a difference here, by the noise of an A/A run: of the one
-// named, or of those in the folder of results.
+// detect prints how many starts or blocks detect a difference here, by the noise of an A/A run: the
+// named one, or one in the folder of results.
 func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	asked, err := compare.ParsePercent(effect)
 	if err == nil && asked == 0 {
@@ -46,7 +46,7 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	}
 	names := p.Targets()
 	targets := len(names)
-	// Noise changes with the machine's neighbours.
+	// The date matters because noise changes with the machine's other load.
 	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, measured %s UTC\n\n", dir,
 		study.Records[0].Time.UTC().Format(time.DateTime))
 	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets, repeat: p.Repeat()}
@@ -72,7 +72,7 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 type detection struct {
 	asked           float64
 	blocks, targets int
-	repeat          string // what blocks counts: "block" or "start"
+	repeat          string // unit of blocks: "block" or "start"
 }
 
 func (d detection) print(w io.Writer, study table.Study) {
@@ -89,7 +89,8 @@ func (d detection) print(w io.Writer, study table.Study) {
 	alpha := 1 - detectConfidence
 	for _, sc := range study.Scenarios {
 		for _, f := range sc.Floors {
-			// One pair alone has a degree of freedom a block, whoever lent it more.
+			// A single pair has one degree of freedom per block, even if the floor pools several
+			// targets.
 			pair := stats.Ratio{N: d.blocks, SDLog: f.Ratio.SDLog}
 			row := []string{f.Target, f.Load + " " + f.Metric, units.Percent(pair.SDLog),
 				percentOr(pair.Detects(alpha, detectPower))}
@@ -117,8 +118,8 @@ func blocksOr(n int) string {
 	return strconv.Itoa(n)
 }
 
-// floorRun is the A/A run to plan by: the one named, or the newest below the folder that this
-// machine made. What another machine's noise was says nothing here.
+// floorRun returns the A/A run for a plan: the named one, or the newest of this machine below the
+// folder. The noise of another machine does not apply here.
 func floorRun(results, from string) (dir string, study table.Study, err error) {
 	if from != "" {
 		study, err = readFloor(from)

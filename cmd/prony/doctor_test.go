@@ -48,7 +48,7 @@ func TestDoctorExits(t *testing.T) {
 	check(record.Fit, cli.Fine, "--strict")
 	check(record.Doubtful, cli.Invalid, "--strict")
 	check(record.Unfit, cli.Invalid, "--strict")
-	check(record.Unfit, cli.Invalid, "--json", "--all") // what it prints does not decide
+	check(record.Unfit, cli.Invalid, "--json", "--all") // the output format does not matter
 	_, stderr, exit := say(t, mock{}, "doctor", "--cpus", "0")
 	if exit != cli.Misused {
 		t.Errorf("exit %d, %q; want a usage error", exit, stderr)
@@ -91,7 +91,7 @@ func TestDoctorJSON(t *testing.T) {
 	}
 }
 
-// The cores that a service is to have reach the examination.
+// The number of cores of a service reaches the examination.
 func TestDoctorAsksForCPUs(t *testing.T) {
 	w := &asked{}
 	args := []string{"doctor", "--cpus", "2.5"}

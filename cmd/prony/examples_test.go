@@ -20,15 +20,15 @@ import (
 	"prony.example/record"
 )
 
-// documents are the documents of examples/documents: of what schema each is.
+// documents are the schemas of the documents in examples/documents.
 var documents = map[string]string{"audit.json": "audit", "capacity.json": "capacity",
 	"compare.json": "compare", "gate.json": "gate", "load.json": "load",
 	"progress.ndjson": "progress", "report.json": "report", "run.json": "run",
 	"trend.json": "trend", "trials.ndjson": "record"}
 
-// An example of each document is what its schema says, tells nothing of the machine that made it
-// and is named on a page of docs/formats. With -update they are made anew: by runs in a mock world,
-// and by loads against truth servers.
+// An example of each document fits its schema, reveals nothing of its machine and is named on a
+// page of docs/formats. With -update they are made again: by runs in a mock world, and by loads
+// against truth servers.
 func TestExampleDocuments(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {
@@ -81,7 +81,7 @@ func TestExampleDocuments(t *testing.T) {
 	}
 }
 
-// makeExamples writes them all.
+// makeExamples writes all examples.
 func makeExamples(t *testing.T, repo, dir string) {
 	t.Helper()
 	root := checkout(t)
@@ -129,7 +129,7 @@ func makeExamples(t *testing.T, repo, dir string) {
 	t.Chdir(filepath.Join(repo, "cmd", "prony"))
 }
 
-// exampleRun is a run of two targets on a day, by a machine that there is not.
+// exampleRun is a run of two targets on a day, by a machine that does not exist.
 func exampleRun(t *testing.T, dir string, day int, factor float64) {
 	t.Helper()
 	if _, stderr, exit := say(t, mock{}, "run", "--out", dir, "--targets", "go-nethttp,rust-axum",
@@ -144,8 +144,8 @@ func exampleRun(t *testing.T, dir string, day int, factor float64) {
 	})
 }
 
-// makeLoadExamples are of real loads: on a server that answers after a millisecond, and on a queue
-// that serves one after another, a millisecond each.
+// makeLoadExamples writes examples of real loads: on a server that responds after a millisecond,
+// and on a queue that serves one request after another, a millisecond each.
 func makeLoadExamples(t *testing.T, save func(file, text string, exit int)) {
 	t.Helper()
 	addr, stop, err := truth.Start(truth.Fixed(time.Millisecond))
@@ -167,7 +167,7 @@ func makeLoadExamples(t *testing.T, save func(file, text string, exit int)) {
 	save("capacity.json", plainAddress(stdout, at.Host), exit)
 }
 
-// plainAddress gives the server the port that docs have, and indents the document.
+// plainAddress replaces the server's port by that of the docs, and indents the document.
 func plainAddress(text, addr string) string {
 	text = strings.ReplaceAll(text, addr, "127.0.0.1:8080")
 	var out bytes.Buffer
@@ -177,8 +177,8 @@ func plainAddress(text, addr string) string {
 	return out.String()
 }
 
-// queueServer starts this program as a truth server of a kind, which the test's end ends, and gives
-// its URL.
+// queueServer starts this program as a truth server of a kind until the test ends, and returns its
+// URL.
 func queueServer(t *testing.T, kind, service string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "truth", kind, "--service", service)

@@ -25,7 +25,7 @@ import (
 	"prony.example/record"
 )
 
-// explainFlags choose the request.
+// explainFlags select the request.
 type explainFlags struct{ target, trial, load, id string }
 
 func (a *app) explainCmd() *cobra.Command {
@@ -66,20 +66,20 @@ without it, explain reads the newest run that has telemetry.`,
 	return c
 }
 
-// story is what is known of one request.
+// story is the data about one request.
 type story struct {
 	dir     string
 	record  *record.Record
 	load    *record.Load
 	request record.Traced
-	trace   *traces.Trace // nil: none was kept
+	trace   *traces.Trace // nil: it was not stored
 	lines   []*logs.Record
 	pauses  []gclog.Event
-	logged  bool // collections were
+	logged  bool // garbage collections were logged
 }
 
-// findStory chooses the request and gathers what the run's folder has of it. A request with a trace
-// is preferred to one without, however slow: agents may drop what they cannot send.
+// findStory selects the request and collects its data from the run's folder. It prefers requests
+// with a stored trace to all others, even slower ones, because agents may drop traces.
 func findStory(dir string, f explainFlags) (*story, error) {
 	_, records, _, err := record.Read(dir)
 	if err != nil {
@@ -120,14 +120,14 @@ func findStory(dir string, f explainFlags) (*story, error) {
 	return s, s.gather()
 }
 
-// gather reads what there is beside the trace.
+// gather reads the data beside the trace.
 func (s *story) gather() (err error) {
 	s.lines, _, err = logs.Read(homeIn(s.dir), logs.Filter{TraceID: s.request.TraceID, Limit: 50})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// The pauses that the request ran into, of any process of the target; losing them loses
-	// drill-down only.
+	// The pauses during the request in all processes of the target. They are details, so errors are
+	// ignored.
 	collections, _ := gclog.ReadTrial(filepath.Join(s.dir, "logs"), s.record.Trial)
 	from := s.load.WindowOpenedMonotonicNs + s.request.ScheduledNs
 	for _, log := range collections {
@@ -169,7 +169,8 @@ func whyText(r record.Traced) string {
 	return "drawn at random"
 }
 
-// waited tells a wait for a free connection from the generator's own lateness.
+// waited explains a large send delay: the request waited for a free connection, not for the
+// generator.
 func waited(r record.Traced) string {
 	if r.LagNs > r.ResponseNs/2 {
 		return " (every connection was busy: most of its time is that of requests before it)"
@@ -223,13 +224,13 @@ func (s *story) printPauses(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// printMoment tells what the service used when the request was under way.
+// printMoment prints the service's resource usage during the request.
 func (s *story) printMoment(w io.Writer) {
 	name := "series/" + s.record.Trial + "." + s.load.Name + ".json"
 	data, err := fs.ReadFile(os.DirFS(s.dir), name)
 	var samples record.Samples
 	if err != nil || json.Unmarshal(data, &samples) != nil {
-		return // losing it loses drill-down only
+		return // a missing detail is no error
 	}
 	at := slices.IndexFunc(samples.TimeNs, func(t int64) bool {
 		return t >= s.request.ScheduledNs+s.request.ResponseNs
@@ -242,7 +243,7 @@ func (s *story) printMoment(w io.Writer) {
 		units.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
 }
 
-// printProfile lists where the processor was during the load.
+// printProfile lists the functions with the most CPU time during the load.
 func (s *story) printProfile(w io.Writer) {
 	for _, p := range s.record.Profiles {
 		if p.Load != s.load.Name || p.Kind != profile.CPU || p.File == "" {
@@ -250,7 +251,7 @@ func (s *story) printProfile(w io.Writer) {
 		}
 		seen, err := profile.Open(os.DirFS(s.dir), p.File)
 		if err != nil {
-			continue // likewise
+			continue // a missing detail is no error
 		}
 		fmt.Fprintf(w, "CPU time by function during %s, by %s, all requests together\n", p.Load,
 			p.Tool)

@@ -8,7 +8,7 @@ import (
 	"prony.example/record"
 )
 
-// A slow request's story, from the load's view to the profile, as far as the run's folder has it.
+// The story of a slow request contains all data of the run's folder, from the load to the profile.
 func TestExplain(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "run")
@@ -32,7 +32,7 @@ func TestExplain(t *testing.T) {
 		"none is stored")
 }
 
-// The observed trial is beside the comparison: in its folder, and in none of its tables.
+// The observed trial is outside of the comparison: in its folder, and in none of its tables.
 func TestObservedTrialsAreBeside(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "run")

@@ -10,12 +10,12 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// fairnessSection is the name of the marks around the table in docs/fairness.md.
+// fairnessSection is the name of the section with the table in docs/fairness.md.
 const fairnessSection = "heads"
 
-// fairRows verifies services, spoken: in every protocol, and gives a row for each of their targets,
-// of HTTP/1.1. What verify would print goes beside the table, as progress does. Tests look at each
-// target themselves, too (nil: nobody).
+// fairRows verifies services, with spoken in every protocol, and returns a row for each target, in
+// HTTP/1.1. It prints the verification's output to standard error. Tests pass too to check each
+// target themselves; nil: not used.
 func (a *app) fairRows(ctx context.Context, names []string, f verifyFlags, spoken bool,
 	too lab.Sight) ([]fairRow, error) {
 	aside := *a

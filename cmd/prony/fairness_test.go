@@ -25,7 +25,7 @@ import (
 	"prony.example/record"
 )
 
-// canonical are the services that are compared when nobody says which.
+// canonical returns the services that are compared by default.
 func canonical(t *testing.T, root string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "suites", "canonical.yaml"))
@@ -39,20 +39,20 @@ func canonical(t *testing.T, root string) []string {
 	return of.Targets
 }
 
-// lightly has Rust compiled in no time: answers are what they are however well that is done.
+// lightly lets Rust compile fast, because responses do not depend on optimization.
 func lightly(t *testing.T) {
 	t.Setenv("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
 	t.Setenv("CARGO_PROFILE_RELEASE_LTO", "off")
 	t.Setenv("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
 }
 
-// They keep their contracts, bear a load, and their answers look as docs/fairness.md says.
+// They keep their contracts under load, and their responses are as in docs/fairness.md.
 func TestFairness(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds services")
 	}
 	root, _ := fairnessPage(t)
-	lightly(t) // TestFairnessOfAll has what is measured
+	lightly(t) // TestFairnessOfAll uses the optimized builds
 	for _, name := range canonical(t, root) {
 		t.Run(name, func(t *testing.T) {
 			testsets.Reads(t, filepath.Join(root, "services", name))
@@ -62,9 +62,8 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// So does every service that can run here, in all its builds and every protocol that it speaks. Two
-// at a time, as go test has
-// processors: the build of one mostly waits for one core, or for a registry.
+// All services that can run here do so, in all their builds and protocols. go test runs several in
+// parallel, because a build mostly waits for one core or a registry.
 func TestFairnessOfAll(t *testing.T) {
 	if os.Getenv(testsets.Set) != testsets.Later {
 		t.Skip(testsets.Longer + "every service")
@@ -94,8 +93,7 @@ func TestFairnessOfAll(t *testing.T) {
 	}
 }
 
-// apart is the machine with a journal of its own, beside whose lab others may be under way: nothing
-// here is measured.
+// apart is the machine with a journal of its own, so that other labs may run: nothing is measured.
 type apart struct {
 	machine.World
 	dir string
@@ -103,8 +101,8 @@ type apart struct {
 
 func (w apart) Enter() (*process.Journal, []string, error) { return process.OpenJournal(w.dir) }
 
-// bare is the machine without further builds of services, such as instrumented ones: they take
-// longer to build than all the others.
+// bare is the machine without further builds of services, such as instrumented ones, because they
+// take longer to build than all others.
 type bare struct{ apart }
 
 func (w bare) Missing(tools *service.Tools, s *service.Service, of ...service.Target) []string {
@@ -114,8 +112,8 @@ func (w bare) Missing(tools *service.Tools, s *service.Service, of ...service.Ta
 	return w.apart.Missing(tools, s, of...)
 }
 
-// isFair verifies and drives the targets of a service, spoken: in every protocol. One that cannot
-// run here is left out.
+// isFair verifies and loads the targets of a service, with spoken in every protocol. It skips
+// targets that cannot run here.
 func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	t.Helper()
 	root, page := fairnessPage(t)
@@ -140,7 +138,7 @@ func isFair(t *testing.T, w lab.World, name string, spoken bool) {
 	}
 }
 
-// fairnessPage is the page that users read, and the checkout that it is of.
+// fairnessPage returns the page for users, and its checkout.
 func fairnessPage(t *testing.T) (root, text string) {
 	t.Helper()
 	root, err := tidy.Root()
@@ -154,8 +152,8 @@ func fairnessPage(t *testing.T) (root, text string) {
 	return root, string(page)
 }
 
-// drive offers a target what a suite of its contract offers first, 8 requests at once for a
-// third of a second. Every answer is checked, and none may be wrong.
+// drive offers a target the first scenario of its contract's suite, 8 concurrent requests for a
+// third of a second. Every response is checked and must be correct.
 func drive(ctx context.Context, root string, t lab.Seen) error {
 	file, to := "canonical.yaml", generator.Prony{}
 	switch {
@@ -217,7 +215,7 @@ func fairHeads(bytes int64, kept bool, headers ...string) []service.Head {
 	}
 }
 
-// The table is read back as it was written, and says what differs.
+// The table can be read back as it was written, and lists the differences.
 func TestFairnessTable(t *testing.T) {
 	rows := []fairRow{
 		newFairRow("a", fairHeads(100, true, "Date", "Server")),
@@ -279,7 +277,7 @@ func TestUnfair(t *testing.T) {
 		beyond+"Date, the page says Date (/hello/{mode})")
 }
 
-// Targets that cannot run here keep their rows; those that the catalog lost go.
+// Targets that cannot run here keep their rows; targets that the catalog lost are removed.
 func TestUpdateFairness(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "fairness.md")
 	old := "before\n<!-- prony:begin heads -->\n" + fairnessMarkdown([]fairRow{
@@ -305,8 +303,8 @@ func TestUpdateFairness(t *testing.T) {
 	}
 }
 
-// unfair holds rows that were just seen against those of the page, in words; none when they agree.
-// Rows of the page whose target was not seen are taken on trust: it cannot run here.
+// unfair returns the differences between new rows and those of the page; none if they agree. It
+// does not check rows of the page without a new one, whose target cannot run here.
 func unfair(seen, page []fairRow) (out []string) {
 	for _, r := range seen {
 		i := slices.IndexFunc(page, func(p fairRow) bool { return p.target == r.target })

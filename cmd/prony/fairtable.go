@@ -13,20 +13,20 @@ import (
 	"prony.example/internal/service"
 )
 
-// contractHeaders are those that the contract wants of an answer with a body. The rest is the
-// framework's.
+// contractHeaders are the header fields that the contract requires in a response with a body. All
+// others are the framework's.
 var contractHeaders = []string{"Content-Length", "Content-Type"}
 
-// fairRow is what a target's answers look like, in the words of the table, so that a row of the
-// page and one that was just seen are compared as they are read.
+// fairRow describes a target's responses by the texts of the table, so that rows of a page and new
+// rows can be compared.
 type fairRow struct {
 	target string
-	sizes  []string // a headline each, as "118+23"; empty: not of its contracts
+	sizes  []string // per headline, such as "118+23"; empty: not of its contracts
 	kept   string   // yes, or the requests after which the connection was closed
-	beyond []string // headers; one that some answers lack with their paths: "Etag (/data)"
+	beyond []string // header fields; with paths if some responses lack one: "Etag (/data)"
 }
 
-// short is a request without method and query.
+// short returns a request without method and query.
 func short(request string) string {
 	_, path, _ := strings.Cut(request, " ")
 	path, _, _ = strings.Cut(path, "?")
@@ -64,7 +64,8 @@ func newFairRow(target string, heads []service.Head) fairRow {
 	return r
 }
 
-// fairTable is the header and a line a row, with a column for each headline that any row has.
+// fairTable returns the header and a line per row, with a column for each headline that any row
+// has.
 func fairTable(rows []fairRow) [][]string {
 	var columns []int
 	header := []string{"target"}
@@ -94,8 +95,8 @@ func printFairness(out io.Writer, rows []fairRow) error {
 	return err
 }
 
-// fairnessMarkdown is the table of a page. Targets of one service with equal responses share a row,
-// such as "go-x/a,b".
+// fairnessMarkdown returns the table of a page. Targets of one service with equal responses share a
+// row, such as "go-x/a,b".
 func fairnessMarkdown(rows []fairRow) string {
 	var b strings.Builder
 	rows = sharedRows(rows)
@@ -112,7 +113,7 @@ func fairnessMarkdown(rows []fairRow) string {
 	return b.String()
 }
 
-// sharedRows joins the rows of targets of one service that differ in nothing else.
+// sharedRows joins the rows of targets of one service that are otherwise equal.
 func sharedRows(rows []fairRow) []fairRow {
 	var out []fairRow
 	for _, r := range rows {
@@ -144,7 +145,7 @@ func separateRows(r fairRow) []fairRow {
 	return out
 }
 
-// readFairness reads the rows of a page's section back; what is no row of it is left out.
+// readFairness reads the rows of a page's section, and ignores all other lines.
 func readFairness(page string) []fairRow {
 	_, text, _ := strings.Cut(page, "<!-- prony:begin "+fairnessSection+" -->")
 	text, _, _ = strings.Cut(text, "<!-- prony:end "+fairnessSection+" -->")
@@ -183,7 +184,7 @@ func readFairRow(header, cells []string) fairRow {
 	return r
 }
 
-// fairDifferences says in words what is not equal among the rows.
+// fairDifferences describes the differences among the rows.
 func fairDifferences(rows []fairRow) []string {
 	var out []string
 	for i, request := range service.Headlines() {
@@ -210,7 +211,7 @@ func fairDifferences(rows []fairRow) []string {
 	return out
 }
 
-// sizeDifferences compares one request's heads, and its bodies.
+// sizeDifferences compares the heads and bodies of one request.
 func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
 	var small, large fairRow
 	least, most := 0, 0
@@ -238,7 +239,7 @@ func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
 	return out
 }
 
-// among names the rows of which something is true, or the few of which it is not.
+// among lists the rows for which a condition is true, or the fewer ones for which it is not.
 func among(rows []fairRow, is func(fairRow) bool) string {
 	var with, without []string
 	for _, r := range rows {

@@ -29,18 +29,18 @@ import (
 )
 
 // mock is a world in which nothing is real: it builds nothing, its services are handlers that keep
-// the contract hello, and its load takes the bubble's time and no other.
+// the contract hello, and its load uses the time of the bubble.
 type mock struct {
 	lacks  string         // a service whose toolchain is missing
 	broken string         // a service that cannot be built
-	lying  string         // a service that answers wrongly
-	host   record.Grading // fit when empty
+	lying  string         // a service that gives wrong responses
+	host   record.Grading // fit if empty
 
-	interrupt time.Duration // when Ctrl-C comes, from the program's start on; 0: never
+	interrupt time.Duration // time of Ctrl-C after the program's start; 0: never
 
-	dockerless bool // no engine answers
+	dockerless bool // no engine responds
 
-	handed *[]string // gets what the home's program would: the checkout, and the arguments
+	handed *[]string // receives the checkout and the arguments of the collector's program
 }
 
 func (mock) Enter() (*process.Journal, []string, error) { return nil, nil, nil }
@@ -72,7 +72,7 @@ func (m mock) Container(_ context.Context, name string, to *lab.Launchers) error
 	if m.dockerless {
 		return errors.New("no engine answers")
 	}
-	to.By[name] = nil // Lab has it
+	to.By[name] = nil // Lab sets it
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (mock) Home(context.Context, string, telemetry.LaunchSpec, func(string)) (t
 	return quietHome{}, nil, func() error { return nil }, nil
 }
 
-// quietHome is a home of telemetry that nobody tells anything.
+// quietHome is a collector that receives nothing.
 type quietHome struct{}
 
 func (quietHome) Endpoints() telemetry.Endpoints                { return telemetry.Endpoints{} }
@@ -169,7 +169,7 @@ func (m mock) Examine(context.Context, doctor.Options) record.Grading {
 	return m.host
 }
 
-// modeOf is the mode of the target that a trial's name holds.
+// modeOf returns the mode of the target in a trial's name.
 func modeOf(trial string) string {
 	trial, _ = ownName(trial)
 	switch {
@@ -181,14 +181,14 @@ func modeOf(trial string) string {
 	return "reactive"
 }
 
-// ownName parts a trial's name from what marks one of two of a kind: an arm, or another checkout.
+// ownName splits a trial's name into the target and the mark of an arm or another checkout.
 func ownName(trial string) (name, rest string) {
 	name = strings.TrimSuffix(strings.TrimSuffix(trial, "-a"), "-b")
 	name, _, _ = strings.Cut(name, "@")
 	return name, trial[len(name):]
 }
 
-// mockLoad answers at a rate that is the target's own, give or take a per cent by the trial.
+// mockLoad responds at the target's own rate, plus or minus a percent by trial.
 type mockLoad struct {
 	target string
 	port   int // given last, above 8080
@@ -202,7 +202,7 @@ func (m *mockLoad) Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 	}
 	rate := 10000 + 1000*float64(of%40) + 100*pace.Uniform(s.Seed, of+uint64(len(rest)))
 	if strings.HasSuffix(rest, "b") {
-		rate += 100 * pace.Uniform(s.Seed, of+1) // an arm's own luck
+		rate += 100 * pace.Uniform(s.Seed, of+1) // an arm's own noise
 	}
 	res, err := trialtest.Load{Rate: rate}.Offer(ctx, s)
 	if err != nil || s.Trace.Share == 0 {

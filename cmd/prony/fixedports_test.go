@@ -13,8 +13,8 @@ import (
 	"prony.example/internal/trial/processes"
 )
 
-// serveAlso has a stand-in listen on a further port, which its variable names; "+1" is the one
-// after $PORT.
+// serveAlso lets a stand-in listen on a further port from its variable; "+1" is the one after
+// $PORT.
 func serveAlso(port string) {
 	if port == "+1" {
 		own, err := strconv.Atoi(os.Getenv("PORT"))
@@ -30,9 +30,9 @@ func serveAlso(port string) {
 	}
 }
 
-// Targets that run side by side and listen on one port are refused before anything is measured,
-// with both names, the port and what to type. Ports that follow from $PORT are fine, and so are
-// fixed ones of targets that take turns.
+// Targets that run side by side and listen on one port are refused before any measurement, with
+// both names, the port and what to type. Ports that follow from $PORT are valid, and so are fixed
+// ones of targets that take turns.
 func TestFixedPorts(t *testing.T) {
 	testsets.Once(t, "fixed ports of a user's services", testsets.Needs{})
 	ownFolder(t)

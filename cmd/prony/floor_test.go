@@ -10,8 +10,8 @@ import (
 	"prony.example/record"
 )
 
-// Both arms of the mock target are equal but for a per cent of luck: the report says how much that
-// is, and the plan how many blocks a difference takes then.
+// Both arms of the mock target are equal except for a percent of noise: the report shows the noise
+// floor, and the plan the number of blocks to detect a difference.
 func TestNoiseFloor(t *testing.T) {
 	root := checkout(t)
 	_, stderr, exit := say(t, mock{}, "plan", "--root", root, "--detect", "3%")
@@ -70,7 +70,7 @@ func TestNoiseFloor(t *testing.T) {
 	has(t, "stderr", stderr, "is not an A/A run")
 }
 
-// Where a project's runs are, its noise is looked for, too.
+// A project's noise floor is read from its own runs.
 func TestNoiseFloorOfAProject(t *testing.T) {
 	root := checkout(t)
 	if _, stderr, exit := say(t, mock{}, "run", "--root", root, "--aa", "--targets", "go-nethttp",
@@ -94,7 +94,7 @@ func TestNoiseFloorOfAProject(t *testing.T) {
 	check(cli.Fine, "go-nethttp is not a target of this plan")
 }
 
-// The same target of another checkout runs in the same blocks, and ours is held against it.
+// The same target of another checkout runs in the same blocks, and Prony compares with it.
 func TestRunAgainst(t *testing.T) {
 	root, other := checkout(t), checkout(t)
 	stdout, stderr, exit := say(t, mock{}, "run", "--root", root, "--against", "main="+other,
@@ -121,7 +121,7 @@ func TestRunAgainst(t *testing.T) {
 	}
 }
 
-// A run can demand a host, and says what is wrong with this one.
+// A run can demand a grade of the host, and names the failed checks.
 func TestHostIsRefused(t *testing.T) {
 	root := checkout(t)
 	m := mock{host: record.Grading{Grade: record.Unfit, Checks: []record.Check{
@@ -151,7 +151,7 @@ func TestHostIsRefused(t *testing.T) {
 	}
 }
 
-// What would measure, report or watch nothing is refused, before anything is done.
+// Requests that would measure, report or watch nothing are refused before any work.
 func TestNothingIsRefused(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "one")

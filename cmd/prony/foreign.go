@@ -18,7 +18,7 @@ import (
 	"prony.example/record"
 )
 
-// importCmd prints what the saved output of other generators says, and what it cannot say.
+// importCmd prints the saved output of other load generators, with the values that it lacks.
 func (a *app) importCmd() *cobra.Command {
 	asJSON := false
 	c := &cobra.Command{
@@ -46,7 +46,7 @@ type imported struct {
 	Notes []string     `json:"notes"`
 }
 
-// importFiles reads each file; one that cannot be read keeps none of the others from being told.
+// importFiles reads each file. It reports the others even if one cannot be read.
 func (a *app) importFiles(fileList []string, asJSON bool) error {
 	all, errs := []imported{}, []error{}
 	for _, name := range fileList {
@@ -100,7 +100,7 @@ func printImported(w io.Writer, one imported) {
 	fmt.Fprintf(w, "\n\n  throughput   %s good answers/s (%d good, %d failed, %d unanswered)\n",
 		perS, l.Done, e.Total(), l.Censored)
 	printKnown(w, "response", &l.ResponseTime)
-	// Of a closed load the two are one.
+	// In a closed load, the two are equal.
 	if l.ServiceTime != l.ResponseTime {
 		printKnown(w, "service", &l.ServiceTime)
 	}

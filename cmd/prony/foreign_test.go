@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// saved is a real output of another tool.
+// saved returns a real output of another tool.
 func saved(name string) string {
 	return filepath.Join("..", "..", "internal", "generator", "testdata", name)
 }
@@ -24,7 +24,7 @@ func TestImportTellsWhatIsKnown(t *testing.T) {
 	has(t, "import", out.String(),
 		"wrk-plain.txt: wrk, closed, 10 connections for 2.41s\n",
 		"6.10k good answers/s (14695 good, 0 failed, 0 unanswered)",
-		// It was run without --latency: a mean and the largest are all that it said.
+		// It ran without --latency and printed only a mean and a maximum.
 		"mean 186 ms  p50 –  p90 –  p99 –  p99.9 –  max 1.03 s  of 14695\n",
 		"synthetic", "hey.txt: hey for 175ms", "status 100", "first: status 503",
 		"its times are in steps of 0.1 ms")
@@ -35,7 +35,7 @@ func TestImportAsJSON(t *testing.T) {
 	a := &app{stdout: &out}
 	missing := filepath.Join(t.TempDir(), "x")
 	err := a.importFiles([]string{saved("k6-export.json"), missing, "foreign_test.go"}, true)
-	// Both that cannot be read are told, and the third is still there.
+	// Both unreadable files are reported, and the third is printed.
 	if err == nil || !errors.Is(err, os.ErrNotExist) ||
 		!strings.Contains(err.Error(), "import foreign_test.go: it looks like none of") {
 		t.Errorf("error %v", err)

@@ -24,7 +24,7 @@ func TestFormatBySuffix(t *testing.T) {
 		}
 		_, stderr, exit := say(t, mock{}, args...)
 		got, err := os.ReadFile(path)
-		if begins == "" { // refused, before a file is begun
+		if begins == "" { // refused before a file is created
 			want := "there is no format for " + filepath.Ext(file)
 			if exit != cli.Misused || err == nil || !strings.Contains(stderr, want) {
 				t.Errorf("%s -o %s exits %d, said %s, wrote %.40q", verb, file, exit, stderr, got)
@@ -58,7 +58,7 @@ func TestFormatBySuffix(t *testing.T) {
 	check("query", "y.md", "")
 }
 
-// No verb has a suffix of its own mind: those with both flags follow the one rule.
+// Verbs with both flags follow the same rule of suffixes.
 func TestEachOutputFollowsItsSuffix(t *testing.T) {
 	verbs := 0
 	root := newRoot(&app{world: mock{}, stdout: io.Discard, stderr: io.Discard})

@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// Every target of the mock world is as fast as every other, so that five blocks decide: nothing
-// differs by what anybody asks about.
+// All targets of the mock world are equally fast, so that five blocks decide that no difference
+// matters.
 func TestRunForATime(t *testing.T) {
 	root := checkout(t)
 	run := func(most string, more ...string) (string, string, *record.Schedule, []*record.Record) {
@@ -47,7 +47,7 @@ func TestRunForATime(t *testing.T) {
 		t.Errorf("%d trials to block %d", len(records), last.Block)
 	}
 
-	// A time in which there are only some blocks is not exceeded.
+	// A time with room for only some blocks is not exceeded.
 	out, _, s, records = run("80s", "--targets", manyTargets)
 	if s.Ended != "time" || s.SpentNs > s.ForNs || records[len(records)-1].Block < 2 ||
 		s.Next.Open == 0 {
@@ -55,7 +55,7 @@ func TestRunForATime(t *testing.T) {
 	}
 	has(t, "the last line", out, " open; another 5 min would give ")
 
-	// Of one target there is nothing to decide: the time is for its blocks.
+	// A single target has no comparison: the whole time is for its blocks.
 	_, said, s, records = run("1m", "--targets", "go-nethttp")
 	if s.Ended != "time" || len(records) < 4 {
 		t.Errorf("%d trials, %+v", len(records), s)
@@ -81,7 +81,7 @@ func TestRunForRefuses(t *testing.T) {
 	check("of a target against itself", "plan", "--for", "5m", "--aa")
 }
 
-// A plan for a time lists its first start alone: later ones depend on results.
+// A plan for a time lists only its first start, because later ones depend on results.
 func TestPlanForATime(t *testing.T) {
 	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
 		"go-nethttp,rust-axum")
@@ -95,7 +95,7 @@ func TestPlanForATime(t *testing.T) {
 	has(t, "a plan for a short time", out, "20s is time for about 1 whole start, too few ")
 }
 
-// What is said of the next minutes.
+// The prediction for the next minutes.
 func TestBought(t *testing.T) {
 	check := func(n record.Next, want string) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestBought(t *testing.T) {
 		"no trial of a, b, which take 7 min together")
 }
 
-// A plan of nothing is no plan; the suite's own number is had by leaving the flag out.
+// A plan without work is refused; without the flag, the suite's number applies.
 func TestPlanOfNothing(t *testing.T) {
 	for _, flag := range [][]string{{"--blocks", "0"}, {"--measure", "0s"}, {"--warmup", "0s"}} {
 		_, said, exit := say(t, mock{}, append([]string{"plan", "--root", checkout(t)}, flag...)...)
@@ -129,7 +129,7 @@ func TestPlanOfNothing(t *testing.T) {
 	}
 }
 
-// A run that is resumed counts on, and knows the time that is left by the trials of its own.
+// A resumed run continues counting, and estimates the remaining time by its own trials.
 func TestResumedProgressCountsOn(t *testing.T) {
 	var out strings.Builder
 	s := &progressLine{w: &out, total: 6}
@@ -142,7 +142,7 @@ func TestResumedProgressCountsOn(t *testing.T) {
 	}
 }
 
-// What a user knows of a run is in its head and in every report, and has a bound.
+// The user's labels are in the run's head and in every report, and are limited in size.
 func TestLabels(t *testing.T) {
 	root, dir := checkout(t), filepath.Join(t.TempDir(), "r")
 	out, said, exit := say(t, mock{}, "run", "--root", root, "--targets", "go-nethttp",

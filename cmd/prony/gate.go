@@ -24,7 +24,7 @@ type gateFlags struct {
 	invalid      int
 	inconclusive string
 	github       bool
-	good         string // file that names the last good run
+	good         string // file with the folder of the last good run
 }
 
 func (a *app) gateCmd() *cobra.Command {
@@ -117,7 +117,7 @@ func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 	}
 	if o.Stalls != table.KeepStalls {
 		o.Stalls = table.KeepStalls
-		if raw, err := compareSides(from, to, o); err == nil { // the gate is known already
+		if raw, err := compareSides(from, to, o); err == nil { // only a warning depends on it
 			if raw, err := compare.Judge(raw, limits, f.invalid); err == nil {
 				g.WarnOfStalls(raw)
 			}
@@ -127,7 +127,7 @@ func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 	if err != nil {
 		return g, err
 	}
-	if f.out != "" { // the log says it, too
+	if f.out != "" { // the log also shows the result
 		fmt.Fprintln(a.stdout, g.Sentence())
 	}
 	if f.github {
@@ -142,7 +142,7 @@ func gatePage(w io.Writer, g compare.Gate) error {
 	return report.Compare(w, g.Comparison, report.HTMLOptions{Gate: &g})
 }
 
-// exit is the exit code of a gate; all has been said.
+// exit returns the exit code of a gate, whose result was already printed.
 func (f *gateFlags) exit(g compare.Gate) error {
 	outcome := g.Outcome
 	if outcome == stats.Inconclusive && f.inconclusive != "" {
@@ -156,11 +156,11 @@ func (f *gateFlags) exit(g compare.Gate) error {
 	return nil
 }
 
-// nameMost bounds a file that names a folder.
+// nameMost limits the size of a file with a folder's name.
 const nameMost = 4 << 10
 
-// gateLast is a gate against the last good run, as a lab asks that runs night after night and has
-// nobody who names two folders.
+// gateLast compares a run with the last good run, for labs that run every night without a user who
+// names two folders.
 func (a *app) gateLast(args []string, f *gateFlags) error {
 	if len(args) != 1 || len(f.targets) > 0 {
 		return cli.Usagef("--last-good names BASE: name only NEW, a run's folder")
@@ -171,7 +171,7 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 		return fmt.Errorf("read the last good run: %w", err)
 	}
 	base := strings.TrimSpace(text)
-	if base == "" || !isRun(base) { // runs are removed, too
+	if base == "" || !isRun(base) { // runs may have been removed
 		if base != "" {
 			a.say("prony: the last good run, " + base + ", is gone")
 		}
@@ -183,14 +183,14 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 		unlike.Hint += fmt.Sprintf("\nto start over: remove %s, and the next run that this gate "+
 			"judges becomes the base of later ones", f.good)
 	}
-	// What was let through undecided is no base: from it a next loss would be measured.
+	// A run that passed undecided is no base: later losses would be measured from it.
 	if err != nil || g.Outcome != stats.Pass {
 		return err
 	}
 	return f.isGood(dir)
 }
 
-// gateFirst is the gate of a run that is compared with nothing yet.
+// gateFirst checks a run that has no base yet.
 func (a *app) gateFirst(dir string, f *gateFlags) error {
 	side, err := a.side(dir)
 	if err != nil {

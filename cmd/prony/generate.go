@@ -19,21 +19,21 @@ import (
 	"prony.example/load"
 )
 
-// keyName is the variable in which a generator finds its key.
+// keyName is the variable that contains a generator's key.
 const keyName = "PRONY_KEY"
 
-// indexName is where an Indexed Job of Kubernetes tells a pod its index
+// indexName is the variable in which an Indexed Job of Kubernetes passes a pod its index
 // (kubernetes.io/docs/concepts/workloads/controllers/job, Completion mode).
 const indexName = "JOB_COMPLETION_INDEX"
 
 const unknownIndex = -1
 
-// keyMost bounds what is read of standard input for a key.
+// keyMost limits the bytes of a key on standard input.
 const keyMost = 1 << 10
 
 func (a *app) generateCmd() *cobra.Command {
 	g := &distributed.Generator{Index: unknownIndex, Version: version()}
-	var child bool // of the lab's own
+	var child bool // started by the coordinator itself
 	c := &cobra.Command{
 		Use: "generate", Short: "Offer one part of a distributed load",
 		Args: cli.Arguments(0, 0),
@@ -54,9 +54,9 @@ Generate ends when the coordinator ends.`,
 			"  PRONY_KEY=$(cat key) prony generate --of 10.0.0.5:7070 --index 1",
 		RunE: func(c *cobra.Command, _ []string) error {
 			key := os.Getenv(keyName)
-			if child { // Ctrl-C is the lab's, which ends its generators in order
+			if child { // the coordinator handles Ctrl-C and ends its generators in order
 				signal.Ignore(os.Interrupt)
-				key = "" // whatever the lab has there is another's
+				key = "" // the variable is for another coordinator
 			}
 			return a.generate(c.Context(), g, key, c.InOrStdin())
 		},
@@ -72,7 +72,7 @@ Generate ends when the coordinator ends.`,
 	return c
 }
 
-// generate is a generator's life. Without a key it is read from in.
+// generate runs a generator. If the key is empty, it reads one from in.
 func (a *app) generate(ctx context.Context, g *distributed.Generator, key string,
 	in io.Reader) error {
 	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {

@@ -21,7 +21,7 @@ import (
 	"prony.example/load"
 )
 
-// manyFlags say who offers a load together.
+// manyFlags are the settings of a load by several generators.
 type manyFlags struct {
 	number int
 	listen string
@@ -40,11 +40,11 @@ func (m *manyFlags) add(c *cobra.Command) {
 		"already have their key")
 }
 
-// generatorsHelp is of the verbs that start them here alone.
+// generatorsHelp is the flag's help in verbs that start generators only on this machine.
 const generatorsHelp = "number of processes on this machine that send the requests of each load, " +
 	"each every N-th (default: only this one)"
 
-// checkGenerators finds what of their number cannot be; connections of 0 are not known yet.
+// checkGenerators checks the number of generators; 0 connections are not known yet.
 func checkGenerators(number, connections int, given func(string) bool) error {
 	switch {
 	case !given("generators"):
@@ -57,7 +57,7 @@ func checkGenerators(number, connections int, given func(string) bool) error {
 	return nil
 }
 
-// together offers a load by as many generators of this machine as its part is one of.
+// together offers a load by the number of local generators in its Part.
 func (p *offer) together(
 	ctx context.Context,
 	by generator.Prony,
@@ -66,7 +66,7 @@ func (p *offer) together(
 	return local.Driver{Prony: by, Crew: &p.crew, Version: version()}.Offer(ctx, s)
 }
 
-// check finds what does not go together.
+// check reports contradictions of flags.
 func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) error {
 	for _, row := range []struct {
 		wrong bool
@@ -98,8 +98,8 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 	return nil
 }
 
-// together leads generators through a load. A signal ends it with what there is; before it has
-// begun there is nothing, and it ends at once.
+// together coordinates a load by several generators. After the load has begun, a signal ends it
+// with the results so far; before, the signal ends it immediately.
 func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*load.Result, error) {
 	m := &p.many
 	lab, err := m.open()
@@ -117,7 +117,7 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 	said := &remarks{now: a.say, begun: lab.Begun}
 	defer said.rest()
 	lab.Say = said.say
-	lab.Limits.Gather = 5 * time.Minute // somebody starts them
+	lab.Limits.Gather = 5 * time.Minute // a person starts the generators
 	order := distributed.Order{Spec: s, By: p.by}
 	switch {
 	case m.listen == "":
@@ -129,15 +129,15 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 		if err := writeKey(m.key, lab.Key()); err != nil {
 			return nil, err
 		}
-		defer os.Remove(m.key) //nolint:errcheck // it opens nothing any more
+		defer os.Remove(m.key) //nolint:errcheck // the key is no longer valid
 		said.say(fmt.Sprintf("waits for %d generators at %s: prony generate --of HOST:PORT "+
 			"--index 0 to %d < %s", m.number, lab.Addr(), m.number-1, m.key))
 	}
 	return lab.Offer(ctx, order)
 }
 
-// open is the lab that the flags say, with an identity of its own or that of a folder, which the
-// cluster mounts there from a Secret.
+// open opens the coordinator, with a new identity or that of a folder, which a cluster mounts from
+// a Secret.
 func (m *manyFlags) open() (*distributed.Lab, error) {
 	at := cmp.Or(m.listen, "127.0.0.1:0")
 	if m.as == "" {
@@ -158,11 +158,11 @@ func (m *manyFlags) open() (*distributed.Lab, error) {
 	return distributed.ListenAs(id, at, m.number, version())
 }
 
-// identityMost bounds each of an identity's files.
+// identityMost limits each of an identity's files.
 const identityMost = 64 << 10
 
-// remarks are lines that are said at once until the load has begun, and then after it: meanwhile
-// the screen is the view's.
+// remarks are lines that are printed immediately before the load begins, and later after its end,
+// because the view uses the screen meanwhile.
 type remarks struct {
 	now   func(string)
 	begun func() bool
@@ -170,7 +170,7 @@ type remarks struct {
 	kept  []string
 }
 
-// remarksMost bounds the lines that are kept. What bears on the load is in its verdict, too.
+// remarksMost limits the stored lines. The verdict also contains those that affect the load.
 const remarksMost = 100
 
 func (r *remarks) say(line string) {
@@ -193,7 +193,7 @@ func (r *remarks) rest() {
 	r.kept = nil
 }
 
-// writeKey writes a key where nobody else may read it. What is there already is somebody's.
+// writeKey writes a key that only its user can read. It overwrites no file.
 func writeKey(name string, key distributed.Key) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err == nil {

@@ -25,13 +25,13 @@ import (
 	"prony.example/record"
 )
 
-// counting is a server that knows how many requests it was sent.
+// counting is a server that counts its requests.
 func counting(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	return countingSome(t, func(*http.Request) bool { return true })
 }
 
-// countingSome is one that counts some of them.
+// countingSome is a server that counts some of its requests.
 func countingSome(t *testing.T, counts func(*http.Request) bool) (url string, asked *atomic.Int64) {
 	t.Helper()
 	asked = &atomic.Int64{}
@@ -42,13 +42,13 @@ func countingSome(t *testing.T, counts func(*http.Request) bool) (url string, as
 		if as := r.Header.Get("Authorization"); as != "" && as != "Bearer sesame" {
 			w.WriteHeader(http.StatusForbidden)
 		}
-		io.WriteString(w, "ok") //nolint:errcheck // who asks sees it
+		io.WriteString(w, "ok") //nolint:errcheck // the client reports failures
 	}))
 	t.Cleanup(s.Close)
 	return s.URL + "/", asked
 }
 
-// loadPrinted is the load that a command printed as JSON.
+// loadPrinted parses the JSON of a load.
 func loadPrinted(t *testing.T, stdout string) *record.Load {
 	t.Helper()
 	var out struct{ Load record.Load }
@@ -58,8 +58,8 @@ func loadPrinted(t *testing.T, stdout string) *record.Load {
 	return &out.Load
 }
 
-// Processes of the program offer one schedule together: the arrivals are those of one, and what
-// they have counted is what the server has.
+// Several processes offer one schedule together: the arrivals are those of one process, and their
+// counts add up to the server's.
 func TestGenerators(t *testing.T) {
 	testsets.Cores(t)
 	t.Setenv("TOKEN", "sesame")
@@ -107,7 +107,7 @@ func TestGenerators(t *testing.T) {
 	}
 }
 
-// What makes no sense is told before anything begins.
+// Invalid flags are reported before anything begins.
 func TestGeneratorsUsage(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
 		{"load URL --generators 0", "--generators: want at least 1"},
@@ -159,7 +159,7 @@ func startLab(t *testing.T, args ...string) *labProcess {
 	return p
 }
 
-// children are its generators, when there are so many.
+// children waits until its generators are this many, and returns them.
 func (p *labProcess) children(n int) []int {
 	p.t.Helper()
 	var all []int
@@ -194,7 +194,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// hasEnded says whether a process has ended, whoever is to hear of it.
+// hasEnded reports whether a process has ended, even if its parent has not waited for it.
 func hasEnded(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -204,8 +204,8 @@ func hasEnded(pid int) bool {
 	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
-// However a lab or one of its generators ends, nothing of the load is left, and no load is VALID
-// that a part is missing of.
+// However a coordinator or one of its generators ends, nothing of the load remains, and no load
+// with a missing part is VALID.
 func TestGeneratorsEnd(t *testing.T) {
 	testsets.Once(t, "generators that die", testsets.Needs{})
 	testsets.Cores(t)
@@ -215,7 +215,7 @@ func TestGeneratorsEnd(t *testing.T) {
 		all := p.children(n)
 		before := asked.Load()
 		eventually(t, "requests", func() bool { return asked.Load() > before+100 })
-		time.Sleep(1500 * time.Millisecond) // until something was told
+		time.Sleep(1500 * time.Millisecond) // until something was reported
 		return all
 	}
 	args := []string{url, "-r", "400", "-c", "9", "--generators", "3", "--json", "--view", "none"}
@@ -243,8 +243,8 @@ func TestGeneratorsEnd(t *testing.T) {
 	}
 	p := startLab(t, append(args, "-d", "1m")...)
 	all := under(p, 3)
-	p.Process.Kill() //nolint:errcheck // it is what is waited for
-	p.Wait()         //nolint:errcheck // likewise
+	p.Process.Kill() //nolint:errcheck // the process is being waited for
+	p.Wait()         //nolint:errcheck // killed above
 	for _, pid := range all {
 		eventually(t, "the end of a generator whose lab was killed", func() bool {
 			return hasEnded(pid)
@@ -252,8 +252,8 @@ func TestGeneratorsEnd(t *testing.T) {
 	}
 	p = startLab(t, append(args, "-d", "1m")...)
 	all = under(p, 3)
-	p.Process.Signal(os.Interrupt) //nolint:errcheck // likewise
-	p.Wait()                       //nolint:errcheck // likewise
+	p.Process.Signal(os.Interrupt) //nolint:errcheck // the process is being waited for
+	p.Wait()                       //nolint:errcheck // interrupted above
 	if l := loadPrinted(t, p.out.String()); l.Answered == 0 || l.WindowNs > 30e9 {
 		t.Errorf("interrupted: %d answered in %v", l.Answered, time.Duration(l.WindowNs))
 	}
@@ -264,8 +264,8 @@ func TestGeneratorsEnd(t *testing.T) {
 	}
 }
 
-// A lab that is stopped for longer than it bears a generator's silence blames itself, and has all
-// that they measured.
+// A coordinator that is stopped for longer than its limit of a generator's silence blames itself,
+// and has all measurements of the generators.
 func TestLabStandsStill(t *testing.T) {
 	testsets.Once(t, "a lab that stands still", testsets.Needs{})
 	testsets.Cores(t)
@@ -300,7 +300,7 @@ func TestLabStandsStill(t *testing.T) {
 	}
 }
 
-// Generators that somebody starts elsewhere have the key from a file.
+// Generators that are started elsewhere read the key from a file.
 func TestGeneratorsElsewhere(t *testing.T) {
 	testsets.Once(t, "generators that are started elsewhere", testsets.Needs{})
 	testsets.Cores(t)

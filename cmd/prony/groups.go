@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// groups are the parts of the help, each with its verbs, the one most used first.
+// groups are the parts of the help, each with its verbs, the most used first.
 var groups = []struct{ title, verbs string }{
 	{"Compare", "versus run plan init"},
 	{"Load", "load capacity rain generate"},
@@ -30,7 +30,7 @@ const rootUsage = `Usage: prony [VERB] [FLAGS]
 "prony VERB --help" explains a verb, "prony completion --help" shell completion.
 `
 
-// group puts the verbs of a root into their groups, in the order of the help.
+// group assigns the verbs of a root to their groups, in the order of the help.
 func group(root *cobra.Command) {
 	cobra.EnableCommandSorting = false
 	all := root.Commands()

@@ -26,21 +26,21 @@ const (
 	frameGoAway   = 7
 )
 
-// Heads in QPACK by its static table (RFC 9204, appendix A): no table but that is referred to.
+// Header blocks in QPACK that use only its static table (RFC 9204, appendix A).
 var (
 	head200 = []byte{0, 0, 0xc0 | 25}
 	head103 = []byte{0, 0, 0xc0 | 24}
 	headTen = append(bytes.Clone(head200), 0x54, 2, '1', '0') // content-length: 10
 )
 
-// frame is one whose payload claims to be of a length.
+// frame returns a frame whose payload claims to have a length.
 func frame(kind uint64, length int, payload []byte) []byte {
 	return append(quicvarint.Append(quicvarint.Append(nil, kind), uint64(length)), payload...)
 }
 
 func entire(kind uint64, payload []byte) []byte { return frame(kind, len(payload), payload) }
 
-// quicAnswer is a peer that reads each request and answers it.
+// quicAnswer is a peer that reads each request and responds.
 func quicAnswer(answer func(*quic.Conn, *quic.Stream)) func(*quic.Conn) {
 	return func(c *quic.Conn) {
 		steer(c, entire(frameSettings, nil))
@@ -57,7 +57,7 @@ func quicAnswer(answer func(*quic.Conn, *quic.Stream)) func(*quic.Conn) {
 	}
 }
 
-// quicFlood answers with a beginning, and with more of the same without end.
+// quicFlood responds with a beginning, and then more endlessly.
 func quicFlood(begin, more []byte) func(*quic.Conn) {
 	return quicAnswer(func(_ *quic.Conn, s *quic.Stream) {
 		_, err := s.Write(begin)
@@ -67,7 +67,7 @@ func quicFlood(begin, more []byte) func(*quic.Conn) {
 	})
 }
 
-// steer opens a control stream and says something on it.
+// steer opens a control stream and writes frames to it.
 func steer(c *quic.Conn, frames []byte) (s *quic.SendStream, err error) {
 	s, err = c.OpenUniStreamSync(c.Context())
 	if err == nil {
@@ -79,7 +79,7 @@ func steer(c *quic.Conn, frames []byte) (s *quic.SendStream, err error) {
 	return s, err
 }
 
-// peers3 are hostile ones of HTTP/3, as peers are.
+// peers3 are hostile peers of HTTP/3, like peers.
 var peers3 = []struct {
 	name, scheme, words string
 	do                  func(*quic.Conn)
@@ -134,7 +134,7 @@ var peers3 = []struct {
 	})},
 	{"closes amid an answer", "h3", "", quicAnswer(func(c *quic.Conn, s *quic.Stream) {
 		s.Write(append(entire(frameHeaders, head200), frame(frameData, 1000, []byte("abc"))...))
-		time.Sleep(20 * time.Millisecond) // that some of it is read
+		time.Sleep(20 * time.Millisecond) // so that part of it is read
 		c.CloseWithError(0, "bye")
 	})},
 	{"ends amid a frame", "h3", "read the body", quicAnswer(func(_ *quic.Conn, s *quic.Stream) {
@@ -143,7 +143,7 @@ var peers3 = []struct {
 	})},
 }
 
-// As TestHostilePeers, of HTTP/3.
+// As TestHostilePeers, for HTTP/3.
 func TestHostilePeersOfHTTP3(t *testing.T) {
 	testsets.Once(t, "every hostile peer of HTTP/3", testsets.Needs{})
 	certificate := httptest.NewUnstartedServer(nil)

@@ -28,20 +28,20 @@ import (
 	"prony.example/load/engine/enginetest"
 )
 
-// A peer gets a connection and does its worst until writing or reading fails.
+// peer sends hostile data on a connection until writing or reading fails.
 type peer func(c net.Conn)
 
-// Bounds of a load at a hostile peer: it takes half a second of lead, as much of a window and of a
-// drain; the rest is for a machine that is busy with the peer.
+// Bounds of a load against a hostile peer: half a second each of lead-in, window and drain; the
+// rest is for a machine that is busy with the peer.
 const (
 	hostileEnd = 30 * time.Second
-	// hostileMemory is of the whole process, bytes: what answers are held in at most, and as much
-	// garbage as a load leaves before it is collected (load, garbageMax), twice.
+	// hostileMemory is for the whole process, in bytes: the maximum for responses, and twice the
+	// garbage that a load leaves before a collection (load, garbageMax).
 	hostileMemory = 1 << 30
 )
 
-// peers are hostile ones, by the scheme that meets them; words is part of what the load has to say,
-// where the words are ours and not a library's.
+// peers are hostile peers, by the scheme that meets them. words is part of the load's error if the
+// error is Prony's and not a library's.
 var peers = []struct {
 	name, scheme, words string
 	do                  peer
@@ -145,8 +145,8 @@ var peers = []struct {
 	}},
 	{"two messages", "grpc", "status 13: gRPC: two messages", grpcAnswer("application/grpc", "",
 		append(message(0, []byte("a")), message(0, []byte("b"))...))},
-	// The second is one too many, and what comes after the reset is more than is listened to: of
-	// which the window's first error is depends on when it begins.
+	// The second message is one too many, and the data after the reset exceed the limit: the first
+	// error in the window depends on when the window begins.
 	{"messages and no end", "grpc", "13: gRPC: two messages|that bring nothing", h2Answer(nil,
 		func(f *http2.Framer, id uint32) error {
 			err := head(f, id, fields(":status", "200", "content-type", "application/grpc"))
@@ -219,8 +219,8 @@ var peers = []struct {
 	{"closes at once", "ws", "", wsFlood([]byte{0x88, 2, 0x03, 0xe8})},
 }
 
-// Servers that break the rules of a protocol, and the real program at them: it ends in its time,
-// within its memory, without a word of Go's own, and calls no answer good.
+// Against servers that break the rules of a protocol, the real program ends in time, within its
+// memory, without an error of Go's runtime, and counts no response as good.
 func TestHostilePeers(t *testing.T) {
 	testsets.Once(t, "every hostile peer", testsets.Needs{})
 	bomb() // before a load waits for it
@@ -244,15 +244,15 @@ func meetHostile(t *testing.T, scheme, words string, do peer) {
 	meetHostileAt(t, scheme, l.Addr().String(), words)
 }
 
-// meetHostileAt points the program at a peer that is there.
+// meetHostileAt points the program at an existing peer.
 func meetHostileAt(t *testing.T, scheme, address, words string) {
 	t.Helper()
 	scheme, how, _ := strings.Cut(scheme, " ")
 	connections, timeout := "2", "500ms"
-	if how == "many" { // that could take all memory, were they let
+	if how == "many" { // they could take all memory without a limit
 		connections, timeout = "16", "3s"
 	}
-	if how == "many" && scheme == "h3" { // of which two cores carry a tenth as much
+	if how == "many" && scheme == "h3" { // two cores carry a tenth as much HTTP/3
 		connections, timeout = "4", "20s"
 	}
 	args := []string{"load", scheme + "://" + address + "/a.B/C", "-c", connections,
@@ -261,7 +261,7 @@ func meetHostileAt(t *testing.T, scheme, address, words string) {
 		args = append(args, "--body", "abc", "-X", "POST")
 	}
 	if scheme == "h3" || how == "many" {
-		args = append(args, "--lead-in", "0s") // 64 MiB, or no end, last longer than any
+		args = append(args, "--lead-in", "0s") // 64 MiB, or endless data, last longer than any
 	}
 	if scheme == "h3" && how != "trusting" {
 		args = append(args, "-k")
@@ -284,7 +284,7 @@ func meetHostileAt(t *testing.T, scheme, address, words string) {
 	checkHostile(t, words, stdout.Bytes(), stderr.String(), cmd.ProcessState.ExitCode())
 }
 
-// checkHostile wants an end with a reason, and no answer that is called good.
+// checkHostile requires an end with a reason, and no response that counts as good.
 func checkHostile(t *testing.T, words string, stdout []byte, stderr string, code int) {
 	t.Helper()
 	var out struct {
@@ -318,7 +318,7 @@ func tell(c net.Conn, text string) error {
 }
 
 func flood(c net.Conn, b []byte) {
-	go io.Copy(io.Discard, c) //nolint:errcheck // that writing fails is enough
+	go io.Copy(io.Discard, c) //nolint:errcheck // the failure of writing suffices
 	for {
 		if _, err := c.Write(b); err != nil {
 			return
@@ -326,7 +326,7 @@ func flood(c net.Conn, b []byte) {
 	}
 }
 
-// greet is what a server of HTTP/2 does first (RFC 9113, section 3.4).
+// greet does the first steps of an HTTP/2 server (RFC 9113, section 3.4).
 func greet(c net.Conn, settings []http2.Setting) (*http2.Framer, error) {
 	preface := make([]byte, len(http2.ClientPreface))
 	if _, err := io.ReadFull(c, preface); err != nil {
@@ -337,18 +337,18 @@ func greet(c net.Conn, settings []http2.Setting) (*http2.Framer, error) {
 	return f, f.WriteSettings(settings...)
 }
 
-// h2Flood sends the same without end.
+// h2Flood sends the same data endlessly.
 func h2Flood(send func(*http2.Framer) error) peer {
 	return func(c net.Conn) {
 		f, err := greet(c, nil)
-		go io.Copy(io.Discard, c) //nolint:errcheck // likewise
+		go io.Copy(io.Discard, c) //nolint:errcheck // the failure of writing suffices
 		for err == nil {
 			err = send(f)
 		}
 	}
 }
 
-// h2Answer answers each request.
+// h2Answer responds to each request.
 func h2Answer(settings []http2.Setting, answer func(*http2.Framer, uint32) error) peer {
 	return func(c net.Conn) {
 		f, err := greet(c, settings)
@@ -369,7 +369,7 @@ func h2Answer(settings []http2.Setting, answer func(*http2.Framer, uint32) error
 	}
 }
 
-// fields is a block of header fields, in pairs; a decoder with an empty table understands it.
+// fields returns a block of header fields from pairs, for a decoder with an empty table.
 func fields(pairs ...string) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
@@ -394,7 +394,7 @@ func head(f *http2.Framer, id uint32, block []byte) error {
 	return err
 }
 
-// grpcAnswer answers with these bytes and a status of OK.
+// grpcAnswer responds with these bytes and the status OK.
 func grpcAnswer(kind, encoding string, body []byte) peer {
 	return h2Answer(nil, func(f *http2.Framer, id uint32) error {
 		pairs := []string{":status", "200", "content-type", kind}
@@ -419,13 +419,13 @@ func grpcAnswer(kind, encoding string, body []byte) peer {
 	})
 }
 
-// message is one of gRPC (PROTOCOL-HTTP2.md, "Length-Prefixed-Message").
+// message returns a gRPC message (PROTOCOL-HTTP2.md, "Length-Prefixed-Message").
 func message(compressed byte, b []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{compressed}, uint32(len(b))), b...)
 }
 
-// bomb is a gibibyte of nothing. It is made when it is asked for, which takes seconds, and not
-// whenever this program starts, which many tests do.
+// bomb is a gibibyte of zeros, compressed. It is made on demand, because that takes seconds, and
+// many tests start this program.
 var bomb = sync.OnceValue(func() []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -441,8 +441,8 @@ var bomb = sync.OnceValue(func() []byte {
 	return b.Bytes()
 })
 
-// wsFlood opens as it should (RFC 6455, section 4.2), then sends the first bytes once and the last
-// ones without end.
+// wsFlood opens correctly (RFC 6455, section 4.2), then sends the first frames once and the last
+// one endlessly.
 func wsFlood(frames ...[]byte) peer {
 	return func(c net.Conn) {
 		req, err := http.ReadRequest(bufio.NewReader(c))
@@ -463,7 +463,7 @@ func wsFlood(frames ...[]byte) peer {
 	}
 }
 
-// accept is the answer to a key (RFC 6455, section 4.2.2).
+// accept returns the response to a key (RFC 6455, section 4.2.2).
 func accept(key string) string {
 	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 	return base64.StdEncoding.EncodeToString(sum[:])

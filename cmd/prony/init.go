@@ -27,7 +27,7 @@ type initFlags struct {
 	url, command string
 	out          string
 	writes       bool
-	remote       []string // hosts that are other machines, and may be loaded
+	remote       []string // hosts of other machines that may be loaded
 	believes     suite.TLS
 }
 
@@ -75,7 +75,7 @@ func (a *app) initCmd() *cobra.Command {
 	return c
 }
 
-// traceEnding is of the file beside a draft that holds a log's moments.
+// traceEnding is the suffix of the file beside a draft with a log's arrivals.
 const traceEnding = ".trace"
 
 func (a *app) init(ctx context.Context, f initFlags) error {
@@ -126,7 +126,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	var text bytes.Buffer
 	d.Print(&text, to)
 	if err := files.Put(f.out, text.Bytes()); err != nil {
-		if len(d.Arrivals) > 0 { // which nothing refers to
+		if len(d.Arrivals) > 0 { // nothing refers to it
 			err = errors.Join(err, os.Remove(trace))
 		}
 		return err
@@ -135,8 +135,8 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	return nil
 }
 
-// reach checks that a run will be able to ask the URL, and adds what it needs for that: only this
-// machine, or one that was named, is loaded.
+// reach checks that a run may load the URL, and adds the settings for it: only this machine and
+// named hosts may be loaded.
 func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 	secure := strings.HasPrefix(to.URL, "https:")
 	if f.believes != (suite.TLS{}) && !secure {
@@ -171,7 +171,7 @@ func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 	return err
 }
 
-// beside is a file as a suite names it: from the suite's own folder, which holds it.
+// beside returns a file's path relative to the draft's folder, which must contain it.
 func beside(out, name string) (string, error) {
 	if _, err := os.Stat(name); err != nil {
 		return "", cli.Usagef("--ca: %w", err)
@@ -230,11 +230,11 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	return d, nil
 }
 
-// orYours is for a file whose host is not known, or is somebody else's.
+// orYours is the hint for a file whose host is unknown or another machine.
 const orYours = "say where yours runs, as --url http://127.0.0.1:8080, or what starts it, as " +
 	"--command './app --port {port}'"
 
-// told prints what was taken, what was not and why, and what comes next.
+// told prints what was imported, what was left out and why, and the next step.
 func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	p := func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) }
 	kinds := "1 kind of request"

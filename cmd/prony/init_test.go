@@ -18,7 +18,7 @@ import (
 	"prony.example/record"
 )
 
-// drafts is a folder with the files that the page of the verb names.
+// drafts is a folder with the files in the examples of the verb's page.
 func drafts(t *testing.T, repo string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,11 +38,11 @@ func drafts(t *testing.T, repo string) {
 	t.Chdir(dir)
 }
 
-// checkInit gives what runs the verb, with the exit code and the words that are wanted.
+// checkInit returns a function that runs the verb and checks the exit code and the output.
 func checkInit(t *testing.T) func(want int, wants []string, args ...string) {
 	return func(want int, wants []string, args ...string) {
 		t.Helper()
-		stdout, stderr, exit := really(append([]string{"init"}, args...)...) // names are looked up
+		stdout, stderr, exit := really(append([]string{"init"}, args...)...) // resolves names
 		if exit != want || strings.Contains(stdout+stderr, "-secret") {
 			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, want, stdout, stderr)
 		}
@@ -50,8 +50,8 @@ func checkInit(t *testing.T) func(want int, wants []string, args ...string) {
 	}
 }
 
-// The verb says what it took and left out and what comes next, writes nothing over what is there,
-// and says where a service is missing.
+// The verb prints what it imported and left out and the next step, overwrites nothing, and reports
+// a missing service.
 func TestInit(t *testing.T) {
 	repo := filepath.Join("..", "..")
 	repo, err := filepath.Abs(repo)
@@ -108,7 +108,7 @@ func TestInit(t *testing.T) {
 		"--as", "har", "--out", "x.yaml")
 }
 
-// Another machine is one that is named, and certificates are those of a file that a run will find.
+// Another machine must be named, and certificates must be in a file that a run will find.
 func TestInitOfOthers(t *testing.T) {
 	repo, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
@@ -133,7 +133,7 @@ func TestInitOfOthers(t *testing.T) {
 		"# It is another machine, so: prony run --remote shop.example\n")
 }
 
-// What is written of a service over TLS runs at once, whose certificate is one of a file, or any.
+// The file for a service over TLS works at once, with a certificate of a file or any.
 func TestInitOfTLS(t *testing.T) {
 	testsets.Once(t, "a service over TLS, from init to its numbers", testsets.Needs{})
 	testsets.Cores(t)
@@ -174,8 +174,8 @@ func TestInitOfTLS(t *testing.T) {
 	}
 }
 
-// A secret of the command line is in no record of a load: neither typed, nor from the environment,
-// which the service sees.
+// A secret of the command line is in no record of a load, typed or from the environment, and the
+// service receives it.
 func TestLoadKeepsNoSecret(t *testing.T) {
 	saw := make(chan string, 1000)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,10 +15,9 @@ import (
 	"prony.example/record"
 )
 
-// Journeys are what users do, from the first line that they type to the last one that they read:
+// Journeys are tasks of users, from the first line that they type to the last one that they read:
 // scripts in testdata/journeys, the long ones in a folder below it, each in a checkout of its own,
-// $WORK/checkout, and in a mock world.
-// Beside testscript's own commands there are
+// $WORK/checkout, and in a mock world. Beside testscript's own commands there are
 //
 //	[!] prony ARG...             the program; without ! it must end well
 //	exits CODE                   how it ended last
@@ -26,7 +25,7 @@ import (
 //	change RUN HOW...            every record: connections N, invalid BLOCK, slower TARGET FACTOR
 func TestJourneys(t *testing.T) { travel(t, "testdata/journeys") }
 
-// Runs that are ended and gone on with, and what they leave behind.
+// Runs that are interrupted and resumed, and what they leave behind.
 func TestLongJourneys(t *testing.T) {
 	testsets.Once(
 		t,
@@ -55,8 +54,8 @@ func travel(t *testing.T, dir string) {
 	})
 }
 
-// script is a test for testscript. Scripts run one after another: folder and viewer of -x are the
-// process's.
+// script is a test for testscript. Scripts run one after another, because the working directory and
+// -x belong to the process.
 type script struct{ *testing.T }
 
 func (s script) Parallel()     {}
@@ -66,7 +65,7 @@ func (s script) Run(name string, do func(testscript.T)) {
 	s.T.Run(name, func(t *testing.T) { do(script{t}) })
 }
 
-// journey is what a script's commands share.
+// journey is the state that a script's commands share.
 type journey struct {
 	t     *testing.T
 	world mock
@@ -84,7 +83,7 @@ func (j *journey) prony(ts *testscript.TestScript, fails bool, args []string) {
 	j.t.Chdir(ts.MkAbs("."))
 	stdout, stderr, exit := say(j.t, j.world, args...)
 	io.WriteString(ts.Stdout(), stdout) //nolint:errcheck // into memory
-	io.WriteString(ts.Stderr(), stderr) //nolint:errcheck // likewise
+	io.WriteString(ts.Stderr(), stderr) //nolint:errcheck // into memory
 	if j.exit = exit; fails != (exit != 0) {
 		ts.Fatalf("prony exits with %d:\n%s%s", exit, stdout, stderr)
 	}

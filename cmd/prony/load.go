@@ -31,7 +31,7 @@ import (
 	"prony.example/record/slo"
 )
 
-// outputFlags say what is shown meanwhile and in the end.
+// outputFlags are the settings of the output during and after a load.
 type outputFlags struct {
 	view      string
 	output    string
@@ -42,7 +42,7 @@ type outputFlags struct {
 	otlp      string
 	ceiling   bool
 
-	objectives []slo.Objective // of the threshold
+	objectives []slo.Objective // parsed threshold
 }
 
 const loadAbout = `Load sends requests to a server and reports rates, errors and response times.
@@ -129,7 +129,7 @@ func (a *app) loadCmd() *cobra.Command {
 	return c
 }
 
-// offer runs a load under the eyes of whoever looks, and has the last word on it.
+// offer runs a load with its view, and prints and judges the result.
 func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags) error {
 	if err := o.check(); err != nil {
 		return cli.Usage(err)
@@ -146,7 +146,7 @@ func (a *app) offer(ctx context.Context, p *offer, o *outputFlags, s *saveFlags)
 	return errors.Join(a.print(report, res, o), saved, a.judge(report, o.objectives, o.output))
 }
 
-// measured offers the load and keeps what came of it, also where that is an error.
+// measured offers the load and records the result, also if it is an error.
 func (a *app) measured(ctx context.Context, p *offer, o *outputFlags, kept *keeper) (
 	summary.Report, *load.Result, error) {
 	began := clock.Wall()
@@ -155,11 +155,11 @@ func (a *app) measured(ctx context.Context, p *offer, o *outputFlags, kept *keep
 	return report, res, err
 }
 
-// measure offers the load and judges it, and leaves the saying to others.
+// measure offers the load and judges it, without output.
 func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report summary.Report,
 	res *load.Result, err error) {
-	// More connections than the soft limit allows are common; failing to raise it shows as an error
-	// of the connections that lack a socket.
+	// More connections than the soft limit allows are common. If raising the limit fails,
+	// connections without a socket report the error.
 	_, _ = load.RaiseFiles()
 	if o.saveTrace != "" {
 		if err := saveTrace(o.saveTrace, &p.spec); err != nil {
@@ -208,8 +208,8 @@ func (o *outputFlags) check() (err error) {
 	return nil
 }
 
-// watch watches the service's cores and the load's, if an open load goes to a service that listens
-// at a port of this machine.
+// watch watches the service's cores and the load's, for an open load to a service on a port of this
+// machine.
 func (p *offer) watch(model string) *stallfree.Nearby {
 	if model != record.Open {
 		return nil
@@ -219,12 +219,12 @@ func (p *offer) watch(model string) *stallfree.Nearby {
 		network = "udp"
 	}
 	if isOwn, err := host.Ours(p.spec.Address.Addr()); err != nil || !isOwn {
-		port = 0 // nothing listens there
+		port = 0 // no service of this machine
 	}
 	return stallfree.WatchNearby(network, port, p.spec.Cores)
 }
 
-// watched offers the load and shows it meanwhile. cut says whether it was ended by hand.
+// watched offers the load with its view. cut reports whether the user ended it.
 func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.Result, cut bool,
 	err error) {
 	s := p.spec
@@ -248,7 +248,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	if err != nil {
 		return nil, false, err
 	}
-	// The first Ctrl-C ends the load with what there is of it, the second at once.
+	// The first Ctrl-C ends the load with the results so far, the second immediately.
 	stop := context.AfterFunc(ctx, view.Interrupt)
 	defer stop()
 	s.Live, s.Every = view.Snapshot, view.Every()
@@ -269,7 +269,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	return res, cut, err
 }
 
-// outline is what is known of a load before it is offered.
+// outline returns the known fields of a load before it is offered.
 func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
 	l := &record.Load{
 		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
@@ -292,7 +292,7 @@ func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
 	return l
 }
 
-// steps is how many requests a turn has.
+// steps returns the number of requests of one turn.
 func steps(s *load.Spec) int64 {
 	if s.Scenario.Flow {
 		return int64(len(s.Scenario.Requests))
@@ -300,7 +300,7 @@ func steps(s *load.Spec) int64 {
 	return 1
 }
 
-// print writes the result in the form that was asked for.
+// print writes the result in the requested format.
 func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
 	switch o.output {
 	case "json":
@@ -316,10 +316,10 @@ func (a *app) print(r summary.Report, res *load.Result, o *outputFlags) error {
 	return a.traced(r.Load)
 }
 
-// tracedShown is how many of the slowest traced requests are listed; the other forms have all.
+// tracedShown is the number of listed traced requests; other formats contain all.
 const tracedShown = 8
 
-// traced lists the slowest requests that carry a trace id, for whoever wants to look them up.
+// traced lists the slowest requests with a trace id.
 func (a *app) traced(l *record.Load) error {
 	if l.TraceShare == 0 {
 		return nil
@@ -349,10 +349,10 @@ func (a *app) traced(l *record.Load) error {
 	return p.To(a.stdout)
 }
 
-// judge turns missed objectives and a bad verdict into an exit code.
+// judge turns missed objectives and an INVALID verdict into an exit code.
 func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) error {
 	missed := 0
-	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // have no verdict
+	if r.Verdict.Grade == record.Invalid && (form == "csv" || form == "hlog") { // without a verdict
 		for _, f := range r.Verdict.Findings {
 			if f.Grade == record.Invalid {
 				w := wording.Finding(f)
@@ -384,7 +384,7 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	return nil
 }
 
-// saveTrace keeps arrivals for another time and another place.
+// saveTrace writes the arrivals to a file.
 func saveTrace(name string, s *load.Spec) error {
 	if s.Model != record.Open {
 		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
@@ -402,17 +402,17 @@ func saveTrace(name string, s *load.Spec) error {
 	return nil
 }
 
-// command is the line that repeats this load.
+// command returns the command line that repeats this load.
 func (a *app) command() []string {
 	return slices.DeleteFunc(append([]string{"prony"}, a.args...), func(arg string) bool {
-		return strings.HasPrefix(arg, "--save") // nothing is written over
+		return strings.HasPrefix(arg, "--save") // a repetition must not overwrite
 	})
 }
 
-// steadyMost is how long a warm-up waits for a steady rate: JVMs take up to half a minute.
+// steadyMost is the maximum time of a warm-up until a steady rate: JVMs take up to half a minute.
 const steadyMost = time.Minute
 
-// warming is the warm-up that was asked for; 0: none.
+// warming returns the requested warm-up; 0: none.
 func (o *offer) warming() (most time.Duration, steady bool, err error) {
 	switch o.warmup {
 	case "":
@@ -427,7 +427,7 @@ func (o *offer) warming() (most time.Duration, steady bool, err error) {
 	return most, false, err
 }
 
-// warm loads the server until it is warm, where that was asked for, and says what was done.
+// warm warms up the server if requested, and reports the result.
 func (a *app) warm(ctx context.Context, o *offer) error {
 	most, steady, err := o.warming()
 	if err != nil || most == 0 {

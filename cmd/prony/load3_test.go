@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/generator/truth"
 )
 
-// HTTP/3 is offered to a service that is believed, by the flag or by the URL, and to no other.
+// HTTP/3 works with a trusted service, by the flag or by the URL, and with no other.
 func TestLoadSpeaksHTTP3(t *testing.T) {
 	l, err := truth.Listen("h3", "udp", "127.0.0.1:0")
 	if err != nil {

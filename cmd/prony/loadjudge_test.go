@@ -10,7 +10,7 @@ import (
 	"prony.example/record"
 )
 
-// A load that is INVALID says why, also where the form that was asked for has no place for it.
+// An INVALID load prints the reason, also in formats without a place for it.
 func TestInvalidLoadsSayWhy(t *testing.T) {
 	check := func(form, want string) {
 		t.Helper()
@@ -29,6 +29,6 @@ func TestInvalidLoadsSayWhy(t *testing.T) {
 	why := "INVALID answers: no good answer (limit at least 1); see the errors: refused"
 	check("csv", why)
 	check("hlog", why)
-	check("text", "") // it has said so
+	check("text", "") // already printed
 	check("json", "")
 }

@@ -27,7 +27,7 @@ import (
 	"prony.example/record"
 )
 
-// saveFlags say where the records of loads are kept: --save, or -o with the name of a page.
+// saveFlags are the settings for records of loads: --save, or -o with the name of a page.
 type saveFlags struct {
 	verb string
 	dir  string // usualFolder: the default place
@@ -35,10 +35,10 @@ type saveFlags struct {
 	name string
 }
 
-// usualFolder is what --save means where it names none.
+// usualFolder is the value of --save without a folder.
 func (s *saveFlags) usualFolder() string { return filepath.Join(record.Kept, s.verb, "TIME") }
 
-// add declares the flags. A verb that has an --output of words gets its page there, too.
+// add declares the flags. If the verb has an --output of formats, -o also accepts a page.
 func (s *saveFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	s.verb = c.Name()
@@ -55,7 +55,7 @@ func (s *saveFlags) add(c *cobra.Command) {
 		"HTML page to write, such as page.html; also saves the run")
 }
 
-// pageOr is a flag of some words that takes the name of a page, too.
+// pageOr is a flag with a list of values that also accepts the name of a page.
 type pageOr struct {
 	pflag.Value
 	page *string
@@ -70,19 +70,20 @@ func (v *pageOr) Set(word string) error {
 	return v.Value.Set(word)
 }
 
-// keeper writes the records of one line's loads. A nil one keeps nothing.
+// keeper writes the records of one command's loads. A nil keeper writes nothing.
 type keeper struct {
 	app     *app
 	flags   *saveFlags
 	dir     string
 	head    record.Run
 	release func()
-	names   map[string]int // how often each target's name was wanted
+	names   map[string]int // number of loads by target name
 	out     *record.Writer
-	err     error // of what could not be kept, for close: numbers are printed all the same
+	err     error // first errors of writing, returned by close: results are printed all the same
 }
 
-// keep finds out whether a run can be kept where the flags say, before anything is offered.
+// keep returns a keeper for the flags' folder, or nil. It fails before anything is offered if the
+// folder cannot be used.
 func (a *app) keep(s *saveFlags) (*keeper, error) {
 	switch {
 	case s.page != "" && !strings.HasSuffix(s.page, ".html"):
@@ -116,7 +117,7 @@ func (a *app) keep(s *saveFlags) (*keeper, error) {
 	return k, nil
 }
 
-// resultsOf is where a verb keeps its runs: with all others' in a checkout, else as versus does.
+// resultsOf returns the folder of a verb's runs: results/ in a checkout, otherwise as for versus.
 func (a *app) resultsOf(verb string) (string, error) {
 	if root, err := a.root(); err == nil {
 		return filepath.Join(root, "results"), nil
@@ -129,19 +130,19 @@ func (a *app) resultsOf(verb string) (string, error) {
 	return filepath.Join(kept, verb), record.Keep(kept)
 }
 
-// unfit is what no file should have in its name.
+// unfit matches characters that a file name should not contain.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9.]+`)
 
-// longestName keeps a trial's files within what file systems take (255 bytes).
+// longestName keeps the names of a trial's files within the limit of file systems (255 bytes).
 const longestName = 100
 
-// fileName is a text as a part of a file's name.
+// fileName converts a text to a part of a file name.
 func fileName(text string) string {
 	name := strings.Trim(unfit.ReplaceAllString(text, "-"), "-.")
 	return cmp.Or(name[:min(len(name), longestName)], "server")
 }
 
-// target names the server: by --name, else by its URL without scheme, query and user.
+// target returns the server's name: --name, otherwise its URL without scheme, query and user.
 func (k *keeper) target(at string) string {
 	name := k.flags.name
 	if u, err := url.Parse(at); err == nil && name == "" {
@@ -153,7 +154,7 @@ func (k *keeper) target(at string) string {
 	return name
 }
 
-// add keeps what came of a load: report and res, or its error, of a trial that began then.
+// add records a load that began at a time: its report and result, or its error.
 func (k *keeper) add(p *offer, began time.Time, report summary.Report, res *load.Result,
 	failed error) {
 	if k == nil {
@@ -170,7 +171,7 @@ func (k *keeper) add(p *offer, began time.Time, report summary.Report, res *load
 	k.err = errors.Join(k.err, err)
 }
 
-// record is the trial that a load was.
+// record returns a load's record as a trial.
 func (k *keeper) record(p *offer, began time.Time, report summary.Report,
 	failed error) *record.Record {
 	n := 1
@@ -198,7 +199,7 @@ func (k *keeper) record(p *offer, began time.Time, report summary.Report,
 	return rec
 }
 
-// scenario names what is sent: rows of different requests are no rows of one table.
+// scenario returns a name of the requests, because different requests must not share a table.
 func (k *keeper) scenario(p *offer) string {
 	if r := p.spec.Scenario.Requests; len(r) == 1 {
 		return r[0].Method + " " + r[0].Path
@@ -206,7 +207,7 @@ func (k *keeper) scenario(p *offer) string {
 	return k.flags.verb
 }
 
-// open makes the folder with the first record: a line that ends before leaves none.
+// open creates the folder with the first record, so that a command without a result leaves none.
 func (k *keeper) open(p *offer) (err error) {
 	if k.out != nil {
 		return nil
@@ -220,8 +221,7 @@ func (k *keeper) open(p *offer) (err error) {
 	return err
 }
 
-// close ends the run and makes its reports and the page. It takes a folder away that nothing came
-// into.
+// close ends the run, and writes its reports and the page. It removes an empty folder.
 func (k *keeper) close() error {
 	if k == nil {
 		return nil
@@ -246,8 +246,8 @@ func (k *keeper) close() error {
 	return err
 }
 
-// scene is a hash of what two loads must share, beside what the record tells of a load itself, for
-// their numbers to be comparable: requests, timeout, warm-up. Where the server is, does not matter.
+// scene returns a hash of the settings that two loads must share to be comparable, beside those in
+// the record: requests, timeout, warm-up. The server's address does not matter.
 func (o *offer) scene() string {
 	s := &o.spec
 	b, err := json.Marshal([]any{s.Scenario, o.file, s.Timeout, s.Lead, o.warmup, s.Most,

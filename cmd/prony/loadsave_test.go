@@ -16,15 +16,15 @@ import (
 	"prony.example/record"
 )
 
-// really runs the program in this process and in the real world, in real time.
+// really runs the program in this process, in the real world and real time.
 func really(args ...string) (stdout, stderr string, exit int) {
 	var out, errs bytes.Buffer
 	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
 	return out.String(), errs.String(), exit
 }
 
-// unspoilt is how a load ended, but for what a busy machine does to one so short: INVALID, it was
-// measured all the same.
+// unspoilt returns an exit code, without INVALID: on a busy machine, such a short load may be
+// INVALID, but was measured.
 func unspoilt(exit int) int {
 	if exit == cli.Invalid {
 		return cli.Fine
@@ -32,7 +32,7 @@ func unspoilt(exit int) int {
 	return exit
 }
 
-// only is the one record of a folder.
+// only returns the single record of a folder.
 func only(t *testing.T, dir string) *record.Record {
 	t.Helper()
 	head, records, bad, err := record.Read(dir)
@@ -45,8 +45,8 @@ func only(t *testing.T, dir string) *record.Record {
 	return records[0]
 }
 
-// A load that was saved is a run: every verb that reads runs takes it, and nothing stands in it of
-// what nobody has seen.
+// A saved load is a run: every verb that reads runs accepts it, and it contains no value that was
+// not measured.
 func TestSavedLoad(t *testing.T) {
 	url, dir := null(t), t.TempDir()
 	a, b, page := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "p.html")
@@ -89,8 +89,7 @@ func TestSavedLoad(t *testing.T) {
 	}
 }
 
-// Other requests, or another timeout, are no load that numbers could be compared with; another
-// server is.
+// Loads with other requests or another timeout are not comparable; with another server they are.
 func TestSavedLoadsThatAreUnlike(t *testing.T) {
 	dir := t.TempDir()
 	save := func(name, url string, more ...string) string {
@@ -123,7 +122,7 @@ func TestSavedLoadsThatAreUnlike(t *testing.T) {
 	}
 }
 
-// What cannot be saved is said before the load; a folder that holds a run is left as it was.
+// Errors of saving are reported before the load; a folder with a run is left unchanged.
 func TestSaveRefused(t *testing.T) {
 	url, dir := null(t), t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -155,10 +154,10 @@ func TestSaveRefused(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle leaves its record, INVALID; one that never was there, too.
+// A server that ends during the load leaves an INVALID record; so does one that never ran.
 func TestSavedLoadOfTheDead(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("ok")) // the load counts what did not come
+		_, _ = w.Write([]byte("ok")) // the load counts missing responses
 	}))
 	dir, url := t.TempDir(), s.URL
 	for _, name := range []string{"dies", "dead"} {
@@ -175,7 +174,7 @@ func TestSavedLoadOfTheDead(t *testing.T) {
 	}
 }
 
-// Two servers of one host have a file and a target each.
+// Two servers on one host have separate files and targets.
 func TestRainOfOneHost(t *testing.T) {
 	into, dir := t.TempDir(), filepath.Join(t.TempDir(), "run")
 	a := null(t)

@@ -33,9 +33,9 @@ import (
 	"prony.example/record"
 )
 
-// loadFlags say what is offered, and to whom.
+// loadFlags describe the load and its server.
 type loadFlags struct {
-	spec     load.Spec // of which plan makes the whole
+	spec     load.Spec // completed by plan
 	streams  int
 	rate     string
 	arrivals string
@@ -52,7 +52,7 @@ type loadFlags struct {
 	status   int
 	want     string
 	scenario string
-	file     []byte // of the scenario
+	file     []byte // content of the scenario file
 
 	engine   string
 	http2    bool
@@ -60,13 +60,13 @@ type loadFlags struct {
 	unix     string
 	insecure bool
 	ca       string
-	warmup   string   // steady, or for how long
-	remote   []string // hosts that are no part of this machine, and may be loaded
+	warmup   string   // steady, or a duration
+	remote   []string // hosts other than this machine that may be loaded
 
 	given func(flag string) bool
 }
 
-// add declares the flags. What a verb sets by itself, it leaves out.
+// add declares the flags that all verbs with loads share.
 func (f *loadFlags) add(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
 	f.given = fs.Changed
@@ -108,7 +108,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.ca, "ca", "", "PEM file of trusted certificates")
 }
 
-// addModel declares the flags that say how much is offered when.
+// addModel declares the flags of the load model.
 func (f *loadFlags) addModel(c *cobra.Command) {
 	fs, s := c.Flags(), &f.spec
 	fs.StringVarP(&f.rate, "rate", "r", "",
@@ -133,25 +133,25 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 		load.Precise)
 }
 
-// offer is a load and the generator that it needs.
+// offer is a load and its generator.
 type offer struct {
 	spec load.Spec
 	by   generator.Prony
 	url  string
-	file []byte // of the scenario
+	file []byte // content of the scenario file
 	many manyFlags
-	crew local.Crew // that is under way
+	crew local.Crew // running generators
 
-	watcher *stallfree.Nearby // of a search; nil: nothing is watched
+	watcher *stallfree.Nearby // of a search; nil: stalls are not recorded
 
-	warmup string // as it was asked for
+	warmup string // as requested
 	warmed record.Warmup
 }
 
-// plan turns the flags into a load.
+// plan converts the flags to a load.
 func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	o := &offer{spec: f.spec, url: target, by: generator.Prony{Engine: f.engine},
-		warmed: record.Warmup{Steady: true}} // there is none to judge
+		warmed: record.Warmup{Steady: true}} // no warm-up: assume a steady service
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,8 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 			return nil, cli.Usagef("--traces: %w", err)
 		}
 	}
-	// The same load offered twice is other traces: their ids must not meet in whatever keeps them.
+	// A new salt gives a repeated load other trace ids, which must not collide in a store of
+	// traces.
 	s.Trace = load.Trace{Share: float64(traces), Salt: uint64(clock.Wall().UnixNano())}
 	if s.Pacing == "" {
 		s.Pacing = load.Frugal
@@ -195,12 +196,12 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		}
 	}
 	if s.Requests > 0 {
-		f.fit(s, 24*time.Hour) // its end is the last answer
+		f.fit(s, 24*time.Hour) // the last response ends it
 	}
 	return o, checkCores(s.Cores)
 }
 
-// check finds what no load can be, before anything is looked up or opened.
+// check reports invalid values before anything is resolved or opened.
 func (f *loadFlags) check() error {
 	s := &f.spec
 	for _, row := range []struct {
@@ -235,14 +236,14 @@ func (f *loadFlags) check() error {
 	return nil
 }
 
-// isToken says whether a text is one that HTTP takes for a method or a name (RFC 9110, 5.6.2).
+// isToken reports whether a text is a token of HTTP, valid as a method or name (RFC 9110, 5.6.2).
 func isToken(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r)
 	}) < 0
 }
 
-// model says how much is offered when.
+// model sets the load model and its schedule.
 func (f *loadFlags) model(s *load.Spec) error {
 	if f.rate != "" && f.users != "" || f.trace != "" && f.rate+f.users != "" {
 		return fmt.Errorf("--rate, --trace and --users are different loads; give one of them")
@@ -274,7 +275,7 @@ func (f *loadFlags) model(s *load.Spec) error {
 	return nil
 }
 
-// people makes the closed model one of virtual users.
+// people sets a closed model with virtual users.
 func (f *loadFlags) people(s *load.Spec) error {
 	var users suite.Users
 	if err := users.UnmarshalText([]byte(f.users)); err != nil {
@@ -295,7 +296,7 @@ func (f *loadFlags) people(s *load.Spec) error {
 	return nil
 }
 
-// fit makes the window that of a load which has an end of its own, unless it was given.
+// fit sets the window to the length of a load with an end of its own, unless it was given.
 func (f *loadFlags) fit(s *load.Spec, length time.Duration) {
 	if length == 0 {
 		return
@@ -324,7 +325,7 @@ func readTrace(name string) ([]int64, error) {
 	return trace, nil
 }
 
-// request makes the scenario: of a file, or of the one request that the flags describe.
+// request sets the scenario: from a file, or the one request of the flags.
 func (f *loadFlags) request(path string, s *load.Spec) error {
 	if f.scenario != "" {
 		data, err := files.Kept(f.scenario, files.Settings)
@@ -368,7 +369,7 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 	return nil
 }
 
-// bodyOf reads @FILE. What is in a file is no template: a brace in it means nothing.
+// bodyOf returns the body of a flag, or the content of @FILE, in which braces have no meaning.
 func bodyOf(flag string) (string, error) {
 	name, ok := strings.CutPrefix(flag, "@")
 	if !ok {
@@ -381,11 +382,10 @@ func bodyOf(flag string) (string, error) {
 	return template.Escape(string(data)), nil
 }
 
-// aim finds out where the load goes and what is spoken there. It returns the path as it was typed,
-// braces and all.
+// aim resolves the server's address and protocol. It returns the path as typed, with placeholders.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
 	at := o.url
-	o.url = cmdlog.Hush(at) // from here on it is only told
+	o.url = cmdlog.Hush(at) // from here on it is only printed
 	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && nethttp.Schemes[u.Scheme] == "" {
 		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
@@ -428,7 +428,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 			return "", fmt.Errorf("load %s: %w", o.url, err)
 		}
 	} else {
-		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // nobody connects to it
+		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // not used for connections
 	}
 	if protocol != "" {
 		o.by.Stack = &nethttp.Config{
@@ -453,7 +453,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	return path, nil
 }
 
-// trusted are the certificates of a file, for who speaks TLS.
+// trusted returns the certificates in a file, for protocols with TLS.
 func trusted(name string, secure bool) (pem string, err error) {
 	switch {
 	case name == "":
@@ -470,7 +470,7 @@ func trusted(name string, secure bool) (pem string, err error) {
 
 const remoteHelp = "host other than this machine that may be loaded; repeatable"
 
-// ask refuses a host that is not this machine and was not named.
+// ask refuses a host that is not this machine and was not named by --remote.
 func (f *loadFlags) ask(name string, at netip.Addr) error {
 	if slices.Contains(f.remote, name) {
 		return nil
@@ -479,7 +479,7 @@ func (f *loadFlags) ask(name string, at netip.Addr) error {
 }
 
 func checkCores(want []int) error {
-	if len(want) == 0 { // nothing is pinned, which works everywhere
+	if len(want) == 0 { // nothing is pinned, which works on all systems
 		return nil
 	}
 	have, err := host.Cores()

@@ -14,7 +14,7 @@ import (
 	"prony.example/record"
 )
 
-// What --trace and --traces ask for: a file, a share, or both.
+// --trace and --traces request a file, a share, or both.
 func TestTraceFlag(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "arrivals")
 	if err := os.WriteFile(file, []byte("# prony trace 1\n0\n0.5\n"), 0o600); err != nil {
@@ -59,7 +59,7 @@ func TestTraceFlag(t *testing.T) {
 	}
 	wrong("are different loads", "--trace", file, "--rate", "1")
 	wrong("no such file", "--trace", file+".gone")
-	// Two loads of one command line are not one in the eyes of whatever keeps traces.
+	// Two loads of one command line have different trace ids.
 	a, errA := plan("--traces", "1%")
 	b, errB := plan("--traces", "1%")
 	if errA != nil || errB != nil || a.Trace.Salt == b.Trace.Salt {
@@ -67,7 +67,7 @@ func TestTraceFlag(t *testing.T) {
 	}
 }
 
-// The slowest eight, with what is known of them, and nothing where nobody asked.
+// The slowest eight with their data, and nothing unless requested.
 func TestTracedTable(t *testing.T) {
 	check := func(l record.Load, want string) {
 		t.Helper()

@@ -14,7 +14,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// What a warm-up sent is in the record, is told, and is in no number.
+// A warm-up is recorded and reported, and is excluded from results.
 func TestLoadWarmsUp(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	_, stderr, exit := really("load", null(t), "-n", "100", "-c", "2", "--view", "none",
@@ -34,7 +34,7 @@ func TestLoadWarmsUp(t *testing.T) {
 	}
 }
 
-// A service is believed when its certificate is signed by who is named, and not otherwise.
+// A service is trusted if a named authority has signed its certificate, and not otherwise.
 func TestLoadTrusts(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "ok")

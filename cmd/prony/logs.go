@@ -21,7 +21,7 @@ import (
 )
 
 type logsFlags struct {
-	logs.Filter    // but for its limit, which the table has
+	logs.Filter    // without its limit
 	grep, severity string
 	limit          int
 	files          bool
@@ -102,7 +102,7 @@ func (a *app) logs(args []string, f logsFlags) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if len(some) > 0 { // an empty file says that there were none
+		if len(some) > 0 { // an empty file means that there were none
 			a.tellBad(bad)
 			return a.logRecords(dir, filter, f)
 		}
@@ -141,7 +141,7 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 	return nil
 }
 
-// first are so many, or all with 0.
+// first returns the first items of a list, or all with a limit of 0.
 func first[T any](list []T, limit int) []T {
 	if limit > 0 && len(list) > limit {
 		return list[:limit]
@@ -149,7 +149,7 @@ func first[T any](list []T, limit int) []T {
 	return list
 }
 
-// logLines shows the lines of the services' own files.
+// logLines prints the lines of the services' own files.
 func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 	if f.severity != "" || f.Service != "" {
 		fmt.Fprintf(a.stderr, "prony: there are no log records of %s: nothing is known of the "+
@@ -190,7 +190,7 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 	return nil
 }
 
-// trialsOf are a run's trials of a target.
+// trialsOf returns the ids of a target's trials in a run.
 func trialsOf(dir, target string) (ids []string, err error) {
 	_, records, _, err := record.Read(dir)
 	for _, r := range records {

@@ -1,4 +1,4 @@
-// Command prony puts HTTP services under a precisely known load and says what each number is worth.
+// Command prony compares the performance of HTTP services and reports whether a difference is real.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	os.Exit(cli.Code(err))
 }
 
-// run is the whole program but for its end: everything that it says goes to the writers.
+// run runs the whole program except for its exit, and writes all output to the writers.
 func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) error {
 	out, errs := format.NewScreen(stdout), format.NewScreen(stderr)
 	root := newRoot(&app{world: w, args: cmdlog.Hushed(args), stdout: out, stderr: errs})
@@ -46,8 +46,8 @@ func run(ctx context.Context, w world, args []string, stdout, stderr io.Writer) 
 	return err
 }
 
-// readers are the verbs that hold nothing which would have to be put in order. They do not look at
-// the context, and what they read may be a pipe that never ends: a signal ends them at once.
+// readers are the verbs that need no cleanup. They ignore the context, and may read a pipe that
+// never ends, so a signal ends them immediately.
 var readers = []string{"audit", "compare", "explain", "gate", "import", "init", "logs", "plan",
 	"profile", "report", "services", "traces", "trend"}
 
@@ -59,7 +59,7 @@ func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	return reading(ctx, c.Name(), func() error { return root.ExecuteContext(ctx) })
 }
 
-// reading waits for what a signal may end at any moment, and then for that no more.
+// reading waits for do, but not longer than until a signal.
 func reading(ctx context.Context, verb string, do func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- do() }()
@@ -89,10 +89,10 @@ const examples = `  prony                              in a checkout: the canoni
   prony gate results/RUN             pass, fail or inconclusive, for scripts
   prony audit results.md             can these published numbers be true?`
 
-// formerFlags are the former names of flags, with those in force.
+// formerFlags maps former names of flags to their current names.
 var formerFlags = map[string]string{"lead": "lead-in", "unlike": "allow-mismatch", "again": "aa"}
 
-// furtherCmds are verbs of builds with a tag of their own.
+// furtherCmds are verbs of builds with a build tag.
 var furtherCmds []func() *cobra.Command
 
 func newRoot(app *app) *cobra.Command {
@@ -145,8 +145,7 @@ func newRoot(app *app) *cobra.Command {
 	return root
 }
 
-// bare is the program without a verb: the main job where there is a catalog, help where there is
-// none.
+// bare runs the program without a verb: as run if there is a catalog, otherwise it prints the help.
 func (a *app) bare(c *cobra.Command) error {
 	if _, err := a.root(); err != nil {
 		return c.Help()

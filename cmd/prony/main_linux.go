@@ -19,25 +19,25 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// world is what trials are run with: the real machine, or what tests have instead.
+// world is the world in which trials run: the real machine, or a fake of tests.
 type world = lab.World
 
-// begin is what comes before all else.
+// begin runs before all other code.
 func begin() world {
 	docker.Guard()
 	kubernetes.Guard()
-	signal.Ignore(syscall.SIGXFSZ) // beyond ulimit -f a write fails, with a sentence
+	signal.Ignore(syscall.SIGXFSZ) // writes beyond ulimit -f return an error instead of a signal
 	return machine.World{}
 }
 
-// parquet stores a table as Parquet, by way of the home's program: what writes that format takes
-// longer to compile than most of what measures.
+// parquet stores a table as Parquet by the collector's program, because the writer of that format
+// takes longer to compile than most of this program.
 func (a *app) parquet(ctx context.Context, w io.Writer, rows io.Reader) error {
-	root, _ := a.root() // without one the program may be there all the same
+	root, _ := a.root() // the program may exist even without a checkout
 	return machine.Parquet(ctx, root, rows, w, a.say)
 }
 
-// addTrials adds the verbs that start services, or look at what Linux alone tells of them.
+// addTrials adds the verbs that start services, or read data that only Linux has.
 func (a *app) addTrials(root *cobra.Command) {
 	root.AddCommand(a.runCmd(), a.planCmd(), a.servicesCmd(), a.verifyCmd(),
 		a.buildCmd(), a.truthCmd(), a.selftestCmd(), a.nullCmd(), a.doctorCmd(), a.telemetryCmd(),
@@ -58,14 +58,14 @@ func (a *app) addTrials(root *cobra.Command) {
 	}
 }
 
-// lab is the checkout's, and tells how it gets on.
+// lab returns the lab of the checkout, with a progress line as its observer.
 func (a *app) lab() (*lab.Lab, *progressLine, error) {
 	root, err := a.root()
 	tell := &progressLine{w: a.stderr}
 	return &lab.Lab{Root: root, World: a.world, Tell: tell}, tell, err
 }
 
-// catalog reads the services, all or those that are named.
+// catalog reads the services, all or the named ones.
 func (a *app) catalog(names ...string) (lab.Catalog, error) {
 	l, _, err := a.lab()
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) catalog(names ...string) (lab.Catalog, error) {
 	return services.Pick(names)
 }
 
-// completeServices offers the services that are not named yet.
+// completeServices completes the services that are not named yet.
 func (a *app) completeServices(_ *cobra.Command, args []string, _ string) ([]string,
 	cobra.ShellCompDirective) {
 	var names []string
@@ -90,7 +90,7 @@ func (a *app) completeServices(_ *cobra.Command, args []string, _ string) ([]str
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTargets offers targets for a list of them, whose last word is not finished.
+// completeTargets completes the last item of a list of targets.
 func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]string,
 	cobra.ShellCompDirective) {
 	done := typed[:strings.LastIndex(typed, ",")+1]
@@ -103,12 +103,12 @@ func (a *app) completeTargets(_ *cobra.Command, _ []string, typed string) ([]str
 	return out, cobra.ShellCompDirectiveNoFileComp
 }
 
-// known are the services of the catalog that can be read.
+// known returns the services of the catalog that can be read.
 func (a *app) known() []*service.Service {
 	root, err := a.root()
 	if err != nil {
 		return nil
 	}
-	services, _ := service.Catalog(root) // what is broken there is no business of a shell's
+	services, _ := service.Catalog(root) // a shell cannot use the error
 	return services
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// world is nothing: no trials are run here.
+// world is unused: no trials run on this system.
 type world = any
 
-// begin is what comes before all else: nothing.
+// begin does nothing on this system.
 func begin() world { return nil }
 
-// linuxAlone are the verbs that start services, or look at what Linux alone tells of them.
+// linuxAlone are the verbs that start services, or read data that only Linux has.
 var linuxAlone = []string{"run", "plan", "services", "verify", "build", "truth",
 	"selftest", "doctor", "telemetry", "query", "store", "agents", "stack", "new", "versus",
 	"serve", "start"}
 
-// addTrials lists the verbs that another system cannot have, and lets each say so.
+// addTrials adds the verbs that work only on Linux, each with an error that says so.
 func (a *app) addTrials(root *cobra.Command) {
 	for _, name := range linuxAlone {
 		root.AddCommand(&cobra.Command{
@@ -36,13 +36,13 @@ func (a *app) addTrials(root *cobra.Command) {
 	}
 }
 
-// parquet fails: prony-home writes Parquet, and works on Linux only.
+// parquet fails, because prony-home writes Parquet and works only on Linux.
 func (a *app) parquet(context.Context, io.Writer, io.Reader) error {
 	return errors.New("--format parquet: prony-home, which writes Parquet, works on Linux only; " +
 		"write CSV instead (--format csv)")
 }
 
-// ceiling fails: what the generator is measured against is a server over epoll.
+// ceiling fails, because the null server uses epoll.
 func (a *app) ceiling(context.Context, *offer) (float64, error) {
 	return 0, errors.New("--ceiling: the null server works only on Linux; leave it out")
 }

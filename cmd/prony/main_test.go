@@ -25,7 +25,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Labs of other programs' tests run meanwhile; who measures takes its turn by testsets.Cores.
+	// Labs of other programs' tests run at the same time; tests that measure take turns by
+	// testsets.Cores.
 	if err := os.Setenv(process.Beside, "1"); err != nil {
 		panic(err)
 	}
@@ -33,16 +34,16 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
 		standIn(text)
 	}
-	// This binary is prony itself where a test starts it as such, or the program one of itself.
+	// This binary is prony itself if a test starts it as such, or if the program starts itself.
 	if os.Getenv("PRONY_TEST_MAIN") != "" || len(os.Args) > 1 &&
 		slices.Contains([]string{"null", "truth", "generate"}, os.Args[1]) {
 		main()
 	}
 	var err error
-	if os.Stdin, err = os.Open(os.DevNull); err != nil { // nobody is there to be asked
+	if os.Stdin, err = os.Open(os.DevNull); err != nil { // no terminal
 		panic(err)
 	}
-	// Clones and builds of tests go away with them. Each is as private as its test's folder.
+	// Clones and builds of tests are removed with them. Each is as private as its test's folder.
 	cached, err := os.MkdirTemp("", "prony-cache-")
 	if err := errors.Join(err, os.Chmod(cached, 0o755), os.Setenv(cache.Env, cached)); err != nil {
 		panic(err)
@@ -54,11 +55,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// checkout is a root folder with this repository's catalog and suites, but results of its own.
+// checkout is a root folder with this repository's catalog and suites, and its own results.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	// Under root, services are other users'.
+	// If tests run as root, services run as other users.
 	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// furnish makes a folder such a root.
+// furnish makes such a root of a folder.
 func furnish(t *testing.T, dir string) {
 	t.Helper()
 	root, err := tidy.Root()
@@ -87,7 +88,7 @@ func furnish(t *testing.T, dir string) {
 	}
 }
 
-// say runs the program in a mock world, in no time.
+// say runs the program in a mock world, in virtual time.
 func say(t *testing.T, m mock, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,20 +154,19 @@ func TestHelpFitsOneScreen(t *testing.T) {
 	})
 }
 
-// imperative is a verb as the phrase of a help begins with one, no Prints and no Printing.
+// imperative matches an imperative at the beginning of help, and neither Prints nor Printing.
 var imperative = regexp.MustCompile(`^[A-Z][a-z]*[a-rt-z],?$`)
 
-// manyTargets are targets of many languages, some in more modes than one.
+// manyTargets are targets of many languages, some in several modes.
 const manyTargets = "rust-axum,go-nethttp,java-netty,java-jdk,node-express,python-flask"
 
-// Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; what
-// loads or verifies does so for real, against servers of the test's own.
+// Every `$ prony …` line of the documents does what it shows. Runs happen in a mock world; loads
+// and verifications are real, against servers of the test.
 func TestCommandsInTheReadme(t *testing.T) {
 	shown(t, func(c tidy.Command) bool { return c.File == "README.md" && !dear(c.Args) })
 }
 
-// What compares services of somebody's own starts and asks them; what asks for telemetry is the
-// home's to answer.
+// Comparisons of the user's own services start and check them; the collector handles telemetry.
 func TestCommandsInTheDocuments(t *testing.T) {
 	testsets.Once(t, "all lines of the documents", testsets.Needs{Files: slices.Concat(
 		homeSources, []string{"docs", "README.md", "CONTRIBUTING.md", "suites", "services",
@@ -206,7 +206,7 @@ func shown(t *testing.T, of func(tidy.Command) bool) {
 		t.Fatal(err)
 	}
 	defer stop()
-	said := map[string]bool{} // by a page before
+	said := map[string]bool{} // by an earlier page
 	for _, c := range commands {
 		line, project := strings.Join(c.Args, " "), filepath.Base(c.File) == "project.md"
 		if said[line] && !project || !of(c) {
@@ -218,12 +218,12 @@ func shown(t *testing.T, of func(tidy.Command) bool) {
 			var stdout, stderr string
 			exit := 0
 			switch {
-			case project && c.Args[0] != "init": // a plan is the same, but for the time
+			case project && c.Args[0] != "init": // a plan is the same except for the time
 				t.Setenv("PRONY_ROOT", "")
 				ownFolder(t)
 				stdout, stderr, exit = inProject(t, projectOf(t, filepath.Join(repo, c.File)),
 					append([]string{"plan"}, args[1:]...)...)
-			case filepath.Base(c.File) == "published.md": // whole suites: the mock says hello alone
+			case filepath.Base(c.File) == "published.md": // whole suites: the mock has only hello
 				stdout, stderr, exit = say(t, mock{}, append([]string{"plan"}, args[1:]...)...)
 			case c.Args[0] == "versus":
 				stdout, stderr, exit = shownVersus(t, args[1:], addr.String())
@@ -235,8 +235,8 @@ func shown(t *testing.T, of func(tidy.Command) bool) {
 			default:
 				stdout, stderr, exit = say(t, mock{}, args...)
 			}
-			// A busy machine may make a load INVALID, and so short a one cannot decide about a
-			// threshold, which is no fault of the document's.
+			// A busy machine may make a load INVALID, and such a short one cannot decide a
+			// threshold; this is no error of the document.
 			known := exit == cli.Invalid ||
 				exit == cli.GateFailed && slices.Contains(c.Args, "--threshold")
 			found := c.Args[0] == "audit" && exit == cli.Invalid // its page shows a contradiction
@@ -247,12 +247,12 @@ func shown(t *testing.T, of func(tidy.Command) bool) {
 	}
 }
 
-// dear says whether a line starts services or needs the home of telemetry.
+// dear reports whether a line starts services or needs the collector.
 func dear(args []string) bool {
 	return args[0] == "versus" || args[0] == "query" || slices.Contains(args, "parquet")
 }
 
-// shownVersus asks the services of a line that a page shows, and measures none.
+// shownVersus checks the services of a line on a page, and measures none.
 func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr string, exit int) {
 	t.Helper()
 	ownFolder(t)
@@ -260,7 +260,7 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 		ownJar(t)
 	}
 	for i, a := range args {
-		if strings.HasPrefix(a, "http://127.0.0.1:") { // no two of the test's own
+		if strings.HasPrefix(a, "http://127.0.0.1:") { // the test has two servers
 			args[i] = "http://" + addr
 		}
 		if a == "--protocol" {
@@ -270,8 +270,7 @@ func shownVersus(t *testing.T, args []string, addr string) (stdout, stderr strin
 	return versus(t, append(args, "--plan")...)
 }
 
-// fromRoot finds the files that audits and comparisons of the documents read, which lie in the
-// repository.
+// fromRoot resolves the files that audits and comparisons of the documents read in the repository.
 func fromRoot(args []string, repo string) []string {
 	for i, a := range args {
 		reads := args[0] == "audit" || args[0] == "compare"
@@ -282,7 +281,7 @@ func fromRoot(args []string, repo string) []string {
 	return args
 }
 
-// bind puts the test's server and a short window into a command that loads.
+// bind puts the test's server and a short window into a load's command line.
 func bind(args []string, addr string) []string {
 	out := append([]string{}, args...)
 	if args[0] != "load" {

@@ -39,8 +39,7 @@ func manualCmd() *cobra.Command {
 	}
 }
 
-// committed is the time of the commit that the program was built from, so that the same sources
-// make the same pages.
+// committed returns the time of the program's commit, so that the same sources make the same pages.
 func committed() time.Time {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -52,8 +51,8 @@ func committed() time.Time {
 	return time.Unix(0, 0).UTC()
 }
 
-// markDown turns the texts of a verb, and of each below it, into the Markdown that the generator
-// takes them for.
+// markDown converts the texts of a verb, and of its subcommands, to the Markdown that the generator
+// expects.
 func markDown(c *cobra.Command) {
 	c.DisableAutoGenTag = true
 	name, rest, _ := strings.Cut(c.Use, " ")
@@ -61,7 +60,7 @@ func markDown(c *cobra.Command) {
 	c.Short = literal(c.Short)
 	var out []string
 	for _, p := range strings.Split(strings.TrimRight(c.Long, "\n"), "\n\n") {
-		if strings.HasPrefix(p, " ") || strings.HasPrefix(p, "\t") { // set as it is
+		if strings.HasPrefix(p, " ") || strings.HasPrefix(p, "\t") { // verbatim
 			out = append(out, "    "+strings.ReplaceAll(p, "\n", "\n    "))
 		} else {
 			out = append(out, literal(p))
@@ -81,7 +80,7 @@ func markDown(c *cobra.Command) {
 	}
 }
 
-// literal escapes what Markdown would take for markup.
+// literal escapes the markup characters of Markdown.
 func literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`,
 		"[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`, "&", `\&`, "#", `\#`, "~", `\~`, "|", `\|`).

@@ -15,8 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// crowd counts the connections of a server: how many were open at most, each time that there were
-// some.
+// crowd counts the connections of a server: the maximum of each period with open connections.
 type crowd struct {
 	sync.Mutex
 	open map[net.Conn]bool
@@ -39,8 +38,8 @@ func (c *crowd) state(of net.Conn, is http.ConnState) {
 	}
 }
 
-// Rows of a matrix that differ in connections are loaded with so many, as the service sees them,
-// and the table does not say one number of all.
+// Rows of a matrix that differ in connections are loaded with these numbers, as the service sees
+// them, and the table does not show one number for all.
 func TestMatrixOfConnections(t *testing.T) {
 	testsets.Once(t, "a matrix of connections", testsets.Needs{})
 	testsets.Cores(t)
@@ -48,7 +47,7 @@ func TestMatrixOfConnections(t *testing.T) {
 	seen := &crowd{open: map[net.Conn]bool{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,
 		_ *http.Request) {
-		w.Write([]byte("hello")) //nolint:errcheck // the load says so
+		w.Write([]byte("hello")) //nolint:errcheck // the load reports failures
 	}))
 	server.Config.ConnState = seen.state
 	server.Start()
@@ -70,7 +69,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	has(t, "the report", stdout, "peak (closed) ")
-	if exit == cli.Fine { // else a row may have no trial: windows get stolen
+	if exit == cli.Fine { // otherwise a row may have no trial: windows get stolen
 		has(t, "the report", strings.Join(strings.Fields(stdout), " "), // footnotes are wrapped
 			"Rows have different loads, as requested", "7 connections (app-connections-7)")
 	}
@@ -92,7 +91,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 		}
 	}
 	server.Close()
-	// Connections of the warm-up may be known to be closed when those of the load are there.
+	// Connections of the warm-up may be reported as closed only when those of the load are open.
 	most := 0
 	for _, n := range []int{3, 7} {
 		most = 2 * n

@@ -8,7 +8,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// The verb writes, so it gets a checkout that is no link to this one: a catalog of one service.
+// The verb writes, so it gets a checkout without links to this one: a catalog of one service.
 func TestNewService(t *testing.T) {
 	root := t.TempDir()
 	const pattern = "services/go-gin"

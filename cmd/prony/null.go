@@ -25,7 +25,7 @@ import (
 var nullAnswer = []byte(
 	"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok")
 
-// nullCmd is the server that the generator is calibrated against.
+// nullCmd is the server against which the generator is calibrated.
 func (a *app) nullCmd() *cobra.Command {
 	protocol, path := suite.Protocols[0], ""
 	c := &cobra.Command{
@@ -50,13 +50,13 @@ func (a *app) nullCmd() *cobra.Command {
 	return c
 }
 
-// serveNull serves them on a listener, in a protocol of suites, until ctx ends.
+// serveNull answers requests on a listener, in a protocol of suites, until ctx ends.
 func serveNull(ctx context.Context, protocol string, l net.Listener) error {
 	if t, ok := l.(*net.TCPListener); ok && protocol == suite.Protocols[0] {
 		return truth.Null(ctx, t, nullAnswer)
 	}
 	plan := truth.Fixed(0)
-	if strings.HasPrefix(protocol, "grpc") { // whose callers want messages: all can be empty
+	if strings.HasPrefix(protocol, "grpc") { // callers expect messages; an empty one fits all
 		plan = func(now int64, _ truth.Request) truth.Reply {
 			return truth.Reply{At: now, Text: nullMessage}
 		}
@@ -66,8 +66,9 @@ func serveNull(ctx context.Context, protocol string, l net.Listener) error {
 
 var nullMessage = truth.Answer("200 OK", "", "")
 
-// ceiling is what the generator reaches with these connections against a server that does nothing,
-// on a core of its own where there is one. It is a bound for servers on this machine only.
+// ceiling measures the generator limit with these connections, in requests/s: the rate against a
+// server that does nothing, on a core of its own if possible. It applies only to servers on this
+// machine.
 func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
@@ -76,7 +77,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 			err = fmt.Errorf("measure the ceiling: %w", err)
 		}
 	}()
-	dir, err := os.MkdirTemp("", "prony-null-") // this user's alone
+	dir, err := os.MkdirTemp("", "prony-null-") // accessible only to this user
 	if err != nil {
 		return 0, err
 	}

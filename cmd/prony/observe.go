@@ -18,7 +18,7 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// observeFlags say what a run watches beside its samples, and what rides along.
+// observeFlags are the settings of telemetry and agents of a run.
 type observeFlags struct {
 	telemetry []string
 	agents    []string
@@ -51,7 +51,7 @@ func (f *observeFlags) add(c *cobra.Command) {
 		"trace id (with --telemetry: "+usualTraces.String()+")")
 }
 
-// wish is what the flags make of a suite, and where telemetry goes.
+// wish adds the flags to a wish: the changes of the suite, and the destination of telemetry.
 func (f *observeFlags) wish(to *lab.Wish) (err error) {
 	o, w := &to.Override, suite.Observe{Profile: f.profile}
 	o.Agents = f.agents
@@ -84,7 +84,7 @@ func (f *observeFlags) wish(to *lab.Wish) (err error) {
 	return nil
 }
 
-// destination is where telemetry goes, or what is wrong with that.
+// destination returns the destination of telemetry.
 func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 	all := f.telemetry
 	if at := slices.Index(all, lgtm); at >= 0 {
@@ -119,7 +119,8 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 	return out, nil
 }
 
-// misplaced is what became of --telemetry otlp=URL or --wait 10m with a blank: a suite's name.
+// misplaced reports a suite's name that is the value of --telemetry or --wait after a blank instead
+// of an equals sign.
 func misplaced(args []string) error {
 	for _, a := range args {
 		if strings.HasPrefix(a, otlpPrefix) || strings.HasPrefix(a, embedded) {

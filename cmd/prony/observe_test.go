@@ -7,7 +7,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// Flags that make no sense say so before anything is built, with what to do instead.
+// Invalid flags are reported before any build, with what to do instead.
 func TestWrongObservingFlags(t *testing.T) {
 	root := checkout(t)
 	check := func(want string, args ...string) {

@@ -15,7 +15,8 @@ import (
 	"prony.example/record"
 )
 
-// A service that somebody kills ends its trial as one record that says so, and nothing is left.
+// A service that is killed from outside ends its trial as one record that says so, and leaves
+// nothing.
 func TestServiceKilledFromOutside(t *testing.T) {
 	testsets.Whole(t, "a service that is killed in a run")
 	runtime := t.TempDir()
@@ -41,8 +42,8 @@ func TestServiceKilledFromOutside(t *testing.T) {
 	}
 }
 
-// What rides along breaks the service: the trial with it fails in the words of the service, the
-// bare one is measured, and no ratio is printed.
+// An agent breaks the service: its trial fails with the service's words, the bare one is measured,
+// and no ratio is printed.
 func TestRideBreaksTheService(t *testing.T) {
 	testsets.Whole(t, "a service that breaks of what rides along")
 	testsets.Cores(t)

@@ -124,7 +124,7 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	return err
 }
 
-// extent is how much a plan runs.
+// extent describes how much a plan runs.
 func extent(p *suite.Plan) string {
 	if p.Suite.For > 0 {
 		return fmt.Sprintf("%ss of %d trials for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
@@ -143,8 +143,8 @@ func extent(p *suite.Plan) string {
 	return text
 }
 
-// hurry warns that a run for a time has too few starts or blocks for any but large differences, and
-// how long more of them take; empty where it may have enough.
+// hurry returns a warning if the time budget suffices only for large differences, with the time
+// that more starts or blocks would take; empty: no warning.
 func hurry(p *suite.Plan) string {
 	const enough = 4
 	lasts := time.Duration(p.Suite.For)
@@ -157,7 +157,7 @@ func hurry(p *suite.Plan) string {
 		between(enough*least, enough*most))
 }
 
-// planned is how long a load takes: its window, or all of a search at most.
+// planned returns the length of a load: its window, or the maximum of a search.
 func planned(l suite.Load) time.Duration {
 	if l.Model == record.Capacity {
 		return l.Length()
@@ -165,7 +165,7 @@ func planned(l suite.Load) time.Duration {
 	return time.Duration(l.Measure)
 }
 
-// loadText is a load's model in words.
+// loadText describes a load's model.
 func loadText(l suite.Load) string {
 	switch {
 	case l.Model == record.Capacity:

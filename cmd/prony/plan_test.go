@@ -6,8 +6,8 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// What a run would leave out for want of a tool is in no trial and in no time of the plan, which
-// says so.
+// Targets that a run would leave out because of a missing tool are in no trial and no time of the
+// plan, which names them.
 func TestPlanLeavesOutWhatLacksATool(t *testing.T) {
 	plan := func(world mock, targets string) (stdout, stderr string) {
 		t.Helper()

@@ -15,11 +15,11 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// systems are the other ones that prony is made for, as GOOS/GOARCH. Its files differ by processor
-// for Linux alone, whose programs the release's test builds.
+// systems are the other systems that prony supports, as GOOS/GOARCH. Its files differ by processor
+// only for Linux, whose programs the release's test builds.
 var systems = []string{"darwin/arm64", "windows/amd64"}
 
-// portsNeed is what the programs are made of.
+// portsNeed are the sources of the programs.
 var portsNeed = testsets.Needs{
 	Files: []string{
 		"cmd",
@@ -35,7 +35,7 @@ var portsNeed = testsets.Needs{
 	},
 }
 
-// golang runs Go in the checkout for a system, with the Makefile's flags and one tag more.
+// golang runs Go in the checkout for a system, with the Makefile's flags and one more tag.
 func golang(t *testing.T, system, tag, line string) {
 	t.Helper()
 	text, err := os.ReadFile("../../Makefile")
@@ -57,7 +57,7 @@ func golang(t *testing.T, system, tag, line string) {
 	}
 }
 
-// It is built for each of them, and vetted, but for its tests, which are run on Linux.
+// The program builds for each system, and vet passes, except for its tests, which run on Linux.
 func TestOtherSystems(t *testing.T) {
 	testsets.Long(t, "programs of other systems", portsNeed)
 	hidden := struct{ Replace map[string]string }{map[string]string{}}
@@ -72,7 +72,7 @@ func TestOtherSystems(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			hidden.Replace[f] = "" // to Go it is not there
+			hidden.Replace[f] = "" // Go takes it as missing
 		}
 	}
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
@@ -87,8 +87,8 @@ func TestOtherSystems(t *testing.T) {
 	}
 }
 
-// What other systems have instead of Linux's files is run here by the tag portable: the tests of
-// the packages where they differ, and the verbs that work everywhere, through the real program.
+// The files of other systems run here by the tag portable: the tests of the packages that have
+// some, and the verbs that work everywhere, through the real program.
 func TestPortable(t *testing.T) {
 	testsets.Long(t, "what other systems have", portsNeed)
 	testsets.Cores(t)
@@ -102,7 +102,7 @@ func TestPortable(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "prony")
 	golang(t, here, ",portable", "build -o "+program+" ./cmd/prony")
-	const busy = -2 // it has measured, or the machine was busy, which its verdict then says
+	const busy = -2 // it measured, or the verdict says that the machine was busy
 	prony := func(code int, args ...string) string {
 		t.Helper()
 		cmd := exec.Command(program, args...)

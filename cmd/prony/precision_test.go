@@ -7,7 +7,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// A plan for a precision has its first starts, and says how many more may follow.
+// A plan for a precision lists its first starts, and how many more may follow.
 func TestPlanForAPrecision(t *testing.T) {
 	root := checkout(t)
 	check := func(exit int, want string, args ...string) {

@@ -12,8 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// several is a project of one target that is several processes; db is what is started first, and
-// front answers only once db has told it that it is there.
+// several is a project of one target with several processes. db is started first, and front
+// responds only once db has confirmed that it runs.
 func several(db string) string {
 	return `targets:
   shop:
@@ -48,7 +48,7 @@ func ofSeveral(t *testing.T) {
 	}
 }
 
-// ended waits for the end of the process that has left its id in a file.
+// ended waits for the end of the process whose id is in a file.
 func ended(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("pid")
@@ -62,8 +62,8 @@ func ended(t *testing.T) {
 	gone(t, pid)
 }
 
-// A system of a project's file is started in order, each process with its port where the others
-// are told, and is one subject in the record.
+// A system of a project's file is started in order, each process with its port in the others'
+// variables, and is one subject in the record.
 func TestProjectMeasuresSystem(t *testing.T) {
 	testsets.Once(t, "a project of several processes", testsets.Needs{})
 	testsets.Cores(t)
@@ -90,7 +90,7 @@ func TestProjectMeasuresSystem(t *testing.T) {
 	ended(t)
 }
 
-// What goes wrong with one of several processes is said with its name, and the others are ended.
+// Errors of one of several processes are reported with its name, and the others are ended.
 func TestProjectRefusesSystem(t *testing.T) {
 	testsets.Once(t, "projects of several processes that are refused", testsets.Needs{})
 	ofSeveral(t)

@@ -69,7 +69,7 @@ larger here than in the profile of --diff.`,
 	return c
 }
 
-// suffixes are what a profile can be written as.
+// suffixes are the file name suffixes that select a format.
 var suffixes = []string{".html", ".svg", ".pb.gz", ".folded", ".json"}
 
 func (f profileFlags) check() error {
@@ -97,12 +97,12 @@ func (f profileFlags) suffix() string {
 	return ""
 }
 
-// taken is a profile, added up from as many as there are, with the names that it goes by.
+// taken is the sum of one or more profiles, with its names.
 type taken struct {
-	name     string // "go-gin, cpu"
+	name     string // such as "go-gin, cpu"
 	pprof    *pprof.Profile
 	tools    []string
-	duration time.Duration // all windows together
+	duration time.Duration // sum of all windows
 }
 
 func (a *app) profile(run string, f profileFlags) error {
@@ -122,7 +122,7 @@ func (a *app) profile(run string, f profileFlags) error {
 	return a.write(f.out, func(w io.Writer) error { return printProfile(w, f, shown, other) })
 }
 
-// against is what --diff names: a run and the flags that choose from it.
+// against returns the run of --diff, and the flags that select a profile in it.
 func (f profileFlags) against(run string) (string, profileFlags) {
 	g := f
 	name := f.diff
@@ -142,7 +142,7 @@ func (f profileFlags) against(run string) (string, profileFlags) {
 	return run, g
 }
 
-// readProfile adds up the profiles of a run that the flags choose.
+// readProfile adds up the profiles of a run that the flags select.
 func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	_, records, bad, err := record.Read(run)
 	if err != nil {
@@ -194,7 +194,7 @@ func (f profileFlags) wants(r *record.Record, p record.Profile) bool {
 		(f.load == "" || p.Load == f.load) && (f.process == "" || p.Process == f.process)
 }
 
-// noProfile says what there is instead, or what would give one.
+// noProfile returns an error with the profiles that exist, or how to take one.
 func noProfile(run string, f profileFlags, failed, has []string) error {
 	what := strings.Join(strings.Fields(strings.Join([]string{f.target, f.trial, f.process, f.load},
 		" ")), " ")
@@ -256,7 +256,7 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 	return printTop(w, f, shown, other, changes)
 }
 
-// about says what a profile rests on.
+// about describes the data of a profile.
 func (t *taken) about() []string {
 	total, unit := profile.Total(t.pprof)
 	line := fmt.Sprintf("%s in all, by %s", profile.Amount(float64(total), unit),
@@ -293,7 +293,7 @@ func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profil
 	return p.To(w)
 }
 
-// noise is two standard errors of a change, in points.
+// noise formats two standard errors of a change, in percentage points.
 func noise(c profile.Change) string {
 	if c.Error < 0 {
 		return "?"

@@ -15,8 +15,8 @@ import (
 	"prony.example/record"
 )
 
-// addProfiles gives each record of a run a profile of the processor: 100 samples of 10 ms, of which
-// the target's own handler holds 30, or 60 where the target's name has the word virtual.
+// addProfiles gives each record of a run a CPU profile: 100 samples of 10 ms, of which the target's
+// own handler has 30, or 60 if the target's name contains the word virtual.
 func addProfiles(t *testing.T, run string) {
 	t.Helper()
 	_, records, bad, err := record.Read(run)
@@ -107,13 +107,13 @@ func TestProfile(t *testing.T) {
 		}
 		has(t, strings.Join(args, " "), strings.Join(strings.Fields(stdout+stderr), " "), want...)
 	}
-	// The blocks of a target are added up: 60 samples of 10 ms in each of, e.g., 5 are 3 s.
+	// The blocks of a target are added up: 60 samples of 10 ms in each of, for example, 5 are 3 s.
 	check(cli.Fine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
 		"100.0% serve"}, "--target", virtual)
 	check(cli.Fine, []string{"100 samples, 1.00 s in all, by test 1, in windows of 2s",
 		"event: none",
 		"600 ms 60.0% 600 ms 60.0% handle"}, "--trial", trial)
-	// 60 % here, 30 % there: +30 points, and the reader has what the handler took more.
+	// 60 % here, 30 % there: +30 points for the handler, and -30 points for read.
 	check(cli.Fine, []string{"against java-jdk/platform, cpu:", "+30.0p",
 		"60.0% 30.0% +30.0p handle", "-30.0p", "40.0% 70.0% -30.0p read"},
 		"--target", virtual, "--diff", platform)
@@ -173,7 +173,7 @@ func TestProfileFiles(t *testing.T) {
 	}
 }
 
-// A run without profiles says what would give some; a file that was deleted says so.
+// A run without profiles reports how to take some; a deleted file is reported.
 func TestProfileOfNothing(t *testing.T) {
 	root := checkout(t)
 	run := filepath.Join(root, "results", "RUN")

@@ -16,9 +16,9 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// progressLine shows a run while it goes: a line for each trial that has ended, and on a terminal
-// one more line below that says what is going on. It writes at the steps' edges and once a second,
-// so that showing costs a measurement next to nothing.
+// progressLine shows the progress of a run: a line for each finished trial, and on a terminal one
+// more line below with the current step. It writes only between steps and once a second, so that
+// its cost is negligible.
 type progressLine struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -28,16 +28,16 @@ type progressLine struct {
 	began    int64
 	total    int
 	ended    int
-	before   int           // of them, in a run that is resumed now
+	before   int           // part of ended, of a resumed run
 	estimate time.Duration // for the whole run
 	doing    string
 	since    int64
 	expect   time.Duration
-	pulse    string // how the load under way goes
+	pulse    string // state of the current load
 	ticks    *time.Timer
 }
 
-// Begin implements lab.Observer: it says what is going to happen.
+// Begin implements lab.Observer. It prints the plan.
 func (s *progressLine) Begin(b lab.Begun) {
 	p := b.Plan
 	s.total = len(p.Trials)
@@ -71,26 +71,26 @@ func (s *progressLine) Begin(b lab.Begun) {
 	}
 }
 
-// Say implements lab.Observer: it prints a line for good.
+// Say implements lab.Observer. It prints a line that stays.
 func (s *progressLine) Say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.renew(text + "\n")
 }
 
-// renew prints a text for good where the line was that says what is going on, which comes below.
+// renew replaces the line of the current step by a text that stays, and draws the line again below.
 func (s *progressLine) renew(text string) {
 	s.wipe()
 	fmt.Fprint(s.w, text)
 	s.draw()
 }
 
-// Trial implements lab.Observer: it follows a run.
+// Trial implements lab.Observer.
 func (s *progressLine) Trial(e trial.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pulse = ""
-	if p := e.Pulse; p != nil { // the next second shows it
+	if p := e.Pulse; p != nil { // drawn at the next second
 		s.pulse = " · " + units.Rate(p.PerS) + "/s"
 		if p.P99Ns > 0 {
 			s.pulse += " · p99 " + units.Duration(float64(p.P99Ns))
@@ -127,7 +127,7 @@ func (s *progressLine) Trial(e trial.Event) {
 func (s *progressLine) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ticks != nil { // it has not ended meanwhile
+	if s.ticks != nil { // the run has not ended meanwhile
 		s.renew("")
 		s.ticks.Reset(time.Second)
 	}
@@ -139,7 +139,7 @@ func (s *progressLine) wipe() {
 	}
 }
 
-// draw writes the line that says what is going on.
+// draw writes the line of the current step.
 func (s *progressLine) draw() {
 	if !s.live || s.doing == "" {
 		return
@@ -158,7 +158,7 @@ func (s *progressLine) draw() {
 	fmt.Fprint(s.w, text)
 }
 
-// count is how many trials have ended, and of how many where that is known.
+// count formats the number of finished trials, with the total if it is known.
 func (s *progressLine) count(of string) string {
 	if s.total == 0 {
 		return fmt.Sprintf("%3d", s.ended)
@@ -170,7 +170,7 @@ func (s *progressLine) count(of string) string {
 	return fmt.Sprintf("%d%s%s", s.ended, of, total)
 }
 
-// left is the time to go: by the trials that have ended, before the first one by the estimate.
+// left estimates the remaining time: by the finished trials, or by the plan before the first one.
 func (s *progressLine) left(now int64) time.Duration {
 	spent := time.Duration(now - s.began)
 	if s.ended == s.before || s.total == 0 {
@@ -184,7 +184,7 @@ func (s *progressLine) left(now int64) time.Duration {
 	return max(each*time.Duration(s.total-s.before)-spent, 0)
 }
 
-// end takes the live line away.
+// end removes the current line.
 func (s *progressLine) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (s *progressLine) end() {
 	}
 }
 
-// between is how long something takes at the least and at the most: by how soon services are warm.
+// between formats a range of times.
 func between(least, most time.Duration) string {
 	from, to := roughly(least), roughly(most)
 	if from == to {
@@ -208,7 +208,7 @@ func between(least, most time.Duration) string {
 	return from + " to " + to
 }
 
-// roughly is a duration for people who wait.
+// roughly formats a duration for a reader who waits.
 func roughly(d time.Duration) string {
 	if d < 90*time.Second {
 		return fmt.Sprintf("%.0f s", d.Seconds())

@@ -19,8 +19,8 @@ import (
 	"prony.example/record"
 )
 
-// labOrProject is the lab of the checkout that is worked in, or else that of the nearest project's
-// file upwards. It tells how it gets on.
+// labOrProject returns the lab of the current checkout, or else of the nearest project file
+// upwards, and its progress line.
 func (a *app) labOrProject() (*lab.Lab, *suite.Project, *progressLine, error) {
 	l, tell, err := a.lab()
 	if err == nil || a.rootFlag != "" {
@@ -37,7 +37,7 @@ func (a *app) labOrProject() (*lab.Lab, *suite.Project, *progressLine, error) {
 	return &lab.Lab{Root: dir, World: a.world, Tell: tell}, p, tell, nil
 }
 
-// findProject reads the nearest project's file from here upwards; nil: there is none.
+// findProject reads the nearest project file from here upwards; nil: there is none.
 func findProject() (p *suite.Project, dir string, err error) {
 	if dir, err = os.Getwd(); err != nil {
 		return nil, "", err
@@ -64,8 +64,8 @@ func findProject() (p *suite.Project, dir string, err error) {
 	}
 }
 
-// ofProject makes the wish one for an experiment of a project, whose answers are not asked for yet.
-// Hosts that are remote may be loaded.
+// ofProject makes the wish one for an experiment of a project, without expectations for responses
+// yet. remote are hosts that may be loaded.
 func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish,
 	remote []string) error {
 	s, err := p.Suite(wish.Suite)
@@ -102,8 +102,8 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 	return nil
 }
 
-// hold asks the targets that would be measured, and holds each request that the file says nothing
-// of against what their answers have in common.
+// hold sends the requests to the targets that would be measured. For requests without expectations
+// in the file, it expects what the responses have in common.
 func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) error {
 	plan, err := l.Plan(*wish)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"prony.example/record"
 )
 
-// inProject writes the project's file into a folder of somebody's and runs a line there, for real.
+// inProject writes the project's file into a user's folder and runs a command there, for real.
 func inProject(t *testing.T, text string, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
 	if err := os.WriteFile("prony.yaml", []byte(text), 0o644); err != nil {
@@ -26,7 +26,7 @@ func inProject(t *testing.T, text string, args ...string) (stdout, stderr string
 	return really(args...)
 }
 
-// projectOf is the first project that a page shows.
+// projectOf returns the first project on a page.
 func projectOf(t *testing.T, page string) string {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -40,8 +40,8 @@ func projectOf(t *testing.T, page string) string {
 
 const requests = "requests: [{request: GET /}]\n"
 
-// What is wrong with a project is found before anything is measured, said with its line and what to
-// do, and leaves nothing.
+// Errors of a project are found before any measurement, reported with their line and a fix, and
+// leave nothing.
 func TestProjectRefuses(t *testing.T) {
 	testsets.Once(t, "projects that are refused", testsets.Needs{})
 	dir := ownFolder(t)
@@ -111,7 +111,7 @@ func TestProjectRefuses(t *testing.T) {
 	}
 }
 
-// A key that says how a target is had, and is empty, is no other way of having it.
+// An empty key of how a target is obtained does not select another way.
 func TestProjectHasNoEmptyTarget(t *testing.T) {
 	ownFolder(t)
 	for key, empty := range map[string]string{"git: '', build: x": "git", "git: , build: x": "git",
@@ -125,7 +125,7 @@ func TestProjectHasNoEmptyTarget(t *testing.T) {
 	}
 }
 
-// The rows of a matrix are built once, all of them.
+// All rows of a matrix share one build.
 func TestMatrixIsBuiltOnce(t *testing.T) {
 	testsets.Once(t, "the build of a matrix", testsets.Needs{})
 	ownFolder(t)
@@ -142,7 +142,7 @@ func TestMatrixIsBuiltOnce(t *testing.T) {
 	}
 }
 
-// What a request has of the environment is asked for with its value, which stays out of the run.
+// Requests are sent with values of the environment, which stay out of the run.
 func TestProjectAsksWithEnvironment(t *testing.T) {
 	ownFolder(t)
 	var asked []string
@@ -189,7 +189,7 @@ blocks: 1
 	}
 }
 
-// A plan starts nothing, wherever below the file it is asked for.
+// A plan starts nothing, in any folder below the file.
 func TestProjectPlans(t *testing.T) {
 	ownFolder(t)
 	const text = `targets:
@@ -233,7 +233,7 @@ scenarios:
 		t.Errorf("two protocols: exit %d, %s", exit, stderr)
 	}
 	has(t, "the plan of two protocols", rows, " one in h3 ", " two ")
-	// What can be no container is in no plan of containers, which says so.
+	// Targets that cannot be containers are in no plan of containers, which reports them.
 	_, stderr, exit = inProject(t, text, "plan", "--launcher", "docker")
 	if exit != cli.Misused {
 		t.Errorf("nothing in containers: exit %d, %s", exit, stderr)
@@ -261,7 +261,7 @@ scenarios:
 	has(t, "the plan from below", stdout, "9 trials")
 }
 
-// A URL may be https, and is another machine's where that is said.
+// A URL may be https, and on another machine if a flag permits it.
 func TestProjectElsewhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const text = "targets: {far: {url: 'https://192.0.2.1:8443'}}\nrequests: [{request: GET /}]\n"
@@ -277,8 +277,8 @@ func TestProjectElsewhere(t *testing.T) {
 	has(t, "the plan", stdout, "1 trial in 1 block", "far")
 }
 
-// A real run of a file: a command and a revision that is built, one that lacks a tool, a mix with
-// what the file expects and with what was asked for; and then the rest of it.
+// A real run of a file: a command and a revision that is built, one that lacks a tool, a mix of
+// requests with expectations from the file and from responses; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
 	testsets.Once(t, "a project that is measured", testsets.Needs{})
 	testsets.Cores(t)

@@ -31,7 +31,7 @@ of a list of containers, those that are not up.
 It is what deploy/compose.yaml starts as RAIN_FIRE. It takes no turns and repeats nothing: to
 compare services, use prony run. The flags are those of prony load; --lead-in is the warm-up.`
 
-// rainCmd loads what is up of a list.
+// rainCmd loads the running servers of a list.
 func (a *app) rainCmd() *cobra.Command {
 	f, o := &loadFlags{}, &outputFlags{view: string(progress.None), output: "text"}
 	s := &saveFlags{}
@@ -53,7 +53,7 @@ func (a *app) rainCmd() *cobra.Command {
 	return c
 }
 
-// rain goes on after a server that could not be loaded: the others' numbers are as good without it.
+// rain continues after a server that could not be loaded, because the other results stay valid.
 func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFlags, into string,
 	urls []string) (err error) {
 	if err := f.check(); err != nil {
@@ -65,7 +65,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 		if err != nil || u.Hostname() == "" {
 			return cli.Usagef("%q is not a URL with a host", raw)
 		}
-		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // a name is asked later
+		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // names are resolved later
 			if err := f.ask(u.Hostname(), at); err != nil {
 				return cli.Usagef("load %s: %w", cmdlog.Hush(raw), err)
 			}
@@ -111,8 +111,8 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	return errors.Join(failed...)
 }
 
-// rainName is the file of one of the servers: its host's, or where others have that host, too, its
-// place in the list and the whole URL.
+// rainName returns a server's file name: its host, or, if several servers have this host, its
+// position in the list and the URL.
 func rainName(servers []*url.URL, i int) string {
 	at := servers[i]
 	same := func(other *url.URL) bool { return other != at && other.Hostname() == at.Hostname() }
@@ -122,14 +122,14 @@ func rainName(servers []*url.URL, i int) string {
 	return fmt.Sprintf("%02d-%s.json", i+1, fileName(at.Host+at.Path))
 }
 
-// A resolver may take so long to know a name or not, and is asked so often. Docker's asks others
-// about names that are no container's, which a machine without a network waits for in vain.
+// Timeout and number of tries of a name lookup. Docker's resolver forwards names that are no
+// container's to others, which do not respond on a machine without a network.
 const (
 	lookupWait  = 5 * time.Second
 	lookupTries = 3
 )
 
-// known says whether a name has an address. Any failure but that it has none is an error.
+// known reports whether a name has an address. Any failure except "not found" is an error.
 func known(ctx context.Context, host string) (up bool, err error) {
 	for range lookupTries {
 		bounded, cancel := context.WithTimeout(ctx, lookupWait)
@@ -146,7 +146,7 @@ func known(ctx context.Context, host string) (up bool, err error) {
 	return err == nil, err
 }
 
-// one loads one server, prints what was found and keeps it.
+// one loads one server, prints the result and stores it.
 func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string,
 	kept *keeper) error {
 	p, err := f.plan(ctx, url)
@@ -165,7 +165,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	return errors.Join(a.print(report, res, o), a.judge(report, nil, "text"))
 }
 
-// alone is a command line with one of its servers left.
+// alone returns a command line with only one of its servers.
 func alone(command []string, url string) []string {
 	return slices.DeleteFunc(slices.Clone(command), func(arg string) bool {
 		return arg != url && (strings.HasPrefix(arg, "http://") ||

@@ -17,8 +17,8 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// nobody answers every question for a name with: it does not exist (RFC 1035, 4.1.1: QR, RD, RA,
-// RCODE 3).
+// nobody runs a name server that answers every query with: the name does not exist (RFC 1035,
+// 4.1.1: QR, RD, RA, RCODE 3).
 func nobody(t *testing.T) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func nobody(t *testing.T) {
 				return
 			}
 			query[2], query[3] = 0x81, 0x83
-			_, _ = conn.WriteTo(query[:n], from) // the resolver asks again
+			_, _ = conn.WriteTo(query[:n], from) // the resolver retries
 		}
 	}()
 	before := net.DefaultResolver
@@ -44,12 +44,12 @@ func nobody(t *testing.T) {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: to}
 }
 
-// Rain loads what is up, keeps what it found of each, and leaves out names that nobody knows. With
-// nobody up it says so.
+// Rain loads the running servers, stores the result of each, and leaves out unknown names. Without
+// a running server it reports that.
 func TestRain(t *testing.T) {
 	nobody(t)
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("hello")) // the load counts what did not come
+		_, _ = w.Write([]byte("hello")) // the load counts missing responses
 	}))
 	defer up.Close()
 	into := t.TempDir()

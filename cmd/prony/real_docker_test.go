@@ -22,8 +22,8 @@ import (
 	"prony.example/record"
 )
 
-// engine skips a test where no Docker engine answers, and gives each its own lab. It is remembered
-// with the services that it starts.
+// engine skips a test without a Docker engine, and gives each test its own lab. The result is
+// remembered for the services that the test starts.
 func engine(t *testing.T, remember func(testing.TB, string, testsets.Needs), services ...string) {
 	t.Helper()
 	testsets.Whole(t, "services in containers")
@@ -54,8 +54,8 @@ func buildKit() bool {
 	return err == nil && badly == nil && n < 23
 }
 
-// needs are what a run of services depends on beside the program: their sources, the suites, and
-// what they are built and run with.
+// needs returns the dependencies of a run of services beside the program: their sources, the
+// suites, and the tools that build and run them.
 func needs(t *testing.T, fact string, services ...string) testsets.Needs {
 	t.Helper()
 	root, err := tidy.Root()
@@ -68,7 +68,7 @@ func needs(t *testing.T, fact string, services ...string) testsets.Needs {
 	}
 	tools := service.FindTools(t.Context())
 	n := testsets.Needs{Files: []string{"suites"}}
-	for _, s := range catalog { // a service is there once for each of its builds
+	for _, s := range catalog { // each build of a service is an entry
 		if slices.Contains(services, s.Name) {
 			fact += strings.Join(tools.Missing(s, s.Targets...), "; ")
 		}
@@ -87,8 +87,8 @@ func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errs.String(), exit
 }
 
-// An image of each language keeps the contracts that its process keeps: same answers, same log
-// lines, ready and gone in time, without rights and with nothing to write to.
+// An image of each language keeps the same contracts as its process: same responses, same log
+// lines, ready and stopped in time, without privileges and writable files.
 func TestRealImages(t *testing.T) {
 	testsets.Whole(t, "services in containers")
 	root := checkout(t)
@@ -108,8 +108,8 @@ func TestRealImages(t *testing.T) {
 	}
 }
 
-// The same target as a process and as containers: whole records, a container's with its image and
-// its limits, and nothing of it left in the engine.
+// The same target as a process and as containers: complete records, a container's with its image
+// and its limits, and nothing of it remains in the engine.
 func TestRealContainers(t *testing.T) {
 	engine(t, testsets.Once, "go-gin")
 	testsets.Measured(t)
@@ -138,7 +138,7 @@ func TestRealContainers(t *testing.T) {
 			contained && (len(a.SHA256) != 64 || a.ImageBytes < 1<<20) {
 			t.Errorf("%s: artifact %+v", r.Trial, a)
 		}
-		// What else this machine has, the image has not.
+		// The record lists only the image's tools, not this machine's.
 		if tools := r.Provenance.Tools; contained && (len(tools) != 1 ||
 			!strings.Contains(compiler, " go"+tools["go"]+" ")) {
 			t.Errorf("%s: tools %v, the image's is %s", r.Trial, tools, compiler)
@@ -162,7 +162,7 @@ func TestRealContainers(t *testing.T) {
 	}
 }
 
-// compilerOf is what the compiler of a Dockerfile's first image says of itself.
+// compilerOf returns the version of the compiler in a Dockerfile's first image.
 func compilerOf(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -178,7 +178,7 @@ func compilerOf(t *testing.T, file string) string {
 	return string(said)
 }
 
-// A container whose memory is too small is ended by the kernel, and the record says so.
+// The kernel ends a container with too little memory, and the record says so.
 func TestRealOutOfMemory(t *testing.T) {
 	engine(t, testsets.Long, "java-jdk")
 	root := checkout(t)

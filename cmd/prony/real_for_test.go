@@ -30,8 +30,8 @@ loads:
   - {name: peak, model: closed, connections: 8, measure: 500ms}
 `
 
-// A real run for a time, of a JVM that warms up on all cores and has its own again in the window,
-// and of a service that compiles nothing and keeps its own.
+// A real run with a time budget, of a JVM that warms up on all cores and has its own in the window,
+// and of a service that does not compile and keeps its own.
 func TestRealRunForATime(t *testing.T) {
 	testsets.Once(t, "a real run for a time", needs(t, "", "go-nethttp", "java-jdk"))
 	testsets.Cores(t)
@@ -52,7 +52,7 @@ func TestRealRunForATime(t *testing.T) {
 	if err != nil || s == nil || s.Ended == "" || len(s.Looks) == 0 {
 		t.Fatalf("schedule %+v, error %v", s, err)
 	}
-	// The time is an estimate of blocks to come; only the first is begun without one.
+	// The time limits blocks by an estimate; only the first block begins without one.
 	if len(s.Looks) > 1 && s.SpentNs > s.ForNs*3/2 {
 		t.Errorf("it took %d ns of %d", s.SpentNs, s.ForNs)
 	}
@@ -78,7 +78,7 @@ func TestRealRunForATime(t *testing.T) {
 		if os.Getuid() == 0 && w.PrioritizedThreads == 0 {
 			t.Errorf("%s: its compilers did not go first", r.Trial)
 		}
-		// The machine of a test may have one core.
+		// The test machine may have one core.
 		if r.Provenance.Cores > 1 && (len(w.Cores) <= len(own) || w.CoresReducedAtNs <= 0 ||
 			!slices.ContainsFunc(w.InForce, func(l record.Limit) bool {
 				return slices.Contains(l.Cores, 0) && slices.Contains(l.Cores, 1)

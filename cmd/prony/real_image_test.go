@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// ownImages builds images of somebody's own from one service: told listens at $PORT, fixed at the
+// ownImages builds images of the user's own from one service: told listens at $PORT, fixed at the
 // port that it exposes, two exposes one more, and empty has no program.
 func ownImages(t *testing.T) {
 	t.Helper()
@@ -52,8 +52,8 @@ func ownImages(t *testing.T) {
 	build("two", "FROM prony-test/fixed:1\nEXPOSE 9090\n")
 }
 
-// Images of somebody's own are measured, each where it listens, and what is wrong with one is said
-// before anything is measured; no container stays.
+// Images of the user's own are measured, each at its port, and errors of an image are reported
+// before any measurement; no container stays.
 func TestRealOwnImages(t *testing.T) {
 	engine(t, testsets.Once)
 	ownImages(t)
@@ -107,7 +107,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	}
 }
 
-// twoImages compares two images, whose rows say that they are of containers, and has an answer.
+// twoImages compares two images, whose rows are marked as containers, with an answer.
 func twoImages(t *testing.T) {
 	t.Helper()
 	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",

@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// A service is measured in each protocol that it speaks; of its keys nothing is left. That every
-// service keeps its contracts in all of them is TestFairnessOfAll's to see.
+// A service is measured in each of its protocols, and its keys are removed. TestFairnessOfAll
+// checks that every service keeps its contracts in all of them.
 func TestRealProtocols(t *testing.T) {
 	const name = "go-nethttp"
 	testsets.Once(t, name+" in its protocols", testsets.Needs{Files: []string{"contract",
@@ -36,9 +36,9 @@ func TestRealProtocols(t *testing.T) {
 	askedIn(t, root, name, services[i].Spoken())
 }
 
-// Containers, of an address of their own and of this machine's, are asked in every protocol over
-// TLS. Jetty refuses who asks for another name than its certificate's, which matters where the
-// address is the container's own.
+// Containers, with an address of their own or this machine's, get requests in every protocol over
+// TLS. Jetty rejects requests for another name than its certificate's, which matters if the address
+// is the container's own.
 func TestRealProtocolsContained(t *testing.T) {
 	check := func(target string, spoken []string, launchers ...string) {
 		t.Run(target, func(t *testing.T) {
@@ -52,8 +52,7 @@ func TestRealProtocolsContained(t *testing.T) {
 	check("java-jetty/virtual", []string{"https", "h2", "h2c"}, "docker")
 }
 
-// askedIn runs the suite's first scenario for the target, one short block, and looks at its
-// records.
+// askedIn runs the suite's first scenario for the target, one short block, and checks its records.
 func askedIn(t *testing.T, root, target string, spoken []string, launchers ...string) {
 	t.Helper()
 	if len(launchers) == 0 {

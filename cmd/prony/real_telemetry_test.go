@@ -24,7 +24,7 @@ import (
 	"prony.example/record"
 )
 
-// observedSuite asks for a log line with every answer, so that traces have lines to go with.
+// observedSuite requests a log line with every response, so that traces have log lines.
 const observedSuite = `
 name: observed
 contract: hello
@@ -42,9 +42,9 @@ loads:
   - {name: busy, model: closed, connections: 8, measure: 2s}
 `
 
-// A real observed trial of each kind: an agent of the JVM, an instrumented build of Go. The ids go
-// all the way: from a request of the load to its trace, to the log line, and the trial has its
-// metrics, its profile and its collections.
+// A real observed trial of each kind: a JVM agent, an instrumented Go build. Trace ids connect a
+// request of the load with its trace and the log line, and the trial has metrics, a profile and
+// garbage collections.
 func TestRealObservedRun(t *testing.T) {
 	testsets.Whole(t, "real services that are observed")
 	n := needs(t, "", "go-nethttp", "java-spring")
@@ -77,7 +77,7 @@ func TestRealObservedRun(t *testing.T) {
 	}
 }
 
-// homeSources is the home's, which is in none of the bytes of a test that starts it.
+// homeSources are the collector's sources, on which no test that starts it depends otherwise.
 var homeSources = []string{
 	"home",
 	"internal/telemetry",
@@ -85,8 +85,8 @@ var homeSources = []string{
 	"go.sum",
 }
 
-// onPath builds prony-home as a run does, where it was not built yet, and puts it on the PATH: the
-// checkouts of tests have no sources of it.
+// onPath builds prony-home as a run does, unless it is built, and adds it to the PATH: the
+// checkouts of tests do not contain its sources.
 func onPath(t *testing.T) {
 	t.Helper()
 	root, err := tidy.Root()
@@ -126,7 +126,7 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 		}
 		if len(traceList) == 1 && len(lines) > 0 {
 			whole++
-			// A span may end after its answer has left; it begins while the request is under way.
+			// A span may end after its response was sent; it begins during the request.
 			at := traceList[0].StartNs - l.WindowOpenedUnixNs - x.ScheduledNs
 			if at < -clocks || at > x.ResponseNs+clocks {
 				t.Errorf("the span of %s begins %d ns after it was due; it took %d", x.TraceID, at,
@@ -158,7 +158,7 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 	}
 }
 
-// checkRealProfile wants the service's own handler in the profile.
+// checkRealProfile requires the service's own handler in the profile.
 func checkRealProfile(t *testing.T, dir string, r *record.Record) {
 	t.Helper()
 	handler := map[string]string{"Go": "main.", "Java": "prony.Hello"}[r.Target.Language]
@@ -181,10 +181,11 @@ func checkRealProfile(t *testing.T, dir string, r *record.Record) {
 	}
 }
 
-// clocks is how far the clocks of load and service may be apart: a JVM's is cut to microseconds.
+// clocks is the maximum difference of the clocks of load and service: a JVM's is cut to
+// microseconds.
 const clocks = 1e6
 
-// total is what came of a signal.
+// total returns the amount of a signal.
 func total(r *record.Record, signal string) int64 {
 	for _, s := range r.Telemetry.Signals {
 		if s.Name == signal {

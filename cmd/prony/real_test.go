@@ -21,7 +21,7 @@ import (
 	"prony.example/record"
 )
 
-// A real run of a real service, short: everything that a record promises is in it.
+// A short real run of a real service results in a complete record.
 func TestRealRun(t *testing.T) {
 	testsets.Cores(t)
 	repo, err := tidy.Root()
@@ -37,7 +37,7 @@ func TestRealRun(t *testing.T) {
 		"--out", dir,
 		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s", "-x"},
 		&stdout, &stderr))
-	// The machine may be busy, which the verdict then says; the run itself must work.
+	// The machine may be busy, as the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
@@ -88,7 +88,7 @@ func TestRealRun(t *testing.T) {
 	}
 }
 
-// prony is this program as a process of its own, running a long trial.
+// prony is this program as a separate process with a long trial.
 type prony struct {
 	*exec.Cmd
 	t    *testing.T
@@ -111,7 +111,7 @@ func startRun(t *testing.T, root, runtime string) *prony {
 	return p
 }
 
-// service waits until the journal names a running service and returns its process.
+// service1 waits until the journal names a running service and returns its process.
 func service1(t *testing.T, runtime string) int {
 	t.Helper()
 	end := clock.Mono() + int64(time.Minute)
@@ -140,7 +140,7 @@ func service1(t *testing.T, runtime string) int {
 }
 
 func itoa(n int) string {
-	b, _ := json.Marshal(n) // a number always encodes
+	b, _ := json.Marshal(n) // encoding a number cannot fail
 	return string(b)
 }
 
@@ -155,8 +155,7 @@ func gone(t *testing.T, pid int) {
 	t.Errorf("service %d is still there", pid)
 }
 
-// The tools that suites/generators.yaml names can do what it asks of them: each that is installed
-// here measures its trial.
+// The tools in suites/generators.yaml support its loads: each installed one measures its trial.
 func TestRealGenerators(t *testing.T) {
 	testsets.Once(t, "other load generators", testsets.Needs{Files: []string{
 		"suites/generators.yaml", "services/go-nethttp"}})
@@ -196,7 +195,7 @@ func TestRealGenerators(t *testing.T) {
 	}
 }
 
-// Labs of other users, who have journals of their own, take turns as well.
+// Labs of other users, with their own journals, also take turns.
 func TestLabOfAnotherUser(t *testing.T) {
 	other, err := os.Open(process.Processors)
 	if err != nil {
@@ -207,7 +206,7 @@ func TestLabOfAnotherUser(t *testing.T) {
 	t.Setenv(process.Beside, "")
 	root, mine, exit := checkout(t), false, cli.Fine
 	var stdout, stderr bytes.Buffer
-	for !mine && exit == cli.Fine { // one that is really there will do, until it has left
+	for !mine && exit == cli.Fine { // a real lab also counts, until it has ended
 		mine = syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 		stderr.Reset()
 		exit = cli.Code(run(context.Background(), machine.World{},
@@ -224,10 +223,11 @@ func TestLabOfAnotherUser(t *testing.T) {
 		"say PRONY_BESIDE=1")
 }
 
-// Who waits says for whom, gives up at the bound, and is let in by the end of the other.
+// A waiting lab reports for which one it waits, gives up at the bound, and continues when the other
+// ends.
 func TestRunWaitsForItsTurn(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	t.Setenv(process.Beside, "1") // labs of others, whose turns are not asked here
+	t.Setenv(process.Beside, "1") // ignore the turns of other labs
 	other, _, err := process.OpenJournal(process.DefaultDir())
 	if err != nil {
 		t.Fatal(err)
@@ -249,11 +249,11 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 			itoa(os.Getpid())+", which measures on this machine, "+bound+" at most")...)
 	}
 	check("100ms", func() {}, "waited 100ms: open journal", "another prony is measuring")
-	leave := func() { other.Close() } //nolint:errcheck // it is seen
+	leave := func() { other.Close() } //nolint:errcheck // it was only read
 	check("1m0s", leave, "the service exited before it was ready")
 }
 
-// hearing does something when it is told some words.
+// hearing calls a function when certain words are printed.
 type hearing struct {
 	text  bytes.Buffer
 	words string
@@ -269,7 +269,7 @@ func (h *hearing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SIGKILL cannot be heard; the service goes all the same, and the next lab finds nothing in its
+// SIGKILL cannot be handled; the service ends all the same, and the next lab finds nothing in its
 // way.
 func TestKilledLab(t *testing.T) {
 	testsets.Once(t, "a lab that is killed", needs(t, "", "go-nethttp"))

@@ -8,7 +8,7 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// Another machine is loaded only where it was named; what is refused is nothing but a line.
+// Another machine is loaded only if it was named; otherwise the command is refused.
 func TestRemoteIsAsked(t *testing.T) {
 	for _, row := range [][]string{{"load"}, {"capacity", "--slo", "p99<50ms"}} {
 		for _, named := range []string{"", "192.0.2.2"} {

@@ -12,8 +12,8 @@ import (
 	"prony.example/internal/generator/translate"
 )
 
-// removedCmds are verbs that this release has no more. Each is an error that names the line to run
-// instead, and goes with the next release.
+// removedCmds returns the verbs that this release has removed. Each returns an error with the
+// command to run instead, and will be dropped in the next release.
 func removedCmds() (out []*cobra.Command) {
 	for _, tool := range translate.Tools() {
 		out = append(out, removedCmd(tool, func(args []string) error {
@@ -27,14 +27,14 @@ func removedCmds() (out []*cobra.Command) {
 		line := append([]string{"prony", "verify", "--table"}, args...)
 		update := func(arg string) bool { return strings.HasPrefix(arg, "--update") }
 		if slices.ContainsFunc(args, update) {
-			line = slices.Delete(line, 2, 3) // it did not print the table then
+			line = slices.Delete(line, 2, 3) // --update did not print the table in the removed verb
 		}
 		return fmt.Errorf("the verb fairness is removed; run this line instead:\n\n  %s",
 			cmdlog.Join(line))
 	}))
 }
 
-// removedCmd is a hidden verb that takes any arguments and fails.
+// removedCmd returns a hidden verb that takes any arguments and fails.
 func removedCmd(name string, instead func(args []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: "(removed)", Hidden: true, DisableFlagParsing: true,
@@ -44,7 +44,7 @@ func removedCmd(name string, instead func(args []string) error) *cobra.Command {
 	}
 }
 
-// translated is the error of a command line of another load generator.
+// translated returns the error for a command line of another load generator.
 func translated(tool string, args []string) error {
 	line, err := translate.Translate(tool, args)
 	if err != nil {

@@ -32,10 +32,10 @@ type reportFlags struct {
 	section  string
 	baseline string
 	out      string
-	save     bool   // the files in the run's folder, too
+	save     bool   // also write the files in the run's folder
 	why      bool   // after the text: causes, and what follows from them
 	stalls   string // as in table.Options
-	answered bool   // with text: the answer stands above, with more metrics
+	answered bool   // with text: the result was already printed, with more metrics
 
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
@@ -98,13 +98,13 @@ func stallsFlag(c *cobra.Command, to *string) {
 		table.WithoutStalls, table.KeepStalls)
 }
 
-// reported is what a report was made of.
+// reported is the data of a report.
 type reported struct {
 	run   *runs.Run
 	study table.Study
 	sheet table.Sheet
-	bad   int   // trials that failed, are INVALID for what is compared, or have no record
-	lost  error // nothing that was recorded can be used
+	bad   int   // trials that failed, are INVALID for the comparison, or have no record
+	lost  error // no record can be used
 }
 
 func (a *app) report(dir string, f reportFlags) (*reported, error) {
@@ -118,7 +118,7 @@ func (a *app) report(dir string, f reportFlags) (*reported, error) {
 	return r, a.publish(r, dir, f)
 }
 
-// publish saves and prints a report, as flags say.
+// publish saves and prints a report, according to the flags.
 func (a *app) publish(r *reported, dir string, f reportFlags) error {
 	if f.save {
 		if err := r.save(dir); err != nil {
@@ -155,7 +155,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	return a.reported(run, run.Study(o)), nil
 }
 
-// reported is what a report is made of, of a run that was read and analysed.
+// reported returns the data of a report of a run that was read and analyzed.
 func (a *app) reported(run *runs.Run, study table.Study) *reported {
 	a.tellBad(run.Bad)
 	records, bad := run.Records, run.Bad
@@ -179,13 +179,13 @@ func (r *reported) print(w io.Writer, f reportFlags) error {
 	return reportForms.Write(w, cmp.Or(f.format, "text"), printing{r, f})
 }
 
-// printing is what is reported, and how.
+// printing is a report and its settings.
 type printing struct {
 	*reported
 	reportFlags
 }
 
-// reportForms are those of a run; all but the last two are saved beside it.
+// reportForms are the formats of a run's report; all but the last two are saved in its folder.
 var reportForms = format.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		sheet := p.sheet
@@ -219,20 +219,20 @@ var reportForms = format.Forms[printing]{
 			to.CloseWithError(report.Flat(to, p.study, cmp.Or(p.table, report.FlatTables[0])))
 		}()
 		defer rows.Close()
-		return p.parquet(format.Raw(w), rows) // it is no text
+		return p.parquet(format.Raw(w), rows) // binary
 	}},
 }
 
-// Choices of columns, beside keys.
+// Values of --columns, beside keys.
 const allColumns, essentialColumns = "all", "essential"
 
-// methodPage is where a README beside docs/ finds how numbers are made.
+// methodPage is the page about computation, from a README beside docs/.
 const methodPage = "docs/method.md"
 
 func (r *reported) markdown(w io.Writer, f reportFlags) error {
 	page := methodPage
 	if f.save {
-		page = "" // from the run's folder it cannot be reached
+		page = "" // the link does not work from the run's folder
 	}
 	o := report.MarkdownOptions{Essential: f.columns == essentialColumns, Fold: f.fold,
 		Method: report.MethodLine(r.study, page)}
@@ -243,7 +243,7 @@ func (r *reported) markdown(w io.Writer, f reportFlags) error {
 	return report.Markdown(w, r.sheet, o)
 }
 
-// columnKeys are the keys of --columns; none: they are chosen by name.
+// columnKeys returns the keys of --columns; none: the value is a name.
 func (r *reported) columnKeys(f reportFlags) ([]string, error) {
 	if slices.Contains([]string{"", allColumns, essentialColumns}, f.columns) {
 		return nil, nil
@@ -263,7 +263,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textOptions fit a text to the terminal, if it goes to one.
+// textOptions returns options that fit the terminal, if the output is one.
 func textOptions(w io.Writer) report.TextOptions {
 	f, ok := format.Raw(w).(*os.File)
 	if !ok || !isTerminal(w) {
@@ -300,7 +300,7 @@ func (r *reported) update(f reportFlags) error {
 	})
 }
 
-// updatePage rewrites a section of a Markdown file by what the file was.
+// updatePage replaces a section of a Markdown file. anew receives the file's content.
 func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
 	old, err := files.Read(page, files.Page)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// The forms of a report that take flags of their own, and what they refuse.
+// The formats of a report with their own flags, and the combinations that they refuse.
 func TestReportForms(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
@@ -47,8 +47,8 @@ func TestReportForms(t *testing.T) {
 	}
 }
 
-// The home stores tables as Parquet, by format and by suffix. A file of it begins and ends with its
-// name.
+// The collector stores tables as Parquet, selected by format or suffix. A Parquet file begins and
+// ends with its magic number.
 func TestReportAsParquet(t *testing.T) {
 	testsets.Once(t, "the home of telemetry", testsets.Needs{Files: homeSources})
 	onPath(t)

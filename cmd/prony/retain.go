@@ -15,16 +15,16 @@ import (
 	"prony.example/internal/trial"
 )
 
-// retainer shows what a failed trial left, and keeps a service that still runs until somebody has
-// looked at it.
+// retainer shows what a failed trial left, and keeps a running service until the user has inspected
+// it.
 type retainer struct {
 	tell *progressLine
 	in   *os.File
 
-	typed chan struct{} // lines; nil: nobody is at a terminal, or nothing was held yet
+	typed chan struct{} // lines; nil: no terminal, or no trial was held yet
 }
 
-// hold is a trial.Lab's Hold.
+// hold implements trial.Lab's Hold.
 func (r *retainer) hold(ctx context.Context, h trial.Held) {
 	if ctx.Err() != nil {
 		return
@@ -48,14 +48,13 @@ func (r *retainer) hold(ctx context.Context, h trial.Held) {
 	}
 }
 
-// listen begins to wait for lines where somebody can type them. What was typed before there was a
-// question is no answer.
+// listen begins to read lines from a terminal, and discards earlier input, which is no response.
 func (r *retainer) listen() {
 	in := int(r.in.Fd())
 	if r.typed != nil || !term.IsTerminal(in) {
 		return
 	}
-	unix.IoctlSetInt(in, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // then it is an answer
+	unix.IoctlSetInt(in, unix.TCFLSH, unix.TCIFLUSH) //nolint:errcheck // best effort
 	r.typed = make(chan struct{})
 	go func() {
 		for s := bufio.NewScanner(r.in); s.Scan(); {
@@ -67,7 +66,7 @@ func (r *retainer) listen() {
 	}()
 }
 
-// remains says what failed and where to look at it.
+// remains describes what failed and where to inspect it.
 func remains(h trial.Held) string {
 	s := h.Service
 	var b strings.Builder

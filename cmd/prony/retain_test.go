@@ -25,12 +25,12 @@ type grouped struct{ launch.Process }
 func (grouped) Main() int              { return 4711 }
 func (grouped) Groups() []launch.Group { return []launch.Group{{Dir: "/cgroup/prony"}} }
 
-// boxed is one that is a container.
+// boxed is such a process in a container.
 type boxed struct{ grouped }
 
 func (boxed) Container() string { return "prony-1-2" }
 
-// heldOf is a failed trial's service: it comes up after a moment, or cannot.
+// heldOf returns a failed trial's service, which starts after a moment or cannot.
 func heldOf(t *testing.T, wrap func(launch.Process) launch.Process, err error) trial.Held {
 	t.Helper()
 	l := &fake.Launcher{Note: func(string) {}}
@@ -61,8 +61,8 @@ func (w wrapping) Launch(ctx context.Context, s launch.Spec) (launch.Process, er
 	return w.wrap(p), err
 }
 
-// What a failed trial left is named, and waited for while it runs: until somebody types a line,
-// interrupts the run or ends the service.
+// The leftovers of a failed trial are named, and the program waits while the service runs: until a
+// line is typed, the run is interrupted or the service ends.
 func TestHold(t *testing.T) {
 	process := func(p launch.Process) launch.Process { return grouped{p} }
 	container := func(p launch.Process) launch.Process { return boxed{grouped{p}} }
@@ -116,7 +116,7 @@ func TestHold(t *testing.T) {
 		func(r *retainer, _ trial.Held, _ func()) { r.typed <- struct{}{} })
 	check("killed", "the run\n  it has ended: exit status 0\n", process, nil,
 		func(_ *retainer, h trial.Held, _ func()) {
-			h.Service.Stop(time.Second) //nolint:errcheck // a fake one always stops
+			h.Service.Stop(time.Second) //nolint:errcheck // stopping a fake one cannot fail
 		})
 	check("gone", failed+"  log      /run/a.log\n  folder   /built\n  cgroup   /cgroup/prony\n"+
 		"  it has ended: exit status 1\n", process, errors.New("no"), nil)

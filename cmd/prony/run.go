@@ -25,20 +25,20 @@ import (
 	"prony.example/stats"
 )
 
-// runFlags change a suite from the command line, or where results go.
+// runFlags are changes of a suite and the destination of results.
 type runFlags struct {
-	asked   lab.Wish // but for the seed and what is observed
+	asked   lab.Wish // without the seed and observations
 	seed    uint64
 	retain  bool
 	wait    time.Duration
 	why     bool
 	invalid string
-	remote  []string // hosts of a project's URLs that are other machines, and may be loaded
+	remote  []string // hosts of a project's URLs on other machines that may be loaded
 	observe observeFlags
 }
 
-// waitDefault is how long a run waits for another lab where no bound is given: longer than any run,
-// and not for ever.
+// waitDefault is the maximum wait for another lab without a value of --wait: longer than any run,
+// but finite.
 const waitDefault = "24h"
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
@@ -79,7 +79,7 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	f.observe.add(c)
 }
 
-// wish is what the flags that choose and change a suite say, of a project where there is one.
+// wish returns the wish of the flags that select and change a suite, for a project if there is one.
 func (f *runFlags) wish(ctx context.Context, c *cobra.Command, args []string, l *lab.Lab,
 	project *suite.Project) (lab.Wish, error) {
 	out := f.asked
@@ -184,11 +184,10 @@ func (a *app) runCmd() *cobra.Command {
 	return c
 }
 
-// maxLabels bounds what each report says of a run, in bytes.
+// maxLabels limits the labels in each report, in bytes.
 const maxLabels = 4 << 10
 
-// extents says what is wrong with flags for how much is run: a zero is the suite's own to an
-// override.
+// extents reports invalid flags for the amount of work: a zero would keep the suite's value.
 func extents(c *cobra.Command) error {
 	if c.Flag("for").Changed && c.Flag("blocks").Changed && !c.Flag("precision").Changed {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
@@ -207,7 +206,7 @@ func extents(c *cobra.Command) error {
 	return nil
 }
 
-// check says what is wrong with flags that the suite does not see.
+// check reports invalid flags that the suite does not check.
 func (f *runFlags) check(c *cobra.Command) error {
 	if err := extents(c); err != nil {
 		return err
@@ -261,7 +260,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	return errors.Join(ended, a.further(dir))
 }
 
-// givenBeside tells whether a command line says anything beside what to resume and where.
+// givenBeside reports whether a command line has more than the run to resume and its place.
 func givenBeside(c *cobra.Command, args []string) (given bool) {
 	c.Flags().Visit(func(f *pflag.Flag) {
 		given = given ||
@@ -270,7 +269,7 @@ func givenBeside(c *cobra.Command, args []string) (given bool) {
 	return given || len(args) > 0
 }
 
-// again is the command line of a run that was ended, to go on with it.
+// again continues an interrupted run with its own command line.
 func (a *app) again(c *cobra.Command, dir string) error {
 	head, _, _, err := record.Read(dir)
 	if err != nil {
@@ -281,7 +280,7 @@ func (a *app) again(c *cobra.Command, dir string) error {
 			dir)
 	}
 	line := []string{"run"}
-	verb := false // it has stood, which flags that every verb has may come before
+	verb := false // found; flags that all verbs have may come before it
 	for words := head.Command[1:]; len(words) > 0; words = words[1:] {
 		if words[0] == "run" && !verb {
 			verb = true
@@ -307,7 +306,7 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	return root.ExecuteContext(c.Context())
 }
 
-// conclude prints what the records say and gives the exit code that fits.
+// conclude prints the report and returns the error for the exit code.
 func (a *app) conclude(dir string, runErr error, why bool) error {
 	if !isRun(dir) && runErr != nil {
 		return runErr // it ended before there was anything to report
@@ -319,7 +318,7 @@ func (a *app) conclude(dir string, runErr error, why bool) error {
 	return a.concluded(rep, dir, runErr, reportFlags{why: why})
 }
 
-// concluded is conclude of records that have been read.
+// concluded is conclude for records that were read.
 func (a *app) concluded(rep *reported, dir string, runErr error,
 	f reportFlags) error {
 	f.save = true
@@ -335,7 +334,7 @@ func (a *app) concluded(rep *reported, dir string, runErr error,
 	return nil
 }
 
-// further is the last line of a run that went on for a time: what more of it would buy.
+// further prints the last line of a run with a time budget: the effect of more time.
 func (a *app) further(dir string) error {
 	if !isRun(dir) {
 		return nil
@@ -348,7 +347,7 @@ func (a *app) further(dir string) error {
 	return err
 }
 
-// bought says it in words.
+// bought formats this line.
 func bought(n *record.Next) string {
 	text := "no comparison is open"
 	if n.Open > 0 {

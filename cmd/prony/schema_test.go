@@ -23,7 +23,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// keepsSchemas holds all that a real run has written to what is published.
+// keepsSchemas checks all files of a real run against the published schemas.
 func keepsSchemas(t *testing.T, dir string) {
 	t.Helper()
 	for file, name := range map[string]string{"run.json": "run", "trials.ndjson": "record",

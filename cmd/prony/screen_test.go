@@ -15,14 +15,13 @@ import (
 	"prony.example/record"
 )
 
-// hostile is a name that would change the terminal's title and hide what was shown before.
+// hostile is a name that would change the terminal's title and hide earlier output.
 const hostile = "go-\x1b]0;pwned\x07\x1b[2J\u009b8m"
 
-// control is a character that a terminal obeys.
+// control reports whether a terminal interprets a character.
 func control(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
 
-// Whatever names records and published results have, and whatever is typed, a terminal is given
-// text.
+// A terminal receives only text, for any names in records, published results and arguments.
 func TestNothingObeyedReachesTheTerminal(t *testing.T) {
 	root := checkout(t)
 	a, b := filepath.Join(root, "results", "A"), filepath.Join(root, "results", "B")
@@ -81,8 +80,8 @@ func exchange(t *testing.T, file, old, by string) {
 	}
 }
 
-// A line that reproduces a run is one that a shell reads as it was typed, and no password is in it,
-// in what is kept, or in what is said of a mistake.
+// A shell reads a line that reproduces a run as it was typed, and no password is in the line, in
+// stored files, or in errors.
 func TestReproduceLines(t *testing.T) {
 	line := runs.Reproduce(record.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
 		"prony", "run", "--targets", "a'b*", "--telemetry=otlp=http://ann:s3cret@h"}})

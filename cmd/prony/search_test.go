@@ -11,9 +11,9 @@ import (
 	"prony.example/record"
 )
 
-// A search of a project in the real program, for the capacities of two real servers. It comes to an
-// interval about a rate, or to the reason why there is none. That it comes to the right rate is
-// tested in virtual time (internal/generator/capacity, TestFindTruths).
+// A search of a project in the real program, for the capacities of two real servers, results in a
+// rate with an interval, or in the reason why there is none. internal/generator/capacity,
+// TestFindTruths tests in virtual time that the rate is right.
 func TestSearchOfAProject(t *testing.T) {
 	testsets.Once(t, "a search of a project", testsets.Needs{})
 	dir := ownFolder(t)
@@ -62,8 +62,8 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 	has(t, "the report", stdout, "users (capacity, p90<10ms)", "fast", "slow")
 }
 
-// searched makes the only load of a record a search, which has found a rate, by steps as long as
-// that asked for.
+// searched makes the only load of a record a search that found a rate, with steps as long as the
+// requested ones.
 func searched(r *record.Record, perS float64) {
 	l := r.Loads[0]
 	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", record.Open, perS*0.97, int64(1e12/perS)
@@ -72,8 +72,8 @@ func searched(r *record.Record, perS float64) {
 	r.Loads = []record.Load{l}
 }
 
-// What was found is a result, and no part of how it was looked for: runs that found unlike rates
-// are compared, gated and laid in the order of time.
+// The found rate is a result, and not part of the configuration: runs with different rates are
+// compared, gated and ordered by time.
 func TestSearchesAreCompared(t *testing.T) {
 	root := checkout(t)
 	first := measured(t, root, filepath.Join("results", "run-0"))

@@ -118,11 +118,11 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // only logs and times of servers that were read
+	defer os.RemoveAll(dir) //nolint:errcheck // only logs and times that were read
 	if err := host.Confine(layout.Load); err != nil {
 		return nil, err
 	}
-	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	defer host.Confine(cores) //nolint:errcheck // these cores were allowed before
 	t := &truthStarter{
 		launcher: &process.Launcher{Journal: journal}, dir: dir, layout: layout,
 	}
@@ -143,7 +143,7 @@ func (a *app) selftestCases(ctx context.Context, cases []selftest.Case, f *selft
 	return setup.Run(ctx, cases)
 }
 
-// endOf is the error of outcomes that are not all ok.
+// endOf returns the error of outcomes that are not all ok.
 func endOf(outcomes []selftest.Outcome) error {
 	states := count(outcomes)
 	switch {
@@ -159,7 +159,7 @@ func endOf(outcomes []selftest.Outcome) error {
 	return nil
 }
 
-// count is how many outcomes have each state.
+// count returns the number of outcomes by state.
 func count(outcomes []selftest.Outcome) map[string]int {
 	states := map[string]int{}
 	for _, o := range outcomes {
@@ -168,7 +168,7 @@ func count(outcomes []selftest.Outcome) map[string]int {
 	return states
 }
 
-// chooseCases picks cases by name, all when none is named.
+// chooseCases returns the named cases, or all.
 func chooseCases(names []string) ([]selftest.Case, error) {
 	all, verdicts := selftest.Cases(), selftest.Verdicts()
 	switch {
@@ -194,7 +194,7 @@ func chooseCases(names []string) ([]selftest.Case, error) {
 	return out, nil
 }
 
-// truthStarter starts truth servers as processes of their own, on the service's cores.
+// truthStarter starts truth servers as separate processes on the service's cores.
 type truthStarter struct {
 	launcher launch.Launcher
 	dir      string
@@ -205,7 +205,7 @@ type truthStarter struct {
 	stalls   *stallfree.Watcher
 }
 
-// truthWait bounds how long a server may take until it listens.
+// truthWait is the maximum time until a server listens.
 const truthWait = 5 * time.Second
 
 func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o truth.Options,
@@ -245,7 +245,7 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	}
 	bounded, cancel := context.WithTimeout(ctx, truthWait)
 	defer cancel()
-	// It asks nothing: the first request is the load's.
+	// No request is sent: the first one must be the load's.
 	if _, _, err := service.WaitReady(bounded, nil, proc.Addr().String(), "", proc.Began(),
 		proc.Exited()); err != nil {
 		said := append(proc.Log(10), proc.Exit())
@@ -256,13 +256,13 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	t.server = server
 	if o.Ahead && !t.layout.Shared {
 		promote(proc)
-		rtsched.Nice(os.Getpid(), rtsched.Lowest) // for the threads beside the load's
+		rtsched.Nice(os.Getpid(), rtsched.Lowest) // for the threads that are not the load's
 	}
 	return server, nil
 }
 
-// promote has a server's threads run ahead of others. The launcher takes the right to do so from
-// what it starts. If it is refused, the server's report shows it.
+// promote gives a server's threads priority over others. The launcher removes the right to do so
+// from the processes that it starts. If it fails, the server's report shows it.
 func promote(p launch.Process) {
 	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !exited(p); {
 		if !grantTime(p.Groups()) || rtsched.Promote(p.Main(), rtsched.Load) {
@@ -272,10 +272,10 @@ func promote(p launch.Process) {
 	}
 }
 
-// grantTime gives groups time for threads that run ahead of others, and reports whether it may. In
-// kernels with CONFIG_RT_GROUP_SCHED, a new group of the cpu controller, version 1, has none. All
-// groups together have 0.95 s of each second, and the group of an earlier server gives its part
-// back some milliseconds after its end: until then it is an invalid value.
+// grantTime gives groups time for threads with priority, and reports whether these are possible. In
+// kernels with CONFIG_RT_GROUP_SCHED, a new group of the cpu controller, version 1, has no such
+// time. All groups together have 0.95 s of each second, and the group of an earlier server returns
+// its part some milliseconds after its end: until then the value is invalid.
 func grantTime(groups []launch.Group) bool {
 	const file, mostUs = "cpu.rt_runtime_us", 950_000
 	for _, g := range groups {
@@ -300,11 +300,11 @@ func exited(p launch.Process) bool {
 type truthServer struct {
 	launch.Process
 	layout host.Layout
-	watch  trial.Watcher // nil: nobody has asked yet
-	times  string        // file of its requests' times; "": they are not wanted
+	watch  trial.Watcher // nil: CPU was not called yet
+	times  string        // file of its requests' times; "": not requested
 }
 
-// CPU reads what a trial would read.
+// CPU returns the CPU time that a trial would read.
 func (s *truthServer) CPU() (time.Duration, error) {
 	if s.watch == nil {
 		watch, err := machine.Watch(s.Process, s.layout, 0, nil)

@@ -59,8 +59,8 @@ func TestOutcomesArePrinted(t *testing.T) {
 	}
 }
 
-// The verdict meets faults that are plainly too much, through the real program and a server of its
-// own. What a busy machine may disturb is left to who runs all of them by hand.
+// The verdict detects obvious faults, through the real program and a server of its own. Faults that
+// a busy machine may hide are tested by hand.
 func TestSelftestVerdicts(t *testing.T) {
 	testsets.Once(t, "faults that the verdict meets", testsets.Needs{})
 	testsets.Cores(t)
@@ -77,7 +77,7 @@ func TestSelftestVerdicts(t *testing.T) {
 	}
 }
 
-// faults are one for each case, which only that case's oracle need find.
+// faults has one fault for each case, which only that case's oracle must find.
 var faults = map[string]func(*load.Result){
 	"stall":              sendingCounts,
 	"pause":              sendingCounts,
@@ -102,10 +102,10 @@ var faults = map[string]func(*load.Result){
 	"keep-alive limit": func(r *load.Result) { r.Reconnects = 0 },
 	"drip":             func(r *load.Result) { r.FirstByte = r.ServiceTime },
 	"own lag":          func(r *load.Result) { r.Lag = record.Dist{} },
-	"processor time":   func(*load.Result) {}, // the server's own is halved
+	"processor time":   func(*load.Result) {}, // the server's CPU time is halved
 }
 
-// sendingCounts is coordinated omission: the clock of a request starts when it is sent.
+// sendingCounts simulates coordinated omission: the clock of a request starts when it is sent.
 func sendingCounts(r *load.Result) {
 	r.ResponseTime, r.Lag = r.ServiceTime, record.Dist{}
 	for i, due := range r.Sample.Due {
@@ -124,7 +124,7 @@ func clockOff(r *load.Result, speed float64) {
 	}
 }
 
-// plant has each case's load report its fault.
+// plant makes each case's load report its fault.
 func plant(s *selftest.Setup) {
 	offer, start := s.Offer, s.Start
 	s.Offer = func(ctx context.Context, spec load.Spec) (*load.Result, error) {
@@ -141,7 +141,7 @@ func plant(s *selftest.Setup) {
 	}
 }
 
-// halved is a server of whose processor time half is found.
+// halved is a server that reports half of its CPU time.
 type halved struct{ selftest.Server }
 
 func (h halved) CPU() (time.Duration, error) {
@@ -150,7 +150,7 @@ func (h halved) CPU() (time.Duration, error) {
 }
 
 // Each oracle finds its fault on this machine: its case is wrong, and not disturbed, also beside
-// programs that keep all cores busy. Without the right to run ahead of them, a case may be
+// programs that keep all cores busy. Without permission for priority over them, a case may be
 // disturbed.
 func TestSelftestFindsFaults(t *testing.T) {
 	testsets.Long(t, "faulty generators", testsets.Needs{}) // 2 min each
@@ -186,7 +186,7 @@ func TestSelftestFindsFaults(t *testing.T) {
 	t.Run("alone", find)
 }
 
-// A case that is wrong fails, and one that the machine disturbed is inconclusive.
+// A wrong case fails, and a disturbed one is inconclusive.
 func TestSelftestEnds(t *testing.T) {
 	for _, row := range []struct {
 		states []string
@@ -209,7 +209,7 @@ func TestSelftestEnds(t *testing.T) {
 	}
 }
 
-// Of the cores in use, others have used what is neither this program's nor the server's.
+// The time of others on the cores in use excludes this program's and the server's.
 func TestParseCores(t *testing.T) {
 	const before = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 10 20 30 1 2 3 4 5 0 0\n" +
 		"cpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 7 7 7 7 7 7 7 7 0 0\nintr 1 2\n"

@@ -10,10 +10,10 @@ import (
 	"prony.example/internal/generator/selftest"
 )
 
-// outcomeRow is a line of the self-test's table.
+// outcomeRow is the format of a line in the self-test's table.
 const outcomeRow = "  %-26s %-29s %10s %10s %10s %7s  %s\n"
 
-// printOutcomes prints a block for each case: what is known of it, then number by number.
+// printOutcomes prints a block for each case: the known values, then a line per number.
 func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 	w, tookNs := a.stdout, int64(0)
 	for _, o := range outcomes {
@@ -35,7 +35,7 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 		units.Duration(float64(tookNs)))
 }
 
-// state is that of a line, with what the machine can have made of a number that is off.
+// state returns the state of a line, with the range that the machine explains.
 func state(l selftest.Line) string {
 	text := l.State
 	if l.KeptShare > 0 {
@@ -48,7 +48,7 @@ func state(l selftest.Line) string {
 	return text
 }
 
-// amount prints a value with its unit; counts in full, for one more or less matters.
+// amount formats a value with its unit. It does not round counts, because each one matters.
 func amount(v float64, of string) string {
 	switch {
 	case of == selftest.Ns:

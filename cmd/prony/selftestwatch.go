@@ -17,7 +17,7 @@ import (
 	"prony.example/stats"
 )
 
-// watch watches the cores in use while a case runs, whose server has been started.
+// watch watches the cores in use while a case runs, after its server was started.
 func (t *truthStarter) watch() (end func() selftest.Machine) {
 	t.pids = t.server.PIDs()
 	self := os.Getpid()
@@ -42,9 +42,9 @@ func (t *truthStarter) watch() (end func() selftest.Machine) {
 	}
 }
 
-// runDelays is how long each thread of a process has been ready to run and has waited since it
-// began (sched-stats.rst), by its id. A load's own thread ends with the load and counts its delay
-// itself.
+// runDelays returns, by thread id, how long each thread of a process was runnable and waited, in ns
+// since its start (sched-stats.rst). The load's own threads end with the load and count their
+// delays themselves.
 func runDelays(pid int) map[int]int64 {
 	all := map[int]int64{}
 	_ = host.EachThread(strconv.Itoa(pid), func(tid int) error {
@@ -57,22 +57,22 @@ func runDelays(pid int) map[int]int64 {
 	return all
 }
 
-// coreTimes are the processor times of some cores since boot.
+// coreTimes are the CPU times of some cores since boot.
 type coreTimes struct{ usedNs, stealNs int64 }
 
-// since is what the hypervisor and processes of others have used since another reading.
+// since returns the time of the hypervisor and of other processes since another reading.
 func (c coreTimes) since(before coreTimes, ownNs int64) (stealNs, othersNs int64) {
 	return max(c.stealNs-before.stealNs, 0), max(c.usedNs-before.usedNs-ownNs, 0)
 }
 
-// readCores reads what programs have used of some cores, and what was stolen.
+// readCores reads the used and the stolen time of some cores.
 func readCores(cores []int) coreTimes {
-	text, _ := os.ReadFile("/proc/stat") //nolint:errcheck // what the kernel does not say is 0
+	text, _ := os.ReadFile("/proc/stat") //nolint:errcheck // unknown times are 0
 	return parseCores(string(text), cores)
 }
 
-// parseCores reads the lines of cores in /proc/stat (proc_stat(5)). Time in interrupts is of no
-// program, because they also handle the load's own packets.
+// parseCores reads the lines of cores in /proc/stat (proc_stat(5)). Time in interrupts is not
+// counted for programs, because they also handle the load's own packets.
 func parseCores(text string, cores []int) (c coreTimes) {
 	const user, nice, system, steal = 1, 2, 3, 8
 	for line := range strings.Lines(text) {
@@ -94,14 +94,14 @@ func parseCores(text string, cores []int) (c coreTimes) {
 	return c
 }
 
-// watchStalls prepares to record stalls, before the first server runs: on idle cores it is quick to
-// find out how.
+// watchStalls prepares the record of stalls before the first server runs, because its setup is fast
+// on idle cores.
 func (t *truthStarter) watchStalls() {
 	t.stalls = stallfree.New(stallfree.Setup{Open: stallfree.OpenReal, Service: t.layout.Service,
 		Load: t.layout.Load, PIDs: func() []int { return t.pids }})
 }
 
-// addStalls adds the stalls to what the machine did, or why none were recorded.
+// addStalls adds the stalls to the machine's report, or why none were recorded.
 func addStalls(m *selftest.Machine, log *stallfree.Log, l host.Layout) {
 	sum := log.Summary()
 	m.StallsWay, m.StallsMissing = sum.Way, sum.Missing
@@ -118,7 +118,7 @@ func addStalls(m *selftest.Machine, log *stallfree.Log, l host.Layout) {
 	m.Load.StalledNs, m.Service.StalledNs = stalled(byCore, l.Load), stalled(byCore, l.Service)
 }
 
-// stalled is how much time stalls took on some cores.
+// stalled returns the time of stalls on some cores.
 func stalled(byCore map[int][]stats.Stall, cores []int) (ns int64) {
 	for _, core := range cores {
 		for _, x := range stats.Exclude(byCore[core], stats.Margins{}) {

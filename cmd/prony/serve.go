@@ -22,8 +22,8 @@ import (
 	"prony.example/internal/server"
 )
 
-// tokenName is the variable that has a token which somebody has made before, such as a Secret of a
-// cluster. One of rand.Text has as many characters as are wanted.
+// tokenName is the variable with an existing token, such as from a Secret of a cluster. tokenLeast
+// is its minimum length, the length of rand.Text.
 const (
 	tokenName  = "PRONY_TOKEN"
 	tokenLeast = 26
@@ -86,7 +86,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	o := server.Options{Runs: runList, Version: version(), Ours: ours,
 		Busy: process.ErrBusy.Error()}
 	given := os.Getenv(tokenName)
-	if err := os.Unsetenv(tokenName); err != nil { // what it starts needs none
+	if err := os.Unsetenv(tokenName); err != nil { // child processes do not need it
 		return err
 	}
 	switch {
@@ -110,7 +110,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 		room.away, o.Lab = away, room
 	}
 	query := ""
-	if o.Token != "" && given == "" { // who has given it knows it, and logs are read by others
+	if o.Token != "" && given == "" { // its owner knows it, and others may read the log
 		query = "?token=" + o.Token
 	}
 	links := linksTo(l.Addr().(*net.TCPAddr).AddrPort(), machineAddresses())
@@ -122,8 +122,8 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	return server.New(o).Serve(ctx, l)
 }
 
-// linksTo are the addresses that a browser opens. An unspecified address, such as 0.0.0.0, stands
-// for those of the machine, which other machines reach; without any, for 127.0.0.1.
+// linksTo returns the addresses to open in a browser. An unspecified address, such as 0.0.0.0,
+// stands for the addresses by which other machines reach this one; without any, for 127.0.0.1.
 func linksTo(at netip.AddrPort, machine []netip.Addr) (links []string) {
 	addresses := []netip.Addr{at.Addr()}
 	if at.Addr().IsUnspecified() {
@@ -143,7 +143,8 @@ func linksTo(at netip.AddrPort, machine []netip.Addr) (links []string) {
 	return links
 }
 
-// machineAddresses are those of the machine's interfaces; none if the kernel does not list them.
+// machineAddresses returns the addresses of the machine's interfaces; none if the kernel does not
+// list them.
 func machineAddresses() (out []netip.Addr) {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
@@ -157,12 +158,13 @@ func machineAddresses() (out []netip.Addr) {
 	return out
 }
 
-// ours says whether a process may be this program, of whatever version. Of another user's process
-// nobody is told; the kernel keeps signals from it, too.
+// ours reports whether a process may be this program, of any version. It also returns true if the
+// process is another user's, about which the kernel reports nothing and to which it permits no
+// signals.
 func ours(pid int) bool {
 	self, err1 := os.Executable()
 	its, err2 := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-	const replaced = " (deleted)" // by a newer one
+	const replaced = " (deleted)" // a newer version replaced the file
 	return errors.Join(err1, err2) != nil ||
 		filepath.Base(strings.TrimSuffix(its, replaced)) == filepath.Base(self)
 }

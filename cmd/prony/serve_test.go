@@ -27,7 +27,7 @@ const monday = "2026-11-23T21-23-22Z"
 type desk struct {
 	t    *testing.T
 	dir  string // of the runs
-	link string // as it was printed
+	link string // as printed
 	base string // http://ADDRESS
 	cmd  *exec.Cmd
 }
@@ -77,7 +77,7 @@ func (d *desk) begin(dir string, args ...string) {
 	d.base = regexp.MustCompile(`^http://[^/]+`).FindString(d.link)
 }
 
-// stop ends the server in order.
+// stop ends the server with SIGTERM.
 func (d *desk) stop() {
 	if d.cmd.ProcessState != nil {
 		return
@@ -86,7 +86,7 @@ func (d *desk) stop() {
 	_ = d.cmd.Wait()
 }
 
-// ask gives status, head and body of an answer.
+// ask returns status, header and body of a response.
 func (d *desk) ask(method, path, body string, header ...string) (int, http.Header, string) {
 	d.t.Helper()
 	r, err := http.NewRequestWithContext(d.t.Context(), method, d.base+path,
@@ -115,7 +115,7 @@ func (d *desk) ask(method, path, body string, header ...string) (int, http.Heade
 	return answer.StatusCode, answer.Header, string(text)
 }
 
-// raw sends bytes as they are, and gives the first line of what comes back.
+// raw sends bytes as they are, and returns the first line of the response.
 func (d *desk) raw(text string) string {
 	d.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
@@ -124,12 +124,12 @@ func (d *desk) raw(text string) string {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // a socket takes one
-	_, _ = io.WriteString(conn, text)                      // it may be refused in the middle
+	_, _ = io.WriteString(conn, text)                      // it may be refused before the end
 	line, _ := bufio.NewReader(conn).ReadString('\n')
 	return strings.TrimSpace(line)
 }
 
-// Pages of others get nothing, by whatever name they call the server, and change nothing.
+// Pages of other origins get nothing, by whatever name they reach the server, and change nothing.
 func TestServeAttacks(t *testing.T) {
 	d := serving(t)
 	const json, kind = "application/json", "Content-Type"
@@ -159,7 +159,7 @@ func TestServeAttacks(t *testing.T) {
 	}
 	check(403, "POST", "/api/v1/service", "Origin", "http://evil.example", kind, json)
 	check(403, "POST", "/api/v1/service/requests", "Sec-Fetch-Site", "same-site", kind, json)
-	// No way to write is open to GET, and none to a file but by identifier.
+	// GET changes nothing, and files are reached only by identifiers.
 	for _, path := range []string{run + "/labels", run + "/stop", "/api/v1/service/requests",
 		"/api/v1/service/loads"} {
 		if got, _, _ := d.ask("GET", path, ""); got != 404 && got != 405 {
@@ -184,7 +184,7 @@ func TestServeAttacks(t *testing.T) {
 	}
 }
 
-// A folder that somebody else made can name any process as its lab. None but a prony is signalled.
+// A folder of somebody else can name any process as its lab. Only prony processes get signals.
 func TestServeStopsNobodyElse(t *testing.T) {
 	d := serving(t)
 	other := exec.Command("sleep", "1000")
@@ -213,7 +213,7 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	}
 }
 
-// All that it takes in is bounded.
+// All input is limited.
 func TestServeBounds(t *testing.T) {
 	d := serving(t)
 	const kind = "Content-Type"
@@ -227,7 +227,7 @@ func TestServeBounds(t *testing.T) {
 	if !strings.HasPrefix(line, "HTTP/1.1 431") {
 		t.Errorf("a head of 1 MiB: %s", line)
 	}
-	// Whoever says nothing takes a place, and leaves others theirs.
+	// Silent clients use up places, but leave some for others.
 	for range 60 {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
 		if err != nil {
@@ -241,7 +241,7 @@ func TestServeBounds(t *testing.T) {
 	}
 }
 
-// Nothing from elsewhere and nothing inline may run; what a service wrote is text.
+// Scripts from elsewhere and inline do not run; output of services is text.
 func TestServePolicy(t *testing.T) {
 	d := serving(t)
 	const evil = `<script>alert(1)</script>`
@@ -276,7 +276,7 @@ func TestServePolicy(t *testing.T) {
 	}
 }
 
-// Beyond 127.0.0.1 it asks for a token, of everybody and for everything.
+// On other addresses than 127.0.0.1, every request needs the token.
 func TestServeToken(t *testing.T) {
 	d := serving(t, "--listen", "0.0.0.0:0")
 	d.base = strings.Replace(d.base, "[::]", "127.0.0.1", 1)
@@ -315,7 +315,7 @@ func TestServeToken(t *testing.T) {
 	check(421, "/api/v1/runs", "Cookie", kept, "Host", "evil.example")
 }
 
-// A token that was made before is asked for at any address, and printed nowhere.
+// A given token is required on any address, and never printed.
 func TestServeGivenToken(t *testing.T) {
 	const token = "a-token-of-a-secret-of-a-cluster"
 	t.Setenv(tokenName, token)
@@ -338,7 +338,7 @@ func TestServeGivenToken(t *testing.T) {
 	}
 }
 
-// It keeps to the load's cores and stands behind other work; a line that makes no sense is refused.
+// The server uses only the load's cores at a low priority; invalid arguments are refused.
 func TestServeStandsAside(t *testing.T) {
 	d := serving(t)
 	cores, err := host.Cores()
@@ -364,7 +364,7 @@ func TestServeStandsAside(t *testing.T) {
 				own++
 			}
 		}
-		if own < len(tasks)-1 { // one starts processes, and stays as it was
+		if own < len(tasks)-1 { // one thread starts processes, and keeps its settings
 			t.Errorf("%d of %d threads stand aside", own, len(tasks))
 		}
 	}
@@ -376,7 +376,7 @@ func TestServeStandsAside(t *testing.T) {
 			t.Errorf("%s: %d %s", line, exit, stderr)
 		}
 	}
-	// Its end is in order, and soon.
+	// It ends cleanly, and soon.
 	begin := time.Now()
 	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

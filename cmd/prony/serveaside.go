@@ -12,16 +12,16 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// behind is how far the server stands behind other work, of 19 (nice(2)).
+// behind is the nice value of the server, of 19 (nice(2)).
 const behind = 10
 
-// aside keeps the server off the cores that services get, and behind all other work: what a reader
-// looks at may be late, a measurement may not. What it starts must not inherit that, and a program
-// cannot take back that it stands behind others. So one thread of it stays as it was, and starts
-// them all.
+// aside keeps the server off the cores of services, and below the priority of all other work: a
+// page may be late, a measurement may not. Runs that it starts must not inherit this, and a program
+// cannot raise its own priority again. Therefore one thread keeps cores and priority, and starts
+// all processes.
 type aside struct{ todo chan func() }
 
-// standAside moves all threads but one.
+// standAside changes all threads but one.
 func standAside() (*aside, error) {
 	cores, err := host.Cores()
 	if err != nil {
@@ -34,7 +34,7 @@ func standAside() (*aside, error) {
 	a := &aside{make(chan func())}
 	own := make(chan int)
 	go func() {
-		runtime.LockOSThread() // for ever: it is not to become another's
+		runtime.LockOSThread() // forever: no other goroutine may use the thread
 		own <- unix.Gettid()
 		for do := range a.todo {
 			do()
@@ -58,7 +58,7 @@ func standAside() (*aside, error) {
 	return a, nil
 }
 
-// standBehind lowers the priority of all threads but one; those made later inherit it.
+// standBehind lowers the priority of all threads but one. Later threads inherit it.
 func standBehind(stays int) error {
 	err := host.EachThread("self", func(tid int) error {
 		if tid == stays {
@@ -72,7 +72,7 @@ func standBehind(stays int) error {
 	return nil
 }
 
-// start starts a process as one of a program that never stood aside; nil: this one never did.
+// start starts a process with the original cores and priority. A nil aside was never restricted.
 func (a *aside) start(cmd *exec.Cmd) error {
 	if a == nil {
 		return cmd.Start()

@@ -16,7 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// reader is somebody at a browser.
+// reader is a user with a browser.
 type reader struct {
 	*desk
 	ctx  context.Context
@@ -30,7 +30,7 @@ func (r *reader) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a page of the server.
+// open opens a page of the server.
 func (r *reader) open(hash string) {
 	r.t.Helper()
 	r.do(chromedp.Navigate(r.base+"/"+hash), chromedp.WaitReady(chromedp.CSS("footer")))
@@ -84,7 +84,7 @@ func (r *reader) run(blocks string) (id string) {
 	return strings.TrimPrefix(eval[string](r, "location.hash"), "#/run/")
 }
 
-// atBrowser is a reader before a server of a project with a fast and a slow service.
+// atBrowser is a reader of a server of a project with a fast and a slow service.
 func atBrowser(t *testing.T) *reader {
 	t.Helper()
 	exe, err := exec.LookPath("chromium")
@@ -125,9 +125,8 @@ func (r *reader) serve(at string) {
 	r.begin(r.root, "serve", "--listen", at)
 }
 
-// What a person does who has just cloned a project: they start a run and watch it end, lose the
-// server on the way, reload, run it again, compare, find the slower service, and stop a run
-// half-way.
+// A user's first steps with a cloned project: they start a run and watch it end, lose the server
+// meanwhile, reload, run it again, compare, find the slower service, and stop a run half-way.
 func TestLabInBrowser(t *testing.T) {
 	testsets.Once(
 		t,
@@ -144,7 +143,7 @@ func TestLabInBrowser(t *testing.T) {
 	t.Cleanup(func() { endRun(t, r.dir, first) })
 	r.sees("of 4 trials")
 	r.until(`/\d(\.\d+)?k?\/s/.test(document.querySelector(".dials")?.innerText ?? "")`)
-	eval[bool](r, "window.before = true, location.reload(), true") // in the middle
+	eval[bool](r, "window.before = true, location.reload(), true") // during the run
 	r.until("!window.before")
 	r.sees("of 4 trials")
 	address := strings.TrimPrefix(r.base, "http://")
@@ -157,7 +156,7 @@ func TestLabInBrowser(t *testing.T) {
 	r.until(`!document.querySelector(".under-way")`)
 	r.sees("fast")
 
-	second := r.run("5") // one block that the browser has disturbed does not hide which is slower
+	second := r.run("5") // one block disturbed by the browser does not hide which is slower
 	r.sees("of 10 trials")
 	r.sees("Differences so far") // after four starts
 	r.until(`!document.querySelector(".under-way")`)
@@ -175,7 +174,7 @@ func TestLabInBrowser(t *testing.T) {
 
 	third := r.run("30")
 	t.Cleanup(func() { endRun(t, r.dir, third) })
-	r.sees("2 of 60 trials") // of a start, both at once
+	r.sees("2 of 60 trials") // both trials of a start at once
 	r.do(chromedp.Click(chromedp.CSS(".under-way .danger")))
 	r.do(chromedp.SendKeys(chromedp.CSS("dialog input"), "that will do"))
 	r.do(chromedp.Click(chromedp.CSS("dialog .danger")))

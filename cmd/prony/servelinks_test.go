@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A server that listens at all addresses names those that other machines reach.
+// A server that listens on all addresses prints those that other machines reach.
 func TestLinksTo(t *testing.T) {
 	machine := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.7"),
 		netip.MustParseAddr("fe80::1"), netip.MustParseAddr("2001:db8::7")}

@@ -31,8 +31,8 @@ import (
 	"prony.example/record"
 )
 
-// room is the lab as the server sees it: a checkout's, or a project's. It reads files anew each
-// time: whoever edits a suite beside the browser wants to see it.
+// room is the lab of the server: a checkout's or a project's. It reads files again each time, so
+// that the browser shows changes of a suite.
 type room struct {
 	*app
 	root    string
@@ -43,7 +43,7 @@ type room struct {
 
 var _ server.Lab = (*room)(nil)
 
-// newRoom finds what is served, as run does.
+// newRoom returns the lab that run would use.
 func (a *app) newRoom() (*room, error) {
 	l, project, _, err := a.labOrProject()
 	if err != nil {
@@ -56,7 +56,7 @@ func (a *app) newRoom() (*room, error) {
 	return r, nil
 }
 
-// projectName is what stands before the name of a project's experiment.
+// projectName is the prefix of the names of a project's experiments.
 const projectName = "prony.yaml"
 
 // Suites implements server.Lab.
@@ -89,7 +89,7 @@ func (r *room) Suites() (out []server.Suite, err error) {
 	for _, path := range fileList {
 		text, err := files.String(path, files.Settings)
 		if err != nil {
-			continue // it has just been removed, or is no file
+			continue // just removed, or not a file
 		}
 		s, err := l.Suite(path)
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
@@ -100,7 +100,7 @@ func (r *room) Suites() (out []server.Suite, err error) {
 	return out, nil
 }
 
-// suiteOf is what a form needs to know of a suite; of one that cannot be read, why.
+// suiteOf returns a suite for a form, or why it cannot be read.
 func suiteOf(name, from, text string, s *suite.Suite, err error) server.Suite {
 	out := server.Suite{Name: name, File: from, YAML: text, Targets: []string{},
 		Scenarios: []string{}, Loads: []string{}, Launchers: []string{suite.Launchers[0]}}
@@ -124,7 +124,7 @@ func suiteOf(name, from, text string, s *suite.Suite, err error) server.Suite {
 	return out
 }
 
-// servicesIn are those of a checkout, where there is no project.
+// servicesIn returns the services of the project, or of the checkout if there is none.
 func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Catalog, error) {
 	if project == nil {
 		return l.Catalog()
@@ -136,7 +136,7 @@ func servicesIn(ctx context.Context, l *lab.Lab, project *suite.Project) (lab.Ca
 	return l.Services(ctx, sources, project.Ready, time.Duration(project.Startup))
 }
 
-// orEmpty makes the list of nothing [], not null.
+// orEmpty makes JSON of an empty list [], not null.
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
 // Catalog implements server.Lab.
@@ -162,7 +162,7 @@ func (r *room) Catalog(ctx context.Context) (out []server.Target, err error) {
 	return out, nil
 }
 
-// examine has another process look at the machine: this one sees but the cores that it keeps to.
+// examine grades the machine by a new process, because this one can use only its own cores.
 func (r *room) examine(ctx context.Context) (g record.Grading, err error) {
 	if r.away == nil {
 		return r.world.Examine(ctx, doctor.Options{CPUs: 1}), nil
@@ -177,7 +177,7 @@ func (r *room) examine(ctx context.Context) (g record.Grading, err error) {
 	if err := r.away.start(cmd); err != nil {
 		return g, fmt.Errorf("look at the machine: %w", err)
 	}
-	ended := cmd.Wait() // 4 where it is unfit, which is an answer, too
+	ended := cmd.Wait() // 4 for an unfit machine, which is also a result
 	if err := json.Unmarshal(out.Bytes(), &g); err != nil {
 		return g, fmt.Errorf("look at the machine: %w", errors.Join(ended, err))
 	}
@@ -200,7 +200,7 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 		h.Docker = format.Clip(err.Error())
 		return h, nil
 	}
-	if r.project { // the stack is the checkout's
+	if r.project { // the stack belongs to a checkout
 		return h, nil
 	}
 	text.Reset()
@@ -220,7 +220,7 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	return h, nil
 }
 
-// Plan implements server.Lab: the line is read as run reads it, and planned as plan does.
+// Plan implements server.Lab. It reads the arguments as run does, and plans them as plan does.
 func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err error) {
 	var told bytes.Buffer
 	a := *r.app
@@ -258,7 +258,7 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 	}
 	for _, t := range plan.Trials {
 		if plan.Suite.For > 0 && t.Block > 1 {
-			continue // which follow is decided while it runs
+			continue // a time budget decides this during the run
 		}
 		p.Trials = append(p.Trials, server.Planned{Trial: t.ID, Target: t.Target,
 			Scenario: t.Scenario, Block: t.Block, Role: t.Role})
@@ -269,8 +269,8 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 	return p, nil
 }
 
-// Start implements server.Lab: the program itself, in a session of its own, so that neither the
-// server's end nor that of its terminal is the run's.
+// Start implements server.Lab. It starts this program in a session of its own, so that the run
+// survives the end of the server and its terminal.
 func (r *room) Start(args []string, said *os.File) (<-chan error, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -287,7 +287,7 @@ func (r *room) Start(args []string, said *os.File) (<-chan error, error) {
 	return ended, nil
 }
 
-// rooted is a line of the checkout that is served.
+// rooted adds --root of the served checkout to a command line.
 func (r *room) rooted(args []string) []string {
 	if r.rootFlag == "" {
 		return args

@@ -16,8 +16,8 @@ import (
 	"prony.example/record"
 )
 
-// A run that is begun from a browser is one of the real program. It has all cores, outlives the
-// server that began it, is found by the next one, keeps others out, and ends when it is told to.
+// A run started in a browser is one of the real program. It has all cores, outlives the server that
+// started it, is found by the next one, excludes other runs, and ends on request.
 func TestServeStarts(t *testing.T) {
 	testsets.Once(t, "a run begun from afar", testsets.Needs{Files: []string{"services", "suites"}})
 	testsets.Cores(t)
@@ -108,7 +108,7 @@ func endRun(t *testing.T, dir, id string) {
 	t.Errorf("run %s does not end", id)
 }
 
-// wasRun looks whether a run was stopped with its reason, and had the cores that it has without a
+// wasRun checks whether a run was stopped with its reason, and had the same cores as without a
 // server.
 func wasRun(t *testing.T, dir string) {
 	t.Helper()

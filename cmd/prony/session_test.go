@@ -15,7 +15,7 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// members is a service that lets in who logged in by name and password, and nobody else.
+// members is a service that admits only users who logged in by name and password.
 type members struct {
 	turn            sync.Mutex
 	logins, refused int

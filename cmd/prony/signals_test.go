@@ -20,14 +20,14 @@ import (
 	"prony.example/record"
 )
 
-// null is a server that answers at once, over HTTP/1.1 and HTTP/2.
+// null is a server that responds at once, over HTTP/1.1 and HTTP/2.
 func null(t *testing.T) string {
 	t.Helper()
 	url, _ := counted(t)
 	return url
 }
 
-// counted is such a server that counts what it is asked.
+// counted is such a server that counts its requests.
 func counted(t *testing.T) (url string, asked *atomic.Int64) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,11 +43,11 @@ func counted(t *testing.T) (url string, asked *atomic.Int64) {
 	s.Protocols.SetHTTP1(true)
 	s.Protocols.SetUnencryptedHTTP2(true)
 	go s.Serve(l)                   //nolint:errcheck // until it is closed
-	t.Cleanup(func() { s.Close() }) //nolint:errcheck // likewise
+	t.Cleanup(func() { s.Close() }) //nolint:errcheck // closed after its test
 	return "http://" + l.Addr().String() + "/", asked
 }
 
-// signalled is what a load says, as a process of its own that gets signals in its window.
+// signalled returns the output of a load in a process of its own that gets signals in its window.
 func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 	exit int, said struct{ Verdict record.Verdict }, stderr string) {
 	t.Helper()
@@ -67,14 +67,14 @@ func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 			t.Fatal(err)
 		}
 	}
-	cmd.Wait() //nolint:errcheck // the exit code is looked at
+	cmd.Wait() //nolint:errcheck // the exit code is checked
 	if err := json.Unmarshal(out.Bytes(), &said); err != nil {
 		t.Fatalf("%v: %s%s", err, &out, &errs)
 	}
 	return cmd.ProcessState.ExitCode(), said, errs.String()
 }
 
-// A load that was stopped with Ctrl-Z and continued is no load, whatever engine and model.
+// A load that was stopped with Ctrl-Z and continued is INVALID, with every engine and model.
 func TestStoppedLoad(t *testing.T) {
 	testsets.Once(t, "loads that are stopped", testsets.Needs{})
 	testsets.Cores(t)
@@ -91,7 +91,8 @@ func TestStoppedLoad(t *testing.T) {
 	}
 }
 
-// A threshold that held until somebody ended the load has not held; what is saved is INVALID.
+// A threshold that held until the user ended the load does not count as met; a saved load is
+// INVALID.
 func TestCutLoad(t *testing.T) {
 	testsets.Once(t, "loads that are cut short", testsets.Needs{})
 	testsets.Cores(t)

@@ -52,7 +52,7 @@ trials.ndjson of a run before you publish it for the first time.`,
 	return c
 }
 
-// siteGarbage is how much garbage there may be to what stays, in percent.
+// siteGarbage is the garbage collector's target for garbage, in percent of live memory.
 const siteGarbage = 200
 
 func (a *app) site(ctx context.Context, args []string, to string, o site.Options) error {
@@ -70,8 +70,8 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 	if err != nil {
 		return err
 	}
-	// Each run is read, shown and forgotten: with the usual share of garbage half of the time would
-	// go into looking for what stays.
+	// Each run is read, written and dropped: with the usual percentage, half of the time would be
+	// garbage collection.
 	defer debug.SetGCPercent(debug.SetGCPercent(siteGarbage))
 	made, err := site.Write(ctx, runList, to, o)
 	for _, l := range made.Left {

@@ -20,7 +20,7 @@ import (
 	"prony.example/internal/base/format"
 )
 
-// The stack's doors, as deploy/compose.yaml publishes them.
+// Addresses of the stack, as published by deploy/compose.yaml.
 const (
 	stackOTLP    = "http://127.0.0.1:4318"
 	stackGrafana = "http://127.0.0.1:3000"
@@ -104,18 +104,18 @@ func (a *app) stackStatusCmd() *cobra.Command {
 	}
 }
 
-// part is a container of the stack, as docker compose ps has it.
+// part is a container of the stack, as printed by docker compose ps.
 type part struct {
 	Service    string
 	State      string // running, exited
-	Health     string // healthy, unhealthy, starting; empty: nobody asks it
+	Health     string // healthy, unhealthy, starting; empty: it has no health check
 	Publishers []struct {
 		URL           string
 		PublishedPort int
 	}
 }
 
-// readParts reads a JSON object a line.
+// readParts reads one JSON object per line.
 func readParts(text []byte) (parts []part, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	for d.More() {
@@ -128,7 +128,7 @@ func readParts(text []byte) (parts []part, err error) {
 	return parts, nil
 }
 
-// grafanaOf is where Grafana answers of the stack's parts; empty: it does not run.
+// grafanaOf returns the address of Grafana among the stack's parts; empty: it does not run.
 func grafanaOf(parts []part) string {
 	for _, p := range parts {
 		if p.Service != "grafana" || p.State != "running" {
@@ -139,7 +139,7 @@ func grafanaOf(parts []part) string {
 			if err != nil || port.PublishedPort == 0 {
 				continue
 			}
-			if at.IsUnspecified() { // BIND lets others in, too
+			if at.IsUnspecified() { // BIND also admits other machines
 				at = netip.MustParseAddr("127.0.0.1")
 			}
 			return fmt.Sprintf("http://%v", netip.AddrPortFrom(at, uint16(port.PublishedPort)))
@@ -178,8 +178,8 @@ func (a *app) printParts(parts []part) error {
 	return nil
 }
 
-// compose runs docker compose on the stack's part of the file. What it prints goes to out, what it
-// says beside to talk.
+// compose runs docker compose on the stack's part of the file. Its output goes to out, its messages
+// to talk.
 func (a *app) compose(ctx context.Context, out, talk io.Writer, args ...string) error {
 	root, err := a.root()
 	if err != nil {
@@ -191,6 +191,6 @@ func (a *app) compose(ctx context.Context, out, talk io.Writer, args ...string) 
 			"--root", err)
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
-	// Compose moves the cursor of a terminal itself.
+	// Compose itself moves the cursor of a terminal.
 	return a.world.Docker(ctx, format.Raw(out), format.Raw(talk), args)
 }

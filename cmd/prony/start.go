@@ -29,7 +29,7 @@ type startFlags struct {
 	by     string
 }
 
-// Limits of a target that is started by hand, where none are named: the canonical suite's.
+// Default limits of a target that is started by hand: those of the canonical suite.
 const startCPUs, startMemory = 1, 1 << 30
 
 func (a *app) startCmd() *cobra.Command {
@@ -93,20 +93,20 @@ func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 	return err
 }
 
-// starter keeps a target until somebody ends it.
+// starter keeps a target until the user ends it.
 type starter struct {
 	*app
 	layout host.Layout
-	lost   error // why what is printed reaches nobody
+	lost   error // why the output cannot be written
 }
 
-// printf writes what people read.
+// printf writes output for the user.
 func (s *starter) printf(format string, args ...any) {
 	_, err := fmt.Fprintf(s.stdout, format, args...)
 	s.lost = cmp.Or(s.lost, err)
 }
 
-// see is a lab.Sight.
+// see implements lab.Sight.
 func (s *starter) see(ctx context.Context, t lab.Seen) error {
 	inForce, missing := t.System.Limits()
 	s.printf("%s listens at http://%s, ready after %s\n", t.Name, t.Base,
@@ -122,24 +122,24 @@ func (s *starter) see(ctx context.Context, t lab.Seen) error {
 		err = s.watch(ctx, t)
 	}
 	if ctx.Err() != nil {
-		return nil // Ctrl-C is how it ends; that it cannot be stopped is told by who does
+		return nil // Ctrl-C is the normal end; the caller reports a failed stop
 	}
 	return err
 }
 
-// check checks the contracts. Answers that differ are printed, and the target is kept all the same:
-// to look at them is what it is for.
+// check checks the contracts. It prints differing responses and keeps the target, so that the user
+// can inspect them.
 func (s *starter) check(ctx context.Context, t lab.Seen) error {
 	only := *t.Service
 	only.Contracts = slices.DeleteFunc(slices.Clone(only.Contracts), func(name string) bool {
-		return name == "" // somebody's own
+		return name == "" // the user's own
 	})
 	t.Service = &only
 	_, err := (&verifier{app: s.app}).conform(ctx, t)
 	return err
 }
 
-// watch prints each second what the target uses, until somebody has seen enough or it ends.
+// watch prints the target's resource usage each second, until the user ends it or the target ends.
 func (s *starter) watch(ctx context.Context, t lab.Seen) error {
 	const every = time.Second
 	sampler, err := machine.Watch(t.System, s.layout, every, nil)

@@ -21,7 +21,7 @@ import (
 	"prony.example/internal/trial/lab"
 )
 
-// stuck is the machine with an engine whose containers are processes, and which does not let go.
+// stuck is the machine with an engine whose containers are processes, and which does not end them.
 type stuck struct {
 	apart
 	journal *process.Journal
@@ -43,7 +43,7 @@ func (w *stuck) Container(_ context.Context, name string, to *lab.Launchers) err
 	return nil
 }
 
-// Ctrl-C is how it ends, and no error; what could not be stopped is one.
+// Ctrl-C is the normal end and no error; a service that could not be stopped is an error.
 func TestStartSaysWhatStays(t *testing.T) {
 	root := t.TempDir()
 	furnish(t, root)
@@ -77,7 +77,7 @@ func TestStartSaysWhatStays(t *testing.T) {
 	check(cli.Failed, "the engine does not let go", &stuck{apart: there}, "--launcher", "docker")
 }
 
-// refused waits until nobody listens at a URL any more.
+// refused waits until nothing listens at a URL.
 func refused(t *testing.T, url string) {
 	t.Helper()
 	for over := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
@@ -85,15 +85,15 @@ func refused(t *testing.T, url string) {
 		if err != nil {
 			return
 		}
-		_ = conn.Close() // it was only asked for
+		_ = conn.Close() // only opened
 		if time.Now().After(over) {
 			t.Fatalf("%s listens still", url)
 		}
 	}
 }
 
-// On the command line it says where the target listens and what its contracts say, holds it until
-// Ctrl-C, which is a good end, and leaves nothing.
+// The command prints the target's address and the result of its contracts, keeps it until Ctrl-C,
+// which is a normal end, and leaves nothing.
 func TestStart(t *testing.T) {
 	testsets.Cores(t)
 	root := t.TempDir()
@@ -117,7 +117,7 @@ func TestStart(t *testing.T) {
 		case err := <-ended:
 			t.Fatalf("it ends with %v, and says %q", err, said)
 		case <-over:
-			_ = cmd.Process.Signal(syscall.SIGTERM) // it goes on
+			_ = cmd.Process.Signal(syscall.SIGTERM) // the service continues
 			t.Fatalf("it says %q", said)
 		case <-time.After(50 * time.Millisecond):
 		}

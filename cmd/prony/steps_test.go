@@ -16,8 +16,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// endless is a root whose only service takes for ever to build, in a step and what that forked.
-// Their numbers come in the file that is named.
+// endless is a root whose only service builds forever, in a step and its child process. Their ids
+// are in the named file.
 func endless(t *testing.T) (root, pids string) {
 	t.Helper()
 	root = t.TempDir()
@@ -52,8 +52,8 @@ targets:
 	return root, pids
 }
 
-// A step of a build ends with a lab that is killed, with what it forked; while it runs the journal
-// of a lab that measures has it.
+// A build step ends with its killed lab, including child processes; while it runs, the journal
+// contains it.
 func TestStepsEndWithTheLab(t *testing.T) {
 	testsets.Once(t, "builds whose lab ends", testsets.Needs{})
 	for _, verb := range []string{"build", "verify"} {
@@ -83,7 +83,7 @@ func TestStepsEndWithTheLab(t *testing.T) {
 	}
 }
 
-// awaitPIDs waits for the numbers of a step and its child.
+// awaitPIDs waits for the ids of a step and its child.
 func awaitPIDs(t *testing.T, file string, errs *bytes.Buffer) (pids []int) {
 	t.Helper()
 	for end := clock.Mono() + int64(time.Minute); clock.Mono() < end; {
@@ -106,7 +106,7 @@ func awaitPIDs(t *testing.T, file string, errs *bytes.Buffer) (pids []int) {
 	return nil
 }
 
-// awaitNoted waits until a journal has a step.
+// awaitNoted waits until a journal contains a step.
 func awaitNoted(t *testing.T, journal string, pid int) {
 	t.Helper()
 	for end := clock.Mono() + int64(time.Minute); clock.Mono() < end; {

@@ -14,14 +14,14 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// telemetryCmd is the home for what services tell; the work is another program's.
+// telemetryCmd runs the telemetry collector, which is another program.
 func (a *app) telemetryCmd() *cobra.Command {
 	return flags.Telemetry(func(ctx context.Context, s flags.Serve) error {
 		return a.handOver(ctx, s.Args())
 	})
 }
 
-// queryCmd asks the metrics of a run, which is found here, where all verbs find theirs.
+// queryCmd queries the metrics of a run. It finds the run itself, as all verbs do.
 func (a *app) queryCmd() *cobra.Command {
 	return flags.Ask(func(ctx context.Context, q flags.Query) error {
 		dir, err := a.metricsOf(q.Run)
@@ -32,7 +32,7 @@ func (a *app) queryCmd() *cobra.Command {
 	})
 }
 
-// metricsOf finds a run's folder that has metrics.
+// metricsOf returns a run's folder that has metrics.
 func (a *app) metricsOf(run string) (dir string, err error) {
 	var args []string
 	if run != "" {
@@ -50,9 +50,9 @@ func (a *app) metricsOf(run string) (dir string, err error) {
 	return dir, nil
 }
 
-// handOver lets prony-home go on in place of this program.
+// handOver replaces this program by prony-home.
 func (a *app) handOver(ctx context.Context, args []string) error {
-	root, _ := a.root() // without one the program may be there all the same
+	root, _ := a.root() // the program may exist even without a checkout
 	return a.world.HandOver(ctx, root, args, a.say)
 }
 
@@ -61,7 +61,7 @@ it pulls the last good run, if a gate with --last-good RESULTS/good left one. Af
 even if it failed, keep pushes all runs of the folder. The exit code is that of the command, or 1 if
 the command succeeded and the push failed.`
 
-// storeCmd keeps runs in a bucket. What speaks to one is another program's.
+// storeCmd stores runs in a bucket, which another program accesses.
 func (a *app) storeCmd() *cobra.Command {
 	c := flags.Bucket(func(ctx context.Context, s flags.Store) error {
 		return a.handOver(ctx, s.Args())
@@ -86,7 +86,7 @@ func (a *app) keepIn(ctx context.Context, place, dir string, line []string) erro
 		return err
 	}
 	ended := run(ctx, a.world, line, a.stdout, a.stderr)
-	// What a signal has ended is kept, too.
+	// Also store runs that a signal has ended.
 	err = a.beside(context.WithoutCancel(ctx), flags.Store{Push: true, Place: place, Dir: dir})
 	if ended == nil {
 		return err
@@ -97,8 +97,8 @@ func (a *app) keepIn(ctx context.Context, place, dir string, line []string) erro
 	return cli.End(cli.Code(ended), "%s", ended)
 }
 
-// beside lets the home's program do it, and waits.
+// beside runs the collector's program and waits.
 func (a *app) beside(ctx context.Context, s flags.Store) error {
-	root, _ := a.root() // without one the program may be there all the same
+	root, _ := a.root() // the program may exist even without a checkout
 	return machine.Beside(ctx, root, s.Args(), nil, a.stderr, a.say)
 }

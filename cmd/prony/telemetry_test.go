@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// placeMetrics makes a run's folder look as if services had told metrics: whether there are some is
-// for this program to say, what they are is not.
+// placeMetrics makes a run's folder look as if services had sent metrics: this program checks only
+// their existence.
 func placeMetrics(t *testing.T, dir string) {
 	t.Helper()
 	wal := filepath.Join(dir, telemetry.Dir, telemetry.TSDBDir, "wal")
@@ -21,8 +21,8 @@ func placeMetrics(t *testing.T, dir string) {
 	}
 }
 
-// What makes no sense, or asks a run that is not there, is refused without the home's program; the
-// rest is handed over, with the run that was found.
+// Invalid requests, or those for a missing run, are refused without the collector's program; others
+// are handed over, with the found run.
 func TestHandedOver(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "2000-01-01T00-00-00Z")

@@ -15,8 +15,8 @@ import (
 	"prony.example/internal/trial/processes"
 )
 
-// What docs/compose.md shows of three hosts does what it says, line by line, by a shell, with the
-// environment file that it names: only the addresses are this machine's.
+// The lines for three hosts in docs/compose.md work in a shell, with the environment file that they
+// name: only the addresses are this machine's.
 func TestThreeHosts(t *testing.T) {
 	testsets.Once(t, "three hosts", testsets.Needs{Files: []string{"docs/compose.md",
 		"examples/three-hosts.env"}})
@@ -62,14 +62,14 @@ func TestThreeHosts(t *testing.T) {
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 		return cmd
 	}
-	// A busy machine makes trials INVALID, which is no fault of the page.
+	// A busy machine makes trials INVALID, which is no error of the page.
 	out, err := shell(lines[0]).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	has(t, "the comparison", string(out), "agent against baseline", "throughput", "p99")
 
-	// The tester makes the key; both generators wait for it, as if it were brought to them.
+	// The tester makes the key; both generators wait for it, as if it were copied to them.
 	var said bytes.Buffer
 	tester := shell(lines[1])
 	tester.Stdout, tester.Stderr = &said, &said
@@ -84,7 +84,7 @@ func TestThreeHosts(t *testing.T) {
 	}
 }
 
-// threeHosts are the blocks of shell that the page has of them.
+// threeHosts returns the page's shell blocks about three hosts.
 func threeHosts(t *testing.T, repo string) (blocks []string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(repo, "docs", "compose.md"))

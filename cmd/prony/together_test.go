@@ -24,7 +24,7 @@ import (
 	"prony.example/record"
 )
 
-// traced tells requests with a trace id, which a suite's loads have and its warm-up has not.
+// traced reports whether a request has a trace id, as a suite's loads have and its warm-up has not.
 func traced(r *http.Request) bool { return r.Header.Get("Traceparent") != "" }
 
 const togetherSuite = `targets: {shop: {url: '%s'}}
@@ -38,8 +38,8 @@ loads:
   - {name: peak, model: closed, connections: 5, leadIn: 100ms, measure: 300ms%s}
 `
 
-// A suite's loads are offered by several processes: the schedule is that of one, what they have
-// counted is what the server has, each is judged alone, and none is left.
+// Several processes offer a suite's loads: the schedule is that of one process, their counts add up
+// to the server's, each load is judged separately, and no process remains.
 func TestSuiteTogether(t *testing.T) {
 	testsets.Once(t, "a suite by several generators", testsets.Needs{})
 	testsets.Cores(t)
@@ -94,7 +94,7 @@ func TestSuiteTogether(t *testing.T) {
 	}
 }
 
-// So are the steps of a search.
+// The steps of a search work in the same way.
 func TestCapacityTogether(t *testing.T) {
 	testsets.Once(t, "a search by several generators", testsets.Needs{})
 	testsets.Cores(t)
@@ -118,8 +118,8 @@ func TestCapacityTogether(t *testing.T) {
 	}
 }
 
-// containers are the arguments of those of the lab's pod, one after another, as the chart lays them
-// out.
+// containers returns the arguments of the containers in the lab's pod, one after another, as the
+// chart defines them.
 func containers(t *testing.T, values string) (all [][]string) {
 	t.Helper()
 	if _, err := exec.LookPath("helm"); err != nil {
@@ -173,8 +173,8 @@ suite:
     loads: [{name: peak, model: closed, connections: 2, measure: 300ms}]
 results: `
 
-// What the chart has a night do is done here by the program itself: a night whose trials are
-// INVALID comes to its gate, which says so and keeps the last good run.
+// This program runs a night of the chart: a night with INVALID trials reaches its gate, which
+// reports them and keeps the last good run.
 func TestChartGates(t *testing.T) {
 	testsets.Once(t, "a night whose trials are INVALID", testsets.Needs{
 		Files: []string{"deploy/helm/prony"}})
@@ -185,7 +185,7 @@ func TestChartGates(t *testing.T) {
 	}
 }
 
-// So do nights of which nothing stays but what they brought into a bucket of a real server.
+// Nights without permanent storage work in the same way with a bucket of a real server.
 func TestChartGatesInBucket(t *testing.T) {
 	testsets.Long(t, "nights whose runs are in a bucket", testsets.Needs{
 		Files: append([]string{"deploy/helm/prony"}, homeSources...)})
@@ -219,8 +219,8 @@ func TestChartGatesInBucket(t *testing.T) {
 	}
 }
 
-// nights are three of the chart: a bad one, a good one, a bad one. After each something happens to
-// the folder of results, which is returned.
+// nights runs three nights of the chart: a bad one, a good one, a bad one. It calls after with the
+// folder of results after each, and returns the folder.
 func nights(t *testing.T, results string, after func(dir string)) (folder string) {
 	t.Helper()
 	testsets.Cores(t)

@@ -12,7 +12,7 @@ import (
 // topicRow is a line of a help topic: a name or a code, and its meaning.
 type topicRow struct{ name, meaning string }
 
-// exitCodes are those of all commands. Scripts rely on them.
+// exitCodes are the exit codes of all commands. Scripts rely on them.
 var exitCodes = []topicRow{
 	{"0", "The command did its work. Results are VALID or SUSPECT, checks passed."},
 	{"1", "The command failed. For selftest: a case is wrong."},
@@ -24,7 +24,7 @@ var exitCodes = []topicRow{
 		"disturbed some cases."},
 }
 
-// variables are those of the environment that people set.
+// variables are the environment variables that users set.
 var variables = []topicRow{
 	{"AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL",
 		"Credentials, region and address of the object store of prony store."},
@@ -52,7 +52,7 @@ var variables = []topicRow{
 	{"XDG_CACHE_HOME", "Directory of caches (default ~/.cache)."},
 }
 
-// topicCmds are help texts without a command: prony help exit-codes.
+// topicCmds returns help texts without a command, as in prony help exit-codes.
 func topicCmds() []*cobra.Command {
 	return []*cobra.Command{
 		{Use: "exit-codes", Short: "Exit codes of all commands", Long: topicText(exitCodes)},
@@ -61,10 +61,10 @@ func topicCmds() []*cobra.Command {
 	}
 }
 
-// topicWidth is how many columns a help topic has.
+// topicWidth is the width of a help topic in columns.
 const topicWidth = 76
 
-// topicText sets names above their meanings.
+// topicText prints names above their meanings.
 func topicText(rows []topicRow) string {
 	const indent = "    "
 	var b strings.Builder

@@ -17,12 +17,12 @@ import (
 var updateTopics = flag.Bool("update.topics", false,
 	"write the tables of docs/formats/environment.md")
 
-// internalVariables are set by Prony itself, for its own processes.
+// internalVariables are variables that Prony sets for its own processes.
 var internalVariables = []string{"PRONY_DOCKER_GUARD", "PRONY_ENTER", "PRONY_HEARTBEAT",
 	"PRONY_KUBERNETES_GUARD", "PRONY_KUBERNETES_READ", "PRONY_PAD"}
 
-// Every variable that the code reads is in the help topic, or is internal, and the topic has no
-// variable of Prony that nothing reads.
+// Every variable that the code reads is in the help topic or internal, and the topic contains no
+// variable of Prony that no code reads.
 func TestVariables(t *testing.T) {
 	listed := map[string]bool{}
 	for _, r := range variables {

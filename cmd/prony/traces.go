@@ -22,7 +22,7 @@ import (
 )
 
 type tracesFlags struct {
-	traces.Filter     // but for the class and the order, which these say
+	traces.Filter     // without the class and the order, which these set
 	errors, asked     bool
 	uniform, services bool
 	limit             int
@@ -145,7 +145,7 @@ func (a *app) traces(args []string, f tracesFlags) error {
 	return a.traceTable(dir, traceList, f)
 }
 
-// kept reads traces of a run that has some.
+// kept reads the stored traces of a run.
 func (a *app) kept(dir string, f traces.Filter) ([]*traces.Trace, error) {
 	traceList, bad, err := traces.Read(homeIn(dir), f)
 	a.tellBad(bad)
@@ -181,16 +181,16 @@ func (a *app) traceTable(dir string, traceList []*traces.Trace, f tracesFlags) e
 	return nil
 }
 
-// shortID is enough of an id to find it again in one run.
+// shortID returns enough of an id to find it again in one run.
 func shortID(id string) string {
 	const digits = 16
 	if strings.Trim(id[:min(digits, len(id))], "0") == "" {
-		return id // of 64 bits, as Zipkin has them
+		return id // of 64 bits, as in Zipkin
 	}
 	return id[:min(digits, len(id))]
 }
 
-// oneTrace shows a trace with the log lines that belong to it.
+// oneTrace prints a trace with its log lines.
 func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) error {
 	if len(traceList) == 0 {
 		return fmt.Errorf("find trace %s: it was not stored; prony traces %s lists the stored ones",
@@ -226,7 +226,7 @@ func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) err
 	return a.drawTrace(dir, t, lines, own)
 }
 
-// maxOwnLines of a service's own files stand below a trace.
+// maxOwnLines is the maximum number of lines from the service's own files below a trace.
 const maxOwnLines = 50
 
 func (a *app) drawTrace(dir string, t *traces.Trace, lines []*logs.Record, own []logs.Line) error {
@@ -272,11 +272,11 @@ func (a *app) drawTrace(dir string, t *traces.Trace, lines []*logs.Record, own [
 	return nil
 }
 
-// requestOf is how the load saw the request of a trace, where its record has it.
+// requestOf describes the load's measurement of a traced request, if its record has it.
 func requestOf(dir string, t *traces.Trace) string {
 	_, records, _, err := record.Read(dir)
 	if err != nil {
-		return "" // a trace can be shown without
+		return "" // the trace can be shown without it
 	}
 	for _, r := range records {
 		for _, l := range r.Loads {
@@ -300,7 +300,7 @@ func requestText(load string, q record.Traced) string {
 		traces.Duration(q.FirstByteNs), traces.Duration(q.ResponseNs))
 }
 
-// operations shows services by their operations.
+// operations prints services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
 	source := "span metrics: of every span, from the trial's begin to its end"
 	calls, bad, err := traces.ReadCalls(homeIn(dir), f.Trial, f.Target)

@@ -16,12 +16,12 @@ import (
 	"prony.example/record"
 )
 
-// The trial that placeTelemetry tells of.
+// Trial and target of placeTelemetry.
 const toldTrial, toldTarget = "b1-01-go-nethttp", "go-nethttp"
 
 // placeTelemetry puts traces, span metrics and log records of a small system into a run's folder:
-// what the stores of prony-home wrote of 40 requests through a gateway and a service to a database,
-// one of which failed, one a second.
+// the stores of prony-home after 40 requests through a gateway and a service to a database, one per
+// second, of which one failed.
 func placeTelemetry(t *testing.T, dir string) {
 	t.Helper()
 	root, err := tidy.Root()
@@ -34,13 +34,13 @@ func placeTelemetry(t *testing.T, dir string) {
 	}
 }
 
-// The traces of the sample's slowest request, which is the last, and of the one that failed.
+// The traces of the sample's slowest request, which is the last, and of the failed one.
 const (
 	slowestTrace = "ce6a57a6e3ccdeecdf88318c88cc5fe2"
 	failedTrace  = "63cbe1e459320dd7e637bb4c9e7d0985"
 )
 
-// toldRun is a run with telemetry below results/ of a checkout.
+// toldRun returns a run with telemetry below results/ of a checkout.
 func toldRun(t *testing.T) (root, dir string) {
 	t.Helper()
 	root = checkout(t)
@@ -52,8 +52,8 @@ func toldRun(t *testing.T) (root, dir string) {
 	return root, dir
 }
 
-// checker runs a verb in a checkout and holds what it says against parts that bars set apart,
-// and one that must not be there.
+// checker returns a function that runs a verb in a checkout and checks that its output contains the
+// parts separated by bars, and not another text.
 func checker(t *testing.T, root string) func(exit int, has, not string, args ...string) {
 	return func(exit int, has, not string, args ...string) {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestTraces(t *testing.T) {
 	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--target", "other")
 	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--load", "peak")
 	check(cli.Fine, "trace  "+slowest+"|█|visits SELECT petclinic (client)|CRITICAL PATH|"+
-		// of 17.21 ms the database had 0.4 and 15.21
+		// the database has 0.4 of 17.21 ms, visits 15.21
 		"visits   2      16.1 ms  16.1 ms|log info found the visits", "files", "traces", "RUN",
 		"--id", slowest[:9])
 	check(cli.Fine, "event exception SQLTransientException no connection was free|✗|"+
@@ -160,8 +160,8 @@ func TestLogs(t *testing.T) {
 	check(cli.Misused, "there are text, json", "", "logs", "--format", "csv")
 }
 
-// Of a run without log records there are the services' own files; without telemetry there are no
-// traces, and that is told.
+// A run without log records has the services' own files; without telemetry it has no traces, which
+// is reported.
 func TestLogsOfFiles(t *testing.T) {
 	root := checkout(t)
 	dir := filepath.Join(root, "results", "RUN")
@@ -221,7 +221,7 @@ func TestRequestText(t *testing.T) {
 	}
 }
 
-// What the page shows is what the program says, line by line; an ellipsis leaves lines out.
+// The page shows the program's output, line by line; an ellipsis leaves lines out.
 func TestTracesPageShowsWhatIsSaid(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {

@@ -72,7 +72,7 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	}
 	t := history.Find(runs, f.Options)
 	if len(t.Series) == 0 && len(f.Metrics)+len(f.Targets) > 0 {
-		// A watch that watches nothing must not be content.
+		// A check without data must not succeed.
 		return cli.Usagef("trend: no run has a number of metric %s and target %s; "+
 			"prony report RUN --format csv lists those that there are", orAny(f.Metrics),
 			orAny(f.Targets))
@@ -94,8 +94,8 @@ func orAny(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// runsBelow reads all runs in and below folders, each once. What cannot be read is told and left
-// out: one broken run in a history of hundreds is no reason to see none.
+// runsBelow reads all runs in and below folders, each once. It reports and leaves out unreadable
+// runs, so that one broken run does not hide hundreds.
 func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
 	var dirs []string
 	for _, folder := range folders {

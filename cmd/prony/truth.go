@@ -61,7 +61,7 @@ func (a *app) truthCmd() *cobra.Command {
 	return c
 }
 
-// truthFlags are those of every kind.
+// truthFlags are the flags of all kinds.
 type truthFlags struct {
 	port     uint16
 	duration time.Duration
@@ -101,10 +101,10 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 	return c
 }
 
-// garbageMax bounds what a server ahead of others leaves uncollected.
+// garbageMax is the memory limit of a server with priority, whose garbage is not collected before.
 const garbageMax = 1 << 30
 
-// truth serves until the end of ctx or of the duration, which are both good ends.
+// truth serves until the end of ctx or of the duration, which are both normal ends.
 func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthFlags) error {
 	plan, err := k.Plan(p)
 	if err != nil {
@@ -129,11 +129,12 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 		}
 		fmt.Fprintln(a.stdout, format.Wrap("  ", "A correct generator reports: "+k.Reads, 92, 2))
 	}
-	if f.ahead { // a collector that runs ahead, too, would keep the server off its core
+	if f.ahead { // a collector with priority would keep the server off its core
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(garbageMax))
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
-	// More connections than the soft limit allows are common; those over it are refused.
+	// More connections than the soft limit allows are common. Connections above the limit are
+	// refused.
 	_, _ = load.RaiseFiles()
 	r, err := truth.Serve(ctx, l.(*net.TCPListener), plan,
 		truth.Options{Ahead: f.ahead, Times: f.times != ""})
@@ -167,7 +168,7 @@ func writeTimes(name string, times []truth.Times) error {
 	return files.Write(name, func(w io.Writer) error { return truth.WriteTimes(w, times) })
 }
 
-// fieldText is a parameter as a flag takes it.
+// fieldText formats a parameter for a flag.
 func fieldText(p *truth.Params, name string) string {
 	return fmt.Sprint(reflect.ValueOf(p.Field(name)).Elem())
 }

@@ -35,7 +35,7 @@ func TestTruthUsage(t *testing.T) {
 	check(`there is no case "x"; there are stall, pause`, "selftest", "x")
 }
 
-// The help teaches every kind: what it does and what to read of it.
+// The help describes every kind: what it does and which numbers to expect.
 func TestTruthTeaches(t *testing.T) {
 	help := func(args ...string) string {
 		var stdout, stderr bytes.Buffer
@@ -61,8 +61,8 @@ func TestTruthTeaches(t *testing.T) {
 	}
 }
 
-// A server of kind wrong answers every second request wrongly, until it is told to stop, and says
-// how many there were.
+// A server of kind wrong gives every second response wrongly until it is stopped, and reports their
+// number.
 func TestTruthServes(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -75,7 +75,7 @@ func TestTruthServes(t *testing.T) {
 		stderr.Close()
 	}()
 	line, err := bufio.NewReader(says).ReadString('\n')
-	go io.Copy(io.Discard, says) //nolint:errcheck // it says no more
+	go io.Copy(io.Discard, says) //nolint:errcheck // drain the pipe
 	url := strings.TrimSpace(strings.TrimPrefix(line, "wrong on "))
 	if err != nil || !strings.HasPrefix(url, "http://127.0.0.1:") {
 		t.Fatalf("it says %q where it listens, error %v", line, err)
@@ -117,7 +117,7 @@ func TestTruthServes(t *testing.T) {
 	}
 }
 
-// ask gets a body.
+// ask returns the body of a response.
 func ask(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.Get(url)

@@ -50,7 +50,7 @@ With --update, verify writes that table into a Markdown file, between <!-- prony
 	return c
 }
 
-// verifyFlags say what is verified how, and what is printed of it.
+// verifyFlags are the settings of a verification and its output.
 type verifyFlags struct {
 	by      string
 	verbose bool
@@ -77,8 +77,8 @@ func (a *app) verify(ctx context.Context, args []string, f verifyFlags) error {
 	return v.conclude(err)
 }
 
-// visit looks at services, all without names, and in all that they speak or in HTTP/1.1 alone. What
-// cannot run here is skipped with a line.
+// visit calls see for the named services, or all, in every protocol or only in HTTP/1.1. It skips
+// services that cannot run here with a line.
 func (a *app) visit(ctx context.Context, names []string, by string, spoken bool,
 	see lab.Sight) error {
 	l, _, err := a.lab()
@@ -92,21 +92,21 @@ func (a *app) visit(ctx context.Context, names []string, by string, spoken bool,
 		Spoken: spoken}.Visit(ctx, names)
 }
 
-// verifier holds targets against their contracts and prints what it finds.
+// verifier checks targets against their contracts and prints the results.
 type verifier struct {
 	*app
 	verbose bool
 	bad     int
 }
 
-// conform asks for all contracts of a running target and returns the heads of its answers.
+// conform sends all contracts' requests to a running target and returns the heads of its responses.
 func (v *verifier) conform(ctx context.Context, t lab.Seen) (heads []service.Head, err error) {
 	for _, contract := range t.Service.Contracts {
 		r, err := service.Conform(ctx, t.Checker, contract)
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Cases) == 0 { // it has none in what is spoken
+		if len(r.Cases) == 0 { // the contract has no cases in this protocol
 			continue
 		}
 		v.print(t.Name, r)
@@ -115,7 +115,7 @@ func (v *verifier) conform(ctx context.Context, t lab.Seen) (heads []service.Hea
 	return heads, nil
 }
 
-// conclude is the error of the whole: err, or that answers differ.
+// conclude returns err, or an error if responses differ.
 func (v *verifier) conclude(err error) error {
 	if err == nil && v.bad > 0 {
 		err = cli.End(cli.Invalid, "%d answers differ", v.bad)

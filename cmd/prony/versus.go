@@ -24,7 +24,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// versusFlags say what is compared, and how.
+// versusFlags are the settings of a comparison.
 type versusFlags struct {
 	names     []string
 	revisions []string
@@ -42,7 +42,7 @@ type versusFlags struct {
 	kind     string
 	ca       string
 
-	asked lab.Comparison // but for the sources and the requests
+	asked lab.Comparison // without the sources and the requests
 	plan  bool
 	seed  uint64
 }
@@ -141,7 +141,7 @@ func (a *app) versusCmd() *cobra.Command {
 	return c
 }
 
-// measured declares the flags that say how services are measured.
+// measured declares the flags of the measurement.
 func (f *versusFlags) measured(c *cobra.Command) {
 	fs := c.Flags()
 	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
@@ -166,7 +166,7 @@ func (f *versusFlags) measured(c *cobra.Command) {
 		"run the first service twice in each start, to show the noise")
 }
 
-// interleaveFlags declares the flags that say how targets are compared.
+// interleaveFlags declares the flags of the comparison's method.
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices if possible)",
 		suite.Interleavings...)
@@ -177,10 +177,10 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "wanted half width of the 95 % "+
 		"interval, such as 1%: the scatter of the first --blocks starts decides how many more "+
 		"starts run (with --for: within this time)")
-	c.Flag("precision").DefValue = "" // none is no percentage
+	c.Flag("precision").DefValue = "" // an empty percentage prints no default
 }
 
-// given looks at what depends on whether a flag was given.
+// given checks and sets what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {
 	if is("for") && is("blocks") && !is("precision") {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
@@ -205,7 +205,7 @@ func (f *versusFlags) given(is func(string) bool) error {
 	return checkGenerators(f.asked.Change.Generators, f.asked.Options.Connections, is)
 }
 
-// check says what is wrong with the line, or gives what it asks for.
+// check returns the sources and requests of the command line, or a usage error.
 func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -269,7 +269,7 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	return sources, requests, err
 }
 
-// asks are the requests, as the flags have them.
+// asks returns the requests of the flags.
 func (f *versusFlags) asks() (out []suite.Request, err error) {
 	headers := map[string]suite.Text{}
 	for _, field := range f.headers {
@@ -293,7 +293,7 @@ func (f *versusFlags) asks() (out []suite.Request, err error) {
 	return out, nil
 }
 
-// trust reads the certificates that are believed, and makes the usual protocol none of its own.
+// trust reads the trusted certificates, and clears the default protocol.
 func (f *versusFlags) trust() error {
 	to := &f.asked.Options.Speaks
 	if to.Protocol == suite.Protocols[0] {
@@ -347,11 +347,11 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	return errors.Join(ended, answer.Refused)
 }
 
-// answer prints how each service differs from the first one: in words, then by metric.
+// answer prints how each service differs from the first one: as a sentence, then by metric.
 func (a *app) answer(answer lab.Answer) error {
 	for _, c := range answer.Against {
 		if c.Name == answer.First+adhoc.AgainSuffix {
-			continue // the control answers nothing
+			continue // the control needs no sentence
 		}
 		text := format.Wrap("", c.Sentence(answer.First, c.Name), 92, 0)
 		if _, err := fmt.Fprintln(a.stdout, text); err != nil {
@@ -366,7 +366,7 @@ func (a *app) answer(answer lab.Answer) error {
 			name = ""
 		}
 	}
-	if len(rows) == 1 { // no trial has numbers, and the report says why
+	if len(rows) == 1 { // no trial has numbers; the report says why
 		return nil
 	}
 	fmt.Fprintln(a.stdout)

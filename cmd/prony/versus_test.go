@@ -24,10 +24,10 @@ import (
 	"prony.example/record"
 )
 
-// standIn is a small service of somebody's: this test binary answers what its variable says, at the
-// port that it is given. {now} in it is another text each time; SPIN is how long an answer toils.
+// standIn is a small service of a user: this test binary responds with the text in its variable, at
+// the given port. {now} in it changes each time; SPIN is the CPU time of a response.
 func standIn(text string) {
-	spin, _ := time.ParseDuration(os.Getenv("SPIN")) // 0 where there is none
+	spin, _ := time.ParseDuration(os.Getenv("SPIN")) // 0 if not set
 	addr := net.JoinHostPort(cmp.Or(os.Getenv("AT"), "127.0.0.1"), os.Getenv("PORT"))
 	if protocol := os.Getenv("SPEAKS"); protocol != "" {
 		spoken(protocol, addr)
@@ -50,7 +50,7 @@ func standIn(text string) {
 	os.Exit(1)
 }
 
-// spoken answers in another protocol, or at the Unix socket that SOCKET names.
+// spoken responds in another protocol, or at the Unix socket in SOCKET.
 func spoken(protocol, addr string) {
 	network := "tcp"
 	if path := os.Getenv("SOCKET"); path != "" {
@@ -64,8 +64,8 @@ func spoken(protocol, addr string) {
 	os.Exit(1)
 }
 
-// ownFolder is a folder of somebody's with a service ./app, whose answer SAYS tells, and a
-// repository with the same as a program to build.
+// ownFolder is a user's folder with a service ./app, whose response is in SAYS, and a repository
+// with the same as a program to build.
 func ownFolder(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -106,7 +106,7 @@ func main() {
 	return dir
 }
 
-// ownJar puts a Java service into the folder that is worked in, or leaves the test out.
+// ownJar puts a Java service into the working directory, or skips the test.
 func ownJar(t *testing.T) {
 	t.Helper()
 	const source = `import com.sun.net.httpserver.HttpServer;
@@ -148,8 +148,7 @@ func versus(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errs.String(), exit
 }
 
-// What is wrong with services is found before anything is measured, said with what to do, and
-// leaves nothing.
+// Errors of services are found before any measurement, reported with a fix, and leave nothing.
 func TestVersusRefuses(t *testing.T) {
 	dir := ownFolder(t)
 	check := func(exit int, says string, args ...string) {
@@ -213,7 +212,7 @@ func TestVersusRefuses(t *testing.T) {
 	}
 }
 
-// A plan starts and asks, and says what would run.
+// A plan starts and checks the services, and prints what would run.
 func TestVersusPlans(t *testing.T) {
 	testsets.Once(t, "plans of services of a user", testsets.Needs{})
 	ownFolder(t)
@@ -274,7 +273,7 @@ func TestVersusMeasures(t *testing.T) {
 	if turns != 1 {
 		t.Errorf("it took the machine %d times: others may measure between its steps", turns)
 	}
-	// The machine may be busy, which the verdict then says; the run itself must work.
+	// The machine may be busy, as the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
@@ -293,8 +292,8 @@ func TestVersusMeasures(t *testing.T) {
 	}
 }
 
-// A service is compared in the protocol that it speaks: asked, verified, warmed up, measured, with
-// the generator's own cost in that protocol beside it.
+// A service is compared in its protocol: checked, verified, warmed up, measured, with the
+// generator's own cost in that protocol beside it.
 func TestVersusSpeaks(t *testing.T) {
 	testsets.Once(t, "services that speak something else than HTTP/1.1", testsets.Needs{})
 	testsets.Cores(t)
@@ -352,12 +351,12 @@ func TestVersusSpeaks(t *testing.T) {
 	}
 }
 
-// An answer that changes once the service was asked is an error in every number.
+// A response that changes after the service was checked is an error in every number.
 func TestVersusHoldsAnswers(t *testing.T) {
 	testsets.Once(t, "answers that change after a service was asked", testsets.Needs{})
 	testsets.Cores(t)
 	dir := ownFolder(t)
-	// It tells the truth three times a start: as often as it is asked before.
+	// It is right three times per start: as often as it is checked before.
 	lie := `SAYS="$(cat said; echo bye > said)" exec ./app`
 	if err := os.WriteFile("said", []byte("hello"), 0o644); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 	"prony.example/stats"
 )
 
-// An answer side by side says, once for all services, how much was measured and what was found of
-// all starts; and how many starts would detect more.
+// An answer side by side prints once, for all services, how much was measured and the result of all
+// starts; and how many starts would detect more.
 func TestAnswerSideBySide(t *testing.T) {
 	against := func(name string) lab.Against {
 		ratio := &stats.Ratio{N: 8, Center: 1.002, Lo: 0.998, Hi: 1.006, P: 0.3, SDLog: 0.005}

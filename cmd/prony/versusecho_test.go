@@ -18,8 +18,8 @@ import (
 	"prony.example/record"
 )
 
-// echo answers with what it was asked, byte for byte, and with who asked it where. From the request
-// on whose number LIES says, one byte of each answer is another one.
+// echo responds with its request, byte for byte, and the addresses of both sides. From the request
+// number in LIES on, one byte of each response is changed.
 func echo(addr string) {
 	lies, err := strconv.ParseInt(os.Getenv("LIES"), 10, 64)
 	if err != nil {
@@ -60,8 +60,8 @@ func echo(addr string) {
 	}
 }
 
-// A service that quotes what it was asked, where and by whom is compared by every byte but what the
-// lab itself gives, of which it is told; one other byte is an error in every number.
+// A service that quotes its request and addresses is compared by every byte except values of the
+// lab, which are reported; one other byte is an error in every number.
 func TestVersusOfAnEcho(t *testing.T) {
 	testsets.Once(t, "services that quote what they are asked", testsets.Needs{})
 	testsets.Cores(t)

@@ -11,7 +11,8 @@ import (
 	"prony.example/internal/base/cli"
 )
 
-// gitIn runs git as somebody with a name, and permits submodules by path, which git refuses else.
+// gitIn runs git as a user with a name, and permits submodules by path, which git otherwise
+// refuses.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c",
@@ -23,7 +24,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// gitState is what a build must not change: the work tree's files, the index, refs, configuration.
+// gitState returns the state that a build must not change: work tree, index, refs, configuration.
 func gitState(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -35,8 +36,8 @@ func gitState(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// A build is in a clone of its own: whatever git commands it runs, the user's repository, its
-// submodules and what is not committed there stay as they are, and the build has its own.
+// A build runs in a clone of its own: whatever git commands it runs, the user's repository, its
+// submodules and uncommitted changes stay unchanged, and the build has its own.
 func TestVersusBuildsOutsideOfTheRepository(t *testing.T) {
 	dir := ownFolder(t)
 	lib := filepath.Join(t.TempDir(), "lib")
@@ -59,14 +60,14 @@ func TestVersusBuildsOutsideOfTheRepository(t *testing.T) {
 	write(filepath.Join(dir, "more"), "")
 	gitIn(t, dir, "add", "more")
 	gitIn(t, dir, "commit", "-q", "-m", "three")
-	if err := os.RemoveAll(lib); err != nil { // it is in the user's repository alone
+	if err := os.RemoveAll(lib); err != nil { // it is only in the user's repository
 		t.Fatal(err)
 	}
 	write(filepath.Join(dir, "lib", "says"), "work that is not committed")
 	write(filepath.Join(dir, "lib", "new"), "of mine")
 	write(filepath.Join(dir, "app"), "#!/bin/sh\nexit 1\n")
 	before := gitState(t, dir)
-	// As in a hook: git then acts on this repository from any folder.
+	// As in a hook: git then uses this repository from any folder.
 	t.Setenv("GIT_DIR", filepath.Join(dir, ".git"))
 	t.Setenv("GIT_WORK_TREE", dir)
 	const build = `set -e
@@ -105,8 +106,8 @@ git checkout -q -B mine; git config prony.was here; git tag built
 	}
 }
 
-// A target of a project that is built from what lies there is built outside of the repository, too,
-// where git finds none.
+// A project's target that is built from the working directory is also built outside of the
+// repository, where git finds none.
 func TestProjectBuildsOutsideOfTheRepository(t *testing.T) {
 	dir := ownFolder(t)
 	before := gitState(t, dir)

@@ -18,11 +18,11 @@ import (
 	"prony.example/record"
 )
 
-// brief is a line of short trials, whose numbers nobody reads.
+// brief is a command line with short trials, whose numbers do not matter.
 var brief = []string{"--get", "/", "-c", "2", "--aa=false", "--blocks", "1", "--measure",
 	"300ms", "--warmup", "300ms", "--out", "r"}
 
-// one is the one record of the run in r.
+// one returns the single record of the run in r.
 func one(t *testing.T, says string) *record.Record {
 	t.Helper()
 	_, records, bad, err := record.Read("r")
@@ -33,8 +33,8 @@ func one(t *testing.T, says string) *record.Record {
 	return records[0]
 }
 
-// Another machine's service is measured without what its processes would tell, which is said once,
-// and is never taken for 0. A network of its own has the address of a machine that is not this one.
+// Another machine's service is measured without data of its processes, which is reported once, and
+// never shown as 0. A network of its own has the address of another machine.
 func TestVersusOfAnotherMachine(t *testing.T) {
 	testsets.Once(t, "a service of another machine", testsets.Needs{})
 	testsets.Cores(t)
@@ -77,7 +77,7 @@ exit=$?; kill $service; exit $exit`
 	}
 }
 
-// A service is asked by the name that its URL has, before and under load, with TLS and without.
+// Requests to a service contain the name in its URL, before and under load, with TLS and without.
 func TestVersusAsksByName(t *testing.T) {
 	testsets.Once(t, "a service that is asked by its name", testsets.Needs{})
 	testsets.Cores(t)
@@ -113,8 +113,8 @@ func TestVersusAsksByName(t *testing.T) {
 	}
 }
 
-// A service that ends in a window leaves a trial that is INVALID by what happened; those of the
-// others, and its own that could not begin, follow in order.
+// A service that ends in a window leaves an INVALID trial with the reason; those of the others, and
+// its own that could not begin, follow in order.
 func TestVersusOfWhatEnds(t *testing.T) {
 	testsets.Once(t, "a URL whose service ends in a window", testsets.Needs{})
 	testsets.Cores(t)

@@ -35,7 +35,7 @@ func TestHelpIsPlain(t *testing.T) {
 	}
 }
 
-// comments are the sentences that an example's commands have beside or above them.
+// comments returns the sentences beside or above an example's commands.
 func comments(example string) string {
 	var all []string
 	for line := range strings.Lines(example) {

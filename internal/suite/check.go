@@ -16,23 +16,23 @@ import (
 	"prony.example/record"
 )
 
-// checker is a suite or a scenario under check.
+// checker checks a suite or a scenario.
 type checker struct {
 	strictyaml.Check
-	noMode bool // {mode} stands for nothing
-	// files, when not nil, collects the files that are read; if sealed, no other file is opened.
+	noMode bool // {mode} has no value
+	// files collects the files that are read, unless it is nil. If sealed, no other file is opened.
 	files  map[named][]byte
 	sealed bool
 }
 
-// named is a file that a suite names, as one of at most so many bytes.
+// named is a file that a suite names, with its maximum size in bytes.
 type named struct {
 	name  string
 	limit int64
 }
 
-// check says what is wrong with the suite, one error per problem, in the order of the file's keys:
-// first each value by its row, then how values fit together.
+// check reports the problems of the suite, one error per problem, in the order of the file's keys:
+// first each value by its row, then the combinations of values.
 func (s *Suite) check(c *checker) error {
 	walk(reflect.ValueOf(s).Elem(), "", "", c.value)
 	if s.Warmup.Min > s.Warmup.Max {
@@ -83,12 +83,12 @@ func (s *Suite) check(c *checker) error {
 	return c.Err()
 }
 
-// others says whether a list has anything but what is usual.
+// others reports whether a list contains anything except the given value.
 func others(list []string, usual string) bool {
 	return slices.ContainsFunc(list, func(x string) bool { return x != usual })
 }
 
-// together checks that every generator of a load has something to do, and is one.
+// together checks that every generator of a load has connections, and that all are Prony's own.
 func (c *checker) together(s *Suite) {
 	for _, sc := range append([]Scenario{{}}, s.Scenarios...) {
 		for i, l := range s.LoadsOf(sc) {
@@ -107,7 +107,7 @@ func (c *checker) together(s *Suite) {
 	}
 }
 
-// podded checks that nothing is asked of pods that they cannot have.
+// podded checks that the suite requests nothing that pods cannot have.
 func (c *checker) podded(s *Suite) {
 	if !slices.ContainsFunc(s.Launchers, pods) {
 		return
@@ -120,7 +120,7 @@ func (c *checker) podded(s *Suite) {
 	}
 }
 
-// widens checks that a warm-up on all cores is possible, and of use.
+// widens checks that a warm-up on all cores is possible and useful.
 func (c *checker) widens(s *Suite) {
 	wrong := func(hint, text string, args ...any) {
 		c.Wrong("warmup.cores", hint, "warmup.cores "+AllCores+": "+text, args...)
@@ -137,8 +137,8 @@ func (c *checker) widens(s *Suite) {
 	}
 }
 
-// value checks one value by its row. A key that the file leaves out and that needs no value is
-// fine; one that it gives as zero is checked like any other.
+// value checks one value by its row. A key that the file omits and that is not required is valid;
+// an explicit zero is checked like any other value.
 func (c *checker) value(row *parameter, v reflect.Value, keyPath string) {
 	name, isSet := last(keyPath), c.Node(keyPath) != nil
 	switch {
@@ -187,7 +187,7 @@ func (c *checker) bounds(row *parameter, v reflect.Value, keyPath string) {
 		return
 	}
 	n, text := number(v)
-	if n >= row.min && n <= row.max { // false for not-a-number too
+	if n >= row.min && n <= row.max { // also false for NaN
 		return
 	}
 	if v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
@@ -204,8 +204,8 @@ func (c *checker) bounds(row *parameter, v reflect.Value, keyPath string) {
 	c.Wrong(keyPath, "", "%s %s is outside %s", last(keyPath), text, row.bounds(v.Type()))
 }
 
-// number is a value as the rows bound it, and as it is printed: of a list its length, of keys the
-// last one.
+// number returns a value's number for the bounds of its row, and its text: for a list its length,
+// for keys the last one.
 func number(v reflect.Value) (float64, string) {
 	if k, ok := v.Interface().(Keys); ok {
 		return float64(max(k[0], k[1])), fmt.Sprint(k)
@@ -222,7 +222,7 @@ func number(v reflect.Value) (float64, string) {
 	return float64(v.Int()), text
 }
 
-// bounds prints the row's range in the units of the type.
+// bounds formats the row's range in the units of the type.
 func (p *parameter) bounds(t reflect.Type) string {
 	show := func(n float64) string {
 		switch t {
@@ -239,7 +239,7 @@ func (p *parameter) bounds(t reflect.Type) string {
 	return show(p.min) + " to " + show(p.max)
 }
 
-// unique checks the names of a list's items, which stand at list[i] and key.
+// unique checks that the names of a list's items, found at list[i] and key, are unique.
 func (c *checker) unique(list, key string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -249,7 +249,7 @@ func (c *checker) unique(list, key string, names []string) {
 	}
 }
 
-// newChecker is for a suite file, or a scenario's, which is one YAML document without tags.
+// newChecker parses a suite or scenario file, which must be one YAML document without tags.
 func newChecker(file string, data []byte) (*checker, error) {
 	d, err := strictyaml.Parse(file, data)
 	if err != nil {
@@ -273,11 +273,11 @@ func newChecker(file string, data []byte) (*checker, error) {
 	return &checker{Check: strictyaml.Check{Document: d}}, nil
 }
 
-// tagFinder collects tags, which would change a value's type behind the decoder's back; a tag
-// before a missing list makes it panic.
+// tagFinder collects tags. A tag would change a value's type without the decoder's knowledge, and a
+// tag before a missing list makes the decoder panic.
 type tagFinder []*ast.TagNode
 
-// Visit sees every node of the tree.
+// Visit collects the node if it is a tag.
 func (f *tagFinder) Visit(n ast.Node) ast.Visitor {
 	if t, ok := n.(*ast.TagNode); ok {
 		*f = append(*f, t)
@@ -285,18 +285,18 @@ func (f *tagFinder) Visit(n ast.Node) ast.Visitor {
 	return f
 }
 
-// last is the last named step of a path: rate of loads[1].rate, loads of loads[1].
+// last returns the last named step of a path: rate of loads[1].rate, loads of loads[1].
 func last(path string) string {
 	path = path[strings.LastIndex(path, ".")+1:]
 	name, _, _ := strings.Cut(path, "[")
 	return name
 }
 
-// plainName are names that a path can hold.
+// plainName matches the names that a path can contain.
 var plainName = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// step is the path of an entry of the mapping at a path, or of the mapping where no path can hold
-// the entry's name.
+// step returns the path of an entry of the mapping at a path, or of the mapping if no path can
+// contain the entry's name.
 func step(keyPath, name string) string {
 	if !plainName.MatchString(name) {
 		return keyPath

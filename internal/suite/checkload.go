@@ -72,7 +72,7 @@ func (c *checker) open(keyPath string, l *Load) {
 	}
 }
 
-// searched checks what only a search has, and what it cannot have.
+// searched checks the keys that only a capacity load has, and those that it cannot have.
 func (c *checker) searched(keyPath string, l *Load) {
 	if l.Model != record.Capacity {
 		if l.SLO != "" {
@@ -124,8 +124,8 @@ func (c *checker) searched(keyPath string, l *Load) {
 	}
 }
 
-// searchWindows is the least budget of a search, in windows: what its warm-up, a bracket and one
-// block of steps take.
+// searchWindows is the minimum budget of a search, in windows: its warm-up, a bracket and one block
+// of steps.
 const searchWindows = 15
 
 func (c *checker) share(keyPath string, l *Load, earlier []Load) {
@@ -136,7 +136,7 @@ func (c *checker) share(keyPath string, l *Load, earlier []Load) {
 	for _, e := range earlier {
 		switch {
 		case e.Name == l.Rate.Of && e.Model != record.Open && e.Model != record.Capacity:
-			return // closed, or of no model, which was found already
+			return // closed, or without a model, which was already reported
 		case e.Name == l.Rate.Of:
 			c.Wrong(
 				keyPath,

@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// speaks checks that what a scenario speaks goes with the rest of it and of the suite.
+// speaks checks that a scenario's protocol fits the rest of the scenario and the suite.
 func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	is := func(names ...string) bool { return slices.Contains(names, sc.Protocol) }
 	plain := is("", Protocols[0])
@@ -20,7 +20,7 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	for _, l := range s.Loads {
 		engines = append(engines, l.Engine)
 	}
-	raw := plain && sc.Unix == "" // what other tools speak
+	raw := plain && sc.Unix == "" // other tools support it
 	isRaw := func(engine string) bool { return engine == "uring" || engine == "epoll" }
 	for _, row := range []struct {
 		wrong     bool
@@ -68,7 +68,7 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 	}
 }
 
-// spoken checks a variant that has targets asked in another protocol.
+// spoken checks a variant that requests targets in another protocol.
 func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 	if v.Protocol == "" || v.Protocol == Protocols[0] {
 		if v.Streams > 1 {
@@ -109,7 +109,7 @@ func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 	}
 }
 
-// rides checks the variants that a scenario names.
+// rides checks that the variants of a scenario exist.
 func (c *checker) rides(keyPath string, s *Suite, sc *Scenario) {
 	for i, name := range sc.Variants {
 		if names := namesOf(s.Variants, variantName); !slices.Contains(names, name) {
@@ -119,7 +119,7 @@ func (c *checker) rides(keyPath string, s *Suite, sc *Scenario) {
 	}
 }
 
-// call checks the request's form in gRPC.
+// call checks a request's form for gRPC.
 func (c *checker) call(keyPath string, s *scene, r Call) {
 	if r == (Call{}) {
 		return

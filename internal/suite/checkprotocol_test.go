@@ -7,7 +7,8 @@ import (
 	"prony.example/internal/suite"
 )
 
-// What a scenario speaks must go with the rest of the suite; what does not is said with its line.
+// A scenario's protocol must fit the rest of the suite; contradictions are reported with their
+// line.
 func TestProtocolsThatContradict(t *testing.T) {
 	const form = `name: s
 CONTRACT

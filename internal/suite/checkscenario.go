@@ -14,19 +14,19 @@ import (
 	"prony.example/load/template"
 )
 
-// mode is the placeholder for the target's mode, which only paths have. It is filled in before the
+// mode is the placeholder of the target's mode, which only paths have. It is filled in before the
 // load begins.
 const mode = "mode"
 
-// scene is a scenario that is being checked, step by step.
+// scene is a scenario that is checked step by step.
 type scene struct {
 	*Scenario
 	names []string // all variables of the flow
-	known int      // of them, those that the step may use
-	sent  bool     // whether what has been sent so far holds the key
+	known int      // number of names that the step may use
+	sent  bool     // the requests so far contain the key
 }
 
-// scenario checks what stands at the path, which ends with a dot or is empty.
+// scenario checks the scenario at a path, which ends with a dot or is empty.
 func (c *checker) scenario(keyPath string, sc *Scenario) {
 	isSet := sc.Keys != Keys{}
 	if sc.Keys[1] < sc.Keys[0] {
@@ -42,7 +42,7 @@ func (c *checker) scenario(keyPath string, sc *Scenario) {
 	names, known := sc.Variables()
 	for i, name := range names {
 		if hasMeaning(name) || !varForm.MatchString(name) {
-			names[i] = fmt.Sprintf("misnamed%d", i) // which is reported where it is set
+			names[i] = fmt.Sprintf("misnamed%d", i) // the error is reported where it is set
 		}
 	}
 	used := false
@@ -57,7 +57,7 @@ func (c *checker) scenario(keyPath string, sc *Scenario) {
 	}
 }
 
-// routes checks the names of the requests, by which results list them.
+// routes checks that the names of requests, by which results list them, are unique.
 func (c *checker) routes(keyPath string, sc *Scenario) {
 	visited := map[string]bool{}
 	for i := range sc.Requests {
@@ -70,7 +70,7 @@ func (c *checker) routes(keyPath string, sc *Scenario) {
 	}
 }
 
-// users checks what users differ by.
+// users checks data, setups and other keys that distinguish users.
 func (c *checker) users(keyPath string, sc *Scenario) {
 	if sc.Rows != "" && sc.Data == "" {
 		c.Wrong(keyPath+"rows", "name a CSV file by data", "rows are of data, and there is none")
@@ -113,7 +113,7 @@ func (c *checker) users(keyPath string, sc *Scenario) {
 	}
 }
 
-// fixed says whether a variable stands when the load begins.
+// fixed reports whether a variable has its value when the load begins.
 func (s *Scenario) fixed(name string) bool {
 	set := func(r Request) bool {
 		_, ok := r.Extract[name]
@@ -122,7 +122,7 @@ func (s *Scenario) fixed(name string) bool {
 	return slices.Contains(s.columns, name) || slices.ContainsFunc(s.Requests, set)
 }
 
-// request checks what is sent, then what is wanted of the answer.
+// request checks a request, then the expectations for its response.
 func (c *checker) request(keyPath string, s *scene, r *Request) {
 	_, path := r.Line("{" + mode + "}")
 	c.path(keyPath+".request", s, path)
@@ -150,8 +150,8 @@ func (c *checker) request(keyPath string, s *scene, r *Request) {
 	c.steps(keyPath, s, r)
 }
 
-// bodiless reports what looks into the body of an answer that has none: what follows the head of an
-// answer to HEAD is the next answer, whatever length the head announces (RFC 9112, section 6.3).
+// bodiless reports checks of the body in the response to a HEAD request, which has none: the bytes
+// after its head are the next response, whatever length the head announces (RFC 9112, section 6.3).
 func (c *checker) bodiless(keyPath string, r *Request) {
 	if method, _ := r.Line(""); method != http.MethodHead {
 		return
@@ -175,13 +175,13 @@ func (c *checker) bodiless(keyPath string, r *Request) {
 	}
 }
 
-// hasMeaning says whether a placeholder of that name is no variable.
+// hasMeaning reports whether a placeholder of that name is not a variable.
 func hasMeaning(name string) bool {
 	_, err := template.Parse("", []string{name})
 	return name == mode || err != nil && varForm.MatchString(name)
 }
 
-// steps checks what only a flow's requests have, or do not have.
+// steps checks keys that only a flow's requests can have, or cannot have.
 func (c *checker) steps(keyPath string, s *scene, r *Request) {
 	for _, name := range sortedNames(r.Extract) {
 		here := step(keyPath+".extract", name)
@@ -211,7 +211,8 @@ func (c *checker) steps(keyPath string, s *scene, r *Request) {
 	}
 }
 
-// parse reads a text of the step and reports its mistakes. modes says whether it may hold the mode.
+// parse parses a text of the step and reports its errors. With modes, the text may contain the
+// mode.
 func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *template.Text {
 	names := s.names
 	if modes && !c.noMode {
@@ -235,7 +236,8 @@ func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *templa
 	return t
 }
 
-// misread reports the error of a text. A path cannot hold braces, whatever is meant.
+// misread reports the error of a text. For paths, it suggests no escaped braces, which they cannot
+// contain.
 func (c *checker) misread(keyPath string, err error, path bool) {
 	var e *template.Error
 	switch {
@@ -254,7 +256,7 @@ func (c *checker) misread(keyPath string, err error, path bool) {
 	}
 }
 
-// sends checks a text that is sent, and notes whether it holds the key.
+// sends checks a text of a request, and notes whether it contains the key.
 func (c *checker) sends(keyPath string, s *scene, in string) *template.Text {
 	t := c.parse(keyPath, s, in, false)
 	c.key(keyPath, s, in, t)
@@ -262,7 +264,7 @@ func (c *checker) sends(keyPath string, s *scene, in string) *template.Text {
 	return t
 }
 
-// asked refuses in what is sent what only an answer can have.
+// asked reports placeholders in a request that only responses can have.
 func (c *checker) asked(keyPath string, t *template.Text) {
 	if t != nil && t.Lab() != "" {
 		c.Wrong(keyPath, "expect.body and a check's is may have it",
@@ -270,7 +272,8 @@ func (c *checker) asked(keyPath string, t *template.Text) {
 	}
 }
 
-// key takes a text that could not be read at its word, so that one mistake is reported once.
+// key searches a text that could not be parsed for the key itself, so that one mistake is reported
+// once.
 func (c *checker) key(keyPath string, s *scene, in string, t *template.Text) {
 	if t == nil {
 		s.sent = s.sent || strings.Contains(in, "{key}")
@@ -286,7 +289,7 @@ func (c *checker) key(keyPath string, s *scene, in string, t *template.Text) {
 	}
 }
 
-// wants checks a text that an answer is held against.
+// wants checks a text that a response is compared with.
 func (c *checker) wants(keyPath string, s *scene, in string) {
 	t := c.parse(keyPath, s, in, false)
 	if t != nil && len(t.Environment()) > 0 {
@@ -298,7 +301,7 @@ func (c *checker) wants(keyPath string, s *scene, in string) {
 	}
 }
 
-// path checks what a path may hold beside its placeholders.
+// path checks the text of a path outside of its placeholders.
 func (c *checker) path(keyPath string, s *scene, in string) {
 	t := c.parse(keyPath, s, in, true)
 	c.key(keyPath, s, in, t)
@@ -315,7 +318,7 @@ func (c *checker) path(keyPath string, s *scene, in string) {
 	}
 }
 
-// headers checks the fields. What the generator sets itself cannot be set.
+// headers checks the header fields. The ones that the generator sets itself cannot be set.
 func (c *checker) headers(keyPath string, s *scene, r *Request) {
 	visited := map[string]bool{}
 	for _, name := range sortedNames(r.Headers) {
@@ -358,13 +361,13 @@ func (c *checker) expect(keyPath string, s *scene, e *Expect) {
 	}
 }
 
-// bodies are the checks of the body.
+// bodies returns the keys of the checks of the body.
 func (e Expect) bodies() []string {
 	e.Status = 0
 	return present(e)
 }
 
-// present are the keys of a struct that have a value, without those of what it embeds.
+// present returns the keys of a struct that have a value, without those of embedded structs.
 func present(value any) (keys []string) {
 	for f, v := range reflect.ValueOf(value).Fields() {
 		if !f.Anonymous && !v.IsZero() {
@@ -374,7 +377,7 @@ func present(value any) (keys []string) {
 	return keys
 }
 
-// place checks that it is one, and can be looked for.
+// place checks that a place is unambiguous and valid.
 func (c *checker) place(keyPath string, p Place) bool {
 	specified := present(p)
 	if len(specified) != 1 && !(len(specified) == 2 && p.Header != "" && p.Regex != "") {
@@ -389,7 +392,7 @@ func (c *checker) place(keyPath string, p Place) bool {
 	return true
 }
 
-// check checks a check of an answer.
+// check checks a check of a response.
 func (c *checker) check(keyPath string, s *scene, k *Check) {
 	specified := present(*k)
 	if len(specified) != 1 {

@@ -17,7 +17,7 @@ import (
 	"prony.example/internal/suite"
 )
 
-// golden is what a suite's expectations need of a golden answer.
+// golden is the part of a golden response that a suite's expectations need.
 type golden struct {
 	Request string
 	Send    string
@@ -39,7 +39,7 @@ func goldens(t *testing.T, name string) []golden {
 	return file.Cases
 }
 
-// right says whether what the request expects is what the contract says, or why not.
+// right returns "" if the request's expectation equals the contract's response, or the reason.
 func right(r suite.Request, cases []golden) string {
 	if strings.Contains(r.Request, "{") && !strings.Contains(r.Request, "{mode}") ||
 		r.Expect.Status != 200 || len(r.Checks) > 0 {
@@ -76,7 +76,8 @@ func right(r suite.Request, cases []golden) string {
 	return "the contract has no such case"
 }
 
-// rightCall says whether what a call expects is what the contract says in gRPC, or why not.
+// rightCall returns "" if a call's expectation equals the contract's response in gRPC, or the
+// reason.
 func rightCall(t *testing.T, c suite.Call, contract string) string {
 	t.Helper()
 	if c == (suite.Call{}) {
@@ -92,8 +93,8 @@ func rightCall(t *testing.T, c suite.Call, contract string) string {
 	return "the contract has no such call"
 }
 
-// similar is right for requests that name what was made before, or look into their answers: some
-// golden case has the same method and path, but for numbers, and the status.
+// similar is right for requests that name earlier created objects, or check parts of their
+// responses: a golden case must have the same method, path (except numbers) and status.
 func similar(r suite.Request, cases []golden) string {
 	number := regexp.MustCompile(`[0-9]+|\{[a-zA-Z]+\}`)
 	plain := func(request string) string { return number.ReplaceAllString(request, "N") }
@@ -105,8 +106,8 @@ func similar(r suite.Request, cases []golden) string {
 	return fmt.Sprintf("no case of the contract is like it with status %d", r.Expect.Status)
 }
 
-// TestSuitesKeepTheContract compares every expectation of the suites with the golden answers, so
-// that a service that conforms cannot fail a suite by the suite's mistake.
+// TestSuitesKeepTheContract compares every expectation of the suites with the golden responses, so
+// that a conforming service cannot fail because of an error in a suite.
 func TestSuitesKeepTheContract(t *testing.T) {
 	files, err := filepath.Glob("../../suites/*.yaml")
 	if err != nil || len(files) == 0 {

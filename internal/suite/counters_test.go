@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What requests ask is known by the target's counters, and what is sent is the same with and
-// without.
+// Backend calls of requests refer to the target's counters, and the requests are the same with and
+// without them.
 func TestCounters(t *testing.T) {
 	read := func(counters, asks string) (*Project, error) {
 		return ReadProject("prony.yaml", []byte("targets:\n  shop:\n    command: ./shop\n"+

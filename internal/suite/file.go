@@ -16,14 +16,14 @@ import (
 	"prony.example/load/template"
 )
 
-// Bounds of the files that a suite names, in bytes.
+// Maximum sizes of the files that a suite names, in bytes.
 const (
 	bodyMax  = 16 << 20
 	traceMax = 256 << 20
-	pemMax   = 1 << 20 // all that a system trusts is a quarter of that
+	pemMax   = 1 << 20 // a system's trust store is a quarter of that
 )
 
-// attach reads the bodies and traces that the suite names, and adds them to the sum.
+// attach reads the bodies and traces that the suite names, and adds them to the hash.
 func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 	for i := range s.Scenarios {
 		keyPath := fmt.Sprintf("scenarios[%d].", i)
@@ -52,10 +52,10 @@ func (c *checker) attach(s *Suite, dir string, sum hash.Hash) {
 	}
 }
 
-// rowsMax bounds the rows of data: all of them are kept while the load lasts.
+// rowsMax limits the rows of data, which stay in memory during the load.
 const rowsMax = 1_000_000
 
-// data reads that of the scenario at the path.
+// data reads the data of the scenario at a path.
 func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	data, ok := c.read(keyPath+"data", dir, s.Data, bodyMax, sum)
 	if !ok {
@@ -95,7 +95,7 @@ func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	}
 }
 
-// bodies reads those of the requests at the path, and the data.
+// bodies reads the data and the request bodies of the scenario at a path.
 func (c *checker) bodies(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	if s.Data != "" {
 		c.data(s, keyPath, dir, sum)
@@ -122,8 +122,8 @@ func (c *checker) bodies(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	}
 }
 
-// read returns what a file below dir holds, and adds it to the sum, if there is one. A suite names
-// nothing elsewhere, so that whoever has its folder has all of it.
+// read returns the content of a file below dir, and adds it to the hash if there is one. A suite
+// can name files only in its folder, so that a copy of the folder is complete.
 func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([]byte, bool) {
 	data, cached := c.files[named{name, limit}]
 	if !cached && c.sealed {
@@ -142,7 +142,7 @@ func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([
 	}
 	if err != nil {
 		if inner, is := errors.AsType[*fs.PathError](err); is {
-			err = inner.Err // the name comes once
+			err = inner.Err // the name appears once
 		}
 		c.Wrong(
 			keyPath,
@@ -182,7 +182,7 @@ func readBelow(dir, name string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // likewise
-	// The size may have grown since it was asked for.
+	defer func() { _ = f.Close() }() // nothing was written
+	// The file may have grown since Stat.
 	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -14,7 +14,7 @@ import (
 	"prony.example/load/pace"
 )
 
-// fullFile holds every key that TestReadKeepsWhatIsGiven… leaves out.
+// fullFile contains every key that TestReadKeepsWhatIsGiven… leaves out.
 const fullFile = "testdata/full.yaml"
 
 func full(t testing.TB) string {
@@ -84,7 +84,7 @@ func TestReadOfFlowsAndFiles(t *testing.T) {
 	check("others do not", s.LoadsOf(mix)[1].Connections, 7)
 }
 
-// bare is the full suite without what rides along, which few targets can have.
+// bare is the full suite without variants, which few targets can have.
 func bare(t testing.TB) string {
 	t.Helper()
 	before, riders, _ := strings.Cut(full(t), "variants:\n")
@@ -119,7 +119,7 @@ func TestDriversMultiplyTrials(t *testing.T) {
 	check("drivers: [wrk]\n", one, "wrk wrk wrk wrk")
 }
 
-// What is named as the default has the hash of what is not named.
+// An explicit default has the same hash as an omitted key.
 func TestDefaultsHaveOnePlan(t *testing.T) {
 	same := func(old, new string, want bool) {
 		t.Helper()
@@ -137,7 +137,7 @@ func TestDefaultsHaveOnePlan(t *testing.T) {
 	same("rate: 20000", "rate: 20k", true)
 	same("rate: 20000", "rate: ramp 1..20000 in 1s", false)
 	same("weight: 3", "weight: 3\n        headers: {a: b}", false)
-	// Pinned, so that a change of the hash is seen: it makes runs unlike those of before.
+	// Pinned, so that a change of the hash is noticed: it makes runs differ from earlier ones.
 	if got := plan(t, read(t, whole), catalog).Hash; got != "1ec00a98e2b0e50d" {
 		t.Errorf("the plan's hash is %s", got)
 	}
@@ -167,7 +167,7 @@ func TestHashesFollowTheFiles(t *testing.T) {
 		t.Error("the folder changes the hashes")
 	}
 	for _, change := range []struct{ name, text string }{
-		{"owner.json", strings.Repeat("x", 37)}, // as long as before
+		{"owner.json", strings.Repeat("x", 37)}, // the same length as before
 		{"owner.json", "{}"}, {"blob.bin", "\xff"}, {"arrivals.trace", "# prony trace 1\n1\n"},
 	} {
 		write(t, dir, change.name, change.text)
@@ -186,7 +186,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// A file is read where it lies in or below the suite's folder, and is of a bounded size.
+// Only files in or below the suite's folder are read, with limited size.
 func TestFilesThatCannotBeRead(t *testing.T) {
 	outside := t.TempDir()
 	dir := filepath.Join(outside, "suites")
@@ -389,7 +389,7 @@ func TestSchemaAgreesOnSlips(t *testing.T) {
 }
 
 // An edited suite is checked without opening any file that its own file does not name, and a suite
-// with a mistake can be mended.
+// with an error can be fixed.
 func TestCheckEdited(t *testing.T) {
 	own := full(t)
 	check := func(data, text, want string) {

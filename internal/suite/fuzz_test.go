@@ -6,8 +6,8 @@ import (
 	"prony.example/internal/suite"
 )
 
-// FuzzRead wants that no file makes Read panic, and that whatever it accepts can be overridden with
-// nothing: what reading lets through, the later check must not find fault with.
+// FuzzRead requires that no file makes Read panic, and that an empty override of an accepted suite
+// succeeds: the later check must not find errors that reading missed.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte(full(f)))
@@ -28,8 +28,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzReadScenario wants that no file makes ReadScenario panic, and that whatever it accepts can be
-// made into finders and checks.
+// FuzzReadScenario requires that no file makes ReadScenario panic, and that finders and checks can
+// be made of an accepted scenario.
 func FuzzReadScenario(f *testing.F) {
 	f.Add([]byte(alone))
 	f.Add([]byte("name: a\nrequests: [{request: GET /, checks: [{body: true, is: '{seq}'}]}]"))

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// GroupsOf says how a plan can be measured whose targets do not all fit into memory at once: how
-// many side by side, or why there can be no groups. Each group has the baseline, and its control if
-// there is one. Reason says why not all targets run at once.
+// GroupsOf returns how many targets of a plan to run side by side if not all fit into memory, or
+// why there can be no groups. Each group contains the baseline, and its control if there is one.
+// reason says why not all targets run at once.
 func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
 	s := p.Suite
 	shared := 1
@@ -35,7 +35,7 @@ func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
 	return min(fit, mostSideBySide), ""
 }
 
-// starts are the targets of each start.
+// starts returns the targets of each start.
 func (p *Plan) starts() map[string][]string {
 	out := map[string][]string{}
 	for _, t := range p.Trials {
@@ -47,9 +47,9 @@ func (p *Plan) starts() map[string][]string {
 }
 
 // divide divides the trials of a scenario in one block into groups that share the baseline and its
-// control, where all of them do not fit into memory. They are the fewest groups that fit, with
-// nearly the same number of targets, the same in all blocks. Each group gets a block number of its
-// own, since it is a start of its own. Their order is random.
+// control, if not all fit into memory. The groups are as few as possible, have nearly the same
+// number of targets, and are the same in all blocks. Each group is a start of its own and gets its
+// own block number. Their order is random.
 func (p *Plan) divide(trials []Trial) [][]Trial {
 	most := p.Suite.Together
 	if most == 0 || len(trials) <= most {
@@ -80,7 +80,7 @@ func (p *Plan) divide(trials []Trial) [][]Trial {
 			}
 		}
 	}
-	// Apart from the shuffle of the block, which has the block's number as its second seed.
+	// A stream of its own: the block's shuffle has the block's number as its second seed.
 	r := rand.New(rand.NewPCG(^p.Suite.Seed, uint64(block)))
 	r.Shuffle(count, func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out

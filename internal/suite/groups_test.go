@@ -9,7 +9,8 @@ import (
 	"prony.example/internal/suite"
 )
 
-// crowdOf is a suite of five targets with a control of the first, of which so many fit into memory.
+// crowdOf is a suite of five targets with a control of the first, of which fit targets fit into
+// memory.
 func crowdOf(t *testing.T, fit int, change func(*suite.Suite)) (*suite.Suite, []suite.Target) {
 	t.Helper()
 	var targets []suite.Target
@@ -91,7 +92,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestNoGroups says why targets cannot be divided.
+// TestNoGroups reports why targets cannot be divided.
 func TestNoGroups(t *testing.T) {
 	check := func(fit int, want string, change func(*suite.Suite)) {
 		t.Helper()

@@ -9,8 +9,8 @@ import (
 	"prony.example/internal/suite"
 )
 
-// Each way to start a target has trials of its own; a target without an image has none in
-// containers. The usual way has no name, and the plan of a suite that names it has no other hash.
+// Each launcher has trials of its own; a target without an image has none in containers. The
+// default launcher has no name, and naming it does not change the plan's hash.
 func TestLaunchersMultiplyTrials(t *testing.T) {
 	two := []suite.Target{{Name: "a", Service: "a", Contracts: []string{"hello"}},
 		{Name: "b", Service: "b", Contracts: []string{"hello"}, NoImage: "it has no Dockerfile"}}

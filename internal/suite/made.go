@@ -5,9 +5,9 @@ import (
 	"reflect"
 )
 
-// New makes a suite that is in no file. set gets it with the defaults of all keys and sets the
+// New makes a suite without a file. set receives it with the defaults of all keys and sets the
 // others; its loads and requests begin as NewLoad and NewRequest. New checks it as Read does. Hash
-// is of the suite's values.
+// is the hash of the suite's values.
 func New(set func(*Suite)) (*Suite, error) {
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")
@@ -21,7 +21,7 @@ func New(set func(*Suite)) (*Suite, error) {
 	return s, nil
 }
 
-// NewLoad is a load with the defaults of all other keys.
+// NewLoad returns a load with the defaults of all other keys.
 func NewLoad(name, model string) Load {
 	var l Load
 	preset(reflect.ValueOf(&l).Elem(), "loads[].")
@@ -29,7 +29,7 @@ func NewLoad(name, model string) Load {
 	return l
 }
 
-// NewRequest is a request with the defaults of all other keys.
+// NewRequest returns a request with the defaults of all other keys.
 func NewRequest(request string) Request {
 	var r Request
 	preset(reflect.ValueOf(&r).Elem(), "scenarios[].requests[].")

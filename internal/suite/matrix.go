@@ -10,31 +10,31 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Matrix sweeps what a target is started and loaded with: it becomes a target for each combination
-// of values.
+// Matrix defines sweeps over settings of a target, which becomes one target for each combination of
+// values.
 type Matrix struct {
 	Connections []int             `yaml:"connections"` // of its loads and its warm-up
 	Body        []strictyaml.Size `yaml:"body"`        // of requests that have one
 	Env         map[string][]Text `yaml:"env"`         // by variable
-	Args        map[string][]Text `yaml:"args"`        // by axis: behind the command, or at {AXIS}
+	Args        map[string][]Text `yaml:"args"`        // by axis: appended, or at {AXIS}
 }
 
 const (
-	// rowsOfMatrix bounds the targets that one becomes: each is started in every block.
+	// rowsOfMatrix limits the targets of a matrix, because each is started in every block.
 	rowsOfMatrix = 64
 	// nameMax is the length that ownForm permits.
 	nameMax = 32
 	// connectionsAxis and bodyAxis are the axes of those keys.
 	connectionsAxis = "connections"
 	bodyAxis        = "body"
-	// connectionsMax are the most of a load: as many ports as one address has.
+	// connectionsMax is the maximum of a load: the number of ports of one address.
 	connectionsMax = 65535
 )
 
-// unnamed is what of a value has no place in a target's name.
+// unnamed matches the parts of a value that a target's name cannot contain.
 var unnamed = lazyregexp.New(`[^A-Za-z0-9._]+`)
 
-// matrixParameters are its keys.
+// matrixParameters are the keys of a Matrix.
 var matrixParameters = []parameter{
 	{key: "project.targets.NAME.matrix", about: "the target becomes one for each combination of " +
 		"these values, 64 at most, named as `app-GOGC-50`; its own name stands for all of them"},
@@ -49,7 +49,7 @@ var matrixParameters = []parameter{
 		about: "lists of what is added to the command, or stands in it where it says `{gc}`"},
 }
 
-// expand puts the rows of its matrix in the place of each target that has one.
+// expand replaces each target that has a matrix by its rows.
 func (p *Project) expand(c *checker) {
 	names := p.Names
 	p.Names, p.rows = nil, map[string][]string{}
@@ -84,7 +84,7 @@ type row struct {
 	source Source
 }
 
-// rows are the combinations of the matrix at the path, the last axis fastest.
+// rows returns the combinations of the matrix at the path; the last axis varies fastest.
 func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row {
 	m := base.source.Matrix
 	base.source.Matrix, base.source.Built = Matrix{}, base.name
@@ -142,7 +142,7 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 	return out
 }
 
-// loaded sweeps what a target is loaded with, by the values of the matrix at the path.
+// loaded sweeps the settings of loads by the values of the matrix at the path.
 func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string, values []Text,
 	set func(to *Source, value string))) {
 	if m.Connections != nil {
@@ -155,7 +155,7 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 			values = append(values, Text(strconv.Itoa(n)))
 		}
 		sweep("", connectionsAxis, values, func(to *Source, value string) {
-			to.Connections, _ = strconv.Atoi(value) // written just above
+			to.Connections, _ = strconv.Atoi(value) // written a few lines above
 		})
 	}
 	if m.Body != nil {
@@ -173,8 +173,8 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 	}
 }
 
-// sized refuses an experiment with targets whose bodies have sizes of their own where that would
-// change nothing, or break what is sent.
+// sized returns an error for targets with their own body sizes in an experiment in which these
+// would change nothing, or break the requests.
 func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 	for _, name := range p.Names {
 		if p.Targets[name].Body == 0 || !s.measures(name) {
@@ -197,8 +197,8 @@ func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 	return nil
 }
 
-// swept has the rows of a target with a matrix stand where an experiment names the target; as the
-// baseline its first row does.
+// swept replaces a target with a matrix by its rows in an experiment. If it is the baseline, its
+// first row takes its place.
 func (p *Project) swept(s *Suite) {
 	var out []string
 	for _, pattern := range s.Targets {

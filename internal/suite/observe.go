@@ -15,46 +15,46 @@ import (
 	"prony.example/record"
 )
 
-// CapacityLoad is the name by which rates refer to what the bare target delivered, once, before the
-// blocks, to a closed load: all its variants are then offered the same.
+// CapacityLoad is the name by which rates refer to the throughput of the bare target in a closed
+// load before the blocks, so that all its variants get the same rate.
 const CapacityLoad = "capacity"
 
-// Capacity is that closed load, of one trial before the blocks for each target and scenario. The
-// zero Capacity is none.
+// Capacity is the settings of that load, which runs in one trial for each target and scenario. The
+// zero Capacity means none.
 type Capacity struct {
 	Connections int      `yaml:"connections" json:"connections"`
 	Measure     Duration `yaml:"measure" json:"measure"`
 }
 
-// Defaults of Capacity, where a rate is a share of it.
+// Defaults of Capacity if a rate is a share of it.
 const (
 	capacityConnections = 64
 	capacityMeasure     = Duration(5 * second)
 	capacityLead        = Duration(second)
 )
 
-// Profilers are the tools that take them, as package profile names them.
+// Profilers are the names of profilers, as in package profile.
 var Profilers = []string{"async-profiler", "jfr", "pprof", "v8", "py-spy", "ebpf", "perf"}
 
-// ProfileKinds are what a profiler may look at.
+// ProfileKinds are the kinds of profiles.
 var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
 
-// Observe is what the lab watches in a trial beside its samples.
+// Observe is what the lab records in a trial in addition to its samples.
 type Observe struct {
-	// a home of telemetry runs
+	// Telemetry starts the telemetry collector.
 	Telemetry bool `yaml:"telemetry" was:"home" json:"home,omitempty"`
-	// JVMs log their collections
+	// GC lets JVMs log their garbage collections.
 	GC bool `yaml:"gc" json:"gc,omitempty"`
-	// of requests carry a trace id
+	// Traces is the share of requests with a trace id.
 	Traces Percent `yaml:"traces" json:"traces,omitempty"`
-	// kinds, in each load's window
+	// Profile lists the kinds of profiles, taken in each load's window.
 	Profile []string `yaml:"profile" json:"profile,omitempty"`
-	// Profiler is the tool, by name; empty: the best for the runtime.
+	// Profiler is the name of the tool; empty: the best for the runtime.
 	Profiler string   `yaml:"profiler" json:"profiler,omitempty"`
-	Period   Duration `yaml:"period" json:"period,omitempty"` // of the lab's samples; 0: the usual
+	Period   Duration `yaml:"period" json:"period,omitempty"` // of samples; 0: the default
 }
 
-// IsZero says whether nothing more is watched than usual.
+// IsZero reports whether nothing is recorded in addition to the samples.
 func (o Observe) IsZero() bool {
 	return !o.Telemetry && !o.GC && o.Traces == 0 && len(o.Profile) == 0 && o.Profiler == "" &&
 		o.Period == 0
@@ -67,10 +67,10 @@ var percentRe = lazyregexp.New(percentForm)
 
 const percentForm = `^([0-9]+(\.[0-9]+)?)%$`
 
-// String gives "1%".
+// String returns the form "1%".
 func (p Percent) String() string { return strconv.FormatFloat(float64(p)*100, 'g', 12, 64) + "%" }
 
-// MarshalText gives String's form.
+// MarshalText returns String's form.
 func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // UnmarshalText reads a share such as "1%".
@@ -87,15 +87,15 @@ func (p *Percent) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (p *Percent) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, p) }
 
-// usesCapacity says whether a load's rate is a share of the bare target's capacity.
+// usesCapacity reports whether a load's rate is a share of the bare target's capacity.
 func (s *Suite) usesCapacity() bool {
 	return slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Rate.Of == CapacityLoad })
 }
 
-// fillCapacity sets what a suite that needs the capacity leaves out.
+// fillCapacity sets the defaults of Capacity in a suite that needs it.
 func (s *Suite) fillCapacity() {
 	if !s.usesCapacity() {
 		return
@@ -104,7 +104,7 @@ func (s *Suite) fillCapacity() {
 	s.Capacity.Measure = cmp.Or(s.Capacity.Measure, capacityMeasure)
 }
 
-// observe wants a tool to have something to do.
+// observe checks that a profiler has a kind of profile.
 func (c *checker) observe(keyPath string, o Observe) {
 	if o.Profiler != "" && len(o.Profile) == 0 {
 		c.Wrong(keyPath+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
@@ -112,7 +112,7 @@ func (c *checker) observe(keyPath string, o Observe) {
 	}
 }
 
-// capacity wants what is measured to be used.
+// capacity checks that the measured capacity is used.
 func (c *checker) capacity(s *Suite) {
 	if s.Capacity != (Capacity{}) && !s.usesCapacity() {
 		c.Wrong("capacity", `such as "rate: 50% of capacity"`,
@@ -126,15 +126,14 @@ func (c *checker) capacity(s *Suite) {
 	}
 }
 
-// SceneOf is the scenario of a trial, with the connections and bodies that its target has of
-// its own.
+// SceneOf returns the scenario of a trial, with its target's own connections and bodies.
 func (s *Suite) SceneOf(t Trial) Scenario {
 	sc := s.Scenario(t.Scenario)
 	sc.Connections = cmp.Or(t.Connections, sc.Connections)
 	return sc.in(s.Variant(t.Variant)).Sized(t.Body)
 }
 
-// OfTrial are the loads that a trial offers: those of its scenario, or the one of a pilot.
+// OfTrial returns the loads of a trial: those of its scenario, or the one of a pilot.
 func (s *Suite) OfTrial(t Trial) []Load {
 	sc := s.SceneOf(t)
 	if t.Role != record.Pilot {
@@ -146,7 +145,7 @@ func (s *Suite) OfTrial(t Trial) []Load {
 	return []Load{l}
 }
 
-// ObserveOf is what is watched in a trial: what its variant asks for, or what the suite does.
+// ObserveOf returns what a trial records, by its variant or by the suite.
 func (s *Suite) ObserveOf(t Trial) Observe {
 	if t.Role == record.Observed {
 		w := s.Watch
@@ -161,9 +160,9 @@ func (s *Suite) ObserveOf(t Trial) Observe {
 	return s.Observe
 }
 
-// beside are the trials of a role beside the comparison: each target under each scenario once, by
-// the first launcher. A pilot is bare; an observed trial has the first of Watching that its target
-// can have.
+// beside returns the trials of a role outside of the comparison: each target under each scenario
+// once, by the first launcher. A pilot has no variant; an observed trial has the first of Watching
+// that fits its target.
 func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 	for _, t := range targets {
 		launchers := s.launchers(t)
@@ -191,8 +190,8 @@ func (s *Suite) beside(role string, targets []Target) (out []Trial) {
 	return out
 }
 
-// observed is a trial for each kind of profile that is asked for: most profilers can take one at a
-// time, and two at once would see each other. Without any it is one.
+// observed returns a trial for each requested kind of profile, because most profilers take one kind
+// at a time, and two would profile each other. Without profiles, it returns one trial.
 func (s *Suite) observed(t Trial) (out []Trial) {
 	if len(s.Watch.Profile) < 2 {
 		return []Trial{t}
@@ -204,7 +203,7 @@ func (s *Suite) observed(t Trial) (out []Trial) {
 	return out
 }
 
-// NeedsHome says whether a trial of the suite sends telemetry, or wants its home to run.
+// NeedsHome reports whether a trial of the suite needs the telemetry collector.
 func (s *Suite) NeedsHome() bool {
 	home := s.Observe.Telemetry || s.Watch.Telemetry
 	for _, v := range slices.Concat(s.Variants, s.Watching) {
@@ -213,8 +212,8 @@ func (s *Suite) NeedsHome() bool {
 	return home
 }
 
-// Attach completes the variants that name an agent, as find has it: its environment under the
-// variant's own, and what it can ride along with.
+// Attach completes the variants that name an agent by find: with its environment, which the
+// variant's own overrides, and the targets that it fits.
 func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 	for _, list := range [][]Variant{s.Variants, s.Watching} {
 		for i := range list {
@@ -243,7 +242,8 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 	return nil
 }
 
-// overridden is a variable by which an agent is attached, and which a variant would set itself.
+// overridden returns a variable that attaches an agent and that a variant would overwrite; empty:
+// none.
 func overridden(agent, ownByName map[string]Text) string {
 	for name, value := range agent {
 		if _, set := ownByName[name]; set && strings.Contains(string(value), "{agent}") {
@@ -253,5 +253,6 @@ func overridden(agent, ownByName map[string]Text) string {
 	return ""
 }
 
-// agentName is how a variant is called that names only an agent: otel-java/full is otel-java-full.
+// agentName returns the name of a variant that names only an agent: otel-java-full for
+// otel-java/full.
 func agentName(agent string) string { return strings.ReplaceAll(agent, "/", "-") }

@@ -38,14 +38,15 @@ func mustRead(t *testing.T, more string) *suite.Suite {
 	return s
 }
 
-// What a suite may ask for is what there is: neither package may import the other.
+// The kinds of profiles in suites equal those of package profile: neither package may import the
+// other.
 func TestProfileKinds(t *testing.T) {
 	if !slices.Equal(suite.ProfileKinds, profile.Kinds) {
 		t.Errorf("a suite knows %q, profilers %q", suite.ProfileKinds, profile.Kinds)
 	}
 }
 
-// A capacity is not measured for loads that are left out.
+// A capacity is not measured if the loads that need it are left out.
 func TestCapacityLeftOut(t *testing.T) {
 	s := mustRead(t, "  - {name: peak, model: closed}")
 	if err := s.Override(suite.Override{Loads: []string{"peak"}}); err != nil {
@@ -61,7 +62,7 @@ func TestCapacityLeftOut(t *testing.T) {
 	}
 }
 
-// A rate that is a share of the capacity brings a pilot of each target, bare and closed, before the
+// A rate that is a share of the capacity adds a pilot of each target, bare and closed, before the
 // blocks.
 func TestPilots(t *testing.T) {
 	s := mustRead(t, "variants: [{name: agent, env: {X: y}}]")
@@ -119,7 +120,7 @@ func TestWrongObserving(t *testing.T) {
 	}
 }
 
-// Attach lays the variant's own environment over the agent's, and keeps what the variant restricts.
+// The variant's own environment overrides the agent's, and its restrictions stay.
 func TestAttach(t *testing.T) {
 	s := mustRead(t, "variants: [{agent: otel-java/full, env: {A: own}, runtimes: [aot]},"+
 		" {name: mine, agent: x}]")
@@ -149,7 +150,7 @@ func TestAttach(t *testing.T) {
 	}
 }
 
-// An agent rides with what it can: a runtime, a language, a service that has its build.
+// An agent fits targets by runtime, language, and a service's build.
 func TestWhatAgentsFit(t *testing.T) {
 	s := mustRead(t, "variants: [{agent: a}]")
 	check := func(want int, v suite.Variant, of suite.Target) {
@@ -182,8 +183,8 @@ func TestWhatAgentsFit(t *testing.T) {
 	check(0, suite.Variant{Build: "otel"}, suite.Target{Build: "otel", Builds: []string{"otel"}})
 }
 
-// Observed trials come after the blocks, each with the first watcher that its target can have, and
-// watch what the flag says; the others watch what suite or variant says.
+// Observed trials come after the blocks, each with the first watcher that fits its target, and
+// record what the flag requests; the others record what suite or variant request.
 func TestObservedTrials(t *testing.T) {
 	s := mustRead(t, "observe: {gc: true}\nvariants: [{name: quick, observe: {period: 10ms}}]")
 	err := s.Override(suite.Override{Observed: true, Watching: []string{"j/x", "n/x"},
@@ -241,8 +242,8 @@ func TestKindsOfProfiles(t *testing.T) {
 	}
 }
 
-// What sends needs a home, whoever wrote its environment; an agent that would no longer be attached
-// is an error.
+// A variant that sends telemetry needs a collector, whoever wrote its environment; an agent that
+// would no longer be attached is an error.
 func TestLimitsOfRiding(t *testing.T) {
 	s := mustRead(t, `variants: [{name: own, env: {X: "http://{otlpHttp}"}}]`)
 	if !s.Variants[0].Home || !s.NeedsHome() {
@@ -264,7 +265,7 @@ func TestLimitsOfRiding(t *testing.T) {
 	}
 }
 
-// A look and a shorter window shorten the pilot, too.
+// A quick run and a shorter window also shorten the pilot.
 func TestShortPilots(t *testing.T) {
 	for want, o := range map[string]suite.Override{
 		"1s": {Quick: true}, "3s": {Measure: suite.Duration(3e9)}, "5s": {Blocks: 1},

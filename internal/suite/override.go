@@ -11,59 +11,59 @@ import (
 	"prony.example/record"
 )
 
-// Override is what flags change; a zero value leaves the file's.
+// Override is the changes by flags. A zero value keeps the file's value.
 type Override struct {
 	Blocks  int
 	Seed    *uint64
 	Measure Duration // of every load; slices last at most five times as long
-	// Generators offer every load together; 0: as the suite says.
+	// Generators is the number of processes that offer every load together; 0: the suite's.
 	Generators int
-	Warmup     Duration // Max; Min is lowered to it where it would be longer
-	For        Duration // instead of blocks; 0: blocks. With Precision it is a bound
-	// Precision is half the width of the interval that starts are planned for; 0: none is wanted.
+	Warmup     Duration // Max; Min is lowered to it if it would be longer
+	For        Duration // replaces blocks; 0: blocks. With Precision it is a bound
+	// Precision is half the width of the interval that starts are planned for; 0: not requested.
 	Precision Percent
 	Metric    string // with Precision: one of PrecisionMetrics; empty: the first
 	Targets   []string
-	Limits    Limits // what is 0 is the file's
-	// Scenarios are globs (path.Match) over their names; nil: all of the file's.
+	Limits    Limits // zero fields keep the file's
+	// Scenarios are globs (path.Match) over their names; nil: all of the file.
 	Scenarios []string
-	// Loads are such globs, too. A load stays whose rate another is a share of.
+	// Loads are globs over their names. Loads that their rates refer to stay.
 	Loads []string
-	// Launchers start the targets; nil: as the suite says.
+	// Launchers start the targets; nil: the suite's.
 	Launchers []string
 	AA        bool
-	// Interleave is how targets are compared; empty: as the suite says.
+	// Interleave is how targets are compared; empty: the suite's.
 	Interleave string
-	Freeze     string   // one of Freezing; empty: as the suite says
-	Slices     Duration // of each target in a start; 0: as the suite says
-	// Agents ride along as further variants. Observed, Watching and Watch are those of the suite.
+	Freeze     string   // one of Freezing; empty: the suite's
+	Slices     Duration // of each target in a start; 0: the suite's
+	// Agents are attached as further variants. Observed, Watching and Watch are those of the suite.
 	Agents   []string
 	Observed bool
 	Watching []string
 	Watch    Observe
 	InWindow []string // kinds of profiles to take in all trials
-	Quick    bool     // a look: at most so many blocks, so long a window and warm-up as below
+	Quick    bool     // shortens the run to the limits below
 }
 
-// What a quick run has at most. It shows that everything works and what is roughly to be expected;
-// it tells apart what differs by half.
+// Limits of a quick run. It shows that everything works, with rough results: it detects differences
+// of about a half.
 const (
 	quickBlocks = 2
-	quickStarts = 4 // by slices, which are short
+	quickStarts = 4 // with slices, which are short
 	quickSlices = Duration(time.Second)
 	quickWindow = Duration(time.Second)
 	quickWarmup = Duration(6 * time.Second)
 	quickSearch = 20 * quickWindow
 )
 
-// slicesByMeasure is how many times a flag's window the time in slices may last.
+// slicesByMeasure is the maximum ratio of the time in slices to a flag's window.
 const slicesByMeasure = 5
 
 // Override applies o, or returns an error and changes nothing. Hash stays the file's; the plan's
-// hash follows what is really done.
+// hash covers the changes.
 func (s *Suite) Override(o Override) error {
 	changed := *s
-	if err := changed.narrow(o); err != nil { // first: what is left is what has a length
+	if err := changed.narrow(o); err != nil { // first: the remaining loads matter
 		return fmt.Errorf("override suite %s: %w", s.Name, err)
 	}
 	changed.Loads = slices.Clone(changed.Loads)
@@ -97,7 +97,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
 	for i := range changed.Loads {
-		if l := &changed.Loads[i]; l.Model == record.Capacity { // a flag's window has its room
+		if l := &changed.Loads[i]; l.Model == record.Capacity { // which must fit a flag's window
 			l.Budget = max(l.Budget, searchWindows*l.Measure)
 		}
 	}
@@ -125,8 +125,8 @@ func (s *Suite) Override(o Override) error {
 	return nil
 }
 
-// narrow keeps the scenarios and the loads that a pattern matches, and loads that those offer a
-// share of. Each pattern must match one.
+// narrow keeps the scenarios and loads that a pattern matches, and loads to which the rates of
+// these refer. Each pattern must match one.
 func (s *Suite) narrow(o Override) error {
 	scenes, err := chosen("scenario", o.Scenarios, s.Scenarios, sceneName)
 	if err != nil {
@@ -142,13 +142,13 @@ func (s *Suite) narrow(o Override) error {
 			return l.Name == retained.Name || l.Name == retained.Rate.Of
 		})
 	})
-	if !s.usesCapacity() { // then nobody asks for it
+	if !s.usesCapacity() { // then no rate is a share of it
 		s.Capacity = Capacity{}
 	}
 	return nil
 }
 
-// chosen are those of all whose name a pattern matches; all, where there is no pattern.
+// chosen returns the items whose name matches a pattern; all if there is no pattern.
 func chosen[T any](kind string, patterns []string, all []T, name func(T) string) ([]T, error) {
 	if len(patterns) == 0 {
 		return all, nil
@@ -165,13 +165,13 @@ func chosen[T any](kind string, patterns []string, all []T, name func(T) string)
 	}), nil
 }
 
-// lastingWarmup is the longest warm-up of a run that goes on for a time. It ends when the service
-// is warm, so that only those who need it have it. It is the same for all times, since it is part
-// of the method: runs for four minutes and for five are compared.
+// lastingWarmup is the maximum warm-up of a run with a time budget. The warm-up ends when the
+// service is warm. It does not depend on the budget, because it is part of the method: runs of four
+// and of five minutes are compared.
 const lastingWarmup = Duration(30 * time.Second)
 
-// lasting makes the plan so long that no run of the time gets to its end: with one block more than
-// a single target, warm at once, could have.
+// lasting sets enough blocks that no run reaches the last one in the time: one more than a single
+// target could have that is warm immediately.
 func (s *Suite) lasting(o Override) {
 	s.For = o.For
 	if o.Warmup == 0 {
@@ -180,7 +180,8 @@ func (s *Suite) lasting(o Override) {
 	s.Blocks = s.within(o.For)
 }
 
-// within is how many blocks of a single target, warm at once, a time could have, and one more.
+// within returns how many blocks of a single target that is warm immediately fit into a time, plus
+// one.
 func (s *Suite) within(time Duration) int {
 	least := s.Warmup.Min
 	for _, l := range s.Loads {
@@ -189,7 +190,7 @@ func (s *Suite) within(time Duration) int {
 	return int(min(time/max(least, 1)+1, blocksMax))
 }
 
-// watch adds what rides along and what is watched.
+// watch adds agents and profiles.
 func (s *Suite) watch(o Override) {
 	s.Variants = slices.Clone(s.Variants)
 	for _, agent := range o.Agents {
@@ -198,7 +199,8 @@ func (s *Suite) watch(o Override) {
 	if o.Observed {
 		s.Observed, s.Watch, s.Watching = true, o.Watch, nil
 		for _, agent := range o.Watching {
-			// A name that no variant of the comparison can have: it may have the same agent.
+			// A name that differs from all variants of the comparison, which may have the same
+			// agent.
 			s.Watching = append(s.Watching, Variant{Name: agentName(agent) + "+", Agent: agent})
 		}
 	}
@@ -209,7 +211,7 @@ func (s *Suite) watch(o Override) {
 	}
 }
 
-// hasten makes a look of a measurement. What flags ask for besides comes after it.
+// hasten shortens a measurement to a preview. Other flags apply after it.
 func (s *Suite) hasten() {
 	if s.Interleave == ByBlocks || s.blockwise() != "" {
 		s.Blocks = min(s.Blocks, quickBlocks)

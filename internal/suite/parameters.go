@@ -15,18 +15,18 @@ import (
 )
 
 // parameter is one key of a suite file. Defaults, ranges, the table in docs/formats/suite.md and
-// the JSON Schema are all made from these rows; walk panics at a key that has none.
+// the JSON Schema are made from these rows. walk panics at a key without a row.
 type parameter struct {
 	key      string // as in "loads[].measure"
-	def      string // the default as a suite would write it; empty: none
-	when     string // says when the default holds; empty: always, and preset sets it
-	late     bool   // holds always, and is is left out of plans: see settle
+	def      string // default as in a suite file; empty: none
+	when     string // when the default applies; empty: always, and preset sets it
+	late     bool   // always applies, and plans leave it out: see settle
 	required bool
 	min, max float64             // in base units, and of lengths of lists; both 0: any
 	form     *lazyregexp.Pattern // of a text, or of the names of a mapping; nil: any
 	such     string              // an example of the form
-	choices  []string            // all that a text may be
-	former   map[string]string   // what some of them were called before
+	choices  []string            // all values of a text
+	former   map[string]string   // earlier names of some of them
 	about    string
 }
 
@@ -34,15 +34,15 @@ const (
 	second = 1e9 // in ns
 	hour   = 3600 * second
 
-	// maxExact keeps seeds and keys whole in every reader of JSON, whose numbers may be doubles.
+	// maxExact keeps seeds and keys exact in all readers of JSON, whose numbers may be doubles.
 	maxExact = 1<<53 - 1
 
 	blocksMax = 1000
 
-	generatorsMost = 256 // of one machine
+	generatorsMost = 256 // on one machine
 )
 
-// The forms of texts.
+// Forms of texts.
 var (
 	suiteForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,39}$`)
 	nameForm  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`)
@@ -309,7 +309,7 @@ var parameters = slices.Concat([]parameter{
 			"its first answer; the sizes of artifact and image"},
 })
 
-// observations are the rows of an Observe.
+// observations returns the rows of an Observe.
 func observations(prefix string) []parameter {
 	return []parameter{
 		{key: prefix + "telemetry", about: "the telemetry collector runs, even if no service " +
@@ -326,7 +326,7 @@ func observations(prefix string) []parameter {
 	}
 }
 
-// places are the rows of a Place.
+// places returns the rows of a Place.
 func places(prefix string) []parameter {
 	return []parameter{
 		{key: prefix + "json", about: "the value at this path of the body, such as `pets.0.id`, " +
@@ -352,8 +352,8 @@ var rows = func() map[string]*parameter {
 	return m
 }()
 
-// walk visits every key of the struct v, which stands at key in the table and at path in the file,
-// and all below it. Items of lists are visited as the list has them, entries of mappings by name.
+// walk visits every key of the struct v, found at key in the table and at path in the file, and all
+// below it: items of lists in their order, entries of mappings by name.
 func walk(v reflect.Value, key, path string,
 	visit func(row *parameter, v reflect.Value, path string)) {
 	for i := range v.NumField() {
@@ -386,7 +386,7 @@ func walk(v reflect.Value, key, path string,
 	}
 }
 
-// keysOf are the names of a mapping, in their order.
+// keysOf returns the sorted names of a mapping.
 func keysOf(v reflect.Value) (out []string) {
 	for _, k := range v.MapKeys() {
 		out = append(out, k.String())
@@ -395,7 +395,7 @@ func keysOf(v reflect.Value) (out []string) {
 	return out
 }
 
-// isGroup says whether a type's keys have rows of their own: a struct that is not written as one
+// isGroup reports whether a type's keys have rows of their own: a struct that is not written as one
 // text.
 func isGroup(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && !t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
@@ -405,7 +405,7 @@ func isList(t reflect.Type) bool { return t.Kind() == reflect.Slice && isGroup(t
 
 func isMapping(t reflect.Type) bool { return t.Kind() == reflect.Map && isGroup(t.Elem()) }
 
-// usualValue is the default, of the type that the key has.
+// usualValue returns the default in the key's type.
 func (p *parameter) usualValue(t reflect.Type) reflect.Value {
 	d := reflect.New(t)
 	if err := yaml.Unmarshal([]byte(p.def), d.Interface()); err != nil {
@@ -414,7 +414,7 @@ func (p *parameter) usualValue(t reflect.Type) reflect.Value {
 	return d.Elem()
 }
 
-// preset sets the defaults of the keys of struct v, which stands at key in the table.
+// preset sets the defaults of the keys of struct v, found at key in the table.
 func preset(v reflect.Value, key string) {
 	walk(v, key, "", func(row *parameter, v reflect.Value, _ string) {
 		if row.def == "" || row.when != "" || row.late {
@@ -424,7 +424,7 @@ func preset(v reflect.Value, key string) {
 	})
 }
 
-// defaulted fills in the defaults of what stands at key before the file's own keys. into is a
+// defaulted sets the defaults of the keys at key before it decodes the file's keys. into is a
 // pointer to a type without a decoder of its own.
 func defaulted(key string, into any, decode func(any) error) error {
 	preset(reflect.ValueOf(into).Elem(), key)

@@ -14,87 +14,86 @@ import (
 	"prony.example/record"
 )
 
-// Target is what a plan needs to know of the catalog. Mode fills {mode} in paths.
+// Target is what a plan needs of a target in the catalog. Mode replaces {mode} in paths.
 type Target struct {
 	Name, Service, Mode, Runtime, Language string
 	Contracts                              []string
-	Build                                  string   // of its service; empty: the usual one
-	Builds                                 []string // all further ones of its service
+	Build                                  string   // of its service; empty: the default
+	Builds                                 []string // all further builds of its service
 	Processes                              []string // of a system, by name
 	Protocols                              []string // beside HTTP/1.1, for variants
-	// Startup is about how long it takes to come up, for estimates.
+	// Startup is its approximate startup time, for estimates.
 	Startup  time.Duration
-	Launcher string // what alone can start it; empty: those of the suite
-	// Connections are those of its loads and its warm-up; 0: the suite's.
+	Launcher string // the only launcher that can start it; empty: the suite's launchers
+	// Connections is the number of connections of its loads and its warm-up; 0: the suite's.
 	Connections int
-	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
+	// Body is the size of request bodies; 0: the suite's bodies.
 	Body strictyaml.Size
-	// NoImage says why it cannot be started as a container; empty: it can.
+	// NoImage is why it cannot be started as a container; empty: it can.
 	NoImage string
-	// ControlOf is the target that it is a second copy of; empty: of none.
+	// ControlOf is the target of which it is a second copy; empty: none.
 	ControlOf string
-	// Aside says why it stands in no table together with others unless it is named; empty: it does.
+	// Aside is why it is measured only if it is named; empty: it is not restricted.
 	Aside string
 }
 
-// Trial is one measured run to come: a target × variant under one scenario and all loads, which one
-// driver offers.
+// Trial is one planned measurement: a target × variant under one scenario and all loads, offered by
+// one load generator.
 type Trial struct {
-	// ID is unique in the plan and fit for a file's name: "b1-03-java-jdk.virtual", which is block
-	// 1, order 3; with several scenarios "-" and the scenario's follow, likewise the driver's, the
-	// launcher's and the arm's.
+	// ID is unique in the plan and valid as a file name: "b1-03-java-jdk.virtual" is block 1, order
+	// 3. With several scenarios, load generators, launchers or arms, their names follow after "-".
 	ID       string `json:"id"`
 	Block    int    `json:"block"` // from 1
 	Order    int    `json:"order"` // position in the whole plan, from 1
 	Target   string `json:"target"`
 	Scenario string `json:"scenario"`
-	Variant  string `json:"variant"`            // "none": nothing rides along
+	Variant  string `json:"variant"`            // "none": the bare target
 	Driver   string `json:"driver,omitempty"`   // one of Drivers
-	Launcher string `json:"launcher,omitempty"` // one of Launchers but the first; empty: that
-	Arm      string `json:"arm,omitempty"`      // one of Arms where a target meets itself
-	Role     string `json:"role,omitempty"`     // of result's; empty: of the comparison
-	Profile  string `json:"profile,omitempty"`  // of an observed trial: the kind that it takes
-	// Group is the trial's group of targets, from 1, where memory does not allow all targets of a
+	Launcher string `json:"launcher,omitempty"` // one of Launchers but the first; empty: the first
+	Arm      string `json:"arm,omitempty"`      // one of Arms if the target is compared with itself
+	Role     string `json:"role,omitempty"`     // one of record's; empty: of the comparison
+	Profile  string `json:"profile,omitempty"`  // of an observed trial: its kind
+	// Group is the trial's group of targets, from 1, if memory does not allow all targets of a
 	// start at once; 0: there are no groups. Groups have blocks of their own.
 	Group int `json:"group,omitempty"`
-	// Start names the start that the trial is part of, side by side with its neighbours in the
-	// plan; empty: it runs alone.
+	// Start names the start in which the trial runs side by side with its neighbors in the plan;
+	// empty: it runs alone.
 	Start string `json:"start,omitempty"`
-	// Seed is that of the trial's loads, below 2^53. It is the same for every target within a block
-	// and scenario, so that all contenders meet the same arrivals and the same keys.
+	// Seed is the seed of the trial's loads, below 2^53. It is the same for all targets within a
+	// block and scenario, so that all get the same arrivals and keys.
 	Seed uint64 `json:"seed"`
-	// Connections are those of its loads and its warm-up; 0: the suite's.
+	// Connections is the number of connections of its loads and its warm-up; 0: the suite's.
 	Connections int `json:"connections,omitempty"`
-	// Body is the size that requests' bodies are given; 0: they are as the suite has them.
+	// Body is the size of request bodies; 0: the suite's bodies.
 	Body strictyaml.Size `json:"body,omitempty"`
 }
 
-// Plan is a suite against a catalog, frozen.
+// Plan is a suite that is expanded against a catalog and fixed.
 type Plan struct {
-	Suite    *Suite  // a copy: what becomes of the original later does not reach it
+	Suite    *Suite  // a copy, which does not follow later changes of the original
 	Baseline string  // the target's name; empty: none, or left out by an override of the targets
 	Trials   []Trial // in the order in which they run
-	// Reserve are the trials of further starts, in order. They run only if a precision takes them,
+	// Reserve are the trials of further starts, in order. They run only if a precision needs them,
 	// or if starts lost a target.
 	Reserve []Trial
-	// Aside are the targets that the suite's patterns fit and that must be named.
+	// Aside are the targets that match the suite's patterns and must be named to run.
 	Aside []Target
-	// Uncontained are the targets that the suite wants in containers, too, and that can be none.
+	// Uncontained are the targets that the suite also wants in containers, and that cannot be.
 	Uncontained []Target
-	// Blockwise says why targets are measured one after the other, where slices were possible but
-	// for it; empty: they run side by side, or there is only one.
+	// Blockwise is why slices are impossible and targets run one after another; empty: they run
+	// side by side, or there is only one.
 	Blockwise string
-	// Grouped says how targets are divided and why; empty: all of a scenario run side by side.
+	// Grouped is how targets are divided and why; empty: all of a scenario run side by side.
 	Grouped string
-	// Hash is of all that decides what is measured: the suite after overrides, without file, hash
-	// and question, and the trials. SHA-256, the first 16 hex digits.
+	// Hash identifies what is measured: the suite after overrides, without file, hash and question,
+	// and the trials. SHA-256, the first 16 hex digits.
 	Hash string
 
 	targets map[string]Target // by name
-	control string            // target that is the baseline a second time; empty: none
+	control string            // target that is a second copy of the baseline; empty: none
 }
 
-// Targets are the names of a plan's targets, each once, in the order of their first trials.
+// Targets returns the names of a plan's targets, each once, in the order of their first trials.
 func (p *Plan) Targets() (out []string) {
 	for _, t := range p.Trials {
 		if !slices.Contains(out, t.Target) {
@@ -108,15 +107,15 @@ func (p *Plan) Targets() (out []string) {
 const none = "none"
 
 // Plan lists the trials: within each block every target × variant × scenario × driver once,
-// shuffled (Fisher-Yates on PCG-DXSM, O'Neill 2014) from the seed and the block's number alone. The
-// catalog's order does not matter. A pattern or a baseline that fits no target is an error with
+// shuffled (Fisher-Yates on PCG-DXSM, O'Neill 2014) by only the seed and the block's number. The
+// catalog's order does not matter. If a pattern or a baseline matches no target, the error has
 // file, line and the nearest name.
 func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	targets, skipped, err := s.choose(catalog)
 	if err != nil {
 		return nil, err
 	}
-	if !s.retargeted { // what a flag or a missing tool leaves may run bare only
+	if !s.retargeted { // targets that a flag or a missing tool selects may have no variant
 		if err := s.fits(targets); err != nil {
 			return nil, err
 		}
@@ -163,7 +162,7 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	return p, nil
 }
 
-// number gives trials their places and ids.
+// number sets the positions and ids of trials.
 func (p *Plan) number() {
 	s, width := p.Suite, max(2, len(fmt.Sprint(len(p.Trials))))
 	name := func(t *Trial, order int) {
@@ -210,7 +209,7 @@ func (s *Suite) block(block int, targets []Target) []Trial {
 	return trials
 }
 
-// trials are those of one target with what rides along, under one scenario, in one block.
+// trials returns the trials of one target and variant under one scenario, in one block.
 func (s *Suite) trials(block int, target Target, variant, scene string) (out []Trial) {
 	for _, driver := range s.drivers() {
 		for _, launcher := range s.launchers(target) {
@@ -225,8 +224,7 @@ func (s *Suite) trials(block int, target Target, variant, scene string) (out []T
 	return out
 }
 
-// launchers are the ways to start a target that the suite wants and the target can have, the usual
-// one without a name.
+// launchers returns the suite's launchers that can start a target. The default one is "".
 func (s *Suite) launchers(t Target) (out []string) {
 	for _, name := range s.Launchers {
 		switch {
@@ -249,7 +247,7 @@ func (s *Suite) launchers(t Target) (out []string) {
 	return nil
 }
 
-// uncontained says why a target cannot be all that the suite wants it to be; empty: it can.
+// uncontained returns why a target cannot use all of the suite's launchers; empty: it can.
 func (s *Suite) uncontained(t Target) string {
 	switch {
 	case !others(s.Launchers, Launchers[0]) || t.Launcher != "":
@@ -260,7 +258,7 @@ func (s *Suite) uncontained(t Target) string {
 	return t.NoImage
 }
 
-// Arms are the two trials of a target that meets itself. Nothing but the name differs.
+// Arms are the two trials of a target that is compared with itself. They differ only in name.
 var Arms = []string{"a", "b"}
 
 func (s *Suite) arms() []string {
@@ -277,8 +275,9 @@ func (s *Suite) drivers() []string {
 	return s.Drivers
 }
 
-// loadSeed depends on the scenario's name and not on its place, so that a scenario meets the same
-// requests whatever else the suite holds. FNV-1a keeps its stream apart from those of the shuffles.
+// loadSeed depends on the scenario's name and not on its position, so that a scenario gets the same
+// requests whatever else the suite contains. FNV-1a separates its stream from those of the
+// shuffles.
 func (s *Suite) loadSeed(block int, scenario string) uint64 {
 	h := fnv.New64a()
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(block)))
@@ -286,13 +285,14 @@ func (s *Suite) loadSeed(block int, scenario string) uint64 {
 	return rand.NewPCG(s.Seed, h.Sum64()).Uint64() & maxExact
 }
 
-// plain makes a name fit for a file: "java-jdk/virtual" is java-jdk.virtual, spaces are dashes.
+// plain makes a name valid in file names: "java-jdk/virtual" becomes java-jdk.virtual, and spaces
+// become dashes.
 func plain(name string) string {
 	return strings.NewReplacer("/", ".", " ", "-").Replace(name)
 }
 
-// hash leaves out what is left at its default, Prony's own generator too, so that a plan keeps its
-// hash when suites learn new keys.
+// hash leaves out defaults, including Prony's own generator, so that a plan keeps its hash when
+// suites get new keys.
 func (p *Plan) hash() string {
 	s := *p.Suite
 	s.Hash, s.File, s.Question, s.Columns = "", "", "", nil
@@ -309,8 +309,8 @@ func (p *Plan) hash() string {
 	}{s, p.Baseline, trials})
 }
 
-// choose returns the targets that the patterns ask for and that keep the contract, by name, and
-// apart those that must be named and are not.
+// choose returns the targets that match the patterns and support the contract, by name, and
+// separately the matching targets that must be named and are not.
 func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 	patterns := s.Targets
 	if len(patterns) == 0 {
@@ -354,7 +354,7 @@ func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 	return chosen, skipped, nil
 }
 
-// byName sorts targets and leaves each once.
+// byName sorts targets and removes duplicates.
 func byName(targets []Target) []Target {
 	slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(targets, func(a, b Target) bool { return a.Name == b.Name })
@@ -364,7 +364,7 @@ func (t Target) matches(pattern string) bool {
 	return pattern == "all" || matches(pattern, t.Name) || matches(pattern, t.Service)
 }
 
-// where is the file to blame for a target, or nil when a flag named it.
+// where returns the file for errors about a target, or nil if a flag named it.
 func (s *Suite) where() *strictyaml.Document {
 	if s.retargeted {
 		return nil
@@ -387,8 +387,8 @@ func noTarget(src *strictyaml.Document, keyPath, pattern string, catalog []Targe
 		strictyaml.Meant(pattern, names, hint))
 }
 
-// baseline returns the name of the target that the suite compares with. A service's name will do
-// where it has one target.
+// baseline returns the name of the target that the suite compares with. The name of a service with
+// one target is also valid.
 func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	if s.Baseline == "" {
 		return "", nil
@@ -413,7 +413,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	case !slices.ContainsFunc(catalog, fits):
 		return "", noTarget(s.source, "baseline", s.Baseline, catalog)
 	case s.retargeted:
-		return "", nil // asked for by a flag: the others are measured without it
+		return "", nil // requested by a flag: the others are measured without it
 	}
 	subject := "this project"
 	if s.Contract != "" {
@@ -424,10 +424,10 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 		"add it to targets, or take the baseline out")
 }
 
-// Estimate is how long the plan takes when each target starts as the catalog says and is warm as
-// soon as can be seen, and when each warms up to its bound. Drains are not counted: they end with
-// the last answer, at once for a service that keeps up. Builds are not counted either. A run for a
-// time has one whole block at the least.
+// Estimate returns the least and the greatest time of the plan: if each target starts in its
+// Startup and is warm as soon as can be detected, and if each warm-up takes its maximum. It does
+// not count drains, which end with the last response, and builds. A run with a time budget has at
+// least one complete block.
 func (p *Plan) Estimate() (least, most time.Duration) {
 	lasts := time.Duration(p.Suite.For)
 	for _, t := range p.Trials {
@@ -447,7 +447,7 @@ func (p *Plan) Estimate() (least, most time.Duration) {
 	return least, most
 }
 
-// Block is how long the first block takes, as Estimate has it.
+// Block returns the time of the first block, as Estimate does.
 func (p *Plan) Block() (least, most time.Duration) {
 	for _, t := range p.Trials {
 		if t.Block == 1 && t.Role == "" {
@@ -458,7 +458,7 @@ func (p *Plan) Block() (least, most time.Duration) {
 	return least, most
 }
 
-// estimate is that of one trial.
+// estimate returns the time of one trial, as Estimate does.
 func (p *Plan) estimate(t Trial) (least, most time.Duration) {
 	target, w := p.targets[t.Target], p.Suite.Warmup
 	least = target.Startup
@@ -473,8 +473,8 @@ func (p *Plan) estimate(t Trial) (least, most time.Duration) {
 		least + time.Duration(w.Max)
 }
 
-// slicesLast is how long a target is loaded in the slices of a start; open slices take half as long
-// as closed ones.
+// slicesLast returns how long a target is loaded in the slices of a start. Open slices take half as
+// long as closed ones.
 func (s *Suite) slicesLast() time.Duration {
 	closed := slices.IndexFunc(s.Loads, Load.Sliceable)
 	if closed < 0 {
@@ -488,5 +488,5 @@ func (s *Suite) slicesLast() time.Duration {
 	return time.Duration(s.Slices)
 }
 
-// steady is how long a rate has kept its level when it is called steady.
+// steady is how long a rate must keep its level to count as steady.
 const steady = 2 * time.Second

@@ -29,7 +29,7 @@ func plan(t *testing.T, s *suite.Suite, catalog []suite.Target) *suite.Plan {
 	return p
 }
 
-// names of the first block's targets, in alphabetical order, a scenario each.
+// names returns the first block's targets, in alphabetical order, once per scenario.
 func names(p *suite.Plan) string {
 	var all []string
 	for _, t := range p.Trials {
@@ -57,9 +57,9 @@ func TestTargets(t *testing.T) {
 	check("[java]", "hello", `""`, "java/platform java/virtual", "")   // a service is its targets
 	check("['*/virtual', go]", "hello", "go", "go java/virtual", "go") // * stops at the slash
 	check("[go, 'g*', go]", "hello", "go", "go", "go")                 // each once
-	check("['*']", "compute", "go", "go", "go")                        // the others do not keep it
+	check("['*']", "compute", "go", "go", "go")                        // the others lack it
 	check("[all]", "hello", "java/virtual", "go java/platform java/virtual rust", "java/virtual")
-	check("[java/virtual, go]", "hello", "java", "go java/virtual", "java/virtual") // its only one
+	check("[java/virtual, go]", "hello", "java", "go java/virtual", "java/virtual") // its only
 }
 
 func TestPlanErrors(t *testing.T) {
@@ -99,8 +99,8 @@ func TestPlanIsAFunctionOfItsInput(t *testing.T) {
 	if other := plan(t, read(t, whole), turned); !reflect.DeepEqual(first, other) {
 		t.Error("the order of the catalog changes the plan")
 	}
-	// Pinned, so that a change of the shuffle, the seeds or the hash is seen: old plans would no
-	// longer be repeatable by their seed.
+	// Pinned, so that a change of the shuffle, the seeds or the hash is noticed: old plans could no
+	// longer be repeated by their seed.
 	var got strings.Builder
 	for _, tr := range first.Trials[:5] {
 		fmt.Fprintf(&got, "%s %d\n", tr.ID, tr.Seed)
@@ -175,7 +175,7 @@ func TestTrialsAreNumberedAndShareSeeds(t *testing.T) {
 	if len(different) != 4 { // 2 blocks × 2 scenarios
 		t.Errorf("%d seeds, want 4: %v", len(different), seeds)
 	}
-	// The seed is by the scenario's name: alone in its suite it meets the same requests.
+	// The seed depends on the scenario's name: alone in its suite it has the same requests.
 	alone := read(t, whole)
 	alone.Scenarios = alone.Scenarios[1:]
 	q := plan(t, alone, catalog)
@@ -215,7 +215,7 @@ func TestHashesFollowWhatIsDone(t *testing.T) {
 	check("warm-up", override(suite.Override{Warmup: suite.Duration(time.Second)}), false)
 	check("targets", override(suite.Override{Targets: []string{"go"}}), false)
 
-	// A comment changes the suite's hash and not the plan's, nor does the question.
+	// A comment changes the suite's hash and not the plan's; so does the question.
 	p := plan(t, read(t, strings.Replace(whole, "How fast?", "How?", 1)+"# more\n"), catalog)
 	if p.Hash != base.Hash || p.Suite.Hash == base.Suite.Hash {
 		t.Errorf("hashes of plan %q, %q; of suite %q, %q", p.Hash, base.Hash, p.Suite.Hash,
@@ -223,7 +223,7 @@ func TestHashesFollowWhatIsDone(t *testing.T) {
 	}
 }
 
-// Limits and scenarios are the flags' where there are any.
+// Flags replace limits and select scenarios.
 func TestOverrideNarrows(t *testing.T) {
 	s := read(t, whole)
 	last := s.Scenarios[len(s.Scenarios)-1].Name
@@ -243,7 +243,7 @@ func TestOverrideNarrows(t *testing.T) {
 	}
 }
 
-// A load is offered with what its rate is a share of, and alone where it is a share of nothing.
+// A load is offered with the load that its rate is a share of, and alone if its rate is no share.
 func TestOverrideLoads(t *testing.T) {
 	const loads = `loads:
   - {name: peak, model: closed, connections: 8}
@@ -273,7 +273,7 @@ func TestOverrideLoads(t *testing.T) {
 			t.Errorf("a pattern that matches nothing: %v, %d loads", err, len(s.Loads))
 		}
 	}
-	// As many blocks as its own length allows: a load that is left out takes no time.
+	// As many blocks as its own length allows: an omitted load takes no time.
 	one := read(t, whole[:at]+"loads:\n  - {name: peak, model: closed}\n")
 	some := read(t, whole[:at]+loads)
 	lasting := suite.Duration(5 * time.Minute)
@@ -301,7 +301,7 @@ func TestOverride(t *testing.T) {
 	if s.Blocks != 5 || s.Seed != 0 || s.Warmup.Max.String() != "1s" {
 		t.Errorf("overridden: %+v", s)
 	}
-	// The baseline is not among the targets that were asked for: the plan goes without.
+	// The baseline is not among the requested targets: the plan has none.
 	after := plan(t, s, catalog)
 	if names(after) != "java/platform java/virtual" || after.Baseline != "" {
 		t.Errorf("targets %q, baseline %q", names(after), after.Baseline)
@@ -333,7 +333,7 @@ func TestOverride(t *testing.T) {
 	if err := s.Override(suite.Override{Targets: []string{"jav"}}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.Plan(catalog) // no line of the file is to blame
+	_, err = s.Plan(catalog) // no line of the file is wrong
 	want := `targets[0]: no target or service matches "jav"; did you mean "java"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -354,7 +354,7 @@ func TestEstimate(t *testing.T) {
 	if got, _ := p.Estimate(); got != want-16*88*time.Second { // it is steady after two seconds
 		t.Errorf("at the least %v", got)
 	}
-	// For a time: eight of the trials are a block, and a run has one, however short it is to be.
+	// With a time budget: eight of the trials are a block, and a run has one in any case.
 	block := 8 * (500 + 90_000 + 2000 + 2200 + 300) * time.Millisecond
 	for lasts, want := range map[time.Duration]time.Duration{time.Second: block,
 		time.Hour: time.Hour} {
@@ -365,7 +365,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// order is the targets of a block, as their indices in the alphabet.
+// order returns the targets of a block, as their indices in the alphabet.
 func order(p *suite.Plan, block int) []int {
 	var all []int
 	for _, tr := range p.Trials {
@@ -392,10 +392,10 @@ func (c counts) chiSquare(n int) float64 {
 	return sum + float64(n-len(c))*want // cells that were never hit
 }
 
-// TestOrderIsBalanced shuffles six targets from the seeds 0 to 1999 and counts: which target stands
-// at which position; which follows which; where a target stands in block 1 and where in block 2.
-// Under fair and independent shuffles each table is uniform. The bounds are quantiles 0.999 of
-// chi-square; the seeds are fixed, so that the test passes always or never.
+// TestOrderIsBalanced shuffles six targets with the seeds 0 to 1999 and counts the positions of
+// targets, their successors, and their positions in blocks 1 and 2. Under fair and independent
+// shuffles each table is uniform. The bounds are quantiles 0.999 of chi-square; the seeds are
+// fixed, so that the test passes always or never.
 func TestOrderIsBalanced(t *testing.T) {
 	const n, seeds = 6, 2000
 	var six []suite.Target
@@ -428,15 +428,15 @@ func TestOrderIsBalanced(t *testing.T) {
 	}
 	// A permutation fills rows and columns, so that positions have (6-1)² = 25 degrees of freedom
 	// and the statistic's mean is 36 cells × (1/6 × 5/6) / (1/6) = 30 = 25 × 6/5: its bound is 6/5
-	// of the quantile, 52.62. By the same sum the mean of successors is 25, held against 29 free
+	// of the quantile, 52.62. By the same sum the mean of successors is 25, compared with 29 free
 	// cells. Two blocks give one independent pair each: 36-1 = 35.
 	check("positions", position, n*n, 52.62*6/5)
 	check("successors", successor, n*(n-1), 58.30)
 	check("blocks", blocks, n*n, 66.62)
 }
 
-// Every target meets itself: two arms a block under names of their own, with one seed, in an order
-// that is shuffled like any other.
+// Every target is compared with itself: two arms per block with their own names and one seed, in a
+// shuffled order.
 func TestArms(t *testing.T) {
 	s := read(t, whole)
 	if err := s.Override(suite.Override{AA: true, Blocks: 8}); err != nil {
@@ -458,7 +458,7 @@ func TestArms(t *testing.T) {
 		}
 		first[x.Arm]++
 	}
-	// By chance one of 128 seeds would have one arm first in all of 8 blocks; this one has not.
+	// By chance one of 128 seeds would have one arm first in all of 8 blocks; this one does not.
 	if first["a"] == 0 || first["b"] == 0 {
 		t.Errorf("first in their blocks: %v; want both arms", first)
 	}
@@ -467,8 +467,8 @@ func TestArms(t *testing.T) {
 	}
 }
 
-// What a trial does beside its loads has a hash of its own: the seed and the targets leave it
-// alone, the warm-up and what is sent do not.
+// The settings of a trial beside its loads have a hash of their own: it does not depend on the seed
+// and the targets, but on the warm-up and the requests.
 func TestSceneHash(t *testing.T) {
 	s := read(t, whole)
 	hash := func(s *suite.Suite) string { return s.SceneHash(s.Scenarios[0]) }
@@ -491,7 +491,8 @@ func TestSceneHash(t *testing.T) {
 	check("requests", func(s *suite.Suite) { s.Scenarios[0].Requests[0].Request += "x" }, false)
 }
 
-// A quick run has at most two blocks, windows of a second and warm-ups of six; flags come after.
+// A quick run has at most two blocks, windows of a second and warm-ups of six; flags apply
+// afterwards.
 func TestQuick(t *testing.T) {
 	check := func(o suite.Override, blocks int, warmup, measure string) {
 		t.Helper()

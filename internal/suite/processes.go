@@ -9,26 +9,26 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Process is started before the command of its target, which takes the requests.
+// Process is a process that is started before its target's command, which receives the requests.
 type Process struct {
 	Name    string          `yaml:"name"`
 	Command string          `yaml:"command"`
-	Env     map[string]Text `yaml:"env"`   // over the target's
+	Env     map[string]Text `yaml:"env"`   // overrides the target's
 	Ready   string          `yaml:"ready"` // path that answers 200; empty: its first connection
 	Share   float64         `yaml:"share"` // parts of the memory, of which the command has one
 	Backing bool            `yaml:"backing"`
 }
 
-// UnmarshalYAML fills in defaults.
+// UnmarshalYAML sets defaults.
 func (p *Process) UnmarshalYAML(decode func(any) error) error {
 	type plain Process
 	return defaulted("project.targets.NAME.processes[].", (*plain)(p), decode)
 }
 
-// processForm is that of names of processes: they name files and ports.
+// processForm matches the names of processes, which are also parts of file names and placeholders.
 var processForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// processParameters are the keys of the processes of a target, and of what counts asks of them.
+// processParameters are the keys of a target's processes, and of the counters of their calls.
 var processParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.processes", max: 16,
 		about: "started before the command, in this order, each once the one before it is ready; " +
@@ -49,10 +49,10 @@ var processParameters = slices.Concat([]parameter{
 			"machine has enough; else it shares them"},
 }, counterParameters)
 
-// portOf is where a command or a variable has the port of another process.
+// portOf matches the port of another process in a command or variable.
 var portOf = lazyregexp.New(`\{([A-Za-z0-9][A-Za-z0-9._-]*)\.port\}`)
 
-// processes checks those of a target, and that every port which is asked for is one of theirs.
+// processes checks the processes of a target, and that all referenced ports are theirs.
 func (c *checker) processes(keyPath string, s Source) {
 	if len(s.Processes) > 0 && s.Command == "" {
 		c.Wrong(
@@ -98,10 +98,10 @@ func (c *checker) processes(keyPath string, s Source) {
 	}
 }
 
-// asksMost is how often one request may ask.
+// asksMost is the maximum number of backend calls of one request.
 const asksMost = 10_000
 
-// counterParameters are its keys.
+// counterParameters are the keys of counters.
 var counterParameters = []parameter{
 	{key: "project.targets.NAME.counters", max: 16, form: processForm, such: "database",
 		about: "backends of the target and the counters of their calls, by the names of a " +
@@ -119,7 +119,7 @@ var counterParameters = []parameter{
 			"the sum of all that have these labels"},
 }
 
-// counters checks those of a target.
+// counters checks the counters of a target.
 func (c *checker) counters(keyPath string, s Source) {
 	for _, name := range sortedNames(s.Counters) {
 		k, here := s.Counters[name], step(keyPath+".counters", name)
@@ -129,7 +129,7 @@ func (c *checker) counters(keyPath string, s Source) {
 	}
 }
 
-// asks checks how often a request asks.
+// asks checks the number of a request's backend calls.
 func (c *checker) asks(keyPath string, r *Request) {
 	for _, name := range sortedNames(r.BackendCalls) {
 		if n := r.BackendCalls[name]; n < 1 || n > asksMost {
@@ -148,8 +148,8 @@ func (c *checker) asks(keyPath string, r *Request) {
 	}
 }
 
-// counted refuses an experiment whose requests ask what no target has a counter of: nothing would
-// be held by it.
+// counted returns an error if requests name counters that no target has, because nothing would
+// check these calls.
 func (p *Project) counted(s *Suite, doc *strictyaml.Document) error {
 	var names []string
 	for _, t := range p.Targets {

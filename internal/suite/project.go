@@ -14,7 +14,7 @@ import (
 	"prony.example/load/template"
 )
 
-// ProjectFiles are the names that a project's file may have.
+// ProjectFiles are the possible names of a project's file.
 var ProjectFiles = []string{"prony.yaml", "prony.yml"}
 
 // Project is the file of a user's own repository: targets that no catalog has, and experiments with
@@ -23,7 +23,7 @@ type Project struct {
 	Targets map[string]Source `yaml:"targets"`
 	// Ready is the path that answers 200 once a target serves; empty: that of the first GET.
 	Ready   string         `yaml:"ready"`
-	Startup Duration       `yaml:"startup"` // how long a target may take to come up
+	Startup Duration       `yaml:"startup"` // maximum startup time of a target
 	Needs   []Need         `yaml:"needs"`   // of all targets
 	Suites  map[string]any `yaml:"suites"`  // by name, each with keys of a suite
 
@@ -34,7 +34,7 @@ type Project struct {
 	data  []byte
 }
 
-// Source says how a target is had: by one of command, url and image.
+// Source describes how a target is obtained: by one of command, url, image and compose.
 type Source struct {
 	Command string          `yaml:"command"`
 	Dir     string          `yaml:"dir"` // below the file's folder
@@ -43,18 +43,18 @@ type Source struct {
 	Git     string          `yaml:"git"`   // a revision
 	URL     string          `yaml:"url"`
 	Image   string          `yaml:"image"` // of the local Docker engine
-	Port    int             `yaml:"port"`  // where the container listens; 0: see adhoc.Source
+	Port    int             `yaml:"port"`  // of the container; 0: see adhoc.Source
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
 	Compose Compose         `yaml:"compose"`
 	Built   string          `yaml:"-"` // the target of whose matrix it is a row; empty: none
-	// Connections are those of its loads and its warm-up; 0: as they have them.
+	// Connections is the number of connections of its loads and warm-up; 0: their own.
 	Connections int `yaml:"-"`
-	// Body is the size that requests' bodies are given; 0: they are as they are.
+	// Body is the size of request bodies; 0: the suite's bodies.
 	Body strictyaml.Size `yaml:"-"`
 	// Processes are started before the command, in this order.
 	Processes []Process `yaml:"processes"`
-	// Counters tell how often what the target asks was asked, by name.
+	// Counters are the counters of the target's backend calls, by name.
 	Counters map[string]counters.Place `yaml:"counters"`
 }
 
@@ -62,10 +62,10 @@ type Source struct {
 type Compose struct {
 	File    string `yaml:"file"`
 	Service string `yaml:"service"`
-	Port    int    `yaml:"port"` // where its container listens; 0: the one that the file names
+	Port    int    `yaml:"port"` // of its container; 0: the port in the file
 }
 
-// UnmarshalYAML fills in defaults.
+// UnmarshalYAML sets defaults.
 func (o *Compose) UnmarshalYAML(decode func(any) error) error {
 	type plain Compose
 	return defaulted("project.targets.NAME.compose.", (*plain)(o), decode)
@@ -74,13 +74,13 @@ func (o *Compose) UnmarshalYAML(decode func(any) error) error {
 // Need is a tool without which a target is left out.
 type Need struct {
 	Tool    string `yaml:"tool"`
-	Version string `yaml:"version"` // the command that says its version; empty: TOOL --version
+	Version string `yaml:"version"` // command that prints its version; empty: TOOL --version
 }
 
 // project is the prefix of the rows of a project's own keys.
 const project = "project."
 
-// projectParameters are the keys that a project has beside a suite's.
+// projectParameters are the keys of a project that suites do not have.
 var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets", required: true, min: 1, max: 1000, form: ownForm, such: "old",
 		about: "a mapping of names to what is measured, each by one of command, " +
@@ -122,7 +122,7 @@ var projectParameters = slices.Concat([]parameter{
 			"instead of the file's; `prony run NAME` runs one"},
 })
 
-// needs are the rows of a list of needs.
+// needs returns the rows of a list of needs.
 func needs(keyPath string) []parameter {
 	return []parameter{
 		{
@@ -137,17 +137,17 @@ func needs(keyPath string) []parameter {
 	}
 }
 
-// ownForm is that of names of targets: they name files and cgroups, too.
+// ownForm matches the names of targets, which are also names of files and cgroups.
 var ownForm = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$`)
 
 var isRevision = lazyregexp.New(`^[^-\s][^\s]*$`)
 
-// defaultLoads are those of a project that names none.
+// defaultLoads are the loads of a project that defines none.
 const defaultLoads = "loads: [{name: peak, model: closed}, " +
 	"{name: half, model: open, rate: 50% of peak}]"
 
-// ReadProject decodes and checks data, the content of the named file. Each of its experiments is
-// checked, too. The error joins one *strictyaml.Error per problem, each with file and line.
+// ReadProject decodes and checks data, the content of the named file, and each of its experiments.
+// The error joins one *strictyaml.Error per problem, each with file and line.
 func ReadProject(file string, data []byte) (*Project, error) {
 	c, err := newChecker(file, data)
 	if err != nil {
@@ -187,7 +187,7 @@ func ReadProject(file string, data []byte) (*Project, error) {
 	return p, nil
 }
 
-// topKeys are the keys of a struct, without those of what it holds.
+// topKeys returns the keys of a struct, without those of its fields.
 func topKeys(t reflect.Type) (out []string) {
 	for f := range t.Fields() {
 		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
@@ -197,7 +197,7 @@ func topKeys(t reflect.Type) (out []string) {
 	return out
 }
 
-// known refuses keys at the top that neither a project nor a suite has.
+// known reports top-level keys that neither a project nor a suite has.
 func (c *checker) known(ownNames []string) {
 	all := slices.Concat(ownNames, []string{"requests"}, topKeys(reflect.TypeFor[Suite]()))
 	all = slices.DeleteFunc(all, func(k string) bool { return k == "contract" })
@@ -213,7 +213,7 @@ func (c *checker) known(ownNames []string) {
 	}
 }
 
-// target checks that what is at the path is of one kind, and has what the kind needs.
+// target checks that the target at a path is of one kind, and has what the kind needs.
 func (c *checker) target(keyPath string, s Source) {
 	kinds := present(struct {
 		Command string `yaml:"command"`
@@ -281,13 +281,13 @@ func (c *checker) target(keyPath string, s Source) {
 	}
 }
 
-// runs says whether the file holds an experiment outside of its suites.
+// runs reports whether the file contains an experiment outside of its suites.
 func (p *Project) runs() bool {
 	return p.doc.Node("requests") != nil || p.doc.Node("scenarios") != nil
 }
 
-// Experiments are their names, in order; one that the file itself describes, without a name, comes
-// first.
+// Experiments returns the names of the experiments, in order. An experiment of the file itself has
+// no name and comes first.
 func (p *Project) Experiments() []string {
 	names := slices.Sorted(slices.Values(p.doc.Names("suites")))
 	if p.runs() || len(names) == 0 {
@@ -296,7 +296,7 @@ func (p *Project) Experiments() []string {
 	return names
 }
 
-// Suite is the experiment of that name; empty: that of the file itself, or of its only suite.
+// Suite returns the experiment with a name; empty: that of the file itself, or its only suite.
 func (p *Project) Suite(name string) (*Suite, error) {
 	names := p.doc.Names("suites")
 	if name == "" && !p.runs() && len(names) == 1 {
@@ -347,13 +347,13 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	if err == nil && name != "" && doc.Node("targets") != nil &&
 		p.doc.Node("suites."+name+".baseline") == nil && !slices.ContainsFunc(s.Targets,
 		func(pattern string) bool { return matches(pattern, s.Baseline) }) {
-		s.Baseline = "" // the file's, of which this experiment is not
+		s.Baseline = "" // the baseline of the file, which this experiment lacks
 	}
 	return s, err
 }
 
-// movable refuses a warm-up on all cores where something is measured that no command starts: it
-// cannot be moved to them and back.
+// movable returns an error for a warm-up on all cores with a target that no command starts, because
+// it cannot be moved to other cores.
 func (p *Project) movable(s *Suite, doc *strictyaml.Document) error {
 	for _, name := range p.Names {
 		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" && s.measures(name) {
@@ -365,23 +365,23 @@ func (p *Project) movable(s *Suite, doc *strictyaml.Document) error {
 	return nil
 }
 
-// measures says whether a target of the project is one of the experiment.
+// measures reports whether a target of the project is part of the experiment.
 func (s *Suite) measures(name string) bool {
 	return len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(pattern string) bool {
 		return pattern == "all" || matches(pattern, name)
 	})
 }
 
-// matches says whether a pattern is a name's.
+// matches reports whether a pattern matches a name.
 func matches(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name) // malformed ones are reported where they are read
+	ok, _ := path.Match(pattern, name) // malformed patterns are reported where they are read
 	return ok
 }
 
-// Hold has answers asked for: of all requests that are the same each time and need no answer before
-// them, with what the file wants of their answers, and fills in what comes back for those of which
-// it says nothing. Others are the requests that cannot be asked and of which it says nothing,
-// either. A setup is neither: who asks it twice may have two of what it makes.
+// Hold sends, by fetch, all requests that are constant and need no earlier response, and stores the
+// returned expectations in the requests for which the file has none. unsupported are the requests
+// that cannot be sent and have no expectations. Hold does not send setups, because a second one may
+// create its data twice.
 func (s *Suite) Hold(
 	fetch func(requests []Request, unsupported []string) ([]Request, error),
 ) error {
@@ -399,7 +399,7 @@ func (s *Suite) Hold(
 				s.source.Node(keyPath+"checks") != nil
 			q, _, ok := r.fixed()
 			if r.Setup != "" {
-				alone = alone && !scenarios[i].Cookies // which others come with
+				alone = alone && !scenarios[i].Cookies // which other requests send
 			} else if ok && alone {
 				q.Given = isSet
 				requested, requests = append(requested, q), append(requests, r)
@@ -421,8 +421,8 @@ func (s *Suite) Hold(
 	return nil
 }
 
-// fixed is the request with its body, and whether it is the same each time: all that may be filled
-// in is env, variables of the environment.
+// fixed returns the request with its body. ok reports whether it is constant except for env, the
+// variables of the environment.
 func (r Request) fixed() (out Request, env []string, ok bool) {
 	out = r
 	out.Body, out.BodyFile = r.Content(), ""
@@ -440,8 +440,8 @@ func (r Request) fixed() (out Request, env []string, ok bool) {
 	return out, env, true
 }
 
-// FirstGet is the path of the first request that is a GET, the same each time and everywhere;
-// empty: there is none.
+// FirstGet returns the path of the first GET request that is constant, without variables of the
+// environment; empty: there is none.
 func (s *Suite) FirstGet() string {
 	for _, sc := range s.Scenarios {
 		for _, r := range sc.Requests {

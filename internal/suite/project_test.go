@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/service/counters"
 )
 
-// What is wrong in several places is told in one order, whenever it is read.
+// Several errors are always reported in the same order.
 func TestProjectOrder(t *testing.T) {
 	text := []byte("targets:\n  up:\n    command: ./up {a.port}\n    env: {X: '{b.port}', " +
 		"Y: '{c.port}'}\n    processes: [{name: db, command: './db {d.port}'}]\n" +
@@ -93,8 +93,8 @@ func TestProject(t *testing.T) {
 	check("users", "users", "walk", "peak", 1, 3, 0)
 }
 
-// Variables of the environment stay what they are until the request is asked; a setup is not asked,
-// and what comes with the cookies of one neither.
+// Variables of the environment are filled in only when the request is sent; setups are not sent,
+// and neither are requests with their cookies.
 func TestProjectHoldsWithEnvironment(t *testing.T) {
 	p, err := ReadProject("prony.yaml", []byte(`targets: {a: {command: ./app}}
 scenarios:
@@ -129,7 +129,7 @@ scenarios:
 	}
 }
 
-// A target with a matrix is one for each combination, and its name stands for all of them.
+// A target with a matrix becomes one for each combination, and its name stands for all of them.
 func TestProjectMatrix(t *testing.T) {
 	read := func(matrix string) (*Project, error) {
 		return ReadProject("prony.yaml", []byte(`targets:
@@ -200,7 +200,7 @@ suites: {one: {targets: [app]}}
 	}
 }
 
-// Rows of a matrix have bodies of their own where a request can have one.
+// Rows of a matrix have bodies of their own in requests that can have one.
 func TestProjectBodies(t *testing.T) {
 	bodies := func(scenes string) (*Project, error) {
 		return ReadProject("prony.yaml", []byte("targets: {app: {url: 'http://127.0.0.1:1', "+
@@ -218,7 +218,7 @@ func TestProjectBodies(t *testing.T) {
 	}
 }
 
-// Each mistake is named with its line, and what was probably meant.
+// Each error has its line and the probable intention.
 func TestProjectMistakes(t *testing.T) {
 	check := func(old, with string, wants ...string) {
 		t.Helper()
@@ -288,7 +288,7 @@ func TestProjectMistakes(t *testing.T) {
 		"warmup.cores all: up is not started by a command")
 }
 
-// What commands start may be warmed up on all cores, whatever else the file names.
+// Targets with a command may be warmed up on all cores, whatever else the file contains.
 func TestProjectWarmedOnAllCores(t *testing.T) {
 	sound := strings.NewReplacer("    blocks: 7", "    warmup: {cores: all}\n    limits: {cpus: 1}",
 		"[old, up]", "[old]", "  - GET: 1\n", "").Replace(small)
@@ -306,7 +306,7 @@ suites: {one: {`+targets+`limits: {cpus: 1}, warmup: {cores: all}}}
 	}
 }
 
-// Each row of a project's own keys is one that walk comes to.
+// walk visits each row of a project's own keys.
 func TestEveryRowOfAProjectIsChecked(t *testing.T) {
 	p := &Project{Targets: map[string]Source{"a": {Needs: []Need{{}},
 		Processes: []Process{{}}, Counters: map[string]counters.Place{"b": {}}}}, Needs: []Need{{}}}

@@ -26,11 +26,11 @@ const (
 	tableTo   = "<!-- end of parameters -->\n"
 )
 
-// object is a JSON object; encoding/json sorts its keys, so that the file is the same each time.
+// object is a JSON object; encoding/json sorts its keys, so that files are reproducible.
 type object map[string]any
 
-// together are the rules of JSON Schema for what values must fit together, by type: only those that
-// a schema can say without becoming unreadable. Read knows them all.
+// together are the rules of JSON Schema for combinations of values, by type: only those that a
+// schema can express readably. Read checks all.
 var together = map[reflect.Type]object{
 	reflect.TypeFor[Expect](): {"allOf": []object{
 		atMostOne("body", "size"), atMostOne("body", "lorem"), atMostOne("size", "lorem")}},
@@ -75,7 +75,7 @@ func atMostOne(a, b string) object { return object{"not": object{"required": []s
 
 func without(key string) object { return object{"not": object{"required": []string{key}}} }
 
-// schema describes a type that stands at key, as JSON Schema 2020-12.
+// schema describes a type at a key, as JSON Schema 2020-12.
 func schema(t reflect.Type, key string) object {
 	row := rows[strings.TrimSuffix(key, "[]")]
 	if row == nil || strings.HasSuffix(key, "[]") {
@@ -91,7 +91,7 @@ func schema(t reflect.Type, key string) object {
 		return schema(t.Elem(), key)
 	case reflect.Slice:
 		o["type"], o["items"] = "array", schema(t.Elem(), key+"[]")
-		if o["minItems"] = row.min; row.max > 0 { // else what the list is part of bounds it
+		if o["minItems"] = row.min; row.max > 0 { // otherwise the containing list limits it
 			o["maxItems"] = row.max
 		}
 		if len(row.choices) > 0 {
@@ -129,7 +129,7 @@ func numeric(o object, kind string, row *parameter) {
 	}
 }
 
-// unit describes the types that are written as one text, or as a list; others it leaves alone.
+// unit describes the types that are written as one text, or as a list; it does not change others.
 func unit(o object, t reflect.Type, row *parameter) bool {
 	switch t {
 	case reflect.TypeFor[Duration]():
@@ -194,8 +194,8 @@ func group(t reflect.Type, key string) object {
 	return o
 }
 
-// projectSchema is a suite's with what a project has instead: nothing is wanted but targets, and
-// requests may stand for a scenario, here and in the suites.
+// projectSchema is a suite's schema with the differences of a project: only targets are required,
+// and requests may replace a scenario, here and in the suites.
 func projectSchema() object {
 	experiment := func() (o, properties object) {
 		o = schema(reflect.TypeFor[Suite](), "")
@@ -231,8 +231,8 @@ func schemaText(t *testing.T, o object, title string) []byte {
 	return []byte(b.String())
 }
 
-// table is the parameters of a type as Markdown, in the order of the rows, without the prefix of
-// their keys.
+// table returns the parameters of a type as Markdown, in the order of the rows, without the prefix
+// of their keys.
 func table(of reflect.Type, parameters []parameter, prefix string) string {
 	types := map[string]reflect.Type{}
 	var collect func(reflect.Type, string)
@@ -349,7 +349,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// paged checks the table of a page, and gives what stands before and after it.
+// paged checks the table of a page, and returns the text before and after it.
 func paged(t *testing.T, check func(string, []byte), file, table string) (before, after string) {
 	t.Helper()
 	page, err := os.ReadFile(file)
@@ -365,7 +365,7 @@ func paged(t *testing.T, check func(string, []byte), file, table string) (before
 	return before, after
 }
 
-// A row that walk does not come to would promise a check that nobody makes.
+// walk visits every row: otherwise a row would promise a check that does not happen.
 func TestEveryRowIsChecked(t *testing.T) {
 	text, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {

@@ -6,26 +6,25 @@ import (
 	"prony.example/record/metric"
 )
 
-// Precision is how precise a comparison is to be. Starts are planned for it by the scatter of the
-// first ones.
+// Precision is the requested precision of a comparison. Starts are planned for it by the scatter of
+// the first ones.
 type Precision struct {
 	Half   Percent  `json:"half"`             // half the width of the 95 % interval
 	Metric string   `json:"metric"`           // of the ratio: one of PrecisionMetrics
-	Within Duration `json:"within,omitempty"` // of all starts; 0: mostByPrecision bounds them
+	Within Duration `json:"within,omitempty"` // of all starts; 0: mostByPrecision limits them
 }
 
 // PrecisionMetrics are the metrics whose ratios can have a Precision.
 var PrecisionMetrics = []string{metric.CPU, metric.Throughput}
 
 const (
-	// leastByPrecision is how many first starts a plan needs: fewer say little about their scatter.
+	// leastByPrecision is the minimum number of first starts: fewer show little of their scatter.
 	leastByPrecision = 4
-	// mostByPrecision is how many times as many starts a run without a time may have.
+	// mostByPrecision limits the starts of a run without a time, as a multiple of the first ones.
 	mostByPrecision = 10
 )
 
-// MostStarts is how many starts of each scenario a run plans, those that depend on Precision
-// included.
+// MostStarts returns the maximum number of starts of each scenario, including those for Precision.
 func (s *Suite) MostStarts() int {
 	switch {
 	case s.Precision.Half == 0:
@@ -36,12 +35,12 @@ func (s *Suite) MostStarts() int {
 	return max(s.Blocks, s.within(s.Precision.Within))
 }
 
-// Repetitions is how many starts of so many may be repeated because they lost a target: one in
-// five, rounded up.
+// Repetitions returns how many of a number of starts may be repeated because they lost a target:
+// one in five, rounded up.
 func Repetitions(starts int) int { return (starts + 4) / 5 }
 
-// reserve plans the starts that a precision may need, and those that replace starts which lose a
-// target. A run that goes on for a time has none: it begins further starts anyway.
+// reserve plans the starts that a precision may need, and those that replace starts which lost a
+// target. A run with a time budget has none, because it begins further starts in any case.
 func (p *Plan) reserve(targets []Target) error {
 	s := p.Suite
 	sideBySide := p.Repeat() == "start"

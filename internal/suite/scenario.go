@@ -14,8 +14,8 @@ import (
 	"prony.example/load/extract"
 )
 
-// Scenario is what is sent: one kind of request, a weighted mix, or a flow, whose requests are
-// steps that one user takes in order on one connection.
+// Scenario defines the requests: one kind, a weighted mix, or a flow, whose requests are steps that
+// one user takes in order on one connection.
 type Scenario struct {
 	Name string `yaml:"name" json:"name"`
 	Flow bool   `yaml:"flow" json:"flow,omitempty"`
@@ -25,33 +25,33 @@ type Scenario struct {
 	Zipf float64 `yaml:"zipf" json:"zipf,omitempty"`
 	// Connections, when not 0, replaces that of every load and of the warm-up: see LoadsOf.
 	Connections int `yaml:"connections" json:"connections,omitempty"`
-	// Cookies has each user keep what the answers set.
+	// Cookies makes each user keep the cookies of responses.
 	Cookies bool `yaml:"cookies" json:"cookies,omitempty"`
-	// Data is a CSV file beside the suite, whose columns are variables; Rows is how its rows come:
-	// Turn, the default, or Drawn.
+	// Data is a CSV file beside the suite, whose columns are variables. Rows is the order of its
+	// rows: Sequential, the default, or Random.
 	Data string `yaml:"data" json:"data,omitempty"`
 	Rows string `yaml:"rows" json:"rows,omitempty"`
-	// Protocol is one of Protocols, spoken over TCP or, of HTTP/1.1 without TLS, over the Unix
-	// socket of that path, in which {port} is the service's; empty: HTTP/1.1. Streams are the
-	// requests at once on each of the connections; 0: one.
+	// Protocol is one of Protocols; empty: HTTP/1.1. It is used over TCP, or for HTTP/1.1 without
+	// TLS also over the Unix socket at a path, in which {port} is the service's. Streams is the
+	// number of concurrent requests on each connection; 0: one.
 	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
 	Unix     string `yaml:"unix" json:"unix,omitempty"`
 	Streams  int    `yaml:"streams" json:"streams,omitempty"`
 	TLS      TLS    `yaml:"tls" json:"tls,omitzero"`
-	// Contract is asked of targets instead of the suite's, where there is one.
+	// Contract replaces the suite's contract.
 	Contract string `yaml:"contract" json:"contract,omitempty"`
-	// Variants are those of the suite that ride in it; none: all. The bare target always does.
+	// Variants are the suite's variants in this scenario; none: all. The bare target always runs.
 	Variants []string  `yaml:"variants" json:"variants,omitempty"`
 	Requests []Request `yaml:"requests" json:"requests"`
 
 	DataHash string `yaml:"-" json:"dataHash,omitempty"` // of the file, as Suite.Hash
-	spread   int    // requests at once on each of fewer connections; 0: on each of all
+	spread   int    // streams of a variant, which divide the connections; 0: do not divide
 	columns  []string
 	table    [][][]byte
 }
 
-// To is the scenario for a service that is asked by a name, where its requests have no other;
-// empty: as it is.
+// To returns the scenario for a service with a host name, which requests without a Host field get;
+// empty: unchanged.
 func (s Scenario) To(host string) Scenario {
 	if host == "" {
 		return s
@@ -71,57 +71,57 @@ func (s Scenario) To(host string) Scenario {
 	return s
 }
 
-// TLS is what of a service's certificate is believed. What is measured does not hang on it.
+// TLS is the trust in a service's certificate. It does not affect measurements.
 type TLS struct {
-	Insecure bool   `yaml:"insecure" json:"insecure,omitempty"` // any
-	CA       string `yaml:"ca" json:"ca,omitempty"`             // a file in PEM: what it signed
+	Insecure bool   `yaml:"insecure" json:"insecure,omitempty"` // accept any certificate
+	CA       string `yaml:"ca" json:"ca,omitempty"`             // a PEM file of trusted roots
 
-	PEM string `yaml:"-" json:"-"` // what the file holds
+	PEM string `yaml:"-" json:"-"` // content of the file
 }
 
-// How the rows of data come.
+// Orders of the rows of data.
 const (
 	Sequential = "sequential"
 	Random     = "random"
 )
 
-// When a setup is asked.
+// When a setup is sent.
 const (
 	SetupRun  = "run"
 	SetupUser = "user"
 )
 
-// Request is one kind of request and the answer that is right for it. Its path, header values and
-// body, and the answers that it wants, are texts of package text.
+// Request is one kind of request with its expected response. Its path, header values, body and
+// expectations are templates.
 type Request struct {
 	Name    string          `yaml:"name" json:"name,omitempty"` // in results; empty: Request
 	Request string          `yaml:"request" json:"request"`     // "GET /hello/{mode}?key={key}"
 	Headers map[string]Text `yaml:"headers" json:"headers,omitempty"`
 	Body    string          `yaml:"body" json:"body,omitempty"`
-	// BodyFile is a file beside the suite that holds the body: see Content.
+	// BodyFile is a file beside the suite that contains the body: see Content.
 	BodyFile string  `yaml:"bodyFile" json:"bodyFile,omitempty"`
 	Type     string  `yaml:"type" json:"type,omitempty"` // media type of the body
-	Weight   int     `yaml:"weight" json:"weight"`       // of the sum; not in flows
+	Weight   int     `yaml:"weight" json:"weight"`       // share of the sum; not in flows
 	Expect   Expect  `yaml:"expect" json:"expect"`
 	Checks   []Check `yaml:"checks" json:"checks,omitempty"`
-	// Call is the same request as one of gRPC, for variants that speak it.
+	// Call is the same request in gRPC, for variants that use it.
 	Call    Call             `yaml:"call" json:"call,omitzero"`
 	Extract map[string]Place `yaml:"extract" json:"extract,omitempty"` // by variable; flows
-	// Setup, when not empty, makes it one that is asked before the load: SetupRun or SetupUser.
+	// Setup, when not empty, sends the request before the load: SetupRun or SetupUser.
 	Setup string   `yaml:"setup" json:"setup,omitempty"`
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
-	// BackendCalls is how often at least it has the service ask, by counter. It is no part of what
-	// is sent.
+	// BackendCalls is the minimum number of backend calls of the service for it, by counter. It is
+	// not sent.
 	BackendCalls map[string]int `yaml:"backendCalls" was:"asks" json:"-"`
 
-	// BodyHash is of the file, as Suite.Hash; or a size, see Sized.
+	// BodyHash is the hash of the file, as Suite.Hash; or a size, see Sized.
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"`
-	// Given says that Expect and Checks are what somebody wants, of a request that Hold has asked.
+	// Given means that Expect and Checks are from the file, in a request that Hold has sent.
 	Given   bool `yaml:"-" json:"-"`
 	content string
 }
 
-// Expect is what is checked on every answer: the status, and at most one of the other three.
+// Expect is checked on every response: the status, and at most one of the other three.
 type Expect struct {
 	Status int     `yaml:"status" json:"status"`
 	Body   *string `yaml:"body" json:"body,omitempty"`   // byte for byte, with placeholders
@@ -129,7 +129,7 @@ type Expect struct {
 	Lorem  *int64  `yaml:"lorem" json:"lorem,omitempty"` // bytes of lorem.txt repeated
 }
 
-// Place is where in an answer a value stands: exactly one of the four, or a Regex in a Header.
+// Place is the position of a value in a response: exactly one of the four, or a Regex in a Header.
 type Place struct {
 	JSON   string `yaml:"json" json:"json,omitempty"`     // path in GJSON's syntax
 	Header string `yaml:"header" json:"header,omitempty"` // name of a field
@@ -137,7 +137,7 @@ type Place struct {
 	Body   bool   `yaml:"body" json:"body,omitempty"`     // the whole body
 }
 
-// Check is something that must hold for a good answer: one Place, and one of the four below.
+// Check is a condition of a good response: one Place, and one of the four below.
 type Check struct {
 	Place    `yaml:",inline"`
 	Is       *Text  `yaml:"is" json:"is,omitempty"` // byte for byte, with placeholders
@@ -146,14 +146,14 @@ type Check struct {
 	Exists   *bool  `yaml:"exists" json:"exists,omitempty"`
 }
 
-// UnmarshalYAML fills in the defaults before the file's own keys.
+// UnmarshalYAML sets the defaults before it reads the file's own keys.
 func (r *Request) UnmarshalYAML(decode func(any) error) error {
 	type request Request
 	return defaulted("scenarios[].requests[].", (*request)(r), decode)
 }
 
-// ReadScenario reads a file that holds one scenario, with the keys that each of a suite's has.
-// There is no target whose mode could stand for {mode}.
+// ReadScenario reads a file with one scenario, with the same keys as in a suite. Without targets,
+// {mode} has no value.
 func ReadScenario(file string, data []byte) (*Scenario, error) {
 	c, err := newChecker(file, data)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *Scenario) fill() {
 	}
 }
 
-// header returns the name, as the request has it, of its header field of that name, or "".
+// header returns the name of a header field as the request has it, or "".
 func (r *Request) header(name string) string {
 	for input := range r.Headers {
 		if strings.EqualFold(input, name) {
@@ -204,28 +204,28 @@ func (r *Request) header(name string) string {
 	return ""
 }
 
-// Line returns method and path for a target that serves the mode. Other placeholders stay: their
-// values are drawn for each request.
+// Line returns the method and the path for a target that serves the mode. Other placeholders stay:
+// their values are drawn for each request.
 func (r Request) Line(mode string) (method, path string) {
 	method, path, _ = strings.Cut(r.Request, " ")
 	return method, strings.ReplaceAll(path, "{mode}", mode)
 }
 
-// Content is the text of the body: of Body, or of the file that BodyFile names. A file that is not
-// UTF-8 holds no placeholders, whatever its bytes look like.
+// Content returns the text of the body, from Body or the file in BodyFile. A file that is not UTF-8
+// contains no placeholders.
 func (r Request) Content() string {
 	return cmp.Or(r.Body, r.content)
 }
 
-// filler is what bodies of a given size begin with: one text, so that rows differ in length alone,
-// without placeholders, and in memory once, however many trials send it.
+// filler is the beginning of bodies of a given size: one text without placeholders, so that bodies
+// differ only in length, and all trials share its memory.
 var filler = sync.OnceValue(func() string {
 	const digits = "0123456789abcdef"
 	return strings.Repeat(digits, bodyMax/len(digits))
 })
 
-// Sized is the scenario whose requests send bodies of n bytes, at most bodyMax, where they have
-// one; setups keep theirs. With n of 0 it is the scenario itself.
+// Sized returns the scenario with bodies of n bytes, at most bodyMax, in all requests that have a
+// body, except setups. With n of 0 it returns the scenario itself.
 func (s Scenario) Sized(n strictyaml.Size) Scenario {
 	if n == 0 {
 		return s
@@ -239,14 +239,14 @@ func (s Scenario) Sized(n strictyaml.Size) Scenario {
 	return s
 }
 
-// sizes says whether the body of the request may be of any size.
+// sizes reports whether the size of the request's body can be changed.
 func (r *Request) sizes() bool { return r.Setup == "" && r.Content() != "" }
 
-// Table gives the columns of the scenario's file, and its rows.
+// Table returns the columns of the scenario's data, and its rows.
 func (s Scenario) Table() (columns []string, rows [][][]byte) { return s.columns, s.table }
 
-// Variables are those of the data, then those that the steps set, in the order in which they first
-// do; those of one step by name. A step may use the first known[step] of them.
+// Variables returns the names of the data's columns, then of the variables that steps set, in the
+// order of the steps and by name within each. A step may use the first known[step] of them.
 func (s Scenario) Variables() (names []string, known []int) {
 	names = slices.Clone(s.columns)
 	for _, r := range s.Requests {
@@ -260,7 +260,7 @@ func (s Scenario) Variables() (names []string, known []int) {
 	return names, known
 }
 
-// Finder makes what finds the place in an answer.
+// Finder returns what finds the place in a response.
 func (p Place) Finder() (*extract.Finder, error) {
 	switch {
 	case p.JSON != "":
@@ -275,7 +275,7 @@ func (p Place) Finder() (*extract.Finder, error) {
 	return extract.Body(), nil
 }
 
-// Make makes the check, of whose texts vars are the variables.
+// Make returns the check. vars are the variables that its texts may use.
 func (c Check) Make(vars []string) (extract.Check, error) {
 	finder, err := c.Finder()
 	if err != nil {
@@ -292,33 +292,33 @@ func (c Check) Make(vars []string) (extract.Check, error) {
 	return extract.Exists(finder, c.Exists == nil || *c.Exists), nil
 }
 
-// Call is a unary call of gRPC, and its messages as they go over the wire.
+// Call is a unary call of gRPC, and its messages as they are sent.
 type Call struct {
 	Method string `yaml:"method" json:"method"` // "/package.Service/Method"
 	Send   string `yaml:"send" json:"send,omitempty"`
 	Expect string `yaml:"expect" was:"want" json:"want,omitempty"`
 }
 
-// isCall says whether what is asked in a protocol are calls of gRPC.
+// isCall reports whether the requests of a protocol are calls of gRPC.
 func isCall(protocol string) bool { return strings.HasPrefix(protocol, "grpc") }
 
-// shares says whether a protocol has several requests at once on a connection.
+// shares reports whether a protocol allows concurrent requests on a connection.
 func shares(protocol string) bool {
 	return isCall(protocol) || slices.Contains([]string{"h2", "h2c", "h3"}, protocol)
 }
 
-// has says whether a variant rides in the scenario.
+// has reports whether a variant runs in the scenario.
 func (s Scenario) has(variant string) bool {
 	return variant == none || len(s.Variants) == 0 || slices.Contains(s.Variants, variant)
 }
 
-// kept says whether the target keeps the contract that the scenario has of its own.
+// kept reports whether the target supports the scenario's own contract.
 func (s Scenario) kept(t Target) bool {
 	return s.Contract == "" || slices.Contains(t.Contracts, s.Contract)
 }
 
-// in is the scenario as the variant has it asked: in its protocol, as many requests at once as
-// without it over fewer connections.
+// in returns the scenario for a variant: in its protocol, with the same number of concurrent
+// requests over fewer connections.
 func (s Scenario) in(v Variant) Scenario {
 	s.Variants = nil
 	if v.Protocol != "" {
@@ -339,7 +339,7 @@ func (s Scenario) in(v Variant) Scenario {
 	return s
 }
 
-// over is over how many connections the scenario has so many requests at once.
+// over returns how many connections the scenario needs for a number of concurrent requests.
 func (s Scenario) over(atOnce int) int {
 	perItem := max(s.spread, 1)
 	return (atOnce + perItem - 1) / perItem

@@ -17,7 +17,7 @@ requests:
   - request: GET /owners/{id}
 `
 
-// A scenario of its own file is read as the one of a suite.
+// A scenario in a file of its own is read like one of a suite.
 func TestReadScenario(t *testing.T) {
 	got, err := suite.ReadScenario("testdata/s.yaml", []byte(alone))
 	if err != nil {
@@ -81,7 +81,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// Whatever YAML takes for a number, a truth or lines of text stays the text that it is.
+// Texts that YAML would read as numbers, booleans or several lines stay unchanged.
 func TestTextsAreAsTheyStand(t *testing.T) {
 	check := func(yaml string, want suite.Text) {
 		t.Helper()
@@ -99,8 +99,8 @@ func TestTextsAreAsTheyStand(t *testing.T) {
 	check("|-\n        in a block", "in a block")
 }
 
-// HEAD and OPTIONS can be sent. What the body of an answer to HEAD should be cannot be said: there
-// is none.
+// HEAD and OPTIONS can be sent. Expectations for the body of a response to HEAD are errors: it has
+// none.
 func TestMethods(t *testing.T) {
 	check := func(want, request string) {
 		t.Helper()

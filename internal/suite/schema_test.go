@@ -31,7 +31,7 @@ func validate(t *testing.T, s *jsonschema.Schema, text []byte) error {
 	}
 	asJSON, err := json.Marshal(value)
 	if err != nil {
-		return err // a number that JSON has no word for
+		return err // a number that JSON cannot express
 	}
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(asJSON)))
 	if err != nil {
@@ -64,8 +64,7 @@ func TestSuitesKeepTheSchema(t *testing.T) {
 	}
 }
 
-// The schema must find the mistakes that the rows say it finds, and must not find fault with what
-// Read accepts.
+// The schema must find the errors that the rows mark, and must accept what Read accepts.
 func TestSchemaAgreesWithRead(t *testing.T) {
 	s := compiled(t)
 	if err := validate(t, s, []byte(whole)); err != nil {

@@ -19,7 +19,7 @@ func session(t *testing.T, data, text string) (*Scenario, error) {
 
 const users = "\ufeffname,word\nann,\"a,b\"\nben,c\n"
 
-// A setup before a mix, with data, cookies and secrets: what it sets is known to all that follow.
+// A setup before a mix, with data, cookies and secrets: all later requests can use its variables.
 func TestSessions(t *testing.T) {
 	s, err := session(t, users, `name: s
 cookies: true

@@ -33,8 +33,8 @@ variants:
   - {name: grpc, protocol: grpc}
 `
 
-// speaks plans speaking for one target that speaks h2c and gRPC, one that speaks h2c and does not
-// keep the contract http, and one that speaks HTTP/1.1 alone.
+// speaks plans speaking for one target with h2c and gRPC, one with h2c that does not support the
+// contract http, and one with only HTTP/1.1.
 func speaks(t *testing.T) *suite.Plan {
 	t.Helper()
 	s, err := suite.Read("s.yaml", []byte(speaking))
@@ -53,8 +53,8 @@ func speaks(t *testing.T) *suite.Plan {
 	return p
 }
 
-// Each variant with a protocol is a trial beside the bare target's, of those that speak it, in the
-// scenarios that have it.
+// Each variant with a protocol is a trial beside the bare target's, for targets that support it, in
+// the scenarios that have it.
 func TestVariantsOfProtocols(t *testing.T) {
 	var got []string
 	for _, x := range speaks(t).Trials {
@@ -68,8 +68,8 @@ func TestVariantsOfProtocols(t *testing.T) {
 	}
 }
 
-// A trial in another protocol sends as many requests at once as the bare one, over fewer
-// connections; calls have messages of their own.
+// A trial in another protocol sends the same number of concurrent requests as the bare one, over
+// fewer connections; calls have messages of their own.
 func TestSceneInAProtocol(t *testing.T) {
 	p := speaks(t)
 	hashes := map[string]string{}
@@ -100,7 +100,7 @@ func TestSceneInAProtocol(t *testing.T) {
 	}
 }
 
-// What of variants with a protocol does not go together is refused, with its line.
+// Contradictions of variants with a protocol are refused, with their line.
 func TestVariantsThatCannotSpeak(t *testing.T) {
 	check := func(from, to, want string) {
 		t.Helper()
@@ -133,7 +133,7 @@ func TestVariantsThatCannotSpeak(t *testing.T) {
 		"the lab itself sets PROTOCOL")
 }
 
-// Where no target speaks a variant's protocol, the plan says so.
+// If no target supports a variant's protocol, the plan reports it.
 func TestVariantThatNobodySpeaks(t *testing.T) {
 	s, err := suite.Read("s.yaml", []byte(speaking))
 	if err != nil {

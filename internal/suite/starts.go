@@ -14,7 +14,7 @@ const (
 	// BySlices runs all targets of a comparison side by side and loads one at a time, for a slice
 	// of some tens of milliseconds.
 	BySlices = "slices"
-	// ByBlocks runs whole trials one after the other, in blocks of all targets.
+	// ByBlocks runs whole trials one after another, in blocks of all targets.
 	ByBlocks = "blocks"
 )
 
@@ -30,10 +30,10 @@ const FreezeOff = "off"
 // mostSideBySide is the largest number of targets of a start.
 const mostSideBySide = 12
 
-// join makes starts of the trials of a block that have the same scenario, where slices are possible
-// and wanted. The order within a start stays that of the block; the starts of a block follow each
-// other in the order of their first trials. The error says why slices that were asked for by name
-// are impossible.
+// join combines the trials of a block that have the same scenario into starts, if slices are
+// possible and wanted. The order within a start stays that of the block; the starts of a block
+// follow each other in the order of their first trials. The error says why explicitly requested
+// slices are impossible.
 func (p *Plan) join() error {
 	if p.Suite.Interleave == ByBlocks {
 		return nil
@@ -45,7 +45,7 @@ func (p *Plan) join() error {
 	return p.refuseSlices()
 }
 
-// sideBySide makes starts of the trials of each block and scenario, if they are few enough.
+// sideBySide combines the trials of each block and scenario into starts, if they are few enough.
 func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	type group struct {
 		block    int
@@ -82,7 +82,7 @@ func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 	return out
 }
 
-// refuseSlices is the error where slices were asked for by name and are impossible.
+// refuseSlices returns an error if slices were requested explicitly and are impossible.
 func (p *Plan) refuseSlices() error {
 	if p.Blockwise == "" || p.Suite.Interleave != BySlices {
 		return nil
@@ -91,8 +91,8 @@ func (p *Plan) refuseSlices() error {
 		"choose blocks, or leave out interleave")
 }
 
-// Repeat is what the plan repeats over all targets: a "start" if they run side by side, otherwise a
-// "block".
+// Repeat returns what the plan repeats over all targets: "start" if they run side by side,
+// otherwise "block".
 func (p *Plan) Repeat() string {
 	if slices.ContainsFunc(p.Trials, func(t Trial) bool { return t.Start != "" }) {
 		return "start"
@@ -100,12 +100,12 @@ func (p *Plan) Repeat() string {
 	return "block"
 }
 
-// stillWarmup is the longest warm-up in a start of a service that compiles nothing while it serves.
-// A service that is not steady after it drifts as the others do, and slices cancel that.
+// stillWarmup is the maximum warm-up in a start of a service that does not compile at run time. A
+// service that is not steady after it drifts as the others do, and slices cancel that.
 const stillWarmup = Duration(2 * time.Second)
 
-// InStart is the warm-up of a target of a start, by its runtime; empty: the runtime is unknown, and
-// may compile.
+// InStart returns the warm-up of a target in a start by its runtime; empty: unknown, and may
+// compile.
 func (w Warmup) InStart(runtime string) Warmup {
 	if runtime != "" && !runtimes.Of(runtime).Compiles {
 		w.Max = min(w.Max, max(w.Min, stillWarmup))
@@ -120,13 +120,13 @@ func (l Load) Sliceable() bool {
 }
 
 // OpenSliceable reports whether the load can be offered in open slices beside the closed load named
-// closed: at one rate, which is absolute or a share of what that load delivers.
+// closed: at a constant rate, which is absolute or a share of that load's throughput.
 func (l Load) OpenSliceable(closed string) bool {
 	return l.Model == record.Open && l.Arrivals != Replay && len(l.Rate.Shape.Pieces) == 0 &&
 		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0
 }
 
-// blockwise says why a suite cannot be measured in slices; empty: it can.
+// blockwise returns why a suite cannot be measured in slices; empty: it can.
 func (s *Suite) blockwise() string {
 	switch {
 	case s.NoSlices != "":

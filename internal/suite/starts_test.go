@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/suite"
 )
 
-// onCores is the whole suite with whole cores, which slices need.
+// onCores is the whole suite with an integer number of cores, which slices need.
 func onCores(t *testing.T, changes ...string) *suite.Suite {
 	t.Helper()
 	text := strings.Replace(whole, "cpus: 0.5", "cpus: 1", 1)
@@ -34,7 +34,7 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// TestBlockwise says why there are no starts.
+// TestBlockwise reports why there are no starts.
 func TestBlockwise(t *testing.T) {
 	many := make([]suite.Target, 13)
 	for i := range many {
@@ -117,8 +117,8 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// A target of a start that compiles nothing while it serves warms up for two seconds at most; one
-// whose runtime is unknown may compile.
+// A target of a start that does not compile at run time warms up for two seconds at most; a target
+// with an unknown runtime may compile.
 func TestEstimateOfStarts(t *testing.T) {
 	s := onCores(t)
 	estimate := func(runtime string) (least, most time.Duration) {

@@ -1,17 +1,17 @@
-// Package suite reads the file that describes an experiment and freezes it into a list of trials.
+// Package suite reads the file of an experiment and expands it into a fixed list of trials.
 //
 //	suite.yaml ─► Read (strict, with defaults) ─► Override (flags) ─► Plan(catalog) ─► trials
 //
-// All of it is pure: the same files, overrides and catalog give the same plan on any machine, so
-// that a seed in a report is enough to repeat the order and the arrivals. docs/formats/suite.md
-// describes the file; its table, the JSON Schema beside it, the defaults and the ranges all come
-// from the table of parameters in this package.
+// The result depends only on files, overrides and catalog, so that a seed in a report suffices to
+// repeat the order and the arrivals on any machine. docs/formats/suite.md describes the file; its
+// table, the JSON Schema beside it, the defaults and the ranges all come from the table of
+// parameters in this package.
 //
-// The one thing it reads by itself are the bodies and traces that a suite names, which lie beside
-// it: they are part of the suite and of its hashes.
+// The package reads only the bodies and traces that a suite names, which are beside it: they are
+// part of the suite and of its hashes.
 //
-// Non-goals: nothing is launched, built or looked up here, and no request is rendered; a plan knows
-// the names of targets, not whether their tools are installed.
+// Non-goals: it launches, builds and looks up nothing, and renders no request; a plan has the names
+// of targets, and no information on whether their tools are installed.
 package suite
 
 import (
@@ -35,45 +35,46 @@ import (
 
 // Arrival processes of open loads.
 const (
-	Poisson  = "poisson"  // the default: what many independent users make
+	Poisson  = "poisson"  // the default: arrivals of many independent users
 	Constant = "constant" // equal gaps
-	Replay   = "replay"   // as a trace has them
+	Replay   = "replay"   // from a trace
 )
 
-// Drivers are what may offer the loads; the first is Prony's own generator and the default.
+// Drivers are the load generators; the first is Prony's own and the default.
 var Drivers = []string{"prony", "wrk", "wrk2", "hey", "k6", "h2load", "jmeter"}
 
-// Columns are what a suite may want in its table beside the usual; docs/report.md tells of them.
+// Columns are the further columns that a suite can request; see docs/report.md.
 var Columns = metric.ColumnNames()
 
-// Engines of Prony's generator; the first is the default and takes what the machine offers.
+// Engines are the engines of Prony's generator; the first, the default, selects what the machine
+// supports.
 var Engines = []string{"auto", "uring", "epoll", "nethttp"}
 
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}
 
-// Protocols are what scenarios may speak; the first is HTTP/1.1 and the default.
+// Protocols are the protocols of scenarios; the first is HTTP/1.1 and the default.
 var Protocols = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "ws", "wss"}
 
-// Contracts are what a suite may ask of its targets; contract/README.md describes them.
+// Contracts are the contracts that a suite can require; see contract/README.md.
 var Contracts = []string{"hello", "http", "compute", "petclinic"}
 
-// Launchers are what may start the targets; the first is the default. The others start containers:
-// on a network of their own, or on the host's; as pods of a cluster, reached by their own address
-// or through a service.
+// Launchers are the launchers of targets; the first is the default. The others start containers: on
+// a network of their own, or on the host's; as pods of a cluster, reached by their own address or
+// through a service.
 var Launchers = []string{"process", "docker", "docker-host", "kubernetes", "kubernetes-service"}
 
-// pods says whether a launcher starts pods.
+// pods reports whether a launcher starts pods.
 func pods(launcher string) bool { return strings.HasPrefix(launcher, "kubernetes") }
 
-// Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read makes it; its fields
-// are to be read, and changed by Override only.
+// Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read and New make it.
+// Only Override may change its fields.
 type Suite struct {
 	Name     string `yaml:"name" json:"name"`
 	Question string `yaml:"question" json:"question,omitempty"`
 	Contract string `yaml:"contract" json:"contract"`
 	// Targets are globs (path.Match) over names of targets and of services; "all" or none of them:
-	// every target that keeps the contract.
+	// every target that supports the contract.
 	Targets  []string `yaml:"targets" json:"targets,omitempty"`
 	Baseline string   `yaml:"baseline" json:"baseline,omitempty"` // a target's name; empty: none
 	Blocks   int      `yaml:"blocks" json:"blocks"`
@@ -86,59 +87,59 @@ type Suite struct {
 	Interleave string `yaml:"interleave" json:"interleave,omitempty"`
 	// Freeze is one of Freezing; empty: on.
 	Freeze string `yaml:"freeze" json:"freeze,omitempty"`
-	// NoSlices is why slices are impossible on this machine or in this run; empty: nothing known.
+	// NoSlices is why slices are impossible on this machine or in this run; empty: no known reason.
 	NoSlices string `yaml:"-" json:"-"`
 	// Together is how many targets fit into this machine's memory at the same time; 0: all. Crowd
-	// says why not all do.
+	// is why not all fit.
 	Together int    `yaml:"-" json:"-"`
 	Crowd    string `yaml:"-" json:"-"`
-	// Slices is how long each target is loaded in the slices of a start, lead-ins included.
+	// Slices is how long each target is loaded in the slices of a start, including lead-ins.
 	Slices Duration `yaml:"slices" json:"slices,omitempty"`
-	// Resolution is the share of a number that nobody asks about; 0: record.Resolution.
+	// Resolution is the smallest relevant relative difference; 0: record.Resolution.
 	Resolution Percent `yaml:"resolution" json:"resolution,omitempty"`
 
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
 	Scenarios []Scenario `yaml:"scenarios" json:"scenarios"`
 	Loads     []Load     `yaml:"loads" json:"loads"`
-	// Drivers offer the same loads in trials of their own; nil: Prony alone.
+	// Drivers offer the same loads in trials of their own; nil: only Prony's generator.
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
-	// Launchers start the same targets in trials of their own; nil: as processes alone.
+	// Launchers start the same targets in trials of their own; nil: only as processes.
 	Launchers []string `yaml:"launchers" json:"launchers,omitempty"`
-	// Variants ride along with targets, each in trials of its own beside the bare target's.
+	// Variants are added to targets, each in trials of its own beside the bare target's.
 	Variants []Variant `yaml:"variants" json:"variants,omitempty"`
-	// Capacity is measured before the blocks, where a rate is a share of it.
+	// Capacity is measured before the blocks if a rate is a share of it.
 	Capacity Capacity `yaml:"capacity" json:"capacity,omitzero"`
-	// Observe is what the lab watches in all trials of the comparison.
+	// Observe is what the lab records in all trials of the comparison.
 	Observe Observe `yaml:"observe" json:"observe,omitzero"`
-	// Columns are those of the table that it has beside the usual ones.
+	// Columns are further columns of the table.
 	Columns []string `yaml:"columns" json:"columns,omitempty"`
-	// AA measures every target against itself, in two arms a block. A flag's, never a file's: it
-	// asks about the machine, not about the targets.
+	// AA measures every target against itself, in two arms a block. Only a flag sets it, because it
+	// measures the machine, not the targets.
 	AA bool `yaml:"-" json:"aa,omitempty"`
 
-	// For is how long the run goes on, block by block; 0: for Blocks. A flag's, too.
+	// For is the time budget of the run; 0: Blocks decides. Only a flag sets it.
 	For Duration `yaml:"-" json:"for,omitempty"`
 
-	// Precision plans starts beyond Blocks by what the first ones show. A flag's, too.
+	// Precision plans starts beyond Blocks by the scatter of the first ones. Only a flag sets it.
 	Precision Precision `yaml:"-" json:"precision,omitzero"`
 
-	// Observed asks for a trial beside the comparison for each target and scenario, with what fits
-	// of Watching, in which the lab watches Watch. A flag's, too.
+	// Observed adds a trial outside of the comparison for each target and scenario, with the first
+	// of Watching that fits, in which the lab records Watch. Only a flag sets it.
 	Observed bool      `yaml:"-" json:"observed,omitempty"`
 	Watching []Variant `yaml:"-" json:"watching,omitempty"`
 	Watch    Observe   `yaml:"-" json:"watch,omitzero"`
 
-	// Hash is of the bytes of the file, and of those that it names: SHA-256, the first 16 hex
-	// digits.
+	// Hash is the hash of the file's bytes and of the files that it names: SHA-256, the first 16
+	// hex digits.
 	Hash string `yaml:"-" json:"hash,omitempty"`
-	File string `yaml:"-" json:"file,omitempty"` // as it was given to Read
+	File string `yaml:"-" json:"file,omitempty"` // as passed to Read
 
-	// source is of the file, for errors found after reading; nil for a suite made in code.
+	// source is the file's document, for errors found after reading; nil for a suite made in code.
 	source     *strictyaml.Document
-	retargeted bool // by Override, so that the file is not blamed for a pattern
+	retargeted bool // by Override, so that errors of a pattern do not name the file
 }
 
-// Limits are what each target may use while it is measured.
+// Limits are the resources of each target.
 type Limits struct {
 	CPUs   float64         `yaml:"cpus" json:"cpus"`     // cores
 	Memory strictyaml.Size `yaml:"memory" json:"memory"` // bytes
@@ -149,23 +150,24 @@ type Warmup struct {
 	Connections int      `yaml:"connections" json:"connections"`
 	Min         Duration `yaml:"min" json:"min"`
 	Max         Duration `yaml:"max" json:"max"`
-	// Cores are what a service that compiles has meanwhile: one of WarmupCores; empty: the first.
+	// Cores are the cores of a service that compiles at run time: one of WarmupCores; empty: the
+	// first.
 	Cores string `yaml:"cores" json:"cores,omitempty"`
-	// Compilers is whether they go before other threads meanwhile: one of Turns; empty: the first.
+	// Compilers is the priority of compilers: one of Turns; empty: the first.
 	Compilers string `yaml:"compilers" json:"compilers,omitempty"`
 }
 
-// CompilersFirst is the precedence that compilers have in a warm-up.
+// CompilersFirst gives compilers priority during the warm-up.
 const CompilersFirst = "first"
 
-// Turns are the ways in which compilers and what they compile for share cores; the first is the
-// default.
+// Turns are the ways in which compilers and the threads that wait for them share cores; the first
+// is the default.
 var Turns = []string{CompilersFirst, "equal"}
 
-// AllCores are those of the service and of the load, for the warm-up.
+// AllCores are the cores of the service and the load.
 const AllCores = "all"
 
-// WarmupCores are the cores that a service may have while it warms up; the first is the default.
+// WarmupCores are the cores of a service during its warm-up; the first is the default.
 var WarmupCores = []string{"own", AllCores}
 
 // Load is one load of a trial; a trial offers those of its suite one after another.
@@ -173,9 +175,9 @@ type Load struct {
 	Name        string `yaml:"name" json:"name"`
 	Model       string `yaml:"model" json:"model"` // Closed, Open or Capacity
 	Connections int    `yaml:"connections" json:"connections"`
-	// Most is how many connections an open load may come to have; 0: it does not grow.
+	// Most is the maximum number of connections of an open load; 0: it does not grow.
 	Most int `yaml:"maxConnections" json:"maxConnections,omitempty"`
-	// Generators are processes that offer it together, all of Prony's own; 0: the lab alone.
+	// Generators is the number of Prony's processes that offer it together; 0: only the lab.
 	Generators int      `yaml:"generators" json:"generators,omitempty"`
 	Users      Users    `yaml:"users" json:"users,omitzero"`        // closed only
 	Think      Think    `yaml:"think" json:"think,omitzero"`        // closed only
@@ -184,7 +186,7 @@ type Load struct {
 	Trace      string   `yaml:"trace" json:"trace,omitempty"`       // a file; Replay only
 	SLO        string   `yaml:"slo" json:"slo,omitempty"`           // capacity only
 	Budget     Duration `yaml:"budget" json:"budget,omitzero"`      // capacity only: of the search
-	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests a connection
+	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests per connection
 	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"`     // empty: the first of Pacings
 	Engine     string   `yaml:"engine" json:"engine,omitempty"`     // empty: the first of Engines
 	Lead       Duration `yaml:"leadIn" was:"lead" json:"lead"`      // before the window
@@ -195,11 +197,11 @@ type Load struct {
 	trace     []int64
 }
 
-// searchBudget is that of a search by default: about twice the steps that one needs at least, of
-// the default window (docs/capacity.md).
+// searchBudget is the default budget of a search: about twice the minimum number of steps, with the
+// default window (docs/capacity.md).
 const searchBudget = Duration(time.Minute)
 
-// Length is how long the load is offered, its drain aside: of a search at most.
+// Length returns how long the load is offered, without its drain; for a search, the maximum.
 func (l Load) Length() time.Duration {
 	if l.Model == record.Capacity {
 		return time.Duration(l.Budget)
@@ -207,7 +209,8 @@ func (l Load) Length() time.Duration {
 	return time.Duration(l.Lead + l.Measure)
 }
 
-// Schedule is the load's arrivals, where the load that its rate is a share of has delivered ofPerS.
+// Schedule returns the load's arrivals. ofPerS is the throughput in requests/s of the load that its
+// rate is a share of.
 func (l Load) Schedule(ofPerS float64) pace.Schedule {
 	if l.Arrivals == Replay {
 		return pace.Schedule{Arrivals: Replay, Trace: l.trace}
@@ -215,14 +218,15 @@ func (l Load) Schedule(ofPerS float64) pace.Schedule {
 	return pace.Schedule{Arrivals: l.Arrivals, Rate: l.Rate.Profile(ofPerS)}
 }
 
-// UnmarshalYAML fills in the defaults before the file's own keys, so that an explicit zero stays.
+// UnmarshalYAML sets the defaults before it reads the file's own keys, so that an explicit zero
+// stays.
 func (l *Load) UnmarshalYAML(decode func(any) error) error {
 	type load Load
 	return defaulted("loads[].", (*load)(l), decode)
 }
 
-// Read decodes and checks data, the content of the named file, and fills in what it leaves out. The
-// error joins one *strictyaml.Error per problem, each with file and line.
+// Read decodes and checks data, the content of the named file, and sets defaults. The error joins
+// one *strictyaml.Error per problem, each with file and line.
 func Read(file string, data []byte) (*Suite, error) {
 	c, err := newChecker(file, data)
 	if err != nil {
@@ -231,14 +235,14 @@ func Read(file string, data []byte) (*Suite, error) {
 	return c.suite(file, data)
 }
 
-// CheckEdited checks a text that somebody has made of a suite's file and returns what is wrong with
-// it, as Read does; data is the file's content. The text can come from anyone, so no file is opened
-// because of it: it may name the files that the suite's own text names, and no others.
+// CheckEdited checks an edited text of a suite's file and returns its problems, as Read does; data
+// is the file's content. Because anyone may send the text, it opens only files that the suite's own
+// text names.
 func CheckEdited(file string, data []byte, text string) error {
 	files := map[named][]byte{}
 	if c, err := newChecker(file, data); err == nil {
 		c.files = files
-		_, _ = c.suite(file, data) // a suite with mistakes can be edited, too
+		_, _ = c.suite(file, data) // suites with errors can also be edited
 	}
 	c, err := newChecker(editedName, []byte(text))
 	if err != nil {
@@ -249,10 +253,10 @@ func CheckEdited(file string, data []byte, text string) error {
 	return err
 }
 
-// editedName is what errors call a text that is in no file.
+// editedName is the file name in errors of a text without a file.
 const editedName = "YAML"
 
-// suite makes the suite of the document under check, and its hash of the file's bytes.
+// suite decodes the suite from the document, and hashes the file's bytes.
 func (c *checker) suite(file string, data []byte) (*Suite, error) {
 	s := &Suite{}
 	preset(reflect.ValueOf(s).Elem(), "")
@@ -272,7 +276,7 @@ func (c *checker) suite(file string, data []byte) (*Suite, error) {
 	return s, nil
 }
 
-// short is how hashes are shown: the first 16 hex digits.
+// short returns the first 16 hex digits of a hash.
 func short(sum []byte) string { return hex.EncodeToString(sum)[:16] }
 
 func hashOf(data []byte) string {
@@ -290,7 +294,7 @@ func hashAsJSON(value any) string {
 	return hashOf(text)
 }
 
-// fill sets the defaults that depend on other values; preset has set all the others.
+// fill sets the defaults that depend on other values, after preset.
 func (s *Suite) fill() {
 	for i := range s.Loads {
 		l := &s.Loads[i]
@@ -316,8 +320,8 @@ func (s *Suite) fill() {
 	s.fillCapacity()
 }
 
-// settle takes out what is named and is the late default, so that it has one plan with what is not
-// named. How a capacity is measured stays: fillCapacity names it where it is left out.
+// settle clears explicit values that equal a late default, so that the plan is the same as without
+// them. It keeps those of Capacity, because fillCapacity sets them if they are missing.
 func (s *Suite) settle() {
 	walk(reflect.ValueOf(s).Elem(), "", "", func(row *parameter, v reflect.Value, _ string) {
 		if row.late && !v.IsZero() && !strings.HasPrefix(row.key, "capacity.") &&
@@ -327,7 +331,7 @@ func (s *Suite) settle() {
 	})
 }
 
-// Scenario returns the scenario of that name, which is one of a plan of this suite.
+// Scenario returns the scenario with a name of this suite's plan, and panics if there is none.
 func (s *Suite) Scenario(name string) Scenario {
 	for _, sc := range s.Scenarios {
 		if sc.Name == name {
@@ -337,8 +341,8 @@ func (s *Suite) Scenario(name string) Scenario {
 	panic(fmt.Sprintf("suite %s has no scenario %q: it is not of this plan", s.Name, name))
 }
 
-// SceneHash is of all that a trial of the scenario does beside its loads: what is sent, checked and
-// drawn, the timeout, the warm-up. Seed and targets are not in it.
+// SceneHash is the hash of all settings of the scenario's trials except the loads: requests,
+// checks, keys, timeout and warm-up. It excludes seed and targets.
 func (s *Suite) SceneHash(sc Scenario) string {
 	return hashAsJSON(struct {
 		Scenario Scenario
@@ -347,8 +351,8 @@ func (s *Suite) SceneHash(sc Scenario) string {
 	}{sc, s.Timeout, s.WarmupOf(sc)})
 }
 
-// LoadsOf returns the loads that a trial of the scenario offers, in order: those of the suite, with
-// the scenario's own number of connections where it has one. Virtual users keep theirs.
+// LoadsOf returns the loads of the scenario's trials, in order: those of the suite, with the
+// scenario's own number of connections if it has one. Virtual users keep theirs.
 func (s *Suite) LoadsOf(sc Scenario) []Load {
 	loads := slices.Clone(s.Loads)
 	for i := range loads {
@@ -360,8 +364,7 @@ func (s *Suite) LoadsOf(sc Scenario) []Load {
 	return loads
 }
 
-// WarmupOf returns the warm-up of the scenario's trials, which has as many connections as the loads
-// that it prepares for.
+// WarmupOf returns the warm-up of the scenario's trials, with as many connections as their loads.
 func (s *Suite) WarmupOf(sc Scenario) Warmup {
 	w := s.Warmup
 	w.Connections = sc.over(cmp.Or(sc.Connections, w.Connections))

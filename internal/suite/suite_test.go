@@ -85,7 +85,7 @@ func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
 	check("keys", one.Keys, suite.Keys{1, 9})
 	check("weight", one.Requests[0].Weight, 1) // the default
 	check("weight given", one.Requests[1].Weight, 3)
-	check("status", one.Requests[1].Expect.Status, 200) // the default, beside a key that is given
+	check("status", one.Requests[1].Expect.Status, 200) // the default, beside an explicit key
 	check("status given", two.Requests[0].Expect.Status, 206)
 	check("body", *one.Requests[0].Expect.Body, "value-{key}")
 	check("size", *one.Requests[1].Expect.Size, int64(4))
@@ -110,7 +110,7 @@ func TestReadKeepsWhatIsGivenAndFillsInTheRest(t *testing.T) {
 	check("method", method, "GET")
 	check("path", path, "/hello/virtual?key={key}")
 
-	// A scenario's connections replace those of loads and warm-up, in what is returned only.
+	// A scenario's connections replace those of loads and warm-up, only in the returned values.
 	check("connections of other", s.LoadsOf(two)[2].Connections, 1000)
 	check("connections of cached read", s.LoadsOf(one)[2].Connections, 64)
 	check("warm-up of other", s.WarmupOf(two).Connections, 1000)
@@ -159,15 +159,15 @@ loads: [{name: first, model: closed}]
 }
 
 func TestHashIsOfTheBytes(t *testing.T) {
-	// printf abc | sha256sum begins ba7816bf8f01cfea, but a suite must be whole: so compare two.
+	// printf abc | sha256sum begins ba7816bf8f01cfea, but a suite must be complete: so compare two.
 	a, b := read(t, whole), read(t, whole+"# a comment\n")
 	if len(a.Hash) != 16 || a.Hash == b.Hash || a.Hash != read(t, whole).Hash {
 		t.Errorf("hashes %q and %q", a.Hash, b.Hash)
 	}
 }
 
-// mistakes change one text of whole; want is the whole error. schema says whether the published
-// schema finds the mistake too.
+// mistakes change one text of whole; want is the whole error. schema means that the published
+// schema also finds the error.
 var mistakes = []struct {
 	name, old, new, want string
 	schema               bool
@@ -315,7 +315,7 @@ var mistakes = []struct {
 	{"share of an open load", "rate: 20000", "rate: 50% of half",
 		`s.yaml:39: rate is a share of "half", which is not closed: what it delivers was asked ` +
 			`for in "rate: 50% of half"`, false},
-	{"tag", "targets: [all]", "targets: !all", // which the schema sees as a null
+	{"tag", "targets: [all]", "targets: !all", // a null for the schema
 		`s.yaml:4: there can be no YAML tags such as !all; quote the value if the exclamation ` +
 			`mark is meant`, true},
 	{"not YAML", "targets: [all]", "targets: [all",
@@ -352,7 +352,7 @@ func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	}
 }
 
-// A warm-up on all cores is a method of its own, and the default needs no name.
+// A warm-up on all cores is a configuration of its own, and the default needs no name.
 func TestWarmUpCores(t *testing.T) {
 	text := func(cores string) string {
 		return strings.NewReplacer("cpus: 0.5", "cpus: 1", "min: 0s",
@@ -387,7 +387,8 @@ func TestEmptyFilesAreErrors(t *testing.T) {
 	}
 }
 
-// A run for a time has more blocks than fit into it, and a warm-up that does not depend on it.
+// A run with a time budget has more blocks than fit into it, and a warm-up that does not depend on
+// it.
 func TestOverrideFor(t *testing.T) {
 	check := func(most, warmup time.Duration, blocks int, want time.Duration) {
 		t.Helper()

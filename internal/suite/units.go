@@ -15,7 +15,7 @@ import (
 	"prony.example/load/pace"
 )
 
-// The form of durations. The schema publishes the same expression that the parser uses.
+// durationForm is the form of durations. Schema and parser use the same expression.
 const durationForm = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
 
 var durationRe = lazyregexp.New(durationForm)
@@ -23,14 +23,14 @@ var durationRe = lazyregexp.New(durationForm)
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".
 type Duration time.Duration
 
-// String gives the shortest form that reads back as the same duration: "24h", not "24h0m0s".
+// String returns the shortest form that reads back as the same duration: "24h", not "24h0m0s".
 func (d Duration) String() string { return pace.Brief(int64(d)) }
 
-// MarshalText gives String's form.
+// MarshalText returns String's form.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a duration. A number without a unit is an error, 0 excepted: whether it meant
-// seconds or milliseconds would be a guess.
+// UnmarshalText reads a duration. A number without a unit is an error, except 0, because its unit
+// would be a guess.
 func (d *Duration) UnmarshalText(b []byte) error {
 	text := string(b)
 	if !durationRe.MatchString(text) {
@@ -44,13 +44,13 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (d *Duration) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, d) }
 
 // Keys are the first and the last key of a range.
 type Keys [2]uint64
 
-// UnmarshalYAML reads a list of two whole numbers; the error names its line.
+// UnmarshalYAML reads a list of two integers; errors name its line.
 func (k *Keys) UnmarshalYAML(n ast.Node) error {
 	var shared []uint64
 	if err := yaml.NodeToValue(n, &shared); err != nil || len(shared) != 2 {
@@ -61,8 +61,7 @@ func (k *Keys) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// Text is a text as it stands in the file: 1.50 is not the number 1.5, nor is true anything but
-// four letters.
+// Text is a string exactly as in the file: 1.50 does not become 1.5, and true stays a string.
 type Text string
 
 // UnmarshalText keeps the text.
@@ -71,11 +70,11 @@ func (t *Text) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (t *Text) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, t) }
 
-// The forms of what changes over time. shapeForm is only the beginning of a shape: package pace
-// knows the rest.
+// Forms of values that change over time. shapeForm is only the beginning of a shape: package pace
+// parses the rest.
 const (
 	rateForm  = `^([0-9]+(\.[0-9]+)?)(/s|% of ([A-Za-z0-9].*))?$`
 	shareForm = `^(.*[^ ]) ?% of ([A-Za-z0-9].*)$`
@@ -89,7 +88,7 @@ var (
 	shareRe = lazyregexp.New(shareForm)
 )
 
-// Bounds. The upper ones keep a slip of the finger from becoming an experiment.
+// Bounds. The maxima catch typing errors.
 const (
 	ratePerSMax = 10_000_000 // requests/s
 	shareMax    = 10         // 1000% of a measured peak
@@ -97,9 +96,9 @@ const (
 	thinkMax    = Duration(hour)
 )
 
-// Rate is how many requests a second an open load offers: PerS, or the Share of what the load named
-// Of was seen to deliver earlier in the same trial, or a Shape over time, which is in requests a
-// second or, with Of, in per cent. The zero Rate is none.
+// Rate is the rate of an open load in requests/s: PerS, or a Share of the throughput of the earlier
+// load Of in the same trial, or a Shape over time, in requests/s or, with Of, in percent. The zero
+// Rate means none.
 type Rate struct {
 	PerS  float64
 	Share float64 // 0.5 for "50% of peak"
@@ -107,10 +106,10 @@ type Rate struct {
 	Shape pace.Profile // from the beginning of the lead-in
 }
 
-// IsZero says whether there is no rate.
+// IsZero reports whether there is no rate.
 func (r Rate) IsZero() bool { return r.PerS == 0 && r.Of == "" && len(r.Shape.Pieces) == 0 }
 
-// Profile is the rate over time, where the load that it is a share of has delivered ofPerS.
+// Profile returns the rate over time. ofPerS is the throughput of the load that it is a share of.
 func (r Rate) Profile(ofPerS float64) pace.Profile {
 	shaped := len(r.Shape.Pieces) > 0
 	switch {
@@ -124,7 +123,7 @@ func (r Rate) Profile(ofPerS float64) pace.Profile {
 	return pace.Flat(r.PerS)
 }
 
-// String gives "20000/s", "50% of peak", "ramp 100..2000 in 30s", or "" for no rate.
+// String returns "20000/s", "50% of peak", "ramp 100..2000 in 30s", or "" for no rate.
 func (r Rate) String() string {
 	shaped := len(r.Shape.Pieces) > 0
 	switch {
@@ -141,11 +140,11 @@ func (r Rate) String() string {
 	return ""
 }
 
-// MarshalText gives String's form.
+// MarshalText returns String's form.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads a rate: "20000/s", "20000", "50% of peak", a shape as pace.Parse has it, or a
-// shape in per cent: "ramp 10..90 in 30s % of peak". Empty is no rate.
+// UnmarshalText reads a rate: "20000/s", "20000", "50% of peak", a shape of pace.Parse, or a shape
+// in percent: "ramp 10..90 in 30s % of peak". An empty text means no rate.
 func (r *Rate) UnmarshalText(b []byte) error {
 	text := string(b)
 	*r = Rate{}
@@ -196,7 +195,7 @@ func (r *Rate) shape(text string) error {
 	return nil
 }
 
-// cause leaves out the text of a profile that could not be read: it is named before.
+// cause removes the text of an unreadable profile from an error that already names it.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -204,20 +203,20 @@ func cause(err error) error {
 	return err
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (r *Rate) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, r) }
 
 // Users are the active users of a closed load over time, from the beginning of the lead-in. The
-// zero value is none: as many as there are connections, all the time.
+// zero value means as many as connections, all the time.
 type Users struct{ pace.Profile }
 
-// IsZero says whether none are given.
+// IsZero reports whether no users are given.
 func (u Users) IsZero() bool { return len(u.Pieces) == 0 }
 
-// MarshalText gives the form that is read.
+// MarshalText returns the form that UnmarshalText reads.
 func (u Users) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads a profile as pace.Parse has it.
+// UnmarshalText reads a profile of pace.Parse.
 func (u *Users) UnmarshalText(b []byte) error {
 	p, err := pace.Parse(string(b))
 	switch {
@@ -232,7 +231,7 @@ func (u *Users) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (u *Users) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, u) }
 
 // Kinds of think times.
@@ -241,13 +240,13 @@ const (
 	Exponential = "exponential"
 )
 
-// Think is the pause of a user between an answer and the next request. The zero Think is none.
+// Think is the pause of a user between a response and the next request. The zero Think means none.
 type Think struct {
 	Kind   string   // Constant, Uniform or Exponential
-	Lo, Hi Duration // uniform: the ends; the others: Lo is the value or the mean
+	Lo, Hi Duration // uniform: the ends; otherwise Lo is the value or the mean
 }
 
-// String gives "1s", "uniform 500ms..1.5s", "exponential 1s", or "".
+// String returns "1s", "uniform 500ms..1.5s", "exponential 1s", or "".
 func (t Think) String() string {
 	switch t.Kind {
 	case Uniform:
@@ -260,7 +259,7 @@ func (t Think) String() string {
 	return ""
 }
 
-// MarshalText gives String's form.
+// MarshalText returns String's form.
 func (t Think) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // UnmarshalText reads a think time.
@@ -297,5 +296,5 @@ func (t *Think) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML reads the node's text; errors name its line.
 func (t *Think) UnmarshalYAML(n ast.Node) error { return strictyaml.Text(n, t) }

@@ -9,45 +9,46 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Variant is something that rides along with targets, such as an agent: each target runs with it
-// in trials of its own, beside those of the bare one.
+// Variant is an addition to targets, such as an agent: each target runs with it in trials of its
+// own, beside those of the bare target.
 type Variant struct {
 	Name string `yaml:"name" json:"name"`
-	// Agent is one of agents.yaml with its level, such as otel-java/full, whose environment is
-	// under Env.
+	// Agent is an agent of agents.yaml with its level, such as otel-java/full. Env overrides its
+	// environment.
 	Agent string          `yaml:"agent" json:"agent,omitempty"`
 	Env   map[string]Text `yaml:"env" json:"env,omitempty"`
-	// Protocol is what targets are asked in, and speak, instead of HTTP/1.1 in the clear; Streams
-	// are the requests at once on each connection, of which there are so many fewer.
+	// Protocol is the protocol of targets instead of HTTP/1.1 in the clear. Streams is the number
+	// of concurrent requests on each connection, by which the number of connections is divided.
 	Protocol string `yaml:"protocol" json:"protocol,omitempty"`
 	Streams  int    `yaml:"streams" json:"streams,omitempty"`
 
 	Runtimes  []string `yaml:"runtimes" json:"runtimes,omitempty"`   // none: all
 	Processes []string `yaml:"processes" json:"processes,omitempty"` // of systems; none: all
-	Observe   Observe  `yaml:"observe" json:"observe,omitzero"`      // not the suite's
+	Observe   Observe  `yaml:"observe" json:"observe,omitzero"`      // replaces the suite's
 
-	// What Attach found out about the agent.
+	// Data of the agent, set by Attach.
 	Version   string   `yaml:"-" json:"version,omitempty"`
-	Languages []string `yaml:"-" json:"languages,omitempty"` // that can have it; none: all
-	Build     string   `yaml:"-" json:"build,omitempty"`     // of the service, instead of its own
-	Scrape    string   `yaml:"-" json:"scrape,omitempty"`    // path of a page of metrics
-	Home      bool     `yaml:"-" json:"home,omitempty"`      // it sends telemetry
+	Languages []string `yaml:"-" json:"languages,omitempty"` // that it fits; none: all
+	Build     string   `yaml:"-" json:"build,omitempty"`     // replaces the service's own
+	Scrape    string   `yaml:"-" json:"scrape,omitempty"`    // path of a metrics page
+	Home      bool     `yaml:"-" json:"home,omitempty"`      // it needs the telemetry collector
 }
 
-// OwnEnv is what the lab itself puts into a target's environment, RideWords what stands for a value
-// of the process in that of a variant; docs/formats/service.md tells of both.
+// OwnEnv are the variables that the lab sets in a target's environment. RideWords are the
+// placeholders for values of the process in a variant's environment. docs/formats/service.md
+// describes both.
 var (
 	OwnEnv = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB"}
-	// SpokenEnv is what it puts there where a variant has a protocol.
+	// SpokenEnv are the variables that the lab sets for a variant with a protocol.
 	SpokenEnv = []string{"PROTOCOL", "TLS_CERT", "TLS_KEY"}
 	RideWords = []string{"dir", "host", "port", "cpus", "memoryMiB", "heapMiB"}
-	// AgentWords are further ones, for agents: docs/formats/agents.md tells of them.
+	// AgentWords are further placeholders, for agents: see docs/formats/agents.md.
 	AgentWords = []string{"agent", "files", "platform", "otlpGrpc", "otlpHttp", "zipkin",
 		"metricsHost", "metricsPort", "service", "run", "trial", "target", "variant", "out"}
 	braced = lazyregexp.New(`\{([A-Za-z][A-Za-z0-9_-]*)\}`)
 )
 
-// sends says whether the variant's environment names a door of the home of telemetry.
+// sends reports whether the variant's environment contains an address of the telemetry collector.
 func (v Variant) sends() bool {
 	for _, text := range v.Env {
 		for _, door := range []string{"{otlpGrpc}", "{otlpHttp}", "{zipkin}"} {
@@ -59,7 +60,7 @@ func (v Variant) sends() bool {
 	return false
 }
 
-// variants are what a target runs with: nothing, and each variant that its runtime can have.
+// variants returns the variants of a target: none, and each that fits it.
 func (s *Suite) variants(t Target) []string {
 	names := []string{none}
 	for _, v := range s.Variants {
@@ -70,7 +71,7 @@ func (s *Suite) variants(t Target) []string {
 	return names
 }
 
-// fits tells whether the variant changes anything of a target.
+// fits reports whether a target can have the variant.
 func (v Variant) fits(t Target) bool {
 	switch {
 	case v.Protocol != "" && !slices.Contains(t.Protocols, v.Protocol),
@@ -85,7 +86,7 @@ func (v Variant) fits(t Target) bool {
 		})
 }
 
-// fits wants of every variant a target that can have it, and its processes to be some system's.
+// fits checks that every variant fits a target, and that its processes exist in a system.
 func (s *Suite) fits(targets []Target) error {
 	for i, v := range s.Variants {
 		keyPath := fmt.Sprintf("variants[%d]", i)
@@ -111,7 +112,7 @@ func (s *Suite) fits(targets []Target) error {
 	return nil
 }
 
-// Variant returns the variant of that name; that of a bare target has nothing in it.
+// Variant returns the variant with a name; the bare target's is empty except for its name.
 func (s *Suite) Variant(name string) Variant {
 	for _, v := range slices.Concat(s.Variants, s.Watching) {
 		if v.Name == name {
@@ -121,7 +122,7 @@ func (s *Suite) Variant(name string) Variant {
 	return Variant{Name: none}
 }
 
-// variant checks what the rows of the table cannot.
+// variant checks the conditions that the rows of the table cannot express.
 func (c *checker) variant(keyPath string, v Variant) {
 	if v.Name == "" {
 		c.Wrong(keyPath, "or name an agent with agent", "the variant has no name")

@@ -40,8 +40,8 @@ func target(name, runtime, aside string) suite.Target {
 		Contracts: []string{"hello"}}
 }
 
-// Every target runs bare and with each variant that its runtime can have, once a block, and a
-// trial's name tells.
+// Every target runs bare and with each variant that its runtime can have, once per block, and a
+// trial's name shows it.
 func TestVariantsOfAPlan(t *testing.T) {
 	p, err := planned(t, "all", target("java", "jvm", ""), target("node", "node", ""))
 	if err != nil {
@@ -66,7 +66,7 @@ func TestVariantsOfAPlan(t *testing.T) {
 	}
 }
 
-// What is kept aside runs only where it is named.
+// A target that is kept aside runs only if it is named.
 func TestTargetsKeptAside(t *testing.T) {
 	bare, otel := target("go/bare", "jvm", ""), target("go/otel", "jvm", "instrumented")
 	check := func(targets, want, aside string) {
@@ -100,7 +100,7 @@ func TestTargetsKeptAside(t *testing.T) {
 	}
 }
 
-// A variant that would change nothing is no variant: no target of its runtime, or no such process.
+// A variant that would change nothing is an error: no target of its runtime, or no such process.
 func TestVariantsThatFitNothing(t *testing.T) {
 	clinic := target("clinic", "jvm", "")
 	clinic.Processes = []string{"customers", "gateway"}
@@ -130,8 +130,8 @@ func TestVariantsThatFitNothing(t *testing.T) {
 	check("[jvm]", "[jvm], processes: [customers]", "", clinic)
 }
 
-// A target that is named, or left over where tools are missing, runs bare where a variant is not
-// for it: that is no mistake of the suite's.
+// A named target, or one that remains without the missing tools, runs bare if a variant does not
+// fit it, which is no error of the suite.
 func TestVariantsOfWhatIsLeft(t *testing.T) {
 	s, err := suite.Read("riding.yaml", fmt.Appendf(nil, riding, "all"))
 	if err != nil {
@@ -146,7 +146,7 @@ func TestVariantsOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// Columns are how a table looks, not what is measured.
+// Columns change the table, not the measurement.
 func TestColumnsLeaveThePlan(t *testing.T) {
 	hash := func(more string) string {
 		s, err := suite.Read("riding.yaml", append(fmt.Appendf(nil, riding, "all"), more...))
@@ -167,7 +167,7 @@ func TestColumnsLeaveThePlan(t *testing.T) {
 	}
 }
 
-// What the lab sets, and what stands for a value, is the same in suites and in manifests.
+// The variables of the lab, and the placeholders, are the same in suites and in manifests.
 func TestEnvironmentOfVariants(t *testing.T) {
 	bare := &service.Service{Name: "a", Run: service.Run{Command: []string{"a"}},
 		Targets: []service.Target{{}}}

@@ -11,8 +11,8 @@ import (
 	"prony.example/load"
 )
 
-// Load threads go first in windows, on cores of their own, and never in warm-ups, whose service may
-// have those cores, too.
+// Load threads have priority in windows if they have cores of their own, and never in warm-ups,
+// whose service may also have those cores.
 func TestAheadInWindowsAlone(t *testing.T) {
 	check := func(layout host.Layout, windows bool) {
 		t.Helper()

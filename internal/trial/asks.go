@@ -15,26 +15,27 @@ import (
 	"prony.example/record"
 )
 
-// restFor is how long a counter is looked at before the load: others may move it, too.
+// restFor is the time for which a counter is read before the load, because other clients may also
+// move it.
 const restFor = time.Second
 
-// asked is a counter that requests of the trial's scenario are held by.
+// asked is a counter of backend calls that the scenario's requests name.
 type asked struct {
 	name     string
 	counter  counters.Counter
 	restPerS float64
-	failed   error // it cannot be read; nothing is said of it then
+	failed   error // why it cannot be read; then its calls are unknown
 }
 
-// reading is what a counter said.
+// reading is one value of a counter, or why there is none.
 type reading struct {
 	count float64
 	atNs  int64
 	err   error
 }
 
-// count opens the counters that the scenario's requests name and the target has, and looks for how
-// much they move without a load.
+// count opens the counters that the scenario's requests name and the target has, and measures how
+// fast they move without a load.
 func (f *life) count(ctx context.Context) {
 	names := map[string]bool{}
 	for _, r := range f.trial.Scene.Requests {
@@ -73,8 +74,8 @@ func (f *life) count(ctx context.Context) {
 	}
 }
 
-// ports are those that the target's processes listen on; of what takes the requests also without
-// its name.
+// ports returns the ports of the target's processes by name. The process that receives the requests
+// also has the empty name.
 func (f *life) ports() map[string]int {
 	out := map[string]int{"": int(f.addr.Port())}
 	for _, p := range f.proc.Parts {
@@ -83,8 +84,8 @@ func (f *life) ports() map[string]int {
 	return out
 }
 
-// readings reads all counters. One that failed once is left alone: the wait for it would be in
-// every window.
+// readings reads all counters. It skips a counter that failed once: every window would otherwise
+// contain the wait for it.
 func (f *life) readings(ctx context.Context) []reading {
 	out := make([]reading, len(f.requested))
 	for i, a := range f.requested {
@@ -101,9 +102,10 @@ func (f *life) readings(ctx context.Context) []reading {
 	return out
 }
 
-// asks is what the counters say of a window, by their readings at its opening, then those at its
-// end. From is the window's real beginning, 0 where the generator does not say: then nothing was
-// offered beside it. After its end nothing is.
+// asks returns the backend calls in a window, from the counters' readings at its opening followed
+// by the readings at its end. fromNs is the real beginning of the window, or 0 if the generator
+// does not report it; then the generator offers no load between the reading and the window. No load
+// follows the end of a window.
 func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []record.BackendCalls) {
 	for i, a := range f.requested {
 		r := record.BackendCalls{Counter: a.name, IntervalNs: l.WindowNs, IdlePerS: a.restPerS}
@@ -117,7 +119,7 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 			continue
 		}
 		before, after := readings[i], readings[len(f.requested)+i]
-		if fromNs != 0 { // negative where a slow counter was read in the window
+		if fromNs != 0 { // negative if a slow counter was read in the window
 			r.IntervalNs += fromNs - before.atNs
 		}
 		r.Unit, r.DelayNs = a.counter.What(), int64(a.counter.Late())
@@ -134,7 +136,7 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 	return out
 }
 
-// wanted is how often an answer of the load asks a counter at least, on average.
+// wanted returns how many calls to a counter each response of the load takes at least, on average.
 func wanted(counter string, s suite.Scenario, l *record.Load) (perItem float64) {
 	var all, requested float64
 	i := 0
@@ -142,7 +144,7 @@ func wanted(counter string, s suite.Scenario, l *record.Load) (perItem float64) 
 		if r.Setup != "" {
 			continue
 		}
-		answered := 1.0 // of the only kind
+		answered := 1.0 // weight of the request if the load does not count by route
 		if i < len(l.Routes) {
 			answered = float64(l.Routes[i].Answered)
 		}

@@ -21,14 +21,14 @@ import (
 	"prony.example/record"
 )
 
-// askMeter is a counter that moves by so much a second of the bubble, from the load's begin on by
-// load, and always by others; after some readings it fails.
+// askMeter is a counter with a rate per second of the bubble: load's from the load's begin on, and
+// always that of others. After some readings it fails.
 type askMeter struct {
 	load, others float64
 	begun        func() bool
 	left         int
 	closed       bool
-	told         *[]string // of each reading
+	told         *[]string // one entry per reading
 	last, sum    float64
 }
 
@@ -50,7 +50,7 @@ func (m *askMeter) What() string        { return "statements" }
 func (m *askMeter) Late() time.Duration { return 0 }
 func (m *askMeter) Close()              { m.closed = true }
 
-// marked is a watcher that tells of marks at the ends of windows.
+// marked is a watcher that records marks at the ends of windows.
 type marked struct {
 	trial.Watcher
 	told *[]string
@@ -69,7 +69,7 @@ func tellMarks(l *trial.Lab, told *[]string) {
 	}
 }
 
-// near is a count, or what is wanted of it where that is as good as the same.
+// near returns a count, or the wanted one if they are almost equal.
 func near(got, want float64) float64 {
 	if math.Abs(got-want) < 1e-3 {
 		return want
@@ -77,14 +77,14 @@ func near(got, want float64) float64 {
 	return got
 }
 
-// whateverAsked is a good result at a rate, also of a load that asks for another.
+// whateverAsked returns a good result at a rate, also for a load that requests another.
 func whateverAsked(s load.Spec, rate float64) record.Load {
 	s.Schedule.Rate = pace.Flat(rate)
 	return trialtest.Good(s, rate)
 }
 
-// A counter is read before the load and at the edges of each window, and the record has what it
-// counted beside what the answers want. Each load answers 1,000 a second, whatever it asks for.
+// A counter is read before the load and at the edges of each window, and the record has its count
+// and the expected count. Each load has 1,000 responses a second, whatever it requests.
 func TestCounterOfATrial(t *testing.T) {
 	check := func(m *askMeter, want record.BackendCalls, grade string) {
 		t.Helper()
@@ -126,7 +126,7 @@ func TestCounterOfATrial(t *testing.T) {
 					t.Errorf("%s asks %+v, want %+v", l.Name, got, want)
 				}
 			}
-			// What the service took is marked at the window's end, however long counters take.
+			// The service's usage is marked at the window's end, however long counters take.
 			if m.left >= 0 && strings.Join(told, " ") != "read read read mark read read mark read" {
 				t.Errorf("in order: %v", told)
 			}
@@ -146,7 +146,7 @@ func TestCounterOfATrial(t *testing.T) {
 	asks := of
 	asks.Count = 2000
 	check(&askMeter{load: 2000, left: many}, asks, record.Valid)
-	asks.Count = 1000 // one of the two
+	asks.Count = 1000 // one of the two requests
 	check(&askMeter{load: 1000, left: many}, asks, record.Invalid)
 	asks.Count, asks.IdlePerS = 2500, 1500
 	check(&askMeter{load: 1000, others: 1500, left: many}, asks, record.Suspect)

@@ -20,14 +20,14 @@ import (
 	"prony.example/record"
 )
 
-// Calibrate measures what the generator reaches against a server that does nothing, on the cores
-// and with the connections of the experiment's closed loads, in each protocol that it speaks. A
-// service near that ceiling may be faster than anybody here can tell. args starts the null server,
-// which gets its protocol, and the path of a Unix socket, by flags, and the port as its last
-// argument.
+// Calibrate measures the rate that the generator reaches against a server that does nothing, on the
+// cores and with the connections of the experiment's closed loads, in each protocol of its
+// scenarios. A service near this generator limit may be faster than the generator can show. args is
+// the command of the null server. Calibrate appends flags for the protocol and the path of a Unix
+// socket, and the port as the last argument.
 func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err error) {
 	defer func() {
-		if err != nil && ctx.Err() != nil { // whatever broke off then
+		if err != nil && ctx.Err() != nil { // the interrupt caused any other error
 			err = errors.New("interrupted before the first trial: nothing was measured")
 		}
 	}()
@@ -43,7 +43,7 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 	return nil
 }
 
-// calibrate does it for the loads of a trial whose ceilings are not known.
+// calibrate measures the generator limits of a trial's loads that are not in l.Ceilings yet.
 func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string) (err error) {
 	var open []Ceiling
 	for _, c := range ceilings(t) {
@@ -62,8 +62,9 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	sc, dir := nullScene(t.Scene), l.Dir
 	args = append(slices.Clone(args), "--protocol", cmp.Or(sc.Protocol, suite.Protocols[0]))
 	if sc.Unix != "" {
-		// A folder of the lab's own: nobody else gets to the socket, or can be there before it. The
-		// null server starts in it, so that it runs as who gets to it.
+		// Other users can neither reach the socket nor occupy its path, because the folder belongs
+		// to the lab. The null server starts in it, so that it runs as a user who can open the
+		// socket.
 		if dir, err = os.MkdirTemp("", "prony-null-"); err != nil {
 			return fmt.Errorf("make a folder for its socket: %w", err)
 		}
@@ -105,14 +106,15 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 	return nil
 }
 
-// nullScene is what the null server is asked by a generator that speaks as the scenario does.
+// nullScene returns the scenario that the generator sends to the null server: one request in the
+// scenario's protocol.
 func nullScene(sc suite.Scenario) suite.Scenario {
 	return suite.Scenario{Protocol: sc.Protocol, Unix: sc.Unix, Streams: sc.Streams,
 		TLS:      suite.TLS{Insecure: true},
 		Requests: []suite.Request{{Request: http.MethodGet + " " + generator.NullPath}}}
 }
 
-// protocolOf is what a scenario speaks, as records name it.
+// protocolOf returns a scenario's protocol as records name it, or "" for HTTP/1.1 over TCP.
 func protocolOf(sc suite.Scenario) string {
 	if c := Speech(sc, "", netip.AddrPort{}); c != nil {
 		return c.Protocol
@@ -120,7 +122,8 @@ func protocolOf(sc suite.Scenario) string {
 	return ""
 }
 
-// ceilings are those that a trial's loads are held against.
+// ceilings returns the generator limits that a trial's loads are compared with. Open loads have
+// none.
 func ceilings(t Spec) (out []Ceiling) {
 	for _, l := range t.Loads {
 		if l.Model != record.Open {

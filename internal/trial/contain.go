@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/trial/processes"
 )
 
-// launcher is the one that the trial asks for.
+// launcher returns the launcher of the trial, or the lab's if the trial names none.
 func (f *life) launcher() launch.Launcher {
 	if f.trial.Launcher == "" {
 		return f.lab.Launcher
@@ -19,9 +19,9 @@ func (f *life) launcher() launch.Launcher {
 	return f.lab.Containers[f.trial.Launcher]
 }
 
-// contain gives the containers of an order what they need of the host: where to listen, what rides
-// along, and the folders that they write into for the lab. Those folders the processes of a lab
-// that is root need as well: they are another user's.
+// contain adds to an order what its containers need of the host: the address to listen on, the
+// agent's files, and the folders that they write for the lab. Processes that the lab starts as root
+// run as another user and need these folders, too.
 func (f *life) contain(o *processes.Order) error {
 	if f.trial.Launcher == "" && os.Geteuid() != 0 {
 		return nil
@@ -30,7 +30,7 @@ func (f *life) contain(o *processes.Order) error {
 		o.Listen = f.launcher().Listen()
 	}
 	if f.tls.Dir != "" && f.trial.Launcher != "" {
-		// A container's user is another one than any here, and may read what is mounted alone.
+		// A container's user differs from all users here, and can only read what is mounted.
 		if err := f.tls.Open(); err != nil {
 			return err
 		}
@@ -39,12 +39,12 @@ func (f *life) contain(o *processes.Order) error {
 	if f.trial.Ride.Path != "" {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Path})
 	}
-	// Few agents have files of our own, and Docker refuses to mount what is not there.
+	// Few agents have files in the checkout, and Docker refuses to mount a missing path.
 	if _, err := os.Stat(f.trial.Ride.Files); err == nil {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Files})
 	}
 	written := []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")}
-	if len(f.trial.Watched.Profile) > 0 && f.onJVM() { // which writes what a profiler reads
+	if len(f.trial.Watched.Profile) > 0 && f.onJVM() { // the JVM writes files that a profiler reads
 		dir := filepath.Join(f.lab.Dir, profileDir)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
@@ -54,7 +54,7 @@ func (f *life) contain(o *processes.Order) error {
 			o.Mounts = append(o.Mounts, launch.Mount{Path: filepath.Dir(tool)})
 		}
 	}
-	// They run as another user than the lab.
+	// The service runs as another user than the lab.
 	const everybody = 0o777 | os.ModeSticky
 	for _, path := range written {
 		path, err := filepath.Abs(path)
@@ -62,7 +62,7 @@ func (f *life) contain(o *processes.Order) error {
 			return err
 		}
 		if _, err := os.Stat(path); err != nil {
-			continue // nothing is to be written there
+			continue // the service writes nothing there
 		}
 		if err := os.Chmod(path, everybody); err != nil {
 			return fmt.Errorf("let the service write into a folder: %w", err)
@@ -72,8 +72,8 @@ func (f *life) contain(o *processes.Order) error {
 	return nil
 }
 
-// podded notes what a cluster has made of the target, once it is ready: a kubelet takes a moment to
-// give it cores of its own. Which these are is the kubelet's to say.
+// podded records the target's pod once it is ready: the kubelet chooses the pod's exclusive cores,
+// and takes a moment to assign them.
 func (f *life) podded(ctx context.Context) {
 	pod, ok := f.proc.Pod(ctx)
 	if !ok {
@@ -85,17 +85,17 @@ func (f *life) podded(ctx context.Context) {
 	}
 }
 
-// unpodded adds what has become of it by the end: who came to its cores, and from when to when the
-// cluster could not be asked.
+// unpodded records the pod's events until the end of the trial: which pods came to its cores, and
+// when the cluster's API did not respond.
 func (f *life) unpodded() {
 	if f.rec.Pod == nil {
 		return
 	}
 	now, cancel := context.WithCancel(context.Background())
-	cancel() // as it is
+	cancel() // do not wait: read the state that is known now
 	pod, _ := f.proc.Pod(now)
 	f.rec.Pod.APIOutages, f.rec.Pod.Reader = pod.APIOutages, pod.Reader
-	if len(pod.Cores) == 0 { // it has ended
+	if len(pod.Cores) == 0 { // the pod has ended
 		return
 	}
 	for _, s := range pod.CoresSharedWith {

@@ -42,7 +42,7 @@ func (e elsewhere) Addr() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 9, 8, 7}), e.Process.Addr().Port())
 }
 
-// What a service writes beside its record it writes as another user, where the lab is root.
+// If the lab runs as root, a service writes its files as another user.
 func TestFoldersOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root's services are another user's")
@@ -59,8 +59,8 @@ func TestFoldersOfAnotherUser(t *testing.T) {
 	})
 }
 
-// A trial of a container starts its image, listens in its own network, and may write only where the
-// lab wants to read; the record names launcher and image.
+// A trial of a container starts its image, listens in its own network, and may write only folders
+// that the lab reads; the record names launcher and image.
 func TestLifeOfAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -74,7 +74,7 @@ func TestLifeOfAContainer(t *testing.T) {
 		e := w.experiment("a")
 		e.Plan.Trials[0].Launcher = "docker"
 		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar",
-			Files: filepath.Join(w.dir, "agents", "none")}} // of which there are none
+			Files: filepath.Join(w.dir, "agents", "none")}} // this folder does not exist
 		*e.Subjects["a"].Built = service.Built{Hash: "h", SHA256: "5a", ImageBytes: 7,
 			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h",
 			Tools: map[string]service.Tool{"go": {Version: "1.26.5"}}}
@@ -105,9 +105,9 @@ func TestLifeOfAContainer(t *testing.T) {
 	})
 }
 
-// A container over TLS gets certificate and key, which others may read while it runs and which are
-// gone after it. It is asked for a name, because nobody knows its address before it starts; a
-// process by its address, as ever.
+// A container over TLS gets certificate and key, which others can read while it runs and which are
+// removed after it. Requests use a name, because the container's address is unknown before it
+// starts; those to a process use its address.
 func TestContainerOverTLS(t *testing.T) {
 	for launcher, asked := range map[string]string{"": "", "docker": "localhost"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -156,9 +156,9 @@ func TestContainerOverTLS(t *testing.T) {
 	}
 }
 
-// sealed is the client's end of a connection whose other end has TLS taken off it, by the
-// certificate in a folder: a socket, as the engine wants one. asked hears the name that the client
-// wants.
+// sealed returns the client's end of a connection whose other end has TLS removed, by the
+// certificate in a folder: a socket, as the engine needs one. It calls asked with the name that the
+// client requests.
 func sealed(t *testing.T, plain net.Conn, dir string, asked func(string)) net.Conn {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
@@ -169,7 +169,7 @@ func sealed(t *testing.T, plain net.Conn, dir string, asked func(string)) net.Co
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() //nolint:errcheck // one connection is all
+	defer listener.Close() //nolint:errcheck // one connection suffices
 	client, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func sealed(t *testing.T, plain net.Conn, dir string, asked func(string)) net.Co
 		return &pair, nil
 	}})
 	pass := func(to, from net.Conn) {
-		io.Copy(to, from) //nolint:errcheck // until either end hangs up
+		io.Copy(to, from) //nolint:errcheck // until either end closes
 		to.Close()
 		from.Close()
 	}
@@ -217,8 +217,8 @@ func TestLackingImage(t *testing.T) {
 	})
 }
 
-// What serves pages or profiles in a container listens in its network, and is asked there once that
-// is known.
+// A container's pages or profiles listen in its network, at an address that is known after its
+// start.
 func TestWatchingAContainer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -246,9 +246,9 @@ func TestWatchingAContainer(t *testing.T) {
 			return x.Variant == "agent"
 		}):][:1]
 		e.Plan.Trials[0].Launcher = "docker"
-		own := w.dir // a folder that is there
+		own := w.dir // an existing folder
 		e.Rides = map[string]trial.Ride{"agent": {Files: own}}
-		e.Subjects["a"].Service.Language = "Go" // which serves its profiles itself
+		e.Subjects["a"].Service.Language = "Go" // Go services serve their profiles
 		*e.Subjects["a"].Built = service.Built{Images: map[string]string{"": "prony/a:h"},
 			Front: "prony/a:h"}
 		records, err := w.run(context.Background(), e)

@@ -18,7 +18,7 @@ import (
 )
 
 // With two drivers each target has a trial of each in every block; records name the foreign one,
-// and the warm-up is ours in both.
+// and the warm-up is Prony's in both.
 func TestForeignDrivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -46,7 +46,7 @@ func TestForeignDrivers(t *testing.T) {
 	})
 }
 
-// A driver that cannot be had fails the trial, which says so.
+// A missing driver fails the trial with that reason.
 func TestMissingDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -70,7 +70,8 @@ func TestMissingDriver(t *testing.T) {
 	})
 }
 
-// Who ends a run while the generator is calibrated reads that, and not which call it broke off.
+// A user who ends a run during the calibration gets an error about the interrupt, not about the
+// interrupted call.
 func TestInterruptedCalibration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -83,8 +84,8 @@ func TestInterruptedCalibration(t *testing.T) {
 	})
 }
 
-// The null server's Unix socket is where nobody else gets to, and nothing is left of it, however
-// the calibration ends.
+// The null server's Unix socket is in a private folder, and nothing remains of it, however the
+// calibration ends.
 func TestSocketOfTheNullServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -99,7 +100,7 @@ func TestSocketOfTheNullServer(t *testing.T) {
 			} else if info.Mode().Perm() != 0o700 || s.Dir != filepath.Dir(at) {
 				t.Errorf("the socket %s: started in %s, %v", at, s.Dir, info.Mode())
 			}
-			err = os.WriteFile(at, nil, 0o600) // one that is killed leaves it
+			err = os.WriteFile(at, nil, 0o600) // a killed server leaves it
 			return nil, 0, errors.Join(err, errors.New("it cannot be started"))
 		}
 		if err := w.lab.Calibrate(t.Context(), e, []string{"null"}); err == nil {

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/launch"
 )
 
-// favoured starts what says when its compilers go first.
+// favoured starts processes that record when their compilers have priority.
 type favoured struct {
 	launch.Launcher
 	w *world
@@ -33,8 +33,8 @@ func (f favouredProcess) Favour(on bool) (int, error) {
 	return 2, f.w.unfavoured(on)
 }
 
-// Compilers go first from before the warm-up until its end, and every half second anew; never in a
-// window. Where it cannot be taken back, there is no number.
+// Compilers have priority from before the warm-up until its end, set again every half second; never
+// in a window. If the priority cannot be removed, there is no result.
 func TestCompilersFirst(t *testing.T) {
 	check := func(turn string, took int, back error, want []string) {
 		t.Helper()
@@ -70,7 +70,7 @@ func TestCompilersFirst(t *testing.T) {
 	check("", 2, errors.New("not taken back"), first)
 }
 
-// bound starts what cannot be moved.
+// bound starts processes that cannot be moved.
 type bound struct{ launch.Launcher }
 
 func (b bound) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {

@@ -14,8 +14,8 @@ import (
 	"prony.example/record"
 )
 
-// holding runs one target, which a fault may concern if it is named bad, and returns what was held
-// and the record. A look takes an hour.
+// holding runs one target, which a fault may concern if it is named bad, and returns the held
+// trials and the record. Hold takes an hour.
 func holding(t *testing.T, name string, arrange fault) (w *world, held []trial.Held,
 	rec *record.Record) {
 	t.Helper()
@@ -89,7 +89,7 @@ func TestNothingElseIsHeld(t *testing.T) {
 	}
 }
 
-// An interrupt ends the run whose trial it falls into: nobody asks for a look then.
+// An interrupt ends the run and its current trial without Hold.
 func TestAnInterruptedServiceIsNotHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -29,7 +29,7 @@ import (
 )
 
 // world is a lab in which nothing is real: services are handlers in this process, load is
-// arithmetic, time is the bubble's. What happens is noted in order.
+// arithmetic, time is the bubble's. It notes events in order.
 type world struct {
 	t        *testing.T
 	dir      string
@@ -37,13 +37,13 @@ type world struct {
 	handler  func(name string) (http.Handler, time.Duration, error)
 	launcher *fake.Launcher
 	offer    func(ctx context.Context, s load.Spec) (*load.Result, error)
-	roles    func() probe.Roles // what compilers have used; nil: nothing tells
+	roles    func() probe.Roles // the compilers' usage; nil: unknown
 
-	unfavoured func(on bool) error // what favouring threads comes to
+	unfavoured func(on bool) error // result of favouring threads
 	lab        *trial.Lab
 }
 
-const rate = 1000 // requests a second that the mock load reaches
+const rate = 1000 // rate of the mock load in requests/s
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: t.TempDir()}
@@ -71,7 +71,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) note(s string) { w.notes = append(w.notes, s) }
 
-// driver is the world's only one.
+// driver returns the world's only driver.
 func (w *world) driver(name, _ string, _ *nethttp.Config) (trial.Driver, error) {
 	if name != "" {
 		return nil, fmt.Errorf("find driver %q: there is none", name)
@@ -85,7 +85,7 @@ func (w *world) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return w.offer(ctx, s)
 }
 
-// steadyLoad answers at a constant rate.
+// steadyLoad responds at a constant rate.
 func (w *world) steadyLoad(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return trialtest.Load{Rate: rate}.Offer(ctx, s)
 }
@@ -131,7 +131,7 @@ loads:
   - {name: half, model: open, rate: 50% of peak, connections: 2, measure: 1s}
 `
 
-// experiment is one whose parts a test may still change: its trials are resolved when it runs.
+// experiment has parts that a test may change before its trials are resolved.
 type experiment struct {
 	Plan     *suite.Plan
 	Subjects map[string]trial.Subject // by target
@@ -189,12 +189,12 @@ func (w *world) run(ctx context.Context, e experiment) ([]*record.Record, error)
 	return records, err
 }
 
-// A warm-up that has no time beyond its minimum is judged all the same.
+// A warm-up without time beyond its minimum is also judged.
 func TestWarmUpOfAFixedLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		e := w.experiment("a")
-		// The last look of a real load comes before its end, so that none is after the minimum.
+		// A real load reports last before its end, so that no report comes after the minimum.
 		e.Plan.Suite.Warmup.Min = e.Plan.Suite.Warmup.Max + 1
 		records, err := w.run(context.Background(), e)
 		if err != nil {
@@ -207,14 +207,14 @@ func TestWarmUpOfAFixedLength(t *testing.T) {
 	})
 }
 
-// The rate is steady from the first moment on; the compilers are busy for a while.
+// The rate is steady from the beginning; the compilers are busy for a while.
 func TestWarmUpWaitsForCompilers(t *testing.T) {
 	check := func(turn string, busy, want time.Duration, steady bool, silentAt time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			began := int64(0)
-			w.roles = func() probe.Roles { // half a core for as long as they are busy
+			w.roles = func() probe.Roles { // half a core while they are busy
 				if began == 0 {
 					began = clock.Mono()
 				}
@@ -239,14 +239,14 @@ func TestWarmUpWaitsForCompilers(t *testing.T) {
 	// Their last 100 ms take 50 ms of a core, which is more than 2 % of two seconds.
 	check("equal", time.Second, 3*time.Second+tick, true, time.Second+tick)
 	check("equal", time.Minute, 5*time.Second, false, -1)
-	// Once they are silent, or two fifths of the time are over, the connections are new, twice.
+	// Once they are idle, or two fifths of the time are over, the connections are renewed, twice.
 	check("", 0, 4*time.Second+6*tick, true, 2*time.Second+6*tick)
 	check("", time.Second, 4*time.Second+6*tick, true, 2*time.Second+6*tick)
 	check("", time.Minute, 5*time.Second, false, -1)
 }
 
-// Compilers are busy for the first second. With all cores the load goes on until they have been
-// silent for two seconds, then on the service's own until the rate keeps a level for two more.
+// Compilers are busy for the first second. With all cores the load continues until they have been
+// idle for two seconds, then on the service's own until the rate keeps its level for two more.
 func TestWarmUpOnAllCores(t *testing.T) {
 	check := func(name, runtime string, most time.Duration, change func(*world), moves []string,
 		want func(*record.Record) bool) {
@@ -287,7 +287,7 @@ func TestWarmUpOnAllCores(t *testing.T) {
 	loads := []string{"load peak", "load half"}
 	wide := append([]string{"move b1-01-a to [0 1]", "load warmup", "move b1-01-a to [1]"},
 		loads...)
-	again := slices.Insert(slices.Clone(wide), 3, "load warmup", "load warmup") // connections anew
+	again := slices.Insert(slices.Clone(wide), 3, "load warmup", "load warmup") // new connections
 	own := append([]string{"load warmup", "load warmup", "load warmup"}, loads...)
 	check("until silent", "jvm", 10*time.Second, nothing, again, func(r *record.Record) bool {
 		w := r.Warmup
@@ -297,11 +297,11 @@ func TestWarmUpOnAllCores(t *testing.T) {
 			slices.Equal(wording.Limits(w.InForce), []string{"affinity 0,1"}) &&
 			slices.Equal(wording.Limits(r.Limits.InForce), []string{"affinity 1"})
 	})
-	// 6 s less half of them, when nobody is silent: 3 s.
+	// 6 s less half of them, if the compilers are never idle: 3 s.
 	check("until it must", "jvm", 6*time.Second, nothing, again, func(r *record.Record) bool {
 		return r.Warmup.Steady && r.Warmup.CoresReducedAtNs == 3e9 && r.Warmup.DurationNs == 56e8
 	})
-	// Whose threads do not tell are warm when their rate is: after 2 s, and 2 s more.
+	// A service with unknown threads is warm when its rate is: after 2 s, and 2 s more.
 	check("until level", "node", 5*time.Second, func(w *world) { w.roles = nil }, wide,
 		func(r *record.Record) bool {
 			return r.Warmup.Steady && r.Warmup.CoresReducedAtNs == 2e9 && r.Warmup.DurationNs == 4e9
@@ -341,17 +341,17 @@ func TestLifeInOrder(t *testing.T) {
 			t.Errorf("verdict is %+v", r.Verdict)
 		}
 		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The
-		// wait between two questions grows to 20 ms at most.
+		// wait between two requests grows to 20 ms at most.
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
-		// Steady from the start, which is known as soon as two seconds are over.
+		// Steady from the start, which is known after two seconds.
 		if w := r.Warmup; !w.Steady || w.SteadyAtNs != 0 || w.DurationNs != 2000e6 ||
 			w.Kind != stats.Flat {
 			t.Errorf("warm-up %+v, want flat, known after 1.5 s", w)
 		}
-		// The marks lie 2 s apart around a window of 1 s with 1,000 requests, so 2,000 between
-		// them, and half a processor was in use: 1 s of it, 500 µs a request.
+		// The marks are 2 s apart around a window of 1 s with 1,000 requests, so 2,000 between
+		// them, and half a core was in use: 1 s of CPU time, 500 µs a request.
 		if got := r.Loads[0].Service.CPUPerRequestNs; got != 500e3 {
 			t.Errorf("%g ns of CPU a request, want 500,000", got)
 		}
@@ -362,11 +362,11 @@ func TestLifeInOrder(t *testing.T) {
 	})
 }
 
-// fault breaks something in a world, or in the experiment that it will see.
+// fault breaks something in a world, or in its experiment.
 type fault func(*world, *experiment)
 
-// Every way in which a trial can go wrong: it ends as one record that says so, the service is
-// stopped, and the next target has its turn.
+// Every failure of a trial results in one record that describes it, the service is stopped, and the
+// next target runs.
 func TestFaults(t *testing.T) {
 	check := func(name string, f fault, step, words, hint string) {
 		t.Run(name, func(t *testing.T) {
@@ -463,9 +463,8 @@ func serves(h http.Handler, delay time.Duration, err error) fault {
 	}
 }
 
-// unwatched has the bad target fail to be sampled, as a service does whose control group is gone.
-// What comes with the error is no watcher, whatever it looks like. The launcher hears of the end
-// later.
+// unwatched makes sampling of the bad target fail, as for a service whose control group is gone.
+// The value beside the error is not a usable watcher. The launcher learns of the end later.
 func unwatched(ended string) fault {
 	return func(w *world, _ *experiment) {
 		fine := w.lab.Watch
@@ -505,7 +504,7 @@ func lastLaunch(notes []string) string {
 	return ""
 }
 
-// lying is ready and answers one digit off.
+// lying is ready and gives responses that are wrong in one digit.
 func lying() http.Handler {
 	fine := fake.Hello("virtual")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,13 +23,13 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of watching: none of it may hold up a trial.
+// Bounds of telemetry: it must not delay a trial.
 const (
 	homeWait    = 25 * time.Second
 	scrapeEvery = time.Second
 )
 
-// Home takes in what services tell about themselves; *telemetry.Client is the one of real runs.
+// Home receives the telemetry of services. Real runs use a *telemetry.Client.
 type Home interface {
 	Endpoints() telemetry.Endpoints
 	Begin(context.Context, telemetry.Trial) error
@@ -38,22 +38,22 @@ type Home interface {
 	End(context.Context) telemetry.Report
 }
 
-// Ride is what was fetched to ride along with a variant's targets.
+// Ride is an agent that was fetched for a variant's targets.
 type Ride struct {
-	Path  string        // what {agent} stands for
-	Files string        // what {files} stands for: the agent's folder in the checkout
+	Path  string        // value of {agent}
+	Files string        // value of {files}: the agent's folder in the checkout
 	Agent *record.Agent // nil: nothing was fetched
 }
 
-// Variables by which the lab's own options reach a runtime.
+// Environment variables by which the lab passes its own options to a runtime.
 const (
 	javaOptions = "JAVA_TOOL_OPTIONS" // JVM Tool Interface specification, "JAVA_TOOL_OPTIONS"
-	pprofPort   = "PPROF_PORT"        // where the catalog's Go services listen for profilers
-	pprofHost   = "PPROF_HOST"        // at which address
+	pprofPort   = "PPROF_PORT"        // port of the catalog's Go services for profilers
+	pprofHost   = "PPROF_HOST"        // address of that port
 )
 
-// fromOutside are profilers that see a process as the kernel does, and frameOptions what lets them
-// walk and name the frames of runtimes that compile at run time.
+// fromOutside are the profilers that read a process through the kernel. frameOptions let them walk
+// and name the frames of runtimes that compile at run time.
 var (
 	fromOutside  = []string{"ebpf", "perf"}
 	frameOptions = map[string]string{
@@ -62,15 +62,15 @@ var (
 	}
 )
 
-// waitRates let a Go service's runtime sample waits: one of so many contended locks (fraction), a
-// wait for each so many ns on average (runtime.SetMutexProfileFraction, SetBlockProfileRate).
+// waitRates let a Go service's runtime sample waits: one in this many contended locks, and one wait
+// per this many ns of waiting on average (runtime.SetMutexProfileFraction, SetBlockProfileRate).
 var waitRates = map[string]struct{ name, value string }{
 	profile.Lock:   {"PPROF_MUTEX", "10"},
 	profile.OffCPU: {"PPROF_BLOCK", "10000"},
 }
 
-// board puts what rides along, and what the lab itself watches with, into an order, and tells the
-// home of telemetry that a trial begins.
+// board adds the variant's agent and the lab's own observers to an order, and reports to the
+// collector that a trial begins.
 func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, error)) error {
 	rides := f.trial.With
 	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
@@ -107,7 +107,7 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 	return f.announce(ctx, rides)
 }
 
-// equip gives the processes the options that the lab's own watching takes.
+// equip gives the processes the options that the lab's own observers need.
 func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 	w := f.trial.Watched
 	profiled := len(w.Profile) > 0 && f.trial.Subject.Service.Language == "Go"
@@ -165,11 +165,11 @@ func (f *life) onJVM() bool {
 	return runtimes.Of(f.trial.Subject.Target.Runtime).HotSpot
 }
 
-// announce tells the home of telemetry that a trial begins. A home that does not answer is no
-// reason not to measure.
+// announce reports to the collector that a trial begins. Without a response, the trial is measured
+// all the same.
 func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 	if f.lab.Home == nil || !f.trial.Watched.Telemetry && !rides.Home && rides.Scrape == "" {
-		return nil // it would be disturbed for nothing
+		return nil // requests to the collector would disturb the trial and bring nothing
 	}
 	f.rec.Instruments = append(f.rec.Instruments, "home of telemetry")
 	f.heard = true
@@ -182,8 +182,8 @@ func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 	return nil
 }
 
-// scrape has the home of telemetry read the pages of what rides along, of the processes that were
-// started: only now is it known at which addresses.
+// scrape lets the collector read the metrics pages of the agents in the started processes, whose
+// addresses are unknown before.
 func (f *life) scrape(ctx context.Context) error {
 	rides := f.trial.With
 	if !f.heard || rides.Scrape == "" {
@@ -204,8 +204,8 @@ func (f *life) scrape(ctx context.Context) error {
 	return toHome(ctx, f.lab.Home.Scrape, t)
 }
 
-// toHome tells the home of telemetry something. Only the end of ctx is an error: what else fails,
-// the report says.
+// toHome sends a trial to the collector by notify. It returns an error only if ctx has ended; the
+// collector's report contains all other failures.
 func toHome(ctx context.Context, notify func(context.Context, telemetry.Trial) error,
 	t telemetry.Trial) error {
 	bounded, cancel := context.WithTimeout(ctx, homeWait)
@@ -216,13 +216,13 @@ func toHome(ctx context.Context, notify func(context.Context, telemetry.Trial) e
 	return nil
 }
 
-// address is a port of a part of the target, where it runs.
+// address returns the address of a port of a part, on the host where the part runs.
 func (f *life) address(part, port int) string {
 	host := f.proc.Parts[part].Addr().Addr()
 	return netip.AddrPortFrom(host, uint16(port)).String()
 }
 
-// mark tells the home of telemetry that a phase begins.
+// mark reports to the collector that a phase begins.
 func (f *life) mark(kind, name string) { f.markAt(kind, name, clock.Wall().UnixNano()) }
 
 func (f *life) markAt(kind, name string, wallNs int64) {
@@ -235,7 +235,8 @@ func (f *life) markAt(kind, name string, wallNs int64) {
 	}
 }
 
-// hear takes in what the home of telemetry and the collectors' logs say of a trial that has ended.
+// hear adds the collector's report and the garbage collectors' logs of an ended trial to its
+// record.
 func (f *life) hear() {
 	f.collections()
 	if !f.heard {
@@ -254,19 +255,19 @@ func (f *life) hear() {
 	}
 }
 
-// collections reads the logs of the JVMs' collectors into the loads, all processes together.
+// collections adds the garbage collections of all JVMs of the target to the loads' records.
 func (f *life) collections() {
 	if !f.trial.Watched.GC || !f.onJVM() || f.proc == nil {
 		return
 	}
 	logs, err := gclog.ReadTrial(filepath.Join(f.lab.Dir, "logs"), f.trial.ID)
 	if err != nil {
-		return // the table says that collections are not known
+		return // the table shows that collections are unknown
 	}
 	for i := range f.rec.Loads {
 		l := &f.rec.Loads[i]
 		if l.WindowOpenedMonotonicNs == 0 || len(logs) == 0 {
-			continue // the kernel does not tell its time, or there is nothing to read
+			continue // the kernel does not report the opening, or there is no log
 		}
 		var all []record.GC
 		for _, log := range logs {
@@ -278,7 +279,7 @@ func (f *life) collections() {
 	}
 }
 
-// salt keeps the trace ids of trials apart.
+// salt distinguishes the trace ids of trials.
 func (f *life) salt() uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, f.rec.Time.UnixNano(), f.trial.ID)

@@ -26,7 +26,7 @@ import (
 	"prony.example/record"
 )
 
-// listener is a home that notes what it is told, and knows of 10 spans in each window.
+// listener is a collector that notes its calls, and has 10 spans in each window.
 type listener struct {
 	w     *world
 	trial telemetry.Trial
@@ -88,7 +88,7 @@ func (s *sampler) Stop(context.Context) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// watching is an experiment whose suite has more to it.
+// watching is an experiment with further lines in its suite.
 func (w *world) watching(more string, change func(*suite.Suite)) experiment {
 	w.t.Helper()
 	e := w.experiment("a")
@@ -109,8 +109,8 @@ func (w *world) watching(more string, change func(*suite.Suite)) experiment {
 	return e
 }
 
-// What rides along and what is watched: the home hears of the trial before its processes start and
-// is asked after they ended; the profile is taken around the load, and the collector's log is read.
+// An agent and observers: the collector is called before the processes start and after they ended;
+// the profile is taken around the load, and the garbage collector's log is read.
 func TestObservedLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -174,7 +174,7 @@ func TestObservedLife(t *testing.T) {
 	})
 }
 
-// collect writes what a JVM's collector would by itself: that a pause of 4 ms has just ended.
+// collect writes a line of a JVM's garbage collector: a pause of 4 ms has just ended.
 func (w *world) collect(t *testing.T) {
 	t.Helper()
 	offset, err := clock.Kernel()
@@ -200,7 +200,7 @@ func checkObserved(t *testing.T, w *world, r *record.Record) {
 	if r.Telemetry == nil || r.Telemetry.Signals[0].Received != 20 {
 		t.Errorf("telemetry %+v", r.Telemetry)
 	}
-	// The marks lie at the window's edges in this world: a second.
+	// In this world the marks are at the window's edges: a second.
 	if told := r.Loads[0].Telemetry; told == nil || told.Spans != 10 || told.WindowNs != 1e9 ||
 		r.Loads[1].Telemetry != nil {
 		t.Errorf("told of the windows: %+v, %+v", told, r.Loads[1].Telemetry)
@@ -224,7 +224,7 @@ func checkObserved(t *testing.T, w *world, r *record.Record) {
 	}
 }
 
-// What watching cannot do fails no trial, and the record says so.
+// Failures of observers fail no trial, and the record describes them.
 func TestWatchingFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -247,7 +247,7 @@ func TestWatchingFails(t *testing.T) {
 	})
 }
 
-// An agent that sends, and nobody who listens: the trial fails before anything is launched.
+// An agent that sends telemetry, without a collector: the trial fails before anything is launched.
 func TestNoHome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -273,7 +273,7 @@ func TestNoHome(t *testing.T) {
 // low is a load that is a share of the capacity.
 const low = "  - {name: low, model: open, rate: 20% of capacity, connections: 2}\n"
 
-// All variants are offered shares of what the pilot delivered, 1,000 a second: 200.
+// All variants get shares of the pilot's throughput, 1,000 a second: 200.
 func TestSharesOfTheCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -293,7 +293,7 @@ func TestSharesOfTheCapacity(t *testing.T) {
 	})
 }
 
-// The home is not told of trials that have nothing for it.
+// The collector gets no calls for trials without telemetry.
 func TestHomeLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -313,7 +313,7 @@ func TestHomeLeftAlone(t *testing.T) {
 	})
 }
 
-// What an INVALID pilot found is no capacity: here it delivered half of what was sent.
+// The rate of an INVALID pilot is no capacity: here it delivered half of what was sent.
 func TestInvalidPilot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -337,7 +337,7 @@ func TestInvalidPilot(t *testing.T) {
 	})
 }
 
-// Without a pilot's answer there is nothing to offer a share of.
+// Without a pilot's rate there is no share to offer.
 func TestFailedPilot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

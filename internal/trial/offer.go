@@ -24,8 +24,8 @@ import (
 	"prony.example/record"
 )
 
-// pulseEvery is how often watchers are told how a load goes: as often as somebody can read it, and
-// too seldom to be seen in a number.
+// pulseEvery is the time between two reports on a load: short enough for a reader, and too long to
+// affect a result.
 const pulseEvery = 500 * time.Millisecond
 
 // measure offers the suite's loads one after another.
@@ -70,7 +70,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	return nil
 }
 
-// specOf is a load of the suite but for its schedule.
+// specOf returns the specification of a suite's load, without its schedule.
 func (f *life) specOf(l suite.Load) load.Spec {
 	spec := f.spec(l.Name, l.Model, l.Connections)
 	spec.Lead, spec.Window = time.Duration(l.Lead), time.Duration(l.Measure)
@@ -81,26 +81,27 @@ func (f *life) specOf(l suite.Load) load.Spec {
 	return spec
 }
 
-// offered is a load that was, with what the probe saw about its window.
+// offered is a load that was offered, with the probe's readings around its window.
 type offered struct {
 	load          record.Load
 	intervals     []load.Interval
 	before, after probe.Mark
-	openedWall    int64 // Unix time of the window's opening, and of the mark before
+	openedWall    int64 // Unix times in ns of the marks at the window's opening and close
 	closedWall    int64
 	lengthNs      int64
-	pos           int // in the record's loads
+	pos           int // index in the record's loads
 	sample        arrivalcheck.Times
-	fromNs        int64 // of the window, which the sample's times count from
+	fromNs        int64 // beginning of the window, from which the sample's times count
 }
 
-// window offers a load; mark is told when its window opens and closes.
+// window offers a load. It calls mark when the load's window opens and closes.
 func (f *life) window(ctx context.Context, spec load.Spec,
 	mark func(kind, name string, wallNs int64),
 ) (*offered, error) {
 	o := &offered{}
 	var requested []reading
-	// The wall clock dates, and may step in the window: lengths are of the other two.
+	// The wall clock gives dates only, because it may step in the window. Lengths come from the
+	// monotonic clocks.
 	var from, openedMono, closedMono int64
 	spec.OnWindow = func(open bool) {
 		if open {
@@ -112,7 +113,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 		} else {
 			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
 			mark(telemetry.Close, spec.Name, o.closedWall)
-			o.after = f.watch.MarkPSS() // before counters answer: the load is over
+			o.after = f.watch.MarkPSS() // before the counters are read: the load is over
 			requested = append(requested, f.readings(ctx)...)
 		}
 	}
@@ -136,7 +137,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	return o, nil
 }
 
-// keep makes it a load of the record.
+// keep adds a load to the record.
 func (f *life) keep(o *offered) {
 	l := o.load
 	f.rec.Loads, f.betweenNs = append(f.rec.Loads, l), append(f.betweenNs, o.lengthNs)
@@ -146,7 +147,7 @@ func (f *life) keep(o *offered) {
 	f.remember(o)
 }
 
-// samples cuts a load's part out of the trial's series.
+// samples returns the part of the trial's series between two marks.
 func (f *life) samples(load string, before, after probe.Mark) record.Samples {
 	out := record.Samples{Trial: f.trial.ID, Load: load}
 	s := f.watch.Series()
@@ -161,9 +162,9 @@ func (f *life) samples(load string, before, after probe.Mark) record.Samples {
 	return out
 }
 
-// use adds what the service consumed, unless some of it has left the groups that count. The two
-// marks lie a little outside the window, under the same load, so the requests between them are the
-// window's in proportion.
+// use adds the service's resource usage to a load, unless a process has left the groups that are
+// read. The two marks lie slightly outside the window, under the same load, so the number of
+// requests between them is scaled up in proportion.
 func (f *life) use(out *record.Load, before, after probe.Mark) {
 	requests := out.Done + out.Errors.Total()
 	between := after.TNs - before.TNs
@@ -177,7 +178,8 @@ func (f *life) use(out *record.Load, before, after probe.Mark) {
 	}
 }
 
-// delivered is the rate of good answers to a load of this very trial, which others are shares of.
+// delivered returns the rate of good responses to an earlier load of this trial, or in the pilot of
+// its target. The rates of other loads are shares of it.
 func (f *life) delivered(load string) (perS float64, err error) {
 	if load == "" {
 		return 0, nil
@@ -201,15 +203,15 @@ func (f *life) delivered(load string) (perS float64, err error) {
 	return 0, fmt.Errorf("its rate is a share of %s, which was not offered", load)
 }
 
-// offer runs a load and ends it when the service does. A warm-up is always Prony's own: foreign
-// generators do not tell what they see before they have ended.
+// offer runs a load and ends it when the service ends. The warm-up always uses Prony's own
+// generator, because other generators report no responses before they end.
 func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	name := f.rec.Target.Driver
 	if s.Watch != nil {
 		name = ""
 	}
 	if name != "" {
-		s.Pacing = "" // the default is no wish; a foreign tool paces as it does
+		s.Pacing = "" // the default is no requirement; other generators pace in their own way
 	}
 	spread(&s, f.speech)
 	driver, err := f.lab.Driver(name, s.Describe.Name, f.speech)
@@ -240,7 +242,7 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	}
 }
 
-// pulse tells how a load goes.
+// pulse returns a function that reports how a load goes.
 func (f *life) pulse(name string) func(load.Glance) {
 	var before load.Glance
 	return func(g load.Glance) {
@@ -264,8 +266,8 @@ func (f *life) scenario() load.Scenario {
 	return s
 }
 
-// firstAnswer asks the contract's first request alone and notes when its answer came, from the exec
-// on. It is what somebody waits for who scales a service up from nothing.
+// firstAnswer sends the scenario's first request alone and records the time from exec to the
+// complete response: the wait of a user whose request scales a service up from zero.
 func (f *life) firstAnswer(ctx context.Context) error {
 	req, err := f.firstRequest(ctx)
 	if err != nil {
@@ -283,10 +285,10 @@ func (f *life) firstAnswer(ctx context.Context) error {
 	return nil
 }
 
-// firstRequest is what the load sends first when it draws the first key.
+// firstRequest returns the first request of the load, with the first key.
 func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 	s := f.scene
-	r := slices.Concat(s.Setup, s.Requests)[0] // which wants nothing of an answer before it
+	r := slices.Concat(s.Setup, s.Requests)[0] // the first one uses no value from earlier responses
 	v := &template.Values{Seed: f.trial.Seed, Key: f.trial.Scene.Keys[0]}
 	if len(s.Rows) > 0 {
 		v.Vars = s.Rows[0]
@@ -309,17 +311,17 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 		value := render(h.Value)
 		req.Header.Set(h.Name, value)
 		if strings.EqualFold(h.Name, "host") {
-			req.Host = value // net/http takes it from nowhere else
+			req.Host = value // net/http reads the host only from here
 		}
 	}
 	return req, failed
 }
 
-// model sets what the suite says of how a load is offered, but for its rate. The engine is a wish,
-// which the driver fulfils.
+// model sets how the suite offers a load, without the rate. The engine is a preference that the
+// driver may not be able to meet.
 func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
-	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has cores of its own
+	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has its own cores
 	if spec.Model == record.Open {
 		spec.Most = l.Most
 	}

@@ -13,15 +13,15 @@ import (
 	"prony.example/record"
 )
 
-// Lengths of open slices. They are longer than closed ones: a quantile needs many arrivals, and the
-// queue that the lead-in begins with must have found its level.
+// Lengths of open slices. They are longer than closed ones because a quantile needs many arrivals,
+// and because the queue must reach its steady length within the lead-in.
 const (
 	openLead, openWindow = 30 * time.Millisecond, 150 * time.Millisecond
-	openArrivals         = 100 // in the shortest window, at least
+	openArrivals         = 100 // minimum in the shortest window
 	leastOpenRounds      = 2
 )
 
-// openSliced is the load that is offered in open slices; false if there is none.
+// openSliced returns the load that is offered in open slices; ok is false if there is none.
 func openSliced(loads []suite.Load) (l suite.Load, ok bool) {
 	closed := sliced(loads).Name
 	i := slices.IndexFunc(loads, func(l suite.Load) bool { return l.OpenSliceable(closed) })
@@ -31,9 +31,9 @@ func openSliced(loads []suite.Load) (l suite.Load, ok bool) {
 	return loads[i], true
 }
 
-// interleaveOpen offers the open load in rounds of slices, at the same rate to all targets: its own
-// rate, or its share of what the slowest target delivered in closed slices. With an error, failed
-// is the index of the target that caused it.
+// interleaveOpen offers the open load in rounds of slices, at the same rate to all targets: the
+// load's own rate, or its share of the slowest target's throughput in closed slices. With an error,
+// failed is the index of the target that caused it.
 func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	l, ok := openSliced(s.sides[0].trial.Loads)
 	if !ok || s.Rounds == 0 {
@@ -82,7 +82,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	return 0, nil
 }
 
-// keepOpen computes what the open slices came to.
+// keepOpen computes the results of the open slices.
 func (s *start) keepOpen() {
 	s.Open.Stalls = s.stalls.Summary()
 	cores := float64(max(len(s.lab.Layout.Service), 1))
@@ -98,7 +98,7 @@ func (s *start) keepOpen() {
 	}
 }
 
-// spans are the open slices of a target.
+// spans returns the times of a target's open slices.
 func (s *start) spans(target int) (all []stallfree.Span) {
 	for _, x := range s.slices {
 		if x.Open && x.Target == target {
@@ -108,13 +108,15 @@ func (s *start) spans(target int) (all []stallfree.Span) {
 	return all
 }
 
-// sampled is how many requests of each target are kept one by one: all, with room to spare.
+// sampled returns how many requests of each target are stored one by one: twice the expected
+// number, so that all fit.
 func (s *start) sampled() int {
 	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(s.Open.Rounds)
 	return stallfree.Sample(expected)
 }
 
-// openLengths are those of open slices at a rate; nil if a target would be stopped for too long.
+// openLengths returns the lengths of open slices at a rate, or nil if a target would be stopped for
+// too long.
 func (s *start) openLengths(perS float64) *record.OpenSlices {
 	if !(perS > 0) {
 		return nil
@@ -130,8 +132,8 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	return o
 }
 
-// connectOpen connects the open load. The closed load's connections end first: a service may limit
-// its connections.
+// connectOpen connects the open load. It ends the closed load's connections first, because a
+// service may limit the number of connections.
 func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (err error) {
 	f.sum.Reconnects = f.loader.Reconnects()
 	f.loader.Close()
@@ -149,7 +151,7 @@ func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice
 		Window: window, Seed: seed})
 }
 
-// processes are those of all targets of the start.
+// processes returns the processes of all targets of the start.
 func (s *start) processes() (all []launch.Process) {
 	for _, f := range s.sides {
 		all = append(all, f.proc)

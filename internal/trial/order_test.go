@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// No target waits for more slices of others than it may, each target has each place equally often,
-// and without a bound that matters each round is a shuffle of its own.
+// No target waits for more slices of others than permitted, each target has each place equally
+// often, and with a large limit each round is a shuffle of its own.
 func TestOrder(t *testing.T) {
 	const n, rounds = 5, 20_000
 	for _, most := range []int{n + 1, n + 2, 2*n - 2, 100} {
@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Of five targets, one may be stopped for six slices: with slices of 570 ms for 3.4 s.
+// One of five targets may be stopped for six slices: with slices of 570 ms for 3.4 s.
 func TestFits(t *testing.T) {
 	s := &start{sides: make([]*side, 5)}
 	for _, row := range []struct {

@@ -20,8 +20,8 @@ func (c cluster) Launch(ctx context.Context, s launch.Spec) (launch.Process, err
 	return &podded{Process: p}, err
 }
 
-// podded shares its core only while it is new, and at the end with somebody else; meanwhile its
-// cluster was away.
+// podded shares its core only while it is new, and at the end with another pod; meanwhile its
+// cluster's API was unavailable.
 type podded struct {
 	launch.Process
 	asked int
@@ -36,8 +36,8 @@ func (p *podded) Pod(context.Context) record.Pod {
 		APIOutages: []record.APIOutage{{DurationNs: 7}}}
 }
 
-// The record of a pod has the cores that it was given, whoever shared them by the end, and when its
-// cluster could not be asked.
+// The record of a pod has its cores, the pods that shared them by the end, and the outages of the
+// cluster's API.
 func TestLifeOfAPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

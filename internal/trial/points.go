@@ -23,15 +23,15 @@ import (
 	"prony.example/record/metric"
 )
 
-// Meter takes the lab's own metrics, between windows; *telemetry.Client is the one of real runs. It
-// fails nothing and waits for nobody long.
+// Meter receives the lab's own metrics between windows. Real runs use a *telemetry.Client. It
+// returns no errors and does not block for long.
 type Meter interface {
 	Points(context.Context, telemetry.Own)
 }
 
-// remember keeps what a load's seconds are made of. In a trial of the comparison nothing more is
-// done until its end: the home would be busy with them in the next load's window. One beside it
-// tells at once, so that it can be looked at while it runs.
+// remember stores the data of a load's series. A trial of the comparison sends them at its end,
+// because the collector would otherwise process them in the next load's window. Other trials send
+// them immediately, so that they can be followed while they run.
 func (f *life) remember(o *offered) {
 	if f.lab.Meter == nil {
 		return
@@ -42,7 +42,7 @@ func (f *life) remember(o *offered) {
 	}
 }
 
-// tellLoads tells of the loads that are not told yet.
+// tellLoads sends the series of the loads that were not sent yet.
 func (f *life) tellLoads() {
 	for _, o := range f.untold {
 		f.lab.Meter.Points(context.Background(), telemetry.Own{
@@ -52,7 +52,7 @@ func (f *life) tellLoads() {
 	f.untold = nil
 }
 
-// tellOwn tells, after the verdict, all of a trial that is not told yet.
+// tellOwn sends, after the verdict, all data of a trial that were not sent yet.
 func (f *life) tellOwn() {
 	if f.lab.Meter == nil {
 		return
@@ -65,7 +65,7 @@ func (f *life) tellOwn() {
 	f.lab.Meter.Points(context.Background(), ownOwn)
 }
 
-// named is the trial as the home knows it.
+// named returns the trial as the collector names it.
 func (f *life) named() telemetry.Trial {
 	return telemetry.Trial{Run: filepath.Base(f.lab.Dir), ID: f.trial.ID, Target: f.trial.Target,
 		Variant: f.trial.Variant, Block: f.trial.Block}
@@ -74,12 +74,12 @@ func (f *life) named() telemetry.Trial {
 // sheet writes series of one load, or of the whole trial.
 type sheet struct {
 	labels map[string]string
-	opened int64   // Unix time
-	edges  []int64 // of the seconds, from the opening; none: one value, at the opening
+	opened int64   // Unix time in ns
+	edges  []int64 // of the seconds, ns from the opening; empty: one value, at the opening
 	out    []telemetry.Series
 }
 
-// sheet begins one with the labels that all of them have.
+// sheet returns an empty sheet with the labels that all its series have.
 func (f *life) sheet(load string) sheet {
 	t := f.named()
 	return sheet{labels: map[string]string{
@@ -89,10 +89,10 @@ func (f *life) sheet(load string) sheet {
 	}}
 }
 
-// launcherOf names what started a target, also where it is the usual one.
+// launcherOf returns the name of a target's launcher, also if it is the default.
 func launcherOf(t record.Target) string { return cmp.Or(t.Launcher, suite.Launchers[0]) }
 
-// armOf is what sets a trial apart from the bare ones of its target.
+// armOf describes how a trial differs from the plain trials of its target; empty: it does not.
 func armOf(t record.Target) string {
 	var words []string
 	if t.Variant != "" && t.Variant != "none" {
@@ -107,7 +107,8 @@ func armOf(t record.Target) string {
 	return strings.Join(words, " ")
 }
 
-// add writes a series of what value has for each second; NaN is what is not known.
+// add writes a series with the value of each second. It leaves out NaN and infinite values, which
+// are unknown.
 func (s *sheet) add(name string, value func(second int) float64, more ...string) {
 	series := telemetry.Series{Name: name, Labels: maps.Clone(s.labels)}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -130,14 +131,14 @@ func (s *sheet) add(name string, value func(second int) float64, more ...string)
 	}
 }
 
-// one writes a value that is the same for all of them.
+// one writes a series that has the same value in all seconds.
 func (s *sheet) one(name string, v float64, more ...string) {
 	s.add(name, func(int) float64 { return v }, more...)
 }
 
 func inSeconds[N int64 | float64](ns N) float64 { return float64(ns) / 1e9 }
 
-// seconds are the series of a load. Each value is of the second that ends at its time.
+// seconds returns the series of a load. Each value covers the second that ends at its time.
 func (f *life) seconds(o *offered) []telemetry.Series {
 	l := &f.rec.Loads[o.pos]
 	s := f.sheet(l.Name)
@@ -149,8 +150,9 @@ func (f *life) seconds(o *offered) []telemetry.Series {
 	return s.out
 }
 
-// edges cuts a window into seconds, or into its intervals where those are longer, from the opening.
-// The last may be shorter. A last interval that the series left out is in none.
+// edges divides a window into seconds, or into the load's intervals if these are longer, and
+// returns the boundaries in ns from the opening. The last part may be shorter. A last interval
+// without data in the load's series is left out.
 func edges(l *record.Load) []int64 {
 	step, end := int64(time.Second), l.WindowNs
 	if n := int64(len(l.Series.Done)); n > 0 {
@@ -164,7 +166,7 @@ func edges(l *record.Load) []int64 {
 	return append(out, end)
 }
 
-// requests writes what a load's own series has.
+// requests writes the rates and the outstanding requests from a load's own series.
 func (s *sheet) requests(l *record.Load) {
 	sum := func(column []int64, i int) (n int64) {
 		for k := s.edges[i] / l.Series.IntervalNs; k*l.Series.IntervalNs < s.edges[i+1]; k++ {
@@ -187,7 +189,7 @@ func (s *sheet) requests(l *record.Load) {
 		}, "state", x.state)
 	}
 	if len(l.Series.Scheduled) == 0 || l.FlowTime.Count > 0 {
-		return // closed, or arrivals are of flows and ends of requests
+		return // closed load, or arrivals count flows and ends count requests
 	}
 	var remaining int64
 	s.add("prony_load_outstanding", func(i int) float64 {
@@ -196,16 +198,16 @@ func (s *sheet) requests(l *record.Load) {
 	})
 }
 
-// quantiles are those that the lab tells of.
+// quantiles are the quantiles of latency in the lab's metrics.
 var quantiles = []struct {
 	name  string
 	total float64
 }{{"0.5", 50}, {"0.9", 90}, {"0.99", 99}, {"1", 100}}
 
-// latency merges the histograms of each second: no quantile is ever averaged.
+// latency merges the histograms of each second, because quantiles cannot be averaged.
 func (s *sheet) latency(intervals []load.Interval) {
 	if len(intervals) == 0 {
-		return // a foreign generator's
+		return // another generator measured the load
 	}
 	h := intervals[0].Response
 	sum := hdrhistogram.New(h.LowestTrackableValue(), h.HighestTrackableValue(),
@@ -232,9 +234,9 @@ func (s *sheet) latency(intervals []load.Interval) {
 	}
 }
 
-// samples writes what the probe saw.
+// samples writes the probe's samples.
 func (s *sheet) samples(p probe.Series, o *offered) {
-	second := make([]int, len(p.TNs)) // of each row; -1: none
+	second := make([]int, len(p.TNs)) // index of the second of each row; -1: none
 	for i, t := range p.TNs {
 		atNs := o.openedWall + t - o.before.TNs - s.opened
 		second[i] = sort.Search(len(s.edges), func(k int) bool { return s.edges[k] >= atNs }) - 1
@@ -273,7 +275,7 @@ func (s *sheet) samples(p probe.Series, o *offered) {
 	s.add("prony_host_cpu_share", mean(p.StealShare), "mode", "steal")
 }
 
-// window writes what is known of the whole window only.
+// window writes the values that are known only for the whole window.
 func (s *sheet) window(l *record.Load) {
 	if l.Lag.Count > 0 {
 		s.one("prony_generator_lag_seconds", inSeconds(l.Lag.P50Ns), "quantile", "0.5")
@@ -297,7 +299,7 @@ func (s *sheet) window(l *record.Load) {
 	s.one("prony_host_pressure_share", metric.Known(l.Host.PressureIO), "resource", "io")
 }
 
-// whole are the values of a trial that is over and judged, as of a moment.
+// whole returns the values of a finished trial with its verdict, at a given Unix time in ns.
 func (f *life) whole(nowNs int64) []telemetry.Series {
 	r := f.rec
 	s := f.sheet("")
@@ -305,14 +307,14 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	s.one("prony_trial_verdict", 1, "grade", r.Verdict.Grade)
 	for _, x := range r.Verdict.Findings {
 		if x.Grade == record.Valid {
-			continue // too little to move a number is no reason
+			continue // its effect is too small to be a reason
 		}
 		s.one("prony_trial_reason", 1, "reason", x.Rule, "load", x.Load, "grade", x.Grade)
 	}
 	s.one("prony_trial_start_seconds", metric.Positive(inSeconds(r.Start.ReadyNs)))
 	s.one("prony_trial_duration_seconds", metric.Positive(inSeconds(r.DurationNs)))
 	s.one("prony_trial_sampler_cpu_cores", metric.Positive(r.Probe.CPUShare))
-	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // else the home did not answer
+	if t := r.Telemetry; t != nil && len(t.Signals) > 0 { // otherwise the collector did not respond
 		var bytes, requested int64
 		for _, x := range t.Signals {
 			bytes += x.Bytes
@@ -335,10 +337,10 @@ func (f *life) whole(nowNs int64) []telemetry.Series {
 	return out
 }
 
-// ended are the requests of a load that did in its window, well or not.
+// ended returns the number of requests that ended in a load's window, successfully or not.
 func ended(l *record.Load) int64 { return l.Done + l.Errors.Total() }
 
-// load writes what one came to.
+// load writes the results of one load.
 func (s *sheet) load(l *record.Load) {
 	for _, m := range metric.All {
 		if m.Told != "" {
@@ -347,7 +349,7 @@ func (s *sheet) load(l *record.Load) {
 	}
 	s.one("prony_trial_network_bytes_per_request",
 		metric.Positive(l.Service.NetworkBytesPerRequest))
-	// What is not kept up with has no response times, but those of a queue that grows.
+	// If the service did not keep up, response times describe a growing queue.
 	keptUp := l.Model != record.Open || float64(l.Done) >= metric.KeptUp*float64(l.Scheduled)
 	if d := l.ResponseTime; keptUp && d.Count > 0 {
 		for _, x := range []struct {
@@ -361,15 +363,16 @@ func (s *sheet) load(l *record.Load) {
 	}
 }
 
-// units are those of the table as metrics have them: what it is called, and how many are one.
+// units give each unit of the table the name of a base unit, and the number of table units in one.
 var units = map[string]struct {
 	name       string
 	perRequest float64
 }{"1/s": {"per_second", 1}, "ns": {"seconds", 1e9}, "B": {"bytes", 1}, "J": {"joules", 1},
 	"1": {"ratio", 1}}
 
-// Results are the values of a run's table as series, as of a moment: a median of trials with the
-// ends of its interval, where it has one. What the table withholds is not there.
+// Results returns the values of a run's table as series at a given Unix time in ns: the median over
+// trials, and the bounds of its interval if it has one. Values that the table withholds are
+// missing.
 func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 	var out []telemetry.Series
 	for _, sc := range study.Scenarios {

@@ -24,7 +24,7 @@ import (
 	"prony.example/stats"
 )
 
-// meter keeps what it is told, and when.
+// meter stores its calls, and their times.
 type meter struct {
 	w   *world
 	got []telemetry.Own
@@ -39,8 +39,8 @@ func (m *meter) Points(_ context.Context, o telemetry.Own) {
 	m.got = append(m.got, o)
 }
 
-// lines are the values of all series, by name and the labels that vary, with their times in ms from
-// a moment.
+// lines returns the values of all series, by name and the varying labels, with their times in ms
+// from a moment.
 func (m *meter) lines(from int64) map[string]string {
 	out := map[string]string{}
 	for _, o := range m.got {
@@ -65,8 +65,8 @@ func (m *meter) lines(from int64) map[string]string {
 	return out
 }
 
-// seen is a watcher whose samples lie half a second apart: the n-th found n tenths of a processor
-// used by the service, a tenth by the lab, n MB and n threads.
+// seen is a watcher whose samples are half a second apart: in the n-th, the service uses n tenths
+// of a core, the lab a tenth, n MB and n threads.
 type seen struct{ watcher }
 
 func (*seen) Series() (s probe.Series) {
@@ -80,8 +80,8 @@ func (*seen) Series() (s probe.Series) {
 	return s
 }
 
-// detailed answers a load of 2.4 s that opens 50 ms after its mark: of 1,000 a second that are due
-// 950 are answered and 25 fail, and the n-th fifth of a second has one answer, of n ms.
+// detailed responds to a load of 2.4 s that opens 50 ms after its mark: of 1,000 requests due per
+// second 950 succeed and 25 fail, and the n-th fifth of a second has one response, of n ms.
 func (w *world) detailed(opened *int64) func(context.Context, load.Spec) (*load.Result, error) {
 	return func(ctx context.Context, s load.Spec) (*load.Result, error) {
 		mark := s.OnWindow
@@ -173,7 +173,7 @@ func TestSecondsOfALoad(t *testing.T) {
 	})
 }
 
-// All that is told is a metric that the lab has, with the labels that it has, and makes sense.
+// All sent series are metrics of the lab with their labels, and plausible values.
 func TestAllThatIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -204,7 +204,7 @@ func TestAllThatIsTold(t *testing.T) {
 			"prony_trial_throughput_per_second peak":       "1000",
 			"prony_trial_latency_seconds peak 0.99":        "0.001",
 			"prony_trial_error_share half":                 "0",
-			"prony_trial_allocated_bytes_per_request half": "8", // of 500
+			"prony_trial_allocated_bytes_per_request half": "8", // per 500 requests
 			"prony_trial_gc_paused_share half":             "0.01",
 			"prony_trial_heap_after_gc_bytes half":         "", // unknown
 			"prony_trial_reason INVALID half order":        "1",
@@ -221,8 +221,8 @@ func TestAllThatIsTold(t *testing.T) {
 	})
 }
 
-// A trial of the comparison tells all at its end, one beside it each load after its window; neither
-// is heard inside one.
+// A trial of the comparison sends all at its end, other trials each load after its window; nothing
+// is sent inside a window.
 func TestWhenIsTold(t *testing.T) {
 	for role, want := range map[string]string{
 		"": "load warmup, load peak, load half, unwatch, stop b1-01-a, points of peak, " +
@@ -258,8 +258,8 @@ func TestWhenIsTold(t *testing.T) {
 	}
 }
 
-// A home that hears of the trial is told of its marks one by one, those before its beginning too,
-// and nobody who did not ask is told anything.
+// A collector that knows the trial receives its marks one by one, including those before its
+// beginning, and without a request nothing is sent.
 func TestMarksAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -281,7 +281,7 @@ func TestMarksAreToldOnce(t *testing.T) {
 	})
 }
 
-// A trial that had nothing to run has a verdict all the same, and no load.
+// A trial without anything to run also has a verdict, and no load.
 func TestBrokenIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -300,7 +300,7 @@ func TestBrokenIsTold(t *testing.T) {
 	})
 }
 
-// What the table has is told in base units, and what it withholds is not.
+// The values of the table are sent in base units, except the withheld ones.
 func TestResults(t *testing.T) {
 	sum := func(lo, center, hi float64) stats.Summary {
 		return stats.Summary{N: 3, Lo: lo, Center: center, Hi: hi}
@@ -329,7 +329,7 @@ func TestResults(t *testing.T) {
 		l["target"] != "a" || l["scenario"] != "read" {
 		t.Errorf("labels %v", l)
 	}
-	// Every metric that a run has is of a unit that is known here.
+	// Every metric of a run has a known unit.
 	for _, s := range trial.Results(table.Analyze([]*record.Record{{Trial: "b1", Block: 1,
 		Outcome: record.Measured, Scenario: "read", Target: record.Target{Name: "a"},
 		Loads: []record.Load{{Name: "peak", Model: record.Closed, ThroughputPerS: 5}},

@@ -16,23 +16,23 @@ import (
 	"prony.example/record"
 )
 
-// profileWait bounds the beginning and the end of a profile.
+// profileWait limits the start and the end of a profile.
 const profileWait = 30 * time.Second
 
-// shot is a profile being taken of one process, with what the record will say of it.
+// shot is a profile of one process that is being taken, with its part of the record.
 type shot struct {
 	session profile.Session
 	began   int64
 	out     record.Profile
 }
 
-// profileDir is where they are kept in a run's folder.
+// profileDir is the folder of the profiles in a run's folder.
 const profileDir = "profiles"
 
-// profile begins what is to be profiled during a load: each kind, of each process of the target.
-// Sampling begins before the lead-in, since attaching a profiler is work of its own, and ends after
-// the load, its drain included, by what is returned. A profile that cannot be taken is noted, and
-// no reason to end a trial.
+// profile starts the requested profiles of a load: each kind, of each process of the target.
+// Sampling starts before the lead-in, because attaching a profiler takes work, and the returned
+// function ends it after the load and its drain. A profile that fails is recorded and does not end
+// the trial.
 func (f *life) profile(ctx context.Context, load string) (end func()) {
 	var shots []*shot
 	for _, kind := range f.trial.Watched.Profile {
@@ -67,14 +67,14 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 	return s
 }
 
-// note says once what the lab watches.
+// note records once that the lab uses an instrument.
 func (f *life) note(subject string) {
 	if !slices.Contains(f.rec.Instruments, subject) {
 		f.rec.Instruments = append(f.rec.Instruments, subject)
 	}
 }
 
-// toProfile is a process of the target as a profiler knows it.
+// toProfile describes a process of the target for a profiler.
 func (f *life) toProfile(part int) (profile.Subject, error) {
 	dir, err := filepath.Abs(filepath.Join(f.lab.Dir, profileDir))
 	if err != nil {
@@ -93,8 +93,8 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	return s, os.MkdirAll(dir, 0o755)
 }
 
-// endProfiles ends all, side by side, so that none goes on while another is read, and saves what
-// they saw.
+// endProfiles ends all profiles in parallel, so that no profile continues while another is read,
+// and saves them.
 func (f *life) endProfiles(shots []*shot) {
 	bounded, cancel := context.WithTimeout(context.Background(), profileWait)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// Records that somebody removes are noticed before the next trial: its own would be in no report.
+// Removal of the records is noticed before the next trial: its own would be in no report.
 func TestRecordsThatAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -36,7 +36,7 @@ func TestRecordsThatAreRemoved(t *testing.T) {
 	})
 }
 
-// A run that is resumed runs what has no record.
+// A resumed run runs the trials without a record.
 func TestResumedRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -59,7 +59,7 @@ func TestResumedRun(t *testing.T) {
 	})
 }
 
-// A record that cannot be saved ends the run, with the earlier ones whole on disk.
+// A record that cannot be saved ends the run, with the earlier ones complete on disk.
 func TestDiskFull(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("needs /dev/full")
@@ -83,8 +83,8 @@ func TestDiskFull(t *testing.T) {
 	})
 }
 
-// fill makes the lab's open file of records refuse every further byte, as a full disk does: the
-// descriptor is replaced by /dev/full.
+// fill makes the lab's open file of records refuse every further byte, as a full disk does:
+// /dev/full replaces the descriptor.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

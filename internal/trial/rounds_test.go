@@ -10,8 +10,8 @@ import (
 	"prony.example/internal/trial"
 )
 
-// TestRoundsAreReported: a start reports its rounds while all targets are stopped, at most twice a
-// second, up to the last one.
+// TestRoundsAreReported requires that a start reports its rounds while all targets are stopped, at
+// most twice a second, up to the last one.
 func TestRoundsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)

@@ -15,52 +15,52 @@ import (
 	"prony.example/record"
 )
 
-// Experiment is the trials of a run, in order, and what its records say of their origin.
+// Experiment is the trials of a run, in order, and the origin of its records.
 type Experiment struct {
 	Trials []Spec
 	Head   record.Run
 	Prov   record.Provenance
-	Pilots map[string]float64 // what pilots delivered a second, by target and scenario
-	Done   []*record.Record   // of a run that is resumed: those that it has
-	// Next chooses before each trial which of those that are left still run, and in which order;
+	Pilots map[string]float64 // rates measured by pilots in requests/s, by target and scenario
+	Done   []*record.Record   // records that a resumed run already has
+	// Next chooses before each trial which of the remaining trials still run, and in which order;
 	// nil: all of them.
 	Next func(done []*record.Record, remaining []Spec) []Spec
-	// More gives, whenever no trial is left, those of a further start; none: the run ends. Done has
-	// the records of a resumed run, too. nil: there are no further starts.
+	// More returns the trials of a further start when no trial remains; none: the run ends. done
+	// includes the records of a resumed run. nil: there are no further starts.
 	More    func(done []*record.Record) []Spec
-	Reserve []Spec // all that More may give
+	Reserve []Spec // all trials that More may return
 }
 
-// Spec is a trial with all that its life needs, found once, before it begins.
+// Spec is a trial with all that it needs, resolved before it begins.
 type Spec struct {
 	suite.Trial
 	Subject Subject
-	Lacking error // why there is nothing to run; nil: it can begin
+	Lacking error // why the trial cannot begin; nil: it can
 	Ride    Ride
 
-	With      suite.Variant // what rides along, in the suite's words
+	With      suite.Variant // what is attached to the target, as the suite defines it
 	Watched   suite.Observe
 	Scene     suite.Scenario
 	Warmup    suite.Warmup
 	Loads     []suite.Load
-	Sliced    time.Duration // of each target in slices of a start; 0: the trial runs alone
+	Sliced    time.Duration // time of each target in slices of a start; 0: the trial runs alone
 	Origin    Origin        // why its start is run
-	RunsOn    bool          // it is not stopped while others are loaded
+	RunsOn    bool          // the target is not stopped while others are loaded
 	Limits    suite.Limits
 	Timeout   time.Duration // of a request
-	Resolves  float64       // of the suite; 0: the usual resolution
+	Resolves  float64       // resolution of the suite; 0: the default
 	Contract  string
 	Suite     string
 	SceneHash string
 }
 
-// Origin is why a start is run, as record.SideBySide has it; the zero value: it was planned.
+// Origin is the reason for a start, as record.SideBySide stores it; the zero value: it was planned.
 type Origin struct {
 	Repeats        bool
 	Stage, Planned int
 }
 
-// Resolve finds what a suite says of one of its trials. What is launched comes from elsewhere.
+// Resolve returns what a suite defines for one of its trials. The caller adds what is launched.
 func Resolve(s *suite.Suite, t suite.Trial) Spec {
 	scene := s.SceneOf(t)
 	return Spec{Trial: t, With: s.Variant(t.Variant), Watched: s.ObserveOf(t), Scene: scene,
@@ -71,8 +71,8 @@ func Resolve(s *suite.Suite, t suite.Trial) Spec {
 }
 
 // Run runs all trials of an experiment in order and saves each record before the next trial starts.
-// A trial that fails does not stop the others; only a record that cannot be saved and an interrupt
-// do. The records so far are returned in any case.
+// A trial that fails does not stop the others. Run returns an error if a record cannot be saved or
+// ctx ends, and returns the records so far in any case.
 func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, err error) {
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return nil, fmt.Errorf("create run: %w", err)
@@ -119,7 +119,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 				return records, err
 			}
 			records = append(records, rec)
-			l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is on the disk
+			l.tell(Event{Trial: rec.Trial, Step: "done", Record: rec}) // now that it is saved
 		}
 		if ctx.Err() != nil {
 			return records, e.interrupted(len(records), len(todo)-len(now))
@@ -129,7 +129,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	return records, nil
 }
 
-// orMore gives the trials of a further start if none is left to do.
+// orMore returns the trials of a further start if no trial remains.
 func (l *Lab) orMore(e Experiment, records []*record.Record, todo []Spec) []Spec {
 	if len(todo) > 0 || e.More == nil {
 		return todo
@@ -142,8 +142,8 @@ func (l *Lab) orMore(e Experiment, records []*record.Record, todo []Spec) []Spec
 	return e.cut(todo)
 }
 
-// added is how many trials there are to do with those of a further start: all of the starts that
-// are planned with it.
+// added returns how many trials are still to run with a further start: those of all starts planned
+// with it.
 func added(done []*record.Record, todo []Spec) int {
 	begun := map[int]bool{}
 	for _, r := range done {
@@ -154,9 +154,9 @@ func added(done []*record.Record, todo []Spec) int {
 	return len(todo) * max(1, todo[0].Origin.Planned-len(begun))
 }
 
-// interrupted is the error of a run that its user ended with so many records and trials left.
+// interrupted returns the error of a run that its user ended after this many records.
 func (e Experiment) interrupted(records, remaining int) error {
-	if e.Next != nil { // of how many nobody knows
+	if e.Next != nil { // their number is unknown
 		return fmt.Errorf("run %s: interrupted after %d trials", e.Head.ID, records)
 	}
 	all := len(e.Done) + records
@@ -164,7 +164,7 @@ func (e Experiment) interrupted(records, remaining int) error {
 		max(len(e.Trials), all+remaining))
 }
 
-// together is how many of the first trials are of one start; 0: the first one runs alone.
+// together returns how many of the first trials belong to one start; 0: the first one runs alone.
 func together(todo []Spec) (n int) {
 	for todo[0].Start != "" && n < len(todo) && todo[n].Start == todo[0].Start {
 		n++
@@ -172,8 +172,7 @@ func together(todo []Spec) (n int) {
 	return n
 }
 
-// unrecorded are the trials that have no record yet. What the pilots among the others found is
-// known.
+// unrecorded returns the trials that have no record yet. It learns from the records of pilots.
 func (e Experiment) unrecorded() []Spec {
 	return slices.DeleteFunc(slices.Clone(e.Trials), func(t Spec) bool {
 		r := e.recordOf(t)
@@ -184,7 +183,7 @@ func (e Experiment) unrecorded() []Spec {
 	})
 }
 
-// recordOf is the record that a trial of a resumed run has; nil: none.
+// recordOf returns the record of a trial in a resumed run; nil: it has none.
 func (e Experiment) recordOf(t Spec) *record.Record {
 	i := slices.IndexFunc(e.Done, func(r *record.Record) bool { return r.Trial == t.ID })
 	if i < 0 {
@@ -193,12 +192,12 @@ func (e Experiment) recordOf(t Spec) *record.Record {
 	return e.Done[i]
 }
 
-// errCut is why a trial is not run whose start has records of other targets: what would run now did
-// not run beside them.
+// errCut is the error of a trial whose start already has records of other targets: it would not run
+// beside them.
 var errCut = hinted("begin a new run, or leave this start out",
 	"the program ended while the records of its start were saved")
 
-// cut makes failures of the trials of starts that are recorded in part.
+// cut marks the trials of partly recorded starts as failed.
 func (e Experiment) cut(trials []Spec) []Spec {
 	for i := range trials {
 		t := &trials[i]
@@ -212,7 +211,7 @@ func (e Experiment) cut(trials []Spec) []Spec {
 	return trials
 }
 
-// learn keeps what a pilot found.
+// learn stores the rate that a pilot measured.
 func (e Experiment) learn(t Spec, rec *record.Record) {
 	good := rec.Outcome == record.Measured && rec.Verdict.Grade != record.Invalid
 	if t.Role == record.Pilot && good {
@@ -220,7 +219,7 @@ func (e Experiment) learn(t Spec, rec *record.Record) {
 	}
 }
 
-// one runs a trial, or records why there is nothing to run.
+// one runs a trial, or records why it cannot run.
 func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *record.Record {
 	if t.Lacking == nil {
 		rec := l.Trial(ctx, e, t)
@@ -234,12 +233,12 @@ func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *record.Record {
 	return f.judged()
 }
 
-// pilotOf names what a pilot stands for.
+// pilotOf returns the key under which a pilot's rate is stored.
 func pilotOf(t Spec) string { return t.Target + " " + t.Scenario }
 
-// life begins that of a trial.
+// life begins the life of a trial.
 func (l *Lab) life(e Experiment, t Spec) *life {
-	if t.Subject.Built == nil { // it was not built
+	if t.Subject.Built == nil { // the build failed or was not started
 		t.Subject.Built = &service.Built{}
 	}
 	f := &life{lab: l, trial: t, pilots: e.Pilots, rec: newRecord(t, e.Prov)}

@@ -16,7 +16,7 @@ import (
 	"prony.example/load/template"
 )
 
-// words is a scenario with all that is not in the simplest one.
+// words is a scenario with all features that the simplest one lacks.
 const words = `name: owners
 flow: true
 keys: [3, 9]
@@ -52,7 +52,7 @@ func TestScenarioForTheGenerator(t *testing.T) {
 		t.Fatal(err)
 	}
 	create, read := got.Requests[0], got.Requests[1]
-	// The order is that in which the generator numbers the flow's variables.
+	// The order is that of the generator's numbers for the flow's variables.
 	if len(create.Extract) != 2 || create.Extract[0].Var != "at" || create.Extract[1].Var != "id" {
 		t.Errorf("extracted are %+v, want at and id", create.Extract)
 	}
@@ -102,7 +102,7 @@ func TestModelOfALoad(t *testing.T) {
 	think := load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}
 	words := suite.Think{Kind: suite.Uniform, Lo: suite.Duration(time.Second),
 		Hi: suite.Duration(2 * time.Second)}
-	// Without users, every connection is one that thinks.
+	// Without users, every connection pauses between requests.
 	check(suite.Load{Connections: 64, Think: words},
 		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: pace.Flat(64), Think: think}})
 	ramp := pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, From: 0, To: 20}}}
@@ -112,7 +112,7 @@ func TestModelOfALoad(t *testing.T) {
 		load.Spec{Pacing: load.Precise, Users: &load.Users{Number: ramp}})
 }
 
-// A setup is no request of the load; a variable of data or setup has the generator's number.
+// A setup is no request of the load; variables of data and setup have the generator's numbers.
 func TestSessionForTheGenerator(t *testing.T) {
 	dir := t.TempDir()
 	const data = "who\nann\nben\n"
@@ -148,7 +148,7 @@ requests:
 		&template.Values{Vars: [][]byte{[]byte("ann"), {'7'}}}) {
 		t.Errorf("checks are %v", got.Requests[0].Checks)
 	}
-	// What a service is asked first, for the time that its start takes, is of the first row.
+	// The first request to a service, which measures its start, is of the first row.
 	t.Setenv("PRONY_TEST_KEY", "s3cret")
 	f := &life{trial: Spec{Scene: *s}, scene: got, addr: netip.MustParseAddrPort("127.0.0.1:1")}
 	r, err := f.firstRequest(t.Context())

@@ -14,16 +14,16 @@ import (
 	"prony.example/record/slo"
 )
 
-// Of a search within a trial. Its uncertainty is told by the trials, not by one of them, so that
-// many rough searches are worth more than one that is fine.
+// Settings of a search within a trial. Its uncertainty follows from the scatter between trials, so
+// many rough searches are better than one precise search.
 const (
 	searchConfidence = 0.95
 	searchPrecision  = 0.02
 )
 
-// search offers open steps until the highest rate is known that keeps the load's objectives, and
-// keeps the step that decided: its numbers are what is known of the service at that rate, and the
-// verdict's rules are about them.
+// search offers open steps until it finds the highest rate that meets the load's objectives. It
+// stores the deciding step, because this step describes the service at that rate and the verdict's
+// rules apply to it.
 func (f *life) search(ctx context.Context, l suite.Load) error {
 	objectives, err := slo.Parse(l.SLO)
 	if err != nil {
@@ -31,13 +31,13 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	}
 	watcher := f.stallWatcher(true, l.Generators)
 	defer watcher.Close()
-	var steps []*offered // of all kinds, as the search numbers them
+	var steps []*offered // of all kinds, in the order of the search
 	stop := f.profile(ctx, l.Name)
 	match, err := capacity.Find(ctx, capacity.Options{
 		Offer: func(ctx context.Context, step capacity.Step) (*record.Load, error) {
 			spec := step.Load(f.specOf(l))
 			spec.Name = l.Name + " " + step.Phase
-			// The home is told of the deciding one alone, when it is known.
+			// The collector receives only the deciding step, when it is known.
 			ofStep := watcher
 			if spec.Model != record.Open {
 				ofStep = stallfree.Without("")
@@ -73,8 +73,9 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	return nil
 }
 
-// decided is the place of the step that tells what the service is like at its capacity: of those
-// that held, the nearest to it; where none held, the last one that broke; -1 without any.
+// decided returns the index of the step that describes the service at its capacity: among the steps
+// that met the objectives, the nearest to the capacity; otherwise the last step that missed them;
+// -1 if there is none.
 func decided(f *capacity.Found) int {
 	pos, best := -1, math.Inf(1)
 	want := f.RatePerS
@@ -95,7 +96,7 @@ func decided(f *capacity.Found) int {
 	return pos
 }
 
-// searchOf is a search as a record has it.
+// searchOf converts a search for the record.
 func searchOf(l suite.Load, f *capacity.Found) *record.Search {
 	out := &record.Search{SLO: f.SLO, RatePerS: f.RatePerS, LoPerS: f.LoPerS, HiPerS: f.HiPerS,
 		MetPerS: f.MetPerS, Reason: f.Reason, Warnings: f.Warnings, BudgetNs: int64(l.Budget),

@@ -14,9 +14,9 @@ import (
 	"prony.example/record/slo"
 )
 
-// mm1 answers as an M/M/1 queue that serves mu requests a second does: p99 is ln(100)/(mu − rate).
-// What a window shows of it is off by up to 2 %, evenly on both sides, so that half of the steps at
-// the capacity hold.
+// mm1 responds as an M/M/1 queue that serves mu requests a second: p99 is ln(100)/(mu − rate). A
+// window's value is off by up to 2 %, evenly on both sides, so that half of the steps at the
+// capacity meet the objective.
 func mm1(mu float64) offering {
 	steps := 0
 	return func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
@@ -98,12 +98,12 @@ func TestSearchFindsTheCapacity(t *testing.T) {
 	})
 }
 
-// A search that never sees the objectives broken knows a lower bound.
+// A search that always meets the objectives has a lower bound.
 func TestSearchReachesItsBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		e := w.searching("p99<10s")
-		w.offer = w.steadyLoad // which keeps up with whatever is offered
+		w.offer = w.steadyLoad // it keeps up with any rate
 		records, err := w.run(context.Background(), e)
 		if err != nil || records[0].Outcome != record.Measured {
 			t.Fatal(err, records[0].Failure)

@@ -24,19 +24,19 @@ import (
 
 var theSeed = flag.Uint64("seed", 0, "the one seed of TestSimulation; 0: a few of them")
 
-// How many lives there are: what takes a second, and what takes CI's minutes.
+// Numbers of seeds: for a second, and for CI's minutes.
 const (
 	fewSeeds  = 24
 	manySeeds = 2000
 )
 
-// lifeBound is how long one trial may take at most, with everything late that can be: 6 min of
-// launching, 4 until it is ready, twice 2 of checking, 3 times 25 s of a home, and of each of two
-// loads a profile of each of two processes that takes 30 s to begin and 30 s to end.
+// lifeBound is the maximum time of one trial, with all delays: 6 min of launching, 4 until it is
+// ready, twice 2 of checking, 3 times 25 s of a collector, and for each of two loads a profile of
+// each of two processes that takes 30 s to begin and 30 s to end.
 const lifeBound = 25 * time.Minute
 
-// A run under faults by seed, everywhere at once, as databases are tested (FoundationDB: Zhou et
-// al., SIGMOD 2021, section 4): whatever breaks, what a run promises is kept.
+// A run with faults by seed, everywhere at once, as databases are tested (FoundationDB: Zhou et
+// al., SIGMOD 2021, section 4): whatever breaks, the promises of a run are kept.
 func TestSimulation(t *testing.T) {
 	if *theSeed > 0 {
 		simulate(t, *theSeed, *theSeed)
@@ -56,7 +56,7 @@ func simulate(t *testing.T, from, to uint64) {
 	}
 }
 
-// simulateOne is one run. What a goroutine that was left behind brings the bubble to is a panic.
+// simulateOne is one run. If a goroutine remains, the bubble panics.
 func simulateOne(t *testing.T, seed uint64) {
 	repeat := fmt.Sprintf("go test ./internal/trial -run 'TestSimulation$' -seed %d", seed)
 	defer func() {
@@ -93,7 +93,7 @@ func simulateOne(t *testing.T, seed uint64) {
 	})
 }
 
-// experiment is of targets and options by the seed.
+// experiment has targets and options by the seed.
 func (m *storm) experiment() trial.Experiment {
 	w := &world{t: m.t, dir: m.dir}
 	names := []string{"a", "b", "c"}
@@ -129,7 +129,7 @@ func (m *storm) experiment() trial.Experiment {
 	return e.resolve()
 }
 
-// checkRecords wants each trial that was begun once, in order, on disk as it was returned.
+// checkRecords requires each trial that was begun once, in order, on disk as it was returned.
 func (m *storm) checkRecords(e trial.Experiment, records []*record.Record, err error) {
 	t := m.t
 	_, kept, bad, readErr := record.Read(m.dir)
@@ -160,7 +160,7 @@ func (m *storm) checkRecords(e trial.Experiment, records []*record.Record, err e
 	}
 }
 
-// checkOne wants a record to tell what happened to its trial.
+// checkOne requires that a record describes the faults of its trial.
 func (m *storm) checkOne(r *record.Record) {
 	t := m.t
 	blows := slices.Clone(m.blows[r.Trial])
@@ -198,7 +198,7 @@ func (m *storm) checkOne(r *record.Record) {
 	}
 }
 
-// checkMeasured wants all of a trial that went through, whatever the wall clock did.
+// checkMeasured requires all data of a measured trial, whatever the wall clock did.
 func (m *storm) checkMeasured(r *record.Record) {
 	t := m.t
 	if len(r.Loads) != 2 {
@@ -227,7 +227,7 @@ func (m *storm) checkMeasured(r *record.Record) {
 	}
 }
 
-// checkOrder wants what was begun to end, each after what needs it.
+// checkOrder requires that all begun steps end, each after what needs it.
 func (m *storm) checkOrder(id string) {
 	count, last := map[string]int{}, map[string]int{}
 	for i, n := range m.notes[id] {
@@ -252,7 +252,7 @@ func (m *storm) checkOrder(id string) {
 	}
 }
 
-// checkLeft wants nothing alive but what could not be ended.
+// checkLeft requires that nothing is alive except what could not be ended.
 func (m *storm) checkLeft() {
 	for port, p := range m.on {
 		f := p.process.(*fragile)

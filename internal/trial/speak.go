@@ -16,8 +16,8 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
-// Speech is what a scenario speaks with a service at an address; nil: HTTP/1.1 over TCP, of which
-// the raw engines are capable.
+// Speech returns how a scenario's requests reach a service at an address; nil: HTTP/1.1 over TCP,
+// which the raw engines support.
 func Speech(sc suite.Scenario, mode string, addr netip.AddrPort) *nethttp.Config {
 	protocol := nethttp.Schemes[sc.Protocol]
 	if protocol == "" && sc.Unix == "" {
@@ -45,7 +45,7 @@ func Speech(sc suite.Scenario, mode string, addr netip.AddrPort) *nethttp.Config
 	return c
 }
 
-// transport asks single requests as the load asks them.
+// transport returns a transport that sends single requests as the load sends them.
 func transport(c *nethttp.Config, dial service.Dial) http.RoundTripper {
 	if c == nil {
 		return &http.Transport{DialContext: dial, DisableKeepAlives: true}
@@ -55,8 +55,8 @@ func transport(c *nethttp.Config, dial service.Dial) http.RoundTripper {
 	return nethttp.Transport{Config: to}
 }
 
-// Speaker is how a service at an address is asked whether it is ready, by its name where it has
-// one; nil: in HTTP/1.1 over TCP, by the address.
+// Speaker returns how to check whether a service at an address is ready, by its name if it has one;
+// nil: in HTTP/1.1 over TCP, by the address.
 func Speaker(c *nethttp.Config, name string, addr netip.AddrPort) service.Speaker {
 	if c == nil && name != "" {
 		c = &nethttp.Config{
@@ -74,27 +74,27 @@ func Speaker(c *nethttp.Config, name string, addr netip.AddrPort) service.Speake
 	}
 }
 
-// Ceiling is of what the generator's own rate depends on, beside the machine.
+// Ceiling identifies a generator limit: all that it depends on apart from the machine.
 type Ceiling struct {
 	Protocol    string // as records name it
 	Streams     int
 	Connections int
-	Generators  int // 0: this process alone
+	Generators  int // 0: only this process
 }
 
-// ceiling is that of a load.
+// ceiling returns the generator limit of a load in requests/s; 0: unknown.
 func (l *Lab) ceiling(protocol string, streams, connections, generators int) float64 {
 	return l.Ceilings[Ceiling{protocol, max(streams, 1), connections, generators}]
 }
 
-// spread gives each connection of a load its streams.
+// spread multiplies the connections of a load by the streams of each.
 func spread(s *load.Spec, c *nethttp.Config) {
 	if c != nil {
 		s.Host, s.Connections = c.Host, s.Connections*cmp.Or(c.Streams, 1)
 	}
 }
 
-// Checker asks a service for its contract as the load asks it.
+// Checker returns a checker that sends a contract's requests as the load sends its own.
 func Checker(
 	c *nethttp.Config,
 	dial service.Dial,
@@ -115,8 +115,8 @@ func Checker(
 	return out
 }
 
-// certify has the target speak what its variant wants, with a certificate of its own for this trial
-// where that goes over TLS.
+// certify lets the target use its variant's protocol. If the protocol uses TLS, the target gets a
+// new certificate for this trial.
 func (f *life) certify(o *processes.Order) (err error) {
 	protocol := f.trial.With.Protocol
 	if protocol == "" {
@@ -129,7 +129,7 @@ func (f *life) certify(o *processes.Order) (err error) {
 		}
 		f.trial.Scene.TLS = suite.TLS{PEM: f.tls.PEM}
 		if f.launcher().Listen() != service.Loopback {
-			// It gets its address when it begins to run, and the certificate is there before.
+			// Its address is known only when it runs, and the certificate is made before.
 			f.trial.Scene = f.trial.Scene.To(service.CertName)
 		}
 		o.Give = f.tls.Dir

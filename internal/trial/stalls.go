@@ -6,9 +6,9 @@ import (
 	"prony.example/load"
 )
 
-// watchStalls watches the service's cores and the load's. Processes of the targets, and of this
-// program on the load's cores, are no stalls. Without cores of their own, neither are backing
-// processes.
+// watchStalls watches the service's cores and the load's. It does not count processes of the
+// targets, or of this program on the load's cores. If backing processes have no cores of their own,
+// it does not count them either.
 func (l *Lab) watchStalls(targets func() []launch.Process) *stallfree.Watcher {
 	if l.Slicing.Stalls == nil {
 		return stallfree.Without("")
@@ -32,8 +32,8 @@ func (l *Lab) watchStalls(targets func() []launch.Process) *stallfree.Watcher {
 		}})
 }
 
-// stallWatcher watches the cores in use, if open loads are offered by this process alone. Of the
-// users of others nothing is known but their histograms.
+// stallWatcher watches the cores in use if only this process offers open loads. Other generators
+// return only histograms, which no percentiles without stalls can be computed from.
 func (f *life) stallWatcher(open bool, generators int) *stallfree.Watcher {
 	if !open || generators > 1 || f.rec.Target.Driver != "" {
 		return stallfree.Without("")
@@ -41,15 +41,15 @@ func (f *life) stallWatcher(open bool, generators int) *stallfree.Watcher {
 	return f.lab.watchStalls(func() []launch.Process { return []launch.Process{f.proc} })
 }
 
-// windowStalls are the stalls of a window.
+// windowStalls records the stalls of a window.
 type windowStalls struct {
 	*stallfree.Log
-	room      int       // of the sample
-	quantiles []float64 // beside the usual ones
+	room      int       // capacity of the sample
+	quantiles []float64 // in addition to the usual ones
 }
 
-// logWindow begins a log of the stalls while an open load is offered, and has the times of all its
-// requests kept.
+// logWindow begins a log of the stalls for an open load, and has the times of all its requests
+// stored.
 func logWindow(w *stallfree.Watcher, spec *load.Spec, quantiles ...float64) *windowStalls {
 	s := &windowStalls{w.Log(), 0, quantiles}
 	if w.Works() {
@@ -60,9 +60,9 @@ func logWindow(w *stallfree.Watcher, spec *load.Spec, quantiles ...float64) *win
 	return s
 }
 
-// keep ends the log of a window, which began before it, and computes the percentiles without
-// stalls. Stalls count from before the lead-in until after the last answer: their backlog reaches
-// into the window.
+// keep ends the log of a window and computes the percentiles without stalls. The log covers the
+// time from before the lead-in until after the last response, because the backlog of a stall may
+// reach into the window.
 func (s *windowStalls) keep(o *offered) {
 	s.End()
 	o.load.Stalls = s.Summary()

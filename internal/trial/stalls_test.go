@@ -79,7 +79,7 @@ func TestStallBeforeTheWindow(t *testing.T) {
 	})
 }
 
-// A watch that fails leaves nothing out, and says why.
+// A failed watch leaves out nothing, and has the reason.
 func TestStallWatchFails(t *testing.T) {
 	log := logOf(watched{err: errors.New("no\nwatch")})
 	log.Begin()

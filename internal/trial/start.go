@@ -22,18 +22,18 @@ import (
 	"prony.example/stats"
 )
 
-// A start launches the targets of a comparison one after the other on the same service cores,
-// warms each up alone, and then loads one at a time for a slice of some tens of milliseconds, in
-// rounds of random order, while the others are stopped. All targets so meet the same machine. After
-// the rounds each has its windows alone, for levels. A target that does not come up is left out.
-// From then on a start counts whole or not at all: when a target fails, all its trials fail.
-// docs/slices.md describes the method and its simulations.
+// A start launches the targets of a comparison one after another on the same service cores and
+// warms each up alone. It then loads one target at a time for a slice of some tens of milliseconds,
+// in rounds of random order, while the others are stopped, so that all targets meet the same
+// machine. After the rounds, each target has its windows alone, which give absolute values. A
+// target that does not become ready is left out. If a target fails later, all trials of the start
+// fail. docs/slices.md describes the method and its simulations.
 
-// Loader offers a load in slices; *load.Loader is the one of real runs.
+// Loader offers a load in slices. Real runs use a *load.Loader.
 type Loader interface {
 	Slice(ctx context.Context, s load.Slice) (load.Sliced, error)
 	Reconnects() int64
-	// ResponseTimes are those of all open slices, Sample the times of their requests one by one.
+	// ResponseTimes returns the times in all open slices, Sample the times of single requests.
 	ResponseTimes() (all, punctual record.Dist)
 	Sample() arrivalcheck.Times
 	Close()
@@ -42,53 +42,53 @@ type Loader interface {
 // Freezer stops a target while others are loaded.
 type Freezer interface {
 	Freeze() error
-	// Doze stops it for seconds: it runs for a moment now and then, so that its processes can show
-	// each other that they live.
+	// Doze stops it for seconds: the target runs for a moment at intervals, so that its processes
+	// can show each other that they are alive.
 	Doze() error
 	Thaw() error
 	Way() string  // one of record's Freeze names
 	Close() error // thaws it
 }
 
-// Machine reads what is not a single target's.
+// Machine reads counters of the whole machine.
 type Machine interface {
 	Read() cpuclock.Reading
 	Close()
 }
 
-// CPUClock reads the processor time of a target at once, to a scheduler tick while it runs.
+// CPUClock reads the CPU time of a target, with the precision of a scheduler tick while it runs.
 type CPUClock interface {
 	Refresh()    // lists the target's processes again
-	Read() int64 // ns; -1 unknown
+	Read() int64 // ns; -1: unknown
 }
 
-// Slicing is what the world provides for starts.
+// Slicing is the part of the world that starts need.
 type Slicing struct {
 	Open func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (Loader,
 		error)
-	// Freeze makes what stops a target; one that must run on is never stopped.
+	// Freeze returns what stops a target. A target that must run on is never stopped.
 	Freeze  func(p launch.Process, runsOn bool) (Freezer, error)
 	Clock   func(pids func() []int) CPUClock
 	Machine func() (Machine, error)
-	// Stalls watches cores; nil: nothing does.
+	// Stalls watches cores; nil: stalls are not recorded.
 	Stalls stallfree.Opener
-	// Copies is the folder for the copies of services' folders that starts work in; empty: they
-	// work in the built ones. Note remembers a copy on disk until it is forgotten.
+	// Copies is the folder for the copies of services' folders in which starts work; empty: they
+	// work in the built ones. Note records a copy on disk until forget is called.
 	Copies string
 	Note   func(dir string) (forget func() error, err error)
 }
 
-// start is one under way.
+// start is a start in progress.
 type start struct {
 	lab   *Lab
 	name  string
 	all   []*side // in the order of the plan
-	sides []*side // of them, those that are compared: they came up
+	sides []*side // the part of all that is compared: the targets that became ready
 	record.SideBySide
 	slices  []record.Slice
 	rng     *rand.Rand
 	machine Machine
-	self    CPUClock // this program's, which offers the load
+	self    CPUClock // of this program, which offers the load
 	stalls  *stallfree.Log
 }
 
@@ -96,16 +96,16 @@ type start struct {
 type side struct {
 	*life
 	lacking error  // why there is nothing to launch; nil: there is
-	loader  Loader // closed
-	open    Loader // nil: no open slices
+	loader  Loader // of the closed load
+	open    Loader // of the open load; nil: no open slices
 	freezer Freezer
 	clock   CPUClock
-	sum     record.Sliced // of closed slices
-	openSum record.Sliced // of open ones
+	sum     record.Sliced // over closed slices
+	openSum record.Sliced // over open slices
 	ended   bool
 }
 
-// startTrials runs the trials of one start to their records, which come in the order of the plan.
+// startTrials runs the trials of one start and returns their records in the order of the plan.
 func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*record.Record {
 	began := clock.Mono()
 	s := l.newStart(e, trials)
@@ -167,8 +167,8 @@ func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 	return s
 }
 
-// prepare launches all targets, one after the other. One that does not come up fails alone, and the
-// others are compared without it.
+// prepare launches all targets, one after another. A target that does not become ready fails alone,
+// and the others are compared without it.
 func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 	for _, f := range s.all {
 		f.step = "build"
@@ -176,7 +176,7 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 		if err == nil && ctx.Err() == nil {
 			err = f.prepare(ctx, cancel)
 		}
-		if err == nil || ctx.Err() != nil { // then the whole start has ended
+		if err == nil || ctx.Err() != nil { // with an ended ctx, the whole start has ended
 			s.sides = append(s.sides, f)
 			continue
 		}
@@ -202,7 +202,7 @@ func (f *side) end(ctx context.Context) {
 	f.life.end(ctx)
 }
 
-// nobody stands for the index of a target where an error is of the lab itself.
+// nobody is the index in place of a target's if the lab itself caused an error.
 const nobody = -1
 
 // run compares the targets. With an error, failed is the index of the target that caused it.
@@ -224,7 +224,7 @@ func (s *start) run(ctx context.Context) (failed int, err error) {
 	return 0, nil
 }
 
-// blame finds whose the error of a start is: that of the target that ended, if one did.
+// blame assigns the error of a start to the target that ended, if one did.
 func (s *start) blame(ctx context.Context, failed *int, err error) error {
 	if err == nil || len(s.sides) == 0 {
 		return err
@@ -242,18 +242,18 @@ func (s *start) blame(ctx context.Context, failed *int, err error) error {
 	return err
 }
 
-// fallenSide is why the context of a start ends: a target did.
+// fallenSide is the cause that ends the context of a start: a target ended.
 type fallenSide struct{ *side }
 
 func (e fallenSide) Error() string { return e.trial.Target + " ended" }
 
-// prepare launches a target, warms it up and stops it until its first slice. From then on its end
-// ends the start.
+// prepare launches a target, warms it up and stops it until its first slice. If the target ends
+// after that, it ends the start.
 func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err error) {
 	if err := f.steps(ctx, "launch", "ready", "verify", "warmup"); err != nil {
 		return err
 	}
-	// An attached service is its user's, and never stopped.
+	// An attached service belongs to its user and is never stopped.
 	runsOn := f.trial.RunsOn || f.trial.Subject.Built.Attached.IsValid()
 	if f.freezer, err = f.lab.Slicing.Freeze(f.proc, runsOn); err != nil {
 		return err
@@ -272,12 +272,12 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 	return nil
 }
 
-// sliced is the load that is offered in slices: the first that can be. A plan with starts has one.
+// sliced returns the first load that can be offered in slices. Every plan with starts has one.
 func sliced(loads []suite.Load) suite.Load {
 	return loads[slices.IndexFunc(loads, suite.Load.Sliceable)]
 }
 
-// alone offers a target the loads of the suite while the others stay stopped, and verifies it.
+// alone offers a target its loads while the others stay stopped, and verifies its responses.
 func (f *side) alone(ctx context.Context) error {
 	if err := f.freezer.Thaw(); err != nil {
 		return err
@@ -294,7 +294,7 @@ func (f *side) alone(ctx context.Context) error {
 	return f.idle()
 }
 
-// keepSlices adds what the target did in the slices of a load to that load's record.
+// keepSlices adds the target's results in the slices of a load to that load's record.
 func (f *side) keepSlices(name string, sum *record.Sliced) {
 	for i := range f.rec.Loads {
 		if f.rec.Loads[i].Name == name {
@@ -303,7 +303,7 @@ func (f *side) keepSlices(name string, sum *record.Sliced) {
 	}
 }
 
-// idle stops the target for seconds. Where it ends meanwhile, that is said of no step of its own.
+// idle stops the target for seconds. If the target ends meanwhile, its failure has the step idle.
 func (f *side) idle() error {
 	f.step = "idle"
 	return f.freezer.Doze()
@@ -313,19 +313,19 @@ func (f *side) idle() error {
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
-	// LongestSlice is how long a slice may be: with longer ones too few rounds fit into a start.
+	// LongestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	LongestSlice = 2 * time.Second
-	// longestStop is how long a target may be stopped within rounds: supervisors of workers replace
-	// one that is silent for 5 s.
+	// longestStop is the maximum time for which a target is stopped within rounds: supervisors
+	// replace workers that are silent for 5 s.
 	longestStop = 4 * time.Second
 	leastRounds = 7
-	// Pilot slices of each target, not counted, by whose median rate the lengths are chosen.
+	// Number and window of the pilot slices of each target, whose median rates decide the lengths.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
 
-// lengths fixes lead-in, window and number of rounds, the same for all targets, before the first
-// counted slice, by the rate of each target in pilot slices. Without slices the number of rounds is
-// 0. With an error, failed is the index of the target that caused it.
+// lengths sets lead-in, window and number of rounds before the first counted slice, by the rate of
+// each target in pilot slices. They are equal for all targets. If slices are impossible, the number
+// of rounds is 0. With an error, failed is the index of the target that caused it.
 func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
 	perS := make([][]float64, len(s.sides))
@@ -341,7 +341,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	turn := time.Duration(0)
 	for i, f := range s.sides {
 		rate := stats.Median(perS[i])
-		if rate <= 0 { // which its window alone shows, too
+		if rate <= 0 { // its own window shows this, too
 			s.WindowNs = 0
 			return 0, nil
 		}
@@ -357,17 +357,17 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	return 0, nil
 }
 
-// between is how many slices of others may come between two slices of a target, so that it is not
-// stopped for too long.
+// between returns how many slices of others may lie between two slices of a target, so that it is
+// not stopped for too long.
 func between(slice time.Duration) int { return int(longestStop / slice) }
 
-// fits reports whether rounds of such slices have orders to choose from: each target may come at
+// fits reports whether rounds of such slices have several possible orders: each target may come at
 // least two places later than in the round before.
 func (s *start) fits(slice time.Duration) bool { return between(slice) > len(s.sides) }
 
-// order is that of a round, at random: each order that leaves at most some slices of others between
-// two slices of a target has the same probability. If all orders are equally likely in the first
-// round, they are in each round.
+// order returns a random order for a round. All orders with at most the given number of slices of
+// others between two slices of a target are equally probable. If all orders are equally probable in
+// the first round, they are so in each round.
 func order(r *rand.Rand, previous []int, most int) []int {
 	for {
 		next := r.Perm(len(previous))
@@ -382,8 +382,8 @@ func order(r *rand.Rand, previous []int, most int) []int {
 	}
 }
 
-// interleave goes through the rounds and writes the file of slices. With an error, failed is the
-// index of the target that caused it.
+// interleave runs the rounds and writes the file of slices. With an error, failed is the index of
+// the target that caused it.
 func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	if s.machine, err = s.lab.Slicing.Machine(); err != nil {
 		return nobody, err
@@ -435,8 +435,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 	return 0, nil
 }
 
-// connect connects a load that is offered in slices, while the target runs alone. Of more, only the
-// schedule and the size of the sample count.
+// connect connects a load that is offered in slices, while the target runs alone. It uses only the
+// schedule and the sample size of more.
 func (f *side) connect(ctx context.Context, l suite.Load, more load.Spec) (Loader, error) {
 	if err := f.freezer.Thaw(); err != nil {
 		return nil, err
@@ -451,8 +451,8 @@ func (f *side) connect(ctx context.Context, l suite.Load, more load.Spec) (Loade
 	return loader, f.freezer.Freeze()
 }
 
-// describe says in each record what the start is, and how this target was stopped and read. Without
-// rounds, the lengths are those that were too long.
+// describe adds to each record the start's settings, and how this target was stopped and read.
+// Without rounds, the lengths are the ones that were too long.
 func (s *start) describe() {
 	if s.Rounds > 0 {
 		s.File = record.SlicesFile(s.name)
@@ -469,8 +469,8 @@ func (s *start) describe() {
 
 // closedSlice loads one target for a closed slice.
 func (s *start) closedSlice(ctx context.Context, i int) (record.Slice, error) {
-	// Bursts of answers are locked to a slice's begin, and events that come after every so many
-	// requests fall into step with slices of one length: docs/slices.md has what each would cost.
+	// Lengths are random because bursts of responses are locked to the beginning of a slice, and
+	// periodic events fall into step with slices of equal length: docs/slices.md quantifies both.
 	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
 	return s.slice(ctx, i, s.sides[i].loader, load.Slice{
@@ -510,7 +510,7 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 	return out, nil
 }
 
-// passed is the difference of two readings; -1 where one is unknown.
+// passed returns the difference of two readings; -1 if one is unknown.
 func passed(from, to int64) int64 {
 	if from < 0 || to < 0 {
 		return -1
@@ -518,7 +518,7 @@ func passed(from, to int64) int64 {
 	return to - from
 }
 
-// read reads all clocks at a switch. The machine's busy time is without that of the load.
+// read reads all clocks at a switch. The machine's busy time excludes that of the load.
 func (s *start) read() (targets []int64, machine cpuclock.Reading) {
 	for _, f := range s.sides {
 		targets = append(targets, f.clock.Read())
@@ -553,7 +553,7 @@ func (s *start) add(x record.Slice) {
 	}
 }
 
-// plus adds to a sum of processor time, in which one unknown part makes the whole unknown.
+// plus adds part to a sum of CPU time. If one part is unknown (-1), the sum is unknown.
 func plus(sum *int64, part int64) {
 	if part < 0 || *sum < 0 {
 		*sum = -1
@@ -562,7 +562,7 @@ func plus(sum *int64, part int64) {
 	*sum += part
 }
 
-// save writes the slices.
+// save writes the slices and the recorded stalls.
 func (s *start) save() error {
 	head := record.SlicesHead{SideBySide: s.SideBySide}
 	for _, f := range s.sides {
@@ -581,8 +581,8 @@ func (s *start) save() error {
 	return nil
 }
 
-// closeLoaders ends the loads in slices. Services may close connections that stay idle in the
-// windows of others.
+// closeLoaders ends the loads in slices, because services may close connections that stay idle in
+// the windows of others.
 func (s *start) closeLoaders() {
 	for _, f := range s.sides {
 		f.closeLoaders()

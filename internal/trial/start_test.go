@@ -27,17 +27,17 @@ import (
 	"prony.example/record"
 )
 
-// crew is the world of starts: targets whose answers take a known time of a processor, and of which
-// only one may run at a time while load is offered.
+// crew is the world of starts: targets whose responses take a known CPU time, and of which only one
+// may run while load is offered.
 type crew struct {
 	*world
 	targets map[string]*target // by trial
 	running int
 	opened  int
 	perS    map[string]float64 // by the target's name
-	broken  string             // whose third slice fails
+	broken  string             // its third slice fails
 	seeds   map[uint64]int     // of arrivals
-	runsOn  []bool             // what Freeze was called with
+	runsOn  []bool             // arguments of Freeze
 
 	stallsClosed int
 }
@@ -136,10 +136,10 @@ func (x *target) Refresh()          {}
 func (x *target) Read() int64       { return x.cpuNs }
 func (x *target) Reconnects() int64 { return 0 }
 
-// Close is that of the freezer: the target ends.
+// Close implements Freezer: the target ends.
 func (x *target) Close() error { return x.Freeze() }
 
-// Slice offers one slice. Each answer takes 10 µs of processor time of "a", 20 µs of "b".
+// Slice offers one slice. Each response takes 10 µs of CPU time of "a", 20 µs of "b".
 func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 	x := l.target
 	if x.frozen || x.crew.running != 1 {
@@ -172,7 +172,7 @@ func (l loader) Slice(ctx context.Context, s load.Slice) (load.Sliced, error) {
 		EndedNs: clock.Mono(), Requests: n, CPUNs: n * each}, nil
 }
 
-// loader hides the result of Close, which a loader has none of.
+// loader hides the result of Close, which a loader does not have.
 type loader struct {
 	*target
 	perS float64 // of an open load; 0: closed
@@ -180,7 +180,7 @@ type loader struct {
 
 func (l loader) Close() { l.loaderEnd++ }
 
-// Sample has a request each millisecond of the windows, which are answered after 2 and 4 ms.
+// Sample has a request each millisecond of the windows, answered after 2 and 4 ms.
 func (l loader) Sample() (t arrivalcheck.Times) {
 	if l.perS == 0 {
 		l.crew.t.Error("the sample of closed slices is used")
@@ -195,7 +195,7 @@ func (l loader) Sample() (t arrivalcheck.Times) {
 	return t
 }
 
-// ResponseTimes are 1 ms for the first target and 2 ms for the second, at one rate.
+// ResponseTimes returns 1 ms for the first target and 2 ms for the second, at one rate.
 func (l loader) ResponseTimes() (all, punctual record.Dist) {
 	if l.perS == 0 {
 		l.crew.t.Error("response times of closed slices are used")
@@ -227,7 +227,7 @@ func TestStart(t *testing.T) {
 				sum.CPUPerRequestNs() != 2e7/perS || sum.Slices != r.SideBySide.Rounds {
 				t.Errorf("%s: slices %+v", r.Target.Name, sum)
 			}
-			// Half of what the slower one delivers is offered to both.
+			// Both get half of the slower one's throughput.
 			open := r.Loads[1].Slices
 			if open == nil || math.Abs(open.RatePerS/500-1) > 0.02 ||
 				math.Abs(float64(open.Requests)/open.RatePerS/float64(open.TimeNs)*1e9-1) > 0.02 ||
@@ -253,7 +253,7 @@ func TestStart(t *testing.T) {
 			t.Errorf("%d seeds of arrivals in %d rounds", seeds, head.Open.Rounds)
 		}
 		all = all[:2*head.Rounds]
-		// Windows are drawn from once to twice the shortest.
+		// Lengths of windows are random, from once to twice the shortest.
 		least, most := int64(math.MaxInt64), int64(0)
 		for _, slice := range all {
 			least = min(least, slice.ClosedNs-slice.OpenedNs)
@@ -273,7 +273,7 @@ type stallWatch struct {
 }
 
 func (w *stallWatch) Begin() error {
-	if w.on || w.running > 1 { // one runs in the windows alone
+	if w.on || w.running > 1 { // in windows alone, one runs
 		w.t.Errorf("a watch begins while it is on (%v) or %d targets run", w.on, w.running)
 	}
 	w.on, w.began = true, clock.Mono()
@@ -301,7 +301,7 @@ func (w *stallWatch) Close() error    { w.stallsClosed++; return nil }
 func TestStartWatchesStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)
-		c.launcher.Processes = []int{1<<22 + 1} // an id that no process has
+		c.launcher.Processes = []int{1<<22 + 1} // an id of no process
 		c.lab.Slicing.Stalls = func(cores []int, ours func(core, pid int) bool) (
 			stallfree.Watch, error) {
 			if len(cores) == 0 || !ours(c.lab.Layout.Load[0], os.Getpid()) || ours(cores[0], 1) {
@@ -314,7 +314,7 @@ func TestStartWatchesStalls(t *testing.T) {
 			t.Fatal(err, records[0].Failure)
 		}
 		x := records[0].SideBySide.Open
-		n := 2 * x.Rounds // a slice of each target
+		n := 2 * x.Rounds // one slice of each target
 		if x.Stalls == nil || x.Stalls.Way != "fake" || x.Stalls.Count != n ||
 			x.Stalls.StalledNs != int64(n)*2e6 || len(x.Stalls.Causes) != 1 ||
 			x.Stalls.Causes[0].Name != "hog" || c.stallsClosed != 3 {
@@ -350,8 +350,8 @@ func TestStartRunsOn(t *testing.T) {
 	})
 }
 
-// TestStartRecordsNoCopy records why a target works in the folder that it came from: these targets
-// were not built.
+// TestStartRecordsNoCopy records why a target works in its original folder: these targets were not
+// built.
 func TestStartRecordsNoCopy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for dir, want := range map[string]string{"": "", t.TempDir(): record.NoCopyGiven} {
@@ -367,7 +367,7 @@ func TestStartRecordsNoCopy(t *testing.T) {
 	})
 }
 
-// TestStartFails fails all trials of a start for the fault of one, and goes on.
+// TestStartFails fails all trials of a start because of one target, and continues.
 func TestStartFails(t *testing.T) {
 	check := func(name, whose string, spoil func(*crew), step, text string, alone bool) {
 		t.Helper()
@@ -436,7 +436,7 @@ func TestStartInterrupted(t *testing.T) {
 	})
 }
 
-// TestFurtherStart runs a start that More gives after the planned ones, and reads its records.
+// TestFurtherStart runs a start that More returns after the planned ones, and reads its records.
 func TestFurtherStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)
@@ -473,7 +473,7 @@ func TestFurtherStart(t *testing.T) {
 				t.Errorf("%s: %s, repeats %v", r.Trial, r.Outcome, r.SideBySide.Repeats)
 			}
 		}
-		// Of a further start that was saved in part, the other trials fail.
+		// The other trials of a partly saved further start fail.
 		all.Head.Resumed = []record.Resumption{{Trials: 3}}
 		all.Done, all.Trials = records[:3], nil
 		all.More = func(done []*record.Record) []trial.Spec {
@@ -491,7 +491,7 @@ func TestFurtherStart(t *testing.T) {
 	})
 }
 
-// TestStartCut runs no trial of a start again that has records of other targets.
+// TestStartCut does not run trials of a start again that has records of other targets.
 func TestStartCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)

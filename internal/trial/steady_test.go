@@ -17,7 +17,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// repeat is a series of so many values of each level, in turn.
+// repeat returns a series with this many values of each level, in turn.
 func repeat(pairs ...float64) (out []float64) {
 	for i := 0; i < len(pairs); i += 2 {
 		for range int(pairs[i]) {
@@ -28,7 +28,7 @@ func repeat(pairs ...float64) (out []float64) {
 }
 
 // recorded is a trial with a warm-up in intervals of 100 ms and a closed window, in intervals of
-// 200 ms, of as many connections.
+// 200 ms, with as many connections.
 func recorded(warm []float64, window ...float64) *record.Record {
 	r := &record.Record{
 		Warmup: record.Warmup{RatePerS: warm, IntervalNs: 100e6, Connections: 8},
@@ -68,10 +68,10 @@ func TestSettle(t *testing.T) {
 	check("warmed", recorded(repeat(10, 500, 20, 1000), window...), stats.Warmed, 1e9, 1e9, 5e8, 2)
 	// The first of 31 intervals has no partner; all that follows lies 100 ms later.
 	check("odd", recorded(repeat(11, 500, 20, 1000), window...), stats.Warmed, 11e8, 11e8, 5e8, 2)
-	// The window is slower than the warm-up of 3 s was: each second then promised one more.
+	// The window is slower than the warm-up of 3 s: each second then promised one more.
 	check("slowed", recorded(repeat(30, 2000), window...), stats.Slowed, 3e9, 0, -3e9, 2)
 	// Twice as fast from 1 s before the window's end on is no steady state of the window; from 3 s
-	// before it is one, which began 1 s into it, and 4 s of half the rate had been lost.
+	// before it is one, which began 1 s into it, and 4 s at half the rate were lost.
 	late := repeat(15, 1000, 5, 2000)
 	check("late", recorded(repeat(30, 1000), late...), stats.Unsteady, 0, 0, 0, 2)
 	// 2.6 s of a window of 8 s are longer than any tail, and not half of it.
@@ -85,7 +85,7 @@ func TestSettle(t *testing.T) {
 	more := recorded(repeat(10, 500, 20, 1000), repeat(20, 100)...)
 	more.Loads[0].Connections = 9
 	check("other connections", more, stats.Warmed, 1e9, 1e9, 5e8, 2)
-	// A second at twice the rate, on other cores, is no part of it: steady from then on, no peak.
+	// A second at twice the rate, on other cores, does not count: steady from then on, no peak.
 	wide := recorded(repeat(10, 2000, 20, 1000), window...)
 	wide.Warmup.CoresReducedAtNs = 1e9
 	check("on all cores at first", wide, stats.Flat, 1e9, 0, 0, 1)
@@ -97,7 +97,7 @@ func TestSettle(t *testing.T) {
 	check("no warm-up", recorded(nil, window...), stats.Flat, 0, 0, 0, 1)
 }
 
-// A compiler of which 100 ms are heard at a time: what it runs and waits in each of them, in ms.
+// A compiler's running and waiting time in steps of 100 ms, in ms.
 func TestHear(t *testing.T) {
 	var c compilers
 	var all probe.Roles
@@ -125,7 +125,7 @@ func TestHear(t *testing.T) {
 	check("again", hear(1, 40, 0), -1)  // 59 ms of 2 s are 3 %
 	check("silent again", hear(20, 1, 2), 131e8)
 	check("2 % is not below it", hear(20, 2, 0), -1)
-	check("starved", hear(40, 1, 10), -1) // 1 % of a core, and wants it for 11 % of the time
+	check("starved", hear(40, 1, 10), -1) // 1 % of a core, and waits for it 11 % of the time
 	check("short tasks wait, too", hear(40, 1, 8), hear(1, 1, 8))
 	if at := c.atNs; at <= 0 {
 		t.Errorf("short tasks: %d", at)

@@ -31,19 +31,19 @@ import (
 	"prony.example/record"
 )
 
-// storm is a world in which anything may break at any moment. What breaks is a pure function of
-// the seed, the trial, the seam and how often it was come by, so that a seed repeats itself
-// whatever the order of goroutines is.
+// storm is a world in which anything may break at any moment. The faults are a pure function of the
+// seed, the trial, the seam and the number of its passes, so that a seed repeats itself in any
+// order of goroutines.
 type storm struct {
 	t     *testing.T
 	seed  uint64
-	share float64 // of moments in which what may break does
+	share float64 // share of moments in which a possible fault happens
 	dir   string
 	lab   *trial.Lab
 	fills bool // the disk may be full at some time
 
 	mu       sync.Mutex
-	passed   map[string]int // times that a seam was come by
+	passed   map[string]int // passes of each seam
 	blows    map[string][]blow
 	notes    map[string][]string // by trial, in order
 	steps    map[string]string
@@ -52,17 +52,17 @@ type storm struct {
 	records  []*record.Record
 	cancel   context.CancelFunc
 	canceled bool
-	full     bool // the disk
-	spoilt   bool // the folder of details
+	full     bool // the disk is full
+	spoilt   bool // the folder of details is unusable
 }
 
-// blow is something that broke.
+// blow is a fault that happened.
 type blow struct {
 	seam, words string
-	fatal       bool // no trial that it hits is VALID
+	fatal       bool // no trial with it is VALID
 }
 
-// place is where one process of the fake world lives.
+// place is the place of one process of the fake world.
 type place struct {
 	trial    string
 	launcher *fake.Launcher
@@ -73,7 +73,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	m := &storm{t: t, seed: seed, dir: t.TempDir(), passed: map[string]int{},
 		blows: map[string][]blow{}, notes: map[string][]string{}, steps: map[string]string{},
 		on: map[int]*place{}}
-	// A third of the seeds is calm but for one thing or two, the rest is anything up to a ruin.
+	// A third of the seeds has at most one or two faults, the rest up to very many.
 	m.share = []float64{0, 0.01, 0.02, 0.05, 0.1, 0.3}[seed%6]
 	m.fills = m.chance("", "disk") < 0.2
 	m.lab = &trial.Lab{
@@ -94,7 +94,7 @@ func newStorm(t *testing.T, seed uint64) *storm {
 	return m
 }
 
-// chance is a draw from [0, 1).
+// chance returns a draw from [0, 1).
 func (m *storm) chance(trial, seam string) float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,14 +102,14 @@ func (m *storm) chance(trial, seam string) float64 {
 	m.passed[key]++
 	h := fnv.New64a()
 	fmt.Fprint(h, m.seed, key, m.passed[key])
-	x := h.Sum64() // FNV's high bits hardly move: mix them (Stafford's variant 13 of SplitMix64)
+	x := h.Sum64() // FNV's high bits hardly change: mix them (Stafford's variant 13 of SplitMix64)
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return float64((x^x>>31)>>11) / (1 << 53)
 }
 
-// breaks says whether something breaks now, and notes it if it does. What ends no trial breaks more
-// often, or few trials would see any of it.
+// breaks reports whether something breaks now, and notes it if it does. Faults that end no trial
+// are more frequent, because few trials would otherwise see any.
 func (m *storm) breaks(trial, seam, words string, fatal bool) bool {
 	odds := m.share
 	if !fatal {
@@ -135,7 +135,7 @@ func (m *storm) note(trial, what string) {
 	m.notes[trial] = append(m.notes[trial], what)
 }
 
-// within is a moment in so much time.
+// within returns a moment in a time.
 func (m *storm) within(trial, seam string, d time.Duration) time.Duration {
 	return time.Duration(m.chance(trial, seam+" when") * float64(d))
 }
@@ -173,7 +173,7 @@ func (m *storm) observe(e trial.Event) {
 	}
 }
 
-// spoil puts a file where the details' folder is.
+// spoil puts a file in the place of the details' folder.
 func (m *storm) spoil() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,7 +193,7 @@ func (m *storm) port() (int, error) {
 
 func (m *storm) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	_, text, _ := net.SplitHostPort(address)
-	port, _ := strconv.Atoi(text) // 0 is nobody's
+	port, _ := strconv.Atoi(text) // 0 belongs to no trial
 	m.mu.Lock()
 	p := m.on[port]
 	m.mu.Unlock()
@@ -230,7 +230,7 @@ func (m *storm) Launch(ctx context.Context, s launch.Spec) (launch.Process, erro
 	return p, nil
 }
 
-// kill ends a service, which a trial has to notice from its launch to its last load.
+// kill ends a service, which a trial must notice from its launch to its last load.
 func (m *storm) kill(trial string, l *fake.Launcher) {
 	// One lock, so that the cause is noted before the trial, which the crash wakes, can end.
 	m.mu.Lock()
@@ -242,7 +242,7 @@ func (m *storm) kill(trial string, l *fake.Launcher) {
 	m.notes[trial] = append(m.notes[trial], "! "+b.seam)
 }
 
-// start makes a service, a sound one mostly.
+// start makes a service, in most cases a sound one.
 func (m *storm) start(s launch.Spec) (http.Handler, time.Duration, error) {
 	delay := 40*time.Millisecond + m.within(s.Name, "starts", 2*time.Second)
 	switch {
@@ -287,7 +287,7 @@ func (p *fragile) alive() bool {
 	}
 }
 
-// at names the trial of a port.
+// at returns the trial of a port.
 func (m *storm) at(port int) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -353,7 +353,7 @@ func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return l.Offer(ctx, s)
 }
 
-// flaw spoils a load's answers.
+// flaw spoils a load's result.
 func (m *storm) flaw(id string, out *record.Load) {
 	if m.breaks(id, "wrong answers", "", true) {
 		out.Done, out.Errors.Body = out.Done/2, out.Done-out.Done/2
@@ -367,7 +367,7 @@ func (m *storm) flaw(id string, out *record.Load) {
 	}
 }
 
-// gone is a home of telemetry that may be away at any moment.
+// gone is a collector that may be unavailable at any moment.
 type gone struct {
 	m     *storm
 	trial string
@@ -440,7 +440,7 @@ func (s *shaky) Stop(ctx context.Context) (*pprof.Profile, error) {
 	return profile.NewStacks(profile.CPU).Profile(), nil
 }
 
-// sum is what happened, for whoever reads of a seed that failed.
+// sum describes the events of a seed that failed.
 func (m *storm) sum() string {
 	var b strings.Builder
 	for id, notes := range m.notes {

@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// A service that leaves its control groups while it is measured has used nobody knows how much, and
-// the record says that its limits did not hold.
+// The usage of a service that leaves its control groups during a measurement is unknown, and the
+// record says that its limits were not in force.
 func TestServiceThatLeavesItsGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

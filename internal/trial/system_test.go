@@ -16,8 +16,8 @@ import (
 	"prony.example/record"
 )
 
-// A system's processes start in order, what rides along is in the environment of those that it is
-// for, and the record tells of each and of what rode along.
+// A system's processes start in order, the agent is in the environment of its processes only, and
+// the record describes each process and the agent.
 func TestLifeOfASystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -60,12 +60,12 @@ func TestLifeOfASystem(t *testing.T) {
 			t.Errorf("rides %s", got)
 		}
 		if len(r.Processes) != 2 || r.Processes[0].Name != "back" ||
-			// The ports, which are others in each trial, are not what a target's trials vary in.
+			// The ports, which differ in each trial, do not make a target's trials different.
 			!slices.Equal(r.Processes[1].Args, []string{"front", "-p", "{port}", "{back.port}"}) ||
 			!slices.Equal(r.Provenance.ServiceArgs, r.Processes[1].Args) {
 			t.Fatalf("processes %+v", r.Processes)
 		}
-		// Each listens 40 ms after its own start; the wait between two questions is 20 ms at most.
+		// Each listens 40 ms after its own start; the wait between two requests is 20 ms at most.
 		// The target was ready when both were, one after the other.
 		sum := int64(0)
 		for _, p := range r.Processes {

@@ -1,12 +1,11 @@
-// Package trial is the life of one trial, and of a run of many. It is the only package that knows
-// all the others:
+// Package trial runs trials, alone or side by side in starts, and turns each into a record. The
+// steps of a trial are:
 //
 //	launch ─ ready ─ verify ─ warm up ─ measure each load ─ verify again ─ stop ─ judge ─ record
 //
-// Whatever happens, a trial ends as exactly one record and leaves no process behind; the log is
-// read before anything is cleaned up. What the outside world does (processes, sockets, samples)
-// comes in through the fields of Lab, so that a whole run also works on a fake world under a fake
-// clock.
+// A trial always ends as exactly one record and leaves no process behind. It reads logs before
+// it cleans up. All access to the outside world (processes, sockets, samples) goes through the
+// fields of Lab, so that a whole run also works in a fake world with a fake clock.
 package trial
 
 import (
@@ -43,16 +42,16 @@ import (
 
 // Bounds of a trial's steps.
 const (
-	// ReadyBound is from exec to the first good answer, where a service names no bound of its own;
-	// agents on a busy core double a start.
+	// ReadyBound is the time from exec to the first good response if a service sets no bound of its
+	// own. Agents on a busy core double the time of a start.
 	ReadyBound = 4 * time.Minute
-	// launchBound is for all processes of a system but the last: six JVMs on a busy core take three
-	// minutes.
+	// launchBound is for all processes of a system except the last: six JVMs on a busy core take
+	// three minutes.
 	launchBound = 6 * time.Minute
 	verifyWait  = 2 * time.Minute
-	logTail     = 20   // lines kept of a failed service's log
-	padMost     = 4096 // bytes by which the environment of a start is padded at random
-	lastLine    = 200  // bytes of the last one in its error, which is to stay a sentence
+	logTail     = 20   // last lines of a failed service's log in its record
+	padMost     = 4096 // maximum bytes of random padding in the environment of a start
+	lastLine    = 200  // bytes of the log's last line in an error, which must stay a sentence
 )
 
 // Driver offers a load.
@@ -60,7 +59,7 @@ type Driver interface {
 	Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 }
 
-// Watcher samples a trial; *probe.Sampler is the one of real runs.
+// Watcher samples a trial. Real runs use a *probe.Sampler.
 type Watcher interface {
 	Mark() probe.Mark
 	MarkPSS() probe.Mark
@@ -69,76 +68,79 @@ type Watcher interface {
 	Stop() (probe.Series, record.Cost)
 }
 
-// Lab is the world that trials run in.
+// Lab is the world in which trials run.
 type Lab struct {
 	Launcher launch.Launcher
-	// Containers are the launchers that start them, by the names that plans have for them.
+	// Containers are the launchers of containers, by their names in plans.
 	Containers map[string]launch.Launcher
-	// Driver finds what offers a trial's loads. The name is empty for Prony's own generator, and so
-	// may the engine be, which is a wish; speech is what Speech says.
+	// Driver returns the generator of a trial's loads. An empty name is Prony's own generator.
+	// engine is a preference and may be empty; speech is a result of Speech.
 	Driver func(name, engine string, speech *nethttp.Config) (Driver, error)
-	// Watch samples a process with a period; 0 is the usual one.
+	// Watch samples a process with a period; 0 is the default period.
 	Watch   func(p launch.Process, period time.Duration) (Watcher, error)
 	Dial    service.Dial        // nil: TCP
-	Port    func() (int, error) // a free port on 127.0.0.1
+	Port    func() (int, error) // returns a free port on 127.0.0.1
 	Layout  host.Layout
-	Dir     string // the run's folder
+	Dir     string // folder of the run
 	Observe func(Event)
-	// Hold keeps the service of a failed trial until it returns; nil: nobody looks.
+	// Hold keeps the service of a failed trial until it returns; nil: services are stopped.
 	Hold func(context.Context, Held)
-	// Quiet looks at the host before each trial, and may wait for it; nil: nobody looks.
+	// Quiet checks the host before each trial, and may wait until it is quiet; nil: no check.
 	Quiet func(context.Context) record.Before
 	// Slicing is what starts of several targets side by side need.
 	Slicing Slicing
-	// Home takes in what services tell about themselves; nil: there is none.
+	// Home receives the telemetry of services; nil: there is none.
 	Home Home
-	// Meter takes what the lab itself measured, between windows; nil: nobody wants it.
+	// Meter receives the lab's own metrics, between windows; nil: nothing is sent.
 	Meter Meter
-	// Profiler finds what takes a profile of a kind; the tool's name may be empty: the best one.
+	// Profiler returns a collector for a kind of profile; an empty tool selects the best one.
 	Profiler func(s profile.Subject, kind, tool string) (profile.Collector, error)
-	Tools    profile.Tools // that profilers need
-	// Own are the lab's processes beside this one, such as a home's: they are no strangers.
+	Tools    profile.Tools // tools that profilers need
+	// Own are the PIDs of the lab's other processes, such as the collector. They do not count as
+	// other load.
 	Own []int
-	// Ceilings are the generator's own rates against a null server of the same protocol.
+	// Ceilings are the generator limits in requests/s, measured by Calibrate.
 	Ceilings map[Ceiling]float64
-	// Counter finds what counts how often a target asks; nil: nobody counts.
+	// Counter opens a counter of backend calls; nil: calls are not counted.
 	Counter func(counters.Place) (counters.Counter, error)
 }
 
-// Subject is a target ready to be launched.
+// Subject is a target that is ready to be launched.
 type Subject struct {
 	Service *service.Service
 	Target  service.Target
 	Built   *service.Built
-	// Commit and Dirty are those of a service's own checkout, where it has one.
+	// Commit and Dirty describe the service's own checkout, if it has one.
 	Commit string
 	Dirty  bool
 }
 
-// Event tells an observer where a run is.
+// Event reports the progress of a run.
 type Event struct {
 	Trial string
-	Step  string // of the trial's life, or a load's name; "done" with Record set
-	// Expect is about how long the step will take, 0 when nobody knows.
+	Step  string // of the trial, or a load's name; "done" if Record is set
+	// Expect is the approximate length of the step; 0: unknown.
 	Expect time.Duration
 	Record *record.Record
-	// Before are the trials that have a record of before; said once, first, where a run is resumed.
+	// Before is the number of trials that a resumed run has already recorded. It is reported once,
+	// first.
 	Before int
-	// Added are the trials beyond the planned ones that begin now.
+	// Added is the number of trials that begin now beyond the planned ones.
 	Added int
-	Pulse *Pulse // where the step is a load or a warm-up: how it goes, about twice a second
-	// Rounds is the number of rounds of a step in slices, Round how many are done; 0: it begins.
+	Pulse *Pulse // progress of a load or warm-up, about twice a second
+	// Rounds is the number of rounds of a step in slices; Round is how many are done, 0 when it
+	// begins.
 	Round, Rounds int
 }
 
-// Pulse is how a load under way goes, made of what is recorded anyway.
+// Pulse is the current state of a load, made from data that are recorded in any case.
 type Pulse struct {
-	PerS         float64 // good answers since the pulse before
-	P50Ns, P99Ns int64   // response times of the last moments; 0: nothing was answered
-	Failed       int64   // of the last moments
+	PerS         float64 // good responses per second since the last pulse
+	P50Ns, P99Ns int64   // latest response times; 0: no response
+	Failed       int64   // latest number of failed requests
 }
 
-// life is one trial under way.
+// life is a trial in progress.
 type life struct {
 	lab     *Lab
 	trial   Spec
@@ -147,25 +149,26 @@ type life struct {
 	watch   Watcher
 	addr    netip.AddrPort
 	speech  *nethttp.Config     // nil: HTTP/1.1 over TCP
-	tls     service.Certificate // the service's, where it has one of ours
+	tls     service.Certificate // of the service, if Prony issued it
 	scene   load.Scenario       // as it is sent
 	details []detail
 	step    string
 
 	pilots    map[string]float64
 	betweenNs []int64 // of each load of the record: from mark to mark around its window
-	pages     []int   // further ports of its processes, for pages of metrics or profiles
-	pprof     bool    // it serves Go's profiles there
-	heard     bool    // the home of telemetry was told of the trial
-	dragged   bool    // its failure is that of another target of its start
-	heldNs    int64   // for somebody to look at, which is no part of the trial
+	pages     []int   // further ports of its processes, for metrics or profiles
+	pprof     bool    // it serves Go's profiles on these ports
+	heard     bool    // the collector received the trial
+	dragged   bool    // another target of its start caused its failure
+	heldNs    int64   // time of Hold, which does not count as the trial's
 
-	untold    []*offered       // loads that the meter was not told of
-	unsaid    []telemetry.Mark // marks that the home was not told of
-	requested []*asked         // of what requests ask
+	untold    []*offered       // loads not yet sent to the meter
+	unsaid    []telemetry.Mark // marks not yet sent to the collector
+	requested []*asked         // counters of the requests' backend calls
 }
 
-// Trial runs one trial to its record. It never fails otherwise: what went wrong is in the record.
+// Trial runs one trial and returns its record. It has no error result: the record describes any
+// failure.
 func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	began := clock.Mono()
 	f := l.life(e, t)
@@ -180,7 +183,8 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	return f.judged()
 }
 
-// measured notes that every step went well, and what the whole trial says of its warm-up.
+// measured records that all steps succeeded, and the warm-up's result with regard to the whole
+// trial.
 func (f *life) measured() {
 	f.rec.Outcome = record.Measured
 	settle(f.rec)
@@ -196,7 +200,7 @@ func (f *life) judged() *record.Record {
 func newRecord(t Spec, prov record.Provenance) *record.Record {
 	s := t.Subject
 	if t.Driver == suite.Drivers[0] {
-		t.Driver = "" // our own
+		t.Driver = "" // Prony's own generator
 	}
 	if s.Commit != "" {
 		prov.Commit, prov.Dirty = s.Commit, s.Dirty
@@ -241,7 +245,7 @@ func (f *life) run(ctx context.Context) error {
 	return f.steps(ctx, "launch", "ready", "verify", "warmup", "measure", "reverify")
 }
 
-// steps takes the trial through steps of its life.
+// steps runs the named steps of a trial.
 func (f *life) steps(ctx context.Context, names ...string) error {
 	do := map[string]func(context.Context) error{
 		"launch": f.launch, "ready": f.ready, "verify": f.verify, "warmup": f.warmUp,
@@ -259,8 +263,8 @@ func (f *life) steps(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// fail turns an error into the record's failure: what was being done, why it failed, what to do,
-// and what the service had to say last.
+// fail records an error as the record's failure: the step, the cause, a hint, and the last lines of
+// the service's log.
 func (f *life) fail(ctx context.Context, err error) {
 	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil}
 	if f.dragged {
@@ -283,9 +287,8 @@ func (f *life) fail(ctx context.Context, err error) {
 	f.rec.Outcome, f.rec.Failure = record.Failed, out
 }
 
-// end stops what runs, once somebody had a look who wants one at what failed, and writes the
-// details beside the record. A failure here makes a good trial a failed one, since something may
-// still be running.
+// end stops the service, after Hold if the trial failed, and writes the details beside the record.
+// A failure here makes a good trial a failed one, because something may still be running.
 func (f *life) end(ctx context.Context) {
 	f.unpodded()
 	for _, a := range f.requested {
@@ -305,7 +308,7 @@ func (f *life) end(ctx context.Context) {
 		f.rec.LogDroppedBytes = f.proc.LogDropped()
 		if err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
-		} else if err != nil { // what may still run is a neighbour of all trials to come
+		} else if err != nil { // what may still run disturbs all later trials
 			f.rec.Failure.Error += "; and " + err.Error()
 		}
 	}
@@ -319,7 +322,7 @@ func (f *life) end(ctx context.Context) {
 	}
 }
 
-// launch starts the target's processes. Of a system all but the last are ready then.
+// launch starts the target's processes. Of a system, all except the last are then ready.
 func (f *life) launch(ctx context.Context) error {
 	limits := f.trial.Limits
 	f.rec.Limits = record.Limits{
@@ -380,7 +383,7 @@ func (f *life) launch(ctx context.Context) error {
 	return f.scrape(ctx)
 }
 
-// ready waits for the service by asking it, and notes how long each stage took from the exec on.
+// ready waits until the service responds, and records the time of each stage from exec on.
 func (f *life) ready(ctx context.Context) error {
 	bound := cmp.Or(f.trial.Subject.Service.Run.Startup, ReadyBound)
 	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
@@ -411,15 +414,15 @@ func (f *life) ready(ctx context.Context) error {
 	if err != nil {
 		return f.orEnd(ctx, err)
 	}
-	f.watch = watch // only a good one: what comes with an error is not to be stopped
+	f.watch = watch // only a valid one: a watcher that comes with an error must not be stopped
 	return nil
 }
 
-// endWait is how long a launcher may take to hear that the service has ended: a cluster says so
-// some seconds after the kernel.
+// endWait is how long a launcher may take to report that the service has ended: a cluster reports
+// it some seconds after the kernel.
 const endWait = 5 * time.Second
 
-// orEnd is orExit of an error that the end of the service may have given rise to just now.
+// orEnd is orExit for an error that the end of the service may just have caused.
 func (f *life) orEnd(ctx context.Context, err error) error {
 	select {
 	case <-f.proc.Exited():
@@ -429,7 +432,7 @@ func (f *life) orEnd(ctx context.Context, err error) error {
 	return f.orExit(err)
 }
 
-// orExit says that the service ended, when that is why something else did not work.
+// orExit returns an error that the service ended if it has, because this explains any other error.
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
@@ -440,7 +443,7 @@ func (f *life) orExit(err error) error {
 	}
 }
 
-// lastSaid is the last line of the service's log, for an error that is to stay a sentence.
+// lastSaid returns the last line of the service's log, shortened, for an error message.
 func (f *life) lastSaid() string {
 	log := f.proc.Log(1)
 	if len(log) == 0 {
@@ -457,16 +460,16 @@ type hintError struct {
 func (e *hintError) Unwrap() error { return e.error }
 func (e *hintError) Hint() string  { return e.hint }
 
-// hinted is an error, in fmt.Errorf's words, that says what to do.
+// hinted returns an error, formatted as by fmt.Errorf, with a hint on what to do.
 func hinted(hint, format string, args ...any) error {
 	return &hintError{fmt.Errorf(format, args...), hint}
 }
 
-// verify checks the contract, before the load and after it: a service that answers wrongly once it
-// is warm must not be in a table either.
+// verify checks the contract before the load and after it: a service that gives wrong responses
+// once it is warm must not appear in a table either.
 func (f *life) verify(ctx context.Context) error {
 	if f.trial.Contract == "" {
-		return nil // what the scenario expects is checked on every answer
+		return nil // the scenario's expectations are checked on every response
 	}
 	bounded, cancel := context.WithTimeout(ctx, verifyWait)
 	defer cancel()
@@ -483,16 +486,16 @@ func (f *life) verify(ctx context.Context) error {
 	return nil
 }
 
-// Held is a failed trial whose service was not stopped yet. It may have ended by itself.
+// Held is a failed trial whose service was not stopped yet. The service may have ended by itself.
 type Held struct {
 	Trial   string
 	Failure record.Failure
 	Service *processes.System
-	Dir     string // in which its processes were started, where they are no containers
+	Dir     string // working directory of its processes, unless they are containers
 }
 
-// hold lets somebody look at the service of a trial that failed. One that an interrupt or
-// another target of its start ended has nothing to show.
+// hold lets the user inspect the service of a failed trial. It skips a trial that ended by an
+// interrupt or because of another target of its start, since its service shows nothing.
 func (f *life) hold(ctx context.Context) {
 	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.dragged || ctx.Err() != nil {
 		return
@@ -504,8 +507,8 @@ func (f *life) hold(ctx context.Context) {
 	f.heldNs = clock.Mono() - began
 }
 
-// detail is something that belongs to a trial but not into its record: series and histograms for
-// drilling down. Losing it loses no result.
+// detail is data of a trial that do not belong in its record: series and histograms. Results do not
+// depend on them.
 type detail struct {
 	name      string
 	value     any             // saved as JSON in series/TRIAL.NAME.json

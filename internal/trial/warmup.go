@@ -16,35 +16,36 @@ import (
 	"prony.example/stats"
 )
 
-// How the warm-up looks at itself.
+// Settings of the warm-up.
 const (
-	// ownCores is the least time that a service has on its own cores before the first window, where
-	// it warmed up on all of them: the tail of a steady state, and half as long to get there.
+	// ownCores is the minimum time on a service's own cores before the first window, if it warmed
+	// up on all cores: the tail of a steady state, and half that time again to reach it.
 	ownCores = 3 * time.Second
-	// favourEvery is after how many intervals it is looked for compilers that are new.
+	// favourEvery is the number of intervals between two searches for new compiler threads.
 	favourEvery = 5
-	// brief is for how long connections are kept that were opened anew, before others are: a JVM
-	// compiles anew for the first and half as much for the second, for later ones nothing.
+	// brief is how long the first new connections are kept before they are replaced once more: a
+	// JVM recompiles for the first renewal, half as much for the second, and not for later ones.
 	brief = 500 * time.Millisecond
 )
 
-// warming is a warm-up under way.
+// warming is a warm-up in progress.
 type warming struct {
 	*life
-	counts []int64 // good answers so far, at the end of each interval
+	counts []int64 // good responses so far, at the end of each interval
 	heard  compilers
-	wide   bool          // it has all cores
-	until  time.Duration // and no longer
-	from   int           // of counts: since it has its own, on the connections that it has now
-	opened int           // how often its connections were
-	reopen bool          // they are, now
-	served int64         // on those before
-	before time.Duration // likewise
+	wide   bool          // the service has all cores
+	until  time.Duration // when wide ends, at the latest
+	from   int           // index in counts: begin on its own cores and current connections
+	opened int           // number of renewals of its connections
+	reopen bool          // the connections are to be renewed now
+	served int64         // good responses on earlier connections
+	before time.Duration // time on earlier connections
 	notify func(load.Glance)
-	err    error // why it could not be given them
+	err    error // why its cores or priorities could not be set
 }
 
-// warmUp offers the closed load until its rate is steady or the bound is hit, and notes which.
+// warmUp offers the closed load until its rate is steady or the bound is reached, and records
+// which.
 func (f *life) warmUp(ctx context.Context) error {
 	w := f.warmth()
 	f.at("warmup", time.Duration(w.Max))
@@ -81,7 +82,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// warmth is the warm-up of this trial.
+// warmth returns the warm-up settings of this trial.
 func (f *life) warmth() suite.Warmup {
 	w := f.trial.Warmup
 	if f.trial.Start != "" {
@@ -90,11 +91,11 @@ func (f *life) warmth() suite.Warmup {
 	return w
 }
 
-// look is told the good answers so far, and says whether to go on.
+// look receives the good responses so far and reports whether the warm-up goes on.
 func (g *warming) look(done int64, elapsed time.Duration) bool {
 	w, r := g.warmth(), &g.rec.Warmup
 	done, elapsed = done+g.served, elapsed+g.before
-	if len(g.counts)%favourEvery == 0 { // some are born late
+	if len(g.counts)%favourEvery == 0 { // some compiler threads start late
 		g.favour(true)
 		g.notify(load.Glance{Elapsed: elapsed, Done: done})
 	}
@@ -116,9 +117,9 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
 }
 
-// anew begins again with new connections, once compilers are silent or two fifths of the time are
-// over, and soon once more: the windows open theirs, and code that was compiled when connections
-// only ever answered is thrown away and compiled again when the first of them ends.
+// anew renews the connections, once the compilers are idle or two fifths of the time are over, and
+// once more soon after: the windows open new connections, and JVMs discard code that was compiled
+// when no connection had ended and compile it again when the first one ends.
 func (g *warming) anew() {
 	g.opened, g.reopen = g.opened+1, false
 	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
@@ -126,9 +127,9 @@ func (g *warming) anew() {
 	g.rec.Warmup.ReconnectedAtNs = int64(g.before)
 }
 
-// widen gives a service that compiles all cores, where the suite wants it: on one core a compiler
-// and the requests that it compiles for take turns. Others have nothing to gain, and may count
-// their cores, as Go does, and find too many.
+// widen gives a service that compiles at run time all cores, if the suite requests it: on one core
+// its compiler and the requests take turns. Other services gain nothing and may read a wrong number
+// of cores, as Go does.
 func (g *warming) widen() error {
 	all := g.lab.Layout.Cores()
 	if g.warmth().Cores != suite.AllCores ||
@@ -146,8 +147,8 @@ func (g *warming) widen() error {
 	return nil
 }
 
-// narrow gives the service its own cores again. What the kernel then says to be in force is what
-// the record has of its limits.
+// narrow gives the service its own cores again. The record's limits are those that the kernel then
+// reports.
 func (g *warming) narrow() {
 	if !g.wide {
 		return
@@ -161,9 +162,9 @@ func (g *warming) narrow() {
 	}
 }
 
-// favour lets compilers go before other threads, or not any longer: where they take turns, a
-// compiler has a share of the core like each of the threads that wait for its code, of which a
-// service may have hundreds, and is not done after minutes.
+// favour gives compilers priority over other threads, or ends the priority. Without priority, a
+// compiler has the same share of the core as each of the threads that wait for its code, of which a
+// service may have hundreds, and may not finish within minutes.
 func (g *warming) favour(enabled bool) {
 	if g.warmth().Compilers != "" || g.err != nil || !enabled &&
 		g.rec.Warmup.PrioritizedThreads == 0 {
@@ -174,8 +175,8 @@ func (g *warming) favour(enabled bool) {
 	g.rec.Warmup.PrioritizedThreads = max(g.rec.Warmup.PrioritizedThreads, threads)
 }
 
-// warm notes whether the service is, on its own cores, by the rate and by its compilers: a plateau
-// between two stages of them is no steady state.
+// warm reports and records whether the service is steady on its own cores, by its rate and its
+// compilers: a plateau between two stages of compilation is no steady state.
 func (g *warming) warm() bool {
 	r := &g.rec.Warmup
 	s := stats.SteadyState(generator.Rates(g.counts)[g.from:], generator.WarmRule)
@@ -186,15 +187,15 @@ func (g *warming) warm() bool {
 	return true
 }
 
-// level says whether the rate is steady on the cores that the service has.
+// level reports whether the rate is steady on the cores that the service has.
 func (g *warming) level() bool {
 	return stats.SteadyState(generator.Rates(g.counts), generator.WarmRule).At >= 0
 }
 
-// compilers are what a runtime's compilers have done, at the end of each interval of a warm-up.
+// compilers records what a runtime's compilers have done at the end of each interval of a warm-up.
 type compilers struct {
 	observed []heard
-	from     int // of seen: the last one that is SilentFor old
+	from     int // index in observed: the last one that is SilentFor old
 	atNs     int64
 }
 
@@ -203,7 +204,7 @@ type heard struct {
 	ns int64
 }
 
-// hear says from when on they have been silent, as record.Warmup has it.
+// hear returns since when the compilers are idle, as record.Warmup stores it.
 func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 	if r.CompilerNs == 0 {
 		return 0
@@ -218,19 +219,19 @@ func (c *compilers) hear(r probe.Roles, ns int64) (silentAtNs int64) {
 		r.CompilerWaitNs-a.CompilerWaitNs, over) {
 		c.atNs = -1
 	} else if c.atNs <= 0 {
-		c.atNs = max(a.ns, 1) // 0 would say that nobody knows
+		c.atNs = max(a.ns, 1) // 0 would mean unknown
 	}
 	return c.atNs
 }
 
-// settle says of a trial that was measured what its warm-up and its first closed window, one series
-// in one state of the service, say of its steady state together: the warm-up alone decides when it
-// ends, and the window shows whether it was right. A steady state must hold for at least half of
-// the window. SteadyAtNs may then lie in the window, in time of load.
+// settle decides on the steady state of a measured trial by its warm-up and its first closed
+// window, taken as one series: the warm-up alone decides when it ends, and the window shows whether
+// that was right. A steady state must last at least half of the window. SteadyAtNs may then lie in
+// the window, counted in time under load.
 func settle(rec *record.Record) {
 	w := &rec.Warmup
 	series, step, scale, origin := []float64(w.RatePerS), w.IntervalNs, 1, w.CoresReducedAtNs
-	if origin > 0 { // what it did on other cores is no part of the series
+	if origin > 0 { // the rates on other cores are not part of the series
 		series = series[origin/step:]
 	}
 	rule := generator.WarmRule
@@ -259,10 +260,10 @@ func settle(rec *record.Record) {
 	}
 }
 
-// leastTail is of values that make a level, however long each is.
+// leastTail is the minimum number of values that make a level, however long each is.
 const leastTail = 4
 
-// continued is the first load, where it goes on as the warm-up did.
+// continued returns the first load if it is like the warm-up's, otherwise nil.
 func continued(rec *record.Record) *record.Load {
 	if len(rec.Loads) == 0 {
 		return nil
@@ -276,8 +277,8 @@ func continued(rec *record.Record) *record.Load {
 	return l
 }
 
-// merged takes several intervals as one; what is left over at the beginning, where everything is
-// warm-up in any case, is left out.
+// merged averages groups of consecutive intervals. It leaves out the remainder at the beginning,
+// which belongs to the warm-up in any case.
 func merged(rates []float64, several int) []float64 {
 	var out []float64
 	for pos := len(rates) % several; pos < len(rates); pos += several {
@@ -290,7 +291,7 @@ func merged(rates []float64, several int) []float64 {
 	return out
 }
 
-// windowRates are the window's whole intervals.
+// windowRates returns the rates of the window's complete intervals.
 func windowRates(l *record.Load) (out []float64) {
 	total := min(len(l.Series.Done), int(l.WindowNs/l.Series.IntervalNs))
 	for _, n := range l.Series.Done[:total] {

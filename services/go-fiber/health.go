@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// healthTimeout is below that of the image's HEALTHCHECK, so that the reason is still said.
+// healthTimeout is shorter than that of the image's HEALTHCHECK, so that the reason is printed.
 const healthTimeout = time.Second
 
-// checkHealth asks the service that runs beside it: in its image no other program could.
+// checkHealth checks the running service. Its image contains no other program that could.
 func checkHealth() error {
 	client := http.Client{Timeout: healthTimeout}
 	answer, err := client.Get("http://127.0.0.1:" + cmp.Or(os.Getenv("PORT"), "8080") + "/healthz")

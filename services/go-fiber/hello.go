@@ -17,8 +17,7 @@ const (
 
 var secondsForm = regexp.MustCompile(`^[0-9]{1,2}(\.[0-9]{1,3})?$`)
 
-// cache is filled before the server listens and never written again, and a map that nobody
-// writes needs no lock.
+// cache is filled before the server listens and then only read, so it needs no lock.
 type cache map[string]string
 
 func newCache() cache {
@@ -38,7 +37,7 @@ func (e cache) hello(c fiber.Ctx) error {
 	}
 	key := parameter(c, "key", "1")
 	if log {
-		// A goroutine has no name; the connection that it serves is the nearest thing to one.
+		// A goroutine has no name, so its connection stands for it.
 		connection := c.RequestCtx().RemoteAddr()
 		line := fmt.Sprintf("hello mode=%s key=%s thread=goroutine/%s", mode, key, connection)
 		fmt.Println(line)

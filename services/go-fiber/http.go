@@ -27,7 +27,7 @@ func helloWorld(c fiber.Ctx) error {
 	return answer(c, "text/plain", []byte("Hello world"))
 }
 
-// file is the repeated text at its greatest length; every answer is a slice of it.
+// file is the repeated text at its maximum length; every response is a slice of it.
 type file []byte
 
 func newFile() file {

@@ -18,7 +18,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 )
 
-// Requests still running when this has passed after SIGTERM are cut off.
+// shutdownGrace is the time after SIGTERM after which running requests are cut off.
 const shutdownGrace = time.Second
 
 func main() {
@@ -73,7 +73,7 @@ func run() error {
 	}
 }
 
-// applyBudget holds the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
+// applyBudget limits the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
 // to three quarters of it; the rest is for stacks' growth, the binary and the kernel's buffers.
 func applyBudget() error {
 	cpus, err := strconv.Atoi(cmp.Or(os.Getenv("CPUS"), "1"))
@@ -94,7 +94,7 @@ func applyBudget() error {
 	return nil
 }
 
-// shutDown lets what is left after the grace end with the process: Fiber has no Close.
+// shutDown leaves requests that run after the grace to the end of the process: Fiber has no Close.
 func shutDown(app *fiber.App) error {
 	err := app.ShutdownWithTimeout(shutdownGrace)
 	if errors.Is(err, context.DeadlineExceeded) {

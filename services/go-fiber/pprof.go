@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// startProfiling serves Go's profiles on PPROF_PORT of PPROF_HOST, or else of 127.0.0.1, for
-// whoever profiles a trial, and does nothing without that port. The package net/http/pprof
-// registers itself with http.DefaultServeMux too, but nothing here serves that one.
+// startProfiling serves Go's profiles on PPROF_PORT of PPROF_HOST, by default 127.0.0.1, and does
+// nothing without that port. The package net/http/pprof also registers itself with
+// http.DefaultServeMux, which nothing here serves.
 func startProfiling() error {
 	port := os.Getenv("PPROF_PORT")
 	if port == "" {
-		// The runtime samples allocations in every binary that has a way to write a heap profile,
-		// as this one has by net/http/pprof. Unprofiled it is to be as fast as one without.
+		// The runtime samples allocations in every binary that can write a heap profile, as
+		// net/http/pprof can. Without profiling, this must cost nothing.
 		runtime.MemProfileRate = 0
 		return nil
 	}
@@ -46,14 +46,14 @@ func startProfiling() error {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: called(mux), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
-		// It serves until the process ends, so that it came back at all is the news.
+		// Serve normally returns only when the process ends.
 		fmt.Fprintln(os.Stderr, "cannot serve profiles any more:", server.Serve(listener))
 	}()
 	return nil
 }
 
-// called answers who calls it by an address: a page in a browser can make a name mean this machine,
-// and a profile has what is in memory.
+// called rejects requests by a host name and from web pages: a page in a browser can make a name
+// resolve to this machine, and a profile contains data in memory.
 func called(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -65,8 +65,8 @@ func called(next http.Handler) http.Handler {
 	})
 }
 
-// profileRate is of runtime.SetMutexProfileFraction, one event in so many, or of
-// runtime.SetBlockProfileRate, nanoseconds blocked per sample; 0 takes no such profile.
+// profileRate reads a rate: for runtime.SetMutexProfileFraction one event in this many, for
+// runtime.SetBlockProfileRate the nanoseconds blocked per sample; 0 disables the profile.
 func profileRate(name string) (int, error) {
 	rate, err := strconv.Atoi(cmp.Or(os.Getenv(name), "0"))
 	if err != nil || rate < 0 {

@@ -9,15 +9,15 @@ import (
 
 func newApp(signals telemetry) (*fiber.App, error) {
 	app := fiber.New(fiber.Config{
-		// The first three because what the contract does not name is 404: /Hello, /hello/, HEAD.
+		// The first three make paths outside of the contract 404: /Hello, /hello/, HEAD.
 		CaseSensitive:           true,
 		StrictRouting:           true,
 		DisableHeadAutoRegister: true,
 		ErrorHandler:            answerError,
 		BodyLimit:               maxBody,
-		// A body is encoded as it came, whatever its media type says.
+		// A body is encoded as received, regardless of its media type.
 		DisablePreParseMultipartForm: true,
-		// A server without these two keeps a silent connection for ever.
+		// Without these timeouts, a server keeps a silent connection forever.
 		ReadTimeout: time.Minute,
 		IdleTimeout: 2 * time.Minute,
 	})
@@ -41,8 +41,8 @@ func newApp(signals telemetry) (*fiber.App, error) {
 	return app, nil
 }
 
-// answerError leaves out Fiber's text. A known path with another method is 405 to Fiber, and
-// unknown to the contract.
+// answerError sends the status without Fiber's text. For a known path with another method, Fiber
+// has 405, and the contract requires 404.
 func answerError(c fiber.Ctx, err error) error {
 	status := fiber.StatusInternalServerError
 	if known, ok := errors.AsType[*fiber.Error](err); ok {
@@ -59,7 +59,7 @@ func ok(c fiber.Ctx) error {
 	return empty(c, fiber.StatusOK)
 }
 
-// empty is not c.SendStatus, which would make the status's name the body.
+// empty sends no body, unlike c.SendStatus, whose body is the name of the status.
 func empty(c fiber.Ctx, status int) error {
 	c.Status(status)
 	return nil
@@ -70,8 +70,8 @@ func answer(c fiber.Ctx, mediaType string, body []byte) error {
 	return c.Send(body)
 }
 
-// parameter tells a parameter that is absent, which has a default, from one that is empty; Fiber's
-// Query does not. Its text is valid only until the handler returns.
+// parameter returns a parameter, or fallback only if it is absent: Fiber's Query does not
+// distinguish absent from empty. The text is valid only until the handler returns.
 func parameter(c fiber.Ctx, name, fallback string) string {
 	if !c.Request().URI().QueryArgs().Has(name) {
 		return fallback

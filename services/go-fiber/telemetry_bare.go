@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v3"
 )
 
-// telemetry of this build is nothing: none of OpenTelemetry's packages is linked.
+// telemetry does nothing in this build, which links no OpenTelemetry package.
 type telemetry struct{}
 
 func newTelemetry(context.Context) (telemetry, error) {

@@ -13,9 +13,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Where no exporter is named and no endpoint given, the SDK would send to port 4318 of this
-// machine, where hardly anybody listens. Exporters that take what they are given stand in, so that
-// such a service does all the work but encoding and sending.
+// Without an exporter or endpoint in the environment, the SDK would send to port 4318 of this
+// machine, on which usually no program listens. These exporters discard the data instead, so that
+// the service does all the work except encoding and sending.
 
 type discardSpans struct{}
 

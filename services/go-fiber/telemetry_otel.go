@@ -31,10 +31,10 @@ const (
 	flushGrace = 500 * time.Millisecond
 )
 
-// logger gives its records to the global provider, which drops them unless startLogs sets one.
+// logger passes records to the global provider, which drops them unless startLogs sets one.
 var logger = otelslog.NewLogger(serviceName)
 
-// telemetry records spans, metrics and logs, as the variables OTEL_* say.
+// telemetry records spans, metrics and logs, as configured by the variables OTEL_*.
 type telemetry struct {
 	stops []func(context.Context) error
 }
@@ -43,8 +43,8 @@ func newTelemetry(ctx context.Context) (telemetry, error) {
 	var t telemetry
 	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(
 		propagation.TraceContext{}, propagation.Baggage{}))
-	// The SDK for Go leaves this variable to the program. What is instrumented stays so, and calls
-	// the API's providers, which do nothing.
+	// The SDK for Go leaves this variable to the program. Instrumented code then calls the API's
+	// default providers, which do nothing.
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return t, nil
 	}
@@ -57,8 +57,8 @@ func newTelemetry(ctx context.Context) (telemetry, error) {
 	return t, err
 }
 
-// newResource lets the environment, OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES, have the last
-// word.
+// newResource describes the service. The environment, OTEL_SERVICE_NAME and
+// OTEL_RESOURCE_ATTRIBUTES, takes precedence.
 func newResource(ctx context.Context) (*resource.Resource, error) {
 	return resource.New(ctx,
 		resource.WithAttributes(attribute.String("service.name", serviceName)),
@@ -107,7 +107,7 @@ func (t *telemetry) startLogs(ctx context.Context, origin *resource.Resource) er
 	return nil
 }
 
-// instrument comes before the routes, because Fiber runs handlers in the order of registration.
+// instrument must run before the routes, because Fiber runs handlers in the order of registration.
 func (t *telemetry) instrument(app *fiber.App) error {
 	hellos, err := otel.Meter(serviceName).Int64Counter("hello.request.count",
 		metric.WithDescription("Requests of the endpoint hello."),
@@ -127,8 +127,8 @@ func (t *telemetry) instrument(app *fiber.App) error {
 	return nil
 }
 
-// stop sends what is still queued, as far as that can be done in time. What is lost is said on
-// standard error; the service itself has not failed.
+// stop sends the queued data within flushGrace. It reports losses on standard error, because they
+// are no failure of the service.
 func (t *telemetry) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), flushGrace)
 	defer cancel()
@@ -141,7 +141,7 @@ func (t *telemetry) stop() {
 	}
 }
 
-// exportLog adds a line to the log that is sent; the context has the trace that it belongs to.
+// exportLog adds a line to the exported log; the context contains its trace.
 func exportLog(ctx context.Context, line string) {
 	logger.InfoContext(ctx, line)
 }

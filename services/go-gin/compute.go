@@ -63,8 +63,8 @@ func fib(n int) int {
 	return fib(n-1) + fib(n-2)
 }
 
-// answerJSON marshals as Gin's own c.JSON does, by Gin's codec, but first: c.JSON does not state
-// the length, so net/http would chunk what is larger than its buffer.
+// answerJSON marshals as Gin's own c.JSON does, by Gin's codec, but before it sends: c.JSON does
+// not set the length, so net/http would chunk bodies larger than its buffer.
 func answerJSON(c *gin.Context, value any) {
 	body, err := json.API.Marshal(value)
 	if err != nil {

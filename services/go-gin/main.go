@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Requests still running when this has passed after SIGTERM are cut off.
+// shutdownGrace is the time after SIGTERM after which running requests are cut off.
 const shutdownGrace = time.Second
 
 func main() {
@@ -45,7 +45,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// A server without these two keeps a silent connection for ever.
+	// Without these timeouts, a server keeps a silent connection forever.
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -70,7 +70,7 @@ func run() error {
 	}
 }
 
-// applyBudget holds the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
+// applyBudget limits the scheduler to CPUS cores and, if MEMORY_MIB is set, the garbage collector
 // to three quarters of it; the rest is for stacks' growth, the binary and the kernel's buffers.
 func applyBudget() error {
 	cpus, err := strconv.Atoi(cmp.Or(os.Getenv("CPUS"), "1"))

@@ -41,7 +41,7 @@ func notFound(c *gin.Context) {
 	empty(c, http.StatusNotFound)
 }
 
-// empty writes the header itself, as Gin gives a 404 that has none yet a body of its own.
+// empty writes the header itself, because Gin adds a body to a 404 without one.
 func empty(c *gin.Context, status int) {
 	c.Status(status)
 	c.Writer.WriteHeaderNow()

@@ -61,7 +61,7 @@ func fib(n int) int {
 	return fib(n-1) + fib(n-2)
 }
 
-// answerJSON marshals first, because an Encoder would add a line feed and hide the length.
+// answerJSON marshals before it sends, because an Encoder would add a line feed and no length.
 func answerJSON(w http.ResponseWriter, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// server takes requests in one protocol.
+// server serves requests in one protocol.
 type server interface {
 	// Serve returns when the server fails or is shut down.
 	Serve() error
-	// Shutdown waits for the requests under way, Close does not.
+	// Shutdown waits for running requests, Close does not.
 	Shutdown(context.Context) error
 	Close() error
 }
 
-// listen makes the server of the protocol that the environment names: by net/http alone, or, where
-// the build has more, by what it has.
+// listen returns the server of the protocol in the environment: by net/http, or by the further
+// servers of the build.
 func listen(address string, handler http.Handler) (server, error) {
 	protocol := cmp.Or(os.Getenv("PROTOCOL"), "http")
 	var speaks http.Protocols
@@ -38,7 +38,7 @@ func listen(address string, handler http.Handler) (server, error) {
 		return nil, err
 	}
 	return &httpServer{
-		// A server without the two times keeps a silent connection for ever.
+		// Without these timeouts, a server keeps a silent connection forever.
 		Server: &http.Server{
 			Handler:           handler,
 			ReadHeaderTimeout: 10 * time.Second,

@@ -7,7 +7,7 @@ import (
 	"net/http"
 )
 
-// listenFurther of this build knows no further protocol: neither QUIC nor gRPC is linked.
+// listenFurther has no protocol in this build, which links neither QUIC nor gRPC.
 func listenFurther(protocol, _ string, _ http.Handler) (server, error) {
 	return nil, fmt.Errorf("PROTOCOL=%q: this build speaks http, https, h2 and h2c", protocol)
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// listenFurther makes a server of what net/http does not speak.
+// listenFurther returns a server for a protocol that net/http does not support.
 func listenFurther(protocol, address string, handler http.Handler) (server, error) {
 	switch protocol {
 	case "h3":
@@ -77,7 +77,7 @@ func listenCalls(address string, secure bool) (server, error) {
 
 func (s *callServer) Serve() error { return s.Server.Serve(s.listener) }
 
-// Shutdown is GracefulStop, which knows no deadline.
+// Shutdown implements server. It returns when ctx ends, because GracefulStop has no deadline.
 func (s *callServer) Shutdown(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {
@@ -97,8 +97,8 @@ func (s *callServer) Close() error {
 	return nil
 }
 
-// helloService is what protoc would make of contract/grpc/hello.proto, but for the names of the
-// messages: on the wire Ask and Answer are StringValue, one text in field 1.
+// helloService is the code that protoc would generate for contract/grpc/hello.proto, except for the
+// names of messages: on the wire Ask and Answer equal StringValue, one text in field 1.
 var helloService = grpc.ServiceDesc{
 	ServiceName: "prony.Hello",
 	HandlerType: (*any)(nil),

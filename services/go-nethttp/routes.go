@@ -29,7 +29,7 @@ func newHandler() http.Handler {
 	return named(mux)
 }
 
-// named answers 404 where ServeMux is more generous than the contract: it lets a GET pattern
+// named answers 404 to requests that ServeMux accepts and the contract does not: its GET patterns
 // match HEAD, and it redirects a path such as //hello to its clean form.
 func named(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,15 +54,15 @@ func empty(w http.ResponseWriter, status int) {
 	w.WriteHeader(status)
 }
 
-// answer states the length itself, as net/http would chunk a body larger than its buffer.
+// answer sets the length, because net/http would chunk a body larger than its buffer.
 func answer(w http.ResponseWriter, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	// The only error is a client that has gone away, and there is nobody left to tell.
+	// The only error is a client that has closed the connection.
 	_, _ = w.Write(body)
 }
 
-// parameter tells a parameter that is absent, which has a default, from one that is empty.
+// parameter returns a parameter, or fallback only if it is absent.
 func parameter(query url.Values, name, fallback string) string {
 	if !query.Has(name) {
 		return fallback

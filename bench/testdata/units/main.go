@@ -1,5 +1,5 @@
-// Units is a service whose requests cost a known number of equal units of processor time, beside
-// what net/http costs: UNITS of them each, and RARE of them in every EVERY-th request.
+// Units is a service whose requests take a known number of equal units of CPU time, in addition to
+// the cost of net/http: UNITS each, and RARE more in every EVERY-th request.
 package main
 
 import (
@@ -11,10 +11,10 @@ import (
 
 var (
 	requests atomic.Int64
-	kept     atomic.Uint64 // so that no work is left out
+	kept     atomic.Uint64 // keeps the compiler from removing the work
 )
 
-// work burns units of about 100 ns each.
+// work uses units of about 100 ns of CPU time each.
 func work(units int) {
 	x := uint64(units) + 88172645463325252
 	for range units * 40 {

@@ -14,19 +14,19 @@ import (
 	"prony.example/record"
 )
 
-// contained measures one image; window is longer than it takes to strike.
+// contained measures one image; its window is longer than the time until the fault.
 const contained = "versus --image IMAGE --get / --aa=false --blocks 1 -c 4 --warmup 1s " +
 	"--measure 8s --out OUT"
 
-// containerFaults happen to the container of a service under load. Each is a line of docker's,
-// which the container's name follows.
+// containerFaults are faults of the container of a service under load. Each is a command of docker,
+// to which the container's name is appended.
 var containerFaults = []struct{ name, docker, says string }{
 	{"its command is killed", "kill", "the service ended"},
 	{"it is removed by another hand", "rm --force", "the service ended"},
 	{"it is paused", "pause", "no good answer"},
 }
 
-// image builds one of a server that says hello, or leaves the test out.
+// image builds an image of a server that responds with hello, or skips the test.
 func (s *scene) image() (name string) {
 	s.t.Helper()
 	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil {
@@ -59,7 +59,7 @@ func main() {
 	return name
 }
 
-// containers are those of a lab, in any state.
+// containers returns the containers of a lab, in any state.
 func (s *scene) containers(lab int) []string {
 	s.t.Helper()
 	out, err := exec.Command("docker", "ps", "--all", "--format", "{{.Names}}", "--filter",
@@ -70,8 +70,8 @@ func (s *scene) containers(lab int) []string {
 	return strings.Fields(string(out))
 }
 
-// loaded waits until the container of a trial has been up for settled. The one that was asked
-// before is gone when the null server is measured.
+// loaded waits until the container of a trial has been up for settled. The earlier one for the
+// check is gone when the null server is measured.
 func (s *scene) loaded(p *start) (name string) {
 	s.t.Helper()
 	for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -91,7 +91,7 @@ func (s *scene) loaded(p *start) (name string) {
 	return ""
 }
 
-// What happens to a container is in the record of its trial, and nothing of it is left.
+// The fault of a container is in the record of its trial, and nothing of it remains.
 func TestContainers(t *testing.T) {
 	testsets.Once(t, "a container that ends while it is measured", programFiles)
 	more := testsets.More(t, programFiles)
@@ -137,7 +137,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// The container that a killed lab leaves is removed by the next one.
+// The next lab removes the container of a killed lab.
 func TestContainerOfAKilledLab(t *testing.T) {
 	testsets.Long(t, "a lab that is killed while a container is up", programFiles)
 	s := newScene(t)

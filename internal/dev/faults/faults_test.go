@@ -15,13 +15,13 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// programFiles are what the program under test is made of, and what its inputs come from.
+// programFiles are the sources of the program under test, and of its inputs.
 var programFiles = testsets.Needs{
 	Files: []string{"cmd", "home", "internal", "load", "record", "stats", "go.mod", "go.sum",
 		"services/go-nethttp/service.yaml"},
 }
 
-// Every verb that the program has is in the table, with something to ask or the reason for none.
+// Every verb of the program is in the table, with tests or the reason for none.
 func TestEveryVerbIsAsked(t *testing.T) {
 	s := newScene(t)
 	has := []string{""}
@@ -52,7 +52,7 @@ func TestEveryVerbIsAsked(t *testing.T) {
 	}
 }
 
-// below are the verbs below one, as shells are offered them: with a description each.
+// below returns the verbs below one, from the shell completion, which has a description for each.
 func (s *scene) below(t *testing.T, verb string) (names []string) {
 	t.Helper()
 	e := s.try("", append(append([]string{"__complete"}, strings.Fields(verb)...), "")...)
@@ -67,7 +67,7 @@ func (s *scene) below(t *testing.T, verb string) (names []string) {
 	return names
 }
 
-// What is read may be anything, on a small machine, too.
+// Any input may be read, also on a small machine.
 func TestInputs(t *testing.T) {
 	testsets.Once(t, "every verb with one bad input each", programFiles)
 	more, lines := testsets.More(t, programFiles), 0
@@ -88,13 +88,13 @@ func TestInputs(t *testing.T) {
 					before := s.look()
 					e := s.try(s.confined(), s.arguments(l.args)...)
 					e.check(t)
-					if e.toil > toil && !strings.Contains(l.args, "URL") { // else it measures
+					if e.toil > toil && !strings.Contains(l.args, "URL") { // otherwise it measures
 						t.Errorf("it took %v of processor time, want at most %v", e.toil, toil)
 					}
 					codes := append([]int{1}, l.codes...)
 					fine := strings.Contains(" "+l.fine+" ", " "+in.name+" ")
 					invalid := e.code == cli.Invalid && slices.Contains(codes, e.code)
-					if fine && (e.code == 0 || invalid) { // a server may refuse what it was sent
+					if fine && (e.code == 0 || invalid) { // a server may reject a request
 						return
 					}
 					e.refused(t, codes...)
@@ -105,7 +105,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// What is written is whole or not there, and what was there before stays.
+// Output is complete or missing, and earlier files stay.
 func TestFullDisk(t *testing.T) {
 	testsets.Once(t, "verbs that write, on a full disk", programFiles)
 	more := testsets.More(t, programFiles)
@@ -128,14 +128,14 @@ func TestFullDisk(t *testing.T) {
 				e.check(t)
 				e.refused(t, append([]int{1}, l.codes...)...)
 				after := s.look()
-				delete(after, s.path("OUT")) // a folder that was to hold all
+				delete(after, s.path("OUT")) // the folder for all output
 				same(t, before, after)
 			})
 		}
 	}
 }
 
-// What goes to a full standard output fails, as does every verb's help.
+// Output to a full standard output fails, as does every verb's help.
 func TestFullOutput(t *testing.T) {
 	testsets.Once(t, "verbs that print, into a full disk", programFiles)
 	more := testsets.More(t, programFiles)
@@ -167,7 +167,7 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
-// A load that may open too few files says how many those are.
+// A load with too small a limit on open files reports the number.
 func TestFewFiles(t *testing.T) {
 	testsets.Once(t, "loads within a limit on open files", programFiles)
 	for _, row := range []struct{ limit, url string }{{"10", "URL"}, {"12", "TLS"}} {
@@ -186,7 +186,7 @@ func TestFewFiles(t *testing.T) {
 	}
 }
 
-// A line that makes no sense is refused as one, before anything happens.
+// Invalid command lines are refused before any effect.
 func TestWrongLines(t *testing.T) {
 	testsets.Once(t, "command lines that make no sense", programFiles)
 	more, lines := testsets.More(t, programFiles), 0
@@ -214,19 +214,19 @@ func TestWrongLines(t *testing.T) {
 	}
 }
 
-// strange are arguments that nobody means.
+// strange are unusual arguments.
 var strange = map[string]string{
 	"nothing": "", "escapes": "\x1b]0;gone\x07\x1b[2J", "no text": "\xff\xfe", "two lines": "a\nb",
 	"long": strings.Repeat("a", 100<<10),
 }
 
-// Nor does a strange argument do harm.
+// Strange arguments do no harm.
 func TestStrangeArguments(t *testing.T) {
 	testsets.Once(t, "every verb with one strange argument each", programFiles)
 	more := testsets.More(t, programFiles)
 	for k, v := range verbs {
 		if v.name == "" || strings.HasPrefix(v.name, "completion") {
-			continue // they take no argument
+			continue // it takes no argument
 		}
 		for i, name := range slices.Sorted(maps.Keys(strange)) {
 			if !more && i != k%len(strange) {
@@ -247,7 +247,7 @@ func TestStrangeArguments(t *testing.T) {
 // endings are the signals that end a program.
 var endings = []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}
 
-// Whoever waits for an input that does not come ends when it is told to.
+// A verb that waits for an input ends on a signal.
 func TestSignals(t *testing.T) {
 	testsets.Once(t, "verbs that read, ended by a signal each", programFiles)
 	more, lines := testsets.More(t, programFiles), 0
@@ -294,7 +294,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// What another tool has written of each request is held once while it is read, up to its bound,
+// The output of another tool for each request is in memory once while it is read, up to its limit,
 // from a file or from a pipe.
 func TestLargeOutputs(t *testing.T) {
 	testsets.Once(t, "a large output of another tool on a small machine", programFiles)

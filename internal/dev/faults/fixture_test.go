@@ -21,14 +21,14 @@ import (
 
 const repository = "../../.."
 
-// programs are the real ones, each built once, as make build does.
+// programs are the real programs, each built once, as make build does.
 var programs struct {
 	sync.Mutex
 	dir string
 }
 
-// TestMain removes what was built. What is started here hears of a closed terminal, also where
-// these tests were themselves begun by nohup, whose children ignore it.
+// TestMain removes the built programs. Programs started here receive SIGHUP, even if these tests
+// run under nohup, whose children ignore it.
 func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// program gives the file of a command of this module.
+// program returns the file of a command of this module.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	programs.Lock()
@@ -64,14 +64,14 @@ func program(t *testing.T, name string) string {
 	return file
 }
 
-// scene is where one command line is tried: a folder with a sound run and a small checkout.
+// scene is the place of one command line: a folder with a sound run and a small checkout.
 type scene struct {
 	t   *testing.T
 	dir string
 	url string
 }
 
-// server answers every request at once; all scenes share it.
+// server responds to every request at once; all scenes share it.
 var server = sync.OnceValues(func() (string, error) {
 	addr, _, err := truth.Start(truth.Fixed(0)) // it ends with the tests
 	if err != nil {
@@ -97,7 +97,7 @@ func newScene(t *testing.T) *scene {
 	return s
 }
 
-// remove waits for what a tool still does that was ended with its caller.
+// remove waits for a tool that ended with its caller and still works.
 func (s *scene) remove(dir string, with func(string) error) {
 	s.t.Helper()
 	var err error
@@ -155,7 +155,7 @@ loads:
 `)
 }
 
-// run is the folder of a run of two targets in three blocks, with what was kept beside it.
+// run makes the folder of a run of two targets in three blocks, with the files beside it.
 func (s *scene) run() {
 	s.t.Helper()
 	dir := s.path("RUN")
@@ -184,7 +184,7 @@ func (s *scene) run() {
 	s.kept(dir)
 }
 
-// kept is what was kept beside the records.
+// kept writes the files beside the records.
 func (s *scene) kept(dir string) {
 	s.t.Helper()
 	stacks := profile.NewStacks(profile.CPU)
@@ -204,7 +204,7 @@ func (s *scene) kept(dir string) {
 	s.put("RUN/telemetry/logs.ndjson", "")
 }
 
-// service is a program that any lab can run at once: the sources of one, built once.
+// service is a program that every lab can run: the sources of a service, built once.
 var service = sync.OnceValues(func() (file string, err error) {
 	programs.Lock()
 	defer programs.Unlock()
@@ -218,8 +218,8 @@ var service = sync.OnceValues(func() (file string, err error) {
 	return file, nil
 })
 
-// furnish adds what a line needs beyond the usual: go-two, a service that is built by a copy;
-// another tool's output; what a home has kept.
+// furnish adds what a line needs beyond the usual files: go-two, a service that is built by a copy;
+// another tool's output; data of a collector.
 func (s *scene) furnish(text string) {
 	s.t.Helper()
 	if strings.Contains(text, "HEAD") {
@@ -227,7 +227,7 @@ func (s *scene) furnish(text string) {
 	}
 	if strings.Contains(text, "sh-") || strings.Contains(text, "go-two") ||
 		strings.Contains(text, "OTHER") {
-		program(s.t, "prony") // makes the folder, too
+		program(s.t, "prony") // also makes the folder
 		file, err := service()
 		if err != nil {
 			s.t.Fatal(err)
@@ -243,7 +243,7 @@ func (s *scene) furnish(text string) {
 			"[mkdir, -p, bin]", "[sh, -c, sleep 1000 & wait]").Replace(two))
 		s.put("ROOT/services/sh-mute/service.yaml", strings.NewReplacer("go-two", "sh-mute",
 			`["{dir}/bin/go-two"]`, `[/bin/sleep, "1000"]`).Replace(two))
-		if err := os.Remove(s.path("ROOT/agents.yaml")); err != nil { // it would have to have one
+		if err := os.Remove(s.path("ROOT/agents.yaml")); err != nil { // otherwise it would need one
 			s.t.Fatal(err)
 		}
 	}
@@ -282,7 +282,7 @@ func (s *scene) furnish(text string) {
 	}
 }
 
-// manifest is of a service that its first step copies.
+// manifest is the manifest of a service whose first step copies it.
 const manifest = `name: go-two
 language: Go
 framework: net/http

@@ -16,9 +16,9 @@ import (
 	"prony.example/record"
 )
 
-// A run is followed from another process while it goes: what is planned, each step, the load under
-// way, each record that is on the disk, and how it ended. Who stops it says why, and every report
-// repeats it. What goes on with it goes on counting.
+// Another process can follow a run: its plan, each step, the current load, each saved record, and
+// its end. A user who stops it gives a reason, which every report repeats. A resumed run continues
+// counting.
 func TestFollowed(t *testing.T) {
 	testsets.Once(t, "a run that is followed and stopped from elsewhere", programFiles)
 	s := newScene(t)
@@ -71,7 +71,7 @@ func TestFollowed(t *testing.T) {
 	again := s.begin("", s.arguments("--root ROOT run --resume OUT")...)
 	again.bound = 2 * within
 	again.run(t)
-	if e := again.wait(t); e.code != 4 { // the trial that was interrupted stays so
+	if e := again.wait(t); e.code != 4 { // the interrupted trial stays so
 		t.Errorf("it goes on to exit %d: %s", e.code, e.stderr)
 	}
 	if _, err := os.Stat(s.path("OUT/" + record.StopFile)); err == nil {
@@ -84,7 +84,7 @@ func TestFollowed(t *testing.T) {
 	}
 }
 
-// ordered wants the lines of a run of three trials to be told one after another, and not too often.
+// ordered requires the lines of a run of three trials in order, and not too often.
 func ordered(t *testing.T, seen []record.Progress, pid int) {
 	t.Helper()
 	if b := seen[0]; b.Kind != record.Begins || b.PID != pid ||
@@ -108,7 +108,7 @@ func ordered(t *testing.T, seen []record.Progress, pid int) {
 	}
 }
 
-// progressOf are the whole lines of a run's progress after one.
+// progressOf returns the complete lines of a run's progress after a line.
 func progressOf(dir string, after int64) (out []record.Progress, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, record.ProgressFile))
 	if err != nil {

@@ -24,27 +24,27 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// What the home of telemetry is held to.
+// Requirements on the collector.
 const (
-	homeMemory = 512 << 20 // bytes of resident memory: what --memory says when it is not given
-	senders    = 16        // at once
+	homeMemory = 512 << 20 // bytes of resident memory: the default of --memory
+	senders    = 16        // in parallel
 	bombing    = 3 * time.Second
-	unpacked   = 16<<20 - 64 // bytes of a bomb: just what a request may have
+	unpacked   = 16<<20 - 64 // bytes of a bomb: the maximum of a request
 )
 
-// A bomb is a request that is small when it is sent and large when it is decoded.
+// explosive is a request that is small when sent and large when decoded.
 type explosive struct {
 	name, path, kind string
 	body             []byte
 }
 
-// many repeats a piece to the size that a request may have.
+// many repeats a piece up to the maximum size of a request.
 func many(head, piece, between, tail string) []byte {
 	n := (unpacked - len(head) - len(tail)) / (len(piece) + len(between))
 	return []byte(head + strings.Repeat(piece+between, n-1) + piece + tail)
 }
 
-// within wraps a body in fields of these numbers, the innermost first.
+// wrapped wraps a body in fields of these numbers, the innermost first.
 func wrapped(body []byte, fields ...protowire.Number) []byte {
 	for _, f := range fields {
 		body = protowire.AppendBytes(protowire.AppendTag(nil, f, protowire.BytesType), body)
@@ -52,9 +52,9 @@ func wrapped(body []byte, fields ...protowire.Number) []byte {
 	return body
 }
 
-// deepValue is a list of a list, and so on, as far as a request goes.
+// deepValue is a list of a list, and so on, up to the maximum size.
 func deepValue() []byte {
-	var out []byte // from the end to the beginning, since each length is that of all within
+	var out []byte // from the end to the beginning, because lengths include all within
 	size := 0
 	var head [binary.MaxVarintLen64 + 1]byte
 	for size < unpacked-64 {
@@ -109,7 +109,7 @@ func packed(t *testing.T, body []byte) []byte {
 	return b.Bytes()
 }
 
-// startHome gives a real home, with the memory that it has by default.
+// startHome starts a real collector with its default memory limit.
 func startHome(t *testing.T) (*exec.Cmd, telemetry.Endpoints) {
 	t.Helper()
 	cmd := exec.Command(program(t, "prony-home"), "telemetry", "serve", "--dir", t.TempDir(),
@@ -142,8 +142,8 @@ var overGRPC = map[string]string{
 	logs:    "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
 }
 
-// Whatever is sent, and by however many, the home stays within its memory, goes on answering, and
-// ends when it is told to.
+// Whatever is sent, by any number of senders, the collector stays within its memory, continues to
+// respond, and ends on a signal.
 func TestHomeIsNotBurst(t *testing.T) {
 	testsets.Once(t, "a bomb for the home of telemetry", programFiles)
 	more := testsets.More(t, programFiles)
@@ -187,7 +187,7 @@ func TestHomeIsNotBurst(t *testing.T) {
 					t.Cleanup(func() { c.Close() })
 					return func(ctx context.Context) {
 						var answer []byte
-						_ = c.Invoke(ctx, method, x.body, &answer) // a refusal is as good
+						_ = c.Invoke(ctx, method, x.body, &answer) // a rejection is also valid
 					}
 				})
 			})
@@ -195,7 +195,7 @@ func TestHomeIsNotBurst(t *testing.T) {
 	}
 }
 
-// bombard sends from all senders for a while, and then holds the home to what it must be.
+// bombard sends from all senders for a while, and then checks the collector.
 func bombard(t *testing.T, to func(telemetry.Endpoints) func(context.Context)) {
 	t.Helper()
 	cmd, at := startHome(t)
@@ -213,7 +213,7 @@ func bombard(t *testing.T, to func(telemetry.Endpoints) func(context.Context)) {
 	}
 	for ctx.Err() == nil {
 		if peak = max(peak, resident(cmd.Process.Pid)); peak > 4*homeMemory {
-			cancel() // enough is known
+			cancel() // enough data
 			_ = cmd.Process.Kill()
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -226,7 +226,7 @@ func bombard(t *testing.T, to func(telemetry.Endpoints) func(context.Context)) {
 	if peak <= 4*homeMemory {
 		answers(t, at)
 	}
-	_ = cmd.Process.Signal(syscall.SIGTERM) // it may be gone
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	ended := time.AfterFunc(within, func() { _ = cmd.Process.Kill() })
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("it ended with %v", err)
@@ -234,7 +234,7 @@ func bombard(t *testing.T, to func(telemetry.Endpoints) func(context.Context)) {
 	ended.Stop()
 }
 
-// answers wants a span to be taken in, within a while: senders try again.
+// answers requires that a span is accepted within a while, because senders retry.
 func answers(t *testing.T, at telemetry.Endpoints) {
 	t.Helper()
 	const one = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":` +

@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// An input is what somebody may find where a file is wanted. It is made at a path that was free or
-// held what sound gives; big ones are written in pieces, so that this program stays small beside
-// the one that it judges.
+// input is a possible content where a file is expected. make creates it at a free path or one with
+// sound content. Large inputs are written in pieces, so that this program stays small beside the
+// one under test.
 type input struct {
 	name string
 	make func(path string, sound []byte) error
 }
 
-// Sizes of inputs: large enough to burst a reader that has no bound, small enough to be made often.
+// Sizes of inputs: too large for an unlimited reader, small enough to be made often.
 const (
 	longLine = 10 << 20
 	depth    = 1 << 20
@@ -43,7 +43,7 @@ var inputs = []input{
 	{name: "deep", make: holds("[", depth)},
 	{name: "aliases", make: holds(bomb, 1)},
 	{name: "records", make: holds("{\"version\":1}\n", records)},
-	// Its size is said to be none, and to read it fails, for whomever.
+	// Its size is 0, and reading it fails for every user.
 	{name: "unreadable", make: links("/proc/self/mem")},
 	{name: "names", make: holds("\x1b]0;gone\x07\u202e\x1b[2J: 1\n", 1)},
 }
@@ -80,11 +80,12 @@ func links(to string) func(string, []byte) error {
 	return func(path string, _ []byte) error { return os.Symlink(to, path) }
 }
 
-// absurd are numbers that somebody may write where one is wanted. JSON has no word for some.
+// absurd are numbers that a user may write. JSON cannot express some of them.
 var absurd = []string{"1e308", "-1e308", "1e999", "NaN", "-Infinity", "9223372036854775807",
 	"3900000000000000000", "0"}
 
-// fractions and whole are where a record has numbers, of which an integer holds only the whole.
+// fractions and whole match the fields with numbers in a record; integers accept only whole
+// numbers.
 var (
 	fractions = regexp.MustCompile(`"(throughputPerS|inFlightMean|stealShare|meanNs)":[^,}]+`)
 	whole     = regexp.MustCompile(`"(windowNs|done|p99Ns|cpuNs|rssMaxBytes)":[^,}]+`)

@@ -16,21 +16,21 @@ import (
 	"prony.example/record"
 )
 
-// settled is how long services are under load before something happens to them: longer than a
-// warm-up of a second, which is what their lines ask for.
+// settled is how long services are under load before a fault: longer than the warm-up of a second
+// in their lines.
 const settled = 3 * time.Second
 
-// hung is how long a line may last whose service hangs: it is asked once more, with half a minute's
-// patience.
+// hung is the maximum time of a line whose service hangs: it gets one more request, with a timeout
+// of half a minute.
 const hung = 50 * time.Second
 
-// A mishap befalls a line at work from outside.
+// mishap is a fault from outside during a line's work.
 type mishap struct {
 	name, args string
-	strike     func(s *scene, p *start) // once every service that is named has been up for settled
+	strike     func(s *scene, p *start) // called once every named service has been up for settled
 	named      []string                 // services
 	code       int
-	says       []string // of the record of each, what its failure says
+	says       []string // parts of the failure in the record of each
 }
 
 const measured = "--root ROOT run --targets go-two --blocks 1 --warmup 1s --measure 4s --out OUT"
@@ -47,16 +47,16 @@ func signalled(sig syscall.Signal, names ...string) func(*scene, *start) {
 	return func(s *scene, p *start) {
 		for _, name := range names {
 			for _, pid := range s.serving(p, name) {
-				_ = syscall.Kill(pid, sig) // it may have ended, which its record tells
+				_ = syscall.Kill(pid, sig) // it may have ended, which its record shows
 			}
 		}
 	}
 }
 
-// serving are the processes of a service.
+// serving returns the processes of a service.
 func (s *scene) serving(p *start, name string) []int {
 	return slices.DeleteFunc(s.processes(p.cmd.Process.Pid), func(pid int) bool {
-		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // what is gone is nowhere
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // empty if it has ended
 		return filepath.Base(exe) != name
 	})
 }
@@ -73,7 +73,7 @@ func (s *scene) served(p *start, names []string) {
 	s.t.Errorf("%v never were up", names)
 }
 
-// What happens to services in their window is in the record of each, and nothing of them is left.
+// Faults of services in their window are in the record of each, and nothing of them remains.
 func TestMishaps(t *testing.T) {
 	testsets.Once(t, "a service that ends while it is measured", programFiles)
 	more := testsets.More(t, programFiles)
@@ -129,8 +129,8 @@ func (s *scene) git(args ...string) string {
 	return string(out)
 }
 
-// A revision or another checkout that cannot be had, or does not build, is a sentence with the last
-// that its build said, and the repository stays what it was.
+// A revision or another checkout that is missing, or does not build, gives a sentence with the last
+// lines of its build, and the repository stays unchanged.
 func TestRevisions(t *testing.T) {
 	testsets.Once(t, "revisions and checkouts that do not build", programFiles)
 	for _, row := range []struct {

@@ -12,12 +12,12 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// notFinite are the words of a number that is none, but where they are the page's own code.
+// notFinite matches the texts of invalid numbers outside of the page's own code.
 var notFinite = regexp.MustCompile(
 	`(?:^|[^A-Za-z.?])(NaN|&#43;Inf|[+-]Inf|Infinity|%!\w|9,223,372,036,854,775)\b[^(]`)
 
-// A record with a number that nobody can have measured breaks no reader of records: it is told as
-// damaged, or shown.
+// A record with an impossible number breaks no reader of records: it is reported as damaged, or
+// shown.
 func TestAbsurdNumbers(t *testing.T) {
 	testsets.Once(t, "records with numbers that cannot be", programFiles)
 	more := testsets.More(t, programFiles)
@@ -48,7 +48,7 @@ func TestAbsurdNumbers(t *testing.T) {
 	}
 }
 
-// count has the records of the run say a number wherever the fixture has one.
+// count replaces the numbers in the records of the run.
 func (s *scene) count(number string) {
 	s.t.Helper()
 	sound, err := os.ReadFile(s.path("RUN/trials.ndjson"))
@@ -62,7 +62,7 @@ func (s *scene) count(number string) {
 	s.put("RUN/trials.ndjson", text)
 }
 
-// numbers wants what was printed or written to be of its format, with numbers that are some.
+// numbers requires that the output has its format, with valid numbers.
 func (s *scene) numbers(t *testing.T, e ended, text string) {
 	t.Helper()
 	out := e.stdout

@@ -15,14 +15,14 @@ import (
 	"prony.example/record"
 )
 
-// call is one of strace's lines: a system call that is done, with the file of its first argument.
+// call matches one of strace's lines: a completed system call, with the file of its first argument.
 var call = regexp.MustCompile(`^\d+ +(write|pwrite64|fsync|rename\w*)\((.*)\) += \d+`)
 
-// descriptor is a number and the file behind it, as strace -y writes them.
+// descriptor matches a number and the file behind it, as strace -y writes them.
 var descriptor = regexp.MustCompile(`^\d+<([^>]*)>`)
 
-// What takes another file's place is on the disk before it does, its folder after that, and a
-// record before the program ends: the order of the system calls says so.
+// A file that replaces another is on the disk before it does, its folder after that, and a record
+// before the program ends: the order of the system calls shows it.
 func TestSyncs(t *testing.T) {
 	testsets.Once(t, "the order of writes and syncs", programFiles)
 	strace, err := exec.LookPath("strace")
@@ -52,12 +52,12 @@ func TestSyncs(t *testing.T) {
 	}
 }
 
-// inOrder holds the calls to that order; file is one of those that must be among them.
+// inOrder checks the order of the calls; file must be among them.
 func inOrder(t *testing.T, s *scene, calls, file string) {
 	t.Helper()
 	open := map[string]bool{} // written, and not synced since
 	seen := false
-	begun := map[string]string{} // by thread, what another's call came into
+	begun := map[string]string{} // by thread: the unfinished call
 	for line := range strings.Lines(calls) {
 		thread, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if head, cut := strings.CutSuffix(line, " <unfinished ...>\n"); cut {
@@ -79,7 +79,7 @@ func inOrder(t *testing.T, s *scene, calls, file string) {
 				if open[w[1]] {
 					t.Errorf("%s takes a place before it is on the disk", w[1])
 				}
-				open[filepath.Dir(w[1])] = true // which has another entry
+				open[filepath.Dir(w[1])] = true // it has another entry
 			}
 		case name == nil || !strings.HasPrefix(name[1], s.dir) ||
 			strings.HasPrefix(name[1], s.path("home")):
@@ -98,8 +98,8 @@ func inOrder(t *testing.T, s *scene, calls, file string) {
 	}
 }
 
-// When the power fails, what a run has told of is there: the disk as it is at that moment, which a
-// file stands for that a file system is mounted from, has the records of all trials that are told.
+// After a power failure, everything that a run has reported is there: a copy of the disk at that
+// moment (a mounted file) has the records of all reported trials.
 func TestPowerLoss(t *testing.T) {
 	testsets.Long(t, "a run, and its disk at each trial's end", programFiles)
 	testsets.Cores(t)
@@ -138,7 +138,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 }
 
-// mounted mounts a file as a disk, which it makes where it is to be new, until the test ends.
+// mounted mounts a file as a disk until the test ends, and makes it if it is new.
 func (s *scene) mounted(disk string, anew bool) (at string) {
 	s.t.Helper()
 	const size = 64 << 20
@@ -166,7 +166,7 @@ func (s *scene) mounted(disk string, anew bool) (at string) {
 	return at
 }
 
-// said is what a line has said by now.
+// said returns the output of a line so far.
 func (s *scene) said() string {
 	text, err := os.ReadFile(s.path("home/stderr"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// The JVM's target is one that starts another program in its place: what rides along sees a JVM.
+// The JVM's target starts another program in its place, so the agent sees a JVM.
 const javaMain = `public class Main {
   public static void main(String[] args) throws Exception {
     System.exit(new ProcessBuilder(args).inheritIO().start().waitFor());
@@ -20,8 +20,8 @@ const javaMain = `public class Main {
 }
 `
 
-// An agent that ends its service (java.lang.instrument, "premain"), or, where it is told to wait,
-// never lets it begin.
+// An agent that ends its service (java.lang.instrument, "premain"), or with "wait" never lets it
+// begin.
 const javaRide = `public class Ride {
   public static void premain(String how) throws Exception {
     if ("wait".equals(how)) {
@@ -34,7 +34,7 @@ const javaRide = `public class Ride {
 }
 `
 
-// jvm adds java-one, and an agent for it whose file is what the variable RIDE says.
+// jvm adds java-one, and an agent for it from the file in the variable RIDE.
 func (s *scene) jvm() {
 	s.t.Helper()
 	s.furnish("go-two")
@@ -74,8 +74,8 @@ func (s *scene) jvm() {
 `)
 }
 
-// An agent that cannot be had, or keeps its service from coming up, is named with what was last
-// said of it, and is nobody else's fault.
+// An agent that is not available, or keeps its service from starting, is named with its last
+// output, and affects no other trial.
 func TestRides(t *testing.T) {
 	needs := programFiles
 	needs.Facts = append(needs.Facts, testsets.Version("javac", "-version"))
@@ -112,7 +112,7 @@ func TestRides(t *testing.T) {
 				ride = s.path(ride)
 			}
 			p.cmd.Env = append(p.cmd.Env, "RIDE="+ride, "HOW="+row.how)
-			p.bound = 3 * within // a JVM beside other tests, and the wait for one
+			p.bound = 3 * within // a JVM beside other tests, and its startup timeout
 			p.run(t)
 			e := p.wait(t)
 			e.check(t)

@@ -19,13 +19,13 @@ import (
 	"prony.example/internal/launch/process"
 )
 
-// What holds for every line.
+// Limits for every line.
 const (
-	within   = time.Minute      // its end; most take a tenth of a second, and other tests run
-	toil     = 10 * time.Second // of processor time, which a neighbor may triple
+	within   = time.Minute      // until its end; most take a tenth of a second, and other tests run
+	toil     = 10 * time.Second // of CPU time, which other work may triple
 	memory   = 256 << 20        // bytes of peak resident memory
 	says     = 32 << 10         // bytes of standard error
-	sentence = 1200             // bytes of one line of it, but for names that were given
+	sentence = 1200             // bytes of one line of it, without given names
 	lines    = 40               // of standard error
 	ending   = 30 * time.Second // from a signal to the end, which takes one or two
 )
@@ -36,22 +36,22 @@ type ended struct {
 	signal         syscall.Signal
 	stdout, stderr string
 	peak           int64         // bytes
-	toil           time.Duration // of processors, with what it waited for
-	late, large    bool          // it was killed for it
+	toil           time.Duration // CPU time, with that of children
+	late, large    bool          // killed for this reason
 	left           bool          // processes of its own
 }
 
-// start is a program under way.
+// start is a running program.
 type start struct {
 	cmd         *exec.Cmd
 	out, errs   *os.File
 	piped       [2]strings.Builder
 	done        chan struct{}
-	bound       time.Duration // its end
+	bound       time.Duration // its maximum time
 	late, large bool
 }
 
-// begin starts a command line; limits, words of sh's ulimit, bind it where they are given.
+// begin starts a command line, under limits in words of sh's ulimit if given.
 func (s *scene) begin(limits string, args ...string) *start {
 	s.t.Helper()
 	words := append([]string{program(s.t, "prony")}, args...)
@@ -63,7 +63,7 @@ func (s *scene) begin(limits string, args ...string) *start {
 	p.cmd.Dir = s.dir
 	p.cmd.Env = append(os.Environ(), "HOME="+s.path("home"), "XDG_CACHE_HOME="+s.path("home/cache"),
 		"XDG_RUNTIME_DIR="+s.path("home/run"), "PRONY_ROOT=",
-		"TMPDIR="+s.path("home/tmp"), process.Beside+"=1") // nobody reads numbers here
+		"TMPDIR="+s.path("home/tmp"), process.Beside+"=1") // numbers do not matter here
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, name := range []string{"home/run", "home/tmp"} {
 		if err := os.MkdirAll(s.path(name), 0o700); err != nil {
@@ -78,13 +78,13 @@ func (s *scene) begin(limits string, args ...string) *start {
 		*to = file
 	}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errs
-	if limits != "" { // by pipes, which no limit of files holds for
+	if limits != "" { // through pipes, to which no file limit applies
 		p.cmd.Stdout, p.cmd.Stderr = &p.piped[0], &p.piped[1]
 	}
 	return p
 }
 
-// go starts it and watches over it: what grows or lasts is killed.
+// run starts the program and watches it: it kills a program that grows or lasts too long.
 func (p *start) run(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Start(); err != nil {
@@ -112,7 +112,7 @@ func (p *start) run(t *testing.T) {
 	}()
 }
 
-// resident is the memory of a process, or 0 when it is gone.
+// resident returns the memory of a process, or 0 if it has ended.
 func resident(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -125,7 +125,7 @@ func resident(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// wait gives how it ended.
+// wait returns how it ended.
 func (p *start) wait(t *testing.T) ended {
 	t.Helper()
 	err := p.cmd.Wait()
@@ -142,7 +142,7 @@ func (p *start) wait(t *testing.T) ended {
 	}
 	e.peak = p.cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	if e.peak <= highest(t) {
-		e.peak = 0 // nobody knows: it began with the peak of who forked it (getrusage(2))
+		e.peak = 0 // unknown: it starts with the peak of its parent (getrusage(2))
 	}
 	e.stdout = content(t, p.out) + p.piped[0].String()
 	e.stderr = content(t, p.errs) + p.piped[1].String()
@@ -163,7 +163,7 @@ func highest(t *testing.T) int64 {
 	return own.Maxrss << 10
 }
 
-// content is the beginning of what was said.
+// content returns the beginning of the output.
 func content(t *testing.T, file *os.File) string {
 	t.Helper()
 	data := make([]byte, 1<<20)
@@ -177,11 +177,11 @@ func content(t *testing.T, file *os.File) string {
 
 var (
 	dump = regexp.MustCompile(`goroutine \d+|^panic:|runtime error|SIG[A-Z]+: `)
-	// An error that ends before it has named its cause, or that fmt did not like.
+	// An error that ends before its cause, or a formatting error of fmt.
 	hollow = regexp.MustCompile(`: *;|%!|<nil>|context canceled`)
 )
 
-// check is what holds for every ending, whatever was asked.
+// check checks the conditions of every end.
 func (e ended) check(t *testing.T) {
 	t.Helper()
 	switch {
@@ -212,18 +212,18 @@ func (e ended) check(t *testing.T) {
 	}
 }
 
-// refused wants an error with one of the codes, and a sentence about it.
+// refused requires an error with one of the codes, and a sentence about it.
 func (e ended) refused(t *testing.T, codes ...int) {
 	t.Helper()
 	if e.late || e.large {
-		return // told
+		return // already reported
 	}
 	if !slices.Contains(codes, e.code) {
 		t.Errorf("exit %d %v, want one of %v", e.code, e.signal, codes)
 	}
 	text := strings.TrimSpace(e.stderr)
 	if e.code == cli.Invalid && text == "" {
-		text = e.stdout // a table, which says why a number is INVALID
+		text = e.stdout // a table, which shows why a number is INVALID
 	}
 	if text == "" || strings.HasSuffix(text, ":") {
 		t.Error("it does not say why")
@@ -238,10 +238,10 @@ func (e ended) refused(t *testing.T, codes ...int) {
 	}
 }
 
-// words are those of a line; a quoted one may be empty or hold blanks.
+// words matches the words of a line; a quoted one may be empty or contain blanks.
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
-// arguments puts paths and the server's URL for the words that stand for them.
+// arguments replaces placeholder words by paths and the server's URL.
 func (s *scene) arguments(text string) []string {
 	var out []string
 	for _, w := range words.FindAllString(text, -1) {
@@ -255,8 +255,8 @@ func (s *scene) arguments(text string) []string {
 	return out
 }
 
-// look is every file of a scene but what caches and streams hold: what it says of itself, and what
-// small ones hold.
+// look returns every file of a scene except caches and streams: its metadata, and the content of
+// small ones.
 func (s *scene) look() map[string]string {
 	s.t.Helper()
 	seen := map[string]string{}
@@ -287,7 +287,7 @@ func (s *scene) look() map[string]string {
 	return seen
 }
 
-// same wants the files to be what they were.
+// same requires unchanged files.
 func same(t *testing.T, before, after map[string]string) {
 	t.Helper()
 	for path, was := range before {
@@ -328,11 +328,11 @@ func (s *scene) try(limits string, args ...string) ended {
 	return p.wait(s.t)
 }
 
-// small is the memory of a machine that everything must be read on, in bytes.
+// small is the memory in bytes of a machine on which all inputs must be readable.
 const small = 512 << 20
 
-// confined has a line run in a memory cgroup of its own, of a small machine's size, in which the
-// kernel kills what takes more; empty where none can be made, which is told.
+// confined makes a memory cgroup of a small machine's size for a line, in which the kernel kills
+// larger processes; empty if impossible, which is logged.
 func (s *scene) confined() (limits string) {
 	s.t.Helper()
 	name, size := "prony-faults-"+filepath.Base(s.dir), fmt.Sprint(small)

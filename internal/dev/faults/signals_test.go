@@ -18,9 +18,9 @@ import (
 	"prony.example/record"
 )
 
-// Whatever is under way ends in order, in each of the ways in which somebody ends it: with the code
-// that is documented and with what was measured, and nothing is left running or lying about. A
-// terminal that is closed reads no more, and neither does "| tee" after Ctrl-C.
+// All work ends cleanly in each of the ways in which a user ends it: with the documented code and
+// the results so far, and without leftovers. A closed terminal reads no more output, and neither
+// does "| tee" after Ctrl-C.
 func TestSignalsAtWork(t *testing.T) {
 	testsets.Once(t, "verbs that work for long, ended by a signal each", programFiles)
 	more, works := testsets.More(t, programFiles), 0
@@ -55,7 +55,7 @@ func atWork(t *testing.T, w work, sig syscall.Signal) {
 	}
 	p.run(t)
 	s.await(p, w, &asked)
-	_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended, which its code tells
+	_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended, which its code shows
 	began := time.Now()
 	e := p.wait(t)
 	if took := time.Since(began); took > ending {
@@ -77,7 +77,7 @@ func atWork(t *testing.T, w work, sig syscall.Signal) {
 	}
 }
 
-// unheard has nobody read what is said.
+// unheard closes the reader of the output.
 func (p *start) unheard(t *testing.T) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -89,13 +89,13 @@ func (p *start) unheard(t *testing.T) {
 	p.cmd.Stdout, p.cmd.Stderr = w, w
 }
 
-// await waits until a line is under way, and then into its window or its warm-up.
+// await waits until a line works, and then until its window or its warm-up.
 func (s *scene) await(p *start, w work, asked *atomic.Int64) {
 	s.t.Helper()
 	end := time.Now().Add(within)
 	for ; time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat(s.path(w.saved + "/run.json")); w.saved != "" && err != nil {
-			asked.Store(0) // it looks at its services, or builds them
+			asked.Store(0) // it checks its services, or builds them
 		} else if asked.Load() > 100 || len(s.processes(p.cmd.Process.Pid)) > 0 {
 			time.Sleep(2 * time.Second)
 			return
@@ -104,7 +104,7 @@ func (s *scene) await(p *start, w work, asked *atomic.Int64) {
 	s.t.Error("it never was under way")
 }
 
-// processes are those that work in the scene, but for the program itself.
+// processes returns the processes in the scene, without the program itself.
 func (s *scene) processes(own int) (pids []int) {
 	s.t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*")
@@ -112,7 +112,7 @@ func (s *scene) processes(own int) (pids []int) {
 		s.t.Fatal(err)
 	}
 	for _, dir := range all {
-		cwd, _ := os.Readlink(dir + "/cwd") // what is gone is nowhere
+		cwd, _ := os.Readlink(dir + "/cwd") // empty if it has ended
 		exe, _ := os.Readlink(dir + "/exe")
 		pid, err := strconv.Atoi(filepath.Base(dir))
 		if err == nil && pid != own && strings.Contains(cwd+"/ "+exe, s.dir+"/") {
@@ -122,7 +122,7 @@ func (s *scene) processes(own int) (pids []int) {
 	return pids
 }
 
-// tidy wants nothing of a program to be left: no process, group, temporary or half-written file.
+// tidy requires that a program leaves nothing: no process, group, temporary or half-written file.
 func (s *scene) tidy(pid int) {
 	s.t.Helper()
 	for end := time.Now().Add(ending); len(s.processes(pid)) > 0; time.Sleep(time.Millisecond) {
@@ -153,7 +153,7 @@ func (s *scene) tidy(pid int) {
 	}
 }
 
-// saved wants the one trial that was under way, and a report of it.
+// saved requires the one interrupted trial, and a report of it.
 func (s *scene) saved(dir string) {
 	s.t.Helper()
 	_, records, bad, err := record.Read(s.path(dir))

@@ -1,46 +1,45 @@
 package faults
 
-// A line is one command line of a verb. In its arguments BAD is the input that is put before it,
-// RUN the folder of a sound run, ROOT a small checkout, OUT a file to write, URL a server that
-// answers.
+// line is one command line of a verb. In its arguments BAD is the input that is put before it, RUN
+// the folder of a sound run, ROOT a small checkout, OUT a file to write, URL a server that
+// responds.
 type line struct {
-	args string // in words; a quoted word is one that may be empty or hold blanks
-	at   string // where the bad input is put, from ROOT or RUN; empty: the argument BAD itself
-	fine string // inputs that are none of its faults: it may end well with them
-	open string // inputs that it does not bear yet, or that lead elsewhere; why is said beside it
-	// With stated codes beside 1, the usual one of an input that cannot be read.
+	args string // in words; a quoted word may be empty or contain blanks
+	at   string // place of the bad input below ROOT or RUN; empty: the argument BAD itself
+	fine string // inputs that may succeed
+	open string // unhandled inputs, or ones that lead elsewhere, with the reason
+	// Exit codes beside 1, the usual one of an unreadable input.
 	codes []int
 }
 
-// goesOn are inputs that a reader of lines may end well with: it tells of what is no line, and goes
-// on with the others.
+// goesOn are inputs with which a reader of lines may succeed: it reports invalid lines and
+// continues.
 const goesOn = "missing empty unwritten nul bom torn long deep aliases names"
 
 // built are inputs with which a manifest is sound, and its service, which has no sources, is built.
 const built = "bom torn"
 
-// A verb is a row of the table: how it reads, how it writes, or why there is nothing to ask.
+// verb is a row of the table: how it reads, how it writes, or why it has no tests.
 type verb struct {
 	name   string
 	reads  []line
 	writes []line   // OUT is on a full disk
-	prints []string // command lines that end well where standard output has room
-	works  []work   // until somebody ends them
-	wrong  []string // command lines that make no sense: usage errors
-	none   string   // why it reads and writes nothing, and no line of it makes no sense
-	silent string   // why it prints nothing here but its help
+	prints []string // command lines that succeed if standard output has room
+	works  []work   // until a user ends them
+	wrong  []string // invalid command lines: usage errors
+	none   string   // why it reads and writes nothing, and has no invalid line
+	silent string   // why it prints only its help here
 }
 
-// A work is a line that lasts until somebody ends it. It is under way once it has asked the server
-// ASKED, or has a process of its own, such as a service or a step of its build.
+// work is a line that lasts until a user ends it. It works once it has sent requests to the server
+// ASKED, or has a process of its own, such as a service or a build step.
 type work struct {
 	args  string
-	code  int    // documented, of one that is ended
-	saved string // the folder of the run that is kept then, with a report
+	code  int    // documented, after a signal
+	saved string // the folder of the run that remains, with a report
 }
 
-// notText are inputs that are sound where bytes are taken as they come; a pipe without a writer is
-// empty.
+// notText are inputs that are valid as bytes; a pipe without a writer is empty.
 const notText = "empty unwritten nul bom torn long deep aliases records names"
 
 var verbs = []verb{

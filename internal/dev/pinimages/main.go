@@ -1,10 +1,11 @@
-// Command pin renews the digests that base images are pinned by in Dockerfiles: FROM NAME:TAG, with
-// or without a digest, becomes FROM NAME:TAG@sha256:… of what the tag means in its registry now.
+// Command pinimages updates the digests of base images in Dockerfiles: FROM NAME:TAG, with or
+// without a digest, becomes FROM NAME:TAG@sha256:… with the current digest of the tag in its
+// registry.
 //
 //	go run ./internal/dev/pinimages [DOCKERFILE...]
 //
-// Without files it is those of services/ and deploy/. Registries are asked by Docker's buildx, with
-// the logins that it has; nothing is pulled. When one cannot be asked, no file is changed.
+// The default files are those of services/ and deploy/. Docker's buildx queries the registries with
+// its logins; nothing is pulled. If a query fails, no file is changed.
 package main
 
 import (
@@ -25,7 +26,7 @@ import (
 	"prony.example/internal/service"
 )
 
-// from is an instruction up to the image that it names.
+// from matches an instruction up to the name of its image.
 const from = `(?mi)^(FROM\s+(?:--\S+\s+)*|COPY\s+(?:--\S+\s+)*--from=)`
 
 var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -76,8 +77,8 @@ func run(ctx context.Context, fileList []string, out io.Writer) error {
 	return nil
 }
 
-// pinned is a Dockerfile with every base at the digest that its tag means now; known are those that
-// were asked for before.
+// pinned returns a Dockerfile with the current digest of every base image. known caches digests by
+// name.
 func pinned(ctx context.Context, text string, known map[string]string) (_ string, err error) {
 	for _, base := range service.Bases(text) {
 		name, _, _ := strings.Cut(base, "@")
@@ -92,11 +93,11 @@ func pinned(ctx context.Context, text string, known map[string]string) (_ string
 	return text, nil
 }
 
-// ask gives the digest of what a name means in its registry: of the list of images of all
-// platforms, where there is one.
+// ask returns the current digest of a name in its registry: that of the list of images for all
+// platforms, if there is one.
 func ask(ctx context.Context, name string) (string, error) {
 	cmd := exec.CommandContext(ctx, "docker", "buildx", "imagetools", "inspect", "--format",
-		"{{json .Manifest}}", name) // of {{.Manifest.Digest}} it makes a page
+		"{{json .Manifest}}", name) // {{.Manifest.Digest}} would print a page
 	cmdlog.Command(cmd)
 	var output bytes.Buffer
 	cmd.Stderr = &output

@@ -31,7 +31,7 @@ FROM ${BASE}
 
 var old = strings.Repeat("0", 64)
 
-// registry is a docker whose registry knows the names of a list, each by a digest of its own.
+// registry is a docker whose registry has the names of a list, each with a digest of its own.
 func registry(t *testing.T, known string) {
 	t.Helper()
 	bin := t.TempDir()
@@ -44,8 +44,8 @@ func registry(t *testing.T, known string) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// Every base gets the digest that its tag has now, and nothing else changes; a registry that does
-// not know one leaves all files as they were.
+// Every base gets the current digest of its tag, and nothing else changes; if the registry lacks
+// one, all files stay unchanged.
 func TestPin(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.MkdirAll("services/a", 0o755); err != nil {
@@ -87,7 +87,8 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// Docker's own buildx asks a registry, here one of a single manifest, and the pin is its digest.
+// Docker's own buildx queries a registry, here one with a single manifest, and the pin is its
+// digest.
 func TestRealRegistry(t *testing.T) {
 	testsets.Once(t, "pins of a real registry's answers", testsets.Needs{})
 	if exec.Command("docker", "buildx", "version").Run() != nil {

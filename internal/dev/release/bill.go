@@ -16,8 +16,8 @@ import (
 // billSuffix ends the name of the bill of materials beside a program.
 const billSuffix = ".cdx.json"
 
-// bill writes what a program was made of beside it: the modules that are linked into it, as the
-// linker itself has noted them, as CycloneDX 1.6 (https://cyclonedx.org/specification/overview).
+// bill writes a program's bill of materials beside it: the modules that the linker has recorded in
+// it, as CycloneDX 1.6 (https://cyclonedx.org/specification/overview).
 func bill(program string) error {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -56,10 +56,10 @@ func bill(program string) error {
 	})
 }
 
-// sumsName is the file of checksums, as sha256sum -c reads it.
+// sumsName is the file of checksums, in the format of sha256sum -c.
 const sumsName = "SHA256SUMS"
 
-// checksums writes those of all files.
+// checksums writes the checksums of all files.
 func (r release) checksums() error {
 	var lines strings.Builder
 	err := filepath.WalkDir(r.dir, func(path string, f fs.DirEntry, err error) error {

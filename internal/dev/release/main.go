@@ -1,11 +1,11 @@
-// Command release makes what is installed where there is no checkout: static programs for each
-// system, what they were made of, manual and completion, Debian packages, images, and the checksums
-// of all.
+// Command release builds the files for installation without a checkout: static programs for each
+// system, their bills of materials, manual and completion, Debian packages, images, and the
+// checksums of all.
 //
 //	go run ./internal/dev/release [-o dist] [-for linux/amd64,linux/arm64]
 //
-// What the machine lacks for a part, Debian's packager or Docker's engine, leaves that part out
-// with a line; the rest is made.
+// If the machine lacks Debian's packager or Docker's engine, release leaves out that part with a
+// line and builds the rest.
 package main
 
 import (
@@ -30,8 +30,7 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// systems are those that a release is made for: where all verbs work, on both processors, and where
-// those work that read results and load.
+// systems are the systems of a release, on which all verbs work.
 var systems = []string{"linux/amd64", "linux/arm64"}
 
 func main() {
@@ -43,10 +42,10 @@ func main() {
 	}
 }
 
-// release is one that is under way.
+// release is a release in progress.
 type release struct {
 	context.Context
-	root, dir string // of the sources, and where it is made; both absolute
+	root, dir string // of the sources, and of the output; both absolute
 	report    func(string)
 }
 
@@ -88,7 +87,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	return r.checksums()
 }
 
-// empty makes an empty folder of one that an earlier release has made. Any other is left alone.
+// empty empties a folder that an earlier release has made. Any other folder is an error.
 func empty(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -106,7 +105,7 @@ func empty(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// program is the name of a program's file in a release.
+// program returns the name of a program's file in a release.
 func program(name, system string) string {
 	name += "-" + strings.ReplaceAll(system, "/", "-")
 	if strings.HasPrefix(system, "windows/") {
@@ -115,8 +114,8 @@ func program(name, system string) string {
 	return name
 }
 
-// programs builds those of a system, and says what each was made of. The home of telemetry works on
-// Linux alone.
+// programs builds the programs of a system, with their bills of materials. The collector works only
+// on Linux.
 func (r release) programs(system string) error {
 	modules := map[string]string{"prony": "."}
 	names := []string{"prony"}
@@ -130,7 +129,7 @@ func (r release) programs(system string) error {
 	for _, name := range names {
 		path := filepath.Join(r.dir, program(name, system))
 		r.report("build " + filepath.Base(path))
-		// The commit is asked for, whatever the environment's own flags are.
+		// -buildvcs records the commit even if the environment's flags do not.
 		_, err := r.command([]string{"CGO_ENABLED=0", "GOOS=" + goos, "GOARCH=" + arch,
 			buildflags.Lavish}, "go", append([]string{"-C", modules[name]},
 			buildflags.Build("-buildvcs=auto", "-o", path, "./cmd/"+name)...)...)
@@ -144,8 +143,8 @@ func (r release) programs(system string) error {
 	return nil
 }
 
-// share writes manual pages and completion, which are the same everywhere. A program of this
-// machine that is built with the manual writes both.
+// share writes manual pages and completion, which are equal for all systems. A program of this
+// machine, built with the tag manual, writes both.
 func (r release) share() error {
 	r.report("build the manual")
 	dir, err := os.MkdirTemp("", "prony-manual-*")
@@ -176,7 +175,7 @@ func (r release) share() error {
 	return nil
 }
 
-// command runs one in the sources' folder and returns what it printed.
+// command runs a command in the sources' folder and returns its output.
 func (r release) command(env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(r, name, args...)
 	cmd.Dir, cmd.Env = r.root, append(os.Environ(), env...)
@@ -190,7 +189,7 @@ func (r release) command(env []string, name string, args ...string) ([]byte, err
 	return out.Bytes(), nil
 }
 
-// versionOf is what a program was built from, without Go's leading v.
+// versionOf returns the version from which a program was built, without Go's leading v.
 func versionOf(path string) (string, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

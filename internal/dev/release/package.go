@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// control is what a Debian package says of itself. The programs are static, so it depends on none.
+// control is the control file of the Debian package. The static programs have no dependencies.
 const control = `Package: prony
 Version: %s
 Architecture: %s
@@ -24,7 +24,7 @@ Description: dynamometer for HTTP services
  every number is worth: an interval, a verdict and a line that reproduces it.
 `
 
-// debian makes the package of a processor: both programs, manual and completion.
+// debian makes the package for an architecture: both programs, manual and completion.
 func (r release) debian(arch string) error {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		r.report("no package for Debian: dpkg-deb is missing (apt-get install dpkg-dev)")
@@ -48,7 +48,7 @@ func (r release) debian(arch string) error {
 		return err
 	}
 	if version = strings.ReplaceAll(version, "-", "~"); version == "devel" {
-		version = "0~devel" // a version begins with a digit
+		version = "0~devel" // a version must begin with a digit
 	}
 	if err := os.Mkdir(filepath.Join(tree, "DEBIAN"), 0o755); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r release) debian(arch string) error {
 	return err
 }
 
-// installed are a package's files: where each comes from, by where it goes.
+// installed returns a package's files: their sources by destination.
 func (r release) installed(arch string) (map[string]string, error) {
 	share := filepath.Join(r.dir, "share")
 	files := map[string]string{
@@ -88,7 +88,8 @@ func (r release) installed(arch string) (map[string]string, error) {
 	return files, nil
 }
 
-// place copies files below a folder, those of a folder bin as programs, and gives their size.
+// place copies files below a folder, in folders named bin as programs, and returns their total
+// size.
 func place(folder string, fileList map[string]string) (sizeBytes int64, err error) {
 	for to, from := range fileList {
 		text, err := os.ReadFile(from)
@@ -110,12 +111,13 @@ func place(folder string, fileList map[string]string) (sizeBytes int64, err erro
 	return sizeBytes, nil
 }
 
-// linux is the path of a program for Linux.
+// linux returns the path of a program for Linux.
 func (r release) linux(name, arch string) string {
 	return filepath.Join(r.dir, program(name, "linux/"+arch))
 }
 
-// recipe is the image's: the programs and whom to trust, and nothing else, not even a shell.
+// recipe is the Dockerfile of the image: only the programs and trusted certificates, without a
+// shell.
 const recipe = `FROM scratch
 COPY bin /usr/bin
 COPY certificates /etc/ssl/certs/ca-certificates.crt
@@ -125,11 +127,11 @@ USER 65532
 ENTRYPOINT ["/usr/bin/prony"]
 `
 
-// certificates are those that this machine trusts, where Debian and others keep them.
+// certificates are possible files of this machine's trusted certificates, on Debian and others.
 var certificates = []string{"/etc/ssl/certs/ca-certificates.crt",
 	"/etc/pki/tls/certs/ca-bundle.crt"}
 
-// image makes that of a processor, as an archive for docker load.
+// image makes the image for an architecture, as an archive for docker load.
 func (r release) image(arch string) error {
 	_, err := r.command(nil, "docker", "version", "--format", "{{.Server.Version}}")
 	if err != nil {
@@ -142,7 +144,7 @@ func (r release) image(arch string) error {
 	}
 	defer os.RemoveAll(dir)
 	tmp := filepath.Join(dir, "tmp")
-	// Whoever runs it may use its folder for what does not stay.
+	// Any user may run the image and needs the folder for temporary files.
 	if err := errors.Join(os.Mkdir(tmp, 0o755), os.Chmod(tmp, 0o777|os.ModeSticky)); err != nil {
 		return err
 	}

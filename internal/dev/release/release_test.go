@@ -18,7 +18,7 @@ import (
 	"prony.example/internal/dev/tidy"
 )
 
-// must runs a command, with the machine's own programs on the path, and returns what it said.
+// must runs a command, with the machine's own programs on the path, and returns its output.
 func must(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -71,7 +71,7 @@ func TestRelease(t *testing.T) {
 	if got := must(t, into, installed, "--version"); !strings.Contains(got, version) {
 		t.Errorf("installed, it says %q, not %q", got, version)
 	}
-	// The home of telemetry is found beside it, without a checkout or a compiler.
+	// The collector is found beside it, without a checkout or a compiler.
 	if got := must(t, into, installed, "query", "--help"); !strings.Contains(got, "PROMQL") {
 		t.Errorf("query --help: %s", got)
 	}
@@ -88,7 +88,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// checkBill holds what a program is said to be made of against what Go says of it.
+// checkBill compares a program's bill of materials with Go's build information.
 func checkBill(t *testing.T, program string) {
 	t.Helper()
 	text, err := os.ReadFile(program + billSuffix)
@@ -128,7 +128,7 @@ func checkBill(t *testing.T, program string) {
 	}
 }
 
-// The pages of the manual say what the program's own help says.
+// The manual pages have the text of the program's help.
 func TestManual(t *testing.T) {
 	root, err := tidy.Root()
 	if err != nil {
@@ -180,7 +180,8 @@ func checkPage(t *testing.T, page, help string) {
 	}
 }
 
-// shown is a page as man shows it, near enough: without requests and fonts, its words in one line.
+// shown returns a page approximately as man shows it: without requests and fonts, its words in one
+// line.
 func shown(page string) string {
 	var words []string
 	for line := range strings.Lines(page) {
@@ -192,7 +193,7 @@ func shown(page string) string {
 		`\-`, "-", `\\`, `\`).Replace(strings.Join(words, " "))
 }
 
-// What a folder holds stays, where no release has made it.
+// Files in a folder that no release has made stay.
 func TestForeignFolder(t *testing.T) {
 	dir := t.TempDir()
 	kept := filepath.Join(dir, "thesis.txt")

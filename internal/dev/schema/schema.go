@@ -1,5 +1,5 @@
-// Package schema publishes what the documents of prony look like, as JSON Schema, from the types
-// that write them and their comments, and holds documents to it.
+// Package schema publishes JSON Schemas of Prony's documents, made from the types that are written
+// and their comments, and checks documents against them.
 package schema
 
 import (
@@ -23,22 +23,22 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// Document is one that prony writes.
+// Document is a kind of document that Prony writes.
 type Document struct {
 	Name  string // of docs/formats/NAME.schema.json
 	Title string
-	Of    any // a value of the type that is written
-	// Version is that of the form, as the document says; 0: it says none.
+	Of    any // a value of the written type
+	// Version is the version of the format in the document; 0: the document has none.
 	Version int
-	// Printed is written by internal/base/format, which has no null for lists and one for a number
-	// that is none; otherwise by encoding/json.
+	// Printed means that internal/base/format writes it, with null for numbers that are NaN and
+	// never for lists; otherwise encoding/json writes it.
 	Printed bool
 }
 
-// object is a JSON object; encoding/json sorts its keys, so that a file is the same each time.
+// object is a JSON object; encoding/json sorts its keys, so that files are reproducible.
 type object = map[string]any
 
-// Publish holds the published schema to the document's type, or writes it.
+// Publish compares the published schema with the document's type, or with update writes it.
 func Publish(t *testing.T, update bool, d Document) {
 	t.Helper()
 	m := maker{Document: d, t: t, definitions: object{}, words: map[string]map[string]string{}}
@@ -72,7 +72,7 @@ func Publish(t *testing.T, update bool, d Document) {
 	}
 }
 
-// Valid holds a document to its published schema.
+// Valid checks a document against its published schema.
 func Valid(t *testing.T, name string, document []byte) {
 	t.Helper()
 	s, err := jsonschema.NewCompiler().Compile(published(name))
@@ -88,7 +88,7 @@ func Valid(t *testing.T, name string, document []byte) {
 	}
 }
 
-// root is the module's folder: the nearest folder above the test's that has documents' formats.
+// root returns the module's folder: the nearest folder upwards that contains docs/formats.
 func root() string {
 	location, err := os.Getwd()
 	for err == nil && location != filepath.Dir(location) {
@@ -109,10 +109,10 @@ type maker struct {
 	Document
 	t           *testing.T
 	definitions object
-	words       map[string]map[string]string // by package: what its fields say, by TYPE.FIELD
+	words       map[string]map[string]string // by package: comments of fields by TYPE.FIELD
 }
 
-// of is the schema of a type.
+// of returns the schema of a type.
 func (m *maker) of(t reflect.Type) object {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -148,7 +148,7 @@ func (m *maker) of(t reflect.Type) object {
 	return object{"type": "integer"}
 }
 
-// orNull permits null, too.
+// orNull also permits null.
 func (m *maker) orNull(s object, null bool) object {
 	if !null {
 		return s
@@ -160,14 +160,15 @@ func (m *maker) orNull(s object, null bool) object {
 	return object{"anyOf": []object{s, {"type": "null"}}}
 }
 
-// definition refers to a struct's, which has a name unless it is written in place.
+// definition returns a reference to a struct's schema, or the schema itself if the struct has no
+// name.
 func (m *maker) definition(t reflect.Type) object {
 	if t.Name() == "" {
 		return m.structure(t)
 	}
 	name := strings.TrimPrefix(t.Name(), "json")
 	if m.definitions[name] == nil {
-		m.definitions[name] = object{} // for those that hold themselves
+		m.definitions[name] = object{} // for recursive types
 		m.definitions[name] = m.structure(t)
 	}
 	return object{"$ref": "#/$defs/" + name}
@@ -183,7 +184,7 @@ func (m *maker) structure(t reflect.Type) object {
 	return s
 }
 
-// fields adds those of a struct, and in their place those of what it embeds.
+// fields adds the fields of a struct, including those of embedded structs.
 func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -207,7 +208,7 @@ func (m *maker) fields(t reflect.Type, properties object, required *[]string) {
 	}
 }
 
-// said is what the comment of a struct's field says.
+// said returns the comment of a struct's field.
 func (m *maker) said(t reflect.Type, field string) string {
 	path, ours := strings.CutPrefix(t.PkgPath(), buildflags.Module+"/")
 	if !ours || t.Name() == "" {
@@ -219,7 +220,8 @@ func (m *maker) said(t reflect.Type, field string) string {
 	return m.words[path][t.Name()+"."+field]
 }
 
-// comments are those of the fields of a package's structs, by TYPE.FIELD, in one line.
+// comments returns the comments of the fields of a package's structs, by TYPE.FIELD, each in one
+// line.
 func comments(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -22,8 +22,7 @@ type sample struct {
 	Left   int `json:"-"`
 }
 
-// What may be null depends on who writes: a list of encoding/json's, a number of
-// internal/base/format's.
+// Null depends on the writer: for lists of encoding/json, and for numbers of internal/base/format.
 func TestStructure(t *testing.T) {
 	_ = sample{}.hidden
 	check := func(printed bool, want string) {

@@ -44,8 +44,8 @@ const (
 )
 
 // Unfit reports whether the host disturbed the test enough to make a failure inconclusive. The load
-// counts only where the test is too short to count processor time: processes that the test itself
-// has just ended are in it, too.
+// counts only if the test is too short to measure CPU time, because it also includes processes that
+// the test itself has just ended.
 func (h Host) Unfit() bool {
 	if h.Steal >= MaxSteal {
 		return true
@@ -117,7 +117,7 @@ func read(proc string) reading {
 			r.all += ticks[i]
 		}
 	}
-	// Time in interrupts may be of this test's own packets, so it is no other program's.
+	// Time in interrupts may be for this test's own packets, so it does not count for others.
 	r.busy, r.stolen = ticks[0]+ticks[1]+ticks[2], ticks[7]
 	for _, owner := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
 		var u syscall.Rusage
@@ -141,7 +141,7 @@ func read(proc string) reading {
 	return r
 }
 
-// ready returns the mean number of other tasks that are ready to run, over a few looks.
+// ready returns the mean number of other tasks that are ready to run, over a few readings.
 func ready(proc string) float64 {
 	const looks = 8
 	sum := 0.0
@@ -150,7 +150,7 @@ func ready(proc string) float64 {
 		if w := words(filepath.Join(proc, "loadavg"), ""); len(w) > 3 {
 			running, _, _ := strings.Cut(w[3], "/")
 			n, _ := strconv.ParseFloat(running, 64) //nolint:errcheck // 0 if unknown
-			sum += max(n-1, 0)                      // without the one that looks
+			sum += max(n-1, 0)                      // without this one
 		}
 	}
 	return sum / looks
@@ -168,7 +168,7 @@ func fields(file, first string) (numbers []float64) {
 
 // words returns the words of the first line that begins with the word, without it.
 func words(file, first string) []string {
-	text, _ := os.ReadFile(file) //nolint:errcheck // what this host lacks has no words
+	text, _ := os.ReadFile(file) //nolint:errcheck // missing on this host: no words
 	for line := range strings.Lines(string(text)) {
 		w := strings.Fields(line)
 		if first == "" {

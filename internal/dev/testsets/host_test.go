@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A folder that looks like a mount of proc, with the counters of one moment.
+// proc makes a folder like a mount of proc, with the counters of one moment.
 func proc(t *testing.T, stat, pressure, schedstat string) string {
 	t.Helper()
 	dir := t.TempDir()

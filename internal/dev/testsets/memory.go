@@ -15,8 +15,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Folder returns the folder in which tests keep what they remember, and creates it. Only this user
-// may read or write it.
+// Folder returns the folder for results that tests remember, and creates it. Only this user may
+// read or write it.
 func Folder() (string, error) {
 	above, err := os.UserCacheDir()
 	if err != nil {
@@ -29,7 +29,7 @@ func Folder() (string, error) {
 	return dir, own(dir)
 }
 
-// own wants a folder that is this user's alone. A link is nobody's.
+// own returns an error unless a folder belongs only to this user. Links are errors.
 func own(dir string) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
@@ -43,17 +43,17 @@ func own(dir string) error {
 	return nil
 }
 
-// self is the program of this test, looked at once.
+// self is the program of this test, read once.
 var self = sync.OnceValues(func() (*program, error) { return look(context.Background(), began) })
 
-// began is where this program was started: go test starts it in its package's folder.
+// began is the folder in which this program was started: go test starts it in its package's folder.
 var began, _ = os.Getwd()
 
-// memory is one line: the sum, and when the test passed for it.
+// memory begins a remembered result: a line with the sum, and when the test passed for it.
 const memory = "prony test 1"
 
-// recall says when a test has passed for a sum. What another user could have written is not
-// believed.
+// recall returns when a test passed for a sum. It ignores files that another user could have
+// written.
 func recall(path, sum string) (when string, ok bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -75,8 +75,8 @@ func recall(path, sum string) (when string, ok bool) {
 	return strings.TrimSpace(when), ok
 }
 
-// settle remembers that a test has passed for a sum, or that it has not. The file is replaced as a
-// whole.
+// settle remembers that a test has passed for a sum, or forgets it. It replaces the file
+// atomically.
 func settle(path, sum string, passed bool) error {
 	if !passed {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// scratch is a module with a package under test, one that it links, one that it does not, and what
-// a service would be.
+// scratch is a module with a package under test, one that it links, one that it does not, and files
+// like those of a service.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func write(t *testing.T, file, text string) {
 
 var scratchNeeds = Needs{Files: []string{"service", "contract/golden"}, Facts: []string{"tool 1"}}
 
-// sumOf looks at the scratch module anew.
+// sumOf reads the scratch module again.
 func sumOf(t *testing.T, dir string, needs Needs) string {
 	t.Helper()
 	p, err := look(t.Context(), filepath.Join(dir, "a"))
@@ -62,7 +62,7 @@ func sumOf(t *testing.T, dir string, needs Needs) string {
 	return sum
 }
 
-// A byte more in anything that a test depends on makes another sum; in anything else it does not.
+// A changed byte in any dependency of a test changes the sum; a byte elsewhere does not.
 func TestSumHasEveryByte(t *testing.T) {
 	dir := scratch(t)
 	before := sumOf(t, dir, scratchNeeds)
@@ -91,7 +91,7 @@ func TestSumHasEveryByte(t *testing.T) {
 	}
 }
 
-// So does a file that comes, goes, moves or may be run, and another fact.
+// So does a file that is added, removed, moved or made executable, and another fact.
 func TestSumHasNamesAndFacts(t *testing.T) {
 	dir := scratch(t)
 	last := sumOf(t, dir, scratchNeeds)
@@ -132,7 +132,7 @@ func TestSumHasNamesAndFacts(t *testing.T) {
 	}
 }
 
-// What a base tells of is what changed, what came and what went.
+// touched reports changed, added and removed files since a base.
 func TestTouched(t *testing.T) {
 	dir := scratch(t)
 	git := func(args ...string) {
@@ -183,7 +183,7 @@ func TestTouched(t *testing.T) {
 	}
 }
 
-// Only a pass is remembered, for one sum, in a file that is this user's own.
+// Only a pass is remembered, for one sum, in a file that belongs to this user.
 func TestMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	check := func(what, sum string, want bool) {
@@ -233,7 +233,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A folder that others may look into, or that is another's, or a link, is not used.
+// A folder that is readable for others, belongs to another user, or is a link, is not used.
 func TestFolderIsOurs(t *testing.T) {
 	above := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", above)

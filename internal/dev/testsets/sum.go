@@ -20,7 +20,7 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// program is what a test's program is made of: the package under test with its tests and their
+// program lists the sources of a test's program: the package under test with its tests and their
 // data, and all packages of the same module that it links.
 type program struct {
 	pkg   string   // its import path
@@ -29,8 +29,8 @@ type program struct {
 	dirs  []string // of the packages, from the root, sorted
 }
 
-// listed is what go list says of a package. With -test it names packages again as they are for a
-// test, and the files are then the tests', too.
+// listed is the output of go list for a package. With -test, packages appear again as built for a
+// test, with the tests' files.
 type listed struct {
 	ImportPath, Dir string
 	Module          *struct {
@@ -40,7 +40,7 @@ type listed struct {
 	GoFiles, CgoFiles, CFiles, HFiles, SFiles, EmbedFiles []string
 }
 
-// List gives what go list, asked in a folder for JSON, says of each package.
+// List returns the JSON output of go list in a folder, one value per package.
 func List[T any](ctx context.Context, dir string, args ...string) (all []T, err error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...)
 	cmd.Dir = dir
@@ -60,7 +60,7 @@ func List[T any](ctx context.Context, dir string, args ...string) (all []T, err 
 	return all, nil
 }
 
-// look asks go list what the tests of the package in dir link.
+// look returns the packages that the tests of the package in dir link.
 func look(ctx context.Context, dir string) (*program, error) {
 	all, err := List[listed](ctx, dir, "-deps", "-test", "-json=ImportPath,Dir,Module,"+
 		"GoFiles,CgoFiles,CFiles,HFiles,SFiles,EmbedFiles", ".")
@@ -101,8 +101,8 @@ func look(ctx context.Context, dir string) (*program, error) {
 	return p, nil
 }
 
-// rootOf returns the folders of the modules of this repository among packages: that of its root
-// first, then, for a test of a module in a folder below, that one's.
+// rootOf returns the folders of this repository's modules among packages: the root module's first,
+// then, for a test of a module in a subfolder, that module's.
 func rootOf(all []listed) (folders []string) {
 	for _, l := range all {
 		if l.Module != nil && l.Module.Main {
@@ -119,7 +119,7 @@ func rootOf(all []listed) (folders []string) {
 	return nil
 }
 
-// add takes the files of a package. The one under test is also the program's.
+// add adds the files of a package. The package under test sets pkg.
 func (p *program) add(l listed, isOwn bool) {
 	if isOwn && !strings.ContainsAny(l.ImportPath, " ") {
 		p.pkg = l.ImportPath
@@ -133,7 +133,7 @@ func (p *program) add(l listed, isOwn bool) {
 	}
 }
 
-// sum is a hash of all that a test depends on.
+// sum returns a hash of all that a test depends on.
 func (p *program) sum(test string, needs Needs) (string, error) {
 	h := sha256.New()
 	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
@@ -150,13 +150,13 @@ func (p *program) sum(test string, needs Needs) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// say hashes texts so that no two lists of them are alike.
+// say hashes texts so that different lists of them never have the same input.
 func say(h hash.Hash, texts ...string) {
 	fmt.Fprintf(h, "%q\n", texts)
 }
 
-// hashBelow hashes a file, or all files below a folder, with their names and whether they can be
-// run. A link is hashed as what it names. A go.sum there need not be.
+// hashBelow hashes a file, or all files below a folder, with their names and whether they are
+// executable. It follows links, and ignores a missing go.sum.
 func hashBelow(h hash.Hash, root, name string) error {
 	top := filepath.Join(root, name)
 	if _, err := os.Lstat(top); path.Base(name) == "go.sum" && errors.Is(err, os.ErrNotExist) {
@@ -171,8 +171,8 @@ func hashBelow(h hash.Hash, root, name string) error {
 	return nil
 }
 
-// touched says whether one of the changed files, named from the root, is one that a test depends
-// on, or may have been: it may be gone.
+// touched reports whether a test depends on one of the changed files, named from the root, or may
+// have depended on it before its removal.
 func (p *program) touched(needs Needs, changed []string) bool {
 	return slices.ContainsFunc(changed, func(name string) bool {
 		if path.Ext(name) == ".go" && slices.Contains(p.dirs, path.Dir(name)) {
@@ -185,7 +185,7 @@ func (p *program) touched(needs Needs, changed []string) bool {
 	})
 }
 
-// changedSince names the files that differ from a commit, whether git tracks them or not.
+// changedSince names the files that differ from a commit, tracked by git or not.
 func changedSince(ctx context.Context, root, base string) ([]string, error) {
 	var names []string
 	for _, args := range [][]string{
@@ -205,7 +205,7 @@ func changedSince(ctx context.Context, root, base string) ([]string, error) {
 	return names, nil
 }
 
-// name is a file's name for a test.
+// name returns the file name of a test's result.
 func name(test string) string {
 	sum := sha256.Sum256([]byte(test))
 	return hex.EncodeToString(sum[:16])

@@ -9,9 +9,9 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// Table holds a table of a page, between the comment that begins it and "<!-- end -->", to the rows
-// that a test computed, or writes them with update. Floating-point numbers are those of amd64:
-// others round otherwise, and are not compared.
+// Table compares a table of a page, between the comment that begins it and "<!-- end -->", with the
+// computed rows, or writes them with update. It compares floating-point numbers only on amd64,
+// because other processors round differently.
 func Table(t *testing.T, path, begin string, rows []string, update bool) {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -1,4 +1,4 @@
-// Package testsets holds what tests declare about themselves: their kind and their set.
+// Package testsets contains the functions by which tests declare their kind and their set.
 //
 // A test has one of three kinds. An exact test, the default, runs in virtual time or computes: it
 // has the same outcome on every host. A live test (Live) uses real processes, sockets or tools, and
@@ -7,10 +7,11 @@
 //
 // A test belongs to one of three sets. `make test` runs the first set, the default, in minutes.
 // `make test-all` also runs the second (Whole, Once): one case of each service, agent, image and
-// system. `make test-long` runs the remaining cases (Long). Once and Long remember what has passed.
+// system. `make test-long` runs the remaining cases (Long). Once and Long remember which tests have
+// passed.
 //
-// Reads names files that a test's own program does not open but that another program reads for it,
-// so that go test notices when they change. Package internal/dev/testsets/run runs the sets.
+// Reads names files that another program reads for a test, so that go test notices when they
+// change. Package internal/dev/testsets/run runs the sets.
 package testsets
 
 import (
@@ -32,7 +33,7 @@ const (
 	Set    = "PRONY_TEST"   // All, Later, or empty for the first set
 	All    = "all"          // the first and the second set
 	Later  = "long"         // the third set
-	Fresh  = "FRESH"        // run what passed before as well
+	Fresh  = "FRESH"        // also run tests that passed before
 	Base   = "PRONY_BASE"   // the commit since which changes count
 	Strict = "PRONY_STRICT" // fail if a test is often flaky
 )
@@ -49,7 +50,7 @@ const (
 // live if its package's tests start processes or listen for it, or if it is of a later set.
 func Live(t testing.TB) { t.Helper() }
 
-// Whole moves a test into the second set; what names the subject of the test.
+// Whole moves a test into the second set; subject names what it tests.
 func Whole(t testing.TB, subject string) {
 	t.Helper()
 	if os.Getenv(Set) == "" {
@@ -57,7 +58,7 @@ func Whole(t testing.TB, subject string) {
 	}
 }
 
-// cores names the test of this program that measures.
+// cores is the name of the measured test of this program.
 var cores struct {
 	sync.Mutex
 	source string
@@ -90,13 +91,13 @@ func Measured(t testing.TB) {
 	measureHost(t)
 }
 
-// Cores is Measured by its former name.
+// Cores is the former name of Measured.
 func Cores(t testing.TB) {
 	t.Helper()
 	Measured(t)
 }
 
-// take waits for the cores, however long that takes: go test ends what waits for ever.
+// take waits for the cores without a timeout, because go test has one.
 func take() (release func(), err error) {
 	dir, err := Folder()
 	if err != nil {
@@ -106,8 +107,8 @@ func take() (release func(), err error) {
 		"test that measures", func() {})
 }
 
-// Reads looks at files, or all files below folders, that other programs will read for a test: go
-// test keeps a result until something changes that the test's own program has looked at.
+// Reads reads the metadata of files, or of all files below folders, that other programs will read
+// for a test. go test reuses a result until something changes that the test's own program has read.
 func Reads(t testing.TB, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -117,7 +118,8 @@ func Reads(t testing.TB, paths ...string) {
 	}
 }
 
-// lookBelow looks at a file, or a folder and all below it, and counts what it has looked at.
+// lookBelow reads the metadata of a file, or of a folder and all below it, and returns their
+// number.
 func lookBelow(path string) (count int, err error) {
 	err = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err == nil {
@@ -129,24 +131,23 @@ func lookBelow(path string) (count int, err error) {
 	return count, err
 }
 
-// Version is what a program says when it is asked for its version, or why it says nothing: a fact
-// that Needs may hold.
+// Version returns the output of a program that prints its version, or the error: a fact for Needs.
 func Version(program string, args ...string) string {
 	out, err := exec.Command(program, args...).CombinedOutput()
 	return fmt.Sprintf("%s %s %v", program, out, err)
 }
 
-// Needs are what a test depends on beside its own program: paths from the root, files or folders
-// with all that is below, and facts that no file holds, such as the version of a tool.
+// Needs are the dependencies of a test beside its own program: paths from the root, of files or
+// whole folders, and facts that are in no file, such as the version of a tool.
 type Needs struct {
 	Files []string
 	Facts []string
 }
 
 // Once moves a test into the second set, as Whole does, and skips it if it has passed before for
-// the same bytes: of the code that its program links, of the files and facts it needs, of Go's
-// version and the kernel's. FRESH=1 runs it again. Only a pass is remembered; a failure or a skip
-// forgets an earlier one. With PRONY_BASE=COMMIT it also skips a test of which nothing has changed
+// the same bytes: of the code that its program links, of its files and facts, of Go's version and
+// the kernel's. FRESH=1 runs it again. Once remembers only a pass; a failure or a skip forgets an
+// earlier pass. With PRONY_BASE=COMMIT it also skips a test whose dependencies have not changed
 // since then. In the third set, Once does nothing, so that rows below it that call Long run.
 func Once(t testing.TB, subject string, needs Needs) {
 	t.Helper()
@@ -176,7 +177,7 @@ func More(t testing.TB, needs Needs) bool {
 	return true
 }
 
-// remembered skips a part of a test that has passed before, and remembers how it ends.
+// remembered skips a part of a test that has passed before, and remembers its result.
 func remembered(t testing.TB, part string, needs Needs) {
 	t.Helper()
 	item, err := self()

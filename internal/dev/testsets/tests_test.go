@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The tests that other tests run, in a program of their own: how they end is what is asked.
+// inner is the variable that enables the inner tests, which other tests run in a separate process.
 const inner = "PRONY_TEST_INNER"
 
 func TestInner(t *testing.T) {
@@ -39,16 +39,16 @@ func TestInner(t *testing.T) {
 	})
 }
 
-// innerSays runs the inner tests with variables of the environment.
+// innerSays returns the output of the inner tests with variables of the environment.
 func innerSays(cache string, env ...string) string {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestInner$", "-test.v")
 	cmd.Env = append(os.Environ(), append([]string{inner + "=1", Set + "=", Fresh + "=", Base + "=",
 		"XDG_CACHE_HOME=" + cache}, env...)...)
-	out, _ := cmd.CombinedOutput() //nolint:errcheck // a failure is in the text
+	out, _ := cmd.CombinedOutput() //nolint:errcheck // the text contains the failure
 	return string(out)
 }
 
-// outcome is how the inner test ended, and why.
+// outcome returns how the inner test ended, and why.
 func outcome(t *testing.T, test, cache string, env ...string) string {
 	t.Helper()
 	text := innerSays(cache, env...)
@@ -69,7 +69,7 @@ func outcome(t *testing.T, test, cache string, env ...string) string {
 	return ""
 }
 
-// Each set runs what is its own. The third forgets nothing of the second, and remembers, too.
+// Each set runs its own tests. The third set forgets nothing of the second, and also remembers.
 func TestSets(t *testing.T) {
 	if os.Getenv(inner) != "" {
 		return
@@ -91,7 +91,7 @@ func TestSets(t *testing.T) {
 	check(All, "once", "SKIP "+Before)
 }
 
-// The rows of the third set run there alone, whatever passed in the second.
+// The rows of the third set run only there, whatever passed in the second.
 func TestMore(t *testing.T) {
 	if os.Getenv(inner) != "" {
 		return
@@ -144,7 +144,7 @@ func TestOnce(t *testing.T) {
 	check("SKIP "+Before, all)
 	check("PASS", all, Fresh+"=1")
 	check("PASS", all, "FACT=another")
-	check("PASS", all) // one sum is kept
+	check("PASS", all) // one sum is stored
 	check("SKIP "+Before, all)
 	check("FAIL", all, Fresh+"=1", "FAIL=1")
 	check("PASS", all)
@@ -152,10 +152,10 @@ func TestOnce(t *testing.T) {
 	if err := os.Chmod(filepath.Join(cache, "prony", "tests"), 0o770); err != nil {
 		t.Fatal(err)
 	}
-	check("PASS", all, "FACT=another") // not believed, and it runs
+	check("PASS", all, "FACT=another") // not trusted, so it runs
 }
 
-// Measured tests run one after the other; a test below a measured one does not wait.
+// Measured tests run one after another; a test below a measured one does not wait.
 func TestMeasured(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	got := make(chan error, 1)
@@ -173,7 +173,7 @@ func TestMeasured(t *testing.T) {
 		select {
 		case err := <-got:
 			t.Errorf("both have them: %v", err)
-		case <-time.After(150 * time.Millisecond): // three times as long as between two asks
+		case <-time.After(150 * time.Millisecond): // three times the polling interval
 		}
 	})
 	if err := <-got; err != nil {
@@ -181,7 +181,8 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// What another program will read is looked at, each folder and file, so that go test sees a change.
+// Reads reads the metadata of each folder and file for another program, so that go test detects
+// changes.
 func TestReads(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a", "b"), "")

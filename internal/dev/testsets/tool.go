@@ -17,14 +17,15 @@ import (
 	"prony.example/internal/base/cache"
 )
 
-// Versity is a server of S3's protocol over files.
+// Versity is a server of the S3 protocol that stores files.
 const Versity = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// S3 is a real server of S3's protocol, as the variables of its users, and the folder whose folders
-// are its buckets; further arguments are versitygw's own, of the gateway. It ends with the test.
+// S3 starts a real S3 server until the end of the test. It returns the environment variables of its
+// clients, and the folder whose subfolders are its buckets. args are further arguments of versitygw
+// for its gateway.
 func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 	t.Helper()
-	free := httptest.NewServer(nil) // for its port, which it then leaves
+	free := httptest.NewServer(nil) // reserves a free port, which it then releases
 	location := free.Listener.Addr().String()
 	free.Close()
 	dir = t.TempDir()
@@ -49,7 +50,7 @@ func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 	})
 	for range 200 {
 		if c, err := net.Dial("tcp", location); err == nil {
-			c.Close() //nolint:errcheck // it answers
+			c.Close() //nolint:errcheck // only the connection matters
 			return env, dir
 		}
 		<-time.After(50 * time.Millisecond)
@@ -58,10 +59,10 @@ func S3(t testing.TB, args ...string) (env map[string]string, dir string) {
 	return nil, ""
 }
 
-// Home is the import path of the module that prony-home is built of, in the folder home.
+// Home is the import path of prony-home's module, in the folder home.
 const Home = buildflags.Module + "/home"
 
-// Build builds a program of this repository into the file, as make does.
+// Build builds a program of this repository into a file, as make does.
 func Build(t testing.TB, file, pkg string) {
 	t.Helper()
 	build := exec.Command("go", buildflags.Build("-o", file, pkg)...)
@@ -79,8 +80,8 @@ func Build(t testing.TB, file, pkg string) {
 	}
 }
 
-// Tool is a Go program of others, by package and version, built once into the cache of tests. Where
-// it cannot be had the test is left out.
+// Tool returns the path of a Go program of others, by package and version, built once into the
+// cache of tests. If the build fails, it skips the test.
 func Tool(t testing.TB, subject string) (program string) {
 	t.Helper()
 	dir, err := Folder()
@@ -102,7 +103,7 @@ func Tool(t testing.TB, subject string) (program string) {
 		return program
 	}
 	build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", subject)
-	build.Dir = t.TempDir() // of no module
+	build.Dir = t.TempDir() // outside of any module
 	build.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=", "CGO_ENABLED=0",
 		buildflags.Lavish)
 	if out, err := build.CombinedOutput(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// audits ask those who keep lists of known vulnerabilities, by kind of what is asked about: what is
-// linked here, and what services are made of. Each is given the files of its kind. An index of
-// Python's that does not know what has long been wrong with one package tells nothing of others.
+// audits query lists of known vulnerabilities for the linked modules, and for the packages of
+// services. Each script receives the files of its kind. A Python index without an old, known
+// vulnerability of one package has no advisories.
 var audits = []struct{ file, script string }{
 	{"go.mod", `for f; do cd "$(dirname "$f")" &&
 go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./... || exit; done`},
@@ -26,13 +26,13 @@ if audit --no-deps -r "$TMP/old.txt"; then echo "the index knows no advisories";
 for f; do set -- "$@" -r "$f"; shift; done; audit "$@"`},
 }
 
-// unasked is what they say where the list cannot be reached, or the tool is not here.
+// unasked matches the output if the list cannot be reached, or the tool is missing.
 var unasked = regexp.MustCompile(`fetching vulnerabilities|endpoint returned an error|` +
 	`ConnectionError|Could not find a version|No matching distribution|no such command|` +
 	`: not found|fetch advisory database|HTTPError|knows no advisories`)
 
-// Nothing that is linked or installed is known to be broken. What a list says tomorrow is another
-// thing than what it says today, so that nothing is remembered.
+// No linked or installed package has a known vulnerability. The lists change every day, so that no
+// result is remembered.
 func TestAudits(t *testing.T) {
 	testsets.Whole(t, "lists of known vulnerabilities")
 	root, err := Root()

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// bans are the calls that have a better way here, and who must make them all the same.
+// bans are the calls that have a better alternative here, and the files that must make them all the
+// same.
 var bans = []ban{
 	{pkg: "time", names: "Now Since Until",
 		say: "measure with clock.Mono, date with clock.Wall",
@@ -44,11 +45,11 @@ var bans = []ban{
 			"internal/dev/pinimages/...":    "likewise",
 			"internal/dev/release/...":      "likewise",
 			"internal/report/...":           "it prints",
-			// The program again, started to be something else.
+			// This program, started for another purpose.
 			"internal/launch/guard/...": "it hands the streams to that",
 		}},
 	{pkg: "", names: "print println", say: "take an io.Writer and use fmt.Fprint"},
-	{pkg: "log", names: "*", but: "Logger New", // http.Server.ErrorLog wants one
+	{pkg: "log", names: "*", but: "Logger New", // http.Server.ErrorLog needs one
 		say: "return an error"},
 	{pkg: "math/rand", names: "*", tests: true,
 		say: "use math/rand/v2 and take a *rand.Rand made from a seed"},
@@ -84,8 +85,8 @@ var bans = []ban{
 // of allow are patterns of files, its values the reasons.
 type ban struct {
 	pkg, names, but string
-	say             string // what to do instead
-	tests           bool   // holds in tests too
+	say             string // the alternative
+	tests           bool   // also applies to tests
 	allow           map[string]string
 }
 
@@ -126,12 +127,12 @@ func bannedIn(s source) []problem {
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
-			// A variable that hides a package is taken for it: rename the variable.
+			// A variable that hides a package counts as the package: rename the variable.
 			if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != "" {
 				say(n, imports[x.Name], n.Sel.Name)
 			}
 		case *ast.ExprStmt:
-			// The built-in ones return nothing; a value print(x) is somebody's own function.
+			// The built-in ones return nothing; print(x) as a value is another function.
 			if call, ok := n.X.(*ast.CallExpr); ok {
 				if f, ok := call.Fun.(*ast.Ident); ok {
 					say(n, "", f.Name)
@@ -148,13 +149,13 @@ func bannedIn(s source) []problem {
 	return problems
 }
 
-// importNames maps the names that a file knows packages by to their paths.
+// importNames maps the names of packages in a file to their paths.
 func importNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
 		whole, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // cannot be: it parsed
+			continue // impossible, because the file parsed
 		}
 		name := path.Base(strings.TrimSuffix(whole, "/v2"))
 		if spec.Name != nil {

@@ -53,7 +53,8 @@ func showsCommands(name string) bool {
 	return service
 }
 
-// commandsIn reads one text. A backslash at the end of a line goes on with the next.
+// commandsIn parses the commands of one text. A backslash at the end of a line joins it with the
+// next.
 func commandsIn(name, text string) ([]Command, error) {
 	var commands []Command
 	var failed []error
@@ -83,7 +84,7 @@ func isPrompt(line mdLine) bool {
 	return line.code && strings.HasPrefix(line.text, "$ ") && strings.TrimSpace(line.text) != "$"
 }
 
-// goesOn says whether the last backslash is one that joins lines and not itself escaped.
+// goesOn reports whether the last backslash joins lines and is not itself escaped.
 func goesOn(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }

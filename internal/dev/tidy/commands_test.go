@@ -49,8 +49,8 @@ func TestMarkdown(t *testing.T) {
 		{"a\n```\nb\n```\nc", "b"},
 		{"```sh\n$ x\n```", "$ x"},
 		{"~~~\n```\n~~~", "```"},            // another mark does not close
-		{"````\n```\n````\nout", "```"},     // a shorter one neither
-		{"```\n``` go\nx\n```", "``` go/x"}, // nor one with words after it
+		{"````\n```\n````\nout", "```"},     // a shorter fence does not close
+		{"```\n``` go\nx\n```", "``` go/x"}, // a fence with words after it does not close
 		{"- item\n\n  ```\n  a\n    b\n  ```\n", "a/  b"},
 		{"```inline``` code\ntext", ""},
 		{"```\nnever closed", "never closed"},
@@ -125,7 +125,7 @@ func TestCommandsReadsTheRightFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	commands, err := Commands(root) // not a repository: it walks
+	commands, err := Commands(root) // without git it walks
 	if err != nil {
 		t.Fatal(err)
 	}

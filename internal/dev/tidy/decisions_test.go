@@ -48,7 +48,7 @@ func findIndex(t tree) []problem {
 	return problems
 }
 
-// decisionRow is the index's line of a decision, by its page.
+// decisionRow returns the index's line of a decision, from its page.
 func decisionRow(t tree, name string) (string, error) {
 	base := path.Base(name)
 	lines := strings.SplitN(t[name], "\n", 4)

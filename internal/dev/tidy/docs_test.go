@@ -16,12 +16,12 @@ import (
 
 const architecture = "ARCHITECTURE.md"
 
-// required are the documents that must be there.
+// required are the mandatory documents.
 var required = []string{architecture, "CONTRIBUTING.md", "README.md", "STYLE.md"}
 
 var (
 	codeSpan = regexp.MustCompile("`+[^`]+`+")
-	// A path that starts at the root: not the middle of a longer one, nor of an address.
+	// A path that starts at the root, and is not the middle of a longer one or of an address.
 	ourPath = regexp.MustCompile(`(?:^|[^\w/.@:-])(?:` + regexp.QuoteMeta(Module) + `/)?` +
 		`((?:bench|cmd|contract|deploy|docs|home|internal|load|record|services|suites)/\w[\w./-]*)`)
 	lineNumber   = regexp.MustCompile(`\.(go|java|js|py|rs|ts):\d`)
@@ -35,7 +35,7 @@ type mention struct {
 	line int
 }
 
-// mentions are the paths in the code spans and fenced blocks of a Markdown text.
+// mentions returns the paths in the code spans and fenced blocks of a Markdown text.
 func mentions(text string) []mention {
 	var all []mention
 	for _, line := range markdown(text) {
@@ -50,7 +50,7 @@ func mentions(text string) []mention {
 	return all
 }
 
-// findMap compares ARCHITECTURE.md with the tree, both ways, and wants no line numbers in it.
+// findMap compares ARCHITECTURE.md with the tree, both ways, and reports line numbers in it.
 func findMap(t tree) []problem {
 	var problems []problem
 	for _, name := range required {
@@ -93,7 +93,7 @@ type dependency struct {
 	Indirect bool
 }
 
-// dependencies asks the go command, whose format it is, what a go.mod requires.
+// dependencies returns the requirements in a go.mod, read by the go command.
 func dependencies(gomod string) ([]dependency, error) {
 	dir, err := os.MkdirTemp("", "tidy")
 	if err != nil {
@@ -113,8 +113,9 @@ func dependencies(gomod string) ([]dependency, error) {
 	return module.Require, err
 }
 
-// findDependencies wants each direct dependency named in a decision. Direct is what the code
-// imports, tests included, for the marks of go.mod are right only after go mod tidy.
+// findDependencies requires that a decision names each direct dependency. Imports of the code
+// decide what is direct, including those of tests, because the marks of go.mod are right only after
+// go mod tidy.
 func findDependencies(t tree) []problem {
 	problems := findRequired(t, "go.mod")
 	if _, ok := t[home+"/go.mod"]; ok {
@@ -153,7 +154,7 @@ func findRequired(t tree, file string) []problem {
 	return problems
 }
 
-// owner is the module that a package is in: the longest that is a prefix of its path.
+// owner returns the module of a package: the longest path that is a prefix of the package's.
 func owner(pkg string, modules []dependency) string {
 	longest := ""
 	for _, m := range modules {
@@ -164,7 +165,7 @@ func owner(pkg string, modules []dependency) string {
 	return longest
 }
 
-// findDecisions wants numbered pages with the three parts. A README.md may list them.
+// findDecisions requires numbered pages with the three parts. A README.md may list them.
 func findDecisions(t tree) []problem {
 	var problems []problem
 	numbers := map[string]string{}
@@ -247,7 +248,7 @@ func TestDependencies(t *testing.T) {
 		{"We use example.org/a.", "fmt", nil},
 		{"We use nothing.", "fmt", []string{needs + "a, which"}},
 		{"We use example.org/a/c.", "fmt", []string{needs + "a, which"}}, // a longer name
-		// Imported, so direct, whatever its mark says; and the owner is the longest prefix.
+		// Imported, so direct, despite its mark; and the owner is the longest prefix.
 		{"We use example.org/a.", "example.org/b/x", []string{needs + "b, which"}},
 		{"We use example.org/a.", "example.org/a/c/x", []string{needs + "a/c, which"}},
 	} {

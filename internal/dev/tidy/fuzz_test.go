@@ -9,13 +9,13 @@ import (
 )
 
 var (
-	// A reader takes what somebody else wrote and gives what the program works with, or an error.
+	// A reader parses foreign data and returns values for the program, or an error.
 	takesBytes = regexp.MustCompile(`(?m)^func (?:\(\w+ \*?\w+\) )?((?i:read|parse|decode|import)` +
 		`\w*)\([^()]*(?:\[\]byte|\bio\.Reader|\bjson\.RawMessage)`)
 	isFuzzed = regexp.MustCompile(`(?m)^func Fuzz\w+\(f \*testing\.F\)`)
 )
 
-// unfuzzed are packages whose readers need no fuzzing of their own, and why.
+// unfuzzed are packages whose readers need no fuzzing of their own, with reasons.
 var unfuzzed = map[string]string{
 	"cmd/prony":                 "what docker compose prints is JSON to a library",
 	"load/engine/enginetest":    "its peers read what engines under test send",
@@ -24,7 +24,8 @@ var unfuzzed = map[string]string{
 	"internal/generator/truth":  "it is a server for tests",
 }
 
-// findUnfuzzed wants a fuzz target beside every reader: a file or a peer may say anything.
+// findUnfuzzed requires a fuzz target beside every reader, because a file or a peer may contain
+// anything.
 func findUnfuzzed(t tree) []problem {
 	fuzzed := map[string]bool{}
 	for _, name := range t.names() {

@@ -18,8 +18,8 @@ const fuzzTime = "30s"
 
 var fuzzTarget = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
 
-// TestFuzzing fuzzes each fuzz target of the repository for a while. An input that fails is kept in
-// the package's testdata/fuzz, as go test -fuzz does.
+// TestFuzzing fuzzes each fuzz target of the repository for a while. A failing input is stored in
+// the package's testdata/fuzz, as by go test -fuzz.
 func TestFuzzing(t *testing.T) {
 	if os.Getenv(testsets.Set) != testsets.Later {
 		t.Skip(testsets.Longer + "every fuzz target for " + fuzzTime)

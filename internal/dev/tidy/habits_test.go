@@ -13,8 +13,8 @@ import (
 
 const maxShellLines = 20
 
-// commented are the endings and names of files whose marks of unfinished work are looked for in
-// plain text. Go's are looked for in its comments only, and prose may speak of the marks.
+// commented are the endings and names of files in whose plain text marks of unfinished work are
+// searched. In Go they are searched only in comments, and prose may mention the marks.
 const commented = ".css .html .java .js .kt .mjs .mk .py .rs .sh .ts .toml .yaml .yml " +
 	"Dockerfile Makefile run"
 
@@ -24,8 +24,8 @@ var (
 	swallowed = regexp.MustCompile(`\|\|\s*(true|:)(\s|;|\)|$)`)
 )
 
-// findScripts keeps orchestration out of shell, and failures from being swallowed where the build
-// and its checks are described.
+// findScripts forbids orchestration in shell, and ignored failures in the files of the build and
+// its checks.
 func findScripts(t tree) []problem {
 	var problems []problem
 	for _, name := range t.names() {
@@ -54,7 +54,7 @@ func buildsOrChecks(name string) bool {
 		dir == ".github/workflows/" || base == ".gitlab-ci.yml"
 }
 
-// findComments looks for unfinished work without a reason, and for code that was put to sleep.
+// findComments reports unfinished work without a reason, and code that was commented out.
 func findComments(t tree) []problem {
 	var problems []problem
 	for _, s := range t.sources() {
@@ -106,7 +106,7 @@ func unfinished(name string, at int, line string) []problem {
 	return problems
 }
 
-// docComments are the comments that godoc shows.
+// docComments returns the comments that godoc shows.
 func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	docs := map[*ast.CommentGroup]bool{file.Doc: true}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -127,9 +127,10 @@ func docComments(file *ast.File) map[*ast.CommentGroup]bool {
 	return docs
 }
 
-// isCode says whether a line of a comment is a Go statement rather than a sentence or a sum. It
-// takes what opens or closes a block, defines with := or assigns the result of x.f(…); plain sums
-// and calls, as x = max(1, 2), stay free, for the rows of tests show their arithmetic so.
+// isCode reports whether a line of a comment is a Go statement rather than a sentence or a sum. It
+// detects lines that open or close a block, define with := or assign the result of x.f(…); plain
+// sums and calls, such as x = max(1, 2), are permitted, because rows of tests show their arithmetic
+// so.
 func isCode(line string) bool {
 	switch {
 	case line == "{" || line == "}" || line == "})" || line == "},":
@@ -144,7 +145,7 @@ func isCode(line string) bool {
 	return isStatement(line, assignment)
 }
 
-// isStatement says whether a text is statements of which the last is of a kind.
+// isStatement reports whether a text is statements of which the last is of a kind.
 func isStatement(text string, kind func(ast.Stmt) bool) bool {
 	const before = "package p; func f() { "
 	file, err := parser.ParseFile(token.NewFileSet(), "", before+text+"\n}", 0)
@@ -162,7 +163,7 @@ func isDeclaration(text string) bool {
 
 func anyStatement(ast.Stmt) bool { return true }
 
-// blockOrAssignment leaves out types and values, as in "an empty struct{}".
+// blockOrAssignment excludes types and values, as in "an empty struct{}".
 func blockOrAssignment(s ast.Stmt) bool {
 	switch s.(type) {
 	case *ast.ExprStmt, *ast.LabeledStmt:

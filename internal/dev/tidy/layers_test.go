@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rooms are the folders that packages are in, highest first: DESIGN's list. A package imports from
-// rooms below its own, and from its own room. Tests may import anything.
+// rooms are the folders of packages, highest first: the list of the design. A package imports only
+// from its own room and the rooms below. Tests may import anything.
 var rooms = []string{
 	"cmd", "home", "bench", "internal/dev", "internal/server", "internal/trial", "internal/report",
 	"internal/generator", "internal/launch", "internal/suite", "internal/telemetry",
@@ -17,13 +17,13 @@ var rooms = []string{
 	"internal/base", "contract",
 }
 
-// maxArrows bounds how many pairs of rooms import each other's packages.
+// maxArrows limits how many pairs of rooms import each other's packages.
 const maxArrows = 80
 
-// maxInternal bounds the rooms below internal/.
+// maxInternal limits the rooms below internal/.
 const maxInternal = 13
 
-// rules forbid what the layers alone would allow.
+// rules forbid imports that the layers alone would permit.
 var rules = []rule{
 	{from: "stats", to: "contract internal/...", butTo: "record",
 		why: "statistics are functions of records"},
@@ -52,16 +52,16 @@ var rules = []rule{
 	{from: "...", to: "cmd/... home/cmd/...", why: "commands are wired, not used"},
 }
 
-// rule says that no package of from, except butFrom, imports one of to, except butTo.
+// rule forbids that a package of from, except butFrom, imports one of to, except butTo.
 type rule struct{ from, butFrom, to, butTo, why string }
 
 // edge is one import. Packages of this module are named by their folder.
 type edge struct {
 	from, to string
-	at       problem // where; its text is empty
+	at       problem // place; its text is empty
 }
 
-// edges are the imports of this module's code outside its tests.
+// edges returns the imports of this module's code outside its tests.
 func edges(t tree) []edge {
 	var all []edge
 	for _, s := range t.sources() {
@@ -71,7 +71,7 @@ func edges(t tree) []edge {
 		for _, spec := range s.file.Imports {
 			to, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
-				continue // cannot be: it parsed
+				continue // impossible, because the file parsed
 			}
 			to = strings.TrimPrefix(to, Module+"/")
 			all = append(all, edge{s.dir, to, problem{s.name, s.line(spec.Pos()), ""}})
@@ -80,7 +80,7 @@ func edges(t tree) []edge {
 	return all
 }
 
-// packages are the folders of this module that hold Go code outside tests.
+// packages returns the folders of this module that contain Go code outside tests.
 func packages(t tree) []string {
 	var all []string
 	for _, s := range t.sources() {
@@ -91,7 +91,7 @@ func packages(t tree) []string {
 	return all
 }
 
-// roomOf is the index of the room that holds a package, or -1.
+// roomOf returns the index of the room that contains a package, or -1.
 func roomOf(rooms []string, dir string) int {
 	return slices.IndexFunc(rooms, func(room string) bool { return matches(room+"/...", dir) })
 }
@@ -153,7 +153,7 @@ func findRules(t tree) []problem {
 	return problems
 }
 
-// goFile is a Go file of a package with these imports, one a line from line 3.
+// goFile returns a Go file of a package with these imports, one per line from line 3.
 func goFile(imports ...string) string {
 	text := "package p\n\n"
 	for _, path := range imports {
@@ -179,7 +179,7 @@ func TestImports(t *testing.T) {
 			want: []string{"internal/x: in no room: move it"}},
 		{files: tree{low: goFile()},
 			want: []string{"internal/dev/tidy/layers_test.go: rooms names internal/high, which"}},
-		{files: tree{low: goFile(), high: goFile(), // not ours to judge
+		{files: tree{low: goFile(), high: goFile(), // not part of this module
 			"internal/low/a_test.go": goFile(Module + "/internal/high"),
 			"services/go-x/go.mod":   "module x\n", "services/go-x/main.go": goFile()}},
 	} {
@@ -195,7 +195,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// The house stays one that a newcomer can walk through.
+// The number of rooms and of their dependencies stays small enough for newcomers.
 func TestRooms(t *testing.T) {
 	tree, err := load()
 	if err != nil {

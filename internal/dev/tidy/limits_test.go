@@ -17,11 +17,11 @@ const (
 	maxFuncLines = 70
 	maxColumns   = 100
 	tabColumns   = 4
-	maxBytes     = 256 << 10 // of any file: every clone has it for ever
+	maxBytes     = 256 << 10 // of any file: every clone contains it forever
 )
 
-// limited are the endings of the other languages' files, which have the limits on files and lines
-// but not, for want of a parser, on functions.
+// limited are the endings of files in other languages. Limits on files and lines apply to them, but
+// not on functions, because there is no parser.
 const limited = ".css .java .js .mjs .py .rs .ts .tsx"
 
 var (
@@ -29,7 +29,7 @@ var (
 	isGenerated = regexp.MustCompile(`(?m)^(//|/\*|#) .*(\bCode generated\b|@generated\b)`)
 )
 
-// findLimits measures what people wrote: no generated code, nor the bundle built from web/.
+// findLimits measures files written by people: no generated code, nor the bundle built from web/.
 func findLimits(t tree) []problem {
 	var problems []problem
 	for _, s := range t.sources() {
@@ -47,7 +47,7 @@ func findLimits(t tree) []problem {
 	return problems
 }
 
-// TestLarge looks at files that are no text too, such as a program that a build left at the root.
+// TestLarge also checks binary files, such as a program that a build left at the root.
 func TestLarge(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -95,7 +95,8 @@ func longFile(name, text string) []problem {
 	return problems
 }
 
-// columns is the width of a line. What cannot be broken does not count: addresses, and go:generate.
+// columns returns the width of a line, without parts that cannot be broken: addresses, and
+// go:generate.
 func columns(line string) int {
 	if strings.HasPrefix(line, "//go:generate ") {
 		return 0
@@ -104,7 +105,7 @@ func columns(line string) int {
 	return utf8.RuneCountInString(line) + strings.Count(line, "\t")*(tabColumns-1)
 }
 
-// longFuncs measures from the line of func to that of the closing brace, comments inside included.
+// longFuncs measures from the line of func to that of the closing brace, including comments.
 func longFuncs(s source) []problem {
 	var problems []problem
 	ast.Inspect(s.file, func(n ast.Node) bool {

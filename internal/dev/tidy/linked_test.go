@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// maxLinked is how many packages, the standard library's included, the program that measures may
-// link. Its build from nothing is the first minute of everybody's first run.
+// maxLinked limits the packages that the measuring program may link, including the standard
+// library's. Building them is the first minute of everybody's first run.
 const maxLinked = 568
 
-// mayLink are the modules that the program may link, and what for. What one brings along stands
-// with it.
+// mayLink are the modules that the program may link, with reasons. Indirect modules are listed with
+// the direct one.
 var mayLink = []struct{ modules, why string }{
 	{"github.com/spf13/...", "verbs and flags"},
 	{"golang.org/x/...", "the kernel's interface, HTTP/2, statistics of benchmarks"},
@@ -35,7 +35,7 @@ var mayLink = []struct{ modules, why string }{
 		"containers, in the types of Docker's API"},
 }
 
-// mayNotLink are modules that would be needed again as soon as somebody forgets why they are not.
+// mayNotLink are modules that are excluded on purpose, with reasons.
 var mayNotLink = []struct{ modules, why string }{
 	{"github.com/prometheus/...", "a database is the home's: home/cmd/prony-home"},
 	{"go.opentelemetry.io/collector/... github.com/open-telemetry/...",
@@ -52,8 +52,8 @@ var mayNotLink = []struct{ modules, why string }{
 	},
 }
 
-// findLinked judges what a program links: lines of a package and its module, which the standard
-// library's have not.
+// findLinked checks the packages that a program links: lines of a package and its module, which is
+// empty for the standard library.
 func findLinked(lines []string, most int) (problems []string) {
 	first := map[string]string{} // package of each module
 	var modules []string

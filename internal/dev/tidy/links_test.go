@@ -19,13 +19,13 @@ var (
 	linkInTitle = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// link is a relative link: the path it leads to, from the root, and the fragment.
+// link is a relative link: its target path, from the root, and the fragment.
 type link struct {
 	target, fragment string
 	line             int
 }
 
-// links are those of a Markdown text that stay in the repository, outside of code.
+// links returns the links of a Markdown text inside the repository, outside of code.
 func links(name, text string) []link {
 	var all []link
 	for _, line := range markdown(text) {
@@ -46,8 +46,8 @@ func links(name, text string) []link {
 	return all
 }
 
-// resolve joins a link's path to its page's folder; one that starts with a slash counts from the
-// root, an empty one is the page.
+// resolve joins a link's path to its page's folder. A path that starts with a slash is relative to
+// the root, an empty one is the page.
 func resolve(page, to string) string {
 	switch {
 	case to == "":
@@ -64,7 +64,7 @@ func pages(t tree) []string {
 	})
 }
 
-// findLinks follows every relative link to a file or folder that git knows, and to a heading in it.
+// findLinks checks every relative link to a file or folder that git tracks, and to a heading in it.
 func findLinks(t tree) []problem {
 	var problems []problem
 	for _, name := range pages(t) {
@@ -83,8 +83,8 @@ func findLinks(t tree) []problem {
 	return problems
 }
 
-// anchors are the fragments of a page: its headings as GitHub writes them (letters and digits in
-// lower case, hyphens for spaces, -1 and so on for the second of a name), and HTML's own.
+// anchors returns the fragments of a page: its headings as GitHub writes them (letters and digits
+// in lower case, hyphens for spaces, -1 and so on for the second of a name), and HTML's own.
 func anchors(text string) []string {
 	var all []string
 	seen := map[string]int{}
@@ -112,7 +112,7 @@ func anchors(text string) []string {
 	return all
 }
 
-// findFormats wants each page on a format within one click of the two front pages.
+// findFormats requires a link to each page about a format on one of the two front pages.
 func findFormats(t tree) []problem {
 	var linked []string
 	for _, front := range []string{architecture, "README.md"} {
@@ -130,8 +130,8 @@ func findFormats(t tree) []problem {
 	return problems
 }
 
-// findCommands wants every command in the docs to be one that can be run as it stands; cmd/prony's
-// tests run them.
+// findCommands requires that every command in the docs can run as it is; cmd/prony's tests run
+// them.
 func findCommands(t tree) []problem {
 	var problems []problem
 	for _, name := range t.names() {

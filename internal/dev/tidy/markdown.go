@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// mdLine is a line of a Markdown text. A line of a fenced block has its fence's indentation taken
-// off; the fences themselves are not code, so two blocks never touch.
+// mdLine is a line of a Markdown text. Lines of a fenced block are without the fence's indentation.
+// The fences themselves are not code, so adjacent blocks stay separate.
 type mdLine struct {
 	number int // from 1
 	text   string
 	code   bool
 }
 
-// An info string after backquotes has none itself; otherwise the line is an inline span.
+// fence matches a fence. An info string after backquotes contains no backquotes; otherwise the line
+// is an inline span.
 var fence = regexp.MustCompile("^([ \t]*)(`{3,}[^`]*|~{3,}.*)$")
 
-// markdown splits a text into lines and marks those inside fences (CommonMark 0.31, section 4.5,
-// but at any indentation, since blocks stand in lists).
+// markdown splits a text into lines and marks the lines inside fences (CommonMark 0.31, section
+// 4.5, but at any indentation, because blocks occur in lists).
 func markdown(text string) []mdLine {
 	var lines []mdLine
 	indent, open := "", ""
@@ -39,12 +40,13 @@ func markdown(text string) []mdLine {
 	return lines
 }
 
-// fenceLength counts the marks at the start of a fence; the rest is its info string.
+// fenceLength counts the marks at the start of a fence, before its info string.
 func fenceLength(fence string) int {
 	return len(fence) - len(strings.TrimLeft(fence, fence[:1]))
 }
 
-// closes says whether a fence ends a block: of the same mark, no shorter, nothing after it.
+// closes reports whether a fence ends a block: the same mark, at least as long, and nothing after
+// it.
 func closes(fence, open string) bool {
 	fence = strings.TrimRight(fence, " \t")
 	return strings.HasPrefix(fence, open) && fenceLength(fence) == len(fence)

@@ -14,14 +14,14 @@ import (
 
 var update = flag.Bool("update", false, "write the lists of offenders, which only shrink")
 
-// sayNothing are function words and bare participles, which tell a reader nothing as names.
+// sayNothing are function words and bare participles, which have no meaning as names.
 var sayNothing = strings.Fields(`of by at on off as it its own one ones other others both each such
 	so then than there where what which who whose told tell tells asked ask asks said say says seen
 	held hold holds kept left made meant had has took taken gave given came went
 	found unfound wanted
 	wants bare whole rest apart away aside amid beside`)
 
-// namesFile lists how many such names each package still declares. Numbers only go down.
+// namesFile lists how many such names each package still declares. Numbers only decrease.
 const namesFile = "testdata/names.txt"
 
 // namesMax is the largest share of such names among all declared identifiers.
@@ -82,7 +82,7 @@ func declared(file *ast.File) (ids []*ast.Ident) {
 	return ids
 }
 
-// namesText is the list as its file has it: a package and its number a line.
+// namesText returns the list in the form of its file: a package and its number per line.
 func namesText(odd map[string]int) string {
 	var lines []string
 	for dir, n := range odd {

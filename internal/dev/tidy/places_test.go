@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// registries are hosts that packages are downloaded from: which one is the business of the machine
-// that builds. They are in parts, so that this file passes. Images are named with theirs, so
-// registries of images are not here.
+// registries are hosts of package downloads, which each building machine selects itself. They are
+// in parts, so that this file passes. Names of images contain their registry, so registries of
+// images are not listed.
 var registries = []string{
 	"api.nu" + "get.org", "conda.ana" + "conda.org", "crates" + ".io",
 	"files.python" + "hosted.org",
@@ -24,10 +24,10 @@ var registries = []string{
 var (
 	registry = regexp.MustCompile(`(?i)(^|[^\w.-])((art` + `ifactory|ne` + `xus)(\.[\w-]+)+|` +
 		alternatives(registries) + `)($|[^\w.-]|[.-]($|\W))`)
-	// A file below somebody's home folder, on Linux, macOS or Windows.
+	// A file below a user's home folder, on Linux, macOS or Windows.
 	homePath = regexp.MustCompile(`(^|[^\w.~*-])(/ro` + `ot/|/ho` + `me/\w|/Use` + `rs/\w|` +
 		`[A-Z]:\\Use` + `rs\\)`)
-	// Cargo names its own registry so, whichever mirror it asked.
+	// Cargo uses this name of its own registry for every mirror.
 	cargoSource = regexp.MustCompile(`^source = "registry\+[^"]*"$`)
 )
 
@@ -39,8 +39,8 @@ func alternatives(texts []string) string {
 	return strings.Join(quoted, "|")
 }
 
-// ownPlaces are the folders of this very machine that no file may name. One of a single step, as
-// /app, is nobody's in particular.
+// ownPlaces returns the folders of this machine that no file may name. A folder of a single step,
+// such as /app, is too general.
 func ownPlaces() []string {
 	var places []string
 	root, err := Root()
@@ -53,8 +53,8 @@ func ownPlaces() []string {
 	return places
 }
 
-// findPlaces looks through all text for what is true on one machine only. A Dockerfile's paths are
-// the image's; go.mod and go.sum name modules, which are addresses.
+// findPlaces searches all text for facts of a single machine. A Dockerfile's paths are the image's;
+// go.mod and go.sum name modules, which are addresses.
 func findPlaces(t tree, own []string) []problem {
 	var problems []problem
 	for _, name := range t.names() {
@@ -106,7 +106,7 @@ func TestPlaces(t *testing.T) {
 		{"Cargo.lock", "source = \"registry+https://github.com/x/" + crates + "-index\"", ""},
 		{"a.toml", "source = \"registry+https://" + crates + "/\"", "a.toml:1: names the reg"},
 		{"Cargo.lock", "url = \"https://" + crates + "\"", "Cargo.lock:1: names the registry"},
-		{"a.md", "https://github.com/x/" + crates + "-index", ""}, // a repository's name
+		{"a.md", "https://github.com/x/" + crates + "-index", ""}, // the name of a repository
 		{"go.sum", pip + "/x v1.0.0", ""},
 		{"a.md", "the nexus of nodes; my" + pip, ""},
 	} {

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// Each Java service can be read and built alone, so it has no parent here. What several of them use
-// must be of one version all the same, or a difference between frameworks would be one between
-// versions of what they share.
+// Each Java service can be read and built alone, so it has no parent here. Artifacts that several
+// of them use must all the same have one version, because differences between versions would appear
+// as differences between frameworks.
 
-// pom is what is looked at of a Maven project.
+// pom is the part of a Maven project that is checked.
 type pom struct {
 	Properties   properties `xml:"properties"`
 	Dependencies []artifact `xml:"dependencies>dependency"`
@@ -22,10 +22,10 @@ type pom struct {
 	Plugins      []artifact `xml:"build>plugins>plugin"`
 }
 
-// reactor builds all of them at once.
+// reactor builds all projects at once.
 const reactor = "services/pom.xml"
 
-// findModules wants every Maven project of a service's folder in the one build of all, and no
+// findModules requires every Maven project of a service's folder in the one build of all, and no
 // other.
 func findModules(t tree) []problem {
 	var p struct {
@@ -72,7 +72,7 @@ type artifact struct {
 
 type properties map[string]string
 
-// UnmarshalXML reads elements whose names are not known.
+// UnmarshalXML reads elements with unknown names.
 func (p *properties) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	*p = properties{}
 	for {
@@ -95,8 +95,8 @@ func (p *properties) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error 
 
 var placeholder = regexp.MustCompile(`\$\{([^}]+)\}`)
 
-// findVersions wants one version of each artifact and plugin that several services' poms name.
-// Those without a version of their own take it from a bill of materials, which is named with one.
+// findVersions requires one version of each artifact and plugin that several services' poms name.
+// Artifacts without a version of their own have it from a bill of materials, which has one.
 func findVersions(t tree) []problem {
 	type use struct{ file, version string }
 	first := map[string]use{}

@@ -11,14 +11,14 @@ const security = "SECURITY.md"
 
 var (
 	listens = regexp.MustCompile(`\bnet\.Listen(TCP|Unix|Packet)?\(|\bListenAndServe\(`)
-	// A flag's default, and what Compose publishes.
+	// A flag's default, and the ports that Compose publishes.
 	defaultPort   = regexp.MustCompile(`"[a-z-]+", "[\d.]+:(\d+)"`)
 	publishedPort = regexp.MustCompile(`"(?:127\.0\.0\.1|\$\{BIND\}):(\d+):\d+"`)
 	portCell      = regexp.MustCompile(`\b\d{4,5}\b`)
 )
 
-// findSecurity wants each package that listens, and each port that something listens at when nobody
-// names one, on the page that says who may ask; and no port there that nothing has.
+// findSecurity requires each package that listens, and each default port, on the page about access;
+// and no other port there.
 func findSecurity(t tree) []problem {
 	page, ok := t[security]
 	if !ok {
@@ -34,7 +34,7 @@ func findSecurity(t tree) []problem {
 				", where " + name + " listens"})
 		}
 	}
-	ports := map[string]bool{"8080": true} // a container's own
+	ports := map[string]bool{"8080": true} // the port inside a container
 	port := func(name string, found [][]string) {
 		for _, m := range found {
 			ports[m[1]] = true
@@ -44,7 +44,7 @@ func findSecurity(t tree) []problem {
 	for _, s := range t.sources() {
 		dir := path.Dir(s.name)
 		if s.test || !s.module || strings.HasSuffix(dir, "test") {
-			continue // the suites for tests end so
+			continue // the end of names of suites for tests
 		}
 		if listens.MatchString(s.text) {
 			want(s.name, dir)
@@ -76,7 +76,7 @@ func TestSecurity(t *testing.T) {
 	files := func(rows string) tree {
 		return tree{
 			security: head + rows + "\n## What runs\n\n1234 `internal/other`\n",
-			// Its ports are those of a service, and a test's are its own.
+			// Ports of services and tests need no row.
 			"internal/a/a.go":      listener,
 			"internal/a/a_test.go": strings.ReplaceAll(listener, "43", "99"),
 			"deploy/x.yaml": "ports: [\"127.0.0.1:3100:3100\", \"${BIND}:3000:3001\", " +

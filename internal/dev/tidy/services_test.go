@@ -12,7 +12,8 @@ const (
 	languages = ".go .java .js .kt .mjs .py .rs .scala .ts"
 )
 
-// five are what every service's folder has. The source may be anywhere in it, the rest at its top.
+// five are the mandatory parts of every service's folder. The source may be anywhere in it, the
+// rest at its top.
 var five = []struct {
 	what string
 	is   func(name string) bool
@@ -46,8 +47,8 @@ func findServices(t tree) []problem {
 	return problems
 }
 
-// lists are where each service of the catalog is named, and what names it there; home/deploytest
-// looks closer at those of Compose, where that is there to be asked.
+// lists are the files that name each service of the catalog, and the form of its name there;
+// home/deploytest checks those of Compose in more detail, if Compose is installed.
 var lists = []struct{ files, after, name string }{
 	{"docs/fairness.md", "\n## Deviations\n", "\n| %s | "},
 	{"deploy/*.yaml", "", "\n  %s-"},

@@ -7,8 +7,9 @@ import (
 	"prony.example/internal/base/shellwords"
 )
 
-// split cuts a simple command into words as a POSIX shell does. It refuses what only a shell can do
-// (pipes, redirections, expansions), because the test runs commands of the docs without one.
+// split splits a simple command into words as a POSIX shell does. It returns an error for syntax
+// that needs a shell (pipes, redirections, expansions), because the test runs the docs' commands
+// without one.
 func split(line string) ([]string, error) {
 	words, err := shellwords.Split(strings.TrimSpace(line))
 	if err != nil {

@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// unseen are the files whose commands -x does not show, and why.
+// unseen are the files whose commands -x does not show, with reasons.
 var unseen = map[string]string{
 	"internal/launch/process/process.go": "it shows what its command becomes instead",
 	"internal/launch/guard/guard.go":     "the guard is this program, idle until the lab dies",
 	"internal/service/guard.go":          "the guard of a step is idle until the lab dies",
 }
 
-// findShown wants every file that starts commands to show them.
+// findShown requires that every file that starts commands shows them.
 func findShown(t tree) []problem {
 	var problems []problem
 	for _, s := range t.sources() {
@@ -37,7 +37,7 @@ func findShown(t tree) []problem {
 	return problems
 }
 
-// calls are the functions of packages that a file calls, as PACKAGE.NAME.
+// calls returns the functions of packages that a file calls, as PACKAGE.NAME.
 func calls(file *ast.File) (names []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if c, ok := n.(*ast.CallExpr); ok {

@@ -21,9 +21,9 @@ import (
 	"prony.example/internal/base/buildflags"
 )
 
-// texts are what packages make last, for people: the methods, the functions and the fields that
-// hold such a text. Other packages may print them and put them together, and must not look into
-// them: a fact that a program needs has a field of its own.
+// texts are made for readers: the methods, functions and fields that contain such a text. Other
+// packages may print and combine them, and must not look into them: a fact that a program needs has
+// a field of its own.
 var texts = map[string]string{
 	Module + "/internal/analysis/table": "Cell.Text Cell.Number Cell.Range Column.Heading " +
 		"Column.FullHeading Group.Heading Group.Short Table.Title Head.String Note.String " +
@@ -32,8 +32,8 @@ var texts = map[string]string{
 	Module + "/record":                    "Words.Observed Words.Limit Words.Hint Words.Amount",
 }
 
-// printers are the packages that make these texts, or put them into their own, and so may ask
-// whether two print alike.
+// printers are the packages that make these texts, or put them into their own, and so may compare
+// whether two are equal.
 var printers = map[string]string{
 	Module + "/record": Module + "/internal/analysis/table " + Module +
 		"/internal/analysis/wording",
@@ -61,8 +61,8 @@ type reader struct {
 	own      string // path of the package, whose own texts it may compare
 	info     *types.Info
 	fset     *token.FileSet
-	holds    map[types.Object]bool // what holds a text
-	more     bool                  // something new does
+	holds    map[types.Object]bool // contains a text
+	more     bool                  // new in this pass
 	problems []problem
 }
 
@@ -80,7 +80,7 @@ func (r *reader) read(files []*ast.File) []problem {
 	return r.problems
 }
 
-// follow notes what is assigned a text.
+// follow records what is assigned a text.
 func (r *reader) follow(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -141,7 +141,7 @@ func (r *reader) note(of types.Object) {
 	}
 }
 
-// isText tells whether an expression is a text, has one in it, or is a list of them.
+// isText reports whether an expression is a text, contains one, or is a list of them.
 func (r *reader) isText(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -169,13 +169,13 @@ func (r *reader) isText(e ast.Expr) bool {
 	return false
 }
 
-// isOne tells whether a name is that of a text of another package.
+// isOne reports whether a name is that of a text of another package.
 func (r *reader) isOne(of *types.Package, name string) bool {
 	return of != nil && of.Path() != r.own && !matches(printers[of.Path()], r.own) &&
 		matches(texts[of.Path()], name)
 }
 
-// sameKind tells whether a call gives a text or a list of them, and no number as len does.
+// sameKind reports whether a call returns a text or a list of them, and not a number as len does.
 func (r *reader) sameKind(e *ast.CallExpr) bool {
 	switch t := r.info.TypeOf(e).Underlying().(type) {
 	case *types.Basic:
@@ -186,7 +186,7 @@ func (r *reader) sameKind(e *ast.CallExpr) bool {
 	return false
 }
 
-// called is the function or method of a call; nil for a built-in one and for a conversion.
+// called returns the function or method of a call; nil for a built-in one and for a conversion.
 func (r *reader) called(e *ast.CallExpr) *types.Func {
 	switch f := ast.Unparen(e.Fun).(type) {
 	case *ast.Ident:
@@ -211,7 +211,7 @@ func packageOf(f *types.Func) string {
 	return f.Pkg().Path()
 }
 
-// nameOf is a function's name, a method's with its type: "Cell.Text".
+// nameOf returns a function's name, a method's with its type: "Cell.Text".
 func nameOf(f *types.Func) string {
 	if recv := f.Signature().Recv(); recv != nil {
 		return typeName(recv.Type()) + f.Name()
@@ -219,7 +219,7 @@ func nameOf(f *types.Func) string {
 	return f.Name()
 }
 
-// typeName is a type's name with a point, or its pointer's; empty where it has none.
+// typeName returns the name of a type or of its pointer's type, with a point; empty if it has none.
 func typeName(of types.Type) string {
 	if p, ok := of.(*types.Pointer); ok {
 		of = p.Elem()
@@ -230,8 +230,8 @@ func typeName(of types.Type) string {
 	return ""
 }
 
-// judge looks for comparisons and for functions that look into a text. Whether there is one at all
-// may be asked.
+// judge finds comparisons and functions that look into a text. Comparisons with the empty text are
+// permitted.
 func (r *reader) judge(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
@@ -252,7 +252,7 @@ func (r *reader) judge(n ast.Node) bool {
 		if f == nil || !slices.ContainsFunc(n.Args, r.isText) {
 			return true
 		}
-		// A strings.Replacer escapes what is printed; a regular expression looks.
+		// A strings.Replacer escapes printed text; a regular expression looks.
 		names := looks[packageOf(f)]
 		if names == "*" || matches(names, f.Name()) && f.Signature().Recv() == nil {
 			r.say(n.Pos(), f.Name()+" looks into a text")
@@ -272,14 +272,14 @@ func (r *reader) say(at token.Pos, what string) {
 		what + " that another package made for people: give the fact a field of its own"})
 }
 
-// listed is a package as go list tells it.
+// listed is the output of go list for a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles, Imports        []string
 	Module                  *struct{ Path string }
 }
 
-// exported are the packages of the module with those that they import, compiled.
+// exported returns the packages of the module with their imports, compiled.
 func exported(root string) (map[string]listed, error) {
 	cmd := exec.Command("go", slices.Concat([]string{"list"}, buildflags.Flags,
 		[]string{"-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Imports,Module",
@@ -324,7 +324,7 @@ func textsReadIn(all map[string]listed, path string, files map[string]string) ([
 	return r.read(parsed), nil
 }
 
-// No package looks into what another one has printed.
+// No package looks into texts that another one has printed.
 func TestTextsAreMadeLast(t *testing.T) {
 	root, err := Root()
 	if err != nil {
@@ -365,7 +365,7 @@ func TestTextsAreMadeLast(t *testing.T) {
 	t.Run("oracle", func(t *testing.T) { readTexts(t, all) })
 }
 
-// readTexts shows that the check sees each way of looking into a text.
+// readTexts shows that the check finds each way of looking into a text.
 func readTexts(t *testing.T, all map[string]listed) {
 	const head = "package p\nimport (\n\"fmt\"\n\"strings\"\n\"prony.example/internal/analysis/" +
 		"table\"\n\"prony.example/internal/analysis/wording\"\n\"prony.example/record\")\n" +

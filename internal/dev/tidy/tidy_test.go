@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// checks is the table of contents: each has its own file or half of one.
+// checks lists all checks; each has its own file or half of one.
 var checks = []struct {
 	name string
 	find func(tree) []problem
@@ -55,8 +55,8 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// red demands exactly these problems of a check on a small tree: each want is the start of one, in
-// order of file and line. No want means that the tree is fine.
+// red requires exactly these problems of a check on a small tree: each want is the start of one, in
+// order of file and line. No want means that the tree has no problem.
 func red(t *testing.T, find func(tree) []problem, files tree, want ...string) {
 	t.Helper()
 	var got []string
@@ -69,7 +69,7 @@ func red(t *testing.T, find func(tree) []problem, files tree, want ...string) {
 	}
 }
 
-// problem is one thing to put right.
+// problem is one thing to fix.
 type problem struct {
 	file string
 	line int // from 1; 0: the file as a whole
@@ -124,7 +124,7 @@ func (t tree) names() []string {
 	return names
 }
 
-// has says whether a path is a file or a folder with a file in it.
+// has reports whether a path is a file, or a folder that contains a file.
 func (t tree) has(name string) bool {
 	if _, file := t[name]; file || name == "." {
 		return true
@@ -145,7 +145,7 @@ func (t tree) glob(pattern string) []string {
 	})
 }
 
-// home is the folder of our second module.
+// home is the folder of the second module.
 const home = "home"
 
 // source is one parsed Go file.
@@ -153,7 +153,7 @@ type source struct {
 	name      string
 	dir       string // the package's path from the root
 	test      bool
-	module    bool // of our modules, not of a service's own
+	module    bool // of this repository's modules, not of a service's own
 	generated bool
 	text      string
 	set       *token.FileSet
@@ -166,8 +166,8 @@ func (s source) problem(pos token.Pos, format string, args ...any) problem {
 	return problem{s.name, s.line(pos), fmt.Sprintf(format, args...)}
 }
 
-// sources parses every Go file outside testdata. One that does not parse is left out: the compiler
-// says so better.
+// sources parses every Go file outside testdata. It leaves out files with syntax errors, which the
+// compiler reports better.
 func (t tree) sources() []source {
 	var all []source
 	for _, name := range t.names() {
@@ -188,8 +188,7 @@ func (t tree) sources() []source {
 	return all
 }
 
-// nested says whether a file belongs to a module below the root that is not ours, as a service's
-// does.
+// nested reports whether a file belongs to another module below the root, such as a service's.
 func (t tree) nested(name string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, ok := t[dir+"/go.mod"]; ok && dir != home {
@@ -203,8 +202,8 @@ func inTestdata(name string) bool {
 	return strings.HasPrefix(name, "testdata/") || strings.Contains(name, "/testdata/")
 }
 
-// matches says whether a path is one of the patterns, which are separated by spaces: a path stands
-// for itself, with /... also for all below it, and ... alone for everything.
+// matches reports whether a path matches one of the patterns, which are separated by spaces: a path
+// stands for itself, with /... also for all below it, and ... alone for everything.
 func matches(patterns, name string) bool {
 	for pattern := range strings.FieldsSeq(patterns) {
 		base, below := strings.CutSuffix(pattern, "/...")

@@ -18,7 +18,7 @@ import (
 // Module is the path of the module whose root Root looks for.
 const Module = buildflags.Module
 
-// unlisted are the folders that hold what tools made, for when git cannot say.
+// unlisted are folders of generated files, for trees without git.
 var unlisted = []string{".git", ".prony", "node_modules", "results", "target", "__pycache__"}
 
 // Root returns the repository's root: the nearest folder upwards from the working directory whose
@@ -41,11 +41,11 @@ func Root() (string, error) {
 	}
 }
 
-// list names the regular files below root that git tracks or would, sorted, with slashes. Where git
-// does not answer (not installed, an unpacked archive) it walks.
+// list returns the regular files below root that git tracks or would track, sorted, with slashes.
+// If git fails (not installed, an unpacked archive), it walks the tree.
 func list(root string) ([]string, error) {
 	names, err := listGit(root)
-	// An outer repository that ignores this folder answers too, with nothing.
+	// git also succeeds in a folder that an outer repository ignores, but lists nothing.
 	if err != nil || !slices.Contains(names, "go.mod") {
 		names, err = listWalk(root)
 	}
@@ -87,10 +87,10 @@ func listWalk(root string) ([]string, error) {
 	return names, err
 }
 
-// touchFolders opens each folder, because go test keeps a result until a file or folder that the
-// test itself opened changes, and a new file would go unseen behind git's answer. Of the root it
-// looks at git's index instead: in it are .git, which every git status and so every go run touches,
-// and results, by which no result would ever be kept.
+// touchFolders opens each folder, because go test reuses a result until a file or folder that the
+// test itself opened changes; git's answer alone would hide new files. For the root, it reads git's
+// index instead: the root contains .git, which every git status and so every go run changes, and
+// results, which would always invalidate a result.
 func touchFolders(root string, names []string) error {
 	_, _ = os.Stat(filepath.Join(root, ".git", "index")) // absent in a worktree or an archive
 	last := "."
@@ -111,7 +111,7 @@ func touchFolders(root string, names []string) error {
 	return nil
 }
 
-// isText tells text from bytes as git does: no NUL near the start.
+// isText distinguishes text from binary data as git does: no NUL near the start.
 func isText(content []byte) bool {
 	return !bytes.Contains(content[:min(len(content), 8000)], []byte{0})
 }

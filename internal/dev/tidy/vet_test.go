@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Go's own vet has nothing to object to. It looks into all that is linked, which takes longer than
-// most tests: make test leaves it to the other set.
+// go vet reports nothing. It reads all linked packages, which takes longer than most tests, so make
+// test does not run it.
 func TestVet(t *testing.T) {
 	testsets.Once(t, "vet", testsets.Needs{Files: []string{"cmd", "internal", "bench", "contract",
 		"home", "load", "record", "stats", "go.mod", "go.sum"}})

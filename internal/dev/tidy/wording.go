@@ -9,8 +9,7 @@ import (
 // HelpWords is the largest number of words in a sentence of a help text.
 const HelpWords = 30
 
-// banned are the constructions that STYLE.md's rules of text forbid in what people read, each with
-// what to write instead.
+// banned are the constructions that STYLE.md forbids in text for readers, each with a replacement.
 var banned = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -29,10 +28,10 @@ var banned = []struct {
 	{regexp.MustCompile(`(?i), too[.,;:)]|, too$`), "also, before the verb"},
 }
 
-// vagueStart matches the first words of a sentence that have no noun. A question may begin so.
+// vagueStart matches the first words of a sentence without a noun. Questions may begin with them.
 var vagueStart = regexp.MustCompile(`^(What|That which|Who|Whoever|Whose|Whom|Those|Of)\b`)
 
-// nounless are the first words that leave a flag's description without the noun that it is about.
+// nounless are the first words of a flag's description that lacks its noun.
 var nounless = strings.Fields(`of between those what then likewise meanwhile who whose that which
 	in on at by for from to with without before after under over beside within into per as than
 	not and or`)
@@ -56,8 +55,8 @@ func Sentences(text string) (sentences []string) {
 	}
 }
 
-// Wording returns what a paragraph says in a banned construction, or in a sentence whose subject is
-// no noun: the words, and what to write instead.
+// Wording returns the banned constructions in a paragraph, and the sentences whose subject is not a
+// noun, each with the words and a replacement.
 func Wording(paragraph string) (faults []string) {
 	for _, s := range Sentences(paragraph) {
 		for _, b := range banned {
@@ -72,8 +71,8 @@ func Wording(paragraph string) (faults []string) {
 	return faults
 }
 
-// HelpWording is Wording for a help text, whose sentences are also short. Indented paragraphs are
-// commands or tables.
+// HelpWording is Wording for a help text, whose sentences must also be short. Indented paragraphs
+// are commands or tables.
 func HelpWording(help string) (faults []string) {
 	for paragraph := range strings.SplitSeq(help, "\n\n") {
 		if strings.HasPrefix(paragraph, "  ") {
@@ -102,7 +101,7 @@ func FlagWording(usage string) []string {
 	return faults
 }
 
-// words counts those of a sentence: fields with a letter or a digit.
+// words counts the words of a sentence: fields with a letter or a digit.
 func words(sentence string) (n int) {
 	for field := range strings.FieldsSeq(sentence) {
 		if strings.ContainsFunc(field, func(r rune) bool {
@@ -114,7 +113,7 @@ func words(sentence string) (n int) {
 	return n
 }
 
-// quoted is a match with the sentence it is in, which may be the match itself.
+// quoted quotes a match and its sentence, or only the sentence if it is the match.
 func quoted(match, sentence string) string {
 	if match == sentence {
 		return `"` + sentence + `"`

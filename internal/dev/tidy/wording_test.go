@@ -13,16 +13,16 @@ import (
 	"testing"
 )
 
-// wordingFile lists how many banned constructions each file still has. Numbers only go down.
+// wordingFile lists how many banned constructions each file still has. Numbers only decrease.
 const wordingFile = "testdata/wording.txt"
 
-// markup matches what a reader of Markdown takes for code, a comment, or an address.
+// markup matches the parts of Markdown that are code, a comment, or an address.
 var markup = regexp.MustCompile("`[^`]*`|<!--.*?-->|\\]\\([^)]*\\)")
 
 // listItem matches a line that begins a paragraph of its own: of a list, a table, or a quotation.
 var listItem = regexp.MustCompile(`^\s*([-*+]|\d+\.|>|\|)\s*`)
 
-// findWording finds the banned constructions in the pages for users and in what programs print.
+// findWording finds the banned constructions in the pages for users and in the output of programs.
 func findWording(t tree) []problem {
 	var problems []problem
 	for _, name := range t.names() {
@@ -40,7 +40,7 @@ func findWording(t tree) []problem {
 	return problems
 }
 
-// wordingOfPage reads the paragraphs of a page, without the words in code.
+// wordingOfPage checks the paragraphs of a page, without its headings and code blocks.
 func wordingOfPage(name, text string) (problems []problem) {
 	eachParagraph(text, func(line int, paragraph string) {
 		for cell := range strings.SplitSeq(paragraph, "|") {
@@ -83,7 +83,7 @@ func eachParagraph(text string, do func(line int, paragraph string), replace fun
 	end()
 }
 
-// wordingOfCode reads the string literals of a file.
+// wordingOfCode checks the string literals of a file. Concatenated ones are one text.
 func wordingOfCode(s source) (problems []problem) {
 	eachText(s, func(at token.Pos, text string) {
 		for paragraph := range strings.SplitSeq(text, "\n\n") {
@@ -101,7 +101,7 @@ func eachText(s source, check func(at token.Pos, text string)) {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
 			return false
-		case *ast.Field: // its tag is none
+		case *ast.Field: // its tag is no text
 			return n.Tag == nil
 		case *ast.BinaryExpr:
 			if text, ok := added(n); ok {
@@ -117,7 +117,8 @@ func eachText(s source, check func(at token.Pos, text string)) {
 	})
 }
 
-// added is the text of a literal, or of several that are added up. Other operands become a word.
+// added returns the text of a literal, or of several that are concatenated. Other operands become a
+// word.
 func added(e ast.Expr) (text string, literal bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -136,8 +137,7 @@ func added(e ast.Expr) (text string, literal bool) {
 	return "VALUE", false
 }
 
-// wordingCounts is how many problems each file has, as its list has them: a file and its number a
-// line.
+// wordingCounts lists the number of problems of each file, one file and number per line.
 func wordingCounts(problems []problem) string {
 	counts := map[string]int{}
 	for _, p := range problems {
@@ -171,7 +171,7 @@ func TestWording(t *testing.T) {
 	}
 }
 
-// overListed are the problems of files that have more of them than a list has.
+// overListed returns the problems of files that have more of them than a list permits.
 func overListed(t *testing.T, problems []problem, list string) []problem {
 	t.Helper()
 	known := map[string]int{}

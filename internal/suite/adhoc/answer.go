@@ -24,22 +24,22 @@ import (
 )
 
 const (
-	// askTimes is how often each service is asked before it is measured: what differs between two
-	// answers of one service differs by itself.
+	// askTimes is how often each service is sent the requests before it is measured. Responses of
+	// one service that differ do so without any difference between services.
 	askTimes = 3
-	// askBound is for one answer.
+	// askBound is the timeout of one response.
 	askBound = 10 * time.Second
-	// maxBody is the longest answer that is held byte for byte.
+	// maxBody is the maximum size of a response that is compared byte for byte.
 	maxBody = 4 << 20
-	// maxFields is how many fields of an answer that varies are held: each is looked for in every
-	// answer.
+	// maxFields is the maximum number of fields that are checked in a response that varies: each is
+	// looked up in every response.
 	maxFields = 16
-	// maxDepth is how far down an answer fields are looked for. Nobody's answer has more, and one
-	// that is all brackets would take memory by the square of its length.
+	// maxDepth is the maximum depth of fields in a response. No real response is deeper, and a
+	// response of only brackets would take memory by the square of its length.
 	maxDepth = 64
 )
 
-// Fill gives requests as they are sent: with what they have of the environment.
+// Fill returns the requests as they are sent, with variables of the environment filled in.
 func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]suite.Request,
 	error) {
 	out := slices.Clone(requests)
@@ -62,19 +62,19 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 	return out, nil
 }
 
-// Answer is what a service said.
+// Answer is the response of a service.
 type Answer struct {
 	Status int
 	Body   []byte
-	// What the lab gave for it, which it may quote: the Host field, the port that was asked, and
-	// the one that the connection came from; empty: not known.
+	// Values of the lab that the response may quote: the Host field, the service's port, and the
+	// port of the client's connection; empty: unknown.
 	Host, Port, Source string
 }
 
-// quoted is a part of the answer, which may quote what the lab gave.
+// quoted returns a part of the response, with the lab's values that it may quote.
 func (a *Answer) quoted(in string) quoted { return quoted{in, a.Host, a.Port, a.Source} }
 
-// same is the text that all bodies are, but for what the lab gave.
+// same returns the text that all bodies equal, apart from values of the lab.
 func same(answers []Answer, positions given) (string, bool) {
 	pieces := make([]quoted, len(answers))
 	for i := range answers {
@@ -83,9 +83,9 @@ func same(answers []Answer, positions given) (string, bool) {
 	return joint(pieces, positions)
 }
 
-// Ask asks a service a few times for what it will be asked under load, and gives for each request
-// the answers in order; the requests are filled, and sent by the same fields as under load, since a
-// service may quote them. by says what is spoken; nil: HTTP/1.1 over TCP.
+// Ask sends a service its requests a few times and returns for each request its responses in order.
+// The requests are filled, and have the same header fields as under load, because a service may
+// quote them. config is the way of the requests; nil: HTTP/1.1 over TCP.
 func Ask(ctx context.Context, config *nethttp.Config, base string, requests []suite.Request) (
 	[][]Answer, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -125,7 +125,7 @@ func ask(ctx context.Context, client *http.Client, base string, r suite.Request)
 		return Answer{}, err
 	}
 	for name, value := range r.Headers {
-		q.Header[name] = []string{string(value)} // as it is written, as under load
+		q.Header[name] = []string{string(value)} // as written, also under load
 		if strings.EqualFold(name, "host") {
 			q.Host = string(value)
 		}
@@ -143,16 +143,16 @@ func ask(ctx context.Context, client *http.Client, base string, r suite.Request)
 	return Answer{Status: res.StatusCode, Body: body, Host: q.Host, Port: port}, err
 }
 
-// Held is what every answer to a request is held against.
+// Held is a request with the expectation for every response.
 type Held struct {
 	Request suite.Request
-	Says    string // in words, where it is less than every byte
+	Says    string // in words, if it is less than every byte; otherwise empty
 }
 
-// Hold finds what all answers to each request have in common: by[service][request] are those of
-// each. Services that answer differently are not compared, and the error says how they do; with
-// only the status wanted, bodies are not looked at. An answer that has what a request took from the
-// environment is not held by its bytes.
+// Hold returns what all responses to each request have in common; byTarget[service][request] are
+// the responses of each. If services respond differently, the error describes how. With statusOnly,
+// bodies are ignored. A response is not expected byte for byte if it contains a value that the
+// request took from the environment.
 func Hold(requests []suite.Request, names []string, byTarget [][][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) ([]Held, error) {
 	var out []Held
@@ -171,11 +171,11 @@ func Hold(requests []suite.Request, names []string, byTarget [][][]Answer, statu
 	return out, errors.Join(errs...)
 }
 
-// apart is what is done about services that do not the same.
+// apart is the hint for services that respond differently.
 const apart = "responses differ, so the services are not compared. Fix one service, or compare " +
 	"only the status: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
 
-// hold is what the answers to one request have in common.
+// hold returns what the responses to one request have in common.
 func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) (Held, error) {
 	if r.Given {
@@ -204,7 +204,7 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 		return Held{}, err
 	}
 	why, positions := "its bytes vary", given{}
-	if name := tells(r, all, environment); name != "" { // what is held is in every record
+	if name := tells(r, all, environment); name != "" { // expectations are stored in every record
 		why = "it has the value of ${" + name + "}"
 	} else if body, ok := same(all, positions); ok && len(first.Body) <= maxBody {
 		r.Expect.Body = &body
@@ -233,8 +233,8 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	return Held{r, fmt.Sprintf("by status and length, %d bytes: %s", size, why)}, nil
 }
 
-// tells is the first variable of the environment in a request whose value is in an answer; empty:
-// there is none.
+// tells returns the first variable of the environment in a request whose value is in a response;
+// empty: there is none.
 func tells(r suite.Request, answers []Answer, environment func(string) (string, bool)) string {
 	texts := []string{r.Request, r.Body}
 	for _, value := range r.Headers {
@@ -243,7 +243,7 @@ func tells(r suite.Request, answers []Answer, environment func(string) (string, 
 	for _, in := range texts {
 		t, err := template.Parse(in, nil)
 		if err != nil {
-			continue // it was not asked, either
+			continue // then it was not sent either
 		}
 		for _, name := range t.Environment() {
 			value, _ := environment(name)
@@ -257,8 +257,8 @@ func tells(r suite.Request, answers []Answer, environment func(string) (string, 
 	return ""
 }
 
-// keeps refuses services that do not answer as the file expects: status, and body where it is given
-// byte for byte. All else is held under load.
+// keeps returns an error for services that do not respond as the file expects: by the status, and
+// by a body that is given byte for byte. All else is checked under load.
 func keeps(r suite.Request, names []string, byTarget [][]Answer) error {
 	for k, answers := range byTarget {
 		for _, a := range answers {
@@ -282,8 +282,8 @@ func keeps(r suite.Request, names []string, byTarget [][]Answer) error {
 	return nil
 }
 
-// differ refuses services each of which keeps to an answer, or to fields of one, that others have
-// not.
+// differ returns an error for services that each respond consistently, with the same body or field
+// values, but differently from each other.
 func differ(names []string, answers [][]Answer) error {
 	for k := 1; k < len(answers); k++ {
 		a, b := answers[0], answers[k]
@@ -312,8 +312,8 @@ func differ(names []string, answers [][]Answer) error {
 	return nil
 }
 
-// lacks is a field that all answers of one service have and none of another's; empty: there is
-// none.
+// lacks returns a field that all responses of one service have and no response of another; empty:
+// there is none.
 func lacks(answers, second []Answer) string {
 	fields := leaves(answers[0].Body)
 	for _, a := range answers[1:] {
@@ -330,7 +330,7 @@ func lacks(answers, second []Answer) string {
 	return ""
 }
 
-// begins is where two bodies begin to differ in what the lab did not give.
+// begins returns where two bodies begin to differ, apart from values of the lab.
 func begins(a, b Answer) int {
 	pieces := []quoted{a.quoted(string(a.Body)), b.quoted(string(b.Body))}
 	positions := make([]int, len(pieces))
@@ -338,7 +338,7 @@ func begins(a, b Answer) int {
 	return positions[0]
 }
 
-// excerpt is the beginning of a body, quoted, or what is around a place further down.
+// excerpt returns the beginning of a body, quoted, or the part around a later position.
 func excerpt(body []byte, pos int) string {
 	const most, before = 60, 20
 	from := 0
@@ -353,8 +353,8 @@ func excerpt(body []byte, pos int) string {
 	return fmt.Sprintf("%q", body)
 }
 
-// alike are the fields of JSON answers that all of them have, with one value but for what the lab
-// gave, as a text of package text.
+// alike returns the fields that all JSON responses have with the same value, apart from values of
+// the lab. The values are templates.
 func alike(answers []Answer) map[string]string {
 	out, positions := map[string]string{}, given{}
 	all := make([]map[string]string, len(answers))
@@ -375,7 +375,7 @@ func alike(answers []Answer) map[string]string {
 	return out
 }
 
-// vary says which fields do that are not the same in all.
+// vary lists the fields that are not the same in all responses.
 func vary(same map[string]string, answers []Answer) string {
 	var out []string
 	for path := range leaves(answers[0].Body) {
@@ -391,11 +391,11 @@ func vary(same map[string]string, answers []Answer) string {
 	return strings.Join(out, ", ")
 }
 
-// leaves are the values of a JSON document by their paths, in gjson's syntax, which has none for a
-// field without a name; none of another one.
+// leaves returns the values of a JSON document by their paths in gjson's syntax, which has none for
+// a field without a name. For other documents it returns an empty map.
 func leaves(body []byte) map[string]string {
 	out := map[string]string{}
-	if !json.Valid(body) { // gjson's own has no bound of the depth
+	if !json.Valid(body) { // gjson's own check does not limit the depth
 		return out
 	}
 	var walk func(prefix string, v gjson.Result, depth int)

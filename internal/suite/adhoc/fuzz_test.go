@@ -10,7 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// FuzzWords holds Words against a real sh: the arguments of a command that needs no shell are those
+// FuzzWords compares Words with a real sh: the arguments of a command that needs no shell are those
 // that sh passes to it.
 func FuzzWords(f *testing.F) {
 	for _, seed := range []string{"", "a b  c",
@@ -25,16 +25,16 @@ func FuzzWords(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "\x00") {
-			return // no argument of a program has one
+			return // a program's argument cannot contain it
 		}
-		// In front of it a program whose name is not sh's own, so that what follows are arguments.
+		// x is a program whose name is not sh's own, so that the rest are arguments.
 		got, err := Words("x " + text)
 		if err != nil || got[0] == "sh" || got[0] == "env" {
 			return
 		}
-		const each = "set -- %\nprintf '%s\\0' \"$@\"" // what is a comment ends with the line
+		const each = "set -- %\nprintf '%s\\0' \"$@\"" // a comment ends with the line
 		cmd := exec.Command(sh, "-c", strings.Replace(each, "%", "x "+text, 1))
-		cmd.Env = []string{"PATH=/dev/null"} // whatever it is taken for, it starts nothing
+		cmd.Env = []string{"PATH=/dev/null"} // so that it starts no program
 		said, err := cmd.Output()
 		if err != nil {
 			t.Fatalf("%q are words, and sh refuses them: %v", text, err)
@@ -45,8 +45,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzLeaves holds the fields of an answer against encoding/json: as many leaves, and each path
-// finds the value that it is said to have.
+// FuzzLeaves compares the fields of a response with encoding/json: the same number of leaves, and
+// each path finds its value.
 func FuzzLeaves(f *testing.F) {
 	for _, seed := range []string{`{"a":{"b":[1,"x",null]},"c.d":true}`, `[]`, `[[],{}]`, `1`,
 		`{"a":1,"a":2}`, `{"":{"":1}}`, `{"*":1,"?":2,"#":3,"@this":4,"|":5}`, `[{"a":1e400}]`,
@@ -75,7 +75,7 @@ func FuzzLeaves(f *testing.F) {
 	})
 }
 
-// count is how many leaves a document has that a path leads to.
+// count returns the number of leaves of a document that have a path.
 func count(v any, depth int) (n int) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -96,8 +96,7 @@ func count(v any, depth int) (n int) {
 	return n
 }
 
-// distinct reports that no object of a document has a name twice: of those each reader takes
-// another one.
+// distinct reports that no object of a document has a name twice, because readers differ for those.
 func distinct(body []byte) bool {
 	if !json.Valid(body) {
 		return false

@@ -11,9 +11,9 @@ import (
 	"prony.example/internal/service"
 )
 
-// Clone puts a source's revision below kept, in a folder of its own, and has the source start
-// there: in the same folder of the repository as the one that is worked in. It says what a reader
-// of the result should know, if anything. A source of no revision stays as it is.
+// Clone clones a source's revision into a folder of its own below dir, and makes the source start
+// there, in the same folder of the repository as the working directory. note is a remark for
+// readers of the result, if there is one. Without a revision, the source stays as it is.
 func (s *Source) Clone(ctx context.Context, dir string) (note string, err error) {
 	way, is := s.Way.(Revision)
 	if !is {
@@ -49,7 +49,8 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	return strings.Join(notes, "; "), nil
 }
 
-// changed says that the work tree is not what its commit has, where that is the source's revision.
+// changed returns a note if the source's revision is the checked-out one and the work tree has
+// changes, which are not measured.
 func (s *Source) changed(ctx context.Context, revision, id string) (notes []string) {
 	head, err := service.Git(ctx, s.Dir, "rev-parse", "HEAD")
 	if err != nil || head != id {
@@ -69,7 +70,8 @@ func cloned(ctx context.Context, from *service.Checkout) (missing []string, err 
 	if err == nil && keyPath == from.Commit {
 		return from.Refill(ctx)
 	}
-	// One that is killed on its way has the head already and few files: it gets its name last.
+	// The clone gets its name last, because an interrupted clone already has its head, but few
+	// files.
 	half := from.At + ".new"
 	if err := errors.Join(os.RemoveAll(from.At), os.RemoveAll(half)); err != nil {
 		return nil, err

@@ -8,13 +8,13 @@ import (
 	"prony.example/load/template"
 )
 
-// quoted is an answer, or a field of one, which may quote what the lab gave for it.
+// quoted is a response, or a field of one, with the lab's values that it may quote.
 type quoted struct {
 	in                 string
-	host, port, source string // empty: not known
+	host, port, source string // empty: unknown
 }
 
-// value is what the lab gave of that kind.
+// value returns the lab's value of a kind.
 func (q *quoted) value(kind string) string {
 	switch kind {
 	case template.LabHost:
@@ -25,15 +25,15 @@ func (q *quoted) value(kind string) string {
 	return q.source
 }
 
-// labKinds are looked for in this order: a host may end in the port.
+// labKinds are the kinds in the order of the search: a host may end in the port.
 var labKinds = []string{template.LabHost, template.LabSource, template.LabPort}
 
-// given counts what the lab gave by where it stands in an answer.
+// given counts the lab's values in a response by kind.
 type given map[string]int
 
-// joint is the one text, as package text reads it, that all of them are, when each is asked where
-// it was: byte for byte, but for what the lab gave each, where all quote it at the same place.
-// False: there is none. So a number that is the port of one by chance is held as what it is.
+// joint returns the template that all pieces match: they are equal byte for byte, apart from values
+// of the lab that all of them quote at the same position. It returns false if there is none. So a
+// number that equals one service's port by chance is compared as it is.
 func joint(pieces []quoted, positions given) (string, bool) {
 	var out, literal strings.Builder
 	single := walk(pieces, make([]int, len(pieces)), func(kind string, b byte) {
@@ -48,13 +48,14 @@ func joint(pieces []quoted, positions given) (string, bool) {
 	return out.String() + template.Escape(literal.String()), single
 }
 
-// walk reads them side by side, as long as they are one: each next is a byte that all have, or a
-// kind of what the lab gave. It moves the places, and reports whether it came to all ends.
+// walk reads the pieces in parallel as long as they match, and calls next with each byte that all
+// have, or with the kind of a lab's value. It advances positions, and reports whether it reached
+// the end of all pieces.
 func walk(pieces []quoted, positions []int, next func(kind string, b byte)) bool {
 	last := byte(0)
 	for {
 		if kind := quotes(pieces, positions); kind != "" &&
-			last != '{' { // which would make it a literal
+			last != '{' { // it would escape the placeholder's brace
 			next(kind, 0)
 			last = 0
 			for i := range pieces {
@@ -84,7 +85,7 @@ func walk(pieces []quoted, positions []int, next func(kind string, b byte)) bool
 	}
 }
 
-// quotes is the kind of what the lab gave that stands at these places in all of them.
+// quotes returns the kind of the lab's value at the given positions of all pieces, or "".
 func quotes(pieces []quoted, positions []int) string {
 	for _, kind := range labKinds {
 		all := true
@@ -98,7 +99,7 @@ func quotes(pieces []quoted, positions []int) string {
 	return ""
 }
 
-// stands reports whether a value is a word of its own at a place, and no part of a number or a
+// stands reports whether a value is a separate word at a position, and not part of a number or
 // name.
 func stands(in string, pos int, value string) bool {
 	if value == "" || !strings.HasPrefix(in[pos:], value) {
@@ -116,10 +117,10 @@ func isWord(b byte) bool {
 	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z' || b == '_'
 }
 
-// escape reports whether a colon of a URL ends it that stands in another URL.
+// escape reports whether a text ends in an escaped colon, as of a URL inside another URL.
 func escape(in string) bool { return strings.HasSuffix(strings.ToLower(in), "%3a") }
 
-// String says what is left out of a comparison.
+// String describes what a comparison leaves out.
 func (g given) String() string {
 	var out []string
 	for _, kind := range labKinds {

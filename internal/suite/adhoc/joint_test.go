@@ -8,8 +8,8 @@ import (
 	"prony.example/load/template"
 )
 
-// echoes are answers of services a and b, asked twice each: {h}, {p} and {s} in a body are what the
-// lab gave for that answer.
+// echoes returns responses of services a and b, two each: {h}, {p} and {s} in a body are the lab's
+// values for that response.
 func echoes(a, b string) (names []string, out [][][]Answer) {
 	for i, body := range []string{a, b} {
 		port := []string{"40001", "40002"}[i]
@@ -25,7 +25,8 @@ func echoes(a, b string) (names []string, out [][][]Answer) {
 	return names, out
 }
 
-// What the lab gave is left out, at the places where every answer quotes it, and nothing else is.
+// Values of the lab are left out at the positions where every response quotes them, and nothing
+// else is.
 func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 	request, err := ParseRequest("/x")
 	if err != nil {
@@ -60,18 +61,18 @@ func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 			"the port the asker comes from (1 place), its port (2 places)", "")
 	check("http%3A%2F%2F127.0.0.1%3A{p}", "http%3A%2F%2F127.0.0.1%3A{p}",
 		"http%3A%2F%2F127.0.0.1%3A{lab port}", but+"its port (1 place)", "")
-	// A number that is a port by chance, or has one in it, is what it is.
+	// A number that equals a port by chance, or contains one, is literal.
 	check("n=40001", "n=40001", "n=40001", "", "")
 	check("n=140001", "n=140001", "n=140001", "", "")
 	check("n=1{p}", "n=1{p}", "", "", `a answers "n=140001", b "n=140002"`)
 	check("n={p}5", "n={p}5", "", "", "not compared")
 	check("n=0.{p}", "n=0.{p}", "", "", "not compared")
 	check("{p}", "{h}", "", "", "not compared")
-	// What differs otherwise is found, however long it is, and shown where it stands.
+	// Other differences are found at any length, and shown with their position.
 	long := strings.Repeat("x", 100)
 	check(long+" at {h}: 1", long+" at {h}: 2", "", "", "127.0.0.1:40001: 1")
 	check("at {h}", "at {p}", "", "", "not compared")
-	// What looks like a placeholder is none.
+	// Text that looks like a placeholder is literal.
 	check("{lab host} {h} {key}", "{lab host} {h} {key}", "{{lab host}} {lab host} {{key}}",
 		but+"the address it is asked at (1 place)", "")
 	h := check(`{"url":"http://{h}/x","from":"{s}","id":1,"t":{s}}`,
@@ -85,7 +86,7 @@ func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 		`a has "1" at id, b "2"`)
 }
 
-// FuzzJoint holds the text that is found against the answers that it was found in.
+// FuzzJoint checks the found template against the responses from which it was made.
 func FuzzJoint(f *testing.F) {
 	for _, seed := range []string{"", "{h}", "{{h}}", "{{{h}}", "a{p} {s}", "{a{h}", "${h}",
 		"$${P}{p}", "%3a{p}", "{lab host}{h}", "{s}.5", ".{s}", "{key {s}}", "{h}{h}", "1{p}"} {

@@ -1,11 +1,10 @@
-// Package adhoc makes targets of services that no catalog has: a user's own, named on a command
-// line by the command that starts them or by a revision of a repository. What comes out are the
-// same services and the same suite that a checkout would have had, so that a run of them is any
-// other run:
+// Package adhoc makes targets of a user's own services: named on a command line by the command that
+// starts them, a revision of a repository, a URL, an image, or a service of a Compose file. The
+// results are the same services and suites that a checkout has, so that all runs work the same way:
 //
-//	Source ─ Services ─► ask each what it answers ─► Hold ─ Suite ─► internal/trial/lab
+//	Source ─ Services ─► send each the requests ─► Hold ─ Suite ─► internal/trial/lab
 //
-// Non-goals: nothing is started, built or measured here.
+// Non-goals: it starts, builds and measures nothing.
 package adhoc
 
 import (
@@ -37,62 +36,61 @@ import (
 	"prony.example/record"
 )
 
-// Source is where a target comes from.
+// Source describes where a target comes from.
 type Source struct {
-	Name string // empty: made of what it is
-	Way  Way    // how it is had
-	// Dir is where it is started: of a revision, where the user works, until Clone.
+	Name string // empty: made of Way
+	Way  Way    // how it is obtained
+	// Dir is where the target is started: for a revision, the user's working directory until Clone.
 	Dir      string
-	Steps    [][]string // that build it, before a command is started
-	Remote   []string   // hosts of URLs that are other machines, and may be loaded
+	Steps    [][]string // that build it before the command is started
+	Remote   []string   // hosts of URLs on other machines that may be loaded
 	Env      map[string]string
 	Wants    []service.Want
 	Before   []service.Process // started before the command, in order
 	Counters map[string]counters.Place
-	// File is where it is described; empty: on the command line.
+	// File is the file that describes the target; empty: it is on the command line.
 	File string
-	// Built names what it is built as, for sources that share a build; empty: as it is called.
+	// Built is the name of its build, for sources that share one; empty: its own name.
 	Built string
-	// Connections are those of its loads and its warm-up; 0: the suite's.
+	// Connections is the number of connections of its loads and warm-up; 0: the suite's.
 	Connections int
-	// Body is the size of requests' bodies; 0: as the suite has them.
+	// Body is the size of request bodies; 0: the suite's bodies.
 	Body strictyaml.Size
-	// Again marks a second one of the same, beside the first: what differs between the two is
-	// noise.
+	// Again marks an A/A control: a second copy beside the first, whose differences are noise.
 	Again bool
 
-	checkout *service.Checkout // of the revision, from Clone on
+	checkout *service.Checkout // of the revision; set by Clone
 }
 
-// Way is how a target is had: a Command, a Revision, a URL, an Image or a Compose.
+// Way is how a target is obtained: a Command, a Revision, a URL, an Image or a Compose.
 type Way interface {
-	text() string  // that it is asked for by
-	named() string // what a name is made of
+	text() string  // as the user named it
+	named() string // basis of a default name
 }
 
 // Command starts the service from the source's folder, as a shell does. The service listens at
 // $PORT, or at {port} of the command.
 type Command string
 
-// Revision starts what a revision of the repository in the source's folder has, once it is built.
+// Revision builds a revision of the repository in the source's folder, and starts it.
 type Revision struct {
 	Git   string
 	Start Command
 }
 
-// URL is where the service runs already.
+// URL is the address of a running service.
 type URL string
 
-// Image is one of the local Docker engine.
+// Image is an image of the local Docker engine.
 type Image struct {
 	Name string
-	Port int // where it listens; 0: where it exposes one, else $PORT
+	Port int // of the service; 0: the port that it exposes, otherwise $PORT
 }
 
-// Compose is a service of a Compose file, which is brought up.
+// Compose is a service of a Compose file, which is started.
 type Compose struct {
 	service.Compose
-	Port int // where its container listens; 0: the one that the file names
+	Port int // of its container; 0: the port in the file
 }
 
 func (c Command) text() string  { return string(c) }
@@ -109,7 +107,7 @@ func (u URL) named() string      { return scheme.ReplaceAllString(string(u), "")
 func (i Image) named() string    { return i.Name }
 func (c Compose) named() string  { return c.Service }
 
-// Stays says whether it cannot be moved to other cores: a container, and what runs already.
+// Stays reports whether the target cannot be moved to other cores: containers and running services.
 func (s Source) Stays() bool {
 	switch s.Way.(type) {
 	case URL, Image:
@@ -118,23 +116,23 @@ func (s Source) Stays() bool {
 	return false
 }
 
-// maxName keeps a name short enough for files, cgroups and the first column of a table.
+// maxName keeps names short enough for files, cgroups and the first column of a table.
 const maxName = 32
 
-// AgainSuffix ends the name of a service that runs a second time, as the control.
+// AgainSuffix ends the name of a service that runs a second time as the control.
 const AgainSuffix = record.AgainSuffix
 
 var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
-	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // of a program or a file
+	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // folders before a program's or file's name
 	noPort  = regexp.MustCompile(`\{port\}|\$\{?PORT\}?`)
 	scheme  = regexp.MustCompile(`^[a-z]+://`)
 	isName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
-// Services makes one of each source, in order. Environ is what they see of the user's environment,
-// all of it, since what starts by hand must start here, too; ready is the path that answers 200
-// once they serve, empty for a first connection. The error is a usage error that names the source.
+// Services makes a service of each source, in order. environ is the user's whole environment,
+// because a command that works by hand must also work here. ready is the path that answers 200 once
+// a service serves; empty: its first connection. Errors are usage errors that name the source.
 func Services(sources []Source, environ []string, ready string) ([]*service.Service, error) {
 	names, err := named(sources)
 	if err != nil {
@@ -163,7 +161,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 		if len(from.Before) > 0 {
 			s.Run.Processes = append(slices.Clone(from.Before), service.Process{Name: names[i],
 				Command: args, Ready: ready})
-			s.Run.Command, s.Build.Artifact = nil, "." // of which several are started
+			s.Run.Command, s.Build.Artifact = nil, "." // the folder: several programs
 		}
 		if err := from.have(s, &target, args); err != nil {
 			return nil, err
@@ -174,7 +172,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 	return out, nil
 }
 
-// have says of a service how it is had, where nothing builds it.
+// have sets how a service is obtained if nothing builds it.
 func (s Source) have(to *service.Service, target *service.Target, args []string) (err error) {
 	switch way := s.Way.(type) {
 	case URL:
@@ -203,7 +201,7 @@ func (s Source) have(to *service.Service, target *service.Target, args []string)
 	return nil
 }
 
-// wrong is what is wrong with a source: with the line, which calls it so, or with the file.
+// wrong wraps an error of a source: with the command line's words for it, or with its file.
 func (s Source) wrong(called string, err error) error {
 	if s.File != "" {
 		return fmt.Errorf("%s: target %s: %s: %w", s.File, s.Name, called, err)
@@ -211,8 +209,9 @@ func (s Source) wrong(called string, err error) error {
 	return cli.Usagef("%s: %w", called, err)
 }
 
-// address is where the service of the URL listens, and the name that it is asked by; empty: its
-// address. Another machine is one that Remote names: a load may harm whoever does not expect it.
+// address returns where the service of a URL listens, and the host name for its requests; empty:
+// its address. Another machine must be in Remote, because a load may harm a machine that does not
+// expect it.
 func (s Source) address(subject string) (addr netip.AddrPort, name string, err error) {
 	u, err := url.Parse(subject)
 	switch {
@@ -238,7 +237,8 @@ func (s Source) address(subject string) (addr netip.AddrPort, name string, err e
 	return addr, name, host.MayLoad(u.Hostname(), addr.Addr())
 }
 
-// Protocol is what all sources are spoken with, where a scenario says asked; empty: HTTP/1.1.
+// Protocol returns the protocol for all sources, given the one that the scenario requests; empty:
+// HTTP/1.1.
 func Protocol(sources []Source, requested string) (string, error) {
 	var plain, secure []string
 	for _, s := range sources {
@@ -262,10 +262,10 @@ func Protocol(sources []Source, requested string) (string, error) {
 	return "https", nil
 }
 
-// ports are the usual ones of the schemes that a URL may begin with.
+// ports are the default ports of the schemes of URLs.
 var ports = map[string]string{"http": "80", "https": "443"}
 
-// named gives each source a name of its own.
+// named returns a different name for each source.
 func named(sources []Source) ([]string, error) {
 	var out []string
 	for _, from := range sources {
@@ -291,11 +291,11 @@ func named(sources []Source) ([]string, error) {
 	return out, nil
 }
 
-// shells are programs that start another one, which is the service.
+// shells are programs that start another program, which is the service.
 var shells = []string{"env", "sh", "exec", "nice", "taskset", "time"}
 
-// made says what is started, for the record: the digest of the programs and of every file that the
-// commands name, as a jar or a script.
+// made describes for the record what is started: the digest of the programs and of every file that
+// the commands name, such as a jar or a script.
 func made(dir string, processes []service.Process) (*service.Built, error) {
 	out := &service.Built{Dir: dir}
 	sum := sha256.New()
@@ -317,7 +317,7 @@ func made(dir string, processes []service.Process) (*service.Built, error) {
 	return out, nil
 }
 
-// digest writes the files that a command names into a sum, and gives their size in bytes.
+// digest writes the files that a command names into a sum, and returns their size in bytes.
 func digest(sum io.Writer, dir string, args []string) (size int64, err error) {
 	for _, path := range files(dir, args) {
 		f, err := os.Open(path)
@@ -325,7 +325,7 @@ func digest(sum io.Writer, dir string, args []string) (size int64, err error) {
 			return size, err
 		}
 		n, err := io.Copy(sum, f)
-		_ = f.Close() // it was only read
+		_ = f.Close() // nothing was written
 		if err != nil {
 			return size, fmt.Errorf("read %s: %w", path, err)
 		}
@@ -334,7 +334,7 @@ func digest(sum io.Writer, dir string, args []string) (size int64, err error) {
 	return size, nil
 }
 
-// files are those that a command names: the program, wherever the PATH has it, and arguments.
+// files returns the files that a command names: its program, also on the PATH, and its arguments.
 func files(dir string, args []string) (out []string) {
 	for i, word := range args {
 		if slices.Contains(shells, word) || strings.HasPrefix(word, "-") {
@@ -356,7 +356,7 @@ func files(dir string, args []string) (out []string) {
 	return out
 }
 
-// program is the first word of a command that starts something itself; of a script, of its last
+// program returns the program of a command that starts another; for a script, that of its last
 // command.
 func program(args []string) string {
 	script, commands := scripted(args)
@@ -372,11 +372,11 @@ func program(args []string) string {
 	return args[0]
 }
 
-// between are what stands between the commands of a script.
+// between matches the separators between the commands of a script.
 var between = regexp.MustCompile(`\s*(?:&&?|\|\|?|[;\n])\s*`)
 
-// scripted gives what a shell is to do, and the commands of that; one empty one where there is no
-// shell.
+// scripted returns the script that a shell runs, and its commands. Without a shell, these are one
+// empty command.
 func scripted(args []string) (script string, commands []string) {
 	if len(args) > 2 && args[0] == "sh" && args[1] == "-c" {
 		script = args[2]
@@ -387,10 +387,11 @@ func scripted(args []string) (script string, commands []string) {
 // special are the characters that mean something to a shell outside of quotes.
 const special = "|&;<>()$`*?[#~\n"
 
-// artifact is what a build must have made: the program, where the command names one of the folder.
+// artifact returns what a build must make: the command's program if it is in the folder, otherwise
+// the folder.
 func artifact(args []string) string {
 	p := program(args)
-	_, commands := scripted(args) // of which the first may be cd
+	_, commands := scripted(args) // the first command may be cd
 	if len(commands) == 1 && !strings.ContainsAny(p, special) &&
 		strings.ContainsRune(p, filepath.Separator) && filepath.IsLocal(p) {
 		return filepath.Clean(p)
@@ -398,8 +399,8 @@ func artifact(args []string) string {
 	return "."
 }
 
-// guess is the runtime of a program, where it shows: what compiles while it serves is warmed up for
-// longer, and what is not known is taken for such a one.
+// guess returns the runtime of a program, or "" if unknown. Services that compile at run time, and
+// unknown ones, get a longer warm-up.
 func guess(dir string, args []string) string {
 	name := filepath.Base(program(args))
 	for _, known := range []struct{ prefix, runtime string }{
@@ -417,7 +418,7 @@ func guess(dir string, args []string) string {
 	return ""
 }
 
-// wayOf is how a target of a project's file is had, which has one way.
+// wayOf returns how a target of a project file is obtained.
 func wayOf(t suite.Source) Way {
 	switch {
 	case t.Compose.Service != "":
@@ -433,7 +434,7 @@ func wayOf(t suite.Source) Way {
 	return Command(t.Command)
 }
 
-// Sources are the targets of a project's file, in its order; dir is its folder.
+// Sources returns the targets of a project file, in its order; dir is its folder.
 func Sources(p *suite.Project, dir string) (out []Source, err error) {
 	for _, name := range p.Names {
 		t := p.Targets[name]
@@ -477,12 +478,12 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 	return out, nil
 }
 
-// assignment is a variable in front of a command.
+// assignment matches a variable in front of a command.
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// Words splits a command by POSIX' rules of quoting. Variables in front of it are set by env, so
-// that no shell stands between the lab and the service. A command that does more than name a
-// program and its arguments is handed to sh.
+// Words splits a command by POSIX rules of quoting. Variables in front of it are set by env, so
+// that no shell runs between the lab and the service. If a command is more than a program and its
+// arguments, sh runs it.
 func Words(command string) ([]string, error) {
 	words, err := shellwords.Split(command)
 	switch {

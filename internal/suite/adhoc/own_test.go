@@ -14,7 +14,7 @@ import (
 	"prony.example/record"
 )
 
-// TestWords holds the splitting against a real shell.
+// TestWords compares the splitting with a real shell.
 func TestWords(t *testing.T) {
 	check := func(command string, want ...string) {
 		t.Helper()
@@ -96,7 +96,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// answers are what each service said, a body for each time it was asked.
+// answers returns the responses of each service, one body per request.
 func answers(by ...[]string) (names []string, out [][][]Answer) {
 	for i, bodies := range by {
 		var of []Answer
@@ -114,7 +114,7 @@ func answers(by ...[]string) (names []string, out [][][]Answer) {
 	return names, out
 }
 
-// What a build must have made, and what runs it, is seen through a shell, too.
+// The artifact of a build and its runtime are also found through a shell.
 func TestPrograms(t *testing.T) {
 	for _, c := range []struct{ command, made, runtime string }{
 		{"./app", "app", ""},
@@ -203,8 +203,8 @@ func TestHold(t *testing.T) {
 // nothing is an environment without variables.
 func nothing(string) (string, bool) { return "", false }
 
-// What counts as the environment is what was passed in; an answer that has a value of it is held by
-// its length, whatever the process's own environment says.
+// Only the passed environment counts; a response that contains a value of it is checked by its
+// length, whatever the process's own environment contains.
 func TestHoldKeepsSecrets(t *testing.T) {
 	t.Setenv("PRONY_TEST_SET", "word")
 	request, err := ParseRequest("/x?a=${PRONY_TEST_SET}")
@@ -236,7 +236,7 @@ func TestParseRequest(t *testing.T) {
 	}
 }
 
-// repository is a real one with two commits of the file in/f; run runs git there.
+// repository makes a real repository with two commits of the file in/f; run runs git there.
 func repository(t *testing.T) (repo string, run func(args ...string) string) {
 	t.Helper()
 	repo = t.TempDir()
@@ -268,8 +268,8 @@ func inside(t *testing.T, repo, text string) {
 	}
 }
 
-// What a clone that was killed has left is none: its head is there before its files are, and a
-// folder without a repository is within another's.
+// An incomplete clone of a killed run does not count: its head exists before its files, and a
+// folder without a repository is inside another's.
 func TestHalfAClone(t *testing.T) {
 	repo, run := repository(t)
 	id := run("rev-parse", "HEAD")[:12]

@@ -11,24 +11,24 @@ import (
 	"prony.example/record"
 )
 
-// Options are how targets are measured. What is zero is the suites' default.
+// Options are the settings of a measurement. Zero values are the defaults of suites.
 type Options struct {
 	Baseline    string // the target that the others are compared with; empty: none
 	Connections int
 	Blocks      int
 	CPUs        float64
 	MemoryBytes int64
-	Interleave  string         // how targets are compared; empty: in slices where possible
-	Stay        bool           // some cannot be moved to other cores: containers, what runs already
-	SLO         string         // of a search for the capacity, after the other loads; empty: none
-	Speaks      suite.Scenario // what is spoken, as a suite's scenario has it; nothing else of it
+	Interleave  string         // how targets are compared; empty: in slices if possible
+	Stay        bool           // some target cannot move to other cores, see Source.Stays
+	SLO         string         // of a capacity search after the other loads; empty: none
+	Speaks      suite.Scenario // protocol of the requests; the rest is ignored
 }
 
-// Name is what the suite of a command line is called.
+// Name is the name of a command line's suite.
 const Name = "versus"
 
-// Suite is the experiment that a command line stands for: closed at the peak, open at half of it.
-// The requests are those that were asked, with what is expected of their answers.
+// Suite returns the suite of a command line: a closed load at the peak and an open load at half of
+// it. retained are the requests with their expectations.
 func Suite(retained []Held, o Options) (*suite.Suite, error) {
 	return suite.New(func(s *suite.Suite) {
 		s.Name, s.Baseline, s.Blocks = Name, o.Baseline, o.Blocks
@@ -50,7 +50,7 @@ func Suite(retained []Held, o Options) (*suite.Suite, error) {
 			return l
 		}
 		s.Slices = suite.Duration(2 * time.Second)
-		measure := time.Second // slices decide; windows alone give levels
+		measure := time.Second // slices decide; windows give absolute values only
 		if o.Interleave == suite.ByBlocks {
 			measure = 3 * time.Second
 		}
@@ -67,22 +67,21 @@ func Suite(retained []Held, o Options) (*suite.Suite, error) {
 	})
 }
 
-// warmup lets a service that compiles while it serves have all cores until its compilers are
-// silent: on one core they and the requests that they compile for take turns, for minutes. A
-// service that is steady earlier is measured earlier. If one target cannot be given all cores, none
-// is.
+// warmup gives a service that compiles at run time all cores until its compilers are idle: on one
+// core they and the requests take turns for minutes. A service that is steady earlier is measured
+// earlier. If one target cannot have all cores, none has them.
 func warmup(to *suite.Warmup, o Options) {
 	to.Connections = o.Connections
 	to.Min, to.Max = suite.Duration(time.Second), suite.Duration(20*time.Second)
 	complete := o.CPUs == math.Trunc(
 		o.CPUs,
-	) // parts of cores are a quota, which holds on all of them
+	) // a fraction of a core is a quota, which also holds on all cores
 	if complete && !o.Stay {
 		to.Cores = suite.AllCores
 	}
 }
 
-// ParseRequest reads "GET /path" or a path alone, which is asked with GET.
+// ParseRequest reads "GET /path", or a path alone, which implies GET.
 func ParseRequest(text string) (suite.Request, error) {
 	method, path, ok := strings.Cut(text, " ")
 	if !ok {

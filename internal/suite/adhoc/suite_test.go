@@ -7,8 +7,8 @@ import (
 	"prony.example/internal/suite"
 )
 
-// The suite of a line has the defaults of a file's: the hash of its plan is that which the same
-// suite had when it was written as a file and read. Every value is checked, and named by its key.
+// The suite of a command line has the same defaults as a file's: the hash of its plan equals that
+// of the same suite in a file. Every value is checked, and named by its key.
 func TestSuiteOfALine(t *testing.T) {
 	body := "hello"
 	held := []Held{{Request: suite.Request{Request: "GET /", Weight: 1,

@@ -1,14 +1,13 @@
-// Package agents knows what may ride along with a service and watch it from inside: agents of the
-// JVM, instrumentations of Node and Python, a service's own instrumented build. agents.yaml
-// (docs/formats/agents.md) declares each once, with the levels at which it can work, so that a
-// suite or a flag only names one.
+// Package agents reads the agents that can be attached to a service to observe it from inside: JVM
+// agents, instrumentations of Node and Python, a service's own instrumented build. agents.yaml
+// (docs/formats/agents.md) declares each once with its levels, so that a suite or a flag only names
+// one.
 //
-// The way goes Read, Catalog.Find, Agent.Variant, Fetcher.Fetch; what is left in braces then,
-// internal/service fills in for each process. All but fetching is pure.
+// The order of calls is Read, Catalog.Find, Agent.Variant, Fetcher.Fetch. internal/service fills in
+// the remaining placeholders for each process. Only fetching has side effects.
 //
-// Non-goals: nothing is started here and nothing that an agent sends is received. Which registry a
-// package comes from is the business of the tools that fetch it, mvn, npm and pip, and of how their
-// user has set them up.
+// Non-goals: this package starts nothing and receives no telemetry. The tools that fetch packages,
+// mvn, npm and pip, choose the registries by their user's settings.
 package agents
 
 import (
@@ -23,20 +22,20 @@ import (
 	"prony.example/internal/suite"
 )
 
-// Catalog is what agents.yaml declares.
+// Catalog is the content of agents.yaml.
 type Catalog struct {
 	Agents []Agent `yaml:"agents"`
 }
 
-// Agent is one thing that may ride along.
+// Agent is a program that can be attached to services.
 type Agent struct {
 	Name  string `yaml:"name"`
 	About string `yaml:"about"`
-	// Runtimes and Languages are those of targets that can have it; no languages: all.
+	// Runtimes and Languages are those of targets to which it can be attached; no languages: all.
 	Runtimes  []string `yaml:"runtimes"`
 	Languages []string `yaml:"languages"`
 	Fetch     Fetch    `yaml:"fetch"`
-	// SHA256 is that of the file that Maven fetches, in hex.
+	// SHA256 is the digest of Maven's file, in hex.
 	SHA256 string `yaml:"sha256"`
 	// Env are variables of the target's processes, with placeholders.
 	Env map[string]string `yaml:"env"`
@@ -45,37 +44,38 @@ type Agent struct {
 	// NeedsTelemetry reports whether it sends to the lab's telemetry collector, without which it
 	// does nothing.
 	NeedsTelemetry bool    `yaml:"needsTelemetry" was:"needsHome"`
-	Levels         []Level `yaml:"levels"` // none: it has only one, without a name
+	Levels         []Level `yaml:"levels"` // empty: one level without a name
 }
 
-// Fetch is where an agent comes from: at most one of them; none: there is nothing to fetch.
+// Fetch describes where an agent comes from, in at most one field of several; none: nothing to
+// fetch.
 type Fetch struct {
 	Maven string `yaml:"maven"` // group:artifact:version, or with :classifier
 	// Unpack makes {agent} the folder with the content of Maven's file.
 	Unpack bool   `yaml:"unpack"`
 	Npm    string `yaml:"npm"` // a folder with package.json and package-lock.json
 	Pip    string `yaml:"pip"` // a folder with requirements.txt, every line pinned
-	// Package is the one among those of npm or pip whose version is the agent's.
+	// Package is the package of npm or pip whose version is the agent's.
 	Package string `yaml:"package"`
-	Path    string `yaml:"path"`  // ${NAME}: a file that the user has
-	Build   string `yaml:"build"` // the service's own build of this name, instead of its bare one
+	Path    string `yaml:"path"`  // ${NAME}: a file of the user
+	Build   string `yaml:"build"` // name of a build of the service that replaces its plain build
 }
 
 // Level is one way in which an agent can work.
 type Level struct {
 	Name  string            `yaml:"name"`
 	About string            `yaml:"about"`
-	Env   map[string]string `yaml:"env"` // over the agent's
+	Env   map[string]string `yaml:"env"` // overrides the agent's
 }
 
 // Ride is an agent at one of its levels.
 type Ride struct {
 	Agent
-	Name string            // as Catalog.Find takes it, "otel-java/sampled-10"
+	Name string            // as for Catalog.Find, such as "otel-java/sampled-10"
 	Env  map[string]string // with placeholders: Words, and ${NAME}, see Own
 }
 
-// Variant is the agent at one of its levels.
+// Variant returns the agent at one of its levels.
 func (a Agent) Variant(l Level) Ride {
 	env := map[string]string{}
 	maps.Copy(env, a.Env)
@@ -83,7 +83,8 @@ func (a Agent) Variant(l Level) Ride {
 	return Ride{a, a.Full(l), env}
 }
 
-// Full is the name of a level, "otel-java/sampled-10"; that of an agent without levels is its own.
+// Full returns the name of a level, such as "otel-java/sampled-10", or that of an agent without
+// levels.
 func (a Agent) Full(l Level) string {
 	if l.Name == "" {
 		return a.Name
@@ -91,7 +92,7 @@ func (a Agent) Full(l Level) string {
 	return a.Name + "/" + l.Name
 }
 
-// Rungs are an agent's levels: those declared, or the one without a name.
+// Rungs returns an agent's levels: the declared ones, or a single one without a name.
 func (a Agent) Rungs() []Level {
 	if len(a.Levels) == 0 {
 		return []Level{{About: a.About}}
@@ -99,7 +100,7 @@ func (a Agent) Rungs() []Level {
 	return a.Levels
 }
 
-// Names lists all that Find finds, in the file's order.
+// Names lists all names that Find accepts, in the file's order.
 func (c *Catalog) Names() (out []string) {
 	for _, a := range c.Agents {
 		for _, l := range a.Rungs() {
@@ -109,8 +110,8 @@ func (c *Catalog) Names() (out []string) {
 	return out
 }
 
-// Find looks up NAME/LEVEL, or NAME for an agent without levels. The error says what was probably
-// meant.
+// Find returns the agent and level of NAME/LEVEL, or of NAME for an agent without levels. The error
+// suggests the nearest name.
 func (c *Catalog) Find(name string) (Agent, Level, error) {
 	for _, a := range c.Agents {
 		for _, l := range a.Rungs() {
@@ -127,7 +128,7 @@ func (c *Catalog) Find(name string) (Agent, Level, error) {
 	return Agent{}, Level{}, absent(name, known)
 }
 
-// Pick looks up one agent by its name alone.
+// Pick returns an agent by its name alone.
 func (c *Catalog) Pick(name string) (Agent, error) {
 	var known []string
 	for _, a := range c.Agents {
@@ -144,7 +145,7 @@ func absent(name string, known []string) error {
 		strictyaml.Meant(name, known, "there are "+strings.Join(known, ", ")))
 }
 
-// Words stand in an agent's variables for what the lab decides when a process is started.
+// Words are the placeholders in an agent's variables that are filled in when a process starts.
 var Words = slices.Concat(suite.AgentWords, suite.RideWords)
 
 var (
@@ -152,9 +153,9 @@ var (
 	variable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// Own puts what is the same for every process on this machine: for ${NAME} what lookup
-// (os.LookupEnv) says of the user's own environment, for {platform} the machine's name. The other
-// words stay as they are. A variable that is not set is an error, which wraps ErrMissing.
+// Own fills in the placeholders that are equal for all processes on this machine: ${NAME} by lookup
+// (os.LookupEnv) from the user's environment, and {platform}. The other words stay as they are. If
+// a variable is not set, the error wraps ErrMissing.
 func (r Ride) Own(lookup func(string) (string, bool)) (map[string]string, error) {
 	if lacks := r.lacks(lookup); len(lacks) > 0 {
 		return nil, fmt.Errorf("agent %s: %w: %s", r.Name, ErrMissing, strings.Join(lacks, "; "))
@@ -163,14 +164,14 @@ func (r Ride) Own(lookup func(string) (string, bool)) (map[string]string, error)
 	for name, text := range r.Env {
 		text = strings.ReplaceAll(text, "{platform}", Platform())
 		out[name] = variable.ReplaceAllStringFunc(text, func(match string) string {
-			value, _ := lookup(match[2 : len(match)-1]) // it is set, as lacks said
+			value, _ := lookup(match[2 : len(match)-1]) // it is set, because lacks found none
 			return value
 		})
 	}
 	return out, nil
 }
 
-// lacks says which variables of the user's environment the level needs and are not set.
+// lacks returns which variables of the user's environment the level needs and are not set.
 func (r Ride) lacks(lookup func(string) (string, bool)) (missing []string) {
 	for _, name := range slices.Sorted(maps.Keys(r.Env)) {
 		missing = append(missing, unset(r.Env[name], lookup)...)
@@ -178,7 +179,7 @@ func (r Ride) lacks(lookup func(string) (string, bool)) (missing []string) {
 	return missing
 }
 
-// unset says which variables in a text have no value.
+// unset returns which variables in a text have no value.
 func unset(text string, lookup func(string) (string, bool)) (missing []string) {
 	for _, match := range variable.FindAllStringSubmatch(text, -1) {
 		if value, ok := lookup(match[1]); !ok || value == "" {
@@ -188,7 +189,7 @@ func unset(text string, lookup func(string) (string, bool)) (missing []string) {
 	return missing
 }
 
-// Platform is async-profiler's name for the system and processor that this is; empty: it has none.
+// Platform returns async-profiler's name of this system and processor; empty: it has none.
 func Platform() string {
 	switch runtime.GOOS + "/" + runtime.GOARCH {
 	case "linux/amd64":

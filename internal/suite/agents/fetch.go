@@ -20,9 +20,9 @@ import (
 	"prony.example/record"
 )
 
-// Fetcher fetches agents into a cache. Several, in one program or in many, may share the cache.
+// Fetcher fetches agents into a cache. Several programs may share the cache.
 type Fetcher struct {
-	Root string // of the checkout; what is fetched is kept in .prony/agents below it
+	Root string // of the checkout; agents are stored in .prony/agents below it
 
 	progress func(line string)
 	look     func(program string) (string, error)
@@ -31,35 +31,35 @@ type Fetcher struct {
 	version  func(ctx context.Context, program string) string
 }
 
-// New returns a Fetcher for a checkout, which tells a line of what it does.
+// New returns a Fetcher for a checkout. progress receives its messages.
 func New(root string, progress func(line string)) *Fetcher {
 	return &Fetcher{Root: root, progress: progress, look: exec.LookPath, lookup: os.LookupEnv,
 		run: execute, version: toolVersion}
 }
 
-// Fetched is an agent that is ready to ride.
+// Fetched is an agent that is ready to be attached.
 type Fetched struct {
 	Path    string // of the file or folder, absolute; empty: there was nothing to fetch
 	Files   string // the folder agents/NAME of the checkout, absolute; {files}
 	Version string // empty: unknown
 	SHA256  string // of the file, or over the sorted names and contents of the folder; hex
-	Source  string // e.g. "maven:GROUP:ARTIFACT:VERSION"
-	Cached  bool   // whether it was there already
+	Source  string // such as "maven:GROUP:ARTIFACT:VERSION"
+	Cached  bool   // it was already in the cache
 }
 
-// Record is what goes into the records of a run.
+// Record returns the agent's entry in the records of a run.
 func (f Fetched) Record(name string) record.Agent {
 	return record.Agent{Name: name, Source: f.Source, Version: f.Version, SHA256: f.SHA256}
 }
 
-// ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here: who has many
-// targets skips those with one line.
+// ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here. Callers with
+// many targets skip such agents.
 var ErrMissing = errors.New("cannot be had here")
 
-// markFile says, last of all, that what was fetched is whole.
+// markFile is written last and marks a complete fetch.
 const markFile = "fetched.json"
 
-// hashDigits is how much of the hash is in a folder's name, as of builds.
+// hashDigits is the number of the hash's digits in a folder's name, as for builds.
 const hashDigits = 12
 
 type mark struct {
@@ -67,8 +67,8 @@ type mark struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Fetch gets an agent, or takes what an earlier Fetch got if it is still the same to the byte. A
-// second fetcher of the same agent waits for the first.
+// Fetch fetches an agent, or returns the cached one if it is unchanged. A second fetcher of the
+// same agent waits for the first.
 func (f *Fetcher) Fetch(ctx context.Context, a Agent) (Fetched, error) {
 	out, err := f.fetch(ctx, a, true)
 	if err != nil {
@@ -77,14 +77,13 @@ func (f *Fetcher) Fetch(ctx context.Context, a Agent) (Fetched, error) {
 	return out, nil
 }
 
-// Have is what an earlier Fetch got; nothing is fetched. The second value says whether there is
-// anything.
+// Have returns an agent that an earlier Fetch stored, without fetching; false: there is none.
 func (f *Fetcher) Have(ctx context.Context, a Agent) (Fetched, bool) {
 	out, err := f.fetch(ctx, a, false)
 	return out, err == nil
 }
 
-// errNotFetched is for Have alone.
+// errNotFetched is the error of fetch if get is false and nothing is cached.
 var errNotFetched = errors.New("not fetched yet")
 
 func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error) {
@@ -132,7 +131,7 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	return out, err
 }
 
-// local is a file that the user has.
+// local returns a file of the user.
 func (f *Fetcher) local(a Agent, out *Fetched) error {
 	path, ok := f.lookup(variable.FindStringSubmatch(a.Fetch.Path)[1])
 	if !ok || path == "" {
@@ -143,21 +142,21 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 		return err
 	}
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // a device never ends, and a pipe may not begin
+	if err == nil && !info.Mode().IsRegular() { // reading a device or a pipe may never end
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
 		return fmt.Errorf("%w; set %s to the path of its file", err, a.Fetch.Path)
 	}
-	// Only the name: where a file lies on one machine is no part of a record.
+	// Only the file's name, because its folder on this machine does not belong in a record.
 	out.Path, out.Source = path, "path:"+filepath.Base(path)
 	out.SHA256, err = files.Digest(path)
 	out.Version = manifestVersion(path)
 	return err
 }
 
-// hash is the identity of what is fetched: what is asked for, and for npm and pip the tool, which
-// takes binaries by its own version.
+// hash identifies the content of a fetch: the requested packages, and for npm and pip the version
+// of the tool, which selects binaries by it.
 func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s unpack %v %s/%s\n", a.Source(), a.SHA256, a.Fetch.Unpack, runtime.GOOS,
@@ -172,10 +171,10 @@ func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// contentDir holds what was fetched, below the folder of its hash.
+// contentDir is the folder of the fetched files, below the folder of the hash.
 const contentDir = "agent"
 
-// take fills in what was fetched earlier, and says whether there is anything whole and unchanged.
+// take fills in an earlier fetch, and reports whether it is complete and unchanged.
 func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
 	data, err := os.ReadFile(filepath.Join(folder, markFile))
 	if err != nil {
@@ -195,8 +194,7 @@ func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
 	return true
 }
 
-// finish fills in path and digest. What Maven brings is one file, whose own digest is the known
-// one.
+// finish sets path and digest. Maven's single file has the declared digest.
 func (f *Fetched) finish(a Agent, folder, sum string) {
 	f.Path, f.SHA256 = filepath.Join(folder, contentDir), cmp.Or(a.SHA256, sum)
 	if a.Fetch.Maven != "" && !a.Fetch.Unpack {
@@ -234,11 +232,11 @@ func (f *Fetcher) say(format string, args ...any) {
 	f.progress(fmt.Sprintf(format, args...))
 }
 
-// bytecode is left out of digests: Python writes it where it likes, with times in it.
+// bytecode is excluded from digests, because Python writes it at any time, with timestamps.
 const bytecode = "__pycache__"
 
-// sumTree is the SHA-256, in hex, over the sorted names and contents of the files below root. Links
-// count by where they point.
+// sumTree returns the SHA-256, in hex, over the sorted names and contents of the files below root.
+// Links count by their targets.
 func sumTree(root string) (string, error) {
 	skip := func(name string) bool { return path.Base(name) == bytecode }
 	_, h, err := files.Hash(root, skip, false)

@@ -61,12 +61,12 @@ func put(t *testing.T, path, text string) {
 
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// jar is an agent that Maven brings, of this content.
+// jar is an agent from Maven with this content.
 func jar(content string) Agent {
 	return Agent{Name: "jar", Fetch: Fetch{Maven: "org.x:agent:1.2"}, SHA256: sha(content)}
 }
 
-// copies brings Maven's file with this content.
+// copies writes Maven's file with this content.
 func copies(t *testing.T, content string) func(order) error {
 	return func(o order) error {
 		put(t, filepath.Join(o.dir, "agent-1.2.jar"), content)
@@ -155,7 +155,7 @@ func TestFetchesAreReused(t *testing.T) {
 	check("another group", false, func() { a.Fetch.Maven = "org.y:agent:1.2" })
 }
 
-// Who comes second waits, and takes what the first one got.
+// The second caller waits, and uses the result of the first.
 func TestFetchesOfOneAgentWaitForEachOther(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	b := newBench(t, func(o order) error {
@@ -242,7 +242,7 @@ func TestJarsAreUnpacked(t *testing.T) {
 	check("../lib.so", `fetch agent jar: unpack agent-1.2.jar: "../lib.so" is outside the folder`)
 }
 
-// npm and pip install what is pinned, and nothing that is not.
+// npm and pip install the pinned packages, and no others.
 func TestPinnedPackages(t *testing.T) {
 	b := newBench(t, func(o order) error {
 		put(t, filepath.Join(o.dir, "made.txt"), "made")
@@ -323,7 +323,7 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 	}
 }
 
-// A tool that fails is told with the end of what it said.
+// The error of a failing tool contains the end of its output.
 func TestAToolThatFails(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "fetch.log")
 	err := execute(t.Context(), order{program: "/bin/sh", dir: t.TempDir(), log: log,
@@ -334,7 +334,8 @@ func TestAToolThatFails(t *testing.T) {
 	}
 }
 
-// What agents.yaml declares can be had, wherever its tool is: a second time without it.
+// Every agent in agents.yaml can be fetched if its tool is installed, and a second time without the
+// tool.
 func TestEveryAgentIsFetched(t *testing.T) {
 	testsets.Long(
 		t,

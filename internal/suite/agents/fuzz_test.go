@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzRead wants that no file ends the program.
+// FuzzRead requires that no file makes Read panic.
 func FuzzRead(f *testing.F) {
 	b, err := os.ReadFile("../../../agents.yaml")
 	if err != nil {

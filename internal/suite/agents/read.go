@@ -21,7 +21,7 @@ var (
 	pagePath    = lazyregexp.New(`^/[!-~]*$`)
 )
 
-// Read reads agents.yaml. All its problems are joined into the error, each with file and line.
+// Read reads agents.yaml. Its error joins all problems, each with file and line.
 func Read(file string, data []byte) (*Catalog, error) {
 	c := &Catalog{}
 	places, err := strictyaml.Read(file, data, c)
@@ -45,7 +45,7 @@ func Read(file string, data []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// checker is a file under check.
+// checker checks a file.
 type checker struct{ *strictyaml.Check }
 
 func (k *checker) named(keyPath, subject, name string, visited map[string]bool) {
@@ -107,7 +107,7 @@ func (k *checker) agent(keyPath string, a Agent) {
 	}
 }
 
-// uses says whether a placeholder is in a variable of the agent or of one of its levels.
+// uses reports whether a variable of the agent or of one of its levels has a placeholder.
 func (a Agent) uses(name string) bool {
 	all := []map[string]string{a.Env}
 	for _, l := range a.Levels {

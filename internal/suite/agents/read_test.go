@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/suite/agents"
 )
 
-// whole is a file without a mistake, in which rows replace a line.
+// whole is a file without errors, in which rows replace a line.
 const whole = `agents:
   - name: a
     about: An agent.
@@ -117,8 +117,8 @@ func TestAgentsAreFound(t *testing.T) {
 	check("zebra", `find agent "zebra": there is none; there are a/low, a/high, b`)
 }
 
-// A level's variables are over the agent's; what the user's environment and the machine say is put
-// in at once, the rest when a process is started.
+// A level's variables override the agent's; values of the user's environment and the machine are
+// filled in at once, the rest when a process starts.
 func TestVariants(t *testing.T) {
 	a := agents.Agent{Name: "a", Runtimes: []string{"jvm"}, Languages: []string{"Java"},
 		Env: map[string]string{"LIB": "{agent}/{platform}/x.so", "RATE": "1", "TO": "${TO}"}}
@@ -148,7 +148,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// The page of the format tells of every key and of every placeholder, and of no other.
+// The page of the format describes every key and every placeholder, and no other.
 func TestThePageTellsAll(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(checkout, "docs", "formats", "agents.md"))
 	if err != nil {
@@ -167,7 +167,7 @@ func TestThePageTellsAll(t *testing.T) {
 	var told []string
 	for _, key := range rows("Keys") {
 		last := key[strings.LastIndexByte(key, '.')+1:]
-		if !slices.Contains(told, last) { // as strictyaml.Keys has it
+		if !slices.Contains(told, last) { // in the form of strictyaml.Keys
 			told = append(told, last)
 		}
 	}
@@ -189,9 +189,9 @@ func TestThePageTellsAll(t *testing.T) {
 	}
 }
 
-// What is put into Python's path before a service's own packages is the same version of each, or
-// the agent would change more than it says. FastAPI wants an API of OpenTelemetry that no exporter
-// goes with yet.
+// Packages that are put into Python's path before a service's own have the same versions, because
+// the agent would otherwise change more than intended. FastAPI needs an API of OpenTelemetry for
+// which no exporter exists yet.
 func TestPinnedPackagesAreTheServicesOwn(t *testing.T) {
 	pins := func(path string) map[string]string {
 		data, err := os.ReadFile(path)
@@ -220,7 +220,7 @@ func TestPinnedPackagesAreTheServicesOwn(t *testing.T) {
 	}
 }
 
-// No lock file says where its packages come from: that is for npm's own configuration.
+// No lock file names the host of its packages, which npm's own configuration selects.
 func TestLockFilesNameNoHost(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(checkout, "agents", "*", "package-lock.json"))
 	if err != nil || len(files) == 0 {
@@ -237,7 +237,7 @@ func TestLockFilesNameNoHost(t *testing.T) {
 	}
 }
 
-// A file without agents says what it wants, whether the key is there or not.
+// A file without agents gets an error with or without the key.
 func TestReadNone(t *testing.T) {
 	for _, text := range []string{"agents: []\n", "{}\n"} {
 		_, err := agents.Read("a.yaml", []byte(text))

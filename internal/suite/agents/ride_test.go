@@ -27,34 +27,34 @@ func TestMain(m *testing.M) {
 
 const checkout = "../../.."
 
-// riders are the targets that agents are tried with, by runtime: the first at the telling levels,
-// or at every one where allLevels is set in the environment, the others at the highest.
+// riders are the targets with which agents are tested, by runtime: the first at the telling levels,
+// or at every level if allLevels is set in the environment, the others at the highest.
 var riders = map[string][]string{
 	"jvm":     {"java-spring/platform", "java-quarkus/virtual"},
 	"node":    {"node-express", "node-fastify"},
 	"cpython": {"python-flask", "python-fastapi", "python-django/platform"},
 }
 
-// single are those that get one core: uvicorn ends workers that take 5 s to come up, as they do on
-// a busy machine, and on one core it has none.
+// single are the targets that get one core: uvicorn ends workers that take 5 s to start, as they do
+// on a busy machine, and on one core it has none.
 var single = []string{"python-fastapi"}
 
-// allLevels takes a quarter of an hour. The telling levels are what sends nothing, what sends as it
-// is asked, and what sends all; those between differ from them by a number.
+// allLevels takes a quarter of an hour. The telling levels send nothing, only requested traces, and
+// everything; the levels between differ from them by a number.
 const allLevels = "PRONY_ALL_LEVELS"
 
 var telling = []string{"noop", "tagged", "full-logs"}
 
-// Requests that name a trace, which every level but the lower ones must sample, and others, which a
-// share of is sampled.
+// Requests with a trace id, which every level but the lower ones must sample, and others, of which
+// a share is sampled.
 const (
 	asked     = 20
 	unnamed   = 200
 	rideLimit = 8 * time.Minute
 )
 
-// Every agent that can be had here, at every level, leaves the answers of a real service as they
-// are to the byte, and sends what its level says.
+// Every agent that is available here, at every level, leaves the responses of a real service
+// unchanged to the byte, and sends what its level promises.
 func TestAgentsRide(t *testing.T) {
 	testsets.Whole(t, "a real service with an agent")
 	every := os.Getenv(testsets.Set) == testsets.Later
@@ -112,7 +112,7 @@ func newWorkshop(t *testing.T) *workshop {
 	}
 	services, err := service.Catalog(root)
 	if err != nil {
-		t.Log(err) // the broken ones are none of ours
+		t.Log(err) // the broken ones do not matter here
 	}
 	tools := service.FindTools(t.Context())
 	return &workshop{tools: tools, builder: &service.Builder{Root: root, Tools: tools},
@@ -144,7 +144,7 @@ type trip struct {
 // remembering is Once or Long.
 type remembering func(testing.TB, string, testsets.Needs)
 
-// ride starts a target with an agent and checks what it answers and sends.
+// ride starts a target with an agent and checks its responses and telemetry.
 func (w *workshop) ride(t *testing.T, remember remembering, r agents.Ride, f agents.Fetched,
 	name string) {
 	s, target := w.find(name)
@@ -173,7 +173,7 @@ func (w *workshop) ride(t *testing.T, remember remembering, r agents.Ride, f age
 		}
 		x.after(t)
 		if t.Failed() {
-			text, _ := os.ReadFile(x.log) // what can be read
+			text, _ := os.ReadFile(x.log) // as much as can be read
 			t.Logf("it wrote:\n%s", text[max(0, len(text)-8000):])
 		}
 	}()
@@ -201,8 +201,8 @@ func (w *workshop) ride(t *testing.T, remember remembering, r agents.Ride, f age
 	}
 }
 
-// start launches the target as a trial would, but for delays: what is sent in batches is sent
-// sooner, so that nobody waits long here.
+// start launches the target as a trial would, with shorter delays: batches are sent sooner, so that
+// the test is fast.
 func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, target service.Target,
 	built *service.Built) *processes.System {
 	t.Helper()
@@ -245,7 +245,7 @@ func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, targe
 	return p
 }
 
-// listen sends requests and holds what comes of them against the level.
+// listen sends requests and compares the received telemetry with the level.
 func (x trip) listen(ctx context.Context, t *testing.T, url string) {
 	r, h := x.ride, x.heard
 	if !strings.HasPrefix(r.Name, "otel-") {
@@ -278,7 +278,7 @@ func (x trip) listen(ctx context.Context, t *testing.T, url string) {
 			h.of("spans"), h.of("server spans"), traced(), len(ids), h.of("metrics"), h.of("logs"))
 	}()
 	if level == "disabled" || level == "noop" {
-		return // nothing may come until it has ended
+		return // data may arrive only after its end
 	}
 	before := h.of("metrics")
 	if !h.await(limited, func() bool { return h.of("metrics") >= before+2 }) {
@@ -296,7 +296,7 @@ func (x trip) listen(ctx context.Context, t *testing.T, url string) {
 		t.Errorf("%d spans of servers, want one for each of %d named traces", h.of("server spans"),
 			len(ids))
 	case some && !all && h.of("server spans") > unnamed/2:
-		// Of 200 requests and those of the contract's check, a tenth: more than 100 never come.
+		// Of 200 requests and those of the contract's check, a tenth: more than 100 never arrive.
 		t.Errorf("%d spans of servers, want a share of %d", h.of("server spans"), unnamed)
 	}
 	if h.of("service.name "+x.name) == 0 || h.of("prony.trial trial") == 0 {
@@ -304,7 +304,7 @@ func (x trip) listen(ctx context.Context, t *testing.T, url string) {
 	}
 }
 
-// after looks at what may only be said when the service has ended.
+// after checks data that arrives only when the service has ended.
 func (x trip) after(t *testing.T) {
 	r, h := x.ride, x.heard
 	level := r.Name[strings.Index(r.Name, "/")+1:]
@@ -376,7 +376,7 @@ func port(t *testing.T) int {
 	return p
 }
 
-// declared is the checkout's agents.yaml.
+// declared returns the checkout's agents.yaml.
 func declared(t *testing.T) *agents.Catalog {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(checkout, "agents.yaml"))

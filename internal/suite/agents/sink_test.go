@@ -18,13 +18,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// sink takes what agents send, over the protocols that they speak, and counts it.
+// sink receives and counts telemetry of agents, over their protocols.
 type sink struct {
-	grpc, http string // where it listens
+	grpc, http string // addresses
 
 	mu      sync.Mutex
-	heard   map[string]int // how often, by what
-	changed chan struct{}  // closed when something came
+	heard   map[string]int // counts by kind
+	changed chan struct{}  // closed when data arrives
 }
 
 func newSink(t *testing.T) *sink {
@@ -57,7 +57,7 @@ func newSink(t *testing.T) *sink {
 	return s
 }
 
-// count adds to what was heard and wakes who waits.
+// count adds to the counts and wakes waiters.
 func (s *sink) count(more map[string]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *sink) of(what string) int {
 	return s.heard[what]
 }
 
-// await waits until enough was heard, for as long as ctx lasts.
+// await waits until the counts suffice or ctx ends.
 func (s *sink) await(ctx context.Context, enough func() bool) bool {
 	for {
 		s.mu.Lock()
@@ -91,7 +91,7 @@ func (s *sink) await(ctx context.Context, enough func() bool) bool {
 	}
 }
 
-// named counts a resource as one of its service and of its trial.
+// named counts a resource by its service and its trial.
 func named(r *resourcepb.Resource, more map[string]int) {
 	for _, a := range r.GetAttributes() {
 		if a.Key == "service.name" || a.Key == "prony.trial" {
@@ -105,7 +105,7 @@ type traces struct {
 	s *sink
 }
 
-// Export counts spans, those of servers, and both by the trace.
+// Export counts spans, server spans, and both by trace.
 func (x *traces) Export(_ context.Context, r *tracepb.ExportTraceServiceRequest) (
 	*tracepb.ExportTraceServiceResponse, error) {
 	more := map[string]int{}
@@ -146,7 +146,7 @@ func (x *metrics) Export(_ context.Context, r *metricspb.ExportMetricsServiceReq
 	return &metricspb.ExportMetricsServiceResponse{}, nil
 }
 
-// points is the number of data points of a metric of any kind.
+// points returns the number of data points of a metric of any kind.
 func points(m *metricpb.Metric) int {
 	return len(m.GetGauge().GetDataPoints()) + len(m.GetSum().GetDataPoints()) +
 		len(m.GetHistogram().GetDataPoints()) + len(m.GetSummary().GetDataPoints()) +

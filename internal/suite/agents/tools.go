@@ -21,37 +21,37 @@ import (
 	"prony.example/internal/service"
 )
 
-// mavenCopy is the goal that brings one artifact, of a fixed version of its plugin: that which a
-// Maven takes by itself depends on the Maven.
+// mavenCopy is the goal that copies one artifact, with a fixed version of the plugin, because the
+// default version depends on the installed Maven.
 const mavenCopy = "org.apache.maven.plugins:maven-dependency-plugin:3.9.0:copy"
 
-// fetchLimit bounds one fetch; a slow registry takes a minute or two.
+// fetchLimit is the timeout of one fetch; a slow registry takes a minute or two.
 const fetchLimit = 15 * time.Minute
 
-// tailLines are those of a tool's output in an error.
+// tailLines is the number of a tool's last lines in an error.
 const tailLines = 12
 
-// install says what to install where a tool is missing.
+// install says what to install if a tool is missing.
 var install = map[string]string{
 	"mvn": "install Apache Maven", "npm": "install npm", "python": "install CPython",
 }
 
-// programs are the names that a tool may have here, the first that is found.
+// programs are the possible names of a tool. The first that is installed is used.
 var programs = map[string][]string{
 	"mvn": {"mvn"}, "npm": {"npm"}, "python": {"python3", "python"},
 }
 
-// way is one that an agent may be fetched in, by its key, and the tool that does it.
+// way is one way to fetch an agent: its key, and the tool that fetches.
 type way struct{ key, value, tool string }
 
-// ways are those that are given: one, or none, of an agent that has been checked.
+// ways returns the given ways: at most one for an agent that was checked.
 func (f Fetch) ways() []way {
 	all := []way{{"maven", f.Maven, "mvn"}, {"npm", f.Npm, "npm"}, {"pip", f.Pip, "python"},
 		{"path", f.Path, ""}, {"build", f.Build, ""}}
 	return slices.DeleteFunc(all, func(w way) bool { return w.value == "" })
 }
 
-// Tool is what fetches the agent: mvn, npm or python; empty: nothing is fetched.
+// Tool returns the tool that fetches the agent: mvn, npm or python; empty: nothing is fetched.
 func (a Agent) Tool() string {
 	for _, w := range a.Fetch.ways() {
 		return w.tool
@@ -59,8 +59,8 @@ func (a Agent) Tool() string {
 	return ""
 }
 
-// Source is where the agent comes from, in one word, "maven:GROUP:ARTIFACT:VERSION"; empty where
-// there is nothing to fetch.
+// Source returns where the agent comes from, such as "maven:GROUP:ARTIFACT:VERSION"; empty if there
+// is nothing to fetch.
 func (a Agent) Source() string {
 	for _, w := range a.Fetch.ways() {
 		return w.key + ":" + w.value
@@ -68,17 +68,17 @@ func (a Agent) Source() string {
 	return ""
 }
 
-// folder holds what is pinned, for npm and pip.
+// folder returns the folder of pinned versions, for npm and pip.
 func (a Agent) folder() string { return a.Fetch.Npm + a.Fetch.Pip }
 
-// fileName is that of Maven's file in the cache.
+// fileName returns the name of Maven's file in the cache.
 func (a Agent) fileName() string {
 	parts := strings.Split(a.Fetch.Maven, ":")
 	return strings.Join(parts[1:], "-") + ".jar"
 }
 
-// Version is the agent's, as Maven's coordinates or the pinned packages below root have it; empty:
-// not known before it is fetched.
+// Version returns the agent's version, from Maven's coordinates or the pinned packages below root;
+// empty: unknown before it is fetched.
 func (a Agent) Version(root string) (string, error) {
 	switch {
 	case a.Fetch.Maven != "":
@@ -137,8 +137,8 @@ func (a Agent) pipVersion(root string) (string, error) {
 	return version, nil
 }
 
-// Missing says in words for the user what an agent lacks here: the tool that fetches it, or
-// variables that it takes from the user's own environment.
+// Missing returns, in words for the user, what an agent lacks here: the tool that fetches it, or
+// variables of the user's environment.
 func (f *Fetcher) Missing(a Agent) (missing []string) {
 	if tool := a.Tool(); tool != "" && f.program(tool) == "" {
 		missing = append(missing, fmt.Sprintf("needs %s: not found (%s)", tool, install[tool]))
@@ -151,7 +151,7 @@ func (f *Fetcher) Missing(a Agent) (missing []string) {
 	return missing
 }
 
-// Lacks says which variables of the user's environment a level needs that are not set.
+// Lacks returns which variables of the user's environment a level needs that are not set.
 func (f *Fetcher) Lacks(r Ride) []string { return r.lacks(f.lookup) }
 
 func (f *Fetcher) program(tool string) string {
@@ -167,10 +167,10 @@ func (f *Fetcher) program(tool string) string {
 type order struct {
 	program, dir string
 	args         []string
-	log          string // a file for what it prints
+	log          string // file for its output
 }
 
-// get fetches into the folder content; folder is for the log.
+// get fetches into the folder content, and writes its log into folder.
 func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) error {
 	o := order{program: f.program(a.Tool()), dir: content, log: filepath.Join(folder, "fetch.log")}
 	pinned := filepath.Join(f.Root, filepath.FromSlash(a.folder()))
@@ -190,7 +190,8 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 				return fmt.Errorf("read what is pinned: %w", err)
 			}
 		}
-		// No script of a package runs: none of these needs one, and what runs is what is pinned.
+		// Scripts of packages do not run: none of these packages needs one, and all code that runs
+		// must be pinned.
 		o.args = []string{"ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"}
 	case a.Fetch.Pip != "":
 		o.args = []string{"-m", "pip", "install", "-q", "--no-deps", "--target", content, "-r",
@@ -211,8 +212,8 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 
 const requirements = "requirements.txt"
 
-// dropScripts removes those that name this machine's Python in their first line, so that the digest
-// is the same on another; nobody calls them. Programs stay.
+// dropScripts removes scripts whose first line names this machine's Python, so that the digest is
+// equal on other machines. Nothing calls them. Programs stay.
 func dropScripts(bin string) error {
 	entries, err := os.ReadDir(bin)
 	if errors.Is(err, os.ErrNotExist) {
@@ -229,7 +230,7 @@ func dropScripts(bin string) error {
 	return err
 }
 
-// check holds Maven's file against its known digest, and unpacks it where that is wanted.
+// check compares Maven's file with its declared digest, and unpacks it if requested.
 func (a Agent) check(content string) error {
 	jar := filepath.Join(content, a.fileName())
 	sum, err := files.Digest(jar)
@@ -250,8 +251,8 @@ func (a Agent) check(content string) error {
 	return os.Remove(jar)
 }
 
-// execute runs a tool in a process group of its own, so that the end of the context ends what it
-// forked, too. The error has the end of what it printed.
+// execute runs a tool in a process group of its own, so that the end of ctx also ends its children.
+// The error contains the end of the output.
 func execute(ctx context.Context, o order) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
@@ -270,21 +271,21 @@ func execute(ctx context.Context, o order) (err error) {
 	return nil
 }
 
-// toolVersion is a tool's own word for its version; it is part of what npm and pip choose.
+// toolVersion returns a tool's version, which affects what npm and pip choose.
 func toolVersion(ctx context.Context, program string) string {
 	request := service.Command(ctx, "", os.Environ(), program, "--version")
 	text, err := request.CombinedOutput()
 	if err != nil {
-		return "" // fetching will say what is wrong with it
+		return "" // the fetch reports the problem
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return strings.TrimSpace(line)
 }
 
-// unpackBytes bounds what one file may unpack to: no agent's jar is near it.
+// unpackBytes limits the unpacked size of one file: no agent's jar is near it.
 const unpackBytes = 256 << 20
 
-// unpack goes by the sizes that the jar names: reading more of a file than that is an error.
+// unpack trusts the sizes in the jar's directory, because reading more of a file is an error.
 func unpack(jar, to string) error {
 	files, err := zip.OpenReader(jar)
 	if err != nil {
@@ -304,7 +305,7 @@ func unpack(jar, to string) error {
 	return os.CopyFS(to, files)
 }
 
-// manifestVersion is what a jar says of its version; empty: nothing.
+// manifestVersion returns the version in a jar's manifest; empty: there is none.
 func manifestVersion(jar string) string {
 	files, err := zip.OpenReader(jar)
 	if err != nil {

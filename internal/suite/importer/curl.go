@@ -9,8 +9,8 @@ import (
 	"prony.example/internal/base/shellwords"
 )
 
-// takesValue are curl's options that are followed by a value and mean nothing to a load, by both of
-// their names, beside those that command knows.
+// takesValue lists curl's options, by both of their names, that have a value and do not affect the
+// request, beside those in known.
 var takesValue = " -o --output -w --write-out -m --max-time --connect-timeout -x --proxy -U " +
 	"--proxy-user --cacert --cert -E --key --resolve --retry --retry-delay --retry-max-time -c " +
 	"--cookie-jar -D --dump-header --limit-rate --interface -r --range --max-redirs -K --config " +
@@ -18,7 +18,7 @@ var takesValue = " -o --output -w --write-out -m --max-time --connect-timeout -x
 	"--time-cond -C --continue-at --dns-servers --local-port --noproxy --connect-to --stderr " +
 	"--trace --trace-ascii --cert-type --key-type --pass --capath -P --ftp-port -Q --quote "
 
-// refused are options without which the request would be another one.
+// refused are options that would change the request in an unsupported way.
 var refused = map[string]string{"-F": "a form of several parts",
 	"--form": "a form of several parts", "--form-string": "a form of several parts",
 	"-T": "an upload", "--upload-file": "an upload",
@@ -63,7 +63,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 	return nil
 }
 
-// line is a curl command as far as it was read.
+// line is a curl command as far as it was parsed.
 type line struct {
 	raw
 	urls      []string
@@ -74,8 +74,8 @@ type line struct {
 	plainOnly bool // the rest are addresses
 }
 
-// command reads the words after curl. It says why the command cannot be taken, or gives a request
-// for each of its addresses.
+// command parses the arguments of curl. It returns a request for each of its addresses, or why the
+// command is not supported.
 func command(args []string) (out []raw, why string) {
 	var l line
 	for i := 0; i < len(args); i++ {
@@ -122,7 +122,7 @@ const known = " -X --request -H --header -d --data --data-raw --data-ascii --dat
 
 func wants(name string) bool { return strings.Contains(known+takesValue, " "+name+" ") }
 
-// flag takes an option without a value.
+// flag handles an option without a value.
 func (l *line) flag(name string) {
 	switch name {
 	case "-G", "--get":
@@ -134,7 +134,7 @@ func (l *line) flag(name string) {
 	}
 }
 
-// option takes one with its value.
+// option handles an option with its value.
 func (l *line) option(name, value string) {
 	body := func(kind string) {
 		if strings.HasPrefix(value, "@") && name != "--data-raw" {
@@ -194,7 +194,7 @@ func (l *line) requests() (out []raw, why string) {
 	for _, u := range l.urls {
 		r := l.raw
 		if r.url = u; !strings.Contains(u, "://") {
-			r.url = "http://" + u // as curl does
+			r.url = "http://" + u // the default of curl
 		}
 		for _, f := range l.headers {
 			if strings.EqualFold(f.Name, "content-type") {

@@ -1,14 +1,14 @@
-// Package importer makes a first prony.yaml out of what a project has already: an OpenAPI document,
-// a HAR, curl lines, a Postman collection, an access log, or nothing but a URL.
+// Package importer drafts a first prony.yaml from what a project already has: an OpenAPI document,
+// a HAR, curl commands, a Postman collection, an access log, or only a URL.
 //
 //	file ─► kind, by content ─► requests ─► without secrets ─► merged, weighed, checked ─► YAML
 //
-// Whatever cannot be asked as it stands is left out, and said so with the reason. What looks like a
-// secret becomes ${NAME}, which the environment fills in when a load begins, and is in nothing that
-// is written or told.
+// A draft leaves out requests that cannot be sent as they are, and lists the reasons. Values that
+// look like secrets become ${NAME}, which the environment fills in when a load begins, and appear
+// in no file or message.
 //
-// Non-goals: it sends nothing, knows no format's every corner, and makes up no values: an operation
-// with a required parameter that has no example is put into the file as a comment.
+// Non-goals: it sends nothing, supports no format completely, and invents no values: an operation
+// with a required parameter that has no example becomes a comment in the file.
 package importer
 
 import (
@@ -25,7 +25,7 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Kinds of what a draft is made from.
+// Kinds of files that a draft is made from.
 const (
 	OpenAPI = "openapi"
 	HAR     = "har"
@@ -34,59 +34,59 @@ const (
 	Log     = "log"
 )
 
-// Kinds are all of them.
+// Kinds lists all kinds.
 var Kinds = []string{OpenAPI, HAR, Curl, Postman, Log}
 
-// kindsMax bounds the requests of a draft: more than that nobody reads, and a suite takes 100.
+// kindsMax limits the requests of a draft, so that it stays readable. A suite permits 100.
 const kindsMax = 40
 
-// Draft is what was found.
+// Draft is the content of a file as requests of a suite.
 type Draft struct {
 	Kind   string
 	Origin string // scheme, host and port that the file names; "": none
-	Found  int    // requests, operations or lines that the file has
-	// Requests in the order of the file, as those of a mix; never more than kindsMax.
+	Found  int    // requests, operations or lines in the file
+	// Requests are in the order of the file, as a mix; never more than kindsMax.
 	Requests []Request
-	Unknown  []Request // those that lack a value: what is missing is Note
-	Held     []Request // those that change what a service holds, which Hold has set aside
-	Left     []string  // what was left out and why, one sentence for each reason
+	Unknown  []Request // requests that lack a value, which Note names
+	Held     []Request // requests that change data of a service, set aside by Hold
+	Left     []string  // a sentence for each reason to leave something out
 	Secrets  []Secret  // by name
-	Arrivals []int64   // of a log: moments in ns from the first, ascending; else none
-	Span     string    // of Arrivals, as a suite's duration
+	Arrivals []int64   // of a log: times in ns from the first, ascending; otherwise empty
+	Span     string    // length of Arrivals, as a suite's duration
 
-	named    map[string]string // secret values, by the name that stands for each
-	names    map[string]string // the names, by value
+	named    map[string]string // secret values by their names
+	names    map[string]string // names by value
 	reported map[string]bool   // names in Secrets
-	last     map[string]int    // numbers behind names, of those that several values want
-	hosts    map[string]int    // requests by origin
+	last     map[string]int    // last number behind a name that several values share
+	hosts    map[string]int    // number of requests by origin
 	order    []string          // of hosts
-	want     string            // the origin that is asked for; "": the most frequent
+	want     string            // the requested origin; "": the most frequent
 	raws     []raw
-	counts   map[string]int // of reasons in Left
+	counts   map[string]int // by reason in Left
 
 	everywhere *strings.Replacer
-	why        []string // reasons in their order
+	why        []string // the reasons, in order
 }
 
-// Request is one kind of request. Its texts are those of a suite.
+// Request is one kind of request. Its texts are templates of a suite.
 type Request struct {
 	Method, Path string
 	Headers      []Field
 	Body, Type   string
-	Weight       int // how often the file has it
-	Status       int // of a good answer
+	Weight       int // how often the file contains it
+	Status       int // of a good response
 	Note         string
 }
 
 // Field is a header field.
 type Field struct{ Name, Value string }
 
-// Secret is a value that the file does not hold.
+// Secret is a value that the file does not contain.
 type Secret struct{ Name, About string }
 
-// raw is a request as a file has it. In its texts a hole is where something else will stand.
+// raw is a request as a file contains it. Its texts have holes for values that are filled in later.
 type raw struct {
-	method, url   string // absolute, or a path
+	method, url   string // url is absolute, or a path
 	headers       []Field
 	body, kind    string
 	status, count int
@@ -94,8 +94,8 @@ type raw struct {
 	unknown       bool
 }
 
-// Hold sets aside what changes what a service holds, by its method (RFC 9110, section 9.2.1): it
-// is written as a comment. The error says that nothing else is there.
+// Hold sets aside the requests that change data of a service, by their method (RFC 9110, section
+// 9.2.1). They are written as comments. It returns an error if no other request remains.
 func (d *Draft) Hold() error {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
@@ -110,11 +110,11 @@ func (d *Draft) Hold() error {
 	return nil
 }
 
-// hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
+// hole returns the mark for ${NAME}, or for a placeholder in braces. Texts of files contain no NUL.
 func hole(subject string) string { return "\x00" + subject + "\x00" }
 
-// Read makes a draft of the content of the named file, of the kind, or of the one that it looks
-// like when that is empty. The origin is the one whose requests are wanted; "": the most frequent.
+// Read drafts from the content of the named file, of a kind; "": recognized by the content. origin
+// selects requests; "": the most frequent origin.
 func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
@@ -152,7 +152,7 @@ func empty() *Draft {
 		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
 }
 
-// Alone is the draft of nothing but a URL or a command: one request.
+// Alone returns the draft of only a URL or a command: one request.
 func Alone(path string) *Draft {
 	d := empty()
 	d.add(raw{method: "GET", url: cmp.Or(path, "/")})
@@ -165,7 +165,7 @@ var (
 	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
 )
 
-// recognise says what the content looks like; "": nothing that is known.
+// recognise returns the kind of a content; "": unknown.
 func recognise(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if bytes.HasPrefix(data, []byte("{")) {
@@ -207,10 +207,10 @@ func (d *Draft) leaveAll(why string, n int) {
 	d.counts[why] += n
 }
 
-// methods are those that a suite has.
+// methods are the methods that suites support.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
-// add takes a request of the file.
+// add adds a request of the file.
 func (d *Draft) add(r raw) {
 	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
 	if !slices.Contains(methods, r.method) {
@@ -240,7 +240,7 @@ func isField(name string) func(Field) bool {
 	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
 }
 
-// place splits an address into origin, what is sent of the path, and the user that it names.
+// place splits an address into its origin, its path with the query, and its user.
 func place(address string) (origin, path, user string, err error) {
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
@@ -268,7 +268,7 @@ func place(address string) (origin, path, user string, err error) {
 	return origin, tail, user, nil
 }
 
-// Local is the address with everything but its origin, and its path.
+// Local returns the origin and the path of an address; an address without a scheme is http.
 func Local(address string) (origin, path string, err error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -280,7 +280,8 @@ func Local(address string) (origin, path string, err error) {
 	return origin, path, nil
 }
 
-// settle makes requests of what was found: those of one origin, without secrets, equal ones once.
+// settle turns the raw requests into requests of one origin, without secrets and without
+// duplicates.
 func (d *Draft) settle() {
 	if d.hosts[d.want] > 0 {
 		d.Origin = d.want
@@ -342,7 +343,7 @@ func (d *Draft) uses(text string) bool {
 	})
 }
 
-// bound keeps the most frequent kinds, in their order, and their weights within a suite's.
+// bound keeps the most frequent requests, in their order, and limits their weights to a suite's.
 func (d *Draft) bound() {
 	if len(d.Requests) > kindsMax {
 		weights := make([]int, len(d.Requests))
@@ -382,7 +383,8 @@ func (d *Draft) bound() {
 	}
 }
 
-// problem is what is wrong, without the place in a file that nobody has seen, and without the line.
+// problem returns the problem of an error without its file and line, which belong to a draft that
+// the user has not seen.
 func problem(err error) string {
 	if e, is := errors.AsType[*strictyaml.Error](err); is {
 		return e.Problem

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the goldens")
 
-// asSuite is a prony.yaml as the suite that it stands for, its targets aside.
+// asSuite reads a prony.yaml as a suite, without its targets.
 func asSuite(t *testing.T, text, trace string) *suite.Suite {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\nrequests:\n")
@@ -48,7 +48,7 @@ func asSuite(t *testing.T, text, trace string) *suite.Suite {
 	return s
 }
 
-// print is all that a draft writes.
+// print returns all that a draft writes.
 func print(t testing.TB, d *Draft, from string) (text, trace string) {
 	t.Helper()
 	var out, arrivals bytes.Buffer
@@ -61,7 +61,7 @@ func print(t testing.TB, d *Draft, from string) (text, trace string) {
 	return out.String(), arrivals.String()
 }
 
-// Every sample gives a suite, and none of its secrets is in it, nor in what is said of it.
+// Every sample gives a suite, and none of its secrets is in it or in the messages.
 func TestSamples(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.*")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// Curl's lines as people and browsers write them.
+// curl commands as people and browsers write them.
 func TestCurl(t *testing.T) {
 	check := func(line, want string) {
 		t.Helper()
@@ -153,7 +153,7 @@ func TestCurl(t *testing.T) {
 		"example, or give a --url alone")
 }
 
-// What cannot be read says what to do.
+// Errors of unreadable files say what to do.
 func TestWhatIsRefused(t *testing.T) {
 	check := func(text, kind, want string) {
 		t.Helper()
@@ -176,7 +176,7 @@ func TestWhatIsRefused(t *testing.T) {
 	check("x", "csv", `there is no kind "csv"`)
 }
 
-// The tail of a log is drawn with equal shares, and its moments are spread over their seconds.
+// The tail of a log is drawn with equal shares, and its arrivals are spread over their seconds.
 func TestLog(t *testing.T) {
 	var b strings.Builder
 	line := func(sec int, path string) {
@@ -217,7 +217,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// Where is a draft's own host, or the one that is asked for.
+// The origin is a draft's most frequent host, or the requested one.
 func TestOrigin(t *testing.T) {
 	const lines = "curl http://a/1\ncurl http://b/2\ncurl http://b/3\n"
 	for wants, origin := range map[string]string{"": "http://b", "http://a": "http://a",
@@ -229,7 +229,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// fuzz holds whatever a reader makes of any bytes to be a suite.
+// fuzz requires that every draft of any bytes is a valid suite.
 func fuzz(f *testing.F, kind string, samples ...string) {
 	names, _ := filepath.Glob("testdata/*" + kind + "*")
 	for _, name := range names {
@@ -243,7 +243,7 @@ func fuzz(f *testing.F, kind string, samples ...string) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if !bytes.Contains(data, []byte{0}) { // which no text has: see package file
+		if !bytes.Contains(data, []byte{0}) { // texts have none: see package file
 			if d, err := Read("f", data, kind, ""); err == nil {
 				text, trace := print(t, d, "f")
 				asSuite(t, text, trace)

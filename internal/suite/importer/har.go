@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// har is what is read of an HTTP Archive, version 1.2
+// har is the part of an HTTP Archive that is read, version 1.2
 // (http://www.softwareishard.com/blog/har-12-spec/).
 type har struct {
 	Log struct {
@@ -35,11 +35,11 @@ type har struct {
 
 type pair struct {
 	Name, Value string
-	Key         string // Postman's word for a name
+	Key         string // Postman's key of the name
 	Disabled    bool
 }
 
-// static are the endings and media types of files that any web server sends.
+// static are the extensions and media types of files that any web server sends.
 var static = []string{".js", ".mjs", ".css", ".map", ".png", ".jpg", ".jpeg", ".gif", ".svg",
 	".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm", ".mp3",
 	".wasm", ".txt.gz", ".webmanifest"}
@@ -93,12 +93,12 @@ func (d *Draft) readHAR(_ string, data []byte) error {
 	return nil
 }
 
-// nul says whether a text has a character that none may have here.
+// nul reports whether a text contains a NUL, which marks holes here.
 func nul(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
 
-// form is the body of a form (WHATWG URL, application/x-www-form-urlencoded).
+// form returns the body of a form (WHATWG URL, application/x-www-form-urlencoded).
 func form(pairs []pair) string {
 	var out []string
 	for _, p := range pairs {
@@ -109,11 +109,10 @@ func form(pairs []pair) string {
 	return strings.Join(out, "&")
 }
 
-// formWord escapes a word of a form, but for its holes.
+// formWord escapes a word of a form, without its holes.
 func formWord(s string) string { return around(s, url.QueryEscape) }
 
-// broken is what is wrong with a text that is to be JSON. What it holds is not repeated: it may be
-// a secret.
+// broken describes an error in JSON. It does not quote the content, which may be a secret.
 func broken(err error) error {
 	if s, is := errors.AsType[*json.SyntaxError](err); is {
 		return fmt.Errorf("it is not JSON from byte %d on; save it again", s.Offset)

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	headMax = 20  // paths of a log that are requests of their own
-	tailMax = 100 // less frequent ones, of which one request draws with equal shares
+	headMax = 20  // paths of a log with a request of their own
+	tailMax = 100 // less frequent paths, from which one request draws with equal shares
 	spanMax = 5 * time.Minute
 )
 
-// logLine is a line of the common or the combined format, as Apache and nginx write it
+// logLine matches a line of the common or the combined format, as Apache and nginx write it
 // (https://httpd.apache.org/docs/current/logs.html#accesslog).
 var logLine = regexp.MustCompile(
 	`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
@@ -35,7 +35,7 @@ type seen struct {
 func (d *Draft) readLog(_ string, data []byte) error {
 	byName := map[string]*seen{}
 	var order []*seen
-	var times []int64 // in s
+	var times []int64 // in seconds
 	for l := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(l)) == 0 {
 			continue
@@ -80,7 +80,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 	return nil
 }
 
-// unfit says why a line's request is not taken.
+// unfit returns why a line's request is left out; "": it is not.
 func (d *Draft) unfit(method, path string, class int) string {
 	switch {
 	case method != "GET" && method != "HEAD":
@@ -97,8 +97,8 @@ func (d *Draft) unfit(method, path string, class int) string {
 	return ""
 }
 
-// tail folds what is asked seldom into one request that draws among it. Its status is the most
-// frequent one there; paths with another are left out.
+// tail merges infrequent paths into one request that draws from them. It expects their most
+// frequent status, and leaves out paths with another.
 func (d *Draft) tail(remaining []*seen) {
 	most := map[int]int{}
 	status := remaining[0].status
@@ -114,12 +114,12 @@ func (d *Draft) tail(remaining []*seen) {
 			d.leave("seldom asked, and not like the others that are")
 			continue
 		}
-		all += s.count // what is beyond the bound is asked as often as what is in it
+		all += s.count // paths beyond the limit count for the weight
 		if tried++; len(paths) == tailMax || tried > 10*tailMax {
 			continue
 		}
 		if path := pathOf(d.hide(raw{url: s.path}).url); !strings.Contains(path, "\x00") {
-			paths = append(paths, strings.TrimPrefix(path, "/")) // one with a secret is not
+			paths = append(paths, strings.TrimPrefix(path, "/")) // paths with a secret are left out
 		}
 	}
 	switch len(paths) {
@@ -133,14 +133,15 @@ func (d *Draft) tail(remaining []*seen) {
 	}
 }
 
-// moments makes arrivals of times in seconds: those of the busiest spanMax. A log that knows whole
-// seconds would offer all of a second at its begin; they are spread evenly over it.
+// moments sets the arrivals by times in seconds, from the busiest spanMax. It spreads the arrivals
+// of a second evenly, because a log with whole seconds would otherwise send them all at its
+// beginning.
 func (d *Draft) moments(times []int64) {
 	if len(times) < 2 {
 		return
 	}
 	slices.Sort(times)
-	from, to := 0, 0 // of the busiest part
+	from, to := 0, 0 // indexes of the busiest part
 	for i, j := 0, 0; j < len(times); j++ {
 		for times[j]-times[i] >= int64(spanMax/time.Second) {
 			i++

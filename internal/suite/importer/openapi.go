@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	depthMax  = 20   // references that lead to references, and schemas within each other
-	lookedMax = 2000 // schemas of one value: properties that name each other grow without end
+	depthMax  = 20   // of references to references, and of nested schemas
+	lookedMax = 2000 // schemas of one value: properties that reference each other would never end
 )
 
 // tree is a mapping of a document.
@@ -25,7 +25,7 @@ type tree = map[string]any
 type openAPI struct {
 	root   tree
 	base   string   // path of the server
-	inside []string // references whose schemas are being looked into
+	inside []string // references whose schemas are in progress
 	looked int      // schemas of this value so far
 	// outside are references to other files, which are not read.
 	outside map[string]bool
@@ -46,7 +46,7 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 	}
 	d.server(&o)
 	paths := o.tree(o.root["paths"])
-	// What only reads comes first: it may be sent as often as one likes.
+	// Reading operations come first, because they can be repeated without effects.
 	for _, method := range []string{"get", "head", "post", "put", "patch"} {
 		for _, path := range slices.Sorted(maps.Keys(paths)) {
 			item := o.tree(paths[path])
@@ -69,7 +69,7 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 	return nil
 }
 
-// server takes origin and path of the first server.
+// server reads the origin and path of the first server.
 func (d *Draft) server(o *openAPI) {
 	servers, _ := o.root["servers"].([]any)
 	if len(servers) == 0 {
@@ -91,7 +91,7 @@ func (d *Draft) server(o *openAPI) {
 	}
 }
 
-// tree is a mapping, or the one that a reference leads to; nil: none.
+// tree returns a mapping, or the target of a reference; nil: there is none.
 func (o *openAPI) tree(value any) tree {
 	for range depthMax {
 		t, _ := value.(tree)
@@ -156,14 +156,14 @@ func (d *Draft) operation(o *openAPI, method, path string, item, op tree) {
 	if len(missing) > 0 {
 		r.unknown = true
 		r.note = "no example of " + strings.Join(missing, ", ")
-		for _, name := range missing { // the reader fills in what is in braces
+		for _, name := range missing { // the reader fills in the part in braces
 			r.url = strings.ReplaceAll(r.url, "{"+name+"}", hole("{"+name+"}"))
 		}
 	}
 	d.add(r)
 }
 
-// parameters are those of an operation and of its path, which it may replace.
+// parameters returns the parameters of an operation and of its path. The operation's override.
 func (o *openAPI) parameters(item, op tree) (out []tree) {
 	for _, node := range []tree{item, op} {
 		all, _ := node["parameters"].([]any)
@@ -181,7 +181,7 @@ func (o *openAPI) parameters(item, op tree) (out []tree) {
 	return out
 }
 
-// value is the one that the document has for a parameter.
+// value returns the document's value for a parameter.
 func (o *openAPI) value(p tree) (string, bool) {
 	v, ok := o.example(p)
 	if !ok {
@@ -196,7 +196,7 @@ func (o *openAPI) value(p tree) (string, bool) {
 	return plain(v), ok
 }
 
-// example is what stands beside a schema.
+// example returns the example beside a schema.
 func (o *openAPI) example(node tree) (any, bool) {
 	if v, ok := node["example"]; ok {
 		return v, true
@@ -210,8 +210,8 @@ func (o *openAPI) example(node tree) (any, bool) {
 	return nil, false
 }
 
-// sample is a value that a schema names itself; of an object the properties that have one, if all
-// that are required do.
+// sample returns a value from a schema: for an object, all properties with a value, if these
+// include all required ones.
 func (o *openAPI) sample(schema any, depth int) (any, bool) {
 	s := o.tree(schema)
 	if depth == 0 {
@@ -221,7 +221,7 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 		return nil, false
 	}
 	if named, _ := schema.(tree); named["$ref"] != nil {
-		if v, ok := given(named); ok { // OpenAPI 3.1: what stands beside a reference comes first
+		if v, ok := given(named); ok { // OpenAPI 3.1: keys beside a reference take precedence
 			return v, true
 		}
 		keyPath := plain(named["$ref"])
@@ -261,7 +261,7 @@ func (o *openAPI) sample(schema any, depth int) (any, bool) {
 	return out, len(out) > 0
 }
 
-// given is a value that stands in a schema itself.
+// given returns a value that is part of a schema.
 func given(s tree) (any, bool) {
 	for _, key := range []string{"example", "const", "default"} {
 		if v, ok := s[key]; ok {
@@ -276,8 +276,8 @@ func given(s tree) (any, bool) {
 	return nil, false
 }
 
-// object adds the properties of a schema, and of the schemas that it is made of, to out. It returns
-// the names of those that are required.
+// object adds the properties of a schema and of its parts to out. It returns the names of the
+// required ones.
 func (o *openAPI) object(s tree, depth int, out tree) (required []any) {
 	if o.looked++; depth > depthMax || o.looked > lookedMax {
 		return nil
@@ -296,7 +296,7 @@ func (o *openAPI) object(s tree, depth int, out tree) (required []any) {
 	return append(required, ownPart...)
 }
 
-// body takes the example of a body, of JSON where there is a choice.
+// body sets the example of a body, in JSON if there is a choice.
 func (o *openAPI) body(node tree, r *raw) bool {
 	content := o.tree(node["content"])
 	kinds := slices.Sorted(maps.Keys(content))
@@ -324,7 +324,7 @@ func (o *openAPI) body(node tree, r *raw) bool {
 		case isJSON(kind):
 			r.body, r.kind = plain(v), kind
 			if isText && !json.Valid([]byte(text)) {
-				quoted, _ := json.Marshal(text) // a text always can be
+				quoted, _ := json.Marshal(text) // encoding a string cannot fail
 				r.body = string(quoted)
 			}
 		default:
@@ -335,8 +335,8 @@ func (o *openAPI) body(node tree, r *raw) bool {
 	return node["required"] != true && len(content) == 0
 }
 
-// secure adds what the operation, or the whole document, wants of whoever asks: the fields to the
-// request, and what belongs into the query.
+// secure adds the credentials that the operation, or the whole document, requires: header fields to
+// the request, and query parameters to the result.
 func (d *Draft) secure(o *openAPI, op tree, r *raw) (query []string) {
 	all, ok := op["security"].([]any)
 	if !ok {
@@ -346,7 +346,7 @@ func (d *Draft) secure(o *openAPI, op tree, r *raw) (query []string) {
 		return nil
 	}
 	schemes := o.tree(o.tree(o.root["components"])["securitySchemes"])
-	first, _ := all[0].(tree) // one of them is enough, and an empty one means nobody
+	first, _ := all[0].(tree) // one scheme suffices, and an empty list means none
 	for _, name := range slices.Sorted(maps.Keys(first)) {
 		s := o.tree(schemes[name])
 		field := plain(s["name"])
@@ -366,7 +366,7 @@ func (d *Draft) secure(o *openAPI, op tree, r *raw) (query []string) {
 	return query
 }
 
-// success is the lowest good status that is documented.
+// success returns the lowest documented 2xx status; 0: there is none.
 func success(responses tree) int {
 	best := 0
 	for code := range responses {
@@ -381,7 +381,7 @@ func success(responses tree) int {
 	return best
 }
 
-// plain is a value as a text: texts as they are, everything else as JSON.
+// plain formats a value: strings as they are, other values as JSON.
 func plain(v any) string {
 	switch v := v.(type) {
 	case nil:

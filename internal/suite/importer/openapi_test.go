@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// What a document says of a body, in whatever way, is what is sent.
+// The body of a request is the document's example, in any of its forms.
 func TestSchemas(t *testing.T) {
 	check := func(schema, want string) {
 		t.Helper()
@@ -53,7 +53,7 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 	check(`{type: array, items: {`+ref+`Named'}}`, `[{"id":7,"name":"Ann"}]`)
 }
 
-// A document of several files says that it is one.
+// A document of several files is reported.
 func TestOtherFiles(t *testing.T) {
 	_, err := Read("f", []byte(`{"openapi":"3.0.0","paths":{"/a":{"$ref":"a.yaml"}}}`), OpenAPI, "")
 	if err == nil || !strings.Contains(err.Error(), "1: a reference to another file; bundle") {
@@ -61,8 +61,8 @@ func TestOtherFiles(t *testing.T) {
 	}
 }
 
-// The operations of a document and their parameters, references followed and those of a path
-// replaced, are those that kin-openapi finds.
+// The operations of a document and their parameters, with references followed and those of a path
+// overridden, are the same as by kin-openapi.
 func TestAgainstKin(t *testing.T) {
 	for _, name := range []string{"testdata/shop.openapi.yaml", "../../server/openapi.yaml",
 		"../../../contract/openapi.yaml"} {

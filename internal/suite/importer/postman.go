@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// collection is what is read of a Postman collection, version 2.1
+// collection is the part of a Postman collection that is read, version 2.1
 // (https://schema.postman.com/collection/json/v2.1.0/draft-07/docs/index.html).
 type collection struct {
 	Info     struct{ Schema string }
@@ -21,15 +21,15 @@ type collection struct {
 type item struct {
 	Name     string
 	Item     []item
-	Request  json.RawMessage // an address, or more
+	Request  json.RawMessage // an address, or an object
 	Response []struct{ Code int }
 	Auth     *auth
 }
 
 type postmanRequest struct {
 	Method string
-	URL    json.RawMessage // a text, or an address in parts
-	Header json.RawMessage // fields, or a text
+	URL    json.RawMessage // a string, or an object
+	Header json.RawMessage // fields, or a string
 	Body   *struct {
 		Mode, Raw  string
 		URLEncoded []pair
@@ -45,7 +45,7 @@ type auth struct {
 	Bearer, Basic, APIKey json.RawMessage // pairs in 2.1, a mapping in 2.0
 }
 
-// itemDepth bounds folders within folders; the names of what is left out say no more.
+// itemDepth limits nested folders.
 const itemDepth = 50
 
 func (d *Draft) readPostman(_ string, data []byte) error {
@@ -97,7 +97,7 @@ func (d *Draft) request(i item, above *auth, variables map[string]string) {
 		return
 	}
 	var fields []pair
-	_ = json.Unmarshal(q.Header, &fields) // a text is of an old version, and has none
+	_ = json.Unmarshal(q.Header, &fields) // the string form of old versions is ignored
 	for _, f := range fields {
 		if !f.Disabled {
 			r.headers = append(r.headers, Field{cmp.Or(f.Key, f.Name), f.Value})
@@ -131,7 +131,7 @@ func (d *Draft) request(i item, above *auth, variables map[string]string) {
 	d.add(r)
 }
 
-// addressOf is the address of a request, with the values of its path's variables.
+// addressOf returns the address of a request, with the values of its path variables.
 func addressOf(data json.RawMessage) (string, bool) {
 	var text string
 	if json.Unmarshal(data, &text) == nil {
@@ -177,7 +177,7 @@ func (r *raw) postmanBody(q *postmanRequest) (why string) {
 			"html": "text/html"}
 		r.kind = kinds[b.Options.Raw.Language]
 	case "urlencoded":
-		// What stands in double braces is a variable still, and goes unescaped.
+		// Variables in double braces are still unresolved and must not be escaped.
 		r.body, r.kind = form(b.URLEncoded), "application/x-www-form-urlencoded"
 		r.body = strings.NewReplacer("%7B%7B", "{{", "%7D%7D", "}}").Replace(r.body)
 	case "graphql":
@@ -216,7 +216,7 @@ func (r *raw) postmanAuth(a *auth) (why string) {
 		}
 		r.headers = append(r.headers, Field{"Authorization", "Bearer " + token})
 	case "basic":
-		// The two are one word in base64, so that neither can be filled in alone.
+		// User and password are one word in base64, so they cannot be filled in separately.
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + hole("BASIC_AUTH")})
 	case "apikey":
 		v := values(a.APIKey)
@@ -236,7 +236,7 @@ func (r *raw) postmanAuth(a *auth) (why string) {
 	return ""
 }
 
-// values are those of an authorization, in either form.
+// values returns the values of an authorization, in either form.
 func values(data json.RawMessage) map[string]string {
 	out := map[string]string{}
 	var pairs []struct {
@@ -249,19 +249,19 @@ func values(data json.RawMessage) map[string]string {
 		}
 		return out
 	}
-	_ = json.Unmarshal(data, &out) // anything else has no values
+	_ = json.Unmarshal(data, &out) // other forms have no values
 	return out
 }
 
-// inBraces is a variable of Postman's.
+// inBraces matches a variable of Postman.
 var inBraces = regexp.MustCompile(`\{\{([^{}]{1,100})\}\}`)
 
-// drawn are Postman's own variables that a placeholder is the same as.
+// drawn are Postman's dynamic variables that equal a placeholder.
 var drawn = map[string]string{"$guid": "{uuid}", "$randomUUID": "{uuid}",
 	"$randomInt": "{random 0..1000}"}
 
-// resolve puts the collection's variables in. One that it does not hold, or whose name says that it
-// is a secret, comes from the environment.
+// resolve fills in the collection's variables. The environment gives variables without a value and
+// variables whose name indicates a secret.
 func (d *Draft) resolve(r *raw, variables map[string]string) bool {
 	ok := true
 	var fill func(s string, depth int) string
@@ -277,14 +277,14 @@ func (d *Draft) resolve(r *raw, variables map[string]string) bool {
 				return ""
 			case present && value != "" && isSecret(name):
 				return d.secret(name, value, "the variable "+name+" of the collection")
-			case present && value != "" && depth < 5: // a value may name others
+			case present && value != "" && depth < 5: // a value may contain variables
 				return fill(value, depth+1)
 			}
 			return d.variable(name)
 		})
 	}
 	if base, tail, cut := strings.Cut(r.url, "}}"); cut && strings.HasPrefix(base, "{{") {
-		// The host is the first variable, mostly; without a value the path is all that is known.
+		// Usually, the first variable is the host. Without its value, only the path is known.
 		if name := strings.TrimSpace(base[2:]); variables[name] == "" {
 			r.url = "/" + strings.TrimPrefix(tail, "/")
 		}
@@ -299,7 +299,7 @@ func (d *Draft) resolve(r *raw, variables map[string]string) bool {
 	return ok
 }
 
-// variable is the hole of a name that only the user knows a value for.
+// variable returns the hole of a name for which the user must set a value.
 func (d *Draft) variable(name string) string {
 	name = strings.Trim(notName.ReplaceAllString(strings.ToUpper(name), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {

@@ -11,13 +11,13 @@ import (
 )
 
 var (
-	// A name that says that its value is nobody's business.
+	// Names that indicate secret values.
 	secretName = regexp.MustCompile(`(?i)(token|secret|passw|passphrase|api[_-]?key|apikey|` +
 		`session|csrf|xsrf|credential|signature|authoriz|bearer|jwt|` +
 		`private[_-]?key|access[_-]?key)`)
 	secretWord = regexp.MustCompile(`(?i)^(key|auth|sig|pwd|pass|pin|otp|sid|code|cookie|` +
 		`x-auth|x-amz-security-token|proxy-authorization|jsessionid|phpsessid|cvv|ssn)$`)
-	// A value that can be nothing else: JSON Web Tokens, and keys with the marks of who gave them.
+	// Values that must be secrets: JSON Web Tokens, and keys with the prefixes of their issuers.
 	secretValue = regexp.MustCompile(`eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]*|` +
 		`\b(sk|pk|rk)_(live|test)_[A-Za-z0-9]{8,}|\bgh[pousr]_[A-Za-z0-9]{20,}|` +
 		`\bgithub_pat_[A-Za-z0-9_]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|` +
@@ -30,11 +30,11 @@ func isSecret(name string) bool {
 	return secretName.MatchString(name) || secretWord.MatchString(name)
 }
 
-// shortest is the length in bytes from which on a secret value is looked for everywhere else, too:
-// shorter ones stand in texts by chance.
+// shortest is the minimum length in bytes of a secret value that is also replaced everywhere else.
+// Shorter values occur in texts by chance.
 const shortest = 8
 
-// secret gives what stands for a value. Equal values have one name.
+// secret returns the placeholder of a value. Equal values have the same name.
 func (d *Draft) secret(name, value, about string) string {
 	if value == "" || holeRe.FindString(value) == value {
 		if m := holeRe.FindStringSubmatch(value); m != nil {
@@ -59,7 +59,7 @@ func (d *Draft) secret(name, value, about string) string {
 	return hole(free)
 }
 
-// tell notes what a name stands for. A placeholder is no secret.
+// tell records the meaning of a name. Placeholders are not secrets.
 func (d *Draft) tell(name, about string) {
 	if !d.reported[name] && !strings.HasPrefix(name, "{") {
 		d.reported[name] = true
@@ -67,14 +67,14 @@ func (d *Draft) tell(name, about string) {
 	}
 }
 
-// noise are fields that a browser or a tool adds, or that the generator sets itself: they would
-// make answers empty (if-none-match), or are those of a connection.
+// noise are header fields that browsers and tools add, or that the generator sets itself. They
+// would make responses empty (if-none-match), or belong to a connection.
 var noise = regexp.MustCompile(`(?i)^(:.*|host|connection|content-length|transfer-encoding|te|` +
 	`trailer|upgrade|expect|keep-alive|proxy-connection|user-agent|referer|origin|dnt|priority|` +
 	`pragma|cache-control|range|if-.*|sec-.*|upgrade-insecure-requests|x-forwarded-.*|forwarded|` +
 	`via|postman-token|traceparent|tracestate|x-request-id)$`)
 
-// hide takes the secrets out of a request.
+// hide replaces the secrets in a request.
 func (d *Draft) hide(r raw) raw {
 	var fields []Field
 	for _, f := range r.headers {
@@ -104,7 +104,8 @@ func (d *Draft) hide(r raw) raw {
 	return r
 }
 
-// field is the value of a header field without its secret; the scheme of an Authorization stays.
+// field returns the value of a header field without its secret. The scheme of an Authorization
+// stays.
 func (d *Draft) field(name, value string) string {
 	about := "the header field " + name
 	switch scheme, tail, two := strings.Cut(value, " "); {
@@ -124,7 +125,7 @@ func (d *Draft) field(name, value string) string {
 	return value
 }
 
-// pairs hides the values of a query or a form whose names say that they are secrets.
+// pairs hides the values in a query or form whose names indicate secrets.
 func (d *Draft) pairs(text, subject string) string {
 	parts := strings.Split(text, "&")
 	for i, p := range parts {
@@ -137,10 +138,10 @@ func (d *Draft) pairs(text, subject string) string {
 	return strings.Join(parts, "&")
 }
 
-// formed is a body of names and values.
+// formed matches a body of names and values.
 var formed = regexp.MustCompile(`^[^\s={}&<>"]+=[^\s{}<>"]*(&[^\s={}&<>"]+=[^\s{}<>"]*)*$`)
 
-// secretPair is a name of JSON, GraphQL's variables or the like with a text or a number.
+// secretPair matches a name in JSON, or in GraphQL's variables, with a string or number.
 var secretPair = regexp.MustCompile(`"([A-Za-z0-9_.-]{1,64})"(\s*:\s*)("(?:[^"\\]|\\.)*"|[0-9]+)`)
 
 func (d *Draft) inBody(body string) string {
@@ -161,7 +162,7 @@ func (d *Draft) inBody(body string) string {
 	})
 }
 
-// replacer puts the names of known secrets wherever else their values stand.
+// replacer replaces the values of known secrets everywhere else.
 func (d *Draft) replacer() *strings.Replacer {
 	var values []string
 	for value := range d.names {
@@ -169,7 +170,7 @@ func (d *Draft) replacer() *strings.Replacer {
 			values = append(values, value)
 		}
 	}
-	slices.SortFunc(values, func(a, b string) int { // the longest first: one may be part of another
+	slices.SortFunc(values, func(a, b string) int { // longest first: values may overlap
 		return cmp.Or(len(b)-len(a), cmp.Compare(a, b))
 	})
 	var pairs []string

@@ -13,18 +13,17 @@ import (
 	"prony.example/load/template"
 )
 
-// File is where a draft goes and what it says beside the requests.
+// File is the settings of a draft's file beside the requests.
 type File struct {
-	From    string // what it was made from, as the reader knows it; "": nothing
-	URL     string // of the target; or
-	Command string // what starts it
-	Trace   string // the file of the arrivals, from the folder of the draft
-	Remote  string // the URL's host, where it is another machine's; "": it is not
+	From    string // origin of the draft, as the reader knows it; "": none
+	URL     string // of the target, or
+	Command string // of the target
+	Trace   string // file of the arrivals, relative to the draft's folder
+	Remote  string // host of a URL on another machine; "": this machine
 	TLS     suite.TLS
 }
 
-// finish makes the texts of a suite: what stands in them as it is, is escaped, and holes are
-// filled.
+// finish makes the texts of a suite: it escapes literal text and fills holes.
 func (d *Draft) finish(r raw) Request {
 	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
 		Weight: r.count, Status: r.status, Note: r.note}
@@ -34,7 +33,7 @@ func (d *Draft) finish(r raw) Request {
 			continue
 		}
 		if strings.EqualFold(f.Name, "content-type") {
-			continue // it is of a body that is not there
+			continue // there is no body
 		}
 		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
 	}
@@ -46,17 +45,16 @@ func (d *Draft) finish(r raw) Request {
 		}
 	}
 	if out.Status == http.StatusNotModified || out.Status < http.StatusOK || out.Status > 599 {
-		out.Status = http.StatusOK // what is not changed is whole for whoever has it not
+		out.Status = http.StatusOK // 304 is for cached content; without a cache the status is 200
 	}
 	return out
 }
 
-// mediaType is what a suite takes for one.
+// mediaType matches the media types that suites accept.
 var mediaType = regexp.MustCompile(
 	`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
 
-// text is a text of a suite that stands for s: holes are filled, and nothing else in it means
-// anything.
+// text returns the template of a suite for s: with filled holes, and all else as literal text.
 func (d *Draft) text(s string) string {
 	s = around(d.everywhere.Replace(s), template.Escape)
 	return holeRe.ReplaceAllStringFunc(s, func(hole string) string {
@@ -69,7 +67,7 @@ func (d *Draft) text(s string) string {
 	})
 }
 
-// around changes a text but for its holes.
+// around changes a text, without its holes.
 func around(s string, change func(string) string) string {
 	var b strings.Builder
 	pos := 0
@@ -80,7 +78,7 @@ func around(s string, change func(string) string) string {
 	return b.String()
 }
 
-// pathOf escapes what a path of a suite cannot hold, and leaves holes as they are.
+// pathOf escapes characters that a suite's path cannot contain, and leaves holes as they are.
 func pathOf(path string) string {
 	return around(path, func(s string) string {
 		var b strings.Builder
@@ -95,7 +93,7 @@ func pathOf(path string) string {
 	})
 }
 
-// check says why a suite would not take the request.
+// check returns why a suite would refuse the request.
 func (r *Request) check() error {
 	var b strings.Builder
 	b.WriteString("name: draft\nrequests:\n")
@@ -143,7 +141,7 @@ func (d *Draft) Print(w io.Writer, f File) {
 	d.loads(p, f)
 }
 
-// believed are the keys of what is believed.
+// believed returns the keys of a TLS configuration.
 func believed(t suite.TLS) string {
 	var keys []string
 	if t.Insecure {
@@ -155,7 +153,7 @@ func believed(t suite.TLS) string {
 	return strings.Join(keys, ", ")
 }
 
-// requests writes the list of them.
+// requests writes the list of requests.
 func (d *Draft) requests(w io.Writer, indent string) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, indent+format+"\n", args...) }
 	for _, r := range d.Requests {
@@ -214,11 +212,11 @@ func (r *Request) print(w io.Writer, weight int, indent string) {
 	p("  expect: {status: %d}", r.Status)
 }
 
-// plainWord is what YAML takes as a text without quotes.
+// plainWord matches the strings that YAML reads without quotes.
 var plainWord = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9/._?=&%+-]*( /[A-Za-z0-9/._?=&%+-]*)?$`)
 
-// quote is a scalar of YAML for a text: in single quotes where it is one line of what can be seen,
-// else in JSON's, which are YAML's, too (YAML 1.2, section 7.3.1).
+// quote returns a YAML scalar for a string: in single quotes if it is one line of printable ASCII,
+// otherwise in JSON's form, which YAML also reads (YAML 1.2, section 7.3.1).
 func quote(s string) string {
 	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r > '~' }
 	switch {
@@ -227,13 +225,13 @@ func quote(s string) string {
 	case !strings.ContainsFunc(s, odd):
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
-	out, _ := json.Marshal(s) // a string always can be
+	out, _ := json.Marshal(s) // encoding a string cannot fail
 	return string(out)
 }
 
 var reserved = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n|nan|inf)$`)
 
-// oneLine keeps a comment one: what a file says must not end it.
+// oneLine removes line ends from a comment, so that text of a file cannot end it.
 func oneLine(s string) string {
 	const longest = 120
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {

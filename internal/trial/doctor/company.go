@@ -8,7 +8,7 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// companyRules are about who else uses the machine.
+// companyRules are about other users of the machine.
 var companyRules = []Rule{
 	{Name: "hypervisor", look: hypervisor,
 		Fit:      "none",
@@ -63,7 +63,7 @@ const elsewhere = "measure on a machine of your own, or compare only within one 
 	"which interleaves its targets"
 
 const (
-	stealUnfit = 0.10 // as the verdict's rule steal has it
+	stealUnfit = 0.10 // as in the verdict's rule steal
 	otherUnfit = 0.25
 )
 

@@ -1,10 +1,10 @@
-// Package doctor grades a host as a place to measure on, with a fix for whatever it finds, and
-// looks between trials whether the host is quiet.
+// Package doctor grades a host as a place to measure on, with a fix for each problem, and checks
+// between trials whether the host is quiet.
 //
-// Rules read files below a root and a few measured things (machine), and say what they find;
-// Examine makes a record.Grading of them, Text prints it, Refuse holds it against what a run
-// demands. Quiet takes two readings (edge), a window apart, until what lies between (sight) is
-// calm. What the kernel does not say is unknown, never guessed.
+// Rules read files below a root and a few measured values (machine) and return findings. Examine
+// combines them into a record.Grading, Text prints it, and Refuse compares it with what a run
+// demands. Quiet takes two readings (edge), a window apart, until the difference between them
+// (sight) is calm. Values that the kernel does not report are unknown, never guessed.
 //
 // Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does).
 // Besides record it imports internal/observe/host, internal/observe/probe and
@@ -42,27 +42,27 @@ const (
 	stallsTime = 300 * time.Millisecond
 )
 
-// Options say what the host is to be good for. The zero value is this host, for services that get
+// Options describe what the host is used for. The zero value is this host, for services that get
 // one core and 1 GiB, as in the canonical suite.
 type Options struct {
-	Root        string        // where /proc and /sys are; "" is "/"
-	CPUs        float64       // that a service may use; 0 is 1
-	MemoryBytes int64         // likewise; 0 is 1 GiB
-	Window      time.Duration // that other work is watched for; 0 is 1 s, where Quiet looks 200 ms
-	Bound       time.Duration // on waiting for calm, all windows but the last; 0 is 10 s
+	Root        string        // folder of /proc and /sys; "" is "/"
+	CPUs        float64       // of a service; 0 is 1
+	MemoryBytes int64         // of a service; 0 is 1 GiB
+	Window      time.Duration // time of each reading of other load; 0 is 1 s, in Quiet 200 ms
+	Bound       time.Duration // on waiting for calm: all windows but the last; 0 is 10 s
 
-	senses *senses // tests feel something else
+	senses *senses // replaced in tests
 }
 
-// senses are what is measured or asked of the kernel rather than read from a file.
+// senses are values that are measured or requested from the kernel rather than read from a file.
 type senses struct {
-	self     int // this process
+	self     int // PID of this process
 	nowNs    func() int64
 	ownNs    func() int64 // CPU time of this process
 	wait     func(context.Context, time.Duration)
-	lateNs   func() []int64   // of short sleeps, in any order
-	readNs   func() []float64 // of reads of memory, in any order
-	uring    func() error     // why there is no io_uring
+	lateNs   func() []int64   // delays of short sleeps, in any order
+	readNs   func() []float64 // times of memory reads, in any order
+	uring    func() error     // why io_uring is not available
 	stalls   func(core int) stallRecord
 	writable func(path string) bool
 }
@@ -81,9 +81,9 @@ func realSenses() *senses {
 	}
 }
 
-// Examine grades the host. It takes Options.Window and some milliseconds; less when ctx ends, and
-// what could not be watched is unknown then. Nothing of a measurement should run meanwhile: only
-// this process is left out of what others use.
+// Examine grades the host. It takes Options.Window and some milliseconds, or less if ctx ends; then
+// values without a full window are unknown. Run no measurement meanwhile, because other processes
+// than this one count as other load.
 func Examine(ctx context.Context, o Options) record.Grading {
 	m := newMachine(o)
 	m.watch(ctx)
@@ -98,8 +98,8 @@ func Examine(ctx context.Context, o Options) record.Grading {
 	return record.Grading{Grade: overall(checks), Checks: checks}
 }
 
-// overall is the worst grade. Unknown is no grade of a host: it makes a host doubtful where the
-// answer is vital, and nothing elsewhere, since no host tells everything.
+// overall returns the worst grade. An unknown value makes a host doubtful only if it is vital,
+// because no host reports all values.
 func overall(checks []record.Check) string {
 	grade := record.Fit
 	for i, c := range checks {
@@ -113,10 +113,11 @@ func overall(checks []record.Check) string {
 	return grade
 }
 
-// Bars are what a run may demand of its host: to be fit, at least doubtful, or anything.
+// Bars are the demands that a run can make of its host: fit, at least doubtful, or any.
 var Bars = []string{record.Fit, record.Doubtful, "any"}
 
-// Refuse holds a host against one of Bars. Its error names what is below the bar, and what to do.
+// Refuse returns an error if a host is below one of Bars. The error names the failed checks and
+// what to do.
 func Refuse(g record.Grading, bar string) error {
 	if bar == "any" || g.Grade == record.Fit || bar == g.Grade {
 		return nil
@@ -143,13 +144,13 @@ func isVital(name string) bool {
 	return i >= 0 && rules[i].Vital
 }
 
-// machine is the host as the rules see it.
+// machine is the host as the rules read it.
 type machine struct {
 	Options
-	cores   []int // that we may run on; none is unknown
+	cores   []int // that this process may use; empty: unknown
 	layout  host.Layout
 	refused error     // why the cores cannot be divided
-	sight   sight     // of the window
+	sight   sight     // what happened in the window
 	lateNs  []int64   // sorted
 	readNs  []float64 // sorted
 	uring   error
@@ -168,8 +169,8 @@ func newMachine(o Options) *machine {
 	return m
 }
 
-// watch looks at what runs on the host for the window; what it measures by itself goes in between,
-// at the cost of this process only.
+// watch reads what runs on the host during the window. Its own measurements happen in the window,
+// and their cost counts as this process's.
 func (m *machine) watch(ctx context.Context) {
 	a := takeEdge(m.Root, m.senses, true)
 	m.uring = m.senses.uring()
@@ -183,26 +184,26 @@ func (m *machine) watch(ctx context.Context) {
 	m.sight = between(a, takeEdge(m.Root, m.senses, true))
 }
 
-// wait sleeps until the time is over or ctx ends.
+// wait sleeps until d is over or ctx ends.
 func wait(ctx context.Context, d time.Duration) {
 	over, end := context.WithTimeout(ctx, d)
 	defer end()
 	<-over.Done()
 }
 
-// oversleep says how much later than asked a thread of its own was woken, n times, in ns. It asks
-// the kernel directly, as the generator does: Go's own timers wait for whole milliseconds.
+// oversleep returns by how many ns a thread of its own was woken too late, n times. It calls the
+// kernel directly, as the generator does, because Go's own timers wait for whole milliseconds.
 func oversleep(n int, d time.Duration) []int64 {
 	late := make([]int64, 0, n)
 	done := make(chan struct{})
-	go func() { // the thread ends with the goroutine, which keeps it
+	go func() { // the thread is locked to the goroutine and ends with it
 		defer close(done)
 		runtime.LockOSThread()
 		for range n {
 			due := clock.Mono() + int64(d)
 			for remaining := int64(d); remaining > 0; remaining = due - clock.Mono() {
 				ts := unix.NsecToTimespec(remaining)
-				_ = unix.Nanosleep(&ts, nil) // interrupted, it goes on with what is left
+				_ = unix.Nanosleep(&ts, nil) // after an interrupt, it continues with the rest
 			}
 			late = append(late, clock.Mono()-due)
 		}

@@ -17,12 +17,12 @@ import (
 
 var update = flag.Bool("update", false, "write testdata and docs/formats/doctor-checks.md")
 
-// idle is a second of four cores in which two ticks of 400 were busy, one of them our own.
+// idle is a second of four cores in which two ticks of 400 were busy, one of them this process's.
 var idle = happening{
 	after: tree{"proc/stat": "cpu  1002 0 1000 98398 0 0 0 0 0 0"}, ownNs: 10_000_000,
 }
 
-// Whole hosts, as people see them.
+// Typical hosts.
 func TestHosts(t *testing.T) {
 	check := func(name string, host tree, h happening, grade string) {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,8 @@ func TestHosts(t *testing.T) {
 		})
 	}
 	check("lab", lab(), idle, record.Fit)
-	// Of 400 ticks 80 were busy, a tick of ours: 79/400 = 19.8 %; a browser used 60 of them.
+	// Of 400 ticks 80 were busy, one of them this process's: 79/400 = 19.8 %; a browser used 60 of
+	// them.
 	check("laptop", laptop(), happening{ownNs: 10_000_000, after: tree{
 		"proc/stat":     "cpu  1080 0 1000 98320 0 0 0 0 0 0",
 		"proc/200/stat": process(200, "Web (Content)", 160),
@@ -72,7 +73,7 @@ func golden(t *testing.T, file string, got []byte) {
 	}
 }
 
-// One change to the lab's machine, and what its rule says of it.
+// One change to the lab's machine, and the result of its rule.
 func TestRules(t *testing.T) {
 	seen := map[string][]string{}
 	k := keep(t, lab())
@@ -127,7 +128,7 @@ func find(t *testing.T, g record.Grading, name string) record.Check {
 	return record.Check{}
 }
 
-// An end of ctx ends the watching.
+// The end of ctx ends the reading.
 func TestExamineEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -148,7 +149,7 @@ func TestOverall(t *testing.T) {
 	check(record.Fit, nil)
 	check(record.Fit, tree{"proc/loadavg": gone})                           // not vital
 	check(record.Doubtful, tree{clocks + "current_clocksource": gone})      // vital
-	check(record.Doubtful, tree{"proc/sys/kernel/randomize_va_space": "0"}) // one is enough
+	check(record.Doubtful, tree{"proc/sys/kernel/randomize_va_space": "0"}) // one suffices
 	check(record.Unfit, tree{clocks + "current_clocksource": "hpet"})
 	check(record.Unfit, tree{clocks + "current_clocksource": "hpet", thp: "[always] never"})
 }
@@ -183,7 +184,7 @@ func TestRefuse(t *testing.T) {
 	check(bad, record.Fit, "unfit", "clock source (hpet)")
 }
 
-// This host, whatever it is, gets a grade and no panic; what its kernel surely says is known.
+// This host gets a grade and no panic; values that every kernel reports are known.
 func TestThisHost(t *testing.T) {
 	g := Examine(t.Context(), Options{Window: 100 * time.Millisecond})
 	for _, name := range []string{"cores", "other load", "steal", "wake-ups", "shared cache",
@@ -194,7 +195,7 @@ func TestThisHost(t *testing.T) {
 	}
 }
 
-// The table in the documentation is the code's.
+// The table in the documentation equals the code's.
 func TestDocumentListsTheRules(t *testing.T) {
 	const page = "../../../docs/formats/doctor-checks.md"
 	have, err := os.ReadFile(page)

@@ -41,7 +41,7 @@ func (t tree) write(tb testing.TB) string {
 	return root
 }
 
-// remove takes a file away, and folders that are empty then: nothing says that it ever was.
+// remove removes a file, and folders that are empty then.
 func remove(tb testing.TB, root, path string) {
 	tb.Helper()
 	full := filepath.Join(root, path)
@@ -53,8 +53,8 @@ func remove(tb testing.TB, root, path string) {
 	}
 }
 
-// kept is a host whose files stay where they are from one examination to the next, but for changes
-// that are undone: writing them all anew for each of two hundred rows takes half a minute.
+// kept is a host whose files stay from one examination to the next, except for changes that are
+// undone: writing them all again for each of two hundred rows takes half a minute.
 type kept struct {
 	root string
 	base tree
@@ -105,15 +105,15 @@ func put(tb testing.TB, root, path, text string) {
 	}
 }
 
-// each gives every core of 0 to n-1 a file.
+// each adds a file to every core of 0 to n-1.
 func (t tree) each(n int, file, text string) {
 	for i := range n {
 		t[ofCore(i, file)] = text
 	}
 }
 
-// lab is a machine that somebody has tuned: four cores, eight threads of which SMT took half away,
-// everything fixed, nothing else running.
+// lab is a tuned machine: four cores, eight threads of which SMT is off for half, everything fixed,
+// nothing else running.
 func lab() tree {
 	t := tree{
 		"proc/self/status": "Name:\tprony\nCpus_allowed_list:\t0-3\nSeccomp:\t0",
@@ -208,7 +208,7 @@ func laptop() tree {
 	return t
 }
 
-// cloud is a virtual machine of four cores, a quarter of whose time its host takes.
+// cloud is a virtual machine of four cores, of which the hypervisor steals a quarter.
 func cloud() tree {
 	t := lab().with(tree{
 		"proc/cpuinfo":                         "processor\t: 0\nflags\t\t: fpu tsc hypervisor",
@@ -229,7 +229,7 @@ func cloud() tree {
 	return t
 }
 
-// bare is a container on two cores that is shown no /sys.
+// bare is a container on two cores without /sys.
 func bare() tree {
 	t := tree{".dockerenv": ""}
 	for path, text := range lab() {
@@ -244,24 +244,24 @@ func bare() tree {
 	})
 }
 
-// process is a /proc/PID/stat of something that used so many ticks, half of them as the system.
+// process is a /proc/PID/stat of a process that used this many ticks, half of them as the system.
 func process(pid int, name string, ticks int) string {
 	return fmt.Sprintf("%d (%s) S 1 1 1 0 -1 0 100 0 0 0 %d %d 0 0 20 0 1 0 500 1000000 300 1",
 		pid, name, ticks/2, ticks-ticks/2)
 }
 
-// happening is what changes on the host while it is watched.
+// happening is a change of the host during a window.
 type happening struct {
-	after tree // files once the window is over
+	after tree // files at the end of the window
 	ownNs int64
 	late  []int64
 	reads []float64
 	uring error
-	ro    bool // cgroups cannot be written to
+	ro    bool // cgroups are read-only
 	stall *stallRecord
 }
 
-// feel makes senses that wait in no time; each wait applies the next of what happens.
+// feel makes senses whose waits take no time; each wait applies the next happening.
 func feel(tb testing.TB, root string, h ...happening) *senses {
 	var nowNs, ownNs int64
 	first := h[0]

@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// measuring checks what a rule says of the lab's machine when so much happens on it.
+// measuring checks the result of a rule on the lab's machine after a happening.
 func measuring(t *testing.T) func(rule, grade, observed string, h happening) {
 	k := keep(t, lab().with(tree{
 		"proc/300/stat": process(300, "big", 5000), "proc/301/stat": process(301, "small", 9),
@@ -42,13 +42,14 @@ func TestOthersAreMeasured(t *testing.T) {
 	check("steal", record.Unfit, "10.2 %"+ever, stat("1000 0 1000 98359 0 0 0 41 0 0"))
 	check("steal", record.Unknown, "the kernel does not say", stat("nonsense"))
 
-	// Busy are 21 ticks (210 ms); without what is ours, 10 ms, 20/400.
+	// 21 ticks are busy (210 ms); without this process's 10 ms, 20/400.
 	own := stat("1021 0 1000 98379 0 0 0 0 0 0")
 	own.ownNs = 10_000_000
 	check("other load", record.Fit, "5.0 %", own)
 	check("other load", record.Doubtful, "5.2 %", stat("1021 0 1000 98379 0 0 0 0 0 0"))
 	check("other load", record.Doubtful, "25.0 %", stat("1100 0 1000 98300 0 0 0 0 0 0"))
-	// Of 101 ticks big used 60, a new one 30; small used 1, below half a per cent; 77 is ourselves.
+	// Of 101 ticks big used 60, a new process 30; small used 1, below half a percent; 77 is this
+	// process.
 	named := stat("1101 0 1000 98299 0 0 0 0 0 0")
 	named.after["proc/300/stat"] = process(300, "big", 5060)
 	named.after["proc/301/stat"] = process(301, "small", 10)
@@ -75,7 +76,7 @@ func TestTheRestIsMeasured(t *testing.T) {
 			}
 		}
 		h.late[198], h.late[199] = 9e6, 9e6
-		slices.Reverse(h.late) // any order will do
+		slices.Reverse(h.late) // in any order
 		return h
 	}
 	check("wake-ups", record.Fit, "40 µs late at p50, 250 µs at p99", late(40e3, 250e3))
@@ -141,7 +142,7 @@ func TestStallsAreMeasured(t *testing.T) {
 	}
 }
 
-// A round comes through every place once, or less memory is read than it says.
+// A round visits every place once; otherwise less memory is read than intended.
 func TestWander(t *testing.T) {
 	const n = 1000
 	next, seen := round(n), map[uint32]bool{}

@@ -74,7 +74,7 @@ func swap(m *machine) finding {
 
 func hugePages(m *machine) finding {
 	const file = "sys/kernel/mm/transparent_hugepage/enabled"
-	// The choice in force is in brackets: "always [madvise] never".
+	// The active choice is in brackets: "always [madvise] never".
 	_, chosen, _ := strings.Cut(m.text(file), "[")
 	chosen, _, ok := strings.Cut(chosen, "]")
 	if !ok {
@@ -95,16 +95,16 @@ func addressLayout(m *machine) finding {
 	}
 }
 
-// What is read: more than a core has for itself, and a small part of what cores share, so that what
-// others do there is felt. Half of the reads' time is that of looking, a fifth of a second.
+// Reads of memory: more than fits into a core's own cache, and a small part of the shared cache, so
+// that other users of it have an effect. The walks take a fifth of a second in all.
 const (
 	walks     = 20
 	walkTime  = 10 * time.Millisecond
 	walkBytes = 4 << 20
 )
 
-// evenMax is how much of the median may lie between a tenth of the walks and nine: a service on a
-// machine of its own answers that evenly.
+// evenMax is the maximum difference between the 10th and the 90th percentile of the walks, as a
+// share of the median. A dedicated machine stays below it.
 const evenMax = 0.1
 
 func sharedCache(m *machine) finding {
@@ -112,7 +112,7 @@ func sharedCache(m *machine) finding {
 	if n == 0 {
 		return unknown("not measured")
 	}
-	// Nearest ranks.
+	// Percentiles by nearest rank.
 	rank := func(percent int) float64 { return m.readNs[(percent*n+99)/100-1] }
 	p10, p50, p90 := rank(10), rank(50), rank(90)
 	return doubtfulIf(p90-p10 > evenMax*p50, fmt.Sprintf("%.1f ns a read at p10, %.1f at p50, "+
@@ -120,8 +120,8 @@ func sharedCache(m *machine) finding {
 		"quieter hour, or take more blocks")
 }
 
-// wander says what a read of memory takes, in ns, in n walks of about d each, in their order. No
-// read begins before the last one has ended, and none is foreseen.
+// wander measures n walks of about d each, and returns for each the time of one read in ns. Each
+// read begins only after the last one has ended, and the processor cannot predict its address.
 func wander(n int, d time.Duration, bytes int) []float64 {
 	next := round(bytes / int(unsafe.Sizeof(uint32(0))))
 	offset := uint32(0)
@@ -132,20 +132,19 @@ func wander(n int, d time.Duration, bytes int) []float64 {
 		}
 		return clock.Mono() - began
 	}
-	steps := len(next) // the first round fills the caches
+	steps := len(next) // the first walk fills the caches
 	steps = max(1, int(float64(steps)*float64(d)/float64(max(1, walk(steps)))))
 	elapsed := make([]float64, n)
 	for i := range elapsed {
 		elapsed[i] = float64(walk(steps)) / float64(steps)
 	}
-	if offset >= uint32(len(next)) { // never; without it the reads could be left out
+	if offset >= uint32(len(next)) { // never; without it the compiler could remove the reads
 		return nil
 	}
 	return elapsed
 }
 
-// round leads from each of n places to another, through all of them and back, in an order that is
-// the same each time.
+// round links n positions to one cycle, in an order that is the same each time.
 func round(n int) []uint32 {
 	next := make([]uint32, n)
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// networkRules are about connections and what bounds them.
+// networkRules are about connections and their limits.
 var networkRules = []Rule{
 	{Name: "open files", look: openFiles,
 		Fit:      "16384 or more",

@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// permissionRules are about what this process may do here.
+// permissionRules are about the permissions of this process.
 var permissionRules = []Rule{
 	{Name: "cgroups", look: cgroups,
 		Fit:      "groups can be made, with cpuset, cpu and memory",
@@ -30,10 +30,10 @@ var permissionRules = []Rule{
 		Source: "kernel, admin-guide/sysctl/kernel.rst: perf_event_paranoid"},
 }
 
-// groups is where this process is in the hierarchies of control groups.
+// groups is the position of this process in the hierarchies of control groups.
 type groups struct {
 	version   string            // "v1", "v2" or "none"
-	mounts    map[string]string // folder of each controller's hierarchy; "" is version 2's
+	mounts    map[string]string // folder of each controller's hierarchy; version 2 has the key ""
 	ownByName map[string]string // this process's path in each
 }
 
@@ -57,8 +57,8 @@ func (m *machine) groups() groups {
 
 var controllers = []string{"cpuset", "cpu", "memory"}
 
-// of are the folders from this process's group of a controller up to the mount. In a container the
-// path may begin above what is mounted; those folders are not there, and reading them says nothing.
+// of returns the folders from this process's group of a controller up to the mount. In a container,
+// the path may begin above the mount; these folders do not exist, and reading them yields nothing.
 func (g groups) of(controller string) (dirs []string) {
 	if g.version == "v2" {
 		controller = ""
@@ -96,8 +96,8 @@ func cgroups(m *machine) finding {
 	return fit(g.version + ": " + strings.Join(can, ", "))
 }
 
-// enforces says whether a group with this controller could be made where the launcher tries: in
-// version 1 below our own group, in version 2 beside it or at the top.
+// enforces reports whether a group with this controller could be created where the launcher tries:
+// in version 1 below this process's group, in version 2 beside it or at the top.
 func (m *machine) enforces(g groups, controller string) bool {
 	dirs := slices.DeleteFunc(g.of(controller), func(dir string) bool { return !m.exists(dir) })
 	if len(dirs) == 0 {
@@ -114,8 +114,8 @@ func (m *machine) enforces(g groups, controller string) bool {
 	})
 }
 
-// delegates says whether a folder of version 2 gives a controller to groups below it, or would: one
-// that holds processes itself must not, unless it is the root of all, which alone has no type.
+// delegates reports whether a folder of version 2 gives a controller to groups below it, or could:
+// a group with processes of its own must not, unless it is the root, which alone has no type.
 // Source: kernel, admin-guide/cgroup-v2.rst, "No Internal Process Constraint".
 func (m *machine) delegates(dir, controller string) bool {
 	contains := func(file string) bool {

@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// processorRules are about cores and how fast they go.
+// processorRules are about cores and their speed.
 var processorRules = []Rule{
 	{Name: "cores", look: cores, Vital: true,
 		Fit:      "two or more beside the service's",
@@ -129,8 +129,8 @@ func siblings(m *machine) finding {
 	return fit("SMT is on; service and load are on cores of their own")
 }
 
-// quota reads the group that this process is in. Source: kernel, admin-guide/cgroup-v2.rst for
-// cpu.max, scheduler/sched-bwc.rst for version 1.
+// quota reads the group of this process. Source: kernel, admin-guide/cgroup-v2.rst for cpu.max,
+// scheduler/sched-bwc.rst for version 1.
 func quota(m *machine) finding {
 	const fix = "run outside of the container or slice that has it, or raise it: " +
 		"docker run --cpus, cpu.max, CPUQuota="
@@ -200,7 +200,7 @@ func turbo(m *machine) finding {
 	return fit("off")
 }
 
-// idleUsMax is what internal/analysis/verdict lets the generator be late (rule lag).
+// idleUsMax is the send delay in µs that internal/analysis/verdict allows (rule lag).
 const idleUsMax = 50
 
 func idleStates(m *machine) finding {
@@ -299,8 +299,8 @@ func mitigations(m *machine) finding {
 	return fit(observed)
 }
 
-// hypervisor says whether this is a virtual machine, as far as the processor's flags tell, and
-// whose it is. The vendor alone proves nothing: whole machines of a cloud have it too.
+// hypervisor reports whether this is a virtual machine, by the processor's flags, and its vendor.
+// The vendor alone proves nothing, because bare-metal machines of clouds also have one.
 func (m *machine) hypervisor() (virtual bool, vendor string) {
 	flags := host.Field(m.text("proc/cpuinfo"), "flags")
 	virtual = strings.Contains(" "+flags+" ", " hypervisor ") ||

@@ -10,7 +10,7 @@ import (
 	"prony.example/record"
 )
 
-// ticks is /proc/stat after so many windows' ticks: busy, stolen and all of them.
+// ticks is /proc/stat after this many ticks: busy, stolen and all of them.
 func ticks(busy, stolen, all int) tree {
 	return tree{"proc/stat": "cpu  " + strconv.Itoa(busy) + " 0 0 " +
 		strconv.Itoa(all-busy-stolen) + " 0 0 0 " + strconv.Itoa(stolen) + " 0 0"}
@@ -35,7 +35,7 @@ func TestQuiet(t *testing.T) {
 	window := int64(200 * time.Millisecond)
 	check("calm", record.Before{WindowNs: window, Quiet: true},
 		happening{after: ticks(0, 0, 80)})
-	// 8 ticks of 80 are 80 ms, all of them our own.
+	// 8 ticks of 80 are 80 ms, all of this process.
 	check("busy ourselves", record.Before{WindowNs: window, Quiet: true},
 		happening{after: ticks(8, 0, 80), ownNs: 80_000_000})
 	check("a tick stolen is no evidence",
@@ -48,7 +48,7 @@ func TestQuiet(t *testing.T) {
 		record.Before{WindowNs: window, WaitedNs: window, Quiet: true,
 			Reason: "2.5 % stolen by the hypervisor, 50.0 % used by others"},
 		happening{after: ticks(40, 2, 80)}, happening{after: ticks(40, 2, 160)})
-	// The second look reads who it is: 40 of 80 ticks. The bound of 1 s is five windows.
+	// The second check also reads who it is: 40 of 80 ticks. The bound of 1 s is five windows.
 	last := ticks(200, 0, 400).with(tree{"proc/300/stat": process(300, "big", 300)})
 	check("until the bound",
 		record.Before{WindowNs: window, WaitedNs: 4 * window, OtherCPUShare: 0.5,
@@ -60,7 +60,8 @@ func TestQuiet(t *testing.T) {
 		happening{after: tree{"proc/stat": "nonsense"}})
 }
 
-// step is a window after which others have used so many ticks of all, and big so many in its life.
+// step is a window after which others have used this many ticks of all, and big its own number in
+// all.
 func step(busy, all, big int) happening {
 	used := tree{"proc/300/stat": process(300, "big", big)}
 	return happening{after: ticks(busy, 0, all).with(used)}
@@ -117,13 +118,13 @@ func TestBetweenNamesTheThreeBusiest(t *testing.T) {
 		1: {Name: "old", CPUNs: 5e9 + 2e8}, 2: {Name: "reused", CPUNs: 3e8},
 		3: {Name: "new", CPUNs: 1e8}, 4: {Name: "small", CPUNs: 1e7}, 5: {Name: "none", CPUNs: 0},
 	}}
-	// 100 ticks are 1 s: old used 0.2 s, reused began anew and used 0.3 s, new 0.1 s.
+	// 100 ticks are 1 s: old used 0.2 s, reused started again and used 0.3 s, new 0.1 s.
 	if got := between(a, b).names(); got != " (reused 30.0 %, old 20.0 %, new 10.0 %)" {
 		t.Errorf("named are %q", got)
 	}
 }
 
-// On this host, whatever goes on: it looks for as long as asked.
+// On this host, with any load: the check takes the requested time.
 func TestQuietHere(t *testing.T) {
 	o := Options{Window: 20 * time.Millisecond, Bound: 10 * time.Millisecond}
 	b := Quiet(t.Context(), o)

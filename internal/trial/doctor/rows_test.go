@@ -2,7 +2,7 @@ package doctor
 
 import "prony.example/record"
 
-// row is one change to the lab's machine and what a rule says of it.
+// row is one change to the lab's machine and the result of a rule.
 type row func(rule, grade, observed string, changes tree)
 
 const (
@@ -17,7 +17,7 @@ const (
 	state = "cpuidle/state1/"
 )
 
-// on is a file of each of the machine's four cores.
+// on returns a file of each of the machine's four cores.
 func on(file, text string) tree {
 	t := tree{}
 	t.each(4, file, text)
@@ -106,7 +106,7 @@ func speedRows(check row) {
 }
 
 func heatRows(check row) {
-	// The cores' own counts add up; of a package's, which each core tells, the highest counts.
+	// The cores' own counts add up; of a package's, which each core reports, the highest counts.
 	check("throttling", soso, "9 events since boot", tree{
 		ofCore(0, "thermal_throttle/core_throttle_count"):    "1",
 		ofCore(1, "thermal_throttle/core_throttle_count"):    "3",
@@ -257,7 +257,7 @@ func permissionRows(check row) {
 	slice := mounted + "/user.slice/cgroup."
 	check("cgroups", soso, "v2, no group for cpuset", tree{top + "controllers": "cpu memory",
 		top + "subtree_control": "cpu memory", slice + "controllers": "cpu memory"})
-	// The slice beside which a group would be has processes, and so has the top of a container.
+	// The slice that contains the group has processes, and so has the top of a container.
 	nested := tree{"proc/self/cgroup": "0::/", top + "type": "domain", top + "procs": "1",
 		top + "subtree_control": ""}
 	check("cgroups", soso, "v2, no group for cpuset, cpu, memory", nested)

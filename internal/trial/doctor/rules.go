@@ -10,22 +10,22 @@ import (
 	"prony.example/record"
 )
 
-// Rule is one check: what is wanted, what makes a host doubtful or unfit ("" is never), and why.
+// Rule is one check, with the conditions of its grades ("": the check never gives this grade).
 type Rule struct {
 	Name                 string
 	Fit, Doubtful, Unfit string // conditions, in words
-	Why                  string // what it does to numbers
+	Why                  string // effect on results
 	Source               string // kernel document, paper or issue
-	Vital                bool   // a host that does not tell is doubtful
+	Vital                bool   // a host without a value is doubtful
 
 	look func(*machine) finding
 }
 
-// rules are all checks, in the order in which they are shown.
+// rules are all checks, in the order of the output.
 var rules = slices.Concat(processorRules, timeRules, companyRules, memoryRules, networkRules,
 	permissionRules)
 
-// finding is what a rule saw.
+// finding is the result of a rule.
 type finding struct{ grade, observed, fix string }
 
 func fit(observed string) finding           { return finding{record.Fit, observed, ""} }
@@ -33,15 +33,15 @@ func doubtful(observed, fix string) finding { return finding{record.Doubtful, ob
 func unfit(observed, fix string) finding    { return finding{record.Unfit, observed, fix} }
 func unknown(observed string) finding       { return finding{record.Unknown, observed, ""} }
 
-// unsaid is what most rules find where a file is not there.
+// unsaid is the finding of most rules if a file is missing.
 func unsaid() finding { return unknown("the kernel does not say") }
 
-// doubtfulIf is fit otherwise.
+// doubtfulIf returns a doubtful finding if the condition is true, otherwise a fit one.
 func doubtfulIf(condition bool, observed, fix string) finding {
 	return worst(false, condition, observed, fix)
 }
 
-// worst is unfit or doubtful where that is so, and fit otherwise.
+// worst returns an unfit or doubtful finding if its condition is true, otherwise a fit one.
 func worst(isUnfit, isDoubtful bool, observed, fix string) finding {
 	switch {
 	case isUnfit:
@@ -52,10 +52,10 @@ func worst(isUnfit, isDoubtful bool, observed, fix string) finding {
 	return fit(observed)
 }
 
-// text is a file's text without blanks around it, "" where there is none.
+// text returns a file's text without surrounding blanks, "" if there is no file.
 func (m *machine) text(path string) string { return cgroup.Value(m.Root, path) }
 
-// number is the number that a file holds, -1 where there is none.
+// number returns the number in a file, -1 if there is none.
 func (m *machine) number(path string) int64 { return readNumber(filepath.Join(m.Root, path)) }
 
 func (m *machine) exists(path string) bool {
@@ -63,7 +63,7 @@ func (m *machine) exists(path string) bool {
 	return err == nil
 }
 
-// match lists the paths below the root that fit a pattern, as path/filepath has them.
+// match lists the paths below the root that match a pattern of path/filepath.
 func (m *machine) match(pattern string) []string {
 	files, _ := filepath.Glob(filepath.Join(m.Root, pattern)) // the patterns are ours
 	for i, f := range files {
@@ -74,12 +74,12 @@ func (m *machine) match(pattern string) []string {
 	return files
 }
 
-// ofCore is the path of a core's file.
+// ofCore returns the path of a core's file.
 func ofCore(core int, file string) string {
 	return "sys/devices/system/cpu/cpu" + strconv.Itoa(core) + "/" + file
 }
 
-// ofCores are the distinct texts of a file that each core has, in order of the cores; none when a
+// ofCores returns the distinct texts of a file that each core has, in order of the cores; none if a
 // core lacks it.
 func (m *machine) ofCores(file string) []string {
 	var all []string
@@ -95,5 +95,5 @@ func (m *machine) ofCores(file string) []string {
 	return all
 }
 
-// asRoot marks a command that only root may run.
+// asRoot marks a command that needs root.
 func asRoot(command string) string { return "as root: " + command }

@@ -17,14 +17,14 @@ import (
 	"prony.example/record"
 )
 
-// What is still quiet. The shares are those above which internal/analysis/verdict finds a trial
-// SUSPECT (rules steal and neighbours), so that what is let pass here is not complained of there.
+// Limits of a quiet host. The shares are the limits above which internal/analysis/verdict finds a
+// trial SUSPECT (rules steal and neighbours), so that both agree.
 const (
 	stealMax = 0.01 // of all cores' time
-	otherMax = 0.05 // likewise
+	otherMax = 0.05 // of all cores' time
 	hotC     = 85.0 // 15 °C below where most processors throttle
 	topCount = 3
-	topShare = 0.005 // of all cores' time; who uses less is not named
+	topShare = 0.005 // of all cores' time; users below it are not named
 )
 
 // edge is one reading of the counters. -1 is unknown.
@@ -33,12 +33,12 @@ type edge struct {
 	ownNs      int64
 	ticks      probe.HostTicks
 	throttledN int64                 // thermal throttle events since boot
-	processes  map[int]probe.Process // nil unless asked for
+	processes  map[int]probe.Process // nil unless requested
 }
 
-// takeEdge reads two small files and, where asked, one more for each process.
+// takeEdge reads two small files and, if processes are requested, one more for each process.
 func takeEdge(root string, s *senses, processes bool) edge {
-	stat, _ := os.ReadFile(filepath.Join(root, "proc/stat")) // empty is unknown to the parser
+	stat, _ := os.ReadFile(filepath.Join(root, "proc/stat")) // the parser takes empty as unknown
 	e := edge{atNs: s.nowNs(), ownNs: s.ownNs(), ticks: probe.ParseHost(stat),
 		throttledN: throttled(root)}
 	if processes {
@@ -47,10 +47,10 @@ func takeEdge(root string, s *senses, processes bool) edge {
 	return e
 }
 
-// listProcesses reads all processes but one's own. They may come and go meanwhile.
+// listProcesses reads all processes except self. Processes may come and go meanwhile.
 func listProcesses(root string, self int) map[int]probe.Process {
 	all := map[int]probe.Process{}
-	entries, _ := os.ReadDir(filepath.Join(root, "proc")) // without it, nobody is named
+	entries, _ := os.ReadDir(filepath.Join(root, "proc")) // without it, no process is named
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
 		if err != nil || pid == self {
@@ -68,12 +68,12 @@ func listProcesses(root string, self int) map[int]probe.Process {
 type sight struct {
 	windowNs          int64
 	steal, otherShare float64 // shares of all cores' time
-	tick              float64 // the least such share that can be told from none
+	tick              float64 // the smallest share above 0 that the counters can show
 	hottestC          float64 // 0 is unknown
 	throttledN        int64   // since boot
-	throttledNow      int64   // in between
+	throttledNow      int64   // between the edges
 	stealEver         float64 // share since boot
-	top               []user  // who used most, if processes were read
+	top               []user  // largest users, if processes were read
 }
 
 type user struct {
@@ -94,8 +94,8 @@ func between(a, b edge) sight {
 	}
 	s.tick = 1 / float64(total)
 	for pid, p := range b.processes {
-		// A process that was not there, or whose number another had, counts from its start. Names
-		// do not tell: the kernel's workers change theirs with their work.
+		// A process that was not there, or whose PID another process had, counts from its start.
+		// Names do not distinguish processes: the kernel's workers change theirs with their work.
 		if was, ok := a.processes[pid]; ok && was.CPUNs <= p.CPUNs {
 			p.CPUNs -= was.CPUNs
 		}
@@ -110,8 +110,8 @@ func between(a, b edge) sight {
 	return s
 }
 
-// unrest says why a host is not quiet, "" when it is. Counters move in ticks: one alone, which is
-// 2.5 % of 200 ms on two cores, is no evidence of more than the limits allow.
+// unrest returns why a host is not quiet, "" if it is. Counters move in ticks, and one tick is 2.5
+// % of 200 ms on two cores, so that a single tick is no evidence of a share above the limits.
 func (s sight) unrest() string {
 	var why []string
 	if s.steal > max(stealMax, s.tick) {
@@ -132,7 +132,7 @@ func (s sight) unrest() string {
 	return strings.Join(why, ", ")
 }
 
-// names are who used most, in brackets; nothing when nobody is known.
+// names returns the largest users in brackets, "" if none is known.
 func (s sight) names() string {
 	if len(s.top) == 0 {
 		return ""
@@ -144,9 +144,10 @@ func (s sight) names() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// throttled counts the thermal throttle events since boot: of the cores in sum, of packages those
-// of the one that had most, because each of its cores tells the same number; -1 where the kernel
-// counts none: it does on Intel's processors. Source: its ABI/testing/sysfs-devices-system-cpu.
+// throttled counts the thermal throttle events since boot: the sum over cores, plus the count of
+// the package with the most, because all cores of a package report the same number. It returns -1
+// if the kernel counts none; it does on Intel's processors. Source: kernel,
+// ABI/testing/sysfs-devices-system-cpu.
 func throttled(root string) int64 {
 	pattern := filepath.Join(root, "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/")
 	cores, _ := filepath.Glob(filepath.Join(pattern, "core_throttle_count"))
@@ -164,19 +165,19 @@ func throttled(root string) int64 {
 	return sum + most
 }
 
-// processorSensors are the drivers whose sensors are in processors; others' may be in disks or
-// voltage regulators, which are hot by nature.
+// processorSensors are the drivers of sensors in processors. Other sensors may be in disks or
+// voltage regulators, which are hot in normal use.
 var processorSensors = []string{"coretemp", "cpu_thermal", "k10temp", "zenpower"}
 
-// hottest is the highest temperature of the thermal zones and processors in °C, and the sensor's
-// name; 0 when there is none. Source: kernel, driver-api/thermal/sysfs-api.rst and
+// hottest returns the highest temperature of the thermal zones and processors in °C and the
+// sensor's name; 0 if there is no sensor. Source: kernel, driver-api/thermal/sysfs-api.rst and
 // hwmon/sysfs-interface.rst.
 func hottest(root string) (celsius float64, name string) {
 	look := func(pattern, label string, match func(string) bool) {
 		files, _ := filepath.Glob(filepath.Join(root, pattern))
 		for _, file := range files {
 			subject := cgroup.Value(filepath.Dir(file), label)
-			// A sensor that is off says nothing, or nonsense.
+			// A disabled sensor returns nothing or an impossible value.
 			c := float64(readNumber(file)) / 1000
 			if match(subject) && c > celsius && c < 150 {
 				celsius, name = c, subject
@@ -190,7 +191,7 @@ func hottest(root string) (celsius float64, name string) {
 	return celsius, name
 }
 
-// readNumber is the number that a file holds, -1 where there is none.
+// readNumber returns the number in a file, -1 if there is none.
 func readNumber(file string) int64 {
 	n, err := strconv.ParseInt(cgroup.Value("", file), 10, 64)
 	if err != nil {
@@ -202,14 +203,14 @@ func readNumber(file string) int64 {
 const (
 	quietWindow = 200 * time.Millisecond
 	quietBound  = 10 * time.Second
-	looksMax    = 1000 // a bound on looking, whatever the clock says
+	looksMax    = 1000 // a bound that does not depend on the clock
 )
 
-// Quiet looks at the host while nothing of ours runs, and waits for calm: it looks again and again
-// until a window is quiet, the bound is reached or ctx ends. It says what the last window showed,
-// and what was waited for or still goes on; shares are -1 where the kernel does not tell, and the
-// host counts as not quiet then. A look reads a handful of small files twice; once it waits, all
-// processes too, to name who disturbs.
+// Quiet checks the host before a trial and waits for calm: it repeats the check until a window is
+// quiet, the bound is reached or ctx ends. It returns the values of the last window and the reason
+// of the wait. If the kernel does not report them, shares are -1 and the host is not quiet. A check
+// reads a handful of small files twice; while it waits, also all processes, to name the largest
+// users.
 func Quiet(ctx context.Context, o Options) record.Before {
 	o.Root = cmp.Or(o.Root, "/")
 	o.Window = cmp.Or(o.Window, quietWindow)
@@ -234,7 +235,7 @@ func Quiet(ctx context.Context, o Options) record.Before {
 	return before
 }
 
-// before is a sight in the record's words. A quiet one keeps the reason that was waited for.
+// before converts a sight for the record. A quiet sight keeps the earlier reason of the wait.
 func (s sight) before(waitedNs int64, earlier string) record.Before {
 	b := record.Before{
 		WindowNs: s.windowNs, WaitedNs: waitedNs, StealShare: s.steal, OtherCPUShare: s.otherShare,

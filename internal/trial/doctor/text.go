@@ -10,19 +10,19 @@ import (
 	"prony.example/record"
 )
 
-// TextOptions fit the text to where it goes.
+// TextOptions fit the text to its output.
 type TextOptions struct {
 	Width int  // columns of the terminal; 0 is 100
-	Color bool // ANSI colours; nothing is said by colour alone
-	All   bool // what is fine is shown in full, too, and why each check matters
+	Color bool // ANSI colors; no information is in colors alone
+	All   bool // prints also the fit checks in full, and why each check matters
 }
 
 const (
 	widthDefault = 100
-	widthMin     = 40 // below it, lines are longer than the terminal
+	widthMin     = 40 // on narrower terminals, lines are longer than the terminal
 )
 
-// signs and colours (ECMA-48 §8.3.117, SGR) of the grades.
+// marks are the signs and colors (ECMA-48 §8.3.117, SGR) of the grades.
 var marks = map[string]struct{ sign, sgr string }{
 	record.Fit:      {"OK", "32"},
 	record.Doubtful: {"!", "33"},
@@ -30,8 +30,8 @@ var marks = map[string]struct{ sign, sgr string }{
 	record.Unknown:  {"?", "2"},
 }
 
-// Text prints a grading for a terminal: a line for each check with what was observed and wanted,
-// the worst first, then what to do about them.
+// Text prints a grading for a terminal: a line for each check with its observed and required
+// values, the worst first, then the fixes.
 func Text(w io.Writer, g record.Grading, o TextOptions) error {
 	o.Width = cmp.Or(o.Width, widthDefault)
 	o.Width = max(o.Width, widthMin)
@@ -67,7 +67,7 @@ type texter struct {
 
 func (t *texter) paint(sgr, text string) string { return format.Paint(t.o.Color, sgr, text) }
 
-// mark is a grade's sign in two columns.
+// mark returns a grade's sign in two columns.
 func (t *texter) mark(grade string) string {
 	m := marks[grade]
 	return t.paint(m.sgr, fmt.Sprintf("%-2s", m.sign))
@@ -89,7 +89,8 @@ func (t *texter) head(g record.Grading) {
 	t.WriteString("\n")
 }
 
-// check is a line of sign, name, observed and wanted, and with All a few more of why and whence.
+// check prints a line of sign, name, observed and required value, and with All also its reason and
+// source.
 func (t *texter) check(c record.Check) {
 	indent := 2 + 2 + 1 + t.name + 2
 	text := c.Observed
@@ -127,7 +128,7 @@ func (t *texter) fixes(checks []record.Check) {
 	}
 }
 
-// wrapped prints a text after what stands at the line's beginning; further lines are indented.
+// wrapped prints a text after the beginning of its line, and indents further lines.
 func (t *texter) wrapped(begin string, indent int, text string) {
 	t.Line("%s", format.Wrap(begin+" ", text, t.o.Width, indent))
 }

@@ -44,7 +44,7 @@ func TestTextFits(t *testing.T) {
 	}
 }
 
-// With All, nothing that a check says is left out.
+// With All, the text contains everything of a check.
 func TestTextShowsAll(t *testing.T) {
 	g := keep(t, lab()).examine(t, nil, idle)
 	var b strings.Builder

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/observe/stalls"
 )
 
-// timeRules are about reading the clock and being woken by it.
+// timeRules are about reading the clock and timely wake-ups.
 var timeRules = []Rule{
 	{Name: "clock source", look: clockSource, Vital: true,
 		Fit:      "one that is read without entering the kernel: tsc, kvm-clock, arch_sys_counter",
@@ -42,7 +42,7 @@ var timeRules = []Rule{
 		Source: "perf_event_open(2); docs/stalls.md; measured"},
 }
 
-// Clock sources as the kernel names them. The fast ones are those that vdso(7) reads.
+// Clock sources by the kernel's names. The fast ones are those that vdso(7) reads.
 var (
 	clocksFast = []string{"tsc", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter",
 		"riscv_clocksource", "timebase", "tod"}
@@ -78,8 +78,8 @@ func timerSlack(m *machine) finding {
 }
 
 const (
-	lateMax  = 250 * time.Microsecond // of 99 %
-	lateTick = time.Millisecond       // of half
+	lateMax  = 250 * time.Microsecond // at the 99th percentile
+	lateTick = time.Millisecond       // at the median
 )
 
 func wakeUps(m *machine) finding {
@@ -99,11 +99,11 @@ func wakeUps(m *machine) finding {
 
 func inUs(ns int64) string { return fmt.Sprintf("%.0f µs", float64(ns)/1e3) }
 
-// stallRecord is how stalls of a core can be recorded.
+// stallRecord describes how stalls of a core can be recorded.
 type stallRecord struct {
-	way   stalls.Way // without a name if they cannot be
+	way   stalls.Way // without a name if stalls cannot be recorded
 	share float64    // of the core's time
-	err   error      // why they cannot be recorded, or why the share is unknown
+	err   error      // why stalls cannot be recorded, or why the share is unknown
 }
 
 var errNoCore = errors.New("the cores are not known")

@@ -11,32 +11,32 @@ import (
 	"prony.example/stats"
 )
 
-// The errors of a run that goes on for a time; stats.Sequence says what they are of.
+// Error rates of a run with a time budget, as stats.Sequence defines them.
 const (
 	earlyError = 0.01
-	lateError  = 0.05 // of the table in the end, as of any other
-	power      = 0.8  // with which a difference that a run resolves is found
+	lateError  = 0.05 // of the final table, as of any other
+	power      = 0.8  // probability of finding a difference that a run resolves
 )
 
-// nextTime is what the last line of a run speaks of.
+// nextTime is the further time for which the last line of a run predicts results.
 const nextTime = 5 * time.Minute
 
-// budget ends a run when its time is over, and spends that where comparisons are open. Targets are
-// compared within a scenario, by the throughput of their first closed load, or the mean response
-// time where there is none.
+// budget ends a run when its time is over, and spends the time on open comparisons. Targets are
+// compared within a scenario, by the throughput of their first closed load, or by the mean response
+// time if there is none.
 type budget struct {
 	most     time.Duration
 	same     float64
 	save     func(record.Schedule) error
 	began    int64
 	specs    map[string]trial.Spec // by trial
-	block    []trial.Spec          // the first one, with all contenders
+	block    []trial.Spec          // the first block, with all contenders
 	scenes   map[string]*scene
 	reported record.Schedule
-	err      error // the schedule could not be saved
+	err      error // why the schedule could not be saved
 }
 
-// scene is a scenario's comparisons.
+// scene is the comparisons of a scenario.
 type scene struct {
 	stats.Sequence
 	names []string // contenders, in the order of their first trials
@@ -49,7 +49,7 @@ func newBudget(most time.Duration, same float64, save func(record.Schedule) erro
 			Late:  lateError, Same: same}}
 }
 
-// contender is who is compared within a scenario.
+// contender returns the name under which a trial is compared within its scenario.
 func contender(t trial.Spec) string {
 	name := t.Target
 	for _, part := range []string{t.Variant, t.Driver, t.Launcher} {
@@ -60,14 +60,14 @@ func contender(t trial.Spec) string {
 	return name
 }
 
-// next says which trials are left to run, the next one first, when some are done. Between blocks it
-// looks; a block that has begun is brought to its end.
+// next returns the remaining trials that still run, in order. It decides between blocks only: a
+// block that has begun is completed.
 func (b *budget) next(done []*record.Record, remaining []trial.Spec) []trial.Spec {
 	switch {
 	case len(done) == 0:
 		b.begin(remaining)
 		return remaining
-	case b.reported.Ended != "": // what is left is beside the comparison
+	case b.reported.Ended != "": // the rest is not part of the comparison
 		return remaining
 	}
 	b.reported.SpentNs = clock.Mono() - b.began
@@ -121,7 +121,7 @@ func (b *budget) begin(all []trial.Spec) {
 	}
 }
 
-// look decides what can be decided, and notes it.
+// look decides the comparisons that can be decided, and records the look.
 func (b *budget) look(done []*record.Record, block int) {
 	l := record.Look{Block: block, AtNs: b.reported.SpentNs,
 		Fraction: float64(b.reported.SpentNs) / float64(b.most)}
@@ -140,7 +140,7 @@ func (b *budget) look(done []*record.Record, block int) {
 	b.reported.Looks = append(b.reported.Looks, l)
 }
 
-// items are the values of a scenario's contenders by block; higher is better.
+// items returns the values of a scenario's contenders by block; higher is better.
 func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item) {
 	for _, name := range b.scenes[scenario].names {
 		item := stats.Item{Name: name, Values: map[int]float64{}}
@@ -148,7 +148,7 @@ func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item
 			t := b.specs[r.Trial]
 			if t.Role != "" || t.Scenario != scenario || contender(t) != name ||
 				r.Outcome != record.Measured ||
-				r.Verdict.Grade == record.Invalid && t.Start == "" { // its slices may be good
+				r.Verdict.Grade == record.Invalid && t.Start == "" { // slices may be valid
 				continue
 			}
 			if v := worth(r); v > 0 {
@@ -160,7 +160,7 @@ func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item
 	return out
 }
 
-// worth is what a trial is compared by.
+// worth returns the value by which a trial is compared; 0: none.
 func worth(r *record.Record) float64 {
 	for i := range r.Loads {
 		if l := &r.Loads[i]; l.Model == record.Closed && l.Slices != nil {
@@ -175,11 +175,11 @@ func worth(r *record.Record) float64 {
 	return 0
 }
 
-// wanted are the trials that open comparisons need.
+// wanted returns the trials that open comparisons need.
 func (b *budget) wanted(remaining []trial.Spec) []trial.Spec {
 	names := map[string][]string{}
 	for scenario, s := range b.scenes {
-		if names[scenario] = s.names; len(s.names) > 1 { // one alone has nothing to decide
+		if names[scenario] = s.names; len(s.names) > 1 { // one alone has no comparison
 			names[scenario] = stats.Wanted(s.names, s.Open(s.names))
 		}
 	}
@@ -188,7 +188,7 @@ func (b *budget) wanted(remaining []trial.Spec) []trial.Spec {
 	})
 }
 
-// firstBlock are the trials of the first block.
+// firstBlock returns the trials of the first block.
 func firstBlock(specs []trial.Spec) []trial.Spec {
 	for i, t := range specs {
 		if t.Block != specs[0].Block {
@@ -198,8 +198,8 @@ func firstBlock(specs []trial.Spec) []trial.Spec {
 	return specs
 }
 
-// cost is how long trials will take, by those of the same contenders so far, with what passed
-// between them.
+// cost estimates how long trials take in ns, by earlier trials of the same contenders and the time
+// between trials.
 func (b *budget) cost(done []*record.Record, next []trial.Spec) (ns int64) {
 	type who struct{ scenario, name string }
 	value := func(t trial.Spec) who { return who{t.Scenario, contender(t)} }
@@ -218,7 +218,8 @@ func (b *budget) cost(done []*record.Record, next []trial.Spec) (ns int64) {
 	return int64(float64(ns) * max(1, float64(b.reported.SpentNs)/float64(max(all, 1))))
 }
 
-// further says what the next minutes would buy: blocks of what is open, or of all where nothing is.
+// further predicts the result of the next minutes: blocks of the open comparisons, or of all if
+// none is open.
 func (b *budget) further(done []*record.Record) *record.Next {
 	trials := b.wanted(b.block)
 	if len(trials) == 0 {

@@ -16,12 +16,12 @@ import (
 	"prony.example/stats"
 )
 
-// course is a run on paper: trials of a second for each target, at speeds that scatter as blocks
-// and targets do, without chance.
+// course is a simulated run: trials of a second for each target, at speeds that scatter by block
+// and target, without chance.
 type course struct {
 	t     *testing.T
 	speed map[string]float64
-	takes map[string]time.Duration // a second, where it is not here
+	takes map[string]time.Duration // default: a second
 	bad   func(trial.Spec) bool
 	done  []*record.Record
 	saved []record.Schedule
@@ -57,7 +57,7 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 		time.Sleep(took)
 		r := &record.Record{Trial: t.ID, Block: t.Block, Outcome: record.Measured,
 			DurationNs: int64(took)}
-		// Within 1 %, another way for each target and block.
+		// Within 1 %, in a different way for each target and block.
 		noise := 1 + 0.01*math.Sin(float64(7*t.Block)+10*c.speed[t.Target])
 		r.Loads = []record.Load{{Model: record.Closed, ThroughputPerS: noise * c.speed[t.Target]}}
 		if c.bad != nil && c.bad(t) {
@@ -68,7 +68,7 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 	return b
 }
 
-// count is how many trials of the comparison a target had, and those beside it.
+// count returns the number of a target's trials in the comparison, and of others.
 func (c *course) count(name string) (compared, beside int) {
 	for _, r := range c.done {
 		switch {
@@ -85,8 +85,8 @@ func (c *course) count(name string) (compared, beside int) {
 func TestBudget(t *testing.T) {
 	within := func(f func(*testing.T)) { synctest.Test(t, f) }
 	within(func(t *testing.T) {
-		// a and b are 1 % apart, which five blocks cannot tell and nobody asks about: they are left
-		// for last, and c with them for the mood.
+		// a and b differ by 1 %, which five blocks cannot detect and which does not matter: they
+		// come last, and c with them for the drift.
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101, "c": 200, "d": 400}}
 		b := c.run(60*time.Second, 30, "a", "b", "c", "d")
 		na, beside := c.count("a")
@@ -105,7 +105,7 @@ func TestBudget(t *testing.T) {
 		}
 	})
 	within(func(t *testing.T) {
-		// A block of 1 + 5 s; the pilot's second counts, too: 3 of them are 19 s, a fourth would
+		// A block of 1 + 5 s; the pilot's second also counts: 3 of them are 19 s, a fourth would
 		// end at 25.
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 101},
 			takes: map[string]time.Duration{"b": 5 * time.Second}}
@@ -119,7 +119,7 @@ func TestBudget(t *testing.T) {
 		}
 	})
 	within(func(t *testing.T) {
-		// What is INVALID says nothing: b has too few trials to be told apart from anything.
+		// INVALID trials do not count: b has too few trials to differ significantly.
 		c := &course{t: t, speed: map[string]float64{"a": 100, "b": 300, "c": 900},
 			bad: func(t trial.Spec) bool { return t.Target == "b" && t.Block > 1 }}
 		b := c.run(40*time.Second, 30, "a", "b", "c")

@@ -19,22 +19,23 @@ import (
 // below it.
 const buildBytes = 2 << 30
 
-// Maker makes what a service is started from: its artifact, or its image.
+// Maker builds what a service is started from: its artifact or its image.
 type Maker func(context.Context, *service.Builder, *service.Service) (*service.Built, error)
 
-// Outcome is what became of one build.
+// Outcome is the result of one build.
 type Outcome struct {
 	Built *service.Built
 	Err   error
 }
 
-// Builder is that of the checkout's services.
+// Builder returns a builder of the checkout's services.
 func (l *Lab) Builder(tools *service.Tools) *service.Builder {
 	return &service.Builder{Root: l.Root, Cache: l.Cache, Tools: tools, Progress: l.Tell.Say}
 }
 
-// BuildAll builds services side by side and gives what became of each, in their order. One that
-// fails does not stop the others. So many go on at once, as many as this machine bears with 0.
+// BuildAll builds services in parallel and returns the outcome of each, in their order. A failed
+// build does not stop the others. jobs limits the parallel builds; 0: as many as this machine has
+// cores and memory for.
 func BuildAll(ctx context.Context, build Maker, b *service.Builder, services Catalog,
 	jobs int) []Outcome {
 	if jobs == 0 {
@@ -58,16 +59,16 @@ func BuildAll(ctx context.Context, build Maker, b *service.Builder, services Cat
 	return out
 }
 
-// buildJobs is how many builds a machine bears at once.
+// buildJobs returns how many builds a machine can run in parallel.
 func buildJobs(cores int, availableBytes int64) int {
 	return max(1, min(cores, int(availableBytes/buildBytes)))
 }
 
-// built are the outcomes of a run's builds, by service.
+// built is the outcomes of a run's builds, by service.
 type built struct{ artifacts, images map[*service.Service]Outcome }
 
-// prepare builds what the plan needs and resolves its trials. What cannot be built fails its own
-// trials and stops no others.
+// prepare builds what the plan needs and resolves its trials. A failed build fails only the trials
+// that need it.
 func (r *run) prepare(ctx context.Context) error {
 	var plain, contained Catalog
 	for _, t := range r.plan.Trials {
@@ -92,7 +93,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return out
 	}
 	created := built{artifacts: all(r.World.Build, plain, 0)}
-	created.images = all(r.World.Image, contained, 1) // Docker has its own cores to fill
+	created.images = all(r.World.Image, contained, 1) // Docker itself uses several cores
 	if ctx.Err() != nil {
 		return errors.New("build: interrupted")
 	}
@@ -108,17 +109,17 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// launched is what a trial launches: its target, or the build of it that the variant asks for.
+// launched returns what a trial launches: its target, or the build of it that the variant requires.
 func (r *run) launched(t suite.Trial) (*service.Service, service.Target, error) {
 	s, target, _ := r.catalog.Find(t.Target)
 	with := r.plan.Suite.Variant(t.Variant)
 	if with.Build != "" {
 		return r.catalog.twin(s, target, with.Build)
 	}
-	return s.Speaking(with.Protocol), target, nil // by its name it was planned to speak it
+	return s.Speaking(with.Protocol), target, nil // the plan has checked that the target speaks it
 }
 
-// resolve gives a trial all that its life needs, or the reason why there is nothing to run.
+// resolve returns a trial with all that it needs, or the reason why it cannot run.
 func (r *run) resolve(ctx context.Context, t suite.Trial, created built) trial.Spec {
 	out := trial.Resolve(r.plan.Suite, t)
 	s, target, err := r.launched(t)
@@ -140,13 +141,14 @@ func (r *run) resolve(ctx context.Context, t suite.Trial, created built) trial.S
 	return out
 }
 
-// checkout is where files come from.
+// checkout is the revision of files.
 type checkout struct {
 	commit string
-	dirty  bool // something differs from it
+	dirty  bool // the files differ from the commit
 }
 
-// checkoutOf asks git, once for each folder; "unknown" where there is no checkout or no git.
+// checkoutOf returns the checkout of a folder by git, cached. The commit is "unknown" without a
+// checkout or without git.
 func (r *run) checkoutOf(ctx context.Context, dir string) checkout {
 	if known, ok := r.checkouts[dir]; ok {
 		return known

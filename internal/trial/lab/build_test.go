@@ -44,7 +44,8 @@ func (s *slow) build(_ context.Context, _ *service.Builder,
 	return &service.Built{Hash: x.Name}, nil
 }
 
-// So many at once, each outcome at its service's place, and one failure stops nobody.
+// A limited number in parallel, each outcome at its service's index, and one failure stops no
+// other.
 func TestBuildsSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &slow{}
@@ -86,8 +87,8 @@ func TestStartupGuess(t *testing.T) {
 	}
 }
 
-// A variant of another build launches that build, a contained trial its image; what lacks anything
-// says so, and its neighbours have all that they need.
+// A variant of another build launches that build, a contained trial its image; a trial that lacks
+// something has the reason, and the others have all that they need.
 func TestResolve(t *testing.T) {
 	bare := &service.Service{Name: "a", Targets: []service.Target{{Mode: "virtual"}}}
 	other := &service.Service{Name: "a", Other: "otel", Targets: []service.Target{

@@ -12,10 +12,10 @@ import (
 	"prony.example/internal/suite"
 )
 
-// Catalog is the services that there are, each of their builds for itself.
+// Catalog is all services. Each build of a service is an entry of its own.
 type Catalog []*service.Service
 
-// Targets lists what the catalog offers to a plan.
+// Targets lists the catalog's targets for a plan.
 func (c Catalog) Targets() (out []suite.Target) {
 	for _, s := range c {
 		for _, t := range s.Targets {
@@ -32,7 +32,7 @@ func (c Catalog) Targets() (out []suite.Target) {
 	return out
 }
 
-// Names are those of all targets, in full.
+// Names returns the full names of all targets.
 func (c Catalog) Names() (out []string) {
 	for _, s := range c {
 		for _, t := range s.Targets {
@@ -42,7 +42,7 @@ func (c Catalog) Names() (out []string) {
 	return out
 }
 
-// Contained is the launcher of a service that is an image and nothing else; empty: it is none.
+// Contained returns the launcher of a service that consists only of images; empty: it does not.
 func Contained(s *service.Service) string {
 	if s.Made != nil && len(s.Made.Images) > 0 {
 		return suite.Launchers[1]
@@ -50,7 +50,7 @@ func Contained(s *service.Service) string {
 	return ""
 }
 
-// processNames are those of a target that is a system.
+// processNames returns the process names of a target that is a system.
 func processNames(s *service.Service, t service.Target) (names []string) {
 	for _, p := range s.Processes(t) {
 		if p.Name != "" {
@@ -60,8 +60,8 @@ func processNames(s *service.Service, t service.Target) (names []string) {
 	return names
 }
 
-// startupGuess is about how long a target takes to come up, for the first estimate of a run only;
-// afterwards the trials themselves tell. Systems are JVMs on one core.
+// startupGuess estimates the startup time of a target for the first estimate of a run, before its
+// trials have measured it. Systems are JVMs on one core.
 func startupGuess(s *service.Service, t service.Target) time.Duration {
 	if n := len(s.Processes(t)); n > 1 {
 		return time.Duration(n) * 8 * time.Second
@@ -69,7 +69,7 @@ func startupGuess(s *service.Service, t service.Target) time.Duration {
 	return time.Second
 }
 
-// Find looks a target up by its full name.
+// Find returns the target with a full name.
 func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
 	for _, s := range c {
 		for _, t := range s.Targets {
@@ -81,7 +81,8 @@ func (c Catalog) Find(target string) (*service.Service, service.Target, bool) {
 	return nil, service.Target{}, false
 }
 
-// Only is the catalog of one target, named in whole or as the only one of its service.
+// Only returns the catalog of one target, by its full name or by that of a service with a single
+// target.
 func (c Catalog) Only(target string) (Catalog, error) {
 	s, t, ok := c.Find(target)
 	for _, candidate := range c {
@@ -95,8 +96,8 @@ func (c Catalog) Only(target string) (Catalog, error) {
 	return Catalog{s.Narrow(t)}, nil
 }
 
-// Pick chooses services by name, each with all of its builds, and single targets by their full one;
-// all services when none is named.
+// Pick returns services by name, each with all its builds, and single targets by their full names;
+// all services if no name is given.
 func (c Catalog) Pick(names []string) (Catalog, error) {
 	if len(names) == 0 {
 		return c, nil
@@ -125,7 +126,7 @@ func (c Catalog) Pick(names []string) (Catalog, error) {
 	return out, errors.Join(errs...)
 }
 
-// unknown refuses a name that no service, or no target, has.
+// unknown returns the error for a name that no service, or no target, has.
 func (c Catalog) unknown(subject, name string) error {
 	known := c.Names()
 	if subject == "service" {
@@ -138,7 +139,7 @@ func (c Catalog) unknown(subject, name string) error {
 		"there are "+strings.Join(known, ", ")))
 }
 
-// twin is a target as another build of its service has it: in the same mode.
+// twin returns the target of another build of a service that has the same mode.
 func (c Catalog) twin(s *service.Service, t service.Target, build string) (*service.Service,
 	service.Target, error) {
 	for _, candidate := range c {
@@ -154,7 +155,7 @@ func (c Catalog) twin(s *service.Service, t service.Target, build string) (*serv
 	return s, t, fmt.Errorf("%s has no build %q for mode %s", s.Name, build, t.Mode)
 }
 
-// builds are the further ones in which a target can be had.
+// builds returns the names of the other builds in which a target is available.
 func (c Catalog) builds(s *service.Service, t service.Target) (out []string) {
 	for _, candidate := range c {
 		if candidate.Name == s.Name && candidate.Other != "" && candidate.Other != s.Other {

@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// The line of a trial names what made its grade, and no latency that the verdict withholds.
+// The line of a trial names the reason of its grade, and no latency that the verdict withholds.
 func TestDigest(t *testing.T) {
 	check := func(grade, want, not string) {
 		t.Helper()
@@ -27,5 +27,5 @@ func TestDigest(t *testing.T) {
 	check(record.Invalid, "half p99 –", "139 ms")
 	check(record.Suspect, "SUSPECT: quiet: others and 1 more", "delivered")
 	check(record.Suspect, "half p99 139 ms", "p99 –")
-	check(record.Valid, "VALID", "delivered") // what moves no number is not told here
+	check(record.Valid, "VALID", "delivered") // findings without effect are omitted
 }

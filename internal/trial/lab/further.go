@@ -11,19 +11,19 @@ import (
 	"prony.example/record"
 )
 
-// further chooses the starts that a run has beyond its first ones. A start that lost a target is
-// repeated, at most once for each five planned starts. A start that lost only targets which fail
-// too often to be compared is not repeated: further starts would measure the lucky ones. If a
-// precision is wanted, the scatter of the first starts plans others (stats.StagesNeed).
+// further chooses the starts that a run has beyond its first ones. It repeats a start that lost a
+// target, at most once for each five planned starts. It does not repeat a start if all targets that
+// it lost fail too often to be compared: further starts would measure only the lucky ones. For a
+// given precision, it plans further starts from the scatter of the first ones (stats.StagesNeed).
 //
-// All of it follows from the records, so a run that is resumed goes on as it would have.
+// The choice depends only on the records, so a resumed run continues as it would have.
 type further struct {
-	first, most int // starts of each series: that begin the run, and that it may plan
+	first, most int // starts of each series: at the beginning, and at most
 	precision   suite.Precision
 	baseline    string // row of a table; empty: all targets are compared with each other
 	reserve     []trial.Spec
 	report      func(string)
-	reported    map[series]bool // whose plan was reported
+	reported    map[series]bool // series whose plan was reported
 }
 
 // series are the starts of a scenario, or of one of its groups of targets.
@@ -32,7 +32,7 @@ type series struct {
 	group    int
 }
 
-// further is that of the run; it reports its decisions.
+// further returns the chooser of the run, which passes its decisions to report.
 func (r *run) further(report func(string)) *further {
 	s := r.plan.Suite
 	return &further{first: s.Blocks, most: s.MostStarts(), precision: s.Precision,
@@ -46,8 +46,9 @@ type lostStart struct {
 	targets []string // that failed by themselves
 }
 
-// next gives the trials of the next start by the records so far; none: the run ends. If the program
-// ended while the records of such a start were saved, it gives the trials that lack one.
+// next returns the trials of the next start by the records so far; none: the run ends. If the
+// program ended while it saved the records of a start, next returns that start's trials without a
+// record.
 func (f *further) next(done []*record.Record) []trial.Spec {
 	recorded := map[string]*record.Record{}
 	for _, r := range done {
@@ -79,7 +80,7 @@ func (f *further) next(done []*record.Record) []trial.Spec {
 	return nil
 }
 
-// due is why a series needs a further start; the zero value: it needs none.
+// due returns why a series needs a further start; the zero value: it needs none.
 func (f *further) due(done []*record.Record, id series) trial.Origin {
 	stage := 0
 	if f.precision.Half > 0 {
@@ -119,7 +120,7 @@ func (f *further) due(done []*record.Record, id series) trial.Origin {
 	return trial.Origin{}
 }
 
-// repeat reports whether a lost start is to be repeated, of so many planned ones.
+// repeat reports whether a lost start is to be repeated, for a number of planned starts.
 func (f *further) repeat(done []*record.Record, planned int) bool {
 	lost, most := worthRepeating(lostStarts(done), planned), suite.Repetitions(planned)
 	n := blocksOf(done, func(x *record.SideBySide) bool { return x.Repeats })
@@ -131,7 +132,7 @@ func (f *further) repeat(done []*record.Record, planned int) bool {
 	return true
 }
 
-// blocksOf counts the starts that are of a kind.
+// blocksOf counts the starts of a kind.
 func blocksOf(done []*record.Record, kind func(*record.SideBySide) bool) int {
 	blocks := map[int]bool{}
 	for _, r := range done {
@@ -142,7 +143,7 @@ func blocksOf(done []*record.Record, kind func(*record.SideBySide) bool) int {
 	return len(blocks)
 }
 
-// starts are the reserve's, in order.
+// starts returns the starts of the reserve, in order.
 func (f *further) starts() (out [][]trial.Spec) {
 	for i, t := range f.reserve {
 		if i == 0 || f.reserve[i-1].Start != t.Start {
@@ -153,7 +154,7 @@ func (f *further) starts() (out [][]trial.Spec) {
 	return out
 }
 
-// because marks trials with why their start is run.
+// because sets the reason of a start in its trials.
 func because(trials []trial.Spec, origin trial.Origin) []trial.Spec {
 	for i := range trials {
 		trials[i].Origin = origin
@@ -161,8 +162,8 @@ func because(trials []trial.Spec, origin trial.Origin) []trial.Spec {
 	return trials
 }
 
-// lostStarts are the starts in which a target failed, in order. A target that could
-// not be built fails in all of them, and a start that somebody ended lost nothing.
+// lostStarts returns the starts in which a target failed, in order. It leaves out targets that
+// could not be built, which fail in all starts, and starts that the user interrupted.
 func lostStarts(done []*record.Record) (out []lostStart) {
 	for _, r := range done {
 		f := r.Failure

@@ -10,7 +10,7 @@ import (
 	"prony.example/record"
 )
 
-// startSpecs are the trials of a start of targets a, b and c.
+// startSpecs returns the trials of a start of targets a, b and c.
 func startSpecs(block int) (out []trial.Spec) {
 	for i, target := range []string{"a", "b", "c"} {
 		out = append(out, trial.Spec{Trial: suite.Trial{Block: block, Target: target,
@@ -20,7 +20,7 @@ func startSpecs(block int) (out []trial.Spec) {
 	return out
 }
 
-// startRecords are the records of a start: of the targets in lost failed ones, with the step.
+// startRecords returns the records of a start: failed ones for the targets in lost, with the step.
 func startRecords(block int, step string, lost string) (out []*record.Record) {
 	for _, t := range startSpecs(block) {
 		r := &record.Record{Trial: t.ID, Block: block, Scenario: t.Scenario,
@@ -35,8 +35,8 @@ func startRecords(block int, step string, lost string) (out []*record.Record) {
 	return out
 }
 
-// TestRepeatedStarts plays runs whose starts lose targets. Each run is a list of starts, of which
-// each names the targets that it lost; want has the blocks that are run beyond the planned ones.
+// TestRepeatedStarts simulates runs whose starts lose targets. Each run is a list of starts with
+// the targets that each lost; want has the blocks beyond the planned ones.
 func TestRepeatedStarts(t *testing.T) {
 	check := func(planned int, step, starts, want, said string) {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestRepeatedStarts(t *testing.T) {
 			done = append(done, startRecords(i+1, step, lost[i])...)
 		}
 		f := further{first: planned, most: planned}
-		// More than may be repeated, as a run has that may plan further starts.
+		// More than may be repeated, as in a run that may plan further starts.
 		for i := range suite.Repetitions(planned) + 2 {
 			f.reserve = append(f.reserve, startSpecs(planned+i+1)...)
 			lost = append(lost, "-")
@@ -73,7 +73,7 @@ func TestRepeatedStarts(t *testing.T) {
 	check(6, "measure", "- - b - - - -", "7", "start 3 lost b: it is repeated (repetition 1 of at "+
 		"most 2)")
 	check(4, "ready", "- bc - - -", "5", "start 2 lost b, c: ")
-	// A target that fails once more is above one start in five: it is not measured until it works.
+	// A target that fails once more exceeds one start in five: its starts are not repeated.
 	check(6, "measure", "- - b - - - b -", "7", "")
 	check(6, "measure", "- b b - - - - -", "", "")
 	check(6, "measure", "b b b b b b", "", "")

@@ -1,11 +1,11 @@
-// Package lab assembles a run: it reads a suite, plans it against the catalog, leaves out what
-// cannot be had here, builds services, fetches what rides along, divides the cores, and hands all
-// of it over as a list of resolved trials, which internal/trial lives one after another.
+// Package lab assembles a run: it reads a suite, plans it against the catalog, leaves out what is
+// not available here, builds services, fetches agents, divides the cores, and passes the resolved
+// trials to internal/trial, which runs them.
 //
 //	Wish ─ plan ─ board ─ launchers ─ narrow ─ cores ─ build ─ grade ─ trials, observed ─ records
 //
-// All that reaches outside of the program goes through World, of which internal/trial/machine is
-// the real one; how it gets on is told to an Observer. It prints nothing and knows no flag.
+// All access to the outside of the program goes through World; internal/trial/machine is the real
+// one. An Observer receives the progress. The package prints nothing and has no flags.
 package lab
 
 import (
@@ -39,20 +39,20 @@ type Lab struct {
 	Cache string // folder in which copies are built; empty: .prony of the checkout
 	World World
 	Tell  Observer
-	// Wait is how long another lab of this machine is waited for; 0: not at all.
+	// Wait is the maximum time to wait for another lab on this machine; 0: do not wait.
 	Wait time.Duration
 
-	used *turn // the machine, where several steps share one turn; nil: each takes it
+	used *turn // held machine, if several steps share one turn; nil: each takes it
 }
 
-// turn is the machine while it is this lab's alone.
+// turn is exclusive use of the machine by this lab.
 type turn struct {
 	journal *process.Journal
-	reaped  []string // what an earlier lab left, until somebody is told
+	reaped  []string // leftovers of an earlier lab, until they are reported
 }
 
-// Take takes the machine for all that the returned lab does, until leave: no other lab measures
-// between its steps.
+// Take takes the machine for all steps of the returned lab, until leave is called: no other lab
+// measures between them.
 func (l *Lab) Take(ctx context.Context) (ownLab *Lab, leave func() error, err error) {
 	j, reaped, leave, err := l.enter(ctx)
 	if err != nil {
@@ -63,11 +63,12 @@ func (l *Lab) Take(ctx context.Context) (ownLab *Lab, leave func() error, err er
 	return &used, leave, nil
 }
 
-// waitEvery is how often a lab that waits looks whether it is its turn: seldom enough to disturb
-// nobody's window, soon enough for whoever waits.
+// waitEvery is the time between two checks of a waiting lab: long enough not to disturb
+// measurements, and short enough for its user.
 const waitEvery = time.Second
 
-// enter takes the machine, in its turn, or goes on with what Take took. It says whom it waits for.
+// enter takes the machine in its turn, or uses the turn that Take took. It reports which lab it
+// waits for.
 func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, leave func() error,
 	err error) {
 	if t := l.used; t != nil {
@@ -104,10 +105,10 @@ func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, er
 	}
 }
 
-// Observer is told how things get on.
+// Observer receives the progress of a run.
 type Observer interface {
-	Say(line string) // from several goroutines
-	Begin(Begun)     // of a run: nothing is built yet
+	Say(line string) // called by several goroutines
+	Begin(Begun)     // called before anything is built
 	Trial(trial.Event)
 }
 
@@ -115,11 +116,11 @@ type Observer interface {
 type Begun struct {
 	Plan   *suite.Plan
 	Layout host.Layout
-	Reaped []string // what an earlier run that was killed had left and is ended now, in words
-	Stay   []string // why copies that it had left are still there
+	Reaped []string // what an earlier, killed run left and this one ended, in words
+	Stay   []string // why copies of an earlier run still exist
 }
 
-// Suite reads a suite file, or the canonical one where none is named.
+// Suite reads a suite file, or the canonical one if the name is empty.
 func (l *Lab) Suite(name string) (*suite.Suite, error) {
 	name = cmp.Or(name, filepath.Join(l.Root, "suites", "canonical.yaml"))
 	data, err := files.Kept(name, files.Settings)
@@ -133,8 +134,7 @@ func (l *Lab) Suite(name string) (*suite.Suite, error) {
 	return suite.Read(name, data)
 }
 
-// Catalog reads the manifests of the checkout. One that is broken is told and left out: the other
-// services go on.
+// Catalog reads the manifests of the checkout. It reports an invalid manifest and leaves it out.
 func (l *Lab) Catalog() (Catalog, error) { return l.servicesOf(l.Root) }
 
 func (l *Lab) servicesOf(root string) (Catalog, error) {
@@ -148,7 +148,7 @@ func (l *Lab) servicesOf(root string) (Catalog, error) {
 	return services, nil
 }
 
-// Agents reads agents.yaml, which a checkout may lack.
+// Agents returns the agents in agents.yaml; none if the checkout has no such file.
 func (l *Lab) Agents() (*agents.Catalog, error) {
 	data, err := files.Kept(filepath.Join(l.Root, "agents.yaml"), files.Settings)
 	if errors.Is(err, os.ErrNotExist) {
@@ -160,49 +160,50 @@ func (l *Lab) Agents() (*agents.Catalog, error) {
 	return agents.Read("agents.yaml", data)
 }
 
-// World is what a lab does outside of this program. Tests put another one in its place and run the
-// whole program without building, starting or waiting for anything.
+// World is all that a lab does outside of this program. Tests replace it and run the whole program
+// without building, starting or waiting for anything.
 type World interface {
-	// Enter keeps other labs out until the journal is closed, and says what an earlier one left.
+	// Enter excludes other labs until the journal is closed. reaped describes what an earlier lab
+	// left.
 	Enter() (j *process.Journal, reaped []string, err error)
-	// Missing says which tools of a service, or of some of its targets, are not here.
+	// Missing returns which tools of a service, or of some of its targets, are not installed.
 	Missing(*service.Tools, *service.Service, ...service.Target) []string
-	// Driver finds a foreign generator.
+	// Driver returns a load generator other than Prony's.
 	Driver(name string) (trial.Driver, error)
-	// Build makes a service's artifact, Image what its containers are started from.
+	// Build makes a service's artifact, Image the images of its containers.
 	Build(context.Context, *service.Builder, *service.Service) (*service.Built, error)
 	Image(context.Context, *service.Builder, *service.Service) (*service.Built, error)
-	// Container opens a launcher of containers.
+	// Container opens a launcher of containers and adds it to the given ones.
 	Container(ctx context.Context, name string, to *Launchers) error
-	// Docker runs Docker's client; Reach says whether somebody listens at an address.
+	// Docker runs Docker's client. Reach returns an error if nothing listens at an address.
 	Docker(ctx context.Context, out, talk io.Writer, args []string) error
 	Reach(ctx context.Context, addr string) error
-	// Examine looks at the host.
+	// Examine grades the host.
 	Examine(context.Context, doctor.Options) record.Grading
-	// Fetch brings what rides along.
+	// Fetch downloads an agent.
 	Fetch(ctx context.Context, root string, a agents.Agent, report func(string)) (trial.Ride, error)
-	// Home starts one of telemetry; its processes and its end come with it. HandOver lets its
-	// program go on in place of this one.
+	// Home starts the collector and returns its PIDs and a function that ends it. HandOver replaces
+	// this program by the collector's.
 	Home(ctx context.Context, root string, s telemetry.LaunchSpec, report func(string)) (trial.Home,
 		[]int, func() error, error)
 	HandOver(ctx context.Context, root string, args []string, report func(string)) error
-	// Lab is the one that trials run in.
+	// Lab returns the lab in which trials run.
 	Lab(j *process.Journal, launchers *Launchers, l host.Layout, dir string,
 		observe func(trial.Event)) *trial.Lab
-	// Measure runs the trials, on a lab that may use these cores.
+	// Measure runs the trials in a lab that may use these cores.
 	Measure(ctx context.Context, lab *trial.Lab, e trial.Experiment, cores []int,
 		report func(string)) error
 }
 
-// Launchers are those of containers that a run uses.
+// Launchers are the launchers of containers that a run uses.
 type Launchers struct {
 	By      map[string]launch.Launcher
-	Gateway netip.Addr // where containers reach this machine; not valid: they need not
-	Reaped  []string   // what an earlier lab had left in the engine, in words
+	Gateway netip.Addr // address at which containers reach this machine; invalid: none needed
+	Reaped  []string   // leftovers of an earlier lab in the engine, in words
 	Ends    []func() error
 }
 
-// close ends all of them.
+// close ends all launchers.
 func (l *Launchers) close() error {
 	var errs []error
 	for _, end := range l.Ends {

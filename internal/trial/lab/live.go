@@ -15,13 +15,13 @@ import (
 	"prony.example/stats"
 )
 
-// liveAnswer reports after each start the ratios of each other target to the first. Their intervals
-// are confidence sequences: they stay valid whenever the user ends the run (stats.LiveRatio).
+// liveAnswer reports after each start the ratio of each target to the first one. The intervals are
+// confidence sequences: they stay valid whenever the user ends the run (stats.LiveRatio).
 type liveAnswer struct {
 	Observer
-	first   string // row of the target that the others are compared with
-	planned int    // starts; 0: the run goes on for a time
-	// prints: CPU per request is also printed, a line for each target. In suites of many targets,
+	first   string // row of the target with which the others are compared
+	planned int    // planned starts; 0: the run has a time budget
+	// prints adds a line per target with its CPU time per request. In suites with many targets,
 	// these lines would hide all others.
 	prints  bool
 	ratio   func(record.LiveRatio)
@@ -57,7 +57,7 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	if start.ended++; r.Outcome == record.Measured {
 		start.measured[table.RowName(r.Target)] = r
 	}
-	if a.planned > 0 { // otherwise the run goes on for a time
+	if a.planned > 0 { // otherwise the run has a time budget
 		a.planned = max(a.planned, r.SideBySide.Planned)
 	}
 	if start.ended <= len(r.SideBySide.With) {
@@ -70,18 +70,17 @@ func (a *liveAnswer) Trial(e trial.Event) {
 	}
 }
 
-// liveMetric is a metric of what a target did in slices.
+// liveMetric is a metric of a target's results in slices.
 type liveMetric struct {
 	name  string
 	value func(*record.Sliced) float64
 }
 
-// liveMetrics are what targets are compared by while a run goes on, with their values in slices;
-// the first is printed.
+// liveMetrics are the metrics that are reported during a run; the first is printed.
 var liveMetrics = []liveMetric{{metric.CPU, (*record.Sliced).CPUPerRequestNs},
 	{metric.Throughput, (*record.Sliced).ThroughputPerS}}
 
-// report reports one target's ratios so far, if they have an interval.
+// report reports the ratios of one target so far, if they have an interval.
 func (a *liveAnswer) report(scenario, name string) {
 	for i, m := range liveMetrics {
 		r := stats.LiveRatio(a.ratios(scenario, name, m.value), 0.95)
@@ -96,7 +95,7 @@ func (a *liveAnswer) report(scenario, name string) {
 	}
 }
 
-// ratios are those of a target to the first in the starts of a scenario.
+// ratios returns the ratios of a target to the first one, for each start of a scenario.
 func (a *liveAnswer) ratios(scenario, name string, value func(*record.Sliced) float64) (
 	all []stats.StartRatio) {
 	for key, start := range a.starts {
@@ -118,7 +117,7 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 		scenarios[key.scenario] = true
 	}
 	line := units.Plural(r.N, "start")
-	if a.planned >= r.N { // not yet those that are repeated
+	if a.planned >= r.N { // not if starts are repeated
 		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))
 	}
 	if len(scenarios) > 1 {
@@ -139,7 +138,7 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 	a.Say(line)
 }
 
-// inSlices is what a target did in the closed slices of a start; nil: it had none.
+// inSlices returns the results of a target in the closed slices of a start; nil: there are none.
 func inSlices(r *record.Record) *record.Sliced {
 	if r == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"prony.example/record"
 )
 
-// listener keeps what it is heard.
+// listener stores the lines that it receives.
 type listener struct {
 	Observer
 	lines []string
@@ -20,8 +20,8 @@ type listener struct {
 func (l *listener) Say(line string)   { l.lines = append(l.lines, line) }
 func (l *listener) Trial(trial.Event) {}
 
-// liveLines plays five starts, of which one is lost, with these CPU times of the new service. It
-// returns what is printed, and the ratios for those who follow the run.
+// liveLines simulates five starts, of which one is lost, with these CPU times of the new service.
+// It returns the printed lines, and the ratios for observers.
 func liveLines(t *testing.T, prints bool, newNs func(block int) float64) (lines []string,
 	ratios []record.LiveRatio) {
 	t.Helper()
@@ -72,7 +72,7 @@ func TestLiveAnswer(t *testing.T) {
 	if len(lines) > 0 || !slices.Equal(unsaid, ratios) {
 		t.Errorf("a suite prints %q and writes %+v", lines, unsaid)
 	}
-	// An interval that includes 0 is no difference.
+	// An interval that includes 0 is no significant difference.
 	lines, _ = liveLines(t, true, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
 	if len(lines) != 1 || !strings.HasPrefix(
 		lines[0],

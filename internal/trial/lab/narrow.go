@@ -17,14 +17,14 @@ import (
 	"prony.example/record"
 )
 
-// ride is what was fetched for a variant, or why it could not be.
+// ride is what was fetched for a variant, or why nothing could be.
 type ride struct {
 	trial.Ride
 	lacking error
 }
 
-// board fetches what the variants of a suite name. One that cannot be had here is left out of the
-// suite, with the reason; one that fails to be fetched fails its trials.
+// board fetches the agents of a suite's variants. A variant whose agent is not available here is
+// left out of the suite, with the reason; a failed download fails the variant's trials.
 func (r *run) board(ctx context.Context) error {
 	catalog, err := r.Agents()
 	if err != nil {
@@ -52,7 +52,7 @@ func (r *run) board(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// fetch brings an agent, named with its level.
+// fetch downloads an agent, named with its level.
 func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (out ride) {
 	match, level, err := catalog.Find(name)
 	if err == nil {
@@ -65,19 +65,19 @@ func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (
 	return out
 }
 
-// skip notes what is left out of the run.
+// skip records what is left out of the run.
 func (r *run) skip(subject string, why error) {
 	r.skipped = append(r.skipped, record.Skipped{Target: subject, Reason: why.Error()})
 }
 
-// open opens the launchers that the suite asks for. One that cannot be had here is left out of the
+// open opens the launchers of the suite. A launcher that is not available here is left out of the
 // suite, with the reason.
 func (r *run) open(ctx context.Context) error {
 	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
-	for _, t := range r.plan.Trials { // images of somebody's own
+	for _, t := range r.plan.Trials { // the user's own images
 		s, _, _ := r.catalog.Find(t.Target)
 		if name := t.Launcher; Contained(s) != "" && r.launchers.By[name] == nil &&
-			len(r.World.Missing(r.tools, s)) == 0 { // else narrow leaves it out
+			len(r.World.Missing(r.tools, s)) == 0 { // otherwise narrow leaves it out
 			if err := r.World.Container(ctx, name, r.launchers); err != nil {
 				return fmt.Errorf("run %s: start %s: %w", r.suite.Name, t.Target, err)
 			}
@@ -108,13 +108,13 @@ func (r *run) open(ctx context.Context) error {
 	return r.suite.Override(suite.Override{Launchers: retained})
 }
 
-// plain says whether a suite starts plain processes, too.
+// plain reports whether a suite also starts plain processes.
 func plain(s *suite.Suite) bool {
 	return len(s.Launchers) == 0 || slices.Contains(s.Launchers, suite.Launchers[0])
 }
 
-// part are the targets of a plan whose tools are here, and those that lack one and are left out. Of
-// a plan of containers alone none is.
+// part returns the targets of a plan whose tools are installed, and the others as left out. In a
+// plan of containers alone, it leaves out none.
 func (l *Lab) part(tools *service.Tools, p planned) (retained []string, lost []record.Skipped) {
 	for _, name := range p.plan.Targets() {
 		s, t, _ := p.catalog.Find(name)
@@ -132,8 +132,8 @@ func (l *Lab) part(tools *service.Tools, p planned) (retained []string, lost []r
 	return retained, lost
 }
 
-// Here is the plan of what can run here: a run leaves out the targets that lack a tool, and so does
-// it, with a line that names them. Where nothing is left it is the whole plan.
+// Here returns the plan of the targets that can run here. It leaves out targets without a tool, as
+// a run does, and reports them in a line. If no target remains, it returns the whole plan.
 func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	p, err := l.expand(w)
 	if err != nil {
@@ -164,7 +164,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	return p.suite.Plan(p.catalog.Targets())
 }
 
-// narrow leaves out the targets that lack a tool here, and says which and why.
+// narrow leaves out the targets that lack a tool here, and reports them with the reasons.
 func (r *run) narrow() (err error) {
 	var uncontained []record.Skipped
 	p := r.plan
@@ -198,7 +198,7 @@ func (r *run) narrow() (err error) {
 	return err
 }
 
-// drivers are those of the suite that can be had here, and those that cannot.
+// drivers returns the suite's load generators that are available here, and the others as left out.
 func (r *run) drivers() (retained []string, lost []record.Skipped) {
 	for _, name := range r.suite.Drivers {
 		if name != suite.Drivers[0] {

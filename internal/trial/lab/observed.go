@@ -20,7 +20,7 @@ import (
 	"prony.example/record"
 )
 
-// stack looks whether Grafana's stack is there, before anything is built for it.
+// stack checks whether Grafana's stack is reachable, before anything is built for it.
 func (r *run) stack(ctx context.Context) error {
 	if r.wish.Telemetry.Stack == "" {
 		return nil
@@ -33,7 +33,7 @@ func (r *run) stack(ctx context.Context) error {
 	return nil
 }
 
-// measure runs the trials, with a home of telemetry beside them where one is wanted.
+// measure runs the trials, with a collector if one is wanted.
 func (r *run) measure(ctx context.Context) error {
 	report, requested := r.Tell.Say, r.wish.Telemetry.Wanted
 	observe := r.Tell.Trial
@@ -49,7 +49,7 @@ func (r *run) measure(ctx context.Context) error {
 	lab.Slicing.Note = r.journal.Copy
 	if requested || r.plan.Suite.NeedsHome() {
 		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
-		if err != nil { // what sends into it fails, trial by trial; all else goes on
+		if err != nil { // only trials that send telemetry fail
 			report("the telemetry collector did not start: " + err.Error())
 		} else {
 			defer func() {
@@ -74,8 +74,8 @@ func (r *run) measure(ctx context.Context) error {
 	return errors.Join(r.World.Measure(ctx, lab, r.experiment, r.cores, report), b.err)
 }
 
-// live reports ratios to the baseline while the run goes on; nil if there is no baseline. If the
-// services are the user's own, it also prints the answer.
+// live returns the reporter of ratios to the baseline during the run; nil if there is no baseline.
+// If the services are the user's own, it also prints the ratios.
 func (r *run) live() *liveAnswer {
 	first, prints := r.plan.Baseline, false
 	if project := r.wish.Own; project != nil && len(project.Services) > 1 {
@@ -92,8 +92,8 @@ func (r *run) live() *liveAnswer {
 	return a
 }
 
-// homeSpec is what the home of telemetry is to do, and where. Without a core of its own it runs on
-// the last of the load's, with a lower priority.
+// homeSpec returns the settings of the collector. Without a core of its own, it runs on the last of
+// the load's cores with a lower priority.
 func (r *run) homeSpec() telemetry.LaunchSpec {
 	cores := r.layout.Home
 	if len(cores) == 0 {
@@ -108,12 +108,12 @@ func (r *run) homeSpec() telemetry.LaunchSpec {
 	return out
 }
 
-// tellResults sends a run's table after its telemetry, for dashboards. Without trials there is
+// tellResults sends a run's table after its telemetry, for dashboards. A run without trials has
 // none.
 func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 	head, records, _, err := record.Read(dir)
 	if err != nil {
-		return // the report says it
+		return // the report shows the error
 	}
 	run := filepath.Base(dir)
 	study := table.Analyze(records, table.Options{Baseline: head.Baseline})
@@ -121,8 +121,8 @@ func tellResults(ctx context.Context, meter trial.Meter, dir string) {
 		Series: trial.Results(study, run, clock.Wall().UnixNano())})
 }
 
-// profilers fetches those that the plan's targets take and that are fetched as agents are, where a
-// trial takes profiles at all. One that cannot be fetched is told, and another takes its place.
+// profilers downloads the profilers that the plan's targets need, if a trial takes profiles. If a
+// download fails, it reports that, and another profiler takes its place.
 func (r *run) profilers(ctx context.Context) (tools profile.Tools) {
 	if !slices.ContainsFunc(r.experiment.Trials, func(t trial.Spec) bool {
 		return len(t.Watched.Profile) > 0

@@ -23,8 +23,8 @@ import (
 )
 
 // Services clones the revisions that sources name, and makes a service of each. ready is the path
-// that answers 200 once they serve; empty, or -: a first connection. A startup that is longer than
-// trials wait by themselves holds for them, too. Builds go into the project's cache from now on.
+// that answers 200 once they serve; with "" or "-", the first connection counts. A startup that is
+// longer than the default bound also applies to trials. Builds use the project's cache from now on.
 func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string,
 	startup time.Duration) (Catalog, error) {
 	dir := filepath.Join(l.Root, record.Kept)
@@ -49,12 +49,12 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 		s.Run.Startup = max(startup, trial.ReadyBound)
 	}
 	if _, created := os.Stat(dir); err != nil && created != nil {
-		return nil, err // a line that is refused leaves nothing
+		return nil, err // a refused command leaves no files
 	}
 	return services, errors.Join(err, record.Keep(dir))
 }
 
-// hostOf is the name that a service is asked by; empty: its address.
+// hostOf returns the host name for requests to a service; empty: its address.
 func hostOf(s *service.Service) string {
 	if s.Made == nil {
 		return ""
@@ -62,24 +62,24 @@ func hostOf(s *service.Service) string {
 	return s.Made.Host
 }
 
-// portHint is for services that start and cannot be asked.
+// portHint is the hint for services that start and do not respond.
 const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
 	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
 	"within the time of startup (--startup)"
 
-// Meeting is a look at services before they are measured.
+// Meeting describes a check of services before they are measured.
 type Meeting struct {
 	Of         Catalog
-	Startup    time.Duration // how long each may take to come up
+	Startup    time.Duration // maximum startup time of each
 	Requests   []suite.Request
-	Speaks     suite.Scenario // what they are asked in; nothing else of it
-	StatusOnly bool           // answers are held by their status alone
-	Ports      Ports          // Meet adds to it; nil: it is not looked for
+	Speaks     suite.Scenario // protocol of the requests; the rest is ignored
+	StatusOnly bool           // check only the status of responses
+	Ports      Ports          // Meet adds to it; nil: not recorded
 }
 
-// Meet starts each service once, asks it, and gives what all answers have in common, which it says.
-// It is a start of its own because the first trial is measured before the others' services start,
-// and must be held against what all of them answer.
+// Meet starts each service once, sends it the requests, and returns what all responses have in
+// common, which it also reports. This needs a separate start: the first trial runs before the other
+// services start, and must be checked against the responses of all services.
 func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 	var names []string
 	var answers [][][]adhoc.Answer
@@ -105,7 +105,7 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, nil // the run says why
+		return nil, nil // the run reports why
 	}
 	retained, err := adhoc.Hold(m.Requests, names, answers, m.StatusOnly, os.LookupEnv)
 	if err != nil {
@@ -124,14 +124,14 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 	return retained, nil
 }
 
-// speechOf is how a service at an address is asked in a scenario.
+// speechOf returns a function that gives the way of requests to a service at an address.
 func speechOf(speaks suite.Scenario) func(*service.Service, netip.AddrPort) *nethttp.Config {
 	return func(s *service.Service, addr netip.AddrPort) *nethttp.Config {
 		return trial.Speech(speaks.To(hostOf(s)), "", addr)
 	}
 }
 
-// meetAll starts each service once and lets see look at it.
+// meetAll starts each service once and calls see for it.
 func (l *Lab) meetAll(ctx context.Context, m Meeting,
 	speech func(*service.Service, netip.AddrPort) *nethttp.Config, see Sight) error {
 	for _, launcher := range suite.Launchers[:2] {

@@ -17,40 +17,40 @@ import (
 	"prony.example/internal/trial"
 )
 
-// Wish is what somebody wants of a run.
+// Wish is a request for a run.
 type Wish struct {
-	Suite     string // file; empty: the canonical one
-	Own       *Own   // instead of a file and the checkout's catalog
+	Suite     string // file; empty: the canonical suite
+	Own       *Own   // replaces a file and the checkout's catalog
 	Override  suite.Override
-	Against   string // another checkout whose services run, too: FOLDER or NAME=FOLDER
-	Host      string // what the machine must be: one of doctor.Bars
-	Out       string // the run's folder; empty: a new one below results/
-	Resume    string // folder of a run whose trials without a record are run; empty: a new one
+	Against   string // another checkout whose services also run: FOLDER or NAME=FOLDER
+	Host      string // demand on the machine: one of doctor.Bars
+	Out       string // folder of the run; empty: a new one below results/
+	Resume    string // folder of a run whose trials without a record are run; empty: a new run
 	Telemetry Telemetry
 	Command   []string // for the records
-	Version   string   // of this program, likewise
+	Version   string   // version of this program, for the records
 	Labels    map[string]string
-	// Hold is shown the service of a failed trial before it is stopped; nil: nobody looks.
+	// Hold gets the service of a failed trial before it is stopped; nil: services are stopped.
 	Hold func(context.Context, trial.Held)
 }
 
-// Own is an experiment that no checkout has the parts of.
+// Own is an experiment that is not in a checkout.
 type Own struct {
 	Suite    *suite.Suite
 	Services Catalog
-	Results  string // the folder of the folders of runs
+	Results  string // folder of the runs' folders
 }
 
-// Telemetry is where what services tell about themselves goes.
+// Telemetry is the destination of services' telemetry.
 type Telemetry struct {
 	Wanted      bool
-	Forward     string // an OTLP endpoint that gets all of it; empty: none
-	ForwardOnly bool   // nothing is kept with the run
-	Stack       string // address of Grafana's stack, which must be there; empty: not wanted
+	Forward     string // OTLP endpoint that receives all telemetry; empty: none
+	ForwardOnly bool   // do not store telemetry with the run
+	Stack       string // address of a running Grafana stack; empty: not used
 }
 
-// Observers are what an observed trial runs with: the agent of its runtime, which traces what the
-// load asks it to and nothing else.
+// Observers are the agents of observed trials, one per runtime, which trace only the requests that
+// the load marks.
 var Observers = []string{"otel-java/tagged", "otel-node/tagged", "otel-python/tagged",
 	"otel-sdk/tagged"}
 
@@ -67,11 +67,11 @@ func (l *Lab) Plan(w Wish) (*suite.Plan, error) {
 	return p.plan, err
 }
 
-// expand reads a suite and expands it against the whole catalog, so that a missing toolchain is no
-// typo.
+// expand reads a suite and expands it against the whole catalog, so that a target without its
+// toolchain is not reported as a misspelled name.
 func (l *Lab) expand(w Wish) (p planned, err error) {
 	if w.Own != nil {
-		// Its own copy: a plan must not change what a run then begins with.
+		// A copy, because a plan must not change the suite that a run uses later.
 		ownSuite := *w.Own.Suite
 		p.suite, p.catalog = &ownSuite, w.Own.Services
 	} else if p.suite, err = l.Suite(w.Suite); err != nil {
@@ -123,8 +123,8 @@ func (p *planned) planAll() (err error) {
 	return err
 }
 
-// crowded reports whether memory does not suffice for all targets of a start, and notes in the
-// suite how many it has room for, or that slices are impossible.
+// crowded reports whether memory does not suffice for all targets of a start. It then sets in the
+// suite how many targets fit, or that slices are impossible.
 func (p *planned) crowded() bool {
 	sides, most := map[string]int{}, 0
 	for _, t := range p.plan.Trials {
@@ -156,7 +156,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 	}
 	s.Watching = slices.DeleteFunc(s.Watching, func(v suite.Variant) bool {
 		_, _, err := catalog.Find(v.Agent)
-		return err != nil // a checkout may have none, or only some of its own
+		return err != nil // a checkout may have none or other agents
 	})
 	return s.Attach(func(name string) (suite.Variant, error) {
 		match, level, err := catalog.Find(name)
@@ -172,7 +172,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 			Env: map[string]suite.Text{}}
 		ownByName, err := r.Own(os.LookupEnv)
 		if errors.Is(err, agents.ErrMissing) {
-			ownByName, err = r.Env, nil // board leaves it out, and says why
+			ownByName, err = r.Env, nil // board leaves it out and reports why
 		}
 		for name, value := range ownByName {
 			v.Env[name] = suite.Text(value)
@@ -181,13 +181,13 @@ func (l *Lab) attach(s *suite.Suite) error {
 	})
 }
 
-// rivalName is what stands behind the @ unless the wish says otherwise.
+// rivalName is the default name after the @ for services of another checkout.
 const rivalName = "base"
 
 var rivalNames = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// rivals are the services of another checkout, named after it. Only services are taken from there:
-// suite, contract and program are those of this checkout, or the two would not be comparable.
+// rivals returns the services of another checkout, named after it. It takes only services from
+// there: both sides need the same suite, contract and program to be comparable.
 func (l *Lab) rivals(against string) (Catalog, error) {
 	if against == "" {
 		return nil, nil

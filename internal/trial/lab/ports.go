@@ -20,10 +20,10 @@ import (
 // target's name.
 type Ports map[string][]int
 
-// askElsewhere bounds the question whether a service answers on another port than its own.
+// askElsewhere limits the check whether a service responds on another port than its own.
 const askElsewhere = time.Second
 
-// strayError is the error of a target that answers on another port than Prony gave it.
+// strayError is the error of a target that responds on another port than Prony gave it.
 type strayError struct {
 	name           string
 	port, expected int
@@ -44,8 +44,8 @@ func portsBeside(s *processes.System) []int {
 	})
 }
 
-// findStray asks a target that is not ready on other ports, and returns a *strayError if it answers
-// there. Without a path to ask for, a port that listens says nothing.
+// findStray sends requests to other ports of a target that is not ready, and returns a *strayError
+// if it responds there. Without a path, an open port proves nothing, and it returns nil.
 func (v Visitor) findStray(ctx context.Context, s *service.Service, name, path string,
 	p *processes.System) error {
 	if path == "" || v.Speak == nil {
@@ -64,8 +64,8 @@ func (v Visitor) findStray(ctx context.Context, s *service.Service, name, path s
 	return nil
 }
 
-// joinStrays replaces the errors of targets that answer on one port, whatever $PORT says, with one
-// that names all of them.
+// joinStrays replaces the errors of targets that respond on the same port, whatever $PORT is, with
+// one error that names all of them.
 func joinStrays(err error) error {
 	names := map[int][]string{}
 	for _, e := range strays(err) {
@@ -82,7 +82,7 @@ func joinStrays(err error) error {
 	return err
 }
 
-// strays finds all strayErrors in joined errors.
+// strays returns all strayErrors in joined errors.
 func strays(err error) (out []*strayError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, part := range joined.Unwrap() {
@@ -100,15 +100,15 @@ func strays(err error) (out []*strayError) {
 	return out
 }
 
-// CheckPorts returns an error if targets that would run side by side listen on the same port,
-// beside their own: the second one cannot have it, or the first one answers for both.
+// CheckPorts returns an error if targets that would run side by side listen on the same further
+// port: the second target cannot open it, or the first one responds for both.
 func (l *Lab) CheckPorts(w Wish, ports Ports) error {
 	if len(ports) == 0 {
 		return nil
 	}
 	plan, err := l.Plan(w)
 	if err != nil {
-		return nil //nolint:nilerr // the run says it
+		return nil //nolint:nilerr // the run reports it
 	}
 	starts := map[string][]string{} // targets by start
 	for _, t := range plan.Trials {
@@ -136,7 +136,7 @@ func (l *Lab) CheckPorts(w Wish, ports Ports) error {
 	return nil
 }
 
-// common is a port that is in both lists.
+// common returns a port that is in both lists.
 func common(a, b []int) (port int, ok bool) {
 	for _, port := range a {
 		if slices.Contains(b, port) {
@@ -146,8 +146,8 @@ func common(a, b []int) (port int, ok bool) {
 	return 0, false
 }
 
-// reportPorts notes on which ports a target listens beside its own, and says if anybody can reach
-// it.
+// reportPorts records on which further ports a target listens, and reports if other machines can
+// reach it.
 func (v Visitor) reportPorts(name string, built *service.Built, p *processes.System) {
 	ports := portsBeside(p)
 	if v.Ports != nil && !built.Attached.IsValid() && len(ports) > 0 {

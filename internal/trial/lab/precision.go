@@ -13,15 +13,16 @@ import (
 	"prony.example/stats"
 )
 
-// confidenceOfPlans is that of the intervals that starts are planned for.
+// confidenceOfPlans is the confidence level of the intervals for which starts are planned.
 const confidenceOfPlans = 0.95
 
 // plan chooses the number of starts of a series by its first ones: the comparison that needs the
-// most decides. Bounds are the most that the run may have, and its time, by what starts took.
+// most decides. Limits are the maximum number of starts and the run's time, by the time of past
+// starts.
 func (f *further) plan(done, first []*record.Record, id series) int {
 	name := f.precision.Metric
 	need := f.needed(first, name)
-	if need == 0 && name == metric.CPU { // a service on another machine shows none
+	if need == 0 && name == metric.CPU { // CPU time is unknown for a service on another machine
 		name = metric.Throughput
 		need = f.needed(first, name)
 	}
@@ -50,7 +51,7 @@ func (f *further) plan(done, first []*record.Record, id series) int {
 	return planned
 }
 
-// needed is how many starts the comparison needs that needs the most; 0: nothing can be compared.
+// needed returns how many starts the most demanding comparison needs; 0: no comparison is possible.
 func (f *further) needed(first []*record.Record, name string) (need int) {
 	values := map[string]map[int]float64{} // by row and block
 	for _, r := range first {
@@ -84,7 +85,7 @@ func (f *further) needed(first []*record.Record, name string) (need int) {
 	return need
 }
 
-// valueOf is a target's metric in slices; 0: unknown.
+// valueOf returns a target's metric in slices; 0: unknown.
 func valueOf(x *record.Sliced, name string) float64 {
 	i := slices.IndexFunc(liveMetrics, func(m liveMetric) bool { return m.name == name })
 	if x == nil || i < 0 {
@@ -93,8 +94,8 @@ func valueOf(x *record.Sliced, name string) float64 {
 	return liveMetrics[i].value(x)
 }
 
-// inTime is how many starts of a series end in time, if they take as long as its first ones. The
-// time that is left is divided among the series that have no plan yet.
+// inTime returns how many starts of a series end in time, if they take as long as its first ones.
+// It divides the remaining time among the series that have no plan yet.
 func (f *further) inTime(done, first []*record.Record) int {
 	if f.precision.Within == 0 {
 		return f.most

@@ -14,7 +14,7 @@ import (
 )
 
 // planningRun is a run that plans starts by the scatter of the first ones. The CPU time of b,
-// against that of a, scatters by sd percent, in turns up and down.
+// relative to that of a, alternates by sd percent.
 type planningRun struct {
 	first, most int
 	within      float64 // in s; a start takes 30
@@ -33,7 +33,7 @@ func (p planningRun) further() *further {
 	return f
 }
 
-// records are those of a start.
+// records returns the records of a start.
 func (p planningRun) records(block int, origin trial.Origin) []*record.Record {
 	lost := ""
 	if slices.Contains(strings.Fields(p.lost), fmt.Sprint(block)) {
@@ -58,8 +58,8 @@ func (p planningRun) records(block int, origin trial.Origin) []*record.Record {
 	return out
 }
 
-// play reports the number of starts without repetitions, the blocks of repetitions, and what the
-// run reports.
+// play returns the number of starts without repetitions, the blocks of repetitions, and the run's
+// reports.
 func (p planningRun) play(t *testing.T) (starts int, repeated, text string) {
 	t.Helper()
 	f := p.further()
@@ -76,7 +76,7 @@ func (p planningRun) play(t *testing.T) (starts int, repeated, text string) {
 		} else {
 			starts++
 		}
-		resumed := p.further() // a run that is resumed here goes on in the same way
+		resumed := p.further() // a resumed run continues in the same way
 		resumed.report = func(string) {}
 		again := resumed.next(done)
 		if again[0].ID != todo[0].ID || again[0].Origin != origin {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the documents that these tests hold")
 
-// ours is the checkout's catalog, and the suite of protocols.
+// ours returns the checkout's catalog, and the suite of protocols.
 func ours(t *testing.T) (root string, c Catalog, s *suite.Suite) {
 	t.Helper()
 	root, err := tidy.Root()
@@ -46,7 +46,7 @@ func TestPickOneTarget(t *testing.T) {
 		for _, of := range s.Targets {
 			name := s.Full(of)
 			if !strings.Contains(name, "/") {
-				continue // the service's own, with all of its builds
+				continue // the service's own name, with all of its builds
 			}
 			got, err := catalog.Pick([]string{name})
 			if err != nil || len(got) != 1 || !slices.Equal(got.Names(), []string{name}) {
@@ -63,7 +63,7 @@ func TestPickOneTarget(t *testing.T) {
 	}
 }
 
-// What each service of the catalog speaks is in the page on protocols.
+// The page about protocols lists those of each service in the catalog.
 func TestSpokenIsDocumented(t *testing.T) {
 	root, catalog, _ := ours(t)
 	rows := [][]string{append([]string{"service"}, service.Protocols...)}
@@ -106,8 +106,8 @@ func TestSpokenIsDocumented(t *testing.T) {
 	}
 }
 
-// The suite of protocols measures a target of each language in all that its service speaks, and
-// every protocol that some service speaks.
+// The suite of protocols measures a target of each language in all protocols of its service, and
+// every protocol that some service has.
 func TestSuiteOfProtocols(t *testing.T) {
 	_, catalog, s := ours(t)
 	p, err := s.Plan(catalog.Targets())
@@ -147,7 +147,7 @@ func TestSuiteOfProtocols(t *testing.T) {
 	}
 }
 
-// A trial of a variant with a protocol is started from the build that speaks it.
+// A trial of a variant with a protocol starts the build that supports it.
 func TestBuildOfAProtocol(t *testing.T) {
 	_, catalog, s := ours(t)
 	p, err := s.Plan(catalog.Targets())

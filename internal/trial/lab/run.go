@@ -21,10 +21,10 @@ import (
 	"prony.example/record"
 )
 
-// run is one under way, filled in from top to bottom.
+// run is a run in progress. Its fields are filled in from top to bottom.
 type run struct {
 	*Lab
-	reported *scribe // Lab.Tell, by which others follow the run
+	reported *scribe // Lab.Tell, which also writes the progress to disk
 	wish     Wish
 	tools    *service.Tools
 	planned
@@ -41,8 +41,8 @@ type run struct {
 	dir        string
 }
 
-// Run does what is wished and returns the folder of the records, which is empty when it ended
-// before there was one. The error says nothing about what trials came to.
+// Run runs what w requests and returns the folder of the records, which is empty if the run ended
+// before it had one. Failed or INVALID trials are not errors.
 func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	reported, ownLab := &scribe{Observer: l.Tell}, *l
 	ownLab.Tell = reported
@@ -78,7 +78,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if r.journal, reaped, leave, err = l.enter(ctx); err != nil {
 		return "", err
 	}
-	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
+	defer leave() //nolint:errcheck // the kernel releases the lock when the process ends
 	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...),
 		r.journal.Stay()})
 	r.head(ctx)
@@ -107,7 +107,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	return r.dir, r.measure(ctx)
 }
 
-// divide gives the run's services and loads their cores.
+// divide assigns cores to the run's services and loads.
 func (r *run) divide() (err error) {
 	s := r.plan.Suite
 	if r.layout, err = host.Divide(r.cores, s.Limits.CPUs); err != nil {
@@ -121,8 +121,8 @@ func (r *run) divide() (err error) {
 	return nil
 }
 
-// backed says whether a target leans on backing processes that can have cores of their own: all
-// trials' or none, and those of containers cannot.
+// backed reports whether a target uses backing processes that can have their own cores. The cores
+// are equal in all trials, and backing processes in containers cannot have them.
 func (r *run) backed() bool {
 	some := false
 	for _, t := range r.plan.Trials {
@@ -135,7 +135,7 @@ func (r *run) backed() bool {
 	return some
 }
 
-// head says what the run is and where all of it comes from.
+// head fills in the run's head and the origin of its records.
 func (r *run) head(ctx context.Context) {
 	p, s := r.plan, r.plan.Suite
 	head := record.Run{
@@ -145,7 +145,7 @@ func (r *run) head(ctx context.Context) {
 		ForNs: int64(s.For), Labels: r.wish.Labels,
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
-	if s.For == 0 { // else nobody knows yet which of them will be run
+	if s.For == 0 { // otherwise the trials are not known in advance
 		head.Planned, head.Reserve = outline(p.Trials), outline(p.Reserve)
 	}
 	for _, t := range head.Planned {
@@ -154,7 +154,7 @@ func (r *run) head(ctx context.Context) {
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {
 			if q.Setup != "" {
-				continue // it is in no number
+				continue // results exclude it
 			}
 			head.Requests[scene.Name] = append(head.Requests[scene.Name], q.Request)
 		}
@@ -166,7 +166,7 @@ func (r *run) head(ctx context.Context) {
 	r.experiment.Head, r.experiment.Prov = head, prov
 }
 
-// outline is a list of trials of a plan, as tables call them.
+// outline lists trials of a plan by the row names of tables.
 func outline(trials []suite.Trial) (out []record.Planned) {
 	for _, t := range trials {
 		row := record.Target{Name: t.Target, Variant: t.Variant, Launcher: t.Launcher, Arm: t.Arm}
@@ -179,14 +179,15 @@ func outline(trials []suite.Trial) (out []record.Planned) {
 	return out
 }
 
-// grade looks at the host, after all builds and before anything is measured, and refuses one that
-// is not what was demanded.
+// grade grades the host after all builds and before any measurement, and returns an error if the
+// grade is below the demand.
 func (r *run) grade(ctx context.Context) error {
 	limits := r.plan.Suite.Limits
 	g := r.World.Examine(ctx, doctor.Options{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)})
 	r.experiment.Head.Host = &g
 	if err := doctor.Refuse(g, r.wish.Host); err != nil {
-		// Not the status of INVALID trials, which scripts pass on to a gate: there is no run.
+		// This must not have the exit status of INVALID trials, which scripts pass on to a gate: no
+		// run exists.
 		return err
 	}
 	if g.Grade != record.Fit {
@@ -195,12 +196,12 @@ func (r *run) grade(ctx context.Context) error {
 	return nil
 }
 
-// resume takes over what a run that was ended has, and refuses one whose further trials would not
-// be of the same experiment: another plan or seed, other artifacts, another machine. Records are
-// never written again: a trial that was interrupted has one, and stays failed. What was measured in
-// a block before and after is further apart than the trials of other blocks, so that the machine's
-// mood does not cancel in it; the order within blocks is random, which makes that noise and no
-// bias, and the report says when it was.
+// resume adopts the records of an interrupted run. It refuses a run whose further trials would
+// belong to another experiment: another plan or seed, other artifacts, another machine. It never
+// replaces a record: an interrupted trial has a record and stays failed. Within a block, results
+// from before and after the interruption are further apart in time than usual, so that slow changes
+// of the machine do not cancel. The order within blocks is random, which makes this noise and no
+// bias, and the report shows when it happened.
 func (r *run) resume(context.Context) error {
 	dir := r.wish.Resume
 	if dir == "" {
@@ -248,7 +249,7 @@ func (r *run) goesOn(records []*record.Record) bool {
 	return len(r.further(func(string) {}).next(records)) > 0
 }
 
-// unlike says what of a trial's surroundings is not as it was; empty: nothing.
+// unlike returns which condition of a trial has changed; empty: none.
 func (r *run) unlike(rec *record.Record) string {
 	was, is := rec.Provenance, r.experiment.Prov
 	for _, t := range slices.Concat(r.experiment.Trials, r.experiment.Reserve) {

@@ -28,13 +28,13 @@ func TestDivide(t *testing.T) {
 		}
 	}
 	check([]int{0, 1}, "{[1] [0] [] [] false}")
-	// Numbers that the kernel knows nothing of are cores of their own.
+	// Cores that this kernel does not have count as cores of their own.
 	check([]int{9001, 9002, 9003, 9004}, "{[9004] [9001 9002] [9003] [] false}")
 	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002 9003] [9004] [] false}")
 	target = "b"
 	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002] [9004] [9003] false}")
 	check([]int{9001, 9002, 9003, 9004}, "{[9004] [9001 9002] [9003] [] false}")
-	launcher = "docker" // which gives them none: nor do the trials beside
+	launcher = "docker" // no cores for backing processes, also in the other trials
 	check([]int{9001, 9002, 9003, 9004, 9005}, "{[9005] [9001 9002 9003] [9004] [] false}")
 	launcher = ""
 }

@@ -19,16 +19,16 @@ import (
 	"prony.example/stats"
 )
 
-// scribe is an observer that also writes how a run gets on into its folder, for whoever follows it
-// from another process: a page in a browser, say. What it cannot write the run does without.
+// scribe is an observer that also writes the progress of a run into its folder, for other processes
+// such as a page in a browser. A run continues without it if writing fails.
 type scribe struct {
 	Observer
 	mu           sync.Mutex
-	opened       bool                // there is a folder
+	opened       bool                // the folder exists
 	log          *record.ProgressLog // nil: it cannot be written
-	retained     []record.Progress   // while there is no folder
+	retained     []record.Progress   // until there is a folder
 	ended, total int
-	slowStart    bool // it was said that slices would take too long
+	slowStart    bool // it was reported that slices would take too long
 }
 
 // Begin implements Observer.
@@ -80,12 +80,12 @@ func (s *scribe) Trial(e trial.Event) {
 	}
 }
 
-// ratio writes how two targets compare so far.
+// ratio writes an intermediate ratio of two targets.
 func (s *scribe) ratio(r record.LiveRatio) {
 	s.write(record.Progress{Kind: record.Ratios, Ratio: &r})
 }
 
-// slow says once that slices would take too long, so that starts have windows alone.
+// slow reports once that slices would take too long, so that starts have only windows.
 func (s *scribe) slow(r *record.Record) {
 	x := r.SideBySide
 	if s.slowStart || x == nil || x.Rounds > 0 || x.WindowNs == 0 {
@@ -99,7 +99,7 @@ func (s *scribe) slow(r *record.Record) {
 
 // open begins to write into a run's folder.
 func (s *scribe) open(dir string) {
-	record.StopReason(dir) // one that came too late for a run of before
+	record.StopReason(dir) // discards a stop request for an earlier run
 	log, err := record.FollowUp(dir)
 	if err != nil {
 		s.Observer.Say(fmt.Sprintf("cannot write progress.ndjson, so prony serve cannot "+
@@ -121,7 +121,7 @@ func (s *scribe) write(p record.Progress) {
 	s.add(p)
 }
 
-// add writes a line, or holds it; one that cannot be written is the last. The caller has the lock.
+// add writes or stores a line. After a failed write, it writes no more. The caller holds the lock.
 func (s *scribe) add(p record.Progress) {
 	if !s.opened {
 		s.retained = append(s.retained, p)
@@ -132,12 +132,12 @@ func (s *scribe) add(p record.Progress) {
 
 func (s *scribe) close() {
 	if s.log != nil {
-		_ = s.log.Close() // nobody can follow what was lost, and the run goes on
+		_ = s.log.Close() // lines are already lost, and the run goes on
 		s.log = nil
 	}
 }
 
-// end writes what the run came to, and into its head why somebody stopped it.
+// end writes the outcome of the run, and into its head the reason if a user stopped it.
 func (s *scribe) end(ctx context.Context, dir string, err error) error {
 	p := record.Progress{Kind: record.Ends, Outcome: record.Done}
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *scribe) end(ctx context.Context, dir string, err error) error {
 	return noted
 }
 
-// Digest is a trial in a line: its name, the first numbers, the verdict and why.
+// Digest summarizes a trial in a line: its name, the first numbers, the verdict and the reason.
 func Digest(r *record.Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-32s", r.Trial)
@@ -180,7 +180,7 @@ func Digest(r *record.Record) string {
 	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
 		return f.Grade == record.Valid
 	})
-	// The first of the worst: what made the grade.
+	// The first of the findings that determine the grade.
 	for _, f := range counted {
 		if f.Grade == r.Verdict.Grade {
 			subject := f.Rule
@@ -197,7 +197,7 @@ func Digest(r *record.Record) string {
 	return b.String()
 }
 
-// warmth is what the warm-up came to.
+// warmth summarizes a warm-up.
 func warmth(w record.Warmup) string {
 	position := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond).Seconds()
 	switch {

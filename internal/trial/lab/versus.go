@@ -21,53 +21,54 @@ import (
 	"prony.example/stats"
 )
 
-// Comparison is what somebody wants to know of services of their own.
+// Comparison is a request to compare services of the user's own.
 type Comparison struct {
-	Sources  []adhoc.Source // the others are compared with the first
+	Sources  []adhoc.Source // the first one is the baseline
 	Requests []suite.Request
-	Options  adhoc.Options   // CPUs are half of all cores where they are 0
-	Change   suite.Override  // of the suite that the options make
-	Memory   strictyaml.Size // of a service, in bytes; 0: half of what is available
+	Options  adhoc.Options   // CPUs: 0 is half of all cores
+	Change   suite.Override  // changes to the suite that Options make
+	Memory   strictyaml.Size // of a service, in bytes; 0: a share of half of what is free
 	Ready    string          // path that answers 200 once a service serves, or - for a connection
-	Startup  time.Duration   // how long a service may take to come up
-	// StatusOnly holds answers by their status alone, and Again measures the first service a second
-	// time in each block, to see the noise.
+	Startup  time.Duration   // maximum startup time of a service
+	// StatusOnly checks only the status of responses. Again measures the first service a second
+	// time in each block, to show the noise.
 	StatusOnly, Again bool
-	By                string // what decides: one of compare.Decisive
-	Out               string // the run's folder; empty: a new one
+	By                string // primary metric: one of compare.Decisive
+	Out               string // folder of the run; empty: a new one
 	Command           []string
 	Version           string
 }
 
-// Answer is what a comparison came to.
+// Answer is the result of a comparison.
 type Answer struct {
-	Dir string    // of the run; empty: it ended before there was one
-	Run *runs.Run // what is in it; nil: it cannot be read
+	Dir string    // folder of the run; empty: it ended before it had one
+	Run *runs.Run // contents of the folder; nil: unreadable
 	// Study is the run's analysis, for its report.
 	Study table.Study
-	First string // what the first service is called
-	// Against are the comparisons of all other services with the first, in order; none where there
-	// is no other service, or the run did not end well.
+	First string // name of the first service
+	// Against are the comparisons of all other services with the first, in order; none if there is
+	// only one service, or if the run failed.
 	Against []Against
-	// Refused is why services cannot be compared by what was measured; nil: they were.
+	// Refused is why the results do not allow a comparison; nil: they do.
 	Refused error
-	// Enough says how many blocks would find a difference of 5 %, where none was found; else empty.
+	// Enough is a sentence with the number of blocks that would find a difference of 5 %, if none
+	// was found; otherwise empty.
 	Enough string
 }
 
-// Against is a service compared with the first.
+// Against is the comparison of a service with the first.
 type Against struct {
 	Name string
 	compare.Comparison
 }
 
-// dearer is the difference that most ask for: a change that makes a service dearer by 5 %.
+// dearer is the difference that most users want to detect: a cost that is 5 % higher.
 const dearer = 0.05
 
-// Versus compares services: it clones and builds revisions, asks each service what it answers,
+// Versus compares services: it clones and builds revisions, checks the responses of each service,
 // measures all of them, and compares the others with the first. No other lab has the machine
-// between these steps. The error says nothing about what trials came to. If the run was ended
-// early, the answer has what was measured.
+// between these steps. Failed or INVALID trials are not errors. If the run was ended early, the
+// answer has what was measured.
 func (l *Lab) Versus(ctx context.Context, c Comparison) (a Answer, err error) {
 	err = l.ready(ctx, c, func(l *Lab, w Wish) error {
 		var ran error
@@ -90,14 +91,14 @@ func (l *Lab) Versus(ctx context.Context, c Comparison) (a Answer, err error) {
 	return a, err
 }
 
-// ended tells whether a run that was ended early has starts enough for an answer.
+// ended reports whether a run that was ended early has enough starts for an answer.
 func ended(s table.Study) bool {
 	return slices.ContainsFunc(s.Scenarios, func(sc *table.Scenario) bool {
 		return sc.Starts != nil && sc.Starts.Count-len(sc.Starts.Lost) >= stats.LeastStarts
 	})
 }
 
-// PlanVersus starts and asks each service, and gives what would be measured.
+// PlanVersus starts and checks each service, and returns the plan of the comparison.
 func (l *Lab) PlanVersus(ctx context.Context, c Comparison) (plan *suite.Plan, err error) {
 	err = l.ready(ctx, c, func(l *Lab, w Wish) (err error) {
 		plan, err = l.Plan(w)
@@ -106,8 +107,8 @@ func (l *Lab) PlanVersus(ctx context.Context, c Comparison) (plan *suite.Plan, e
 	return plan, err
 }
 
-// ready makes the wish that a comparison is, and has it fulfilled by a lab that has the machine.
-// What contradicts is found before anything is started.
+// ready converts a comparison to a wish and calls do with a lab that has the machine. It reports
+// contradictions before it starts anything.
 func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error) error {
 	if err := c.fill(); err != nil {
 		return err
@@ -133,7 +134,8 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	return errors.Join(err, leave())
 }
 
-// fill fills in what the machine and the sources decide, and refuses what makes no suite.
+// fill sets the options that depend on the machine and the sources, and returns an error for
+// options that make no suite.
 func (c *Comparison) fill() error {
 	cores, err := host.Cores()
 	if err != nil {
@@ -166,11 +168,11 @@ func (c *Comparison) fill() error {
 	return cli.Usage(err)
 }
 
-// unseen is a Sight that looks at nothing.
+// unseen is a Sight that does nothing.
 func unseen(context.Context, Seen) error { return nil }
 
-// suiteOf asks the services, and makes the suite that holds all of them against what their answers
-// have in common.
+// suiteOf checks the services, and makes the suite that expects what their responses have in
+// common.
 func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog, ports Ports) (
 	*suite.Suite, error) {
 	distinct := services
@@ -184,7 +186,7 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog, ports
 		return nil, err
 	}
 	if c.Again && len(ports[services[0].Name]) > 0 {
-		// Whether a further port is fixed or follows from $PORT, only a second start shows.
+		// Only a second start shows whether a further port is fixed or depends on $PORT.
 		meeting.Of = services[len(services)-1:]
 		speaks := c.Options.Speaks
 		speaks.Requests = c.Requests
@@ -202,7 +204,7 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog, ports
 	return s, cli.Usage(err)
 }
 
-// effects are the differences that a comparison is asked about, the largest first. Slices detect
+// effects returns the differences that a comparison should detect, the largest first. Slices detect
 // smaller ones.
 func effects(c compare.Comparison) []float64 {
 	if c.Repeat() == "start" {
@@ -211,7 +213,7 @@ func effects(c compare.Comparison) []float64 {
 	return []float64{dearer}
 }
 
-// compare compares each other service with the first, the first's second self among them.
+// compare compares each other service with the first, including the first service's A/A control.
 func (a *Answer) compare(c Comparison, services Catalog) error {
 	if len(a.Run.Records) == 0 {
 		return fmt.Errorf("read run %s: it has no records; was it ended before its first trial?",

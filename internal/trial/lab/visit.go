@@ -21,50 +21,50 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
-// readyBound is how long a service may take to come up when it is only looked at, a system as a
-// whole.
+// readyBound is the maximum startup time of a service, or of a system as a whole, that is not
+// measured.
 const readyBound = 8 * time.Minute
 
-// verifyMemory is the budget of a process that is only looked at.
+// verifyMemory is the memory budget of a process that is not measured.
 const verifyMemory = 1 << 30
 
-// Seen is a target that runs.
+// Seen is a running target.
 type Seen struct {
 	service.Checker
 	Name    string // in the catalog
 	Service *service.Service
 	System  *processes.System
-	Speaks  *nethttp.Config // what it is asked in; nil: HTTP/1.1 in the clear
-	ReadyNs int64           // from its exec to the first good answer
+	Speaks  *nethttp.Config // protocol of its requests; nil: HTTP/1.1 in the clear
+	ReadyNs int64           // from its exec to the first good response
 }
 
-// Sight looks at a running target.
+// Sight checks a running target.
 type Sight func(ctx context.Context, t Seen) error
 
-// Budget is what a target may use that is looked at as it would be measured.
+// Budget is the resources of a target that runs as it would be measured.
 type Budget struct {
 	CPUs        float64
 	MemoryBytes int64
 	Cores       []int
 }
 
-// Visitor looks at targets without measuring them.
+// Visitor starts targets and checks them without measuring them.
 type Visitor struct {
 	*Lab
 	Launcher string        // by its name in suites
 	Of       Catalog       // nil: the checkout's
-	Bound    time.Duration // for a target to come up; 0: for those of the catalog
-	Budget   Budget        // without one a target is only asked, and its compiler spared
-	Doing    string        // in errors: what is done to targets; empty: verify
-	Hint     string        // behind the errors of targets that were started; may be empty
+	Bound    time.Duration // on the startup of a target; 0: the default for the catalog
+	Budget   Budget        // zero: targets run with little compilation, for requests only
+	Doing    string        // what is done to targets, for errors; empty: verify
+	Hint     string        // added to the errors of targets that were started; may be empty
 	See      Sight
-	// Speak is how a target at an address is asked whether it is ready; nil: in HTTP/1.1 over TCP.
+	// Speak returns how to check whether a target is ready; nil: in HTTP/1.1 over TCP.
 	Speak   func(s *service.Service, addr netip.AddrPort) service.Speaker
-	Skipped func(name string, missing []string) // is told of what cannot run here
-	// Ports collects on which ports targets listen beside their own; nil: it is not looked for.
+	Skipped func(name string, missing []string) // called for targets that cannot run here
+	// Ports collects further ports on which targets listen; nil: not recorded.
 	Ports Ports
-	// Spoken has targets that are processes started once more for each protocol that they speak
-	// beside HTTP/1.1, and looked at in that.
+	// Spoken also starts and checks targets that are processes in each other protocol that they
+	// speak beside HTTP/1.1.
 	Spoken bool
 
 	journal  *process.Journal
@@ -72,8 +72,8 @@ type Visitor struct {
 	missing  func(*service.Service, ...service.Target) []string
 }
 
-// Visit builds services, all without names, starts their targets one after another and lets See
-// look at each. Errors are joined: a target that does not come up keeps nobody from the next.
+// Visit builds the named services, or all, starts their targets one after another and calls See for
+// each. It joins errors: a target that fails does not stop the next.
 func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	services, err := v.pick(names)
 	if err != nil {
@@ -85,17 +85,17 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer leave() //nolint:errcheck // the kernel gives the lock back at the latest
+	defer leave() //nolint:errcheck // the kernel releases the lock when the process ends
 	tools := service.FindTools(ctx)
 	v.journal, v.launcher = journal, &process.Launcher{Journal: journal}
 	build := v.World.Build
 	v.missing = func(s *service.Service, targets ...service.Target) []string {
 		return v.World.Missing(tools, s, targets...)
 	}
-	jobs := 0 // as many as the machine bears
+	jobs := 0 // as many as the machine can run
 	if contained {
-		// An image's name is that of whoever built it last, until what it stands for is looked up;
-		// and Docker has its own cores to fill.
+		// An image's name refers to the latest build of it until it is resolved, so builds of
+		// images must not overlap. Docker itself uses several cores.
 		jobs, build = 1, v.World.Image
 		v.missing = func(s *service.Service, targets ...service.Target) []string {
 			missing := lacksImage(s, targets...)
@@ -133,7 +133,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			}
 			if err := v.lookAll(ctx, services[i], t, o.Built); err != nil {
 				errs = append(errs, err)
-				if !o.Built.Attached.IsValid() { // else it was not started
+				if !o.Built.Attached.IsValid() { // otherwise it was not started
 					hint = v.Hint
 				}
 			}
@@ -145,8 +145,8 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 	return errors.Join(errs...)
 }
 
-// visiting takes the machine for a visit. What an earlier lab left is for a run to tell, which may
-// follow in the same turn.
+// visiting takes the machine for a visit. It leaves reporting of an earlier lab's leftovers to a
+// run, which may follow in the same turn.
 func (v Visitor) visiting(ctx context.Context) (*process.Journal, func() error, error) {
 	if v.used != nil {
 		return v.used.journal, func() error { return nil }, nil
@@ -163,10 +163,10 @@ func (v Visitor) skips(name string, s *service.Service, t ...service.Target) boo
 	return len(missing) > 0
 }
 
-// lacksImage says which of the targets cannot be containers.
+// lacksImage returns why targets cannot be containers.
 func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
 	if len(targets) == 0 {
-		targets = s.Targets[:1] // of the service: can any?
+		targets = s.Targets[:1] // enough to check whether the service can have one
 	}
 	for _, t := range targets {
 		if why := s.NoImage(t); why != "" {
@@ -176,7 +176,7 @@ func lacksImage(s *service.Service, targets ...service.Target) (out []string) {
 	return out
 }
 
-// pick are the services by their names.
+// pick returns the services with the given names.
 func (v Visitor) pick(names []string) (Catalog, error) {
 	catalog := v.Of
 	if catalog == nil {
@@ -188,8 +188,8 @@ func (v Visitor) pick(names []string) (Catalog, error) {
 	return catalog.Pick(names)
 }
 
-// able are those of the services that can run here, with the builds that they have for protocols
-// alone. What such a build lacks is told where the service itself lacks nothing.
+// able returns the services that can run here, with their builds for further protocols. If a
+// service is available and such a build is not, it reports that.
 func (v Visitor) able(services Catalog) (out Catalog) {
 	for _, s := range services {
 		if v.skips(s.Label(), s) {
@@ -205,7 +205,7 @@ func (v Visitor) able(services Catalog) (out Catalog) {
 	return out
 }
 
-// lookAll looks at a target in each protocol that its build speaks; the empty one is HTTP/1.1.
+// lookAll checks a target in each protocol that its build speaks; the empty one is HTTP/1.1.
 func (v Visitor) lookAll(ctx context.Context, s *service.Service, t service.Target,
 	built *service.Built) error {
 	var protocols []string
@@ -225,7 +225,7 @@ func (v Visitor) lookAll(ctx context.Context, s *service.Service, t service.Targ
 	return errors.Join(errs...)
 }
 
-// spokenName is what a target is called in a protocol.
+// spokenName returns the name of a target in a protocol.
 func spokenName(name, protocol string) string {
 	if protocol == "" {
 		return name
@@ -233,18 +233,18 @@ func spokenName(name, protocol string) string {
 	return name + " in " + protocol
 }
 
-// speech is how a target at an address is asked in a protocol; nil: in HTTP/1.1.
+// speech returns how requests reach a target at an address in a protocol; nil: in HTTP/1.1.
 func speech(protocol string, c service.Certificate, addr netip.AddrPort) *nethttp.Config {
 	return trial.Speech(suite.Scenario{Protocol: protocol, TLS: suite.TLS{PEM: c.PEM},
 		Requests: []suite.Request{{Request: "GET /"}}}, "", addr)
 }
 
-// hintAfter is how long nothing is said of what a target waits for.
+// hintAfter is the time after which the reason of a target's wait is reported.
 const hintAfter = 3 * time.Second
 
-// patient waits for a target. Of one that is somebody's own it says before long what is in the way:
-// a path that is not there has the same answer until the bound is over. Stray is the error of one
-// that answers on another port.
+// patient waits for a target. For a service of the user's own, it soon reports why the service is
+// not ready: a missing path has the same response until the bound is over. stray returns the error
+// of a target that responds on another port.
 func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	wait, stray func(context.Context) error) error {
 	if v.Hint == "" {
@@ -259,7 +259,7 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	}
 	if wrong := stray(ctx); wrong != nil {
 		v.Tell.Say(fmt.Sprintf("%s: %v", name, wrong))
-		// Some services open a second port first: it must be the wrong one for a while.
+		// Some services open a second port first, so check again.
 		further, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
 		defer cancel()
 		if err = wait(further); !errors.Is(err, notYet) {
@@ -273,7 +273,7 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 	return wait(ctx)
 }
 
-// lastSaid adds to what went wrong how a service ended, if it did, and what it wrote last.
+// lastSaid adds to an error how a service ended, if it did, and its last output.
 func lastSaid(err error, p *processes.System) error {
 	if errors.Is(err, service.ErrExited) {
 		err = fmt.Errorf("%w (%s)", err, p.Exit())
@@ -285,23 +285,23 @@ func lastSaid(err error, p *processes.System) error {
 	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log, "\n  "))
 }
 
-// look starts one target, lets See look at it and stops it.
+// look starts one target, calls See for it and stops it.
 func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	built *service.Built, protocol string) (err error) {
 	dir, err := os.MkdirTemp("", "prony-verify-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was looked at
+	defer os.RemoveAll(dir) //nolint:errcheck // only the log of a service that was not measured
 
-	// The service may be another user's.
+	// The service may run as another user.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
 	bound := cmp.Or(v.Bound, readyBound)
 	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
 	defer cancel()
-	n := len(s.Processes(t)) // a system of many starts in minutes on one core
+	n := len(s.Processes(t)) // a system of many processes starts in minutes on one core
 	starter := processes.Starter{Launcher: v.launcher, Port: processes.FreePort}
 	order := processes.Order{
 		Name: s.Name, Service: s, Target: t, Built: built, LogFile: filepath.Join(dir, "prony.log"),

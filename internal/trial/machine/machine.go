@@ -1,5 +1,5 @@
-// Package machine is the world of this machine: processes, containers, sockets, the kernel's
-// counters. All that a lab does outside of the program is done here.
+// Package machine implements the outside world of a lab on this machine: processes, containers,
+// sockets and the kernel's counters.
 package machine
 
 import (
@@ -45,15 +45,15 @@ import (
 )
 
 const (
-	// quietBound is how long a trial waits for a quiet host. Where the neighbours never rest, a run
-	// must still end in its time: what they did in a window is judged after it in any case.
+	// quietBound is how long a trial waits for a quiet host. A run must also end in time if the
+	// host is never quiet; the verdict covers disturbances in a window in any case.
 	quietBound = 2 * time.Second
-	// interruptBound is how long Compose may take to leave off.
+	// interruptBound is how long Compose may take to stop after an interrupt.
 	interruptBound = 10 * time.Second
 	dialBound      = 2 * time.Second
 )
 
-// World is that of this machine.
+// World implements lab.World on this machine.
 type World struct{}
 
 var _ lab.World = World{}
@@ -95,7 +95,7 @@ func (World) Container(ctx context.Context, name string, to *lab.Launchers) erro
 	if err != nil {
 		return err
 	}
-	defer dir.Close() //nolint:errcheck // it is only looked at
+	defer dir.Close() //nolint:errcheck // nothing was written to it
 	if name == kubernetes.Name || name == kubernetes.ServiceName {
 		o, err := kubernetes.OptionsOf(os.Getenv)
 		if err != nil {
@@ -123,13 +123,13 @@ func (World) Container(ctx context.Context, name string, to *lab.Launchers) erro
 	return nil
 }
 
-// Docker implements lab.World; it needs Compose, too.
+// Docker implements lab.World. It also needs Compose.
 func (World) Docker(ctx context.Context, out, talk io.Writer, args []string) error {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
 		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
 	}
-	// "docker compose" of a Docker without it would take the flags for its own.
+	// Without Compose, docker would parse the flags as its own.
 	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
 		return errors.New("the stack needs Compose, version 2: install Docker's package " +
 			"docker-compose-plugin")
@@ -197,7 +197,7 @@ func (World) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, di
 	return out
 }
 
-// drivers finds what offers a trial's loads.
+// drivers returns a function that returns the generator of a trial's loads.
 func drivers(crew *local.Crew) func(string, string, *nethttp.Config) (trial.Driver, error) {
 	return func(name, engine string, speech *nethttp.Config) (trial.Driver, error) {
 		if name == "" {
@@ -208,7 +208,7 @@ func drivers(crew *local.Crew) func(string, string, *nethttp.Config) (trial.Driv
 	}
 }
 
-// profiler finds what takes a profile of a kind; profile.Choose has the order.
+// profiler returns a collector for a kind of profile; profile.Choose defines the order.
 func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
 	all := append([]profile.Collector{jvm.AsyncProfiler{}, jvm.JFR{}, gopprof.Collector{},
 		node.V8{}, pyspy.PySpy{}}, kernel.Collectors()...)
@@ -221,8 +221,8 @@ func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
 	return profile.Choose(all, s, kind)
 }
 
-// Watch samples a service from the load's cores. Processes that other tells are not taken for
-// strangers; nil: there are none. A period of 0 is the usual one.
+// Watch samples a service from the load's cores. It does not count the processes that foreign
+// returns as other load; nil: there are none. A period of 0 is the default.
 func Watch(p launch.Process, l host.Layout, period time.Duration, foreign func() []int) (
 	trial.Watcher, error) {
 	if s, err := elsewhere(p, period); s != nil || err != nil {
@@ -244,13 +244,13 @@ func Watch(p launch.Process, l host.Layout, period time.Duration, foreign func()
 		}
 	}
 	s, err := probe.Start(probe.Config{Cores: l.Load, Period: period}, subject)
-	if err != nil { // a nil one would be a Watcher
+	if err != nil { // a nil *Sampler would be a non-nil Watcher
 		return nil, err
 	}
 	return s, nil
 }
 
-// elsewhere samples a service that runs on another machine; nil: it is one of this.
+// elsewhere samples a service that runs on another machine; nil: it runs on this one.
 func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
 	if s, ok := p.(*processes.System); ok {
 		p = s.Parts[len(s.Parts)-1].Process
@@ -262,21 +262,21 @@ func elsewhere(p launch.Process, period time.Duration) (trial.Watcher, error) {
 		return nil, nil
 	}
 	s, err := far.Sample(period)
-	if s == nil || err != nil { // a nil one would be a Watcher
+	if s == nil || err != nil { // a nil *Sampling would be a non-nil Watcher
 		return nil, err
 	}
 	return s, nil
 }
 
-// Measure implements lab.World: it quiets the lab, finds the generator's ceiling and runs the
-// trials.
+// Measure implements lab.World. It confines this process to the load's cores, measures the
+// generator limit and runs the trials.
 func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, cores []int,
 	report func(string)) error {
 	if err := host.Confine(l.Layout.Load); err != nil {
 		return err
 	}
-	// The report comes next; give the lab its processors back.
-	defer host.Confine(cores) //nolint:errcheck // it was allowed to run there before
+	// Give this process its cores back for the report.
+	defer host.Confine(cores) //nolint:errcheck // these cores were allowed before
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -289,7 +289,7 @@ func (World) Measure(ctx context.Context, l *trial.Lab, e trial.Experiment, core
 	return err
 }
 
-// home is one of telemetry in a process of its own.
+// home is a collector in a process of its own.
 type home struct {
 	*telemetry.Client
 	*telemetry.Child
@@ -314,7 +314,7 @@ func (World) Home(ctx context.Context, root string, spec telemetry.LaunchSpec,
 	return home{client, child}, []int{child.PID()}, end, nil
 }
 
-// Parquet lets the home's program store a table of package flat as Parquet.
+// Parquet lets the collector's program convert a table of package flat to Parquet.
 func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 	report func(string)) error {
 	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, report)
@@ -324,7 +324,8 @@ func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 	return nil
 }
 
-// Beside lets the home's program do something, and waits. What it complains of is the error.
+// Beside runs the collector's program with args and waits. Its error is what the program wrote to
+// standard error.
 func Beside(ctx context.Context, root string, args []string, in io.Reader, out io.Writer,
 	report func(string)) error {
 	path, err := locate.Finder{Root: root, Progress: report}.Find(ctx)
@@ -344,8 +345,8 @@ func Beside(ctx context.Context, root string, args []string, in io.Reader, out i
 	return nil
 }
 
-// HandOver implements lab.World. It becomes the other program, with all that this one has: its
-// streams, and whoever waits for it. It returns only where that failed.
+// HandOver implements lab.World. It replaces this process by the other program, with its streams
+// and its parent. It returns only an error.
 func (World) HandOver(ctx context.Context, root string, args []string, report func(string)) error {
 	path, err := locate.Finder{Root: root, Progress: report}.Find(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/trial/machine"
 )
 
-// gone is a process that has ended, and with it its control group.
+// gone is a process that has ended, with its control group.
 type gone struct{ launch.Process }
 
 func (gone) Addr() netip.AddrPort { return netip.AddrPort{} }
@@ -19,8 +19,8 @@ func (gone) Groups() []launch.Group {
 	return []launch.Group{{Version: 2, Dir: "/sys/fs/cgroup/of-a-pod-that-has-ended"}}
 }
 
-// A service that ended before it could be sampled gives an error and no watcher: a nil pointer in
-// an interface would be one.
+// A service that ended before it could be sampled gives an error and no watcher: a nil pointer
+// would be a non-nil interface.
 func TestWhatHasEndedIsNotWatched(t *testing.T) {
 	w, err := machine.Watch(gone{}, host.Layout{}, 0, nil)
 	if w != nil || err == nil {

@@ -13,7 +13,7 @@ import (
 	"prony.example/record"
 )
 
-// slicing is what starts of several targets side by side need on this machine.
+// slicing returns this machine's part of starts of several targets side by side.
 func slicing() trial.Slicing {
 	return trial.Slicing{
 		Open: func(ctx context.Context, s load.Spec, engine string, speech *nethttp.Config) (
@@ -22,7 +22,7 @@ func slicing() trial.Slicing {
 				return nil, err
 			}
 			l, err := load.Open(ctx, s)
-			if err != nil { // a nil one would be a Loader
+			if err != nil { // a nil *load.Loader would be a non-nil Loader
 				return nil, err
 			}
 			return l, nil
@@ -33,7 +33,7 @@ func slicing() trial.Slicing {
 				way = record.FreezeOff
 			}
 			f, err := freeze.New(p, way)
-			if err != nil { // a nil one would be a Freezer
+			if err != nil { // a nil pointer would be a non-nil Freezer
 				return nil, err
 			}
 			return f, nil
@@ -41,7 +41,7 @@ func slicing() trial.Slicing {
 		Clock: func(pids func() []int) trial.CPUClock { return cpuclock.New(pids) },
 		Machine: func() (trial.Machine, error) {
 			m, err := cpuclock.OpenMachine(nil)
-			if err != nil { // a nil one would be a Machine
+			if err != nil { // a nil pointer would be a non-nil Machine
 				return nil, err
 			}
 			return m, nil

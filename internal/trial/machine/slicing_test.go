@@ -22,7 +22,7 @@ func TestFreezeRunsOn(t *testing.T) {
 		if err != nil || f.Way() != record.FreezeOff {
 			t.Fatalf("way %v, error %v; want %s", f, err, record.FreezeOff)
 		}
-		if err := f.Freeze(); err != nil { // and this line goes on
+		if err := f.Freeze(); err != nil { // this process continues
 			t.Error(err)
 		}
 	}

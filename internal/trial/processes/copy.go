@@ -11,11 +11,11 @@ import (
 	"prony.example/internal/service"
 )
 
-// copyCount numbers the copies of this program.
+// copyCount numbers the copies that this program makes.
 var copyCount atomic.Int64
 
-// copy gives a start its own copy of the service's folder, if that is ordered and possible. The
-// copy is noted before it is made, and forgotten after it is removed.
+// copy gives a start its own copy of the service's folder, if that is ordered and possible. It
+// notes the copy before it makes it, and forgets it after removal.
 func (s *System) copy(ctx context.Context, o *Order) error {
 	s.remove = func() error { return nil }
 	if o.Copies == "" {
@@ -33,7 +33,7 @@ func (s *System) copy(ctx context.Context, o *Order) error {
 	fresh, err := o.Built.Copy(ctx, dir)
 	if err != nil {
 		if remaining := service.RemoveCopy(dir); remaining != nil {
-			return errors.Join(err, remaining) // the journal has it still
+			return errors.Join(err, remaining) // still in the journal
 		}
 		if errors.As(err, &s.NoCopy) {
 			err = nil
@@ -43,7 +43,7 @@ func (s *System) copy(ctx context.Context, o *Order) error {
 	o.Built = fresh
 	s.remove = func() error {
 		if err := service.RemoveCopy(dir); err != nil {
-			return err // the journal has it still
+			return err // still in the journal
 		}
 		s.remove = func() error { return nil }
 		return forget()

@@ -14,8 +14,8 @@ import (
 	"prony.example/record"
 )
 
-// All processes of a system work in a copy of its own, which is noted while it is there; where
-// nothing was built they work where they did, and the system says why.
+// All processes of a system work in a copy of its own, which is noted while it exists; without a
+// build they work in their folder, and the system has the reason.
 func TestCopyOfAStart(t *testing.T) {
 	order := three(t, func(s *service.Service) {
 		s.Build = service.Build{Steps: [][]string{{"true"}}, Artifact: "."}
@@ -61,7 +61,7 @@ func TestCopyOfAStart(t *testing.T) {
 	}
 	check(built, "")
 	check(given, record.NoCopyGiven)
-	order.Service.Run.Processes[0].Command = []string{"./missing"} // then nothing is started
+	order.Service.Run.Processes[0].Command = []string{"./missing"} // so that nothing is started
 	order.Built = built
 	if sys, err := start(t, order, false); sys != nil || err == nil {
 		t.Errorf("%v, %v, want an error alone", sys, err)
@@ -71,7 +71,7 @@ func TestCopyOfAStart(t *testing.T) {
 	}
 }
 
-// A system is frozen whole, its group or its processes.
+// A system is frozen as a whole, by its group or its processes.
 func TestFreezeOfASystem(t *testing.T) {
 	for way, noGroup := range map[string]bool{
 		record.FreezeCgroup: false, record.FreezeSignals: true} {

@@ -21,7 +21,7 @@ import (
 	"prony.example/record"
 )
 
-// stops are how often a service is stopped for how long. Load comes at a steady rate all the while.
+// stops are numbers of stops of a service and their lengths, under a steady load.
 type stops []struct {
 	times     int
 	stop, run time.Duration
@@ -34,7 +34,8 @@ var (
 	long = stops{{3, 35 * time.Second, 5 * time.Second}}
 )
 
-// stoppedTargets are one of each language, framework's own watchdog and runtime of the catalog.
+// stoppedTargets include each language, each framework's own watchdog and each runtime of the
+// catalog.
 var stoppedTargets = []string{
 	"go-nethttp", "go-fiber", "java-netty", "java-vertx", "java-tomcat:virtual",
 	"java-spring:platform", "java-spring:aot-platform", "java-quarkus:reactive", "java-pekko",
@@ -43,8 +44,8 @@ var stoppedTargets = []string{
 	"rust-axum", "rust-ntex",
 }
 
-// A service that is stopped again and again, for up to 5 s, answers all requests, those that were
-// under way included, in the processes that it had; docs/slices.md has the figures.
+// A service that is stopped repeatedly, for up to 5 s, answers all requests, including the running
+// ones, in the same processes; docs/slices.md has the figures.
 func TestStoppedServices(t *testing.T) {
 	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
 		built *service.Built, way string) {
@@ -52,7 +53,7 @@ func TestStoppedServices(t *testing.T) {
 	})
 }
 
-// Longer stops are survived, too, if the service dozes: after half a minute without a turn Gunicorn
+// Services also survive longer stops if they doze: after half a minute without CPU time Gunicorn
 // kills its workers, Uvicorn after 5 s.
 func TestServicesStoppedForLong(t *testing.T) {
 	eachStopped(t, func(t *testing.T, s *service.Service, target service.Target,
@@ -61,7 +62,7 @@ func TestServicesStoppedForLong(t *testing.T) {
 	})
 }
 
-// eachStopped does something with each target, by each way to stop it.
+// eachStopped calls do for each target, with each way to stop it.
 func eachStopped(t *testing.T, do func(t *testing.T, s *service.Service, target service.Target,
 	built *service.Built, way string)) {
 	root, err := filepath.Abs("../../..")
@@ -94,8 +95,8 @@ func eachStopped(t *testing.T, do func(t *testing.T, s *service.Service, target 
 	}
 }
 
-// find is the target of a name, SERVICE or SERVICE:TARGET, and the service that has it: one with
-// several builds is several.
+// find returns the target with a name, SERVICE or SERVICE:TARGET, and its service: each of several
+// builds is a service.
 func find(t *testing.T, services []*service.Service, full string) (*service.Service,
 	service.Target) {
 	t.Helper()
@@ -153,10 +154,10 @@ func stopAgainAndAgain(t *testing.T, s *service.Service, target service.Target,
 	}
 }
 
-// running is for how long a service runs between two short stops.
+// running is how long a service runs between two short stops.
 const running = 150 * time.Millisecond
 
-// underWay offers 100 requests a second for as long as all stops take.
+// underWay offers 100 requests a second for the time of all stops.
 func underWay(t *testing.T, s *service.Service, target service.Target,
 	sys *processes.System, all stops) <-chan *load.Result {
 	t.Helper()
@@ -185,7 +186,7 @@ func underWay(t *testing.T, s *service.Service, target service.Target,
 	return result
 }
 
-// stopFor stops a target for a time, and says how long it took until it was stopped, in ns.
+// stopFor stops a target for a time, and returns how long it took until it was stopped, in ns.
 func stopFor(t *testing.T, f *freeze.Freezer, d time.Duration) int64 {
 	t.Helper()
 	began := clock.Mono()
@@ -218,7 +219,7 @@ func settle(t *testing.T, sys *processes.System) {
 	t.Fatal("it does not come to rest")
 }
 
-// idleShare is how much of a core a target uses in a time without load.
+// idleShare returns the share of a core that a target uses in a time without load.
 func idleShare(sys *processes.System, d time.Duration) float64 {
 	c := cpuclock.New(sys.PIDs)
 	before, began := c.Read(), clock.Mono()

@@ -1,11 +1,10 @@
-// Package processes brings a target up: its one process, or the processes of a system in order,
-// each waited for before the next one starts, all under one budget. What comes out is one
-// launch.Process to everybody else: what it uses is what all of them use, and when one ends, it has
-// ended.
+// Package processes starts a target: its one process, or the processes of a system in order, each
+// of which must be ready before the next one starts, under one budget. The result is one
+// launch.Process: its usage is the usage of all, and it has ended when one of them has.
 //
-// The way of the data: service.Starts says what to start, a launch.Launcher starts it,
-// service.WaitReady waits. Non-goals: it verifies nothing, offers no load, and does not wait for
-// the last process, which takes the requests: how long that takes is the caller's measurement.
+// service.Starts returns what to start, a launch.Launcher starts it, and service.WaitReady waits.
+// Non-goals: it verifies nothing, offers no load, and does not wait for the last process, which
+// receives the requests: the caller measures how long that takes.
 package processes
 
 import (
@@ -32,57 +31,58 @@ import (
 type Starter struct {
 	Launcher launch.Launcher
 	Dial     service.Dial        // nil: TCP
-	Port     func() (int, error) // a free port on 127.0.0.1
+	Port     func() (int, error) // returns a free port on 127.0.0.1
 }
 
-// Order is a target and what it may use.
+// Order is a target and its resources.
 type Order struct {
 	Name           string // for messages, cgroups and the journal
 	Service        *service.Service
 	Target         service.Target
 	Built          *service.Built
 	Cores          []int
-	Back           []int          // cores of backing processes, which are Values.Backing then
+	Back           []int          // cores of backing processes, which are then Values.Backing
 	Mounts         []launch.Mount // what containers share with the host
 	Give           string         // see launch.Spec
-	service.Values                // but for the host and the ports, which Start finds
-	// Copies is a folder in which the start has a copy of the service's folder of its own, until it
-	// is stopped; empty: it works in the one that was built. Note remembers the copy, on disk,
-	// until it is forgotten; nil: nobody does.
+	service.Values                // without the host and the ports, which Start sets
+	// Copies is a folder in which the start gets its own copy of the service's folder until it is
+	// stopped; empty: it works in the built folder. Note records the copy on disk until forget is
+	// called; nil: it is not recorded.
 	Copies string
 	Note   func(dir string) (forget func() error, err error)
-	// LogFile is that of the process that takes the requests; others have their names before .log.
+	// LogFile is the log of the process that receives the requests. The logs of others have their
+	// names before .log.
 	LogFile string
 }
 
-// Part is a process of a target that was started.
+// Part is a started process of a target.
 type Part struct {
 	Name    string   // empty: the target is no system
-	Args    []string // with ports as their placeholders, so that they are those of every start
+	Args    []string // ports are placeholders, so that all starts have the same
 	PID     int
-	Backing bool // it has cores of its own, and no part in the limits
+	Backing bool // has its own cores and is outside the limits
 	LogFile string
-	ReadyNs int64 // from its own exec on; 0 of the last, for which nobody waited here
+	ReadyNs int64 // from its own exec on; 0 for the last, which is not waited for here
 
 	launch.Process
 }
 
-// System is a target that runs, in the order of its start.
+// System is a running target, with its parts in the order of their starts.
 type System struct {
 	Parts []Part
-	Dir   string // in which its processes work, where they are no containers
-	// NoCopy says why this is not a copy although one was ordered; nil: it is one, or none was.
+	Dir   string // working directory of its processes, unless they are containers
+	// NoCopy is why the ordered copy was not made; nil: it was, or none was ordered.
 	NoCopy *service.NoCopy
 
-	remove func() error // the copy
+	remove func() error // removes the copy
 	mu     sync.Mutex
 	exited chan struct{}
-	ended  int // which part ended first; -1: none
+	ended  int // index of the part that ended first; -1: none
 }
 
-// Start launches all processes of a target, waiting for each but the last to be ready. The system
-// is also returned with an error when something of it runs or has left a log: whoever asked stops
-// it in any case.
+// Start launches all processes of a target, and waits for each but the last to be ready. If
+// something of it runs or has left a log, it also returns the system with an error: the caller
+// stops it in any case.
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	if o.Built.Attached.IsValid() {
 		s.Launcher = attached.Launcher{At: o.Built.Attached}
@@ -126,7 +126,7 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	return sys, nil
 }
 
-// add launches one process beside those that run.
+// add launches one process beside the running ones.
 func (s Starter) add(ctx context.Context, sys *System, o Order, start service.Start,
 	front bool) error {
 	spec := launch.Spec{
@@ -161,7 +161,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	return nil
 }
 
-// await waits for the process that was started last.
+// await waits until the latest process is ready.
 func (s Starter) await(ctx context.Context, sys *System, start service.Start) error {
 	part := &sys.Parts[len(sys.Parts)-1]
 	_, ready, err := service.WaitReady(ctx, s.Dial, part.Addr().String(), start.Ready,
@@ -176,7 +176,7 @@ func (s Starter) await(ctx context.Context, sys *System, start service.Start) er
 	return nil
 }
 
-// heed notes the end of a part; the first one is the system's.
+// heed records the end of a part. The first end counts as the system's.
 func (s *System) heed(i int, p launch.Process) {
 	<-p.Exited()
 	s.mu.Lock()
@@ -193,24 +193,24 @@ func (s *System) fallen() int {
 	return s.ended
 }
 
-// Addr is where the last part takes requests.
+// Addr returns the address at which the last part receives requests.
 func (s *System) Addr() netip.AddrPort { return s.Parts[len(s.Parts)-1].Addr() }
 
-// Began is when the first process began.
+// Began returns when the first process began.
 func (s *System) Began() int64 { return s.Parts[0].Began() }
 
-// first is the first part, whose limits all share but backing ones.
+// first returns the first part under the common limits, which exclude backing parts.
 func (s *System) first() Part {
 	return s.Parts[max(slices.IndexFunc(s.Parts, func(p Part) bool { return !p.Backing }), 0)]
 }
 
-// Main is the first process of those that the limits hold.
+// Main returns the PID of the first process under the limits.
 func (s *System) Main() int { return s.first().PID }
 
-// PIDs are those of all parts that the limits hold.
+// PIDs returns the processes of all parts under the limits.
 func (s *System) PIDs() []int { return s.pids(false) }
 
-// Backing are the processes of the others.
+// Backing returns the processes of the other parts.
 func (s *System) Backing() []int { return s.pids(true) }
 
 func (s *System) pids(backing bool) (out []int) {
@@ -220,16 +220,16 @@ func (s *System) pids(backing bool) (out []int) {
 		}
 		out = append(out, p.PIDs()...)
 		if len(p.Groups()) > 0 {
-			return out // they hold the others, too
+			return out // they contain the other parts
 		}
 	}
 	return out
 }
 
-// Groups are those that hold all parts but backing ones.
+// Groups returns the control groups of all parts but backing ones.
 func (s *System) Groups() []launch.Group { return s.first().Groups() }
 
-// Containers are the names of those parts that are one.
+// Containers returns the names of the parts that are containers.
 func (s *System) Containers() (names []string) {
 	for _, p := range s.Parts {
 		if c, ok := p.Process.(interface{ Container() string }); ok {
@@ -239,7 +239,7 @@ func (s *System) Containers() (names []string) {
 	return names
 }
 
-// Pod is what a cluster made of the last part; ok is false where none started it.
+// Pod describes the pod of the last part; ok is false if no cluster started it.
 func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 	podded, ok := s.Parts[len(s.Parts)-1].Process.(launch.Podded)
 	if !ok {
@@ -248,7 +248,7 @@ func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 	return podded.Pod(ctx), true
 }
 
-// Limits are what holds all parts, and with its name what holds or misses one of them.
+// Limits returns the limits in force and the missing ones. Limits of a single part have its name.
 func (s *System) Limits() (inForce, missing []record.Limit) {
 	retained, lacking := make([][]record.Limit, len(s.Parts)), make([][]record.Limit, len(s.Parts))
 	for i, p := range s.Parts {
@@ -257,7 +257,8 @@ func (s *System) Limits() (inForce, missing []record.Limit) {
 	return s.together(retained), s.together(lacking)
 }
 
-// together lists what each part says: once what all say, with its name what one does.
+// together merges the limits of the parts: limits that all parts have appear once, others with the
+// part's name.
 func (s *System) together(item [][]record.Limit) (out []record.Limit) {
 	for i, limits := range item {
 		for _, l := range limits {
@@ -278,7 +279,7 @@ func (s *System) together(item [][]record.Limit) (out []record.Limit) {
 	return out
 }
 
-// Move lets all parts but backing ones run on these cores; Limits tells what was then in force.
+// Move moves all parts but backing ones to these cores. Limits returns what is then in force.
 func (s *System) Move(cores []int) error {
 	for i, p := range s.Parts {
 		if p.Backing {
@@ -295,7 +296,7 @@ func (s *System) Move(cores []int) error {
 	return nil
 }
 
-// Freezer is the group that holds all parts but backing ones; launch.Freezable.
+// Freezer implements launch.Freezable with the group of all parts but backing ones.
 func (s *System) Freezer() launch.Group {
 	if f, ok := s.first().Process.(launch.Freezable); ok {
 		return f.Freezer()
@@ -303,7 +304,7 @@ func (s *System) Freezer() launch.Group {
 	return launch.Group{}
 }
 
-// Pauser pauses all parts but backing ones; launch.Pausable.
+// Pauser implements launch.Pausable for all parts but backing ones.
 func (s *System) Pauser() func(paused bool) error {
 	var all []func(bool) error
 	for _, p := range s.Parts {
@@ -325,7 +326,7 @@ func (s *System) Pauser() func(paused bool) error {
 	}
 }
 
-// Favour lets the compilers of all parts go first, or not any longer; launch.Favourer.
+// Favour implements launch.Favourer for the compilers of all parts.
 func (s *System) Favour(enabled bool) (threads int, err error) {
 	for _, p := range s.Parts {
 		if f, ok := p.Process.(launch.Favourer); ok {
@@ -336,10 +337,10 @@ func (s *System) Favour(enabled bool) (threads int, err error) {
 	return threads, err
 }
 
-// Exited is closed when any part has ended.
+// Exited returns a channel that is closed when any part has ended.
 func (s *System) Exited() <-chan struct{} { return s.exited }
 
-// Exit says which part ended, and how.
+// Exit returns which part ended, and how; "" if none has.
 func (s *System) Exit() string {
 	i := s.fallen()
 	if i < 0 {
@@ -355,7 +356,8 @@ func (s *System) named(i int, text string) string {
 	return text
 }
 
-// telling is the part whose words matter: the one that ended, or was started last.
+// telling returns the index of the part whose output explains a failure: the part that ended, or
+// the latest one.
 func (s *System) telling() int {
 	if i := s.fallen(); i >= 0 {
 		return i
@@ -363,10 +365,10 @@ func (s *System) telling() int {
 	return len(s.Parts) - 1
 }
 
-// LogFile is where that part writes.
+// LogFile returns the log of the part that explains a failure.
 func (s *System) LogFile() string { return s.Parts[s.telling()].LogFile }
 
-// LogDropped is what was not kept of what all parts wrote, in bytes, once they are stopped.
+// LogDropped returns the bytes of all parts' output that were not stored, once they are stopped.
 func (s *System) LogDropped() (n int64) {
 	for _, p := range s.Parts {
 		n += p.LogDropped()
@@ -374,7 +376,7 @@ func (s *System) LogDropped() (n int64) {
 	return n
 }
 
-// Log returns up to n last lines of each part, those of the one that matters at the end.
+// Log returns up to n last lines of each part. The part that explains a failure is last.
 func (s *System) Log(n int) (out []string) {
 	last := s.telling()
 	add := func(i int) {
@@ -391,14 +393,14 @@ func (s *System) Log(n int) (out []string) {
 	return out
 }
 
-// Graces for Stop: of one process, of which the contract asks two seconds, and of a system, whose
-// processes end side by side on its cores.
+// Graces for Stop: for one process, to which the contract gives two seconds, and for a system,
+// whose processes end in parallel on its cores.
 const (
 	OneGrace = 3 * time.Second
 	allGrace = 10 * time.Second
 )
 
-// Grace is how long Stop should wait before it uses force.
+// Grace returns how long Stop should wait before it uses force.
 func (s *System) Grace() time.Duration {
 	if len(s.Parts) > 1 {
 		return allGrace
@@ -406,8 +408,8 @@ func (s *System) Grace() time.Duration {
 	return OneGrace
 }
 
-// Stop ends all parts, the first one last: others may need it to end well, and its limits hold
-// them.
+// Stop ends all parts and removes the copy. The first part is last, because others may need it to
+// end cleanly, and its limits contain them.
 func (s *System) Stop(grace time.Duration) error {
 	errs := make([]error, len(s.Parts))
 	var stopping sync.WaitGroup
@@ -419,10 +421,11 @@ func (s *System) Stop(grace time.Duration) error {
 	return errors.Join(append(errs, s.remove())...)
 }
 
-// portTries bounds the search for a port that nobody has, and that was not given yet.
+// portTries limits the search for a port that is free and was not returned yet.
 const portTries = 64
 
-// Distinct gives ports that differ from each other. It may be called from several goroutines.
+// Distinct returns a function that returns different ports from port. It may be called from several
+// goroutines.
 func Distinct(port func() (int, error)) func() (int, error) {
 	var mu sync.Mutex
 	specified := map[int]bool{}
@@ -440,20 +443,19 @@ func Distinct(port func() (int, error)) func() (int, error) {
 	}
 }
 
-// Ports are given from below those that the kernel gives to whoever connects (ip-sysctl,
-// ip_local_port_range), lest a client have the port before the service listens on it, and below
-// those that Kubernetes leads elsewhere (NodePorts). All have five digits, as those had.
+// Ports lie below those that the kernel assigns to clients (ip-sysctl, ip_local_port_range),
+// because a client could otherwise take a port before the service listens on it, and below
+// Kubernetes' NodePorts. All have five digits, like the ephemeral ports.
 const (
 	portFirst = 10_000
 	portMany  = 20_000
-	portStep  = 2654435761 // Knuth's, by which labs begin far from each other
+	portStep  = 2654435761 // Knuth's; separates the first ports of concurrent labs
 )
 
-// portTurn is how many ports this process has tried.
+// portTurn counts the ports that this process has tried.
 var portTurn atomic.Uint32
 
-// FreePort gives a port that nobody uses, neither of TCP nor of UDP: which of them a service takes
-// is its own business.
+// FreePort returns a port that is free for both TCP and UDP, because services may use either.
 func FreePort() (port int, err error) {
 	for range portTries {
 		offset := uint32(os.Getpid())*portStep + portTurn.Add(1)
@@ -465,7 +467,7 @@ func FreePort() (port int, err error) {
 	return 0, err
 }
 
-// unused says who has an address, if anybody.
+// unused returns an error if an address is in use.
 func unused(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// listen is a program that says its environment, listens on its port with Python, after a moment,
-// and answers 200. It ends at once when something has fallen in its way.
+// listen is a program that prints its environment, listens on its port with Python, after a moment,
+// and answers 200. It exits at once if a fault was put in its way.
 const listen = `import http.server, os, sys
 class H(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -91,8 +91,8 @@ func start(t *testing.T, o processes.Order, noGroup bool) (*processes.System, er
 	return sys, err
 }
 
-// serving starts an order and waits until it serves: a python3 that chooses among several versions
-// has helpers until it listens.
+// serving starts an order and waits until it serves: a python3 that selects among several versions
+// has helper processes until it listens.
 func serving(t *testing.T, o processes.Order, noGroup bool) *processes.System {
 	t.Helper()
 	sys, err := start(t, o, noGroup)
@@ -106,7 +106,7 @@ func serving(t *testing.T, o processes.Order, noGroup bool) *processes.System {
 	return sys
 }
 
-// marked is what the probe sees of a system now.
+// marked returns the probe's current reading of a system.
 func marked(t *testing.T, sys *processes.System) probe.Mark {
 	t.Helper()
 	subject := probe.Subject{PIDs: sys.PIDs, Backing: sys.Backing}
@@ -132,7 +132,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("%s did not happen within 20 s", what)
 }
 
-// Each is waited for before the next begins; all are one process to everybody else; each knows the
+// Each process is ready before the next begins; all are one process for callers; each knows the
 // others' ports and its share of the memory: 400 MiB in 2 + 1 + 1 parts.
 func TestSystem(t *testing.T) {
 	check := func(name string, noGroup bool) {
@@ -164,7 +164,7 @@ func TestSystem(t *testing.T) {
 				t.Errorf("log %q, want %q", got, want)
 			}
 			checkParts(t, sys)
-			if noGroup { // each is held to its own share
+			if noGroup { // each has its own limit
 				checkLimit(t, sys.Parts[0].PID, 200<<20)
 				checkLimit(t, sys.Parts[1].PID, 100<<20)
 			}
@@ -174,8 +174,8 @@ func TestSystem(t *testing.T) {
 	check("without groups", true)
 }
 
-// What the others lean on has cores and memory of its own, is not counted with them, and is watched
-// all the same as the trial's own.
+// Backing processes have cores and memory of their own, are not counted with the others, and are
+// all the same sampled as part of the trial.
 func TestBacking(t *testing.T) {
 	check := func(name string, noGroup bool) {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +235,7 @@ func TestBacking(t *testing.T) {
 	check("without groups", true)
 }
 
-// checkBacked holds what the probe sees of a system whose first part is a backing one.
+// checkBacked checks the probe's reading of a system whose first part is a backing one.
 func checkBacked(t *testing.T, sys *processes.System) {
 	t.Helper()
 	m := marked(t, sys)
@@ -247,14 +247,14 @@ func checkBacked(t *testing.T, sys *processes.System) {
 		m.RSSBytes != m.Parts[1].RSSBytes+m.Parts[2].RSSBytes {
 		t.Errorf("parts %+v of %d bytes", m.Parts, m.RSSBytes)
 	}
-	// It is no stranger: the lab's time has its own within.
+	// It is no other load: the lab's time includes its own.
 	if own := probe.SelfCPUNs(); m.LabNs < outside.CPUNs || m.LabNs > own+outside.CPUNs {
 		t.Errorf("the lab's %d ns, of which its own are %d at most and the database's %d", m.LabNs,
 			own, outside.CPUNs)
 	}
 }
 
-// freePort asks the kernel.
+// freePort returns a free port from the kernel.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -263,7 +263,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// backPort is the port that the process called back was told to listen on.
+// backPort returns the port on which the process called back was to listen.
 func backPort(t *testing.T, sys *processes.System) string {
 	t.Helper()
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", sys.Parts[1].PID))
@@ -279,7 +279,7 @@ func backPort(t *testing.T, sys *processes.System) string {
 	return ""
 }
 
-// checkParts holds the probe's parts against the whole: three interpreters have started.
+// checkParts compares the probe's parts with the whole: three interpreters have started.
 func checkParts(t *testing.T, sys *processes.System) {
 	t.Helper()
 	m := marked(t, sys)
@@ -298,7 +298,7 @@ func checkParts(t *testing.T, sys *processes.System) {
 	}
 }
 
-// checkLimit asks the kernel how much private memory a process may have.
+// checkLimit reads from the kernel how much private memory a process may have.
 func checkLimit(t *testing.T, pid int, want int64) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
@@ -314,8 +314,8 @@ func checkLimit(t *testing.T, pid int, want int64) {
 	}
 }
 
-// Servers give their workers groups of their own: they are the part's all the same, are counted and
-// ended with it, with cgroups and without.
+// Servers put their workers into groups of their own: they belong to the part all the same, and are
+// counted and ended with it, with cgroups and without.
 func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
 	check := func(name string, noGroup bool) {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +346,7 @@ func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
 	check("without groups", true)
 }
 
-// What is wrong with one process is told with its name and its own last words.
+// Errors of one process have its name and its own last output.
 func TestSystemFaults(t *testing.T) {
 	check := func(name string, change func(*service.Service), want, log string) {
 		t.Run(name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestSystemFaults(t *testing.T) {
 	}, "database: launch t: ", "")
 }
 
-// When any part ends, the system has ended, and says which.
+// When any part ends, the system has ended, and names it.
 func TestSystemEnds(t *testing.T) {
 	o := three(t, func(s *service.Service) {
 		s.Run.Processes[0].Command = []string{"sh", "-c",
@@ -412,7 +412,7 @@ func TestSystemEnds(t *testing.T) {
 	}
 }
 
-// Whoever stops one part stops no other: the groups are the first one's.
+// Stopping one part stops no other: the groups are the first one's.
 func TestPartsStopAlone(t *testing.T) {
 	sys, err := start(t, three(t, func(*service.Service) {}), false)
 	if err != nil {
@@ -432,7 +432,8 @@ func TestPartsStopAlone(t *testing.T) {
 	}
 }
 
-// A process cannot share the limits of what another launcher started: it would have them anew.
+// A process cannot share the limits of another launcher's process: it would have them a second
+// time.
 func TestBesideAStranger(t *testing.T) {
 	_, err := (&process.Launcher{}).Launch(t.Context(), launch.Spec{Name: "t",
 		Args: []string{
@@ -443,7 +444,7 @@ func TestBesideAStranger(t *testing.T) {
 	}
 }
 
-// What holds all is told once, what holds or misses one by its name.
+// Limits of all are listed once, those of one with its name.
 func TestLimitsOfASystem(t *testing.T) {
 	sys, err := start(t, three(t, func(*service.Service) {}), true)
 	if err != nil {
@@ -458,14 +459,14 @@ func TestLimitsOfASystem(t *testing.T) {
 			t.Errorf("in force %q, want %s", held, limit)
 		}
 	}
-	// No cores were asked for, so that nothing holds the one processor: of none, told once.
+	// No cores were requested, so that no part is limited to one core: reported once.
 	if len(missing) != 1 || missing[0].Kind != record.LimitCPU || missing[0].Value != 1 ||
 		missing[0].Process != "" {
 		t.Errorf("missing %+v", missing)
 	}
 }
 
-// Ports are never given twice, however often the kernel offers one.
+// Ports are never returned twice, however often the kernel offers one.
 func TestDistinct(t *testing.T) {
 	offers := []int{7, 7, 7, 8, 7, 8, 9}
 	next := processes.Distinct(func() (int, error) {
@@ -488,8 +489,7 @@ func TestDistinct(t *testing.T) {
 
 var _ launch.Process = (*processes.System)(nil)
 
-// No port is given that somebody has, in UDP alone or in TCP, nor one that the kernel may give to a
-// client before the service has it.
+// No returned port is in use, in UDP or TCP, or in the kernel's range for clients.
 func TestFreePort(t *testing.T) {
 	given := func() int {
 		t.Helper()
@@ -505,7 +505,7 @@ func TestFreePort(t *testing.T) {
 		at := func(n int) string { return fmt.Sprintf("127.0.0.1:%d", port+n) }
 		tcp, err := l.Listen(t.Context(), "tcp", at(1))
 		if err != nil {
-			continue // it is somebody else's, or the last one
+			continue // in use by another program, or the last one
 		}
 		defer tcp.Close()
 		if udp, err := l.ListenPacket(t.Context(), "udp", at(2)); err == nil {

@@ -1,5 +1,5 @@
-// Package trialtest has a load without a generator, a network or a service, for tests of what is
-// around loads. It takes the time of a testing/synctest bubble and calls back as load.Run does.
+// Package trialtest simulates a load without a generator, a network or a service, for tests of the
+// code around loads. It uses the time of a testing/synctest bubble and calls back as load.Run does.
 //
 // Non-goals: queues, errors and single requests; load itself is tested with truth/virtual.
 package trialtest
@@ -15,19 +15,19 @@ import (
 	"prony.example/record"
 )
 
-// ResponseNs is how long each answer takes.
+// ResponseNs is the response time of each response.
 const ResponseNs = 1e6
 
-// Load is a load whose answers come at a known rate.
+// Load is a load whose responses come at a known rate.
 type Load struct {
-	Rate    float64                              // answers a second, unless the load asks for fewer
-	RateAt  func(elapsed time.Duration) float64  // the same of a warm-up, by its age; nil: Rate
+	Rate    float64                              // responses/s, unless the load requests less
+	RateAt  func(elapsed time.Duration) float64  // Rate of a warm-up by its age; nil: Rate
 	Connect time.Duration                        // how long connecting takes
 	Result  func(load.Spec, float64) record.Load // nil: Good
 }
 
 // Offer takes as long as the load would and returns its result. A load with Watch is a warm-up: it
-// returns when its window or Watch ends it, with nothing but the number of answers.
+// returns when its window or Watch ends it, with only the number of responses.
 func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	time.Sleep(l.Connect)
 	start := clock.Mono()
@@ -63,7 +63,7 @@ func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
 }
 
-// warm reports to Watch until the warm-up is over.
+// warm calls Watch until the warm-up is over.
 func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result, error) {
 	done := 0.0
 	for clock.Mono()-start < int64(s.Window) && ctx.Err() == nil {
@@ -81,8 +81,8 @@ func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result,
 	return &load.Result{Load: record.Load{Done: int64(done)}}, ctx.Err()
 }
 
-// Good is a result without a flaw: all answers good, each after ResponseNs, as many a second as an
-// open load asks for, or as the rate of a closed one.
+// Good returns a result without errors: all responses are good and take ResponseNs, at the rate of
+// an open load's schedule, or at the given rate of a closed load.
 func Good(s load.Spec, rate float64) record.Load {
 	requested := 0.0
 	if s.Model == record.Open {
@@ -100,7 +100,7 @@ func Good(s load.Spec, rate float64) record.Load {
 	}
 }
 
-// Times are n equal times, with their histogram.
+// Times returns the distribution of n equal times, with its histogram.
 func Times(n, ns int64) record.Dist {
 	h := hdrhistogram.New(1, 1<<40, 3)
 	if err := h.RecordValues(ns, n); err != nil {

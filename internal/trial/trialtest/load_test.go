@@ -44,7 +44,7 @@ func TestOffer(t *testing.T) {
 	})
 }
 
-// A warm-up reports its answers until somebody ends it.
+// A warm-up reports its responses until its observer ends it.
 func TestWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done []int64

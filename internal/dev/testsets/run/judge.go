@@ -20,7 +20,7 @@ const (
 	share   = 5  // on a fit host, one of this many measured tests may be inconclusive
 )
 
-// outcome is what a test is counted as after all of its tries.
+// outcome is the result of a test after all its tries.
 type outcome string
 
 const (
@@ -31,7 +31,7 @@ const (
 	none         outcome = "skipped"
 )
 
-// judge decides what a test is counted as.
+// judge returns the outcome of a test.
 func judge(k kind, tries []try) outcome {
 	last := tries[len(tries)-1]
 	fails := 0
@@ -116,7 +116,7 @@ func (l *ledger) repeat(run func(order), set string) {
 	}
 }
 
-// close prints what is to be said of all tests, and returns an error if the run is red.
+// close prints the summary of all tests, and returns an error if the run failed.
 func (l *ledger) close(set string) error {
 	byOutcome := map[outcome][]name{}
 	byKind := map[kind]int{}

@@ -64,7 +64,7 @@ type ledger struct {
 	ran       []string            // not run again, with reasons
 	skippedBy map[string][]string // skipped tests by reason
 	elsewhere map[string]int      // skipped tests, by the command that runs them
-	errs      []error             // what is red beside tests
+	errs      []error             // errors that no test stands for
 }
 
 func newLedger(out io.Writer, suites []suite) *ledger {
@@ -93,7 +93,7 @@ func (l *ledger) kind(n name) kind {
 	return l.suites[n.path].kindOf(n.test)
 }
 
-// stream is what is not yet ended of one go test.
+// stream is the unfinished part of the events of one go test.
 type stream struct {
 	*ledger
 	order order

@@ -1,6 +1,6 @@
 // Command run runs one of the three sets of tests. It compiles all packages first, so that no
 // compiler runs beside a test, runs exact and live tests several packages at a time, and then
-// measured tests one at a time. It repeats what failed alone, and ends with the slowest tests, the
+// measured tests one at a time. It repeats failed tests alone, and ends with the slowest tests, the
 // skipped ones with reasons, and the counts.
 package main
 
@@ -60,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if complete && set == "" { // what only this module links is a third of all code
+	if complete && set == "" { // the code that only this module links is a third of all
 		suites = slices.DeleteFunc(suites, func(s suite) bool { return s.module == "home" })
 	}
 	if err := compile(ctx, suites, stdout, stderr); err != nil || *only {
@@ -89,8 +89,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return errors.Join(context.Cause(ctx), l.close(set))
 }
 
-// compile compiles the packages with their tests and all that they import, without linking. What
-// fails here fails again in go test, which reports it.
+// compile compiles the packages with their tests and all imports, without linking. Errors of
+// packages are left to go test, which reports them.
 func compile(ctx context.Context, suites []suite, stdout, stderr io.Writer) error {
 	begin := clock.Mono()
 	for module, in := range byModule(suites) {
@@ -174,7 +174,7 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 	}
 	ones := func(s suite) []string { return without(s.measuring, s.full) }
 	var count []string
-	if set == testsets.All { // whose tests remember better than go test what they depend on
+	if set == testsets.All { // these tests remember their dependencies better than go test
 		ones = func(s suite) []string { return without(s.measuring, s.later) }
 		count = []string{"-count=1"}
 	}
@@ -188,8 +188,8 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 		named(mixed, ones, set, append(count, "-p=1")...)
 }
 
-// named orders the tests that of selects. go test takes one pattern for all packages, so tests of
-// the same names in other packages run as well: except leaves those out.
+// named orders the tests that value selects. go test takes one pattern for all packages, so tests
+// of the same names in other packages also run: except leaves those out.
 func named(suites []suite, value func(suite) []string, set string, args ...string) order {
 	names := union(suites, value)
 	o := order{set: set, tests: map[string][]string{}}
@@ -202,7 +202,7 @@ func named(suites []suite, value func(suite) []string, set string, args ...strin
 	return o
 }
 
-// except orders all tests but those that of selects in any of the packages.
+// except orders all tests except those that value selects in any of the packages.
 func except(suites []suite, value func(suite) []string, set string, args ...string) order {
 	names := union(suites, value)
 	o := order{set: set, tests: map[string][]string{}, args: args}
@@ -215,7 +215,7 @@ func except(suites []suite, value func(suite) []string, set string, args ...stri
 	return o
 }
 
-// union returns the names that of selects in any of the packages, sorted.
+// union returns the names that value selects in any of the packages, sorted.
 func union(suites []suite, value func(suite) []string) (names []string) {
 	for _, s := range suites {
 		names = append(names, value(s)...)

@@ -24,7 +24,7 @@ const (
 	window = 10
 )
 
-// flakes is a line of flaky.ndjson, in the folder of what tests keep: the flaky tests of one run.
+// flakes is a line of flaky.ndjson, in testsets.Folder: the flaky tests of one run.
 type flakes struct {
 	At    time.Time     `json:"at"`
 	Set   string        `json:"set"`
@@ -39,7 +39,7 @@ type flakyResult struct {
 }
 
 // remember adds this run to those of the set, and returns the tests that count as broken. A run in
-// which go test kept all results is none.
+// which go test reused all results does not count.
 func (l *ledger) remember(now []name, set string) (broken []string, err error) {
 	if len(l.sorted(func(item name) bool {
 		return !l.tries[item][0].cached && l.last(item).end != skipped
@@ -93,10 +93,10 @@ func brokenIn(text []byte, set string) (broken []string) {
 	return broken
 }
 
-// longFile holds how each test of the third set last ended, a line each, sorted by name.
+// longFile contains how each test of the third set last ended, one per line, sorted by name.
 const longFile = "internal/dev/testsets/long.ndjson"
 
-// result is a line of it.
+// result is a line of longFile.
 type result struct {
 	Test    string  `json:"test"`
 	Result  outcome `json:"result"`

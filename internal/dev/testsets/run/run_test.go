@@ -32,8 +32,8 @@ func parse(t *testing.T, texts ...string) (files []*ast.File) {
 	return files
 }
 
-// A test is of the second set by its own call, by that of a function that it calls, or of a
-// subtest.
+// A call in the test, in a function that it calls, or in a subtest moves the test into the second
+// set.
 func TestCalling(t *testing.T) {
 	check := func(name string, want []string, texts ...string) {
 		t.Helper()
@@ -180,11 +180,11 @@ const (
 	calm  = at + `{"seconds":98,"load":0.1}` + "\n"
 )
 
-// go test kept the package's result.
+// kept is the output for a package whose result go test reused.
 const kept = "ok  \tp\t(cached)\n"
 
-// conclude feeds a ledger the events of the first run and of each repetition, and returns what it
-// prints and how often it ran something again.
+// conclude feeds a ledger the events of the first run and of each repetition, and returns its
+// output and the number of repetitions.
 func conclude(t *testing.T, tests []string, runs ...string) (said string, repeats int, err error) {
 	t.Helper()
 	first := order{tests: map[string][]string{"p": tests}}
@@ -204,7 +204,8 @@ func conclude(t *testing.T, tests []string, runs ...string) (said string, repeat
 	return out.String(), repeats, err
 }
 
-// Each row has the events of the first run and of each repetition, and what the last lines count.
+// Each row has the events of the first run and of each repetition, and the counts in the last
+// lines.
 func TestVerdict(t *testing.T) {
 	counts := func(exact, live, measured, flaky, inconclusive int, line string) string {
 		return fmt.Sprintf("exact        %d\nlive         %d\nmeasured     %d\nflaky        %d\n"+
@@ -254,7 +255,7 @@ func TestVerdict(t *testing.T) {
 		tell("output p TestM "+calm, "pass p TestM", "output p - "+kept, fine))
 }
 
-// Tests that a package took with it when it ended run once more, together.
+// Tests that ended with their package run once more, together.
 func TestLost(t *testing.T) {
 	check := func(name, want string, runs ...string) {
 		t.Helper()
@@ -284,7 +285,7 @@ func TestLost(t *testing.T) {
 		all+tell("fail p -"), all+tell("fail p -"))
 }
 
-// Many failures are red at once, those on an unfit host apart.
+// Many failures make the run fail at once, except those on an unfit host.
 func TestMany(t *testing.T) {
 	check := func(fails int, text string, want int) {
 		t.Helper()
@@ -308,7 +309,7 @@ func TestMany(t *testing.T) {
 	check(most+1, tell("output p TestM "+noisy, "fail p TestM"), again*(most+1))
 }
 
-// What failed is printed whole, what passed is not.
+// The output of failed tests is printed completely, that of passed tests is not.
 func TestPrinted(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var out bytes.Buffer
@@ -347,7 +348,7 @@ make test-long runs 1 more
 	}
 }
 
-// A test is broken that was flaky in three of the last ten runs of its set.
+// A test is broken if it was flaky in three of the last ten runs of its set.
 func TestBroken(t *testing.T) {
 	line := func(set string, tests ...string) string {
 		for i := range tests {
@@ -368,7 +369,7 @@ func TestBroken(t *testing.T) {
 	check(nil, two, strings.Repeat(line("all"), 8), line("all", "p TestA"))
 }
 
-// Three flaky runs name the test as broken, which is red only on demand.
+// After three flaky runs the test is reported as broken, which is an error only on demand.
 func TestStrict(t *testing.T) {
 	cache := t.TempDir()
 	once := func() (string, error) {
@@ -393,7 +394,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// The results of the third set are kept by test; one that was not run again keeps its line.
+// The results of the third set are stored by test; a test that was not run again keeps its line.
 func TestNote(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "long.ndjson")
 	const before = `{"test":"p TestB","result":"passed","date":"2026-01-02","seconds":3}` + "\n"
@@ -413,7 +414,7 @@ func TestNote(t *testing.T) {
 	}
 }
 
-// A module goes through all of it: a test that fails once, one that fails always, a later set.
+// A module goes through all of it: a test that fails once, one that always fails, a later set.
 func TestRun(t *testing.T) {
 	testsets.Live(t)
 	dir := t.TempDir()
