@@ -27,13 +27,12 @@ import (
 	"prony.example/record"
 )
 
-// bound is how long Freeze waits for threads that have yet to come to a stop: a thread needs a turn
-// on a core for that, and one that waits for a disk stops when its wait ends. None of them executes
-// another instruction of the program; with signals, from the moment on in which the first one
-// stops.
+// bound limits how long Freeze waits for threads to stop: each needs a turn on a core to stop, and
+// a thread that waits for a disk stops when its wait ends. Meanwhile no thread executes an
+// instruction of the program; with signals, this holds as soon as the first thread stops.
 const bound = 5 * time.Millisecond
 
-// ErrEnded says that the target has no live process.
+// ErrEnded reports that the target has no live process.
 var ErrEnded = errors.New("the target has ended")
 
 // Freezer stops one target. Its methods may be called from several goroutines.
@@ -41,21 +40,21 @@ type Freezer struct {
 	process launch.Process
 	way     string
 
-	dozing sync.Mutex    // guards the next two
-	wake   chan struct{} // closed to end a doze; nil: there is none
+	dozing sync.Mutex    // guards wake and awake
+	wake   chan struct{} // closed to end a doze; nil: no doze
 	awake  chan struct{} // closed when it has ended
 
 	mu     sync.Mutex
-	group  *group   // of FreezeCgroup
-	signal *signals // of FreezeSignals
-	pause  *pause   // of FreezeEngine
+	group  *group   // for FreezeCgroup
+	signal *signals // for FreezeSignals
+	pause  *pause   // for FreezeEngine
 	closed bool
 }
 
-// New returns the freezer of a running target. The way is one of record's Freeze names; empty: the
-// best one that this user may use, record.FreezeOff if there is none, such as for an attached URL
-// or a pod on another node. It stops nothing yet. The error says why a way that was named is
-// impossible.
+// New returns the freezer of a running target without stopping it. The way is one of record's
+// Freeze names; empty: the best way that this user may use, or record.FreezeOff if there is none,
+// such as for an attached URL or a pod on another node. New fails if a named way is impossible,
+// with the reason.
 func New(p launch.Process, way string) (*Freezer, error) {
 	f := &Freezer{process: p, way: record.FreezeOff}
 	var refused error
@@ -94,13 +93,13 @@ func New(p launch.Process, way string) (*Freezer, error) {
 	return nil, fmt.Errorf("freeze by %s: %w", way, refused)
 }
 
-// Way is how the target is stopped, one of record's Freeze names.
+// Way returns how the target is stopped: one of record's Freeze names.
 func (f *Freezer) Way() string { return f.way }
 
 // Freeze stops all processes of the target. It returns when all threads have stopped, or after 5
-// ms: on a busy machine some wait longer for the turn in which they stop, some microseconds each. A
-// target that is frozen already stays so; with signals, what it has forked meanwhile is stopped,
-// too. The error is ErrEnded for a target without live processes; after any other one it is thawed.
+// ms: on a busy machine threads wait longer for the turn in which they stop. A frozen target stays
+// frozen; with signals, processes that it has forked meanwhile are also stopped. The error is
+// ErrEnded for a target without live processes; after any other error the target is thawed.
 func (f *Freezer) Freeze() error {
 	f.endDoze()
 	return f.freeze()
@@ -132,8 +131,8 @@ func (f *Freezer) freeze() error {
 	return fmt.Errorf("freeze the target: %w", err)
 }
 
-// Thaw lets the target run on; its threads are runnable when it returns. Of a target that runs, or
-// has ended, it does nothing.
+// Thaw lets the target run again; its threads are runnable when it returns. It does nothing if the
+// target runs or has ended.
 func (f *Freezer) Thaw() error {
 	f.endDoze()
 	return f.resume()
@@ -148,7 +147,7 @@ func (f *Freezer) resume() error {
 	return nil
 }
 
-// thaw is called with mu locked.
+// thaw resumes the target. The caller holds mu.
 func (f *Freezer) thaw() error {
 	var err error
 	switch {
@@ -175,7 +174,7 @@ func (f *Freezer) ended() bool {
 	return len(f.process.PIDs()) == 0
 }
 
-// Close thaws the target and frees what the freezer has open. It then does nothing any more.
+// Close thaws the target and closes the freezer's files. Later calls of Freeze do nothing.
 func (f *Freezer) Close() error {
 	f.endDoze()
 	f.mu.Lock()
@@ -191,8 +190,8 @@ func (f *Freezer) Close() error {
 	return nil
 }
 
-// groupOf is the control group by which a target can be stopped: one that holds all its processes
-// and not this program.
+// groupOf returns the control group by which a target can be stopped: one that holds all its
+// processes and not this program.
 func groupOf(p launch.Process) (launch.Group, error) {
 	var all []launch.Group
 	if f, ok := p.(launch.Freezable); ok {
