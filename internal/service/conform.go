@@ -404,8 +404,8 @@ func (k *check) judgeLogs(ctx context.Context) {
 		}
 	}
 	if k.Ask != nil {
-		// Here each request has a connection of its own, which the check resets: a server may log
-		// this, but never under load.
+		// Here each request has a connection of its own, which the check closes abruptly. A server
+		// may log this, but never under load.
 		return
 	}
 	silent := Case{Name: "nothing is logged unasked"}
