@@ -44,7 +44,7 @@ func (s Series) Check() error {
 	return nil
 }
 
-// What a value of a metric describes.
+// Subjects of a metric's values.
 const (
 	Second = "second" // a second of a window; for windows above 10 minutes, 1/600 of the window
 	Window = "window" // a complete window: all its seconds have the same value

@@ -3,15 +3,16 @@
 // processes: by the freezer of its control group (launch.Freezable, or a group of version 2 among
 // its own), otherwise by SIGSTOP to each of them, otherwise by its engine (launch.Pausable).
 //
-// A target cannot see that it was stopped, but its clocks ran on: timers that were due meanwhile
-// fire at once, deadlines have passed, rates that it computes itself are too low. A blocking system
-// call such as epoll_wait(2) may return EINTR after either way of stopping (signal(7)). With
-// signals, the parent of a stopped process is sent SIGCHLD. What a service makes of this is not
-// this package's business.
+// A target cannot detect that it was stopped, but its clocks went on: timers that were due
+// meanwhile fire at once, deadlines have passed, and rates that it computes itself are too low. A
+// blocking system call such as epoll_wait(2) may return EINTR after both ways of stopping
+// (signal(7)). With signals, the parent of a stopped process receives SIGCHLD. This package does
+// not handle a service's reactions.
 //
-// A target that is left frozen is thawed by its launcher's Stop; a dozing one (Doze) has to be
-// closed before. When the program is killed, the journal's next reader ends it (package process).
-// Non-goals: it decides nothing about when to freeze, and stops no backing processes of a system.
+// The launcher's Stop thaws a frozen target; a dozing one (Doze) must be closed before. If the
+// program is killed, the journal's next reader ends the target (package process).
+//
+// Non-goals: it does not decide when to freeze, and does not stop backing processes of a system.
 package freeze
 
 import (
@@ -204,7 +205,7 @@ func groupOf(p launch.Process) (launch.Group, error) {
 	}
 	pids := p.PIDs()
 	for _, g := range all {
-		members := cgroup.PIDs(g.Dir) // listed later, so that one that was just born is a member
+		members := cgroup.PIDs(g.Dir) // listed later, so that a new process is already a member
 		outside := slices.ContainsFunc(pids, func(pid int) bool {
 			return !slices.Contains(members, pid) && cgroup.Born(pid) != ""
 		})

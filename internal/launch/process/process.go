@@ -418,9 +418,9 @@ var _ launch.Mover = (*proc)(nil)
 // that was not yet moved creates them, so two or three passes find all.
 const movePasses = 100
 
-// Move implements launch.Mover. It widens the control group first, since no affinity may exceed it.
-// It then sets the affinity too: threads with an affinity of their own, which this launcher sets,
-// keep it within any wider group (sched_setaffinity(2), cpuset(7)).
+// Move implements launch.Mover. It changes the control group first, since no affinity may exceed
+// it. It then sets the affinity too: threads with an affinity of their own, which this launcher
+// sets, keep it within any wider group (sched_setaffinity(2), cpuset(7)).
 func (p *proc) Move(cores []int) error {
 	list := cgroup.CoreList(cores)
 	p.Spec.Cores = cores
