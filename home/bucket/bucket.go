@@ -1,15 +1,15 @@
-// Package bucket keeps runs in a bucket of S3's protocol, and brings them back: a file an object,
-// RUN/FILE below a prefix.
+// Package bucket copies runs to and from a bucket of the S3 protocol: one object for each file,
+// named RUN/FILE below a prefix.
 //
 //	b, err := bucket.Open("s3://bench/nightly", os.Getenv, say)
 //	err = b.Push(ctx, "results")
 //	err = b.Pull(ctx, "results", bucket.Pick{})
 //
-// A run is taken for one where its head, run.json, is there, and the head comes last, both ways. An
-// object whose size and sum are a file's is not sent again. What links this is prony-home.
+// A run counts as complete if its head, run.json, exists; the head is copied last in both
+// directions. An object with the size and the checksum of a file is not sent again. Only prony-home
+// links this package.
 //
-// Non-goals: it removes nothing on either side, makes no bucket, and knows nothing of what a run
-// says.
+// Non-goals: it removes nothing on either side, creates no bucket, and does not interpret runs.
 package bucket
 
 import (
@@ -31,11 +31,11 @@ import (
 	"prony.example/record"
 )
 
-// Good is the file beside the runs that names the last good one, as the chart's gate keeps it.
+// Good is the file beside the runs that names the last good one, as written by the chart's gate.
 const Good = "good"
 
-// The bounds: of objects below the prefix, of a file (what one PUT takes), of transfers at a time,
-// and of times that a request is tried.
+// Limits: objects below the prefix, bytes of a file (the limit of one PUT), parallel transfers, and
+// attempts of a request.
 const (
 	maxObjects = 1_000_000
 	maxFile    = 5 << 30
@@ -43,7 +43,7 @@ const (
 	tries      = 4
 )
 
-// Bucket is a place in one.
+// Bucket is a prefix in a bucket.
 type Bucket struct {
 	client       minio.Core
 	name, prefix string // the prefix is empty, or ends with a slash
@@ -51,8 +51,8 @@ type Bucket struct {
 	say          func(string)
 }
 
-// Open is a place such as s3://bucket/prefix. Who asks, and where, the usual variables of the
-// environment say.
+// Open returns the bucket for a place such as s3://bucket/prefix. Credentials, endpoint and region
+// come from the usual environment variables.
 func Open(place string, getenv func(string) string, say func(string)) (*Bucket, error) {
 	name, prefix, err := Split(place)
 	if err != nil {
@@ -65,7 +65,7 @@ func Open(place string, getenv func(string) string, say func(string)) (*Bucket, 
 	const amazon = "https://s3.amazonaws.com"
 	u, err := url.Parse(cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), amazon))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.Trim(u.Path, "/")+u.RawQuery != "" { // it is not repeated: it may hold a password
+		strings.Trim(u.Path, "/")+u.RawQuery != "" { // not quoted: it may hold a password
 		return nil, errors.New("AWS_ENDPOINT_URL is no address such as https://s3.example.com:9000")
 	}
 	client, err := minio.New(u.Host, &minio.Options{
@@ -79,7 +79,7 @@ func Open(place string, getenv func(string) string, say func(string)) (*Bucket, 
 	return &Bucket{minio.Core{Client: client}, name, prefix, u.Scheme + "://" + u.Host, say}, nil
 }
 
-// Split takes s3://bucket/prefix apart.
+// Split splits s3://bucket/prefix. The prefix is empty or ends with a slash.
 func Split(place string) (name, prefix string, err error) {
 	rest, ok := strings.CutPrefix(place, "s3://")
 	name, prefix, _ = strings.Cut(rest, "/")
@@ -93,17 +93,17 @@ func Split(place string) (name, prefix string, err error) {
 	return name, prefix, nil
 }
 
-// object is a file of a run, as the bucket has it.
+// object describes a run's file in the bucket.
 type object = minio.ObjectInfo
 
-// split is the run and its file that a key below the prefix stands for. Whoever may write to the
-// bucket chooses keys: what prony would not have written is none.
+// split splits a key below the prefix into run and file. It rejects keys that Prony would not
+// write, because other writers of the bucket may choose any.
 func split(key string) (run, file string, ok bool) {
 	run, file, _ = strings.Cut(key, "/")
 	return run, file, runs.Identifier(run) && proper(file)
 }
 
-// proper says whether a file of a run is called so: by a path that stays within, and no hidden one.
+// proper reports whether a path is valid for a run's file: inside the run's folder and not hidden.
 func proper(file string) bool {
 	if file == "" || path.Clean("/"+file) != "/"+file || strings.ContainsAny(file, "\\:\x00") {
 		return false
@@ -116,7 +116,7 @@ func proper(file string) bool {
 	return true
 }
 
-// list is what there is of the runs whose names begin so, by run and file.
+// list returns the objects of the runs whose names have the prefix begin, by run and file.
 func (b *Bucket) list(ctx context.Context, begin string) (map[string]map[string]object, error) {
 	runs, n := map[string]map[string]object{}, 0
 	for info := range b.client.Client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{
@@ -140,7 +140,7 @@ func (b *Bucket) list(ctx context.Context, begin string) (map[string]map[string]
 	return runs, ctx.Err()
 }
 
-// text is a small object; a missing one is empty.
+// text returns the content of a small object; empty if it is missing.
 func (b *Bucket) text(ctx context.Context, key string, most int64) (string, error) {
 	from, _, _, err := b.client.GetObject(ctx, b.name, b.prefix+key, minio.GetObjectOptions{})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
@@ -159,14 +159,14 @@ func (b *Bucket) text(ctx context.Context, key string, most int64) (string, erro
 
 func (b *Bucket) String() string { return "s3://" + b.name + "/" + b.prefix }
 
-// why says what a failure means, and what to do.
+// why returns an error with the cause of a failure and a hint.
 func (b *Bucket) why(verb string, err error) error {
 	said := minio.ToErrorResponse(err)
 	hint := ""
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &disk) || errors.Is(err, context.Canceled):
-	case said.StatusCode == 0: // the server has said nothing
+	case said.StatusCode == 0: // no answer from the server
 		hint = "; check AWS_ENDPOINT_URL, and that the server runs there"
 	case said.Code == minio.NoSuchBucket:
 		hint = "; make the bucket, or name another"
@@ -181,7 +181,7 @@ func (b *Bucket) why(verb string, err error) error {
 	return fmt.Errorf("%s: %s at %s: %w%s", verb, b, b.host, err, hint)
 }
 
-// headLast orders files of a run: the head is what makes it one.
+// headLast orders files of a run: the head, which marks it as complete, is last.
 func headLast(a, b string) int {
 	switch {
 	case a == record.RunFile:

@@ -25,7 +25,7 @@ func TestSplit(t *testing.T) {
 	check("bench/a", "", "")
 }
 
-// What others have put there cannot leave the folder, hide, or be more than a file of a run.
+// Keys of other writers cannot leave the folder, be hidden, or be anything but a file of a run.
 func TestKeys(t *testing.T) {
 	for key, want := range map[string]bool{
 		"r/run.json": true, "2026-11-21T03-40-11Z/logs/b1.log": true,
@@ -39,7 +39,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// The head of a run comes last, whatever else is called.
+// The head of a run comes last, whatever the other names are.
 func TestHeadLast(t *testing.T) {
 	files := []string{"z/a", "run.json", "trials.ndjson", "a"}
 	slices.SortFunc(files, headLast)
@@ -48,7 +48,7 @@ func TestHeadLast(t *testing.T) {
 	}
 }
 
-// What cannot be meant is refused before anybody is asked, and no secret is repeated.
+// Invalid settings are refused before any request, and errors contain no secret.
 func TestOpenRefuses(t *testing.T) {
 	for _, row := range []struct{ env, want string }{
 		{"", "no credentials: set AWS_ACCESS_KEY_ID"},

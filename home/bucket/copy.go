@@ -25,14 +25,15 @@ import (
 	"prony.example/record"
 )
 
-// sumKey is where an object says its SHA-256: its ETag is an MD5 only where one PUT has stored it
-// and no key of KMS has encrypted it.
+// sumKey is the metadata key of an object's SHA-256. Its ETag is an MD5 only if a single PUT stored
+// it without KMS encryption.
 const sumKey = "Sha256"
 
-// settled is how old an object is, by the server's clock, when its time stands for its bytes.
+// settled is the age, by the server's clock, from which an object's modification time identifies
+// its content.
 const settled = 3 * time.Second
 
-// sums are of a file's bytes, in hexadecimal.
+// sums are checksums of a file in hexadecimal.
 type sums struct{ md5, sha256 string }
 
 func sumsOf(r io.Reader) (sums, error) {
@@ -41,7 +42,7 @@ func sumsOf(r io.Reader) (sums, error) {
 	return sums{hex.EncodeToString(of5.Sum(nil)), hex.EncodeToString(of256.Sum(nil))}, err
 }
 
-// Push brings a run, or all runs of a folder and which was the last good one, into the bucket.
+// Push copies a run, or all runs of a folder and the name of the last good one, into the bucket.
 func (b *Bucket) Push(ctx context.Context, dir string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -114,7 +115,7 @@ func (b *Bucket) pushRun(ctx context.Context, dir string) error {
 	})
 }
 
-// all copies files, several abreast, and the head when all others are there.
+// all copies files, several in parallel, and the head after all others.
 func (b *Bucket) all(ctx context.Context, verb, run string, files []string,
 	copy func(ctx context.Context, file string) (bool, error)) error {
 	slices.SortFunc(files, headLast)
@@ -148,7 +149,7 @@ func (b *Bucket) all(ctx context.Context, verb, run string, files []string,
 	return nil
 }
 
-// send stores a file as an object, but where it is there.
+// send stores a file as an object, unless the object exists with the same content.
 func (b *Bucket) send(ctx context.Context, root *os.Root, file, key string,
 	there object) (sent bool, err error) {
 	f, err := root.Open(file)
@@ -181,7 +182,7 @@ func (b *Bucket) send(ctx context.Context, root *os.Root, file, key string,
 	return true, nil
 }
 
-// same says whether an object has these bytes.
+// same reports whether an object has this content.
 func (b *Bucket) same(ctx context.Context, o object, size int64, of sums) (bool, error) {
 	if o.Key == "" || o.Size != size {
 		return false, nil
@@ -196,13 +197,13 @@ func (b *Bucket) same(ctx context.Context, o object, size int64, of sums) (bool,
 	return told.UserMetadata[sumKey] == of.sha256, nil
 }
 
-// Pick says which runs are pulled.
+// Pick selects the runs to pull.
 type Pick struct {
-	Newest   int  // so many at most; 0: all
-	LastGood bool // the last good one alone, if there is one
+	Newest   int  // maximum number of runs; 0: all
+	LastGood bool // only the last good run, if there is one
 }
 
-// Pull brings runs from the bucket into a folder, and which was the last good one.
+// Pull copies runs and the name of the last good one from the bucket into a folder.
 func (b *Bucket) Pull(ctx context.Context, dir string, pick Pick) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("pull: %w", err)
@@ -251,7 +252,7 @@ func (b *Bucket) Pull(ctx context.Context, dir string, pick Pick) error {
 	return nil
 }
 
-// newest are the runs that are whole, by when that was; the newest last.
+// newest returns the complete runs by the time of their completion; the newest last.
 func newest(runs map[string]map[string]object, n int) []string {
 	var names []string
 	for run, files := range runs {
@@ -269,8 +270,8 @@ func newest(runs map[string]map[string]object, n int) []string {
 	return names
 }
 
-// fetch brings an object to its place, but where it is there: of its time, as one that was pulled
-// is, or of its sum.
+// fetch copies an object to its file, unless the file has the object's modification time, as after
+// a pull, or its checksum.
 func (b *Bucket) fetch(ctx context.Context, root *os.Root, o object) (bool, error) {
 	name := filepath.FromSlash(strings.TrimPrefix(o.Key, b.prefix))
 	if is, err := b.here(ctx, root, name, o); is || err != nil {
@@ -294,7 +295,7 @@ func (b *Bucket) fetch(ctx context.Context, root *os.Root, o object) (bool, erro
 	return true, nil
 }
 
-// here says whether an object's bytes are at its place.
+// here reports whether a file has an object's content.
 func (b *Bucket) here(ctx context.Context, root *os.Root, name string, o object) (bool, error) {
 	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -320,8 +321,8 @@ func (b *Bucket) here(ctx context.Context, root *os.Root, name string, o object)
 	return b.same(ctx, o, info.Size(), of)
 }
 
-// write has an object's bytes in a file, of its time once that tells them, and says so where they
-// are not what was pushed.
+// write writes an object's content into a file and checks it against the pushed checksum. It sets
+// the object's modification time once that identifies the content.
 func (b *Bucket) write(ctx context.Context, root *os.Root, name string, o object) error {
 	from, told, head, err := b.client.GetObject(ctx, b.name, o.Key, minio.GetObjectOptions{})
 	if err != nil {
@@ -340,7 +341,8 @@ func (b *Bucket) write(ctx context.Context, root *os.Root, name string, o object
 		return fmt.Errorf("pull %s: its bytes are not those that were pushed; push the run again",
 			o.Key)
 	}
-	// The time is of seconds: what is so young may change within it, and is known by its sum.
+	// The time has a precision of seconds, so a younger object may still change within it. It is
+	// then recognized by its checksum.
 	at, err := http.ParseTime(head.Get("Date"))
 	if err != nil || at.Sub(o.LastModified) < settled {
 		return nil

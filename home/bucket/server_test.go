@@ -15,7 +15,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// place is one in a bucket of a real server, with what was said.
+// place returns a place in a bucket of a real server, with its messages.
 func place(t *testing.T, env map[string]string, at string) (*Bucket, *[]string) {
 	t.Helper()
 	var said []string
@@ -27,7 +27,7 @@ func place(t *testing.T, env map[string]string, at string) (*Bucket, *[]string) 
 	return b, &said
 }
 
-// server is a real one that has the bucket bench.
+// server starts a real server with the bucket bench.
 func server(t *testing.T, args ...string) (env map[string]string, dir string) {
 	t.Helper()
 	testsets.Long(t, "a real server of S3's protocol", testsets.Needs{})
@@ -38,7 +38,7 @@ func server(t *testing.T, args ...string) (env map[string]string, dir string) {
 	return env, dir
 }
 
-// put lays a run out.
+// put writes a run's files.
 func put(t *testing.T, dir, run string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -52,7 +52,7 @@ func put(t *testing.T, dir, run string, files map[string]string) {
 	}
 }
 
-// tree is all files below a folder.
+// tree returns all files below a folder.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -80,8 +80,8 @@ func want(t *testing.T, got, want map[string]string) {
 var one = map[string]string{"run.json": "{}", "trials.ndjson": "{}\n", "logs/b1.log": "said",
 	"series/empty.json": ""}
 
-// What is pushed comes back byte for byte; what is there is not sent, or fetched, again; what has
-// changed is, on either side. So it is where ETags are no sums of what is stored.
+// Pushed runs come back byte for byte. Files that exist are not sent or fetched again, changed ones
+// are, on either side. This also holds if ETags are not checksums of the content.
 func TestPushPull(t *testing.T) {
 	for _, args := range [][]string{nil, {"--data-integrity-etag"}} {
 		t.Run(fmt.Sprint(args), func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestPushPull(t *testing.T) {
 			want(t, tree(t, to), all)
 			step(pull, "pull r1: 0 files, 4 were there", "pull r2: 0 files, 1 were there")
 
-			// Of the same size: told by its sum, on either side.
+			// Of the same size: detected by its checksum, on either side.
 			put(t, from, "r1", map[string]string{"trials.ndjson": "{}2"})
 			step(push, "push r1: 1 files, 3 were there", "push r2: 0 files, 1 were there")
 			put(t, to, "r1", map[string]string{"logs/b1.log": "lost", "series/empty.json": ""})
@@ -126,21 +126,21 @@ func TestPushPull(t *testing.T) {
 	}
 }
 
-// A run is brought there in the order in which it is one only at its end, and half of one is none.
+// An incompletely pushed run is not a run, because its head comes last.
 func TestHalf(t *testing.T) {
 	env, _ := server(t)
 	b, said := place(t, env, "s3://bench")
 	from, to := t.TempDir(), t.TempDir()
 	put(t, from, "half", one)
 	put(t, from, "whole", one)
-	for i := range 3 * abreast { // the first of them have been sent before the last are looked at
+	for i := range 3 * abreast { // the first have been sent before the last are opened
 		put(t, from, "half", map[string]string{fmt.Sprint("a", i): "x"})
 	}
-	// A file that no object can be of ends the push before the head.
+	// A file that is too large for an object ends the push before the head.
 	f, err := os.Create(filepath.Join(from, "half", "zzz"))
 	if err == nil {
 		err = f.Truncate(maxFile + 1)
-		f.Close() //nolint:errcheck // it has a hole
+		f.Close() //nolint:errcheck // a sparse file
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestHalf(t *testing.T) {
 	}
 }
 
-// Of what was pulled when it had been there for a while, the time and size are enough.
+// For settled files that were pulled, time and size suffice.
 func TestSettled(t *testing.T) {
 	env, _ := server(t)
 	b, _ := place(t, env, "s3://bench")
@@ -203,7 +203,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// The newest, and the last good one.
+// TestPick pulls the newest run, and the last good one.
 func TestPick(t *testing.T) {
 	env, _ := server(t)
 	b, _ := place(t, env, "s3://bench/n")
@@ -224,7 +224,7 @@ func TestPick(t *testing.T) {
 		if err := b.Push(t.Context(), filepath.Join(from, run)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(1100 * time.Millisecond) // the server's times are of seconds
+		time.Sleep(1100 * time.Millisecond) // the server's times have a precision of seconds
 	}
 	if got := pulled(Pick{Newest: 2}); got != "a/run.json b/run.json" {
 		t.Errorf("the newest: %s", got)
@@ -238,7 +238,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// Bytes that are not those that were pushed are said to be, and put nowhere.
+// Content that differs from the pushed one is reported and not stored.
 func TestDamaged(t *testing.T) {
 	env, dir := server(t)
 	b, _ := place(t, env, "s3://bench")
@@ -259,7 +259,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// What goes wrong is told with what to do, and without the secret.
+// Errors have a hint and no secret.
 func TestWrong(t *testing.T) {
 	env, _ := server(t)
 	from := t.TempDir()

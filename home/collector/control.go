@@ -18,8 +18,8 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of an order's body: one with hundreds of pages to scrape has some KiB, 600 seconds of a
-// load in all the lab's metrics half a MiB.
+// Limits on the body of a control request: hundreds of pages to scrape take some KiB, 600 seconds
+// of all of Prony's metrics for a load half a MiB.
 const (
 	maxOrder = 1 << 20
 	maxOwn   = 8 << 20
@@ -53,8 +53,8 @@ func (h *Home) handler() http.Handler {
 	return hostguard.Guard(m)
 }
 
-// lab lets the lab's orders through, which bear the token: an order makes the home fetch pages, and
-// changes what a trial's record says.
+// lab checks the token of control requests, because they make the collector fetch pages and change
+// a trial's record.
 func (h *Home) lab(next http.Handler) http.Handler {
 	want := []byte(telemetry.Bearer + h.c.Token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,8 +68,8 @@ func (h *Home) lab(next http.Handler) http.Handler {
 	})
 }
 
-// order reads what the lab says. Only JSON that is called so is read: a page in a browser can send
-// any other kind here without being asked whether it may.
+// order decodes a control request. It requires the media type of JSON, because a web page can send
+// requests of other simple types here without a preflight.
 func order[T any](most int64, do func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -89,7 +89,7 @@ func order[T any](most int64, do func(context.Context, T) (any, error)) http.Han
 	}
 }
 
-// done is an order that is not answered.
+// done adapts a request without an answer.
 func done[T any](do func(context.Context, T) error) func(context.Context, T) (any, error) {
 	return func(ctx context.Context, in T) (any, error) { return nil, do(ctx, in) }
 }
@@ -104,10 +104,10 @@ func answer(w http.ResponseWriter, out any, err error) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(out) // who asked is gone
+	_ = json.NewEncoder(w).Encode(out) // the client has gone
 }
 
-// begin remembers the counts, so that the trial's are those since.
+// begin stores the counts, so that the trial's counts start from here.
 func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
 	if t.ID == "" {
 		return errors.New("begin a trial: it has no id")
@@ -134,7 +134,7 @@ func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
 	return nil
 }
 
-// scrape reads a trial's pages, and remembers them for a home that goes on after this one.
+// scrape starts to read a trial's pages, and records them for a restarted collector.
 func (h *Home) scrape(_ context.Context, t telemetry.Trial) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,11 +155,11 @@ func (h *Home) find(id string) *telemetry.Under {
 	return nil
 }
 
-// again begins, in the stores, a trial that an earlier home knew.
+// again begins a trial of an earlier collector in the stores.
 func (h *Home) again(u *telemetry.Under) {
 	err := h.stores.Begin(u.Trial)
 	for _, m := range u.Marks {
-		h.open.turn(u.Trial, m) // everybody was told of it by that home
+		h.open.turn(u.Trial, m) // the earlier collector has sent these marks
 		err = errors.Join(err, h.stores.Mark(m))
 	}
 	if err != nil {
@@ -167,7 +167,7 @@ func (h *Home) again(u *telemetry.Under) {
 	}
 }
 
-// maxMarks of one trial are remembered.
+// maxMarks limits the marks of one trial.
 const maxMarks = 10_000
 
 func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
@@ -191,7 +191,7 @@ func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
 	return errors.Join(err, h.tellMark(ctx, u.Trial, m), h.write(ctx))
 }
 
-// end waits until senders are silent, and reports.
+// end waits until senders are silent, and returns the report.
 func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	if err := quiet(ctx, silence, patience, h.intake.Last, h.intake.Busy); err != nil {
 		return nil, fmt.Errorf("end trial %s: %w", id, err)
@@ -222,8 +222,8 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	return &telemetry.Report{Telemetry: t, Loads: loads}, nil
 }
 
-// settle makes a trial's books add up: what came for no trial, or was lost with a home that was
-// killed, was dropped.
+// settle makes a trial's counts consistent: what belongs to no trial, or was lost with a killed
+// collector, counts as dropped.
 func settle(signals []record.Signal) {
 	for i := range signals {
 		s := &signals[i]
@@ -232,7 +232,7 @@ func settle(signals []record.Signal) {
 	}
 }
 
-// quiet waits until nothing has come for a while, and nothing is on its way, but not for ever.
+// quiet waits until nothing has arrived for a while and no request is in progress, up to a limit.
 func quiet(ctx context.Context, silence, patience time.Duration, last, busy func() int64) error {
 	end := clock.Mono() + int64(patience)
 	for {
@@ -242,7 +242,7 @@ func quiet(ctx context.Context, silence, patience time.Duration, last, busy func
 			return nil
 		}
 		if left <= 0 {
-			left = int64(silence) / 10 // somebody is still sending
+			left = int64(silence) / 10 // a request is in progress
 		}
 		select {
 		case <-time.After(time.Duration(min(left, end-now))):

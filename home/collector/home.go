@@ -1,16 +1,16 @@
-// Package collector is the lab's home for telemetry, what home/cmd/prony-home serves: it
-// opens the doors (home/otlp), hands what comes to the stores and, when asked to,
-// to another endpoint, and answers the lab what a trial has told.
+// Package collector is Prony's collector of telemetry, served by home/cmd/prony-home. It receives
+// telemetry (home/otlp), passes it to the stores and, if configured, to another endpoint, and
+// reports to Prony what a trial has sent.
 //
 //	intake ─┬─► stores: metrics (TSDB, PromQL), spans, logs ─► Dir
 //	        └─► forward ─► any OTLP endpoint
 //	lab ─► /prony/trial, mark, end ─► counts since, ─► telemetry.Report
 //	lab ─► /prony/points ─► metrics, forward, in no count of what services sent
 //
-// It keeps stats.json as it goes. Killed and started again on the same folder it goes on counting,
-// and says of the trials under way that they are not whole.
+// It updates stats.json continuously. After a kill and a restart on the same folder it continues to
+// count, and marks the trials under way as partial.
 //
-// Non-goals: nothing here is needed for a result; all of it may be lost without losing one.
+// Non-goals: results do not depend on it; losing all telemetry loses no result.
 package collector
 
 import (
@@ -38,31 +38,31 @@ import (
 	"prony.example/record"
 )
 
-// Config is how a home is to be. Addresses are "host:port"; the port 0 is any that is free.
+// Config configures a collector. Addresses are "host:port"; port 0 means any free port.
 type Config struct {
-	Dir                       string // to keep things in; made if it is not there
+	Dir                       string // folder of stored data; created if missing
 	GRPC, HTTP, Zipkin, Query string
-	Token                     string // of orders; without one, none is taken
+	Token                     string // of control requests; empty: none is accepted
 
 	Forward     string // another OTLP endpoint, see forward.Start; empty: none
-	ForwardOnly bool   // keep nothing here but counts
+	ForwardOnly bool   // store only counts here
 
-	// MemoryBytes is what the process should stay within: the garbage collector works towards it,
-	// and above three quarters of it nothing more is taken in. 0: flags.DefaultMemory.
+	// MemoryBytes is the memory that the process should stay within: the garbage collector aims at
+	// it, and above three quarters of it no telemetry is accepted. 0: flags.DefaultMemory.
 	MemoryBytes int64
 	Limits      otlp.Limits // HeapBytes comes from MemoryBytes
 
 	Open Opener // the stores; nil: the real ones
 }
 
-// Silence is how long nothing must have come before a trial's report is made, and how long that is
-// waited for: exporters send what they still have within a second of a polite end.
+// silence is the time without telemetry that must pass before a trial's report, and patience the
+// longest wait for it: exporters send the rest within a second after a regular end.
 const (
 	silence  = 300 * time.Millisecond
 	patience = 3 * time.Second
 )
 
-// Home is one that serves.
+// Home is a running collector.
 type Home struct {
 	c       Config
 	stores  Stores
@@ -72,26 +72,26 @@ type Home struct {
 	query   string
 	failed  chan error
 
-	mu     sync.Mutex // of all below
+	mu     sync.Mutex // guards the fields below
 	base   record.Telemetry
 	broken int
 	under  []*telemetry.Under
 	open   phases
 
 	writing sync.Mutex
-	ended   bool // under writing
+	ended   bool // guarded by writing
 
 	stop context.CancelFunc
 	work sync.WaitGroup
 }
 
-// Start opens the stores and the doors. An error leaves nothing open.
+// Start opens the stores and listens. After an error nothing is open.
 func Start(ctx context.Context, c Config) (*Home, error) {
 	c.MemoryBytes = cmp.Or(c.MemoryBytes, flags.DefaultMemory)
-	// Go's heap is not all: the program's pages and the databases' maps come on top.
+	// Go's heap is not everything: the program's pages and the databases' maps come on top.
 	debug.SetMemoryLimit(c.MemoryBytes - c.MemoryBytes/8)
-	c.Limits.HeapBytes = c.MemoryBytes / 2 // what is under way then may take as much again
-	// And as much again while a buffer grows.
+	c.Limits.HeapBytes = c.MemoryBytes / 2 // requests in progress may take as much again
+	// A growing buffer may take as much again.
 	c.Limits.HeldBytes = cmp.Or(c.Limits.HeldBytes, c.MemoryBytes/16)
 	c.Limits.DecodedBytes = cmp.Or(c.Limits.DecodedBytes, c.MemoryBytes/8*3)
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
@@ -121,7 +121,7 @@ func (h *Home) start(ctx context.Context) error {
 	if err := h.openDoors(ctx); err != nil {
 		return err
 	}
-	for _, u := range h.under { // before orders can come in
+	for _, u := range h.under { // before control requests can arrive
 		h.again(u)
 	}
 	if err := h.serve(ctx); err != nil {
@@ -148,7 +148,7 @@ func (h *Home) openStores() error {
 
 func (h *Home) openDoors(ctx context.Context) error {
 	in := otlp.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits}
-	// The constructors only refuse a function that is nil.
+	// The constructors fail only for nil functions.
 	in.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
 		h.forward.Traces(ctx, d)
 		return h.stores.ConsumeTraces(ctx, d)
@@ -166,7 +166,7 @@ func (h *Home) openDoors(ctx context.Context) error {
 	return err
 }
 
-// serve opens the endpoint for queries and the lab's orders.
+// serve listens for queries and control requests.
 func (h *Home) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", h.c.Query)
@@ -177,7 +177,7 @@ func (h *Home) serve(ctx context.Context) error {
 	h.query = l.Addr().String()
 	h.server = &http.Server{
 		Handler: h.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		// A query may take its time, an end waits for silence.
+		// A query may take long, and an end waits for silence.
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 	h.work.Go(func() {
@@ -188,14 +188,14 @@ func (h *Home) serve(ctx context.Context) error {
 	return nil
 }
 
-// Endpoints are the real ones, whatever ports were asked for.
+// Endpoints returns the actual addresses, with the ports that were assigned.
 func (h *Home) Endpoints() telemetry.Endpoints {
 	e := h.intake.Endpoints()
 	e.Query = h.query
 	return e
 }
 
-// Wait returns when ctx ends, with nil, or when a door broke.
+// Wait returns nil when ctx ends, or an error when a server fails.
 func (h *Home) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -207,15 +207,15 @@ func (h *Home) Wait(ctx context.Context) error {
 	}
 }
 
-// What Close waits for, at most: senders and queries that are not done, and another endpoint that
-// is slow. The stores take what they need.
+// doorsWait and forwardWait limit the waits of Close: for senders and queries in progress, and for
+// a slow endpoint. The stores have no limit.
 const (
 	doorsWait   = 2 * time.Second
 	forwardWait = 5 * time.Second
 )
 
-// Close shuts the doors, stores what is open and says so in stats.json. It works on a home that did
-// not come up whole, too.
+// Close stops listening, stores open data and records a regular end in stats.json. It also works
+// after a failed start.
 func (h *Home) Close(ctx context.Context) error {
 	var errs []error
 	bounded := func(wait time.Duration, do func(context.Context) error) {
@@ -228,7 +228,7 @@ func (h *Home) Close(ctx context.Context) error {
 	}
 	if h.server != nil {
 		bounded(doorsWait, func(ctx context.Context) error {
-			if h.server.Shutdown(ctx) != nil { // a query that does not end
+			if h.server.Shutdown(ctx) != nil { // a query does not end
 				return h.server.Close()
 			}
 			return nil
@@ -244,7 +244,7 @@ func (h *Home) Close(ctx context.Context) error {
 	if h.stores != nil {
 		errs = append(errs, h.stores.Close())
 	}
-	if h.stop != nil { // it was up
+	if h.stop != nil { // it was running
 		h.writing.Lock()
 		h.ended = true
 		h.writing.Unlock()

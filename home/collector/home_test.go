@@ -27,7 +27,7 @@ import (
 	"prony.example/record"
 )
 
-// fakes keep what they are told.
+// fakes record their calls.
 type fakes struct {
 	mu     sync.Mutex
 	told   []string
@@ -66,7 +66,7 @@ func (f *fakes) Begin(t telemetry.Trial) error { return f.say(f.pages("begin", t
 
 func (f *fakes) Scrape(t telemetry.Trial) error { return f.say(f.pages("scrape", t)) }
 
-// pages is what is said of a trial, with its pages.
+// pages formats a call for a trial, with its pages.
 func (f *fakes) pages(what string, t telemetry.Trial) string {
 	for _, page := range t.Scrape {
 		what += " " + page.URL
@@ -147,7 +147,7 @@ func deliver(t *testing.T, h *Home, path string, body []byte) int {
 	return res.StatusCode
 }
 
-// What orders are taken, in a row of them, and what is said to those that are not.
+// TestOrders covers accepted control requests, and the answers to refused ones.
 func TestOrders(t *testing.T) {
 	h := up(t, Config{Open: func(string) (Stores, error) { return &fakes{}, nil }})
 	for _, row := range []struct {
@@ -185,7 +185,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// Who has no token gives no orders, and a page in a browser is answered at no port.
+// Control requests without the token are refused, and so are requests of web pages on all ports.
 func TestDoors(t *testing.T) {
 	f := &fakes{}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
@@ -227,14 +227,14 @@ func TestDoors(t *testing.T) {
 	}
 	check(415, e.Zipkin+"/api/v2/spans", "", "text/plain")
 	check(415, e.HTTP+"/v1/traces", "", "text/plain")
-	// Of no host, of another origin, of another kind, at both.
+	// For another host, from another origin, of another media type; on both ports.
 	if spans := h.counted().Signals[2]; spans.Refused != 6 {
 		t.Errorf("spans: %+v, want 6 refused", spans)
 	}
 	check(204, e.Query+"/prony/trial", "", jason, auth, telemetry.Bearer+token)
 }
 
-// A trial's report holds what came since it began and no more, and its books add up.
+// A trial's report counts only what arrived since its begin, and its counts are consistent.
 func TestReport(t *testing.T) {
 	f := &fakes{fates: Fates{SpansKept: 3}, ended: errors.New("the disk is full")}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
@@ -267,7 +267,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Marks become lines, and points that say what is open.
+// Marks become lines, and points that show which phases are open.
 func TestMarks(t *testing.T) {
 	f := &fakes{}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
@@ -313,8 +313,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// Pages are read from when their trial's processes were started, and remembered for a home that
-// goes on; nobody else's are.
+// Pages are scraped from the start of their trial's processes, and recorded for a restarted
+// collector. Pages of a trial that is not under way are refused.
 func TestPages(t *testing.T) {
 	f := &fakes{}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
@@ -339,7 +339,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// All is sent on, marks as events, and with ForwardOnly nothing is kept here.
+// Everything is sent on, marks as events. With ForwardOnly nothing is stored here.
 func TestForwards(t *testing.T) {
 	there := &fakes{}
 	other := up(t, Config{Open: func(string) (Stores, error) { return there, nil }})
@@ -373,7 +373,7 @@ func TestForwards(t *testing.T) {
 		}
 		// 4 spans, 1 record and the mark's event, 1 point and the mark's
 		wait(t, func() bool { return sum() == 8 })
-		wait(t, func() bool { // the exporters count when they have the answer
+		wait(t, func() bool { // the exporters count after the answer
 			h.writing.Lock()
 			defer h.writing.Unlock()
 			s := h.stats(t.Context())
@@ -387,11 +387,11 @@ func TestForwards(t *testing.T) {
 		if got := r.Telemetry.Signals[2]; got.Kept != 0 || got.Dropped != 4 {
 			t.Errorf("%+v, want nothing kept here", got)
 		}
-		wait(t, func() bool { return sum() == 9 }) // and that the window is over
+		wait(t, func() bool { return sum() == 9 }) // including the end of the window
 	}
 }
 
-// wait is for what another goroutine will have done, for a minute.
+// wait waits for another goroutine, for a minute at most.
 func wait(t *testing.T, ok func() bool) {
 	t.Helper()
 	end := time.After(time.Minute)
@@ -406,7 +406,7 @@ func wait(t *testing.T, ok func() bool) {
 	}
 }
 
-// An end waits until nothing came for 300 ms, and nobody is sending, but 3 s at most.
+// quiet waits until nothing arrived for 300 ms and no request is in progress, for 3 s at most.
 func TestQuiet(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	for _, row := range []struct {
@@ -424,7 +424,7 @@ func TestQuiet(t *testing.T) {
 			return 200 * ms
 		}, nil, 500},
 		{"never silent", func(now int64) int64 { return now }, nil, 3000},
-		// looked at again every 30 ms
+		// Checked again every 30 ms.
 		{"a sender until 50 ms", func(int64) int64 { return -1000 * ms }, func(now int64) int64 {
 			if now < 50*ms {
 				return 1
@@ -453,7 +453,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Counts of two homes on one folder add up, and what a sender never said stays unsaid.
+// Counts of two collectors of one folder add up, and unknown losses of a sender stay unknown.
 func TestPlusMinus(t *testing.T) {
 	a := record.Telemetry{
 		Signals: []record.Signal{{Name: record.Spans, Requests: 1, Received: 10, Bytes: 100}},
@@ -492,7 +492,7 @@ func TestPlusMinus(t *testing.T) {
 	}
 }
 
-// A folder that another program's version wrote is not written over.
+// The folder of another program version is not overwritten.
 func TestForeignStats(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"version":99}`: "is of version 99", `{`: "move the folder away",
@@ -510,7 +510,7 @@ func TestForeignStats(t *testing.T) {
 	}
 }
 
-// Doors that are taken leave nothing open: the stores are closed again.
+// If an address is in use, nothing stays open: the stores are closed again.
 func TestTakenDoor(t *testing.T) {
 	first := up(t, Config{Open: func(string) (Stores, error) { return &fakes{}, nil }})
 	for _, c := range []Config{

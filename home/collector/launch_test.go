@@ -29,12 +29,12 @@ import (
 	"prony.example/record"
 )
 
-// TestMain lets the tests start this very program as the processes that they need.
+// TestMain lets the tests start this binary as the processes that they need.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 3 && os.Args[1] == "lab":
 		exit(lab(os.Args[2], os.Args[3]))
-	case len(os.Args) > 2 && os.Args[1] == "mute": // never says where it listens
+	case len(os.Args) > 2 && os.Args[1] == "mute": // never reports its addresses
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}
@@ -49,7 +49,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// lab launches a home, says which process it is, and waits to be killed.
+// lab starts a collector, prints its process number, and waits to be killed.
 func lab(program, dir string) error {
 	c, err := telemetry.Launch(context.Background(),
 		telemetry.LaunchSpec{Program: program, Dir: dir})
@@ -61,7 +61,7 @@ func lab(program, dir string) error {
 	return nil
 }
 
-// homeProgram is prony-home itself, of this checkout, built by whoever needs it first.
+// homeProgram returns prony-home of this checkout, built on first use.
 func homeProgram(t *testing.T) string {
 	t.Helper()
 	root, err := tidy.Root()
@@ -86,12 +86,12 @@ func launched(t *testing.T, s telemetry.LaunchSpec) *telemetry.Child {
 		if t.Failed() {
 			t.Log(strings.Join(c.Log(20), "\n"))
 		}
-		_ = c.Stop(context.Background()) // a test that wants it to end well has looked
+		_ = c.Stop(context.Background()) // tests that need a regular end have checked it
 	})
 	return c
 }
 
-// until waits for what another process will have done, for a minute.
+// until waits for another process, for a minute at most.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	end := time.After(time.Minute)
@@ -180,8 +180,8 @@ func received(t record.Telemetry, signal string) int64 {
 
 var trial = telemetry.Trial{Run: "run", ID: "b1-01-shop", Target: "shop", Variant: "none", Block: 1}
 
-// A home that is killed in the middle of a trial and started again on its folder still answers what
-// it was told before, goes on counting, and says that the trial is not whole.
+// A collector that is killed during a trial and restarted on its folder still reports what arrived
+// before, continues to count, and marks the trial as partial.
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	first := launched(t, telemetry.LaunchSpec{Dir: dir})
@@ -243,7 +243,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 }
 
-// endOf ends the trial with a client that did not begin it, as a lab that was started again has.
+// endOf ends the trial with a client that did not begin it, like a restarted lab.
 func endOf(t *testing.T, c *telemetry.Child) (r telemetry.Report) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
@@ -264,7 +264,7 @@ func endOf(t *testing.T, c *telemetry.Child) (r telemetry.Report) {
 	return r
 }
 
-// Both a SIGTERM and the end of standard input end a home well: what it holds is stored.
+// Both SIGTERM and the end of standard input end a collector regularly, with its data stored.
 func TestEndsWell(t *testing.T) {
 	for name, end := range map[string]func(c *telemetry.Child) error{
 		"stdin":   func(c *telemetry.Child) error { return c.Stop(context.Background()) },
@@ -297,7 +297,7 @@ func TestEndsWell(t *testing.T) {
 	}
 }
 
-// When the lab is killed, nobody tells the home; it ends all the same.
+// If the lab is killed, its collector ends without a message.
 func TestEndsWithTheLab(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -325,13 +325,13 @@ func TestEndsWithTheLab(t *testing.T) {
 	_ = parent.Wait() // it was killed
 	until(t, func() bool {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		// Where nobody reaps orphans it stays a zombie.
+		// Without a process that reaps orphans it stays a zombie.
 		return err != nil || strings.Contains(string(state), ") Z ")
 	})
 }
 
-// The home runs where it was told to, with all its threads, and yields to others; the lab itself
-// stays as it was.
+// All threads of the collector run on its cores with a higher nice value. The lab's own threads are
+// unchanged.
 func TestCoresAndNice(t *testing.T) {
 	var mine unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &mine); err != nil {
@@ -352,7 +352,7 @@ func TestCoresAndNice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, task := range tasks {
-		tid, _ := strconv.Atoi(task.Name()) // they are numbers
+		tid, _ := strconv.Atoi(task.Name()) // names are numbers
 		var set unix.CPUSet
 		if err := unix.SchedGetaffinity(tid, &set); errors.Is(err, unix.ESRCH) {
 			continue
@@ -373,7 +373,7 @@ func TestCoresAndNice(t *testing.T) {
 	}
 }
 
-// Containers reach the home by a bridge's address; the lab's own endpoint stays where it was.
+// Containers reach the collector at a bridge's address; the control address stays on loopback.
 func TestListen(t *testing.T) {
 	c := launched(t, telemetry.LaunchSpec{Dir: t.TempDir(), Listen: "127.0.0.2"})
 	at := c.Endpoints()
@@ -392,7 +392,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// What does not come up is killed, and its last words are told.
+// A collector that fails to start is killed, and the error has its last output.
 func TestDoesNotComeUp(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -20,25 +20,25 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// MarksFile holds, in the home's folder, a mark a line with its trial. They are kept apart from log
-// records, whose counts are those of services.
+// MarksFile holds the marks with their trials, one a line, in the collector's folder. They are
+// separate from log records, because those are counted for services.
 const MarksFile = "marks.ndjson"
 
-// MarkEvent is the name of the log event by which another endpoint hears of a mark. PhaseMetric is
-// a gauge, 1 while a phase or a window is open and 0 when it is over, which dashboards can lay
-// beside everything else; PromQL knows it as prony_phase.
+// MarkEvent is the name of the log event that reports a mark to another endpoint. PhaseMetric is a
+// gauge that is 1 while a phase or a window is open and 0 when it ends, for use in dashboards;
+// PromQL calls it prony_phase.
 const (
 	MarkEvent   = "prony.mark"
 	PhaseMetric = "prony.phase"
 )
 
-// window is the kind of phase between open and close; the other is telemetry.Phase, of which a
-// trial has one at a time.
+// window is the kind of phase between open and close marks. The other kind is telemetry.Phase, of
+// which a trial has one at a time.
 const window = "window"
 
 type phase struct{ trial, kind, name string }
 
-// phases are those that are open.
+// phases are the open phases.
 type phases map[phase]opened
 
 type opened struct {
@@ -46,7 +46,7 @@ type opened struct {
 	sinceNs int64 // Unix time
 }
 
-// line is one of MarksFile.
+// line is a line of MarksFile.
 type line struct {
 	Run     string `json:"run"`
 	Target  string `json:"target"`
@@ -54,7 +54,7 @@ type line struct {
 	telemetry.Mark
 }
 
-// tellMark tells everybody of a mark.
+// tellMark stores a mark and sends it to the other endpoint.
 func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark) error {
 	d := pmetric.NewMetrics()
 	h.mu.Lock()
@@ -69,7 +69,7 @@ func (h *Home) tellMark(ctx context.Context, t telemetry.Trial, m telemetry.Mark
 	return errors.Join(h.keepMark(t, m), h.tellMetrics(ctx, d))
 }
 
-// turn changes the open phases as a mark says, and returns those that changed.
+// turn updates the open phases by a mark, and returns those that changed.
 func (open phases) turn(t telemetry.Trial, m telemetry.Mark) []phase {
 	var changed []phase
 	p := phase{t.ID, window, m.Name}
@@ -93,8 +93,8 @@ func (open phases) turn(t telemetry.Trial, m telemetry.Mark) []phase {
 	return append(changed, p)
 }
 
-// closePhases says that all of a trial are over, a moment before its series end: two values for one
-// moment are one too many.
+// closePhases ends all phases of a trial, a millisecond before its series end, because a series may
+// have only one value at a time.
 func (h *Home) closePhases(ctx context.Context, trial string) error {
 	before := clock.Wall().Add(-time.Millisecond)
 	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(before)
@@ -109,7 +109,7 @@ func (h *Home) closePhases(ctx context.Context, trial string) error {
 	return h.tellMetrics(ctx, d)
 }
 
-// tellPhases says once more which are open.
+// tellPhases sends the open phases again.
 func (h *Home) tellPhases(ctx context.Context) error {
 	d, now := pmetric.NewMetrics(), pcommon.NewTimestampFromTime(clock.Wall())
 	h.mu.Lock()
@@ -124,7 +124,7 @@ func (h *Home) tellMetrics(ctx context.Context, d pmetric.Metrics) error {
 	if d.DataPointCount() == 0 {
 		return nil
 	}
-	// What is dropped is a phase of no length: two values for one moment.
+	// Drops are phases of zero length, with two values at one time.
 	if _, err := h.tellOwn(ctx, d); err != nil {
 		return fmt.Errorf("store phases: %w", err)
 	}
@@ -148,8 +148,8 @@ func addPhase(d pmetric.Metrics, t telemetry.Trial, p phase, open bool, at pcomm
 	a.PutStr("name", p.name)
 }
 
-// name says what a phase or a mark is of, in the words of the lab's own metrics: a receiver need
-// not make labels of a resource's attributes.
+// name adds the labels of Prony's own metrics to a phase or a mark, because a receiver need not
+// turn a resource's attributes into labels.
 func name(a pcommon.Map, t telemetry.Trial) {
 	a.PutStr("run", t.Run)
 	a.PutStr("trial", t.ID)
@@ -159,7 +159,7 @@ func name(a pcommon.Map, t telemetry.Trial) {
 	}
 }
 
-// describe names the lab as the sender, and the trial as metrics and spans do theirs.
+// describe names Prony as the sender, and the trial as in metrics and spans.
 func describe(resource pcommon.Map, t telemetry.Trial) {
 	resource.PutStr("service.name", telemetry.Lab)
 	resource.PutStr("prony.run", t.Run)
@@ -168,7 +168,7 @@ func describe(resource pcommon.Map, t telemetry.Trial) {
 	resource.PutStr("prony.variant", t.Variant)
 }
 
-// addEvent adds a mark as OpenTelemetry's events are: a log record with a name.
+// addEvent adds a mark in the form of OpenTelemetry's events: a log record with a name.
 // https://opentelemetry.io/docs/specs/semconv/general/events/
 func addEvent(d plog.Logs, t telemetry.Trial, m telemetry.Mark) {
 	r := d.ResourceLogs().AppendEmpty()
@@ -181,13 +181,13 @@ func addEvent(d plog.Logs, t telemetry.Trial, m telemetry.Mark) {
 	rec.SetSeverityText("INFO")
 	rec.Body().SetStr(m.Kind + " " + m.Name)
 	a := rec.Attributes()
-	a.PutStr("event.name", MarkEvent) // where it was before it became a field of its own
+	a.PutStr("event.name", MarkEvent) // its place before it became a field
 	name(a, t)
 	a.PutStr("kind", m.Kind)
 	a.PutStr("name", m.Name)
 }
 
-// keepMark appends lines. Marks are few: the file need not stay open.
+// keepMark appends lines to MarksFile. Marks are rare, so the file does not stay open.
 func (h *Home) keepMark(t telemetry.Trial, marks ...telemetry.Mark) error {
 	var data []byte
 	for _, m := range marks {
@@ -211,8 +211,8 @@ func (h *Home) keepMark(t telemetry.Trial, marks ...telemetry.Mark) error {
 	return nil
 }
 
-// own takes in what the lab itself measured: it is stored and sent on with the time stamps that it
-// has, and the marks of a trial that is over as if they had been told while it ran.
+// own stores Prony's own metrics and sends them on with their own time stamps, and the marks of an
+// ended trial as if they had arrived while it ran.
 func (h *Home) own(ctx context.Context, o telemetry.Own) error {
 	for _, s := range o.Series {
 		if err := s.Check(); err != nil {
@@ -237,7 +237,7 @@ func (h *Home) own(ctx context.Context, o telemetry.Own) error {
 	return errors.Join(told, kept, err, refused(dropped))
 }
 
-// tellOwn stores gauges of the lab's own and sends them on.
+// tellOwn stores gauges of Prony itself and sends them on.
 func (h *Home) tellOwn(ctx context.Context, d pmetric.Metrics) (map[string]int64, error) {
 	if d.DataPointCount() == 0 {
 		return nil, nil
@@ -258,9 +258,9 @@ func refused(dropped map[string]int64) error {
 		strings.Join(why, ", "))
 }
 
-// gauges makes OTLP of series. All that tells them apart is at the points, and the resource has the
-// name only: receivers make a sample of target_info for each other attribute that it has, at the
-// times of the points, which lie before those of the phases.
+// gauges converts series to OTLP. All distinguishing labels are at the points, and the resource has
+// only the name: for each other attribute receivers make a sample of target_info at the times of
+// the points, which are before those of the phases.
 func gauges(series []telemetry.Series) pmetric.Metrics {
 	d := pmetric.NewMetrics()
 	r := d.ResourceMetrics().AppendEmpty()
@@ -279,7 +279,7 @@ func gauges(series []telemetry.Series) pmetric.Metrics {
 		}
 		if s.UntilNs != 0 {
 			p := points.AppendEmpty()
-			p.SetFlags(p.Flags().WithNoRecordedValue(true)) // what ends a series in Prometheus
+			p.SetFlags(p.Flags().WithNoRecordedValue(true)) // ends a series in Prometheus
 			label(p, s.Labels, s.UntilNs)
 		}
 	}
@@ -289,7 +289,7 @@ func gauges(series []telemetry.Series) pmetric.Metrics {
 func label(p pmetric.NumberDataPoint, labels map[string]string, ns int64) {
 	p.SetTimestamp(pcommon.Timestamp(ns))
 	a := p.Attributes()
-	a.PutStr("service_name", telemetry.Lab) // for receivers that make no label of the resource's
+	a.PutStr("service_name", telemetry.Lab) // for receivers without labels of the resource
 	for k, v := range labels {
 		if v != "" {
 			a.PutStr(k, v)
@@ -304,11 +304,12 @@ func help(name string) string {
 	return telemetry.Metrics[i].Help // Check has found it
 }
 
-// holds is how often an open phase is said again: within the five minutes for which a sample holds.
+// holds is the interval of repeating an open phase, within the five minutes for which a sample is
+// valid.
 const holds = time.Minute
 
-// past makes of the marks of a trial that is over what they would have been one by one: events, and
-// phases that are open from a mark to the next, or until the end.
+// past converts the marks of an ended trial to the events and phases that would have been sent one
+// by one: a phase is open from its mark to the next one, or until the end.
 func past(t telemetry.Trial, marks []telemetry.Mark, endNs int64) (plog.Logs, pmetric.Metrics) {
 	events, told := plog.NewLogs(), pmetric.NewMetrics()
 	end := func(p phase, at, to int64) {

@@ -24,7 +24,7 @@ import (
 
 const cores = "prony_service_cpu_cores"
 
-// beforehand is a trial that ended a while ago: two seconds of a load, and its marks.
+// beforehand returns a trial that ended a while ago: two seconds of a load, and its marks.
 func beforehand(from time.Time) telemetry.Own {
 	ns := from.UnixNano()
 	return telemetry.Own{
@@ -49,7 +49,7 @@ func report(t *testing.T, h *Home, o telemetry.Own) (int, string) {
 	return call(t, h, "POST", "/prony/points", jason, string(body))
 }
 
-// value asks the home's own database.
+// value queries the collector's own database.
 func value(t *testing.T, h *Home, expr string, at time.Time) string {
 	t.Helper()
 	_, text := call(t, h, "GET", fmt.Sprintf("/api/v1/query?query=%s&time=%d",
@@ -66,8 +66,8 @@ func value(t *testing.T, h *Home, expr string, at time.Time) string {
 	return fmt.Sprint(a.Data.Result[0].Value[1])
 }
 
-// What the lab measured is stored and sent on with the time that it is of, and is in no count of
-// what a service sent, not even where it is refused.
+// Prony's own metrics are stored and sent on with their own times, and are in no count of services,
+// even if they are refused.
 func TestOwn(t *testing.T) {
 	for _, only := range []bool{false, true} {
 		there := &fakes{}
@@ -107,7 +107,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// checkCounted wants the five points of the service, which a home that only forwards does not keep.
+// checkCounted expects the five points of the service, which a forwarding collector does not store.
 func checkCounted(t *testing.T, got record.Telemetry, only bool) {
 	t.Helper()
 	kept, dropped := int64(5), int64(0)
@@ -129,7 +129,7 @@ func checkCounted(t *testing.T, got record.Telemetry, only bool) {
 	}
 }
 
-// pointsOf is what a service sends.
+// pointsOf returns the points of a service.
 func pointsOf(service string, n int) []byte {
 	d := pmetric.NewMetrics()
 	r := d.ResourceMetrics().AppendEmpty()
@@ -146,7 +146,7 @@ func pointsOf(service string, n int) []byte {
 	return data
 }
 
-// sent are the points that came, by metric, a line each.
+// sent returns the received points by metric, a line each.
 func sent(f *fakes) map[string][]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +184,7 @@ func attributes(a pcommon.Map) string {
 	return strings.Join(out, ",")
 }
 
-// marks are the events that came.
+// marks returns the received events.
 func (f *fakes) marks() (out []plog.LogRecord) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -222,7 +222,8 @@ func checkSent(t *testing.T, f *fakes, from time.Time) {
 			measured++
 		}
 	}
-	// measure was opened 20 min and a second ago and is said every minute: 21 times, and its end.
+	// measure was opened 20 min and a second ago and is repeated every minute: 21 times, and its
+	// end.
 	if !slices.Equal(phases, high) || measured != 22 {
 		t.Errorf("phases %q and %d of measure, want %q and 22", phases, measured, high)
 	}
@@ -255,7 +256,7 @@ func checkStored(t *testing.T, h *Home, from time.Time) {
 	}
 }
 
-// What makes no sense is refused whole.
+// Invalid series are refused completely.
 func TestOwnRefused(t *testing.T) {
 	f := &fakes{}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
@@ -284,7 +285,7 @@ func TestOwnRefused(t *testing.T) {
 	}
 }
 
-// Every metric of the lab has a name that its unit ends, and says what it is.
+// The name of each of Prony's metrics ends in its unit, and each has a help text.
 func TestMetricsAreNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range telemetry.Metrics {

@@ -26,13 +26,13 @@ import (
 
 var update = flag.Bool("update", false, "write the telemetry that tests of prony read")
 
-// sample is the folder of telemetry that tests of prony read.
+// sample is the folder of telemetry that prony's tests read.
 const sample = "../../internal/telemetry/testdata/sample"
 
-// The trial of the sample.
+// Trial and target of the sample.
 const sampleTrial, sampleTarget = "b1-01-go-nethttp", "go-nethttp"
 
-// The telemetry that tests of prony read is what the stores write today.
+// The stores write the same telemetry as in the sample.
 func TestSample(t *testing.T) {
 	made := t.TempDir()
 	writeSample(t, made)
@@ -75,7 +75,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// What prony writes of kept traces as OTLP, the collector's own decoder reads.
+// The OpenTelemetry Collector's own decoder reads the OTLP that prony writes from stored traces.
 func TestSampleAsOTLP(t *testing.T) {
 	kept, bad, err := traces.Read(sample, traces.Filter{})
 	if err != nil || len(bad) > 0 {
@@ -92,8 +92,8 @@ func TestSampleAsOTLP(t *testing.T) {
 }
 
 // writeSample writes traces, span metrics and log records of a small system: 40 requests through a
-// gateway and a service to a database, one of which failed, one a second. They are the same every
-// time.
+// gateway and a service to a database, one a second, one of which failed. The result is the same
+// every time.
 func writeSample(t *testing.T, store string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,7 @@ func sampleTrace(i int, at int64) ptrace.Traces {
 		s.SetEndTimestamp(pcommon.Timestamp(at + to))
 		return s
 	}
-	more := int64(i*i) * 10_000 // what the database takes: 0 to 15.2 ms more
+	more := int64(i*i) * 10_000 // additional time of the database: 0 to 15.2 ms
 	span("visits", "SELECT petclinic", 4, 3, ptrace.SpanKindClient, 900_000, 1_300_000+more)
 	s := span("visits", "GET /visits", 3, 2, ptrace.SpanKindServer, 600_000, 1_500_000+more)
 	span("gateway", "GET", 2, 1, ptrace.SpanKindClient, 400_000, 1_800_000+more)

@@ -23,7 +23,7 @@ import (
 	"prony.example/record"
 )
 
-// readStats reads what an earlier home on the folder left; none is no error, and nil.
+// readStats reads the counts of an earlier collector in the folder; nil if there are none.
 func readStats(name string) (*telemetry.Stats, error) {
 	data, err := files.Kept(name, files.Page)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,8 @@ func readStats(name string) (*telemetry.Stats, error) {
 	return &s, nil
 }
 
-// write writes stats.json, so that a reader or a next home never finds half of it.
+// write writes stats.json atomically, so that a reader or a next collector never finds a part of
+// it.
 func (h *Home) write(ctx context.Context) error {
 	h.writing.Lock()
 	defer h.writing.Unlock()
@@ -62,7 +63,7 @@ func (h *Home) write(ctx context.Context) error {
 	return nil
 }
 
-// stats is called under writing.
+// stats returns the present counts. The caller holds writing.
 func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	c := h.intake.Counts()
 	h.mu.Lock()
@@ -87,7 +88,7 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	return s
 }
 
-// counted is what this process has counted, not those before it.
+// counted returns the counts of this process, without those of earlier ones.
 func (h *Home) counted() record.Telemetry {
 	c := h.intake.Counts()
 	t := record.Telemetry{Signals: c.Signals, Sources: c.Voices, Collector: cost()}
@@ -95,8 +96,7 @@ func (h *Home) counted() record.Telemetry {
 	return t
 }
 
-// fill writes into the signals what the stores made of them. What is neither kept nor dropped is
-// still being looked at.
+// fill adds to the signals what the stores kept and dropped. The rest is still being processed.
 func fill(signals []record.Signal, f Fates, only bool) {
 	for i := range signals {
 		s := &signals[i]
@@ -114,12 +114,12 @@ func fill(signals []record.Signal, f Fates, only bool) {
 	}
 }
 
-// cost is what this process has taken: getrusage(2), and proc_pid_statm(5)'s second field, which is
-// in pages.
+// cost returns the processor time of this process (getrusage(2)) and its memory (the second field
+// of proc_pid_statm(5), in pages).
 func cost() record.CollectorCost {
 	var out record.CollectorCost
 	var u unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil { // it only fails for who is not oneself
+	if unix.Getrusage(unix.RUSAGE_SELF, &u) == nil { // it cannot fail for the own process
 		out.CPUNs = u.Utime.Nano() + u.Stime.Nano()
 	}
 	data, err := os.ReadFile("/proc/self/statm")
@@ -131,12 +131,12 @@ func cost() record.CollectorCost {
 	return out
 }
 
-// plus adds counts; the memory is the second's.
+// plus adds counts; the memory is that of b.
 func plus(a, b record.Telemetry) record.Telemetry {
 	return combine(a, b, func(x, y int64) int64 { return x + y })
 }
 
-// minus says what came between b, earlier, and a.
+// minus returns the counts between b, the earlier, and a.
 func minus(a, b record.Telemetry) record.Telemetry {
 	out := combine(a, b, func(x, y int64) int64 { return x - y })
 	out.Collector.RSSBytes = a.Collector.RSSBytes
@@ -190,7 +190,7 @@ func combine(a, b record.Telemetry, f func(x, y int64) int64) record.Telemetry {
 	return out
 }
 
-// resume goes on where an earlier home on the folder ended.
+// resume continues the counts of an earlier collector in the folder.
 func (h *Home) resume(before *telemetry.Stats) {
 	if before == nil {
 		return
@@ -209,8 +209,8 @@ func (h *Home) resume(before *telemetry.Stats) {
 	}
 }
 
-// keep writes the counts as they grow, and says again which phases are open: a series that is
-// silent for five minutes ends, and a load may last longer.
+// keep writes the counts as they grow, and repeats open phases: a series without samples ends after
+// five minutes, and a load may last longer.
 func (h *Home) keep(ctx context.Context) {
 	const (
 		every = time.Second
@@ -229,7 +229,7 @@ func (h *Home) keep(ctx context.Context) {
 		}
 		if err != nil {
 			select {
-			case h.failed <- err: // the disk is full, or gone
+			case h.failed <- err: // the disk is full or missing
 			default:
 			}
 		}

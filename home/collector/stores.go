@@ -21,21 +21,21 @@ import (
 	"prony.example/record"
 )
 
-// Stores are what a home keeps things in. Things come in from many goroutines at once.
+// Stores store telemetry. They are safe for concurrent use.
 type Stores interface {
 	ConsumeTraces(context.Context, ptrace.Traces) error
 	ConsumeMetrics(context.Context, pmetric.Metrics) error
 	ConsumeLogs(context.Context, plog.Logs) error
-	// ConsumeOwn takes the lab's own gauges, which no count is of, and says by reason how many
-	// samples were not kept.
+	// ConsumeOwn stores Prony's own gauges without counting them, and returns the number of dropped
+	// samples by reason.
 	ConsumeOwn(context.Context, pmetric.Metrics) (map[string]int64, error)
 	Handler() http.Handler // Prometheus' HTTP interface
 	Begin(telemetry.Trial) error
-	Scrape(telemetry.Trial) error // from now on
+	Scrape(telemetry.Trial) error // starts scraping
 	Mark(telemetry.Mark) error
-	// End returns what a trial told by window, and what was kept of it.
+	// End returns the counts of a trial by window, and what was kept.
 	End(trial string) (map[string]record.WindowTelemetry, Fates, error)
-	// Fates are those since the stores were opened.
+	// Fates returns the counts since the stores were opened.
 	Fates() Fates
 	Close() error
 }
@@ -43,8 +43,8 @@ type Stores interface {
 // Opener opens the stores in a folder.
 type Opener func(dir string) (Stores, error)
 
-// Fates is what became of items. Points are counted where they were dropped, as samples, of which
-// one point may be several; spans and logs where they were kept.
+// Fates counts what became of items. Points are counted when dropped, as samples, of which a point
+// may have several; spans and logs when kept.
 type Fates struct {
 	PointsDropped             int64
 	SpansKept, LogsKept       int64
@@ -72,12 +72,12 @@ func (none) End(string) (map[string]record.WindowTelemetry, Fates, error) {
 func (none) Fates() Fates { return Fates{} }
 func (none) Close() error { return nil }
 
-// stores are the real ones. What one of them alone can do, it does.
+// stores are the real ones. Each embedded store provides the methods that only it has.
 type stores struct {
 	*metricStore
 	*spanStore
 	*logStore
-	dropped map[string]int64 // points when a trial began
+	dropped map[string]int64 // points dropped before a trial began
 }
 
 type (
@@ -118,13 +118,14 @@ func (s *stores) pointsDropped() (n int64) {
 
 func (s *stores) Mark(m telemetry.Mark) error {
 	if m.Kind == telemetry.Phase {
-		return nil // theirs are windows
+		return nil // these stores use only windows
 	}
 	return errors.Join(s.spanStore.Mark(m), s.logStore.Mark(m))
 }
 
-// End goes by who needs whom: pages are read once more, the spans make their last metrics and know
-// which traces are kept, of which the logs keep the lines.
+// End ends the stores in the order of their dependencies: it reads pages once more, then the spans
+// make their last metrics and decide which traces are kept, and the logs keep the lines of these
+// traces.
 func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Fates, error) {
 	s.metricStore.StopScrape()
 	of, err1 := s.spanStore.End(trial)
@@ -158,8 +159,8 @@ func (s *stores) fates(of, lines spanstore.Counts) Fates {
 	}
 }
 
-// Close ends the spans before the logs, as End does, and the metrics, which the spans tell theirs,
-// last.
+// Close closes the spans before the logs, as End does, and the metrics last, because the spans add
+// metrics.
 func (s *stores) Close() error {
 	return errors.Join(s.spanStore.Close(), s.logStore.Close(), s.metricStore.Close())
 }

@@ -11,18 +11,18 @@ import (
 	"testing"
 )
 
-// sources are the data sources that deploy/ provisions, with the types that they have.
+// sources are the data sources that deploy/ provisions, with their types.
 var sources = map[string]string{
 	"mimir": "prometheus", "prometheus": "prometheus", "loki": "loki", "tempo": "tempo",
 	"pyroscope": "grafana-pyroscope-datasource", "-- Grafana --": "grafana",
 }
 
-// types are those of panels that every Grafana from 9.4 on has by itself.
+// types are the types of panels included in every Grafana from 9.4 on.
 var types = []string{"stat", "timeseries", "table", "bargauge", "state-timeline", "heatmap",
 	"histogram", "logs", "traces", "nodeGraph", "text", "flamegraph", "row"}
 
-// colours of verdicts are of a palette that tells them apart for the colour-blind, too: Okabe and
-// Ito, Color Universal Design, 2008. The word is always beside it.
+// colours of verdicts are from a palette that colour-blind people can distinguish: Okabe and Ito,
+// Color Universal Design, 2008. The word is always beside the colour.
 var colours = map[string]string{"VALID": "#009E73", "SUSPECT": "#E69F00", "INVALID": "#D55E00"}
 
 func TestBoards(t *testing.T) {
@@ -58,10 +58,10 @@ func TestBoards(t *testing.T) {
 
 var (
 	toBoard = regexp.MustCompile(`"/d/([\w-]+)`)
-	aRun    = regexp.MustCompile(`20\d\d-\d\d-\d\d`) // how a run's name begins
+	aRun    = regexp.MustCompile(`20\d\d-\d\d-\d\d`) // begin of a run's name
 )
 
-// references are the uids of all data sources that a dashboard names.
+// references returns the uids of all data sources in a dashboard.
 func references(b *board) []string {
 	var all []string
 	for _, p := range b.flat() {
@@ -83,7 +83,7 @@ func references(b *board) []string {
 	return all
 }
 
-// whole says what a dashboard lacks.
+// whole describes what a dashboard lacks.
 func whole(b *board) []string {
 	var problems []string
 	say := func(format string, args ...any) {
@@ -173,7 +173,7 @@ func wholePanel(p panel) []string {
 	return append(problems, verdicts(p)...)
 }
 
-// verdicts says where a verdict has another colour than everywhere.
+// verdicts reports verdicts with other colours than elsewhere.
 func verdicts(p panel) []string {
 	var problems []string
 	wrong := func(grade, colour string) {
@@ -208,7 +208,7 @@ var (
 	mapped      = regexp.MustCompile(`"(VALID|SUSPECT|INVALID)":\s*\{([^}]*)\}`)
 )
 
-// overlaps says which panels lie on each other, or beside the page's 24 columns.
+// overlaps reports panels that overlap, or exceed the page's 24 columns.
 func overlaps(b *board) []string {
 	var problems []string
 	for i, p := range b.Panels {
@@ -234,7 +234,7 @@ func overlaps(b *board) []string {
 	return problems
 }
 
-// The app of prony serve leads to dashboards of the stack, by their uids and titles.
+// The app of prony serve links to dashboards of the stack by their uids and titles.
 func TestAppLeadsToDashboards(t *testing.T) {
 	titles := map[string]string{}
 	for _, b := range boards(t) {

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb"
 )
 
-// What testdata/series.txt means: its samples are step apart and the first is of noon.
+// Samples in testdata/series.txt are step apart, and the first one is at noon.
 const step = 5 * time.Second
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -31,7 +31,7 @@ type data struct {
 	end    time.Time // of the last sample
 }
 
-// open reads series into a database of its own.
+// open reads series into a new database.
 func open(t *testing.T, file string) *data {
 	t.Helper()
 	db, err := tsdb.Open(t.TempDir(), promslog.NewNopLogger(), nil, tsdb.DefaultOptions(),
@@ -104,14 +104,14 @@ func (d *data) ask(expr string) (promql.Vector, error) {
 	}
 	switch v := r.Value.(type) {
 	case promql.Vector:
-		return slices.Clone(v), nil // the engine uses its memory again
+		return slices.Clone(v), nil // the engine reuses its memory
 	case promql.Scalar:
 		return promql.Vector{{T: v.T, F: v.V}}, nil
 	}
 	return nil, fmt.Errorf("the answer is a %s, which no panel shows", r.Value.Type())
 }
 
-// selected are the labels of the series that a selector finds.
+// selected returns the labels of the series that a selector finds.
 func (d *data) selected(matchers []*labels.Matcher) ([]labels.Labels, error) {
 	q, err := d.db.Querier(noon.UnixMilli(), d.end.UnixMilli())
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *data) selected(matchers []*labels.Matcher) ([]labels.Labels, error) {
 	return all, errors.Join(set.Err(), q.Close())
 }
 
-// values has the same series for every data source.
+// values returns the same series for every data source.
 func (d *data) values(_, selector, label string) ([]string, error) {
 	matchers, err := d.parser.ParseMetricSelector(selector)
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *data) values(_, selector, label string) ([]string, error) {
 	return all, nil
 }
 
-// metrics are the names of all series.
+// metrics returns the names of all metrics.
 func (d *data) metrics(t *testing.T) []string {
 	t.Helper()
 	all, err := d.values("", `{__name__!=""}`, labels.MetricName)

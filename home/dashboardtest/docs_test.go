@@ -12,10 +12,10 @@ import (
 
 var update = flag.Bool("update", false, "write the table of dashboards in docs/dashboards.md")
 
-// page is where the dashboards are listed for readers.
+// page lists the dashboards for readers.
 const page = "docs/dashboards.md"
 
-// table finds the table of dashboards, between two comments that readers do not see.
+// table matches the table of dashboards, between two comments.
 var table = regexp.MustCompile(`(?s)(<!-- dashboards -->\n).*?(<!-- end -->)`)
 
 // TestPage checks that docs/dashboards.md lists the dashboards.
@@ -44,7 +44,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// listed is a table of dashboards. Grafana shows the descriptions of their panels.
+// listed formats the table of dashboards. Grafana shows the descriptions of their panels.
 func listed(all []board) string {
 	var s strings.Builder
 	s.WriteString("\n| dashboard | uid | shows |\n|---|---|---|\n")

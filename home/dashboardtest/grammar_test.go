@@ -13,21 +13,22 @@ import (
 	"time"
 )
 
-// patience bounds npm, which waits long for a registry that does not answer.
+// patience limits npm, which waits long for a registry that does not answer.
 const patience = 3 * time.Minute
 
-// unreachable is what npm says when it cannot have its packages: no fault of a dashboard.
+// unreachable matches messages of npm without access to its packages, which are no fault of a
+// dashboard.
 var unreachable = regexp.MustCompile(`ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|` +
 	`ENETUNREACH|ENOTCACHED|E40[134]\b|E50\d\b|ERR_SOCKET`)
 
-// asked is a query as testdata/grammar/check.mjs takes it.
+// asked is a query in the input format of testdata/grammar/check.mjs.
 type asked struct {
 	In   language `json:"in"`
 	Text string   `json:"text"`
 }
 
-// grammars installs Grafana's own grammars of LogQL and TraceQL, those of its editors, and returns
-// what asks them. Loki's and Tempo's parsers are no libraries: they come with all of either.
+// grammars installs Grafana's grammars of LogQL and TraceQL, which its editors use, and returns a
+// function that checks queries. Loki's and Tempo's parsers are not separate libraries.
 func grammars(t *testing.T) func([]asked) []string {
 	t.Helper()
 	if testing.Short() {
@@ -86,7 +87,7 @@ func command(t *testing.T, dir string, in []byte, name string, args ...string) (
 	return cmd.CombinedOutput()
 }
 
-// TestLogQLAndTraceQL puts the other queries to the grammars of Grafana's editors.
+// TestLogQLAndTraceQL checks the other queries with the grammars of Grafana's editors.
 func TestLogQLAndTraceQL(t *testing.T) {
 	check := grammars(t)
 	d := open(t, series)
@@ -111,7 +112,7 @@ func TestLogQLAndTraceQL(t *testing.T) {
 	}
 }
 
-// TestGrammars sees that the grammars say no, too.
+// TestGrammars checks that the grammars also refuse queries.
 func TestGrammars(t *testing.T) {
 	check := grammars(t)
 	queries := []asked{
@@ -127,8 +128,8 @@ func TestGrammars(t *testing.T) {
 	}
 }
 
-// TestSelectors looks at what the grammars do not know: that Loki wants a matcher that refuses the
-// empty string, and that selectors of profiles are Prometheus' own.
+// TestSelectors checks rules outside of the grammars: Loki needs a matcher that refuses the empty
+// string, and selectors of profiles are Prometheus' own.
 func TestSelectors(t *testing.T) {
 	d := open(t, series)
 	for _, b := range boards(t) {

@@ -25,15 +25,14 @@ var (
 	window = flag.Duration("window", 15*time.Minute, "with -ask: the length of that time")
 )
 
-// live is a stack, by the uids of its data sources.
+// live is a running stack, by the uids of its data sources.
 type live struct {
 	base map[string]string
 	end  time.Time
 }
 
-// TestLive puts every query to a stack that is up, over the time before now in which something ran,
-// and says which of them it refuses and which find nothing. Data sources that -ask does not name
-// are left out.
+// TestLive sends every query to a running stack, over the time window before now, and reports the
+// queries that it refuses or that find nothing. It skips data sources that -ask does not name.
 func TestLive(t *testing.T) {
 	if *ask == "" {
 		t.Skip("no stack is named: see -ask")
@@ -72,7 +71,7 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// count is how many series, streams, traces or samples a query finds.
+// count returns the number of series, streams, traces or samples that a query finds.
 func (l live) count(q query) (int, error) {
 	at := func(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 	from, to := at(l.end.Add(-*window)), at(l.end)
@@ -111,7 +110,7 @@ func (l live) values(uid, selector, label string) ([]string, error) {
 	return got.Data, err
 }
 
-// get asks a data source and decodes its answer.
+// get queries a data source and decodes its answer.
 func (l live) get(uid, path string, into any, args ...string) error {
 	form := url.Values{}
 	for i := 0; i+1 < len(args); i += 2 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// root is the repository's.
+// root is the root of the repository.
 const root = "../.."
 
 // source is a reference to a data source.
@@ -18,7 +18,7 @@ type source struct {
 	UID  string `json:"uid"`
 }
 
-// target is a query of a panel. Which field has its text depends on the data source.
+// target is a query of a panel. The field with its text depends on the data source.
 type target struct {
 	Datasource    source `json:"datasource"`
 	RefID         string `json:"refId"`
@@ -26,7 +26,7 @@ type target struct {
 	Query         string `json:"query"`         // TraceQL
 	QueryType     string `json:"queryType"`     // of Loki, Tempo and Pyroscope
 	LabelSelector string `json:"labelSelector"` // of Pyroscope
-	ProfileTypeID string `json:"profileTypeId"` // likewise
+	ProfileTypeID string `json:"profileTypeId"` // of Pyroscope
 	LegendFormat  string `json:"legendFormat"`
 	Format        string `json:"format"`
 	Instant       bool   `json:"instant"`
@@ -86,7 +86,7 @@ type panel struct {
 type variable struct {
 	Name       string          `json:"name"`
 	Label      string          `json:"label"`
-	Type       string          `json:"type"` // query, or textbox: what somebody writes into it
+	Type       string          `json:"type"` // query, or textbox: free text of the user
 	Datasource source          `json:"datasource"`
 	Definition string          `json:"definition"`
 	Query      json.RawMessage `json:"query"` // {query} of a query, the text of a textbox
@@ -128,7 +128,7 @@ type board struct {
 		List []annotation `json:"list"`
 	} `json:"annotations"`
 
-	file string // from the root
+	file string // path from the root
 	raw  string
 }
 
@@ -170,7 +170,7 @@ func parse(data []byte) (board, error) {
 	return b, nil
 }
 
-// language is what a query is written in; empty: none, as of Tempo's graph of services.
+// language is the language of a query; empty: none, as for Tempo's graph of services.
 type language string
 
 const (
@@ -180,22 +180,22 @@ const (
 	selector language = "a selector of profiles"
 )
 
-// query is one of a dashboard, with the variables still in it.
+// query is a query of a dashboard, with its variables.
 type query struct {
 	in     language
 	text   string
 	where  string // for failures
-	legend string // of a course, whose labels in {{}} must be there
+	legend string // of a time series; its labels in {{}} must exist
 	uid    string // of the data source
 }
 
-// languages are those of the types of data sources.
+// languages are the query languages by type of data source.
 var languages = map[string]language{
 	"prometheus": promQL, "loki": logQL, "tempo": traceQL,
 	"grafana-pyroscope-datasource": selector,
 }
 
-// queries are all of a dashboard but those of its variables.
+// queries returns all queries of a dashboard, except those of its variables.
 func (b *board) queries() []query {
 	var all []query
 	for _, p := range b.flat() {
@@ -225,7 +225,7 @@ func (b *board) queries() []query {
 	return all
 }
 
-// flat are the panels of a dashboard and of its rows, without the rows.
+// flat returns the panels of a dashboard and of its rows, without the rows.
 func (b *board) flat() []panel {
 	var all []panel
 	for _, p := range b.Panels {

@@ -17,8 +17,8 @@ import (
 
 const series = "testdata/series.txt"
 
-// TestPromQL puts every query to Prometheus' parser and to its engine, over the series that are
-// really sent: with everything chosen, and with each value by its name.
+// TestPromQL checks every query with Prometheus' parser and engine, over the series that are really
+// sent: with all values selected, and with each single value.
 func TestPromQL(t *testing.T) {
 	d := open(t, series)
 	for _, b := range boards(t) {
@@ -41,8 +41,8 @@ func TestPromQL(t *testing.T) {
 	}
 }
 
-// judge says what is wrong with an expression: it is none, it finds nothing, some part of it finds
-// nothing, or it groups by a label that nothing has.
+// judge returns what is wrong with an expression: it is invalid, it or a part of it finds nothing,
+// or it groups by a label that no series has.
 func (d *data) judge(expr, legend string) []string {
 	tree, err := d.parser.ParseExpr(expr)
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *data) judgeNode(n parser.Node) []string {
 		}
 		var problems []string
 		for _, m := range n.LabelMatchers {
-			// A label that is misspelt is empty everywhere, and !=, =~".*" and ="" find that.
+			// A misspelt label is empty everywhere, and !=, =~".*" and ="" match that.
 			has := func(l labels.Labels) bool { return l.Has(m.Name) }
 			if !slices.ContainsFunc(d.named(n), has) {
 				problems = append(problems, fmt.Sprintf("no %s has the label %s", n.Name, m.Name))
@@ -101,7 +101,7 @@ func (d *data) judgeNode(n parser.Node) []string {
 	return nil
 }
 
-// named are the series of a selector's metric, whatever their other labels.
+// named returns the series of a selector's metric with any other labels.
 func (d *data) named(n *parser.VectorSelector) []labels.Labels {
 	i := slices.IndexFunc(n.LabelMatchers, func(m *labels.Matcher) bool {
 		return m.Name == labels.MetricName
@@ -111,12 +111,12 @@ func (d *data) named(n *parser.VectorSelector) []labels.Labels {
 	}
 	found, err := d.selected(n.LabelMatchers[i : i+1])
 	if err != nil {
-		return nil // the caller says that it found nothing
+		return nil // the caller reports that it found nothing
 	}
 	return found
 }
 
-// judgeLabels says which labels no series has that an expression is about.
+// judgeLabels reports labels of an expression that no series has.
 func (d *data) judgeLabels(e parser.Expr, names []string) []string {
 	have := map[string]bool{}
 	parser.Inspect(e, func(n parser.Node, _ []parser.Node) error {
@@ -145,7 +145,7 @@ func (d *data) judgeLabels(e parser.Expr, names []string) []string {
 
 var inLegend = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
 
-// missing says which labels of a legend no sample has.
+// missing reports labels of a legend that no sample has.
 func missing(legend string, got promql.Vector) []string {
 	var problems []string
 	for _, m := range inLegend.FindAllStringSubmatch(legend, -1) {
@@ -158,7 +158,7 @@ func missing(legend string, got promql.Vector) []string {
 	return problems
 }
 
-// TestJudge sees that each kind of mistake is found.
+// TestJudge checks that each kind of mistake is found.
 func TestJudge(t *testing.T) {
 	d := open(t, series)
 	check := func(expr, legend, want string) {
@@ -185,7 +185,7 @@ func TestJudge(t *testing.T) {
 		"{{mode}}", "")
 }
 
-// TestOwnMetrics holds the lab's list of its own metrics, the fixture and the dashboards together.
+// TestOwnMetrics compares the list of Prony's own metrics, the fixture and the dashboards.
 func TestOwnMetrics(t *testing.T) {
 	d := open(t, series)
 	var asked strings.Builder

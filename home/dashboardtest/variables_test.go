@@ -9,18 +9,17 @@ import (
 	"testing"
 )
 
-// builtin are Grafana's own variables, as they would be for a quarter of an hour in a panel that is
-// not very wide. A step of 5 s is that of testdata/series.txt.
+// builtin are Grafana's own variables for a quarter of an hour in a narrow panel, with the step of
+// 5 s of testdata/series.txt.
 var builtin = map[string]string{
 	"__rate_interval": "1m", "__interval": "15s", "__range": "15m",
 }
 
-// reference finds $name, ${name} and ${name:format}. What begins with a digit is no variable but a
-// group of a regular expression, and Grafana leaves it alone, too.
+// reference matches $name, ${name} and ${name:format}. A name that begins with a digit is a group
+// of a regular expression, which Grafana also leaves unchanged.
 var reference = regexp.MustCompile(`\$(?:\{([A-Za-z_]\w*)(?::\w+)?\}|([A-Za-z_]\w*))`)
 
-// fill puts values for the variables of a text, and returns the names of those that it has none
-// for.
+// fill replaces the variables of a text by values, and returns the names of unknown ones.
 func fill(text string, values map[string]string) (filled string, unknown []string) {
 	filled = reference.ReplaceAllStringFunc(text, func(found string) string {
 		m := reference.FindStringSubmatch(found)
@@ -37,18 +36,18 @@ func fill(text string, values map[string]string) (filled string, unknown []strin
 	return filled, unknown
 }
 
-// labelValues is the only form of a variable's query that is used here.
+// labelValues matches the only form of a variable's query used here.
 var labelValues = regexp.MustCompile(`^label_values\((.+), (\w+)\)$`)
 
-// valued is what a variable's values come from: the fixture's data, or a stack that is up.
+// valued provides the values of variables: the fixture's data, or a running stack.
 type valued interface {
-	// values are those of a label of the series that a selector finds, ascending.
+	// values returns the values of a label in the series that a selector finds, ascending.
 	values(uid, selector, label string) ([]string, error)
 }
 
-// resolve finds the values of a dashboard's variables in data, as Grafana does: in their order, as
-// one may refer to those before it. In all, everything is chosen where that can be; in each, every
-// value one by one, joined as Grafana joins them.
+// resolve returns the values of a dashboard's variables as Grafana determines them: in order,
+// because one may refer to previous ones. In all, everything is selected if possible; in each, the
+// single values are joined as Grafana joins them.
 func resolve(t *testing.T, b *board, d valued) (all, each map[string]string) {
 	t.Helper()
 	all, each = map[string]string{}, map[string]string{}
@@ -88,19 +87,19 @@ func resolve(t *testing.T, b *board, d valued) (all, each map[string]string) {
 	return all, each
 }
 
-// text is what a variable asks, or, of a textbox, what stands in it at first.
+// text returns a variable's query, or the initial text of a textbox.
 func (v variable) text() string {
 	var of struct{ Query string }
 	if err := json.Unmarshal(v.Query, &of.Query); err == nil {
 		return of.Query
 	}
 	if err := json.Unmarshal(v.Query, &of); err != nil {
-		return "" // which is none that a variable may have
+		return "" // not valid for a variable
 	}
 	return of.Query
 }
 
-// join is how Grafana gives several values to a regular expression.
+// join formats several values for a regular expression as Grafana does.
 func join(values []string) string {
 	var quoted []string
 	for _, v := range values {
@@ -126,7 +125,7 @@ func TestFill(t *testing.T) {
 	check(`x{a="$rum",b="$runs"}`, `x{a="$rum",b="$runs"}`, "rum", "runs")
 }
 
-// TestVariables looks whether all that are used are there, and all that are there are used.
+// TestVariables checks that all used variables exist, and that all existing ones are used.
 func TestVariables(t *testing.T) {
 	for _, b := range boards(t) {
 		known := map[string]string{}
@@ -176,7 +175,7 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// describeValues is for failures.
+// describeValues formats values for failures.
 func describeValues(values map[string]string) string {
 	var all []string
 	for k, v := range values {

@@ -18,12 +18,12 @@ import (
 	"prony.example/internal/generator/distributed"
 )
 
-// kube is the version that the chart is laid out for where no cluster says it.
+// kube is the chart's Kubernetes version if no cluster provides one.
 const kube = "1.34.0"
 
 var chart = filepath.Join(root, "deploy/helm/prony")
 
-// helm calls helm, and skips where there is none.
+// helm runs helm, and skips the test if it is not installed.
 func helm(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	if _, err := exec.LookPath("helm"); err != nil {
@@ -33,7 +33,7 @@ func helm(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// object is a map of a manifest, at a path of keys.
+// object is a map of a manifest.
 type object map[string]any
 
 func (o object) at(keys ...string) any {
@@ -56,7 +56,7 @@ func (o object) list(keys ...string) (all []object) {
 
 func (o object) name() string { return fmt.Sprint(o["kind"], " ", o.at("metadata", "name")) }
 
-// rendered is what the chart makes of a file of values.
+// rendered renders the chart with values.
 func rendered(t *testing.T, args ...string) (text string, all []object) {
 	t.Helper()
 	text, err := helm(t, append([]string{"template", "x", chart, "--kube-version", kube},
@@ -76,7 +76,7 @@ func rendered(t *testing.T, args ...string) (text string, all []object) {
 	return text, all
 }
 
-// pod is that of a manifest: its labels and its specification.
+// pod returns the pod in a manifest: its labels and its specification.
 func (o object) pod() (labels map[string]any, spec object) {
 	for _, path := range [][]string{{}, {"spec", "template"},
 		{"spec", "jobTemplate", "spec", "template"}} {
@@ -90,7 +90,7 @@ func (o object) pod() (labels map[string]any, spec object) {
 	return nil, nil
 }
 
-// values are the sets of values that are tried.
+// values returns the files of values to test.
 func values(t *testing.T) []string {
 	t.Helper()
 	testsets.Reads(t, chart)
@@ -101,7 +101,7 @@ func values(t *testing.T) []string {
 	return files
 }
 
-// Whatever is asked of the chart, its pods have no rights, limits, and nobody who calls.
+// With any values, pods have no rights, have limits, and accept no callers.
 func TestChart(t *testing.T) {
 	for _, file := range values(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// Each dashboard is a ConfigMap that Grafana's sidecar finds, whole, asking the sources of whoever
-// installs it.
+// Each dashboard is a complete ConfigMap that Grafana's sidecar finds, with the data sources in the
+// values.
 func TestChartDashboards(t *testing.T) {
 	testsets.Reads(t, chart)
 	_, all := rendered(t, "--values", filepath.Join(chart, "ci/nightly.yaml"))
@@ -174,7 +174,7 @@ func TestChartDashboards(t *testing.T) {
 	}
 }
 
-// hidden wants what a Secret has nowhere else.
+// hidden checks that the content of a Secret is nowhere else.
 func hidden(t *testing.T, text string, o object) {
 	t.Helper()
 	data, _ := o["data"].(map[string]any)
@@ -187,7 +187,7 @@ func hidden(t *testing.T, text string, o object) {
 	}
 }
 
-// restricted is what Kubernetes' standard of that name asks for, and more
+// restricted checks Kubernetes' standard of that name, and more
 // (kubernetes.io/docs/concepts/security/pod-security-standards).
 func restricted(t *testing.T, name string, spec object) {
 	t.Helper()
@@ -227,8 +227,8 @@ func restricted(t *testing.T, name string, spec object) {
 	}
 }
 
-// closed wants a policy that closes a pod both ways, and no caller but generators, at the lab's
-// port, and whom the values name, at the page's.
+// closed checks that a policy closes a pod in both directions, and that only generators, at the
+// lab's port, and the callers in the values, at the page's port, are admitted.
 func closed(t *testing.T, name string, labels map[string]any, all []object) {
 	t.Helper()
 	shut := false
@@ -264,7 +264,8 @@ func within(some, all map[string]any) bool {
 	return true
 }
 
-// The two Secrets of a release are one identity: generators know the lab, and cannot be it.
+// The two Secrets of a release are one identity: generators can verify the lab, but not impersonate
+// it.
 func TestChartIdentity(t *testing.T) {
 	testsets.Reads(t, chart)
 	_, all := rendered(t, "--values", filepath.Join(chart, "ci/generators.yaml"))
@@ -303,8 +304,8 @@ func TestChartIdentity(t *testing.T) {
 	}
 }
 
-// What the page and the example of ArgoCD give as values is what the chart takes, and where nobody
-// asks a cluster no Secret is made up.
+// The values on the page and in the example of ArgoCD are valid for the chart, and without access
+// to a cluster no Secret is generated.
 func TestChartExamples(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs/cluster.md"))
 	if err != nil {
@@ -340,7 +341,7 @@ func TestChartExamples(t *testing.T) {
 	}
 }
 
-// What makes no sense is refused before anything is in the cluster.
+// Invalid values are refused before anything is installed.
 func TestChartRefuses(t *testing.T) {
 	testsets.Reads(t, chart)
 	for _, row := range []struct{ set, want string }{

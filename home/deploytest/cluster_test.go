@@ -15,7 +15,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// loaded is what is loaded in the cluster: the program of a service of the catalog.
+// loaded is the service under load in the cluster: a program of the catalog.
 const loaded = `
 apiVersion: v1
 kind: Pod
@@ -54,8 +54,8 @@ func run(t testing.TB, dir, input, name string, args ...string) string {
 	return string(out)
 }
 
-// brought is an image of both programs, of a service, and of what else is wanted, on the node that
-// this machine is.
+// brought builds an image of both programs, a service and other files, and copies it to the node,
+// which is this machine.
 func brought(t testing.TB, more ...string) string {
 	t.Helper()
 	dir, image := t.TempDir(), fmt.Sprintf("prony-test-chart:%d", os.Getpid())
@@ -87,7 +87,7 @@ func brought(t testing.TB, more ...string) string {
 	return image
 }
 
-// namespace is one that admits nothing but what the standard restricted does.
+// namespace makes a namespace that admits only pods of the standard restricted.
 func namespace(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("prony-chart-%d", os.Getpid())
@@ -99,7 +99,7 @@ func namespace(t testing.TB) string {
 	return name
 }
 
-// needsCluster leaves a test out where a program is missing, or no cluster answers.
+// needsCluster skips a test if a program is missing, or no cluster answers.
 func needsCluster(t testing.TB) {
 	t.Helper()
 	testsets.Whole(t, "the chart in a cluster")
@@ -131,19 +131,19 @@ func needsCluster(t testing.TB) {
 		}})
 }
 
-// A real API server takes all that the chart lays out, and objects to no pod.
+// A real API server accepts all objects of the chart, without a warning about pods.
 func TestChartAdmitted(t *testing.T) {
 	needsCluster(t)
 	in := namespace(t)
 	run(t, "", "", "kubectl", "create", "serviceaccount", "x-prony", "--namespace", in)
 	for _, file := range values(t) {
 		text, _ := rendered(t, "--values", file, "--namespace", in)
-		// What is there is updated: the account, without which no pod is looked at.
+		// Existing objects are updated; without the account no pod is checked.
 		admitted(t, file, in, text)
 	}
 }
 
-// starts lays objects out, in which IMAGE stands for an image, and waits for their pods.
+// starts creates objects, in which IMAGE stands for an image, and waits for their pods.
 func starts(t testing.TB, in, image, objects string) {
 	t.Helper()
 	run(t, "", strings.ReplaceAll(objects, "IMAGE", image), "kubectl", "apply", "--namespace", in,
@@ -152,7 +152,7 @@ func starts(t testing.TB, in, image, objects string) {
 		"--all", "pod")
 }
 
-// installs makes a release x of the chart, of an image, whose pods ask for little.
+// installs makes a release x of the chart, with an image and small requests.
 func installs(t testing.TB, in, image string, more ...string) {
 	t.Helper()
 	name, tag, _ := strings.Cut(image, ":")
@@ -166,7 +166,7 @@ func installs(t testing.TB, in, image string, more ...string) {
 	run(t, "", "", "helm", append(args, more...)...)
 }
 
-// ended waits for pods that a selector picks, and says how they ended and what all said. A busy
+// ended waits for the pods of a selector, and returns how they ended with all their output. A busy
 // machine makes a load INVALID: exit code 4.
 func ended(t testing.TB, in, selector string) (code, said string) {
 	t.Helper()
@@ -184,7 +184,7 @@ func ended(t testing.TB, in, selector string) (code, said string) {
 
 const part = "app.kubernetes.io/component="
 
-// A release's lab and its generators find each other and offer one load; helm test has its own.
+// A release's lab and its generators connect and make one load. helm test has a load of its own.
 func TestChartLoads(t *testing.T) {
 	needsCluster(t)
 	image, in := brought(t), namespace(t)
@@ -204,7 +204,7 @@ func TestChartLoads(t *testing.T) {
 	if err != nil && !strings.Contains(said, "INVALID") || !strings.Contains(said, " 0 failed") {
 		t.Errorf("helm test: %v: %s%s", err, out, said)
 	}
-	// An upgrade keeps who the lab is, and has jobs of its own.
+	// An upgrade keeps the lab's identity, and makes new jobs.
 	before := run(t, "", "", "kubectl", "get", "secret", "x-prony-generator", "--namespace", in,
 		"--output=jsonpath={.data.key}")
 	run(t, "", "", "helm", "upgrade", "x", chart, "--namespace", in, "--reuse-values", "--set",
@@ -218,7 +218,7 @@ func TestChartLoads(t *testing.T) {
 	run(t, "", "", "helm", "uninstall", "x", "--namespace", in)
 }
 
-// server speaks S3's protocol in the cluster. Its bucket is a volume.
+// server is an S3 server in the cluster, with a volume as its bucket.
 const server = `
 ---
 apiVersion: v1
@@ -270,7 +270,7 @@ serve: {enabled: true}
 networkPolicy: {bucket: [{to: [{podSelector: {matchLabels: {app: bucket}}}]}]}
 `
 
-// What one pod has measured another one judges by, and a third shows: all by a bucket.
+// A pod measures, another one judges, and a third one shows the result, all through a bucket.
 func TestChartKeepsInBucket(t *testing.T) {
 	needsCluster(t)
 	image, in := brought(t, testsets.Tool(t, testsets.Versity)), namespace(t)
@@ -302,7 +302,7 @@ func TestChartKeepsInBucket(t *testing.T) {
 		}
 	}
 	said := ""
-	for range 100 { // the page pulls each minute
+	for range 100 { // the page pulls every minute
 		said = run(t, "", "", "kubectl", "logs", "--namespace", in, "deployment/x-prony-serve",
 			"--container=pull")
 		if strings.Contains(said, "pull "+name+": ") {

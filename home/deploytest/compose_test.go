@@ -16,7 +16,7 @@ import (
 
 const root = "../.."
 
-// project is what Compose made of the files, as far as it is looked at.
+// project has the fields of the resolved Compose files that these tests read.
 type project struct {
 	Name     string
 	Services map[string]container
@@ -72,8 +72,8 @@ type mount struct {
 	ReadOnly             bool `json:"read_only"`
 }
 
-// compose runs docker compose on deploy/ with the given flags before its verb config. Of the
-// environment it gets only what it needs to be found, and env, so that .env has the word.
+// compose runs docker compose on deploy/ with the given flags before its verb config. Its
+// environment has only env and what it needs to be found, so that .env determines the rest.
 func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
 	t.Helper()
 	composed(t)
@@ -90,7 +90,7 @@ func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, stderr.String())
 	}
-	if stderr.Len() > 0 { // such as a variable that is not set
+	if stderr.Len() > 0 { // such as a warning about a variable that is not set
 		return nil, fmt.Errorf("docker %s: %s", strings.Join(args, " "), stderr.String())
 	}
 	return out, nil
@@ -100,7 +100,7 @@ var havePlugin = sync.OnceValue(func() error {
 	return exec.Command("docker", "compose", "version").Run()
 })
 
-// composed is of every test that asks Compose.
+// composed marks tests that use Compose.
 func composed(t *testing.T) {
 	t.Helper()
 	testsets.Once(t, "systems that Compose starts", testsets.Needs{
@@ -126,7 +126,7 @@ func parse(t *testing.T, env []string, profiles ...string) project {
 	return p
 }
 
-// names are the services, sorted.
+// names returns the services, sorted.
 func (p project) names() []string {
 	var all []string
 	for name := range p.Services {
@@ -136,7 +136,7 @@ func (p project) names() []string {
 	return all
 }
 
-// everything is the project with all its services; it is asked for once.
+// everything returns the project with all services. It is read once.
 func everything(t *testing.T) project {
 	t.Helper()
 	composed(t)
@@ -152,7 +152,7 @@ var all struct {
 	project project
 }
 
-// parts are what each profile starts.
+// parts are the services that each profile starts.
 var parts = map[string]string{
 	"OBS":       "alloy grafana loki mimir pyroscope tempo",
 	"SERVICES":  "agents go-nethttp-virtual java-quarkus-virtual java-spring-virtual",
@@ -164,7 +164,7 @@ var parts = map[string]string{
 		"baseline-gateway baseline-vets baseline-visits grafana jmeter prometheus tempo",
 }
 
-// The combinations that docs/compose.md prints, as Compose has them.
+// Compose resolves the combinations of profiles in docs/compose.md.
 func TestProfiles(t *testing.T) {
 	for _, combination := range []string{
 		"OBS", "OBS SERVICES", "OBS SERVICES RAIN_FIRE", "RAIN_FIRE", "TESTER",
@@ -183,8 +183,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Compose refuses a project in which a service waits for one that no given profile starts. Each
-// combination of profiles is worked out here, for to ask Compose takes a second each time.
+// Compose refuses a project in which a service waits for one that no given profile starts. This
+// test computes each combination of profiles itself, because Compose takes a second each time.
 func TestCombinations(t *testing.T) {
 	p := everything(t)
 	var profiles []string
@@ -193,8 +193,8 @@ func TestCombinations(t *testing.T) {
 	}
 	slices.Sort(profiles)
 	profiles = slices.Compact(profiles)
-	// A service is in every combination that has one of its profiles: what it waits for must be in
-	// each of these, too.
+	// A service is in every combination with one of its profiles, and the services that it waits
+	// for must be in each of these.
 	for name, c := range p.Services {
 		if len(c.Profiles) == 0 {
 			t.Errorf("%s has no profile, and so comes up with every other", name)
@@ -218,7 +218,7 @@ func TestCombinations(t *testing.T) {
 	}
 }
 
-// A target is chosen by its name, as a profile or as a variable.
+// A target is selected by its name, as a profile or as a variable.
 func TestChoosing(t *testing.T) {
 	for _, row := range []struct{ env, profile, want string }{
 		{"", "rust-ntex-reactive", "rust-ntex-reactive"},
@@ -233,7 +233,7 @@ func TestChoosing(t *testing.T) {
 	}
 }
 
-// What is published is published here alone; BIND moves Grafana and nothing else.
+// Ports are published only on this machine. BIND affects only Grafana.
 func TestPublished(t *testing.T) {
 	for _, row := range []struct{ bind, grafana string }{
 		{"", "127.0.0.1"}, {"0.0.0.0", "0.0.0.0"},
@@ -258,7 +258,7 @@ func TestPublished(t *testing.T) {
 	wantPorts(t)
 }
 
-// wantPorts compares with the ports that docs/compose.md names.
+// wantPorts compares the ports with docs/compose.md.
 func wantPorts(t *testing.T) {
 	t.Helper()
 	want := map[string]string{
@@ -279,7 +279,7 @@ func wantPorts(t *testing.T) {
 	}
 }
 
-// The stack that a user's own machine builds must be the one that was tried.
+// A user's machine must build the stack that was tested.
 func TestPinned(t *testing.T) {
 	for name, c := range everything(t).Services {
 		_, tag, _ := strings.Cut(filepath.Base(c.Image), ":")

@@ -18,7 +18,7 @@ import (
 	"prony.example/internal/suite/agents"
 )
 
-// file reads one of deploy/.
+// file reads a file of deploy/.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "deploy", name))
@@ -28,7 +28,7 @@ func file(t *testing.T, name string) string {
 	return string(text)
 }
 
-// configured are the files that the containers read.
+// configured are the configuration files of the containers.
 var configured = []string{
 	"alloy/config.alloy", "alloy/ebpf.alloy", "grafana/provisioning/dashboards/prony.yaml",
 	"grafana/provisioning/datasources/prony.yaml", "loki/loki.yaml", "mimir/mimir.yaml",
@@ -36,7 +36,7 @@ var configured = []string{
 	"tester/prometheus.yaml",
 }
 
-// assignment is a line of .env, reference the use of a variable in a Compose file.
+// assignment matches a line of .env, reference the use of a variable in a Compose file.
 var (
 	assignment = regexp.MustCompile(`(?m)^([A-Z][A-Z0-9_]*)=(.*)$`)
 	reference  = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)([:}?+-])-?`)
@@ -44,7 +44,7 @@ var (
 	address = regexp.MustCompile(`(?:^|["/\s\[])([a-z][a-z0-9-]*):([0-9]{2,5})\b`)
 )
 
-// What .env sets is used, and what is used is set there or has a default where it stands.
+// All variables in .env are used, and all used variables are set there or have a default.
 func TestEnv(t *testing.T) {
 	set := map[string]bool{}
 	for _, m := range assignment.FindAllStringSubmatch(file(t, ".env"), -1) {
@@ -77,7 +77,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// Each file is YAML, and each host in it is a service of Compose.
+// Each file is valid YAML, and each host in it is a service of Compose.
 func TestConfigured(t *testing.T) {
 	known := everything(t).names()
 	for _, name := range configured {
@@ -103,7 +103,7 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
-// Prometheus reads the tester's file with its own reader.
+// Prometheus' own parser reads the tester's file.
 func TestPrometheusReads(t *testing.T) {
 	c, err := config.Load(file(t, "tester/prometheus.yaml"), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestPrometheusReads(t *testing.T) {
 	}
 }
 
-// Alloy's own formatter is the parser of its language.
+// Alloy's own formatter parses its configuration.
 func TestAlloyParses(t *testing.T) {
 	alloy, err := exec.LookPath("alloy")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestAlloyParses(t *testing.T) {
 	}
 }
 
-// provisioned is Grafana's file of data sources, as far as it is looked at.
+// provisioned has the fields of Grafana's file of data sources that these tests read.
 type provisioned struct {
 	Datasources []struct {
 		Name, UID, Type, URL string
@@ -159,7 +159,7 @@ type target struct {
 	UID string `yaml:"datasourceUid"`
 }
 
-// From a point to a trace, from a trace to logs, metrics and a profile, from a log line to a trace.
+// Points link to traces; traces to logs, metrics and profiles; log lines to traces.
 func TestCorrelated(t *testing.T) {
 	var p provisioned
 	name := "grafana/provisioning/datasources/prony.yaml"
@@ -197,7 +197,7 @@ func TestCorrelated(t *testing.T) {
 	checkDashboards(t, leads)
 }
 
-// checkDashboards wants the data sources of each dashboard, and the home dashboard.
+// checkDashboards checks the data sources of each dashboard, and the home dashboard.
 func checkDashboards(t *testing.T, sources map[string][]string) {
 	t.Helper()
 	var uids []string
@@ -231,7 +231,7 @@ func checkDashboards(t *testing.T, sources map[string][]string) {
 	}
 }
 
-// sourcesOf are the uids in all objects called datasource.
+// sourcesOf returns the uids in all objects named datasource.
 func sourcesOf(v any) []string {
 	var out []string
 	switch v := v.(type) {
@@ -252,7 +252,7 @@ func sourcesOf(v any) []string {
 	return out
 }
 
-// What rides along in containers is what rides along in the lab, to the byte.
+// Versions and digests of agents in containers are those of agents.yaml.
 func TestAgents(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "agents.yaml"))
 	if err != nil {
@@ -279,7 +279,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// The plan asks what the published benchmark asked, of both sides alike.
+// The plan sends the requests of the published benchmark, equally to both sides.
 func TestPlan(t *testing.T) {
 	plan := file(t, "tester/jmeter/petclinic.jmx")
 	for _, want := range []string{
@@ -290,7 +290,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("the plan has %s %d times, want it for each side", want, n)
 		}
 	}
-	// Without this jar JMeter takes ${__P(...)} for no users at all, and ends well.
+	// Without this jar JMeter resolves ${__P(...)} to no users, and ends successfully.
 	if !strings.Contains(file(t, "tester/jmeter/pom.xml"), ">ApacheJMeter_functions<") {
 		t.Error("deploy/tester/jmeter/pom.xml has not the functions that the plan calls")
 	}

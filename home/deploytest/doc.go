@@ -1,6 +1,6 @@
-// Package deploytest holds the folder deploy/ to what docs/compose.md and the catalog say: its
-// tests ask Compose itself what it made of the files, and look into the configuration of what it
-// starts. They need Docker's Compose plugin, but no engine.
+// Package deploytest checks the folder deploy/ against docs/compose.md and the catalog: its tests
+// read the files as Compose resolves them, and the configuration of the programs in them. They need
+// Docker's Compose plugin, but no engine.
 //
-// Non-goals: it starts nothing, and has no code but tests.
+// Non-goals: it starts nothing, and contains only tests.
 package deploytest

@@ -17,8 +17,8 @@ func docs(t *testing.T) string {
 	return string(text)
 }
 
-// The commands of the first seed are there as it prints them, but for the folder; and every command
-// of the page is one that Compose understands.
+// The page has the commands that the first seed prints, except for the folder, and Compose accepts
+// every command of the page.
 func TestCommands(t *testing.T) {
 	const before = "docker compose --project-directory deploy "
 	var got []string
@@ -41,7 +41,7 @@ func TestCommands(t *testing.T) {
 	checkFlags(t, got)
 }
 
-// checkFlags asks for each verb with the flags it is given; --dry-run would want an engine.
+// checkFlags reads the help of each verb for its flags, because --dry-run would need an engine.
 func checkFlags(t *testing.T, commands []string) {
 	t.Helper()
 	known := map[string][]string{
@@ -67,7 +67,7 @@ func checkFlags(t *testing.T, commands []string) {
 		}
 		for _, word := range words[1:] {
 			if !strings.HasPrefix(word, "-") {
-				break // what a container is given
+				break // arguments for a container
 			}
 			if !slices.Contains(flags, word) {
 				t.Errorf("%s: is %s a flag of %s's?", command, word, words[0])
@@ -76,7 +76,7 @@ func checkFlags(t *testing.T, commands []string) {
 	}
 }
 
-// The page tells of each variable that a user may want, and of the versions that are pinned.
+// The page describes each variable for users, and the pinned versions.
 func TestVersions(t *testing.T) {
 	text := docs(t)
 	found := 0
@@ -100,7 +100,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// Core lists of the page never give a service's core to the load or the stack.
+// Core lists on the page never give a service's core to the load or the stack.
 func TestCores(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(docs(t)) {
@@ -112,7 +112,7 @@ func TestCores(t *testing.T) {
 			cells[i] = strings.Trim(strings.TrimSpace(cells[i]), "`")
 		}
 		if strings.HasPrefix(cells[1], "S") {
-			continue // the head
+			continue // the header
 		}
 		rows++
 		service := cores(cells[1])
@@ -127,7 +127,7 @@ func TestCores(t *testing.T) {
 	}
 }
 
-// cores are those of a list such as 0-3,6.
+// cores parses a list such as 0-3,6.
 func cores(list string) []int {
 	var out []int
 	for part := range strings.SplitSeq(list, ",") {

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write what is made of the chart")
 
 var kustomize = filepath.Join(root, "deploy/kustomize")
 
-// The base for those who have no Helm is what the chart makes of the values beside it.
+// The base for users without Helm is the chart rendered with the values beside it.
 func TestKustomizeBase(t *testing.T) {
 	testsets.Reads(t, chart, kustomize)
 	out, err := helm(t, "template", "prony", chart, "--kube-version", kube, "--no-hooks",
@@ -48,7 +48,7 @@ func TestKustomizeBase(t *testing.T) {
 	}
 }
 
-// built is what kubectl makes of an overlay.
+// built returns the objects that kubectl builds from an overlay.
 func built(t testing.TB, name string) (text string, all []object) {
 	t.Helper()
 	if _, err := exec.LookPath("kubectl"); err != nil {
@@ -65,7 +65,7 @@ func built(t testing.TB, name string) (text string, all []object) {
 	return text, all
 }
 
-// The example changes what it says, everywhere, and what is called is where the policies let it.
+// The example's changes apply everywhere, and its addresses are permitted by the policies.
 func TestKustomizeOverlay(t *testing.T) {
 	testsets.Reads(t, kustomize)
 	text, all := built(t, "example")
@@ -95,7 +95,7 @@ func TestKustomizeOverlay(t *testing.T) {
 	}
 }
 
-// A real API server takes base and example, and objects to no pod.
+// A real API server accepts base and example, without a warning about pods.
 func TestKustomizeAdmitted(t *testing.T) {
 	needsCluster(t)
 	in := namespace(t)
@@ -107,14 +107,14 @@ func TestKustomizeAdmitted(t *testing.T) {
 	}
 }
 
-// argo is the version of ArgoCD whose schema the example is held to.
+// argo is the version of ArgoCD whose schema checks the example.
 const argo = "github.com/argoproj/argo-cd/v2@v2.14.20"
 
-// A real API server that has ArgoCD's own schema takes the example of an Application.
+// A real API server with ArgoCD's schema accepts the example of an Application.
 func TestApplicationAdmitted(t *testing.T) {
 	needsCluster(t)
 	cmd := exec.Command("go", "mod", "download", "-json", argo)
-	cmd.Dir = t.TempDir() // of no module
+	cmd.Dir = t.TempDir() // outside of any module
 	out, err := cmd.Output()
 	var module struct{ Dir string }
 	if err != nil || json.Unmarshal(out, &module) != nil || module.Dir == "" {
@@ -124,12 +124,12 @@ func TestApplicationAdmitted(t *testing.T) {
 	if err := exec.Command("kubectl", "get", kind).Run(); err == nil {
 		t.Skip("ArgoCD is here already: its schema is left alone")
 	}
-	// So long a schema has no room in the annotation of a client's apply.
+	// The schema is too long for the annotation of a client-side apply.
 	schema := filepath.Join(module.Dir, "manifests/crds/application-crd.yaml")
 	run(t, "", "", "kubectl", "apply", "--server-side", "--filename", schema)
 	t.Cleanup(func() { run(t, "", "", "kubectl", "delete", kind) })
 	served := false
-	for range 60 { // its conditions are none at first, which kubectl wait takes for an error
+	for range 60 { // it has no conditions at first, which kubectl wait reports as an error
 		served = exec.Command("kubectl", "get", "applications.argoproj.io").Run() == nil
 		if served {
 			break
@@ -152,7 +152,7 @@ func TestApplicationAdmitted(t *testing.T) {
 	}
 }
 
-// admitted wants a server to take objects without a word.
+// admitted checks that a server accepts objects without a warning.
 func admitted(t *testing.T, name, in, text string) {
 	t.Helper()
 	said := run(t, "", text, "kubectl", "apply", "--dry-run=server", "--validate=strict",

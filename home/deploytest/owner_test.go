@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// The load's container writes what it finds whoever owns the folder, as the file has it; as a user
-// it writes into that user's alone.
+// The load's container can write to a results folder of any owner by default. As a given user, it
+// writes only to that user's folder.
 func TestRainWritesWhoeverOwnsTheFolder(t *testing.T) {
 	const image, user = "golang:1.26.5-bookworm", 1234
 	if os.Getuid() != 0 {
@@ -26,7 +26,7 @@ func TestRainWritesWhoeverOwnsTheFolder(t *testing.T) {
 	rain := everything(t).Services["rain-fire"]
 	for _, row := range []struct {
 		owner int
-		as    string // empty: as .env has it
+		as    string // empty: as in .env
 		can   bool
 	}{
 		{0, "", true}, {user, "", true},

@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// shut is a policy that lets nobody call the service.
+// shut is a policy that admits no callers of the service.
 const shut = `
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -19,7 +19,7 @@ metadata: {name: shut}
 spec: {podSelector: {matchLabels: {app: service}}, policyTypes: [Ingress]}
 `
 
-// reaches says whether a program in a pod gets an answer of any kind from an address.
+// reaches reports whether a program in a pod gets any answer from an address.
 func reaches(t testing.TB, in, pod, address string) bool {
 	t.Helper()
 	host, port, _ := strings.Cut(address, ":")
@@ -27,16 +27,16 @@ func reaches(t testing.TB, in, pod, address string) bool {
 		"http://"+address+"/", "-n", "1", "-c", "1", "--view=plain", "--timeout=3s",
 		"--remote", host).CombinedOutput()
 	if err == nil || strings.Contains(string(out), "exit code 4") {
-		return true // INVALID, since it is short
+		return true // INVALID because the load is short
 	}
-	_, why, refused := strings.Cut(string(out), "no connection to ") // a name's is its address
+	_, why, refused := strings.Cut(string(out), "no connection to ") // with the address of a name
 	if to, _, _ := strings.Cut(why, " "); !refused || !strings.HasSuffix(to, ":"+port) {
 		t.Fatalf("%s asks %s: %v: %s", pod, address, err, out)
 	}
 	return false
 }
 
-// soon waits until a pod reaches an address, or does not.
+// soon waits until a pod reaches an address, or no longer does.
 func soon(t testing.TB, in, pod, address string, want bool) bool {
 	t.Helper()
 	for range 30 {
@@ -48,15 +48,15 @@ func soon(t testing.TB, in, pod, address string, want bool) bool {
 	return false
 }
 
-// as is the pod of the service under another name, with other labels.
+// as returns the pod of the service with another name and other labels.
 func as(name, labels string) string {
 	pod, _, _ := strings.Cut(loaded, "---\n")
 	return "---\n" + strings.Replace(pod, "{name: service, labels: {app: service}}",
 		"{name: "+name+", labels: {"+labels+"}}", 1)
 }
 
-// Where something enforces policies, the release's own let in and out whom they name, and nobody
-// else: each address that one pod is refused, another one reaches.
+// If the cluster enforces policies, a release's policies admit exactly the named callers: each
+// address that one pod cannot reach is reached by another.
 func TestChartPolicies(t *testing.T) {
 	needsCluster(t)
 	image, in := brought(t, testsets.Tool(t, testsets.Versity)), namespace(t)
@@ -66,7 +66,7 @@ func TestChartPolicies(t *testing.T) {
 		"app.kubernetes.io/name: prony, app.kubernetes.io/instance: x, "+part[:len(part)-1]+
 			": generator"))
 	run(t, "", shut, "kubectl", "apply", "--namespace", in, "--filename=-")
-	// By its address: behind a Service a plugin may take a neighbour for the node itself.
+	// By address: behind a Service, a plugin may treat a neighbour as the node itself.
 	address := func(pod string) string {
 		return run(t, "", "", "kubectl", "get", "--namespace", in, "pod/"+pod,
 			"--output=jsonpath={.status.podIP}") + ":8080"
@@ -78,7 +78,8 @@ func TestChartPolicies(t *testing.T) {
 	run(t, "", "", "kubectl", "delete", "--namespace", in, "networkpolicy/shut")
 	testsets.Cores(t)
 	values := filepath.Join(t.TempDir(), "values.yaml")
-	// The lab waits for a generator that no node takes, which says that it reaches the bucket.
+	// The lab waits for a generator that no node accepts, which shows that the lab reaches the
+	// bucket.
 	if err := os.WriteFile(values, []byte(`
 url: http://service:8080/hello
 generators: 1

@@ -25,11 +25,11 @@ import (
 	"prony.example/internal/trial/processes"
 )
 
-// profiler is the agent that must stand before OpenTelemetry's, whose extension looks for it.
+// profiler is the agent that must precede OpenTelemetry's, whose extension looks for it.
 const profiler = "-javaagent:/agents/agent.jar "
 
-// PYROSCOPE puts the profiler into every JVM that has OpenTelemetry's agent, under the name of the
-// service, and nothing does without it.
+// PYROSCOPE adds the profiler to every JVM with OpenTelemetry's agent, under the name of the
+// service. Without it no JVM has the profiler.
 func TestPyroscope(t *testing.T) {
 	for _, switched := range []string{"", "on"} {
 		found := 0
@@ -43,7 +43,7 @@ func TestPyroscope(t *testing.T) {
 			options, clinics := value("JAVA_TOOL_OPTIONS"), strings.HasPrefix(name, "agent-") ||
 				strings.HasPrefix(name, "baseline-")
 			if clinics || !strings.Contains(options, "opentelemetry") {
-				continue // the tester's clinics have an agent of their own
+				continue // the tester's clinics have another agent
 			}
 			found++
 			extension := value("OTEL_JAVAAGENT_EXTENSIONS")
@@ -70,15 +70,15 @@ func TestPyroscope(t *testing.T) {
 	}
 }
 
-// pushed is what Pyroscope's agent sent to a server.
+// pushed is what Pyroscope's agent has sent to a server.
 type pushed struct {
 	mu       sync.Mutex
 	profiles int
-	last     []byte // of them, as JFR
+	last     []byte // the latest, as JFR
 	wrong    []string
 }
 
-// ServeHTTP takes a profile as Pyroscope does: POST /ingest with a part that is a recording.
+// ServeHTTP accepts a profile like Pyroscope: POST /ingest with a part that is a recording.
 func (p *pushed) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *pushed) count() int {
 	return p.profiles
 }
 
-// fetchAgents fetches the jars as deploy/agents/Dockerfile does, held to their digests.
+// fetchAgents downloads the jars as deploy/agents/Dockerfile does, and checks their digests.
 func fetchAgents(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func fetchAgents(t *testing.T) string {
 			t.Fatalf("%s has not the digest of SHA256SUMS", name)
 		}
 	}
-	// Under root, services are other users'.
+	// As root, services run as other users.
 	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
 		if err := os.Chmod(at, 0o755); err != nil {
 			t.Fatal(err)
@@ -142,8 +142,8 @@ func fetchAgents(t *testing.T) string {
 	return dir
 }
 
-// profiled starts java-jdk as the environment of its container says, but for where the jars and the
-// servers are.
+// profiled starts java-jdk with the environment of its container, except for the places of the jars
+// and the servers.
 func profiled(t *testing.T, c container, server, log string) *processes.System {
 	t.Helper()
 	abs, err := filepath.Abs(root)
@@ -201,7 +201,8 @@ func profiled(t *testing.T, c container, server, log string) *processes.System {
 	return p
 }
 
-// The agents of the Compose files in a real JVM: profiles come, and have the spans of requests.
+// With the agents of the Compose files in a real JVM, profiles arrive and have the spans of
+// requests.
 func TestProfilesAreLinkedToSpans(t *testing.T) {
 	testsets.Long(t, "a JVM that Pyroscope's agent profiles", testsets.Needs{
 		Files: []string{"agents.yaml", "deploy", "services/java-jdk"}})
@@ -216,13 +217,13 @@ func TestProfilesAreLinkedToSpans(t *testing.T) {
 	at := url.URL{Scheme: "http", Host: p.Addr().String(), Path: "/fibonacci"}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	// Those that come first were begun before, and may be of the start alone.
+	// The first profiles began earlier, and may cover only the start.
 	for last := got.count() + 5; got.count() < last && ctx.Err() == nil; {
 		answer, err := http.Get(at.String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.Copy(io.Discard, answer.Body) // it is the work that counts
+		_, _ = io.Copy(io.Discard, answer.Body) // only the work matters
 		answer.Body.Close()
 	}
 	got.mu.Lock()
@@ -257,5 +258,5 @@ func spans(t *testing.T, jfr string, recording []byte) (linked int) {
 	return linked
 }
 
-// spanOf is a span's id, which is never 0.
+// spanOf matches a span's id, which is never 0.
 var spanOf = regexp.MustCompile(`spanId = -?[1-9]`)

@@ -12,8 +12,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Grafana is not started where others can reach it with a password that they would guess. There is
-// no /run.sh here, so that a start that is not refused fails at that.
+// Grafana does not start on an address that others can reach with a password that is easy to guess.
+// There is no /run.sh here, so a start that is not refused fails at that.
 func TestGrafanaRefuses(t *testing.T) {
 	for _, row := range []struct {
 		bind, password string
@@ -24,7 +24,7 @@ func TestGrafanaRefuses(t *testing.T) {
 		{"0.0.0.0", "elevenchars", true},
 		{"0.0.0.0", "twelve-chars", false},
 		{"192.168.1.127", "a", true}, // 127 elsewhere is not loopback
-		{"", "a", true},              // Docker takes no address for all of them
+		{"", "a", true},              // for Docker, an empty address means all
 	} {
 		script := filepath.Join(root, "deploy/grafana/start.sh")
 		testsets.Reads(t, script)
@@ -42,7 +42,7 @@ func TestGrafanaRefuses(t *testing.T) {
 	}
 }
 
-// Alloy is healthy when all that it is to ask answer 200.
+// Alloy is healthy if all addresses that it checks answer 200.
 func TestReady(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 	"prony.example/internal/service"
 )
 
-// privileged are the services that may do more than the rest, and why.
+// privileged are the services with more rights than the others, with reasons.
 var privileged = map[string]string{
 	"ebpf":    "the kernel lets nobody else attach to all processes",
 	"control": "it starts containers and reads their cgroups",
 }
 
-// capabilities are those that a service keeps, by what it is for.
+// capabilities are those that a service keeps.
 var capabilities = map[string][]string{
 	"ebpf":      {"DAC_READ_SEARCH", "SYS_ADMIN", "SYS_PTRACE", "SYSLOG"},
-	"rain-fire": {"DAC_OVERRIDE"}, // to write into a folder of results whose owner nobody knows
+	"rain-fire": {"DAC_OVERRIDE"}, // to write into a results folder of any owner
 }
 
-// Whatever runs is held: in what it may do, in cores, memory and processes, and in what it logs.
+// Every container is limited in rights, cores, memory, processes and log size.
 func TestHeld(t *testing.T) {
 	for name, c := range everything(t).Services {
 		_, free := privileged[name]
@@ -51,7 +51,7 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// Docker's socket is root on the host, so who has it is a decision.
+// Docker's socket is root on the host, so its users are listed explicitly.
 func TestSocket(t *testing.T) {
 	var got []string
 	for name, c := range everything(t).Services {
@@ -67,11 +67,11 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// oneShots end by themselves; nobody asks them how they are.
+// oneShots end by themselves and have no health check.
 var oneShots = []string{"agents", "control", "rain-fire"}
 
-// What stays up says whether it is well, by itself or through the one that its label names; and who
-// waits for it waits for that, not for its process.
+// Every long-running service has a health check, its own or that of the service in its label, and
+// dependent services wait for health, not for the start.
 func TestHealth(t *testing.T) {
 	p := everything(t)
 	for name, c := range p.Services {
@@ -96,7 +96,7 @@ func TestHealth(t *testing.T) {
 			if slices.Contains(oneShots, other) {
 				want = "service_completed_successfully"
 			} else if p.Services[other].Labels["prony.health"] == name {
-				want = "service_started" // it is the one that asks
+				want = "service_started" // it checks the others' health
 			}
 			if how.Condition != want {
 				t.Errorf("%s waits until %s is %s, want %s", name, other, how.Condition, want)
@@ -117,9 +117,9 @@ func builtWithHealth(t *testing.T, c container) bool {
 	return strings.Contains(string(text), "\nHEALTHCHECK ")
 }
 
-// A path that is not there would be made, empty, by Docker.
+// Docker would create a missing path as an empty folder.
 func TestMounts(t *testing.T) {
-	made := []string{"results"} // by whoever comes first
+	made := []string{"results"} // created on first use
 	for name, c := range everything(t).Services {
 		for _, m := range c.Volumes {
 			rest := filepath.Base(m.Source)
@@ -134,8 +134,8 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// Every target of the catalog can be started, is built as the lab builds it, gets the environment
-// of its manifest, and is one that the load knows.
+// Every target of the catalog can be started, is built as in the lab, gets the environment of its
+// manifest, and is known to the load.
 func TestCatalog(t *testing.T) {
 	p := everything(t)
 	catalog, err := service.Catalog(root)
@@ -160,7 +160,7 @@ func TestCatalog(t *testing.T) {
 			}
 		}
 	}
-	// Nothing stays behind when a target goes.
+	// Removing a target leaves no service behind.
 	for name, c := range p.Services {
 		if slices.Contains(c.Profiles, "ALL") && name != "agents" {
 			known--
@@ -221,7 +221,7 @@ func checkSystem(t *testing.T, p project, s *service.Service, target service.Tar
 		}
 		found++
 		if c.Build == nil {
-			continue // the database, which is nobody's here
+			continue // the database, which has no file here
 		}
 		if got := c.Build.Args["SERVICE"]; got == nil || *got != process.Name {
 			t.Errorf("%s is not built as %s", name, process.Name)
@@ -243,7 +243,7 @@ func checkEnv(t *testing.T, name string, c container, want map[string]string) {
 	}
 }
 
-// checkAgent wants OpenTelemetry's agent in JVMs that can have one, and the volume it comes from.
+// checkAgent checks OpenTelemetry's agent in JVMs that can have one, and its volume.
 func checkAgent(t *testing.T, name string, c container, want bool) {
 	t.Helper()
 	options := c.Environment["JAVA_TOOL_OPTIONS"]

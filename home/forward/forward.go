@@ -1,8 +1,8 @@
-// Package forward sends what the home of telemetry takes in to another OTLP endpoint as well, such
-// as a collector or Grafana's stack. It is the collector's own exporters, with a bounded queue and
-// with retries, made such that the other end can be slow or dead and the home never notices.
+// Package forward sends received telemetry to another OTLP endpoint, such as an OpenTelemetry
+// Collector or Grafana's stack. It uses the OpenTelemetry Collector's exporters, with a bounded
+// queue and retries, so that a slow or dead endpoint does not affect the sender.
 //
-// Non-goals: nothing waits for it, and what does not fit into its queue is dropped and counted.
+// Non-goals: it blocks no caller; it drops and counts items that do not fit into its queue.
 package forward
 
 import (
@@ -32,13 +32,13 @@ import (
 )
 
 const (
-	queueBytes = 16 << 20         // of one signal
-	senders    = 2                // of one signal, but for metrics
+	queueBytes = 16 << 20         // for each signal
+	senders    = 2                // for each signal except metrics
 	timeout    = 5 * time.Second  // of one request
-	retrying   = 30 * time.Second // of one request, then it has failed
+	retrying   = 30 * time.Second // for one request, which then fails
 )
 
-// Forward sends to one endpoint. Its methods may be called by many goroutines.
+// Forward sends to one endpoint. It is safe for concurrent use. A nil Forward sends nothing.
 type Forward struct {
 	endpoint string
 	reader   *sdkmetric.ManualReader
@@ -48,15 +48,15 @@ type Forward struct {
 	logs     exporter.Logs
 }
 
-// Start makes ready to send to an endpoint: http://HOST:PORT or https://… for OTLP over HTTP (to
+// Start prepares sending to an endpoint: http://HOST:PORT or https://… for OTLP over HTTP (to
 // /v1/traces and so on below it), grpc://HOST:PORT or grpcs://… for OTLP over gRPC. It does not
-// wait for anybody to be there.
+// wait for a connection.
 func Start(ctx context.Context, endpoint string) (*Forward, error) {
 	factory, cfg, err := config(endpoint, senders)
 	if err != nil {
 		return nil, err
 	}
-	// One at a time: a database may refuse the sample that comes after a later one of its series.
+	// One at a time: a database may refuse a sample that is older than the last one of its series.
 	_, inOrder, err := config(endpoint, 1)
 	if err != nil {
 		return nil, err
@@ -121,22 +121,22 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 		"https, grpc or grpcs", endpoint, u.Scheme)
 }
 
-// Traces sends a copy: what the caller does to its own afterwards, the queue does not see. An error
-// would only say that the queue is full, which Counts says, too. Nil sends nothing to anybody.
+// Traces sends a copy, so that the caller may change its own. It returns no error because the only
+// one is a full queue, which Counts reports.
 func (f *Forward) Traces(ctx context.Context, d ptrace.Traces) {
 	if f != nil {
 		send(ctx, d, ptrace.NewTraces(), f.traces.ConsumeTraces)
 	}
 }
 
-// Metrics is as Traces.
+// Metrics is like Traces.
 func (f *Forward) Metrics(ctx context.Context, d pmetric.Metrics) {
 	if f != nil {
 		send(ctx, d, pmetric.NewMetrics(), f.metrics.ConsumeMetrics)
 	}
 }
 
-// Logs is as Traces.
+// Logs is like Traces.
 func (f *Forward) Logs(ctx context.Context, d plog.Logs) {
 	if f != nil {
 		send(ctx, d, plog.NewLogs(), f.logs.ConsumeLogs)
@@ -149,12 +149,12 @@ func send[D interface{ CopyTo(D) }](ctx context.Context, d, own D,
 	_ = to(context.WithoutCancel(ctx), own) // counted, see Traces
 }
 
-// items are what the exporters' own metrics call the signals.
+// items are the names of the signals in the exporters' own metrics.
 var items = []struct{ signal, name string }{
 	{record.Logs, "log_records"}, {record.Points, "metric_points"}, {record.Spans, "spans"},
 }
 
-// Counts are of items, by signal, as the exporters count them.
+// Counts returns the exporters' counts of items by signal.
 func (f *Forward) Counts(ctx context.Context) ([]telemetry.Forwarded, error) {
 	var all metricdata.ResourceMetrics
 	if err := f.reader.Collect(ctx, &all); err != nil {
@@ -182,7 +182,7 @@ func (f *Forward) Counts(ctx context.Context) ([]telemetry.Forwarded, error) {
 	return out, nil
 }
 
-// Close sends what is queued, each once more, for as long as ctx permits.
+// Close sends what is queued, each item once more, until ctx ends.
 func (f *Forward) Close(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -199,7 +199,7 @@ func (f *Forward) Close(ctx context.Context) error {
 		}
 		return nil
 	case <-ctx.Done():
-		// The exporters heed no deadline; the process ends and they with it.
+		// The exporters ignore deadlines; they end with the process.
 		return fmt.Errorf("forward the rest to %s: %w", f.endpoint, ctx.Err())
 	}
 }

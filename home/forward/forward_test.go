@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 
-// Metrics arrive in the order in which they were told, even where one of them has to be sent again:
-// databases refuse a sample that comes after a later one of its series.
+// Metrics keep their order, even if one has to be sent again: databases refuse a sample that is
+// older than the last one of its series.
 func TestMetricsInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var got []string

@@ -1,4 +1,5 @@
-// Package ingestbench measures the home of telemetry beside an OpenTelemetry collector on one
-// stream (BenchmarkIngest); docs/decisions/0019-telemetry.md has what came out. It holds tests and
-// benchmarks only, apart from those of the generator: it links what only the home does.
+// Package ingestbench compares Prony's collector with an OpenTelemetry Collector on one stream
+// (BenchmarkIngest); docs/decisions/0019-telemetry.md has the results. It contains only tests and
+// benchmarks, separate from those of the load generator because it links the collector's
+// dependencies.
 package ingestbench

@@ -25,10 +25,11 @@ import (
 // ingestPerS is the fixed rate, in items a second.
 const ingestPerS = 20_000
 
-// BenchmarkIngest compares the home of telemetry with an OpenTelemetry collector that keeps nothing
-// (exporter nop) and with one that writes everything (exporter file), by the same stream of OTLP
-// over gRPC, each signal by itself, in alternating runs, the receiver on a core of its own. The
-// home is told of a trial with an open window, so that it assembles, judges and keeps as in a run.
+// BenchmarkIngest compares Prony's collector with an OpenTelemetry Collector that stores nothing
+// (exporter nop) and one that writes everything (exporter file), with the same stream of OTLP over
+// gRPC, each signal separately, in alternating runs, with the receiver on a core of its own.
+// Prony's collector has a trial with an open window, so that it assembles, judges and stores as in
+// a run.
 //
 // It needs a collector of the version in go.mod, which collector.yaml builds:
 //
@@ -62,11 +63,11 @@ func BenchmarkIngest(b *testing.B) {
 			ingestContest(b, &out, all, signal, core, rounds, phases)
 		}
 	}
-	b.ReportMetric(0, "ns/op") // the time of a comparison says nothing
+	b.ReportMetric(0, "ns/op") // the time of a comparison is meaningless
 	b.Log("\n" + out.String())
 }
 
-// senderAlone confines this process to one core, as long as the test takes, and returns another.
+// senderAlone confines this process to one core for the test, and returns another core.
 func senderAlone(tb testing.TB) (receiver int) {
 	tb.Helper()
 	receiver, sender := bench.TwoCores(tb)
@@ -87,7 +88,7 @@ func senderAlone(tb testing.TB) (receiver int) {
 	return receiver
 }
 
-// ingestContest runs everybody in every round, the first of one round the last of the next.
+// ingestContest runs all receivers in every round. The first of a round is the last of the next.
 func ingestContest(tb testing.TB, out *bytes.Buffer, all []taker, signal string, core, rounds int,
 	phases ingestPhases) {
 	tb.Helper()
@@ -140,13 +141,13 @@ func ingestRow(w *tabwriter.Writer, name string, runs, to []ingested) {
 		refused)
 }
 
-// quartile is the n-th, between the two values next to it.
+// quartile returns the n-th quartile, interpolated between the two values next to it.
 func quartile(values []float64, n int) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return stat.Quantile(float64(n)/4, stat.LinInterp, sorted, nil)
 }
 
-// BenchmarkIngestHome sends to a home within this process, an item an iteration, for a profile:
+// BenchmarkIngestHome sends to a collector in this process, an item an iteration, for a profile:
 //
 //	go -C home test ./ingestbench -run '^$' -bench IngestHome/spans -cpuprofile home.pprof
 func BenchmarkIngestHome(b *testing.B) {
@@ -168,7 +169,7 @@ func BenchmarkIngestHome(b *testing.B) {
 	}
 }
 
-// homeHere starts a home within this process, in a trial.
+// homeHere starts a collector in this process, in a trial.
 func homeHere(tb testing.TB) *collector.Home {
 	tb.Helper()
 	const free = "127.0.0.1:0"
@@ -186,7 +187,7 @@ func homeHere(tb testing.TB) *collector.Home {
 	return h
 }
 
-// What the sender counts, the home has; and each payload is another one.
+// The collector counts what the sender counts, and each payload differs.
 func TestIngestInSmall(t *testing.T) {
 	testsets.Cores(t)
 	h := homeHere(t)
@@ -208,7 +209,7 @@ func TestIngestInSmall(t *testing.T) {
 	}
 }
 
-// A stamped payload has all its times moved and all its ids changed, and is as long as it was.
+// A stamped payload has all times shifted and all ids changed, and keeps its length.
 func TestPayload(t *testing.T) {
 	for signal, want := range map[string]struct{ times, ids int }{
 		record.Spans:  {2 * 512, 512}, // start and end; the trace's id

@@ -22,14 +22,14 @@ import (
 	"prony.example/record"
 )
 
-// The sender of BenchmarkIngest. Payloads are encoded once; before each sending only trace ids and
-// times are written into the encoded bytes, so that the sender's core is never the bottleneck and
-// yet no trace is sent twice.
+// The sender of BenchmarkIngest encodes payloads once. Before each request it writes only trace ids
+// and times into the encoded bytes, so that the sender's core is never the bottleneck and no trace
+// is sent twice.
 
-// senders have a connection and one request under way each, as an SDK's exporter has.
+// senders is the number of connections with one request in progress each, as in an SDK's exporter.
 const senders = 4
 
-// perPayload is how many items one request has: 512 spans are the Java agent's batch.
+// perPayload is the number of items in one request: 512 spans are the Java agent's batch.
 var perPayload = map[string]int{record.Spans: 512, record.Points: 200, record.Logs: 100}
 
 var exportMethods = map[string]string{
@@ -38,13 +38,13 @@ var exportMethods = map[string]string{
 	record.Logs:   "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
 }
 
-// A time to be written later is timeMark in its upper half and ns after the first in its lower; an
-// id is idMark and then a number.
+// A placeholder of a time is timeMark in its upper half and ns after the first one in its lower; a
+// placeholder of an id is idMark and a number.
 const timeMark = 0x7EA5C33C
 
 var idMark = []byte{0xA5, 0x5A, 0xC3, 0x3C, 0x96, 0x69, 0xE1, 0x1E}
 
-// payload is an encoded request and where in it the times and ids are.
+// payload is an encoded request with the positions of its times and ids.
 type payload struct {
 	bytes []byte
 	times []int // of fixed64
@@ -79,7 +79,7 @@ func indexes(in, mark []byte) (out []int) {
 	}
 }
 
-// stamp makes it a payload that was never sent: its first time is ns, its ids are new for each n.
+// stamp makes the payload unique: its first time is ns, and its ids are new for each n.
 func (p *payload) stamp(ns int64, n uint64) {
 	for i, at := range p.times {
 		binary.LittleEndian.PutUint64(p.bytes[at:], uint64(ns)+p.late[i])
@@ -115,7 +115,8 @@ func describe(r pcommon.Resource, instance int) {
 	}
 }
 
-// spansOf are traces of four spans, one in a hundred with an error, one in 128 asked for.
+// spansOf returns traces of four spans, one in a hundred with an error, one in 128 sent by the
+// load.
 func spansOf(instance int) ([]byte, error) {
 	const perTrace, spanNs = 4, 100_000
 	d := ptrace.NewTraces()
@@ -157,7 +158,7 @@ func spansOf(instance int) ([]byte, error) {
 	return (&ptrace.ProtoMarshaler{}).MarshalTraces(d)
 }
 
-// pointsOf are counters, gauges and one histogram in ten: 200 points are 420 samples.
+// pointsOf returns counters, gauges and one histogram in ten: 200 points are 420 samples.
 func pointsOf(instance int) ([]byte, error) {
 	began := pcommon.NewTimestampFromTime(clock.Wall())
 	d := pmetric.NewMetrics()
@@ -204,7 +205,7 @@ func pointsOf(instance int) ([]byte, error) {
 	return (&pmetric.ProtoMarshaler{}).MarshalMetrics(d)
 }
 
-// logsOf are lines of a logger: one in twenty a warning, every other one in a trace.
+// logsOf returns lines of a logger: one in twenty is a warning, every other one is in a trace.
 func logsOf(instance int) ([]byte, error) {
 	d := plog.NewLogs()
 	r := d.ResourceLogs().AppendEmpty()
@@ -237,7 +238,7 @@ var encoders = map[string]func(instance int) ([]byte, error){
 	record.Spans: spansOf, record.Points: pointsOf, record.Logs: logsOf,
 }
 
-// encoded is a codec of gRPC for what is encoded already.
+// encoded is a codec of gRPC for encoded messages.
 type encoded struct{}
 
 func (encoded) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
@@ -249,7 +250,7 @@ func (encoded) Unmarshal(data []byte, v any) error {
 
 func (encoded) Name() string { return "proto" }
 
-// sending is several senders of one signal.
+// sending is a set of senders of one signal.
 type sending struct {
 	signal string
 	items  int64 // of a payload
@@ -258,8 +259,8 @@ type sending struct {
 	sent   [senders]uint64
 }
 
-// instances of the service that each sender speaks for, in turn: a series of metrics must not have
-// two values within a millisecond.
+// instances is the number of service instances of each sender, in turn: a series of metrics must
+// not have two values within a millisecond.
 const instances = 8
 
 func newSending(tb testing.TB, address, signal string) *sending {
@@ -284,13 +285,13 @@ func newSending(tb testing.TB, address, signal string) *sending {
 	return s
 }
 
-// taken is what became of what was sent in a while, in items.
+// taken counts the items that were accepted and refused.
 type taken struct {
 	accepted, refused int64
 	why               error // of the first refusal
 }
 
-// run sends for a while: as fast as the answers come, or perS items a second.
+// run sends for a duration: as fast as answers arrive, or perS items a second.
 func (s *sending) run(d time.Duration, perS float64) taken {
 	var all taken
 	var mu sync.Mutex
@@ -344,7 +345,7 @@ func (s *sending) once(i int) error {
 	if err != nil {
 		return err
 	}
-	// The answers of all signals have the same form: partial_success, how many, and why.
+	// The answers of all signals have the same form: partial_success, a count, and a reason.
 	partial := ptraceotlp.NewExportResponse()
 	if err := partial.UnmarshalProto(answer); err != nil {
 		return err

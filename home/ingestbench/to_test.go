@@ -23,21 +23,21 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// receiver is a process that takes OTLP over gRPC.
+// receiver is a process that receives OTLP over gRPC.
 type receiver struct {
 	address string
 	pid     int
-	query   string // of a home; else empty
+	query   string // of Prony's collector; otherwise empty
 	stop    func()
 }
 
-// taker is a way to start one, on a core, keeping what it keeps in a folder.
+// taker starts a receiver on a core, with its data in a folder.
 type taker struct {
 	name  string
 	start func(tb testing.TB, core int, dir string) *receiver
 }
 
-// takers are the homes and the collector with each of its exporters.
+// takers returns Prony's collectors, and the OpenTelemetry Collector with each of its exporters.
 func takers(homes []string, collector string) []taker {
 	var all []taker
 	for i, program := range homes {
@@ -58,8 +58,8 @@ func takers(homes []string, collector string) []taker {
 	return all
 }
 
-// startHome starts one in a trial whose window is open, without the lower priority that the lab
-// gives it.
+// startHome starts Prony's collector in a trial with an open window, without the lower priority
+// that it has in runs.
 func startHome(tb testing.TB, program string, core int, dir string) *receiver {
 	tb.Helper()
 	const free = "127.0.0.1:0"
@@ -103,7 +103,7 @@ func beginTrial(tb testing.TB, query, token string) {
 		WallNs: clock.Wall().UnixNano()})
 }
 
-// receivedBy is what a home says that it has taken in of a signal.
+// receivedBy returns the number of items of a signal that Prony's collector has received.
 func receivedBy(tb testing.TB, query, signal string) int64 {
 	tb.Helper()
 	res, err := http.Get("http://" + query + "/prony/stats")
@@ -123,8 +123,8 @@ func receivedBy(tb testing.TB, query, signal string) int64 {
 	return 0
 }
 
-// collectorConfig has no processors: the home has no queue either. The files are turned over, so
-// that a run does not fill the disk.
+// collectorConfig has no processors, because Prony's collector has no queue either. Files are
+// rotated, so that a run does not fill the disk.
 const collectorConfig = `
 receivers: {otlp: {protocols: {grpc: {endpoint: %q, max_recv_msg_size_mib: 16}}}}
 exporters:
@@ -166,8 +166,8 @@ func startCollector(tb testing.TB, program, exporter string, core int, dir strin
 	}}
 }
 
-// usedBy is the processor time of a process, in ns, of all its threads, the ended ones too: each
-// process has a clock of it that others may read (clock_getcpuclockid(3)).
+// usedBy returns the processor time of a process, in ns, including ended threads, by its clock,
+// which other processes may read (clock_getcpuclockid(3)).
 func usedBy(pid int) (int64, error) {
 	const sched = 2
 	var t unix.Timespec
@@ -177,7 +177,7 @@ func usedBy(pid int) (int64, error) {
 	return t.Nano(), nil
 }
 
-// peakOf is the most memory that a process had resident, in bytes (proc_pid_status(5)).
+// peakOf returns the peak resident memory of a process, in bytes (proc_pid_status(5)).
 func peakOf(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -192,20 +192,20 @@ func peakOf(pid int) (int64, error) {
 	return 0, fmt.Errorf("process %d has no VmHWM", pid)
 }
 
-// ingested is what one run came to.
+// ingested is the result of one run.
 type ingested struct {
 	PerS      float64 // items accepted at saturation
-	Busy      float64 // cores the receiver took meanwhile; below 1 the sender was the bottleneck
+	Busy      float64 // cores used meanwhile; below 1 the sender was the bottleneck
 	FullNs    float64 // processor time an item at saturation
-	RateNs    float64 // and at the fixed rate
+	RateNs    float64 // processor time an item at the fixed rate
 	PeakBytes int64   // resident
-	Refused   int64   // items, in all
+	Refused   int64   // items in total
 }
 
-// ingestPhases are how long each part of a run takes.
+// ingestPhases are the durations of the parts of a run.
 type ingestPhases struct{ warm, fixed, full time.Duration }
 
-// ingest runs a receiver once: as fast as it can to warm up, at a rate, as fast as it can.
+// ingest runs a receiver once: at full speed to warm up, at a rate, at full speed.
 func ingest(tb testing.TB, by taker, signal string, core int, perS float64,
 	phases ingestPhases) ingested {
 	tb.Helper()
@@ -214,7 +214,7 @@ func ingest(tb testing.TB, by taker, signal string, core int, perS float64,
 		tb.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	s := &bench.Scope{TB: tb} // so that connections end with the run
+	s := &bench.Scope{TB: tb} // closes connections with the run
 	defer s.End()
 	r := by.start(tb, core, dir)
 	defer r.stop()
@@ -251,7 +251,7 @@ func ingest(tb testing.TB, by taker, signal string, core int, perS float64,
 	if out.PeakBytes, err = peakOf(r.pid); err != nil {
 		tb.Fatal(err)
 	}
-	// Span metrics are told to the same store, but not through the door.
+	// Span metrics go to the same store, but are not received telemetry.
 	if r.query != "" {
 		if n := receivedBy(tb, r.query, signal); n != accepted {
 			tb.Errorf("the home has %d %s, the sender %d", n, signal, accepted)
@@ -260,7 +260,7 @@ func ingest(tb testing.TB, by taker, signal string, core int, perS float64,
 	return out
 }
 
-// homeProgram builds the program, unless PRONY_HOME names one, or several to compare.
+// homeProgram builds the program, unless PRONY_HOME names one or several to compare.
 func homeProgram(tb testing.TB) []string {
 	tb.Helper()
 	if list := filepath.SplitList(os.Getenv("PRONY_HOME")); len(list) > 0 {

@@ -1,13 +1,12 @@
-// Package logstore keeps what services wrote about a trial as log records: it counts all, and keeps
-// warnings and worse, those that belong to kept traces, and a uniform sample of the rest, all
-// within bounds.
+// Package logstore stores log records of services by trial. It counts all, and stores warnings and
+// worse, records of stored traces and a uniform sample of the rest, all within bounds.
 //
 //	plog.Logs ─► counts by window
 //	         └─► places of its window, or held until its trace is known to be kept ─► logs.ndjson
 //
-// What is not kept is counted.
+// It counts what it drops.
 //
-// Non-goals: receiving, reading again, which is logs, and understanding what a line says.
+// Non-goals: it does not receive or read records (package logs reads), or interpret lines.
 package logstore
 
 import (
@@ -32,14 +31,14 @@ import (
 	"prony.example/record"
 )
 
-// Options bound a store. What is zero has the default.
+// Options bound a store. Zero fields have the defaults.
 type Options struct {
-	Warnings  int   // kept in each window of severity WARN and above, the severest first: 1,000
-	Uniform   int   // kept in each window of the others: 200
-	HeldBytes int64 // of records with a trace id, until it is known which traces are kept: 32 MB
-	KeptBytes int64 // of the others that are kept, until their trial ends: 32 MB
-	// Wanted says whether a trace may still be kept (spanstore.Store.Wanted). When held records are
-	// too many, those whose trace is not wanted go first. Nil: all may.
+	Warnings  int   // stored in each window, of severity WARN and above, the severest first: 1,000
+	Uniform   int   // stored in each window of the others: 200
+	HeldBytes int64 // of records with a trace id, until the kept traces are known: 32 MB
+	KeptBytes int64 // of other stored records, until their trial ends: 32 MB
+	// Wanted reports whether a trace may still be kept (spanstore.Store.Wanted). If there are too
+	// many held records, those of other traces are dropped first. Nil: all may be kept.
 	Wanted func(pcommon.TraceID) bool
 }
 
@@ -51,23 +50,22 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Store takes records in and writes those that it keeps. Its methods may be called from any
-// goroutine.
+// Store receives log records and writes those that it keeps. It is safe for concurrent use.
 type Store struct {
 	o    Options
 	file *os.File
 
-	trials    spanstore.Roll[*trial, *entry] // its lock is for all below, too
+	trials    spanstore.Roll[*trial, *entry] // its lock also guards the field below
 	heldBytes int64
 }
 
 type trial struct {
 	spanstore.Under[*entry]
-	held []*entry // with trace ids, in the order of their arrival
+	held []*entry // with trace ids, in order of arrival
 }
 
-// Open makes the folder if it is not there and appends to the file in it. A line that a crash tore
-// is closed, so that the next one is whole.
+// Open creates the folder if it is missing, and appends to its file. It terminates a line that a
+// crash left incomplete, so that the next line is valid.
 func Open(dir string, o Options) (*Store, error) {
 	f, err := spanstore.OpenLines(filepath.Join(dir, telemetry.LogsFile))
 	if err != nil {
@@ -78,8 +76,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Begin tells that a trial begins: records belong to the latest that did, unless their resource has
-// the attribute traces.TrialAttribute.
+// Begin starts a trial. Records belong to the latest one, unless their resource has the attribute
+// traces.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
 	return s.trials.Begin(&trial{Under: spanstore.Under[*entry]{Trial: t,
 		Places: func() spanstore.Group[*entry] { return newGroup(s.o) }}})
@@ -88,7 +86,7 @@ func (s *Store) Begin(t telemetry.Trial) error {
 // Mark opens or closes a window of a trial.
 func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
 
-// ConsumeLogs takes records in. It copies what it keeps.
+// ConsumeLogs counts records and copies those that it keeps.
 func (s *Store) ConsumeLogs(_ context.Context, ld plog.Logs) error {
 	wall := clock.Wall().UnixNano()
 	s.trials.Lock()
@@ -133,15 +131,15 @@ func (s *Store) consume(t *trial, a arrival) {
 	}
 }
 
-// drop is told that an entry has no place left; it may still be held for its trace.
+// drop is called when an entry has lost its last place. It may still be held for its trace.
 func drop(t *trial, e *entry) {
 	if e.In == 0 {
 		t.Counts.Dropped++
 	}
 }
 
-// relieve lets go of held records: those of traces that nobody wants, and if that does not free a
-// quarter, the oldest ones as well.
+// relieve drops held records: those of unwanted traces and, if that does not free a quarter, also
+// the oldest ones.
 func (s *Store) relieve() {
 	enough := s.o.HeldBytes / 4 * 3
 	for _, t := range s.trials.Trials {
@@ -169,8 +167,8 @@ func (s *Store) release(t *trial, e *entry) {
 	drop(t, e)
 }
 
-// End ends a trial: what is kept is written and synced. kept says which traces are
-// (spanstore.Ended.IDs, so the spans end first). An error does not make the counts wrong.
+// End ends a trial, and writes and syncs its stored records. kept reports whether a trace was kept
+// (spanstore.Ended.IDs, so end the spans first). The counts are right even after an error.
 func (s *Store) End(id string, kept func(pcommon.TraceID) bool) (spanstore.Ended, error) {
 	out, records, err := s.finish(id, kept)
 	if err != nil {
@@ -199,14 +197,14 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstor
 	}
 	for _, e := range t.Items() {
 		s.trials.Bytes -= e.Bytes
-		if e.In&isTraced == 0 { // those are there already
+		if e.In&isTraced == 0 { // the others are already in entries
 			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, byTime)
 	for _, e := range entries {
 		records = append(records, &e.record)
-		e.record.Window = t.Windows.At(e.ns) // marks may have come since
+		e.record.Window = t.Windows.At(e.ns) // marks may have arrived since
 		e.record.Classes = e.classes()
 	}
 	t.Counts.Kept = int64(len(entries))
@@ -215,11 +213,10 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstor
 	return out, records, nil
 }
 
-// Counts of all trials so far. Kept is of those that have ended.
+// Counts returns the counts of all trials so far. Kept includes only ended trials.
 func (s *Store) Counts() spanstore.Counts { return s.trials.Counts() }
 
-// Close ends the trials that are under way, without knowing which traces are kept, and closes the
-// file.
+// Close ends the trials under way, without the final decision on traces, and closes the file.
 func (s *Store) Close() error {
 	var errs []error
 	for _, id := range s.trials.IDs() {
@@ -229,16 +226,16 @@ func (s *Store) Close() error {
 	return errors.Join(append(errs, s.file.Close())...)
 }
 
-// arrival is a record as it came.
+// arrival is a received record.
 type arrival struct {
 	record  plog.LogRecord
 	service string
 	logger  string
-	wallNs  int64 // when
+	wallNs  int64 // of its arrival
 }
 
-// time is when it was written, or first seen; if it does not say, the present. Times after the year
-// 2262 are cut to its last moment in int64.
+// time returns when the record was written, or else observed, or else received. It limits times to
+// the last moment in int64, in the year 2262.
 func (a arrival) time() int64 {
 	for _, t := range []pcommon.Timestamp{a.record.Timestamp(), a.record.ObservedTimestamp()} {
 		if t > 0 {
@@ -248,7 +245,7 @@ func (a arrival) time() int64 {
 	return a.wallNs
 }
 
-// levelOf is the index in logs.Severities. Some appenders send only the word.
+// levelOf returns the index in logs.Severities. Some appenders send only the word.
 func levelOf(r plog.LogRecord) int {
 	if n := int(r.SeverityNumber()); n > 0 {
 		return min((n+3)/4, len(logs.Severities)-1)
@@ -256,13 +253,13 @@ func levelOf(r plog.LogRecord) int {
 	return max(0, logs.Level(r.SeverityText()))
 }
 
-// hash depends on what the record says alone, so that the sample is the same in whatever order
-// records come.
+// hash depends only on the record's content, so that the sample does not depend on the order of
+// arrival.
 func (a arrival) hash() uint64 {
 	h := fnv.New64a()
 	trace, span := a.record.TraceID(), a.record.SpanID()
 	ns := binary.LittleEndian.AppendUint64(nil, uint64(a.time()))
-	const head = 256 // of the body; more tells records apart no better
+	const head = 256 // of the body; more bytes distinguish records no better
 	body := ""
 	if a.record.Body().Type() == pcommon.ValueTypeStr {
 		body = a.record.Body().Str()
@@ -274,7 +271,7 @@ func (a arrival) hash() uint64 {
 	return spanstore.Mix(h.Sum64())
 }
 
-// copy makes the record that is kept, and says about how many bytes it takes.
+// copy returns the record to store, and its approximate size in bytes.
 func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
 	const fixed = 336
 	r := logs.Record{
@@ -293,14 +290,14 @@ func (a arrival) copy(t *trial, level int) (logs.Record, int64) {
 	return r, int64(fixed+len(r.Body)) + spanstore.SizeOfKept(map[string]any(r.Attributes))
 }
 
-// bodyOf is the text, or what else the body is, as JSON.
+// bodyOf returns the text of a body, or another body as JSON.
 func bodyOf(v pcommon.Value) string {
 	if v.Type() == pcommon.ValueTypeStr {
 		return traces.CutText(v.Str(), traces.MaxValueBytes)
 	}
 	short := pcommon.NewValueEmpty()
 	if err := short.FromRaw(spanstore.ValueOf(v)); err != nil {
-		return "" // ValueOf makes only what FromRaw knows
+		return "" // cannot happen: FromRaw accepts all results of ValueOf
 	}
 	return traces.CutText(short.AsString(), traces.MaxValueBytes)
 }
@@ -315,7 +312,7 @@ type entry struct {
 	trace  pcommon.TraceID
 }
 
-// Where an entry is: in which place, and whether it is held for its trace.
+// Bits of Seat.In: the places, and whether it is held for its trace.
 const (
 	warnings = iota
 	uniform
@@ -336,7 +333,7 @@ func (e *entry) classes() (out []string) {
 	return out
 }
 
-// byValue puts the severest first, of equal ones those of the lowest hash.
+// byValue orders by severity, the highest first, then by hash.
 func byValue(a, b *entry) int {
 	return cmp.Or(cmp.Compare(b.level, a.level), cmp.Compare(a.hash, b.hash),
 		cmp.Compare(a.ns, b.ns))
@@ -346,13 +343,13 @@ func byHash(a, b *entry) int {
 	return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.ns, b.ns))
 }
 
-// newGroup has the places of one window, traced records apart.
+// newGroup returns the places of one window, without traced records.
 func newGroup(o Options) spanstore.Group[*entry] {
 	return spanstore.Group[*entry]{warnings: {Limit: o.Warnings, Order: byValue},
 		uniform: {Limit: o.Uniform, Order: byHash}}
 }
 
-// Eligible says which place a record may have.
+// Eligible reports whether a record may have a place.
 func (e *entry) Eligible(place int) bool {
 	return (place == warnings) == (e.level >= logs.Warn)
 }

@@ -33,7 +33,7 @@ const second = int64(1e9)
 type spec struct {
 	ns       int64
 	severity plog.SeverityNumber
-	word     string // instead of a number
+	word     string // replaces the number
 	body     string
 	trace    uint64
 	service  string
@@ -105,7 +105,7 @@ func read(t *testing.T, dir string, f logs.Filter) []*logs.Record {
 	return out
 }
 
-// What is kept is what brute force over all records would keep, in whatever order they come.
+// The store keeps the same records as brute force over all records, in any order of arrival.
 func TestKeepsTheRightOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 8))
 	now := clock.Wall().UnixNano()
@@ -160,7 +160,7 @@ func TestKeepsTheRightOnes(t *testing.T) {
 	}
 }
 
-// brute says window and classes of each kept record by its body.
+// brute returns window and classes of each kept record by its body.
 func brute(all []spec, o Options, from, to int64) map[string]string {
 	hash := func(s spec) uint64 {
 		l := lines(s).ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0)
@@ -201,8 +201,8 @@ func brute(all []spec, o Options, from, to int64) map[string]string {
 	return out
 }
 
-// A flood of records with trace ids: what is held stays within its bytes, those of wanted traces go
-// last, and nothing is lost from the counts.
+// In a flood of records with trace ids, held records stay within their bytes, those of wanted
+// traces are dropped last, and counts are complete.
 func TestFlood(t *testing.T) {
 	const flood, part, mb = 300_000, 500, 1 << 20
 	heap := func() int64 {
@@ -244,7 +244,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// Warnings beyond the bytes: the sample gives way first.
+// If warnings exceed the bytes, the sample is dropped first.
 func TestFloodOfLargeWarnings(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{KeptBytes: 1 << 20})

@@ -31,7 +31,8 @@ import (
 	"prony.example/record"
 )
 
-// A sender is told to try again in OTLP's words: over gRPC the status alone would mean "give up".
+// wantBusy checks that the error makes a sender retry in OTLP's way: over gRPC the status alone
+// would mean a permanent failure.
 func wantBusy(t *testing.T, err error, why string) {
 	t.Helper()
 	s := status.Convert(err)
@@ -46,7 +47,7 @@ func wantBusy(t *testing.T, err error, why string) {
 	}
 }
 
-// While all slots are taken, others wait a moment and are refused; afterwards they are not.
+// While all slots are occupied, others wait a moment and are refused. Afterwards they are accepted.
 func TestSlots(t *testing.T) {
 	enter, leave := make(chan struct{}), make(chan struct{})
 	s := &sink{do: func(context.Context) error {
@@ -85,13 +86,13 @@ func TestSlots(t *testing.T) {
 	if code, text := send(); code != 200 {
 		t.Errorf("afterwards: %d %q", code, text)
 	}
-	// Refused: the 2 spans over gRPC, that were decoded, and two requests that were not.
+	// Refused: the 2 decoded spans over gRPC, and two requests that were not decoded.
 	if got := signal(t, in, record.Spans); got.Received != 5 || got.Refused != 4 {
 		t.Errorf("%+v, want 2 + 3 received, 2 + 1 + 1 refused", got)
 	}
 }
 
-// What a consumer will not have is refused, and its word for it reaches the sender.
+// A consumer's error is returned to the sender, and its items count as refused.
 func TestConsumerRefuses(t *testing.T) {
 	s := &sink{do: func(context.Context) error { return errors.New("the disk is full") }}
 	in := opened(t, s, Limits{})
@@ -111,7 +112,8 @@ func TestConsumerRefuses(t *testing.T) {
 	}
 }
 
-// With the heap above its bound nothing is taken, and the garbage is looked at; below, all is well.
+// With the heap above its limit, requests are refused and garbage is collected; below, all are
+// accepted.
 func TestHeap(t *testing.T) {
 	in := opened(t, &sink{}, Limits{HeapBytes: 100})
 	var heap atomic.Int64
@@ -140,7 +142,7 @@ func TestHeap(t *testing.T) {
 	}
 }
 
-// Collecting garbage is asked for once a second at most, however often it is full.
+// Garbage is collected once a second at most, however often the heap is full.
 func TestRoomCollectsNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int64
@@ -158,7 +160,7 @@ func TestRoomCollectsNowAndThen(t *testing.T) {
 	})
 }
 
-// Bytes that lie about unread, of senders that do not go on, are bounded together.
+// Unread bytes of all slow senders together are limited.
 func TestHeldBytes(t *testing.T) {
 	in := opened(t, &sink{}, Limits{HeldBytes: 1000})
 	r, w := io.Pipe()
@@ -185,12 +187,12 @@ func TestHeldBytes(t *testing.T) {
 	if code != 429 || !strings.Contains(text, "unread bytes") {
 		t.Errorf("%d %q, want 429", code, text)
 	}
-	w.CloseWithError(errors.New("gone")) // a sender that vanishes
+	w.CloseWithError(errors.New("gone")) // the sender vanishes
 	<-done
 	until(t, func() bool { return in.gates[1].held.Load() == 0 && in.Busy() == 0 })
 }
 
-// until waits for what another goroutine will have done, for a minute.
+// until waits for another goroutine, for a minute at most.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
 	end := time.After(time.Minute)
@@ -205,14 +207,14 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
-// A sender that sends a little and then nothing is cut off after Read; it holds no slot meanwhile,
-// so others are served.
+// A sender that stops after a few bytes is disconnected after Read. It occupies no slot meanwhile,
+// so that others are served.
 func TestSlowSenders(t *testing.T) {
 	in := opened(t, &sink{}, Limits{Slots: 1, Wait: time.Millisecond, Read: time.Second})
 	var wg sync.WaitGroup
 	ended := func(c net.Conn) {
 		defer c.Close()
-		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second)) // else it was never cut off
+		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second)) // otherwise not disconnected
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%v: it was not cut off", err)
 		}
@@ -246,15 +248,15 @@ func TestSlowSenders(t *testing.T) {
 	wg.Wait()
 	until(t, func() bool { return in.Busy() == 0 })
 	stalled()
-	// All that began a request are refused ones: 20 bodies of HTTP, of Zipkin and of gRPC. A stream
-	// may be told before it is counted.
+	// All requests that were begun are refused: 20 bodies of HTTP, of Zipkin and of gRPC. A stream
+	// may be answered before it is counted.
 	until(t, func() bool { return signal(t, in, record.Spans).Refused >= 60 })
 	if got := signal(t, in, record.Spans); got.Received != 3 || got.Refused != 60 {
 		t.Errorf("%+v, want 3 received and 60 refused", got)
 	}
 }
 
-// stall begins n requests over gRPC that promise a message and send a tenth of it.
+// stall begins n requests over gRPC that announce a message and send a tenth of it.
 func stall(t *testing.T, address string, n int) (end func()) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -290,8 +292,8 @@ func stall(t *testing.T, address string, n int) (end func()) {
 	return func() { c.Close() }
 }
 
-// Messages over gRPC that are too large, packed bombs among them, or no protobuf, are refused and
-// counted, and those for what is not here are told so.
+// Messages over gRPC that are too large, including compressed bombs, or invalid are refused and
+// counted. Unknown methods get an error.
 func TestBadGRPC(t *testing.T) {
 	in := opened(t, &sink{}, Limits{MessageBytes: 1 << 20})
 	conn := dial(t, in)
@@ -316,14 +318,14 @@ func TestBadGRPC(t *testing.T) {
 		if status.Code(err) != row.code {
 			t.Errorf("%s: %v, want %v", row.name, err, row.code)
 		}
-		until(t, func() bool { // gRPC answers before it tells
+		until(t, func() bool { // gRPC answers before it calls the gate
 			return signal(t, in, record.Spans).Refused-before.Refused == row.refused &&
 				in.Counts().Odd.Stray-odd.Stray == row.stray
 		})
 	}
 }
 
-// raw goes over the wire as it is.
+// raw is sent unchanged.
 type raw []byte
 
 type codec struct{}
@@ -332,8 +334,8 @@ func (codec) Name() string                    { return "proto" }
 func (codec) Marshal(v any) ([]byte, error)   { return v.(raw), nil }
 func (codec) Unmarshal(b []byte, v any) error { *v.(*raw) = b; return nil }
 
-// Thousands, hundreds at once, of which most must be refused, leave the heap where it was: 2000
-// requests of 256 KiB are 500 MiB before they are decoded.
+// Thousands of requests, hundreds at once, of which most must be refused, do not grow the heap:
+// 2000 requests of 256 KiB are 500 MiB before decoding.
 func TestFloodKeepsBounds(t *testing.T) {
 	block := make(chan struct{})
 	s := &sink{do: func(context.Context) error { <-block; return nil }}
@@ -358,10 +360,10 @@ func TestFloodKeepsBounds(t *testing.T) {
 				res, err := client.Post("http://"+in.Endpoints().HTTP+"/v1/traces", proto,
 					bytes.NewReader(data))
 				if err != nil {
-					other.Add(1) // cut off while it was still sending
+					other.Add(1) // disconnected while sending
 					continue
 				}
-				_, _ = io.Copy(io.Discard, res.Body) // its status is what counts
+				_, _ = io.Copy(io.Discard, res.Body) // only its status matters
 				res.Body.Close()
 				switch res.StatusCode {
 				case http.StatusTooManyRequests:
@@ -377,7 +379,7 @@ func TestFloodKeepsBounds(t *testing.T) {
 			}
 		})
 	}
-	// The four that have slots wait for block; everybody else is refused.
+	// The four requests with slots wait for block; all others are refused.
 	until(t, func() bool { return refused.Load()+other.Load() >= requests-4-workers })
 	close(block)
 	wg.Wait()
@@ -385,7 +387,7 @@ func TestFloodKeepsBounds(t *testing.T) {
 		t.Errorf("%d of %d were refused, %d ended otherwise", refused.Load(), requests,
 			other.Load())
 	}
-	// 8 MiB held, what reading doubles it to, four decoded, and 300 clients' own buffers.
+	// 8 MiB held, doubled by reading, four decoded, and 300 clients' own buffers.
 	if most.Load() > 256<<20 {
 		t.Errorf("%d MiB of heap", most.Load()>>20)
 	}
@@ -397,7 +399,7 @@ func TestFloodKeepsBounds(t *testing.T) {
 		most.Load()>>20)
 }
 
-// Names that never repeat are bounded; those beyond are one voice.
+// The number of service names is limited; all others are counted under one name.
 func TestVoicesAreBounded(t *testing.T) {
 	tally := newTally()
 	for i := range maxVoices + 10 {
@@ -410,7 +412,7 @@ func TestVoicesAreBounded(t *testing.T) {
 	}
 }
 
-// Dates far off are counted, and harm nobody.
+// Dates far off are counted, and do no harm.
 func TestOddDates(t *testing.T) {
 	tally := newTally()
 	d := traces("a", 4)
@@ -425,8 +427,8 @@ func TestOddDates(t *testing.T) {
 	}
 }
 
-// What SDKs say they lost: cumulative series add what they grow by, also when a process begins
-// anew, deltas add themselves.
+// TestLostSpans counts losses reported by SDKs: the growth of cumulative series, also after a
+// restart of a process, and the values of deltas.
 func TestLostSpans(t *testing.T) {
 	point := func(name, service string, value int64, cause string, delta bool) pmetric.Metrics {
 		d := points(service, 1)
@@ -477,7 +479,7 @@ func TestLostSpans(t *testing.T) {
 	}
 }
 
-// Whatever is posted, the doors answer, and what they answered with an error is counted.
+// For any request, the HTTP ports answer, and error answers are counted.
 func FuzzHTTP(f *testing.F) {
 	good, _ := ptraceotlp.NewExportRequestFromTraces(traces("shop", 2)).MarshalProto()
 	asJSON, _ := ptraceotlp.NewExportRequestFromTraces(traces("shop", 2)).MarshalJSON()

@@ -19,16 +19,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// decoding bounds what all that is decoded at the same time may take, over all doors and senders.
+// decoding bounds the memory of all telemetry that is decoded at the same time, for all protocols
+// and senders.
 type decoding struct {
-	bytes int64 // at most
+	bytes int64 // maximum
 	held  atomic.Int64
 }
 
 var errDecoding = busyNow("the home of telemetry is decoding as much as it may")
 
-// take asks for what a request has been weighed at, before it is decoded; whoever has it gives it
-// back. It does not wait: what waits holds its bytes meanwhile.
+// take reserves the weight of a request before it is decoded; the caller releases it. It does not
+// wait, because a waiting request would occupy memory.
 func (d *decoding) take(weight int64, deep int) error {
 	switch {
 	case deep > deepest:
@@ -45,7 +46,7 @@ func (d *decoding) take(weight int64, deep int) error {
 	return nil
 }
 
-// weighed is what a body over HTTP takes when it is decoded.
+// weighed returns the decoded size of an HTTP body.
 func weighed(signal, kind string, zipkin bool, body []byte) (bytes int64, deep int) {
 	s := shapes()[signal]
 	switch {
@@ -54,17 +55,17 @@ func weighed(signal, kind string, zipkin bool, body []byte) (bytes int64, deep i
 	case zipkin:
 		return zipkinShape.weigh(body, 0)
 	case s == nil:
-		return 0, 0 // nobody decodes it
+		return 0, 0 // it is not decoded
 	}
 	return s.weigh(body, 0)
 }
 
-// weighing is gRPC's codec with the weighing before it: gRPC decodes before it asks anybody. What a
-// message was given is remembered by the message, which is all that a codec knows of its request.
+// weighing is gRPC's codec with weighing before decoding, because gRPC decodes before it calls any
+// handler. It stores the reserved weight by message: a codec knows nothing else of its request.
 type weighing struct {
 	encoding.CodecV2
 	g *gate
-	m sync.Map // message to its weight
+	m sync.Map // weights by message
 }
 
 func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
@@ -86,7 +87,7 @@ func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// done gives back what a message was given, when its request has been answered.
+// done releases the weight of a message after its request was answered.
 func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (any, error) {
 	defer func() {
@@ -97,7 +98,7 @@ func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 	return next(ctx, req)
 }
 
-// signalOf tells a request by its type, which the collector does not export.
+// signalOf returns the signal of a request from its type's name, since the types are not exported.
 func signalOf(v any) string {
 	name := fmt.Sprintf("%T", v)
 	for part, signal := range map[string]string{"ExportTrace": "/v1/traces",
@@ -109,9 +110,9 @@ func signalOf(v any) string {
 	return ""
 }
 
-// unpacking bounds how many messages over gRPC are unpacked at the same time: only then is their
-// size known, and each may become as large as a message may be. With four, sixteen senders took a
-// home of 512 MiB past that.
+// unpacking limits how many gRPC messages are unpacked at the same time: their size is unknown
+// before, and each may reach the maximum. With a limit of four, sixteen senders exceeded a
+// collector's 512 MiB.
 var unpacking = make(chan struct{}, 1)
 
 func init() {
@@ -131,7 +132,7 @@ func (c oneOfFew) Decompress(r io.Reader) (io.Reader, error) {
 	return turn{in}, nil
 }
 
-// turn ends when gRPC closes it, as it does with readers that can be.
+// turn is a reader whose Close, called by gRPC, releases its turn.
 type turn struct{ io.Reader }
 
 func (turn) Close() error {
@@ -139,20 +140,19 @@ func (turn) Close() error {
 	return nil
 }
 
-// room says whether there is memory for more. It counts what lies on the heap, garbage included, so
-// when that is too much it has the garbage collected before it believes it: without that, a heap
-// that nobody allocates on any more, because all are refused, would never be looked at again. The
-// collector's memory limiter goes about it in the same way.
+// room limits the heap. Heap objects include garbage, so above the limit it first starts a garbage
+// collection: otherwise a heap on which nothing is allocated, because all requests are refused,
+// would stay above it. The OpenTelemetry Collector's memory limiter works in the same way.
 // https://github.com/open-telemetry/opentelemetry-collector/tree/main/processor/memorylimiterprocessor
 type room struct {
 	bytes   int64 // 0: no bound
 	heap    func() int64
 	collect func()
-	resting atomic.Bool // it is being collected, or was a moment ago
+	resting atomic.Bool // a collection is running, or ended a moment ago
 }
 
-// collectEvery bounds what looking for garbage may cost: collecting a heap of half a GiB takes
-// about as long on one core as two tenths of this.
+// collectEvery limits the cost of collections: one of a heap of half a GiB takes about two tenths
+// of this on one core.
 const collectEvery = time.Second
 
 func newRoom(bytes int64) *room {
@@ -165,7 +165,8 @@ func heapBytes() int64 {
 	return int64(s[0].Value.Uint64())
 }
 
-// full must not block: it is asked where connections are read.
+// full reports whether the heap is above the limit. It does not block, because it is called where
+// connections are read.
 func (r *room) full() bool {
 	if r.bytes <= 0 || r.heap() <= r.bytes {
 		return false

@@ -30,8 +30,8 @@ import (
 	"prony.example/record"
 )
 
-// gate stands before a receiver. It implements the collector's extensionmiddleware.HTTPServer and
-// .GRPCServer.
+// gate checks requests before a receiver. It implements the OpenTelemetry Collector's
+// extensionmiddleware.HTTPServer and .GRPCServer.
 type gate struct {
 	component.StartFunc
 	component.ShutdownFunc
@@ -49,15 +49,15 @@ type gate struct {
 	visits sync.Map // of *visit, over gRPC, still arriving
 }
 
-// visit is one request, from its header to its answer. It travels in the request's context.
+// visit is the state of one request, from its header to its answer, in the request's context.
 type visit struct {
 	signal  string
-	slot    bool        // it has one
-	counted atomic.Bool // its items were, as received or as refused
-	refused error       // why the gate would not have it
-	code    int         // of HTTP, that says so
+	slot    bool        // it occupies a slot
+	counted atomic.Bool // its items were counted, as received or as refused
+	refused error       // why the gate refused it
+	code    int         // status over HTTP for refused
 	cancel  context.CancelFunc
-	arrived func() // it is whole: the gate no longer ends it
+	arrived func() // the request is complete: the gate no longer ends it
 }
 
 type visitKey struct{}
@@ -67,14 +67,14 @@ func visitOf(ctx context.Context) *visit {
 	return v
 }
 
-// busyNow is OTLP's "try again": over gRPC the status is only retryable with a RetryInfo, over HTTP
-// the receiver makes 429 with Retry-After of it.
+// busyNow returns OTLP's error for retries: over gRPC the status is retryable only with a
+// RetryInfo, over HTTP the receiver converts it to 429 with Retry-After.
 // https://opentelemetry.io/docs/specs/otlp/#otlpgrpc-throttling
 func busyNow(why string) error {
 	s := status.New(codes.ResourceExhausted, why+"; try again")
 	with, err := s.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})
 	if err != nil {
-		return s.Err() // the status without its detail still says so
+		return s.Err() // the status without its detail suffices
 	}
 	return with.Err()
 }
@@ -87,7 +87,7 @@ var (
 	errStreams = busyNow("the home of telemetry has as many requests open as it may")
 )
 
-// GetHTTPHandler puts the gate before a receiver's handler.
+// GetHTTPHandler wraps a receiver's handler with the gate.
 func (g *gate) GetHTTPHandler(context.Context) (
 	func(context.Context, http.Handler) (http.Handler, error), error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
@@ -127,8 +127,8 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	}
 }
 
-// refusal is the door's, and for Zipkin's spans one of the receiver's own lack: it takes anything
-// for JSON, what a form of any page can send included. OTLP's refuses that itself.
+// refusal applies the rules of hostguard and, for Zipkin, checks the media type: its receiver
+// accepts any type as JSON, which includes forms of any web page. OTLP's receiver checks it itself.
 func refusal(r *http.Request, zipkin bool) (why string, code int) {
 	if why, code = hostguard.Refusal(r); code != 0 || !zipkin {
 		return why, code
@@ -141,7 +141,7 @@ func refusal(r *http.Request, zipkin bool) (why string, code int) {
 	return "", 0
 }
 
-// turnAway counts a request that was not looked into.
+// turnAway counts a refused request whose content was not read.
 func (g *gate) turnAway(v *visit) {
 	if v.signal == "" {
 		g.tally.stray()
@@ -150,7 +150,7 @@ func (g *gate) turnAway(v *visit) {
 	g.tally.refuse(v.signal, 1)
 }
 
-// signals are by what asks for them: OTLP's paths and services, and Zipkin's path.
+// signals are the signals by OTLP's paths and services, and Zipkin's path.
 var signals = map[string]string{
 	"/v1/traces": record.Spans, "/v1/metrics": record.Points, "/v1/logs": record.Logs,
 	"/api/v2/spans": record.Spans,
@@ -159,8 +159,8 @@ var signals = map[string]string{
 	"/opentelemetry.proto.collector.logs.v1.LogsService/Export":       record.Logs,
 }
 
-// answer lets the gate's own status stand: a receiver calls a body that could not be read a bad
-// one, and Zipkin's does not even look.
+// answer replaces the receiver's status by the gate's: a receiver reports any read error as a bad
+// request, and Zipkin's ignores it.
 type answer struct {
 	http.ResponseWriter
 	v    *visit
@@ -185,9 +185,9 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// body is a request's, unpacked, and held against the bounds while it is read, all of it before the
-// receiver gets any: it is weighed first. Its end takes a slot for what follows; a sender that is
-// slow to get there holds none.
+// body reads and unpacks a request's body within the limits. It reads everything before the
+// receiver gets any byte, because it weighs the request first. Only a complete body takes a slot,
+// so that slow senders occupy none.
 type body struct {
 	g    *gate
 	v    *visit
@@ -197,13 +197,13 @@ type body struct {
 	left int64
 	held int64
 
-	kind   string        // of its content
-	whole  *bytes.Reader // nil: not read yet
+	kind   string        // media type
+	whole  *bytes.Reader // content; nil: not read yet
 	weight int64
 }
 
-// open looks at the header only. A refusal is handed over as what reading brings, so that the
-// receiver puts it into words as OTLP has it.
+// open checks the header. It stores a refusal as the error of reading, so that the receiver answers
+// with it in OTLP's form.
 func (b *body) open(r *http.Request) {
 	b.from, b.wire = r.Body, r.Body
 	if b.g.room.full() {
@@ -244,7 +244,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.whole.Read(p)
 }
 
-// take reads the request to its end, weighs it and takes what it needs, or refuses it.
+// take reads the request to its end, weighs it, and reserves memory and a slot or refuses it.
 func (b *body) take() {
 	var data bytes.Buffer
 	_, err := io.Copy(&data, counting{b})
@@ -271,7 +271,7 @@ func (b *body) take() {
 	}
 }
 
-// counting is a body as it comes, held against the bounds of bytes.
+// counting is the body on arrival, with the limits on bytes.
 type counting struct{ *body }
 
 func (b counting) Read(p []byte) (int, error) {
@@ -294,18 +294,18 @@ func (b counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is for the receivers, which have a word for a body that does not close: bad.
+// Close closes the connection's body: receivers answer 400 if closing fails.
 func (b *body) Close() error { return b.wire.Close() }
 
-// leave gives back what the request held.
+// leave releases what the request has reserved.
 func (b *body) leave() {
 	b.g.held.Add(-b.held)
 	b.g.decoding.held.Add(-b.weight)
 	giveSlot(b.g.slots, b.v)
 }
 
-// takeSlot waits for one of the slots. Requests over HTTP have theirs before they are decoded,
-// those over gRPC, which decodes before it asks anybody, after.
+// takeSlot waits for a slot. HTTP requests take theirs before decoding, gRPC requests after it,
+// because gRPC decodes before it calls any handler.
 func takeSlot(ctx context.Context, slots chan struct{}, v *visit, wait time.Duration) error {
 	if v.slot {
 		return nil
@@ -340,8 +340,8 @@ func (g *gate) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error
 	}, nil
 }
 
-// tap is asked when a request's header has come, on the thread that reads its connection: it must
-// not wait. The context that it returns is the request's, and ends a sender that is too slow.
+// tap is called for each request's header, in the goroutine that reads its connection, and must not
+// wait. It returns the request's context, which ends if the sender is too slow.
 func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	v := &visit{signal: signals[info.FullMethodName]}
 	var err error
@@ -369,7 +369,7 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	ctx, v.cancel = context.WithTimeout(context.WithValue(ctx, visitKey{}, v), g.limits.Read)
 	v.arrived = func() { g.visits.Delete(v) }
 	g.visits.Store(v, nil)
-	// gRPC ends the context of every stream that ends, however it does.
+	// gRPC ends the context of every stream when the stream ends.
 	context.AfterFunc(ctx, func() {
 		v.cancel()
 		v.arrived()
@@ -378,16 +378,16 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	return ctx, nil
 }
 
-// named asks for the host as of the other ports, though no page in a browser can send here: none
-// speaks HTTP/2 without TLS.
+// named checks the host as on the other ports, although web pages cannot send here: browsers do not
+// use HTTP/2 without TLS.
 func named(info *tap.Info) bool {
 	return !slices.ContainsFunc(info.Header.Get(":authority"), func(host string) bool {
 		return !hostguard.Named(host)
 	})
 }
 
-// TagRPC, HandleRPC, TagConn and HandleConn make the gate a stats.Handler: it is what sees messages
-// that were too large, or no protobuf.
+// TagRPC, HandleRPC, TagConn and HandleConn implement stats.Handler, which reports messages that
+// are too large or invalid.
 func (g *gate) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 func (g *gate) HandleRPC(ctx context.Context, s stats.RPCStats) {
@@ -401,8 +401,8 @@ func (g *gate) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 func (g *gate) HandleConn(context.Context, stats.ConnStats) {}
 
-// watch ends the requests over gRPC that are still arriving when memory runs short: their sizes are
-// not known before, and many that were let in when there was room may grow together.
+// watch cancels arriving gRPC requests when memory runs short: their sizes are unknown before, and
+// many accepted requests may grow together.
 func (g *gate) watch(ctx context.Context) {
 	const every = 50 * time.Millisecond
 	for range clock.Every(ctx, every) {

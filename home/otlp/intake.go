@@ -1,10 +1,10 @@
-// Package otlp is the door of the home for telemetry: the collector's own receivers for OTLP over
-// gRPC and HTTP and for Zipkin v2, with bounds around them, so that whatever a service sends can
-// neither fill the home's memory nor hold its doors, and with counts of what came and from whom.
+// Package otlp receives telemetry: it uses the OpenTelemetry Collector's receivers for OTLP over
+// gRPC and HTTP and for Zipkin v2. Limits protect the process's memory and connections from any
+// sender, and counts record what arrived from which service.
 //
 //	sender ─► gate (heap, bytes, time, slots) ─► receiver (decodes) ─► tally ─► consumer
 //
-// Non-goals: it keeps nothing, and what it refuses it forgets; OTLP has senders try again.
+// Non-goals: it stores nothing, neither refused requests, which OTLP senders repeat.
 package otlp
 
 import (
@@ -32,8 +32,8 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// Config is where to listen and whom to give what comes. An address is "host:port"; the port 0 is
-// any that is free, and an empty address is not served.
+// Config has the addresses to listen on and the consumers of telemetry. An address is "host:port";
+// port 0 means any free port, and an empty address is not served.
 type Config struct {
 	GRPC, HTTP, Zipkin string
 
@@ -44,20 +44,20 @@ type Config struct {
 	Limits Limits
 }
 
-// Limits bound what the intake takes. Zero fields are DefaultLimits'.
+// Limits bound what the intake accepts. Zero fields have the values of DefaultLimits.
 type Limits struct {
 	MessageBytes int64         // of one request, unpacked
-	HeldBytes    int64         // of requests over HTTP that are being read or worked on, together
-	DecodedBytes int64         // what all that is decoded may take, weighed before it is
-	Streams      int           // requests over gRPC that are being read or worked on
-	Slots        int           // requests that are decoded and stored at the same time
+	HeldBytes    int64         // of all HTTP requests being read or processed
+	DecodedBytes int64         // of all decoded telemetry, estimated before decoding
+	Streams      int           // gRPC requests being read or processed
+	Slots        int           // requests being decoded and stored at the same time
 	Wait         time.Duration // for a slot, before a request is refused
-	Read         time.Duration // for a whole request to arrive
-	HeapBytes    int64         // above this, nothing more is taken; 0: no such bound
+	Read         time.Duration // for a complete request to arrive
+	HeapBytes    int64         // above this, requests are refused; 0: no limit
 }
 
-// DefaultLimits suit a home of 512 MiB: decoded telemetry takes about five times its own size.
-// 16 MiB a message is four times what gRPC's own servers take.
+// DefaultLimits suit a collector of 512 MiB: decoded telemetry takes about five times its encoded
+// size. 16 MiB a message is four times the default of gRPC servers.
 var DefaultLimits = Limits{
 	MessageBytes: 16 << 20, HeldBytes: 32 << 20, DecodedBytes: 192 << 20, Streams: 1024,
 	Slots: 16, Wait: time.Second, Read: 10 * time.Second, HeapBytes: 384 << 20,
@@ -75,7 +75,7 @@ func (l Limits) orDefault() Limits {
 	return l
 }
 
-// Intake is open doors.
+// Intake is a set of listening receivers.
 type Intake struct {
 	*tally
 	gates     []*gate
@@ -86,7 +86,7 @@ type Intake struct {
 	watch     sync.WaitGroup
 }
 
-// Start opens the doors that the config names.
+// Start starts the receivers that the config names.
 func Start(ctx context.Context, c Config) (*Intake, error) {
 	c.Limits = c.Limits.orDefault()
 	limits := c.Limits
@@ -130,13 +130,13 @@ func Start(ctx context.Context, c Config) (*Intake, error) {
 	return in, nil
 }
 
-// Endpoints are the real ones, whatever port was asked for.
+// Endpoints returns the actual addresses, with the ports that were assigned.
 func (in *Intake) Endpoints() telemetry.Endpoints { return in.endpoints }
 
-// Failed tells of a door that broke while it was open.
+// Failed returns a channel of errors of receivers that failed while running.
 func (in *Intake) Failed() <-chan error { return in.failed }
 
-// Busy is how many requests are being read or worked on.
+// Busy returns the number of requests being read or processed.
 func (in *Intake) Busy() int64 {
 	var n int64
 	for _, g := range in.gates {
@@ -145,8 +145,8 @@ func (in *Intake) Busy() int64 {
 	return n
 }
 
-// Close lets requests under way end, for as long as ctx permits, and shuts the doors. Afterwards
-// nothing is handed on any more: what had not ended by then was refused, which is no error.
+// Close waits for requests in progress until ctx ends, and stops listening. Afterwards nothing
+// reaches the consumers: requests in progress were refused, which is no error.
 func (in *Intake) Close(ctx context.Context) error {
 	var errs []error
 	defer in.shut()
@@ -157,7 +157,7 @@ func (in *Intake) Close(ctx context.Context) error {
 	})
 	defer stop()
 	for _, p := range in.parts {
-		// A connection that was opened and never used counts as under way for 5 s.
+		// A connection without requests counts as busy for 5 s.
 		if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			errs = append(errs, err)
 		}
@@ -168,8 +168,8 @@ func (in *Intake) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// open starts a receiver at an address. The receivers do not tell which port the kernel gave them,
-// so a free one is looked for first; another program may take it in between, hence the tries.
+// open starts a receiver at an address. Receivers do not report the port that the kernel assigned,
+// so open finds a free one first; another program may take it in between, hence the tries.
 func (in *Intake) open(address string, start func(at string) error) (string, error) {
 	const tries = 5
 	_, port, err := net.SplitHostPort(address)
@@ -213,11 +213,11 @@ func overGRPC(ctx context.Context, at string, to Config) (component.Component, e
 	grpc.NetAddr.Endpoint = at
 	grpc.MaxRecvMsgSizeMiB = max(1, int(l.MessageBytes>>20))
 	grpc.MaxConcurrentStreams = 128
-	grpc.ReadBufferSize = 32 << 10 // one a connection: half a MiB is a gift to who opens many
+	grpc.ReadBufferSize = 32 << 10 // for each connection; the default is half a MiB
 	grpc.Middlewares = []configmiddleware.Config{{ID: gateID("grpc")}}
 	alive := configgrpc.NewDefaultKeepaliveServerConfig()
 	alive.ServerParameters = configoptional.Some(configgrpc.KeepaliveServerParameters{
-		MaxConnectionIdle: idle, Time: idle / 4, Timeout: l.Read, // clients that vanished
+		MaxConnectionIdle: idle, Time: idle / 4, Timeout: l.Read, // for clients that vanished
 	})
 	alive.EnforcementPolicy = configoptional.Some(configgrpc.KeepaliveEnforcementPolicy{
 		MinTime: l.Read, PermitWithoutStream: true,
@@ -235,18 +235,18 @@ func overHTTP(ctx context.Context, at string, to Config) (component.Component, e
 	return otlp(ctx, f, cfg, to)
 }
 
-// idle is how long a connection without requests stays: longer than the minute after which SDKs
-// send metrics.
+// idle is how long a connection without requests stays open: longer than the minute between metrics
+// of SDKs.
 const idle = 2 * time.Minute
 
-// bound sets what the receivers' own servers can hold by themselves. They are told to unpack
-// nothing: what does not even unpack would never reach the gate, and not be counted.
+// bound sets the limits of the receivers' own servers. They do not decompress, because requests
+// that cannot be decompressed would never reach the gate's counts.
 func bound(s *confighttp.ServerConfig, at, gate string, l Limits) {
 	s.NetAddr.Endpoint = at
 	s.MaxRequestBodySize = l.MessageBytes
 	s.ReadHeaderTimeout = l.Read
 	s.ReadTimeout = l.Read
-	s.WriteTimeout = 2 * l.Read // from the header's end, the reading included
+	s.WriteTimeout = 2 * l.Read // from the end of the header, including reading
 	s.IdleTimeout = idle
 	s.KeepAlivesEnabled = true
 	s.CompressionAlgorithms = []string{}
@@ -290,8 +290,8 @@ func settings(kind component.Type) receiver.Settings {
 	}
 }
 
-// host is what the receivers believe to run in. The gates are its extensions: middleware, by which
-// the collector lets others stand before a receiver.
+// host is the receivers' component.Host. The gates are its extensions: middleware, by which the
+// OpenTelemetry Collector puts other code before a receiver.
 type host struct {
 	gates  map[component.ID]component.Component
 	failed chan<- error
@@ -303,13 +303,13 @@ func gateID(name string) component.ID {
 
 func (h *host) GetExtensions() map[component.ID]component.Component { return h.gates }
 
-// Report takes a receiver's word that its server ended.
+// Report records that a receiver's server has failed.
 func (h *host) Report(e *componentstatus.Event) {
 	if e.Err() == nil {
 		return
 	}
 	select {
 	case h.failed <- fmt.Errorf("take in telemetry: %w", e.Err()):
-	default: // one that nobody listens to any more
+	default: // nothing reads the channel any more
 	}
 }

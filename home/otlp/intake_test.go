@@ -29,7 +29,7 @@ import (
 	"prony.example/record"
 )
 
-// sink takes what the intake hands on. do, when set, is asked first.
+// sink is a consumer of the intake. If do is set, it is called first.
 type sink struct {
 	mu                  sync.Mutex
 	spans, points, logs int
@@ -48,7 +48,7 @@ func (s *sink) take(ctx context.Context, n *int, add int) error {
 	return nil
 }
 
-// opened is an intake with all doors, closed at the test's end.
+// opened starts an intake with all receivers, closed at the test's end.
 func opened(t testing.TB, s *sink, l Limits) *Intake {
 	t.Helper()
 	c := Config{GRPC: "127.0.0.1:0", HTTP: "127.0.0.1:0", Zipkin: "127.0.0.1:0", Limits: l}
@@ -178,7 +178,7 @@ const (
 	jason = "application/json"
 )
 
-// What was sent is counted to the item and the byte, by every road.
+// Received telemetry is counted exactly, in items and bytes, over each protocol.
 func TestCountsAreExact(t *testing.T) {
 	s := &sink{}
 	in := opened(t, s, Limits{})
@@ -253,7 +253,8 @@ const zipkinSpans = `[{"id":"352bff9a74ca9ad2","traceId":"5af7183fb1d4cf5f","nam
 	"localEndpoint":{"serviceName":"old"}},
 	{"id":"352bff9a74ca9ad3","traceId":"5af7183fb1d4cf5f","name":"put"}]`
 
-// What the doors answer to whom, and what they count: nothing is taken twice, or silently lost.
+// TestAnswers covers the answers and counts of all ports: nothing is counted twice, or silently
+// lost.
 func TestAnswers(t *testing.T) {
 	s := &sink{}
 	in := opened(t, s, Limits{MessageBytes: 1 << 20})
@@ -325,15 +326,15 @@ func TestAnswers(t *testing.T) {
 	wantEmpty(t, in)
 }
 
-// wantEmpty says that nothing is held when all is over.
+// wantEmpty checks that nothing is held after all requests.
 func wantEmpty(t *testing.T, in *Intake) {
 	t.Helper()
-	until(t, func() bool { // an answer is sent before its request is left
+	until(t, func() bool { // an answer is sent before its request ends
 		return in.Busy() == 0 && in.gates[1].held.Load() == 0 && in.gates[2].held.Load() == 0
 	})
 }
 
-// A name that somebody else can give is no name of the port for gRPC either.
+// gRPC also refuses a host name that others could assign.
 func TestHostOverGRPC(t *testing.T) {
 	in := opened(t, &sink{}, Limits{})
 	for name, want := range map[string]codes.Code{"": codes.OK, "localhost:1": codes.OK,

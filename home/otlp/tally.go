@@ -20,31 +20,31 @@ import (
 	"prony.example/record"
 )
 
-// Counts are of all that came since the intake was opened. They only grow.
+// Counts count everything since the intake was opened. They only grow.
 type Counts struct {
-	// Signals have Requests, Received, Refused and Bytes; what stores keep or drop of it is theirs
-	// to say. A request that was refused before it was decoded counts as one item, because nobody
-	// knows how many it held.
+	// Signals have Requests, Received, Refused and Bytes; the stores add what they kept and
+	// dropped. A request that was refused before decoding counts as one item, because its number of
+	// items is unknown.
 	Signals []record.Signal          `json:"signals"`
 	Voices  []record.TelemetrySource `json:"voices"`
 	Odd     telemetry.Odd            `json:"odd"`
 }
 
 const (
-	maxVoices = 1000       // names of services kept apart; all others are one
+	maxVoices = 1000       // services counted separately; all others share one name
 	maxName   = 200        // bytes of a service's name that are kept
-	others    = "(others)" // stands for voices beyond the bound
+	others    = "(others)" // name for services beyond the limit
 
-	maxAhead = time.Minute // all clocks are one machine's
+	maxAhead = time.Minute // all clocks are of one machine
 	maxAge   = time.Hour
 )
 
-// tally counts.
+// tally counts telemetry.
 type tally struct {
-	last atomic.Int64 // clock.Mono of the last items taken in
+	last atomic.Int64 // clock.Mono of the last accepted items
 
-	passing sync.RWMutex // held by who hands on
-	closed  bool         // under passing
+	passing sync.RWMutex // read-locked while passing to consumers
+	closed  bool         // guarded by passing
 
 	mu      sync.Mutex
 	signals map[string]*record.Signal
@@ -63,10 +63,10 @@ func newTally() *tally {
 	return t
 }
 
-// Last is when (clock.Mono) something was taken in last.
+// Last returns the time (clock.Mono) of the last accepted items.
 func (t *tally) Last() int64 { return t.last.Load() }
 
-// Counts are sorted by name.
+// Counts returns the counts, sorted by name.
 func (t *tally) Counts() Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,14 +92,14 @@ func (t *tally) stray() {
 	t.odd.Stray++
 }
 
-// share is what one resource brought within a request.
+// share is the part of one resource in a request.
 type share struct {
 	service string
 	items   int64
 	bytes   int64
 }
 
-// batch is what one request brought.
+// batch is the content of one request.
 type batch struct {
 	signal string
 	shares []share
@@ -121,7 +121,7 @@ func serviceOf(resource pcommon.Resource) string {
 	return service[:min(len(service), maxName)]
 }
 
-// note books a request after it has been handed on, or refused by whom it was handed to.
+// note counts a request after the consumer has accepted or refused it.
 func (t *tally) note(b *batch, refused bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -167,8 +167,8 @@ func (t *tally) voice(service string) *record.TelemetrySource {
 	return v
 }
 
-// date tells what is odd about a time. A log record may have none. Times are compared as they come:
-// beyond the year 2262 they do not fit into a time.Time.
+// date counts unusual times. A log record may have none. It compares encoded times, because those
+// beyond the year 2262 do not fit into a time.Time.
 func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
 	switch {
 	case at == 0:
@@ -179,7 +179,7 @@ func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
 	}
 }
 
-// hand hands on, unless the intake was closed meanwhile: consumers are closed after it.
+// hand calls a consumer, unless the intake is closed: consumers are closed after it.
 func (t *tally) hand(to func() error) error {
 	t.passing.RLock()
 	defer t.passing.RUnlock()
@@ -195,7 +195,7 @@ func (t *tally) shut() {
 	t.closed = true
 }
 
-// counted is the config with the tally before its consumers.
+// counted returns the config with the tally before its consumers.
 func (t *tally) counted(c Config, slots chan struct{}) Config {
 	pass := func(ctx context.Context, b *batch, to func() error) error {
 		v := visitOf(ctx)
@@ -203,7 +203,7 @@ func (t *tally) counted(c Config, slots chan struct{}) Config {
 			v = &visit{}
 		}
 		if v.refused != nil {
-			return v.refused // Zipkin's receiver goes on with what it could read
+			return v.refused // Zipkin's receiver continues after a read error
 		}
 		if v.arrived != nil {
 			v.arrived()
@@ -218,7 +218,7 @@ func (t *tally) counted(c Config, slots chan struct{}) Config {
 		return err
 	}
 	out := c
-	// The constructors only refuse a function that is nil.
+	// The constructors fail only for nil functions.
 	out.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
 		if d.SpanCount() == 0 {
 			return nil
@@ -243,7 +243,7 @@ func (t *tally) traces(d ptrace.Traces) *batch {
 				date(&b.odd, span.StartTimestamp(), now)
 			}
 		}
-		// Moved, not copied, and back: a resource's size is only told of a whole payload.
+		// Moved, not copied, and back: only a complete payload has a size.
 		one := ptrace.NewTraces()
 		alone := one.ResourceSpans().AppendEmpty()
 		r.MoveTo(alone)
@@ -271,7 +271,7 @@ func (t *tally) logs(d plog.Logs) *batch {
 	return b
 }
 
-// metrics counts. What is dated so that a store cannot have it is left out, and counted, there.
+// metrics counts points. The store itself leaves out, and counts, points with invalid times.
 func (t *tally) metrics(d pmetric.Metrics) *batch {
 	var size pmetric.ProtoMarshaler
 	b := &batch{signal: record.Points}
@@ -290,7 +290,7 @@ func (t *tally) metrics(d pmetric.Metrics) *batch {
 	return b
 }
 
-// loss is one series of an SDK's word on spans that it dropped itself.
+// loss is a series in which an SDK reports spans that it dropped itself.
 type loss struct {
 	service string
 	series  string
@@ -298,8 +298,8 @@ type loss struct {
 	delta   bool
 }
 
-// lostMetrics are what SDKs count finished spans by, and which attribute marks those that were not
-// passed on: the semantic conventions', and the Java SDK's older one.
+// lostMetrics are the metrics by which SDKs count finished spans, with a check for those that were
+// not sent: the semantic conventions', and the Java SDK's older one.
 // https://opentelemetry.io/docs/specs/semconv/otel/sdk-metrics/
 var lostMetrics = map[string]func(pcommon.Map) bool{
 	"otel.sdk.processor.span.processed": failed,
@@ -315,15 +315,15 @@ func failed(m pcommon.Map) bool {
 	return ok && v.AsString() != ""
 }
 
-// losses finds them; a series without losses is one of 0, which is what tells that an SDK speaks of
-// them at all.
+// losses returns the losses in a metric. A series without losses has the value 0, which shows that
+// the SDK reports them at all.
 func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
 	lostBy := lostMetrics[m.Name()]
 	if lostBy == nil || m.Type() != pmetric.MetricTypeSum {
 		return nil
 	}
 	service := serviceOf(resource)
-	instance := "" // the value of a missing attribute must not be touched
+	instance := "" // the value of a missing attribute must not be used
 	if v, ok := resource.Attributes().Get("service.instance.id"); ok {
 		instance = v.AsString()
 	}
@@ -339,7 +339,7 @@ func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
 				l.value = int64(d.DoubleValue())
 			}
 		}
-		for k, v := range d.Attributes().All() { // in the order sent, which an SDK does not change
+		for k, v := range d.Attributes().All() { // in the order sent, which is constant for an SDK
 			key.WriteString("\x00" + k + "\x00" + v.AsString())
 		}
 		l.series = key.String()
@@ -348,13 +348,13 @@ func losses(resource pcommon.Resource, m pmetric.Metric) []loss {
 	return out
 }
 
-// lost remembers the last value of each cumulative series.
+// lost holds the last value of each cumulative series.
 type lost map[string]int64
 
-// maxLost bounds the series that are remembered; a hostile sender can name any number.
+// maxLost limits the series in lost, because a hostile sender can name any number.
 const maxLost = 10_000
 
-// grown is by how much a series has grown. One that is lower than it was began anew.
+// grown returns the growth of a series. A lower value than before means a restart.
 func (l lost) grown(x loss) int64 {
 	if x.delta || x.value < 0 {
 		return max(x.value, 0)

@@ -12,29 +12,29 @@ import (
 	"prony.example/record"
 )
 
-// What decoded telemetry takes, in bytes. Two bytes on the wire may become an empty span of three
-// hundred on the heap, so that a size on the wire says nothing: what is in it is counted before
-// anything is decoded. The costs are those of the largest types of their kind in the collector's
-// pdata, with the pointer to each and what a list grows by when it doubles.
+// Memory of decoded telemetry, in bytes. Two bytes on the wire may become an empty span of 300
+// bytes, so the encoded size says nothing: the elements are counted before decoding. The costs are
+// those of the largest types of their kind in the OpenTelemetry Collector's pdata, with the pointer
+// to each and the growth of a list that doubles.
 const (
-	costMessage = 360 // a span, a point
-	costValue   = 96  // an attribute or a value: they lie in their list, with a box for what varies
+	costMessage = 360 // a span or a point
+	costValue   = 96  // an attribute or a value in its list, with a box for the variant
 	costByte    = 2   // of text, which is copied
-	costNumber  = 8   // of a packed list of numbers: each takes a byte or more
+	costNumber  = 8   // of a packed list of numbers, which take at least a byte each
 )
 
-// deepest is how far messages may lie in each other. OTLP's own go ten deep, values of values as
-// far as a sender likes; decoders recurse, and a stack that is used up ends the program.
+// deepest limits the nesting of messages. OTLP's own nest ten deep, and values may nest
+// arbitrarily; decoders recurse, and a full stack ends the program.
 const deepest = 64
 
-// shape is what is known of a message: which of its fields are messages, or packed numbers.
+// shape describes a message type: which of its fields are messages, or packed numbers.
 type shape struct {
 	cost    int64
 	fields  map[protowire.Number]*shape
 	numbers map[protowire.Number]bool
 }
 
-// shapes are OTLP's, by signal, from the protocol's own descriptions.
+// shapes returns OTLP's message types, by signal, from the protocol's own descriptors.
 var shapes = sync.OnceValue(func() map[string]*shape {
 	known := map[protoreflect.FullName]*shape{}
 	return map[string]*shape{
@@ -64,9 +64,8 @@ func shapeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*
 	return s
 }
 
-// weigh estimates from above what a message takes when it is decoded, and says how deep it goes, no
-// further than just beyond deepest. What is no message is weighed as far as it is one: the decoder
-// stops there, too.
+// weigh returns an upper estimate of a message's decoded size, and its depth, at most one more than
+// deepest. It stops at malformed data, as the decoder does.
 func (s *shape) weigh(b []byte, depth int) (bytes int64, deep int) {
 	bytes, deep = s.cost, depth
 	if depth > deepest {
@@ -82,7 +81,7 @@ func (s *shape) weigh(b []byte, depth int) (bytes int64, deep int) {
 			if n = protowire.ConsumeFieldValue(number, kind, b); n < 0 {
 				return bytes, deep
 			}
-			bytes += costNumber // a list of numbers need not be packed
+			bytes += costNumber // lists of numbers may be unpacked
 			b = b[n:]
 			continue
 		}
@@ -98,14 +97,14 @@ func (s *shape) weigh(b []byte, depth int) (bytes int64, deep int) {
 		case s.numbers[number]:
 			bytes += costNumber * int64(len(content))
 		default:
-			bytes += costValue/2 + costByte*int64(len(content)) // a string, which may be in a list
+			bytes += costValue/2 + costByte*int64(len(content)) // a string, perhaps in a list
 		}
 	}
 	return bytes, deep
 }
 
-// weighJSON is weigh for JSON, OTLP's or Zipkin's: each brace may be a message, each comma part two
-// values of a list.
+// weighJSON is weigh for JSON of OTLP or Zipkin: each brace may be a message, and each comma may
+// separate two values of a list.
 func weighJSON(b []byte) (bytes int64, deep int) {
 	bytes = costByte * int64(len(b))
 	depth, quoted := 0, false
@@ -133,8 +132,8 @@ func weighJSON(b []byte) (bytes int64, deep int) {
 	return bytes, deep
 }
 
-// zipkinShape is the shape of Zipkin's protobuf, a list of spans with at most two endpoints, and
-// with annotations and tags: each field of the first three levels may be a message.
+// zipkinShape is the shape of Zipkin's protobuf: a list of spans with at most two endpoints, and
+// annotations and tags. Each field of the first three levels may be a message.
 var (
 	zipkinShape = &shape{cost: costMessage, fields: map[protowire.Number]*shape{1: zipkinSpan}}
 	zipkinSpan  = &shape{cost: costMessage, fields: map[protowire.Number]*shape{

@@ -17,7 +17,7 @@ func nest(body []byte, fields ...protowire.Number) []byte {
 	return body
 }
 
-// What a request weighs is counted by its messages, values and bytes, and how deep they lie.
+// TestWeigh checks weights from messages, values and bytes, and depths.
 func TestWeigh(t *testing.T) {
 	check := func(what, signal, kind string, zipkin bool, body []byte, bytes int64, deep int) {
 		t.Helper()
@@ -35,7 +35,7 @@ func TestWeigh(t *testing.T) {
 	// Bucket counts of a histogram's point: eight bytes for each on the wire, at most.
 	check("buckets", record.Points, proto, false, nest(make([]byte, 16), 6, 1, 9, 2, 2, 1),
 		6*costMessage+16*costNumber, 5)
-	// A list in a list has an AnyValue and an ArrayValue for each.
+	// Each nested list has an AnyValue and an ArrayValue.
 	var lists []byte
 	for range deepest {
 		lists = nest(lists, 1, 5)
@@ -50,7 +50,7 @@ func TestWeigh(t *testing.T) {
 	check("Zipkin's", record.Spans, proto, true, nest(nil, 8, 1), 3*costMessage, 2)
 }
 
-// Together no more is decoded than the bound; a request that never fits is told so.
+// The sum of decoded sizes is limited, and a request that never fits gets another error.
 func TestDecodingIsBounded(t *testing.T) {
 	d := &decoding{bytes: 10}
 	check := func(weight int64, deep int, want string) {

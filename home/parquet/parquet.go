@@ -1,5 +1,5 @@
-// Package parquet stores tables of package flat as Parquet files. No other library that prony
-// needed took as long to compile, and few ask for it: what links this is prony-home.
+// Package parquet writes tables of package flat as Parquet files. Only prony-home links it, because
+// its library takes longest to compile and few users need it.
 package parquet
 
 import (
@@ -14,11 +14,11 @@ import (
 	"prony.example/internal/report/rows"
 )
 
-// Write stores the table that is read, as rows.Write wrote it. One that ends within a row, or is
-// none, is an error.
+// Write converts a table in the format of rows.Write to Parquet. It fails on incomplete or invalid
+// input.
 func Write(w io.Writer, from io.Reader) error {
 	in := json.NewDecoder(from)
-	in.UseNumber() // a count of more than 53 bits is one
+	in.UseNumber() // keep counts of more than 53 bits exact
 	var h rows.Head
 	if err := in.Decode(&h); err != nil {
 		return fmt.Errorf("read a table's columns: %w", err)
@@ -49,8 +49,8 @@ func Write(w io.Writer, from io.Reader) error {
 	return nil
 }
 
-// types are the library's, by kind; all columns are optional. Text repeats much, so that a
-// dictionary of its values is short.
+// types are the library's types by kind; all columns are optional. Texts repeat often, so they use
+// a dictionary.
 var types = map[rows.Kind]struct {
 	goType  reflect.Type
 	options string
@@ -62,7 +62,7 @@ var types = map[rows.Kind]struct {
 	rows.Instant: {reflect.TypeFor[int64](), ",optional,timestamp(microsecond:utc)"},
 }
 
-// schemaOf is made from a struct, because only that keeps the columns' order.
+// schemaOf builds the schema from a struct type, because only that keeps the order of columns.
 func schemaOf(columns []rows.Column) (*parquet.Schema, error) {
 	fields := make([]reflect.StructField, len(columns))
 	for i, c := range columns {
@@ -78,7 +78,7 @@ func schemaOf(columns []rows.Column) (*parquet.Schema, error) {
 	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface()), nil
 }
 
-// rowOf has the values as the file stores them.
+// rowOf converts values for the file.
 func rowOf(columns []rows.Column, values []any, err error) (parquet.Row, error) {
 	if err == nil && len(values) != len(columns) {
 		err = fmt.Errorf("%d values for %d columns", len(values), len(columns))

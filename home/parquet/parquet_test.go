@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/report/rows"
 )
 
-// A value of each kind comes back as it was, also where 53 bits are too few, and null as null.
+// A value of each kind comes back unchanged, also if it exceeds 53 bits, and null as null.
 func TestWrite(t *testing.T) {
 	at := time.Date(2026, 11, 21, 3, 40, 11, 250_000, time.UTC)
 	rowList := [][]any{
@@ -53,7 +53,7 @@ func TestWrite(t *testing.T) {
 	for _, i := range []int{0, 2} {
 		r, want := got[i], rowList[i]
 		if *r.T != want[0] || *r.C != want[1] || *r.R != want[2] || *r.F != want[3] ||
-			*r.I != want[4] { // the row has them as they were written: an instant in microseconds
+			*r.I != want[4] { // as written: an instant in microseconds
 			t.Errorf("row %d is %q %d %g %t %d, want %v", i, *r.T, *r.C, *r.R, *r.F, *r.I, want)
 		}
 	}
@@ -65,7 +65,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What is no table, or ends before it is over, is no file of fewer rows.
+// Invalid or incomplete input is an error and never a file with fewer rows.
 func TestWriteRefuses(t *testing.T) {
 	const head = `{"table":"t","version":1,"columns":[{"name":"n","kind":"count"}]}`
 	for _, row := range []struct{ text, says string }{

@@ -12,8 +12,8 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// held is a span of a trace under assembly. It is not copied: the memory of one span stays, not
-// that of the request that brought it.
+// held is a span of a trace under assembly. It is not copied: this keeps the memory of the span,
+// not that of its request.
 type held struct {
 	span    ptrace.Span
 	service string
@@ -24,22 +24,22 @@ type pending struct {
 	id     pcommon.TraceID
 	trial  *trial
 	spans  []held
-	cut    int64 // spans that came beyond the bounds
+	cut    int64 // spans beyond the limits
 	errors int
 	asked  bool
 	bytes  int64
-	lastNs int64         // when its last span came, monotonic
+	lastNs int64         // arrival of its last span, monotonic
 	at     *list.Element // in the assembly's list
 }
 
-// assembly is all traces under assembly, in a list of those that were silent longest first.
+// assembly holds all traces under assembly, in a list by their last arrival, the oldest first.
 type assembly struct {
 	byID   map[pcommon.TraceID]*pending
 	silent list.List // of *pending
 	bytes  int64
 }
 
-// first is the one that was silent longest; nil: there is none.
+// first returns the trace that was silent longest; nil: there is none.
 func (a *assembly) first() *pending {
 	if e := a.silent.Front(); e != nil {
 		return e.Value.(*pending)
@@ -47,11 +47,11 @@ func (a *assembly) first() *pending {
 	return nil
 }
 
-// extra spans without a parent are taken beyond the bound: roots come last, for they end last, and
-// a trace without its root has neither name nor duration.
+// extraRoots is the number of spans without a parent that are accepted beyond the limit: roots
+// arrive last because they end last, and a trace without its root has no name or duration.
 const extraRoots = 8
 
-// add takes a span in, unless the trace has as much as it may.
+// add adds a span, or counts it as cut if the trace is full.
 func (a *assembly) add(p *pending, s ptrace.Span, service string) {
 	s, size := trim(s)
 	full := len(p.spans) >= maxSpans || p.bytes+size > traceBytes
@@ -71,8 +71,8 @@ func (a *assembly) remove(p *pending) {
 	a.bytes -= p.bytes
 }
 
-// isAsked says whether the lab sent the request: it puts a member of its own into the trace state
-// (W3C Trace Context, 3.3), and spans carry that on.
+// isAsked reports whether the load sent the request: Prony adds a member to the trace state (W3C
+// Trace Context, 3.3), which spans propagate.
 func isAsked(state string) bool {
 	if !strings.Contains(state, stateKey) {
 		return false
@@ -87,14 +87,14 @@ func isAsked(state string) bool {
 
 const stateKey = "prony="
 
-// root finds the span that stands for the whole.
+// root returns the index of the root span, and the number of spans without a parent.
 func root(list []held) (at, roots int) {
 	return traces.Root(len(list), func(i int) (id, parent pcommon.SpanID) {
 		return list[i].span.SpanID(), list[i].span.ParentSpanID()
 	}, func(i, j int) bool { return before(list[i].span, list[j].span) })
 }
 
-// before orders spans by their start; of equal ones the longer is first, then the lower id.
+// before orders spans by start, then the longer first, then by id.
 func before(a, b ptrace.Span) bool {
 	x, y := a.SpanID(), b.SpanID()
 	return cmp.Or(cmp.Compare(a.StartTimestamp(), b.StartTimestamp()),

@@ -12,16 +12,16 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// Bounds of what is kept of one span, beside those of its texts.
+// Limits of one span, besides those of its texts.
 const (
-	MaxAttributes = 128 // of a span, an event or a link: the SDKs' own default
+	MaxAttributes = 128 // of a span, an event or a link: the default of SDKs
 	maxEvents     = 128
 	maxLinks      = 128
 	maxElements   = 128 // of a list or a map in a value
-	maxDepth      = 4   // of lists and maps in each other
+	maxDepth      = 4   // of nested lists and maps
 )
 
-// AttributesOf copies at most MaxAttributes, and says how many it left out.
+// AttributesOf copies at most MaxAttributes attributes, and returns the number left out.
 func AttributesOf(m pcommon.Map) (out traces.Attributes, cut int64) {
 	if m.Len() == 0 {
 		return nil, 0
@@ -36,8 +36,8 @@ func AttributesOf(m pcommon.Map) (out traces.Attributes, cut int64) {
 	return out, 0
 }
 
-// ValueOf copies a value, cut to traces.MaxValueBytes. What JSON has no number for becomes its
-// name.
+// ValueOf copies a value, cut to traces.MaxValueBytes. Numbers that JSON lacks, such as NaN, become
+// their names.
 func ValueOf(v pcommon.Value) any { return valueOf(v, maxDepth) }
 
 func valueOf(v pcommon.Value, depth int) any {
@@ -88,7 +88,7 @@ func nested(v pcommon.Value, depth int) any {
 	return out
 }
 
-// spanOf copies a span. An end before the start is a duration of nothing: a clock was set back.
+// spanOf copies a span. If a clock was set back and the end is before the start, the duration is 0.
 func spanOf(s ptrace.Span, service string) traces.Span {
 	out := traces.Span{
 		ID: s.SpanID().String(), Parent: s.ParentSpanID().String(), Service: service,
@@ -124,10 +124,10 @@ func duration(s ptrace.Span) int64 {
 	return max(0, nanos(s.EndTimestamp())-nanos(s.StartTimestamp()))
 }
 
-// nanos is a Unix time; those after the year 2262 are cut to its last moment in int64.
+// nanos converts a Unix time, limited to the last moment in int64, in the year 2262.
 func nanos(t pcommon.Timestamp) int64 { return int64(min(uint64(t), math.MaxInt64)) }
 
-// sizeOf is about what a span takes in memory, in bytes.
+// sizeOf returns the approximate memory of a span, in bytes.
 func sizeOf(s ptrace.Span) int64 {
 	const fixed, pair = 400, 64
 	n := int64(fixed + len(s.Name()) + len(s.TraceState().AsRaw()) + len(s.Status().Message()))
@@ -149,10 +149,10 @@ func sizeOfMap(m pcommon.Map, pair int64, depth int) int64 {
 	return n
 }
 
-// maxSized is how deep lists and maps in each other are looked into for their size.
+// maxSized limits the depth of nested lists and maps when their size is computed.
 const maxSized = 64
 
-// sizeOfValue is about what a value holds beside its own place, in bytes.
+// sizeOfValue returns the approximate memory of a value besides its own place, in bytes.
 func sizeOfValue(v pcommon.Value, depth int) (n int64) {
 	const place = 48
 	if depth == 0 {
@@ -173,7 +173,7 @@ func sizeOfValue(v pcommon.Value, depth int) (n int64) {
 	return n
 }
 
-// SizeOfKept is about what a value of Attributes takes in memory, in bytes.
+// SizeOfKept returns the approximate memory of a value of Attributes, in bytes.
 func SizeOfKept(v any) (n int64) {
 	const place = 64
 	switch v := v.(type) {
@@ -191,11 +191,11 @@ func SizeOfKept(v any) (n int64) {
 	return n + place
 }
 
-// largeBytes is what a span may take before it is trimmed at once, not only when it is kept.
+// largeBytes is the size from which a span is trimmed on arrival, not only when stored.
 const largeBytes = 64 << 10
 
-// trim returns a span that is not large, cut as it would be when it is kept, and its size. The
-// span that came is shared with others and stays as it is.
+// trim returns a small span unchanged, and a trimmed copy of a large one, with its size. The
+// original is shared and must not change.
 func trim(s ptrace.Span) (ptrace.Span, int64) {
 	size := sizeOf(s)
 	if size <= largeBytes {

@@ -19,7 +19,7 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// heap is what is in use, in bytes.
+// heap returns the heap in use, in bytes.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -27,8 +27,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A million traces, none of which ends within the silence: memory stays within what Options say,
-// nothing is lost from the counts, and the slowest is found among them.
+// In a flood of a million traces that all end after the silence, memory stays within Options,
+// counts are complete, and the slowest trace is found.
 func TestFloodOfTraces(t *testing.T) {
 	const flood, part, mb = 1_000_000, 1000, 1 << 20
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func TestFloodOfTraces(t *testing.T) {
 			most = max(most, heap()-before)
 		}
 	}
-	if most > 24*mb { // both bounds, and half as much for what they do not count
+	if most > 24*mb { // both limits, and half as much for uncounted memory
 		t.Errorf("%d MB in use", most/mb)
 	}
 	got := end(t, s, "t").Counts
@@ -64,8 +64,8 @@ func TestFloodOfTraces(t *testing.T) {
 	t.Logf("%d MB at most, %+v", most/mb, got)
 }
 
-// Traces that all deserve a place and are large: what is kept stays within its bytes, and the least
-// valuable class gives way first.
+// If all traces deserve a place and are large, kept traces stay within their bytes, and the least
+// valuable class is dropped first.
 func TestFloodOfLargeTraces(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{KeptBytes: 1 << 20})
@@ -87,7 +87,7 @@ func TestFloodOfLargeTraces(t *testing.T) {
 	}
 	end(t, s, "t")
 	must(t, s.Close())
-	// 1 MiB / 10.5 kB = 99 at most, all of them asked for.
+	// 1 MiB / 10.5 kB = 99 at most, all of class Asked.
 	asked := len(read(t, dir, traces.Filter{Class: traces.Asked}))
 	others := len(read(t, dir, traces.Filter{Class: traces.Uniform}))
 	if asked < 90 || asked > 99 || others > 0 {
@@ -98,8 +98,8 @@ func TestFloodOfLargeTraces(t *testing.T) {
 	}
 }
 
-// A trace of a million spans: some are kept, its root among them although it comes last, the rest
-// is told.
+// Of a trace of a million spans some are kept, including its root although it arrives last, and the
+// rest is counted.
 func TestTraceOfAMillionSpans(t *testing.T) {
 	const million, part = 1_000_000, 1000
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func TestTraceOfAMillionSpans(t *testing.T) {
 	}
 }
 
-// A chain as long as a trace may be is ordered and drawn without end of stack.
+// A chain as long as a trace may be is ordered and drawn without a stack overflow.
 func TestLongChain(t *testing.T) {
 	trace := &traces.Trace{}
 	for i := range 50_000 {
@@ -156,13 +156,13 @@ func hostile(attributes int, value string) ptrace.Traces {
 
 // Too many attributes and huge values are cut, and marked.
 func TestCut(t *testing.T) {
-	huge := "x" + strings.Repeat("ä", 5<<20) // 10 MB; the bound lies within a character
+	huge := "x" + strings.Repeat("ä", 5<<20) // 10 MB; the limit lies within a character
 	for _, row := range []struct {
 		name       string
 		attributes int
 		value      string
 		cut        int64
-		keptValue  string // how it begins, and its mark
+		keptValue  string // its begin and its mark
 	}{
 		{"few", 3, "v", 0, "v"},
 		{"200 attributes, which are not large", 200, "v", 200 - MaxAttributes, "v"},
@@ -194,7 +194,7 @@ func TestCut(t *testing.T) {
 				t.Errorf("%s: %d bytes %.20q…", row.name, len(text), text)
 			}
 		}
-		// The request is others' too: it is as it came.
+		// Other consumers share the request, so it must be unchanged.
 		first := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0)
 		if v, _ := first.Attributes().Get(idOf(0)); v.Str() != row.value ||
 			first.Attributes().Len() != row.attributes {
@@ -203,7 +203,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Values of all kinds, times at the ends of their range and numbers that are none survive the file.
+// Values of all kinds, extreme times and special numbers survive the file.
 func TestOddValues(t *testing.T) {
 	td := makeTraces(spec{trace: 1, id: 1}, spec{trace: 2, id: 1})
 	list := td.ResourceSpans().At(0).ScopeSpans().At(0).Spans()
@@ -249,7 +249,8 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
-// More operations and services than are told apart: the rest is "other", and no call is lost.
+// Beyond the limits of operations and services, the rest is counted as "other", and no call is
+// lost.
 func TestMetricsOverflow(t *testing.T) {
 	var told pmetric.Metrics
 	s := open(t, t.TempDir(), Options{MetricSeries: 10,
@@ -278,13 +279,13 @@ func TestMetricsOverflow(t *testing.T) {
 	for _, v := range calls {
 		all += v
 	}
-	// 10 of their own, and 64 services at most with one series of other each, and other's other.
+	// 10 of their own, at most 64 services with one series of other each, and other's other.
 	if all != n || calls[other] != n-10 || series > 10+maxServices+1 {
 		t.Errorf("%d calls, %d of other, %d series", all, calls[other], series)
 	}
 }
 
-// The metrics are those of the collector's connector, with its attributes.
+// The metrics are those of OpenTelemetry's connector, with its attributes.
 func TestMetrics(t *testing.T) {
 	var told []pmetric.Metrics
 	dir := t.TempDir()
@@ -297,7 +298,7 @@ func TestMetrics(t *testing.T) {
 	send(t, s, spec{trace: 1, id: 1, ns: 50_000}, spec{trace: 2, id: 1, ns: 50_001},
 		spec{trace: 3, id: 1, ns: 20e9}, spec{trace: 4, id: 1, ns: 1e6, failed: true})
 	must(t, s.Flush(context.Background()), s.Flush(context.Background()))
-	if len(told) != 1 { // nothing came since the first
+	if len(told) != 1 { // nothing arrived since the first
 		t.Fatalf("told %d times, want once", len(told))
 	}
 	var m pmetric.JSONMarshaler
@@ -327,7 +328,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// What is exported and taken in again is the same.
+// Exported and imported traces are the same.
 func TestOTLP(t *testing.T) {
 	send := func(td ptrace.Traces) []*traces.Trace {
 		dir := t.TempDir()
@@ -346,7 +347,7 @@ func TestOTLP(t *testing.T) {
 	s.Events().AppendEmpty().SetName("e")
 	s.Links().AppendEmpty().SetTraceID(pcommon.TraceID{9})
 	first := send(td)
-	// By way of the JSON that other tools import, as the collector itself would write it.
+	// Through the JSON that other tools import, as the OpenTelemetry Collector would write it.
 	var text bytes.Buffer
 	must(t, traces.WriteOTLP(&text, first))
 	again, err := (&ptrace.JSONUnmarshaler{}).UnmarshalTraces(text.Bytes())

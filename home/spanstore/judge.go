@@ -18,11 +18,11 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// judge ends the assembly of a trace and keeps it if it finds a place.
+// judge ends the assembly of a trace and stores it if it gets a place.
 func (s *Store) judge(p *pending) {
 	s.pending.remove(p)
 	t := p.trial
-	if len(p.spans) == 0 { // its only span alone is larger than a trace may be
+	if len(p.spans) == 0 { // its only span is larger than a trace may be
 		t.Counts.Dropped += p.cut
 		return
 	}
@@ -47,19 +47,19 @@ func (s *Store) judge(p *pending) {
 	s.trials.Keep(t, t.groupOf(c), c)
 }
 
-// groupOf is that of the window that the trace began in, as far as it is known.
+// groupOf returns the group of the window in which the trace began, as far as it is known.
 func (t *trial) groupOf(c *candidate) Group[*candidate] {
 	c.trace.Window = t.Windows.At(c.trace.StartNs)
 	return t.Group(c.trace.Window)
 }
 
-// drop is told that a candidate has no place left.
+// drop is called when a candidate has lost its last place.
 func (s *Store) drop(t *trial, c *candidate) {
 	delete(t.kept, c.id)
 	t.Counts.Dropped += int64(len(c.trace.Spans)) + c.trace.Cut
 }
 
-// late adds a span to a trace that is kept already, and finds its place anew.
+// late adds a span to a trace that is already kept, and assigns its places again.
 func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	span, size := trim(span)
 	t.Group(c.trace.Window).Withdraw(c)
@@ -81,23 +81,23 @@ func (s *Store) late(t *trial, c *candidate, span ptrace.Span, service string) {
 	s.trials.Keep(t, t.groupOf(c), c)
 }
 
-// settle finds the root anew. Doing so for every late span would take a time that grows with the
-// square of their number.
+// settle finds the root again. It does not run for every late span, which would take quadratic
+// time.
 func (c *candidate) settle() {
 	c.trace.Settle()
 	c.stale = false
 }
 
-// End ends a trial: what is under assembly is judged, the kept traces are written and synced, the
-// metrics told. An error does not make the counts wrong.
+// End ends a trial: it judges traces under assembly, writes and syncs the kept ones, and sends the
+// metrics. The counts are right even after an error.
 func (s *Store) End(id string) (Ended, error) {
 	nowNs := clock.Wall().UnixNano()
 	t, out, err := s.finish(id, nowNs)
 	if err != nil {
 		return Ended{}, err
 	}
-	// From here on the trial is known to nobody else, so the files and the callback can take their
-	// time without holding up what comes in.
+	// From here on no other goroutine uses the trial, so writing files and the callback do not
+	// block arrivals.
 	ctx, cancel := context.WithTimeout(context.Background(), exportTimeout)
 	defer cancel()
 	return out, errors.Join(AppendLines(s.trace, t.sorted()),
@@ -106,7 +106,7 @@ func (s *Store) End(id string) (Ended, error) {
 
 const exportTimeout = 10 * time.Second
 
-// finish judges what is left of a trial and takes it out of those under way.
+// finish judges the remaining traces of a trial and removes it from those under way.
 func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	s.trials.Lock()
 	defer s.trials.Unlock()
@@ -129,7 +129,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 		s.trials.Bytes -= c.Bytes
 		t.Counts.Kept += int64(len(c.trace.Spans))
 		t.Counts.Dropped += c.trace.Cut
-		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have come since
+		c.trace.Window = t.Windows.At(c.trace.StartNs) // marks may have arrived since
 		c.trace.Classes = c.classes()
 	}
 	s.trials.End(t)
@@ -137,7 +137,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	return t, out, nil
 }
 
-// sorted are the kept traces in the order of their start, and so are the spans of each.
+// sorted returns the kept traces by start, with the spans of each by start.
 func (t *trial) sorted() (out []*traces.Trace) {
 	for _, c := range t.kept {
 		out = append(out, &c.trace)
@@ -149,9 +149,8 @@ func (t *trial) sorted() (out []*traces.Trace) {
 	return out
 }
 
-// OpenLines opens a file of lines to append to, and makes it and its folder if they are missing. If
-// a crash left its last line torn, that one is closed: it stays an error of its own and harms no
-// other.
+// OpenLines opens a file of lines for appending, and creates it and its folder if they are missing.
+// It terminates a line that a crash left incomplete, which then counts as one invalid line.
 func OpenLines(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -174,8 +173,8 @@ func OpenLines(path string) (*os.File, error) {
 	return f, nil
 }
 
-// AppendLines writes values as JSON, a line each, and syncs the file. It may be called by many
-// goroutines: what is written at once are whole lines, and nobody else writes meanwhile (os.File).
+// AppendLines writes values as JSON, one a line, and syncs the file. It is safe for concurrent use:
+// it writes only complete lines, and writes of an os.File are serialized.
 func AppendLines[T any](f *os.File, values []T) error {
 	if len(values) == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// The places of a window. Asked ones have two, so that neither the
-// slow nor the usual ones are lost when there are more of them than places.
+// The places of a window. Asked traces have two, so that both slow and typical ones are kept if
+// there are more than places.
 const (
 	askedSlow = iota
 	askedEven
@@ -20,7 +20,7 @@ const (
 	uniform
 )
 
-// classOf has the class of each place.
+// classOf maps each place to its class.
 var classOf = [...]string{traces.Asked, traces.Asked, traces.Failed, traces.Slow,
 	traces.Uniform}
 
@@ -31,17 +31,17 @@ type candidate struct {
 	id    pcommon.TraceID
 	hash  uint64
 	asked bool
-	stale bool // spans came since its root was found
+	stale bool // spans arrived since its root was found
 }
 
-// evenHash spreads trace ids evenly, also those of senders that count them up. The traces of the
-// lowest hashes are a uniform sample, the same one in whatever order they come (bottom-k sampling;
-// Cohen and Kaplan, PODC 2007).
+// evenHash distributes trace ids evenly, also those from counters. The traces with the lowest
+// hashes are a uniform sample that does not depend on their order (bottom-k sampling; Cohen and
+// Kaplan, PODC 2007).
 func evenHash(id pcommon.TraceID) uint64 {
 	return Mix(binary.BigEndian.Uint64(id[:8]) ^ Mix(binary.BigEndian.Uint64(id[8:])))
 }
 
-// Mix is the mixer of SplitMix64 (Steele et al., OOPSLA 2014).
+// Mix is the mixing function of SplitMix64 (Steele et al., OOPSLA 2014).
 func Mix(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -49,7 +49,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// byHash and bySlowness order candidates, the ones to keep first; no two are equal.
+// byHash and bySlowness order candidates, the ones to keep first. No two are equal.
 func byHash(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.hash, b.hash), slices.Compare(a.id[:], b.id[:]))
 }
@@ -58,7 +58,7 @@ func bySlowness(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(b.trace.DurationNs, a.trace.DurationNs), byHash(a, b))
 }
 
-// newGroup has the places of one window.
+// newGroup returns the places of one window.
 func newGroup(o Options) Group[*candidate] {
 	return Group[*candidate]{
 		askedSlow:  {Limit: (o.Asked + 1) / 2, Order: bySlowness},
@@ -69,7 +69,7 @@ func newGroup(o Options) Group[*candidate] {
 	}
 }
 
-// Eligible says which places a trace may have at all.
+// Eligible reports whether a trace may have a place.
 func (c *candidate) Eligible(place int) bool {
 	switch classOf[place] {
 	case traces.Asked:
@@ -80,7 +80,7 @@ func (c *candidate) Eligible(place int) bool {
 	return true
 }
 
-// classes are the words for where a candidate is.
+// classes returns the classes of a candidate's places.
 func (c *candidate) classes() (out []string) {
 	for i, name := range classOf {
 		if c.In&(1<<i) != 0 && !slices.Contains(out, name) {

@@ -13,17 +13,17 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// Names of the span metrics, those of the OpenTelemetry collector's spanmetrics connector; in
+// Names of the span metrics, as in the OpenTelemetry Collector's spanmetrics connector; in
 // Prometheus traces_span_metrics_calls_total and traces_span_metrics_duration_milliseconds.
 const (
 	CallsName    = "traces.span.metrics.calls"
 	DurationName = "traces.span.metrics.duration"
 )
 
-// other is what services and names are counted as when there are too many of them.
+// other replaces names of services and spans beyond the limits.
 const other = "other"
 
-// seriesKey is what calls are told apart by.
+// seriesKey distinguishes series of calls.
 type seriesKey struct {
 	service, name string
 	kind          ptrace.SpanKind
@@ -40,7 +40,7 @@ type series struct {
 
 // callMetrics are the span metrics of one trial.
 type callMetrics struct {
-	limit    int // of series, but for those of other
+	limit    int // of series, without those of other
 	sinceNs  int64
 	series   map[seriesKey]*series
 	services map[string]bool
@@ -51,7 +51,7 @@ func newMetrics(limit int, sinceNs int64) *callMetrics {
 		services: map[string]bool{}}
 }
 
-// maxServices that are told apart: with the kinds and statuses they bound the series of other.
+// maxServices limits the services; with kinds and statuses it bounds the series of other.
 const maxServices = 64
 
 func (m *callMetrics) add(s ptrace.Span, service string) {
@@ -71,8 +71,8 @@ func (m *callMetrics) add(s ptrace.Span, service string) {
 	v.buckets[at]++
 }
 
-// open makes a series, or finds that of other when there are too many. A name of any length may
-// come: its own copy is cut.
+// open makes a series, or returns one of other if there are too many. It copies and cuts names,
+// which may have any length.
 func (m *callMetrics) open(key seriesKey) *series {
 	key.kind = max(0, min(key.kind, ptrace.SpanKindConsumer))
 	key.status = max(0, min(key.status, ptrace.StatusCodeError))
@@ -93,7 +93,7 @@ func (m *callMetrics) open(key seriesKey) *series {
 	return v
 }
 
-// keys are in order, so that equal counts make equal messages.
+// keys returns the keys in order, so that equal counts give equal messages.
 func (m *callMetrics) keys() []seriesKey {
 	return slices.SortedFunc(maps.Keys(m.series), func(a, b seriesKey) int {
 		return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.name, b.name),
@@ -101,7 +101,7 @@ func (m *callMetrics) keys() []seriesKey {
 	})
 }
 
-// write appends the metrics, a resource for each service, as cumulative sums and histograms.
+// write appends the metrics as cumulative sums and histograms, with a resource for each service.
 func (m *callMetrics) write(out pmetric.Metrics, trial, target string, nowNs int64) {
 	var calls pmetric.NumberDataPointSlice
 	var histograms pmetric.HistogramDataPointSlice

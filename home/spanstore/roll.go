@@ -12,12 +12,12 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// Counts is what became of spans or of log records. Once a trial has ended, Received = Kept +
+// Counts counts what became of spans or log records. After the end of a trial, Received = Kept +
 // Dropped.
 type Counts struct {
 	Received int64
 	Kept     int64 // as records, or as spans of kept traces
-	Dropped  int64 // the others
+	Dropped  int64 // all others
 }
 
 func (c *Counts) add(d Counts) {
@@ -26,19 +26,18 @@ func (c *Counts) add(d Counts) {
 	c.Dropped += d.Dropped
 }
 
-// Under is a trial under way as every store knows it, with what is kept of it; what a store has
-// beside it lies around it.
+// Under is the part of a trial under way that is common to all stores; a store embeds it.
 type Under[T Seated] struct {
 	telemetry.Trial
 	Windows Windows
-	Places  func() Group[T] // those of a window, empty
+	Places  func() Group[T] // returns the empty places of a window
 	Counts  Counts
 	groups  map[string]Group[T]
 }
 
 func (u *Under[T]) under() *Under[T] { return u }
 
-// Group is that of a window.
+// Group returns the group of a window.
 func (u *Under[T]) Group(window string) Group[T] {
 	g, ok := u.groups[window]
 	if !ok {
@@ -51,7 +50,7 @@ func (u *Under[T]) Group(window string) Group[T] {
 	return g
 }
 
-// Items are all that have places, once for each.
+// Items returns all items that have places, without duplicates.
 func (u *Under[T]) Items() (out []T) {
 	for _, g := range u.groups {
 		for _, p := range g {
@@ -61,23 +60,22 @@ func (u *Under[T]) Items() (out []T) {
 	return out
 }
 
-// Roll are the trials under way, and what became of all that came. Begin, Mark, Counts and IDs lock
-// it; whoever calls anything else does so before. U is a pointer to a struct that embeds Under; its
-// zero value stands for no trial.
+// Roll holds the trials under way and the counts of everything received. Begin, Mark, Counts and
+// IDs lock it; callers of other methods must hold the lock. U is a pointer to a struct that embeds
+// Under; its zero value means no trial.
 type Roll[U interface {
 	comparable
 	under() *Under[T]
 }, T Seated] struct {
 	sync.Mutex
-	Trials []U        // in the order of their beginning
-	Bytes  int64      // of what has places in any of them
-	Most   int64      // bytes that may be
-	Lost   func(U, T) // is told what has lost its last place
-	ended  Counts     // of those that have ended, and of what came for none
+	Trials []U        // in order of their begin
+	Bytes  int64      // of all items with places
+	Most   int64      // limit of Bytes
+	Lost   func(U, T) // is called with an item that has lost its last place
+	ended  Counts     // of ended trials, and of items without a trial
 }
 
-// Keep gives an item of a trial the places of its group that it deserves, and makes room where
-// there is none.
+// Keep gives an item its places in a group, and evicts items above the limit.
 func (r *Roll[U, T]) Keep(t U, g Group[T], item T) {
 	r.Bytes += item.seat().Bytes
 	for _, out := range g.Offer(item) {
@@ -92,8 +90,8 @@ func (r *Roll[U, T]) lose(t U, item T) {
 	r.Lost(t, item)
 }
 
-// evict takes one item out of a place, of the least valuable place that has any, where there are
-// most of them, and never lets the place that became free be filled again: there is no room for it.
+// evict removes one item from the least valuable place with items, in the group with the most of
+// them, and lowers the limit of that place, because there is no memory to fill it again.
 func (r *Roll[U, T]) evict() bool {
 	var from U
 	var most Group[T]
@@ -121,7 +119,7 @@ func (r *Roll[U, T]) evict() bool {
 	return true
 }
 
-// Find is the trial of that id.
+// Find returns the trial with an id.
 func (r *Roll[U, T]) Find(id string) (t U) {
 	if i := slices.IndexFunc(r.Trials, func(t U) bool { return t.under().ID == id }); i >= 0 {
 		return r.Trials[i]
@@ -153,8 +151,8 @@ func (r *Roll[U, T]) Mark(m telemetry.Mark) error {
 	return t.under().Windows.Mark(m)
 }
 
-// Origin is the service that a resource describes, and its trial: the one that its attribute
-// traces.TrialAttribute names, else the one that began last.
+// Origin returns the service of a resource, and its trial: the one in its attribute
+// traces.TrialAttribute, or else the latest.
 func (r *Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 	service = ServiceOf(resource)
 	if v, ok := resource.Get(traces.TrialAttribute); ok {
@@ -169,13 +167,13 @@ func (r *Roll[U, T]) Origin(resource pcommon.Map) (service string, t U) {
 // Stray counts an item that belongs to no trial.
 func (r *Roll[U, T]) Stray() { r.ended.add(Counts{Received: 1, Dropped: 1}) }
 
-// End takes a trial out.
+// End removes a trial.
 func (r *Roll[U, T]) End(t U) {
 	r.ended.add(t.under().Counts)
 	r.Trials = slices.DeleteFunc(r.Trials, func(x U) bool { return x == t })
 }
 
-// Counts of all trials so far. Kept is of those that have ended.
+// Counts returns the counts of all trials so far. Kept includes only ended trials.
 func (r *Roll[U, T]) Counts() Counts {
 	r.Lock()
 	defer r.Unlock()
@@ -186,7 +184,7 @@ func (r *Roll[U, T]) Counts() Counts {
 	return out
 }
 
-// IDs are those of the trials under way.
+// IDs returns the ids of the trials under way.
 func (r *Roll[U, T]) IDs() (out []string) {
 	r.Lock()
 	defer r.Unlock()
@@ -196,10 +194,10 @@ func (r *Roll[U, T]) IDs() (out []string) {
 	return out
 }
 
-// Seat is embedded by what may be kept.
+// Seat is embedded by items of a Group.
 type Seat struct {
-	Bytes int64 // about what it takes in memory
-	In    uint8 // the places of its group that hold it, a bit each; the others are its owner's
+	Bytes int64 // approximate memory
+	In    uint8 // a bit for each place that holds it; the owner may use the others
 }
 
 func (s *Seat) seat() *Seat { return s }
@@ -208,27 +206,27 @@ func (s *Seat) seat() *Seat { return s }
 type Seated interface {
 	comparable
 	seat() *Seat
-	// Eligible says whether it may have a place at all.
+	// Eligible reports whether the item may have a place.
 	Eligible(place int) bool
 }
 
-// Place is a bounded set of the best.
+// Place is a bounded set of the best items.
 type Place[T Seated] struct {
 	Limit int
 	Order func(a, b T) int // the ones to keep first
 	items []T              // best first
 }
 
-// wants says whether an item would be taken; it costs one comparison in the usual case.
+// wants reports whether the place would accept an item. It usually takes one comparison.
 func (p *Place[T]) wants(c T) bool {
 	return p.Limit > len(p.items) || p.Limit > 0 && p.Order(c, p.items[len(p.items)-1]) < 0
 }
 
-// Group is what is kept of one window: each place holds the best of all that were ever offered, so
-// the outcome does not depend on the order in which they came. Later places are worth less.
+// Group holds the kept items of one window: each place holds the best of all items offered, so the
+// result does not depend on their order. Later places are less valuable.
 type Group[T Seated] []Place[T]
 
-// Wants says whether an item would find any place.
+// Wants reports whether any place would accept an item.
 func (g Group[T]) Wants(c T) bool {
 	for i := range g {
 		if c.Eligible(i) && g[i].wants(c) {
@@ -238,7 +236,8 @@ func (g Group[T]) Wants(c T) bool {
 	return false
 }
 
-// Offer gives an item every place that it deserves and returns those that have none left.
+// Offer puts an item into all places that accept it, and returns the items that lost their last
+// place.
 func (g Group[T]) Offer(c T) (lost []T) {
 	for i := range g {
 		p := &g[i]
@@ -260,7 +259,7 @@ func (g Group[T]) Offer(c T) (lost []T) {
 	return lost
 }
 
-// Withdraw takes an item out of all places, so that it can be offered anew.
+// Withdraw removes an item from all places, so that it can be offered again.
 func (g Group[T]) Withdraw(c T) {
 	for i := range g {
 		if c.seat().In&(1<<i) != 0 {
@@ -270,7 +269,7 @@ func (g Group[T]) Withdraw(c T) {
 	}
 }
 
-// pop takes the worst out of a place.
+// pop removes the worst item of a place.
 func (g Group[T]) pop(place int) T {
 	p := &g[place]
 	last := len(p.items) - 1
@@ -280,5 +279,5 @@ func (g Group[T]) pop(place int) T {
 	return c
 }
 
-// holds says whether an item has any place.
+// holds reports whether an item has any place.
 func (g Group[T]) holds(c T) bool { return c.seat().In&(1<<len(g)-1) != 0 }

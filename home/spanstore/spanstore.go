@@ -1,14 +1,14 @@
-// Package spanstore keeps what services told of their requests: it counts every span, and keeps
-// whole traces of those that failed, of the slowest, of those that the load asked for, and of a
-// uniform sample, all within bounds.
+// Package spanstore stores traces of services by trial: it counts every span, and stores complete
+// traces that failed, were slowest or have an id from the load, and a uniform sample, all within
+// bounds.
 //
 //	ptrace.Traces ─► counts by window ─► span metrics ─► callback
 //	             └─► assembly ─► silent or End ─► places of its window ─► spans.ndjson
 //
-// What is not kept is counted. Nothing that comes in can make it take more memory than Options
-// say: when there is too much under assembly, the traces that were silent longest are judged early.
+// It counts what it drops. Its memory is bounded by Options for any input: if too much is under
+// assembly, it judges the traces that were silent longest early.
 //
-// Non-goals: receiving, judging what it keeps, and reading it again, which is spans.
+// Non-goals: it does not receive, interpret or read traces (package traces reads).
 package spanstore
 
 import (
@@ -32,27 +32,28 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of what is under assembly, beside Options.Bytes.
+// Limits of traces under assembly, besides Options.Bytes.
 const (
 	maxTraces  = 50_000
 	maxSpans   = 5000    // of one trace
 	traceBytes = 4 << 20 // of one trace
 )
 
-// Options bound a store. What is zero has the default.
+// Options bound a store. Zero fields have the defaults.
 type Options struct {
-	// Silence is how long no span of a trace came before it is taken for complete. Senders gather
-	// spans for 5 s (OpenTelemetry's batch processor), so the default is 12 s: two of those apart.
+	// Silence is the time without a span after which a trace counts as complete. Senders batch
+	// spans for up to 5 s (OpenTelemetry's batch processor), so the default is 12 s, more than two
+	// batches.
 	Silence      time.Duration
-	Bytes        int64 // under assembly, 64 MB
-	KeptBytes    int64 // of kept traces, until their trial ends, 64 MB
-	Asked        int   // kept traces of each class and window: 256, 64, 64, 64
+	Bytes        int64 // of traces under assembly, 64 MB
+	KeptBytes    int64 // of stored traces, until their trial ends, 64 MB
+	Asked        int   // stored traces of each class and window: 256, 64, 64, 64
 	Errors       int
 	Slow         int
 	Uniform      int
 	MetricSeries int // of span metrics in one trial, 2,000
-	// Metrics takes the span metrics, cumulative since the trial began. It is called every Every
-	// (5 s) when there is news, at End, and by Flush; never while the store is locked.
+	// Metrics receives the span metrics, cumulative since the trial began. It is called after
+	// changes at the interval Every (5 s), at End, and by Flush; never while the store is locked.
 	Metrics func(context.Context, pmetric.Metrics) error
 	Every   time.Duration
 }
@@ -70,21 +71,20 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Ended is what a store says of a trial that has ended.
+// Ended is a store's result for an ended trial.
 type Ended struct {
-	Loads  map[string]record.WindowTelemetry // by window; of what the store takes in
+	Loads  map[string]record.WindowTelemetry // by window; only the counts of this store
 	Counts Counts
-	IDs    map[pcommon.TraceID]bool // of the kept traces; of a store of logs none
+	IDs    map[pcommon.TraceID]bool // of stored traces; nil for a store of logs
 }
 
-// Store takes spans in and writes the traces that it keeps. Its methods may be called from any
-// goroutine.
+// Store receives spans and writes the traces that it keeps. It is safe for concurrent use.
 type Store struct {
 	o     Options
 	trace *os.File
 	calls *os.File
 
-	trials    Roll[*trial, *candidate] // its lock is for all below, too
+	trials    Roll[*trial, *candidate] // its lock also guards the fields below
 	pending   assembly
 	exportErr error
 
@@ -92,16 +92,16 @@ type Store struct {
 	work sync.WaitGroup
 }
 
-// trial is one under way.
+// trial is a trial under way.
 type trial struct {
 	Under[*candidate]
 	metrics *callMetrics
-	news    bool // since the metrics were last told
+	news    bool // spans arrived since the last export
 	kept    map[pcommon.TraceID]*candidate
 }
 
-// Open makes the folder if it is not there and appends to the files in it. A line that a crash tore
-// is closed, so that the next one is whole.
+// Open creates the folder if it is missing, and appends to its files. It terminates a line that a
+// crash left incomplete, so that the next line is valid.
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{o: o.withDefaults()}
 	s.pending.byID = map[pcommon.TraceID]*pending{}
@@ -119,7 +119,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// tell exports the metrics from time to time, and judges what is silent when nothing comes in.
+// tell exports the metrics at intervals, and judges silent traces if no span arrives.
 func (s *Store) tell(ctx context.Context) {
 	for range clock.Every(ctx, s.o.Every) {
 		s.trials.Lock()
@@ -127,14 +127,14 @@ func (s *Store) tell(ctx context.Context) {
 		s.trials.Unlock()
 		if err := s.Flush(context.Background()); err != nil {
 			s.trials.Lock()
-			s.exportErr = err // the latest stands for all; Close tells it
+			s.exportErr = err // the latest error; Close returns it
 			s.trials.Unlock()
 		}
 	}
 }
 
-// Begin tells that a trial begins: spans belong to the latest that did, unless their resource has
-// the attribute traces.TrialAttribute.
+// Begin starts a trial. Spans belong to the latest one, unless their resource has the attribute
+// traces.TrialAttribute.
 func (s *Store) Begin(t telemetry.Trial) error {
 	return s.trials.Begin(&trial{
 		Under: Under[*candidate]{Trial: t,
@@ -147,7 +147,7 @@ func (s *Store) Begin(t telemetry.Trial) error {
 // Mark opens or closes a window of a trial.
 func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
 
-// Wanted says whether a trace is kept so far or may still be.
+// Wanted reports whether a trace is kept so far or may still be.
 func (s *Store) Wanted(id pcommon.TraceID) bool {
 	s.trials.Lock()
 	defer s.trials.Unlock()
@@ -155,7 +155,7 @@ func (s *Store) Wanted(id pcommon.TraceID) bool {
 		slices.ContainsFunc(s.trials.Trials, func(t *trial) bool { return t.kept[id] != nil })
 }
 
-// ConsumeTraces takes spans in. It keeps references to them: they must not be changed afterwards.
+// ConsumeTraces adds spans. It keeps references, so the caller must not change them afterwards.
 func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	now, wall := clock.Mono(), clock.Wall().UnixNano()
 	s.trials.Lock()
@@ -172,7 +172,7 @@ func (s *Store) ConsumeTraces(_ context.Context, td ptrace.Traces) error {
 	return nil
 }
 
-// ServiceOf is the name of the service that a resource describes.
+// ServiceOf returns the name of the service in a resource.
 func ServiceOf(resource pcommon.Map) string {
 	if v, ok := resource.Get("service.name"); ok && v.AsString() != "" {
 		return traces.CutText(v.AsString(), traces.MaxNameBytes)
@@ -217,7 +217,7 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	}
 }
 
-// sweep judges all that were silent long enough.
+// sweep judges all traces that were silent long enough.
 func (s *Store) sweep(now int64) {
 	for {
 		p := s.pending.first()
@@ -228,7 +228,7 @@ func (s *Store) sweep(now int64) {
 	}
 }
 
-// Flush hands the metrics of the trials under way to the callback.
+// Flush passes the metrics of the trials under way to the callback.
 func (s *Store) Flush(ctx context.Context) error {
 	s.trials.Lock()
 	under := slices.Clone(s.trials.Trials)
@@ -257,10 +257,10 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 	return nil
 }
 
-// Counts of all trials so far. Kept is of those that have ended.
+// Counts returns the counts of all trials so far. Kept includes only ended trials.
 func (s *Store) Counts() Counts { return s.trials.Counts() }
 
-// Close ends the trials that are under way and closes the files.
+// Close ends the trials under way and closes the files.
 func (s *Store) Close() error {
 	s.stop()
 	s.work.Wait()

@@ -26,7 +26,7 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// one span to send.
+// spec is a span to send.
 type spec struct {
 	trace, id, parent uint64
 	service, name     string
@@ -55,7 +55,7 @@ func (s spec) write(out ptrace.Span) {
 	}
 }
 
-// makeTraces makes a request of them, a resource a service.
+// makeTraces makes a request of spans, with a resource for each service.
 func makeTraces(list ...spec) ptrace.Traces {
 	out := ptrace.NewTraces()
 	by := map[string]ptrace.SpanSlice{}
@@ -115,8 +115,8 @@ func read(t *testing.T, dir string, f traces.Filter) []*traces.Trace {
 	return out
 }
 
-// What is kept is what brute force over all traces would keep: of each window the slowest, and of
-// the asked, the failed and all the ones of the lowest hashes; in whatever order they come.
+// The store keeps the same traces as brute force over all traces: of each window the slowest, and
+// of each class those with the lowest hashes; in any order of arrival.
 func TestKeepsTheRightOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(17, 4))
 	now := clock.Wall().UnixNano()
@@ -160,7 +160,7 @@ func TestKeepsTheRightOnes(t *testing.T) {
 	}
 }
 
-// brute sorts everything, and says window and classes of each trace by its id.
+// brute sorts all traces, and returns window and classes of each by its id.
 func brute(all []spec, o Options, from, to int64) map[string]string {
 	windows := map[string][]spec{}
 	for _, s := range all {
@@ -202,8 +202,8 @@ func brute(all []spec, o Options, from, to int64) map[string]string {
 	return out
 }
 
-// Spans in any order, from two services, in requests of their own: one trace, and its root is the
-// one whose parent the lab sent.
+// Spans of two services in any order and in separate requests make one trace, whose root is the
+// span whose parent the lab sent.
 func TestAssembly(t *testing.T) {
 	now := clock.Wall().UnixNano()
 	list := []spec{
@@ -235,8 +235,8 @@ func TestAssembly(t *testing.T) {
 	}
 }
 
-// A trace is judged when it was silent long enough, also when nothing else comes in; spans that
-// come later join it, and their windows count them until the end.
+// A trace is judged after enough silence, also without other arrivals. Later spans are added to it,
+// and windows count them until the end.
 func TestSilenceAndLateSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -276,7 +276,7 @@ func TestSilenceAndLateSpans(t *testing.T) {
 	})
 }
 
-// Trials side by side are told apart by their resource; what belongs to none is counted.
+// Parallel trials are distinguished by their resource; spans without a trial are counted.
 func TestTrials(t *testing.T) {
 	s := open(t, t.TempDir(), Options{})
 	must(t, s.Begin(telemetry.Trial{ID: "left"}), s.Begin(telemetry.Trial{ID: "right"}))
@@ -310,7 +310,7 @@ func TestTrials(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A trace is wanted while it may still be kept, and once it is.
+// A trace is wanted while it may still be kept, and when it is kept.
 func TestWanted(t *testing.T) {
 	s := open(t, t.TempDir(), Options{Silence: 1})
 	must(t, s.Begin(telemetry.Trial{ID: "t"}))
@@ -331,7 +331,7 @@ func TestWanted(t *testing.T) {
 	must(t, s.Close())
 }
 
-// A line that a crash tore is told with its number; those before and after it are read.
+// A line that a crash left incomplete is reported with its number; the lines around it are read.
 func TestTornLine(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 2 {

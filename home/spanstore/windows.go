@@ -11,19 +11,18 @@ import (
 )
 
 const (
-	// maxWindows of a trial: a suite with more loads than this has a mistake.
+	// maxWindows limits the windows of a trial, far above the loads of any suite.
 	maxWindows = 1000
-	// settleNs is how long a moment waits for the marks that decide its window. A mark is told at
-	// once and comes before most spans, whose senders gather them for seconds.
+	// settleNs is how long a moment waits for marks that determine its window. A mark is sent at
+	// once and arrives before most spans, whose senders batch them for seconds.
 	settleNs = int64(10e9)
-	// maxMoments wait at most (2 MB); beyond that the earliest half is decided by what is known.
+	// maxMoments limits the waiting moments (2 MB); beyond it the earlier half is decided at once.
 	maxMoments = 1 << 17
 )
 
-// Windows counts moments (a span's start, a log record's time) by the window of a trial in which
-// they lie. A window holds the moments from its opening on and before its closing. Moments and
-// marks may come in any order, for a moment is decided only when no mark can change its window any
-// more.
+// Windows counts moments (a span's start, a log record's time) by window of a trial. A window
+// includes its opening and excludes its closing. Moments and marks may arrive in any order, because
+// a moment is decided only when no mark can change its window any more.
 type Windows struct {
 	list   []window
 	told   map[string]record.WindowTelemetry
@@ -40,7 +39,7 @@ type moment struct {
 	add record.WindowTelemetry
 }
 
-// Mark opens or closes a window. Marks of other kinds mean nothing here.
+// Mark opens or closes a window. It ignores marks of other kinds.
 func (w *Windows) Mark(m telemetry.Mark) error {
 	i := slices.IndexFunc(w.list, func(v window) bool {
 		return v.name == m.Name && v.endNs == math.MaxInt64
@@ -60,7 +59,7 @@ func (w *Windows) Mark(m telemetry.Mark) error {
 	return nil
 }
 
-// At names the window that a moment lies in by the marks so far; empty: none.
+// At returns the name of the window that contains a moment, by the marks so far; empty: none.
 func (w *Windows) At(ns int64) string {
 	for _, v := range slices.Backward(w.list) {
 		if v.openNs <= ns && ns < v.endNs {
@@ -70,7 +69,7 @@ func (w *Windows) At(ns int64) string {
 	return ""
 }
 
-// Add counts something that happened at ns; nowNs is the present, both Unix time.
+// Add counts an event at ns; nowNs is the present. Both are Unix times.
 func (w *Windows) Add(ns, nowNs int64, add record.WindowTelemetry) {
 	if ns < nowNs-settleNs {
 		w.settle(moment{ns, add})
@@ -82,7 +81,7 @@ func (w *Windows) Add(ns, nowNs int64, add record.WindowTelemetry) {
 	w.recent = append(w.recent, moment{ns, add})
 }
 
-// decide settles what is old enough, and at least half.
+// decide settles all moments that are old enough, and at least half.
 func (w *Windows) decide(nowNs int64) {
 	slices.SortFunc(w.recent, func(a, b moment) int { return cmp.Compare(a.ns, b.ns) })
 	n, _ := slices.BinarySearchFunc(w.recent, nowNs-settleNs, func(m moment, ns int64) int {
@@ -111,8 +110,8 @@ func sum(a, b record.WindowTelemetry) record.WindowTelemetry {
 		Logs: a.Logs + b.Logs}
 }
 
-// End closes what is still open at nowNs, decides what is left, and returns the counts by window.
-// Every window has its entry, an empty one too.
+// End closes windows that are open at nowNs, decides the remaining moments, and returns the counts
+// of all windows, also of empty ones.
 func (w *Windows) End(nowNs int64) map[string]record.WindowTelemetry {
 	for i := range w.list {
 		w.list[i].endNs = min(w.list[i].endNs, max(nowNs, w.list[i].openNs))

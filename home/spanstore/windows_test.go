@@ -15,7 +15,7 @@ const second = int64(1e9)
 
 var one = record.WindowTelemetry{Spans: 1}
 
-// The edges: a window holds its opening and not its closing, whenever its marks come.
+// A window includes its opening and excludes its closing, whenever its marks arrive.
 func TestWindowEdges(t *testing.T) {
 	const now = 1000 * second
 	marks := []telemetry.Mark{
@@ -29,7 +29,7 @@ func TestWindowEdges(t *testing.T) {
 	moments := []int64{0, now + 99, now + 100, now + 199, now + 200, now + 299, now + 300,
 		math.MaxInt64}
 	want := map[string]record.WindowTelemetry{"a": {Spans: 2}, "b": {Spans: 2}}
-	for late := range len(marks) + 1 { // so many marks come before the moments
+	for late := range len(marks) + 1 { // number of marks before the moments
 		var w Windows
 		for _, m := range marks[:late] {
 			if err := w.Mark(m); err != nil {
@@ -50,7 +50,7 @@ func TestWindowEdges(t *testing.T) {
 	}
 }
 
-// A window that nobody closed ends with the trial; a moment after that is not in it.
+// An open window ends with the trial and excludes later moments.
 func TestWindowLeftOpen(t *testing.T) {
 	var w Windows
 	if err := w.Mark(telemetry.Mark{Kind: telemetry.Open, Name: "a", WallNs: 10}); err != nil {
@@ -64,7 +64,7 @@ func TestWindowLeftOpen(t *testing.T) {
 	}
 }
 
-// More moments wait than may: the earliest half is decided, and all are counted, once.
+// If too many moments wait, the earlier half is decided, and all are counted once.
 func TestWindowsOverflow(t *testing.T) {
 	const now = 1000 * second
 	r := rand.New(rand.NewPCG(3, 5))

@@ -21,7 +21,7 @@ import (
 	"github.com/prometheus/prometheus/util/jsonutil"
 )
 
-// refusal is an error of which Prometheus says what kind it is.
+// refusal is an error with Prometheus' name for its kind.
 type refusal struct {
 	kind   string
 	status int
@@ -32,7 +32,7 @@ func (r refusal) Unwrap() error { return r.error }
 
 func badData(err error) error { return refusal{"bad_data", http.StatusBadRequest, err} }
 
-// kindOf is an error as Prometheus calls it.
+// kindOf classifies an error as Prometheus does.
 func kindOf(err error) refusal {
 	const clientGone = 499 // nginx's
 	var r refusal
@@ -52,7 +52,7 @@ func kindOf(err error) refusal {
 	return refusal{"execution", http.StatusUnprocessableEntity, err}
 }
 
-// envelope is around every answer.
+// envelope is the outer object of every answer.
 type envelope struct {
 	Status    string   `json:"status"`
 	Data      any      `json:"data,omitempty"`
@@ -82,11 +82,12 @@ func answering(f read) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		_, _ = w.Write(text) // who asked is gone
+		_, _ = w.Write(text) // the client has gone
 	})
 }
 
-// encode is JSON without the escapes that only a page of HTML needs: queries are full of them.
+// encode returns JSON without the escapes that only HTML needs: queries contain many such
+// characters.
 func encode(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -95,7 +96,7 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// params reads those of a request; the first that is wrong is err.
+// params reads the parameters of a request; err is the first error.
 type params struct {
 	*http.Request
 	err error
@@ -107,7 +108,7 @@ func (p *params) refuse(name string, err error) {
 	}
 }
 
-// The bounds of time that Prometheus takes where none is given.
+// The default limits of time in Prometheus.
 var (
 	minTime = time.Unix(math.MinInt64/1000+62135596801, 0).UTC()
 	maxTime = time.Unix(math.MaxInt64/1000-62135596801, 999999999).UTC()
@@ -152,8 +153,8 @@ func parseTime(s string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("cannot parse %q to a valid timestamp", s)
 }
 
-// duration is in seconds, or in Prometheus' units; usual where it is not given, unless that is
-// below 0.
+// duration reads a duration in seconds or in Prometheus' units. Without the parameter it returns
+// usual, or fails if usual is negative.
 func (p *params) duration(name string, usual time.Duration) time.Duration {
 	text := p.FormValue(name)
 	if text == "" && usual >= 0 {
@@ -174,7 +175,7 @@ func (p *params) duration(name string, usual time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// limit is of an answer's items; 0: all.
+// limit returns the maximum number of items in the answer; 0: all.
 func (p *params) limit() int {
 	n, err := wholeOr(p.FormValue("limit"), 0)
 	if err == nil && n < 0 {
@@ -191,8 +192,8 @@ func wholeOr(text string, usual int) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// What the engine finds, as the interface writes it. The engine's own JSON is for debugging only,
-// and writes very large and very small numbers with all their digits.
+// JSON forms of the engine's results. The engine's own JSON is for debugging only, and writes very
+// large and very small numbers with all digits.
 
 // moment is a time in ms, written in seconds.
 type moment int64
@@ -224,7 +225,7 @@ func written(by func(*jsoniter.Stream)) ([]byte, error) {
 	return s.Buffer(), s.Error
 }
 
-// point is a moment with what was then.
+// point is a time with its value.
 type point [2]any
 
 type course struct {
@@ -239,7 +240,7 @@ type instant struct {
 	Histogram *point        `json:"histogram,omitempty"`
 }
 
-// shown is an answer of the engine's as the interface writes it.
+// shown converts a result of the engine to its JSON form.
 func shown(v parser.Value) any {
 	switch v := v.(type) {
 	case promql.Matrix:
@@ -269,7 +270,7 @@ func shown(v parser.Value) any {
 	return v
 }
 
-// exemplars are those of a series.
+// exemplars are the exemplars of a series.
 type exemplars struct {
 	Series    labels.Labels `json:"seriesLabels"`
 	Exemplars []sampled     `json:"exemplars"`

@@ -17,31 +17,31 @@ import (
 	"github.com/prometheus/prometheus/util/stats"
 )
 
-// promVersion is what status/buildinfo answers: Grafana asks it for what a server can do.
+// promVersion is the version in status/buildinfo, by which Grafana detects a server's features.
 const promVersion = "3.15.0" // of module version v0.315.0
 
-const maxQueries = 4 // at once; the others wait
+const maxQueries = 4 // at once; others wait
 
 func newEngine(o Options) *promql.Engine {
 	return promql.NewEngine(promql.EngineOpts{
 		Logger: silent, MaxSamples: o.QuerySize, Timeout: o.QueryTime, LookbackDelta: lookback,
 		EnableAtModifier: true, EnableNegativeOffset: true, Parser: newParser(),
-		// Of a subquery without a step, such as rate(x[5s])[1m:]. The engine has no default.
+		// For subqueries without a step, such as rate(x[5s])[1m:]. The engine has no default.
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Second.Milliseconds() },
 	})
 }
 
 func newParser() parser.Parser { return parser.NewParser(parser.Options{}) }
 
-// read is a path of the interface: what it answers, or a refusal.
+// read answers a path of the interface, or fails with a refusal.
 type read func(*http.Request) (data any, notes annotations.Annotations, err error)
 
-// Handler serves Prometheus' HTTP interface (its documentation, "HTTP API"), as far as it reads and
-// needs nothing that the store has not (no rules, no targets, no administration), below /api/v1/,
-// and /-/ready and /-/healthy, which monitors ask. Everything else is not found.
+// Handler serves the reading part of Prometheus' HTTP API (its documentation, "HTTP API") below
+// /api/v1/, without rules, targets and administration, which the store does not have. It also
+// serves /-/ready and /-/healthy for monitors. Other paths are not found.
 //
-// It is written over the engine and the database here: Prometheus' own handler links its whole web
-// server, notifier and rules.
+// It uses the engine and the database directly: Prometheus' own handler links its whole web server,
+// notifier and rules.
 func (s *Store) Handler() http.Handler {
 	m := http.NewServeMux()
 	fine := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
@@ -70,7 +70,7 @@ func (s *Store) Handler() http.Handler {
 	add(get, "metadata", s.readMetadata)
 	add(get, "status/buildinfo", buildInfo)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path.Clean(r.URL.Path) { // else it would be sent elsewhere
+		if r.URL.Path != path.Clean(r.URL.Path) { // otherwise the mux would redirect
 			http.NotFound(w, r)
 			return
 		}
@@ -78,7 +78,7 @@ func (s *Store) Handler() http.Handler {
 	})
 }
 
-// inTurn lets a few queries at a time through.
+// inTurn limits the number of concurrent queries.
 func inTurn(turns chan struct{}, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -117,7 +117,7 @@ func (s *Store) readRange(r *http.Request) (any, annotations.Annotations, error)
 	return s.evaluate(&p, limit, timeout, Window{From: from, To: to, Step: step})
 }
 
-// evaluated is the answer of a query.
+// evaluated is the answer to a query.
 type evaluated struct {
 	ResultType parser.ValueType `json:"resultType"`
 	Result     any              `json:"result"`
@@ -146,7 +146,7 @@ func (s *Store) evaluate(p *params, limit int, timeout time.Duration, w Window) 
 		p.refuse("query", err)
 		return nil, nil, p.err
 	}
-	defer q.Close() // the engine uses its memory again, so that the answer is written first
+	defer q.Close() // after encoding the answer, because the engine reuses its memory
 	res := q.Exec(ctx)
 	if res.Err != nil {
 		return nil, nil, res.Err
@@ -175,7 +175,7 @@ func (s *Store) evaluate(p *params, limit int, timeout time.Duration, w Window) 
 
 var errTruncated = errors.New("results truncated due to limit")
 
-// first are so many of a list at most; 0: all. It says whether there are more.
+// first returns at most limit items of a list (0: all), and whether there are more.
 func first[L ~[]T, T any](list L, limit int) (L, bool) {
 	if limit == 0 || len(list) <= limit {
 		return list, false
@@ -213,7 +213,7 @@ func (s *Store) readMetadata(r *http.Request) (any, annotations.Annotations, err
 	if err != nil {
 		return nil, nil, badData(errors.New("limit must be a number"))
 	}
-	if _, err := wholeOr(r.FormValue("limit_per_metric"), -1); err != nil { // there is one each
+	if _, err := wholeOr(r.FormValue("limit_per_metric"), -1); err != nil { // one each
 		return nil, nil, badData(errors.New("limit_per_metric must be a number"))
 	}
 	return s.families.list(r.FormValue("metric"), limit), nil, nil
@@ -227,7 +227,7 @@ func buildInfo(*http.Request) (any, annotations.Annotations, error) {
 	return info, nil, nil
 }
 
-// parsed answers what f makes of an expression.
+// parsed answers with f of the parsed expression.
 func parsed(f func(parser.Expr) any) read {
 	return func(r *http.Request) (any, annotations.Annotations, error) {
 		expr, err := newParser().ParseExpr(r.FormValue("query"))

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// The interface answers as Prometheus does, byte for byte but for the order of keys.
+// The API answers like Prometheus, byte for byte except for the order of keys.
 func TestAPIGolden(t *testing.T) {
 	s := open(t, Options{})
 	two(t, s)
@@ -73,7 +73,7 @@ func TestAPIGolden(t *testing.T) {
 	}
 }
 
-// native sends a histogram of exponential buckets.
+// native sends an exponential histogram.
 func native(t *testing.T, s *Store) {
 	t.Helper()
 	md := pmetric.NewMetrics()
@@ -90,7 +90,7 @@ func native(t *testing.T, s *Store) {
 	consume(t, s, md)
 }
 
-// Prometheus' own client, which promtool is made of, reads all that it knows to ask for.
+// Prometheus' own client, which promtool uses, reads all that it can request.
 func TestPrometheusClient(t *testing.T) {
 	s := open(t, Options{})
 	two(t, s)
@@ -136,7 +136,7 @@ func TestPrometheusClient(t *testing.T) {
 	}
 }
 
-// Only what reads is served, and a page of another origin may not read it.
+// Only reading requests are served, and not to a page of another origin.
 func TestAPIOnlyReads(t *testing.T) {
 	s := open(t, Options{})
 	h := s.Handler()
@@ -172,7 +172,7 @@ func TestAPIOnlyReads(t *testing.T) {
 	}
 }
 
-// A query that would hold too much ends with an error instead.
+// A query that would use too much memory or time ends with an error.
 func TestQueriesAreBounded(t *testing.T) {
 	s := open(t, Options{QuerySize: 10})
 	two(t, s)

@@ -17,7 +17,7 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// familiesFile is beside the database, whose blocks have no place for it: a family a line.
+// familiesFile is beside the database, whose blocks cannot hold it: a family a line.
 const familiesFile = "families.ndjson"
 
 const (
@@ -25,7 +25,7 @@ const (
 	maxHelpBytes = 512
 )
 
-// Family is what is known of a metric beside its numbers.
+// Family describes a metric.
 type Family struct {
 	Name string           `json:"name"`
 	Type model.MetricType `json:"type"`
@@ -33,11 +33,11 @@ type Family struct {
 	Help string           `json:"help,omitempty"`
 }
 
-// families learns each family once and writes it down at once, so that a crash loses none.
+// families stores each family once, and writes it at once, so that a crash loses none.
 type families struct {
 	mu     sync.RWMutex
 	byName map[string]Family
-	file   *os.File // nil: nothing is written
+	file   *os.File // nil: read-only or failed
 }
 
 func openFamilies(dir string) (*families, error) {
@@ -49,7 +49,7 @@ func openFamilies(dir string) (*families, error) {
 	return f, err
 }
 
-// readFamilies reads what is there. A line that is none was torn by a crash and is left out.
+// readFamilies reads the file. It skips incomplete lines, left by a crash.
 func readFamilies(dir string) (*families, error) {
 	f := &families{byName: map[string]Family{}}
 	_, err := traces.ReadLines(filepath.Join(dir, familiesFile), func(one *Family) error {
@@ -64,8 +64,8 @@ func readFamilies(dir string) (*families, error) {
 	return f, nil
 }
 
-// learn takes what came with a sample. Strings are the sender's buffer and therefore copied. A
-// family that cannot be written is known until the end of the process.
+// learn stores the family that came with a sample. It copies the strings, which belong to the
+// sender's buffer. If writing fails, the family is known until the end of the process.
 func (f *families) learn(o storage.AOptions) {
 	if o.MetricFamilyName == "" || o.Metadata.IsEmpty() {
 		return
@@ -91,14 +91,14 @@ func (f *families) learn(o storage.AOptions) {
 	f.byName[one.Name] = one
 	if err == nil && f.file != nil {
 		_, err = f.file.Write(append(line, '\n'))
-		if err != nil { // help is worth no failure, and no second attempt
+		if err != nil { // help texts need no error and no retry
 			_ = f.file.Close()
 			f.file = nil
 		}
 	}
 }
 
-// suffixes of the series that a family of several has.
+// suffixes are those of series of a family with several.
 var suffixes = []string{"_bucket", "_count", "_sum", "_total", "_created", "_info"}
 
 // of returns the family of a series' name.
@@ -125,15 +125,15 @@ func (f *families) close() error {
 	return err
 }
 
-// described is a family as Prometheus' HTTP interface has it.
+// described is a family in Prometheus' HTTP API.
 type described struct {
 	Type model.MetricType `json:"type"`
 	Unit string           `json:"unit"`
 	Help string           `json:"help"`
 }
 
-// list is what the interface answers of one family, or of all; of so many at most, unless most is
-// below 0.
+// list returns the families with a name, or all if it is empty; at most most, unless that is
+// negative.
 func (f *families) list(name string, most int) map[string][]described {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

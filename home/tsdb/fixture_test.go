@@ -11,12 +11,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// noon is the tests' now: the store is told it, so that nothing depends on the day.
+// noon is the present time in the tests, so that nothing depends on the day.
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func at(d time.Duration) pcommon.Timestamp { return pcommon.NewTimestampFromTime(noon.Add(d)) }
 
-// open opens a store in a folder of its own, at noon.
+// open opens a store in a new folder, at noon.
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
 	return openIn(t, t.TempDir(), o)
@@ -39,7 +39,7 @@ func openIn(t testing.TB, dir string, o Options) *Store {
 	return s
 }
 
-// resource begins what one service sends.
+// resource begins the metrics of one service.
 func resource(md pmetric.Metrics, service, trial string) pmetric.MetricSlice {
 	rm := md.ResourceMetrics().AppendEmpty()
 	a := rm.Resource().Attributes()
@@ -62,8 +62,8 @@ func consume(t testing.TB, s *Store, md pmetric.Metrics) {
 
 const mib = 1 << 20
 
-// java adds what the OpenTelemetry Java agent 2.x sends: metrics by their names in the semantic
-// conventions, with their units. step counts the exports: counters are step times their rate.
+// java adds the metrics of the OpenTelemetry Java agent 2.x: names and units of the semantic
+// conventions. step counts the exports: counters are step times their rate.
 func java(ms pmetric.MetricSlice, ts pcommon.Timestamp, step int) {
 	h := ms.AppendEmpty()
 	h.SetName("http.server.request.duration")
@@ -101,7 +101,7 @@ var pools = [3][2]string{
 	{"heap", "G1 Eden Space"}, {"heap", "G1 Old Gen"}, {"non_heap", "Metaspace"},
 }
 
-// memory adds a metric with a point a pool, but for those below 0, which have no such metric.
+// memory adds a metric with a point for each pool, except for sizes below 0, which mean no point.
 func memory(ms pmetric.MetricSlice, ts pcommon.Timestamp, name string, sizes [3]int64) {
 	m := ms.AppendEmpty()
 	m.SetName(name)
@@ -151,7 +151,7 @@ func gauge(ms pmetric.MetricSlice, name string, ts pcommon.Timestamp, v float64,
 	}
 }
 
-// put sends one point of a gauge, by who does not say who it is.
+// put sends one point of a gauge, from a sender without a name.
 func put(t testing.TB, s *Store, when time.Duration, name string, v float64, attrs ...string) {
 	t.Helper()
 	md := pmetric.NewMetrics()
@@ -160,7 +160,7 @@ func put(t testing.TB, s *Store, when time.Duration, name string, v float64, att
 	consume(t, s, md)
 }
 
-// two is a run of two trials, one service each, with an export every 10 s up to noon.
+// two sends a run of two trials, one service each, with an export every 10 s up to noon.
 func two(t testing.TB, s *Store) {
 	t.Helper()
 	for step := range 4 {
@@ -176,7 +176,7 @@ func two(t testing.TB, s *Store) {
 	}
 }
 
-// answers checks an instant query at noon: want holds a row's labels in braces and its number.
+// answers checks an instant query at noon: want has a row's labels in braces and its number.
 func answers(t testing.TB, s *Store, query string, want map[string]float64) {
 	t.Helper()
 	answersAt(t, s, query, noon, want)

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// FuzzReadFamilies wants what a crash or another program left in the file never to keep a store
-// from opening, and what is known to be known again.
+// FuzzReadFamilies checks that no content of the file prevents opening a store, and that stored
+// families are read again.
 func FuzzReadFamilies(f *testing.F) {
 	for _, seed := range []string{"", "{}\n", `{"name":"a","type":"counter"}` + "\n" + `{"na`,
 		`{"name":"a","help":5}`, "null\n[]\n"} {
 		f.Add([]byte(seed))
 	}
-	f.Add(make([]byte, 100_000)) // as a power cut leaves the end of a file
+	f.Add(make([]byte, 100_000)) // as a power cut may leave the end of a file
 	dir := f.TempDir()
 	path := filepath.Join(dir, familiesFile)
 	f.Fuzz(func(t *testing.T, text []byte) {

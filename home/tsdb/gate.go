@@ -14,11 +14,11 @@ import (
 
 var errSeries = errors.New("there are as many series as the store takes")
 
-// seriesBound bounds the number of series. The database asks it before it makes one.
+// seriesBound limits the number of series. The database calls it before it creates one.
 type seriesBound struct {
 	max int64
 	now atomic.Int64
-	on  atomic.Bool // off while the database reads what is stored already
+	on  atomic.Bool // off while the database reads stored data
 }
 
 func (b *seriesBound) PreCreation(labels.Labels) error {
@@ -34,12 +34,13 @@ func (b *seriesBound) PostDeletion(gone map[chunks.HeadSeriesRef]labels.Labels) 
 	b.now.Add(-int64(len(gone)))
 }
 
-// gate stands before the database: a sample beyond a bound is counted and dropped, with no error,
-// so that one bad point costs its sender nothing else. It is one transaction of one goroutine.
+// gate filters samples before the database: a sample beyond a limit is counted and dropped without
+// an error, so that a bad point does not affect the sender's others. It is one transaction of one
+// goroutine.
 type gate struct {
 	storage.AppenderV2
 	s         *Store
-	quiet     bool // what the lab itself appends is no sample that somebody sent
+	quiet     bool // own samples of Prony are not counted as received
 	low, high int64
 	full      bool
 
@@ -58,7 +59,7 @@ func (s *Store) gate(ctx context.Context) *gate {
 
 func (g *gate) drop(why string, n int) { g.dropped[why] += int64(n) }
 
-// Append is storage.AppenderV2's. It returns an error for nothing that a sender can cause.
+// Append implements storage.AppenderV2. It returns no error for bad input.
 func (g *gate) Append(ref storage.SeriesRef, ls labels.Labels, st, t int64, v float64,
 	h *histogram.Histogram, fh *histogram.FloatHistogram, o storage.AOptions) (
 	storage.SeriesRef, error) {
@@ -109,7 +110,7 @@ func reason(err error) string {
 	return DropInvalid
 }
 
-// Commit stores the transaction, and counts it once it is stored.
+// Commit stores the transaction and then counts it.
 func (g *gate) Commit() error {
 	err := g.AppenderV2.Commit()
 	if err != nil {
@@ -132,12 +133,12 @@ func (s *Store) count(dropped map[string]int64) {
 	}
 }
 
-// areas are the values of Micrometer's label "area" (and of the JMX exporter's) for those of
-// OpenTelemetry's attribute jvm.memory.type (semantic conventions, "JVM metrics").
+// areas maps values of OpenTelemetry's attribute jvm.memory.type (semantic conventions, "JVM
+// metrics") to those of the label "area" of Micrometer and the JMX exporter.
 var areas = map[string]string{"heap": "heap", "non_heap": "nonheap"}
 
-// withArea gives series of the JVM's memory the label that Micrometer has for the same thing, so
-// that one query reads services of both kinds.
+// withArea adds Micrometer's label to OpenTelemetry's series of JVM memory, so that one query works
+// for both.
 func withArea(ls labels.Labels) labels.Labels {
 	if !strings.HasPrefix(ls.Get(labels.MetricName), "jvm_memory_") || ls.Has("area") {
 		return ls
@@ -149,7 +150,7 @@ func withArea(ls labels.Labels) labels.Labels {
 	return labels.NewBuilder(ls).Set("area", area).Labels()
 }
 
-// appendable is the gate as the scraper asks for it.
+// appendable provides gates to the scraper.
 type appendable struct{ s *Store }
 
 func (a appendable) AppenderV2(ctx context.Context) storage.AppenderV2 {

@@ -17,11 +17,11 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 )
 
-// LabelTrial is the label by which a trial's series are told from those of others.
+// LabelTrial is the label that identifies a trial's series.
 const LabelTrial = "prony_trial"
 
-// promoted are the attributes of a resource that become labels of each of its series; the others
-// are labels of target_info. Dots turn into underscores.
+// promoted are the attributes of a resource that become labels of each of its series, with
+// underscores for dots. The others become labels of target_info.
 var promoted = []string{
 	"service.name", "service.instance.id", "telemetry.sdk.language",
 	"prony.trial", "prony.target", "prony.variant",
@@ -37,8 +37,8 @@ func (s *Store) settings() otlp.Settings {
 	}
 }
 
-// openDeltas prepares the conversion of deltas to sums, which Prometheus itself does in the same
-// way (its flag otlp-deltatocumulative).
+// openDeltas prepares the conversion of deltas to sums, as Prometheus does with its flag
+// otlp-deltatocumulative.
 func (s *Store) openDeltas() error {
 	f := deltatocumulativeprocessor.NewFactory()
 	cfg := f.CreateDefaultConfig()
@@ -62,11 +62,11 @@ func (s *Store) openDeltas() error {
 	return s.deltas.Start(context.Background(), nil)
 }
 
-// ConsumeMetrics stores what came in OTLP under the names that Prometheus gives it (OpenTelemetry,
-// "Prometheus and OpenMetrics compatibility"): underscores, units and _total as suffixes. Deltas
-// are summed up, explicit histograms become _bucket, _sum and _count, exponential ones native
-// histograms. md is not changed. The error is that of a cancelled context or of the disk: what is
-// wrong with the data is counted instead.
+// ConsumeMetrics stores OTLP metrics under their Prometheus names (OpenTelemetry, "Prometheus and
+// OpenMetrics compatibility"): underscores, units and _total as suffixes. It sums up deltas;
+// explicit histograms become _bucket, _sum and _count, exponential ones native histograms. It does
+// not change md. Errors come only from a cancelled context or the disk: bad data is counted
+// instead.
 func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	low := pcommon.NewTimestampFromTime(s.o.Now().Add(-maxAge))
 	high := pcommon.NewTimestampFromTime(s.o.Now().Add(maxAhead))
@@ -106,14 +106,14 @@ func (s *Store) ConsumeMetrics(ctx context.Context, md pmetric.Metrics) error {
 	return err
 }
 
-// translate appends in one transaction. Timestamps have been looked at before, because the
-// translator writes target_info for all the time between the first and the last.
+// translate appends in one transaction. Timestamps were checked before, because the translator
+// writes target_info for all the time between the first and the last.
 func (s *Store) translate(ctx context.Context, md pmetric.Metrics) error {
 	return s.convert(ctx, md, s.gate(ctx))
 }
 
-// ConsumeOwn is ConsumeMetrics for gauges of the lab's own: they are in no count of what somebody
-// sent. It returns by reason how many samples it did not keep.
+// ConsumeOwn is ConsumeMetrics for Prony's own gauges, which do not count as received. It returns
+// the number of dropped samples by reason.
 func (s *Store) ConsumeOwn(ctx context.Context, md pmetric.Metrics) (map[string]int64, error) {
 	g := s.gate(ctx)
 	g.quiet = true
@@ -135,7 +135,7 @@ func (s *Store) convert(ctx context.Context, md pmetric.Metrics, g *gate) error 
 	return nil
 }
 
-// countErrors counts those that were joined.
+// countErrors returns the number of joined errors.
 func countErrors(err error) int {
 	if err == nil {
 		return 0
@@ -161,7 +161,7 @@ func each(md pmetric.Metrics, f func(pmetric.Metric)) {
 	}
 }
 
-// points are those of one metric, of any type.
+// points are the points of one metric, of any type.
 type points[P stamped] interface {
 	Len() int
 	At(int) P
@@ -180,9 +180,9 @@ func lookAt[P stamped](ps points[P], bad func(pcommon.Timestamp) bool, weed bool
 	}
 }
 
-// look calls bad with each timestamp, and says whether the metric is of deltas. It removes the
-// points whose are bad where it is to weed, else it does not write, so that others may read the
-// same data.
+// look calls bad with each timestamp, and reports whether the metric has deltas. With weed it
+// removes the points for which bad returns true; otherwise it writes nothing, so that others may
+// read the same data.
 func look(m pmetric.Metric, bad func(pcommon.Timestamp) bool, weed bool) bool {
 	const delta = pmetric.AggregationTemporalityDelta
 	switch m.Type() {

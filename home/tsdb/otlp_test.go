@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// The queries that people have for such services work as they are printed: these are those of the
-// benchmark "Observability-Benchmarking" (section "Interesting Metrics" of its README), on what the
-// Java agent sends today.
+// Published queries for such services work unchanged: those of the benchmark
+// "Observability-Benchmarking" (section "Interesting Metrics" of its README), on the metrics of the
+// present Java agent.
 func TestQueriesAsPrinted(t *testing.T) {
 	s := open(t, Options{})
 	two(t, s)
@@ -81,7 +81,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// Exponential histograms are kept as native ones. Scale 0 has buckets (1, 2], (2, 4], (4, 8] from
+// Exponential histograms are stored as native ones. Scale 0 has buckets (1, 2], (2, 4], (4, 8] from
 // offset 0 on; 10, 20 and 10 in them.
 func TestExponentialHistogramsBecomeNative(t *testing.T) {
 	s := open(t, Options{})
@@ -105,8 +105,8 @@ func TestExponentialHistogramsBecomeNative(t *testing.T) {
 	}
 	row(`histogram_count(rpc_duration_seconds)`, 40)
 	row(`histogram_avg(rpc_duration_seconds)`, 3) // 120 / 40
-	// Rank 20 is the middle of (2, 4], and inside a bucket values are taken to be spread evenly by
-	// their logarithms: 2 · (4/2)^0.5.
+	// Rank 20 is the middle of (2, 4]. Inside a bucket, values are assumed to be spread evenly on a
+	// logarithmic scale: 2 · (4/2)^0.5.
 	row(`histogram_quantile(0.5, rpc_duration_seconds)`, 2*math.Sqrt2)
 }
 
@@ -126,7 +126,7 @@ func TestDeltasAreSummedUp(t *testing.T) {
 	for i, v := range []int64{5, 7, 1} {
 		send(time.Duration(i-3)*10*time.Second, v)
 	}
-	send(-20*time.Second, 100) // again: it does not follow on the last
+	send(-20*time.Second, 100) // again: it does not follow the last one
 	answers(t, s, `sum(jobs_total)`, map[string]float64{`{}`: 13})
 	answersAt(t, s, `sum(jobs_total)`, noon.Add(-20*time.Second), map[string]float64{`{}`: 12})
 	wantDropped(t, s, map[string]int64{DropDelta: 1})
@@ -141,7 +141,7 @@ func wantDropped(t testing.TB, s *Store, want map[string]int64) {
 	}
 }
 
-// Nothing that a sender puts into a message is an error, or is stored, but what is right.
+// Invalid data is counted, and neither stored nor reported as an error.
 func TestWhatIsWrongIsCounted(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -154,7 +154,7 @@ func TestWhatIsWrongIsCounted(t *testing.T) {
 		{"in 50 years", func(ms pmetric.MetricSlice) {
 			gauge(ms, "x", math.MaxUint64, 1)
 		}, map[string]int64{DropFuture: 1}},
-		{"no time at all", func(ms pmetric.MetricSlice) { // which is 1970
+		{"no time at all", func(ms pmetric.MetricSlice) { // which means 1970
 			gauge(ms, "x", 0, 1)
 		}, map[string]int64{DropOld: 1}},
 		{"two hours ago, all types", func(ms pmetric.MetricSlice) {
@@ -204,7 +204,7 @@ func TestWhatIsWrongIsCounted(t *testing.T) {
 			ms := resource(md, "go", "b1-01")
 			row.fill(ms)
 			gauge(ms, "also", at(0), 2)
-			md.MarkReadOnly() // as it is when others read it too
+			md.MarkReadOnly() // as if shared with other consumers
 			consume(t, s, md)
 			wantDropped(t, s, row.want)
 			answers(t, s, `sum(good) + sum(also)`, map[string]float64{`{}`: 3})
@@ -213,7 +213,7 @@ func TestWhatIsWrongIsCounted(t *testing.T) {
 	}
 }
 
-// Samples may come in any order within the window, and are dropped beyond it.
+// Samples may arrive in any order within the allowed time, and are dropped beyond it.
 func TestOutOfOrder(t *testing.T) {
 	s := open(t, Options{OutOfOrder: 10 * time.Minute})
 	for _, after := range []time.Duration{0, -9 * time.Minute, -11 * time.Minute} {
@@ -227,7 +227,7 @@ func TestOutOfOrder(t *testing.T) {
 	wantDropped(t, s, map[string]int64{DropOld: 2})
 }
 
-// What is no number is stored as what it is, and one such does not hide the others.
+// NaN and infinities are stored, and do not hide the other values.
 func TestNotFinite(t *testing.T) {
 	s := open(t, Options{})
 	for i, v := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1), 3} {
@@ -284,7 +284,7 @@ func TestSummaryAndSpark(t *testing.T) {
 	}
 }
 
-// A trial's series end with it: the next trial's queries do not see them, though the lookback is
+// A trial's series end with it: the next trial's queries do not return them during the lookback of
 // five minutes, and a series may begin again.
 func TestTrialsEnd(t *testing.T) {
 	s := open(t, Options{})
@@ -303,7 +303,7 @@ func TestTrialsEnd(t *testing.T) {
 	}
 }
 
-// NoRecordedValue is OTLP's own way to say that a series has ended.
+// NoRecordedValue marks the end of a series in OTLP.
 func TestNoRecordedValue(t *testing.T) {
 	s := open(t, Options{})
 	md := pmetric.NewMetrics()
@@ -318,14 +318,14 @@ func TestNoRecordedValue(t *testing.T) {
 	answers(t, s, `sum(x)`, nil)
 }
 
-// A cancelled request stores nothing and says so.
+// A cancelled request stores nothing and returns an error.
 func TestCancelled(t *testing.T) {
 	s := open(t, Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	md := pmetric.NewMetrics()
 	ms := resource(md, "go", "b1-01")
-	for range 300 { // the translator looks at the context now and then
+	for range 300 { // the translator checks the context from time to time
 		gauge(ms, "x", at(0), 1)
 	}
 	if err := s.ConsumeMetrics(ctx, md); err == nil {

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// mine is what the lab says of a trial: a gauge at some moments before noon.
+// mine returns Prony's own gauge of a trial, at some moments before noon.
 func mine(trial string, before ...time.Duration) pmetric.Metrics {
 	md := pmetric.NewMetrics()
 	rm := md.ResourceMetrics().AppendEmpty()
@@ -21,8 +21,8 @@ func mine(trial string, before ...time.Duration) pmetric.Metrics {
 	return md
 }
 
-// What the lab measured comes long after what services sent meanwhile, and is stored all the same,
-// in no count of theirs.
+// Prony's own metrics arrive long after the services' metrics of the same time. They are stored,
+// and not counted as received.
 func TestOwnComesLate(t *testing.T) {
 	s := open(t, Options{})
 	two(t, s) // up to noon
@@ -43,8 +43,8 @@ func TestOwnComesLate(t *testing.T) {
 	}
 }
 
-// A look at one trial leaves out what the lab says of others, though not a service's own label of
-// that name, nor what is of no trial.
+// A query of one trial skips Prony's own metrics of other trials, but not a service's label with
+// that name, or series without a trial.
 func TestOwnOfOneTrial(t *testing.T) {
 	s := open(t, Options{})
 	for _, trial := range []string{"", "b1-01", "b1-02"} {

@@ -19,8 +19,8 @@ import (
 
 const clockFormat = "2006-01-02 15:04:05"
 
-// Text prints a row a series: what it is, its last value, and over time the least, the mean, the
-// greatest, and its course.
+// Text prints a line for each series: its labels and last value and, over time, minimum, mean,
+// maximum and course.
 func (a *Answer) Text(w io.Writer) error {
 	if a.Step == 0 {
 		fmt.Fprintf(w, "at %s UTC\n", a.To.UTC().Format(clockFormat))
@@ -70,7 +70,7 @@ func (r Row) title() string {
 	return r.Name + r.Labels.String()
 }
 
-// number prints whole numbers whole, and six digits of others.
+// number prints integers exactly, and other numbers with six digits.
 func number(v float64) string {
 	switch size := math.Abs(v); {
 	case v == math.Trunc(v) && size < 1e15, size >= 1e6 && size < 1e15:
@@ -79,8 +79,8 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// JSON prints what Prometheus' HTTP interface would answer (its documentation, "HTTP API"): a
-// matrix, or a vector for one moment.
+// JSON prints the answer of Prometheus' HTTP API (its documentation, "HTTP API"): a matrix, or a
+// vector for a single moment.
 func (a *Answer) JSON(w io.Writer) error {
 	result := []any{}
 	for i, r := range a.Rows {
@@ -109,7 +109,7 @@ func (a *Answer) JSON(w io.Writer) error {
 	return e.Encode(out)
 }
 
-// labels are all those of a row, with its name as Prometheus has it.
+// labels returns all labels of a row, with its name as in Prometheus.
 func (a *Answer) labels(row int) map[string]string {
 	out := a.Common.Map()
 	maps.Copy(out, a.Rows[row].Labels.Map())
@@ -119,7 +119,7 @@ func (a *Answer) labels(row int) map[string]string {
 	return out
 }
 
-// CSV prints a row a point: time, value, the metric's name, and a column for each label.
+// CSV prints a line for each point: time, value, the metric's name, and a column for each label.
 func (a *Answer) CSV(w io.Writer) error {
 	names := map[string]bool{}
 	for i := range a.Rows {
@@ -144,7 +144,7 @@ func (a *Answer) CSV(w io.Writer) error {
 	return format.CSV(w, rows)
 }
 
-// PrintList prints a row a metric.
+// PrintList prints a line for each metric.
 func PrintList(w io.Writer, list []Listed) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "METRIC\tSERIES\tTYPE\tHELP")

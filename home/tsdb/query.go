@@ -23,40 +23,39 @@ type Point struct {
 
 // Row is one series of an answer.
 type Row struct {
-	Name   string // of the metric; empty where the query has taken it away
+	Name   string // of the metric; empty if the query removed it
 	Labels labels.Labels
-	Points []Point // in order of time, at least one
+	Points []Point // by time, at least one
 	Last   float64
-	Min    float64 // of Min, Mean and Max, values that are not finite are left out; NaN: all are
+	Min    float64 // Min, Mean and Max skip values that are not finite; NaN if all are
 	Mean   float64
 	Max    float64
 	Spark  string // the points as a row of blocks, from Min to Max; see spark
 }
 
-// Answer is what a query found.
+// Answer is the result of a query.
 type Answer struct {
 	Query    string
 	From, To time.Time
-	Step     time.Duration // 0: at To alone
-	Common   labels.Labels // that all rows have, where there are several
-	Rows     []Row         // in order of their labels
-	Notes    []string      // warnings of the engine, and what could not be shown
+	Step     time.Duration // 0: only at To
+	Common   labels.Labels // labels of all rows, if there are several rows
+	Rows     []Row         // sorted by labels
+	Notes    []string      // warnings of the engine, and results that cannot be shown
 }
 
-// Window is the time that a query looks at.
+// Window is the time range of a query.
 type Window struct {
 	From, To time.Time
-	Step     time.Duration // 0: At To alone
-	// Trial leaves out series that carry the label prony_trial with another value. Those without
-	// the label stay.
+	Step     time.Duration // 0: only at To
+	// Trial excludes series whose label prony_trial has another value. Series without the label
+	// stay.
 	Trial string
 }
 
-// maxPoints is Prometheus' own limit of a range's points.
+// maxPoints is Prometheus' limit on the points of a range.
 const maxPoints = 11_000
 
-// StepFor returns a step for a stretch of time: a second, or more where that would be too many
-// points.
+// StepFor returns a step for a time range: a second, or more if that would exceed maxPoints.
 func StepFor(d time.Duration) time.Duration {
 	least := (d / (maxPoints - 1)).Truncate(time.Second)
 	if least*(maxPoints-1) < d {
@@ -106,8 +105,8 @@ func (s *Store) ask(ctx context.Context, of storage.Queryable, o promql.QueryOpt
 	return s.engine.NewRangeQuery(ctx, of, o, expr, w.From, w.To, w.Step)
 }
 
-// QueryEnd evaluates PromQL at the end of a window, or, where every series has ended by then, at
-// the last of the window's steps at which there was an answer.
+// QueryEnd evaluates PromQL at the end of a window or, if every series has ended by then, at the
+// last step of the window with an answer.
 func (s *Store) QueryEnd(ctx context.Context, expr string, w Window) (*Answer, error) {
 	now := w
 	now.Step = 0
@@ -116,7 +115,7 @@ func (s *Store) QueryEnd(ctx context.Context, expr string, w Window) (*Answer, e
 		return a, err
 	}
 	w.Step = cmp.Or(w.Step, StepFor(w.To.Sub(w.From)))
-	// What ended the series is the last thing that was stored, so look just before it.
+	// The last samples stored are the ends of the series, so look just before them.
 	w.To = w.To.Add(-time.Millisecond)
 	w.From = w.To.Add(-max(w.To.Sub(w.From), 0).Truncate(w.Step))
 	course, err := s.Query(ctx, expr, w)
@@ -136,7 +135,7 @@ func (s *Store) QueryEnd(ctx context.Context, expr string, w Window) (*Answer, e
 	return s.Query(ctx, expr, now)
 }
 
-// take copies the result: the engine uses its memory again.
+// take copies the result, because the engine reuses its memory.
 func (a *Answer) take(r *promql.Result) {
 	histograms := 0
 	switch v := r.Value.(type) {
@@ -187,7 +186,7 @@ func (a *Answer) add(ls labels.Labels, ps []promql.FPoint) {
 	a.Rows = append(a.Rows, row)
 }
 
-// factor moves labels that all rows share out of them.
+// factor moves labels that all rows share to Common.
 func (a *Answer) factor() {
 	if len(a.Rows) < 2 {
 		return
@@ -208,7 +207,7 @@ func (a *Answer) factor() {
 	}
 }
 
-// summary is over the finite values; NaN where there are none.
+// summary returns minimum, mean and maximum of the finite values; NaN if there are none.
 func summary(values []float64) (low, mean, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	n := 0.0
@@ -223,7 +222,7 @@ func summary(values []float64) (low, mean, high float64) {
 	}
 	for _, v := range values {
 		if finite(v) {
-			mean += v / n // a sum of large ones would not be finite
+			mean += v / n // a sum of large values might overflow
 		}
 	}
 	return low, mean, high
@@ -235,8 +234,8 @@ const sparkWidth = 24
 
 var blocks = []rune("▁▂▃▄▅▆▇█")
 
-// spark draws values in at most so many blocks, each the mean of those that fall into it; what is
-// not finite is a blank. Equal values are all in the lowest block.
+// spark draws values in at most width blocks, each the mean of its values; a blank is not finite.
+// Equal values are all lowest blocks.
 func spark(values []float64, width int) string {
 	width = min(width, len(values))
 	means := make([]float64, width)
@@ -250,10 +249,10 @@ func spark(values []float64, width int) string {
 		switch {
 		case !finite(m):
 			b.WriteRune(' ')
-		case high/2 == low/2: // or too near for a difference
+		case high/2 == low/2: // or too close for a difference
 			b.WriteRune(blocks[0])
 		default:
-			// Halved, since the distance of two finite numbers need not be finite.
+			// Halved, because the difference of two finite numbers may overflow.
 			share := (m/2 - low/2) / (high/2 - low/2)
 			b.WriteRune(blocks[int(share*float64(len(blocks)-1)+0.5)])
 		}
@@ -261,14 +260,13 @@ func spark(values []float64, width int) string {
 	return b.String()
 }
 
-// Listed is a metric as List finds it.
+// Listed is a metric in the result of List.
 type Listed struct {
 	Family
-	Series int // that have the name
+	Series int // with this name
 }
 
-// List returns the names of all metrics, sorted, with the number of their series and what is known
-// of their family.
+// List returns all metrics, sorted by name, with the number of their series and their family.
 func (s *Store) List(ctx context.Context) ([]Listed, error) {
 	q, err := s.db.Querier(math.MinInt64, math.MaxInt64)
 	if err != nil {
@@ -294,7 +292,7 @@ func (s *Store) List(ctx context.Context) ([]Listed, error) {
 	return out, nil
 }
 
-// onlyTrial shows the series of one trial, and those of none.
+// onlyTrial selects the series of one trial, and those without a trial.
 type onlyTrial struct {
 	storage.Querier
 	id string
@@ -307,7 +305,7 @@ func (t onlyTrial) Select(ctx context.Context, sorted bool, hints *storage.Selec
 	return ofOne{t.Querier.Select(ctx, sorted, hints, ms...), t.id}
 }
 
-// ofOne passes over what the lab itself says of other trials.
+// ofOne skips Prony's own series of other trials.
 type ofOne struct {
 	storage.SeriesSet
 	id string
@@ -324,5 +322,5 @@ func (s ofOne) Next() bool {
 	return false
 }
 
-// ownPrefix is that of the lab's own metrics, whose trial is in a label of that name.
+// ownPrefix is the prefix of Prony's own metrics, whose trial is in the label "trial".
 const ownPrefix = "prony_"

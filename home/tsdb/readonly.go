@@ -12,13 +12,13 @@ import (
 	"github.com/prometheus/prometheus/tsdb/wlog"
 )
 
-// OpenReadOnly opens what is stored in a folder for queries, as it is at this moment, without
-// writing there, also while another process does write there.
+// OpenReadOnly opens the data stored in a folder for queries, as it is now. It does not write
+// there, and works while another process writes.
 //
-// Prometheus' own read-only database replays the log for every query, and refuses one whose end is
-// just being written. Here the logs are copied and the finished files linked to, once, and what is
-// torn at the copy's end is cut off there. The price is the logs' size in the folder for temporary
-// files, until Close.
+// Prometheus' own read-only database replays the log for every query, and fails if its end is being
+// written. OpenReadOnly instead copies the logs and links the finished files once, and cuts off an
+// incomplete end of the copy. Until Close, this takes the logs' size in the folder for temporary
+// files.
 func OpenReadOnly(dir string, o Options) (*Store, error) {
 	if _, err := os.Stat(filepath.Join(dir, "wal")); err != nil {
 		return nil, fmt.Errorf("read metrics: %w; was the run made with --telemetry?", err)
@@ -28,7 +28,7 @@ func OpenReadOnly(dir string, o Options) (*Store, error) {
 		if err == nil {
 			return s, nil
 		}
-		if !errors.Is(err, fs.ErrNotExist) { // else the writer tidied up under our hands
+		if !errors.Is(err, fs.ErrNotExist) { // otherwise the writer has removed a file meanwhile
 			return nil, err
 		}
 	}
@@ -57,8 +57,8 @@ func openCopy(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// mirror makes a database's folder look the same elsewhere. Logs are copied first: what is moved
-// from them into chunks or blocks meanwhile is then there twice, which does no harm.
+// mirror makes a copy of a database's folder. It copies logs first: data that moves from them into
+// chunks or blocks meanwhile is then duplicated, which does no harm.
 func mirror(dir, tmp string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -86,7 +86,7 @@ func mirror(dir, tmp string) error {
 	return nil
 }
 
-// link makes a folder's tree again, with links to its files.
+// link recreates a folder's tree with links to its files.
 func link(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

@@ -17,25 +17,24 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// Bounds of a scrape.
+// Limits of a scrape.
 const (
 	maxPageBytes  = 16 << 20 // uncompressed
 	maxPageLabels = 64       // of one series
 	everyDefault  = 5 * time.Second
-	everyLeast    = 100 * time.Millisecond // oftener is a load, not a look
+	everyLeast    = 100 * time.Millisecond // a shorter interval would be a load of its own
 	timeoutMost   = 10 * time.Second
 )
 
-// pages is the scraping under way: one manager a trial, for its labels are the trial's.
+// pages is the scraping under way: one manager for each trial, because the trial is in its labels.
 type pages struct {
 	mu  sync.Mutex
-	end func() // nil: nothing is being scraped
+	end func() // nil: nothing is scraped
 }
 
-// Scrape begins to read the trial's pages, each in its own interval, until StopScrape. The formats
-// are those of Prometheus and OpenMetrics, also for a page that does not say its own (Prometheus'
-// text 0.0.4). A page that cannot be read is up 0 and no error. What was being scraped before is
-// stopped.
+// Scrape starts to read the trial's pages, each at its own interval, until StopScrape. Formats are
+// those of Prometheus and OpenMetrics; a page without a type is read as Prometheus' text 0.0.4. A
+// page that cannot be read gives up 0 and no error. Scrape stops earlier scraping.
 func (s *Store) Scrape(t telemetry.Trial) error {
 	s.StopScrape()
 	if len(t.Scrape) == 0 {
@@ -78,7 +77,7 @@ func (s *Store) Scrape(t telemetry.Trial) error {
 	return nil
 }
 
-// StopScrape reads each page once more and ends scraping. It takes no longer than a page's timeout.
+// StopScrape reads each page once more and ends scraping. It takes at most a page's timeout.
 func (s *Store) StopScrape() {
 	s.pages.mu.Lock()
 	defer s.pages.mu.Unlock()
@@ -88,12 +87,12 @@ func (s *Store) StopScrape() {
 	}
 }
 
-// outOfBounds are the samples that the scraper itself refused before the gate saw them: their pages
-// dated them later than Prometheus' own bound of ten minutes from now.
+// outOfBounds returns the number of samples that the scraper itself refused before the gate: their
+// times are more than Prometheus' limit of ten minutes in the future.
 func outOfBounds(counts prometheus.Gatherer) (n int64) {
 	all, err := counts.Gather()
 	if err != nil {
-		return 0 // a count less, of what is lost either way
+		return 0 // only a count of lost samples is missing
 	}
 	for _, f := range all {
 		if f.GetName() == "prometheus_target_scrapes_sample_out_of_bounds_total" {
@@ -105,9 +104,9 @@ func outOfBounds(counts prometheus.Gatherer) (n int64) {
 	return n
 }
 
-// near says whether an address can be of a process or a container that a trial started: one of this
-// machine's, or of a network that it has an interface to, as the bridge of containers. A name may
-// mean anything.
+// near returns an error unless an address may belong to a process or container of a trial: an
+// address of this machine, or in a network of one of its interfaces, such as a container bridge.
+// Names are refused, because they can resolve to anything.
 func near(host string) error {
 	ip := net.ParseIP(host)
 	networks, err := net.InterfaceAddrs()
@@ -143,11 +142,11 @@ func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTa
 	one.JobName, one.Scheme, one.MetricsPath, one.Params = name, at.Scheme, at.Path, at.Query()
 	one.ScrapeInterval = model.Duration(every)
 	one.ScrapeTimeout = model.Duration(min(every, timeoutMost))
-	one.HTTPClientConfig.FollowRedirects = false // a service is not to send the home elsewhere
+	one.HTTPClientConfig.FollowRedirects = false // a service must not redirect the collector
 	one.BodySizeLimit = maxPageBytes
 	one.LabelLimit, one.LabelValueLengthLimit = maxPageLabels, maxLabelBytes
 	one.ScrapeFallbackProtocol = config.PrometheusText0_0_4
-	// Dots of names turn into underscores, as with OTLP, so that one query reads both.
+	// Dots of names become underscores, as with OTLP, so that one query reads both.
 	one.MetricNameValidationScheme = model.LegacyValidation
 	one.MetricNameEscapingScheme = model.EscapeUnderscores
 	if err := one.Validate(cfg.GlobalConfig); err != nil {

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// page serves one page; asked is sent to at each request while somebody listens.
+// page serves one page. It sends to asked at each request if the test receives.
 func page(t *testing.T, h http.HandlerFunc) (url string, asked chan bool) {
 	asked = make(chan bool)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ type scraped struct {
 func scrapedPages() []scraped {
 	const (
 		text = "text/plain; version=0.0.4; charset=utf-8"
-		// Whatever a page brought.
+		// Everything from a page.
 		others  = `{job!="", __name__!~"up|scrape_.*"}`
 		metrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 	)
@@ -64,7 +64,7 @@ func scrapedPages() []scraped {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)
 			if _, err := w.Write([]byte(body)); err != nil {
-				return // the reader has seen enough
+				return // the reader has read enough
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func TestScrapedPages(t *testing.T) {
 			s := open(t, Options{Now: clock.Wall})
 			url, asked := page(t, row.page)
 			one := trial(url + "/metrics")
-			if row.name == "17 MB" { // which take a while, and must not end by the time-out
+			if row.name == "17 MB" { // reading takes long, and must not end by a timeout
 				one.Scrape[0].Every = 2 * time.Second
 			}
 			if err := s.Scrape(one); err != nil {
@@ -128,7 +128,7 @@ func TestScrapedPages(t *testing.T) {
 	}
 }
 
-// A page that sends the home elsewhere is not there.
+// A page that redirects the collector counts as missing.
 func TestScrapeStays(t *testing.T) {
 	s := open(t, Options{Now: clock.Wall})
 	other, reached := page(t, func(http.ResponseWriter, *http.Request) {})
@@ -150,7 +150,7 @@ func TestScrapeStays(t *testing.T) {
 	answersAt(t, s, "sum(up)", now, map[string]float64{"{}": 0})
 }
 
-// What is stopped asks no more, and what follows has its own labels.
+// Stopped scraping sends no requests, and the next scraping has its own labels.
 func TestScrapeTrialAfterTrial(t *testing.T) {
 	s := open(t, Options{Now: clock.Wall})
 	s.StopScrape() // nothing to stop

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// selection is what label names, their values and series are asked of.
+// selection holds the parameters of requests for label names, label values and series.
 type selection struct {
 	storage.Querier
 	from, to int64
@@ -22,7 +22,7 @@ type selection struct {
 	sets     [][]*labels.Matcher
 }
 
-// choose reads the parameters of a selection. What refuses matchers has its error at %w.
+// choose reads the parameters of a selection. refused is the format of errors about matchers.
 func (s *Store) choose(r *http.Request, refused string) (*selection, error) {
 	p := params{Request: r}
 	limit := p.limit()
@@ -45,7 +45,7 @@ func (s *Store) choose(r *http.Request, refused string) (*selection, error) {
 	return c, err
 }
 
-// hint is one more than is wanted, so that it is seen whether there are more; 0: all.
+// hint returns one more than the limit, to detect that there are more; 0: all.
 func (c *selection) hint() int {
 	if c.limit > 0 {
 		return c.limit + 1
@@ -53,8 +53,8 @@ func (c *selection) hint() int {
 	return 0
 }
 
-// union is what there is by any of the request's sets of matchers, or without one, sorted: the
-// values of a label, or the names of all.
+// union returns the sorted values of a label, or all label names for "", in series that match any
+// set of matchers of the request, or in all series.
 func (s *Store) union(r *http.Request, label string) (any, annotations.Annotations, error) {
 	c, err := s.choose(r, "%w")
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) union(r *http.Request, label string) (any, annotations.Annotatio
 	return listed(slices.Compact(all), c.limit, notes)
 }
 
-// listed answers a list, encoded: what the database hands out is its own until it is closed.
+// listed encodes the answer at once, because the list belongs to the database until that is closed.
 func listed[T any](all []T, limit int, notes annotations.Annotations) (any,
 	annotations.Annotations, error) {
 	all, cut := first(all, limit)
@@ -123,7 +123,7 @@ func (s *Store) readSeries(r *http.Request) (any, annotations.Annotations, error
 		return nil, nil, err
 	}
 	defer c.Close()
-	// There is no function series: the word says that no samples are wanted.
+	// There is no function series: the word tells the database that no samples are needed.
 	hints := &storage.SelectHints{Start: c.from, End: c.to, Func: "series", Limit: c.hint()}
 	var sets []storage.SeriesSet
 	for _, set := range c.sets {

@@ -1,14 +1,14 @@
-// Package tsdb stores what services tell in numbers while they are measured, and answers PromQL
-// about it, during the run and afterwards. It is Prometheus' own database, engine, translator and
-// scraper, held within bounds, because what a service sends is nobody's promise, behind what reads
-// of Prometheus' HTTP interface.
+// Package tsdb stores metrics of services during a run and answers PromQL on them, during the run
+// and afterwards. It uses Prometheus' database, engine, translator and scraper, with limits on all
+// input, because any service may send anything, and serves the reading part of Prometheus' HTTP
+// API.
 //
 //	OTLP ── ConsumeMetrics ─┐                       ┌─ Handler ──── Grafana, promtool
 //	pages ── Scrape ────────┼─► gate ─► TSDB ─► PromQL
 //	lab ── ConsumeOwn ──────┘   (bounds, counts)    └─ Instant, Range, List ── prony query
 //
-// Non-goals: nothing here receives OTLP, judges a number, or is part of a measurement: losing the
-// store loses no result.
+// Non-goals: it does not receive OTLP or judge values, and measurements do not depend on it: losing
+// the store loses no result.
 package tsdb
 
 import (
@@ -36,43 +36,43 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Reasons for which a sample is taken in but not kept, as Stats.Dropped counts them.
+// Reasons for dropping a received sample, as in Stats.Dropped.
 const (
-	DropSeries         = "series"         // it would begin a series beyond Options.MaxSeries
+	DropSeries         = "series"         // it would start a series beyond Options.MaxSeries
 	DropFull           = "full"           // Options.MaxSamples are stored
 	DropFuture         = "future"         // later than maxAhead from now
 	DropOld            = "old"            // earlier than maxAge, or the database's bound
-	DropOrder          = "order"          // out of order where that is not allowed
+	DropOrder          = "order"          // out of order beyond the allowed time
 	DropDuplicate      = "duplicate"      // another value for the same moment
 	DropLabels         = "labels"         // its labels are longer than maxLabelBytes
-	DropInvalid        = "invalid"        // e.g. a histogram whose buckets do not add up
-	DropDelta          = "delta"          // a delta that does not follow on the ones before it
-	DropUntranslatable = "untranslatable" // whole metrics: no name, or no temporality
-	DropExemplar       = "exemplar"       // exemplars only, their samples are kept
-	DropCommit         = "commit"         // the disk did not take them
+	DropInvalid        = "invalid"        // for example a histogram with inconsistent buckets
+	DropDelta          = "delta"          // a delta that does not follow the previous one
+	DropUntranslatable = "untranslatable" // complete metrics: no name, or no temporality
+	DropExemplar       = "exemplar"       // only exemplars; their samples are kept
+	DropCommit         = "commit"         // the disk refused them
 )
 
-// Bounds of what is not an option.
+// Limits that are not options.
 const (
-	maxAhead = time.Minute     // of a timestamp before now: all clocks are one machine's
+	maxAhead = time.Minute     // of a timestamp in the future: all clocks are of one machine
 	maxAge   = time.Hour       // of a timestamp
-	lookback = 5 * time.Minute // for which a sample holds: Prometheus' own
+	lookback = 5 * time.Minute // validity of a sample: Prometheus' own
 
 	maxLabelBytes = 4 << 10 // of one series, names and values together
 	maxExemplars  = 10_000  // kept in memory
 	stripes       = 1 << 11 // of the series' hash table; Prometheus' 1 << 14 are for millions
 )
 
-// silent logs nothing: what goes wrong is an error or a count.
+// silent logs nothing: failures are errors or counts.
 var silent = promslog.NewNopLogger()
 
-// Options of a store; what is zero is as said.
+// Options configure a store; zero fields have the defaults given here.
 type Options struct {
 	MaxSeries  int64         // 50,000
 	MaxSamples int64         // 200,000,000, about 2 GB on the disk
-	OutOfOrder time.Duration // within which samples of a series may come in any order: 10 min
-	QueryTime  time.Duration // that a query may take: 30 s
-	QuerySize  int           // samples that a query may hold at once: 20,000,000
+	OutOfOrder time.Duration // allowed delay of samples of a series: 10 min
+	QueryTime  time.Duration // limit for a query: 30 s
+	QuerySize  int           // samples in memory for a query: 20,000,000
 
 	Now func() time.Time // clock.Wall
 }
@@ -89,8 +89,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Store is a database of series. Its methods may be called from many goroutines, but none after
-// Close.
+// Store is a database of series. It is safe for concurrent use until Close.
 type Store struct {
 	o        Options
 	dir      string
@@ -99,15 +98,15 @@ type Store struct {
 	families *families
 	deltas   processor.Metrics
 	series   *seriesBound
-	clean    func() error // of a read-only store's copy
+	clean    func() error // removes a read-only store's copy
 
 	kept atomic.Int64
 
 	mu      sync.Mutex
 	dropped map[string]int64
 
-	deltaMu      sync.Mutex // the processor takes one call at a time
-	deltaReached int64      // points that the call under way led on
+	deltaMu      sync.Mutex // the processor accepts one call at a time
+	deltaReached int64      // points that the present call has passed on
 
 	pages pages
 
@@ -115,16 +114,16 @@ type Store struct {
 	closed  error
 }
 
-// Stats counts what a store has taken in since it was opened. Of values for the same moment of the
-// same series in one message the last one stays, and all count as kept.
+// Stats counts what a store has received since it was opened. Of several values for one moment of a
+// series in one message only the last is stored, but all count as kept.
 type Stats struct {
-	Series  int64            `json:"series"`  // known now, those of an earlier opening too
-	Samples int64            `json:"samples"` // kept; a classic histogram's point is several
+	Series  int64            `json:"series"`  // known now, including stored ones
+	Samples int64            `json:"samples"` // kept; a point of a classic histogram has several
 	Dropped map[string]int64 `json:"dropped"` // samples, by reason
 }
 
-// Open opens the database in a folder, which is made if it is missing, for this process alone. What
-// another process left there, even by a crash, is read again; a torn end is cut off.
+// Open opens the database in a folder for this process, and creates the folder if it is missing. It
+// reads data of earlier processes, also after a crash, and cuts off an incomplete end.
 func Open(dir string, o Options) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("open metrics: %w", err)
@@ -147,7 +146,7 @@ func Open(dir string, o Options) (*Store, error) {
 
 func (s *Store) openDB(dir string) error {
 	o := tsdb.DefaultOptions()
-	o.RetentionDuration = 0 // a run's folder is deleted by its owner
+	o.RetentionDuration = 0 // the owner of a run's folder deletes it
 	o.WALCompression = compression.Snappy
 	o.StripeSize = stripes
 	o.EnableExemplarStorage, o.MaxExemplars = true, maxExemplars
@@ -162,9 +161,9 @@ func (s *Store) openDB(dir string) error {
 	return nil
 }
 
-// EndTrial ends all series that carry the label prony_trial with this id: Prometheus' staleness
-// marker is appended to each, so that a query about the next trial does not see the last values of
-// this one until the lookback has passed.
+// EndTrial ends all series whose label prony_trial is id: it appends Prometheus' staleness marker
+// to each, because a query about the next trial would otherwise return the last values of this one
+// during the lookback.
 func (s *Store) EndTrial(now time.Time, id string) error {
 	to := now.UnixMilli()
 	q, err := s.db.Querier(to-lookback.Milliseconds(), to)
@@ -189,7 +188,7 @@ func (s *Store) EndTrial(now time.Time, id string) error {
 	return g.Commit()
 }
 
-// Stats returns the counts up to now.
+// Stats returns the present counts.
 func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	dropped := maps.Clone(s.dropped)
@@ -197,7 +196,7 @@ func (s *Store) Stats() Stats {
 	return Stats{Series: s.series.now.Load(), Samples: s.kept.Load(), Dropped: dropped}
 }
 
-// Bounds returns the times of the first and the last sample; ok is false when there is none.
+// Bounds returns the times of the first and the last sample; ok is false if there is none.
 func (s *Store) Bounds() (from, to time.Time, ok bool) {
 	low, high := int64(math.MaxInt64), int64(math.MinInt64)
 	for _, b := range s.db.Blocks() {
@@ -212,8 +211,7 @@ func (s *Store) Bounds() (from, to time.Time, ok bool) {
 	return time.UnixMilli(low).UTC(), time.UnixMilli(high).UTC(), true
 }
 
-// Close ends scraping and closes the database; everything appended is then on the disk. A second
-// call does nothing.
+// Close ends scraping and closes the database, with all data on disk. Later calls do nothing.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closed = s.close() })
 	return s.closed

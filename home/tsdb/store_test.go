@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric"
 )
 
-// However many series are sent, so many are kept, and those go on.
+// In a flood of series only the allowed number is kept, and these continue.
 func TestFloodOfSeries(t *testing.T) {
 	const most, batches, each = 1000, 40, 2000
 	s := open(t, Options{MaxSeries: most})
@@ -51,12 +51,12 @@ func TestFloodOfSeries(t *testing.T) {
 	for batch := batches / 4; batch <= batches; batch++ {
 		send(batch)
 	}
-	// 60,000 refused series of 1 kB or so would be 60 MB. 16 are for what the store buffers.
+	// 60,000 refused series of about 1 kB would be 60 MB. 16 MiB are for the store's buffers.
 	if late := heap(); late > early+16<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", early, late)
 	}
 	st := s.Stats()
-	// Of 41 · 2000 users so many fit beside good. target_info comes last, after the flood.
+	// Of 41 · 2000 users this many fit beside good. target_info comes last, after the flood.
 	kept := int64(most - 1)
 	if st.Series != most || st.Dropped[DropSeries] != 41*each-kept+41 {
 		t.Errorf("%+v, want %d series", st, most)
@@ -67,7 +67,7 @@ func TestFloodOfSeries(t *testing.T) {
 	answers(t, s, `sum(good_total)`, map[string]float64{`{}`: batches})
 }
 
-// A full store takes no more, and says so.
+// A full store drops samples and counts them.
 func TestFullStore(t *testing.T) {
 	s := open(t, Options{MaxSamples: 2})
 	for i := range 4 {
@@ -77,7 +77,8 @@ func TestFullStore(t *testing.T) {
 	answers(t, s, "x", map[string]float64{"x{}": 1})
 }
 
-// Points that come one by one are bounded, and so is what they tell of.
+// Points that arrive one by one are checked and counted, and Bounds returns the times of stored
+// ones.
 func TestPoints(t *testing.T) {
 	s := open(t, Options{})
 	for _, row := range []struct {
@@ -97,7 +98,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// snapshot is what a crash leaves: the files as they are now.
+// snapshot copies the files as a crash would leave them.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -107,8 +108,7 @@ func snapshot(t *testing.T, dir string) string {
 	return to
 }
 
-// After a crash everything that was stored is there again, with help and exemplars, and the store
-// goes on.
+// After a crash all stored data is readable, with help and exemplars, and the store continues.
 func TestCrashAndReopen(t *testing.T) {
 	dir := t.TempDir()
 	s := openIn(t, dir, Options{})
@@ -155,7 +155,7 @@ func TestCrashAndReopen(t *testing.T) {
 	})
 }
 
-// A torn end costs what is behind the tear, and nothing else.
+// An incomplete end loses only the data after the cut.
 func TestTornEnd(t *testing.T) {
 	dir := t.TempDir()
 	two(t, openIn(t, dir, Options{}))
@@ -180,7 +180,7 @@ func TestTornEnd(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The last message is lost, the one 10 s before is whole.
+		// The last message is lost, the one 10 s before is complete.
 		answersAt(t, torn, query, noon.Add(-10*time.Second), map[string]float64{
 			`{service_name="spring-jvm"}`: 400, `{service_name="quarkus-jvm"}`: 800})
 		if err := torn.Close(); err != nil {
@@ -189,7 +189,7 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// writerDir makes the test binary the other process: it writes until its input ends.
+// writerDir makes the test binary the other process, which writes until its input ends.
 const writerDir = "PRONY_TEST_WRITER_DIR"
 
 func TestMain(m *testing.M) {
@@ -203,7 +203,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// write stores a point of a growing counter for each line that it is sent, and says its number.
+// write stores a point of a growing counter for each input line, and prints its number.
 func write(dir string) error {
 	now := noon
 	s, err := Open(dir, Options{Now: func() time.Time { return now }})
@@ -223,7 +223,7 @@ func write(dir string) error {
 	return s.Close()
 }
 
-// Another process writes; what it has stored is seen, and nothing of its folder is touched.
+// While another process writes, its stored data can be read, and its folder stays unchanged.
 func TestReadOnlyBesideAWriter(t *testing.T) {
 	dir := t.TempDir()
 	c := exec.Command(os.Args[0])
@@ -274,7 +274,7 @@ func TestReadOnlyBesideAWriter(t *testing.T) {
 	}
 }
 
-// files are a folder's, with their sizes.
+// files returns the files of a folder with their sizes.
 func files(t *testing.T, dir string) map[string]int64 {
 	t.Helper()
 	out := map[string]int64{}

@@ -9,7 +9,7 @@ import (
 
 type node = map[string]any
 
-// tree is an expression as parse_query answers it.
+// tree returns an expression in the form of parse_query.
 func tree(of parser.Expr) any {
 	switch n := of.(type) {
 	case *parser.AggregateExpr:
@@ -50,7 +50,7 @@ func tree(of parser.Expr) any {
 	case *parser.VectorSelector:
 		return selector(n)
 	}
-	return nil // a part that is not there
+	return nil // a missing part
 }
 
 func selector(n *parser.VectorSelector) node {
@@ -60,7 +60,7 @@ func selector(n *parser.VectorSelector) node {
 		"startOrEnd": edge(n.StartOrEnd), "anchored": n.Anchored, "smoothed": n.Smoothed}
 }
 
-// span is a length of time that may be an expression.
+// span is a duration that may be an expression.
 func span(of parser.Expr) any {
 	switch n := of.(type) {
 	case *parser.DurationExpr:

@@ -11,19 +11,19 @@ import (
 	"prony.example/record"
 )
 
-// drainBound is how long the last words of a target that has ended are waited for.
+// drainBound limits the time for which a log is read after its target has ended.
 const drainBound = 5 * time.Second
 
-// Common is what launchers keep of a process in one way: their processes embed it.
+// Common implements the part of Process that all launchers share. Their process types embed it.
 type Common struct {
 	Spec             Spec
 	BeganNs          int64          // see Process.Began
 	InForce, Missing []record.Limit // see Process.Limits
-	Stops            sync.Mutex     // one Process.Stop at a time
-	Stopping         atomic.Bool    // one has begun
+	Stops            sync.Mutex     // held by Process.Stop: one stop at a time
+	Stopping         atomic.Bool    // true as soon as Process.Stop has begun
 
 	retained *Log
-	copied   chan struct{} // closed when nothing more comes into the log; nil: nobody copies
+	copied   chan struct{} // closed when the log is complete; nil: nothing copies
 	cut      func()
 
 	end    sync.Once
@@ -31,10 +31,10 @@ type Common struct {
 	exit   atomic.Pointer[string]
 }
 
-// NewCommon is that of a process which is to be started.
+// NewCommon returns the Common of a process that has yet to be started.
 func NewCommon(s Spec) *Common { return &Common{Spec: s, exited: make(chan struct{})} }
 
-// Addr implements Process: on the loopback interface, where plain processes are told to listen.
+// Addr implements Process: plain processes listen on the loopback interface.
 func (c *Common) Addr() netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(c.Spec.Port))
 }
@@ -48,7 +48,7 @@ func (c *Common) Limits() (inForce, missing []record.Limit) { return c.InForce, 
 // Exited implements Process.
 func (c *Common) Exited() <-chan struct{} { return c.exited }
 
-// Exit implements Process; nothing before the end.
+// Exit implements Process. It returns "" before the end.
 func (c *Common) Exit() string {
 	if how := c.exit.Load(); how != nil {
 		return *how
@@ -56,7 +56,7 @@ func (c *Common) Exit() string {
 	return ""
 }
 
-// End says that the process has ended, and how; of several ends the first counts.
+// End records that the process has ended, and how. Only the first call counts.
 func (c *Common) End(how string) {
 	c.end.Do(func() {
 		c.exit.Store(&how)
@@ -64,7 +64,7 @@ func (c *Common) End(how string) {
 	})
 }
 
-// Ended says whether it has.
+// Ended reports whether the process has ended.
 func (c *Common) Ended() bool {
 	select {
 	case <-c.exited:
@@ -74,7 +74,7 @@ func (c *Common) Ended() bool {
 	}
 }
 
-// Wait waits for the end, so long at the most.
+// Wait waits until the process ends or the bound has passed.
 func (c *Common) Wait(bound time.Duration) {
 	select {
 	case <-c.exited:
@@ -82,8 +82,8 @@ func (c *Common) Wait(bound time.Duration) {
 	}
 }
 
-// OpenLog begins to keep the log within its bounds, and gives the file for whoever writes it.
-// CloseLog ends it.
+// OpenLog begins to keep the log within its bounds and returns the file for its writer. CloseLog
+// ends it.
 func (c *Common) OpenLog() (to *os.File, err error) {
 	if c.retained, err = KeepLog(c.Spec.LogFile); err != nil {
 		return nil, err
@@ -91,19 +91,20 @@ func (c *Common) OpenLog() (to *os.File, err error) {
 	return c.retained.Writer()
 }
 
-// CopyLog has the lab itself write what the target says, until that is all or it is cut off.
+// CopyLog runs write, which copies the target's output into the log, in the background. CloseLog
+// and DrainLog call cut to make write return.
 func (c *Common) CopyLog(to *os.File, cut, write func()) {
 	c.copied, c.cut = make(chan struct{}), cut
 	go func() {
 		defer close(c.copied)
 		write()
 		_ = to.Close()
-		_ = c.retained.Close() // what is there is all that there will be
+		_ = c.retained.Close() // the log is complete
 	}()
 }
 
-// DrainLog waits for the last words of a target that has ended. Somebody else may hold open what
-// they come by.
+// DrainLog waits until the log of a target that has ended is complete, for 5 s at most: another
+// process may keep the stream open.
 func (c *Common) DrainLog() {
 	select {
 	case <-c.copied:
@@ -113,7 +114,7 @@ func (c *Common) DrainLog() {
 	}
 }
 
-// CloseLog ends what writes the log and what keeps it. It may be called again, and of no log.
+// CloseLog ends the copying and bounding of the log. It may be called again, and without a log.
 func (c *Common) CloseLog() error {
 	if c.copied != nil {
 		c.cut()

@@ -1,6 +1,5 @@
-// Package launch starts targets under limits and stops them, and says which limits are in force.
-// The folders below it are the ways to do so; launchtest holds the one conformance suite for all of
-// them.
+// Package launch starts targets under limits, stops them and reports which limits are in force.
+// Each folder below it is one launcher; launchtest holds the conformance suite for all of them.
 package launch
 
 import (
@@ -11,38 +10,40 @@ import (
 	"prony.example/record"
 )
 
-// Spec is what to start.
+// Spec describes a target to start.
 type Spec struct {
-	Name        string // for messages, cgroups and the journal; letters, digits, dots and dashes
+	Name        string // in messages, cgroups and the journal; letters, digits, dots and dashes
 	Dir         string // working directory
 	Args        []string
-	Env         []string // complete: nothing of the lab's own environment is passed on
-	Cores       []int    // the service may run on these; empty: on any
-	CPUs        float64  // at most this much processor time per second
-	MemoryBytes int64    // at most this much memory; 0 for no limit
-	LogFile     string   // standard output and error go there
-	Port        int      // it will take requests there
+	Env         []string // complete: no variable of this program is added
+	Cores       []int    // cores on which the service may run; empty: any
+	CPUs        float64  // processor time per second at most
+	MemoryBytes int64    // memory at most; 0: no limit
+	LogFile     string   // receives standard output and error
+	Port        int      // on which the target accepts requests
 
-	// Image is what a launcher of containers starts, Args behind its entry point; Dir is the
-	// image's own. Other launchers know nothing of images.
+	// Image is the image that a launcher of containers starts, with Args after its entry point; Dir
+	// is then the image's own. Other launchers ignore it.
 	Image string
-	// Compose is what a launcher of containers brings up instead of an image; nil: nothing.
+	// Compose is what a launcher of containers starts instead of an image; nil: nothing.
 	Compose *Compose
-	// Mounts are files and folders of the host that a container must have, each at its own place.
+	// Mounts are files and folders of the host that a container must have, at the same paths.
 	Mounts []Mount
-	// Give is a folder that becomes, with all in it, that of the user that a process runs as;
+	// Give is a folder whose owner becomes the user that the process runs as, with all its files;
 	// empty: none.
 	Give string
 
-	// Beside is a process of the same launcher whose limits this one shares: both together may use
-	// what it was given, where one limit can hold several processes, as that of a cgroup does.
+	// Beside is a process of the same launcher that shares its limits with this one: both together
+	// may use the resources of the first. This needs a limit that can hold several processes, such
+	// as a cgroup.
 	Beside Process
-	// ShareBytes is this process's part of MemoryBytes, for limits that hold one process only; 0:
+	// ShareBytes is this process's part of MemoryBytes, for limits that hold a single process; 0:
 	// all of it.
 	ShareBytes int64
 }
 
-// Alone is the memory that its process may have where no limit holds it with others, in bytes.
+// Alone returns the memory in bytes that this process may use if no limit can hold several
+// processes.
 func (s Spec) Alone() int64 {
 	if s.ShareBytes > 0 {
 		return s.ShareBytes
@@ -50,102 +51,102 @@ func (s Spec) Alone() int64 {
 	return s.MemoryBytes
 }
 
-// NeedsQuota says whether processor time must be limited by a quota: only where the cores given are
-// more than the time allowed. A core of one's own limits by itself and never throttles.
+// NeedsQuota reports whether a quota must limit processor time: only if the spec gives more cores
+// than processor time. A core used by a single target limits it without throttling.
 func (s Spec) NeedsQuota() bool {
 	return s.CPUs > 0 && (len(s.Cores) == 0 || float64(len(s.Cores)) > s.CPUs)
 }
 
-// Compose is a service of a Compose file, with all that it depends on.
+// Compose describes a service of a Compose file, with all its dependencies.
 type Compose struct {
-	Program []string // that is Compose, as docker compose
+	Program []string // the command of Compose, such as docker compose
 	File    string   // for messages
-	Service string   // which takes the requests
-	Model   []byte   // what Compose makes of the file, as JSON
+	Service string   // receives the requests
+	Model   []byte   // the resolved file, as JSON
 }
 
-// Mount is a file or folder that a container shares with the host.
+// Mount is a file or folder of the host that a container shares.
 type Mount struct {
-	Path  string // absolute, the same inside
-	Write bool   // else it can only be read there
+	Path  string // absolute, the same in the container
+	Write bool   // false: read-only
 }
 
-// Launcher starts a target. An error means that nothing is left running.
+// Launcher starts a target. After an error nothing is left running.
 type Launcher interface {
-	// Listen is the address at which what it starts has to listen: 127.0.0.1, or 0.0.0.0 in a
-	// network of its own.
+	// Listen returns the address at which targets must listen: 127.0.0.1, or 0.0.0.0 in a network
+	// of their own.
 	Listen() string
 	Launch(ctx context.Context, s Spec) (Process, error)
 }
 
-// Process is a started target, all its processes together.
+// Process is a started target with all its processes.
 type Process interface {
-	// Addr is where it takes requests, if it does.
+	// Addr returns the address at which the target accepts requests, if it does.
 	Addr() netip.AddrPort
-	// Began is the moment (clock.Mono) at which the target's own program began to run.
+	// Began returns the moment (clock.Mono) at which the target's own program began to run.
 	Began() int64
-	// Main is the number of its main process, which leads its process group; 0: it has none.
+	// Main returns the number of the main process, which leads its process group; 0: there is none.
 	Main() int
 	// PIDs lists its live processes.
 	PIDs() []int
-	// Groups lists the cgroups that hold it, one a controller with version 1; none when not
-	// permitted.
+	// Groups lists the cgroups that hold the target: with version 1 one for each controller; none
+	// if the user may not make any.
 	Groups() []Group
-	// Limits lists what the kernel was seen to enforce and what it would not. Where a process has
-	// left its control groups, nothing is in force (see record.HasStrayed).
+	// Limits lists the limits that the kernel was seen to enforce, and those that it did not.
+	// Nothing is in force after a process has left its control groups (see record.HasStrayed).
 	Limits() (inForce, missing []record.Limit)
-	// Exited is closed when the main process has ended, wanted or not. Exit says how, after that:
-	// "exit status 0", "signal: killed", and what killed it where that was the memory's limit.
+	// Exited is closed when the main process has ended for any reason. Exit then says how: "exit
+	// status 0" or "signal: killed", with the cause if the limit on memory killed it.
 	Exited() <-chan struct{}
 	Exit() string
-	// Log returns up to n last lines of what it wrote.
+	// Log returns up to n last lines of the target's output.
 	Log(n int) []string
-	// LogDropped is what was not kept of what it wrote (see Log), in bytes, once it is stopped.
+	// LogDropped returns the bytes of output that were not kept (see Log), after Stop.
 	LogDropped() int64
-	// Stop ends all its processes: politely, then after the grace by force. It returns when none is
+	// Stop ends all processes: by SIGTERM, then by force after the grace. It returns when none is
 	// left. It may be called again.
 	Stop(grace time.Duration) error
 }
 
-// Mover is a process whose cores may change while it runs. Containers are none: the engine would
-// have to be asked.
+// Mover is a process whose cores can change while it runs. Containers do not implement it because
+// only their engine could.
 type Mover interface {
-	// Move lets all its processes and threads run on these cores, and on no others. Limits tells
-	// what the kernel was then seen to enforce. An error leaves them anywhere.
+	// Move lets all processes and threads run only on these cores. Afterwards, Limits reports what
+	// the kernel enforces. After an error threads may be on any of the old and new cores.
 	Move(cores []int) error
 }
 
 // Freezable is a process with a control group that the kernel can stop as a whole.
 type Freezable interface {
-	// Freezer returns the group that holds all its processes and no others; the zero value: none.
+	// Freezer returns the group that holds exactly its processes; the zero value: there is none.
 	Freezer() Group
 }
 
 // Pausable is a process whose engine can pause it, for users who may not use its control group.
 type Pausable interface {
-	// Pauser returns what pauses all its processes, or lets them run on; nil: nothing does.
+	// Pauser returns a function that pauses or resumes all its processes; nil: the engine cannot.
 	Pauser() func(paused bool) error
 }
 
-// Favourer is a process whose compilers may go before its other threads while it warms up. One that
-// is not the lab's own is none.
+// Favourer is a process whose compiler threads can get precedence over its other threads during
+// warm-up. Only local processes implement it.
 type Favourer interface {
-	// Favour gives the threads that compile, by their names, precedence, or takes it back from all
-	// that have it, and says how many those were: none where this user may not. An error of taking
-	// back leaves some that have it.
+	// Favour gives precedence to the threads that compile, chosen by name, or takes it back from
+	// all that have it. It returns the number of these threads: 0 if this user lacks the
+	// permission. After an error of taking back, some threads still have precedence.
 	Favour(enabled bool) (threads int, err error)
 }
 
-// Podded is a process that a cluster has started.
+// Podded is a process that was started by a cluster.
 type Podded interface {
-	// Pod is what has become of it, now. Who may run on its cores settles a moment after its start,
-	// which is waited for until the context ends.
+	// Pod returns the present state of the pod. Which other pods may run on its cores settles
+	// shortly after the start; Pod waits for this until the context ends.
 	Pod(ctx context.Context) record.Pod
 }
 
-// Group is a control group of the process.
+// Group is a control group that holds a process.
 type Group struct {
 	Dir        string
-	Controller string // version 1: cpuacct, cpu, cpuset, memory; version 2: empty, all in one
+	Controller string // version 1: cpuacct, cpu, cpuset or memory; version 2: empty, for all
 	Version    int    // 1 or 2
 }

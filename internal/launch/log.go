@@ -12,38 +12,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what is kept of what a target writes: the beginning, which says how it was started, and
-// the end, which says how it ended. What a service logs in an hour of sound work is far less.
+// LogHead and LogTail limit the output of a target that is kept: the beginning shows how it was
+// started, the end how it ended. A healthy service logs far less than this in an hour.
 const (
 	LogHead = 8 << 20 // bytes
 	LogTail = 8 << 20 // bytes
-	// logSpare is what may lie between them before the disk is asked to take it back: not for every
-	// line.
+	// logSpare is the size that must accumulate between both before it is freed, so that not each
+	// line costs a system call.
 	logSpare = 1 << 20
-	// logTurn is how often a log is looked at. A disk takes a few hundred MB in it at the most.
+	// logTurn is the interval between checks. A disk takes a few hundred MB in this time at most.
 	logTurn = 100 * time.Millisecond
 )
 
-// punch is fallocate(2); tests have one that a file system without holes gives.
+// punch is fallocate(2); tests replace it by one that fails as on a file system without holes.
 var punch = unix.Fallocate
 
-// Log keeps a file within its bounds that a target writes into, without a hand in the target's way:
-// it writes to the file itself and waits for nobody. While it runs what lies between head and tail
-// becomes a hole (fallocate(2), FALLOC_FL_PUNCH_HOLE), which moves nothing; when it has ended a
-// line stands for the hole. Where the file system has no holes the file is cut behind its head.
+// Log keeps the file that a target writes within bounds. The target writes to the file itself and
+// never waits. While it runs, the part between head and tail becomes a hole (fallocate(2),
+// FALLOC_FL_PUNCH_HOLE), which moves no data; after its end a line replaces the hole. On file
+// systems without holes the file is cut after its head.
 type Log struct {
 	file      *os.File
-	request   chan struct{} // closed: the target has ended
+	request   chan struct{} // closed after the target has ended
 	requested chan struct{}
 	once      sync.Once
-	freed     int64 // where the hole ends
-	dropped   int64 // bytes that are no more
+	freed     int64 // end of the hole
+	dropped   int64 // bytes removed
 	err       error
 }
 
-// KeepLog begins to watch a file, which it makes where there is none. Close ends it.
+// KeepLog begins to watch a file, and creates it if it is missing. Close ends the watch.
 func KeepLog(name string) (*Log, error) {
-	// Services may write to that folder: none is to have another's lines go elsewhere.
+	// No links: a service that may write to this folder must not redirect the log of another.
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
@@ -58,7 +58,7 @@ func KeepLog(name string) (*Log, error) {
 	return l, nil
 }
 
-// Writer opens the file once more, for the target.
+// Writer opens the file once more, for the target. It appends.
 func (l *Log) Writer() (*os.File, error) {
 	f, err := os.OpenFile(l.file.Name(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -81,7 +81,7 @@ func (l *Log) watch() {
 	}
 }
 
-// free gives back what lies between head and tail, if it is worth it.
+// free frees the part between head and tail if it exceeds logSpare.
 func (l *Log) free() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -102,10 +102,10 @@ func (l *Log) free() error {
 		return nil
 	}
 	l.dropped += info.Size() - LogHead
-	return l.file.Truncate(LogHead) // what is written from now on comes behind it
+	return l.file.Truncate(LogHead) // later output is appended after it
 }
 
-// Dropped says how much is no more, in bytes, after Close. Nobody's log has lost nothing.
+// Dropped returns the bytes removed, after Close; 0 for a nil Log.
 func (l *Log) Dropped() int64 {
 	if l == nil {
 		return 0
@@ -113,8 +113,8 @@ func (l *Log) Dropped() int64 {
 	return l.dropped
 }
 
-// Close ends the watch. By then nobody may write any more: what is kept of the end moves behind
-// what is kept of the beginning. It may be called again.
+// Close ends the watch and joins head and tail in the file. The target must have ended. Close may
+// be called again.
 func (l *Log) Close() error {
 	if l == nil {
 		return nil
@@ -135,7 +135,7 @@ func (l *Log) Close() error {
 	return l.err
 }
 
-// join puts a line between whole lines of head and tail, and the tail behind it.
+// join writes a line after the last whole line of the head, and then the whole lines of the tail.
 func (l *Log) join() error {
 	info, err := l.file.Stat()
 	if err != nil {
@@ -165,7 +165,7 @@ func (l *Log) join() error {
 	if _, err := io.WriteString(to, l.gap()); err != nil {
 		return err
 	}
-	// The tail goes to where it cannot reach what is still to be read: there is a hole between.
+	// The copy cannot overwrite what it has yet to read, because a hole lies between.
 	if _, err = io.Copy(to, io.NewSectionReader(l.file, tail, size-tail)); err != nil {
 		return err
 	}
@@ -181,5 +181,5 @@ func (l *Log) gap() string {
 		"what came last, up to %d MiB ...\n", l.dropped, LogHead>>20, LogTail>>20)
 }
 
-// logEdge is how far from where it was cut a whole line is looked for, in bytes.
+// logEdge is the distance from a cut in which join looks for a line's end, in bytes.
 const logEdge = 64 << 10

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A log of lines, which is written in pieces of a MiB, with a look at it after each.
+// TestLog writes lines in pieces of a MiB, with a check of the log after each.
 func TestLog(t *testing.T) {
 	check := func(name string, mib int, holes bool, dropped int64) {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// What an image is built upon is everything that a Dockerfile takes from elsewhere.
+// Bases are all images that a Dockerfile takes from elsewhere.
 func TestBases(t *testing.T) {
 	got := Bases(`# syntax=docker/dockerfile:1
 FROM --platform=linux/amd64 golang:1.26 AS build
@@ -35,7 +35,7 @@ COPY --from=golang:1.26 /y /y
 	}
 }
 
-// An image whose base is another one by now, though of the same name, is built again.
+// An image is built again if its base has changed under the same name.
 func TestImageOfAnotherBase(t *testing.T) {
 	bin := dock(t, docker)
 	w := newWorkshop(t, "out", []string{"touch", "out"})
@@ -63,8 +63,8 @@ func TestImageOfAnotherBase(t *testing.T) {
 	}
 }
 
-// Earlier images that nobody has used for long are removed with their files; one that is held or
-// was used of late, and one of another service, stay.
+// Earlier images without recent use are removed with their files. Images that are locked, were used
+// recently or belong to another service stay.
 func TestImagesArePruned(t *testing.T) {
 	bin := dock(t, docker)
 	w := newWorkshop(t, "out", []string{"touch", "out"})
@@ -94,7 +94,7 @@ func TestImagesArePruned(t *testing.T) {
 	idle := earlier("sh-none-0123456789ab", long)
 	fresh := earlier("sh-none-0123456789ac", time.Now())
 	other := earlier("sh-none-otel-0123456789ab", long)
-	held := strings.TrimSuffix(built.Log, ".log") + stampEnd // by this very program
+	held := strings.TrimSuffix(built.Log, ".log") + stampEnd // locked by this program
 	if err := os.Chtimes(held, long, long); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestImagesArePruned(t *testing.T) {
 	}
 }
 
-// A build that hangs is ended, and says so.
+// A build that hangs is ended, and the error says so.
 func TestImageBuildHasABound(t *testing.T) {
 	dock(t, "#!/bin/sh\n[ $1 = build ] && exec sleep 60\nexit 1\n")
 	w := newWorkshop(t, "out", []string{"touch", "out"})
@@ -132,8 +132,8 @@ func TestImageBuildHasABound(t *testing.T) {
 	}
 }
 
-// A real engine's build is of the base that the engine has by then, and its image is named after
-// it.
+// With a real engine, the build uses the base that the engine has at that time, and the image's
+// name depends on it.
 func TestRealBaseMoves(t *testing.T) {
 	testsets.Once(t, "images of a base that moves", testsets.Needs{})
 	program, err := exec.LookPath("docker")
@@ -160,7 +160,7 @@ func TestRealBaseMoves(t *testing.T) {
 	}
 	w := newWorkshop(t, "out", []string{"touch", "out"})
 	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM "+base+"\nCOPY main.txt /\n")
-	put(t, filepath.Join(w.s.Dir, "main.txt"), base) // so that no other test's image is taken
+	put(t, filepath.Join(w.s.Dir, "main.txt"), base) // unique to this test
 	image := func() *Built {
 		t.Helper()
 		built, err := w.Image(t.Context(), w.s)

@@ -22,49 +22,50 @@ import (
 	"prony.example/internal/base/runtimes"
 )
 
-// Builder builds services into a cache. Several, in one program or in many, may share the cache.
+// Builder builds services into a cache. Several Builders, also of other processes, may share a
+// cache.
 type Builder struct {
 	Root     string            // of the checkout
-	Cache    string            // folder that copies are built in; empty: .prony below Root
-	Tools    *Tools            // what FindTools found
-	Progress func(line string) // one line per step; nil: silence
-	// Note remembers the process group of a step, which writes into a log, until it is forgotten,
-	// so that what outlives the lab can be ended; nil: nobody does.
+	Cache    string            // folder of builds; empty: .prony below Root
+	Tools    *Tools            // result of FindTools
+	Progress func(line string) // receives a line for each step; nil: none does
+	// Note records the process group of a step and its log, until forget is called, so that a later
+	// lab can end leftovers; nil: no record.
 	Note  func(pid int, log string) (forget func() error, err error)
 	Bound time.Duration // of a step; 0: stepBound
 }
 
-// Built is a service that is ready to run. What has a name in JSON is in the file that says, last
-// of all, that a build is whole.
+// Built is a service that is ready to run. Its fields with JSON names are stored in the file that
+// marks a complete build.
 type Built struct {
-	// Hash is over sources, steps, tool versions and build environment, SHA256 over the sorted
-	// names and contents of the artifact; both in hex.
+	// Hash covers sources, steps, tool versions and build environment, SHA256 the sorted names and
+	// contents of the artifact; both in hex.
 	Hash       string `json:"hash"`
 	SHA256     string `json:"sha256"`
 	SizeBytes  int64  `json:"sizeBytes"`            // the sum of the artifact's regular files
-	DurationNs int64  `json:"durationNs"`           // of the build, also of an earlier one
-	ImageBytes int64  `json:"imageBytes,omitempty"` // of these sources' image; 0: none was made
+	DurationNs int64  `json:"durationNs"`           // of the build, also if it was an earlier one
+	ImageBytes int64  `json:"imageBytes,omitempty"` // of the same sources' image; 0: none
 
-	Dir    string `json:"-"` // where its targets work, in the built copy; absolute
-	folder string // of the build: the copy, and beside it the log and the mark
-	// original is the Dir of the build that this is a copy of; empty: it is none.
+	Dir    string `json:"-"` // working directory of targets, in the built copy; absolute
+	folder string // of the build: holds the copy, the log and the mark
+	// original is the Dir of the build that this is a copy of; empty: not a copy.
 	original string
-	Cached   bool            `json:"-"` // whether an earlier build was taken
-	Log      string          `json:"-"` // path of what the steps printed
-	Tools    map[string]Tool `json:"-"` // what the service needs, by name
-	// Images are those that its containers are started from, by process; "" where there is one.
-	// Without any it is started as a process.
+	Cached   bool            `json:"-"` // an earlier build was taken
+	Log      string          `json:"-"` // path of the output of the steps
+	Tools    map[string]Tool `json:"-"` // needed by the service, by name
+	// Images are the images of its containers, by process; the key is "" for a single process.
+	// Without images the service starts as a process.
 	Images  map[string]string `json:"-"`
-	Front   string            `json:"-"` // that of the process which takes the requests
-	Port    int               `json:"-"` // where its container listens; 0: where it is told
-	Compose *Compose          `json:"-"` // brought up instead of an image; nil: nothing
-	// Attached is where it runs already; the zero value: nowhere.
+	Front   string            `json:"-"` // image of the process that receives the requests
+	Port    int               `json:"-"` // port of its container; 0: assigned
+	Compose *Compose          `json:"-"` // started instead of an image; nil: nothing
+	// Attached is the address of a service that runs already; zero value: none.
 	Attached netip.AddrPort `json:"-"`
-	// Host is the name that it is asked by there; empty: its address.
+	// Host is the Host header for Attached; empty: its address.
 	Host string `json:"-"`
 }
 
-// values are the placeholders that the build decides.
+// values returns the placeholders that the build determines.
 func (b *Built) values() map[string]string {
 	values := map[string]string{"dir": b.Dir}
 	for _, name := range []string{"java", "python", "node", "postgres"} {
@@ -75,46 +76,46 @@ func (b *Built) values() map[string]string {
 	return values
 }
 
-// The names in a build's folder. A virtual environment of Python knows its own path and cannot be
-// moved, so a build happens where it will stay, and the mark, not a rename, says that it is whole.
+// Names in a build's folder. A virtual environment of Python contains its own path and cannot be
+// moved, so a build is made in its final place. The mark, not a rename, shows that it is complete.
 const (
 	markFile = "built.json"
 	logFile  = "build.log"
 	copyDir  = "service"
 )
 
-// hashDigits is how much of the hash is in a folder's name: 48 bits, enough for builds of one
+// hashDigits is the length of the hash in a folder's name: 48 bits, enough for the builds of one
 // service.
 const hashDigits = 12
 
-// hashedEnv are the variables that change what the tools make without being seen in sources or
-// versions, so that they are part of a build's identity.
+// hashedEnv are the variables that change the tools' output without a change of sources or
+// versions, and are therefore part of the hash.
 var hashedEnv = []string{
 	"CFLAGS", "CGO_ENABLED", "GOAMD64", "GOARM64", "GOEXPERIMENT", "GOFLAGS", "LDFLAGS",
 	"CARGO_ENCODED_RUSTFLAGS", "RUSTFLAGS", "MAVEN_ARGS", mavenEnv, "NODE_ENV", "NODE_OPTIONS",
 }
 
-// profileEnv begins the variables that override a profile of Cargo, a key each.
+// profileEnv is the prefix of variables that override keys of a Cargo profile.
 const profileEnv = "CARGO_PROFILE_"
 
-// droppedEnv are those that would send a build's output, or its imports, elsewhere, or have native
-// images that the lab does not know of.
+// droppedEnv are variables that would redirect a build's output or imports, or add options to
+// native images.
 var droppedEnv = []string{
 	nativeEnv,
 	"CARGO_BUILD_TARGET_DIR", "CARGO_TARGET_DIR", "GOBIN", "GOWORK", "PYTHONHOME", "PYTHONPATH",
 }
 
 // Build makes the service's artifact, or takes an earlier build with the same hash whose artifact
-// still has the same digest. A second builder of the same service waits for the first. The copy is
-// held until the program ends; earlier ones that were not used for a week are removed. The error
-// names the step that failed, its status and the end of its log. When ctx ends, so do all processes
-// of the step under way.
+// has an unchanged digest. A second builder of the same service waits for the first. The copy is
+// locked until the program ends; earlier copies that were unused for a week are removed. The error
+// names the failed step, its status and the end of its log. If ctx ends, all processes of the step
+// are killed.
 func (b *Builder) Build(ctx context.Context, s *Service) (*Built, error) {
 	built, err := b.build(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("build %s: %w", s.Label(), err)
 	}
-	// What only running takes is no part of the build: without it the target is skipped.
+	// Tools needed only at run time are not part of the build: without them the target is skipped.
 	for _, t := range s.Targets {
 		for _, need := range t.Needs {
 			if tool, err := b.Tools.resolve(need); err == nil {
@@ -175,10 +176,10 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	return built, b.keepCopy(s, name, folder)
 }
 
-// kept is the folder of the builds.
+// kept returns the folder of the builds.
 func (b *Builder) kept() (string, error) { return b.cached("build") }
 
-// Copies is the folder for the copies that starts have (Built.Copy), on the disk of the builds.
+// Copies returns the folder for the copies of starts (Built.Copy), on the disk of the builds.
 func (b *Builder) Copies() (string, error) { return b.cached("starts") }
 
 func (b *Builder) cached(kind string) (string, error) {
@@ -192,9 +193,9 @@ func (b *Builder) cached(kind string) (string, error) {
 	return folder, nil
 }
 
-// sources are what a build is made of, with their hash. Of a revision they are all that its clone
-// has, since a build may read beside its folder; .git counts by the commit alone, as git writes
-// there whenever somebody looks.
+// sources returns the inputs of a build with their hash. For a revision these are all files of its
+// clone, since a build may read outside of its folder. Of .git only the commit counts, because git
+// commands that only read also write there.
 func (s *Service) sources() ([]files.Entry, hash.Hash, error) {
 	if s.Checkout == nil {
 		return files.Hash(s.Dir, s.ignored, true)
@@ -206,11 +207,11 @@ func (s *Service) sources() ([]files.Entry, hash.Hash, error) {
 	return sources, h, err
 }
 
-// isGit says whether a name is git's own, of a repository or of a submodule.
+// isGit reports whether a name is the .git of a repository or of a submodule.
 func isGit(name string) bool { return name[strings.LastIndexByte(name, '/')+1:] == ".git" }
 
-// hash is the identity of a build: what goes in, rather than what comes out, which few tools make
-// the same twice. h has the sources.
+// hash returns the identity of a build. It covers inputs and not outputs, because few tools produce
+// the same bytes twice. h contains the sources.
 func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 	fmt.Fprintf(h, "steps %q artifact %q\n", s.Build.Steps, s.Build.Artifact)
 	for _, name := range sortedKeys(tools) {
@@ -228,7 +229,7 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// take fills in an earlier build, and says whether there is one that is whole and unchanged.
+// take fills in an earlier build, and reports whether a complete and unchanged one exists.
 func (b *Builder) take(s *Service, built *Built) bool {
 	data, err := os.ReadFile(filepath.Join(built.folder, markFile))
 	if err != nil {
@@ -240,7 +241,7 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	}
 	sum, size, err := digest(filepath.Join(built.Dir, s.Build.Artifact))
 	if err != nil || sum != earlier.SHA256 || size != earlier.SizeBytes {
-		// A record names the artifact by its digest: one that was written to since is not it.
+		// Records identify the artifact by its digest, so a changed artifact cannot be used.
 		b.say("build %s: the artifact in the cache has changed since it was built", s.Label())
 		return false
 	}
@@ -279,7 +280,7 @@ func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []
 	return nil
 }
 
-// mark puts the file there that says that the build is whole, as a whole or not at all.
+// mark atomically writes the file that marks a complete build.
 func (b *Built) mark() error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -288,7 +289,7 @@ func (b *Built) mark() error {
 	return files.Put(filepath.Join(b.folder, markFile), append(data, '\n'))
 }
 
-// copy is the copy of all sources, in which Dir is.
+// copy returns the folder with the copy of all sources, which contains Dir.
 func (b *Built) copy() string { return filepath.Join(b.folder, copyDir) }
 
 func (b *Builder) say(format string, args ...any) {
@@ -297,17 +298,18 @@ func (b *Builder) say(format string, args ...any) {
 	}
 }
 
-// briefJVM are options of a JVM that ends within seconds, as Maven's does: what the better compiler
-// and a collector on all cores take, it does not live to get back. A build takes half the processor
-// time with them; what it makes is the same.
+// briefJVM are options for a JVM that ends within seconds, such as Maven's: it ends before the
+// optimizing compiler and a collector on all cores pay off. With them a build takes half of the
+// processor time and makes the same artifact.
 const (
 	lightly  = "-XX:TieredStopAtLevel=1"
 	briefJVM = lightly + " -XX:+UseSerialGC"
 	mavenEnv = "MAVEN_OPTS"
 )
 
-// Brief is for Values.Append of a target of the catalog that is looked at and not measured: its JVM
-// compiles lightly, too, and is up in half of the processor time. What it answers is the same.
+// Brief returns a value of Values.Append for a target of the catalog that is checked and not
+// measured. Its JVM then uses only the fast compiler and starts in half of the processor time. Its
+// answers are the same.
 func (s *Service) Brief(t Target) map[string]string {
 	if s.Environ != nil || !runtimes.Of(t.Runtime).HotSpot {
 		return nil
@@ -315,8 +317,8 @@ func (s *Service) Brief(t Target) map[string]string {
 	return map[string]string{jdkOptions: lightly}
 }
 
-// buildEnv is the lab's own environment, because proxies and mirrors are in it, with the JDK and
-// the GraalVM that were found.
+// buildEnv returns this program's environment, which has settings of proxies and mirrors, with the
+// JDK and the GraalVM that were found.
 func buildEnv(tools map[string]Tool) []string {
 	var env []string
 	for _, pair := range WithoutGit(os.Environ()) {
@@ -334,19 +336,19 @@ func buildEnv(tools map[string]Tool) []string {
 		env = append(env, mavenEnv+"="+briefJVM)
 	}
 	if native, ok := tools["native-image"]; ok {
-		// The JDK that was found may be another one; Maven's plugins ask this variable first.
+		// Another JDK may have been found; Maven's plugins read this variable first.
 		env = append(env, "GRAALVM_HOME="+homeOf(native.Path),
 			nativeEnv+"="+strings.Join(nativeOptions(native, runtime.GOOS, runtime.GOARCH), " "))
 	}
 	return env
 }
 
-// nativeEnv is what native-image reads options from, whoever starts it; later ones come first.
+// nativeEnv is the variable from which native-image reads options; later ones take precedence.
 const nativeEnv = "NATIVE_IMAGE_OPTIONS"
 
-// nativeOptions are those that all native images are built with: for throughput, as JVMs are
-// measured; with the flight recorder, which records nothing unless asked; and with G1, JVMs'
-// collector, where the edition has it: Oracle's on Linux (GraalVM's manual, Memory Management).
+// nativeOptions returns the options of all native images: optimized for throughput, as JVMs are
+// measured; with the flight recorder, which is off by default; and with G1, the collector of JVMs,
+// in the edition that has it: Oracle's on Linux (GraalVM's manual, Memory Management).
 func nativeOptions(native Tool, system, arch string) []string {
 	out := []string{"--enable-monitoring=jfr", "-O3"}
 	if native.Oracle && system == "linux" && (arch == "amd64" || arch == "arm64") {
@@ -355,14 +357,14 @@ func nativeOptions(native Tool, system, arch string) []string {
 	return out
 }
 
-// leftOut are the names that builds by hand leave in a service's folder and git ignores: anywhere
-// in it, or only at its top, where src/bin may be somebody's source.
+// leftOut are names that manual builds leave in a service's folder and git ignores: anywhere in it,
+// or only at its top, since src/bin may be source.
 var (
 	leftOut      = []string{"node_modules", "target", "__pycache__"}
 	leftOutAtTop = []string{"bin", "venv", ".venv"}
 )
 
-// ignored says whether a name in a service's folder is not source.
+// ignored reports whether a name in a service's folder is not source.
 func ignored(name string) bool {
 	top, _, _ := strings.Cut(name, "/")
 	last := name[strings.LastIndexByte(name, '/')+1:]
@@ -376,8 +378,8 @@ func (s *Service) ignored(name string) bool {
 	return ignored(name)
 }
 
-// Sources names the files of the service's folder that are its source, sorted, with slashes: all
-// but what builds by hand leave there.
+// Sources returns the names of the source files in the service's folder, sorted, with slashes. It
+// leaves out the results of manual builds.
 func (s *Service) Sources() (names []string, err error) {
 	entries, err := files.Walk(s.Dir, s.ignored)
 	for _, e := range entries {
@@ -386,9 +388,9 @@ func (s *Service) Sources() (names []string, err error) {
 	return names, err
 }
 
-// digest is the SHA-256, in hex, over the sorted names and contents of the files at root (a folder
-// or one file), and the sum of their sizes in bytes. Links count by where they point, and nothing
-// in the size. What is git's own does not count.
+// digest returns the SHA-256, in hex, over the sorted names and contents of the files at root (a
+// folder or one file), and the sum of their sizes in bytes. Links count by their destination, and
+// not in the size. It ignores git's own files.
 func digest(root string) (sum string, sizeBytes int64, err error) {
 	entries, h, err := files.Hash(root, isGit, true)
 	if err != nil {
@@ -402,8 +404,8 @@ func digest(root string) (sum string, sizeBytes int64, err error) {
 	return hex.EncodeToString(h.Sum(nil)), sizeBytes, nil
 }
 
-// copyTree copies entries from one folder to another, which may not exist yet. Files become
-// writable for their owner, whatever they were: a build may want to change its copy.
+// copyTree copies entries from one folder to another, and creates that if it is missing. Files
+// become writable for their owner, because a build may change its copy.
 func copyTree(from, to string, entries []files.Entry) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// workshop is a service of two files with a builder for it.
+// workshop is a service of two files with a builder.
 type workshop struct {
 	*Builder
 	t     *testing.T
@@ -66,7 +66,8 @@ func read(t *testing.T, path ...string) string {
 	return string(data)
 }
 
-// await polls for what another goroutine or process does. Its limit is only for a broken test.
+// await polls until another goroutine or process has done something. Its limit matters only if the
+// test is broken.
 func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for range 3000 {
@@ -206,7 +207,8 @@ func TestToolsOfABuild(t *testing.T) {
 	built := w.build()
 	java := built.Tools["java"]
 	home := homeOf(java.Path)
-	// JAVA_HOME, two variables that a build does not get, the first of PATH, one that it gets.
+	// JAVA_HOME, two variables that a build does not get, the first entry of PATH, and a variable
+	// that it gets.
 	want := home + "   " + home + "/bin kept " + java.Path + "\n" + java.Path + " -jar\n"
 	if got := read(t, built.Dir, "seen"); got != want || java.Version != "25.0.3" {
 		t.Errorf("got %q and %v, want %q", got, java, want)
@@ -227,7 +229,7 @@ func TestFailedBuilds(t *testing.T) {
 			if got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
-			// A failed build is not taken for a good one the next time.
+			// A failed build is not taken for a successful one later.
 			if _, err := w.Build(t.Context(), w.s); err == nil {
 				t.Error("the second try succeeded")
 			}
@@ -237,7 +239,7 @@ func TestFailedBuilds(t *testing.T) {
 	steps := func(steps ...[]string) func(*workshop) {
 		return func(w *workshop) { w.s.Build.Steps = steps }
 	}
-	var tail strings.Builder // 30 lines and the command's own are more than 20
+	var tail strings.Builder // 30 lines and the command's own exceed 20
 	for i := 11; i <= 30; i++ {
 		fmt.Fprintf(&tail, "\n  %d", i)
 	}
@@ -282,7 +284,7 @@ func TestCancelEndsAllOfAStep(t *testing.T) {
 	}
 	await(t, "the child ends", func() bool {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
-		return err != nil || strings.Contains(string(stat), ") Z ") // dead, if not yet buried
+		return err != nil || strings.Contains(string(stat), ") Z ") // dead, perhaps still a zombie
 	})
 }
 
@@ -304,7 +306,7 @@ func TestTwoBuildersAtOnce(t *testing.T) {
 	await(t, "one waits", func() bool {
 		return w.said("build sh-none: waiting for another build of it")
 	})
-	// A third one gives up with its context, and leaves the others alone.
+	// A third builder gives up with its context, and does not affect the others.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.Build(ctx, w.s); !errors.Is(err, context.Canceled) {
@@ -320,7 +322,7 @@ func TestTwoBuildersAtOnce(t *testing.T) {
 	}
 }
 
-// Where GraalVM is another JDK than the one that was found, Maven's plugins are told.
+// If GraalVM is another JDK than the one found, Maven's plugins get its path.
 func TestGraalVMHome(t *testing.T) {
 	env := buildEnv(map[string]Tool{"java": {Path: "/jdk/bin/java"},
 		"native-image": {Path: "/graal/bin/native-image"}})
@@ -331,7 +333,7 @@ func TestGraalVMHome(t *testing.T) {
 	}
 }
 
-// All native images are built alike, with what the edition has.
+// All native images have the same options, as far as the edition supports them.
 func TestNativeOptions(t *testing.T) {
 	check := func(want, said, system, arch string) {
 		t.Helper()
@@ -363,7 +365,7 @@ func TestNativeOptions(t *testing.T) {
 	check(usual, community, "linux", "amd64")
 	check(usual, mandrel, "linux", "amd64")
 
-	// The build gets them, and not what the user's shell has; the edition makes another build.
+	// The build gets these options and not the shell's; another edition makes another build.
 	t.Setenv(nativeEnv, "-Ob")
 	of := func(oracle bool) map[string]Tool {
 		return map[string]Tool{"native-image": {Path: "/graal/bin/native-image", Oracle: oracle}}
@@ -383,8 +385,8 @@ func TestNativeOptions(t *testing.T) {
 	}
 }
 
-// Every native target of the catalog is built by native-image alone, so that the options reach it,
-// and needs it, so that it is left out with that reason where it is not.
+// Every native target of the catalog is built by native-image directly, so that it gets the
+// options, and has it as a need, so that a missing one is reported.
 func TestNativeTargetsOfTheCatalog(t *testing.T) {
 	services, err := Catalog("../..")
 	if err != nil {
@@ -420,7 +422,7 @@ func TestNativeTargetsOfTheCatalog(t *testing.T) {
 		t.Fatalf("%q, error %v", images, err)
 	}
 	for _, name := range images {
-		// Its builders are the community's.
+		// The Dockerfile's builder is the community edition.
 		want := "ENV " + nativeEnv + "=\"" +
 			strings.Join(nativeOptions(Tool{}, "linux", "amd64"), " ") + "\"\n"
 		if !strings.Contains(read(t, ".", name), want) {
@@ -429,7 +431,7 @@ func TestNativeTargetsOfTheCatalog(t *testing.T) {
 	}
 }
 
-// Maven's own JVM gets what suits a short life, unless the user has said what it gets.
+// Maven's JVM gets the options of short-lived JVMs, unless the user sets others.
 func TestMavenIsBrief(t *testing.T) {
 	maven := map[string]Tool{"mvn": {Path: "/bin/mvn"}}
 	check := func(tools map[string]Tool, want ...string) {
@@ -453,7 +455,7 @@ func TestMavenIsBrief(t *testing.T) {
 	check(nil)
 }
 
-// A JVM of the catalog that is only looked at compiles lightly; what is a user's own is started as
+// A JVM of the catalog that is only checked uses the fast compiler. A user's own target starts as
 // it is measured.
 func TestBrief(t *testing.T) {
 	jvm, native := Target{Runtime: "jvm"}, Target{Runtime: "native"}
@@ -468,7 +470,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// A step that waits for what never comes is ended, with what it forked.
+// A step that hangs is ended, with its children.
 func TestStepsHaveABound(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > pid; wait"})
 	w.Bound = 300 * time.Millisecond

@@ -13,8 +13,8 @@ import (
 
 const checkout = "../.."
 
-// locked says where a language pins its framework's version, and what stands there before and after
-// it. The JDK's own server is as new as the JDK, Go's as new as the language.
+// locked is the file in which a language pins its framework's version, with the text before and
+// after it. The version of the JDK's server is the JDK's, that of Go's the language's.
 var locked = map[string]struct{ file, before, after string }{
 	"Go":         {"go.mod", `(?m)(^go |/NAME(/v\d+)? v)`, `(\.\d+)?$`},
 	"Java":       {"pom.xml", `<(maven\.compiler\.release|[a-z.-]*version)>`, `</`},
@@ -82,8 +82,8 @@ func TestServicesAnswerWithTheContractsText(t *testing.T) {
 	}
 }
 
-// Native images are skipped one by one where GraalVM is missing, each with a line that says so;
-// what else is built of the same sources is not.
+// Without GraalVM, native images are skipped one by one, each with a message. Other builds of the
+// same sources are not skipped.
 func TestNativeImagesAreSkippedAlone(t *testing.T) {
 	services, err := Catalog("../..")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestNativeImagesAreSkippedAlone(t *testing.T) {
 		}
 	}
 	// Spring MVC in 2 modes and WebFlux, Quarkus and Micronaut in 3, Helidon SE and MP; the first
-	// two frameworks with caches in as many.
+	// two frameworks also with caches.
 	if native != 11 || caches != 6 {
 		t.Errorf("%d native targets and %d with a cache, want 11 and 6", native, caches)
 	}

@@ -14,19 +14,19 @@ import (
 	"prony.example/internal/base/cmdlog"
 )
 
-// Checkout is a revision of a user's repository that a service is built from. Its builds happen in
-// a clone that has a .git and submodules of its own, so that no git command of a build can change
-// the user's repository or work tree.
+// Checkout is a revision of a user's repository from which a service is built. Its builds use a
+// clone with a .git and submodules of its own, so that git commands of a build cannot change the
+// user's repository or work tree.
 type Checkout struct {
-	Repo   string // the top of the user's work tree, absolute
-	Commit string // the full id
-	Inside string // the service's folder in the repository; empty: its top
-	At     string // a clone of it in which nothing is built
+	Repo   string // top of the user's work tree, absolute
+	Commit string // full id
+	Inside string // folder of the service in the repository; empty: its top
+	At     string // a clone in which nothing is built
 }
 
-// Clone makes a clone of the revision at a path where nothing is yet. It borrows the objects of the
-// user's repository and writes nothing there. Submodules come from what the user's repository has
-// of them; the others stay empty folders, as after git clone, and are returned.
+// Clone clones the revision to a path that does not exist yet. It borrows the objects of the user's
+// repository without writing there, and takes submodules from it. Submodules that it does not have
+// stay empty folders, as after git clone, and are returned.
 func (c Checkout) Clone(ctx context.Context, to string) (missing []string, err error) {
 	dirs, err := c.gitDirs(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c Checkout) Clone(ctx context.Context, to string) (missing []string, err e
 	return missing, nil
 }
 
-// Refill fills the submodules of the clone that were not in the user's repository earlier, and
-// returns the paths of those that are still not there.
+// Refill fills submodules of the clone that the user's repository lacked before, and returns the
+// paths of those that are still missing.
 func (c Checkout) Refill(ctx context.Context) (missing []string, err error) {
 	dirs, err := c.gitDirs(ctx)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c Checkout) Refill(ctx context.Context) (missing []string, err error) {
 	return fillSubmodules(ctx, c.At, c.Repo, dirs)
 }
 
-// gitDirs are the git directories of the user's repository: a linked work tree's own, then the
-// common one.
+// gitDirs returns the git directories of the user's repository: that of a linked work tree, then
+// the common one.
 func (c Checkout) gitDirs(ctx context.Context) (dirs []string, err error) {
 	for _, kind := range []string{"--absolute-git-dir", "--git-common-dir"} {
 		dir, err := Git(ctx, c.Repo, "rev-parse", kind)
@@ -71,8 +71,8 @@ func (c Checkout) gitDirs(ctx context.Context) (dirs []string, err error) {
 	return slices.Compact(dirs), nil
 }
 
-// borrow clones a repository and checks a commit out. Objects are shared, not linked: a link would
-// make the build's user the owner of the user's own files.
+// borrow clones a repository and checks a commit out. It shares objects instead of linking their
+// files: the build's user would become the owner of linked files of the user.
 func borrow(ctx context.Context, from, commit, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
@@ -85,9 +85,9 @@ func borrow(ctx context.Context, from, commit, to string) error {
 	return err
 }
 
-// nameRemote has a clone name the same remote as the user's repository, to which relative URLs of
-// submodules refer. Without a URL the clone keeps the repository's path to read from, and cannot
-// push to it.
+// nameRemote gives a clone the remote of the user's repository, to which relative URLs of
+// submodules refer. Without a URL the clone reads from the repository's path, and cannot push to
+// it.
 func nameRemote(ctx context.Context, clone, url string) error {
 	args := []string{"remote", "set-url", "origin", url}
 	if url == "" {
@@ -97,8 +97,8 @@ func nameRemote(ctx context.Context, clone, url string) error {
 	return err
 }
 
-// remoteOf is the URL of the remote of a git directory: of origin, or of the only one; empty: there
-// is none. A relative one is of the work tree.
+// remoteOf returns the URL of a git directory's remote: of origin, or of the first one; empty:
+// there is none. A relative URL is resolved against the work tree.
 func remoteOf(ctx context.Context, dir, work string) string {
 	name := "origin"
 	names, err := inDir(ctx, dir, "remote")
@@ -115,8 +115,8 @@ func remoteOf(ctx context.Context, dir, work string) string {
 	return url
 }
 
-// fillSubmodules fills the submodules of a clone. Its original is checked out at work, and has the
-// repositories of its submodules below dirs.
+// fillSubmodules fills the submodules of a clone and returns those that are missing. work is the
+// work tree of the original; dirs have the repositories of its submodules.
 func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (missing []string,
 	err error) {
 	if _, err := os.Stat(filepath.Join(clone, ".gitmodules")); err != nil {
@@ -161,7 +161,7 @@ func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (mis
 	return missing, nil
 }
 
-// submodule clones one submodule, with its own submodules, from the git directory that has its
+// submodule clones one submodule, with its own submodules, from a git directory that has its
 // commit.
 func submodule(ctx context.Context, clone, path, from, work, commit string) (missing []string,
 	err error) {
@@ -175,13 +175,13 @@ func submodule(ctx context.Context, clone, path, from, work, commit string) (mis
 	if missing, err = fillSubmodules(ctx, location, work, []string{from}); err != nil {
 		return nil, err
 	}
-	// The files are there, also where git cannot resolve the submodule's URL.
+	// The files are complete even if git cannot resolve the submodule's URL.
 	_, _ = Git(ctx, clone, "submodule", "--quiet", "init", "--", path)
 	_, err = Git(ctx, clone, "submodule", "--quiet", "absorbgitdirs", "--", path)
 	return missing, err
 }
 
-// gitlink is the commit that a clone's index has of a submodule; empty: there is none at the path.
+// gitlink returns the commit of a submodule in a clone's index; empty: the path is not a submodule.
 func gitlink(ctx context.Context, clone, path string) string {
 	entry, err := Git(ctx, clone, "ls-files", "--stage", "--", path)
 	fields := strings.Fields(entry)
@@ -191,7 +191,7 @@ func gitlink(ctx context.Context, clone, path string) string {
 	return fields[1]
 }
 
-// holder is the first of some git directories that has a commit; empty: none has it.
+// holder returns the first git directory that has a commit; empty: none has it.
 func holder(ctx context.Context, dirs []string, commit string) string {
 	for _, dir := range dirs {
 		if _, err := inDir(ctx, dir, "cat-file", "-e", commit+"^{commit}"); err == nil {
@@ -201,13 +201,13 @@ func holder(ctx context.Context, dirs []string, commit string) string {
 	return ""
 }
 
-// inDir runs git in a git directory, whose work tree may be gone.
+// inDir runs git in a git directory, whose work tree may be missing.
 func inDir(ctx context.Context, dir string, args ...string) (string, error) {
 	return Git(ctx, dir, append([]string{"--git-dir=.", "--work-tree=."}, args...)...)
 }
 
-// Git gives what a git command prints in a folder, without the end of its last line. Variables that
-// name another repository, as git sets them for its hooks, do not reach it.
+// Git returns the output of a git command in a folder, without the final line break. It removes
+// variables that name another repository, such as git sets for hooks.
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = WithoutGit(os.Environ())
@@ -234,7 +234,7 @@ var gitEnv = []string{
 	"GIT_SHALLOW_FILE", "GIT_WORK_TREE",
 }
 
-// WithoutGit is an environment without the variables that bind git to one repository.
+// WithoutGit returns an environment without the variables that bind git to one repository.
 func WithoutGit(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
@@ -242,10 +242,10 @@ func WithoutGit(env []string) []string {
 	})
 }
 
-// ceilingEnv names folders above which git looks for no repository (git(1)).
+// ceilingEnv lists folders in which, and above which, git looks for no repository (git(1)).
 const ceilingEnv = "GIT_CEILING_DIRECTORIES"
 
-// below has git look for repositories in a folder's copies, and not in the folder or above.
+// below keeps git from looking for repositories above the copies in a folder.
 func below(env []string, folder string) []string {
 	if real, err := filepath.EvalSymlinks(folder); err == nil {
 		folder = real

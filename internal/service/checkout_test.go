@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// do runs git as somebody with a name, and with submodules by path, which git refuses by default.
+// do runs git with a user name, and allows submodules by path, which git refuses by default.
 func do(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	out, err := Git(t.Context(), dir, append([]string{"-c", "user.name=a", "-c", "user.email=a@b",
@@ -29,7 +29,7 @@ func repositoryIn(t *testing.T, dir, text string) {
 	do(t, dir, "commit", "-q", "-m", "one")
 }
 
-// nested are repositories: app has the submodule lib, which has deep, and a second one, gone.
+// nested makes repositories: app has the submodule lib, which has deep, and a second one, gone.
 func nested(t *testing.T) (app string) {
 	t.Helper()
 	top := t.TempDir()
@@ -47,8 +47,8 @@ func nested(t *testing.T) (app string) {
 	return app
 }
 
-// A clone is a repository of its own: with submodules from what the user's has of them, also where
-// their own repositories and work trees are gone, and with none that the user's lacks.
+// A clone is an independent repository. It has the submodules of the user's repository, even if
+// their own repositories and work trees are gone, and no others.
 func TestCheckoutClone(t *testing.T) {
 	app := nested(t)
 	do(t, app, "submodule", "--quiet", "deinit", "--force", "lib")
@@ -94,7 +94,7 @@ func TestCheckoutClone(t *testing.T) {
 	}
 }
 
-// What a clone lacked is filled in once the user's repository has it.
+// Submodules missing in a clone are filled in once the user's repository has them.
 func TestCheckoutRefills(t *testing.T) {
 	app := nested(t)
 	away := app + "-gone"
@@ -118,7 +118,7 @@ func TestCheckoutRefills(t *testing.T) {
 	}
 }
 
-// A clone has the remote of the user's repository, since URLs of submodules are relative to it.
+// A clone has the remote of the user's repository, because URLs of submodules are relative to it.
 func TestCheckoutRemote(t *testing.T) {
 	for name, url := range map[string]string{"origin": "https://git.example.org/a/b.git",
 		"upstream": "../beside"} {

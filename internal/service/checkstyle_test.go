@@ -11,8 +11,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// checkstyle runs Maven on the pom of all services, as CONTRIBUTING.md tells; it gives what that
-// says.
+// checkstyle runs Maven on the pom of all services, as in CONTRIBUTING.md, and returns its output.
 func checkstyle(t *testing.T, folder string) (string, error) {
 	t.Helper()
 	all, chosen := FindTools(context.Background()), map[string]Tool{}
@@ -29,7 +28,7 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 	return string(out), err
 }
 
-// The services' Java is written in Google's style, with our deviations.
+// The services' Java follows Google's style, with our deviations.
 func TestCheckstyle(t *testing.T) {
 	const services = "../../services"
 	testsets.Long(t, "Checkstyle on all of the services' Java", testsets.Needs{
@@ -37,8 +36,8 @@ func TestCheckstyle(t *testing.T) {
 	if out, err := checkstyle(t, services); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// Both sets of rules see a fault, in a service and in a part of one: Google's an import out of
-	// order, ours the indentation that is Google's.
+	// Both sets of rules find an error, in a service and in a part of one: Google's an import out
+	// of order, ours Google's indentation.
 	folder := t.TempDir()
 	for _, name := range []string{"pom.xml", "checkstyle.xml", "checkstyle-suppressions.xml"} {
 		text, err := os.ReadFile(filepath.Join(services, name))

@@ -16,8 +16,8 @@ import (
 	"prony.example/internal/base/runtimes"
 )
 
-// placeholder is a word in braces; other braces, as those of JSON, are left alone.
-// That of another process's port has a dot.
+// placeholder is a word in braces; with a dot it is the port of another process. Other braces, such
+// as those of JSON, stay.
 var placeholder = lazyregexp.New(`\{([A-Za-z][A-Za-z0-9_-]*(?:\.[a-z]+)?)\}`)
 
 var (
@@ -27,56 +27,56 @@ var (
 	runPlaceholders = append(slices.Clone(envPlaceholders), "jvm")
 )
 
-// jvmOptions are what the argument {jvm} stands for: the same for every JVM of the catalog, so that
-// no framework's number is that of its heap. By itself the JVM would take the serial collector on
-// one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the heap's pages when it
-// grows, not in the requests that first touch them.
+// jvmOptions replace the argument {jvm}. They are the same for every JVM of the catalog, so that
+// heap sizes do not distort the comparison of frameworks. By default the JVM would choose the
+// serial collector on one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the
+// heap's pages when it grows, not in the requests that first touch them.
 var jvmOptions = []string{
 	"-Xms64m", "-Xmx{heapMiB}m", "-XX:+UseG1GC", "-XX:+AlwaysPreTouch",
 	"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
 }
 
-// containedJVM tells the JVM of an image, whose entry point is its own, what {jvm} says of sizes. A
-// JVM in a container sees the limits of the whole container, a system's process only its share. The
-// java launcher reads the variable (JDK 9 and later, "JDK_JAVA_OPTIONS").
+// containedJVM passes the sizes of {jvm} to the JVM of an image, which has its own entry point. A
+// JVM in a container detects the limits of the whole container, but a system's process has only its
+// share. The java launcher reads the variable (JDK 9 and later, "JDK_JAVA_OPTIONS").
 const (
 	containedJVM = "-Xmx{heapMiB}m -XX:ActiveProcessorCount={cpus}"
 	jdkOptions   = "JDK_JAVA_OPTIONS"
 )
 
-// passedOn is all of the lab's own environment that a target sees: what programs need to find each
-// other and their files, and nothing that could tune one target by accident.
+// passedOn are the only variables that a target inherits. Programs need them to find each other and
+// their files, and they tune no target by accident.
 var passedOn = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-// Values are the placeholders that a trial decides.
+// Values are the placeholders that a trial determines.
 type Values struct {
-	Host string // where processes of the target find each other
-	// Listen is where a process in a container takes requests; empty: at Host.
+	Host string // address at which processes of the target reach each other
+	// Listen is the address at which a process in a container listens; empty: Host.
 	Listen      string
 	Ports       []int   // one for each process of the target
-	CPUs        float64 // processor time per second; a service is told whole cores, rounded up
-	MemoryBytes int64   // of all processes together, and of each backing one that has cores
-	Backing     int     // cores of backing processes; 0: they share what the others have
-	// Env rides along, over what the manifest says, with the processes On, or with all.
+	CPUs        float64 // processor time per second; rounded up to cores for a service
+	MemoryBytes int64   // of all processes together, and of each backing one with its own cores
+	Backing     int     // cores of backing processes; 0: they share the others' cores
+	// Env overrides the manifest's variables for the processes On, or for all.
 	Env map[string]string
 	On  []string
-	// Words are further placeholders of Env, for all processes; {service}, {part} and {metricsPort}
-	// are each process's own.
+	// Words are more placeholders of Env, for all processes; {service}, {part} and {metricsPort}
+	// differ for each process.
 	Words        map[string]string
-	MetricsPorts []int // one for each process, where there are any
-	// Append is put behind what a variable holds, after a blank, for all processes: the lab's own
+	MetricsPorts []int // one for each process, if any
+	// Append is appended to the values of variables, after a blank, for all processes: Prony's own
 	// options. It has the same placeholders.
 	Append map[string]string
-	// Pad is the length of the variable PadVariable, in bytes, by which the stack begins elsewhere:
-	// its place alone can change a program's speed (Mytkowicz et al., "Producing Wrong Data Without
-	// Doing Anything Obviously Wrong!", 2009). 0: there is none.
+	// Pad is the length of the variable PadVariable in bytes, which shifts the stack: its address
+	// alone can change a program's speed (Mytkowicz et al., "Producing Wrong Data Without Doing
+	// Anything Obviously Wrong!", 2009). 0: no variable.
 	Pad int
 }
 
-// PadVariable means nothing to a target.
+// PadVariable is ignored by targets.
 const PadVariable = "PRONY_PAD"
 
-// backs says whether a process has the cores of backing ones.
+// backs reports whether a process has cores of its own, as a backing process.
 func (v Values) backs(p Process) bool { return p.Backing && v.Backing > 0 }
 
 func (v Values) env(process string) map[string]string {
@@ -86,24 +86,24 @@ func (v Values) env(process string) map[string]string {
 	return v.Env
 }
 
-// Start is how one process of a target is started, for the working directory b.Dir.
+// Start describes how to start one process of a target in the working directory b.Dir.
 type Start struct {
-	Name        string   // of the process in its system; empty: the target is no system
-	Image       string   // that its container is started from; empty: it is a plain process
-	Args        []string // the program is a name to look up in PATH or an absolute path
-	Written     []string // Args with every port as its placeholder: equal from start to start
-	Env         []string // the whole of it, "NAME=value", sorted
+	Name        string   // of the process in its system; empty: not a system
+	Image       string   // of its container; empty: a plain process
+	Args        []string // the program is a name in PATH or an absolute path
+	Written     []string // Args with placeholders for ports: equal in all starts
+	Env         []string // complete, "NAME=value", sorted
 	Port        int
 	MemoryBytes int64  // its share
-	Backing     bool   // it has cores of its own, and no part in the limits
+	Backing     bool   // it has cores of its own, outside of the limits
 	Ready       string // path that answers 200; empty: ready when it accepts a connection
 }
 
-// Starts gives how to start a target of a built service: one process, or those of a system in
-// order, of which the last takes the requests. The environment is HOST, PORT, CPUS and MEMORY_MIB,
-// what the manifest says, the target's before the process's before the service's, and of the lab's
-// own only PATH, HOME, LANG and TMPDIR. A container has those of its image, and its entry point,
-// behind which the arguments are.
+// Starts returns how to start a target of a built service: one process, or those of a system in
+// order, of which the last receives the requests. The environment has HOST, PORT, CPUS and
+// MEMORY_MIB, the manifest's variables (the target's override the process's, and these the
+// service's), and only PATH, HOME, LANG and TMPDIR of this program's own. A container has those of
+// its image, and the arguments follow its entry point.
 func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 	processes := s.Processes(t)
 	if len(v.Ports) != len(processes) {
@@ -154,8 +154,8 @@ func (s *Service) Starts(b *Built, t Target, v Values) ([]Start, error) {
 	return out, nil
 }
 
-// keepBraces lets words in braces that mean nothing here stand for themselves: a command that was
-// written for something else may have its own.
+// keepBraces adds words in braces without a value as values of themselves, since commands that were
+// written for other programs may contain braces.
 func keepBraces(command []string, values map[string]string) {
 	for _, text := range command {
 		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
@@ -166,8 +166,8 @@ func keepBraces(command []string, values map[string]string) {
 	}
 }
 
-// words are the placeholders of what rides along with the i-th process, which is called name; part
-// can be a file's name.
+// words returns the placeholders of Values.Env for the i-th process, called name; part is the name
+// in a form for file names.
 func (v Values) words(i int, name, part string) map[string]string {
 	out := over(v.Words, map[string]string{"service": name, "part": part})
 	if i < len(v.MetricsPorts) {
@@ -176,7 +176,7 @@ func (v Values) words(i int, name, part string) map[string]string {
 	return out
 }
 
-// valuesOf are the placeholders of one process.
+// valuesOf returns the placeholders of one process.
 func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	const mebibyte = 1 << 20
 	memory := p.MemoryBytes / mebibyte
@@ -196,10 +196,10 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	return values, nil
 }
 
-// listenWord is a value that no placeholder can ask for: manifests need not know of containers.
+// listenWord is a key that no placeholder can have: manifests need not distinguish containers.
 const listenWord = "listen address"
 
-// passes is what a process sees of the environment that its service is started from.
+// passes returns the variables that a process inherits from the environment of its service.
 func (s *Service) passes() map[string]string {
 	out := map[string]string{}
 	for _, pair := range s.Environ {
@@ -214,7 +214,7 @@ func (s *Service) passes() map[string]string {
 	return out
 }
 
-// fill sets arguments and environment, over what is passed on.
+// fill sets arguments and environment; env overrides the inherited variables in all.
 func (s *Start) fill(dir string, command []string, all, env, values map[string]string) (err error) {
 	if err := s.setEnv(all, env, values); err != nil {
 		return err
@@ -244,8 +244,8 @@ func (s *Start) contain(service *Service, t Target, env, values map[string]strin
 	return err
 }
 
-// written gives the arguments with the ports, which the lab draws anew for each start, as the
-// command has them, and with the folder of the build, of which each start may have a copy.
+// written returns the arguments with placeholders for the ports, which differ between starts, and
+// with the folder of the build, since each start may use a copy.
 func written(b *Built, t Target, p Process, values map[string]string) ([]string, error) {
 	values = maps.Clone(values)
 	values["dir"] = cmp.Or(b.original, b.Dir)
@@ -264,7 +264,7 @@ func written(b *Built, t Target, p Process, values map[string]string) ([]string,
 	return out, err
 }
 
-// setEnv sets the environment over what is passed on.
+// setEnv sets the environment; env overrides the inherited variables in all.
 func (s *Start) setEnv(all, env, values map[string]string) (err error) {
 	for name, value := range env {
 		if all[name], err = expand(value, values); err != nil {
@@ -279,7 +279,7 @@ func (s *Start) setEnv(all, env, values map[string]string) (err error) {
 	return nil
 }
 
-// over lays maps over each other, the last on top.
+// over merges maps; later maps override earlier ones.
 func over(all ...map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range all {
@@ -288,7 +288,7 @@ func over(all ...map[string]string) map[string]string {
 	return out
 }
 
-// behind appends to variables.
+// behind appends values to variables, after a blank.
 func behind(env, more map[string]string) map[string]string {
 	for name, value := range more {
 		env[name] = strings.TrimSpace(env[name] + " " + value)
@@ -296,8 +296,8 @@ func behind(env, more map[string]string) map[string]string {
 	return env
 }
 
-// inside makes a program that is named by a relative path one of the folder; a bare name is left
-// for PATH. Without it the path would be relative to wherever the lab was called.
+// inside resolves a relative path of a program against the folder, not against the current
+// directory of the caller. It returns a bare name unchanged, for PATH.
 func inside(dir, program string) string {
 	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
 		return filepath.Join(dir, program)
@@ -319,9 +319,8 @@ func expandAll(texts []string, values map[string]string) ([]string, error) {
 	return out, nil
 }
 
-// expand puts values for placeholders, once: a value with braces in it stays as it is. The manifest
-// was checked when it was loaded, so what has no value here is a tool that the build did not
-// record.
+// expand replaces placeholders by values, once: braces in values stay. The manifest was checked
+// when it was loaded, so a missing value belongs to a tool that the build did not record.
 func expand(text string, values map[string]string) (string, error) {
 	var err error
 	out := placeholder.ReplaceAllStringFunc(text, func(word string) string {

@@ -23,7 +23,7 @@ func TestCommand(t *testing.T) {
 	t.Setenv("HOME", "its-HOME")
 	t.Setenv("JAVA_TOOL_OPTIONS", "-Xmx1m") // not passed on
 	b := &Built{Dir: "/b", Tools: map[string]Tool{"java": {Path: "/jdk/bin/java"}}}
-	// 1000 MiB and a bit: 1000; three quarters of it: 750. 1.5 processors are told as 2.
+	// 1000 MiB and a bit become 1000; three quarters of it are 750. 1.5 processors become 2.
 	v := Values{Host: "127.0.0.1", Ports: []int{8081}, CPUs: 1.5, MemoryBytes: 1000<<20 + 4096}
 	check := func(target int, wantArgs, wantEnv string) {
 		t.Helper()
@@ -102,8 +102,9 @@ func TestJVMOptions(t *testing.T) {
 	}
 }
 
-// A container has nothing of the lab's environment and the image's own program; a JVM in it is told
-// the sizes of {jvm}. It listens where its network wants it, and finds others at the host's name.
+// A container gets no environment of this program and runs the image's own entry point. Its JVM
+// gets the sizes of {jvm}. It listens on the network's address, and reaches others by the host's
+// name.
 func TestContainerCommand(t *testing.T) {
 	s := goodService(t)
 	t.Setenv("LANG", "its-LANG")
@@ -136,7 +137,7 @@ func TestContainerCommand(t *testing.T) {
 	}
 }
 
-// What rides along with a process of a system can tell it from the others.
+// Variables in Env can differ between the processes of a system.
 func TestWordsOfEachProcess(t *testing.T) {
 	s := &Service{Name: "shop", Run: Run{Processes: []Process{
 		{Name: "back", Command: []string{"x"}}, {Name: "front", Command: []string{"x"}}}},

@@ -18,19 +18,19 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Compose is a service of a Compose file, which comes up with all that it depends on.
+// Compose is a service of a Compose file, started with all its dependencies.
 type Compose struct {
-	Program []string // that is Compose, as docker compose; what its build has found
-	File    string   // in the folder of the service
-	Service string   // which takes the requests
-	Model   []byte   // what Compose makes of the file, as JSON; of its build
+	Program []string // the command of Compose, such as docker compose; set by its build
+	File    string   // path in the folder of the service
+	Service string   // receives the requests
+	Model   []byte   // resolved file, as JSON; set by its build
 }
 
-// errNoCompose says what brings Compose files up.
+// errNoCompose says how to install Compose.
 var errNoCompose = errors.New("needs docker compose: neither docker compose nor docker-compose " +
 	"of version 2 answers (install Docker's package docker-compose-plugin)")
 
-// composer finds Compose. The older docker-compose, of version 1, has no JSON.
+// composer returns the command of Compose. It skips docker-compose of version 1, which has no JSON.
 func composer(ctx context.Context) ([]string, error) {
 	for _, program := range [][]string{{"docker", "compose"}, {"docker-compose"}} {
 		if _, err := exec.LookPath(program[0]); err != nil {
@@ -45,7 +45,7 @@ func composer(ctx context.Context) ([]string, error) {
 	return nil, errNoCompose
 }
 
-// composed is the part that the lab must know of what Compose makes of a file.
+// composed has the fields of a resolved Compose file that this package reads.
 type composed struct {
 	Services map[string]struct {
 		Image  string          `json:"image"`
@@ -59,15 +59,15 @@ type composedPort struct {
 	Target int `json:"target"`
 }
 
-// compose has Compose read its file and build what the file says how to build. What is measured is
-// what lies here then: nothing is pulled.
+// compose resolves the Compose file and builds its images. It pulls nothing, so the trial measures
+// the images that are present now.
 func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Built, error) {
 	built, compose := *s.Made, *s.Made.Compose
 	var err error
 	if compose.Program, err = composer(ctx); err != nil {
 		return nil, err
 	}
-	// The images that it builds are named after this, whichever lab does.
+	// The name of the images that Compose builds, the same in each run.
 	where := sha256.Sum256([]byte(s.Dir + "\n" + compose.File))
 	project := "prony-" + hex.EncodeToString(where[:])[:hashDigits]
 	run := func(args ...string) (string, error) {
@@ -108,7 +108,7 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	built.Front = cmp.Or(
 		front.Image,
 		project+"-"+compose.Service,
-	) // as Compose names what it builds
+	) // the name that Compose gives to images it builds
 	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
@@ -125,8 +125,8 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	return &built, nil
 }
 
-// pinned names each image of a model by what it is now: a name may be another image's when the next
-// target of the same file, with other variables, is built.
+// pinned replaces each image name of a model by the image's id: building the next target of the
+// same file, with other variables, may move the name.
 func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, error) {
 	var full map[string]any
 	if err := json.Unmarshal(model, &full); err != nil {
@@ -137,7 +137,7 @@ func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, 
 		if byName, ok := value.(map[string]any); ok {
 			tag, _ := byName["image"].(string)
 			i := image{docker: docker, tag: cmp.Or(tag, project+"-"+name)}
-			if id, _ := i.look(ctx); id != "" { // else Compose says what it lacks, if it needs it
+			if id, _ := i.look(ctx); id != "" { // if it is needed, Compose fails
 				byName["image"] = id
 			}
 		}
@@ -145,7 +145,7 @@ func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, 
 	return json.Marshal(full)
 }
 
-// portOf is the one port at which a service of a Compose file takes requests.
+// portOf returns the only port on which a service of a Compose file accepts requests.
 func portOf(ports []composedPort, expose []string) (int, error) {
 	var all []int
 	for _, p := range ports {
@@ -164,7 +164,7 @@ func portOf(ports []composedPort, expose []string) (int, error) {
 	return all[0], nil
 }
 
-// runCompose gives what Compose prints. Its last words are in the error.
+// runCompose returns the output of Compose. Errors include its last output lines.
 func runCompose(ctx context.Context, s *Service, compose Compose, args ...string) (string, error) {
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()

@@ -18,46 +18,46 @@ import (
 )
 
 const (
-	// answerLimit is for one answer, body included: the first of a system whose JVMs share a core
-	// takes ten seconds and more.
+	// answerLimit limits one answer with its body: the first answer of a system whose JVMs share a
+	// core takes ten seconds or more.
 	answerLimit = 30 * time.Second
-	logLimit    = 2 * time.Second       // for a line to come out of the service's log
-	logPoll     = 10 * time.Millisecond // between two looks at it
+	logLimit    = 2 * time.Second       // for a line to appear in the service's log
+	logPoll     = 10 * time.Millisecond // between two reads of the log
 )
 
-// Dial opens a connection, as net.Dialer.DialContext does.
+// Dial opens a connection, like net.Dialer.DialContext.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Checker is a running service, to be held against its contracts.
+// Checker describes a running service to check against its contracts.
 type Checker struct {
 	Dial Dial            // nil: TCP
 	Base string          // host:port
 	Mode string          // the target's: platform, virtual or reactive
-	Logs func() []string // all lines that the service wrote so far; nil: log cases are skipped
-	Seed uint64          // of what is drawn at random; 0: another one for each check
-	// Ask asks single requests in another protocol than HTTP/1.1; nil: they are asked in that, byte
-	// for byte as the load asks them. Calls says that it asks calls of gRPC.
+	Logs func() []string // all lines that the service has logged; nil: log cases are skipped
+	Seed uint64          // for random cases; 0: a new seed for each check
+	// Ask sends single requests in another protocol than HTTP/1.1; nil: requests are sent in
+	// HTTP/1.1, byte for byte like those of the load. Calls says that Ask sends calls of gRPC.
 	Ask   http.RoundTripper
 	Calls bool
 }
 
-// Report is what a check found, in the order of the golden cases, those drawn at random after them.
+// Report is the result of a check, in the order of the golden cases, followed by the random ones.
 type Report struct {
 	Contract string
 	Cases    []Case
 	Heads    []Head // of the answers to the requests that suites measure
 }
 
-// Case is one golden case of a report.
+// Case is the result of one golden case.
 type Case struct {
 	Name        string
-	Request     string   // as "GET /hello/virtual?key=42"; empty for a rule about all requests
-	Differences []string // from the golden answer, in words; none: it passed
-	Skipped     string   // why it was not asked; empty: it was
+	Request     string   // such as "GET /hello/virtual?key=42"; empty for a rule about all requests
+	Differences []string // from the golden answer, in words; none: passed
+	Skipped     string   // why it was not sent; empty: it was sent
 	TookNs      int64    // from the request to the end of the answer
 }
 
-// Failures gives a line for every difference, as "GET /hello/virtual?key=42: status 500, want 200".
+// Failures returns a line for every difference: "GET /hello/virtual?key=42: status 500, want 200".
 func (r Report) Failures() []string {
 	var out []string
 	for _, c := range r.Cases {
@@ -68,21 +68,21 @@ func (r Report) Failures() []string {
 	return out
 }
 
-// Conform asks a running service all golden cases of a contract and reports each difference, so
-// that no service can know that it is being checked. It asks with the bytes that the load generator
-// sends, over one connection unless the service closes it. Cases that are quick and change nothing
-// are asked again over a second connection with the headers of other clients: an answer follows
-// from the request line and the body alone. Some keys are drawn at random.
+// Conform sends all golden cases of a contract to a running service and reports each difference. So
+// that a service cannot detect a check, it sends the same bytes as the load generator, over one
+// connection unless the service closes it. It repeats cases that are quick and change nothing over
+// a second connection with the headers of other clients: an answer must depend only on the request
+// line and the body. Some keys are random.
 //
-// Where an answer differs, the report says so and the error is nil; the error is for what ended the
-// check: no such contract, no connection, no answer within 30 s, or ctx.
+// Differences are in the report and not in the error. The error reports why the check ended early:
+// an unknown contract, no connection, no answer within 30 s, or ctx.
 func Conform(ctx context.Context, c Checker, contractName string) (Report, error) {
 	return conform(ctx, c, contractName, false)
 }
 
-// Quick is Conform without the cases that wait, write to the log, change data or move more than
-// 64 KiB, and with fewer questions by others and at random, for use inside trials: a few
-// milliseconds beside what the service itself takes for /fibonacci.
+// Quick is Conform without cases that wait, write to the log, change data or move more than 64 KiB,
+// and with fewer repeated and random requests, for use inside trials: it takes a few milliseconds
+// in addition to the service's own time for /fibonacci.
 func Quick(ctx context.Context, c Checker, contractName string) (Report, error) {
 	return conform(ctx, c, contractName, true)
 }
@@ -132,16 +132,16 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 	return k.Report, nil
 }
 
-// check is one run through the cases of a contract.
+// check is the state of one run through the cases of a contract.
 type check struct {
 	Checker
 	Report
 	quick     bool
-	plain     *wire // asks as the load generator does
-	second    *wire // asks as others do
-	dressed   int   // questions by others
+	plain     *wire // sends requests as the load generator does
+	second    *wire // sends requests as other clients do
+	dressed   int   // requests as other clients
 	headCase  []int // index of the case of each head
-	requested int   // requests
+	requested int   // all requests
 	linesAt   int   // lines in the log at the start
 	logged    []logged
 }
@@ -168,19 +168,19 @@ func newCheck(c Checker, contractName string, quick bool) *check {
 	return k
 }
 
-// notKept is said of the answer before the request that found its connection closed.
+// notKept is the difference of the answer before a request that found its connection closed.
 const notKept = "the connection was closed after the answer, want keep-alive"
 
-// lateAgain is how often a case is asked again that was answered well but too late: a busy machine
-// delays one answer, a service that takes its time does so each time.
+// lateAgain is how often a correct but late answer is requested again: a busy machine delays a
+// single answer, a slow service every one.
 const lateAgain = 2
 
-// late says whether nothing is wrong with an answer but that it took too long.
+// late reports whether an answer is wrong only because it took too long.
 func late(c goldenCase, result *Case) bool {
 	return len(result.Differences) == 1 && c.TookMax > 0 && result.TookNs > int64(c.TookMax)
 }
 
-// askCase asks one case, as often as it takes, and fills in the result.
+// askCase sends one case, again if late, and fills in the result.
 func (k *check) askCase(ctx context.Context, c goldenCase, template string, result *Case) error {
 	if c.Logs != "" {
 		l := logged{index: len(k.Cases) - 1, line: regexp.MustCompile(`^(?:` + c.Logs + `)$`)}
@@ -211,8 +211,8 @@ func (k *check) askCase(ctx context.Context, c goldenCase, template string, resu
 	return k.askAsOthers(ctx, c, headline, result)
 }
 
-// drawsFull and drawsQuick are how often a body is asked for that must be another one each time: a
-// service that keeps a few in stock runs out of them.
+// drawsFull and drawsQuick are the numbers of requests for a body that must differ each time: a
+// service with a few prepared bodies runs out of them.
 const (
 	drawsFull  = 12
 	drawsQuick = 2
@@ -239,8 +239,9 @@ func (k *check) drawAgain(ctx context.Context, c goldenCase, first []byte, resul
 	return nil
 }
 
-// askAsOthers asks a case again that passed. A request that suites measure is asked by every other
-// client, any other by one of them in turn; inside trials only the former, by one.
+// askAsOthers repeats a passed case as other clients: as all of them for a request that suites
+// measure, as one of them in turn otherwise. Inside trials it repeats only the former, as one
+// client.
 func (k *check) askAsOthers(ctx context.Context, c goldenCase, headline bool, result *Case) error {
 	if !c.quick() || len(result.Differences) > 0 || k.quick && !headline {
 		return nil
@@ -269,14 +270,14 @@ func (k *check) askAsOthers(ctx context.Context, c goldenCase, headline bool, re
 	return nil
 }
 
-// answered is an answer that was judged.
+// answered is an answer that was checked.
 type answered struct {
 	reply
-	body []byte // of a case with a pattern
+	body []byte // for cases with a pattern
 }
 
-// ask sends one request and judges its answer. An answer that breaks off is a difference; none at
-// all within the limit, or no connection, ends the check.
+// ask sends one request and checks its answer. A truncated answer is a difference; the check ends
+// if no answer comes within the limit, or no connection.
 func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	result *Case) (a answered, err error) {
 	limited, cancel := context.WithTimeout(ctx, answerLimit)
@@ -305,10 +306,10 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	result.Differences = append(result.Differences, headDifferences(c, a.Response)...)
 	if a.StatusCode != c.Status {
 		head := make([]byte, excerptBytes)
-		n, _ := fill(a.Body, head) // the status says it all; the words help
+		n, _ := fill(a.Body, head) // the status suffices; the body may explain it
 		wrong(fmt.Sprintf("status %d, want %d; the body begins %q", a.StatusCode, c.Status,
 			head[:n]))
-		_ = w.finish(a.reply, false) // it says nothing of a body that was not read
+		_ = w.finish(a.reply, false) // the body was not read, so its end cannot be checked
 		return a, nil
 	}
 	difference, body, err := c.readBody(a.Body)
@@ -324,19 +325,19 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	if beyond != nil {
 		wrong(beyond.Error())
 	}
-	// Bodies that were sent may stay unread, and errors may be answered in haste: after both a
-	// service may close. After an ordinary answer it keeps the connection (contract, rule 1).
+	// A service may close the connection if it left a body unread, or after an error. After an
+	// ordinary answer it must keep the connection (contract, rule 1).
 	ordinary := len(c.sends()) == 0 && c.Status == http.StatusOK && a.ProtoMinor == 1 && d == nil
 	if ordinary && a.Close {
 		wrong("Connection: close, want keep-alive")
 	}
-	// What was closed here, for want of patience, tells nothing of the service.
+	// A connection that this check closed on a timeout says nothing about the service.
 	closed := w.conn == nil && beyond == nil
 	w.cached, w.since = ordinary && !a.Close && difference == "" && !closed, clock.Mono()
 	return a, nil
 }
 
-// roundTrip asks in another protocol what the text asks in HTTP/1.1.
+// roundTrip sends the request of the text in another protocol.
 func (k *check) roundTrip(ctx context.Context, text []byte) (*http.Response, error) {
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
 	if err != nil {
@@ -345,7 +346,7 @@ func (k *check) roundTrip(ctx context.Context, text []byte) (*http.Response, err
 	return k.Ask.RoundTrip(r.WithContext(ctx))
 }
 
-// closed tells of a connection that the service should have kept after a case.
+// closed reports a connection that the service should have kept after a case.
 func (k *check) closed(last int) {
 	differences := &k.Cases[last].Differences
 	if !slices.Contains(*differences, notKept) {
@@ -358,8 +359,8 @@ func (k *check) closed(last int) {
 	}
 }
 
-// broken sorts an error of the connection: into a difference of the case, or into the end of the
-// check, where asking on would only wait on.
+// broken converts an error of the connection into a difference of the case, or returns it to end
+// the check if more requests would also have to wait.
 func (k *check) broken(ctx, limited context.Context, err error, wrong func(string)) error {
 	var unconnected noConnection
 	switch {
@@ -386,8 +387,8 @@ func (l logged) count(lines []string) int {
 	return n
 }
 
-// judgeLogs waits until the lines that were asked for are there, or their time is over, and adds
-// what is wrong to the cases, last the rule that nothing else is logged for a request.
+// judgeLogs waits for the expected lines until their time limit and adds differences to the cases,
+// last the rule that requests log nothing else.
 func (k *check) judgeLogs(ctx context.Context) {
 	lines := k.awaitLogs(ctx)
 	for _, l := range k.logged {
@@ -403,12 +404,12 @@ func (k *check) judgeLogs(ctx context.Context) {
 		}
 	}
 	if k.Ask != nil {
-		// Each question then has a connection of its own, which the check ends without a farewell:
-		// what a server says of that, no load makes it say.
+		// Here each request has a connection of its own, which the check closes abruptly. A server
+		// may log this, but never under load.
 		return
 	}
 	silent := Case{Name: "nothing is logged unasked"}
-	// A runtime may say something of its own now and then; what grows with the requests is theirs.
+	// A runtime may log lines of its own; lines that grow with the requests come from the requests.
 	unasked := len(lines) - k.linesAt - len(k.logged)
 	if unasked*2 >= k.requested {
 		silent.Differences = []string{fmt.Sprintf("%d lines for %d requests, of which %d asked "+

@@ -18,7 +18,7 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// checkWith checks an honest server whose answers a lie may replace: it says whether it did.
+// checkWith checks an honest server. lie may replace an answer, and returns whether it did.
 func checkWith(t *testing.T, contractName string,
 	lie func(h *honest, w http.ResponseWriter, r *http.Request) bool) (Report, *pipes, error) {
 	h := &honest{}
@@ -37,7 +37,7 @@ func TestHonestServicePasses(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := clock.Mono()
 			report, p, err := checkWith(t, name, nil)
-			// Of all cases only one sleeps, 50 ms, and the log line is there at once.
+			// Only one case sleeps, for 50 ms, and the log line appears at once.
 			took, want := time.Duration(clock.Mono()-began), time.Duration(0)
 			if name == "hello" {
 				want = 50 * time.Millisecond
@@ -53,7 +53,7 @@ func TestHonestServicePasses(t *testing.T) {
 					t.Errorf("%s: %s was skipped: %s", name, c.Name, c.Skipped)
 				}
 			}
-			if p.dials != 2 { // one as the load generator, one as others
+			if p.dials != 2 { // one as the load generator, one as other clients
 				t.Errorf("%s: %d connections, want 2", name, p.dials)
 			}
 			checkHeads(t, name, report.Heads)
@@ -64,7 +64,7 @@ func TestHonestServicePasses(t *testing.T) {
 	}
 }
 
-// checkWrites wants each head, with its body if that is small, in one write.
+// checkWrites checks that each head is in a single write, with its body if that is small.
 func checkWrites(t *testing.T, writes [][]byte) {
 	bodies := 0
 	for _, write := range writes {
@@ -76,12 +76,13 @@ func checkWrites(t *testing.T, writes [][]byte) {
 			bodies++
 		}
 	}
-	if bodies != 4 { // of GET / and of GET /no-read, each asked twice
+	if bodies != 4 { // of GET / and of GET /no-read, each sent twice
 		t.Errorf("%d heads came with their small body, want 4", bodies)
 	}
 }
 
-// checkLie checks a contract with a server that lies to one request, and wants these differences.
+// checkLie checks a contract with a server that answers one request wrongly, and expects these
+// differences.
 func checkLie(t *testing.T, name, contractName, request string, lie http.HandlerFunc,
 	want ...string) {
 	t.Run(name, func(t *testing.T) {
@@ -109,7 +110,7 @@ func says(status int, media, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { answer(w, status, media, body) }
 }
 
-// counting answers one body of /concat with its first ten characters counted on.
+// counting answers /concat with one body, and increments its first ten characters.
 func counting() http.HandlerFunc {
 	n := 0
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -126,7 +127,7 @@ const hello, ok = "GET /hello", "HTTP/1.1 200 OK"
 const typed, eleven = "Content-Type: text/plain", "Content-Length: 11"
 
 func TestWrongBodies(t *testing.T) {
-	// 16 bytes of "Hello from REST ", then "value-3141", then the one that differs: 27.
+	// 16 bytes of "Hello from REST ", then "value-3141", then the wrong byte: 27.
 	checkLie(t, "one byte", "hello", "GET /hello/virtual?key=31415",
 		says(200, plain, "Hello from REST value-31416"),
 		`body differs at byte 27: got "value-31416", want "value-31415"`)
@@ -188,18 +189,18 @@ func TestWrongConnections(t *testing.T) {
 	checkLie(t, "silence", "http", "GET /", exactly(""), "the answer broke off: EOF",
 		"the answer broke off: EOF") // two cases, the second one with a body
 
-	// Closing is allowed after a body was sent and after an error.
+	// The service may close the connection after a body was sent, and after an error.
 	checkLie(t, "closes after a body", "http", "POST /load",
 		func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
 			(&honest{}).ServeHTTP(w, r)
-		}, "Connection: close, want keep-alive") // only for the load of nothing
+		}, "Connection: close, want keep-alive") // only for the load without a body
 	checkLie(t, "closes after an error", "http", "GET /file?size=abc",
 		exactly(head("HTTP/1.1 400 Bad Request", "Content-Length: 0")))
 }
 
-// A request that meets the end of an idle connection is asked again, whatever its method, but only
-// once: after that it is the service that does not answer.
+// A request on a closed idle connection is repeated, with any method, but only once. After that the
+// service counts as not answering.
 func TestRequestsAreAskedTwice(t *testing.T) {
 	for losses, want := range map[int][]string{
 		1: nil,
@@ -223,8 +224,8 @@ func TestRequestsAreAskedTwice(t *testing.T) {
 	}
 }
 
-// lateWrites are told as written long after they were answered, as on a machine that has no
-// processor left for who wrote.
+// lateWrites delays the return of writes until long after the answer, as on a machine without a
+// free processor.
 type lateWrites struct{ net.Conn }
 
 func (l lateWrites) Write(data []byte) (int, error) {
@@ -233,8 +234,8 @@ func (l lateWrites) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// A connection that the check closes itself, or that idled for as long as no server keeps one, is
-// none that the service did not keep.
+// A connection that the check itself closes, or that was idle for longer than servers keep one, is
+// no failure of the service.
 func TestClosedByOthers(t *testing.T) {
 	check := func(name string, idle time.Duration, dial func(*pipes) Dial) {
 		t.Helper()
@@ -243,13 +244,13 @@ func TestClosedByOthers(t *testing.T) {
 			p := newPipes()
 			server := &http.Server{IdleTimeout: idle, Handler: http.HandlerFunc(
 				func(w http.ResponseWriter, r *http.Request) {
-					if r.Header.Get("User-Agent") != "" && idle > 0 { // it is asked as others do
+					if r.Header.Get("User-Agent") != "" && idle > 0 { // sent as another client
 						time.Sleep(2 * idle)
 					}
 					h.ServeHTTP(w, r)
 				})}
 			go server.Serve(p)   //nolint:errcheck // until it is closed
-			defer server.Close() //nolint:errcheck // likewise
+			defer server.Close() //nolint:errcheck // until it is closed
 			report, err := Conform(t.Context(), Checker{Dial: dial(p), Base: "service:1",
 				Mode: "virtual", Logs: h.logs}, "http")
 			if err != nil || len(report.Failures()) > 0 || p.dials <= 2 {
@@ -315,7 +316,7 @@ func TestWrongTimes(t *testing.T) {
 	checkLie(t, "just in time", "hello", slept, greets(time.Second))
 	checkLie(t, "too late", "hello", slept, greets(1001*time.Millisecond),
 		"took 1.001s, want at most 1s")
-	// What delays single answers is the machine.
+	// A delay of single answers comes from the machine.
 	for times, difference := range map[int32][]string{2: nil, 3: {"took 1.001s, want at most 1s"}} {
 		var asked atomic.Int32
 		checkLie(t, "late at first", "hello", slept, func(w http.ResponseWriter, r *http.Request) {
@@ -338,7 +339,7 @@ func TestLogs(t *testing.T) {
 	check := func(name string, log func(h *honest, r *http.Request), want ...string) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				// A line of an earlier check is no answer to this one.
+				// A line from an earlier check does not count.
 				report, _, err := checkWith(t, "hello",
 					func(h *honest, w http.ResponseWriter, r *http.Request) bool {
 						log(h, r)
@@ -397,7 +398,7 @@ func TestLinesOfAnEarlierCheckDoNotCount(t *testing.T) {
 			}
 		}
 		lines := h.logs()
-		c.Logs = func() []string { return lines } // silent from now on
+		c.Logs = func() []string { return lines } // no new lines
 		report, err := Conform(t.Context(), c, "hello")
 		if err != nil || len(report.Failures()) == 0 {
 			t.Errorf("%v, the lines of before were taken", err)
@@ -431,7 +432,7 @@ func TestQuick(t *testing.T) {
 					skipped = append(skipped, c.Name)
 				}
 			}
-			// Of each rule one is drawn: a key, a file and a body to load.
+			// Each rule draws one case: a key, a file and a body of a load.
 			cases := len(goldens()[name].Cases) + len(draws[name])
 			if !slices.Equal(skipped, want) || len(report.Cases) != cases {
 				t.Errorf("%s: skipped %q of %d, want %q", name, skipped, len(report.Cases), want)
@@ -492,7 +493,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Bodies that differ around the edges of the buffer, 32768 bytes.
+// Bodies differ around the edges of the buffer, 32768 bytes.
 func TestCompareFindsEveryByte(t *testing.T) {
 	want := make([]byte, 70000)
 	for i := range want {
@@ -529,7 +530,7 @@ func TestCompareFindsEveryByte(t *testing.T) {
 	}
 }
 
-// A thread that is not virtual must not look like one.
+// The name of a thread that is not virtual must not look like a virtual thread's.
 func TestThreads(t *testing.T) {
 	check := func(mode, thread string, want bool) {
 		t.Helper()
@@ -551,7 +552,7 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// A 204 has no length (RFC 9110, 8.6); any other answer says it.
+// A 204 has no length (RFC 9110, 8.6); any other answer has one.
 func TestLengthOfHeads(t *testing.T) {
 	check := func(status int, want string) {
 		t.Helper()

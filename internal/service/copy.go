@@ -16,28 +16,28 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of a copy: larger folders would be copied for longer than their service is warmed up.
+// Limits of a copy: copying a larger folder would take longer than the warm-up of its service.
 const (
 	copyBytes = 2 << 30
 	copyFiles = 300_000
-	// largeFile is from which size on a file is written to the disk at once. For small ones the
-	// request costs more than what the kernel does later.
+	// largeFile is the size from which a file is written to disk at once. For smaller files the
+	// request costs more than the kernel's later write.
 	largeFile = 1 << 20
-	// shebangBytes is how much of a script's first line the kernel reads (BINPRM_BUF_SIZE).
+	// shebangBytes is the length of a script's first line that the kernel reads (BINPRM_BUF_SIZE).
 	shebangBytes = 256
 )
 
-// CopyPrefix begins the name of a folder that holds a start's copy, and CopyMark is the file in it
-// that says so: nothing without both is removed as one.
+// CopyPrefix is the prefix of the name of a folder with a start's copy, and CopyMark a file in it.
+// RemoveCopy needs both.
 const (
 	CopyPrefix = "prony-start-"
 	CopyMark   = ".prony-copy"
 )
 
-// NoCopy says why there is no copy.
+// NoCopy is an error that says why no copy was made.
 type NoCopy struct {
 	Reason string // one of record's NoCopy names
-	Detail string // such as the error of the system; may be empty
+	Detail string // such as an error of the system; may be empty
 }
 
 // Error implements error.
@@ -49,12 +49,12 @@ func (n *NoCopy) Error() string {
 	return text
 }
 
-// Copy copies the folder of a build for one start, and returns the service that works in the copy.
-// Its pages are in newly chosen memory, and the next start does not see what this one writes.
-// Bytes, modes, owners and times of change stay. Links into the folder point into the copy, and so
-// do first lines of scripts that name a program in it, such as those of a virtual environment of
-// Python. The name of dir begins with CopyPrefix, and dir does not exist yet. The caller removes it
-// with RemoveCopy, also after an error, which is a *NoCopy or that of the context.
+// Copy copies the folder of a build for one start, and returns the service in the copy. Its pages
+// are in newly allocated memory, and the next start is not affected by its writes. Contents, modes,
+// owners and modification times stay. Links into the folder point into the copy, as do first lines
+// of scripts that name a program in it, such as those of a virtual environment of Python. The name
+// of dir must begin with CopyPrefix, and dir must not exist. The caller removes it with RemoveCopy,
+// also after an error, which is a *NoCopy or that of the context.
 func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	switch {
 	case len(b.Images) > 0 || b.Compose != nil:
@@ -100,8 +100,8 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	return nil, known
 }
 
-// RemoveCopy removes what Copy made at a folder; one that is not there any more, or holds something
-// else, stays as it is.
+// RemoveCopy removes a folder made by Copy. It ignores a folder that does not exist or has no
+// CopyMark.
 func RemoveCopy(dir string) error {
 	if !strings.HasPrefix(filepath.Base(dir), CopyPrefix) {
 		return fmt.Errorf("remove the copy %s: its name is not that of one", dir)
@@ -114,7 +114,7 @@ func RemoveCopy(dir string) error {
 		return fmt.Errorf("remove a copy: %w", err)
 	}
 	err := os.RemoveAll(dir)
-	if errors.Is(err, fs.ErrPermission) { // a folder that nobody may write to
+	if errors.Is(err, fs.ErrPermission) { // a folder in it is read-only
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && d.IsDir() {
 				err = os.Chmod(path, 0o700)
@@ -164,7 +164,7 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 	target := filepath.Join(c.to, name)
 	switch {
 	case d.IsDir() && d.Name() == ".git":
-		return fs.SkipDir // no service needs its history
+		return fs.SkipDir // services do not need the history
 	case d.IsDir():
 		c.folders = append(c.folders, folder{target, info})
 		return os.Mkdir(target, 0o700)
@@ -173,11 +173,11 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 	case d.Type().IsRegular():
 		return c.file(path, target, info)
 	}
-	return nil // the process that listens there creates a socket or a pipe
+	return nil // a socket or pipe is created by the process that listens
 }
 
-// link copies a symbolic link. One that leaves the folder by a relative path, as nothing below a
-// build should, goes where it went.
+// link copies a symbolic link. A relative link out of the folder, which a build should not contain,
+// gets the original's destination.
 func (c *copier) link(path, target string, info fs.FileInfo) error {
 	points, err := os.Readlink(path)
 	if err != nil {
@@ -201,8 +201,8 @@ func (c *copier) link(path, target string, info fs.FileInfo) error {
 	return give(target, info)
 }
 
-// file copies a regular file byte by byte: a shared extent of the disk, as copy_file_range(2) may
-// make it, would not be in memory yet.
+// file copies a regular file byte by byte: copy_file_range(2) might share the extent on disk,
+// without new pages in memory.
 func (c *copier) file(path, target string, info fs.FileInfo) (err error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -242,8 +242,8 @@ func (c *copier) file(path, target string, info fs.FileInfo) (err error) {
 	return os.Chtimes(target, info.ModTime(), info.ModTime())
 }
 
-// shebang has the first line of a script name the copy's program. Where the line would become too
-// long for the kernel the script starts the program of the build.
+// shebang replaces the program in the first line of a script by the copy's. If the line would
+// become too long for the kernel, the script keeps the build's program.
 func (c *copier) shebang(text []byte) []byte {
 	line, tail, ok := bytes.Cut(text, []byte("\n"))
 	if !ok || !bytes.HasPrefix(line, []byte("#!")) || len(line) > shebangBytes {
@@ -257,7 +257,7 @@ func (c *copier) shebang(text []byte) []byte {
 	return bytes.Join([][]byte{moved, tail}, []byte("\n"))
 }
 
-// finish gives folders their modes and times, the deepest first.
+// finish sets modes and times of folders, the deepest first.
 func (c *copier) finish() error {
 	for i := len(c.folders) - 1; i >= 0; i-- {
 		f := c.folders[i]
@@ -275,7 +275,7 @@ func (c *copier) finish() error {
 	return nil
 }
 
-// give gives a file the owner of the original, where that is another one.
+// give sets the owner of the original, if that is not root.
 func give(path string, info fs.FileInfo) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || os.Geteuid() != 0 || s.Uid == 0 && s.Gid == 0 {

@@ -16,8 +16,9 @@ import (
 	"prony.example/record"
 )
 
-// The steps of copied leave what builds leave: a script with its interpreter's path, as a virtual
-// environment of Python has it, links of each kind, what nobody may write, an old time of change.
+// The steps of copied leave typical results of builds: a script with its interpreter's path, as in
+// a virtual environment of Python, links of each kind, a read-only folder, an old modification
+// time.
 var copied = [][]string{
 	{"sh", "-c", `mkdir -p venv/bin locked && ln -s "$(command -v sh)" venv/bin/shell &&
 		{ echo "#!$PWD/venv/bin/shell"; echo 'echo "in $0 reads $(cat main.txt)"'; } > run &&
@@ -31,7 +32,7 @@ func TestCopy(t *testing.T) {
 	w := newWorkshop(t, "main.txt", copied...)
 	built := w.build()
 	locked := filepath.Join(built.Dir, "locked")
-	t.Cleanup(func() { os.Chmod(locked, 0o700) }) //nolint:errcheck // it can be removed then
+	t.Cleanup(func() { os.Chmod(locked, 0o700) }) //nolint:errcheck // can be removed then
 	if err := syscall.Mkfifo(filepath.Join(built.Dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -80,10 +81,10 @@ func TestCopy(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the copy is there after it was removed: %v", err)
 	}
-	read(t, built.Dir, "main.txt") // the build is not
+	read(t, built.Dir, "main.txt") // the build still exists
 }
 
-// checkCopyRuns starts the script of the copy, whose interpreter must be the copy's.
+// checkCopyRuns starts the script of the copy, which must use the copy's interpreter.
 func checkCopyRuns(t *testing.T, built, fresh *Built) {
 	t.Helper()
 	line, _, _ := strings.Cut(read(t, fresh.Dir, "run"), "\n")
@@ -119,7 +120,7 @@ func checkCopyRuns(t *testing.T, built, fresh *Built) {
 	}
 }
 
-// A copy that cannot be made says why and leaves nothing.
+// An impossible copy returns the reason and leaves nothing.
 func TestNoCopy(t *testing.T) {
 	w := newWorkshop(t, "main.txt", []string{"true"})
 	built := w.build()
@@ -151,7 +152,7 @@ func TestNoCopy(t *testing.T) {
 	}
 }
 
-// Only what is a copy, by its name and its mark, is removed as one.
+// Only a folder with the name and the mark of a copy is removed.
 func TestRemoveCopyOfOthers(t *testing.T) {
 	precious := filepath.Join(t.TempDir(), "precious")
 	put(t, filepath.Join(precious, CopyMark), "")
@@ -177,7 +178,7 @@ func TestRemoveCopyOfOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkCopy copies 32 MiB in 2,000 files, about what a virtual environment of Python has.
+// BenchmarkCopy copies 32 MiB in 2,000 files, about the size of a virtual environment of Python.
 func BenchmarkCopy(b *testing.B) {
 	folder := b.TempDir()
 	built := &Built{Dir: filepath.Join(folder, copyDir), folder: folder}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// excerptBytes is how much of a body a message shows before and after a difference.
+// excerptBytes is the length of a body's excerpt before and after a difference.
 const excerptBytes = 32
 
-// headDifferences holds an answer's head against a case, in words.
+// headDifferences describes the differences of an answer's head from a case.
 func headDifferences(c goldenCase, r *http.Response) []string {
 	var out []string
 	report := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -41,8 +41,8 @@ func headDifferences(c goldenCase, r *http.Response) []string {
 	return out
 }
 
-// readBody reads a body to its end and holds it against what the case wants. It stops reading where
-// the bodies part: a wrong answer may be endless. The error is the connection's.
+// readBody reads a body and compares it with the case. It stops at the first difference, because a
+// wrong answer may be endless. The error is the connection's.
 func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err error) {
 	want, length := c.wanted()
 	if want == nil {
@@ -65,7 +65,7 @@ func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err
 	return difference, nil, err
 }
 
-// compare reads both until they part. Bytes are counted from 1, as cmp(1) does.
+// compare reads both streams until they differ. Bytes are counted from 1, as by cmp(1).
 func compare(got, want io.Reader, length int64) (string, error) {
 	const step = 32 << 10
 	gotBuf, wantBuf := make([]byte, step), make([]byte, step)
@@ -76,7 +76,7 @@ func compare(got, want io.Reader, length int64) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		m, _ := fill(want, wantBuf[retained:]) // ours, from memory
+		m, _ := fill(want, wantBuf[retained:]) // from memory: no error
 		g, w := gotBuf[:retained+n], wantBuf[:retained+m]
 		for i := retained; i < min(len(g), len(w)); i++ {
 			if g[i] != w[i] {
@@ -100,9 +100,8 @@ func compare(got, want io.Reader, length int64) (string, error) {
 	}
 }
 
-// fill reads until the buffer is full or the reader at its end, which is no error. io.ReadFull
-// would give io.ErrUnexpectedEOF there, which is also what a body cut short by its connection
-// gives.
+// fill reads until the buffer is full or the reader ends, without an error at the end. io.ReadFull
+// would return io.ErrUnexpectedEOF there, as does a body that its connection cut short.
 func fill(r io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var more int
@@ -115,7 +114,7 @@ func fill(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// excerpt is the word around a byte, and no more than a little before and after it.
+// excerpt returns the word around a byte, limited to excerptBytes on each side.
 func excerpt(text []byte, pos int) []byte {
 	from := max(0, pos-excerptBytes)
 	if space := bytes.LastIndexByte(text[from:pos], ' '); space >= 0 {
@@ -128,9 +127,9 @@ func excerpt(text []byte, pos int) []byte {
 	return text[from:to]
 }
 
-// alike says what is wrong with two bodies that should have been drawn anew, each by itself. Random
-// characters of an alphabet of 62 agree in one place of 62; a body that was kept and counted up
-// agrees in nearly all.
+// alike returns what is wrong with two bodies that should be random and independent; empty:
+// nothing. Random characters of an alphabet of 62 agree at 1 of 62 positions; a stored body with a
+// counter agrees at nearly all.
 func alike(a, b []byte) string {
 	if bytes.Equal(a, b) {
 		return "the same body twice, want a new random body on every request"

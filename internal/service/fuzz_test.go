@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad wants that no manifest ends the program, and that each target of one that is accepted
-// can be started: what loading lets through, nothing later must find fault with by a panic.
+// FuzzLoad checks that no manifest makes Load panic, and that each target of an accepted manifest
+// can be started without a panic.
 func FuzzLoad(f *testing.F) {
 	for _, pattern := range []string{"../../services/*/service.yaml",
 		"testdata/broken/*/service.yaml"} {
@@ -41,7 +41,7 @@ func FuzzLoad(f *testing.F) {
 				v.Ports = append(v.Ports, 8000+i)
 			}
 			if _, err := s.Starts(&Built{}, x, v); err != nil {
-				t.Logf("%s: %v", x.Name, err) // a word that only a run can say no to
+				t.Logf("%s: %v", x.Name, err) // a word that is refused only by a run
 			}
 		}
 	})

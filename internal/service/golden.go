@@ -22,30 +22,30 @@ type golden struct {
 	Cases    []goldenCase `yaml:"cases"`
 }
 
-// goldenCase is a request and what its answer must be. Exactly one of Body, Lorem, Base64Lorem and
-// Pattern says what the body is.
+// goldenCase is a request and its required answer. Exactly one of Body, Lorem, Base64Lorem and
+// Pattern defines the body.
 type goldenCase struct {
 	Name        string        `yaml:"name"`
 	Request     string        `yaml:"request"`  // method and target, with {mode} and {other}
-	Send        string        `yaml:"send"`     // the request's body
+	Send        string        `yaml:"send"`     // body of the request
 	SendType    string        `yaml:"sendType"` // its media type; empty: text/plain
 	SendLorem   int64         `yaml:"sendLorem"`
 	Status      int           `yaml:"status"`
 	Type        string        `yaml:"type"` // media type without parameters; empty: any
 	Body        *string       `yaml:"body"`
-	Lorem       *int64        `yaml:"lorem"`       // so many bytes of the repeated text
-	Base64Lorem *int64        `yaml:"base64Lorem"` // the standard base64 of so many
+	Lorem       *int64        `yaml:"lorem"`       // first bytes of the repeated text
+	Base64Lorem *int64        `yaml:"base64Lorem"` // the standard base64 of this many bytes
 	Pattern     string        `yaml:"pattern"`     // RE2, of the whole body
 	Length      int           `yaml:"length"`      // bytes, with a pattern: RE2 only counts to 1000
-	Differs     bool          `yaml:"differs"`     // a second answer has another body
+	Differs     bool          `yaml:"differs"`     // a second answer must have another body
 	TookMin     time.Duration `yaml:"tookMin"`
 	TookMax     time.Duration `yaml:"tookMax"`
 	Logs        string        `yaml:"logs"`    // RE2, of one whole log line, with {mode}, {thread}
-	Changes     bool          `yaml:"changes"` // data that later answers show
+	Changes     bool          `yaml:"changes"` // it changes data that later answers show
 }
 
-// goldens reads the golden answers, which are compiled in: what is wrong with them is a mistake of
-// the programmer.
+// goldens returns the golden answers. They are compiled in, so an error in them is a programmer
+// error.
 var goldens = sync.OnceValue(func() map[string]golden {
 	all, err := readGoldens(contract.Files)
 	if err != nil {
@@ -54,7 +54,7 @@ var goldens = sync.OnceValue(func() map[string]golden {
 	return all
 })
 
-// lorem is the text that large bodies are made of.
+// lorem returns the text of which large bodies consist.
 var lorem = sync.OnceValue(func() []byte {
 	text, err := contract.Files.ReadFile("lorem.txt")
 	if err != nil || len(text) == 0 {
@@ -63,19 +63,19 @@ var lorem = sync.OnceValue(func() []byte {
 	return text
 })
 
-// Contracts are the names of all contracts that have golden answers, sorted.
+// Contracts returns the names of all contracts with golden answers, sorted.
 func Contracts() []string {
 	return slices.DeleteFunc(sortedKeys(goldens()), func(name string) bool {
 		return strings.HasPrefix(name, callForm)
 	})
 }
 
-// callForm is what stands before a contract's name where its answers are those of gRPC.
+// callForm is the prefix of a contract's name for its answers in gRPC.
 const callForm = "grpc/"
 
 func readGoldens(files fs.FS) (map[string]golden, error) {
 	names, err := fs.Glob(files, "*.yaml")
-	calls, _ := fs.Glob(files, callForm+"*.yaml") // which is malformed only if the other is
+	calls, _ := fs.Glob(files, callForm+"*.yaml") // its pattern is as well-formed as the other
 	if names = append(names, calls...); err != nil {
 		return nil, err
 	}
@@ -150,11 +150,11 @@ func (d document) checkCase(keyPath string, c goldenCase) {
 	}
 }
 
-// largeBytes is the longest body, either way, that the quick check asks for.
+// largeBytes is the longest body, in both directions, of the quick check.
 const largeBytes = 64 << 10
 
-// quick says whether a case may run inside a trial: it neither waits nor writes a log line, changes
-// no data and moves little.
+// quick reports whether a case may run inside a trial: it does not wait, write log lines or change
+// data, and moves little.
 func (c goldenCase) quick() bool {
 	large := c.SendLorem > largeBytes
 	for _, size := range []*int64{c.Lorem, c.Base64Lorem} {
@@ -163,15 +163,15 @@ func (c goldenCase) quick() bool {
 	return !large && c.TookMin == 0 && c.Logs == "" && !c.Changes
 }
 
-// Threads as log lines have them. A virtual one says that it is one, and no other may: what the JDK
-// prints of those begins with "VirtualThread[". RE2 cannot say "not", so it is said by letters.
+// Patterns of thread names in log lines. The JDK's names of virtual threads begin with
+// "VirtualThread[", and other names must not. RE2 has no negation, so the pattern lists letters.
 const (
 	virtualThread = `(?:VirtualThread\[|goroutine).*`
 	otherThread   = `(?:[^V].*|V[^i].*|Vi[^r].*)`
 )
 
-// filled is the case for a mode: {mode} is that, {other} one that the target does not serve, and
-// {thread} the pattern of a thread of that mode.
+// filled returns the case for a mode: {mode} becomes the mode, {other} a mode that the target does
+// not serve, and {thread} the pattern of a thread of the mode.
 func (c goldenCase) filled(mode string) goldenCase {
 	alternative := Modes[0]
 	if alternative == mode {
@@ -186,8 +186,8 @@ func (c goldenCase) filled(mode string) goldenCase {
 	return c
 }
 
-// wanted is the body that a case wants, as a stream and its length: 16 MiB of it need not be in
-// memory. Without one (a pattern) it is nil.
+// wanted returns the required body as a stream with its length, so that 16 MiB need no memory. It
+// returns nil for a pattern.
 func (c goldenCase) wanted() (io.Reader, int64) {
 	switch {
 	case c.Body != nil:
@@ -201,7 +201,7 @@ func (c goldenCase) wanted() (io.Reader, int64) {
 	return nil, 0
 }
 
-// sends is the body of the request; empty for none.
+// sends returns the body of the request; empty: none.
 func (c goldenCase) sends() []byte {
 	if c.SendLorem > 0 {
 		return loremOf(c.SendLorem)
@@ -209,7 +209,7 @@ func (c goldenCase) sends() []byte {
 	return []byte(c.Send)
 }
 
-// repeated is the text of lorem.txt without end.
+// repeated is an endless stream of the text in lorem.txt.
 type repeated struct{ pos int }
 
 func (r *repeated) Read(p []byte) (int, error) {
@@ -221,6 +221,6 @@ func (r *repeated) Read(p []byte) (int, error) {
 func loremReader(size int64) io.Reader { return io.LimitReader(&repeated{}, size) }
 
 func loremOf(size int64) []byte {
-	text, _ := io.ReadAll(loremReader(size)) // memory does not fail to read
+	text, _ := io.ReadAll(loremReader(size)) // reading memory does not fail
 	return text
 }

@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// guard has a step end with the lab, by whatever end of that, with all that it forked into its
-// process group. A shell waits for the end of a pipe, which the kernel closes with the lab, and
-// kills the group; a parent-death signal would reach the step alone, and come with the end of the
-// thread that forked it. It leads a session of its own, so that what ends the lab does not end it.
-// The journal has the step, too, for the case that both are killed.
+// guard ends a step, with all that it forked into its process group, if the lab ends in any way. A
+// shell waits for the end of a pipe, which the kernel closes with the lab, and kills the group. A
+// parent-death signal would reach only the step, and come with the end of the thread that forked
+// it. The shell has a session of its own, so that signals to the lab do not end it. The step is
+// also in the journal, in case both are killed.
 func (b *Builder) guard(pid int, log string) (leave func() error, err error) {
 	nothing := func() error { return nil }
 	theirs, ours, err := os.Pipe()

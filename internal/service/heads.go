@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// headlines are the requests of each contract that suites measure, as the golden answers have them.
-// A target's answers to them are what readers of a table compare, so they are looked at more
-// closely: asked as every other client, and their heads are reported.
+// headlines are the requests of each contract that suites measure, as in the golden answers. Tables
+// compare the answers to them, so the check repeats them as every other client and reports their
+// heads.
 var headlines = map[string][]string{
 	"hello":     {"GET /hello/{mode}?key=1"},
 	"http":      {"GET /hello", "GET /file?size=1024"},
@@ -19,7 +19,7 @@ var headlines = map[string][]string{
 	"petclinic": {"GET /api/vet/vets"},
 }
 
-// Headlines are the requests that suites measure, with {mode} left open, each contract's together.
+// Headlines returns the requests that suites measure, with {mode} as placeholder, by contract.
 func Headlines() (requests []string) {
 	for _, name := range []string{"hello", "http", "compute", "petclinic"} {
 		requests = append(requests, headlines[name]...)
@@ -27,14 +27,14 @@ func Headlines() (requests []string) {
 	return requests
 }
 
-// Head is what the answer to a measured request looks like on the wire. Bodies are the contract's;
-// heads are the framework's own business, and part of what a request costs.
+// Head describes the head of the answer to a measured request. The contract defines bodies; heads
+// depend on the framework and are part of a request's cost.
 type Head struct {
-	Request   string   // as "GET /hello/{mode}?key=1", with the mode left open
+	Request   string   // such as "GET /hello/{mode}?key=1", with {mode} as placeholder
 	HeadBytes int64    // status line, headers and the empty line after them
-	BodyBytes int64    // as Content-Length says
-	Headers   []string // names in canonical form, sorted, each once
-	Kept      bool     // the connection took another request
+	BodyBytes int64    // from Content-Length
+	Headers   []string // names in canonical form, sorted, without duplicates
+	Kept      bool     // the connection accepted another request
 }
 
 func newHead(template string, a answered) Head {
@@ -44,14 +44,14 @@ func newHead(template string, a answered) Head {
 		Headers: names, Kept: !a.Close}
 }
 
-// draw is a rule that holds for more values than the golden answers can name.
+// draw makes random cases of a rule, for more values than the golden answers can list.
 type draw struct {
 	lo, hi int64
-	times  int // in a whole check; once in a quick one
+	times  int // in a full check; once in a quick one
 	make   func(n int64) goldenCase
 }
 
-// draws catch a service that knows the golden answers and nothing else.
+// draws detect a service that only has the golden answers.
 var draws = map[string][]draw{
 	"hello": {{1, 50000, 8, func(n int64) goldenCase {
 		body := fmt.Sprintf("Hello from REST value-%d", n)
@@ -94,6 +94,6 @@ func (k *check) drawnCases(contractName string) []goldenCase {
 
 func freshSeed() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it does not fail, it ends the program
+	_, _ = rand.Read(b[:]) // it does not fail but ends the program
 	return binary.LittleEndian.Uint64(b[:])
 }

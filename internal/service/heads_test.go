@@ -20,7 +20,7 @@ import (
 	"prony.example/record"
 )
 
-// checkHeads wants what the honest server's answers look like.
+// checkHeads checks the heads of the honest server's answers.
 func checkHeads(t *testing.T, contractName string, got []Head) {
 	t.Helper()
 	// "HTTP/1.1 200 OK" 17, "Content-Type: text/plain" 26, "Content-Length: 11" 20, "Date: " and
@@ -78,7 +78,7 @@ func TestHeadlinesAreGoldenCases(t *testing.T) {
 	}
 }
 
-// The check must not be told from the load: both send the same bytes.
+// Services must not be able to distinguish the check from the load: both send the same bytes.
 func TestRequestsAreThoseOfTheLoadGenerator(t *testing.T) {
 	check := func(c goldenCase, r load.Request) {
 		t.Helper()
@@ -128,7 +128,7 @@ func TestRequestsAreThoseOfTheLoadGenerator(t *testing.T) {
 	check(goldenCase{Request: "POST /load"}, load.Request{Method: "POST", Path: "/load"})
 }
 
-// liesTo answers a key's value wrongly where it knows who asks.
+// liesTo answers with a wrong value if knows identifies the client.
 func liesTo(knows func(*http.Request) bool) func(*honest, http.ResponseWriter,
 	*http.Request) bool {
 	return func(_ *honest, w http.ResponseWriter, r *http.Request) bool {
@@ -142,7 +142,7 @@ func liesTo(knows func(*http.Request) bool) func(*honest, http.ResponseWriter,
 
 func TestNoAnswerDependsOnHeaders(t *testing.T) {
 	const how = ", over another connection: "
-	// 16 bytes of "Hello from REST ", 6 of "value-", then the one that differs.
+	// 16 bytes of "Hello from REST ", 6 of "value-", then the wrong byte.
 	const wrong = `body differs at byte 23: got "value-2", want "value-1"`
 	check := func(name string, knows func(*http.Request) bool, want ...string) {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestNoAnswerDependsOnHeaders(t *testing.T) {
 	proxy := "asked as a proxy with headers of its own does" + how + wrong
 	bare := func(r *http.Request) bool { return len(r.Header) == 0 }
 	check("the load", bare, wrong)
-	// The case before it, the default key, was curl's, so it is the browser's turn.
+	// The case before, the default key, was sent as curl, so the browser is next.
 	check("who has a name", func(r *http.Request) bool { return r.UserAgent() != "" }, browser,
 		proxy, curl)
 	for name, want := range map[string]string{"Accept-Language": browser, "X-Key": proxy,
@@ -173,7 +173,7 @@ func TestNoAnswerDependsOnHeaders(t *testing.T) {
 		curl)
 }
 
-// Inside trials one other client asks what suites measure, another one each time.
+// Inside trials one other client repeats the requests that suites measure, another one each time.
 func TestQuickAsksAsOneOther(t *testing.T) {
 	named := func(r *http.Request) bool { return r.UserAgent() != "" }
 	for seed := range uint64(len(dresses)) {
@@ -188,7 +188,7 @@ func TestQuickAsksAsOneOther(t *testing.T) {
 					h.ServeHTTP(w, r)
 				}
 			}))
-			seed += 3 // zero would be another one each time
+			seed += 3 // a zero seed would be random
 			report, err := Quick(t.Context(), Checker{Dial: p.dial, Base: "service:1",
 				Mode: "virtual", Seed: seed}, "hello")
 			want := "asked as " + dresses[seed%3].name + " does"
@@ -247,7 +247,7 @@ func TestKeysAreDrawn(t *testing.T) {
 	})
 }
 
-// Golden answers that change data, and bodies of another type.
+// TestGoldenKeys covers golden answers that change data, and bodies of another type.
 func TestGoldenKeys(t *testing.T) {
 	const good = `contract: pets
 cases:

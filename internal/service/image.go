@@ -19,13 +19,13 @@ import (
 	"prony.example/internal/base/files"
 )
 
-// ErrNoDocker says that there is nothing to build images with.
+// ErrNoDocker reports that Docker, which builds images, is not installed.
 var ErrNoDocker = errors.New("needs docker: not found (install Docker Engine)")
 
-// noImage is the image of a process that has none.
+// noImage is the image of a process that cannot be a container.
 const noImage = "none"
 
-// NoImage says why a target cannot be started as a container; empty: it can.
+// NoImage returns why a target cannot be started as a container; empty: it can.
 func (s *Service) NoImage(t Target) string {
 	if s.Made != nil && len(s.Made.Images) > 0 {
 		return ""
@@ -42,9 +42,9 @@ func (s *Service) NoImage(t Target) string {
 	return ""
 }
 
-// dockerfile is what the image of a build is made by, and its arguments. That of a further build is
-// Dockerfile.WORD, of the first word of its name, with the argument MODE, or, where the usual one
-// has an argument BUILD, that with the word.
+// dockerfile returns the Dockerfile of a build and its arguments. A further build, with WORD as the
+// first word of its name, uses Dockerfile.WORD with the argument MODE; or the usual Dockerfile with
+// BUILD=WORD, if that has an argument BUILD.
 func (s *Service) dockerfile() (file string, args []string) {
 	word, _, _ := strings.Cut(s.Other, "-")
 	if word == "" {
@@ -57,11 +57,11 @@ func (s *Service) dockerfile() (file string, args []string) {
 	return "Dockerfile." + word, []string{"MODE=" + s.Targets[0].Mode}
 }
 
-// Image builds what a service's containers are started from: an image by its Dockerfile, or one for
-// each process of a system, with the build argument SERVICE. They are called prony/SERVICE:HASH, of
-// the sources and the bases, and taken again as long as these stay the same. What it gives is a
-// build like that of Build, whose artifact is the image. Building uses the host's network, so that
-// the mirrors and proxies which the host's own builds use are reached likewise.
+// Image builds the images of a service's containers by its Dockerfile: one, or one for each process
+// of a system, with the build argument SERVICE. Their names are prony/SERVICE:HASH, with a hash of
+// the sources and the bases, and an image of this name is taken again. The result is like that of
+// Build, with the image as artifact. The build uses the host's network, to reach the same mirrors
+// and proxies.
 func (b *Builder) Image(ctx context.Context, s *Service) (*Built, error) {
 	built, err := b.image(ctx, s)
 	if err != nil {
@@ -129,8 +129,8 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	return built, nil
 }
 
-// found is what is known of an image that somebody else made. Nothing is pulled: what is measured
-// is what lies here.
+// found describes an image that was made elsewhere. It pulls nothing, so the trial measures the
+// image that is present now.
 func found(ctx context.Context, docker string, built Built) (*Built, error) {
 	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
@@ -162,8 +162,8 @@ func found(ctx context.Context, docker string, built Built) (*Built, error) {
 	return &built, nil
 }
 
-// imaged are the processes of a service that have an image; a service that is no system has one
-// without a name. The last takes the requests.
+// imaged returns the processes of a service that have an image; "" for a service that is not a
+// system. The last receives the requests.
 func (s *Service) imaged() (out []string) {
 	if len(s.Run.Processes) == 0 {
 		return []string{""}
@@ -176,15 +176,15 @@ func (s *Service) imaged() (out []string) {
 	return out
 }
 
-// image is one image to be made.
+// image is an image to build.
 type image struct {
 	docker, dir, file, tag, log string
 	args                        []string
 	bound                       time.Duration // of its build; 0: stepBound
 }
 
-// take1 makes an image, or takes the one that is there, and adds it to what was built. The digest
-// is that of the last one.
+// take1 builds an image, or takes the existing one, and adds it to built. The digest becomes that
+// of this image.
 func (b *Builder) take1(ctx context.Context, i *image, built *Built) error {
 	id, size := i.look(ctx)
 	if id == "" {
@@ -216,7 +216,7 @@ func (i *image) build(ctx context.Context, more ...string) (err error) {
 	}
 	ctx, cancel := bounded(ctx, i.bound)
 	defer cancel()
-	// The Dockerfiles keep what they fetch in cache mounts, which the older builder lacks.
+	// The Dockerfiles use cache mounts, which the classic builder lacks.
 	cmd := Command(ctx, i.dir, append(os.Environ(), "DOCKER_BUILDKIT=1"), i.docker,
 		append(args, ".")...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -226,8 +226,8 @@ func (i *image) build(ctx context.Context, more ...string) (err error) {
 	return nil
 }
 
-// look gives an image's identifier and its size in bytes; none where there is none or nobody
-// answers.
+// look returns an image's id and its size in bytes; "" and 0 if it does not exist or the engine
+// does not answer.
 func (i *image) look(ctx context.Context) (id string, size int64) {
 	out, err := Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "inspect", "--format",
 		"{{.Id}} {{.Size}}", i.tag).Output()
@@ -242,9 +242,9 @@ func (i *image) look(ctx context.Context) (id string, size int64) {
 	return id, size
 }
 
-// Image names the image of the process that takes the requests, and by its identifier what is in
-// it; empty: there is none. The identifier is the engine's own, of the image's configuration: no
-// registry knows it, so that it is not written as what could be pulled.
+// Image returns name and id of the image of the process that receives the requests; empty: none.
+// The id is the engine's, of the image's configuration: registries do not have it, so the text is
+// not a reference that could be pulled.
 func (b *Built) Image() string {
 	if b.Front == "" {
 		return ""
@@ -252,14 +252,14 @@ func (b *Built) Image() string {
 	return b.Front + " id sha256:" + b.SHA256
 }
 
-// Weigh notes with a build how large the image of the same service is, for tables.
+// Weigh stores the size of the same service's image with a build, for tables.
 func (b *Builder) Weigh(built, image *Built) error {
 	built.ImageBytes = image.ImageBytes
 	return built.mark()
 }
 
-// Bases are the images that a Dockerfile builds upon or copies from, each once, in order: not its
-// own stages, nor scratch, nor what an argument names.
+// Bases returns the images that a Dockerfile builds upon or copies from, without duplicates, in
+// order. It leaves out stages, scratch and names with arguments.
 func Bases(dockerfile string) (out []string) {
 	stages := []string{"scratch"}
 	for line := range strings.Lines(strings.ReplaceAll(dockerfile, "\\\n", " ")) {
@@ -278,7 +278,7 @@ func Bases(dockerfile string) (out []string) {
 		case strings.EqualFold(words[0], "COPY"):
 			base = flags["--from"]
 		}
-		number := base != "" && strings.Trim(base, "0123456789") == "" // of a stage
+		number := base != "" && strings.Trim(base, "0123456789") == "" // the number of a stage
 		if base != "" && !number && !strings.Contains(base, "$") && !slices.Contains(out, base) &&
 			!slices.Contains(stages, strings.ToLower(base)) {
 			out = append(out, base)
@@ -288,7 +288,7 @@ func Bases(dockerfile string) (out []string) {
 	return out
 }
 
-// flagged parts the flags in front of an instruction's words from these.
+// flagged splits the words of an instruction into its flags and the rest.
 func flagged(words []string) (flags map[string]string, tail []string) {
 	flags = map[string]string{}
 	for i, w := range words {
@@ -301,9 +301,9 @@ func flagged(words []string) (flags map[string]string, tail []string) {
 	return flags, nil
 }
 
-// addBases writes the bases of an image into the hash that it is named after, as the engine has
-// them: a name such as debian:12 means another image once somebody has pulled it anew. One that the
-// engine does not have is the builder's to fetch, by its name alone.
+// addBases writes the bases of an image into the hash of its name, by their ids: a name such as
+// debian:12 changes its meaning with the next pull. For a base that the engine lacks, and the
+// builder will fetch, it writes only the name.
 func (i *image) addBases(ctx context.Context, h io.Writer) error {
 	text, err := os.ReadFile(filepath.Join(i.dir, i.file))
 	if err != nil {

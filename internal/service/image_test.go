@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// docker is a program that keeps images as files of their identifier and size, and fails where the
+// docker is a program that stores images as files with their id and size, and fails if the
 // Dockerfile says so.
 const docker = `#!/bin/sh
 dir=$(dirname "$0")
@@ -25,7 +25,7 @@ run) [ "$7" = --version ] || cat "$dir/$6 in $(echo "$7" | sed 's/:[0-9a-f]*//; 
 esac
 `
 
-// dock puts a docker in front of PATH and gives its folder.
+// dock puts a docker at the front of PATH and returns its folder.
 func dock(t *testing.T, program string) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -70,7 +70,7 @@ func TestImage(t *testing.T) {
 	if changed := image(false); changed.Hash == first.Hash {
 		t.Error("other sources have the same image")
 	}
-	// A process's own build notes how large the image is.
+	// A process's own build stores the size of the image.
 	built := w.build()
 	if err := w.Weigh(built, first); err != nil {
 		t.Fatal(err)
@@ -80,8 +80,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// A system has an image for each process but one that has none; a target with that cannot be
-// contained. A further build is made by a Dockerfile of its own, or by the argument BUILD.
+// A system has an image for each process except those with none; a target with such a process
+// cannot be a container. A further build uses a Dockerfile of its own, or the argument BUILD.
 func TestImagesOf(t *testing.T) {
 	bin := dock(t, docker)
 	w := newWorkshop(t, "out", []string{"touch", "out"})
@@ -155,8 +155,8 @@ func TestImageErrors(t *testing.T) {
 	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "and does not know its size")
 }
 
-// What runs is asked of the image, what compiled of the stage that made it, once for an image; what
-// neither knows is left out, and said.
+// Versions of tools at run time come from the image, those of compilers from the stage that made
+// it, once for each image. Tools in neither are left out, with a message.
 func TestToolsOfAnImage(t *testing.T) {
 	bin := dock(t, docker)
 	w := newWorkshop(t, "out", []string{"touch", "out"})
@@ -183,14 +183,14 @@ func TestToolsOfAnImage(t *testing.T) {
 		t.Errorf("said %q", w.lines)
 	}
 	w.s.Needs = w.s.Needs[:3]
-	check() // which is kept
+	check() // taken from the file
 	asked := len(read(t, bin, "asked"))
 	check()
 	again := read(t, bin, "asked")[asked:]
 	if strings.Contains(again, "run") || strings.Contains(again, "build ") {
 		t.Errorf("asked again for\n%s", again)
 	}
-	// Another image by the same name is asked anew.
+	// Another image with the same name is queried again.
 	name := strings.ReplaceAll(w.tag(t), ":", "_")
 	put(t, filepath.Join(bin, "prony_"+name), "sha256:cd 1000")
 	put(t, filepath.Join(bin, "go in sh-none-build"), "go version go1.26.6 linux/amd64")
@@ -200,7 +200,7 @@ func TestToolsOfAnImage(t *testing.T) {
 	}
 }
 
-// tag is what the image of a workshop's service is called, without the owner.
+// tag returns the name of the image of a workshop's service, without the owner.
 func (w *workshop) tag(t *testing.T) string {
 	t.Helper()
 	built, err := w.Image(t.Context(), w.s)

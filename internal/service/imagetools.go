@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// buildStage is the stage of a Dockerfile in which its artifact is made.
+	// buildStage is the stage of a Dockerfile that makes the artifact.
 	buildStage = "build"
 	dropLimit  = 30 * time.Second // to remove its image
 )
 
-// fetches are the tools that only fetch and pack: another version of one moves no number.
+// fetches are tools that only fetch and pack: their version does not change results.
 var fetches = map[string]bool{"mvn": true, "npm": true}
 
-// Versions are those of the tools that a build's targets were made and are run with, as its image
-// has them or this machine; none of no build.
+// Versions returns the versions of the tools that made and run a build's targets, from its image or
+// this machine; empty for nil.
 func (b *Built) Versions() map[string]string {
 	out := map[string]string{}
 	if b == nil {
@@ -35,9 +35,9 @@ func (b *Built) Versions() map[string]string {
 	return out
 }
 
-// toolsOf asks an image which versions it has of what its service needs, once for each image: what
-// runs there is in the image, what compiled it only in the stage that made it. A tool that is in
-// neither is left out: nobody knows.
+// toolsOf reads the versions of the needed tools from an image, once for each image: tools of the
+// run time are in the image, compilers only in the stage that made it. A tool in neither is left
+// out.
 func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need) (map[string]Tool,
 	error) {
 	dir := strings.TrimSuffix(i.log, ".log") + ".tools.json"
@@ -60,7 +60,7 @@ func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if len(lacks) > 0 { // perhaps because the engine was slow: the next time it is asked again
+	if len(lacks) > 0 { // perhaps because the engine was slow: the next call asks again
 		b.say("%s does not say which %s it was built with%s", i.tag, lacks[0].Tool, because(err))
 		return known.Tools, nil
 	}
@@ -78,7 +78,8 @@ func because(err error) string {
 	return ": " + err.Error()
 }
 
-// tellMaker asks for what the image itself lacks, and gives what is lacking there, too.
+// tellMaker reads versions of tools that the image lacks from its build stage, and returns those
+// still missing.
 func (i *image) tellMaker(ctx context.Context, needs []Need, to map[string]Tool) (lacks []Need,
 	err error) {
 	if len(needs) == 0 {
@@ -94,7 +95,7 @@ func (i *image) tellMaker(ctx context.Context, needs []Need, to map[string]Tool)
 	}), nil
 }
 
-// tell adds the version of a tool to those of an image, and reports whether the image has it.
+// tell adds the version of a tool in an image to a map, and reports whether the image has the tool.
 func (i *image) tell(ctx context.Context, image, tool string, to map[string]Tool) bool {
 	for _, kind := range toolKinds {
 		if kind.name != tool {
@@ -113,7 +114,7 @@ func (i *image) tell(ctx context.Context, image, tool string, to map[string]Tool
 	return false
 }
 
-// maker is the image of the stage that the artifact was made in, which the builder has kept; drop
+// maker returns the image of the stage that made the artifact, from the builder's cache; drop
 // removes its name.
 func (i *image) maker(ctx context.Context) (id string, drop func(), err error) {
 	text, err := os.ReadFile(filepath.Join(i.dir, i.file))
@@ -132,7 +133,7 @@ func (i *image) maker(ctx context.Context) (id string, drop func(), err error) {
 	return stage.tag, func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropLimit)
 		defer cancel()
-		// One that stays is removed with the images of earlier sources.
+		// If this fails, the name is removed with the images of earlier sources.
 		_ = Command(ctx, os.TempDir(), os.Environ(), i.docker, "image", "rm", stage.tag).Run()
 		_ = os.Remove(stage.log)
 	}, nil

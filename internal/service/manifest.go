@@ -16,10 +16,10 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Modes are the ways in which a handler runs.
+// Modes are the kinds of threads on which a handler runs.
 var Modes = []string{"platform", "virtual", "reactive"}
 
-// Reserved is what the lab itself puts into the environment of a target.
+// Reserved are the variables that Prony sets in the environment of a target.
 var Reserved = []string{"HOST", "PORT", "CPUS", "MEMORY_MIB", "PROTOCOL", "TLS_CERT", "TLS_KEY"}
 
 var (
@@ -29,8 +29,8 @@ var (
 	urlPath     = lazyregexp.New(`^/[!-~]*$`)
 )
 
-// Load reads the manifest of one service's folder. All its problems are joined into the error, each
-// with file and line; a folder without a manifest is os.ErrNotExist.
+// Load reads the manifest in a service's folder. The error joins all its problems, each with file
+// and line; for a folder without a manifest it is os.ErrNotExist.
 func Load(dir string) (*Service, error) {
 	name := filepath.Join(dir, "service.yaml")
 	data, err := files.Kept(name, files.Settings)
@@ -60,7 +60,7 @@ func Load(dir string) (*Service, error) {
 	return s, nil
 }
 
-// document is a file under check.
+// document is a manifest under check.
 type document struct{ *strictyaml.Check }
 
 func (d document) checkHead(s *Service) {
@@ -170,7 +170,7 @@ func (d document) checkRun(s *Service) {
 	}
 }
 
-// Bounds of run.startup.
+// Limits of run.startup.
 const leastStartup, mostStartup = time.Second, time.Hour
 
 func (d document) checkTargets(s *Service) {
@@ -210,7 +210,7 @@ func (d document) checkEnv(keyPath string, s *Service, env map[string]string) {
 	}
 }
 
-// placeholders wants every {word} to have a value where it stands, and those that are tools to be
+// placeholders checks that every {word} has a value in this place, and that words for tools are
 // among the needs.
 func (d document) placeholders(keyPath string, s *Service, texts, known []string) {
 	for _, text := range texts {
@@ -237,7 +237,7 @@ func (d document) placeholders(keyPath string, s *Service, texts, known []string
 	}
 }
 
-// named wants an item of a list to have a name that no other has.
+// named checks that an item of a list has a valid and unique name.
 func (d document) named(keyPath, subject, name string, visited map[string]bool) {
 	keyPath += ".name"
 	if d.present(keyPath, "the "+subject+"'s name", name) && !targetName.MatchString(name) {
@@ -268,15 +268,15 @@ func (d document) known(keyPath, subject, value string, known []string) bool {
 	return false
 }
 
-// index is that of a tool among needs, or -1.
+// index returns the index of a tool among needs, or -1.
 func index(needs []Need, tool string) int {
 	return slices.IndexFunc(needs, func(n Need) bool { return n.Tool == tool })
 }
 
-// needs is the index of a tool among the service's own needs, or -1.
+// needs returns the index of a tool among the service's own needs, or -1.
 func (s *Service) needs(tool string) int { return index(s.Needs, tool) }
 
-// builds are the names of the further builds.
+// builds returns the names of the further builds.
 func (s *Service) builds() (names []string) {
 	for _, b := range s.Builds {
 		names = append(names, b.Name)

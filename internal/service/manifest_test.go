@@ -20,7 +20,7 @@ func readGood(t *testing.T) string {
 	return string(data)
 }
 
-// root makes a checkout whose services have these manifests.
+// root makes a checkout with services of these manifests.
 func root(t *testing.T, manifests map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func TestGoodManifest(t *testing.T) {
 	}
 }
 
-// A target that is kept aside renames no other, and is always named in full.
+// A target with explicitOnly does not change the names of others, and always has its full name.
 func TestNamesBesideTargetsKeptAside(t *testing.T) {
 	check := func(want string, targets ...Target) {
 		t.Helper()
@@ -81,7 +81,7 @@ func TestNamesBesideTargetsKeptAside(t *testing.T) {
 	check("x/otel", otel)
 }
 
-// checkBroken wants exactly these problems, a line each, of the good manifest with a change.
+// checkBroken expects exactly these problems, one a line, for the good manifest with a change.
 func checkBroken(t *testing.T, name, old, new string, want ...string) {
 	t.Run(name, func(t *testing.T) {
 		good := readGood(t)

@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/service/counters"
 )
 
-// Processes are what a target consists of, in the order of their start: those of its system, or the
-// one that the service's command starts.
+// Processes returns the processes of a target in the order of their start: those of its system, or
+// the single one of the service's command.
 func (s *Service) Processes(t Target) []Process {
 	if len(s.Run.Processes) == 0 {
 		return []Process{{Command: slices.Concat(s.Run.Command, t.Args), Ready: s.Run.Ready}}
@@ -26,24 +26,24 @@ func (s *Service) Processes(t Target) []Process {
 	return out
 }
 
-// ProcessName is how a process of a target is called by what rides along with it: by its own name
-// in a system, else as the target.
+// ProcessName returns the name of a process in telemetry: its own name in a system, otherwise the
+// target's.
 func ProcessName(s *Service, t Target, p Process) string { return cmp.Or(p.Name, s.Full(t)) }
 
-// Backed says whether a target leans on backing processes.
+// Backed reports whether a target has backing processes.
 func (s *Service) Backed(t Target) bool {
 	return slices.ContainsFunc(s.Processes(t), func(p Process) bool { return p.Backing })
 }
 
 func (p Process) share() float64 { return cmp.Or(p.Share, 1) }
 
-// process says whether a placeholder such as config.port names a process.
+// process reports whether a placeholder such as config.port names a process.
 func (s *Service) process(name string) bool {
 	name, _, _ = strings.Cut(name, ".")
 	return slices.ContainsFunc(s.Run.Processes, func(p Process) bool { return p.Name == name })
 }
 
-// mayNeed says whether a tool is among the needs, the service's or those of one of its targets.
+// mayNeed reports whether a tool is among the needs of the service or of one of its targets.
 func (s *Service) mayNeed(tool string) bool {
 	return s.needs(tool) >= 0 || slices.ContainsFunc(s.Targets, func(t Target) bool {
 		return index(t.Needs, tool) >= 0
@@ -80,7 +80,7 @@ func (d document) checkProcesses(s *Service) {
 	}
 }
 
-// checkPorts wants each process whose port is named to be a part of the target.
+// checkPorts checks that the target contains each process whose port it mentions.
 func (d document) checkPorts(s *Service, t Target) {
 	parts := s.Processes(t)
 	for _, p := range parts {
@@ -102,8 +102,8 @@ func (d document) checkPorts(s *Service, t Target) {
 	}
 }
 
-// checkProcessTargets wants targets that there are; the last process, which takes the requests, is
-// part of all.
+// checkProcessTargets checks that the targets exist, and that the last process, which receives the
+// requests, is part of all.
 func (d document) checkProcessTargets(keyPath string, s *Service, p Process, last bool) {
 	for i, name := range p.Targets {
 		known := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Name == name })
@@ -124,12 +124,12 @@ func (d document) checkProcessTargets(keyPath string, s *Service, p Process, las
 	}
 }
 
-// counterPlaceholders are those of a counter's URLs beside ports of processes.
+// counterPlaceholders are the placeholders of a counter's URLs, besides ports of processes.
 var counterPlaceholders = []string{"host", "port"}
 
-// CounterAt is a target's counter for where the processes of a trial listen, each by its name, the
-// one that takes the requests also without. In its URLs {host}, {port} and {PROCESS.port} stand for
-// what a trial decides.
+// CounterAt returns a target's counter with {host}, {port} and {PROCESS.port} replaced in its URLs.
+// ports are those of a trial's processes by name; the key "" is the process that receives the
+// requests.
 func CounterAt(c counters.Place, host string, ports map[string]int) (counters.Place, error) {
 	values := map[string]string{"host": host, "port": strconv.Itoa(ports[""])}
 	for name, port := range ports {

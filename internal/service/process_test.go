@@ -25,8 +25,8 @@ func goodSystem(t *testing.T) []*Service {
 	return services
 }
 
-// Each build of a service is one of its own, with its own targets and needs; names stay those of
-// the manifest.
+// Each build of a service becomes a service with its own targets and needs. Names stay those of the
+// manifest.
 func TestBuildsOfAService(t *testing.T) {
 	var got []string
 	for _, s := range goodSystem(t) {
@@ -142,7 +142,7 @@ func TestBrokenSystems(t *testing.T) {
 		"back needs {database.port}, and target plain has no database")
 }
 
-// What rides along is over all else, with the processes that it is for.
+// Env overrides all other variables, for its processes.
 func TestEnvironmentThatRidesAlong(t *testing.T) {
 	s := goodSystem(t)[0]
 	b := &Built{Tools: map[string]Tool{"java": {Path: "/java"}}}
@@ -165,7 +165,7 @@ func TestEnvironmentThatRidesAlong(t *testing.T) {
 	check([]string{"front"}, "WHO=back, WHO=agent 2")
 }
 
-// PostgreSQL's server is where distributions keep it; of several the newest.
+// PostgreSQL's server is found in distributions' folders; the newest of several is taken.
 func TestPostgres(t *testing.T) {
 	m := newMachine(t)
 	m.places.servers = []string{m.dir + "/pg/*/bin/postgres"}
@@ -178,7 +178,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// A target's own needs skip it alone.
+// A target's own needs skip only this target.
 func TestNeedsOfATarget(t *testing.T) {
 	s := goodSystem(t)[0]
 	m := newMachine(t)

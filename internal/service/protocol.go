@@ -14,17 +14,16 @@ import (
 	"prony.example/internal/base/selfcert"
 )
 
-// Protocols are what a service may speak instead of HTTP/1.1 in the clear, as suites name them.
+// Protocols are the names in suites of protocols that a service may use instead of plain HTTP/1.1.
 var Protocols = []string{"https", "h2", "h2c", "h3", "grpc", "grpcs"}
 
-// ReadyCall is what a service that speaks gRPC is asked whether it is ready (gRPC's health checking
-// protocol, version 1).
+// ReadyCall is the readiness call of a gRPC service (gRPC's health checking protocol, version 1).
 const ReadyCall = "/grpc.health.v1.Health/Check"
 
-// isCall says whether what is asked in a protocol are calls of gRPC.
+// isCall reports whether requests of a protocol are calls of gRPC.
 func isCall(protocol string) bool { return strings.HasPrefix(protocol, "grpc") }
 
-// ReadyIn is the path that answers once requests of the protocol can be served.
+// ReadyIn returns the path that answers 200 when the service can serve requests of the protocol.
 func (s *Service) ReadyIn(protocol string) string {
 	if isCall(protocol) {
 		return ReadyCall
@@ -32,7 +31,7 @@ func (s *Service) ReadyIn(protocol string) string {
 	return s.Run.Ready
 }
 
-// Speaking is the service's build that speaks the protocol; nil: none does.
+// Speaking returns the service's build for the protocol; nil: there is none.
 func (s *Service) Speaking(protocol string) *Service {
 	if protocol == "" || slices.Contains(s.Protocols, protocol) {
 		return s
@@ -45,23 +44,23 @@ func (s *Service) Speaking(protocol string) *Service {
 	return nil
 }
 
-// Alone says whether this is a build for protocols alone, of which no target is.
+// Alone reports whether this build exists only for protocols and has no target of its own.
 func (s *Service) Alone() bool { return s.Other != "" && len(s.Protocols) > 0 }
 
-// Alike are the service's builds for protocols alone.
+// Alike returns the service's builds that exist only for protocols.
 func (s *Service) Alike() []*Service { return s.spoken }
 
-// Narrow is the service as if it had but one of its targets, in its builds for protocols, too.
+// Narrow returns the service with only this target, also in its builds for protocols.
 func (s *Service) Narrow(t Target) *Service {
 	narrow := *s
 	narrow.Targets, narrow.spoken = []Target{t}, nil
-	for _, peer := range s.spoken { // whose targets are the service's
+	for _, peer := range s.spoken { // with the same targets
 		narrow.spoken = append(narrow.spoken, peer.Narrow(t))
 	}
 	return &narrow
 }
 
-// Spoken are all protocols that the service's targets speak, in the order of Protocols.
+// Spoken returns all protocols of the service's targets, in the order of Protocols.
 func (s *Service) Spoken() (out []string) {
 	for _, protocol := range Protocols {
 		if s.Speaking(protocol) != nil {
@@ -71,7 +70,7 @@ func (s *Service) Spoken() (out []string) {
 	return out
 }
 
-// checkProtocols wants protocols that there are, each spoken by one build.
+// checkProtocols checks that the protocols exist and that one build implements each.
 func (d document) checkProtocols(s *Service) {
 	visited := map[string]bool{}
 	check := func(at string, protocols []string) {
@@ -93,15 +92,15 @@ func (d document) checkProtocols(s *Service) {
 	}
 }
 
-// Certificate is one for a service, and its key, in files that only this user may read; it is its
-// own authority. Whoever made it removes it.
+// Certificate is a self-signed certificate of a service with its key, in files that only this user
+// may read. The caller of NewCertificate removes it.
 type Certificate struct {
-	Dir string // holds both, and nothing else
-	PEM string // what a client trusts
+	Dir string // holds only both files
+	PEM string // trusted by clients
 }
 
-// What a certificate names: the address of services that share this machine's network, and what
-// others, each with an address of its own, are asked by.
+// Names in a certificate: the address of services in this machine's network, and the name for
+// services with an address of their own.
 const (
 	Loopback = "127.0.0.1"
 	CertName = "localhost"
@@ -113,7 +112,7 @@ const (
 	keyFile  = "key.pem"
 )
 
-// NewCertificate makes one in a new folder, for this machine, for a day.
+// NewCertificate makes a certificate for this machine in a new folder, valid for a day.
 func NewCertificate(dir string) (c Certificate, err error) {
 	certificate, err := selfcert.New(24*time.Hour, CertName, Loopback)
 	if err != nil {
@@ -128,7 +127,7 @@ func NewCertificate(dir string) (c Certificate, err error) {
 	}
 	text := selfcert.PEM(certificate)
 	c.PEM = string(text)
-	// Whoever has the key is the service for a day: the folder lets nobody else in.
+	// The key identifies the service for a day, so only this user may enter the folder.
 	err = os.Mkdir(c.Dir, 0o700)
 	for name, block := range map[string][]byte{certFile: text,
 		keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})} {
@@ -140,8 +139,8 @@ func NewCertificate(dir string) (c Certificate, err error) {
 	return c, nil
 }
 
-// Open lets every user read it, for one that has no name here; who gets to the folder is decided by
-// those that it is in.
+// Open lets every user read the files, for a service whose user is unknown here. Access to the
+// folder then depends on its parent folders.
 func (c Certificate) Open() error {
 	err := os.Chmod(c.Dir, 0o755)
 	for _, name := range []string{certFile, keyFile} {
@@ -150,7 +149,7 @@ func (c Certificate) Open() error {
 	return err
 }
 
-// Remove takes its files away.
+// Remove removes the files.
 func (c Certificate) Remove() error {
 	if c.Dir == "" {
 		return nil
@@ -158,7 +157,7 @@ func (c Certificate) Remove() error {
 	return os.RemoveAll(c.Dir)
 }
 
-// Env is what tells a target what to speak, and with which certificate.
+// Env returns the variables that select a target's protocol and certificate.
 func (c Certificate) Env(protocol string) map[string]string {
 	if protocol == "" {
 		return nil

@@ -27,7 +27,7 @@ targets:
   - {name: virtual, runtime: native, mode: virtual}
 `
 
-// catalogOf reads a manifest as the only service of a catalog.
+// catalogOf returns a catalog with a single service from a manifest.
 func catalogOf(t *testing.T, manifest string) ([]*Service, error) {
 	t.Helper()
 	root := t.TempDir()
@@ -42,7 +42,7 @@ func catalogOf(t *testing.T, manifest string) ([]*Service, error) {
 	return Catalog(root)
 }
 
-// A build for protocols alone is no service of the catalog: its targets are the usual build's.
+// A build only for protocols is no service of the catalog: its targets are the usual build's.
 func TestBuildForProtocolsAlone(t *testing.T) {
 	all, err := catalogOf(t, spoken)
 	if err != nil || len(all) != 1 {
@@ -67,7 +67,7 @@ func TestBuildForProtocolsAlone(t *testing.T) {
 	}
 }
 
-// Of two targets one is left, in the build for protocols, too, and its name stays what it was.
+// One of two targets remains, also in the build for protocols, with an unchanged name.
 func TestNarrow(t *testing.T) {
 	all, err := catalogOf(t, spoken+"  - {name: second, runtime: native, mode: platform}\n")
 	if err != nil || len(all) != 1 {
@@ -103,7 +103,8 @@ func TestWrongProtocols(t *testing.T) {
 	}
 }
 
-// A certificate is believed by who has its text, its key is its user's alone, and both go.
+// Clients with its PEM text trust a certificate; only its user may read the key, and Remove removes
+// both.
 func TestCertificate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tls")
 	c, err := NewCertificate(dir)
@@ -143,7 +144,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// calls answers as a service of gRPC would through package stack, but for what is wrong with it.
+// calls answers like a gRPC service through package stack, except for one error.
 type calls struct{ wrong string }
 
 func (c calls) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -178,7 +179,8 @@ func (c calls) RoundTrip(r *http.Request) (*http.Response, error) {
 		Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// Calls are held against the contract's answers in gRPC; one without any is not asked.
+// Answers of calls are compared with the contract's answers in gRPC. A contract without gRPC
+// answers is not checked.
 func TestConformInCalls(t *testing.T) {
 	for wrong, want := range map[string]string{"": "", "status": "status 600, want 200",
 		"key": "POST /prony.Hello/Say: body differs", "drawn": "drawn with seed 7"} {

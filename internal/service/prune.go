@@ -14,16 +14,16 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// idleFor is after how long without a use an earlier copy is removed. Going back to a branch within
-// days should not build anew; months of changes should not fill the disk.
+// idleFor is the time without use after which an earlier copy is removed. Returning to a branch
+// within days should need no build, and months of changes should not fill the disk.
 const idleFor = 7 * 24 * time.Hour
 
-// stampEnd is the end of the name of a stamp, the file beside a copy or an image's log that is held
-// by the labs which use it, and was changed when one last did.
+// stampEnd is the suffix of a stamp: a file beside a copy or an image's log that labs lock during
+// use, with the time of the last use.
 const stampEnd = ".used"
 
-// keepCopy holds the copy in a folder for this lab, and removes earlier ones. The lock of the build
-// is held, so that nobody takes a copy meanwhile.
+// keepCopy locks the copy in a folder for this lab, and removes earlier ones. The caller holds the
+// lock of the build, so that no other lab takes a copy meanwhile.
 func (b *Builder) keepCopy(s *Service, name, folder string) error {
 	removed, err := keep(folder, name, "", discard, func(_ string, err error) {
 		b.say("build %s: an earlier copy stays: %v", s.Label(), err)
@@ -35,9 +35,9 @@ func (b *Builder) keepCopy(s *Service, name, folder string) error {
 	return err
 }
 
-// keepImage holds an image for this lab, and removes earlier ones of the same name, with what is
-// kept beside them. Its layers stay with the engine for as long as another image or its builder has
-// them. The lock of the service's images is held.
+// keepImage locks an image for this lab, and removes earlier images of the same name with their
+// files. The engine keeps layers that another image or its builder uses. The caller holds the lock
+// of the service's images.
 func (b *Builder) keepImage(ctx context.Context, i *image) error {
 	name, _, _ := strings.Cut(strings.TrimPrefix(i.tag, "prony/"), ":")
 	_, err := keep(strings.TrimSuffix(i.log, ".log"), name, ".log", func(dir string) error {
@@ -62,9 +62,9 @@ func (b *Builder) keepImage(ctx context.Context, i *image) error {
 	return err
 }
 
-// keep holds what was made at a path for this lab, then discards what was made of other sources or
-// bases under the same name, that no lab holds, and that none has used for idleFor. In its folder
-// each is found by its name and the end. What cannot be removed stays, which fails nothing.
+// keep locks the result at a path for this lab. It then discards results of other sources or bases
+// in the same folder, found by name and end, that no lab has locked and that were unused for
+// idleFor. A failed removal is reported to stays and is not an error.
 func keep(ownText, name, end string, discard func(dir string) error,
 	stays func(alternative string, err error)) (removed int, err error) {
 	now := clock.Wall()
@@ -88,15 +88,15 @@ func keep(ownText, name, end string, discard func(dir string) error,
 	return removed, err
 }
 
-// isCopyOf says whether a folder is of a build of that name. A service's further build begins with
-// the same words: java-spring and java-spring-native.
+// isCopyOf reports whether a folder belongs to the build of this name. Names of further builds have
+// it as a prefix: java-spring and java-spring-native.
 func isCopyOf(folder, name string) bool {
 	hash, ok := strings.CutPrefix(folder, name+"-")
 	return ok && len(hash) == hashDigits && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// discardIdle removes what is kept unless it was used of late or is in use. Of what has no stamp
-// nobody knows either, so that it gets one and its days begin.
+// discardIdle removes a result unless it was used recently or is in use. A result without a stamp
+// gets one, and its idle time begins now.
 func discardIdle(kept string, now time.Time, discard func(kept string) error) (gone bool,
 	err error) {
 	stamp := kept + stampEnd
@@ -122,7 +122,7 @@ func discardIdle(kept string, now time.Time, discard func(kept string) error) (g
 	return true, os.Remove(stamp)
 }
 
-// discard removes a copy, its mark first: what is left if that is cut short is no build.
+// discard removes a copy, its mark first, so that an interrupted removal leaves no valid build.
 func discard(folder string) error {
 	err := os.Remove(filepath.Join(folder, markFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

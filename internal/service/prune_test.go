@@ -12,13 +12,12 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// A build removes earlier copies of the same build that are old and that no lab holds, and nothing
-// else.
+// A build removes only earlier copies of the same build that are old and not locked.
 func TestOldCopiesAreRemoved(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"cp", "main.txt", "out"})
 	kept := filepath.Join(w.Root, ".prony", "build")
 	old := clock.Wall().Add(-idleFor - time.Hour)
-	// copied makes a copy that was last used then; without a stamp where then is zero.
+	// copied makes a copy with this time of last use; without a stamp for the zero time.
 	copied := func(name string, then time.Time) string {
 		t.Helper()
 		folder := filepath.Join(kept, name)
@@ -34,14 +33,14 @@ func TestOldCopiesAreRemoved(t *testing.T) {
 	}
 	gone := []string{copied("sh-none-000000000001", old), copied("sh-none-abcdef000002", old)}
 	stay := []string{
-		copied("sh-none-000000000003", clock.Wall().Add(-idleFor+time.Hour)), // young
+		copied("sh-none-000000000003", clock.Wall().Add(-idleFor+time.Hour)), // recent
 		copied("sh-none-otel-000000000004", old),                             // of another build
-		copied("sh-none-00000000005", old),                                   // no copy at all
+		copied("sh-none-00000000005", old),                                   // not a copy
 		copied("sh-none-x00000000006", old),
 	}
 	unknown := copied("sh-none-000000000007", time.Time{})
 	used := copied("sh-none-000000000008", old)
-	// What another lab does; TestHoldOfAnotherProgram has one that is another program.
+	// As another lab would; TestHoldOfAnotherProgram uses another process.
 	if err := cache.Hold(used+stampEnd, old); err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +61,14 @@ func TestOldCopiesAreRemoved(t *testing.T) {
 	if !w.said("build sh-none: earlier copies removed that were not used for 7 days: 2") {
 		t.Errorf("it said %q", w.lines)
 	}
-	// Nobody knows when the copy without a stamp was used: its days begin now.
+	// The last use of the copy without a stamp is unknown, so its idle time begins now.
 	info, err := os.Stat(unknown + stampEnd)
 	if err != nil || clock.Wall().Sub(info.ModTime()) > time.Hour {
 		t.Errorf("its stamp: %v, %v", info, err)
 	}
 }
 
-// Each use of a copy is noted, and this lab's own copies stay, however long it runs.
+// Each use of a copy updates its stamp, and copies used by this process stay during its life.
 func TestUseOfACopyIsNoted(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"cp", "main.txt", "out"})
 	first := filepath.Dir(w.build().Dir)

@@ -14,30 +14,30 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// The wait between two questions is a tenth of the time since the start, so that asking disturbs
-// little and the answer is at most about 10 % late, within these bounds.
+// The wait between two requests is a tenth of the time since the start, within these limits, so
+// that polling disturbs little and the result is about 10 % late at most.
 const (
 	readyPollMin = time.Millisecond
 	readyPollMax = 20 * time.Millisecond
-	// readyAnswerLimit bounds one question: the kernel accepts connections for a process that is
-	// still busy starting, and may have dropped one for good when its queue was full.
+	// readyAnswerLimit limits one request: the kernel accepts connections for a process that is
+	// still starting, and may have dropped a connection because its queue was full.
 	readyAnswerLimit = 2 * time.Second
 )
 
 // ErrExited is the error of WaitReady for a service that ended before it was ready.
 var ErrExited = errors.New("the service exited before it was ready")
 
-// WaitReady asks a starting service for its readiness path until that answers 200. It returns the
-// nanoseconds from startNs, a reading of clock.Mono, until a connection was accepted first and
-// until the first 200; without a path the first connection is all it waits for. It ends early with
-// ErrExited when exited is closed (nil: never), and with ctx; both errors say what came last. dial
-// may be nil for TCP.
+// WaitReady requests the readiness path of a starting service until it answers 200. It returns the
+// times in ns from startNs, a reading of clock.Mono, until the first accepted connection and until
+// the first 200; without a path it waits only for the first connection. It ends early with
+// ErrExited when exited is closed (nil: never), and with ctx; both errors include the last failure.
+// A nil dial means TCP.
 func WaitReady(ctx context.Context, dial Dial, addr, path string, startNs int64,
 	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
 	return WaitReadyIn(ctx, nil, dial, addr, path, startNs, exited)
 }
 
-// WaitReadyIn is WaitReady in the protocol of a speaker; nil: in HTTP/1.1 over TCP.
+// WaitReadyIn is WaitReady in the protocol of a speaker; nil: HTTP/1.1 over TCP.
 func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path string, startNs int64,
 	exited <-chan struct{}) (listenNs, readyNs int64, err error) {
 	w := newReadyWait(dial, speak, startNs)
@@ -46,7 +46,7 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 	}
 	asking, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() { // ends with asking, which the return cancels
+	go func() { // ends with asking, which is cancelled on return
 		select {
 		case <-exited:
 			cancel()
@@ -76,18 +76,18 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 	}
 }
 
-// readyPoll is the wait after a question, given the time since the start.
+// readyPoll returns the wait after a request, given the time since the start.
 func readyPoll(elapsed time.Duration) time.Duration {
 	return min(max(elapsed/10, readyPollMin), readyPollMax)
 }
 
-// Asker asks in a protocol. Connect makes a connection, with all that the protocol has for it.
+// Asker sends requests in a protocol. Connect opens a connection with all handshakes.
 type Asker interface {
 	http.RoundTripper
 	Connect(ctx context.Context) error
 }
 
-// Speaker makes an Asker whose connections dial makes.
+// Speaker returns an Asker that connects through dial.
 type Speaker func(dial Dial) Asker
 
 type readyWait struct {
@@ -95,8 +95,8 @@ type readyWait struct {
 	connect   func(ctx context.Context, addr string) error
 	startNs   int64
 	mu        sync.Mutex
-	listens   bool  // it accepted a connection
-	listened  int64 // how long after the start
+	listens   bool  // it has accepted a connection
+	listened  int64 // ns after startNs
 }
 
 func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
@@ -106,7 +106,7 @@ func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 	w := &readyWait{startNs: startNs}
 	noted := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
-		if err == nil && network != "udp" { // a socket of UDP is there before anybody has answered
+		if err == nil && network != "udp" { // a UDP socket exists before any answer
 			w.heard()
 		}
 		return conn, err
@@ -128,7 +128,7 @@ func newReadyWait(dial Dial, speak Speaker, startNs int64) *readyWait {
 	return w
 }
 
-// heard books that somebody listens.
+// heard records the first accepted connection.
 func (w *readyWait) heard() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,7 +143,7 @@ func (w *readyWait) listenNs() int64 {
 	return w.listened
 }
 
-// ask wants a 200, or a connection where there is no path.
+// ask returns nil after a 200, or after a connection if there is no path.
 func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyAnswerLimit)
 	defer cancel()
@@ -165,7 +165,7 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	}
 	w.heard()
 	defer func() { _ = response.Body.Close() }()
-	// Read to the end, within reason, the connection serves the next question too.
+	// After reading the body, within limits, the connection can be reused.
 	_, _ = io.CopyN(io.Discard, response.Body, largeBytes)
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("status %d", response.StatusCode)

@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// starting is a service that listens and is ready some time after its start.
+// starting is a service that listens, and is ready, some time after its start.
 type starting struct {
 	*pipes
 	listens, ready time.Duration
@@ -46,8 +46,8 @@ func (s *starting) dial(ctx context.Context, network, address string) (net.Conn,
 	return s.pipes.dial(ctx, network, address)
 }
 
-// firstPoll is the first question at or after a moment: the next one comes a tenth of the time
-// since the start later, at least 1 ms and at most 20 ms.
+// firstPoll returns the time of the first request at or after a moment: each request follows after
+// a tenth of the time since the start, at least 1 ms and at most 20 ms.
 func firstPoll(moment time.Duration) time.Duration {
 	at := time.Duration(0)
 	for at < moment {
@@ -144,13 +144,13 @@ func TestWaitReadyAsksAgainWhereNothingAnswers(t *testing.T) {
 		p := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if first {
 				first = false
-				<-r.Context().Done() // until the other side hangs up
+				<-r.Context().Done() // until the client hangs up
 				return
 			}
 			answer(w, 200, "", "")
 		}))
 		listenNs, readyNs, err := WaitReady(t.Context(), p.dial, "service:1", "/", began, nil)
-		// The limit of 2 s for the first question, then a wait of 20 ms.
+		// The limit of 2 s for the first request, then a wait of 20 ms.
 		if err != nil || listenNs != 0 || time.Duration(readyNs) != 2020*time.Millisecond {
 			t.Errorf("got %d, %v, %v", listenNs, time.Duration(readyNs), err)
 		}
@@ -172,9 +172,9 @@ func TestExitEndsAQuestionUnderWay(t *testing.T) {
 	})
 }
 
-// quick is whoever answers in datagrams: there is no connection before the first answer.
+// quick is a client over UDP: there is no connection before the first answer.
 type quick struct {
-	http.RoundTripper // not asked
+	http.RoundTripper // not used
 	dial              Dial
 	since             func() time.Duration
 	answers           time.Duration
@@ -190,7 +190,7 @@ func (q quick) Connect(ctx context.Context) error {
 	return nil
 }
 
-// That a socket of UDP can be had is no sign of anybody who listens.
+// An open UDP socket does not show that a server listens.
 func TestListensInDatagrams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, 0, 0)

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// The steps of a build run as who called sudo where the lab is root, or else as the checkout's
-// owner, with nothing of root's and no way to it; what says that a build is whole is the lab's.
+// As root, the lab runs build steps as the user who called sudo, or else as the checkout's owner,
+// without rights of root or ways to them. The mark of a complete build belongs to the lab.
 func TestStepsRights(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root's steps are another user's")
 	}
 	const tell = "cat /proc/self/status >out; echo $HOME >home; test ! -w .. || touch ../planted"
-	outer := t.TempDir() // as a container's home is, of whoever it was mounted by
+	outer := t.TempDir() // like a container's home, owned by the user who mounted it
 	if err := os.Chown(outer, 4242424, 4242424); err != nil {
 		t.Fatal(err)
 	}

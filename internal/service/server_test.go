@@ -69,10 +69,10 @@ func (n noted) Write(data []byte) (int, error) {
 	return n.Conn.Write(data)
 }
 
-// honest keeps the three contracts in the mode virtual.
+// honest meets the three contracts in the mode virtual.
 type honest struct {
 	mu    sync.Mutex
-	drawn uint64 // answers of /concat, so that each is another one
+	drawn uint64 // number of answers of /concat, so that each one differs
 	lines []string
 }
 
@@ -129,7 +129,7 @@ func (h *honest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// concat is 10,000 characters of a stream of its own.
+// concat returns 10,000 characters of a random stream.
 func concat(stream uint64) string {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	source, text := rand.New(rand.NewPCG(1, stream)), make([]byte, 10000)
@@ -206,5 +206,5 @@ func raw(w http.ResponseWriter, bytes string) {
 	_ = conn.Close()
 }
 
-// head is the beginning of a raw answer.
+// head joins the lines of a raw answer's head.
 func head(lines ...string) string { return strings.Join(append(lines, "", ""), "\r\n") }

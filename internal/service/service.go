@@ -1,10 +1,10 @@
-// Package service knows the services that Prony measures: what their manifests say
-// (docs/formats/service.md), which tools they need, how they are built into a cache and started,
-// and whether a running one keeps its contracts (contract/README.md).
+// Package service handles the services that Prony measures: it reads their manifests
+// (docs/formats/service.md), finds the tools that they need, builds them into a cache, returns how
+// to start them, and checks whether a running service meets its contracts (contract/README.md).
 //
-// The way goes Catalog, Tools.Missing, Builder.Build, Service.Starts, then, with the process
-// running, WaitReady and Conform. Starting processes under limits is internal/launch's, offering
-// load is load's; this package does neither.
+// The order of use is Catalog, Tools.Missing, Builder.Build, Service.Starts and, when the process
+// runs, WaitReady and Conform. This package does not start processes under limits (internal/launch
+// does) or generate load (package load does).
 package service
 
 import (
@@ -21,7 +21,7 @@ import (
 	"prony.example/internal/service/counters"
 )
 
-// Service is one manifest: a folder of services/ and what its service.yaml says.
+// Service is the content of a service.yaml, with its folder.
 type Service struct {
 	Name      string   `yaml:"name"`
 	Language  string   `yaml:"language"`
@@ -29,8 +29,8 @@ type Service struct {
 	Version   string   `yaml:"version"` // of the framework
 	About     string   `yaml:"about"`
 	Contracts []string `yaml:"contracts"`
-	// Protocols are what its usual build speaks beside HTTP/1.1 in the clear: one of them instead,
-	// where the environment names it.
+	// Protocols are the protocols of its usual build besides plain HTTP/1.1. The environment
+	// selects one.
 	Protocols []string `yaml:"protocols"`
 	Needs     []Need   `yaml:"needs"`
 	Build     Build    `yaml:"build"`
@@ -38,31 +38,33 @@ type Service struct {
 	Run       Run      `yaml:"run"`
 	Targets   []Target `yaml:"targets"`
 	Dir       string   `yaml:"-"` // the folder
-	// Origin names another checkout than the one that is worked in, e.g. "base".
+	// Origin names another checkout than the current one, for example "base".
 	Origin string `yaml:"-"`
-	// Other is the name of the further build that this is, as "native"; empty: the first one.
+	// Other is the name of the further build of this service, such as "native"; empty: the first
+	// build.
 	Other string `yaml:"-"`
-	// Only says of a file or folder below Dir whether it is source; nil: all are but what builds by
-	// hand leave there.
+	// Only reports whether a file or folder below Dir is source; nil: all except results of manual
+	// builds.
 	Only func(name string) bool `yaml:"-"`
-	// Made is what needs no build, and Environ what its processes see of an environment beside what
-	// a manifest says; nil: as of a catalog's service. Both are of services without a manifest.
+	// Made is the service if it needs no build, and Environ the environment of its processes
+	// besides the manifest's; nil: as for services of the catalog. Both are set for services
+	// without a manifest.
 	Made    *Built   `yaml:"-"`
 	Environ []string `yaml:"-"`
 	// Wants are needs of a service without a manifest.
 	Wants []Want `yaml:"-"`
-	// Checkout is the revision that it is built from, instead of what is in Dir; nil: Dir.
+	// Checkout is the revision to build from; nil: the files in Dir.
 	Checkout *Checkout `yaml:"-"`
-	// ControlOf names the service that this is a second copy of; empty: it is no control.
+	// ControlOf names the service of which this is an A/A control; empty: not a control.
 	ControlOf string `yaml:"-"`
-	// BuiltAs names its builds instead of Name, for services that share one.
+	// BuiltAs replaces Name in the names of builds, for services that share one.
 	BuiltAs string `yaml:"-"`
 
-	spoken  []*Service // its builds that no target is of, each for its protocols
-	several bool       // the manifest has more targets than one that are not kept aside
+	spoken  []*Service // builds for protocols, without targets of their own
+	several bool       // the manifest has several targets, without those for explicit use only
 }
 
-// Label names the service and which of its builds this is, as "java-spring (native)".
+// Label returns the service's name with its build, such as "java-spring (native)".
 func (s *Service) Label() string {
 	if s.Other == "" {
 		return s.Name
@@ -70,89 +72,89 @@ func (s *Service) Label() string {
 	return s.Name + " (" + s.Other + ")"
 }
 
-// buildName is what files of the build are named after, as "java-spring-native".
+// buildName returns the name of the build's files, such as "java-spring-native".
 func (s *Service) buildName() string {
 	return strings.TrimSuffix(cmp.Or(s.BuiltAs, s.Name)+"-"+s.Other, "-")
 }
 
-// Need is a tool that building or running takes.
+// Need is a tool that is needed to build or run a service.
 type Need struct {
 	Tool    string `yaml:"tool"`
-	Version string `yaml:"version"` // at least this one, dotted numbers; empty: any
+	Version string `yaml:"version"` // minimum, dotted numbers; empty: any
 }
 
-// Want is a tool that the catalog does not know, and the command that says its version.
+// Want is a tool outside of the catalog, with the command that prints its version.
 type Want struct {
 	Tool string
 	Ask  []string
 }
 
-// Build is how the artifact is made.
+// Build describes how the artifact is made.
 type Build struct {
 	Steps    [][]string `yaml:"steps"`    // argument lists, no shell
 	Artifact string     `yaml:"artifact"` // file or folder, relative to the built copy
 }
 
-// Other is one more way to build the sources, for the targets that name it.
+// Other is a further build of the sources, for the targets that name it.
 type Other struct {
 	Name    string `yaml:"name"`
-	Needs   []Need `yaml:"needs"` // beside the service's own
+	Needs   []Need `yaml:"needs"` // in addition to the service's
 	Build   `yaml:",inline"`
-	Command []string `yaml:"command"` // instead of run.command
-	// Protocols are what this build alone speaks: the targets of the usual one run it for them.
+	Command []string `yaml:"command"` // replaces run.command
+	// Protocols are spoken only by this build: the usual build's targets run it for them.
 	Protocols []string `yaml:"protocols"`
 }
 
-// Run is how every target of the service is started: by one command, or as a system of several
-// processes.
+// Run describes how every target of the service is started: by one command, or as a system of
+// several processes.
 type Run struct {
 	Command   []string          `yaml:"command"`
 	Processes []Process         `yaml:"processes"`
 	Env       map[string]string `yaml:"env"`
 	Health    string            `yaml:"health"` // path of the health endpoint
-	Ready     string            `yaml:"ready"`  // answers 200 once requests can be served
-	// Startup is how long a target may take in a trial, from exec to the first good answer; 0: as
-	// long as the lab gives each.
+	Ready     string            `yaml:"ready"`  // answers 200 when the service can serve requests
+	// Startup limits the time of a target in a trial from exec to the first good answer; 0: the
+	// default.
 	Startup time.Duration `yaml:"startup"`
 }
 
-// Process is one of a system. They are started in order, each waited for; the last one takes the
-// requests.
+// Process is one process of a system. Processes are started in order, each when the previous one is
+// ready; the last receives the requests.
 type Process struct {
 	Name    string            `yaml:"name"`
-	Targets []string          `yaml:"targets"` // that it is a part of; none: all
+	Targets []string          `yaml:"targets"` // that include it; none: all
 	Command []string          `yaml:"command"`
-	Env     map[string]string `yaml:"env"`   // added to run's, before the target's
+	Env     map[string]string `yaml:"env"`   // added to run's; the target's is added later
 	Ready   string            `yaml:"ready"` // empty: ready when it accepts a connection
 	Share   float64           `yaml:"share"` // parts of the memory; 0 counts as 1
-	// Backing is a database or whatever else the target leans on: on a core of its own, outside of
-	// the limits, where there are enough.
+	// Backing marks a database or another dependency of the target. It gets a core of its own,
+	// outside of the limits, if there are enough.
 	Backing bool   `yaml:"backing"`
 	Image   string `yaml:"image"` // "none": it cannot be a container
 }
 
 // Target is one way to run a service.
 type Target struct {
-	Name    string            `yaml:"name"`    // as in the manifest; Full gives the catalog's name
+	Name    string            `yaml:"name"`    // in the manifest; Full has the catalog's
 	Runtime string            `yaml:"runtime"` // one of runtimes.Names
 	Mode    string            `yaml:"mode"`    // platform, virtual or reactive
 	Env     map[string]string `yaml:"env"`     // added to the service's
 	Args    []string          `yaml:"args"`    // added to the service's command
-	Needs   []Need            `yaml:"needs"`   // beside the service's, to run it
-	Build   string            `yaml:"build"`   // which of builds; empty: the first one
-	// ExplicitOnly says why it stands in no table beside others unless a suite names it.
+	Needs   []Need            `yaml:"needs"`   // in addition to the service's, to run it
+	Build   string            `yaml:"build"`   // name of one of builds; empty: the first one
+	// ExplicitOnly says why only suites that name the target include it.
 	ExplicitOnly string `yaml:"explicitOnly" was:"aside"`
-	// Counters are those of what it asks, by the names that requests have for them.
+	// Counters are the counters of its dependencies, by their names in requests.
 	Counters map[string]counters.Place `yaml:"counters"`
-	// Connections are those of its loads, instead of a suite's; 0: the suite's.
+	// Connections replaces the number of connections of a suite's loads; 0: the suite's.
 	Connections int `yaml:"-"`
-	// Body is the size of requests' bodies, instead of a suite's; 0: the suite's.
+	// Body replaces the size of requests' bodies of a suite; 0: the suite's.
 	Body strictyaml.Size `yaml:"-"`
 }
 
-// Full is the target's name in the catalog, as "java-jdk/virtual". The only target of a service
-// that is not kept aside goes by the service's name alone. One of another checkout ends in its
-// origin, "java-jdk/virtual@base".
+// Full returns the target's name in the catalog, such as "java-jdk/virtual". The only target of a
+// service, without those for explicit use only, has the service's name. The name of a target from
+// another checkout ends in its origin: "java-jdk/virtual@base".
 func (s *Service) Full(t Target) string {
 	name := s.Name
 	if s.several || t.ExplicitOnly != "" {
@@ -164,8 +166,8 @@ func (s *Service) Full(t Target) string {
 	return name
 }
 
-// split gives a service for each of its builds that a target wants: the same sources, other steps
-// and needs, and the targets that are of it.
+// split returns a service for each build that a target uses: with the same sources, but its own
+// steps, needs and targets.
 func (s *Service) split() []*Service {
 	all := s.Targets
 	extra := slices.DeleteFunc(slices.Clone(all),
@@ -202,8 +204,8 @@ func (s *Service) split() []*Service {
 }
 
 // Catalog reads all services/*/service.yaml below root, sorted by name. A service with several
-// builds is several services of one name. Broken manifests are errors, joined, each problem with
-// file:line; the services whose manifests are sound are returned with them.
+// builds becomes several services of one name. The error joins the problems of broken manifests,
+// each with file:line; the services with valid manifests are also returned.
 func Catalog(root string) ([]*Service, error) {
 	folder := filepath.Join(root, "services")
 	entries, err := os.ReadDir(folder)
@@ -216,7 +218,7 @@ func Catalog(root string) ([]*Service, error) {
 		s, err := Load(filepath.Join(folder, entry.Name()))
 		switch {
 		case errors.Is(err, os.ErrNotExist):
-			// A folder without a manifest is somebody's note, or a service not begun.
+			// A folder without a manifest may hold notes, or an unfinished service.
 		case err != nil:
 			errs = append(errs, err)
 		default:

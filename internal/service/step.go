@@ -18,12 +18,12 @@ import (
 
 const (
 	tailLines = 20 // of the log in an error
-	// stepBound is how long a step of a build may take. The longest of the catalog, a native image
-	// on one core, takes a quarter of it; what takes longer waits for something that never comes.
+	// stepBound limits a step of a build. The longest of the catalog, a native image on one core,
+	// takes a quarter of it; a longer step probably hangs.
 	stepBound = time.Hour
 )
 
-// steps runs the build's steps one after another, their output in the log.
+// steps runs the build's steps in sequence, with their output in the log.
 func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err error) {
 	log, err := os.OpenFile(built.Log, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o644)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		paths = append(paths, tool.Path)
 	}
 	user := privilege.Build(b.Root, append(paths, built.folder)...)
-	if err := user.Give(built.copy()); err != nil { // the lab writes what is beside it
+	if err := user.Give(built.copy()); err != nil { // not the files beside the copy
 		return fmt.Errorf("give the copy to user %d: %w", user.UID, err)
 	}
 	env := below(user.Env(buildEnv(built.Tools)), built.folder)
@@ -63,18 +63,18 @@ func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User
 	defer cancel()
 	program := inside(built.Dir, args[0])
 	if tool, ok := built.Tools[args[0]]; ok {
-		// The tool whose version was judged is the one that runs, wherever PATH points.
+		// Run the tool whose version was checked, even if PATH has another one.
 		program = tool.Path
 	}
 	cmd := Command(ctx, built.Dir, env, program, args[1:]...)
-	// A file rather than a pipe: what a step leaves behind cannot hold up the build.
+	// A file instead of a pipe: a process that a step leaves behind cannot block the build.
 	cmd.Stdout, cmd.Stderr = log, log
 	err := user.Start(cmd)
 	if err == nil {
 		pid := cmd.Process.Pid
 		leave, failed := b.guard(pid, built.Log)
 		if failed != nil {
-			_ = syscall.Kill(-pid, syscall.SIGKILL) // it is waited for below
+			_ = syscall.Kill(-pid, syscall.SIGKILL) // waited for below
 		}
 		err = errors.Join(failed, cmd.Wait(), leave())
 	}
@@ -87,7 +87,7 @@ func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User
 	return err
 }
 
-// bounded ends what takes longer than a bound, stepBound with 0, and says so.
+// bounded adds a time limit to ctx, stepBound if 0, with an error that says so.
 func bounded(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
 	bound = cmp.Or(bound, stepBound)
 	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("it was ended after %v, as it would "+
@@ -100,19 +100,19 @@ func withTail(err error, log *os.File) error {
 		strings.Join(files.Tail(log.Name(), tailLines), "\n  "))
 }
 
-// killGrace bounds the wait for a killed program's output: a grandchild that left the group may
-// hold the pipe for ever.
+// killGrace limits the wait for a killed program's output: a grandchild outside of the process
+// group may hold the pipe for ever.
 const killGrace = time.Second
 
-// Command prepares a program in a process group of its own, so that the end of the context ends
-// what it forked too: npm and mvn are scripts whose real work is a child. The program's standard
-// input is empty. Who looks on is shown it.
+// Command prepares a program in a process group of its own, so that the end of the context also
+// ends its children: npm and mvn are scripts whose work runs in a child. Standard input is empty.
+// The command is logged (see cmdlog).
 func Command(ctx context.Context, dir string, env []string, program string,
 	args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Cancel runs before the program is waited for, so its id cannot be another's yet.
+	// Cancel runs before the program is waited for, so its id cannot belong to another process yet.
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
 	cmdlog.Command(cmd)

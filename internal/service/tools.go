@@ -16,15 +16,15 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// versionLimit bounds how long a tool may take to say its version.
+// versionLimit limits how long a tool may take to print its version.
 const versionLimit = 10 * time.Second
 
 // toolKinds are the tools that a manifest may need, in the order of messages.
 var toolKinds = []struct {
 	name     string
-	programs []string // the first that is found
-	request  []string // arguments that make it say its version
-	install  string   // what to install, before the version
+	programs []string // candidates: the first that is found
+	request  []string // arguments for printing the version
+	install  string   // hint; the version is appended
 }{
 	{"go", []string{"go"}, []string{"version"}, "install Go"},
 	{"java", []string{"java"}, []string{"-version"}, "set JAVA_HOME or install a JDK"},
@@ -48,31 +48,30 @@ func toolNames() []string {
 // Tool is a program that was found.
 type Tool struct {
 	Path    string // absolute
-	Version string // dotted numbers, as the tool itself says
-	Oracle  bool   // native-image: of Oracle's GraalVM and not of the community's or Mandrel
+	Version string // dotted numbers, as the tool prints them
+	Oracle  bool   // native-image of Oracle's GraalVM, not of the community edition or Mandrel
 }
 
-// Tools are the programs of this machine that services can need. It may be used from several
-// goroutines.
+// Tools are the programs of this machine that services can need. It is safe for concurrent use.
 type Tools struct {
-	ctx    context.Context // bounds the questions, which are asked when they first matter
+	ctx    context.Context // bounds the version queries, which run on first use
 	run    func(ctx context.Context, env []string, program string, args ...string) (string, error)
 	byTool map[string][]*candidate // by tool; several only for java, JAVA_HOME's first
-	home   bool                    // whether java's first candidate is JAVA_HOME's
-	venvOf func() error            // python's own module check, once
+	home   bool                    // java's first candidate is JAVA_HOME's
+	venvOf func() error            // checks python's modules, once
 
 	mu        sync.Mutex
-	requested map[string]Tool // those that the catalog does not know, by name
+	requested map[string]Tool // tools outside of the catalog, by name
 }
 
-// candidate is a program whose version is asked once, when somebody wants to know.
+// candidate is a program whose version is read once, on first use.
 type candidate struct {
 	path    string
 	version func() (string, error)
-	oracle  bool // once version was asked
+	oracle  bool // valid after version
 }
 
-// places are where programs may be; tests have their own.
+// places are the locations of programs; tests replace them.
 type places struct {
 	look     func(program string) (string, error)
 	javaHome string
@@ -80,9 +79,9 @@ type places struct {
 	servers  []string // patterns of PostgreSQL's server, which distributions keep out of PATH
 }
 
-// FindTools looks for all tools: in PATH, for Java also in JAVA_HOME and where Debian, Fedora,
-// SDKMAN and macOS keep JVMs. It runs none of them: a version is asked when it first matters, once,
-// with a limit of 10 s, for as long as ctx lasts.
+// FindTools looks for all tools: in PATH, for Java also in JAVA_HOME and in the folders in which
+// Debian, Fedora, SDKMAN and macOS install JVMs. It runs none of them: each version is read once,
+// on first use, with a limit of 10 s, while ctx lasts.
 func FindTools(ctx context.Context) *Tools {
 	home, _ := os.UserHomeDir() // without one there is no SDKMAN
 	return findTools(ctx, places{
@@ -101,8 +100,8 @@ func FindTools(ctx context.Context) *Tools {
 	}, askTool)
 }
 
-// askTool runs a program away from any project: Go, Python and Node choose their version by files
-// of the working directory.
+// askTool runs a program outside of any project: Go, Python and Node choose their version by files
+// in the working directory.
 func askTool(ctx context.Context, env []string, program string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
@@ -157,7 +156,7 @@ func (t *Tools) candidate(name, path string, request []string) *candidate {
 	c.version = sync.OnceValues(func() (string, error) {
 		env := os.Environ()
 		if name == "mvn" {
-			// Maven says nothing without a JVM, and need not find the one that is found here.
+			// Maven needs a JVM to print its version, and may not find the one that was found here.
 			env = append(env, t.javaEnv()...)
 		}
 		output, err := t.run(t.ctx, env, path, request...)
@@ -182,9 +181,9 @@ func (t *Tools) javaEnv() []string {
 	return []string{"JAVA_HOME=" + homeOf(java.Path)}
 }
 
-// Missing says in words for the user which needs of a service, and of one of its targets if given,
-// are not met; none when all are, as "needs java >= 25: found 17.0.15 (set JAVA_HOME or install a
-// JDK 25)". For Python that includes the modules venv and ensurepip, which some systems ship apart.
+// Missing describes the unmet needs of a service, and of its targets if given: "needs java >= 25:
+// found 17.0.15 (set JAVA_HOME or install a JDK 25)". For Python it includes the modules venv and
+// ensurepip, which some systems package separately.
 func (t *Tools) Missing(s *Service, targets ...Target) []string {
 	needs := slices.Clone(s.Needs)
 	for _, target := range targets {
@@ -209,9 +208,9 @@ func (t *Tools) Missing(s *Service, targets ...Target) []string {
 	return missing
 }
 
-// Versions gives the version of each tool of the catalog that was found and answers. It asks all of
-// them at once, which takes a second or so the first time. Java's is the one that a need without a
-// version gets; Built.Tools has those that a build took.
+// Versions returns the version of each tool of the catalog that was found and answers. It queries
+// all at once, which takes about a second the first time. Java's is the one for a need without a
+// version; Built.Tools has those that a build used.
 func (t *Tools) Versions() map[string]string {
 	versions := map[string]string{}
 	var mu sync.Mutex
@@ -229,8 +228,8 @@ func (t *Tools) Versions() map[string]string {
 	return versions
 }
 
-// resolve picks the tool for a need: JAVA_HOME's JDK when that satisfies it, because somebody chose
-// it, else the newest that does. The error is the message of Missing.
+// resolve returns the tool for a need: JAVA_HOME's JDK if it satisfies the need, because the user
+// chose it, otherwise the newest. The error is the message of Missing.
 func (t *Tools) resolve(need Need) (Tool, error) {
 	var best Tool
 	var cause error
@@ -264,8 +263,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 	return best, nil
 }
 
-// ask finds a tool that somebody needs beside those of the catalog, and asks it once for its
-// version.
+// ask finds a tool outside of the catalog, and reads its version once.
 func (t *Tools) ask(need Want) (Tool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -293,8 +291,7 @@ func (t *Tools) ask(need Want) (Tool, error) {
 	return tool, nil
 }
 
-// judge puts into words what is missing about the best that was found; cause is why another one
-// could not be taken.
+// judge describes what the best candidate lacks; cause is why another candidate was rejected.
 func (n Need) judge(best Tool, cause error) error {
 	kind := toolKinds[slices.Index(toolNames(), n.Tool)]
 	subject, hint := "needs "+n.Tool, kind.install
@@ -325,10 +322,10 @@ func (p places) first(programs []string) string {
 	return ""
 }
 
-// javas lists the launchers of all JVMs, each once, JAVA_HOME's first if there is one.
+// javas returns the launchers of all JVMs without duplicates, JAVA_HOME's first if there is one.
 func (p places) javas() (launchers []string, home bool) {
 	add := func(path string) bool {
-		// Distributions link a JVM under several names; each is asked once.
+		// Distributions link a JVM under several names; query each only once.
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil || !isFile(real) {
 			return false
@@ -345,7 +342,7 @@ func (p places) javas() (launchers []string, home bool) {
 		add(path)
 	}
 	for _, pattern := range p.jvms {
-		homes, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
+		homes, _ := filepath.Glob(pattern) // the constant patterns are well-formed
 		for _, home := range homes {
 			add(filepath.Join(home, "bin", "java"))
 		}
@@ -353,7 +350,7 @@ func (p places) javas() (launchers []string, home bool) {
 	return launchers, home
 }
 
-// besideJava finds GraalVM's native-image, which stands beside the java of its JDK.
+// besideJava returns GraalVM's native-image, which is in the folder of its JDK's java.
 func (p places) besideJava(javas []string) []string {
 	for _, java := range javas {
 		if path := filepath.Join(filepath.Dir(java), "native-image"); isFile(path) {
@@ -363,11 +360,11 @@ func (p places) besideJava(javas []string) []string {
 	return nil
 }
 
-// postgres is the newest server, by the name of its folder.
+// postgres returns the newest server, by the name of its folder.
 func (p places) postgres() []string {
 	var matches []string
 	for _, pattern := range p.servers {
-		paths, _ := filepath.Glob(pattern) // the patterns are ours and well-formed
+		paths, _ := filepath.Glob(pattern) // the constant patterns are well-formed
 		matches = append(matches, paths...)
 	}
 	value := func(path string) string { return versionIn(filepath.Base(homeOf(path))) }
@@ -377,7 +374,7 @@ func (p places) postgres() []string {
 	return matches[max(0, len(matches)-1):]
 }
 
-// homeOf is the folder above the bin that a program is in: of a JVM's launcher, JAVA_HOME.
+// homeOf returns the folder above a program's bin: for a JVM's launcher, JAVA_HOME.
 func homeOf(program string) string { return filepath.Dir(filepath.Dir(program)) }
 
 func isFile(path string) bool {
@@ -386,14 +383,14 @@ func isFile(path string) bool {
 }
 
 var (
-	// versionWord is the first version in what a tool prints: "go1.26.8", "v20.20.2", "17.0.15".
+	// versionWord matches the first version in a tool's output: "go1.26.8", "v20.20.2", "17.0.15".
 	versionWord = lazyregexp.New(`\b(?:go|v)?(\d+(?:\.\d+)*)`)
-	// colour is an escape sequence of ECMA-48 8.3.117: Maven prints its name in bold even into a
-	// pipe, and the 1 of ESC[1m would be taken for its version.
+	// colour matches an escape sequence of ECMA-48 8.3.117: Maven prints its name in bold even into
+	// a pipe, and the 1 of ESC[1m would count as its version.
 	colour = lazyregexp.New(`\x1b\[[0-9;]*m`)
 )
 
-// versionIn finds the version in a tool's output, or "".
+// versionIn returns the version in a tool's output, or "".
 func versionIn(output string) string {
 	match := versionWord.FindStringSubmatch(colour.ReplaceAllString(output, ""))
 	if match == nil {
@@ -402,7 +399,7 @@ func versionIn(output string) string {
 	return match[1]
 }
 
-// parseVersion reads dotted numbers.
+// parseVersion parses dotted numbers.
 func parseVersion(text string) ([]int, bool) {
 	var parts []int
 	for word := range strings.SplitSeq(text, ".") {
@@ -415,8 +412,8 @@ func parseVersion(text string) ([]int, bool) {
 	return parts, true
 }
 
-// compareVersions orders dotted numbers, a missing part counting as 0: 25 equals 25.0 and comes
-// before 25.0.1. What is no version comes before all.
+// compareVersions orders dotted numbers. A missing part counts as 0: 25 equals 25.0 and comes
+// before 25.0.1. Other texts come before all versions.
 func compareVersions(a, b string) int {
 	remaining, _ := parseVersion(a)
 	right, _ := parseVersion(b)

@@ -48,10 +48,10 @@ func TestVersionsCompare(t *testing.T) {
 	check("1.26", "1.26.8", -1)
 	check("17.0.15", "25", -1)
 	check("1.8.0", "17", -1)
-	check("0", "", 0) // no version asked for: any will do
+	check("0", "", 0) // no required version: any is accepted
 }
 
-// machine is a made-up machine: programs with what they say, by path below its folder.
+// machine is a simulated machine: programs with their output, by path below its folder.
 type machine struct {
 	t      *testing.T
 	dir    string
@@ -189,7 +189,7 @@ func TestWhichJDK(t *testing.T) {
 				t.Errorf("got %v, %v, want %s", got, err, want)
 			}
 			tools.Missing(&Service{Needs: []Need{{"java", "11"}, {"java", "99"}}})
-			// Three JVMs under five names, each asked once for all needs.
+			// Three JVMs under five names, each queried once for all needs.
 			if n := m.asked.Load(); n != 3 {
 				t.Errorf("%d questions, want 3", n)
 			}
@@ -206,7 +206,7 @@ func TestVersions(t *testing.T) {
 	m := newMachine(t)
 	m.has("bin/go", "go1.26.8")
 	m.has("bin/npm", "broken exit status 1")
-	m.has("bin/python3", "bare 3.11.7") // of no use to a service
+	m.has("bin/python3", "bare 3.11.7") // cannot run services
 	m.jdk("25", "25.0.3")
 	tools := m.tools()
 	if m.asked.Load() != 0 {
@@ -237,7 +237,7 @@ func TestQuestionsEnd(t *testing.T) {
 	}
 }
 
-// A tool that the catalog does not know is asked as its user says.
+// A tool outside of the catalog is queried with the user's command.
 func TestWants(t *testing.T) {
 	tools := FindTools(t.Context())
 	check := func(want string, tool string, ask ...string) {

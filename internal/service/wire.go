@@ -12,47 +12,47 @@ import (
 )
 
 const (
-	headLimitBytes = 1 << 20               // of an answer: an endless one would fill the memory
+	headLimitBytes = 1 << 20               // of an answer: an endless head would fill the memory
 	unreadLimit    = 50 * time.Millisecond // for the rest of a request that was answered unread
-	interimMax     = 5                     // answers 1xx before the one that counts
+	interimMax     = 5                     // answers 1xx before the final one
 	idleLimit      = time.Second           // servers wait longer for the next: gunicorn 2 s
 )
 
-// wire is one connection to a service at a time. It writes requests byte for byte as the load
-// generator does: net/http's client adds headers and orders them its own way, and a service could
-// know the checker by either.
+// wire is a client with one connection at a time. It writes requests byte for byte as the load
+// generator does: net/http's client adds and reorders headers, by which a service could detect a
+// check.
 type wire struct {
 	dial Dial
 	base string
-	// kept says that the last answer was one after which the connection must be kept, last which
-	// case of the report it belongs to.
+	// cached says that the connection must have been kept after the last answer; last is the index
+	// of that answer's case in the report.
 	cached bool
 	last   int
-	since  int64 // when that one was judged
+	since  int64 // when that answer was checked
 
 	conn     net.Conn
 	in       *bufio.Reader
-	got      int64         // bytes that came on the connection
-	headLeft int64         // of the head under way; below zero: no head is
-	written  chan struct{} // closed when the request has left, or cannot
-	release  func() bool   // unties the connection from the context of the request
+	got      int64         // bytes received on the connection
+	headLeft int64         // of the present head; negative: no head is being read
+	written  chan struct{} // closed when the request was sent or failed
+	release  func() bool   // detaches the connection from the context of the request
 }
 
-// reply is an answer whose body is still to be read.
+// reply is an answer whose body is still unread.
 type reply struct {
 	*http.Response
-	headBytes int64 // from the status line to the empty line, both included
-	fresh     bool  // it came over a new connection
+	headBytes int64 // from the status line to the empty line, inclusive
+	fresh     bool  // received over a new connection
 }
 
-// noConnection is a failed dial, apart from what may go wrong on a connection.
+// noConnection is the error of a failed dial, as opposed to errors on a connection.
 type noConnection struct{ error }
 
 func (e noConnection) Unwrap() error { return e.error }
 
-// send gives the answer's head; after it the caller reads the body and calls finish, on every path.
-// A request that finds its connection closed by the service without having got a byte is sent
-// again, once (RFC 9112, 9.3.1).
+// send returns the answer's head; the caller then reads the body and calls finish, on every path.
+// If the service closed the connection before sending a byte, the request is repeated once on a new
+// one (RFC 9112, 9.3.1).
 func (w *wire) send(ctx context.Context, method string, request []byte) (reply, error) {
 	for {
 		fresh := w.conn == nil
@@ -64,8 +64,8 @@ func (w *wire) send(ctx context.Context, method string, request []byte) (reply, 
 		conn, written := w.conn, make(chan struct{})
 		w.written = written
 		w.release = context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-		// Beside the reading: a service may answer a large body before it has read all of it. An
-		// error shows in the reading, too.
+		// In parallel with reading: a service may answer a large body before reading all of it.
+		// Errors of writing also show when reading.
 		go func() {
 			_, _ = conn.Write(request)
 			close(written)
@@ -111,7 +111,7 @@ func (w *wire) readHead(method string) (*http.Response, int64, error) {
 	return nil, 0, fmt.Errorf("more than %d answers 1xx", interimMax)
 }
 
-// Read is for the buffer: it counts what comes.
+// Read reads from the connection for the buffer, and counts the bytes.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.headLeft == 0 {
 		return 0, fmt.Errorf("the head is longer than %d bytes", headLimitBytes)
@@ -127,8 +127,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish makes the connection ready for the next request, or closes it when it cannot be: unless
-// whole, the body was not read to its end. The error says what came after that end.
+// finish prepares the connection for the next request, or closes it if that is impossible, for
+// example if the body is not complete. The error describes bytes after the body.
 func (w *wire) finish(r reply, complete bool) error {
 	if w.conn == nil {
 		return nil
@@ -153,13 +153,13 @@ func (w *wire) close() {
 		return
 	}
 	w.release()
-	_ = w.conn.Close() // nothing is to be saved on it
-	<-w.written        // which the closing ended at the latest
+	_ = w.conn.Close() // no data is lost
+	<-w.written        // ended by the close at the latest
 	w.conn = nil
 }
 
-// requestText writes a request as the load generator does: Host and, with a body, Content-Type,
-// then the length. A dress replaces Host by its own headers.
+// requestText returns a request as the load generator writes it: Host and, with a body,
+// Content-Type, then the length. A dress replaces Host by its own headers.
 func requestText(c goldenCase, base string, d *dress) []byte {
 	body := c.sends()
 	method, _, _ := strings.Cut(c.Request, " ")
@@ -183,15 +183,15 @@ func requestText(c goldenCase, base string, d *dress) []byte {
 	return []byte(b.String())
 }
 
-// dress is how another client than the load generator asks: what it is called, and its headers.
+// dress describes another client than the load generator by its name and headers.
 type dress struct {
 	name    string
 	headers []string
 }
 
-// dresses are clients that people have, and one whose headers name another answer than the request
-// does. None asks for another representation than the contract's: no Range, no precondition that
-// holds, no Accept that shuts a media type out.
+// dresses are common clients, and one whose headers suggest another answer than the request does.
+// None requests another representation than the contract's: no Range, no precondition that holds,
+// no Accept that excludes a media type.
 var dresses = []dress{
 	{"curl", []string{"Host: {base}", "User-Agent: curl/8.14.1", "Accept: */*"}},
 	{"a browser", []string{"Host: {base}", "Connection: keep-alive",

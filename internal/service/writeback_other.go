@@ -4,5 +4,5 @@ package service
 
 import "os"
 
-// writeBack leaves it to the system when it writes a file to the disk.
+// writeBack does nothing: the system chooses when to write a file to disk.
 func writeBack(*os.File) {}

@@ -14,59 +14,59 @@ import (
 	"time"
 )
 
-// Bounds of what the lab waits for: a home that hangs must not hold a trial.
+// Limits on waiting for a collector: one that hangs must not block a trial.
 const (
 	beginWait = 5 * time.Second
 	markWait  = 2 * time.Second
-	endWait   = 15 * time.Second // the home waits up to 3 s for silence, then stores what is open
+	endWait   = 15 * time.Second // it waits up to 3 s for silence, then stores open items
 	ownWait   = 5 * time.Second
 	markQueue = 256
 	maxAnswer = 64 << 20
 )
 
-// Bearer is before the token of an order (RFC 6750, 2.1).
+// Bearer precedes the token in the Authorization header (RFC 6750, 2.1).
 const Bearer = "Bearer "
 
-// Client tells a home of trials. A home that does not answer fails no trial: what went wrong is in
-// Telemetry.Partial of the report.
+// Client reports trials to a collector. A collector that does not answer fails no trial: errors are
+// in Telemetry.Partial of the report.
 type Client struct {
 	base  string
 	token string
 	http  *http.Client
-	queue chan func(context.Context) // marks to be told
+	queue chan func(context.Context) // marks to send
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
 	dropped atomic.Int64
 
 	mu       sync.Mutex
-	began    string   // the trial
-	why      []string // what went wrong since
-	deaf     bool     // it did not take what the lab measured, and is asked no more
-	lost     string   // why not, until a report has said it
-	reported bool     // a report will have said it
+	began    string   // id of the trial
+	why      []string // errors since then
+	deaf     bool     // it did not accept Prony's own metrics and gets no more
+	lost     string   // reason for deaf, until a report includes it
+	reported bool     // the next report includes lost
 }
 
-// NewClient speaks to the home whose query endpoint, "host:port", and token are given.
+// NewClient returns a client of the collector at query, "host:port", with this token.
 func NewClient(query, token string) *Client {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Client{base: "http://" + query, token: token, stop: stop,
 		queue: make(chan func(context.Context), markQueue),
-		// Without a proxy: it would be asked for this very machine.
+		// No proxy: it would be used for this very machine.
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1}}}
 	c.done.Go(func() { c.send(ctx) })
 	return c
 }
 
-// Close ends the client; marks that are still queued are lost.
+// Close ends the client. It drops queued marks.
 func (c *Client) Close() {
 	c.stop()
 	c.done.Wait()
 	c.http.CloseIdleConnections()
 }
 
-// Begin tells of a trial, before its processes are started. Its error may be told and forgotten:
-// the trial's report has it.
+// Begin announces a trial, before its processes are started. Its error may be ignored: the trial's
+// report includes it.
 func (c *Client) Begin(ctx context.Context, t Trial) error {
 	c.mu.Lock()
 	c.began, c.why = t.ID, nil
@@ -75,7 +75,7 @@ func (c *Client) Begin(ctx context.Context, t Trial) error {
 	return c.tell(ctx, "/prony/trial", "trial", t)
 }
 
-// Scrape has the home read a trial's pages from now on, until the trial has ended. Its error is
+// Scrape makes the collector read a trial's pages until the trial ends. Its error may be ignored,
 // like that of Begin.
 func (c *Client) Scrape(ctx context.Context, t Trial) error {
 	return c.tell(ctx, "/prony/scrape", "pages of trial", t)
@@ -90,7 +90,7 @@ func (c *Client) tell(ctx context.Context, path, subject string, t Trial) error 
 	return err
 }
 
-// Mark tells of a moment. It returns at once, whatever the home does; the order is kept.
+// Mark sends a mark in the background and returns at once. Marks keep their order.
 func (c *Client) Mark(m Mark) {
 	notify := func(ctx context.Context) {
 		if err := c.post(ctx, "/prony/mark", markWait, m, nil); err != nil {
@@ -104,8 +104,8 @@ func (c *Client) Mark(m Mark) {
 	}
 }
 
-// End asks for the report of the trial that began last, after all its marks were told. The report
-// is whole or says in Telemetry.Partial what is missing.
+// End sends the remaining marks and returns the report of the trial that began last.
+// Telemetry.Partial says what is missing.
 func (c *Client) End(ctx context.Context) Report {
 	c.drain(ctx)
 	c.mu.Lock()
@@ -127,9 +127,9 @@ func (c *Client) End(ctx context.Context) Report {
 	return r
 }
 
-// Points tells what the lab itself measured, between windows. It fails nothing: the next report has
-// what went wrong first, once. A home that did not answer is asked no more, since every trial to
-// come would wait for it.
+// Points sends Prony's own metrics, between windows. The next report includes the first error,
+// once. After a request without an answer Points sends no more, since every later trial would have
+// to wait.
 func (c *Client) Points(ctx context.Context, o Own) {
 	c.mu.Lock()
 	deaf := c.deaf
@@ -152,8 +152,8 @@ func (c *Client) Points(ctx context.Context, o Own) {
 	}
 }
 
-// drain waits until all marks were told, as long as one order may take: what follows has time of
-// its own.
+// drain waits until all marks are sent, for beginWait at most, so that the next request gets its
+// full time.
 func (c *Client) drain(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beginWait)
 	defer cancel()
@@ -168,7 +168,7 @@ func (c *Client) drain(ctx context.Context) {
 	}
 }
 
-// Also adds a reason to those that there are.
+// Also appends a reason to a list of reasons.
 func Also(reasons, more string) string {
 	if reasons == "" || more == "" {
 		return reasons + more
@@ -187,7 +187,7 @@ func (c *Client) send(ctx context.Context) {
 	}
 }
 
-// failed remembers, but not the same hundred times over.
+// failed records an error, up to a few for each trial.
 func (c *Client) failed(err error) {
 	const atMost = 3
 	c.mu.Lock()
@@ -200,7 +200,7 @@ func (c *Client) failed(err error) {
 	}
 }
 
-// refusal is the answer of a home that is there.
+// refusal is an error answer of a collector.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// fakeHome remembers the orders it is given. A mark waits for hold to be closed.
+// fakeHome records the requests that it gets. A mark waits until hold is closed.
 type fakeHome struct {
 	mu   sync.Mutex
 	got  []string
@@ -37,7 +37,7 @@ func (f *fakeHome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/prony/end" {
-		_, _ = w.Write([]byte(`{"loads":{"high":{"spans":2}}}`)) // who asked may be gone
+		_, _ = w.Write([]byte(`{"loads":{"high":{"spans":2}}}`)) // the client may have gone
 	}
 }
 
@@ -50,7 +50,7 @@ func TestClient(t *testing.T) {
 	if err := c.Begin(t.Context(), Trial{ID: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	// One is under way, markQueue are queued, and the rest are dropped: nobody waits for hold.
+	// One mark is being sent, markQueue are queued, and the rest are dropped without waiting.
 	for range 2*markQueue + 1 {
 		c.Mark(Mark{Trial: "a", Kind: Open, Name: "x"})
 	}
@@ -85,7 +85,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A home that does not answer holds nobody longer than the caller allows, and fails nothing.
+// A collector that hangs delays a call only as long as the caller allows, and causes no failure.
 func TestHomeThatHangs(t *testing.T) {
 	leave := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -108,15 +108,15 @@ func TestHomeThatHangs(t *testing.T) {
 	}
 }
 
-// What the lab measured is told to a home that is there, even where it took no part of it, and to
-// one that does not answer once only. One report says so, whichever comes next.
+// Prony's own metrics go to a collector that answers, even after a refusal, and only once to one
+// that does not answer. A single report, the next one, includes the error.
 func TestPoints(t *testing.T) {
 	var refuse, hang atomic.Bool
 	var asked atomic.Int64
 	leave := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/prony/points" {
-			_, _ = w.Write([]byte(`{}`)) // who asked may be gone
+			_, _ = w.Write([]byte(`{}`)) // the client may have gone
 			return
 		}
 		asked.Add(1)
@@ -141,7 +141,7 @@ func TestPoints(t *testing.T) {
 			c.Points(ctx, Own{Trial: Trial{ID: "a"}})
 			cancel()
 		}
-		// On a busy machine the time is over before it is asked.
+		// On a busy machine the time may be over before the request.
 		if n := asked.Load(); n != times && (n != 0 || !hang.Load()) {
 			t.Errorf("%s: asked %d times, want %d", what, n, times)
 		}

@@ -23,42 +23,41 @@ import (
 	"prony.example/internal/base/privilege"
 )
 
-// LaunchSpec is a home to be started. It listens on any free ports.
+// LaunchSpec describes a collector to start. It listens on free ports.
 type LaunchSpec struct {
-	Program string // prony-home, as internal/telemetry/locate finds it
-	Dir     string // the folder to keep things in, e.g. results/RUN/telemetry
-	Cores   []int  // it may run on; empty: where the lab may
+	Program string // path of prony-home, as found by internal/telemetry/locate
+	Dir     string // folder of stored data, for example results/RUN/telemetry
+	Cores   []int  // cores on which it may run; empty: those of this program
 
-	// Listen is the host of its addresses, but for the one that the lab asks: whoever could reach
-	// that could give it orders. It may be the address of a bridge that containers have to this
-	// machine; empty: 127.0.0.1.
+	// Listen is the host of its addresses, except of the control address, which only this machine
+	// may reach. It may be the address of a container bridge; empty: 127.0.0.1.
 	Listen string
 
-	Forward     string // another OTLP endpoint to send all to; empty: none
-	ForwardOnly bool   // and keep nothing here
+	Forward     string // another OTLP endpoint that receives everything; empty: none
+	ForwardOnly bool   // store nothing here
 }
 
-// Child is a home that was started.
+// Child is a collector that was started.
 type Child struct {
 	word   Word
 	cmd    *exec.Cmd
-	life   io.Closer // its standard input: it ends when this does, by whatever death
+	life   io.Closer // its standard input: the collector ends when this closes
 	exited chan struct{}
-	exit   error // after exited
+	exit   error // valid after exited is closed
 	log    string
 }
 
-// niceness of a home, so that it yields to the generator.
+// niceness is the collector's nice value, which gives the load generator priority.
 const niceness = 10
 
 const (
 	launchWait = 20 * time.Second // TSDB reads its log first
-	stopWait   = 20 * time.Second // for it to store what it has
+	stopWait   = 20 * time.Second // to store open data
 	killWait   = 5 * time.Second
-	logFile    = "home.log" // in the folder: what it says on standard error
+	logFile    = "home.log" // in the folder: its standard error
 )
 
-// Launch starts a home and waits until it listens. An error means that nothing is left running.
+// Launch starts a collector and waits until it listens. After an error nothing is left running.
 func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the home of telemetry: %w", err)
@@ -72,7 +71,8 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	c.cmd = exec.Command(s.Program, s.args()...)
 	cmdlog.Command(c.cmd)
 	c.cmd.Stderr = log
-	// Its own group: a Ctrl-C is for the lab, which ends the home after the last trial has told.
+	// A group of its own: a Ctrl-C must reach only prony, which ends the collector after the last
+	// trial.
 	c.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
 	out, err := c.cmd.StdoutPipe()
 	if err == nil {
@@ -87,8 +87,8 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	reported := make(chan error, 1)
 	go func() {
 		reported <- json.NewDecoder(out).Decode(&c.word)
-		// A home says nothing more; if it does, it must not block on it.
-		_, _ = io.Copy(io.Discard, out) // its end is the child's, which Wait tells
+		// A collector prints nothing more; if it does, it must not block.
+		_, _ = io.Copy(io.Discard, out) // ends with the child, whose end Wait reports
 		c.exit = c.cmd.Wait()
 		close(c.exited)
 	}()
@@ -115,7 +115,7 @@ func (s LaunchSpec) args() []string {
 	return args
 }
 
-// ready waits for the child's word where it listens.
+// ready waits until the child reports its addresses.
 func (c *Child) ready(ctx context.Context, reported <-chan error) error {
 	ctx, cancel := context.WithTimeout(ctx, launchWait)
 	defer cancel()
@@ -136,9 +136,9 @@ func (c *Child) ready(ctx context.Context, reported <-chan error) error {
 	return errors.Join(fmt.Errorf("start the home of telemetry: %w; %s", err, why), kill)
 }
 
-// startOn starts a command on some cores and with its niceness, both of which a process has from
-// the thread that forks it, so that not one of its threads ever runs elsewhere. That thread is
-// spent for it: a niceness cannot be taken back without privilege.
+// startOn starts a command on some cores with its niceness. Both are inherited from the forking
+// thread, so that no thread of the process ever runs elsewhere. That thread ends afterwards,
+// because resetting the niceness needs privileges.
 func startOn(cmd *exec.Cmd, cores []int) error {
 	return privilege.Spend(func() error { return lower(cores, cmd.Start) })
 }
@@ -153,7 +153,7 @@ func lower(cores []int, action func() error) error {
 			return fmt.Errorf("confine it to cores %v: %w", cores, err)
 		}
 	}
-	// Who is nicer already may not become less so, which is no harm.
+	// A process with a higher nice value may not lower it, which does no harm.
 	err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
 		return fmt.Errorf("lower its priority to nice %d: %w", niceness, err)
@@ -161,28 +161,28 @@ func lower(cores []int, action func() error) error {
 	return action()
 }
 
-// Endpoints are where it listens.
+// Endpoints returns the addresses on which it listens.
 func (c *Child) Endpoints() Endpoints { return c.word.Endpoints }
 
-// Token is what it takes orders by.
+// Token returns the token for its control requests.
 func (c *Child) Token() string { return c.word.Token }
 
-// PID is its process.
+// PID returns the number of its process.
 func (c *Child) PID() int { return c.cmd.Process.Pid }
 
-// Exited is closed when it has ended, wanted or not; Exit says how, after that.
+// Exited returns a channel that is closed when it has ended for any reason. Exit then says how.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
-// Exit is nil for a home that ended as it should.
+// Exit waits for the end and returns nil after a regular end.
 func (c *Child) Exit() error {
 	<-c.exited
 	return c.exit
 }
 
-// Log returns up to n last lines of what it said.
+// Log returns up to n last lines of its standard error.
 func (c *Child) Log(n int) []string { return files.Tail(c.log, n) }
 
-// Stop lets it store what it has and end: by closing its standard input, then by force.
+// Stop ends it, with its data stored, by closing its standard input; after a timeout it kills it.
 func (c *Child) Stop(ctx context.Context) error {
 	err := c.life.Close()
 	if err != nil && !errors.Is(err, os.ErrClosed) {

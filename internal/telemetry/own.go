@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// Lab is the service.name by which the lab itself speaks.
+// Lab is the service.name of Prony's own telemetry.
 const Lab = "prony"
 
-// Own is what the lab itself measured, of a trial or of a run. It goes the way of all telemetry,
-// and is in no count of what services sent.
+// Own holds Prony's own metrics and marks of a trial or a run. They are stored like other
+// telemetry, but not counted as sent by services.
 type Own struct {
 	Trial Trial `json:"trial"`
-	// Marks are those of a trial that the home was not told of while it ran, in their order.
+	// Marks are marks of a trial that were not sent while it ran, in order.
 	Marks  []Mark   `json:"marks,omitempty"`
 	Series []Series `json:"series,omitempty"`
 }
 
-// Series is one of the lab's own metrics under one set of labels: a gauge over time.
+// Series is one of Prony's own metrics with one set of labels: a gauge over time.
 type Series struct {
-	Name   string            `json:"name"`   // of one of Metrics
-	Labels map[string]string `json:"labels"` // an empty one is as none
+	Name   string            `json:"name"`   // name of one of Metrics
+	Labels map[string]string `json:"labels"` // empty values count as missing
 	WallNs []int64           `json:"wallNs"` // Unix time, ascending
-	Values []float64         `json:"values"` // finite, as many as times
-	// UntilNs is when it has no value any more, so that nobody takes its last one for the present;
-	// 0: nobody could.
+	Values []float64         `json:"values"` // finite, one for each time
+	// UntilNs is the time at which the series ends, so that its last value does not count as
+	// present; 0: no end.
 	UntilNs int64 `json:"untilNs,omitempty"`
 }
 
-// Check says what is wrong with a series.
+// Check returns an error if a series is invalid.
 func (s Series) Check() error {
 	known := slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == s.Name })
 	switch {
@@ -44,26 +44,26 @@ func (s Series) Check() error {
 	return nil
 }
 
-// Of what a value of a metric is.
+// Subjects of a metric's values.
 const (
-	Second = "second" // of a window; of windows above 10 minutes, as much as makes 600 of it
-	Window = "window" // a whole one: each of its seconds has the same value
-	Load   = "load"   // one value, told after the trial
-	Whole  = "trial"  // likewise, of all its loads together
-	Run    = "run"    // one value, told at its end
+	Second = "second" // a second of a window; for windows above 10 minutes, 1/600 of the window
+	Window = "window" // a complete window: all its seconds have the same value
+	Load   = "load"   // a load: one value, sent after the trial
+	Whole  = "trial"  // all loads of a trial: one value, sent after it
+	Run    = "run"    // a run: one value, sent at its end
 )
 
-// CommonLabels are those that all of Metrics have, but for what belongs to no load, or to no single
-// trial. An arm is what rode along, as the table's rows have it; a role is why the trial ran beside
-// the comparison. Both are empty, which is as if they were not there, for bare trials of it.
+// CommonLabels are the labels of all Metrics, except those that belong to no load or no single
+// trial. An arm is an attached agent, named as in tables; a role is the reason for a trial outside
+// of the comparison. Both are empty, which counts as missing, for compared trials without an agent.
 var CommonLabels = []string{"run", "trial", "target", "scenario", "load", "block", "launcher",
 	"arm", "role"}
 
-// Metric is one that the lab has of its own. All are gauges in base units, named as Prometheus
-// wants it (https://prometheus.io/docs/practices/naming/).
+// Metric is one of Prony's own metrics. All are gauges in base units, named as Prometheus
+// recommends (https://prometheus.io/docs/practices/naming/).
 type Metric struct {
 	Name   string
-	Labels []string // beside CommonLabels
+	Labels []string // in addition to CommonLabels
 	Of     string
 	Help   string
 }

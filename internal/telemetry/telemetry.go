@@ -1,12 +1,12 @@
-// Package telemetry is what the lab knows of its home for telemetry: where it listens, how it is
-// told of trials and their phases, and what it answers about them. The home itself is
-// home/collector, a process of its own (home/cmd/prony-home), so that taking in what a
-// service tells about itself never shares a heap with the generator that measures it.
+// Package telemetry is Prony's side of its telemetry collector: the collector's addresses, the
+// messages about trials and their phases, and the reports on them. The collector itself is
+// home/collector, in a process of its own (home/cmd/prony-home), so that receiving telemetry never
+// shares a heap with the load generator.
 //
 //	target ── OTLP, Zipkin, scrape ─► home ─► results/RUN/telemetry/{tsdb,spans,logs}
 //	trial  ── begin, mark, end ─────► home ─► record.Telemetry
 //
-// Non-goals: nothing here stores or receives anything, and losing the home loses no result.
+// Non-goals: it does not receive or store telemetry, and losing the collector loses no result.
 package telemetry
 
 import (
@@ -19,7 +19,7 @@ import (
 	"prony.example/record"
 )
 
-// Endpoints are where a home listens, each "host:port".
+// Endpoints are the addresses of a collector, each "host:port".
 type Endpoints struct {
 	GRPC   string `json:"grpc"`   // OTLP over gRPC
 	HTTP   string `json:"http"`   // OTLP over HTTP, /v1/traces and so on
@@ -27,15 +27,15 @@ type Endpoints struct {
 	Query  string `json:"query"`  // Prometheus' HTTP API below /api/v1/, control below /prony/
 }
 
-// Word is what a home says first, in a line of JSON.
+// Word is the first output of a collector, as a line of JSON.
 type Word struct {
 	Endpoints
-	// Token is what its orders below /prony/ take; only the lab whose child it is is told it.
+	// Token authorizes control requests below /prony/. Only the parent process receives it.
 	Token string `json:"token,omitempty"`
 }
 
-// Trial is what the home is told when one begins, before its processes are started, and once more
-// with its pages when they are: only then is it known where these are.
+// Trial announces a trial to the collector, before its processes are started. A second message has
+// its pages, whose addresses are known only after the start.
 type Trial struct {
 	Run     string         `json:"run"`
 	ID      string         `json:"id"`
@@ -45,7 +45,7 @@ type Trial struct {
 	Scrape  []ScrapeTarget `json:"scrape,omitempty"`
 }
 
-// ScrapeTarget is a page in Prometheus' text format that the home reads during the trial.
+// ScrapeTarget is a page in Prometheus' text format that the collector reads during the trial.
 type ScrapeTarget struct {
 	URL     string        `json:"url"`
 	Service string        `json:"service"` // becomes the label service_name
@@ -56,7 +56,7 @@ type ScrapeTarget struct {
 const (
 	Phase = "phase" // of the trial: warmup, a load's name
 	Open  = "open"  // a load's window opened
-	Close = "close" // it closed
+	Close = "close" // a load's window closed
 )
 
 // Mark is a moment of a trial.
@@ -67,28 +67,28 @@ type Mark struct {
 	WallNs int64  `json:"wallNs"` // Unix time
 }
 
-// Over tells that a trial has ended: its processes are stopped, or will send nothing more.
+// Over announces the end of a trial: its processes have stopped, or will send no more.
 type Over struct {
 	Trial string `json:"trial"`
 }
 
-// Report is what a home says of a trial that has ended.
+// Report is the collector's report on an ended trial.
 type Report struct {
 	Telemetry record.Telemetry                  `json:"telemetry"`
 	Loads     map[string]record.WindowTelemetry `json:"loads"` // by window
 }
 
-// Files below a run's folder.
+// Names in a run's folder.
 const (
 	Dir       = "telemetry"
 	TSDBDir   = "tsdb"         // Prometheus' blocks and write-ahead log
-	SpansFile = "spans.ndjson" // a kept trace a line
-	LogsFile  = "logs.ndjson"  // a kept log record a line
-	StatsFile = "stats.json"   // counts of the whole run, written as it goes
+	SpansFile = "spans.ndjson" // one stored trace a line
+	LogsFile  = "logs.ndjson"  // one stored log record a line
+	StatsFile = "stats.json"   // counts of the run, updated continuously
 )
 
-// DatabaseIn is the database of a run's folder, or of the folder of a home that served alone;
-// empty: there is none.
+// DatabaseIn returns the database in the folder of a run or of telemetry serve; empty: there is
+// none.
 func DatabaseIn(dir string) string {
 	for _, location := range []string{filepath.Join(Dir, TSDBDir), TSDBDir, "."} {
 		db := filepath.Join(dir, location)
@@ -99,16 +99,16 @@ func DatabaseIn(dir string) string {
 	return ""
 }
 
-// Stats is what a home has taken in since its folder began, in StatsFile and at /prony/stats.
+// Stats counts all telemetry since a collector's folder was created; in StatsFile and at
+// /prony/stats.
 type Stats struct {
 	Version   int              `json:"version"` // StatsVersion
 	Telemetry record.Telemetry `json:"telemetry"`
-	// Trials are those under way, so that a home that was killed and started again in the middle
-	// can still tell what they sent.
+	// Trials are those under way, so that a restarted collector can report on them.
 	Trials []Under `json:"trials,omitempty"`
-	// Broken says how often a home ended on this folder without saying goodbye.
+	// Broken is the number of times that a collector of this folder was killed.
 	Broken    int         `json:"broken,omitempty"`
-	Ended     bool        `json:"ended"` // it was closed as it should be
+	Ended     bool        `json:"ended"` // it was closed regularly
 	Forwarded []Forwarded `json:"forwarded,omitempty"`
 	Odd       Odd         `json:"odd"`
 }
@@ -117,47 +117,47 @@ type Stats struct {
 type Under struct {
 	Trial   Trial            `json:"trial"`
 	Marks   []Mark           `json:"marks,omitempty"`
-	Before  record.Telemetry `json:"before"`  // the counts of the folder when it began
+	Before  record.Telemetry `json:"before"`  // the folder's counts at the trial's begin
 	BeganNs int64            `json:"beganNs"` // the kernel's CLOCK_MONOTONIC
 	Partial string           `json:"partial,omitempty"`
 }
 
-// StatsVersion is that of the file's form.
+// StatsVersion is the version of the file's format.
 const StatsVersion = 1
 
-// Forwarded counts the items of one signal that were to be sent to another endpoint.
+// Forwarded counts the items of one signal for another endpoint.
 type Forwarded struct {
 	Signal  string `json:"signal"`
 	Sent    int64  `json:"sent"`
-	Failed  int64  `json:"failed"`  // the other end would not have them, or was not there
+	Failed  int64  `json:"failed"`  // refused by the endpoint, or it could not be reached
 	Dropped int64  `json:"dropped"` // the queue was full
 }
 
-// Odd counts what was strange but did no harm.
+// Odd counts unusual but harmless items.
 type Odd struct {
 	Ahead int64 `json:"ahead"` // spans and logs dated more than a minute into the future
 	Old   int64 `json:"old"`   // spans and logs dated more than an hour into the past
-	Stray int64 `json:"stray"` // requests for what is not here
+	Stray int64 `json:"stray"` // requests for unknown paths
 }
 
-// Protocol is the number of the boundary between the lab and its home: what Launch starts, what
-// Client says, and the files below a run's folder. A change that an older side would misread makes
-// it one more.
+// Protocol is the version of the interface between prony and prony-home: command lines, messages
+// and the files below a run's folder. A change that an older side would misread increments it.
 const Protocol = 4
 
-// HomeName is the name of the home's program.
+// HomeName is the name of the collector's program.
 const HomeName = "prony-home"
 
-// ParquetVerb is the home's verb that stores what it reads, a table of package flat, as Parquet.
+// ParquetVerb is the command of prony-home that converts a table of package flat on standard input
+// to Parquet.
 const ParquetVerb = "parquet"
 
-// Version is what a program says of itself when it is asked for its version as JSON.
+// Version is a program's version as JSON.
 type Version struct {
 	Protocol int    `json:"protocol"`
 	Version  string `json:"version"`
 }
 
-// OwnVersion is that of this program: of the module, or of the commit it was built from.
+// OwnVersion returns the version of this program: of its module, or the commit it was built from.
 func OwnVersion() Version { return Version{Protocol, versionOf(debug.ReadBuildInfo())} }
 
 func versionOf(info *debug.BuildInfo, ok bool) string {

@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/report/rows"
 )
 
-// said is the form of all that lab and home tell each other, as JSON has it.
+// said returns the JSON form of all messages between prony and its collector.
 func said(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct:
@@ -28,7 +28,7 @@ func said(t reflect.Type) string {
 	return t.Kind().String()
 }
 
-// Two programs that say other things than they used to are told apart by their protocol's number.
+// Changed messages need another protocol number.
 func TestProtocol(t *testing.T) {
 	const protocol, form = 4, "feb30b95cb25"
 	var all strings.Builder

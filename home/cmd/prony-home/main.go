@@ -1,7 +1,7 @@
-// Command prony-home takes in what services tell about themselves and answers queries about it. It
-// is the other half of prony's verbs "telemetry serve", "query", "store" and, where Parquet is
-// asked for, "report", which start it: a program of its own, so that what measures links no
-// database, no receiver, no bucket's client and no format that few need.
+// Command prony-home collects telemetry of services and answers queries on it. The commands
+// "telemetry serve", "query", "store" and, for Parquet, "report" of prony start it. It is a
+// separate program so that prony itself links no database, receiver, bucket client or rarely used
+// format.
 package main
 
 import (
@@ -33,13 +33,14 @@ func main() {
 const about = `Prony-home takes in what services tell about themselves and answers queries about it.
 Prony starts it when it is needed; to do so by hand, say "prony telemetry serve" or "prony query".`
 
-// program is where the verbs read and write.
+// program holds the streams of the commands.
 type program struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// run is the whole program but for its end. It speaks as prony, which people have called.
+// run runs the program except for its exit. Its messages name prony, the command that the user
+// called.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	out, errs := format.NewScreen(stdout), format.NewScreen(stderr)
 	p := &program{stdin, out, errs}
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(out)
 	root.SetErr(errs)
 	err := root.ExecuteContext(ctx)
-	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // the reader has enough
+	if err != nil && !cli.Told(err) && !errors.Is(err, syscall.EPIPE) { // a closed pipe
 		fmt.Fprintf(errs, "prony: %s\n", format.Clip(cmdlog.Hush(err.Error())))
 	}
 	if cut := errors.Join(out.Close(), errs.Close()); cut != nil {

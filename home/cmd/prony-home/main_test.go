@@ -20,8 +20,8 @@ func say(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	return out.String(), errs.String(), exit
 }
 
-// Whoever asks for the version gets what telemetry.Version reads; what makes no sense is refused as
-// prony refuses it.
+// The output of version is what telemetry.Version reads, and invalid arguments are refused as by
+// prony.
 func TestVersion(t *testing.T) {
 	out, _, exit := say(t, "version")
 	var v telemetry.Version
@@ -42,12 +42,12 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// closed is a pipe that nobody reads any more, as of a head that has enough.
+// closed is a pipe without a reader, such as after head.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 
-// Who ends a pipe has read what he wanted, and is told nothing.
+// A reader that closes the pipe causes no message.
 func TestClosedPipe(t *testing.T) {
 	var errs bytes.Buffer
 	err := run(t.Context(), []string{"version"}, strings.NewReader(""), closed{}, &errs)

@@ -20,7 +20,7 @@ import (
 	"prony.example/record"
 )
 
-// query asks the database of a run's folder, which q.Run is.
+// query queries the database of the run in the folder q.Run.
 func (p *program) query(ctx context.Context, q flags.Query) (err error) {
 	db := telemetry.DatabaseIn(q.Run)
 	if db == "" {
@@ -51,7 +51,7 @@ func (p *program) query(ctx context.Context, q flags.Query) (err error) {
 	return p.write(q.Out, print)
 }
 
-// write prints to a file, or to standard output where none is named.
+// write prints to a file, or to standard output without a name.
 func (p *program) write(name string, print func(io.Writer) error) error {
 	if name == "" {
 		return print(p.stdout)
@@ -87,7 +87,7 @@ func ask(ctx context.Context, s *tsdb.Store, q flags.Query) (*tsdb.Answer, error
 	return s.Query(ctx, q.Expr, tsdb.Window{From: moment, To: moment, Trial: q.Trial})
 }
 
-// windowOf is the time of a trial, by its record.
+// windowOf sets the time range of a trial from its record.
 func windowOf(dir, trial string, w *tsdb.Window) error {
 	_, records, _, err := record.Read(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func windowOf(dir, trial string, w *tsdb.Window) error {
 	return cli.Usagef("--trial %s: there are %s", trial, strings.Join(ids, ", "))
 }
 
-// serveMetrics answers until the command is ended.
+// serveMetrics answers queries until the command ends.
 func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

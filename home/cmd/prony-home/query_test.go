@@ -26,8 +26,8 @@ import (
 	"prony.example/record"
 )
 
-// storeMetrics puts into a run's folder what the services of its trials would have told: 20
-// requests a second each while the trial lasts, and the memory of a JVM.
+// storeMetrics stores in a run's folder what the services of its trials would have sent: 20
+// requests a second during each trial, and the memory of a JVM.
 func storeMetrics(t *testing.T, dir string) {
 	t.Helper()
 	_, records, _, err := record.Read(dir)
@@ -77,7 +77,7 @@ func storeMetrics(t *testing.T, dir string) {
 	}
 }
 
-// seconds are the whole ones that a trial took.
+// seconds returns the duration of a trial in whole seconds.
 func seconds(r *record.Record) int { return int(time.Duration(r.DurationNs) / time.Second) }
 
 // told makes a run of two trials with metrics.
@@ -125,13 +125,13 @@ func TestQuery(t *testing.T) {
 			}
 		}
 	}
-	// The rate is 20 a second at most, as its window opens and closes at the edges.
+	// The rate is 20 a second at most, because its window opens and closes at the edges.
 	check(cli.Fine, []string{dir, rate}, "SERIES", "LAST", "MIN", "MEAN", "MAX", "COURSE",
 		`{service_name="go-nethttp"}  `, "  20  ", "██")
 	check(cli.Fine, []string{dir, "--list"}, "jvm_memory_used_bytes",
 		"http_server_request_duration_seconds_count")
 	check(cli.Fine, []string{filepath.Join(dir, "telemetry"), rate}, "go-nethttp")
-	// 128 - 50 - 1 a second MiB at the trial's end, though its series have ended by the run's.
+	// 128 - 50 - 1 a second MiB at the trial's end, although its series have ended by the run's.
 	// The steps end with the trial, a fraction of a second after the last value, when its series
 	// have ended a millisecond after it: the step before is a second earlier.
 	atEnd := "  " + strconv.Itoa(78-(seconds(first)-1))
@@ -162,7 +162,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// What services call their metrics is shown to a terminal, which would obey some of it.
+// Metric names of services are printed to a terminal without control characters.
 func TestNothingObeyedReachesTheTerminal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "RUN")
 	s, err := tsdb.Open(filepath.Join(dir, telemetry.Dir, telemetry.TSDBDir), tsdb.Options{})
@@ -231,7 +231,7 @@ func TestQueryForms(t *testing.T) {
 	}
 }
 
-// A stored run is served until the command is told to end.
+// A stored run is served until the command ends.
 func TestQueryServes(t *testing.T) {
 	dir, _ := told(t)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -277,7 +277,7 @@ func TestQueryServes(t *testing.T) {
 	}
 }
 
-// What the documents ask is PromQL, and finds something to answer or says that there is none.
+// Queries in the documents are valid PromQL, and return a result or a message that there is none.
 func TestQueriesInTheDocuments(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"prony.example/internal/telemetry/flags"
 )
 
-// serve is a home until it is told to end.
+// serve runs a collector until it is told to end.
 func (p *program) serve(ctx context.Context, s flags.Serve) error {
 	if s.UntilEnd {
 		var stop context.CancelFunc
@@ -34,7 +34,7 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 		return err
 	}
 	word := telemetry.Word{Endpoints: h.Endpoints()}
-	if s.UntilEnd { // its reader is the lab
+	if s.UntilEnd { // the reader is prony
 		word.Token = token
 	}
 	if err := json.NewEncoder(p.stdout).Encode(word); err != nil {
@@ -57,15 +57,15 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 	return failed
 }
 
-// oneTrial makes one trial of a home's whole life, since only a trial has traces and logs that are
-// kept whole, and returns how to end it. The home says itself what it cannot do.
+// oneTrial declares the collector's whole life as one trial, since traces and logs are stored only
+// for trials, and returns a function that ends it. The collector reports its own errors.
 func oneTrial(ctx context.Context, query, token string) (end func()) {
 	client := telemetry.NewClient(query, token)
 	now := clock.Wall()
 	name := "served-" + now.Format("2006-01-02T15-04-05Z")
 	err := client.Begin(ctx, telemetry.Trial{Run: "served", ID: name, Target: name})
 	if err != nil {
-		return client.Close // it is in the home's own counts
+		return client.Close // the collector counts the failure
 	}
 	client.Mark(telemetry.Mark{Trial: name, Kind: telemetry.Open, Name: "all",
 		WallNs: now.UnixNano()})

@@ -11,7 +11,7 @@ import (
 	"prony.example/internal/telemetry/flags"
 )
 
-// store keeps runs in a bucket, or brings them back.
+// store copies runs to or from a bucket.
 func (p *program) store(ctx context.Context, s flags.Store) error {
 	b, err := bucket.Open(s.Place, os.Getenv, func(line string) { fmt.Fprintln(p.stdout, line) })
 	if err != nil {
@@ -33,7 +33,7 @@ func (p *program) store(ctx context.Context, s flags.Store) error {
 			return nil
 		case <-again.C:
 		}
-		// A bucket that is away for a while takes nothing away that was pulled.
+		// If the bucket is unavailable for a while, pulled runs stay.
 		if err := b.Pull(ctx, s.Dir, pick); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(p.stderr, "prony: %s\n", cmdlog.Hush(err.Error()))
 		}

@@ -13,8 +13,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// What pulls again and again has a run soon after it was pushed, also when the bucket was away in
-// between, and ends without an error when it is told to.
+// A repeated pull gets a run soon after its push, also after the bucket was unavailable, and ends
+// without an error.
 func TestPullEvery(t *testing.T) {
 	testsets.Long(t, "a real server of S3's protocol", testsets.Needs{})
 	env, kept := testsets.S3(t)

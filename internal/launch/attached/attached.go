@@ -1,6 +1,6 @@
-// Package attached takes a service that runs already for one that was launched. Nothing of it is
-// started, limited or stopped: it runs as whoever started it wants, and the record says so. Its
-// processes are those that listen at its port; another machine's cannot be seen.
+// Package attached treats a service that runs already as a launched one. It starts, limits and
+// stops nothing: the service runs as its owner configured it, and the record says so. Its processes
+// are those that listen on its port; processes of another machine are not visible.
 package attached
 
 import (
@@ -17,13 +17,13 @@ import (
 	"prony.example/record"
 )
 
-// Launcher has one service.
+// Launcher attaches to the service at one address.
 type Launcher struct{ At netip.AddrPort }
 
 // Listen implements launch.Launcher.
 func (l Launcher) Listen() string { return l.At.Addr().String() }
 
-// Launch implements launch.Launcher: somebody listens there.
+// Launch implements launch.Launcher. It checks that the service accepts connections.
 func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
 	p := &process{Common: launch.NewCommon(launch.Spec{}), address: l.At}
 	p.BeganNs = clock.Mono()
@@ -32,7 +32,7 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		return nil, err
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
-	if err != nil && p.near { // who speaks HTTP/3 alone has a port of UDP
+	if err != nil && p.near { // a service of HTTP/3 may have only a UDP port
 		p.pids = host.Listening("udp", int(l.At.Port()))
 	}
 	if len(p.pids) > 0 {
@@ -58,14 +58,14 @@ type process struct {
 	*launch.Common
 	address netip.AddrPort
 	near    bool  // on this machine
-	pids    []int // that listened when the trial began
+	pids    []int // of the processes that listened when the trial began
 }
 
 func (p *process) Addr() netip.AddrPort   { return p.address }
 func (p *process) PIDs() []int            { return p.pids }
 func (p *process) Groups() []launch.Group { return nil }
 
-// Main is 0 of another machine's service.
+// Main implements launch.Process. It returns 0 for a service on another machine.
 func (p *process) Main() int {
 	if !p.near {
 		return 0
@@ -73,7 +73,7 @@ func (p *process) Main() int {
 	return p.pids[0]
 }
 
-// Limits are those of whoever started it.
+// Limits implements launch.Process. The owner of the service sets its limits.
 func (p *process) Limits() (inForce, missing []record.Limit) {
 	source := record.ByHere
 	if !p.near {
@@ -85,8 +85,8 @@ func (p *process) Limits() (inForce, missing []record.Limit) {
 func (p *process) Exit() string     { return "left alone" }
 func (p *process) Log(int) []string { return nil }
 
-// Stop leaves the service as it is. It alone closes Exited: of a service that ends, connections
-// that are refused say as much.
+// Stop leaves the service running. Only Stop closes Exited: if the service ends before, refused
+// connections show it.
 func (p *process) Stop(time.Duration) error {
 	p.End("")
 	return nil

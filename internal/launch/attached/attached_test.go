@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/launch"
 )
 
-// A service of HTTP/3 alone has nobody who accepts a connection.
+// A service of only HTTP/3 has no TCP port that accepts a connection.
 func TestOfDatagramsAlone(t *testing.T) {
 	l, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"prony.example/internal/launch"
 )
 
-// Evidence is what the control groups of a container tell in the moment in which the main process
-// has ended. The engine removes the group soon after, and its own word for it, OOMKilled, comes
-// without numbers, and with some versions of cgroups and engines not at all.
+// Evidence holds what the control groups of a container showed when its main process ended. The
+// engine removes the group soon after; its own flag OOMKilled has no numbers, and is missing with
+// some versions of cgroups and engines.
 type Evidence struct {
 	done   chan struct{}
-	memory Memory // after done
+	memory Memory // valid after done is closed
 }
 
-// WatchEnd waits for the end of the main process by its file descriptor (pidfd_open(2)), which
-// anybody may have and which costs nothing while it waits.
+// WatchEnd waits for the end of the main process and then calls read. It uses a file descriptor of
+// the process (pidfd_open(2)), which needs no rights and costs nothing while it waits.
 func WatchEnd(pid int, read func() Memory) *Evidence {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	return HearEnd(func() (m Memory, _ error) {
@@ -36,8 +36,8 @@ func WatchEnd(pid int, read func() Memory) *Evidence {
 	})
 }
 
-// HearEnd has another watch: tell returns when the process has ended. After an error nobody will
-// ever know.
+// HearEnd is WatchEnd with another watcher: notify returns when the process has ended. If it
+// returns an error, Done is never closed.
 func HearEnd(notify func() (Memory, error)) *Evidence {
 	e := &Evidence{done: make(chan struct{})}
 	go func() {
@@ -49,10 +49,10 @@ func HearEnd(notify func() (Memory, error)) *Evidence {
 	return e
 }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (e *Evidence) Done() <-chan struct{} { return e.done }
 
-// Memory is what was read then; it waits for the end.
+// Memory waits for the end and returns the numbers read then.
 func (e *Evidence) Memory() Memory {
 	<-e.done
 	return e.memory
@@ -70,16 +70,16 @@ func ended(pidfd *os.File) error {
 	})
 }
 
-// forced are the signals that end the first process of a PID namespace if it has not asked for
-// them: SIGKILL, and those that its own faults raise. All others the kernel keeps from it
-// (pid_namespaces(7)), so that a status of 128 and more is the program's own, as that of a JVM
-// which ends after SIGTERM, and is said as the status that it is.
+// forced are the signals that end the first process of a PID namespace although it has no handler:
+// SIGKILL, and those raised by its own faults. The kernel withholds all others (pid_namespaces(7)).
+// Other statuses from 128 on are therefore the program's own, such as of a JVM that ends after
+// SIGTERM, and are reported as statuses.
 var forced = map[int64]unix.Signal{
 	128 + 4: unix.SIGILL, 128 + 5: unix.SIGTRAP, 128 + 7: unix.SIGBUS, 128 + 8: unix.SIGFPE,
 	128 + 9: unix.SIGKILL, 128 + 11: unix.SIGSEGV,
 }
 
-// ExitWords says how a container of this status ended, as os/exec says it of a process.
+// ExitWords describes the end of a container with this status in the words of os/exec.
 func ExitWords(status int64) string {
 	if s, ok := forced[status]; ok {
 		return "signal: " + s.String()
@@ -87,16 +87,16 @@ func ExitWords(status int64) string {
 	return fmt.Sprintf("exit status %d", status)
 }
 
-// Memory is what a control group tells about its limit on memory. It has to be read while the group
-// is there.
+// Memory holds the numbers of a control group about its limit on memory. They must be read before
+// the group is removed.
 type Memory struct {
-	Kills      int64 // processes that the kernel has killed because the limit was reached
-	LimitBytes int64 // 0: none, or not known
-	PeakBytes  int64 // the most that was ever charged to the group; 0: not known
+	Kills      int64 // processes that the kernel killed because of the limit
+	LimitBytes int64 // 0: none or unknown
+	PeakBytes  int64 // the most ever charged to the group; 0: unknown
 }
 
-// ReadMemory reads it from the groups of a target: memory.oom_control of version 1 (since Linux
-// 4.13), memory.events and memory.peak (since 5.19) of version 2.
+// ReadMemory reads the numbers from the groups of a target: from memory.oom_control of version 1
+// (since Linux 4.13), from memory.events and memory.peak (since 5.19) of version 2.
 func ReadMemory(groups []launch.Group) (m Memory) {
 	dir, version := Find(groups, "memory")
 	if dir == "" {
@@ -106,18 +106,18 @@ func ReadMemory(groups []launch.Group) (m Memory) {
 	if version == 1 {
 		events, peak = "memory.oom_control", "memory.max_usage_in_bytes"
 	}
-	// Either number is 0 where the kernel does not have it.
+	// Each number is 0 if this kernel does not have it.
 	m.Kills, _ = keyed(Value(dir, events), "oom_kill")
 	m.PeakBytes, _ = strconv.ParseInt(Value(dir, peak), 10, 64)
 	m.LimitBytes = memoryLimit(dir, version)
 	return m
 }
 
-// killed is how a process ends that SIGKILL has ended, whoever sent it.
+// killed is how os/exec describes an end by SIGKILL from any sender.
 const killed = "signal: killed"
 
-// Exit says how a target ended, which is how, and what the memory's limit had to do with it.
-// Stopped is true where the lab was about to end it by itself, and so may have sent the signal.
+// Exit returns how a target ended, with the part that the limit on memory had in it. With stopped
+// the lab was about to end the target, so the lab may have sent the signal.
 func (m Memory) Exit(how string, stopped bool) string {
 	switch {
 	case m.Kills == 0:
@@ -130,7 +130,7 @@ func (m Memory) Exit(how string, stopped bool) string {
 	return fmt.Sprintf("%s; the kernel had killed %d processes of it: %s", how, m.Kills, m.cause())
 }
 
-// cause is the evidence in words: "out of memory (limit 64 MiB, peak 63.9 MiB)".
+// cause returns the numbers in words: "out of memory (limit 64 MiB, peak 63.9 MiB)".
 func (m Memory) cause() string {
 	var known []string
 	if m.LimitBytes > 0 {
@@ -150,7 +150,7 @@ func mebibytes(n int64) string {
 	return strings.TrimSuffix(text, ".0") + " MiB"
 }
 
-// SwapLimited says whether the groups' limit on memory holds for what is swapped out, too.
+// SwapLimited reports whether the groups' limit on memory includes swapped memory.
 func SwapLimited(groups []launch.Group) bool {
 	dir, version := Find(groups, "memory")
 	if dir == "" {
@@ -164,8 +164,8 @@ func SwapLimited(groups []launch.Group) bool {
 	return limit > 0 && shared == strconv.FormatInt(limit, 10)
 }
 
-// HasSwap says whether this host could swap anything out: /proc/swaps has a line for each place
-// below its head.
+// HasSwap reports whether this host has swap space: each swap area has a line in /proc/swaps below
+// the header.
 func HasSwap() bool {
 	b, err := os.ReadFile("/proc/swaps")
 	return err == nil && strings.Count(string(b), "\n") > 1

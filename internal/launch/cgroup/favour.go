@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// favour is what is taken off a thread's nice value. At −10 it weighs nine times as much as
-	// another (sched(7)): on one core with 64 other threads two compilers get a quarter of it
-	// instead of a thirtieth, and still leave a single one a twentieth.
+	// favour is subtracted from a thread's nice value. At −10 a thread weighs nine times as much as
+	// others (sched(7)): on one core with 64 other threads, two compilers get a quarter of it
+	// instead of a thirtieth, and still leave a twentieth to a single other thread.
 	favour = 10
-	// unniced is what getpriority(2) takes a nice value from, lest it be taken for an error.
+	// unniced minus the nice value is the result of the system call getpriority(2), so that it is
+	// never negative.
 	unniced = 20
-	// favourPasses bounds the search for threads that were born of one that was favoured still.
+	// favourPasses bounds the search for threads that a favoured thread created meanwhile.
 	favourPasses = 100
 )
 
-// Favour gives the threads of processes that compile, by their names, precedence over others, or
-// takes it back from all threads that have it, and says how many those are. Where this user may
-// not (setpriority(2)) they are none. A process that has ended has none either.
+// Favour gives threads that compile, chosen by name, precedence over others, or takes it back from
+// all threads that have it. It returns the number of these threads: 0 without the permission
+// (setpriority(2)). Processes that have ended are skipped.
 func Favour(pids []int, enabled bool) (threads int, err error) {
 	usual := priority(0)
 	if enabled {
@@ -60,7 +61,7 @@ func Favour(pids []int, enabled bool) (threads int, err error) {
 		"threads that have it", favourPasses)
 }
 
-// Tasks are the threads of processes that are picked, by the numbers of both.
+// Tasks lists the threads of these processes that picked accepts.
 func Tasks(pids []int, picked func(pid, tid int) bool) (out []int) {
 	for _, pid := range pids {
 		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
@@ -83,8 +84,8 @@ func compiles(pid, tid int) bool {
 	return err == nil && role == runtimes.Compiles
 }
 
-// priority is a thread's nice value; 0 is the caller. Of one that has ended it is none that any
-// thread has.
+// priority returns a thread's nice value; tid 0 is the caller. For a thread that has ended it
+// returns 20, which no thread can have.
 func priority(tid int) int {
 	p, err := unix.Getpriority(unix.PRIO_PROCESS, tid)
 	if err != nil {

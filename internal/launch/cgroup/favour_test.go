@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread that is named as HotSpot names its compilers goes first, and no other; then neither it
-// nor what else was favoured does.
+// TestFavour checks that a thread with the name of a HotSpot compiler thread gets precedence, that
+// no other does, and that taking it back leaves none.
 func TestFavour(t *testing.T) {
 	tids, end := make(chan int), make(chan bool)
 	born := func(name string) int {
 		go func() {
-			runtime.LockOSThread() // and ends with its goroutine
+			runtime.LockOSThread() // ends with its goroutine
 			if err := os.WriteFile("/proc/thread-self/comm", []byte(name), 0); err != nil {
 				t.Error(err)
 			}

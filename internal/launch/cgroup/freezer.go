@@ -11,9 +11,9 @@ import (
 	"prony.example/internal/launch"
 )
 
-// Files of the freezer, and what is written into them: of version 2, part of every group whatever
-// its controllers (Documentation/admin-guide/cgroup-v2.rst, since Linux 5.2), and of version 1, a
-// controller with a tree of its own (admin-guide/cgroup-v1/freezer-subsystem.rst).
+// Files of the freezer and their values. Version 2 has it in every group, whatever its controllers
+// (Documentation/admin-guide/cgroup-v2.rst, since Linux 5.2). In version 1 it is a controller with
+// a tree of its own (admin-guide/cgroup-v1/freezer-subsystem.rst).
 const (
 	FreezeFile = "cgroup.freeze" // version 2: 1 and 0
 	EventsFile = "cgroup.events" // version 2: has a line "frozen 1" once all threads are stopped
@@ -29,8 +29,8 @@ func CanFreeze(g launch.Group) bool {
 	return g.Dir != "" && unix.Access(filepath.Join(g.Dir, file), unix.W_OK) == nil
 }
 
-// FreezerGroup is the group of a process in the tree of the freezer of version 1; the zero value:
-// it is not mounted here.
+// FreezerGroup returns the group of a process in the tree of version 1's freezer; the zero value:
+// the tree is not mounted here.
 func FreezerGroup(mounts []Mount, paths map[string]string) launch.Group {
 	for _, m := range mounts {
 		if dir, ok := m.Below(paths["freezer"]); m.Freezer && ok {
@@ -40,9 +40,8 @@ func FreezerGroup(mounts []Mount, paths map[string]string) launch.Group {
 	return launch.Group{}
 }
 
-// Thaw lets the processes of a group run again if its freezer stopped them, whichever version it
-// is of; a folder without a freezer is left alone. Version 1 delivers no signal to a frozen
-// process, not even SIGKILL.
+// Thaw resumes the processes of a group, of either version, if its freezer stopped them. It ignores
+// folders without a freezer. Version 1 delivers no signal to a frozen process, not even SIGKILL.
 func Thaw(dir string) error {
 	for file, value := range map[string]string{FreezeFile: "0", StateFile: "THAWED"} {
 		f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
@@ -60,7 +59,7 @@ func Thaw(dir string) error {
 	return nil
 }
 
-// Continue lets those of the processes run again that a signal has stopped.
+// Continue resumes the processes that a signal has stopped.
 func Continue(pids []int) {
 	for _, pid := range pids {
 		if f := Stat(pid); len(f) > 0 && f[0] == "T" {

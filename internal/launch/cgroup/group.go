@@ -13,28 +13,28 @@ import (
 	"prony.example/internal/launch"
 )
 
-// controllersV1 are those that hold a limit or a counter that the lab reads.
+// controllersV1 are the controllers with limits or counters that this program reads.
 var controllersV1 = []string{"cpu", "cpuacct", "cpuset", "memory"}
 
 // Mount is a mounted tree of control groups (cgroups(7)).
 type Mount struct {
 	Version     int
-	Controllers []string // version 1: of those that the lab reads; version 2: one, without a name
-	Root        string   // the group that is seen at Dir
+	Controllers []string // version 1: of controllersV1; version 2: one with an empty name
+	Root        string   // group whose files are at Dir
 	Dir         string
-	Freezer     bool // version 1: it has the freezer
+	Freezer     bool // version 1: it includes the freezer
 }
 
-// OwnMounts are those that this process sees; none where it cannot tell.
+// OwnMounts returns the mounts that this process sees; none if it cannot read them.
 func OwnMounts() []Mount {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return nil // then no group is seen, which Limits tells
+		return nil // Limits then reports that no group is visible
 	}
 	return Mounts(string(text))
 }
 
-// Mounts reads a /proc/PID/mountinfo.
+// Mounts parses a /proc/PID/mountinfo.
 func Mounts(mountinfo string) (out []Mount) {
 	for line := range strings.Lines(mountinfo) {
 		// 36 35 98:0 /root /mount/point options … - type source super,options
@@ -63,7 +63,7 @@ func Mounts(mountinfo string) (out []Mount) {
 	return out
 }
 
-// Paths reads a /proc/PID/cgroup: the path of each controller ("" for version 2).
+// Paths parses a /proc/PID/cgroup into the path of each controller ("" for version 2).
 func Paths(cgroup string) map[string]string {
 	paths := map[string]string{}
 	for line := range strings.Lines(cgroup) {
@@ -76,7 +76,7 @@ func Paths(cgroup string) map[string]string {
 	return paths
 }
 
-// Below maps a path of /proc/PID/cgroup to a directory; ok is false where the mount does not show
+// Below maps a path of /proc/PID/cgroup to a directory; ok is false if the mount does not include
 // it.
 func (m Mount) Below(path string) (dir string, ok bool) {
 	rel, err := filepath.Rel(m.Root, path)
@@ -86,8 +86,7 @@ func (m Mount) Below(path string) (dir string, ok bool) {
 	return filepath.Join(m.Dir, rel), true
 }
 
-// Groups are the control groups of a process in the trees of one version, as far as they are
-// mounted here.
+// Groups returns the control groups of a process in the trees of one version that are mounted here.
 func Groups(mounts []Mount, paths map[string]string, version int) (out []launch.Group) {
 	for _, m := range mounts {
 		if m.Version != version {
@@ -107,9 +106,9 @@ func Groups(mounts []Mount, paths map[string]string, version int) (out []launch.
 	return out
 }
 
-// PIDs lists the processes of a group, those of the groups below it included.
+// PIDs lists the processes of a group and of all groups below it.
 func PIDs(dir string) (out []int) {
-	// A group that goes while it is read has no processes any more.
+	// A group that disappears during the walk has no processes.
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
 			return nil
@@ -124,11 +123,11 @@ func PIDs(dir string) (out []int) {
 	return out
 }
 
-// removeTries is how often a group is tried to be removed, a millisecond apart.
+// removeTries is the number of attempts to remove a group, 1 ms apart.
 const removeTries = 1000
 
-// Remove removes an empty group. The kernel may need a moment after the last process has ended, and
-// an engine to remove its own groups below.
+// Remove removes an empty group. It retries for a second: the kernel may need a moment after the
+// last process has ended, and an engine may have to remove its own groups below.
 func Remove(dir string) error {
 	var err error
 	for range removeTries {
@@ -140,7 +139,8 @@ func Remove(dir string) error {
 	return err
 }
 
-// Find is the directory of a controller among the groups of a target; empty: there is none.
+// Find returns the directory and version of a controller's group among those of a target; empty:
+// there is none.
 func Find(groups []launch.Group, controller string) (dir string, version int) {
 	for _, g := range groups {
 		if g.Version == 2 || g.Controller == controller {

@@ -1,6 +1,6 @@
-// Package cgroup reads what the kernel and the disk tell of a started target, whoever started it:
-// its control groups and what they enforce, what the memory's limit has killed, its birth, its last
-// words. What it changes is what a launcher asks for: limits in groups, and whose turn comes first.
+// Package cgroup reads what the kernel shows about a started target of any launcher: its control
+// groups and the limits that they enforce, out-of-memory kills, start time and rights. It writes
+// only on a launcher's behalf: limits of groups, and the priority of compiler threads.
 package cgroup
 
 import (
@@ -15,8 +15,8 @@ import (
 	"prony.example/internal/base/cmdlog"
 )
 
-// Stat gives the fields of /proc/PID/stat from the third on (proc(5)); the second may hold
-// anything. There are none when there is no such process.
+// Stat returns the fields of /proc/PID/stat from the third on (proc(5)), since the second may
+// contain spaces. It returns nil if the process does not exist.
 func Stat(pid int) []string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -25,8 +25,8 @@ func Stat(pid int) []string {
 	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
 }
 
-// Born is the start time of a process in clock ticks since boot (proc(5), field 22), which tells it
-// from a later one with the same number; empty when there is no such process.
+// Born returns the start time of a process in clock ticks since boot (proc(5), field 22), which
+// distinguishes it from a later process with the same number; empty if the process does not exist.
 func Born(pid int) string {
 	if f := Stat(pid); len(f) > 19 {
 		return f[19]
@@ -34,8 +34,8 @@ func Born(pid int) string {
 	return ""
 }
 
-// Age is how long ago a process began, in ns, to the kernel's tick; ok is false where there is
-// none.
+// Age returns the time since a process began, in ns, rounded to the kernel's tick; ok is false if
+// the process does not exist.
 func Age(pid int) (ns int64, ok bool) {
 	const tick = 1e7 // USER_HZ is 100 (time(7))
 	ticks, err := strconv.ParseInt(Born(pid), 10, 64)
@@ -47,14 +47,14 @@ func Age(pid int) (ns int64, ok bool) {
 	return int64(now*1e9) - ticks*tick, true
 }
 
-// Whose tells a process of this machine from any other that ever had its number.
+// Whose identifies a process of this machine among all that ever had its number.
 type Whose struct {
 	Process   string // PID-BIRTH
-	Boot      string // of the kernel; the next one gives all numbers anew
-	Namespace string // in which the number is one
+	Boot      string // boot id of the kernel; numbers start again at each boot
+	Namespace string // PID namespace of the number
 }
 
-// Own is that of this process.
+// Own identifies this process.
 func Own() (Whose, error) {
 	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, err2 := os.Readlink("/proc/self/ns/pid")
@@ -66,8 +66,8 @@ func Own() (Whose, error) {
 		Boot: strings.TrimSpace(string(boot)), Namespace: namespace}, nil
 }
 
-// Gone says whether a process of this boot and namespace, named as PID-BIRTH, has ended. What has
-// another form was written by nobody here, and is not gone.
+// Gone reports whether a process of this boot and namespace, in the form PID-BIRTH, has ended. For
+// any other form it returns false, since this program did not write it.
 func Gone(process string) bool {
 	number, birth, ok := strings.Cut(process, "-")
 	pid, err := strconv.Atoi(number)
@@ -78,13 +78,13 @@ func Gone(process string) bool {
 	return len(stat) == 0 || stat[0] == "Z" || Born(pid) != birth
 }
 
-// DataLimit is how much private memory a process may have (RLIMIT_DATA), in bytes; 0: as much as
-// there is. Everybody may read it, whosever the process is (proc(5), /proc/PID/limits).
+// DataLimit returns the limit on private memory of a process (RLIMIT_DATA) in bytes; 0: none. It
+// needs no rights (proc(5), /proc/PID/limits).
 func DataLimit(pid int) int64 {
 	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "limits")) {
 		if tail, ok := strings.CutPrefix(line, "Max data size"); ok {
 			if f := strings.Fields(tail); len(f) > 0 {
-				n, _ := strconv.ParseInt(f[0], 10, 64) // "unlimited" is no number
+				n, _ := strconv.ParseInt(f[0], 10, 64) // "unlimited" leaves 0
 				return n
 			}
 		}
@@ -92,8 +92,8 @@ func DataLimit(pid int) int64 {
 	return 0
 }
 
-// Rights says as whom a process runs and what it may beyond that, e.g. "user 1000, no capabilities,
-// no new privileges"; empty when there is no such process.
+// Rights describes the user and the privileges of a process, for example "user 1000, no
+// capabilities, no new privileges"; empty if the process does not exist.
 func Rights(pid int) string {
 	var user, may, more string
 	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "status")) {
@@ -114,7 +114,7 @@ func Rights(pid int) string {
 	return user + may + more
 }
 
-// Value is what a file of a control group says; empty where there is none.
+// Value returns the content of a file of a control group; empty if it cannot be read.
 func Value(dir, file string) string {
 	b, err := os.ReadFile(filepath.Join(dir, file))
 	if err != nil {
@@ -123,13 +123,13 @@ func Value(dir, file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Write writes a value into a file of a group, and shows it to who looks on.
+// Write writes a value into a file of a group, and logs it as a command (see cmdlog).
 func Write(dir, file string, value any) error {
 	cmdlog.Write(filepath.Join(dir, file), fmt.Sprint(value))
 	return os.WriteFile(filepath.Join(dir, file), fmt.Append(nil, value), 0o644)
 }
 
-// keyed is the number behind a word at the beginning of a line; found is false where there is none.
+// keyed returns the number after a word at the beginning of a line; ok is false if there is none.
 func keyed(text, word string) (value int64, ok bool) {
 	for line := range strings.Lines(text) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == word {
@@ -140,7 +140,7 @@ func keyed(text, word string) (value int64, ok bool) {
 	return 0, false
 }
 
-// CoreList writes cores as the kernel reads them: "0,2,3".
+// CoreList formats cores for the kernel: "0,2,3".
 func CoreList(cores []int) string {
 	s := make([]string, len(cores))
 	for i, c := range cores {
@@ -149,11 +149,11 @@ func CoreList(cores []int) string {
 	return strings.Join(s, ",")
 }
 
-// maxCores is above every number of a processor: Linux knows at most 8192.
+// maxCores exceeds every processor number: Linux supports at most 8192.
 const maxCores = 1 << 13
 
-// ParseCores reads a list of cores or nodes as the kernel writes them, "0-3,8" (cpuset(7), "List
-// format"); none when it is no such list.
+// ParseCores parses a list of cores or nodes in the kernel's format, "0-3,8" (cpuset(7), "List
+// format"). It returns nil for any other text.
 func ParseCores(text string) (all []int) {
 	for part := range strings.SplitSeq(text, ",") {
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")

@@ -145,7 +145,7 @@ func TestUnenforced(t *testing.T) {
 	check("cores cpu", "", s, "memory 1048576")
 	check("cores memory", "", s, "0.5 CPUs")
 	check("memory", "", s, "cores [0]", "0.5 CPUs")
-	s.CPUs = 1 // its one core holds it
+	s.CPUs = 1 // its single core enforces it
 	check("cores memory", "no", s)
 	check("", "no", launch.Spec{})
 }
@@ -190,7 +190,7 @@ func TestExit(t *testing.T) {
 	check(Memory{}, killed, false, killed)
 	check(Memory{LimitBytes: mib, PeakBytes: mib}, killed, false, killed)
 	check(all, killed, false, "killed by the kernel: "+cause)
-	// The lab sends that signal, too; what was killed before it was another process.
+	// The lab sends this signal too; the killed process was another one.
 	check(all, killed, true, killed+"; the kernel had killed a process of it: "+cause)
 	check(all, "exit status 1", false,
 		"exit status 1; the kernel had killed a process of it: "+cause)
@@ -209,7 +209,7 @@ func TestBorn(t *testing.T) {
 	}
 }
 
-// 0.29 of a core is 29 ms of 100: cut off, as binary fractions are, it would be told as 0.28999.
+// 0.29 of a core is 29 ms of 100; truncating the binary fraction would give 0.28999.
 func TestQuotaIsTheNearest(t *testing.T) {
 	for cpus, want := range map[float64]int64{0.29: 29000, 1: 100000, 1.5: 150000, 0.001: 100} {
 		if got := QuotaUs(cpus); got != want {
@@ -218,12 +218,12 @@ func TestQuotaIsTheNearest(t *testing.T) {
 	}
 }
 
-// Statuses as engines give them and as plain processes are said to end.
+// TestExitWords checks that engines' statuses are described like ends of plain processes.
 func TestExitWords(t *testing.T) {
 	for status, want := range map[int64]string{
 		0: "exit status 0", 3: "exit status 3", 137: "signal: killed",
 		139: "signal: segmentation fault",
-		143: "exit status 143", // a JVM that was asked to end: nothing else gives it
+		143: "exit status 143", // a JVM after SIGTERM: no other cause gives it
 	} {
 		if got := ExitWords(status); got != want {
 			t.Errorf("%d: %q, want %q", status, got, want)

@@ -15,23 +15,23 @@ import (
 	"prony.example/record"
 )
 
-// CPUPeriodUs is the period of a processor quota. The kernel's default: shorter ones throttle in
-// smaller pieces at a higher price (Documentation/scheduler/sched-bwc.rst).
+// CPUPeriodUs is the period of a processor quota, the kernel's default: shorter periods throttle in
+// smaller pieces at a higher cost (Documentation/scheduler/sched-bwc.rst).
 const CPUPeriodUs = 100000
 
-// QuotaUs is the processor time in a period of so many cores, the nearest that there is.
+// QuotaUs returns the processor time of this many cores in one period, rounded to 1 µs.
 func QuotaUs(cpus float64) int64 { return int64(math.Round(cpus * CPUPeriodUs)) }
 
-// Setting is what a file of a control group has to say for a limit to be in force.
+// Setting is a value that a file of a control group must have so that a limit is in force.
 type Setting struct {
-	Limit string // as Limits says it: cpuset, cpu quota, memory
+	Limit string // cpuset, cpu quota or memory
 	File  string
 	Value any
 }
 
-// Settings are those of a spec in a group. A new group of version 1 has no cores and no memory of
-// its own, and nothing may join it until it has both: without cores in the spec it takes those of
-// the group above.
+// Settings returns the settings of a spec in a group. A new group of version 1 has no cores and no
+// memory nodes, and no process can join until it has both: without cores in the spec it gets those
+// of the parent group.
 func Settings(g launch.Group, s launch.Spec) (out []Setting) {
 	v1, above := g.Version == 1, filepath.Dir(g.Dir)
 	value := func(controller string) bool { return !v1 || g.Controller == controller }
@@ -57,17 +57,17 @@ func Settings(g launch.Group, s launch.Spec) (out []Setting) {
 	return out
 }
 
-// Delegate lets the groups of version 2 below a folder have controllers. Where that is refused they
-// may have them already, which their own files tell.
+// Delegate enables controllers for the groups of version 2 below a folder. It ignores refusals: the
+// groups may have the controllers already, which their files show.
 func Delegate(dir string) {
 	for _, c := range []string{"+cpu", "+cpuset", "+memory"} {
 		_ = Write(dir, "cgroup.subtree_control", c)
 	}
 }
 
-// Limits reads back which limits of a spec are in force, as launch.Process.Limits says them: on
-// cores, processor time and memory by the groups, and on cores by the affinity of a process. With
-// process 0 only the groups are looked at; the error is about the affinity alone.
+// Limits reads back which limits of a spec are in force: on cores, processor time and memory by the
+// groups, and on cores by the affinity of a process. With pid 0 it reads only the groups. Errors
+// concern only the affinity.
 func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Limit, err error) {
 	retained := func(version int, l record.Limit) {
 		l.By = record.ByCgroup1
@@ -76,7 +76,7 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Lim
 		}
 		inForce = append(inForce, l)
 	}
-	// A group that was given no cores has all those of the group above.
+	// A group without cores of its own may use all cores of its parent.
 	if dir, v := Find(groups, "cpuset"); dir != "" && len(s.Cores) > 0 {
 		if cores := ParseCores(Value(dir, "cpuset.cpus")); len(cores) > 0 {
 			retained(v, record.Limit{Kind: record.LimitCores, Cores: cores})
@@ -107,8 +107,8 @@ func Limits(groups []launch.Group, pid int, s launch.Spec) (inForce []record.Lim
 	return inForce, nil
 }
 
-// Unenforced lists the limits of a spec that nothing in force holds, each with the reason, and its
-// detail where there is one.
+// Unenforced lists the limits of a spec that nothing in force covers, each with the reason and the
+// detail, if any.
 func Unenforced(s launch.Spec, inForce []record.Limit, reason, detail string) (
 	missing []record.Limit) {
 	check := func(requested bool, l record.Limit) {
@@ -124,8 +124,9 @@ func Unenforced(s launch.Spec, inForce []record.Limit, reason, detail string) (
 	return missing
 }
 
-// quota is processor time per second; 0 for no quota. Its files: scheduler/sched-bwc.rst for
-// version 1, admin-guide/cgroup-v2.rst for version 2, both of the kernel's documentation.
+// quota returns the limit in seconds of processor time per second; 0: no quota. Its files are
+// documented by the kernel in scheduler/sched-bwc.rst (version 1) and admin-guide/cgroup-v2.rst
+// (version 2).
 func quota(dir string, version int) float64 {
 	text := Value(dir, "cpu.max")
 	if version == 1 {
@@ -141,11 +142,11 @@ func quota(dir string, version int) float64 {
 	return t / p
 }
 
-// unlimitedV1 is above every limit that somebody set: without one version 1 gives the largest
+// unlimitedV1 exceeds every limit that a user sets: without a limit, version 1 shows the largest
 // number of whole pages.
 const unlimitedV1 = 1 << 62
 
-// memoryLimit is in bytes; 0 for none.
+// memoryLimit returns the limit in bytes; 0: no limit.
 func memoryLimit(dir string, version int) int64 {
 	n, err := strconv.ParseInt(Value(dir, memoryFile(version)), 10, 64)
 	if err != nil || n >= unlimitedV1 {

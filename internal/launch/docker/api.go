@@ -23,8 +23,8 @@ import (
 	"prony.example/internal/base/cmdlog"
 )
 
-// Versions of the engine's API: all that is asked is in the least, and the types are those of the
-// last. An engine speaks each from its own least to its last.
+// Versions of the engine's API. All calls exist in the least version, and the types are those of
+// the known one. An engine accepts all versions between its own least and its last.
 const (
 	leastMinor = 40 // of 1.40: Docker 19.03
 	knownMinor = 56
@@ -36,14 +36,14 @@ const (
 	idleBound   = 30 * time.Second
 )
 
-// api calls one engine through its socket, as https://docs.docker.com/reference/api/engine has it.
-// The types that go to and fro are the engine's own.
+// api calls one engine through its socket (https://docs.docker.com/reference/api/engine), with the
+// engine's own types.
 type api struct {
 	http    http.Client
-	version string // in paths, once it was agreed upon
+	version string // prefix of paths, after agree
 }
 
-// refusal is an answer of the engine that says no.
+// refusal is an error status of the engine with its message.
 type refusal struct {
 	status int
 	text   string
@@ -51,7 +51,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return cmp.Or(r.text, http.StatusText(r.status)) }
 
-// refused reports whether the engine has refused with the status.
+// refused reports whether err is a refusal with this status.
 func refused(err error, status int) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.status == status
@@ -66,10 +66,10 @@ func newAPI(path string) *api {
 		DisableCompression: true, IdleConnTimeout: idleBound}}}
 }
 
-// Close gives connections back that nobody uses. It cannot fail.
+// Close closes idle connections.
 func (a *api) Close() { a.http.CloseIdleConnections() }
 
-// agree asks the engine which version of its API both know.
+// agree chooses the version of the API: the engine's last, but not above the known one.
 func (a *api) agree(ctx context.Context) error {
 	res, err := a.ask(ctx, http.MethodGet, "/_ping", nil, nil, nil)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *api) agree(ctx context.Context) error {
 	return nil
 }
 
-// call asks, and decodes the answer into what is given, if anything is.
+// call sends a request and decodes the answer into into, unless that is nil.
 func (a *api) call(ctx context.Context, method, path string, query url.Values, body,
 	into any) error {
 	res, err := a.ask(ctx, method, path, query, body, nil)
@@ -101,17 +101,17 @@ func (a *api) call(ctx context.Context, method, path string, query url.Values, b
 	return json.NewDecoder(io.LimitReader(res.Body, answerBound)).Decode(into)
 }
 
-// get is a call that only looks.
+// get is a call of method GET.
 func (a *api) get(ctx context.Context, path string, query url.Values, into any) error {
 	return a.call(ctx, http.MethodGet, path, query, nil, into)
 }
 
-// post is a call that has the engine do something, of which nothing is to be known but its success.
+// post is a call of method POST without a body, whose answer has no content.
 func (a *api) post(ctx context.Context, path string, query url.Values) error {
 	return a.call(ctx, http.MethodPost, path, query, nil, nil)
 }
 
-// remove removes what there is at the path. What is not there is removed already.
+// remove deletes the object at the path. It succeeds if the object does not exist.
 func (a *api) remove(ctx context.Context, path string, query url.Values) error {
 	err := a.call(ctx, http.MethodDelete, path, query, nil, nil)
 	if refused(err, http.StatusNotFound) {
@@ -120,13 +120,12 @@ func (a *api) remove(ctx context.Context, path string, query url.Values) error {
 	return err
 }
 
-// ask sends one request, with headers of its own or none. Its answer is a good one, whose body the
-// caller closes.
+// ask sends one request. It returns only successful answers; the caller closes the body.
 func (a *api) ask(ctx context.Context, method, path string, query url.Values, body any,
 	head http.Header) (*http.Response, error) {
-	// The host's name is nobody's: the socket is.
+	// The host's name is not used: the client dials the socket.
 	to := url.URL{Scheme: "http", Host: "docker", Path: a.version + path, RawQuery: query.Encode()}
-	var text io.Reader // nil: nothing is sent
+	var text io.Reader // nil: no body
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
@@ -141,7 +140,7 @@ func (a *api) ask(ctx context.Context, method, path string, query url.Values, bo
 	maps.Copy(req.Header, head)
 	res, err := a.http.Do(req)
 	if wrong, ok := errors.AsType[*url.Error](err); ok {
-		return nil, wrong.Err // without an address that is none
+		return nil, wrong.Err // without the address, which means nothing here
 	}
 	if err != nil {
 		return nil, err
@@ -163,8 +162,8 @@ func (a *api) ask(ctx context.Context, method, path string, query url.Values, bo
 	return nil, &refusal{res.StatusCode, reply.Message}
 }
 
-// attach joins a container's streams, which come as the engine's frames until it ends, or until
-// they are closed.
+// attach opens the output streams of a container, in the engine's frames. They end with the
+// container or when they are closed.
 func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
 	res, err := a.ask(ctx, http.MethodPost, "/containers/"+id+"/attach",
 		url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}, nil,
@@ -178,13 +177,14 @@ func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
 	return res.Body, nil
 }
 
-// ended is how a container ended, or why that is not known.
+// ended describes how a container ended, or in err why this is unknown.
 type ended struct {
 	container.WaitResponse
 	err error
 }
 
-// wait tells once of a container that meets the condition. When it returns, the engine listens.
+// wait returns a channel that receives once when the container meets the condition. The engine has
+// accepted the request when wait returns.
 func (a *api) wait(
 	ctx context.Context,
 	id string,
@@ -206,13 +206,13 @@ func (a *api) wait(
 	return reported
 }
 
-// inspect looks at one container, by its name or number.
+// inspect returns the state of a container, by its name or ID.
 func (a *api) inspect(ctx context.Context, id string) (got container.InspectResponse, err error) {
 	err = a.get(ctx, "/containers/"+id+"/json", nil, &got)
 	return got, err
 }
 
-// labelled asks for what has the label, whether it runs or not.
+// labelled returns the query for all objects with a label, running or not.
 func labelled(label string) url.Values {
 	text, err := json.Marshal(map[string][]string{"label": {label}})
 	if err != nil {
@@ -221,11 +221,11 @@ func labelled(label string) url.Values {
 	return url.Values{"all": {"1"}, "filters": {string(text)}}
 }
 
-// defaultSocket is where the engine listens unless it is told otherwise.
+// defaultSocket is where the engine listens by default.
 const defaultSocket = "/var/run/docker.sock"
 
-// socketOf finds the engine's socket. Only a local one will do: what an engine on another machine
-// starts, the lab could neither watch nor limit nor load without a network in between.
+// socketOf returns the path of the engine's socket. It refuses engines on other machines: this
+// program could not watch or limit their containers, and load would cross a network.
 func socketOf(path, env string) (string, error) {
 	if path != "" {
 		return path, nil
@@ -242,7 +242,7 @@ func socketOf(path, env string) (string, error) {
 	return path, nil
 }
 
-// connect reaches the engine and agrees with it on a version of its API.
+// connect connects to the engine and agrees on a version of its API.
 func connect(ctx context.Context, path string) (*api, error) {
 	if err := knock(ctx, path); err != nil {
 		return nil, fmt.Errorf("reach the Docker engine: %w", explained(err))
@@ -255,7 +255,7 @@ func connect(ctx context.Context, path string) (*api, error) {
 	return engine, nil
 }
 
-// knock only opens the socket, by this very thread and its rights, before anything else begins.
+// knock opens and closes the socket in this thread, with its rights, before goroutines are started.
 func knock(ctx context.Context, path string) error {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
@@ -265,7 +265,7 @@ func knock(ctx context.Context, path string) error {
 	return c.Close()
 }
 
-// explained adds what to do about an error of the engine or on the way to it.
+// explained adds a hint to an error of the engine or of the connection.
 func explained(err error) error {
 	hint := ""
 	switch {
@@ -289,13 +289,13 @@ func explained(err error) error {
 	return fmt.Errorf("%w; %s", err, hint)
 }
 
-// isGone says whether an engine that was there is not any more.
+// isGone reports whether the engine has stopped during a call.
 func isGone(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// info is what an engine says of itself, as far as it matters here.
+// info holds the fields of the engine's /info that this package needs.
 type info struct {
 	OSType          string
 	SecurityOptions []string
@@ -303,7 +303,7 @@ type info struct {
 	CgroupVersion   string // 1 or 2
 }
 
-// usable says what keeps this launcher from using an engine.
+// usable returns an error if this launcher cannot use the engine.
 func usable(item info) error {
 	if item.OSType != "linux" {
 		return fmt.Errorf("use the Docker engine: it runs containers of %s, only those of Linux "+
@@ -319,8 +319,8 @@ func usable(item info) error {
 	return nil
 }
 
-// removeContainer removes a container with its volumes, running or not, by name or ID. One that is
-// not there is removed already; one that somebody else removes is waited for.
+// removeContainer removes a container with its volumes, running or not, by name or ID. It succeeds
+// if the container does not exist, and waits if another process is removing it.
 func removeContainer(ctx context.Context, engine *api, id string) error {
 	gone := engine.wait(ctx, id, container.WaitConditionRemoved)
 	cmdlog.Run("docker", "rm", "--force", "--volumes", id)
@@ -338,7 +338,7 @@ func removeContainer(ctx context.Context, engine *api, id string) error {
 	return nil
 }
 
-// remove removes a network, or a volume of a Compose file, which no container has any more.
+// remove removes a network, or a volume of a Compose file, that no container uses.
 func remove(ctx context.Context, engine *api, kind, name string) error {
 	cmdlog.Run("docker", kind, "rm", name)
 	if err := engine.remove(ctx, "/"+kind+"s/"+name, nil); err != nil {

@@ -26,22 +26,22 @@ import (
 	"prony.example/record"
 )
 
-// Labels that Compose gives to what it makes.
+// Labels that Compose gives to its objects.
 const (
 	labelProject = "com.docker.compose.project"
 	labelService = "com.docker.compose.service"
 )
 
 const (
-	// composeLines bounds what is kept of the log of each container of a Compose file.
+	// composeLines limits the log lines that are kept of each container of a Compose file.
 	composeLines = 10000
-	// saidLines are the last words of Compose, and of its containers, in an error.
+	// saidLines is the number of last output lines of Compose, and of its containers, in an error.
 	saidLines = 20
 )
 
-// stack is what a Compose file brings up, under a project name of its own. It implements
-// launch.Process. Compose makes and removes it; what holds it, and finds what is left of it, are
-// the groups and labels that all of the lab's containers have.
+// stack is a running Compose project, under a name of its own. It implements launch.Process.
+// Compose makes and removes it; its limits, and the search for leftovers, use the same groups and
+// labels as other containers.
 type stack struct {
 	*launch.Common
 	l     *Launcher
@@ -50,17 +50,17 @@ type stack struct {
 	pod   *pod
 	noPod string
 
-	all    []container.InspectResponse // running ones, the one that takes requests first
+	all    []container.InspectResponse // running ones; the one that receives requests is first
 	ip     netip.Addr
-	groups []launch.Group // of the first, where there is no pod
-	// freezer is the first's group in the tree of the freezer of version 1.
+	groups []launch.Group // of the first container, if there is no pod
+	// freezer is the first container's group in the tree of version 1's freezer.
 	freezer launch.Group
 
-	up     bool // Compose was asked to make it
+	up     bool // compose up was called
 	logged bool
 }
 
-// bringUp launches what a Compose file says.
+// bringUp launches the service of a Compose file with its dependencies.
 func (l *Launcher) bringUp(ctx context.Context, s launch.Spec) (launch.Process, error) {
 	p := &stack{Common: launch.NewCommon(s), l: l, name: nextName()}
 	p.pod, p.noPod = l.podFor()
@@ -85,7 +85,7 @@ func (p *stack) run(ctx context.Context) (err error) {
 		}
 	}
 	before := clock.Mono()
-	p.up = true // in part, whatever comes back
+	p.up = true // also after a failure, which may leave a part
 	_, err = p.compose(ctx, "up", "--detach", "--no-build", p.Spec.Compose.Service)
 	if err != nil {
 		return err
@@ -96,8 +96,9 @@ func (p *stack) run(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// adapted is the model with what makes it the lab's: its labels, cores and group, no name and no
-// port that two labs could both ask for, and no restarts, which would hide an end.
+// adapted returns the model with this program's labels, cores and group. It removes the names of
+// containers and published ports, which could collide with another lab's, and restarts, which would
+// hide an end.
 func (p *stack) adapted() ([]byte, error) {
 	var model map[string]any
 	if err := json.Unmarshal(p.Spec.Compose.Model, &model); err != nil {
@@ -139,7 +140,7 @@ func (p *stack) adapted() ([]byte, error) {
 	return json.Marshal(model)
 }
 
-// within is the mapping below a key, which is made where there is none.
+// within returns the mapping below a key, and creates it if it is missing.
 func within(byName map[string]any, key string) map[string]any {
 	to, ok := byName[key].(map[string]any)
 	if !ok {
@@ -149,8 +150,8 @@ func within(byName map[string]any, key string) map[string]any {
 	return to
 }
 
-// compose runs Compose on the model. It is told to end where its caller is, and ends with this
-// program; its last words are in the error.
+// compose runs Compose on the model and returns its output. It receives SIGINT when ctx ends, and
+// ends with this program. Errors include its last output lines.
 func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 	words := slices.Concat(p.Spec.Compose.Program, []string{"--progress", "plain",
 		"--project-name", p.name, "--file", "-"}, args)
@@ -175,7 +176,7 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 		strings.Join(lines[max(0, len(lines)-saidLines):], "\n  "))
 }
 
-// meet finds the containers, and where the service takes requests.
+// meet finds the containers, and the address that receives the requests.
 func (p *stack) meet(ctx context.Context, before int64) error {
 	var matches []container.Summary
 	err := p.l.engine.get(ctx, "/containers/json", labelled(labelProject+"="+p.name), &matches)
@@ -195,7 +196,7 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		}
 		if front {
 			p.all = slices.Insert(p.all, 0, got)
-		} else if running { // what has ended was to: else Compose would have said so
+		} else if running { // others have ended as planned, or Compose would have failed
 			p.all = append(p.all, got)
 		}
 	}
@@ -218,7 +219,7 @@ func (p *stack) service(c container.InspectResponse) string {
 	return c.Config.Labels[labelService]
 }
 
-// place finds the address and the limits of what runs.
+// place finds the address and the limits of the containers.
 func (p *stack) place() error {
 	front := p.all[0]
 	if front.HostConfig != nil && front.HostConfig.NetworkMode.IsHost() {
@@ -248,7 +249,7 @@ func (p *stack) place() error {
 	return nil
 }
 
-// heed waits for the end of one container; the first is the stack's.
+// heed waits for the end of one container, and reports it as the end of the stack.
 func (p *stack) heed(c container.InspectResponse) {
 	got := <-p.l.engine.wait(context.Background(), c.ID, container.WaitConditionNotRunning)
 	how := cgroup.ExitWords(got.StatusCode)
@@ -261,7 +262,7 @@ func (p *stack) heed(c container.InspectResponse) {
 func (p *stack) Addr() netip.AddrPort { return netip.AddrPortFrom(p.ip, uint16(p.Spec.Port)) }
 func (p *stack) Main() int            { return p.all[0].State.Pid }
 
-// Container is the name of the one that takes the requests.
+// Container returns the name of the container that receives the requests.
 func (p *stack) Container() string { return strings.TrimPrefix(p.all[0].Name, "/") }
 
 // PIDs lists the processes of all containers.
@@ -277,7 +278,7 @@ func (p *stack) PIDs() (out []int) {
 	return out
 }
 
-// Groups hold all containers; none where the engine lets nobody hold them together.
+// Groups returns the groups that hold all containers; none if the engine cannot place them in one.
 func (p *stack) Groups() []launch.Group {
 	if p.pod == nil {
 		return nil
@@ -288,7 +289,7 @@ func (p *stack) Groups() []launch.Group {
 // Favour implements launch.Favourer.
 func (p *stack) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
-// Log asks Compose for what all containers wrote so far.
+// Log implements launch.Process. It fetches the output of all containers from Compose until Stop.
 func (p *stack) Log(n int) []string {
 	if p.up && !p.logged {
 		ctx, cancel := context.WithTimeout(context.Background(), callBound)
@@ -304,7 +305,7 @@ func (p *stack) Log(n int) []string {
 	return files.Tail(p.Spec.LogFile, n)
 }
 
-// Stop keeps the log, and takes all down, volumes, too.
+// Stop saves the log, and removes all containers, networks and volumes.
 func (p *stack) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()

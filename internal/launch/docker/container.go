@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// pidsLimit is what a runaway of forks meets, and no service: it is the kernel's own bound on
-	// the processes of a machine (pid_max) where nobody has raised it.
+	// pidsLimit stops runaway forks and is above the needs of any service: it is the kernel's
+	// default limit on the processes of a machine (pid_max).
 	pidsLimit = 32768
-	// tmpOptions is the one place that a service may write to. It counts as the service's memory.
-	// Programs may be run from it: JVMs and profilers unpack libraries there.
+	// tmpOptions are those of /tmp, the only place that a service may write to. It counts as the
+	// service's memory. Programs in it can be executed: JVMs and profilers unpack libraries there.
 	tmpOptions = "rw,exec,nosuid,nodev,size=256m,mode=1777"
-	// anybody is who a container runs as whose image names nobody, or root: the user of this
-	// program's own images. Refused: refusing such images, since most that are made elsewhere are
-	// so, and few of them need to be root; one that does says so in its log.
+	// anybody is the user of a container whose image names root or no user: the user of this
+	// program's own images. Refusing such images was rejected, because most images elsewhere name
+	// no user and few need root; a service that needs it reports this in its log.
 	anybody = "1001:1001"
-	// polite is the signal that asks a program to end, unless its image names another.
+	// polite is the signal to end a program, unless its image names another.
 	polite = "SIGTERM"
 )
 
-// look asks for what the launcher must know of the image.
+// look reads the user and the stop signal of the image.
 func (p *proc) look(ctx context.Context) error {
 	if p.Spec.Image == "" {
 		return fmt.Errorf("it has no image; `prony build --images` makes one")
@@ -56,15 +56,15 @@ func (p *proc) look(ctx context.Context) error {
 	return nil
 }
 
-// isRoot says whether a USER of an image is root by what it says; a name that only the image's own
-// list of users makes root is found once it runs.
+// isRoot reports whether a USER of an image is root, by its text. Other names that the image's own
+// /etc/passwd maps to root are detected after the start.
 func isRoot(user string) bool {
 	name, _, _ := strings.Cut(user, ":")
 	id, err := strconv.Atoi(name)
 	return name == "" || name == "root" || err == nil && id == 0
 }
 
-// create asks the engine for the container. It is not running yet.
+// create creates the container without starting it.
 func (p *proc) create(ctx context.Context) error {
 	labels := p.l.self.labels()
 	if p.pod != nil {
@@ -74,12 +74,12 @@ func (p *proc) create(ctx context.Context) error {
 	if cmdlog.Watched() {
 		cmdlog.Say(line(p.name, c, h))
 	}
-	p.created = true // it may be, whatever comes back
+	p.created = true // a failed call may have created it
 	var got container.CreateResponse
 	err := p.l.engine.call(ctx, http.MethodPost, "/containers/create", url.Values{"name": {p.name}},
 		container.CreateRequest{Config: c, HostConfig: h}, &got)
 	if refused(err, http.StatusConflict) {
-		p.created = false // what has the name is not ours to remove
+		p.created = false // the container with this name belongs to another lab
 		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
 			"or `docker rm -f %s`", p.name, err, p.name)
 	}
@@ -94,7 +94,7 @@ func (p *proc) config(labels map[string]string) *container.Config {
 	return &container.Config{
 		Image: p.Spec.Image, Cmd: p.Spec.Args, Env: p.Spec.Env, User: p.user, Labels: labels,
 		AttachStdout: true, AttachStderr: true,
-		// A check in the middle of a window would take the service's own processor time.
+		// A health check during a window would use the service's own processor time.
 		Healthcheck: &container.HealthConfig{Test: []string{"NONE"}},
 	}
 }
@@ -108,9 +108,9 @@ func (p *proc) hostConfig() *container.HostConfig {
 		SecurityOpt:    []string{"no-new-privileges"},
 		ReadonlyRootfs: true,
 		Tmpfs:          map[string]string{"/tmp": tmpOptions},
-		Init:           &disabled, // one more process, between the lab's signals and the service
-		// The lab reads the streams themselves into its own file. Each driver that keeps them would
-		// have the engine write every line once more, with its processor time, next to the window.
+		Init:           &disabled, // it would stand between signals and the service
+		// Prony reads the streams into its own file. With any logging driver the engine would write
+		// every line again, using processor time during windows.
 		LogConfig: container.LogConfig{Type: "none"},
 	}
 	h.PidsLimit = &pids
@@ -122,7 +122,7 @@ func (p *proc) hostConfig() *container.HostConfig {
 	return h
 }
 
-// network is where the container lives: on the lab's bridge, with its neighbour, or with the host.
+// network returns the container's network: Prony's bridge, the neighbour's network or the host's.
 func (p *proc) network() string {
 	switch {
 	case p.root != p:
@@ -133,7 +133,7 @@ func (p *proc) network() string {
 	return p.l.network
 }
 
-// limit sets limits, or leaves them to the group that holds the whole system.
+// limit sets limits, or joins the group that holds the whole system.
 func (p *proc) limit(h *container.HostConfig) {
 	h.CpusetCpus = cgroup.CoreList(p.Spec.Cores)
 	if p.pod != nil {
@@ -145,13 +145,13 @@ func (p *proc) limit(h *container.HostConfig) {
 		h.CPUQuota = cgroup.QuotaUs(p.Spec.CPUs)
 	}
 	if ownNs := p.Spec.Alone(); ownNs > 0 {
-		// The same for memory and for memory with swap is no swap.
+		// Equal limits for memory and for memory with swap disable swap.
 		h.Memory, h.MemorySwap = ownNs, ownNs
 	}
 }
 
-// line is what a container comes to in a shell, made from what the engine is asked for, so that
-// neither can say what the other does not. A run of it starts at once and stays.
+// line returns the shell command that equals the request to the engine. It is made from the
+// request, so that both cannot differ.
 func line(name string, c *container.Config, h *container.HostConfig) string {
 	words := []string{"docker", "run", "-d", "--name", name}
 	flag := func(name string, value any) {

@@ -1,17 +1,17 @@
 // Package docker launches a target as a container of the local Docker engine, under limits that the
 // engine sets and that are read back from the kernel, and stops it.
 //
-// New makes one internal bridge for the lab, which nothing leaves or enters but the host itself;
-// Launch creates a container on it, whose own address is where the load goes: no port is published,
-// no proxy stands between. With Options.Host the same container lives in the host's network, which
-// shows what the bridge costs. Processes of one system share the first one's network, so that they
-// find each other on 127.0.0.1 as plain processes do.
+// New makes one internal bridge, which connects only its containers and the host. Launch creates a
+// container on it; load goes to the container's own address, without a published port or a proxy.
+// With Options.Host the container uses the host's network instead, which shows the cost of the
+// bridge. Processes of one system share the first one's network, so that they reach each other at
+// 127.0.0.1 like plain processes.
 //
-// Nothing survives the lab. In order of what goes wrong: Stop removes the container, also that of a
-// launch that was given up; Close removes the network; a guard (this program again, see Guard)
-// removes both when the lab is killed; New removes what even that has left behind.
+// Nothing survives the lab: Stop removes the container, also after a failed launch; Close removes
+// the network; a guard (this program again, see Guard) removes both if the lab is killed; New
+// removes earlier leftovers.
 //
-// Non-goals: it neither builds nor pulls images, and knows no engine on another machine.
+// Non-goals: it builds and pulls no images, and uses no engine on another machine.
 package docker
 
 import (
@@ -32,21 +32,21 @@ import (
 	"prony.example/internal/launch/guard"
 )
 
-// Names of the launchers, as records and flags have them.
+// Names of the launchers in records and flags.
 const (
 	Name     = "docker"
 	HostName = "docker-host"
 )
 
-// Options say which engine and which network.
+// Options select the engine and the network.
 type Options struct {
-	// Host leaves containers in the host's own network: what is left of a container's cost without
-	// a network of its own.
+	// Host uses the host's network, to measure a container without the cost of its own network.
 	Host bool
-	// Socket is the engine's, a path; empty: that of DOCKER_HOST, or else /var/run/docker.sock.
+	// Socket is the path of the engine's socket; empty: that of DOCKER_HOST, or else
+	// /var/run/docker.sock.
 	Socket string
 	// Dir is a folder in which the guard notes what it could not remove (docker-guard.log); empty:
-	// nobody hears of it but the next lab, which finds it.
+	// no notes.
 	Dir string
 }
 
@@ -59,7 +59,7 @@ type Launcher struct {
 	self    lab
 	guard   *guard.Guard
 
-	network string // its name; empty: none was made
+	network string // its name; empty: not created
 	gateway netip.Addr
 
 	live sync.Map // of *proc and *stack
@@ -67,21 +67,21 @@ type Launcher struct {
 
 var _ launch.Launcher = (*Launcher)(nil)
 
-// Bounds on what the engine is waited for. They are far above what it takes, so that only an engine
-// which hangs meets them.
+// Limits on waiting for the engine. They are far above the usual time, so only an engine that hangs
+// exceeds them.
 const (
-	callBound = 30 * time.Second // one call, or the removal of all that there is
-	giveUp    = 3 * time.Second  // a call that began before the launch was given up
+	callBound = 30 * time.Second // one call, or the removal of everything
+	giveUp    = 3 * time.Second  // a call under way when the launch is cancelled
 )
 
-// count makes names that no two launchers of this process share.
+// count makes names unique among the launchers of this process.
 var count atomic.Int64
 
 func nextName() string { return fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Add(1)) }
 
-// New finds the engine, removes what labs that are gone have left there, which reaped names in
-// words, and makes the lab's network. Errors say what is wrong with the engine and what to do: it
-// is absent, stopped, forbidden, too old, rootless or on another machine.
+// New connects to the engine, removes leftovers of ended labs, described in reaped, and creates the
+// network. Errors say what is wrong with the engine and what to do: it is absent, stopped,
+// forbidden, too old, rootless or on another machine.
 func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err error) {
 	path, err := socketOf(o.Socket, os.Getenv("DOCKER_HOST"))
 	if err != nil {
@@ -116,7 +116,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	return l, reaped, nil
 }
 
-// know asks the engine what the launcher must know of it.
+// know reads the engine's properties and checks that it is usable.
 func (l *Launcher) know(ctx context.Context) error {
 	var got info
 	if err := l.engine.get(ctx, "/info", nil, &got); err != nil {
@@ -129,8 +129,8 @@ func (l *Launcher) know(ctx context.Context) error {
 	return usable(got)
 }
 
-// makeNetwork makes the lab's bridge. Internal: nothing passes between it and any other network, no
-// address on it is translated, and the host reaches its containers all the same.
+// makeNetwork creates the bridge. It is internal: it has no route or address translation to other
+// networks, but the host reaches its containers.
 func (l *Launcher) makeNetwork(ctx context.Context) error {
 	if l.options.Host {
 		l.gateway = netip.AddrFrom4([4]byte{127, 0, 0, 1})
@@ -170,8 +170,8 @@ func ranges(configs []network.IPAMConfig) string {
 	return text
 }
 
-// Listen implements launch.Launcher: a container on the lab's bridge has its address from the
-// engine and knows none to listen at but all; one in the host's network must not be reached from
+// Listen implements launch.Launcher. The address of a container on the bridge is unknown before it
+// starts, so it must listen on all; a container in the host's network must not be reachable from
 // elsewhere.
 func (l *Launcher) Listen() string {
 	if l.options.Host {
@@ -180,8 +180,8 @@ func (l *Launcher) Listen() string {
 	return "0.0.0.0"
 }
 
-// Gateway is the host's own address on the lab's bridge, where a container finds what listens on
-// the host for it, as a home of telemetry does. With Options.Host it is 127.0.0.1.
+// Gateway returns the host's address on the bridge, at which containers reach servers of the host,
+// such as a collector. With Options.Host it is 127.0.0.1.
 func (l *Launcher) Gateway() netip.Addr { return l.gateway }
 
 // Close stops what still runs, removes the network and ends the guard. It may be called again.
@@ -202,12 +202,13 @@ func (l *Launcher) Close() error {
 	}
 	l.engine.Close()
 	err := errors.Join(errs...)
-	// What could not be removed is the guard's: it tries again once the lab has gone.
+	// The guard tries to remove the rest after this process has ended.
 	return errors.Join(err, l.guard.End(err == nil))
 }
 
-// unhurried is for calls that make something: given up in the middle, nobody would know whether it
-// was made. So they go on for a moment when their caller is told to stop, and end by themselves.
+// unhurried returns a context for calls that create something: interrupted, it would be unknown
+// whether they did. It ends giveUp after its parent is cancelled, and after callBound at the
+// latest.
 func unhurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	ownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(giveUp, cancel) })

@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(launchtest.Main(m))
 }
 
-// docker has Docker's own command say something about the engine of this machine, or do something
-// to it, so that what the launcher did is seen by other eyes.
+// docker runs Docker's own command, to check the launcher's work independently.
 func docker(in []byte, args ...string) (out []byte, err error) {
 	path, err := socketOf("", os.Getenv("DOCKER_HOST"))
 	if err != nil {
@@ -43,10 +42,10 @@ func docker(in []byte, args ...string) (out []byte, err error) {
 	return out, err
 }
 
-// engineVersion is asked for once: every test needs it.
+// engineVersion is read once, because every test needs it.
 var engineVersion = sync.OnceValues(func() ([]byte, error) { return docker(nil, "version") })
 
-// engine leaves a test out where there is no engine, or no command to look at it with.
+// engine skips a test without an engine, or without its command.
 func engine(t testing.TB) {
 	t.Helper()
 	testsets.Whole(t, "containers")
@@ -63,7 +62,7 @@ func engine(t testing.TB) {
 	testsets.Once(t, "containers", testsets.Needs{Facts: []string{fmt.Sprintf("engine %s", v)}})
 }
 
-// imageOf has the engine hold an image of a program that acts.
+// imageOf loads an image of a program that acts into the engine.
 func imageOf(t testing.TB, name string, config map[string]any) string {
 	t.Helper()
 	engine(t)
@@ -75,7 +74,7 @@ func imageOf(t testing.TB, name string, config map[string]any) string {
 	return ref
 }
 
-// plain is the image that most tests use.
+// plain is the image of most tests.
 var plain = struct {
 	sync.Once
 	ref string
@@ -93,7 +92,7 @@ func plainImage(t testing.TB) string {
 
 func removeImage(ref string) {
 	out, err := docker(nil, "image", "rm", "--force", ref)
-	if err != nil || len(out) == 0 { // by force what is not there is no error
+	if err != nil || len(out) == 0 { // with --force, a missing object is no error
 		panic(fmt.Sprintf("image %s is not removed: %v", ref, err))
 	}
 }
@@ -101,7 +100,7 @@ func removeImage(ref string) {
 func launcher(t testing.TB, o Options) *Launcher {
 	t.Helper()
 	if o.Socket == "" {
-		engine(t) // without one the test is left out
+		engine(t) // skips the test without an engine
 	}
 	l, _, err := New(context.Background(), o)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"prony.example/internal/launch"
 )
 
-// fakeEngine answers as an engine does that works, but for what a test makes fail.
+// fakeEngine answers like a working engine, except for calls that a test makes fail.
 type fakeEngine struct {
 	socket string
 	server *http.Server
@@ -52,12 +52,12 @@ func startFake(t *testing.T) *fakeEngine {
 		t.Fatal(err)
 	}
 	f.server = &http.Server{Handler: f}
-	go f.server.Serve(l) //nolint:errcheck // it ends with ErrServerClosed, always
+	go f.server.Serve(l) //nolint:errcheck // it always ends with ErrServerClosed
 	t.Cleanup(func() { f.server.Close() })
 	return f
 }
 
-// stop is an engine that goes in the middle of everything.
+// stop stops the engine during all calls.
 func (f *fakeEngine) stop() { f.server.Close() }
 
 func (f *fakeEngine) fail(call string, with http.HandlerFunc) {
@@ -122,7 +122,7 @@ func (f *fakeEngine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case body == nil:
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		_ = json.NewEncoder(w).Encode(body) // who has gone needs no answer
+		_ = json.NewEncoder(w).Encode(body) // the client may have gone
 	}
 }
 
@@ -150,7 +150,7 @@ func fakeSpec(t *testing.T) launch.Spec {
 		LogFile: filepath.Join(t.TempDir(), "log")}
 }
 
-// An engine that cannot be used is refused, with the cause and what to do.
+// An unusable engine is refused, with the cause and a hint.
 func TestUnusableEngine(t *testing.T) {
 	check := func(what, want string, prepare func(*fakeEngine) string) {
 		t.Helper()
@@ -202,7 +202,7 @@ func hangUp(w http.ResponseWriter, _ *http.Request) {
 	c.Close()
 }
 
-// stale leaves a socket on which nobody listens.
+// stale leaves a socket without a listener.
 func stale(t *testing.T, path string) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
@@ -215,8 +215,8 @@ func stale(t *testing.T, path string) {
 	}
 }
 
-// A user who may not open the socket is told how to. Root may, so that the test becomes another for
-// one thread, which ends with it.
+// The error for a user without access to the socket has a hint. Root has access, so the test
+// changes the user of one thread, which ends with it.
 func TestForbiddenEngine(t *testing.T) {
 	f := startFake(t)
 	if err := unix.Chmod(f.socket, 0o600); err != nil {
@@ -259,8 +259,8 @@ func TestSocketOf(t *testing.T) {
 	}
 }
 
-// What the engine refuses in the middle of a launch is said in its words, and what was made until
-// then is removed.
+// A launch that the engine refuses fails with the engine's message, and everything made so far is
+// removed.
 func TestLaunchRefused(t *testing.T) {
 	const full = "write /var/lib/docker/overlay2/x: no space left on device"
 	for _, row := range []struct {
@@ -306,8 +306,8 @@ func TestLaunchRefused(t *testing.T) {
 	}
 }
 
-// An engine that stops while a container runs ends the wait for it with a word that names it, and
-// what cannot be removed any more is an error that does, too.
+// If the engine stops while a container runs, the wait for it ends with an error that names the
+// engine, as does the failed removal.
 func TestEngineStops(t *testing.T) {
 	f := startFake(t)
 	l, _, err := New(t.Context(), Options{Socket: f.socket, Host: true})
@@ -334,7 +334,7 @@ func TestEngineStops(t *testing.T) {
 	}
 }
 
-// The process that the engine names must be the container's as it is seen from here.
+// The process number from the engine must belong to the container on this machine.
 func TestProcessIsNotHere(t *testing.T) {
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
@@ -391,19 +391,19 @@ func TestHangingEngine(t *testing.T) {
 	}
 }
 
-// A launch that is given up while the engine makes the container hears of it first: what is removed
-// too early comes back.
+// A launch that is cancelled while the engine makes the container waits for the engine: a container
+// that is removed too early would come back.
 func TestCancelledWhileMade(t *testing.T) {
 	f := startFake(t)
 	l := launcher(t, Options{Socket: f.socket, Host: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	f.fail("POST /containers/create", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does a server see its client go
+		_, _ = io.Copy(io.Discard, r.Body) // only then a server detects the client's end
 		cancel()
 		select {
 		case <-r.Context().Done():
 			t.Error("the launcher did not wait for the container that it had asked for")
-		case <-time.After(100 * time.Millisecond): // how long the engine takes
+		case <-time.After(100 * time.Millisecond): // the time that the engine takes
 			fmt.Fprint(w, `{"Id": "id1"}`)
 		}
 	})
@@ -425,8 +425,8 @@ func TestIsRoot(t *testing.T) {
 	}
 }
 
-// A container that somebody else is removing is waited for; where that cannot be known both causes
-// are said.
+// Removal waits for a container that another process removes; if the result is unknown, the error
+// has both causes.
 func TestRemovedByAnother(t *testing.T) {
 	f := startFake(t)
 	engine, err := connect(t.Context(), f.socket)

@@ -17,14 +17,14 @@ var (
 	_ launch.Pausable  = (*stack)(nil)
 )
 
-// Freezer implements launch.Freezable: the container's group in the tree of the freezer of version
-// 1, or that of its system. Of version 2, each group can be frozen.
+// Freezer implements launch.Freezable. It returns the group of the container, or of its system, in
+// the tree of version 1's freezer. In version 2 every group can be frozen.
 func (p *proc) Freezer() launch.Group { return freezerOf(p.freezer, p.pod) }
 
-// Freezer is that of the system.
+// Freezer implements launch.Freezable. It returns the group of all containers.
 func (p *stack) Freezer() launch.Group { return freezerOf(p.freezer, p.pod) }
 
-// freezerOf is the group of a container, or of the system whose group is the one above.
+// freezerOf returns a container's group, or the parent group if that is the system's.
 func freezerOf(g launch.Group, system *pod) launch.Group {
 	if above := filepath.Dir(g.Dir); system != nil && filepath.Base(above) == system.name {
 		g.Dir = above
@@ -32,12 +32,12 @@ func freezerOf(g launch.Group, system *pod) launch.Group {
 	return g
 }
 
-// Pauser implements launch.Pausable: users who may talk to the engine need not be root.
+// Pauser implements launch.Pausable: access to the engine does not need root.
 func (p *proc) Pauser() func(paused bool) error {
 	return func(paused bool) error { return p.l.engine.pause(p.id, paused) }
 }
 
-// Pauser pauses all containers.
+// Pauser implements launch.Pausable. It pauses all containers.
 func (p *stack) Pauser() func(paused bool) error {
 	return func(paused bool) error {
 		var errs []error
@@ -48,7 +48,7 @@ func (p *stack) Pauser() func(paused bool) error {
 	}
 }
 
-// pause pauses a container or lets it run on. One that is so already stays so.
+// pause pauses a container or resumes it. It succeeds if the container is in this state already.
 func (a *api) pause(id string, paused bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), callBound)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 	"prony.example/record"
 )
 
-// A container that works by a timer uses no processor time while it is stopped, whichever way it is
-// stopped, and goes on afterwards. The engine's pause needs no right but that to talk to it.
+// A container that works by a timer uses no processor time while it is stopped in any way, and goes
+// on afterwards. The engine's pause needs only access to the engine.
 func TestStoppedContainer(t *testing.T) {
 	testsets.Live(t)
 	l := launcher(t, Options{})
@@ -42,7 +42,7 @@ func TestStoppedContainer(t *testing.T) {
 				if err := f.Freeze(); err != nil {
 					t.Fatal(err)
 				}
-				// A tick of the scheduler may be added late.
+				// The scheduler may add a tick late.
 				if ns := used(500 * time.Millisecond); ns > 5*time.Millisecond {
 					t.Errorf("a stopped container used %v", ns)
 				}
@@ -58,7 +58,7 @@ func TestStoppedContainer(t *testing.T) {
 	}
 }
 
-// The best way to stop a container as root is its control group, of either version.
+// For root, the best way to stop a container is its control group, of either version.
 func TestContainerIsFrozenByItsGroup(t *testing.T) {
 	testsets.Live(t)
 	if os.Getuid() != 0 {
@@ -74,7 +74,7 @@ func TestContainerIsFrozenByItsGroup(t *testing.T) {
 	}
 }
 
-// A container that is left frozen or paused, as by a lab that was killed, is removed all the same.
+// A container that a killed lab left frozen or paused is removed.
 func TestStoppedContainerIsRemoved(t *testing.T) {
 	testsets.Live(t)
 	for _, way := range []string{record.FreezeCgroup, record.FreezeEngine} {
@@ -96,12 +96,12 @@ func TestStoppedContainerIsRemoved(t *testing.T) {
 		cancel()
 		if err != nil {
 			t.Errorf("stopped by %s: %v", way, err)
-			_ = f.Close() // so that it can end
+			_ = f.Close() // so that the container can end
 		}
 	}
 }
 
-// The group of a system's containers is above that of each.
+// The group of a system is the parent of its containers' groups.
 func TestFreezerOf(t *testing.T) {
 	mounts := cgroup.Mounts("30 20 0:1 / /cg/cpu rw - cgroup cgroup rw,cpu,cpuacct\n" +
 		"31 20 0:2 / /cg/freezer rw - cgroup cgroup rw,freezer\n")

@@ -14,15 +14,15 @@ import (
 	"prony.example/internal/launch/guard"
 )
 
-// Labels of what a lab makes. They tell whose it is, so that nobody removes another's.
+// Labels of all objects that a lab makes. They identify the lab, so that no other lab removes them.
 const (
 	labelLab       = "prony.lab"   // PID-BIRTH-COUNT
-	labelBoot      = "prony.boot"  // of the kernel; the next one gives all numbers anew
-	labelNamespace = "prony.pidns" // in which the number is one
-	labelGroup     = "prony.group" // name of the control group that the lab made for a system
+	labelBoot      = "prony.boot"  // boot id of the kernel; numbers start again at each boot
+	labelNamespace = "prony.pidns" // PID namespace of the number
+	labelGroup     = "prony.group" // name of the control group of a system
 )
 
-// lab is one launcher of one process of this program, told from any other that ever had its number.
+// lab identifies one launcher of one process of this program.
 type lab struct {
 	ID        string `json:"id"` // PID-BIRTH-COUNT
 	Boot      string `json:"boot"`
@@ -39,14 +39,15 @@ func (l lab) labels() map[string]string {
 	return map[string]string{labelLab: l.ID, labelBoot: l.Boot, labelNamespace: l.Namespace}
 }
 
-// owns says whether this launcher made what has these labels.
+// owns reports whether this launcher made the object with these labels.
 func (l lab) owns(labels map[string]string) bool {
 	return labels[labelLab] == l.ID && labels[labelBoot] == l.Boot &&
 		labels[labelNamespace] == l.Namespace
 }
 
-// outlived says whether the lab that made what has these labels is gone. Of one in another PID
-// namespace, as in a container, nobody here can tell, so that it is left alone.
+// outlived reports whether the lab that made the object with these labels has ended. It returns
+// false for labs in other PID namespaces, such as containers, because their processes are not
+// visible.
 func (l lab) outlived(labels map[string]string) bool {
 	if labels[labelBoot] != l.Boot {
 		return true
@@ -59,14 +60,14 @@ func (l lab) outlived(labels map[string]string) bool {
 	return last > 0 && cgroup.Gone(id[:last])
 }
 
-// named is a network or a volume, in a list of the engine's.
+// named is a network or a volume in a list of the engine.
 type named struct {
 	Name   string
 	Labels map[string]string
 }
 
-// sweep removes the containers, networks, volumes and control groups whose labels are of those to
-// remove, and says which.
+// sweep removes the containers, networks, volumes and control groups whose labels value accepts,
+// and describes what it removed.
 func sweep(ctx context.Context, engine *api, value func(labels map[string]string) bool) (
 	removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
@@ -117,7 +118,7 @@ func said(subject, name string, labels map[string]string) string {
 	return fmt.Sprintf("%s %s of lab %s", subject, filepath.Base(name), labels[labelLab])
 }
 
-// watch is what a guard must know.
+// watch holds the orders of a guard.
 type watch struct {
 	Socket string `json:"socket"`
 	Lab    lab    `json:"lab"`
@@ -126,11 +127,12 @@ type watch struct {
 
 var post = guard.Post{Env: "PRONY_DOCKER_GUARD", Clear: clearUp}
 
-// Guard must be called first in main of every program that uses this package, and in TestMain:
-// guard.Post.Stand of what removes the containers and networks that a lab has left.
+// Guard runs the guard that removes a killed lab's containers and networks, in a process that was
+// started as one (see guard.Post.Stand). Call it first in main of every program that uses this
+// package, and in TestMain.
 func Guard() { post.Stand() }
 
-// clearUp removes what the lab has left and notes what could not be removed.
+// clearUp removes what the lab has left, and notes what it could not remove.
 func clearUp(orders []byte) error {
 	var w watch
 	if err := json.Unmarshal(orders, &w); err != nil {

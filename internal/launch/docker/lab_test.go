@@ -17,10 +17,10 @@ import (
 	"prony.example/internal/launch/launchtest"
 )
 
-// labEnv makes this binary a lab of its own, to be killed: its value is the image and a folder.
+// labEnv makes this binary a lab that a test kills. Its value is the image and a folder.
 const labEnv = "PRONY_TEST_DOCKER_LAB"
 
-// otherLab launches a system of two, says whose they are and waits to be killed.
+// otherLab launches a system of two containers, announces itself and waits to be killed.
 func otherLab(text string) error {
 	ref, dir, _ := strings.Cut(text, " ")
 	l, _, err := New(context.Background(), Options{Dir: dir})
@@ -46,7 +46,7 @@ func otherLab(text string) error {
 	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), group)
 }
 
-// stranger is a lab in another process. What it says is its control group.
+// stranger is a lab in another process. It announces its control group.
 type stranger struct{ *launchtest.Lab }
 
 func startLab(t *testing.T) stranger {
@@ -61,8 +61,8 @@ func (s stranger) groupGone() bool {
 	return err != nil
 }
 
-// What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
-// without them.
+// The guard of a killed lab removes what the lab has left, also after the signals of a Ctrl-C or a
+// shutdown.
 func TestKilledLab(t *testing.T) {
 	s := startLab(t)
 	if names := left(t, s.owns); len(names) != 3 {
@@ -83,8 +83,8 @@ func TestKilledLab(t *testing.T) {
 	}
 }
 
-// Where the guard is killed, too, the next lab removes what is left; and as long as it lives, a lab
-// loses nothing to another.
+// If the guard is killed too, the next lab removes what is left. A running lab loses nothing to
+// another one.
 func TestKilledGuard(t *testing.T) {
 	s := startLab(t)
 	if err := unix.Kill(s.Guard, unix.SIGKILL); err != nil {
@@ -124,7 +124,7 @@ func TestKilledGuard(t *testing.T) {
 	}
 }
 
-// Whose a thing is, from its labels alone.
+// Labels alone decide whether a lab has ended.
 func TestOutlived(t *testing.T) {
 	self, err := thisLab()
 	if err != nil {
@@ -155,7 +155,7 @@ func TestOutlived(t *testing.T) {
 	}
 }
 
-// A guard notes that the engine is not there, and follows no orders that it cannot read.
+// A guard notes that the engine is missing, and refuses orders that it cannot read.
 func TestGuardClears(t *testing.T) {
 	const w = `{"socket": "/nowhere", "lab": {"id": "1-1-1"}}`
 	if err := clearUp([]byte(w)); err == nil ||

@@ -22,7 +22,7 @@ import (
 	"prony.example/internal/observe/probe"
 )
 
-// start launches a spec of which it fills in what every one has.
+// start launches a spec, and fills in the fields that every spec has.
 func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
 	t.Helper()
 	p, err := l.Launch(context.Background(), filled(t, s))
@@ -67,7 +67,7 @@ func says(t testing.TB, p *proc, line string) {
 	})
 }
 
-// left are the containers and networks of this process's labs, or of others' that of names.
+// left lists the containers and networks with labels that of accepts.
 func left(t testing.TB, of func(labels map[string]string) bool) (names []string) {
 	t.Helper()
 	labels := fmt.Sprintf("{{.Label %q}} {{.Label %q}} {{.Label %q}} ", labelLab, labelBoot,
@@ -81,14 +81,14 @@ func left(t testing.TB, of func(labels map[string]string) bool) (names []string)
 		for line := range strings.Lines(string(out)) {
 			f := strings.Split(strings.TrimSuffix(line, "\n"), " ")
 			if of(map[string]string{labelLab: f[0], labelBoot: f[1], labelNamespace: f[2]}) {
-				names = append(names, strings.Fields(f[3])...) // one that goes may have none
+				names = append(names, strings.Fields(f[3])...) // one that ends may have none
 			}
 		}
 	}
 	return names
 }
 
-// inspected is what the engine says of one thing of a kind.
+// inspected returns the engine's description of an object.
 func inspected[T any](t testing.TB, kind, id string) T {
 	t.Helper()
 	out, err := docker(nil, kind, "inspect", id)
@@ -99,7 +99,7 @@ func inspected[T any](t testing.TB, kind, id string) T {
 	return got[0]
 }
 
-// What the container is permitted, as it finds itself.
+// TestIsConfined checks the rights that a container detects itself.
 func TestIsConfined(t *testing.T) {
 	l := launcher(t, Options{})
 	ref := imageOf(t, "confined", map[string]any{
@@ -153,8 +153,7 @@ func TestIsConfined(t *testing.T) {
 	}
 }
 
-// What the lab samples of a container is there: processor time, how often the quota held it back,
-// memory.
+// Samples of a container contain processor time, throttling by the quota, and memory.
 func TestIsSampled(t *testing.T) {
 	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-burns"},
 		Cores: []int{0}, CPUs: 0.05, MemoryBytes: 64 << 20})
@@ -194,7 +193,7 @@ func TestUserAndSignal(t *testing.T) {
 	if u := p.user; u != "service" {
 		t.Errorf("it ran as %q", u)
 	}
-	// A name that only the image itself knows to be root's.
+	// Only the image's own list of users makes this name root.
 	ref = imageOf(t, "toor", map[string]any{"User": "toor"})
 	defer removeImage(ref)
 	_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: ref,
@@ -207,7 +206,7 @@ func TestUserAndSignal(t *testing.T) {
 	}
 }
 
-// A container finds what listens for it on the host; nothing of it is published.
+// A container reaches a server on the host, and no port is published.
 func TestNetwork(t *testing.T) {
 	for _, o := range []Options{{}, {Host: true}} {
 		l := launcher(t, o)
@@ -222,7 +221,7 @@ func TestNetwork(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = c.Write([]byte("hello")) // whether it came the log tells
+				_, _ = c.Write([]byte("hello")) // the log shows whether it arrived
 				c.Close()
 			}
 		}()
@@ -281,7 +280,7 @@ func TestImageMissing(t *testing.T) {
 	}
 }
 
-// Somebody else's container of the same name is neither used nor removed.
+// A foreign container with the same name is neither used nor removed.
 func TestNameTaken(t *testing.T) {
 	l := launcher(t, Options{})
 	name := fmt.Sprintf("prony-%d-%d", os.Getpid(), count.Load()+1)
@@ -303,7 +302,7 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// A launch that is given up while the engine is at work leaves nothing.
+// A launch that is cancelled while the engine works leaves nothing.
 func TestCancelledLaunch(t *testing.T) {
 	l := launcher(t, Options{})
 	for _, row := range []struct {
@@ -340,7 +339,7 @@ func TestCancelledLaunch(t *testing.T) {
 	}
 }
 
-// Close takes what still runs with it.
+// Close also stops running containers.
 func TestClose(t *testing.T) {
 	l := launcher(t, Options{})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-deaf"}})
@@ -357,7 +356,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// The start is dated between the call and the first word of the program, or shortly after that.
+// The start time lies between the call and the first output of the program, or shortly after that.
 func TestBegan(t *testing.T) {
 	l := launcher(t, Options{Host: true})
 	before := clock.Mono()

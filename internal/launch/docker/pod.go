@@ -16,23 +16,23 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// pod is a control group that holds all containers of a system, so that one limit holds them
-// together, as it does plain processes.
+// pod is a control group that holds all containers of a system, so that one limit applies to all of
+// them, as to plain processes.
 type pod struct {
 	name   string
 	groups []launch.Group
 }
 
-// podPrefix keeps these groups apart from those of plain processes, whose names are as much like
-// the containers'.
+// podPrefix distinguishes these groups from those of plain processes, whose names resemble
+// container names.
 const podPrefix = "prony-pod-"
 
-// parent is the group as the engine must be told of it.
+// parent returns the group's path for the engine.
 func (p *pod) parent() string { return "/" + p.name }
 
-// podGroups are the directories that a group of this name below the root has in the trees of one
-// version. All or none: where a tree is not mounted from its root, as in a container, the engine's
-// root is not the one that is seen here.
+// podGroups returns the directories of a group of this name below the root in the trees of one
+// version. It returns all or none: if a tree is not mounted from its root, as in a container, the
+// engine uses another root.
 func podGroups(mounts []cgroup.Mount, name string, version int) (out []launch.Group) {
 	for _, m := range mounts {
 		if m.Version != version {
@@ -49,7 +49,7 @@ func podGroups(mounts []cgroup.Mount, name string, version int) (out []launch.Gr
 	return out
 }
 
-// allowed says why the group cannot be made; nothing if it can.
+// allowed returns why the group cannot be made; empty if it can.
 func (p *pod) allowed(driver string) string {
 	if driver != "cgroupfs" {
 		return "the engine's cgroup driver is " + driver + ", whose groups are systemd's to make"
@@ -65,8 +65,8 @@ func (p *pod) allowed(driver string) string {
 	return ""
 }
 
-// make makes the group and sets the limits of the whole. The container that is created by then
-// bears the group's name, so that whoever removes the one after the lab's death removes the other.
+// make creates the group and sets the limits of the system. A container with the group's name as
+// label exists by then, so that a removal after the lab's death finds the group.
 func (p *pod) make(s launch.Spec) error {
 	built := map[string]bool{} // controllers that are mounted together share one folder
 	for _, g := range p.groups {
@@ -84,14 +84,14 @@ func (p *pod) make(s launch.Spec) error {
 	return nil
 }
 
-// limit sets those of a spec in a group, and leaves nothing to be swapped out instead.
+// limit sets the limits of a spec in a group, and disables swap.
 func limit(g launch.Group, s launch.Spec) error {
 	if g.Version == 2 {
 		cgroup.Delegate(filepath.Dir(g.Dir))
 	}
 	noSwap, value := "memory.swap.max", int64(0)
 	if g.Version == 1 && g.Controller == "memory" {
-		// Kernels before 5.11 count a child's memory only where they are told to.
+		// Kernels before 5.11 count the memory of child groups only with this setting.
 		if _, err := os.Stat(filepath.Join(g.Dir, "memory.use_hierarchy")); err == nil {
 			if err := cgroup.Write(g.Dir, "memory.use_hierarchy", 1); err != nil {
 				return err
@@ -109,7 +109,7 @@ func limit(g launch.Group, s launch.Spec) error {
 	return errors.Join(errs...)
 }
 
-// ifThere leaves out that a kernel does not count swap: then there is no file.
+// ifThere drops the error of a kernel that does not count swap and therefore lacks the file.
 func ifThere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -117,12 +117,12 @@ func ifThere(err error) error {
 	return err
 }
 
-// removePod removes a system's groups by their name, in all trees: the engine makes some in those,
-// too, that hold no limit.
+// removePod removes the groups of a system by name in all trees: the engine makes groups also in
+// trees without limits.
 func removePod(name string) error {
 	number, ok := strings.CutPrefix(name, podPrefix)
 	if _, err := strconv.Atoi(strings.ReplaceAll(number, "-", "")); !ok || err != nil {
-		return nil // no lab gives such a name, whatever the label says
+		return nil // a label with such a name is not from a lab
 	}
 	var errs []error
 	for _, m := range cgroup.OwnMounts() {

@@ -19,7 +19,7 @@ func member(args ...string) launch.Spec {
 		MemoryBytes: 64 << 20, ShareBytes: 32 << 20}
 }
 
-// podded leaves out what needs a control group that holds several containers.
+// podded skips a test without a control group for several containers.
 func podded(t *testing.T, l *Launcher) {
 	t.Helper()
 	if p, why := l.podFor(); p == nil {
@@ -27,8 +27,8 @@ func podded(t *testing.T, l *Launcher) {
 	}
 }
 
-// The memory of all containers of a system is one limit's, and the most that they had outlives the
-// one that is killed for it.
+// One limit applies to the memory of all containers of a system, and their peak outlives the one
+// that is killed.
 func TestSystemOutOfMemory(t *testing.T) {
 	l := launcher(t, Options{})
 	podded(t, l)
@@ -57,8 +57,8 @@ func TestSystemOutOfMemory(t *testing.T) {
 	}
 }
 
-// Where no group can hold a system, each container has its share, and the record says what is
-// missing.
+// If no group can hold a system, each container gets its share, and the record lists the missing
+// limits.
 func TestSystemWithoutGroup(t *testing.T) {
 	l := launcher(t, Options{})
 	l.driver = "systemd"
@@ -84,7 +84,8 @@ func TestSystemWithoutGroup(t *testing.T) {
 	}
 }
 
-// A process that was started as if it was alone takes no neighbour: nothing would hold both.
+// A process that was started without a system accepts no neighbour, because no limit could hold
+// both.
 func TestNoNeighbour(t *testing.T) {
 	l := launcher(t, Options{Host: true})
 	first := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
@@ -109,7 +110,7 @@ func TestPodGroups(t *testing.T) {
 	check("not mounted", "1 2 0:3 / / rw - ext4 /dev/sda rw\n", 1, "[]")
 }
 
-// The limits of a whole system, as both versions want them written.
+// The limits of a system are written correctly for both versions.
 func TestPodLimits(t *testing.T) {
 	s := launch.Spec{Cores: []int{0, 1}, CPUs: 1.5, MemoryBytes: 1 << 20}
 	check := func(controller string, version int, files ...string) {

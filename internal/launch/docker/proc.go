@@ -28,27 +28,27 @@ type proc struct {
 	*launch.Common
 	l    *Launcher
 	name string
-	root *proc // whose network and limits it shares; itself, if it is the first or alone
-	pod  *pod  // the group of the whole system; nil: there is none
+	root *proc // whose network and limits it shares; itself if first or alone
+	pod  *pod  // group of the system; nil: none
 
-	user, signal string // as it is to run, as it is asked to end
+	user, signal string // user to run as, signal to stop by
 	id           string
-	created      bool // there may be a container
+	created      bool // a container may exist
 	started      bool
 
 	pid    int
 	ip     netip.Addr
 	groups []launch.Group // its own
-	// freezer is its group in the tree of the freezer of version 1.
+	// freezer is its group in the tree of version 1's freezer.
 	freezer launch.Group
 	noPod   string // why its system has no group
 
-	leave    context.CancelFunc // ends what listens to the engine
+	leave    context.CancelFunc // cancels requests for streams and events
 	evidence *cgroup.Evidence
 }
 
-// Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
-// by itself already.
+// Launch implements launch.Launcher. It returns when the container's own program runs, or has
+// already ended.
 func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
 	if s.Compose != nil {
 		return l.bringUp(ctx, s)
@@ -76,7 +76,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	return p, nil
 }
 
-// podFor is a group for a system, or why there can be none.
+// podFor returns a group for a system, or why it cannot be made.
 func (l *Launcher) podFor() (*pod, string) {
 	name := fmt.Sprintf("%s%d-%d", podPrefix, os.Getpid(), count.Add(1))
 	p := &pod{name: name, groups: podGroups(cgroup.OwnMounts(), name, l.version)}
@@ -86,7 +86,7 @@ func (l *Launcher) podFor() (*pod, string) {
 	return p, ""
 }
 
-// run takes the container from nothing to running.
+// run creates and starts the container.
 func (p *proc) run(ctx context.Context) error {
 	if err := p.look(ctx); err != nil {
 		return err
@@ -106,9 +106,9 @@ func (p *proc) run(ctx context.Context) error {
 	if err := p.attach(listening); err != nil {
 		return err
 	}
-	// It is asked for before the start, so that no end is missed, however soon it comes.
+	// Waiting begins before the start, so that even an immediate end is received.
 	end := p.l.engine.wait(listening, p.id, container.WaitConditionNextExit)
-	defer func() { go p.heed(end) }() // once all that it looks at is there
+	defer func() { go p.heed(end) }() // after all fields that it reads are set
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *proc) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// meet learns who the container's main process is, and checks that it is what it should be.
+// meet finds the container's main process, and checks its user.
 func (p *proc) meet(ctx context.Context, before int64) error {
 	got, err := p.l.engine.inspect(ctx, p.id)
 	if err != nil {
@@ -149,24 +149,24 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	return nil
 }
 
-// beganAt dates the start by the engine's wall clock, which is this host's. The engine reads it in
-// ns when it has heard that the program was executed. Beside the first word of a shell in the
-// container that was 3 ms to 29 ms earlier, and twice of 16 times up to 14 ms later, on a host with
-// far more to do than it had cores: it is as late as the engine is to hear of it, by some ms. What
-// the kernel knows is no better: the process is born when the engine begins to prepare its world,
-// 80 ms to 1.1 s before, and that in ticks of 10 ms.
+// beganAt converts the start time from the engine's wall clock, which is this host's. The engine
+// reads it, in ns, after it was notified that the program was executed. In 16 comparisons with the
+// first output of a shell in the container it was 3 ms to 29 ms earlier, and twice up to 14 ms
+// later, on an overloaded host: the notification is late by some ms. The kernel's start time is
+// worse: the process is born when the engine begins to prepare the container, 80 ms to 1.1 s
+// before, in ticks of 10 ms.
 func beganAt(startedAt string, before int64) int64 {
 	moment, err := time.Parse(time.RFC3339Nano, startedAt)
 	now := clock.Mono()
 	if err != nil {
 		return now
 	}
-	// The wall clock may have been set in between.
+	// The wall clock may have been adjusted in between.
 	return min(max(now-int64(clock.Wall().Sub(moment)), before), now)
 }
 
-// recognise checks that the process which the engine names is this container's, as seen from here:
-// an engine in a virtual machine, or a lab in a container, has other numbers.
+// recognise checks that the process number from the engine is this container's process here: an
+// engine in a virtual machine, or Prony in a container, uses other numbers.
 func (p *proc) recognise() error {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.pid))
 	if err != nil || !strings.Contains(string(text), p.id) {
@@ -189,7 +189,7 @@ func (p *proc) recognise() error {
 	return nil
 }
 
-// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
+// noteLimits reads back from the kernel which limits are in force, and which are not.
 func (p *proc) noteLimits() {
 	groups, why := p.groups, ""
 	switch {
@@ -201,7 +201,7 @@ func (p *proc) noteLimits() {
 	if p.pod != nil {
 		groups = p.pod.groups
 	}
-	// Where the process has ended meanwhile, nothing is known of its affinity.
+	// If the process has ended meanwhile, its affinity is unknown.
 	p.InForce, _ = cgroup.Limits(groups, p.pid, p.Spec)
 	p.Missing = cgroup.Unenforced(p.Spec, p.InForce, why, "")
 	s := p.Spec
@@ -220,11 +220,11 @@ func (p *proc) noteLimits() {
 	}
 }
 
-// exiting is the kernel's flag of a process that is about to end (PF_EXITING of its sched.h), the
+// exiting is the kernel's flag of a process that is ending (PF_EXITING in its sched.h), in the
 // ninth field of /proc/PID/stat. Such a process has left its control groups.
 const exiting = 0x4
 
-// lives says whether a process is there and not about to end.
+// lives reports whether a process exists and is not ending.
 func lives(pid int) bool {
 	stat := cgroup.Stat(pid)
 	if len(stat) < 7 || stat[0] == "Z" {
@@ -234,8 +234,8 @@ func lives(pid int) bool {
 	return err == nil && flags&exiting == 0
 }
 
-// endedAlready asks the engine whether the container has ended by itself, of which it hears a
-// moment later than the kernel.
+// endedAlready reports whether the engine has seen the end of the container, which it does shortly
+// after the kernel.
 func (p *proc) endedAlready() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), giveUp)
 	defer cancel()
@@ -243,7 +243,8 @@ func (p *proc) endedAlready() bool {
 	return end.err == nil
 }
 
-// Addr is on the lab's bridge, or on the loopback interface with the host's network.
+// Addr implements launch.Process: an address on the bridge, or of the loopback interface with the
+// host's network.
 func (p *proc) Addr() netip.AddrPort {
 	if p.l.options.Host {
 		return p.Common.Addr()
@@ -251,11 +252,11 @@ func (p *proc) Addr() netip.AddrPort {
 	return netip.AddrPortFrom(p.root.ip, uint16(p.Spec.Port))
 }
 
-// Main is the container's first process, by its number on the host; 0: it ended before it
-// could be met.
+// Main returns the number of the container's first process on the host; 0: it ended before it was
+// inspected.
 func (p *proc) Main() int { return p.pid }
 
-// Container is its name in the engine.
+// Container returns the container's name in the engine.
 func (p *proc) Container() string { return p.name }
 
 // PIDs lists the processes of the container, or of the whole system if it is the system's first.
@@ -276,8 +277,8 @@ func (p *proc) PIDs() []int {
 // Favour implements launch.Favourer.
 func (p *proc) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
-// Groups are the container's, or those of its system. A system that no group holds together has
-// none: each container's own would leave out the others.
+// Groups returns the groups of the container or of its system. It returns none for a system without
+// a group, since each container's own groups exclude the others.
 func (p *proc) Groups() []launch.Group {
 	switch {
 	case p.pod != nil:
@@ -288,7 +289,7 @@ func (p *proc) Groups() []launch.Group {
 	return p.groups
 }
 
-// attach asks for the container's streams before it is started, so that no line is missed.
+// attach opens the container's streams before its start, so that no line is lost.
 func (p *proc) attach(ctx context.Context) error {
 	file, err := p.OpenLog()
 	if err != nil {
@@ -300,7 +301,7 @@ func (p *proc) attach(ctx context.Context) error {
 			file.Close())
 	}
 	p.CopyLog(file, func() { reply.Close() }, func() {
-		// A full disk is no reason to hold the container up at its next line.
+		// A full disk must not block the container at its next line.
 		if _, err := stdcopy.StdCopy(file, file, reply); err != nil {
 			_, _ = io.Copy(io.Discard, reply)
 		}
@@ -308,19 +309,19 @@ func (p *proc) attach(ctx context.Context) error {
 	return nil
 }
 
-// readMemory reads the container's own group, and the limit and the peak from that of its system if
-// this has them.
+// readMemory reads the kills from the container's own group, and the limit and the peak from its
+// system's group if there is one.
 func (p *proc) readMemory() cgroup.Memory {
 	m := cgroup.ReadMemory(p.groups)
 	if p.pod != nil {
 		full := cgroup.ReadMemory(p.pod.groups)
-		m.Kills = max(m.Kills, full.Kills) // version 1 counts where the process was, 2 above, too
+		m.Kills = max(m.Kills, full.Kills) // version 2 counts above too
 		m.LimitBytes, m.PeakBytes = full.LimitBytes, full.PeakBytes
 	}
 	return m
 }
 
-// heed waits for the end of the container.
+// heed waits for the end of the container and records how it ended.
 func (p *proc) heed(end <-chan ended) {
 	got := <-end
 	how := cgroup.ExitWords(got.StatusCode)
@@ -336,7 +337,7 @@ func (p *proc) heed(end <-chan ended) {
 	p.End(how)
 }
 
-// memory is what killed the container, if the memory's limit did.
+// memory returns the numbers of a kill by the limit on memory, if there was one.
 func (p *proc) memory() cgroup.Memory {
 	var m cgroup.Memory
 	if p.evidence != nil {
@@ -355,8 +356,8 @@ func (p *proc) memory() cgroup.Memory {
 	return m
 }
 
-// Stop implements launch.Process. It does not depend on any context of the launch: what was given
-// up is removed all the same.
+// Stop implements launch.Process. It uses no context of the launch, so that it also removes
+// cancelled launches.
 func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
@@ -380,7 +381,7 @@ func (p *proc) Stop(grace time.Duration) error {
 			}
 		}
 	}
-	// By its name, which errors then have: the number may not have come back.
+	// Errors then show the name; the ID may be unknown.
 	if err := removeContainer(ctx, p.l.engine, p.name); err != nil {
 		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
 	}
@@ -393,19 +394,19 @@ func (p *proc) Stop(grace time.Duration) error {
 	return nil
 }
 
-// send sends a signal. What is wrong with the engine the removal tells; a container that has just
-// ended takes no signal.
+// send sends a signal. It ignores errors: the removal reports those of the engine, and a container
+// that has just ended receives no signal.
 func (p *proc) send(ctx context.Context, signal string) {
 	cmdlog.Run("docker", "kill", "--signal", signal, p.id)
 	_ = p.l.engine.post(ctx, "/containers/"+p.id+"/kill", url.Values{"signal": {signal}})
 }
 
-// over ends what listens to a container that is no more.
+// over ends the listeners of a removed container.
 func (p *proc) over() {
 	if p.leave != nil {
 		p.leave()
 	}
-	_ = p.CloseLog() // what there is of it is kept
+	_ = p.CloseLog() // the log that exists is kept
 	p.created = false
 	p.l.live.Delete(p)
 }

@@ -1,6 +1,5 @@
-// Package fake launches services that live inside this process and are reached through pipes, so
-// that a whole run works in milliseconds under a fake clock (testing/synctest) with nothing of the
-// real world in it.
+// Package fake launches services inside this process, reached through pipes, so that a whole run
+// takes milliseconds under a fake clock (testing/synctest) and uses nothing of the real machine.
 package fake
 
 import (
@@ -18,16 +17,16 @@ import (
 	"prony.example/record"
 )
 
-// Launcher implements launch.Launcher. The zero value has nothing to launch: give it Services.
+// Launcher implements launch.Launcher. Set Start and Note before use.
 type Launcher struct {
-	// Start makes the service that a spec names, after the delay that the service needs to come up.
-	// An error is a service that ends by itself at once.
+	// Start returns the service of a spec and the delay until it is ready. An error makes a service
+	// that ends at once.
 	Start func(s launch.Spec) (http.Handler, time.Duration, error)
-	// Note hears what happens, in order: "launch NAME", "stop NAME".
+	// Note receives each event, in order: "launch NAME", "stop NAME" or "move NAME to CORES".
 	Note func(string)
-	// Processes are what Process.PIDs lists; nil: none is known.
+	// Processes is the result of Process.PIDs.
 	Processes []int
-	// Missing is what Process.Limits says that nothing enforces; nil: nothing.
+	// Missing is the second result of Process.Limits.
 	Missing []record.Limit
 
 	running atomic.Pointer[proc]
@@ -46,7 +45,7 @@ type proc struct {
 	handler atomic.Pointer[http.Handler]
 }
 
-// ServeHTTP hands a request to the handler of the moment.
+// ServeHTTP forwards a request to the current handler.
 func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	(*p.handler.Load()).ServeHTTP(w, r)
 }
@@ -54,7 +53,7 @@ func (p *proc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Launch implements launch.Launcher.
 func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, error) {
 	l.Note("launch " + s.Name)
-	l.running.Store(nil) // of a system, what was started last is reached
+	l.running.Store(nil) // the last process of a system receives the requests
 	handler, delay, err := l.Start(s)
 	p := &proc{Common: launch.NewCommon(s), l: l}
 	p.BeganNs = clock.Mono()
@@ -73,7 +72,7 @@ func (l *Launcher) Launch(_ context.Context, s launch.Spec) (launch.Process, err
 	return p, nil
 }
 
-// Dial reaches the service that runs.
+// Dial connects to the running service.
 func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	p := l.running.Load()
 	if p == nil {
@@ -90,14 +89,14 @@ func (l *Launcher) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Replace gives the running service another handler, as if its program had changed its mind.
+// Replace gives the running service another handler, as if its program had changed.
 func (l *Launcher) Replace(h http.Handler) {
 	if p := l.running.Load(); p != nil {
 		p.handler.Store(&h)
 	}
 }
 
-// Crash ends the running service as if by itself, and says whether there was one.
+// Crash ends the running service as if by itself, and reports whether a service was running.
 func (l *Launcher) Crash(how string) bool {
 	p := l.running.Load()
 	if p != nil {
@@ -139,7 +138,7 @@ func (p *proc) Stop(time.Duration) error {
 	return nil
 }
 
-// listener hands pipes to a process's http.Server until the process has ended.
+// listener passes pipes to a process's http.Server until the process has ended.
 type listener struct{ p *proc }
 
 func (l listener) Accept() (net.Conn, error) {
@@ -154,8 +153,8 @@ func (l listener) Accept() (net.Conn, error) {
 func (listener) Close() error   { return nil }
 func (listener) Addr() net.Addr { return &net.UnixAddr{Name: "fake"} }
 
-// Hello is a service that keeps the contract `hello` for a mode, as far as a trial's quick check
-// asks, and is ready on the usual paths.
+// Hello returns a service that meets the contract `hello` for a mode, as far as the quick check of
+// a trial goes, and that is ready on the usual paths.
 func Hello(mode string) http.Handler {
 	ready := []string{"/ready", "/readyz", "/health"}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

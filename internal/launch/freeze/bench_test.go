@@ -9,8 +9,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// BenchmarkFreeze reports how long it takes to stop a process with as many threads as a JVM has,
-// and to let it run on. Ns/op has the pauses between, in which the threads wait again.
+// BenchmarkFreeze reports how long it takes to stop and resume a process with as many threads as a
+// JVM. Ns/op includes the pauses in between, in which the threads wait again.
 func BenchmarkFreeze(b *testing.B) {
 	for _, way := range ways {
 		b.Run(way, func(b *testing.B) {

@@ -6,16 +6,16 @@ import (
 	"prony.example/record"
 )
 
-// A dozing target runs for dozeRun after each dozeStop. Supervisors take a worker for dead that
-// they have not heard of for a time: Gunicorn after 30 s, Uvicorn after 5 s, by clocks that run on.
+// A dozing target runs for dozeRun after each dozeStop. Supervisors kill a worker that sends no
+// heartbeat for some time: Gunicorn after 30 s, Uvicorn after 5 s, by clocks that keep running.
 const (
 	dozeStop = 2 * time.Second
 	dozeRun  = 100 * time.Millisecond
 )
 
-// Doze stops the target as Freeze does, for long: until Freeze, Thaw or Close is called, it runs
-// for 100 ms every 2 s, so that its processes can show each other that they live. Use it where
-// seconds pass in which nothing of the target is measured, such as the warm-up of another one.
+// Doze stops the target as Freeze does, for a long time: until Freeze, Thaw or Close is called, the
+// target runs for 100 ms every 2 s, so that its processes can exchange heartbeats. Use it if
+// nothing of the target is measured for seconds, such as during the warm-up of another one.
 func (f *Freezer) Doze() error {
 	if err := f.Freeze(); err != nil || f.way == record.FreezeOff {
 		return err
@@ -30,7 +30,7 @@ func (f *Freezer) Doze() error {
 	return nil
 }
 
-// doze ends when it is woken, or when the target has ended, which the next call reports.
+// doze returns when it is woken or the target has ended. The next call reports that end.
 func (f *Freezer) doze(wake <-chan struct{}, awake chan<- struct{}) {
 	defer close(awake)
 	after := func(d time.Duration) (woken bool) {
@@ -50,7 +50,7 @@ func (f *Freezer) doze(wake <-chan struct{}, awake chan<- struct{}) {
 	}
 }
 
-// endDoze returns when no doze is under way. The target may be stopped then or run.
+// endDoze ends a doze and returns when it has ended. The target may then be stopped or running.
 func (f *Freezer) endDoze() {
 	f.dozing.Lock()
 	defer f.dozing.Unlock()

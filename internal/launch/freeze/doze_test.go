@@ -10,8 +10,8 @@ import (
 	"prony.example/record"
 )
 
-// A dozing target runs now and then, and neither while it is frozen again nor less than wholly once
-// it is thawed.
+// A dozing target runs from time to time; a frozen one does not run, and a thawed one runs all the
+// time.
 func TestDoze(t *testing.T) {
 	testsets.Live(t)
 	for _, way := range []string{record.FreezeCgroup, record.FreezeSignals} {

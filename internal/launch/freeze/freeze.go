@@ -3,15 +3,16 @@
 // processes: by the freezer of its control group (launch.Freezable, or a group of version 2 among
 // its own), otherwise by SIGSTOP to each of them, otherwise by its engine (launch.Pausable).
 //
-// A target cannot see that it was stopped, but its clocks ran on: timers that were due meanwhile
-// fire at once, deadlines have passed, rates that it computes itself are too low. A blocking system
-// call such as epoll_wait(2) may return EINTR after either way of stopping (signal(7)). With
-// signals, the parent of a stopped process is sent SIGCHLD. What a service makes of this is not
-// this package's business.
+// A target cannot detect that it was stopped, but its clocks went on: timers that were due
+// meanwhile fire at once, deadlines have passed, and rates that it computes itself are too low. A
+// blocking system call such as epoll_wait(2) may return EINTR after both ways of stopping
+// (signal(7)). With signals, the parent of a stopped process receives SIGCHLD. This package does
+// not handle a service's reactions.
 //
-// A target that is left frozen is thawed by its launcher's Stop; a dozing one (Doze) has to be
-// closed before. When the program is killed, the journal's next reader ends it (package process).
-// Non-goals: it decides nothing about when to freeze, and stops no backing processes of a system.
+// The launcher's Stop thaws a frozen target; a dozing one (Doze) must be closed before. If the
+// program is killed, the journal's next reader ends the target (package process).
+//
+// Non-goals: it does not decide when to freeze, and does not stop backing processes of a system.
 package freeze
 
 import (
@@ -27,13 +28,12 @@ import (
 	"prony.example/record"
 )
 
-// bound is how long Freeze waits for threads that have yet to come to a stop: a thread needs a turn
-// on a core for that, and one that waits for a disk stops when its wait ends. None of them executes
-// another instruction of the program; with signals, from the moment on in which the first one
-// stops.
+// bound limits how long Freeze waits for threads to stop: each needs a turn on a core to stop, and
+// a thread that waits for a disk stops when its wait ends. Meanwhile no thread executes an
+// instruction of the program; with signals, this holds as soon as the first thread stops.
 const bound = 5 * time.Millisecond
 
-// ErrEnded says that the target has no live process.
+// ErrEnded reports that the target has no live process.
 var ErrEnded = errors.New("the target has ended")
 
 // Freezer stops one target. Its methods may be called from several goroutines.
@@ -41,21 +41,21 @@ type Freezer struct {
 	process launch.Process
 	way     string
 
-	dozing sync.Mutex    // guards the next two
-	wake   chan struct{} // closed to end a doze; nil: there is none
+	dozing sync.Mutex    // guards wake and awake
+	wake   chan struct{} // closed to end a doze; nil: no doze
 	awake  chan struct{} // closed when it has ended
 
 	mu     sync.Mutex
-	group  *group   // of FreezeCgroup
-	signal *signals // of FreezeSignals
-	pause  *pause   // of FreezeEngine
+	group  *group   // for FreezeCgroup
+	signal *signals // for FreezeSignals
+	pause  *pause   // for FreezeEngine
 	closed bool
 }
 
-// New returns the freezer of a running target. The way is one of record's Freeze names; empty: the
-// best one that this user may use, record.FreezeOff if there is none, such as for an attached URL
-// or a pod on another node. It stops nothing yet. The error says why a way that was named is
-// impossible.
+// New returns the freezer of a running target without stopping it. The way is one of record's
+// Freeze names; empty: the best way that this user may use, or record.FreezeOff if there is none,
+// such as for an attached URL or a pod on another node. New fails if a named way is impossible,
+// with the reason.
 func New(p launch.Process, way string) (*Freezer, error) {
 	f := &Freezer{process: p, way: record.FreezeOff}
 	var refused error
@@ -94,13 +94,13 @@ func New(p launch.Process, way string) (*Freezer, error) {
 	return nil, fmt.Errorf("freeze by %s: %w", way, refused)
 }
 
-// Way is how the target is stopped, one of record's Freeze names.
+// Way returns how the target is stopped: one of record's Freeze names.
 func (f *Freezer) Way() string { return f.way }
 
 // Freeze stops all processes of the target. It returns when all threads have stopped, or after 5
-// ms: on a busy machine some wait longer for the turn in which they stop, some microseconds each. A
-// target that is frozen already stays so; with signals, what it has forked meanwhile is stopped,
-// too. The error is ErrEnded for a target without live processes; after any other one it is thawed.
+// ms: on a busy machine threads wait longer for the turn in which they stop. A frozen target stays
+// frozen; with signals, processes that it has forked meanwhile are also stopped. The error is
+// ErrEnded for a target without live processes; after any other error the target is thawed.
 func (f *Freezer) Freeze() error {
 	f.endDoze()
 	return f.freeze()
@@ -132,8 +132,8 @@ func (f *Freezer) freeze() error {
 	return fmt.Errorf("freeze the target: %w", err)
 }
 
-// Thaw lets the target run on; its threads are runnable when it returns. Of a target that runs, or
-// has ended, it does nothing.
+// Thaw lets the target run again; its threads are runnable when it returns. It does nothing if the
+// target runs or has ended.
 func (f *Freezer) Thaw() error {
 	f.endDoze()
 	return f.resume()
@@ -148,7 +148,7 @@ func (f *Freezer) resume() error {
 	return nil
 }
 
-// thaw is called with mu locked.
+// thaw resumes the target. The caller holds mu.
 func (f *Freezer) thaw() error {
 	var err error
 	switch {
@@ -175,7 +175,7 @@ func (f *Freezer) ended() bool {
 	return len(f.process.PIDs()) == 0
 }
 
-// Close thaws the target and frees what the freezer has open. It then does nothing any more.
+// Close thaws the target and closes the freezer's files. Later calls of Freeze do nothing.
 func (f *Freezer) Close() error {
 	f.endDoze()
 	f.mu.Lock()
@@ -191,8 +191,8 @@ func (f *Freezer) Close() error {
 	return nil
 }
 
-// groupOf is the control group by which a target can be stopped: one that holds all its processes
-// and not this program.
+// groupOf returns the control group by which a target can be stopped: one that holds all its
+// processes and not this program.
 func groupOf(p launch.Process) (launch.Group, error) {
 	var all []launch.Group
 	if f, ok := p.(launch.Freezable); ok {
@@ -205,7 +205,7 @@ func groupOf(p launch.Process) (launch.Group, error) {
 	}
 	pids := p.PIDs()
 	for _, g := range all {
-		members := cgroup.PIDs(g.Dir) // listed later, so that one that was just born is a member
+		members := cgroup.PIDs(g.Dir) // listed later, so that a new process is already a member
 		outside := slices.ContainsFunc(pids, func(pid int) bool {
 			return !slices.Contains(members, pid) && cgroup.Born(pid) != ""
 		})

@@ -25,10 +25,10 @@ import (
 	"prony.example/record"
 )
 
-// Acts of this binary as a target, beside those of launchtest.
+// Acts of this binary as a target, in addition to those of launchtest.
 const (
-	burn = "burn" // then how many generations follow: each process has two busy threads
-	idle = "idle" // then how many threads wait
+	burn = "burn" // followed by a number of generations: each process has two busy threads
+	idle = "idle" // followed by a number of waiting threads
 )
 
 func TestMain(m *testing.M) {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == idle {
 		threads, _ := strconv.Atoi(os.Args[2])
 		for range threads {
-			go unix.Pause() // holds its thread
+			go unix.Pause() // occupies its thread
 		}
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
@@ -65,10 +65,10 @@ func spin() {
 	}
 }
 
-// patience bounds waits for other processes, on however busy a machine.
+// patience limits waits for other processes, even on a busy machine.
 const patience = time.Minute
 
-// await waits until something is the case.
+// await waits until a condition holds.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := clock.Mono() + int64(patience); !ok(); time.Sleep(time.Millisecond) {
@@ -78,7 +78,7 @@ func await(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// target is a launched target that may have another freezer than its launcher gave it.
+// target is a launched target that may have another freezer than its launcher's.
 type target struct {
 	launch.Process
 	freezer launch.Group
@@ -86,8 +86,8 @@ type target struct {
 
 func (t target) Freezer() launch.Group { return t.freezer }
 
-// launched starts a command and waits until it has written so many lines. The way decides which
-// freezer it has: "cgroup v1" is record.FreezeCgroup with one of version 1.
+// launched starts a command and waits until it has written this many lines. The way selects the
+// freezer: "cgroup v1" is record.FreezeCgroup with a group of version 1.
 func launched(t testing.TB, way string, lines int, args ...string) launch.Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ const versionOne = "cgroup v1"
 
 var ways = []string{record.FreezeCgroup, versionOne, record.FreezeSignals}
 
-// inVersionOne moves a target into a group of a freezer of version 1.
+// inVersionOne moves a target into a group of version 1's freezer.
 func inVersionOne(t testing.TB, p launch.Process) launch.Group {
 	t.Helper()
 	mounts := cgroup.OwnMounts()
@@ -138,7 +138,7 @@ func inVersionOne(t testing.TB, p launch.Process) launch.Group {
 			t.Error(err)
 		}
 	})
-	for range 3 { // forks follow, those of the first pass excepted
+	for range 3 { // forks follow, except those of the first pass
 		for _, pid := range p.PIDs() {
 			if err := cgroup.Write(g.Dir, "cgroup.procs", pid); err != nil && !errors.Is(err,
 				unix.ESRCH) {
@@ -170,7 +170,7 @@ func freezer(t testing.TB, p launch.Process, way string) *Freezer {
 	return f
 }
 
-// used is the processor time of processes by their clocks (clock_getcpuclockid(3)).
+// used returns the processor time of processes by their clocks (clock_getcpuclockid(3)).
 func used(t *testing.T, pids []int) (ns int64) {
 	t.Helper()
 	for _, pid := range pids {
@@ -183,7 +183,8 @@ func used(t *testing.T, pids []int) (ns int64) {
 	return ns
 }
 
-// Three generations of busy processes use no processor time while they are frozen, and go on after.
+// Three generations of busy processes use no processor time while they are frozen, and go on
+// afterwards.
 func TestFreeze(t *testing.T) {
 	testsets.Live(t)
 	for _, way := range ways {
@@ -200,8 +201,8 @@ func TestFreeze(t *testing.T) {
 				}
 				before := used(t, pids)
 				time.Sleep(50 * time.Millisecond)
-				// A thread counts as frozen some microseconds before it gives its core away, when
-				// up to a tick of it is added to its clock.
+				// A thread counts as frozen some microseconds before it leaves its core. Up to a
+				// tick is then added to its clock.
 				if after := used(t, pids); after-before > int64(5*time.Millisecond) {
 					t.Errorf("frozen processes used %d ns", after-before)
 				}
@@ -214,7 +215,7 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// A target that forks without end is stopped whole: nothing is born of it while it is frozen.
+// A target that forks without end stops completely: it creates no process while it is frozen.
 func TestFreezeOfAStorm(t *testing.T) {
 	testsets.Live(t)
 	const storm = "echo ready; while :; do for i in 1 2 3; do sleep 0.003 & done; wait; done"
@@ -228,7 +229,7 @@ func TestFreezeOfAStorm(t *testing.T) {
 				}
 				before := p.PIDs()
 				time.Sleep(10 * time.Millisecond)
-				for _, pid := range p.PIDs() { // some were ending already
+				for _, pid := range p.PIDs() { // some were already ending
 					if !slices.Contains(before, pid) {
 						t.Errorf("processes were %v, then also %d", before, pid)
 					}
@@ -243,8 +244,7 @@ func TestFreezeOfAStorm(t *testing.T) {
 	}
 }
 
-// A frozen target that its launcher stops is thawed first, so that it ends as politely as any
-// other.
+// The launcher's Stop thaws a frozen target first, so that it can end regularly.
 func TestStopOfAFrozenTarget(t *testing.T) {
 	testsets.Live(t)
 	for _, way := range []string{record.FreezeCgroup, record.FreezeSignals} {
@@ -267,7 +267,7 @@ func TestStopOfAFrozenTarget(t *testing.T) {
 	}
 }
 
-// A process of a frozen target can be killed, where the kernel's freezer permits it, and the others
+// A process of a frozen target can be killed, if the kernel's freezer permits it, and the others
 // stay frozen.
 func TestEndWhileFrozen(t *testing.T) {
 	testsets.Live(t)
@@ -296,7 +296,7 @@ func TestEndWhileFrozen(t *testing.T) {
 				t.Error(err)
 			}
 			time.Sleep(50 * time.Millisecond)
-			// The signal that a child has ended wakes its parent, which the kernel stops again.
+			// The signal about its child's end wakes the parent, which the kernel stops again.
 			if after := used(t, pids[:1]); after-before > int64(2*time.Millisecond) {
 				t.Errorf("the other process used %d ns", after-before)
 			}
@@ -308,7 +308,7 @@ func TestEndWhileFrozen(t *testing.T) {
 	}
 }
 
-// What cannot be stopped is left running where no way is named, and refused where one is.
+// A target that cannot be stopped stays running without a named way, and is refused with one.
 func TestWays(t *testing.T) {
 	testsets.Live(t)
 	check := func(p launch.Process, way, want, refusal string) {
@@ -339,12 +339,12 @@ func TestWays(t *testing.T) {
 	check(p, "", record.FreezeSignals, "")
 	check(p, record.FreezeCgroup, "", "no control group")
 	check(p, record.FreezeOff, record.FreezeOff, "")
-	// A group that holds the test itself would stop it.
+	// A group with the test itself must be refused, because it would stop the test.
 	own := target{p, launch.Group{Version: 2, Dir: ownGroup(t)}}
 	check(own, record.FreezeCgroup, "", "no control group")
 }
 
-// ownGroup is this program's group of version 2, or any other folder where there is none.
+// ownGroup returns this program's group of version 2, or any other folder if there is none.
 func ownGroup(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/cgroup")

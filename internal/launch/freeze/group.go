@@ -14,22 +14,22 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// group is the freezer of a control group, kept open: opening costs more than writing.
+// group is the freezer of a control group, kept open because opening costs more than writing.
 type group struct {
 	dir      string
 	control  *os.File
-	state    *os.File // control itself with version 1
-	freezing string   // what is written to freeze
+	state    *os.File // the same file as control with version 1
+	freezing string   // value of control to freeze
 	thawing  string
-	frozen   []byte // what the state then has
+	frozen   []byte // content of state when frozen
 	text     [256]byte
 }
 
-// spinFor is how long the state is read again and again before the reader begins to sleep between
-// readings: threads that wait stop within microseconds, and a sleep is late by 50 µs and more.
+// spinFor is how long the state is read continuously before the reader sleeps between readings:
+// waiting threads stop within microseconds, and a sleep ends 50 µs late or more.
 const spinFor = 300 * time.Microsecond
 
-// nap is how long it then sleeps.
+// nap is the length of these sleeps.
 const nap = 100 * time.Microsecond
 
 func openGroup(p launch.Process) (*group, error) {
@@ -66,8 +66,8 @@ func (g *group) write(value string) error {
 	return err
 }
 
-// freeze returns when the kernel says that every thread has stopped, or after the bound. The kernel
-// also stops what was being forked.
+// freeze returns when the kernel reports that every thread has stopped, or after the bound. The
+// kernel also stops processes that are just being forked.
 func (g *group) freeze() error {
 	if err := g.write(g.freezing); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (g *group) freeze() error {
 		if passed > spinFor {
 			time.Sleep(nap)
 		}
-		// Version 1 tries again when it is asked (freezer-subsystem.rst); reading does that.
+		// Reading makes version 1 try again (freezer-subsystem.rst).
 	}
 }
 

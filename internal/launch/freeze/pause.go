@@ -6,8 +6,8 @@ import (
 	"prony.example/internal/launch"
 )
 
-// pause stops the containers of a target by their engine. It takes some tens of milliseconds and
-// some processor time of the engine.
+// pause stops the containers of a target by their engine. This takes tens of milliseconds and some
+// processor time of the engine.
 type pause struct {
 	do     func(paused bool) error
 	paused bool
@@ -27,7 +27,7 @@ func (p *pause) set(paused bool) error {
 		return nil
 	}
 	err := p.do(paused)
-	if err == nil || !paused { // one that cannot be resumed may have ended
+	if err == nil || !paused { // a container that cannot be resumed may have ended
 		p.paused = paused
 	}
 	return err

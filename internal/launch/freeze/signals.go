@@ -19,11 +19,11 @@ import (
 // signals stops a target by SIGSTOP to each of its processes.
 type signals struct {
 	process launch.Process
-	pids    []int    // listed last, parents before what they forked later
-	births  []string // of these
-	newest  string   // process of the machine when they were listed; empty: unknown
+	pids    []int    // from the last listing, parents before their later children
+	births  []string // start times of pids
+	newest  string   // last process of the machine at the listing; empty: unknown
 	text    [1024]byte
-	names   [1 << 15]byte // of threads, as getdents64(2) gives them
+	names   [1 << 15]byte // of threads, as returned by getdents64(2)
 }
 
 func newSignals(p launch.Process) (*signals, error) {
@@ -41,8 +41,8 @@ func newSignals(p launch.Process) (*signals, error) {
 	return s, nil
 }
 
-// list finds the processes that there are now. Their births tell them from later ones with the same
-// number.
+// list updates the processes of the target, and reports whether it found new ones. Their start
+// times distinguish them from later processes with the same number.
 func (s *signals) list() (more bool) {
 	newest := newestPID()
 	if newest != "" && newest == s.newest {
@@ -58,8 +58,8 @@ func (s *signals) list() (more bool) {
 	return more
 }
 
-// newestPID is the number of the process or thread that was created last (proc_loadavg(5), fifth
-// field). Reading it takes microseconds, a listing of all processes milliseconds.
+// newestPID returns the number of the process or thread that was created last (proc_loadavg(5),
+// fifth field). Reading it takes microseconds, listing all processes milliseconds.
 func newestPID() string {
 	f := strings.Fields(cgroup.Value("/proc", "loadavg"))
 	if len(f) < 5 {
@@ -68,12 +68,12 @@ func newestPID() string {
 	return f[4]
 }
 
-// passes bounds the search for processes that were born while others were stopped. A process that
-// has a signal to come forks no more (fork(2) restarts after it), so that two passes find all.
+// passes bounds the search for processes that were born while others were stopped. A process with a
+// pending signal does not fork (fork(2) restarts after it), so two passes find all.
 const passes = 100
 
-// freeze stops the processes that are known, until a listing finds no others, and then waits for
-// their threads.
+// freeze stops the known processes until a listing finds no others, and then waits for their
+// threads.
 func (s *signals) freeze() error {
 	began := clock.Mono()
 	for pass := 0; pass == 0 || s.list() && pass < passes; pass++ {
@@ -92,7 +92,7 @@ func (s *signals) freeze() error {
 	return ErrEnded
 }
 
-// send signals a process that is still the one that was listed.
+// send signals a process if its start time is still that of the listing.
 func (s *signals) send(i int, signal unix.Signal) {
 	if s.births[i] != "" && cgroup.Born(s.pids[i]) == s.births[i] {
 		_ = unix.Kill(s.pids[i], signal) // it may end just now
@@ -118,8 +118,8 @@ func (s *signals) await(pid int, began int64) {
 	}
 }
 
-// stopped reports whether no thread in a folder of threads runs. An uninterruptible wait is none:
-// with vfork(2), a thread waits for a process that is stopped itself.
+// stopped reports whether no thread in a folder of threads runs. An uninterruptible wait counts as
+// stopped: with vfork(2), a thread waits for a process that is itself stopped.
 func (s *signals) stopped(dir int) bool {
 	if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil {
 		return true
@@ -140,7 +140,7 @@ func (s *signals) stopped(dir int) bool {
 	}
 }
 
-// state is the letter of a thread's state; 0: it has gone.
+// state returns the letter of a thread's state; 0: the thread has ended.
 func (s *signals) state(dir int, tid string) byte {
 	fd, err := unix.Openat(dir, tid+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -148,14 +148,14 @@ func (s *signals) state(dir int, tid string) byte {
 	}
 	defer unix.Close(fd)
 	n, err := unix.Read(fd, s.text[:])
-	name := bytes.LastIndexByte(s.text[:max(n, 0)], ')') // its end
+	name := bytes.LastIndexByte(s.text[:max(n, 0)], ')') // end of the name
 	if err != nil || name < 0 || name+2 >= n {
 		return 0
 	}
 	return s.text[name+2]
 }
 
-// thaw lets them run on, workers before those that watch them.
+// thaw resumes the processes, workers before their supervisors.
 func (s *signals) thaw() error {
 	for i := len(s.pids) - 1; i >= 0; i-- {
 		s.send(i, unix.SIGCONT)

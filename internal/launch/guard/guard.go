@@ -1,10 +1,10 @@
-// Package guard has this program once more, in a session of its own, look after what a lab has
-// started outside of its processes, such as containers and pods: when the lab is killed, the guard
-// removes what it left.
+// Package guard starts this program once more as a guard, in a session of its own. If the lab (the
+// process that measures) is killed, its guard removes containers, pods and other things that the
+// lab has started outside of its own processes.
 //
-// The lab holds the one end of a pipe, which the kernel closes with the process. The guard leads a
-// session of its own, so that neither a Ctrl-C nor a signal to the lab's process group ends it. A
-// guard that is killed, too, is the next lab's to make up for.
+// The lab holds one end of a pipe, which the kernel closes with the process. Neither Ctrl-C nor a
+// signal to the lab's process group ends the guard, because of its session. If the guard is killed
+// too, the next lab cleans up.
 package guard
 
 import (
@@ -24,26 +24,26 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// A killed lab may have asked for something that has yet to be made, and who is asked may be away
-// for a moment: so the guard looks more than once.
+// The guard clears several times: a request of the killed lab may still be under way, and the
+// engine may be unreachable for a moment.
 const (
 	rounds = 3
 	pause  = time.Second
 )
 
-// leave is what a lab writes to its guard when nothing is left to remove.
+// leave is sent by a lab to its guard when nothing is left to remove.
 const leave = "leave"
 
-// Post is what guards of one kind do.
+// Post describes the guards of one launcher.
 type Post struct {
-	Env string // this variable marks a process of this program as such a guard, and has its orders
-	// Clear removes what the lab that gave these orders has left, and notes what it could not.
+	Env string // environment variable that marks a guard and holds its orders
+	// Clear removes what the lab with these orders has left, and notes what it could not remove.
 	Clear func(orders []byte) error
 }
 
-// Stand must be called first in main of every program that starts such guards, and in TestMain. In
-// a process that was started to guard a lab it waits until that lab is gone, by whatever end,
-// clears up and ends the process. In any other process it does nothing.
+// Stand runs the guard in a process that was started as one: it waits until the lab has ended,
+// clears up and exits. In any other process it does nothing. Call it first in main of every program
+// that starts guards, and in TestMain.
 func (p Post) Stand() {
 	orders, ok := os.LookupEnv(p.Env)
 	if !ok {
@@ -56,9 +56,8 @@ func (p Post) Stand() {
 	os.Exit(0)
 }
 
-// Instead is for a process of this program that was started to be something else than main, which
-// this variable marks: it lives on the process's standard streams, and ends with it. In any other
-// process it does nothing. It must be called first in main, too.
+// Instead runs live on the standard streams and exits, in a process of this program that was
+// started with the variable env. In any other process it does nothing. Call it first in main.
 func Instead(env string, live func(from io.Reader, to io.Writer) error) {
 	if os.Getenv(env) == "" {
 		return
@@ -70,7 +69,7 @@ func Instead(env string, live func(from io.Reader, to io.Writer) error) {
 	os.Exit(0)
 }
 
-// stand is the guard's work.
+// stand waits until the lab has ended, and then clears in several rounds.
 func (p Post) stand(orders []byte, lab io.Reader, pause time.Duration) error {
 	word, err := io.ReadAll(lab)
 	if err == nil && string(word) == leave {
@@ -85,13 +84,13 @@ func (p Post) stand(orders []byte, lab io.Reader, pause time.Duration) error {
 	return err
 }
 
-// Guard is the lab's side of one.
+// Guard is the lab's handle of its guard.
 type Guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-// Start starts a guard with orders, which become JSON, and these variables alone.
+// Start starts a guard with orders, which become JSON, and only these environment variables.
 func (p Post) Start(orders any, env ...string) (*Guard, error) {
 	self, err1 := os.Executable()
 	text, err2 := json.Marshal(orders)
@@ -108,14 +107,14 @@ func (p Post) Start(orders any, env ...string) (*Guard, error) {
 	return g, g.cmd.Start()
 }
 
-// PID is the guard's number.
+// PID returns the number of the guard's process.
 func (g *Guard) PID() int { return g.cmd.Process.Pid }
 
-// Over says whether it has ended and was waited for.
+// Over reports whether the guard has ended and was waited for.
 func (g *Guard) Over() bool { return g.cmd.ProcessState != nil }
 
-// End ends the guard and waits for it. With clean it has nothing to do any more; else it tries what
-// the lab could not. It may be called again, and of nobody.
+// End ends the guard and waits for it. With clean the guard removes nothing; otherwise it tries
+// what the lab could not remove. It may be called again, and on nil.
 func (g *Guard) End(clean bool) error {
 	if g == nil || g.pipe == nil {
 		return nil
@@ -135,8 +134,8 @@ func (g *Guard) End(clean bool) error {
 	return nil
 }
 
-// Note adds to a file in a folder, where nobody else may have put a link, what of a lab was removed
-// and what could not be. Its error is both that and its own. No folder: nothing is noted.
+// Note appends a line to a file in dir, not through a link: what of a lab was removed, and what
+// could not be. It returns failed joined with its own error. With an empty dir it notes nothing.
 func Note(dir, name, lab string, removed []string, failed error) error {
 	if dir == "" || failed == nil && len(removed) == 0 {
 		return failed

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A guard that was told that nothing is left does nothing; one that was left without a word clears
-// up, more than once.
+// A guard does nothing after the word that nothing is left. Without a word it clears up, more than
+// once.
 func TestStand(t *testing.T) {
 	check := func(word string, fails error, times int) {
 		t.Helper()
@@ -31,8 +31,8 @@ func TestStand(t *testing.T) {
 	check("", errors.New("it is away"), rounds)
 }
 
-// Two lines are noted as one, what failed stays an error, and nothing is noted where there is
-// nothing to note, or where somebody has put a link.
+// Two lines are noted as one, and the failure stays an error. Without anything to note, or if the
+// file is a link, nothing is noted.
 func TestNote(t *testing.T) {
 	dir := t.TempDir()
 	failed := errors.New("one\ntwo")

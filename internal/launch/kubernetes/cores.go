@@ -15,7 +15,7 @@ import (
 	"prony.example/record"
 )
 
-// coresOf are the cores of one control group; none: it does not say.
+// coresOf returns the cores of one control group; none if its files show none.
 func coresOf(dir string) []int {
 	for _, name := range []string{"cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"} {
 		if cores := cgroup.ParseCores(cgroup.Value(dir, name)); len(cores) > 0 {
@@ -25,7 +25,7 @@ func coresOf(dir string) []int {
 	return nil
 }
 
-// granted are the cores that the kubelet gave a container.
+// granted returns the cores that the kubelet gave to a container.
 func granted(groups []launch.Group) []int {
 	if dir, _ := cgroup.Find(groups, "cpuset"); dir != "" {
 		return coresOf(dir)
@@ -33,17 +33,17 @@ func granted(groups []launch.Group) []int {
 	return nil
 }
 
-// Bounds on what is said of neighbours, and on what is waited for.
+// Limits on listed neighbours and on waiting.
 const (
 	maxNeighbours = 8
-	// sharedBound is a little more than a kubelet takes to take cores away from all other pods that
-	// it has given to one (cpuManagerReconcilePeriod, 10 s).
+	// sharedBound is slightly longer than a kubelet takes to remove cores that it has given to one
+	// pod from all other pods (cpuManagerReconcilePeriod, 10 s).
 	sharedBound = 12 * time.Second
 	sharedTurn  = 500 * time.Millisecond
 )
 
-// shared says who else may run on a container's cores, in words: other pods, or whoever has the
-// pool that it was left in. None: they are its own.
+// shared describes who else may run on a container's cores: other pods, or all pods of the shared
+// pool. An empty result means that the cores are exclusive.
 func shared(groups []launch.Group, cpus float64) (out []string) {
 	cores := granted(groups)
 	if len(cores) == 0 {
@@ -77,7 +77,7 @@ func shared(groups []launch.Group, cpus float64) (out []string) {
 	return out
 }
 
-// top is the group of all pods above one.
+// top returns the group of all pods above a pod's group.
 func top(dir string) string {
 	out := filepath.Dir(dir)
 	for up := out; up != "/" && up != "."; up = filepath.Dir(up) {
@@ -88,14 +88,15 @@ func top(dir string) string {
 	return out
 }
 
-// pauses says whether all that a group has is what holds a pod's network, and sleeps for good.
+// pauses reports whether a group has only the pause process, which holds a pod's network and
+// sleeps.
 func pauses(pids []string) bool {
 	return !slices.ContainsFunc(pids, func(pid string) bool {
 		return cgroup.Value("/proc/"+pid, "comm") != "pause"
 	})
 }
 
-// podOfGroup names the pod that a group is of.
+// podOfGroup returns the name of the pod to which a group belongs.
 func podOfGroup(path string) string {
 	parts := strings.Split(path, "/")
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -108,7 +109,7 @@ func podOfGroup(path string) string {
 	return "group " + said(filepath.Base(path))
 }
 
-// told is the pod once its node has told of the container, which is a moment after it runs.
+// told returns the pod as soon as its node has reported the container, shortly after its start.
 func (p *proc) told(ctx context.Context) pod {
 	observed := p.pod
 	for end := clock.Mono() + int64(sharedBound); observed.image() == "" && ctx.Err() == nil &&

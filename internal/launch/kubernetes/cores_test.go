@@ -10,7 +10,7 @@ import (
 	"prony.example/internal/launch"
 )
 
-// tree makes control groups, given as path, cores and processes of each.
+// tree makes control groups with a path, cores and processes each.
 func tree(t *testing.T, version int, groups ...[3]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -33,8 +33,8 @@ func tree(t *testing.T, version int, groups ...[3]string) string {
 	return root
 }
 
-// Who else may run on a container's cores is read from the groups of all pods, in both versions and
-// as both drivers name them.
+// Other users of a container's cores are found in the groups of all pods, in both versions and with
+// both drivers' names.
 func TestShared(t *testing.T) {
 	self := fmt.Sprint(os.Getpid())
 	const own = "kubepods/pod11111111-22/c0"
@@ -70,7 +70,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// A pod's group is found below a root as both drivers name it; what is no UID is not looked for.
+// A pod's group is found below a root with both drivers' names. An invalid UID is not searched.
 func TestGroupOf(t *testing.T) {
 	const uid = "08d98ca3-b19e-4e03"
 	check := func(path, uid string, found bool) {
@@ -88,7 +88,7 @@ func TestGroupOf(t *testing.T) {
 	check("docker/0f/kubepods/besteffort/pod"+uid, uid, true)
 	check("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod08d98ca3_b19e_4e03.slice",
 		uid, true)
-	check("a/b/c/d/e/f/g/h/pod"+uid, uid, false) // deeper than any
+	check("a/b/c/d/e/f/g/h/pod"+uid, uid, false) // deeper than any pod
 	check("kubepods/pod..", "..", false)
 	check("kubepods/pod", "", false)
 }

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// endBound is how long the cluster may take to say how a container ended.
+	// endBound limits how long the cluster may take to report how a container ended.
 	endBound = 30 * time.Second
-	// goneTurn is after what silence it is asked whether the pod is there at all.
+	// goneTurn is the silence after which the existence of the pod is checked.
 	goneTurn = 3 * time.Second
-	// killSpare is what a kubelet takes beyond a grace until it has killed.
+	// killSpare is the time that a kubelet needs after the grace to kill.
 	killSpare = 20 * time.Second
 	pollTurn  = 50 * time.Millisecond
 )
 
-// mainEnded says whether the main process has ended, by the kernel's word.
+// mainEnded reports whether the main process has ended, according to the kernel or the cluster.
 func (p *proc) mainEnded() bool {
 	if p.end == nil || p.heard.Load() {
 		return true
@@ -34,7 +34,7 @@ func (p *proc) mainEnded() bool {
 	}
 }
 
-// heed waits for the end of the container and says how it ended.
+// heed waits for the end of the container and records how it ended.
 func (p *proc) heed() {
 	var memory cgroup.Memory
 	bound := endBound
@@ -42,7 +42,7 @@ func (p *proc) heed() {
 		select {
 		case <-p.end.Done():
 			memory = p.end.Memory()
-		case <-p.site.gone(): // only the cluster can tell, whenever that is
+		case <-p.site.gone(): // only the cluster can report it, at any later time
 			bound = p.order.lifetime + endBound
 		}
 	}
@@ -59,7 +59,7 @@ func (p *proc) heed() {
 	p.End(memory.Exit(how, p.Stopping.Load()))
 }
 
-// howEnded is the cluster's word for the end, of which it hears a moment later than the kernel.
+// howEnded returns the cluster's report of the end, which comes shortly after the kernel's.
 func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err error) {
 	if how, outOfMemory, ok := p.pod.ended(); ok {
 		return how, outOfMemory, nil
@@ -95,8 +95,8 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 	}
 }
 
-// Stop implements launch.Process. It does not depend on any context of the launch: what was given
-// up is removed all the same.
+// Stop implements launch.Process. It uses no context of the launch, so that it also removes
+// cancelled launches.
 func (p *proc) Stop(grace time.Duration) error {
 	p.Stops.Lock()
 	defer p.Stops.Unlock()
@@ -108,9 +108,9 @@ func (p *proc) Stop(grace time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace+killSpare+2*callBound)
 	defer cancel()
 	if p.log != nil && !p.Ended() {
-		// A grace of none would have the object go, and the container stay.
+		// A grace of 0 would remove the object, but not the container.
 		seconds := max(1, int64(math.Ceil(grace.Seconds())))
-		_ = persist(ctx, func() error { // the removal tells
+		_ = persist(ctx, func() error { // the removal reports errors
 			_, err := p.l.cluster.ask(ctx, nil, "delete", "pod", p.pod.Metadata.Name,
 				"--wait=false", "--ignore-not-found", fmt.Sprint("--grace-period=", seconds))
 			return err
@@ -133,7 +133,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	return nil
 }
 
-// persist asks again as long as the API server does not answer.
+// persist repeats a call until the API server answers or the context ends.
 func persist(ctx context.Context, fetch func() error) error {
 	for {
 		err := fetch()
@@ -144,12 +144,12 @@ func persist(ctx context.Context, fetch func() error) error {
 	}
 }
 
-// lost says that the node does not answer, where that is why a pod cannot be removed.
+// lost returns a hint if a pod cannot be removed because its node does not respond.
 func (p *proc) lost(ctx context.Context) string {
 	if !nameForm.MatchString(p.pod.Spec.NodeName) {
 		return ""
 	}
-	// The time for the removal is used up.
+	// The time of the caller's context is used up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callBound)
 	defer cancel()
 	n, err := look[node](ctx, p.l.cluster, "get", "node", p.pod.Spec.NodeName)
@@ -165,14 +165,14 @@ func (p *proc) lost(ctx context.Context) string {
 	return ""
 }
 
-// over ends what listens to a pod that is no more.
+// over ends the listeners of a removed pod.
 func (p *proc) over() {
 	if p.sight != nil {
 		p.sight.close()
 	}
-	_ = p.CloseLog() // what there is of it is kept
+	_ = p.CloseLog() // the log that exists is kept
 	if f, is := p.site.(*far); is && f.lost() == nil {
-		_ = f.quick(question{Do: "forget"}, nil) // it ends itself with its lab
+		_ = f.quick(question{Do: "forget"}, nil) // without it, the reader ends with its lab
 	}
 	p.created = false
 	p.l.live.Delete(p)

@@ -19,35 +19,35 @@ import (
 	"prony.example/record"
 )
 
-// How long a reader is waited for.
+// Limits on waiting for a reader.
 const (
-	// askBound is for an answer outside of windows: the API may be away for a moment, and a reader,
-	// which asks for no processors, waits its turn on a busy node.
+	// askBound limits answers outside of windows: the API may be unavailable for a moment, and a
+	// reader, which requests no processors, has to wait for its turn on a busy node.
 	askBound = 40 * time.Second
-	// deadTurns is how often in a row a reader's stream may fail, with the API there, until it
-	// counts as dead.
+	// deadTurns is the number of consecutive failures of a reader's stream, with the API available,
+	// after which the reader counts as dead.
 	deadTurns = 3
-	exchanges = 16 // of clocks: one of so many is quick on any machine
+	exchanges = 16 // of clocks: at least one of 16 is fast on any machine
 )
 
-// line is the stream to a reader, which is opened again when it breaks. Several may ask at once.
+// line is the stream to a reader, reopened when it breaks. It is safe for concurrent use.
 type line struct {
 	open func(context.Context) (*stream, error)
-	runs func(context.Context) error // says why the reader does not run any more, if it does not
+	runs func(context.Context) error // returns why the reader has stopped; nil: it runs
 
 	ctx  context.Context
 	stop context.CancelFunc
 	done chan struct{}
-	over chan struct{} // closed when nothing will be answered any more
+	over chan struct{} // closed when no further answer will come
 
 	mu    sync.Mutex
 	last  int64
 	waits map[int64]wait
 	to    io.Writer // nil: the stream is broken
-	why   error     // it is, or is over
+	why   error     // cause of a broken or ended stream
 }
 
-// wait is a question under way.
+// wait is a question without an answer yet.
 type wait struct {
 	text  []byte
 	reply chan answer
@@ -84,7 +84,7 @@ func (l *line) carry() {
 	}
 }
 
-// one reads answers as long as one stream lasts, and says whether there was any.
+// one reads answers from one stream until it ends, and reports whether there were any.
 func (l *line) one() (heard bool, err error) {
 	s, err := l.open(l.ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (l *line) one() (heard bool, err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	l.mu.Lock()
 	l.to, l.why = s.input, nil
-	// Half a question may be on its way already; it ends here.
+	// This line break ends a partial question that an earlier stream may have sent.
 	text := []byte{'\n'}
 	for _, w := range l.waits {
 		text = append(text, w.text...)
@@ -108,7 +108,7 @@ func (l *line) one() (heard bool, err error) {
 	for lines.Scan() {
 		var a answer
 		if strictly(lines.Bytes(), &a) != nil {
-			continue // the rest of an answer to an earlier stream
+			continue // rest of an answer to an earlier stream
 		}
 		heard = true
 		l.mu.Lock()
@@ -121,7 +121,7 @@ func (l *line) one() (heard bool, err error) {
 	return heard, lines.Err()
 }
 
-// write writes to the stream, in bounded time; the caller has the lock.
+// write writes to the stream within a second. The caller holds the lock.
 func (l *line) write(text []byte) error {
 	if l.to == nil {
 		return l.why
@@ -141,7 +141,7 @@ func (l *line) broken(why error) {
 	l.to, l.why = nil, why
 }
 
-// lost is why nobody can be asked at this moment; nil: somebody can.
+// lost returns why the reader cannot be reached now; nil: it can.
 func (l *line) lost() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +151,7 @@ func (l *line) lost() error {
 	return cmp.Or(l.why, errors.New("it is not reached yet"))
 }
 
-// ask asks, and waits for the answer until the context ends.
+// ask sends a question and waits for the answer until the context ends.
 func (l *line) ask(ctx context.Context, q question, into any) error {
 	reply := make(chan answer, 1)
 	l.mu.Lock()
@@ -162,7 +162,7 @@ func (l *line) ask(ctx context.Context, q question, into any) error {
 		panic("kubernetes: a question of strings and numbers has no JSON: " + err.Error())
 	}
 	l.waits[q.ID] = wait{append(text, '\n'), reply}
-	_ = l.write(l.waits[q.ID].text) // on a broken stream it is written to the next
+	_ = l.write(l.waits[q.ID].text) // after a failure, one sends it on the next stream
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()
@@ -194,32 +194,32 @@ func (l *line) close() {
 	<-l.done
 }
 
-// far is a site on another node than the lab's, or one that is taken for that: a reader there.
+// far is a site on another node, or on this one if a reader was requested: a reader there.
 type far struct {
 	*line
-	pod   pod    // that it is
-	uid   string // of the pod that it reads; its questions are about that one
-	boot  string // of its kernel
+	pod   pod    // of the reader
+	uid   string // of the pod that it reads, the subject of its questions
+	boot  string // boot id of its kernel
 	clock record.Clock
 }
 
 var _ site = (*far)(nil)
 
-// of is the same reader for another pod.
+// of returns the same reader for another pod.
 func (f *far) of(uid string) *far {
 	out := *f
 	out.uid = uid
 	return &out
 }
 
-// meet hears who is there and how its clocks are set.
+// meet checks the reader's protocol and measures the offset of its clocks.
 func (f *far) meet(ctx context.Context) error {
 	now, err := f.exchange(ctx)
 	f.clock = record.Clock{OffsetNs: now.MonoNs, WallNs: now.WallNs, ErrorNs: now.ErrorNs}
 	return err
 }
 
-// exchange asks a reader for its clocks, and who it is.
+// exchange measures the offset of the reader's clocks and reads its identity.
 func (f *far) exchange(ctx context.Context) (clock.Offset, error) {
 	return clock.Against(exchanges, func() (mono, wall, heard int64, err error) {
 		var h hello
@@ -235,7 +235,7 @@ func (f *far) exchange(ctx context.Context) (clock.Offset, error) {
 	})
 }
 
-// quick asks what is answered at once; what is not answered is nothing.
+// quick asks a question that is answered at once, within askBound.
 func (f *far) quick(q question, into any) error { return f.within(askBound, q, into) }
 
 func (f *far) within(bound time.Duration, q question, into any) error {
@@ -257,7 +257,7 @@ func (f *far) watch(uid string) sight {
 	return s
 }
 
-// farSight is a pod that a reader looks for.
+// farSight is a search for a pod by a reader.
 type farSight struct {
 	*far
 	ctx   context.Context
@@ -276,7 +276,7 @@ func (s *farSight) find(id string) (place sighting) {
 
 func (s *farSight) close() { s.stop() }
 
-// lab is a sighting by the lab's clock.
+// lab converts the times of a sighting to this machine's clock.
 func (f *far) lab(place sighting) sighting {
 	if place.BeganNs != 0 {
 		place.BeganNs -= f.clock.OffsetNs
@@ -288,7 +288,7 @@ func (f *far) facts(item sighting, requested limits) (out facts) {
 	if f.quick(question{Do: "facts", At: item, Limits: requested}, &out) != nil {
 		return facts{AgeNs: -1}
 	}
-	for i := range out.InForce { // the reader's words are another machine's
+	for i := range out.InForce { // the texts come from another machine
 		l := &out.InForce[i]
 		*l = record.Limit{Kind: said(l.Kind), By: said(l.By), Value: l.Value, Cores: l.Cores}
 	}
@@ -305,7 +305,7 @@ func (f *far) ending(pid int, groups []launch.Group) *cgroup.Evidence {
 
 func (f *far) gone() <-chan struct{} { return f.over }
 
-// pids are none where nobody tells.
+// pids returns nil if the reader does not answer.
 func (f *far) pids(groups []launch.Group) (out []int) {
 	_ = f.quick(question{Do: "pids", Groups: groups}, &out)
 	return out
@@ -317,7 +317,7 @@ func (f *far) favour(groups []launch.Group, enabled bool) (threads int, err erro
 }
 
 func (f *far) cores(groups []launch.Group) (out []int) {
-	_ = f.quick(question{Do: "cores", Groups: groups}, &out) // as of one that has ended
+	_ = f.quick(question{Do: "cores", Groups: groups}, &out) // no answer counts as ended
 	return out
 }
 
@@ -332,21 +332,22 @@ func (f *far) shared(groups []launch.Group, cpus float64) (out []string) {
 	return slices.Clip(out)
 }
 
-// Bounds of readings at a window's edges.
+// Limits on readings at a window's edges.
 const (
-	markBound = time.Second     // a later one would be of another moment
+	markBound = time.Second     // a later reading would be of another moment
 	pssBound  = 5 * time.Second // the kernel walks all memory for it, after the reading
-	maxLost   = 8               // that are told of
+	maxLost   = 8               // reported losses
 )
 
-// Sampling is a probe.Sampler on a pod's node, asked over the stream to a reader there. A reading
-// has the node's own moment, so that the way there and back is no part of what is between two of
-// them; how late the latest was is kept. One that does not come is Lost, and the trial goes on.
+// Sampling is a probe.Sampler on a pod's node, controlled over the stream to a reader there.
+// Readings have times of the node's clock, so that the network delay is not part of the interval
+// between them. The delay of the latest reading is recorded. A missing reading is Lost, and the
+// trial goes on.
 type Sampling struct {
 	f     *far
 	start int64 // of the sampler, by the reader's clock
 	from  string
-	self  bool // the reader is on the lab's own machine: its load is no stranger there
+	self  bool // the reader is on this machine: its load is not foreign
 
 	mu     sync.Mutex
 	last   int64 // TNs
@@ -356,7 +357,8 @@ type Sampling struct {
 	roles  probe.Roles
 }
 
-// Sample samples the pod on its node; nil: it is this machine, where anybody can.
+// Sample starts sampling the pod on its node. It returns nil on this machine, where a local sampler
+// works.
 func (p *proc) Sample(period time.Duration) (*Sampling, error) {
 	f, is := p.site.(*far)
 	if !is {
@@ -376,10 +378,10 @@ func (p *proc) Sample(period time.Duration) (*Sampling, error) {
 	return s, nil
 }
 
-// Mark is probe.Sampler's.
+// Mark implements the method of probe.Sampler.
 func (s *Sampling) Mark() probe.Mark { return s.mark("mark", markBound) }
 
-// MarkPSS is probe.Sampler's.
+// MarkPSS implements the method of probe.Sampler.
 func (s *Sampling) MarkPSS() probe.Mark { return s.mark("pss", pssBound) }
 
 func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
@@ -409,7 +411,7 @@ func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
 	return m
 }
 
-// ask asks where somebody can be asked at this moment.
+// ask sends a question only if the reader can be reached at this moment.
 func (s *Sampling) ask(do string, bound time.Duration, into any) error {
 	if err := s.f.lost(); err != nil {
 		return err
@@ -417,26 +419,27 @@ func (s *Sampling) ask(do string, bound time.Duration, into any) error {
 	return s.f.within(bound, question{Do: do}, into)
 }
 
-// Series is probe.Sampler's; where the reader does not answer, what it said last.
+// Series implements the method of probe.Sampler. Without an answer it returns the previous one.
 func (s *Sampling) Series() (now probe.Series) {
 	err := s.f.quick(question{Do: "series"}, &now)
 	return newest(s, &s.series, now, err)
 }
 
-// Roles is probe.Sampler's, likewise.
+// Roles implements the method of probe.Sampler. Without an answer it returns the previous one.
 func (s *Sampling) Roles() (now probe.Roles) {
 	err := s.ask("roles", markBound, &now)
 	return newest(s, &s.roles, now, err)
 }
 
-// Stop is probe.Sampler's. Its cost is all that the reader's process has used meanwhile.
+// Stop implements the method of probe.Sampler. The cost includes all processor time of the reader's
+// process since the start.
 func (s *Sampling) Stop() (probe.Series, record.Cost) {
 	var end stopped
 	err := s.f.quick(question{Do: "stop"}, &end)
 	return newest(s, &s.series, end.Series, err), end.Cost
 }
 
-// newest keeps what was said now, unless that failed, and gives what is kept.
+// newest stores now unless err is set, and returns the stored value.
 func newest[T any](s *Sampling, retained *T, now T, err error) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,11 +27,11 @@ import (
 	"prony.example/record"
 )
 
-// fakeUID is a pod's of the groups that a test makes.
+// fakeUID is the UID of the pod whose groups a test makes.
 const fakeUID = "0f0f0f0f-1111-2222-3333-444455556666"
 
-// contained runs a program in control groups of the form that a kubelet makes, and gives the
-// folder of its container's.
+// contained runs a program in control groups like those of a kubelet, and returns the folder of its
+// container's group.
 func contained(t *testing.T, args ...string) (dir string, cmd *exec.Cmd) {
 	t.Helper()
 	var made []string
@@ -49,7 +49,7 @@ func contained(t *testing.T, args ...string) (dir string, cmd *exec.Cmd) {
 			}
 		})
 		for _, d := range []string{filepath.Dir(pod), pod, own} {
-			for _, name := range []string{"cpuset.cpus", "cpuset.mems"} { // of version 1: empty
+			for _, name := range []string{"cpuset.cpus", "cpuset.mems"} { // empty in version 1
 				if all := cgroup.Value(m.Dir, name); all != "" {
 					_ = os.WriteFile(filepath.Join(d, name), []byte(all), 0o644)
 				}
@@ -83,7 +83,7 @@ func contained(t *testing.T, args ...string) (dir string, cmd *exec.Cmd) {
 	return dir, cmd
 }
 
-// child is a reader that is a process of this machine, and its number.
+// child starts a reader as a process of this machine, and returns its number.
 func child(t *testing.T) (*far, func() int) {
 	t.Helper()
 	self, err := os.Executable()
@@ -109,7 +109,7 @@ func child(t *testing.T) (*far, func() int) {
 	return f.of(fakeUID), func() int { return <-pid }
 }
 
-// A reader says of a container what this program reads itself: on one machine both are the same.
+// A reader reports the same about a container as this program reads itself on one machine.
 func TestReaderReads(t *testing.T) {
 	testsets.Once(t, "a reader beside a busy container", testsets.Needs{})
 	testsets.Cores(t)
@@ -144,7 +144,7 @@ func TestReaderReads(t *testing.T) {
 	if cores := f.cores(got.Groups); !slices.Equal(cores, got.Cores) {
 		t.Errorf("cores are %v, want %v", cores, got.Cores)
 	}
-	over := f.ending(one.PID, got.Groups) // from then on it does not look for containers
+	over := f.ending(one.PID, got.Groups) // from then on it does not search for containers
 	sameUse(t, &proc{l: &Launcher{}, site: f, sighting: other, groups: got.Groups})
 	if err := unix.Kill(one.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestReaderReads(t *testing.T) {
 	}
 }
 
-// sameUse samples a process by its reader and directly, side by side.
+// sameUse samples a process through its reader and directly, in parallel.
 func sameUse(t *testing.T, p *proc) {
 	t.Helper()
 	far, err := p.Sample(0)
@@ -203,7 +203,7 @@ func sameUse(t *testing.T, p *proc) {
 	}
 }
 
-// Where the reader dies in a window its numbers are not known; nothing waits for it.
+// If the reader dies during a window, the window's numbers are unknown, and no call waits for it.
 func TestReaderDies(t *testing.T) {
 	_, cmd := contained(t, "sleep", "60")
 	f, pid := child(t)
@@ -244,8 +244,8 @@ func TestReaderDies(t *testing.T) {
 	}
 }
 
-// What is no question is passed over, so that one behind it is heard; what is asked twice, as it is
-// when the stream breaks, is answered twice.
+// The reader skips malformed questions and answers the next one. A repeated question, as after a
+// broken stream, is answered twice.
 func TestReaderHears(t *testing.T) {
 	r := &reader{boot: "b00", pods: map[string]*podRead{}}
 	in, ours := io.Pipe()
@@ -278,7 +278,7 @@ func TestReaderHears(t *testing.T) {
 	}
 }
 
-// A pod that ended before it was sampled gives an error, no sampler, and nothing to stop.
+// Sampling a pod that has ended returns an error and no sampler, so that there is nothing to stop.
 func TestReaderSamplesNothingThatHasEnded(t *testing.T) {
 	r := &reader{boot: "b00", pods: map[string]*podRead{}}
 	q := question{Do: "sample", UID: "12345678-0000", Groups: []launch.Group{{Version: 2,
@@ -297,8 +297,8 @@ func TestReaderSamplesNothingThatHasEnded(t *testing.T) {
 	}
 }
 
-// A moment on the node is one by the lab's clock, and a mark that is no later than the one before,
-// or read from elsewhere, is lost.
+// A time on the node is converted to the lab's clock. A mark that is not later than the previous
+// one, or from another source, is lost.
 func TestReaderOfThePast(t *testing.T) {
 	const script = `n=0; while read -r q; do [ -n "$q" ] || continue; n=$((n+1))
 echo '{"id":'$n',"is":{"atNs":5,"mark":{"TNs":100,"Source":"x"}}}'; done`
@@ -327,8 +327,8 @@ echo '{"id":'$n',"is":{"atNs":5,"mark":{"TNs":100,"Source":"x"}}}'; done`
 	}
 }
 
-// A pod is reached that refuses a connection, since nothing listens there yet; a silent one is
-// not, and it is said what the load needs.
+// A pod that refuses a connection is reachable, because nothing listens there yet. A silent address
+// is not, and the error says what the load needs.
 func TestReached(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -348,7 +348,7 @@ func TestReached(t *testing.T) {
 	if err := p.reached(t.Context()); err != nil {
 		t.Errorf("a refusal is %v", err)
 	}
-	if err := unix.Listen(fd, 0); err != nil { // whose queue of one is filled
+	if err := unix.Listen(fd, 0); err != nil { // its queue of one gets filled
 		t.Fatal(err)
 	}
 	for range 4 {

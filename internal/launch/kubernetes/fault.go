@@ -13,10 +13,10 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// grants is where the rights are that a lab needs.
+// grants is the manifest with the rights that a lab needs.
 const grants = "deploy/kubernetes/rbac.yaml"
 
-// What kubectl and the API say when something is wrong. Both are asked in English only.
+// Error texts of kubectl and the API, which are in English only.
 var (
 	denied = lazyregexp.New(`cannot ([a-z]+) resource "([a-z/]+)" in API group`)
 	absent = lazyregexp.New(`namespaces? "([^"]{1,63})" not found`)
@@ -30,7 +30,7 @@ var (
 		`context ".*" does not exist|no configuration has been provided|localhost:8080`)
 )
 
-// hintOf says what to do about what kubectl has said; empty: nobody knows better.
+// hintOf returns what the user can do about an error text of kubectl; empty: unknown.
 func hintOf(words, namespace string) string {
 	switch m := denied.FindStringSubmatch(words); {
 	case m != nil:
@@ -59,12 +59,12 @@ func hintOf(words, namespace string) string {
 	return ""
 }
 
-// unreachable says whether an error of a connection is that no way leads there.
+// unreachable reports whether a connection failed because no route exists.
 func unreachable(err error) bool {
 	return errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
-// lacking says which rights this user has not.
+// lacking describes the rights that this user lacks.
 func lacking(lacks []string, namespace string) string {
 	return fmt.Sprintf("this user may not %s in namespace %s; %s", strings.Join(lacks, ", "),
 		namespace, granting(namespace))
@@ -74,7 +74,7 @@ func granting(namespace string) string {
 	return fmt.Sprintf("kubectl apply -n %s -f %s grants all that is needed", namespace, grants)
 }
 
-// explained adds what to do to an error of kubectl.
+// explained adds a hint to an error of kubectl.
 func explained(err error, namespace string) error {
 	if err == nil {
 		return nil
@@ -85,10 +85,10 @@ func explained(err error, namespace string) error {
 	return err
 }
 
-// isAway says whether it is the way to the API that failed.
+// isAway reports whether the API server could not be reached.
 func isAway(err error) bool { return err != nil && away.MatchString(err.Error()) }
 
-// hopeless are what a container may wait for without end, and what to do.
+// hopeless maps reasons for which a container waits without end to hints.
 var hopeless = map[string]string{
 	"ErrImageNeverPull": "the node has no such image, and one without a registry in its name " +
 		"is never pulled: load it there (kind load docker-image, minikube image load, or docker " +
@@ -101,7 +101,7 @@ var hopeless = map[string]string{
 	"RunContainerError":          "its runtime does not run it",
 }
 
-// stuck says why a pod will never run, with a hint; empty: it may yet.
+// stuck returns why a pod will never run, with a hint; empty: it may still run.
 func (p *pod) stuck() string {
 	if w := p.state().Waiting; w != nil && hopeless[w.Reason] != "" {
 		return fmt.Sprintf("%s: %s; %s", said(w.Reason), said(w.Message), hopeless[w.Reason])
@@ -112,15 +112,15 @@ func (p *pod) stuck() string {
 	return ""
 }
 
-// notStarted is how a container ends that never ran.
+// notStarted are the end reasons of containers that never ran.
 var notStarted = []string{"StartError", "ContainerCannotRun", "ContainerStatusUnknown"}
 
-// pending says why a pod is not started, from what has happened to it and its job: the last warning
-// that says something; empty: nothing was warned of.
+// pending returns why a pod has not started, from the events of the pod and its job: the last
+// specific warning; empty: no warning.
 func pending(events []event) (why string, hopeless bool) {
 	for _, e := range events {
 		switch {
-		case e.Reason == "FailedCreate": // of the job: its pod is refused
+		case e.Reason == "FailedCreate": // of the job: its pod was rejected
 			return said(e.Message), true
 		case e.Reason == "FailedScheduling", e.Reason == "FailedMount",
 			e.Reason == "FailedCreatePodSandBox", e.Reason == "FailedAttachVolume":
@@ -132,7 +132,7 @@ func pending(events []event) (why string, hopeless bool) {
 	return why, false
 }
 
-// hintPending says what to do about a pod that no node takes.
+// hintPending returns what the user can do about a pod that no node accepts.
 func hintPending(why string) string {
 	switch {
 	case strings.Contains(why, "Insufficient cpu"):
@@ -150,8 +150,8 @@ func hintPending(why string) string {
 	return "kubectl describe tells more"
 }
 
-// ended says how the pod ended, as plain processes are said to end, and why where the cluster ended
-// it; ok is false as long as it runs.
+// ended describes how the pod ended, in the words for plain processes, with the reason if the
+// cluster ended it; ok is false while it runs.
 func (p *pod) ended() (how string, outOfMemory, ok bool) {
 	t := p.state().Terminated
 	if t == nil && p.Status.Phase != "Failed" && p.Status.Phase != "Succeeded" {
@@ -173,7 +173,7 @@ func (p *pod) ended() (how string, outOfMemory, ok bool) {
 	return how, outOfMemory, true
 }
 
-// reasons are why the cluster ended a pod.
+// reasons returns why the cluster ended a pod.
 func (p *pod) reasons() (out []string) {
 	if r := said(p.Status.Reason); r != "" {
 		out = append(out, strings.TrimSuffix("its node says "+r+": "+said(p.Status.Message), ": "))
@@ -185,7 +185,7 @@ func (p *pod) reasons() (out []string) {
 	return out
 }
 
-// hostPort is where a URL leads; empty: it does not say.
+// hostPort returns HOST:PORT of a URL; empty: it has none.
 func hostPort(server string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Hostname() == "" {

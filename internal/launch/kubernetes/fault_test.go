@@ -21,7 +21,7 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// space makes a namespace of a test's own.
+// space makes a namespace for a test.
 func space(t *testing.T, name string) string {
 	t.Helper()
 	needsCluster(t)
@@ -33,7 +33,7 @@ func space(t *testing.T, name string) string {
 	return name
 }
 
-// configure has kubectl use a changed copy of its configuration for the rest of a test.
+// configure makes kubectl use a changed copy of its configuration for the rest of a test.
 func configure(t *testing.T, change func(cluster, user map[string]any)) {
 	t.Helper()
 	var config map[string]any
@@ -84,8 +84,8 @@ func roleOf(namespace, user string, of []right) object {
 		bound("ClusterRoleBinding", "ClusterRole", "", nodes)...)}
 }
 
-// Each right that is missing is named, with the manifest that grants it; with all of them, and no
-// other, a pod lives and goes.
+// The error names each missing right, with the manifest that grants it. With exactly these rights,
+// a pod can run and be removed.
 func TestRights(t *testing.T) {
 	namespace := space(t, "rights")
 	user, admin := namespace, os.Getenv("KUBECONFIG")
@@ -104,7 +104,7 @@ func TestRights(t *testing.T) {
 	for i, r := range all {
 		grant(slices.Delete(slices.Clone(all), i, i+1))
 		want := "this user may not " + r.words() + " in namespace " + namespace
-		eventually(t, "refusal: "+want, func() bool { // the API's own copy of roles is a moment old
+		eventually(t, "refusal: "+want, func() bool { // the API's cached copy of roles may be old
 			l, _, err := New(t.Context(), o)
 			if err == nil {
 				if err := l.Close(); err != nil {
@@ -125,17 +125,17 @@ func TestRights(t *testing.T) {
 	if err := p.Stop(5 * time.Second); err != nil || p.Exit() != "exit status 0" {
 		t.Errorf("it ended with %q, %v", p.Exit(), err)
 	}
-	t.Setenv("KUBECONFIG", admin) // for what is cleaned up
+	t.Setenv("KUBECONFIG", admin) // for cleaning up
 }
 
-// So is each that a reader takes beyond those, which no other lab is asked for.
+// The same holds for each additional right for a reader, which other labs do not need.
 func TestReaderRights(t *testing.T) {
 	namespace := space(t, "attach")
 	user, admin := namespace, os.Getenv("KUBECONFIG")
 	t.Cleanup(func() {
 		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", user)
 	})
-	farLauncher(t, Options{}) // for its image, which is nobody's right
+	farLauncher(t, Options{}) // loads its image, which needs no right of the user
 	grant := func(of []right) {
 		t.Helper()
 		kubectl(t, string(text(roleOf(namespace, user, slices.Concat(rights, of)))), "apply",
@@ -165,10 +165,10 @@ func TestReaderRights(t *testing.T) {
 	if err := p.Stop(5 * time.Second); err != nil || p.Exit() != "exit status 0" {
 		t.Errorf("it ended with %q, %v", p.Exit(), err)
 	}
-	t.Setenv("KUBECONFIG", admin) // for what is cleaned up
+	t.Setenv("KUBECONFIG", admin) // for cleaning up
 }
 
-// refused launches what cannot start, and wants to hear why.
+// refuses launches a spec that cannot start, and checks the error.
 func refuses(t *testing.T, l *Launcher, s launch.Spec, want string) {
 	t.Helper()
 	s.Name, s.LogFile = "t", filepath.Join(t.TempDir(), "log")
@@ -210,11 +210,11 @@ func TestCannotStart(t *testing.T) {
 	kubectl(t, "", "delete", "quota", "little", "--namespace="+namespace)
 	refuses(t, l, launch.Spec{Args: []string{"/etc"}, Mounts: []launch.Mount{{Path: "/etc"}}},
 		`violates PodSecurity.*; the namespace does not admit the pod`)
-	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}}) // and what it admits
+	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}}) // allowed by the quota
 	says(t, p, "ready")
 }
 
-// What ends a pod from outside is in the words for its end.
+// The end of a pod by the cluster is described with its cause.
 func TestEndedByTheCluster(t *testing.T) {
 	l := launcher(t, Options{})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
@@ -251,7 +251,7 @@ func TestEndedByTheCluster(t *testing.T) {
 	}
 }
 
-// way leads to the API server as long as it is open.
+// way is a proxy to the API server that can be closed.
 type way struct {
 	address, to string
 
@@ -281,7 +281,7 @@ func (w *way) open(t *testing.T) {
 			w.mu.Lock()
 			w.conns = append(w.conns, in, out)
 			w.mu.Unlock()
-			go func() { _, _ = io.Copy(out, in); out.Close() }() // either end may go
+			go func() { _, _ = io.Copy(out, in); out.Close() }() // either end may close
 			go func() { _, _ = io.Copy(in, out); in.Close() }()
 		}
 	}()
@@ -297,7 +297,7 @@ func (w *way) close() {
 	w.conns = nil
 }
 
-// byWay has kubectl reach the API server by a way that can be closed.
+// byWay makes kubectl reach the API server through a proxy that can be closed.
 func byWay(t *testing.T) *way {
 	t.Helper()
 	w := &way{address: "127.0.0.1:0"}
@@ -313,8 +313,8 @@ func byWay(t *testing.T) *way {
 	return w
 }
 
-// While the API server is away a pod goes on, its log comes later, and from when to when is told.
-// A launch in that time waits, or says that nobody answers.
+// While the API server is unavailable, a pod runs on, its log arrives later, and the outage is
+// recorded. A launch in this time waits, or reports that no server answers.
 func TestAPIAway(t *testing.T) {
 	needsCluster(t)
 	w := byWay(t)
@@ -354,7 +354,7 @@ func TestAPIAway(t *testing.T) {
 		got[0].DurationNs > int64(3*away) {
 		t.Errorf("away is %+v, want about %v", got, away)
 	}
-	w.close() // and in the middle of its end
+	w.close() // during its end
 	time.AfterFunc(away/4, func() { w.open(t) })
 	if err := p.Stop(0); err != nil {
 		t.Error(err)

@@ -16,22 +16,22 @@ import (
 	"prony.example/internal/base/cmdlog"
 )
 
-// Bounds on what kubectl is waited for. They are far above what it takes, so that only a cluster
-// which hangs meets them.
+// Limits on waiting for kubectl. They are far above the usual time, so only a cluster that hangs
+// exceeds them.
 const (
 	callBound    = 30 * time.Second // one call
 	requestBound = "--request-timeout=20s"
-	maxTalk      = 8 << 10 // bytes of its errors that are kept
+	maxTalk      = 8 << 10 // bytes of its error output that are kept
 )
 
-// cluster is one by way of kubectl.
+// cluster calls one cluster through kubectl.
 type cluster struct {
 	Program   string `json:"program"`
 	Context   string `json:"context"` // empty: the current one
 	Namespace string `json:"namespace"`
 }
 
-// find finds kubectl and the namespace that it would use itself.
+// find finds kubectl, and the namespace that kubectl uses by default.
 func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	program, err := exec.LookPath("kubectl")
 	if err != nil {
@@ -50,8 +50,8 @@ func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	return c, nil
 }
 
-// command is a call of kubectl, which a Ctrl-C at the lab does not end in the middle, and which
-// ends with the lab.
+// command prepares a call of kubectl that a Ctrl-C does not interrupt and that ends with this
+// program.
 func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	if c.Context != "" {
 		args = append(args, "--context="+c.Context)
@@ -66,7 +66,7 @@ func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// kept is the beginning of what is written to it, up to a bound; beyond it a writer is told.
+// kept keeps the first bound bytes written to it and discards the rest.
 type kept struct {
 	bytes.Buffer
 	bound int
@@ -77,12 +77,12 @@ func (k *kept) Write(p []byte) (int, error) {
 	if room := k.bound - k.Len(); len(p) > room {
 		k.Buffer.Write(p[:max(room, 0)])
 		k.cut = true
-		return len(p), nil // it is not to end by it
+		return len(p), nil // an error would end the writer
 	}
 	return k.Buffer.Write(p)
 }
 
-// ask calls kubectl once and gives what it says. Its own words are the error.
+// ask calls kubectl once and returns its output. Errors have kubectl's own text.
 func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callBound)
 	defer cancel()
@@ -93,7 +93,7 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	out, talk := &kept{bound: maxSaid}, &kept{bound: maxTalk}
 	cmd.Stdout, cmd.Stderr = out, talk
 	cmdlog.Command(cmd)
-	runtime.LockOSThread() // the signal of command is for the end of the thread that started it
+	runtime.LockOSThread() // the parent-death signal of command follows this thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
 		return nil, c.explain(ctx, err, talk.String(), args)
@@ -104,7 +104,7 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	return out.Bytes(), nil
 }
 
-// look asks for something of a form, as JSON.
+// look fetches an object or a list as JSON.
 func look[T any](ctx context.Context, c *cluster, args ...string) (v T, err error) {
 	answer, err := c.ask(ctx, nil, append(args, "--output=json")...)
 	if err != nil {
@@ -113,8 +113,8 @@ func look[T any](ctx context.Context, c *cluster, args ...string) (v T, err erro
 	return readAs[T](answer)
 }
 
-// made makes an object, and gives what has become of it, also where its caller is told to stop
-// meanwhile: given up in the middle, nobody would know whether it was made.
+// made creates an object and returns it as created. It ignores the cancellation of ctx:
+// interrupted, it would be unknown whether the object exists.
 func made[T any](ctx context.Context, c *cluster, o, shown object) (v T, err error) {
 	answer, err := c.create(context.WithoutCancel(ctx), o, shown, "--output=json")
 	if err != nil {
@@ -123,14 +123,14 @@ func made[T any](ctx context.Context, c *cluster, o, shown object) (v T, err err
 	return readAs[T](answer)
 }
 
-// view is what kubectl's own settings say at a path; empty: nothing.
+// view returns a value of kubectl's configuration; empty: not set.
 func (c *cluster) view(ctx context.Context, path string) (string, error) {
 	output, err := c.ask(ctx, nil, "config", "view", "--minify", "--output", "jsonpath="+path)
 	return strings.TrimSpace(string(output)), err
 }
 
-// create makes an object and gives what has become of it. Who looks on is shown it, but for the
-// values of secrets.
+// create creates an object and returns kubectl's output. It logs shown, which has no values of
+// secrets, as the command.
 func (c *cluster) create(ctx context.Context, o, shown object, more ...string) ([]byte, error) {
 	if cmdlog.Watched() {
 		cmdlog.Say("echo " + cmdlog.Quote(string(text(shown))) + " | \\")
@@ -149,16 +149,16 @@ func (c *cluster) explain(ctx context.Context, err error, talk string, args []st
 	return explained(fmt.Errorf("kubectl %s: %s", args[0], words), c.Namespace)
 }
 
-// stream is a call of kubectl that goes on saying something.
+// stream is a call of kubectl with continuous output.
 type stream struct {
 	io.Reader
 	cmd   *exec.Cmd
 	talk  *kept
 	over  chan struct{}
-	input io.Writer // what it reads; nil: nothing
+	input io.Writer // its standard input; nil: none
 }
 
-// start starts it from a thread that lives until close.
+// start starts the call from a thread that lives until close.
 func (s *stream) start() error {
 	started := make(chan error)
 	go func() {
@@ -173,7 +173,7 @@ func (s *stream) start() error {
 	return <-started
 }
 
-// told begins such a call that reads what is written to its stream.
+// told starts a call whose standard input is stream.input.
 func told(cmd *exec.Cmd) (*stream, error) {
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -186,7 +186,7 @@ func told(cmd *exec.Cmd) (*stream, error) {
 	return s, err
 }
 
-// open begins such a call. Close ends it.
+// open starts a call. Close ends it.
 func (c *cluster) open(ctx context.Context, args ...string) (*stream, error) {
 	return begin(c.command(ctx, args...))
 }
@@ -205,10 +205,10 @@ func begin(cmd *exec.Cmd) (*stream, error) {
 	return s, nil
 }
 
-// close ends the call, if it has not ended by itself, and gives its words if it did so badly.
+// close ends the call if it runs, and returns its error output if it failed.
 func (s *stream) close() error {
 	_ = s.cmd.Process.Kill() // it may have ended
-	err := s.cmd.Wait()      // which closes the pipes, too
+	err := s.cmd.Wait()      // also closes the pipes
 	close(s.over)
 	if words := said(s.talk.String()); err != nil && words != "" {
 		return errors.New(words)

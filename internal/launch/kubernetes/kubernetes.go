@@ -1,20 +1,19 @@
 // Package kubernetes launches a target as a pod of a Kubernetes cluster, under limits that its
-// kubelet sets and that are read back from the kernel of its node, and stops it. It drives kubectl,
-// so that the user's own cluster, context and way to log in hold.
+// kubelet sets and that are read back from the kernel of its node, and stops it. It calls kubectl,
+// so that the user's own cluster, context and login apply.
 //
-// Launch makes a job of one pod, and with Options.Service a service before it; the node is watched
-// for the moment in which the container's program begins, its end is the kernel's word. During a
-// window nothing is asked of the API; one stream brings the log.
+// Launch makes a job of one pod, and with Options.Service a service before it. Prony watches the
+// node for the moment in which the container's program begins, and learns its end from the kernel.
+// During a window it sends no requests to the API; one stream transports the log.
 //
 //	on the pod's node              lab ─ site ─► here: cgroups, /proc
 //	elsewhere      lab ─ site ─► far ─ kubectl attach ─► reader, a pod on that node ─► its here
 //
-// Nothing survives the lab. In order of what goes wrong: Stop removes the job with its pod and
-// service, also that of a launch that was given up; a guard (this program again, see Guard) does
-// when the lab is killed; New removes what even that has left behind on this machine; and the
-// cluster itself ends and removes each job at its deadline, whoever lives.
+// Nothing survives the lab: Stop removes the job with its pod and service, also after a failed
+// launch; a guard (this program again, see Guard) does so if the lab is killed; New removes earlier
+// leftovers of this machine; and the cluster itself ends and removes each job at its deadline.
 //
-// Non-goals: it neither builds nor pushes images, and starts no system of several processes.
+// Non-goals: it builds and pushes no images, and starts no system of several processes.
 package kubernetes
 
 import (
@@ -35,42 +34,43 @@ import (
 	"prony.example/internal/launch/guard"
 )
 
-// Names of the launchers, as records and flags have them.
+// Names of the launchers in records and flags.
 const (
 	Name        = "kubernetes"
 	ServiceName = "kubernetes-service"
 )
 
-// Options say which cluster, and where in it.
+// Options select the cluster and the place of pods in it.
 type Options struct {
-	// Service has pods reached through a service of the cluster, not by their own address.
+	// Service makes pods reachable through a service of the cluster, not by their own address.
 	Service bool
 	Context string // of kubectl; empty: the current one
-	// Namespace is where pods go; empty: the context's.
+	// Namespace is the namespace of the pods; empty: the context's.
 	Namespace string
-	// Nodes are labels that a pod's node must have, NAME=VALUE, with commas between; empty: the
-	// node that this lab runs on.
+	// Nodes are labels that a pod's node must have: NAME=VALUE, separated by commas; empty: the
+	// node that this program runs on.
 	Nodes string
-	// Load is a program with its arguments that brings an image to the node; empty: it is there.
+	// Load is a program with arguments that copies an image to the node; empty: the image is there.
 	Load string
-	// Lifetime is after what time the cluster ends a pod whose lab is gone; 0: DefaultLifetime.
+	// Lifetime is the time after which the cluster ends a pod; 0: DefaultLifetime.
 	Lifetime time.Duration
-	// Reader is inPod where a pod's limits and use are read by a reader on its node in any case;
-	// empty: where this machine is no node that they may run on.
+	// Reader is inPod if a reader on the pod's node must always read its limits and use; empty:
+	// only if this machine is not that node.
 	Reader string
-	// ReaderImage is an image of this program; empty: as `make release` names it.
+	// ReaderImage is an image of this program; empty: the name that `make release` gives it.
 	ReaderImage string
 	// Dir is a folder in which the guard notes what it could not remove (kubernetes-guard.log).
 	Dir string
 }
 
-// DefaultLifetime is longer than a trial takes, and short enough for a core that nobody uses.
+// DefaultLifetime exceeds the length of a trial, and limits how long an orphaned pod occupies a
+// core.
 const DefaultLifetime = 2 * time.Hour
 
-// shortest is the least lifetime, below which no trial ends.
+// shortest is the least lifetime; no trial is shorter.
 const shortest = time.Minute
 
-// OptionsOf reads options from an environment, as os.Getenv.
+// OptionsOf reads options from environment variables through get, such as os.Getenv.
 func OptionsOf(get func(name string) string) (o Options, err error) {
 	o = Options{Context: get("PRONY_KUBERNETES_CONTEXT"),
 		Namespace: get("PRONY_KUBERNETES_NAMESPACE"), Nodes: get("PRONY_KUBERNETES_NODES"),
@@ -91,7 +91,7 @@ func OptionsOf(get func(name string) string) (o Options, err error) {
 	return o, err
 }
 
-// selector reads labels.
+// selector parses labels.
 func selector(nodes string) (map[string]string, error) {
 	out := map[string]string{}
 	if nodes == "" {
@@ -114,22 +114,21 @@ type Launcher struct {
 	options Options
 	self    lab
 	guard   *guard.Guard
-	nodes   map[string]string // what a pod's node must be
-	node    node              // that pods run on, as the cluster knows it; may be empty
-	known   []node            // all that this user may see
-	far     bool              // limits and use are read by a reader, on another node than this
+	nodes   map[string]string // labels of a pod's node
+	node    node              // on which pods run, as the cluster describes it; may be empty
+	known   []node            // all nodes that this user may see
+	far     bool              // a reader on another node reads limits and use
 	outpost outpost
 	server  string   // version of the API server
-	address string   // of the API server, to see whether it is there; may be empty
-	loaded  sync.Map // images that were brought to the node
+	address string   // of the API server, to check whether it is up; may be empty
+	loaded  sync.Map // images copied to the node
 	live    sync.Map // of *proc
 }
 
 var _ launch.Launcher = (*Launcher)(nil)
 
-// New finds the cluster, checks that this user may do there what is needed, finds this machine
-// among its nodes and removes what labs of this machine that are gone have left there, which reaped
-// names in words.
+// New connects to the cluster, checks the rights of this user, finds this machine among the nodes
+// and removes leftovers of ended labs of this machine, described in reaped.
 func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err error) {
 	l = &Launcher{options: o}
 	if l.nodes, err = selector(o.Nodes); err != nil {
@@ -167,7 +166,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	return l, reaped, nil
 }
 
-// permitted asks which rights this user lacks, all at once, and whether the namespace takes a job.
+// permitted checks all rights of this user at once, and whether the namespace accepts a job.
 func (l *Launcher) permitted(ctx context.Context) error {
 	need := slices.Clone(rights)
 	if l.options.Service {
@@ -184,7 +183,7 @@ func (l *Launcher) permitted(ctx context.Context) error {
 	return err
 }
 
-// may asks which of some rights this user lacks.
+// may returns an error that lists which of these rights the user lacks.
 func (l *Launcher) may(ctx context.Context, need []right) error {
 	requested := reviewOf(l.cluster.Namespace, need)
 	answer, err := l.cluster.create(ctx, requested, requested, "--output=json")
@@ -210,16 +209,16 @@ func (l *Launcher) may(ctx context.Context, need []right) error {
 	return nil
 }
 
-// review is an answer about one right.
+// review is the API's answer about one right.
 type review struct{ Status struct{ Allowed bool } }
 
-// meetNode finds the node that is this machine, and has pods go there unless the user names labels.
-// Where they go elsewhere a reader reads them there.
+// meetNode finds the node that is this machine, and sends pods there unless the user names labels.
+// For pods on other nodes it plans a reader.
 func (l *Launcher) meetNode(ctx context.Context) error {
 	l.far = l.options.Reader == inPod
 	answer, err := l.cluster.ask(ctx, nil, "get", "nodes", "--output=json")
 	if err != nil && (l.far || l.options.Nodes != "") {
-		return nil // who names the node need not be allowed to see all
+		return nil // with a named node, the right to list all nodes is not needed
 	}
 	if err != nil {
 		return err
@@ -251,20 +250,20 @@ func (l *Launcher) meetNode(ctx context.Context) error {
 	return nil
 }
 
-// version is the API server's.
+// version returns the version of the API server.
 func (c *cluster) version(ctx context.Context) (string, error) {
 	got, err := look[struct{ ServerVersion struct{ GitVersion string } }](ctx, c, "version")
 	return said(got.ServerVersion.GitVersion), err
 }
 
-// listens is where the API server listens, as HOST:PORT; empty: kubectl does not say.
+// listens returns HOST:PORT of the API server; empty: unknown.
 func (c *cluster) listens(ctx context.Context) string {
-	output, _ := c.view(ctx, "{.clusters[0].cluster.server}") // as if it did not say
+	output, _ := c.view(ctx, "{.clusters[0].cluster.server}") // an error counts as unknown
 	return hostPort(output)
 }
 
-// Listen implements launch.Launcher: a pod has its address from the cluster and knows none to
-// listen at but all.
+// Listen implements launch.Launcher. The address of a pod is unknown before it starts, so it must
+// listen on all.
 func (l *Launcher) Listen() string { return "0.0.0.0" }
 
 func (l *Launcher) order() order {
@@ -273,7 +272,7 @@ func (l *Launcher) order() order {
 
 func (l *Launcher) lifetime() time.Duration { return cmp.Or(l.options.Lifetime, DefaultLifetime) }
 
-// bring has the user's own program bring an image to the node, once.
+// bring runs the user's program that copies an image to the node, once for each image.
 func (l *Launcher) bring(ctx context.Context, image string) error {
 	words := strings.Fields(l.options.Load)
 	if _, done := l.loaded.Load(image); done || len(words) == 0 {
@@ -299,12 +298,12 @@ func (l *Launcher) Close() error {
 		return true
 	})
 	err := errors.Join(append(errs, l.outpost.close())...)
-	// What could not be removed is the guard's: it tries again once the lab has gone.
+	// The guard tries to remove the rest after this process has ended.
 	return errors.Join(err, l.guard.End(err == nil))
 }
 
-// sweep removes the jobs that have a label and are of those to remove, with their pods and
-// services, and says which.
+// sweep removes the jobs that have a label and that value accepts, with their pods and services,
+// and describes what it removed.
 func sweep(ctx context.Context, c *cluster, label string, value func(job) bool) (removed []string,
 	err error) {
 	jobs, err := look[list[job]](ctx, c, "get", "jobs", "--selector="+label)
@@ -332,7 +331,7 @@ func (c *cluster) remove(ctx context.Context, jobs ...string) error {
 	return err
 }
 
-// watch is what a guard must know.
+// watch holds the orders of a guard.
 type watch struct {
 	Cluster cluster `json:"cluster"`
 	Lab     lab     `json:"lab"`
@@ -341,15 +340,15 @@ type watch struct {
 
 var post = guard.Post{Env: "PRONY_KUBERNETES_GUARD", Clear: clearUp}
 
-// Guard must be called first in main of every program that uses this package, and in TestMain:
-// guard.Post.Stand of what removes the jobs that a lab has left. It is also the whole life of a
-// process that was started to be a reader.
+// Guard runs the guard that removes a killed lab's jobs, or a reader, in a process that was started
+// as one (see guard.Post.Stand and guard.Instead). Call it first in main of every program that uses
+// this package, and in TestMain.
 func Guard() {
 	guard.Instead(readerEnv, read)
 	post.Stand()
 }
 
-// clearUp removes what the lab has left and notes what could not be removed.
+// clearUp removes what the lab has left, and notes what it could not remove.
 func clearUp(orders []byte) error {
 	var w watch
 	if err := json.Unmarshal(orders, &w); err != nil {

@@ -21,11 +21,11 @@ import (
 	"prony.example/internal/observe/probe"
 )
 
-// labEnv makes this binary a lab of its own, to be killed: its value is a namespace, an image and a
+// labEnv makes this binary a lab that a test kills. Its value is a namespace, an image and a
 // folder.
 const labEnv = "PRONY_TEST_KUBERNETES_LAB"
 
-// otherLab launches a pod, says whose it is and waits to be killed.
+// otherLab launches a pod, announces itself and waits to be killed.
 func otherLab(text string) error {
 	f := strings.Fields(text)
 	o, err := OptionsOf(os.Getenv)
@@ -45,7 +45,7 @@ func otherLab(text string) error {
 	return launchtest.Announce(os.Stdout, l.self.ID, l.guard.PID(), p.(*proc).sighting.PID)
 }
 
-// stranger is a lab in another process, and the main process of what it has started.
+// stranger is a lab in another process, and the main process of its pod.
 type stranger struct {
 	*launchtest.Lab
 	main int
@@ -62,8 +62,8 @@ func startLab(t *testing.T) stranger {
 	return s
 }
 
-// What a killed lab has left its guard removes, with the signals of a Ctrl-C or a shutdown or
-// without them; also what streams from kubectl.
+// The guard of a killed lab removes what the lab has left, also after the signals of a Ctrl-C or a
+// shutdown. Streams of kubectl end too.
 func TestKilledLab(t *testing.T) {
 	s := startLab(t)
 	if names := left(t); len(names) != 3 {
@@ -94,7 +94,7 @@ func TestKilledLab(t *testing.T) {
 	}
 }
 
-// children are the live processes that a process has started, but for its guard.
+// children lists the live processes that a process has started, except its guard.
 func children(parent int) (out []int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -114,8 +114,8 @@ func children(parent int) (out []int) {
 	return out
 }
 
-// Two labs in one namespace leave each other alone as long as they live; where a lab and its guard
-// were killed the next one removes what is left.
+// Two running labs in one namespace do not affect each other. If a lab and its guard are killed,
+// the next lab removes what is left.
 func TestTwoLabs(t *testing.T) {
 	s := startLab(t)
 	if err := unix.Kill(s.Guard, unix.SIGKILL); err != nil {
@@ -153,7 +153,7 @@ func TestTwoLabs(t *testing.T) {
 	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
 }
 
-// Where nobody of the lab is left, its node ends the pod at its deadline.
+// Without its lab, a pod is ended by its node at the deadline.
 func TestDeadline(t *testing.T) {
 	l := launcher(t, Options{Lifetime: 3 * time.Second})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
@@ -164,7 +164,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// What is permitted to a pod, as it finds itself.
+// TestIsConfined checks the rights that a pod detects itself.
 func TestIsConfined(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} {
@@ -187,7 +187,7 @@ func TestIsConfined(t *testing.T) {
 	}
 }
 
-// A flood is kept within the bounds of every log, and begins with its beginning.
+// A flood stays within the bounds of every log, which begins with the first line.
 func TestBoundsLog(t *testing.T) {
 	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-floods"}})
 	const enough = launch.LogHead + launch.LogTail/2
@@ -205,8 +205,8 @@ func TestBoundsLog(t *testing.T) {
 	}
 }
 
-// What the lab samples of a pod is there: processor time, memory, its network; and what its kubelet
-// granted: cores of its own to whole processors, and how often the quota held back what has less.
+// Samples of a pod contain processor time, memory and network, and what its kubelet granted:
+// exclusive cores for whole processors, and throttling by the quota for less.
 func TestIsSampled(t *testing.T) {
 	l := launcher(t, Options{})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 1,

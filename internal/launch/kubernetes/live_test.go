@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(launchtest.Main(m))
 }
 
-// kubectl calls kubectl for a test, in no namespace of its own.
+// kubectl calls kubectl for a test, without a namespace.
 func kubectl(t testing.TB, input string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("kubectl", args...)
@@ -41,14 +41,14 @@ func kubectl(t testing.TB, input string, args ...string) string {
 	return string(out)
 }
 
-// home is a namespace and an image for the tests of this process.
+// home holds the namespace and the image for the tests of this process.
 var home struct {
 	sync.Once
 	namespace, image, lacks string
 }
 
-// needsCluster leaves a test out where there is no cluster whose node is this machine, and no way
-// to bring an image to it: ctr, which containerd's own packages have.
+// needsCluster skips a test without a cluster that has this machine as node, or without ctr (part
+// of containerd), which copies an image to it.
 func needsCluster(t testing.TB) {
 	t.Helper()
 	testsets.Whole(t, "pods of a Kubernetes cluster")
@@ -104,7 +104,7 @@ func launcher(t testing.TB, o Options) *Launcher {
 	return l
 }
 
-// left are the jobs, pods and services of labs in the tests' namespace.
+// left lists the jobs, pods and services of labs in the tests' namespace.
 func left(t testing.TB) []string {
 	t.Helper()
 	return strings.Fields(kubectl(t, "", "get", "jobs,pods,services", "--output=name",
@@ -123,7 +123,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("%s did not happen within %v", what, bound)
 }
 
-// start launches a spec of which it fills in what every one has.
+// start launches a spec, and fills in the fields that every spec has.
 func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
 	t.Helper()
 	s.Name, s.LogFile = "t", filepath.Join(t.TempDir(), "log")

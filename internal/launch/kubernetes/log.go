@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// knockTurn is how often it is looked whether the API is there again, by opening a connection,
-	// which costs a window nothing; kubectl is only started then.
+	// knockTurn is the interval of attempts to connect to an API server that went away. A
+	// connection does not disturb a window; kubectl is started only after it succeeds.
 	knockTurn  = time.Second
 	knockBound = time.Second
-	// settled is how long a stream must last to be one: kubectl gives up sooner.
+	// settled is the time after which a stream counts as established: kubectl gives up sooner.
 	settled = 3 * time.Second
 )
 
-// logCopy carries what the container writes into its log file.
+// logCopy copies the container's output into its log file.
 type logCopy struct {
 	p        *proc
 	file     *os.File
-	previous int64 // bytes so far
+	previous int64 // bytes copied so far
 	ctx      context.Context
 
 	mu      sync.Mutex
@@ -43,8 +43,8 @@ func (p *proc) copyLog() (*logCopy, error) {
 	return c, nil
 }
 
-// carry goes on until the container has ended and its last words are here. A stream that ends
-// before is opened again: the API server has gone, or the kubelet.
+// carry runs until the container has ended and its log is complete. If a stream ends before,
+// because the API server or the kubelet stopped, carry opens another.
 func (c *logCopy) carry() {
 	for c.ctx.Err() == nil {
 		began := clock.Mono()
@@ -58,7 +58,7 @@ func (c *logCopy) carry() {
 		if c.ctx.Err() != nil {
 			break
 		}
-		if isAway(err) { // else its node has not told yet that it runs
+		if isAway(err) { // otherwise its node has not reported the container yet
 			c.missing(true)
 		}
 		c.knock()
@@ -66,7 +66,7 @@ func (c *logCopy) carry() {
 	c.missing(false)
 }
 
-// one copies as long as one stream lasts, leaving out what an earlier one has brought.
+// one copies from one stream until it ends, and skips what earlier streams brought.
 func (c *logCopy) one() error {
 	s, err := c.p.l.cluster.open(c.ctx, "logs", "--follow", c.p.pod.Metadata.Name,
 		"--container="+container)
@@ -79,14 +79,15 @@ func (c *logCopy) one() error {
 	if n, err = io.CopyN(io.Discard, s, c.previous); err == nil && n == c.previous {
 		n, err = io.Copy(c.file, s)
 		c.previous += n
-		if err != nil { // a full disk is no reason to hold the container up at its next line
+		if err != nil { // a full disk must not block the container
 			_, _ = io.Copy(io.Discard, s)
 		}
 	}
 	return s.close()
 }
 
-// knock waits until the API server listens again, or a moment where nobody knows where it does.
+// knock waits until the API server accepts connections again, or one knockTurn if its address is
+// unknown.
 func (c *logCopy) knock() {
 	for c.ctx.Err() == nil {
 		sleep(c.ctx, knockTurn)
@@ -101,7 +102,7 @@ func (c *logCopy) knock() {
 	}
 }
 
-// missing notes from when to when the API did not bring the log.
+// missing records the begin and the end of outages of the log stream.
 func (c *logCopy) missing(now bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +117,7 @@ func (c *logCopy) missing(now bool) {
 	}
 }
 
-// absences are those so far; one that goes on is as long as it is.
+// absences returns the outages so far; a present one has its length until now.
 func (c *logCopy) absences() []record.APIOutage {
 	c.mu.Lock()
 	defer c.mu.Unlock()

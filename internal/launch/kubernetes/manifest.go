@@ -16,23 +16,23 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// object is what Kubernetes reads, as JSON: keys come out sorted, so that a manifest is always the
-// same text.
+// object is a Kubernetes object for JSON. Its keys are sorted on output, so that a manifest always
+// has the same text.
 type object = map[string]any
 
-// Labels and annotations of what a lab makes. They tell whose it is, so that nobody removes
-// another's.
+// Labels and annotations of all objects that a lab makes. They identify the lab, so that no other
+// lab removes them.
 const (
-	labelLab = "prony.lab" // one launcher of one process, among all that ever were
+	labelLab = "prony.lab" // one launcher of one process
 	labelPod = "prony.pod" // one job with its pod and its service
-	// of the lab's process, for whoever looks from the same machine
+	// Of the lab's process, for labs on the same machine.
 	noteProcess   = "prony.process"   // PID-BIRTH
 	noteBoot      = "prony.boot"      // of the kernel
 	noteNamespace = "prony.namespace" // of process numbers
 )
 
-// lab is one launcher of one process of this program, told from any other that ever was: in a
-// cluster others have the same numbers.
+// lab identifies one launcher of one process of this program. The hash is needed because process
+// numbers repeat between the machines of a cluster.
 type lab struct {
 	ID        string `json:"id"`
 	Process   string `json:"process"` // PID-BIRTH
@@ -40,7 +40,7 @@ type lab struct {
 	Namespace string `json:"namespace"` // of process numbers
 }
 
-// count tells launchers of a process, and pods of a launcher.
+// count numbers the launchers of a process and the pods of a launcher.
 var count atomic.Int64
 
 func thisLab() (lab, error) {
@@ -54,16 +54,18 @@ func thisLab() (lab, error) {
 	return l, nil
 }
 
-// notes are the annotations by which a lab on the same machine knows whether this one lives.
+// notes returns the annotations by which a lab on the same machine checks whether this one has
+// ended.
 func (l lab) notes() object {
 	return object{noteProcess: l.Process, noteBoot: l.Boot, noteNamespace: l.Namespace}
 }
 
-// next names what the lab starts.
+// next returns a name for the next job.
 func (l lab) next() string { return fmt.Sprintf("prony-%s-%d", l.ID, count.Add(1)) }
 
-// outlived says whether the lab that made a job is gone. Of one on another machine, in another boot
-// or another PID namespace nobody here can tell: the job's deadline is for those.
+// outlived reports whether the lab that made a job has ended. It returns false for labs on another
+// machine, in another boot or another PID namespace, which cannot be checked: the deadline ends
+// those jobs.
 func (l lab) outlived(j job) bool {
 	notes := j.Metadata.Annotations
 	if notes[noteBoot] != l.Boot || notes[noteNamespace] != l.Namespace {
@@ -72,31 +74,32 @@ func (l lab) outlived(j job) bool {
 	return cgroup.Gone(notes[noteProcess])
 }
 
-// anybody is who a pod runs as: the user of this program's own images. Nobody here has looked into
-// the image, and a node refuses to start one as its own user where that has a name, or none.
+// anybody is the user of all pods: that of this program's own images. The image's own user is not
+// used, because a node refuses to start an image whose user has a name, or is missing.
 const anybody = 1001
 
-// Bounds of what the cluster keeps when nobody is left to remove it.
+// Limits on what remains in the cluster if no lab removes it.
 const (
-	// keptEnded is how long an ended job stays, for the lab to read how it ended, in seconds.
+	// keptEnded is how long an ended job remains so that its result can be read, in seconds.
 	keptEnded = 300
-	// jobSpare is what a job has beyond its pod's own deadline, so that the node, which says why,
-	// comes first; in seconds.
+	// jobSpare is what the deadline of a job exceeds its pod's, in seconds. The pod's comes first
+	// because its node reports the reason.
 	jobSpare = 60
-	// tmpSize is the one place that a service may write to. It counts as the service's memory.
+	// tmpSize is the size of /tmp, the only place that a service may write to. It counts as the
+	// service's memory.
 	tmpSize = "256Mi"
 )
 
-// order is what a manifest says beside a launch.Spec.
+// order holds the parts of a manifest that are not in a launch.Spec.
 type order struct {
 	name     string
 	lab      lab
 	nodes    map[string]string // labels that the node must have
-	node     string            // its name; empty: any with these labels
-	lifetime time.Duration     // after which the cluster ends it, whoever lives
+	node     string            // its name; empty: any node with these labels
+	lifetime time.Duration     // after which the cluster ends the pod
 }
 
-// jobOf is the manifest of a job of one pod for a target.
+// jobOf returns the manifest of a job of one pod for a target.
 func jobOf(s launch.Spec, o order) object {
 	return jobAround(object{
 		"securityContext": object{"runAsNonRoot": true, "runAsUser": anybody,
@@ -105,15 +108,15 @@ func jobOf(s launch.Spec, o order) object {
 	}, o)
 }
 
-// jobAround has a job of one pod, which the cluster itself removes with its pod: the deadline ends
-// it, and the time to live after the end removes it.
+// jobAround returns a job of one pod, which the cluster itself ends at its deadline, and removes
+// after its time to live.
 func jobAround(pod object, o order) object {
 	labels := object{labelLab: o.lab.ID, labelPod: o.name}
 	seconds := int64(o.lifetime / time.Second)
 	maps.Copy(pod, object{
 		"restartPolicy": "Never", "automountServiceAccountToken": false,
 		"enableServiceLinks": false, "activeDeadlineSeconds": seconds,
-		"terminationGracePeriodSeconds": 1, // where a Stop has a grace it says so itself
+		"terminationGracePeriodSeconds": 1, // Stop passes its own grace
 	})
 	if len(o.nodes) > 0 {
 		pod["nodeSelector"] = o.nodes
@@ -132,7 +135,8 @@ func jobAround(pod object, o order) object {
 	}
 }
 
-// onNode has a pod go to the node of a name, whose labels this user need not be allowed to see.
+// onNode returns an affinity to the node of this name. It does not need the right to read its
+// labels.
 func onNode(name string) object {
 	return object{"nodeAffinity": object{"requiredDuringSchedulingIgnoredDuringExecution": object{
 		"nodeSelectorTerms": []object{{"matchFields": []object{{"key": "metadata.name",
@@ -150,8 +154,8 @@ func containerOf(s launch.Spec) object {
 	if s.Port > 0 {
 		c["ports"] = []object{{"containerPort": s.Port}}
 	}
-	// Requests that equal limits, of processors and memory, make the pod Guaranteed, and whole
-	// processors let the static CPU manager give it cores of its own.
+	// Requests equal to limits, of processors and memory, make the pod Guaranteed. With whole
+	// processors, the static CPU manager gives such a pod exclusive cores.
 	retained := object{}
 	if s.CPUs > 0 {
 		retained["cpu"] = quantity(s.CPUs)
@@ -165,10 +169,10 @@ func containerOf(s launch.Spec) object {
 	return c
 }
 
-// container is the name of the one container of a pod.
+// container is the name of a pod's only container.
 const container = "service"
 
-// quantity is processor time per second as Kubernetes has it: whole or in thousandths.
+// quantity formats processor time per second for Kubernetes: whole or in thousandths.
 func quantity(cpus float64) string {
 	if milli := int64(math.Round(cpus * 1000)); milli%1000 != 0 {
 		return fmt.Sprintf("%dm", milli)
@@ -176,8 +180,8 @@ func quantity(cpus float64) string {
 	return strconv.FormatInt(int64(math.Round(cpus)), 10)
 }
 
-// pullOf says whether a node may fetch an image that it has not. A name without a registry would be
-// asked of a public one, where anybody may have taken it.
+// pullOf returns the pull policy of an image. A name without a registry is never pulled: a node
+// would ask a public registry, where anybody may have registered the name.
 func pullOf(image string) string {
 	first, _, more := strings.Cut(image, "/")
 	if more && (strings.ContainsAny(first, ".:") || first == "localhost") {
@@ -190,14 +194,14 @@ func envOf(env []string) []object {
 	out := []object{}
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
-		// $(NAME) is another variable to Kubernetes, and $$ a dollar.
+		// In Kubernetes $(NAME) is a variable, and $$ a dollar sign.
 		out = append(out, object{"name": name, "value": strings.ReplaceAll(value, "$", "$$")})
 	}
 	return out
 }
 
-// mounted are those of a spec's mounts that the service is told of: every other one would be a
-// right to the node for nothing.
+// mounted returns the mounts of a spec that its arguments or environment mention. Any other would
+// give access to the node without need.
 func mounted(s launch.Spec) (out []launch.Mount) {
 	reported := strings.Join(s.Args, "\x00") + "\x00" + strings.Join(s.Env, "\x00")
 	for _, m := range s.Mounts {
@@ -227,7 +231,7 @@ func volumesOf(s launch.Spec) []object {
 	return out
 }
 
-// serviceOf is the manifest of a service before a job's pod. It goes with the job.
+// serviceOf returns the manifest of a service before a job's pod. It is removed with the job.
 func serviceOf(o order, uid string, port int) object {
 	return object{
 		"apiVersion": "v1", "kind": "Service",
@@ -240,8 +244,8 @@ func serviceOf(o order, uid string, port int) object {
 	}
 }
 
-// rights are all that a lab asks of the API in its namespace, as deploy/kubernetes/rbac.yaml grants
-// them; of the cluster it asks for its nodes.
+// rights are all rights that a lab needs in its namespace, as granted by
+// deploy/kubernetes/rbac.yaml.
 var rights = []right{
 	{"create", "batch", "jobs", ""}, {"list", "batch", "jobs", ""}, {"delete", "batch", "jobs", ""},
 	{"get", "batch", "jobs", ""}, {"watch", "batch", "jobs", ""},
@@ -249,18 +253,18 @@ var rights = []right{
 	{"delete", "", "pods", ""}, {"get", "", "pods", "log"}, {"list", "", "events", ""},
 }
 
-// servicing are those for a service, attaching those for a reader, whose stream some versions of
-// kubectl get and others create, and noding that of the cluster.
+// servicing are the rights for a service, attaching those for a reader (some versions of kubectl
+// get its stream, others create it), and noding is the right on cluster level.
 var (
 	servicing = []right{{"create", "", "services", ""}}
 	attaching = []right{{"create", "", "pods", "attach"}, {"get", "", "pods", "attach"}}
 	noding    = right{"list", "", "nodes", ""}
 )
 
-// right is a verb on a resource of a group.
+// right is a verb on a resource of an API group.
 type right struct{ verb, group, resource, sub string }
 
-// words are as kubectl auth can-i has them: "create jobs", "get pods/log".
+// words formats a right for kubectl auth can-i: "create jobs", "get pods/log".
 func (r right) words() string {
 	if r.sub != "" {
 		return r.verb + " " + r.resource + "/" + r.sub
@@ -268,7 +272,7 @@ func (r right) words() string {
 	return r.verb + " " + r.resource
 }
 
-// reviewOf asks the API whether this user has rights, one object each, which needs none.
+// reviewOf returns requests to check rights of this user, one object each. They need no right.
 func reviewOf(namespace string, item []right) object {
 	var items []object
 	for _, r := range item {
@@ -283,7 +287,7 @@ func reviewOf(namespace string, item []right) object {
 	return object{"apiVersion": "v1", "kind": "List", "items": items}
 }
 
-// text is a manifest for kubectl.
+// text encodes a manifest for kubectl.
 func text(o object) []byte {
 	b, err := json.Marshal(o)
 	if err != nil {

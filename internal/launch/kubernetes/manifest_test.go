@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "bless what is written now")
 
-// checkGolden holds a manifest against the one that is kept.
+// checkGolden compares a manifest with the stored one.
 func checkGolden(t *testing.T, name string, o object) {
 	t.Helper()
 	got, err := json.MarshalIndent(o, "", "  ")
@@ -63,7 +63,7 @@ func TestQuantity(t *testing.T) {
 	}
 }
 
-// What has no registry in its name would be asked of a public one.
+// A name without a registry would be pulled from a public one.
 func TestPullOf(t *testing.T) {
 	for image, want := range map[string]string{"app": "Never", "prony/go-nethttp:1": "Never",
 		"library/app:1.2": "Never", "ghcr.io/a/b:1": "IfNotPresent",
@@ -105,7 +105,7 @@ func TestOutlived(t *testing.T) {
 	}
 }
 
-// What the manifest grants is what a lab asks for, and nothing beyond it.
+// The manifest grants exactly the rights that a lab needs.
 func TestGrants(t *testing.T) {
 	b, err := os.ReadFile("../../../deploy/kubernetes/rbac.yaml")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestGrants(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &whole); err != nil {
 			t.Fatal(err)
 		}
-		asJSON, err := json.Marshal(whole) // whose keys are not told by case
+		asJSON, err := json.Marshal(whole) // its keys are case-sensitive
 		if err == nil {
 			err = json.Unmarshal(asJSON, &role)
 		}
@@ -133,7 +133,7 @@ func TestGrants(t *testing.T) {
 			}
 		}
 	}
-	// Which node does not answer is asked for one by its name.
+	// The right to get a single node is for naming a node that does not respond.
 	want := []string{"get /nodes"}
 	for _, r := range slices.Concat(rights, servicing, attaching, []right{noding}) {
 		verb, resource, _ := strings.Cut(r.words(), " ")

@@ -19,15 +19,15 @@ import (
 	"prony.example/record"
 )
 
-// site reads what the kernel of a pod's node keeps of it: here, or by a reader there.
+// site reads from the kernel of a pod's node: directly here, or through a reader there.
 type site interface {
-	// watch looks for the containers of a pod from now on.
+	// watch begins to look for the containers of a pod.
 	watch(uid string) sight
-	// facts reads once what is in force for a container of these limits.
+	// facts reads once which of these limits are in force for a container.
 	facts(item sighting, requested limits) facts
 	// ending waits for the end of a process.
 	ending(pid int, groups []launch.Group) *cgroup.Evidence
-	// gone is closed when nothing will be read any more; nil: that is always possible.
+	// gone is closed when the site can no longer read; nil: it always can.
 	gone() <-chan struct{}
 	pids(groups []launch.Group) []int
 	favour(groups []launch.Group, enabled bool) (threads int, err error)
@@ -35,23 +35,23 @@ type site interface {
 	shared(groups []launch.Group, cpus float64) []string
 }
 
-// sighting is the main process of a container.
+// sighting identifies the main process of a container.
 type sighting struct {
 	Dir     string `json:"dir"`     // of its control group
 	PID     int    `json:"pid"`     // on its node; 0: there is none (any more)
-	BeganNs int64  `json:"beganNs"` // when its program was first seen, clock.Mono; 0: nobody saw it
+	BeganNs int64  `json:"beganNs"` // when its program was first seen, clock.Mono; 0: unknown
 }
 
-// sight is a pod that is looked for.
+// sight is a search for the container of a pod.
 type sight interface {
-	// seen tells of the container once, when its own program runs.
+	// seen sends the container once, when its own program runs.
 	seen() <-chan sighting
 	// find looks for a container by its id.
 	find(id string) sighting
 	close()
 }
 
-// limits are those of a launch.Spec that a kubelet sets.
+// limits are the limits of a launch.Spec that a kubelet sets.
 type limits struct {
 	Cores       []int   `json:"cores"`
 	CPUs        float64 `json:"cpus"`
@@ -60,17 +60,17 @@ type limits struct {
 
 func limitsOf(s launch.Spec) limits { return limits{s.Cores, s.CPUs, s.MemoryBytes} }
 
-// facts are what is read of a container once, when it has begun.
+// facts are read once from a container that has begun.
 type facts struct {
-	Address string         `json:"address"` // of its network; empty: it has none
+	Address string         `json:"address"` // in its network; empty: none
 	AgeNs   int64          `json:"ageNs"`   // of its process; -1: there is none
 	Groups  []launch.Group `json:"groups"`
-	Cores   []int          `json:"cores"` // that its kubelet gave it
+	Cores   []int          `json:"cores"` // given by its kubelet
 	InForce []record.Limit `json:"inForce"`
-	Swaps   bool           `json:"swaps"` // what it has may be swapped out
+	Swaps   bool           `json:"swaps"` // its memory may be swapped out
 }
 
-// here is this machine.
+// here is the site of this machine.
 type here struct{}
 
 var _ site = here{}
@@ -95,7 +95,7 @@ func (here) facts(item sighting, requested limits) (f facts) {
 		CPUs:        requested.CPUs,
 		MemoryBytes: requested.MemoryBytes,
 	}
-	// Which cores is the kubelet's to say.
+	// The kubelet chooses the cores.
 	if len(f.Cores) > 0 && len(s.Cores) > 0 {
 		s.Cores = f.Cores
 	}
@@ -125,7 +125,7 @@ func (here) cores(groups []launch.Group) []int { return granted(groups) }
 
 func (here) shared(groups []launch.Group, cpus float64) []string { return shared(groups, cpus) }
 
-// born is a process's birth by its age, not before a moment; now where that is not known.
+// born returns a process's start time from its age, but not before a moment; without an age, now.
 func (f facts) born(before int64) int64 {
 	now := clock.Mono()
 	if f.AgeNs >= 0 {
@@ -134,21 +134,22 @@ func (f facts) born(before int64) int64 {
 	return now
 }
 
-// Bounds of the look at this node's control groups.
+// Limits on searching this node's control groups.
 const (
-	maxDepth  = 7     // of a pod's group below the root: some clusters live in a container
-	maxGroups = 50000 // looked at in one pass
-	// turn is how often a new container is looked for: how exactly its start is known.
+	maxDepth  = 7     // of a pod's group below the root: some clusters run in a container
+	maxGroups = 50000 // visited in one pass
+	// turn is the interval of looking for a new container, and so the precision of its start time.
 	turn = time.Millisecond
-	// podTurn is how often a new pod's group is, which is there long before its containers.
+	// podTurn is the interval of looking for a new pod's group, which exists long before its
+	// containers.
 	podTurn = 20 * time.Millisecond
 )
 
-// runtimes are how a container's first process is called until it becomes the image's program.
+// runtimes are the names of a container's first process before it becomes the image's program.
 var runtimes = []string{"runc", "crun", "youki", "conmon", "containerd-shim"}
 
-// groupOf is the folder of a pod's control group below a root; empty: it is not seen there. Drivers
-// write it in two ways: podUID, and for systemd …-podU_I_D.slice.
+// groupOf returns the folder of a pod's control group below a root; empty: not found. Cgroup
+// drivers name it podUID or, with systemd, …-podU_I_D.slice.
 func groupOf(root, uid string) (dir string) {
 	if !uidForm.MatchString(uid) {
 		return ""
@@ -172,7 +173,7 @@ func groupOf(root, uid string) (dir string) {
 	return dir
 }
 
-// trees are where pods' groups may be, one of each version.
+// trees returns the roots below which pods' groups may be, one for each version.
 func trees() (roots []string) {
 	version := 0
 	for _, m := range cgroup.OwnMounts() {
@@ -186,22 +187,22 @@ func trees() (roots []string) {
 	return roots
 }
 
-// eye watches this node for the containers of a pod, to date their starts.
+// eye watches this node for the containers of a pod, to record their start times.
 type eye struct {
 	uid  string
 	done chan struct{}
 	stop context.CancelFunc
 
-	first chan sighting // of the container, once its program runs
+	first chan sighting // the container, when its program runs
 
 	mu    sync.Mutex
-	began map[string]int64 // by the folder of a container's group: clock.Mono
+	began map[string]int64 // clock.Mono, by the folder of a container's group
 }
 
 // eye implements sight.
 var _ sight = (*eye)(nil)
 
-// sandbox is what holds a pod's network, and is called so by all runtimes that have one.
+// sandbox is the name, in all runtimes, of the process that holds a pod's network.
 const sandbox = "pause"
 
 func watchNode(uid string) *eye {
@@ -212,7 +213,7 @@ func watchNode(uid string) *eye {
 	return e
 }
 
-// eyeBound is how long a container is waited for; images may have to be pulled.
+// eyeBound limits the wait for a container, whose image may have to be pulled.
 const eyeBound = 6 * time.Minute
 
 func (e *eye) watch(ctx context.Context) {
@@ -226,7 +227,7 @@ func (e *eye) watch(ctx context.Context) {
 			continue
 		}
 		pause = turn
-		entries, _ := os.ReadDir(dir) // the group may go
+		entries, _ := os.ReadDir(dir) // the group may have gone
 		for _, c := range entries {
 			if path := filepath.Join(dir, c.Name()); c.IsDir() {
 				e.look(path)
@@ -235,7 +236,7 @@ func (e *eye) watch(ctx context.Context) {
 	}
 }
 
-// seenOf is the folder of a pod's group on this node, in the first tree that has it.
+// seenOf returns the folder of a pod's group on this node, in the first tree that has it.
 func seenOf(uid string) string {
 	for _, root := range trees() {
 		if dir := groupOf(root, uid); dir != "" {
@@ -245,7 +246,7 @@ func seenOf(uid string) string {
 	return ""
 }
 
-// look notes when a container's first process has become the image's own.
+// look records when a container's first process has become the image's own program.
 func (e *eye) look(dir string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -289,9 +290,9 @@ func (e *eye) close() {
 	<-e.done
 }
 
-// containerDir is the folder of a container's group below its pod's; empty: there is none.
+// containerDir returns the folder of a container's group below its pod's; empty: there is none.
 func containerDir(pod, container string) string {
-	entries, _ := os.ReadDir(pod) // the group may be gone
+	entries, _ := os.ReadDir(pod) // the group may have gone
 	for _, e := range entries {
 		if container != "" && strings.Contains(e.Name(), container) {
 			return filepath.Join(pod, e.Name())
@@ -300,7 +301,7 @@ func containerDir(pod, container string) string {
 	return ""
 }
 
-// mainOf is the main process of a container, by its number on this node; 0: there is none (any
+// mainOf returns the number of a container's main process on this node; 0: there is none (any
 // more).
 func mainOf(dir string) int {
 	if dir == "" {
@@ -316,9 +317,9 @@ func mainOf(dir string) int {
 	return 0
 }
 
-// addressOf is the IPv4 address of a process's network, as its kernel has it in
-// /proc/PID/net/fib_trie: an address, and below it what it is. Not valid: it has none but the
-// loopback's.
+// addressOf returns the IPv4 address of a process's network, from the kernel's
+// /proc/PID/net/fib_trie, in which the line after an address has its type. It is not valid if there
+// is only the loopback address.
 func addressOf(pid int) netip.Addr {
 	var last string
 	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d/net", pid), "fib_trie")) {
@@ -335,7 +336,7 @@ func addressOf(pid int) netip.Addr {
 	return netip.Addr{}
 }
 
-// isFirst says whether a process is the first of its PID namespace (NSpid of /proc/PID/status).
+// isFirst reports whether a process is the first of its PID namespace (NSpid of /proc/PID/status).
 func isFirst(pid int) bool {
 	for line := range strings.Lines(cgroup.Value(fmt.Sprintf("/proc/%d", pid), "status")) {
 		if tail, ok := strings.CutPrefix(line, "NSpid:"); ok {
@@ -346,10 +347,9 @@ func isFirst(pid int) bool {
 	return false
 }
 
-// groupsOf are the control groups of a container of which one has a folder: those of its path in
-// the trees of version 1 where that has the controllers, else of version 2. The kernel's word for a
-// process, /proc/PID/cgroup, is not asked: to whom is in a control group namespace it says another
-// path.
+// groupsOf returns the control groups of a container from the folder of one of them: those at the
+// same path in the trees of version 1 that have the controllers, otherwise of version 2. It does
+// not read /proc/PID/cgroup, which shows another path inside a control group namespace.
 func groupsOf(dir string) []launch.Group {
 	mounts, paths := cgroup.OwnMounts(), map[string]string{}
 	for i, m := range mounts {
@@ -367,5 +367,5 @@ func groupsOf(dir string) []launch.Group {
 	return cgroup.Groups(mounts, paths, 2)
 }
 
-// allControllers are the names that mounts have theirs by: version 2 has one, without a name.
+// allControllers are the controllers of mounts: version 2 has one with an empty name.
 var allControllers = []string{"", "cpu", "cpuacct", "cpuset", "memory"}

@@ -20,15 +20,15 @@ import (
 	"prony.example/record"
 )
 
-// Bounds of a launch.
+// Limits of a launch.
 const (
-	// pendingBound is how long a pod may wait for a node while the scheduler says that none has
-	// room: what ran before may need a moment to leave.
+	// pendingBound limits how long a pod may wait while the scheduler finds no node with room: an
+	// earlier pod may need a moment to end.
 	pendingBound = 30 * time.Second
-	// eventTurn is how often events are asked for while nothing else is heard of a pod.
+	// eventTurn is the interval of reading events while the pod does not change.
 	eventTurn = 2 * time.Second
-	// foundBound is how long a process is looked for that runs, by its node's word: that it has
-	// ended its kubelet sees in a second or two.
+	// foundBound limits the search for a process that runs according to its node: the kubelet sees
+	// an end within a second or two.
 	foundBound = 5 * time.Second
 )
 
@@ -38,23 +38,23 @@ type proc struct {
 	l       *Launcher
 	order   order
 	uid     string // of the job
-	created bool   // there may be a job
+	created bool   // a job may exist
 
-	pod      pod // as it was last seen while it was launched
+	pod      pod // as last seen during the launch
 	sighting sighting
 	addr     netip.AddrPort
 	groups   []launch.Group
 
-	site     site      // nil: of a reader, which nobody reads
+	site     site      // nil: a reader's own pod, which is not read
 	sight    sight     // nil: its pod is not known yet
 	sampling *Sampling // by a reader; nil: none
 	log      *logCopy
-	end      *cgroup.Evidence // of its main process; nil: it had ended when it was met
-	heard    atomic.Bool      // the cluster has said that it ended
+	end      *cgroup.Evidence // of its main process; nil: it had already ended
+	heard    atomic.Bool      // the cluster has reported its end
 }
 
-// Launch implements launch.Launcher. It returns when the container's own program runs, or has ended
-// by itself already.
+// Launch implements launch.Launcher. It returns when the container's own program runs, or has
+// already ended.
 func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, error) {
 	if why := refused(s); why != "" {
 		return nil, fmt.Errorf("launch %s: %s", s.Name, why)
@@ -67,7 +67,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	return p, nil
 }
 
-// refused says what this launcher cannot start.
+// refused returns why this launcher cannot start a spec; empty: it can.
 func refused(s launch.Spec) string {
 	switch {
 	case s.Compose != nil:
@@ -80,7 +80,7 @@ func refused(s launch.Spec) string {
 	return ""
 }
 
-// run takes the pod from nothing to running.
+// run creates the job and waits until its container runs.
 func (p *proc) run(ctx context.Context) error {
 	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
 		return err
@@ -105,15 +105,15 @@ func (p *proc) run(ctx context.Context) error {
 	return p.meet(ctx, before)
 }
 
-// create makes the job.
+// create creates the job.
 func (p *proc) create(ctx context.Context, o, shown object) error {
-	p.created = true // it may be, whatever comes back
+	p.created = true // a failed call may have created it
 	j, err := made[job](ctx, p.l.cluster, o, shown)
 	p.uid = j.Metadata.UID
 	return err
 }
 
-// hushed is a spec without the values of secrets.
+// hushed returns a spec without the values of secrets.
 func hushed(s launch.Spec) launch.Spec {
 	s.Env = slices.Clone(s.Env)
 	for i, pair := range s.Env {
@@ -124,7 +124,7 @@ func hushed(s launch.Spec) launch.Spec {
 	return s
 }
 
-// serve makes the service before the pod, if there is to be one.
+// serve creates the service before the pod, if Options.Service is set.
 func (p *proc) serve(ctx context.Context) error {
 	if !p.l.options.Service || p.Spec.Port == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (p *proc) serve(ctx context.Context) error {
 	return nil
 }
 
-// await waits until the container runs or has ended. Why it does not is the words of the cluster.
+// await waits until the container runs or has ended. Its errors have the cluster's reason.
 func (p *proc) await(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func (p *proc) await(ctx context.Context) error {
 	var observed <-chan sighting
 	for {
 		select {
-		case place := <-observed: // the kernel knows before its kubelet has told
+		case place := <-observed: // the kernel shows it before its kubelet reports it
 			if place.PID > 0 {
 				p.sighting = place
 				return nil
@@ -199,7 +199,8 @@ func (p *proc) await(ctx context.Context) error {
 	}
 }
 
-// warned is what has been warned of. Without a pod nothing comes by itself: its job is refused one.
+// warned returns the last warning about the pod or its job. A rejected pod shows only in its job's
+// events.
 func (p *proc) warned(ctx context.Context) (why string, err error) {
 	for _, name := range []string{p.order.name, p.pod.Metadata.Name} {
 		if name == "" {
@@ -224,8 +225,8 @@ func (p *proc) warned(ctx context.Context) (why string, err error) {
 	return why, nil
 }
 
-// changes tells of the pod until the context ends. The stream is opened again where it ends, as it
-// does when the API server goes.
+// changes sends the states of the pod until the context ends. It opens another stream if one ends,
+// for example because the API server stopped.
 func (p *proc) changes(ctx context.Context) (<-chan change, <-chan error) {
 	out, failed := make(chan change), make(chan error, 1)
 	go func() {
@@ -241,7 +242,7 @@ func (p *proc) changes(ctx context.Context) (<-chan change, <-chan error) {
 	return out, failed
 }
 
-// retryTurn is how often the API is asked again that did not answer.
+// retryTurn is the pause before repeating a call to an API server that did not answer.
 const retryTurn = time.Second
 
 func sleep(ctx context.Context, d time.Duration) {
@@ -251,7 +252,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// follow passes on changes of the pod as long as one stream lasts.
+// follow sends the changes from one stream until it ends.
 func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 	s, err := p.l.cluster.open(ctx, "get", "pods", "--selector="+labelPod+"="+p.order.name,
 		"--watch", "--output-watch-events", "--output=json")
@@ -279,7 +280,7 @@ func (p *proc) follow(ctx context.Context, to chan<- change) (err error) {
 	}
 }
 
-// meet learns who the container's main process is, on its node.
+// meet finds the container's main process on its node.
 func (p *proc) meet(ctx context.Context, before int64) error {
 	if p.sighting.PID == 0 {
 		if err := p.find(ctx); err != nil {
@@ -315,8 +316,8 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	return ctx.Err()
 }
 
-// find finds the main process on its node. One that has ended meanwhile is none: its node tells a
-// moment later.
+// find looks for the main process on its node. If the process has ended meanwhile, the node reports
+// this a moment later.
 func (p *proc) find(ctx context.Context) error {
 	bound := foundBound
 	if p.afar() {
@@ -337,7 +338,7 @@ func (p *proc) find(ctx context.Context) error {
 	}
 }
 
-// elsewhere says why a pod that runs is not seen.
+// elsewhere returns an error that explains why a running pod is not visible.
 func (p *proc) elsewhere() error {
 	name, ownText := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
 	if f, is := p.site.(*far); is {
@@ -354,12 +355,12 @@ func (p *proc) elsewhere() error {
 		"reader started there, or choose the node with PRONY_KUBERNETES_NODES", name)
 }
 
-// now is the pod as the API has it at this moment.
+// now returns the present state of the pod.
 func (p *proc) now(ctx context.Context) (pod, error) {
 	return look[pod](ctx, p.l.cluster, "get", "pod", p.pod.Metadata.Name)
 }
 
-// noteLimits notes what the kernel was read to enforce, and which limits nothing does.
+// noteLimits stores which limits the kernel enforces, and which it does not.
 func (p *proc) noteLimits(f facts) {
 	s, why := p.Spec, ""
 	if p.sighting.PID == 0 {
@@ -376,11 +377,11 @@ func (p *proc) noteLimits(f facts) {
 	}
 }
 
-// Addr is the pod's own, or that of its service.
+// Addr returns the address of the pod, or of its service.
 func (p *proc) Addr() netip.AddrPort { return p.addr }
 
-// Main is the container's first process, by its number on this node; 0: it ended before it could be
-// met, or runs on another.
+// Main returns the number of the container's first process on this node; 0: it ended before it was
+// found, or runs on another node.
 func (p *proc) Main() int {
 	if p.afar() {
 		return 0
@@ -388,7 +389,7 @@ func (p *proc) Main() int {
 	return p.sighting.PID
 }
 
-// PIDs lists the processes of the container; none where it runs on another node.
+// PIDs lists the processes of the container; none if it runs on another node.
 func (p *proc) PIDs() []int {
 	if p.afar() {
 		return nil
@@ -396,7 +397,7 @@ func (p *proc) PIDs() []int {
 	return p.running()
 }
 
-// running are its processes by their numbers on its node.
+// running lists the processes by their numbers on their own node.
 func (p *proc) running() []int {
 	if p.site == nil {
 		return nil
@@ -404,7 +405,7 @@ func (p *proc) running() []int {
 	return p.site.pids(p.groups)
 }
 
-// afar says whether a reader reads it: then nothing here is about this machine's kernel.
+// afar reports whether a reader reads the pod: then its numbers are not of this machine's kernel.
 func (p *proc) afar() bool {
 	_, is := p.site.(*far)
 	return is
@@ -413,7 +414,7 @@ func (p *proc) afar() bool {
 // Favour implements launch.Favourer.
 func (p *proc) Favour(enabled bool) (int, error) { return p.site.favour(p.groups, enabled) }
 
-// Groups are its control groups on this machine.
+// Groups returns its control groups on this machine.
 func (p *proc) Groups() []launch.Group {
 	if p.afar() {
 		return nil

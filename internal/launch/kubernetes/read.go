@@ -13,16 +13,16 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// Bounds on what the cluster says.
+// Limits on answers of the cluster.
 const (
 	maxSaid  = 64 << 20 // bytes of one answer, or of one watch
 	maxWords = 600      // bytes of a message that is passed on
 )
 
-// condition is one of a pod or a node.
+// condition is a condition of a pod or a node.
 type condition struct{ Type, Status, Reason, Message string }
 
-// state is what a container is doing; one of the three.
+// state is a container's state; only one of its fields is set.
 type state struct {
 	Waiting    *struct{ Reason, Message string }
 	Running    *struct{}
@@ -32,7 +32,7 @@ type state struct {
 	}
 }
 
-// pod is what the lab reads of one.
+// pod has the fields of a pod that this package reads.
 type pod struct {
 	Metadata struct {
 		Name, UID       string
@@ -46,22 +46,22 @@ type pod struct {
 	}
 }
 
-// containerStatus is what a node says of a container.
+// containerStatus is a node's report on a container.
 type containerStatus struct {
 	Name, ContainerID, ImageID string
 	State                      state
 }
 
-// change is one step of a watch.
+// change is one event of a watch.
 type change struct {
 	Type   string // ADDED, MODIFIED, DELETED, ERROR
 	Object pod
 }
 
-// event is something that happened to an object, in its own words.
+// event is an event of an object.
 type event struct{ Type, Reason, Message string }
 
-// node is what the lab reads of one.
+// node has the fields of a node that this package reads.
 type node struct {
 	Metadata struct {
 		Name   string
@@ -75,7 +75,7 @@ type node struct {
 	}
 }
 
-// job is what the lab reads of one.
+// job has the fields of a job that this package reads.
 type job struct {
 	Metadata struct {
 		Name, UID           string
@@ -83,10 +83,10 @@ type job struct {
 	}
 }
 
-// list is what a get of several gives.
+// list is the answer to a request for several objects.
 type list[T any] struct{ Items []T }
 
-// readChange reads the next step of a watch; io.EOF ends it.
+// readChange reads the next event of a watch; io.EOF ends it.
 func readChange(from *json.Decoder) (c change, err error) {
 	if err := from.Decode(&c); err != nil {
 		if errors.Is(err, io.EOF) {
@@ -97,7 +97,7 @@ func readChange(from *json.Decoder) (c change, err error) {
 	return c, nil
 }
 
-// readAs reads one object of an answer.
+// readAs decodes an answer with one object.
 func readAs[T any](answer []byte) (v T, err error) {
 	if err := json.Unmarshal(answer, &v); err != nil {
 		return v, fmt.Errorf("read what kubectl says: %w", err)
@@ -105,7 +105,7 @@ func readAs[T any](answer []byte) (v T, err error) {
 	return v, nil
 }
 
-// readEach reads objects that an answer has one behind the other.
+// readEach decodes an answer with several objects in sequence.
 func readEach[T any](answer []byte) (all []T, err error) {
 	for from := json.NewDecoder(bytes.NewReader(answer)); from.More(); {
 		var v T
@@ -117,8 +117,8 @@ func readEach[T any](answer []byte) (all []T, err error) {
 	return all, nil
 }
 
-// said is a text of the cluster, fit to be passed on: one line, without what moves a cursor, and
-// not longer than anybody reads.
+// said makes a text of the cluster safe to print: one line, without control characters, of at most
+// maxWords bytes.
 func said(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -133,11 +133,11 @@ func said(text string) string {
 	return text
 }
 
-// hexID is what a runtime calls a container, behind the name of the runtime. It becomes part of a
-// path, and so must be nothing else.
+// hexID matches a container's id after the name of its runtime. It is strict because the id becomes
+// part of a path.
 var hexID = lazyregexp.New(`^[a-z0-9.-]+://([0-9a-f]{12,64})$`)
 
-// status is that of the pod's one container; the zero one: its node has not said any.
+// status returns the status of the pod's only container; zero value: its node has not reported it.
 func (p *pod) status() (s containerStatus) {
 	for _, c := range p.Status.ContainerStatuses {
 		if c.Name == container {
@@ -147,10 +147,10 @@ func (p *pod) status() (s containerStatus) {
 	return s
 }
 
-// state is what the container does.
+// state returns the state of the container.
 func (p *pod) state() state { return p.status().State }
 
-// containerID is the runtime's own number of the container; empty: it has none, or not yet.
+// containerID returns the runtime's id of the container; empty: none yet.
 func (p *pod) containerID() string {
 	if m := hexID.FindStringSubmatch(p.status().ContainerID); m != nil {
 		return m[1]
@@ -158,17 +158,18 @@ func (p *pod) containerID() string {
 	return ""
 }
 
-// image is what the node has started, by its digest.
+// image returns the digest of the started image.
 func (p *pod) image() string { return said(p.status().ImageID) }
 
-// uidForm is that of an object's UID (RFC 4122), which becomes part of a path as well.
+// uidForm matches an object's UID (RFC 4122), which becomes part of a path.
 var uidForm = lazyregexp.New(`^[0-9a-f-]{8,64}$`)
 
-// nameForm is that of an object's name (RFC 1123), which becomes a word of kubectl's line and must
-// not be one of its flags.
+// nameForm matches an object's name (RFC 1123), which becomes an argument of kubectl and must not
+// look like a flag.
 var nameForm = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
-// isOf says whether a pod is that of a job: anybody in the namespace can give another its labels.
+// isOf reports whether a pod belongs to a job by its owner: any user of the namespace could copy
+// labels.
 func (p *pod) isOf(job string) bool {
 	return nameForm.MatchString(p.Metadata.Name) && uidForm.MatchString(p.Metadata.UID) &&
 		slices.ContainsFunc(p.Metadata.OwnerReferences, func(o struct{ UID string }) bool {
@@ -176,7 +177,7 @@ func (p *pod) isOf(job string) bool {
 		})
 }
 
-// condition is one by its type; nil: there is none.
+// condition returns the condition of a type; nil: there is none.
 func (p *pod) condition(kind string) *condition {
 	for i, c := range p.Status.Conditions {
 		if c.Type == kind {

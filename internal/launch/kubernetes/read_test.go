@@ -17,7 +17,7 @@ func podOf(t testing.TB, text string) *pod {
 	return &p
 }
 
-// status is a pod with one container in a state.
+// status returns a pod with one container in a state.
 func status(state, more string) string {
 	return `{"status": {"containerStatuses": [{"name": "service", "state": {` + state + `}}]` +
 		more + `}}`
@@ -40,7 +40,7 @@ func TestStuck(t *testing.T) {
 		`present with pull policy of Never; the node has no such image`)
 	check(status(`"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec: `+
 		`\"./x\": no such file"}`, ""), `StartError: exec: "./x": no such file`)
-	// Another container's, such as a mesh's, is another matter.
+	// Another container, such as a mesh's, does not matter.
 	check(`{"status": {"containerStatuses": [{"name": "proxy", "state": {"waiting": `+
 		`{"reason": "ErrImagePull"}}}]}}`, "")
 }
@@ -90,7 +90,7 @@ func TestPending(t *testing.T) {
 		`Error creating: pods "a" is forbidden: exceeded quota: q`, true)
 }
 
-// What is said of a fault names it and what to do; the words are kubectl's own.
+// Hints name the fault and what to do. The inputs are kubectl's own texts.
 func TestHints(t *testing.T) {
 	check := func(words, want string) {
 		t.Helper()
@@ -138,8 +138,8 @@ func TestSaid(t *testing.T) {
 	}
 }
 
-// A pod is a job's by its owner, which only the cluster can give it, not by its labels; and what
-// would be a flag of kubectl's is no name.
+// A pod belongs to a job by its owner, which only the cluster sets, and not by labels. A name that
+// looks like a flag of kubectl is invalid.
 func TestIsOf(t *testing.T) {
 	const uid = "08d98ca3-b19e"
 	check := func(name, owner, job string, want bool) {
@@ -172,8 +172,8 @@ func TestContainerID(t *testing.T) {
 	}
 }
 
-// FuzzRead has the cluster say anything: what is passed on is one short line, and what becomes part
-// of a path is a number.
+// FuzzRead reads any answers of the cluster: messages become one short line, and ids that become
+// part of a path are valid.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"type": "MODIFIED", "object": ` + status(`"waiting": {"reason": `+
 		`"ErrImagePull", "message": "a\nb"}`, `, "phase": "Failed", "reason": "Evicted"`) + `}`))

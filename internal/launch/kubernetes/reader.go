@@ -15,16 +15,16 @@ import (
 	"prony.example/record"
 )
 
-// inPod has a pod's limits and use read by a reader on its node, whoever could read them here.
+// inPod is the value of Options.Reader for reading through a reader on the node in any case.
 const inPod = "pod"
 
-// readerLife is how long a reader lives, in lifetimes of a pod: one that is used for a trial is
-// younger than one.
+// readerLife is the lifetime of a reader in lifetimes of a pod. A reader older than one lifetime is
+// replaced, so that it outlives every trial.
 const readerLife = 2
 
-// readerOf is the manifest of a reader: it sees the processes of its node and their control groups,
-// and may look into them (SYS_PTRACE, for shared memory) and give threads precedence (SYS_NICE, for
-// compilers while they warm up, and for its own samples); it may write nothing.
+// readerOf returns the manifest of a reader. It sees the processes and control groups of its node,
+// may inspect them (SYS_PTRACE, for shared memory) and may raise priorities (SYS_NICE, for
+// compilers during warm-up and for its own samples). It may write nothing.
 func readerOf(image string, o order) object {
 	return jobAround(object{
 		"hostPID": true,
@@ -36,7 +36,7 @@ func readerOf(image string, o order) object {
 			"securityContext": object{"allowPrivilegeEscalation": false, "privileged": false,
 				"readOnlyRootFilesystem": true, "capabilities": object{"drop": []string{"ALL"},
 					"add": []string{"SYS_NICE", "SYS_PTRACE"}}},
-			// No processors: a node that has all of its own promised would take no reader.
+			// No processors: a node whose processors are all requested would reject the reader.
 			"resources": object{"requests": object{"memory": "64Mi"},
 				"limits": object{"memory": "256Mi"}},
 			"volumeMounts": []object{{"name": "cgroup", "mountPath": "/sys/fs/cgroup",
@@ -47,17 +47,17 @@ func readerOf(image string, o order) object {
 	}, o)
 }
 
-// outpost is a launcher's reader: one at a time, on the node of its pods.
+// outpost is the reader of a launcher: one at a time, on the node of its pods.
 type outpost struct {
 	mu    sync.Mutex
-	node  string // that all pods of this launcher run on; empty: not chosen yet
+	node  string // on which all pods of this launcher run; empty: not chosen yet
 	pod   *proc
 	far   *far
 	since int64   // clock.Mono
 	past  []*proc // readers that were replaced
 }
 
-// reader is a reader that lives, on the one node that all pods of this launcher run on.
+// reader returns a running reader and its node, on which all pods of this launcher run.
 func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 	o := &l.outpost
 	o.mu.Lock()
@@ -72,7 +72,7 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 		}
 		o.past, o.pod, o.far = append(o.past, o.pod), nil, nil
 	}
-	spec := launch.Spec{Name: "the reader", // its image as `make release` names it
+	spec := launch.Spec{Name: "the reader", // the image is named as by `make release`
 		Image: cmp.Or(l.options.ReaderImage, "prony/prony:"+runtime.GOARCH)}
 	p := &proc{Common: launch.NewCommon(spec), l: l, order: l.order()}
 	p.order.lifetime *= readerLife
@@ -95,7 +95,7 @@ func (l *Launcher) reader(ctx context.Context) (*far, string, error) {
 	return o.far, o.node, nil
 }
 
-// read starts a reader and meets it.
+// read starts a reader and connects to it.
 func (p *proc) read(ctx context.Context) (*far, error) {
 	if err := p.l.bring(ctx, p.Spec.Image); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (p *proc) attach(ctx context.Context) (*stream, error) {
 		"--container="+container))
 }
 
-// stands says why a reader does not run any more.
+// stands returns an error with the reason if a reader has stopped.
 func (p *proc) stands(ctx context.Context) error {
 	now, err := p.now(ctx)
 	if err != nil {
@@ -159,11 +159,11 @@ func (o *outpost) close() (err error) {
 	return err
 }
 
-// reachBound is how long a connection to a pod may take until it counts as out of reach.
+// reachBound limits the time of a connection to a pod before it counts as unreachable.
 const reachBound = 5 * time.Second
 
-// reached says whether this machine gets to where a pod takes requests. A refusal is an answer: it
-// comes from there, where nothing listens yet.
+// reached returns an error if this machine cannot reach the pod's address. A refused connection
+// counts as reached: the pod has answered, although nothing listens yet.
 func (p *proc) reached(ctx context.Context) error {
 	if p.Spec.Port == 0 {
 		return nil
@@ -181,7 +181,7 @@ func (p *proc) reached(ctx context.Context) error {
 	return nil
 }
 
-// record is what a record says of the reader.
+// record describes the reader for the record of a trial.
 func (f *far) record(s *Sampling) *record.Reader {
 	out := &record.Reader{Pod: said(f.pod.Metadata.Name), Image: f.pod.image(), Clock: f.clock}
 	ctx, cancel := context.WithTimeout(f.ctx, askBound)

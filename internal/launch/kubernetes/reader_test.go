@@ -21,13 +21,13 @@ import (
 	"prony.example/internal/observe/probe"
 )
 
-// readers is an image of prony for the readers of this process's tests.
+// readers holds the image of prony for the readers of this process's tests.
 var readers struct {
 	sync.Once
 	image string
 }
 
-// farLauncher is a launcher that reads by a reader, which is prony itself.
+// farLauncher returns a launcher that uses a reader, which is prony itself.
 func farLauncher(t testing.TB, o Options) *Launcher {
 	t.Helper()
 	needsCluster(t)
@@ -58,7 +58,7 @@ func farLauncher(t testing.TB, o Options) *Launcher {
 	return launcher(t, o)
 }
 
-// What a reader in a pod reads of another is what this machine, which is the node, reads itself.
+// A reader in a pod reads the same about another pod as this machine, its node, reads itself.
 func TestReaderInPod(t *testing.T) {
 	l := farLauncher(t, Options{})
 	testsets.Cores(t)
@@ -73,7 +73,7 @@ func TestReaderInPod(t *testing.T) {
 		got.Reader == nil || !strings.Contains(got.Reader.Image, "sha256:") {
 		t.Errorf("its pod is %+v, its reader %+v", got, got.Reader)
 	}
-	// The same pod, by this machine's own eyes.
+	// The same pod, read directly.
 	e := watchNode(p.pod.Metadata.UID)
 	told := p.told(t.Context())
 	at := e.find(told.containerID())
@@ -102,7 +102,7 @@ func TestReaderInPod(t *testing.T) {
 	}
 }
 
-// A quota that holds a pod back is seen by the reader, too; one reader is enough for two pods.
+// The reader also detects throttling by a quota, and one reader suffices for two pods.
 func TestReaderSeesThrottling(t *testing.T) {
 	l := farLauncher(t, Options{})
 	var names []string
@@ -131,7 +131,8 @@ func TestReaderSeesThrottling(t *testing.T) {
 	}
 }
 
-// Where the API goes away a window that it came back in is whole; at its edge the reading is lost.
+// A window in which the API server goes away and comes back is complete; a reading during the
+// outage is lost.
 func TestReaderWithoutAPI(t *testing.T) {
 	needsCluster(t)
 	w := byWay(t)
@@ -165,8 +166,8 @@ func TestReaderWithoutAPI(t *testing.T) {
 	}
 }
 
-// A reader that is killed takes no trial with it: the pod goes on, its end is the cluster's word,
-// and the next launch has a reader of its own.
+// A killed reader ends no trial: the pod goes on, the cluster reports its end, and the next launch
+// starts a new reader.
 func TestReaderIsKilled(t *testing.T) {
 	l := farLauncher(t, Options{})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
@@ -198,9 +199,9 @@ func TestReaderIsKilled(t *testing.T) {
 	}
 }
 
-// What a killed lab has left, its reader included, its guard removes.
+// The guard of a killed lab also removes the lab's reader.
 func TestKilledLabHasReader(t *testing.T) {
-	farLauncher(t, Options{}) // for its image
+	farLauncher(t, Options{}) // loads its image
 	t.Setenv("PRONY_KUBERNETES_READER_IMAGE", readers.image)
 	t.Setenv("PRONY_KUBERNETES_READER", inPod)
 	s := startLab(t)
@@ -215,7 +216,7 @@ func TestKilledLabHasReader(t *testing.T) {
 	}
 }
 
-// A lab on a machine that is no node, or none with the labels asked for, has a reader.
+// A lab on a machine that is no node, or none with the labels, uses a reader.
 func TestElsewhereHasReader(t *testing.T) {
 	l := launcher(t, Options{})
 	l.nodes = nil
@@ -232,7 +233,7 @@ func TestElsewhereHasReader(t *testing.T) {
 	}
 }
 
-// What a reader's namespace, node or image does not allow is said.
+// Errors say which limit of a reader's namespace, node or image applies.
 func TestReaderCannotStart(t *testing.T) {
 	l := farLauncher(t, Options{})
 	l.options.ReaderImage = "no/such:reader"

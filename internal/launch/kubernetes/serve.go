@@ -17,25 +17,25 @@ import (
 	"prony.example/record"
 )
 
-// What a lab asks of a reader, and what that answers: a line of JSON each, in any order, told apart
-// by a number. What was asked and not answered when the stream broke is asked again, so that all
-// questions may be asked twice. There is no other way to a reader: it opens no port and no file but
-// those of the kernel, and writes nowhere but to its lab.
+// Protocol between a lab and its reader: questions and answers are lines of JSON, matched by
+// number, in any order. After a broken stream the lab repeats unanswered questions, so repeating
+// any question must be harmless. A reader opens no port, opens only files of the kernel, and writes
+// only to its lab.
 
-// protocol is changed with the meaning of any message: lab and reader must have the same.
+// protocol changes with the meaning of any message: lab and reader must use the same.
 const protocol = 1
 
-// readerEnv makes a process of this program a reader.
+// readerEnv is the variable that makes a process of this program a reader.
 const readerEnv = "PRONY_KUBERNETES_READ"
 
-// Bounds of what is said over the stream.
+// Limits on the messages of the stream.
 const (
 	maxQuestion = 64 << 10
 	maxAnswer   = 16 << 20
-	maxAtOnce   = 64 // questions that a reader is busy with
+	maxAtOnce   = 64 // questions in progress at once
 )
 
-// question is what a lab asks; which fields it has depends on Do.
+// question is a request to a reader; Do determines which fields are set.
 type question struct {
 	ID        int64          `json:"id"`
 	Do        string         `json:"do"`
@@ -49,14 +49,14 @@ type question struct {
 	PeriodNs  int64          `json:"periodNs,omitempty"`
 }
 
-// answer is what a reader says to a question of this number.
+// answer is a reader's answer to the question with this number.
 type answer struct {
 	ID    int64           `json:"id"`
 	Error string          `json:"error,omitempty"`
 	Is    json.RawMessage `json:"is,omitempty"`
 }
 
-// hello is who a reader is, and its clocks.
+// hello has the identity of a reader and its clocks.
 type hello struct {
 	Protocol int    `json:"protocol"`
 	Boot     string `json:"boot"`
@@ -64,13 +64,13 @@ type hello struct {
 	WallNs   int64  `json:"wallNs"`
 }
 
-// reading is a mark, and when it was taken, by the reader's monotonic clock.
+// reading is a mark and the time of the reading on the reader's monotonic clock.
 type reading struct {
 	AtNs int64      `json:"atNs"`
 	Mark probe.Mark `json:"mark"`
 }
 
-// stopped is what a sampler says last.
+// stopped is the final result of a sampler.
 type stopped struct {
 	Series probe.Series `json:"series"`
 	Cost   record.Cost  `json:"cost"`
@@ -85,11 +85,11 @@ type reader struct {
 	pods map[string]*podRead // by UID
 }
 
-// podRead is what a reader does about one pod.
+// podRead is the state of a reader for one pod.
 type podRead struct {
 	sight    sight
 	first    sighting
-	observed chan struct{} // closed when first is there
+	observed chan struct{} // closed when first is set
 
 	end     *cgroup.Evidence
 	sampler *probe.Sampler
@@ -98,7 +98,7 @@ type podRead struct {
 	last    *stopped
 }
 
-// read is the whole life of a process that is a reader.
+// read serves as a reader until its standard input ends.
 func read(from io.Reader, to io.Writer) error {
 	ownWhose, err := cgroup.Own()
 	if err != nil {
@@ -108,8 +108,8 @@ func read(from io.Reader, to io.Writer) error {
 	return r.serve(from, to)
 }
 
-// serve answers until there is nobody to ask any more. What is no question is passed over: where a
-// stream broke, half of one may stand before the next.
+// serve answers until the stream ends. It skips malformed lines: after a broken stream, a partial
+// question may precede the next.
 func (r *reader) serve(from io.Reader, to io.Writer) error {
 	var writing sync.Mutex
 	busy := make(chan struct{}, maxAtOnce)
@@ -117,7 +117,7 @@ func (r *reader) serve(from io.Reader, to io.Writer) error {
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			continue // its rest is no question either
+			continue // the rest of this line is malformed too
 		}
 		if err != nil {
 			return err
@@ -139,16 +139,16 @@ func (r *reader) serve(from io.Reader, to io.Writer) error {
 			}
 			b, err := json.Marshal(a)
 			if err != nil {
-				return // nothing of it has no JSON
+				return // cannot happen: all answers can be encoded
 			}
 			writing.Lock()
 			defer writing.Unlock()
-			_, _ = to.Write(append(b, '\n')) // who is gone asks again
+			_, _ = to.Write(append(b, '\n')) // after an error the lab asks again
 		}()
 	}
 }
 
-// answer is what one question is answered by.
+// answer returns the answer to one question.
 func (r *reader) answer(q question) (any, error) {
 	switch q.Do {
 	case "hello":
@@ -181,7 +181,7 @@ func (r *reader) answer(q question) (any, error) {
 	return r.sampled(p, q)
 }
 
-// pod is what is done about a pod, which begins with a look for its containers.
+// pod returns the state for a pod. The first call begins the search for its containers.
 func (r *reader) pod(uid string) *podRead {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -194,7 +194,7 @@ func (r *reader) pod(uid string) *podRead {
 			defer close(p.observed)
 			select {
 			case p.first = <-e.seen():
-				e.close() // to look on would take more of the node than all that comes
+				e.close() // watching on would use much of the node's processor time
 			case <-e.done:
 			}
 		}()
@@ -214,7 +214,7 @@ func (r *reader) ended(p *podRead, q question) cgroup.Memory {
 	return p.end.Memory()
 }
 
-// sample begins to sample a pod.
+// sample starts to sample a pod.
 func (r *reader) sample(p *podRead, q question) (err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,7 +230,7 @@ func (r *reader) sample(p *podRead, q question) (err error) {
 	return err
 }
 
-// sampled is what the sampler of a pod has.
+// sampled returns a result of a pod's sampler.
 func (r *reader) sampled(p *podRead, q question) (any, error) {
 	r.mu.Lock()
 	s, last := p.sampler, p.last
@@ -258,7 +258,7 @@ func (r *reader) sampled(p *podRead, q question) (any, error) {
 	return nil, fmt.Errorf("%q is not known here: lab and reader are of two versions", q.Do)
 }
 
-// stop ends the sampler. What it has cost is what this whole process has used since.
+// stop ends the sampler. Its cost is the processor time of this whole process since the start.
 func (r *reader) stop(p *podRead) *stopped {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -271,7 +271,7 @@ func (r *reader) stop(p *podRead) *stopped {
 	return p.last
 }
 
-// forget ends all that is done about a pod.
+// forget ends all work for a pod.
 func (r *reader) forget(uid string) error {
 	r.mu.Lock()
 	p := r.pods[uid]
@@ -287,7 +287,7 @@ func (r *reader) forget(uid string) error {
 	return nil
 }
 
-// strictly reads one value of JSON: unknown keys are errors.
+// strictly decodes one value of JSON: unknown keys are errors.
 func strictly(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()

@@ -15,9 +15,9 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Act is the target of the suite: where the first argument names an act, it does it and gives the
-// status with which the program is to end; else ok is false. It is for test binaries and for
-// programs made for tests.
+// Act is the target of the suite, for test binaries and programs made for tests. If the first
+// argument names an act, Act runs it and returns the status with which the program must end;
+// otherwise ok is false.
 func Act(args []string, out, errors io.Writer) (status int, ok bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -35,7 +35,7 @@ func Act(args []string, out, errors io.Writer) (status int, ok bool) {
 	return status, true
 }
 
-// act is where an act's words go.
+// act holds the output streams of an act.
 type act struct{ out, errors io.Writer }
 
 func (a act) say(text string) { _, _ = io.WriteString(a.out, text+"\n") }
@@ -84,13 +84,13 @@ func (a act) fails() (int, error) {
 	return 3, nil
 }
 
-// prints its environment, one variable a line, and ends.
+// prints prints its environment, one variable a line, and ends.
 func (a act) prints() (int, error) {
 	a.say(strings.Join(os.Environ(), "\n"))
 	return 0, nil
 }
 
-// serve answers each connection at HOST and PORT and hears of it.
+// serve answers each connection at HOST and PORT and then calls heard.
 func (a act) serve(heard func()) (int, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(os.Getenv("HOST"), os.Getenv("PORT")))
 	if err != nil {
@@ -110,7 +110,7 @@ func (a act) serve(heard func()) (int, error) {
 
 func (a act) listens() (int, error) { return a.serve(func() {}) }
 
-// dials says what the program at PEER answers.
+// dials prints the answer of the program at PEER.
 func (a act) dials() (int, error) {
 	c, err := net.Dial("tcp", os.Getenv("PEER"))
 	if err != nil {
@@ -122,27 +122,27 @@ func (a act) dials() (int, error) {
 	return a.forever()
 }
 
-// eats takes memory from the first connection on, until something stops it.
+// eats allocates memory from the first connection on, until something stops it.
 func (a act) eats() (int, error) {
 	var eaten [][]byte
 	return a.serve(func() {
 		for {
 			b := make([]byte, 1<<20)
 			for i := 0; i < len(b); i += os.Getpagesize() {
-				b[i] = 1 // memory is given by the page, when it is written to
+				b[i] = 1 // the kernel gives a page when it is first written
 			}
 			eaten = append(eaten, b)
 		}
 	})
 }
 
-// FloodLines are what floods writes, of FloodLine bytes each.
+// FloodLines is the number of lines that floods writes, and FloodLine their length in bytes.
 const (
 	FloodLines = 1 << 18
 	FloodLine  = 160
 )
 
-// floods writes many lines as fast as it can, each with its number, and runs until it is ended.
+// floods writes numbered lines as fast as it can, and then runs until it is ended.
 func (a act) floods() (int, error) {
 	w := bufio.NewWriterSize(a.out, 1<<16)
 	for i := range FloodLines {
@@ -156,7 +156,7 @@ func (a act) floods() (int, error) {
 	return a.forever()
 }
 
-// feeds has a child that eats, and survives it.
+// feeds starts a child that eats, and survives its end.
 func (a act) feeds() (int, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -174,7 +174,7 @@ func (a act) feeds() (int, error) {
 	return a.deaf()
 }
 
-// ticks works for 10 ms each 100 ms, by a timer, whether or not it is asked anything.
+// ticks works for 10 ms every 100 ms, by a timer, also without requests.
 func (a act) ticks() (int, error) {
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)

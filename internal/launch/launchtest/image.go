@@ -19,12 +19,12 @@ import (
 	"prony.example/internal/base/buildflags"
 )
 
-// program is what images hold, built once.
+// program is the binary in the images, built once.
 var program = sync.OnceValues(func() ([]byte, error) {
 	return Build("prony.example/internal/launch/launchtest/testdata/act")
 })
 
-// Build builds a program of this module statically, so that it needs no base image.
+// Build builds a program of this module statically, so that its image needs no base image.
 func Build(pkg string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "prony-launchtest")
 	if err != nil {
@@ -40,8 +40,8 @@ func Build(pkg string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// Image makes an image of a program that acts, /act, and of nothing else, of the form that `docker
-// save` gives, with what its Dockerfile would have said.
+// Image returns an image, in the format of `docker save`, that contains only the program /act, with
+// the settings of a Dockerfile in config.
 func Image(t testing.TB, ref string, config map[string]any) []byte {
 	t.Helper()
 	binary, err := program()
@@ -51,7 +51,7 @@ func Image(t testing.TB, ref string, config map[string]any) []byte {
 	return ImageOf(t, ref, "act", binary, config)
 }
 
-// ImageOf is an image of one static program, by its name in the root.
+// ImageOf returns an image with one static program at /name.
 func ImageOf(t testing.TB, ref, name string, binary []byte, config map[string]any) []byte {
 	t.Helper()
 	users := []byte("toor:x:0:0::/:\nservice:x:1001:1001::/:\n")

@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// Lab is one in another process: the tests themselves, told by the environment what they are.
+// Lab is a lab in another process: the test binary, started with an environment variable.
 type Lab struct {
 	Cmd   *exec.Cmd
 	ID    string
-	Guard int    // its process
-	Said  string // a word of its own
+	Guard int    // number of its guard's process
+	Said  string // last word of its announcement
 	Dir   string // of its guard's notes
 }
 
-// StartLab starts one, with orders and a folder in the variable env, and waits until it has said
-// who it is, as Announce does. It ends with the test.
+// StartLab starts a lab with orders and a folder in the variable env, and waits for its
+// announcement (see Announce). The lab ends with the test.
 func StartLab(t *testing.T, env, orders string) *Lab {
 	t.Helper()
 	l := &Lab{Cmd: exec.Command(os.Args[0]), Dir: t.TempDir()}
@@ -48,7 +48,7 @@ func StartLab(t *testing.T, env, orders string) *Lab {
 	return l
 }
 
-// Announce says who a lab is, and stays until it is killed.
+// Announce prints the identity of a lab, and then waits until it is killed.
 func Announce(to io.Writer, id string, guard int, word any) error {
 	if _, err := fmt.Fprintln(to, "lab", id, guard, word); err != nil {
 		return err
@@ -57,7 +57,7 @@ func Announce(to io.Writer, id string, guard int, word any) error {
 	return nil
 }
 
-// Kill kills the lab, unless that was done.
+// Kill kills the lab if it still runs.
 func (l *Lab) Kill(t *testing.T) {
 	if l.Cmd.ProcessState == nil {
 		if err := l.Cmd.Process.Kill(); err != nil {
@@ -69,10 +69,10 @@ func (l *Lab) Kill(t *testing.T) {
 
 var cleanups []func()
 
-// AfterAll has something removed when all tests of a package are over.
+// AfterAll registers a function that removes something after all tests of a package.
 func AfterAll(remove func()) { cleanups = append(cleanups, remove) }
 
-// Main runs the tests of a package and removes what they have made for all.
+// Main runs the tests of a package and then the functions of AfterAll. It returns the exit status.
 func Main(m *testing.M) int {
 	defer func() {
 		for _, remove := range cleanups {

@@ -1,4 +1,4 @@
-// Package launchtest is what every launcher must do, as one suite of tests.
+// Package launchtest is the conformance suite of all launchers.
 package launchtest
 
 import (
@@ -18,23 +18,22 @@ import (
 	"prony.example/internal/launch"
 )
 
-// Target is what the suite launches.
+// Target describes what the suite launches.
 type Target struct {
-	Program string // one that calls Act, in the launcher's world
-	Image   string // of it, for launchers of containers
-	// Peak says that what a target's group knows outlives the target, so that the most memory it
-	// had is always known.
+	Program string // a program that calls Act, as a path in the launcher's world
+	Image   string // contains the program, for launchers of containers
+	// Peak says that a target's group outlives the target, so that its peak memory is always known.
 	Peak bool
-	// Granted says that which cores a target has is somebody else's to say, who gives whole ones to
-	// it alone.
+	// Granted says that the launcher does not choose the target's cores: another authority gives it
+	// whole cores exclusively.
 	Granted bool
-	// Rotated says that somebody rotates what targets write, and that a flood has holes then.
+	// Rotated says that the target's output is rotated by others, so that a flood loses lines.
 	Rotated bool
-	// Single says that no systems of several processes are started.
+	// Single says that the launcher refuses systems of several processes.
 	Single bool
 }
 
-// Run runs the suite against launchers that make returns.
+// Run runs the suite against the launchers that make returns.
 func Run(t *testing.T, make func(t *testing.T) launch.Launcher, target Target) {
 	s := &suite{make, target}
 	t.Run("stops politely", s.stopsPolitely)
@@ -69,7 +68,7 @@ func (s *suite) launch(t *testing.T, act string) launch.Process {
 	return s.with(t, s.make(t), act, launch.Spec{})
 }
 
-// with launches an act with a spec of which it fills in what every one has.
+// with launches an act with a spec, and fills in the fields that every spec has.
 func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Spec) launch.Process {
 	t.Helper()
 	spec.Name, spec.Dir, spec.Image = "t", cmp.Or(spec.Dir, t.TempDir()), s.target.Image
@@ -91,11 +90,10 @@ func (s *suite) with(t *testing.T, l launch.Launcher, act string, spec launch.Sp
 	return p
 }
 
-// bound is for failures alone: what is waited for takes far less, but on a machine that has much
-// else to do.
+// bound only limits failures: the awaited events take far less time, except on a busy machine.
 const bound = 20 * time.Second
 
-// eventually waits for a condition that another process brings about.
+// eventually waits until a condition holds that another process brings about.
 func eventually(t *testing.T, subject string, ok func() bool) {
 	t.Helper()
 	for end := clock.Mono() + int64(bound); clock.Mono() < end; {
@@ -169,7 +167,7 @@ func (s *suite) passesEnvironment(t *testing.T) {
 	p := s.launch(t, "act-prints")
 	eventually(t, "end", func() bool { return ended(p) })
 	log := fmt.Sprint(p.Log(50))
-	// Its own variable, and none of the lab's, whether secret or meant for the way to here.
+	// The log must have its own variable, and no variable of this process.
 	if !strings.Contains(log, "PRONY_TEST=yes") || strings.Count(log, "PRONY_") != 1 {
 		t.Errorf("environment is %s", log)
 	}
@@ -195,7 +193,7 @@ func (s *suite) stopsTwice(t *testing.T) {
 	}
 }
 
-// boundsLog has a target write far more than is kept.
+// boundsLog lets a target write far more than is kept.
 func (s *suite) boundsLog(t *testing.T) {
 	dir := t.TempDir()
 	p := s.with(t, s.make(t), "act-floods", launch.Spec{Dir: dir})
@@ -214,7 +212,7 @@ func (s *suite) boundsLog(t *testing.T) {
 	checkFlood(t, filepath.Join(dir, "log"), p.LogDropped(), kept)
 }
 
-// checkFlood wants the numbers from the first on, one line that says what is not there, and the
+// checkFlood checks that the log has numbers from the first on, one line about the gap, and then
 // numbers up to the last.
 func checkFlood(t *testing.T, name string, dropped, retained int64) {
 	t.Helper()

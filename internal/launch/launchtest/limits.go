@@ -34,8 +34,8 @@ func ready(t *testing.T, p launch.Process) {
 	})
 }
 
-// answer is what a target says to who connects. What leads to it may need a moment, such as the
-// rules of a service.
+// answer connects to a target and returns its answer. The path to it, such as the rules of a
+// Kubernetes Service, may need a moment.
 func answer(t *testing.T, p launch.Process) string {
 	t.Helper()
 	var c net.Conn
@@ -61,8 +61,8 @@ func (s *suite) isReached(t *testing.T) {
 	}
 }
 
-// grouped leaves out tests that need a control group where there are none. Other means limit what a
-// program of Go may reserve, which can be too little for it to begin.
+// grouped skips tests that need a control group if there are none. Other limits apply to the memory
+// that a Go program reserves, and may be too low for it to start.
 func grouped(t *testing.T, p launch.Process) {
 	t.Helper()
 	if len(p.Groups()) == 0 {
@@ -70,7 +70,7 @@ func grouped(t *testing.T, p launch.Process) {
 	}
 }
 
-// half is a core's half, which only a quota can hold, and a limit on memory.
+// half is half a core, which needs a quota, and a limit on memory.
 var half = launch.Spec{Cores: []int{0}, CPUs: 0.5, MemoryBytes: 256 << 20}
 
 func (s *suite) holdsLimits(t *testing.T) {
@@ -92,7 +92,7 @@ func (s *suite) holdsLimits(t *testing.T) {
 	}
 	want := map[string]string{"cores by affinity": "0 [0]", "cores by cgroup": "0 [0]",
 		"cpu by cgroup": "0.5 []", "memory by cgroup": "2.68435456e+08 []"}
-	if s.target.Granted { // which core is another's choice, which may need no quota then
+	if s.target.Granted { // another authority chooses the core, and may need no quota
 		want["cpu by cgroup"] = "1 []"
 		if got["cpu by cgroup"] == "" {
 			delete(want, "cpu by cgroup")
@@ -130,7 +130,7 @@ func (s *suite) saysMemory(t *testing.T) {
 	}
 }
 
-// Memory killed a child, and the lab the rest.
+// tellsKills checks Exit after the memory limit killed a child and Stop ended the rest.
 func (s *suite) tellsKills(t *testing.T) {
 	spec := launch.Spec{MemoryBytes: 256 << 20, Port: freePort(t)}
 	p := s.with(t, s.make(t), "act-feeds", spec)
@@ -151,7 +151,7 @@ func (s *suite) tellsKills(t *testing.T) {
 	}
 }
 
-// Two processes of a system: one limit holds both, and the second finds the first as a neighbour
+// shares starts a system of two processes: one limit holds both, and the second reaches the first
 // on the same machine.
 func (s *suite) shares(t *testing.T) {
 	l, port := s.make(t), freePort(t)
@@ -199,7 +199,7 @@ func (s *suite) knowsNeighbours(t *testing.T) {
 	}
 }
 
-// refusesSystems wants a sentence where a system is asked for, and nothing started.
+// refusesSystems checks that launching a system fails with a message and starts nothing.
 func (s *suite) refusesSystems(t *testing.T) {
 	spec := half
 	spec.Name, spec.Image, spec.ShareBytes = "t", s.target.Image, 128<<20

@@ -17,15 +17,15 @@ import (
 	"prony.example/record"
 )
 
-// hierarchy is a mounted cgroup tree and the groups in it that new groups go below.
+// hierarchy is a mounted cgroup tree, with the groups below which new groups are made.
 type hierarchy struct {
 	version     int
 	controllers []string // of the mount
 	parents     []string // directories to try, in order
 }
 
-// hierarchies are those of the mounts that hold a limit or a counter, for a process whose groups
-// have these paths (cgroups(7)).
+// hierarchies returns the trees with limits or counters, for a process whose groups have these
+// paths (cgroups(7)).
 func hierarchies(mounts []cgroup.Mount, ownByName map[string]string) (out []hierarchy) {
 	for _, m := range mounts {
 		if len(m.Controllers) == 0 {
@@ -36,7 +36,7 @@ func hierarchies(mounts []cgroup.Mount, ownByName map[string]string) (out []hier
 			dir = m.Dir
 		}
 		h := hierarchy{m.Version, m.Controllers, []string{dir}}
-		if m.Version == 2 && dir != m.Dir { // above which there are no groups
+		if m.Version == 2 && dir != m.Dir { // the root has no parent
 			h.parents = slices.Compact([]string{filepath.Dir(dir), m.Dir})
 		}
 		out = append(out, h)
@@ -47,12 +47,12 @@ func hierarchies(mounts []cgroup.Mount, ownByName map[string]string) (out []hier
 // groups are the control groups made for one target.
 type groups struct {
 	list    []launch.Group
-	freezer launch.Group // may be one of the list; the zero value: none
-	refused []string     // what the kernel would not do, and why; other means may take over
+	freezer launch.Group // may also be in list; zero value: none
+	refused []string     // limits that the kernel refused, with reasons; others may replace them
 }
 
-// makeGroups creates the target's groups and sets its limits in them. What is not permitted is
-// noted in refused and left to the other means; it is never an error.
+// makeGroups creates the target's groups and sets its limits in them. It collects refusals in
+// refused, never as an error, because other means may replace a group.
 func makeGroups(name string, s launch.Spec, trees []hierarchy) *groups {
 	g := &groups{}
 	for _, h := range trees {
@@ -96,7 +96,7 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 		limits := cgroup.Settings(group, s)
 		if refused := set(group, limits); c != "cpuset" {
 			g.refused = append(g.refused, refused...)
-		} else if len(refused) > 0 { // then nothing may join it
+		} else if len(refused) > 0 { // without cores and nodes no process can join
 			g.refused = append(g.refused, fmt.Sprintf("cpuset cgroup v1: cores %v refused",
 				limits[len(limits)-1].Value))
 			os.Remove(dir)
@@ -132,8 +132,8 @@ func (g *groups) makeV2(name string, s launch.Spec, h hierarchy) {
 	}
 }
 
-// set writes limits, and says why some were not. Whether the kernel took the others is read back
-// where limits are told.
+// set writes limits and returns the reasons for refusals. Limits reads back whether the kernel
+// applied the others.
 func set(group launch.Group, limits []cgroup.Setting) (refused []string) {
 	for _, s := range limits {
 		if err := cgroup.Write(group.Dir, s.File, s.Value); err != nil {
@@ -146,7 +146,7 @@ func set(group launch.Group, limits []cgroup.Setting) (refused []string) {
 	return refused
 }
 
-// dirs lists the groups' directories, each once.
+// dirs lists the groups' directories without duplicates.
 func (g *groups) dirs() (out []string) {
 	for _, x := range g.list {
 		out = append(out, x.Dir)
@@ -157,9 +157,8 @@ func (g *groups) dirs() (out []string) {
 	return slices.Compact(out) // controllers of one mount follow each other
 }
 
-// endGroup ends every process in the group, and removes it when it is empty. New ones may be forked
-// while it kills, hence the loop; it is bounded so that an unkillable process (in state D) cannot
-// hold the lab.
+// endGroup ends every process in the group and removes the group. It loops because processes may
+// fork meanwhile, and its bound keeps an unkillable process (state D) from blocking the lab.
 func endGroup(dir string) error {
 	deadline := time.After(killBound)
 	if err := cgroup.Thaw(dir); err != nil {
@@ -185,11 +184,11 @@ func endGroup(dir string) error {
 	}
 }
 
-// killBound is how long a killed process may take to be gone.
+// killBound limits how long a killed process may take to disappear.
 const killBound = 5 * time.Second
 
-// Limits says what was in force when the target began, unless one of its processes is now in
-// another control group: what holds nothing is no limit, and what counts nothing no usage.
+// Limits implements launch.Process. If a process has left the target's control groups, no limit is
+// in force, since the groups no longer limit or count it.
 func (p *proc) Limits() (inForce, missing []record.Limit) {
 	strays := p.strays()
 	if len(strays) == 0 {
@@ -199,8 +198,8 @@ func (p *proc) Limits() (inForce, missing []record.Limit) {
 	return nil, append(slices.Clone(p.Missing), record.Unenforced(remaining, record.Strayed, ""))
 }
 
-// strays are the processes that are not in each of the target's groups. Those are listed after its
-// processes, so that one that has just begun is no stray, and one that has ended meanwhile is none.
+// strays lists the processes that are missing in one of the target's groups. The groups are read
+// after the processes, so that processes that have just begun or ended are not strays.
 func (p *proc) strays() []int {
 	if len(p.groups.list) == 0 {
 		return nil

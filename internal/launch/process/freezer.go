@@ -13,14 +13,13 @@ import (
 
 var _ launch.Freezable = (*proc)(nil)
 
-// Freezer implements launch.Freezable. A process that shares the groups of another one is stopped
-// with it.
+// Freezer implements launch.Freezable. A process that shares the groups of another is stopped with
+// it.
 func (p *proc) Freezer() launch.Group { return p.groups.freezer }
 
-// makeFreezer returns the group by which a target can be stopped: its own of version 2 where it has
-// one, otherwise one that is made for this. Version 2 comes first, since its frozen processes can
-// be killed. The target joins the group before its first instruction, so that nothing it forks is
-// ever elsewhere.
+// makeFreezer returns the group by which a target can be stopped: its own group of version 2 if it
+// has one, otherwise a new group. Version 2 comes first because its frozen processes can be killed.
+// The target joins the group before its first instruction, so that all its children are in it.
 func makeFreezer(name string, list []launch.Group) launch.Group {
 	for _, g := range list {
 		if g.Version == 2 && cgroup.CanFreeze(g) {
@@ -50,8 +49,8 @@ func makeFreezer(name string, list []launch.Group) launch.Group {
 	return launch.Group{}
 }
 
-// makeFreezerIn makes it below a group that this process may leave for it: with version 2 a
-// process is moved only by a user who may write to the lowest group that holds both places
+// makeFreezerIn creates a group below one that this process may leave for it: with version 2, only
+// a user who may write to the closest common ancestor of both groups may move a process
 // (cgroup-v2.rst, "Delegation Containment").
 func makeFreezerIn(parent, name string, version int) launch.Group {
 	g := launch.Group{Dir: filepath.Join(parent, name), Version: version}
@@ -70,7 +69,7 @@ func makeFreezerIn(parent, name string, version int) launch.Group {
 		return launch.Group{}
 	}
 	if pressure := filepath.Join(g.Dir, "cgroup.pressure"); version == 2 {
-		// Nobody reads it, and each change of threads would have to be counted there.
+		// Nothing reads it, and accounting would cost time at each switch of threads.
 		if f, err := os.OpenFile(pressure, os.O_WRONLY, 0); err == nil { // since Linux 6.1
 			_, _ = f.WriteString("0")
 			_ = f.Close()
@@ -79,10 +78,10 @@ func makeFreezerIn(parent, name string, version int) launch.Group {
 	return g
 }
 
-// thaw lets all processes run, so that they receive the signal that asks them to end.
+// thaw resumes all processes, so that they receive the signal to end.
 func (p *proc) thaw() {
 	if dir := p.groups.freezer.Dir; dir != "" {
-		_ = cgroup.Thaw(dir) // endGroup reports what fails for good
+		_ = cgroup.Thaw(dir) // endGroup reports persistent errors
 	}
 	cgroup.Continue(p.PIDs())
 }

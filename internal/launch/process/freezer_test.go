@@ -14,8 +14,8 @@ import (
 	"prony.example/internal/service"
 )
 
-// A freezer of version 1 keeps even SIGKILL from the processes that it has stopped, so whoever ends
-// what a killed lab left has to thaw them first.
+// Version 1's freezer withholds even SIGKILL from stopped processes, so the end of a killed lab's
+// leftovers must begin with a thaw.
 func TestFrozenByVersionOne(t *testing.T) {
 	const name = "prony-1-9"
 	mounts := cgroup.OwnMounts()
@@ -54,8 +54,8 @@ func TestFrozenByVersionOne(t *testing.T) {
 	}
 }
 
-// The copies that a killed lab leaves are removed by the next one, after another boot, too; those
-// that were forgotten, and what is no copy, stay.
+// The next lab removes the copies of a killed lab, also after another boot. Forgotten copies and
+// other folders stay.
 func TestCopiesAreRemoved(t *testing.T) {
 	for _, boot := range []string{bootID(), "another"} {
 		dir, folder := filepath.Join(t.TempDir(), "journal"), t.TempDir()

@@ -18,31 +18,32 @@ import (
 	"prony.example/internal/service"
 )
 
-// Journal is the lab's note on disk of what it has running, and the lock that keeps a second lab
-// from measuring beside it. A lab that is killed leaves the note behind; the next one acts on it.
+// Journal is a file in which a lab lists what it has running, and a lock against a second lab on
+// this machine. If a lab is killed, the next one ends what the file lists.
 //
-// A nil Journal remembers nothing; tests of other things use it.
+// A nil Journal records nothing; some tests use it.
 type Journal struct {
 	dir     *os.Root
 	lock    *os.File
-	machine *os.File // nil: nobody asked for the machine
+	machine *os.File // nil: the machine was not requested
 
 	mu   sync.Mutex
 	note note
-	stay []string // why copies of an earlier lab are still there
+	stay []string // why copies of an earlier lab could not be removed
 }
 
 type note struct {
 	Lab       int                 `json:"lab"`
-	Boot      string              `json:"boot"` // births count from it
+	Boot      string              `json:"boot"` // boot id; Born counts from this boot
 	Processes map[string]launched `json:"processes"`
-	// Keys is the folder, absolute, in whose folders *.tls lie the secret keys of services.
+	// Keys is the absolute path of the folder whose subfolders *.tls hold the secret keys of
+	// services.
 	Keys string `json:"keys,omitempty"`
-	// Copies are folders, absolute, that starts of targets have copies in.
+	// Copies are the absolute paths of folders that hold the copies of starts.
 	Copies []string `json:"copies,omitempty"`
 }
 
-// launched is one target. Born tells the process from a later one with the same number.
+// launched is one target. Born distinguishes the process from a later one with the same number.
 type launched struct {
 	PID    int      `json:"pid,omitempty"`
 	Born   string   `json:"born,omitempty"`
@@ -56,16 +57,16 @@ const (
 	lockFile = "lab.lock"
 )
 
-// keys is how the folder of a service's secret key ends.
+// keys is the suffix of folders with a service's secret key.
 const keys = ".tls"
 
-// ErrBusy says that another lab is at work on this machine.
+// ErrBusy reports that another lab measures on this machine.
 var ErrBusy = errors.New("another prony is measuring on this machine")
 
-// Busy is ErrBusy with what is known of the other.
+// Busy is ErrBusy with details about the other lab.
 type Busy struct {
 	Who  string
-	next string // what can be done
+	next string // what the user can do
 }
 
 // Error implements error.
@@ -73,11 +74,11 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("%v: %s; two would spoil each other's numbers: %s", ErrBusy, b.Who, b.next)
 }
 
-// Unwrap makes it ErrBusy.
+// Unwrap returns ErrBusy.
 func (b *Busy) Unwrap() error { return ErrBusy }
 
-// DefaultDir is where labs of this user keep their journal. A runtime folder that is somebody
-// else's, as sudo may pass it on, is that user's to fill.
+// DefaultDir returns the folder of the journal for labs of this user. It ignores a runtime folder
+// of another user, which sudo may pass on.
 func DefaultDir() string {
 	var s unix.Stat_t
 	dir := os.Getenv("XDG_RUNTIME_DIR")
@@ -87,9 +88,9 @@ func DefaultDir() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("prony-%d", os.Getuid()))
 }
 
-// Private opens a folder for this user alone, which it makes where there is none. One that somebody
-// else made or may look into is refused, and so is a link: the name can be guessed, and what a
-// journal notes is killed. Whoever exchanges the folder later exchanges nothing for what is open.
+// Private opens a folder that only this user can use, and creates it if it is missing. It refuses
+// links, and folders that another user made or can read: the path is guessable, and the processes
+// in a journal get killed. Replacing the folder later does not affect the open one.
 func Private(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
@@ -112,8 +113,8 @@ func Private(dir string) (*os.Root, error) {
 	return root, nil
 }
 
-// OpenJournal takes the lock and ends what a killed lab has left running; reaped names it in words.
-// The error is ErrBusy when another lab holds the lock.
+// OpenJournal takes the lock and ends what a killed lab has left running; reaped describes it. The
+// error is ErrBusy if another lab holds the lock.
 func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 	root, err := Private(dir)
 	if err != nil {
@@ -147,7 +148,8 @@ func (j *Journal) open() (reaped []string, err error) {
 	return reaped, j.save()
 }
 
-// Stay says which copies of an earlier lab could not be removed, and why. The next lab tries again.
+// Stay lists the copies of an earlier lab that could not be removed, with reasons. The next lab
+// tries again.
 func (j *Journal) Stay() []string {
 	if j == nil {
 		return nil
@@ -155,8 +157,8 @@ func (j *Journal) Stay() []string {
 	return j.stay
 }
 
-// readNote reads a note; one that is missing or torn is as good as empty, since a process is noted
-// before it is started and the rename that writes it is atomic.
+// readNote reads a note. A missing or damaged note counts as empty: a process is noted before it
+// starts, and the note is replaced by an atomic rename.
 func (j *Journal) readNote() (n note) {
 	b, err := j.dir.ReadFile(noteFile)
 	if err != nil || json.Unmarshal(b, &n) != nil {
@@ -165,10 +167,10 @@ func (j *Journal) readNote() (n note) {
 	return n
 }
 
-// bootID names this run of the kernel; empty where it does not say.
+// bootID identifies this boot of the kernel; empty if it is unknown.
 func bootID() string { return cgroup.Value("/proc/sys/kernel/random", "boot_id") }
 
-// reap ends the processes of a note whose lab is gone. After another boot there are none.
+// reap ends the processes of a note whose lab has ended. After another boot there are none.
 func reap(n note) (reaped []string, err error) {
 	if n.Boot != bootID() {
 		return nil, nil
@@ -179,7 +181,7 @@ func reap(n note) (reaped []string, err error) {
 			return !isMade(dir, name)
 		})
 		for _, dir := range groups {
-			errs = append(errs, cgroup.Thaw(dir)) // or no signal may end them
+			errs = append(errs, cgroup.Thaw(dir)) // frozen processes receive no signal
 		}
 		if isOurs(r) && len(groupMembers(r.PID)) > 0 {
 			_ = unix.Kill(-r.PID, unix.SIGKILL) // it may end by itself just now
@@ -199,7 +201,7 @@ func reap(n note) (reaped []string, err error) {
 	return reaped, nil
 }
 
-// removeKeys removes the keys of a note whose lab is gone, after another boot, too.
+// removeKeys removes the keys of a note whose lab has ended, also after another boot.
 func (n note) removeKeys() error {
 	if n.Keys == "" {
 		return nil
@@ -220,8 +222,8 @@ func (n note) removeKeys() error {
 	return nil
 }
 
-// removeCopies removes the copies of a note whose lab is gone, after another boot, too, and
-// returns those that stay, with the reasons. What works in them has been ended.
+// removeCopies removes the copies of a note whose lab has ended, also after another boot, and
+// returns those that remain with reasons. Processes in them were ended before.
 func (n note) removeCopies() (stay, why []string) {
 	for _, dir := range n.Copies {
 		if err := service.RemoveCopy(dir); err != nil {
@@ -231,10 +233,9 @@ func (n note) removeCopies() (stay, why []string) {
 	return stay, why
 }
 
-// isOurs tells the group of a noted process from a later one with the same number: the leader was
-// born when the note says, or it has gone, and one that it left behind has our mark, which is that
-// it prints into the log that the launcher opened for it. A variable would be a mark as well, but
-// would be in the service's environment.
+// isOurs distinguishes the group of a noted process from a later one with the same number: the
+// leader has the noted start time, or it has gone and a remaining process writes into the log that
+// the launcher opened. An environment variable could mark them too, but the service would see it.
 func isOurs(r launched) bool {
 	if r.PID <= 1 || r.Born == "" {
 		return false
@@ -244,28 +245,29 @@ func isOurs(r launched) bool {
 	}
 	return r.Log != "" && slices.ContainsFunc(groupMembers(r.PID), func(pid int) bool {
 		return slices.ContainsFunc([]int{1, 2}, func(fd int) bool {
-			// What has just gone, or is another user's, has none.
+			// Processes that have just ended, and those of other users, have no readable link.
 			to, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%d", pid, fd))
 			return strings.TrimSuffix(to, " (deleted)") == r.Log
 		})
 	})
 }
 
-// isMade reports whether a lab made a group for what it launched by this name, whatever the note
-// says.
+// isMade reports whether a lab made this group for the target of this name, since the note alone
+// could name any folder.
 func isMade(dir, name string) bool {
 	return strings.HasPrefix(filepath.Base(dir), "prony-") && filepath.Base(dir) == name &&
 		isGroup(dir)
 }
 
-// isGroup says whether a folder is the kernel's: in another one, a list of processes is anybody's.
+// isGroup reports whether a folder is a cgroup: in any other folder, the list of processes could be
+// forged.
 func isGroup(dir string) bool {
 	var fs unix.Statfs_t
 	return unix.Statfs(dir, &fs) == nil &&
 		(fs.Type == unix.CGROUP_SUPER_MAGIC || fs.Type == unix.CGROUP2_SUPER_MAGIC)
 }
 
-// change notes what a function makes of the note.
+// change applies a function to the note and saves it.
 func (j *Journal) change(do func(*note)) error {
 	if j == nil {
 		return nil
@@ -284,8 +286,8 @@ func (j *Journal) remove(name string) error {
 	return j.change(func(n *note) { delete(n.Processes, name) })
 }
 
-// Step notes a step of a build, by the leader of its process group, until it is forgotten. Its log
-// is the mark of what it leaves behind.
+// Step notes a build step by the leader of its process group, until forget is called. The log
+// identifies processes that it leaves behind.
 func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 	name := fmt.Sprintf("step-%d", pid)
 	if real, err := filepath.EvalSymlinks(log); err == nil {
@@ -295,8 +297,8 @@ func (j *Journal) Step(pid int, log string) (forget func() error, err error) {
 	return func() error { return j.remove(name) }, err
 }
 
-// Keys notes the folder in whose folders *.tls the lab has secret keys, instead of the one before:
-// where the lab is killed, the next one removes them.
+// Keys notes the folder whose subfolders *.tls hold secret keys, and replaces the previous one. If
+// the lab is killed, the next one removes the keys.
 func (j *Journal) Keys(dir string) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return fmt.Errorf("write journal: %w", err)
@@ -304,8 +306,8 @@ func (j *Journal) Keys(dir string) (err error) {
 	return j.change(func(n *note) { n.Keys = dir })
 }
 
-// Copy notes a folder that a start of a target is about to have its copy in, until it is forgotten:
-// where the lab is killed, the next one removes it.
+// Copy notes the folder for a start's copy, until forget is called. If the lab is killed, the next
+// one removes the copy.
 func (j *Journal) Copy(dir string) (forget func() error, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("write journal: %w", err)
@@ -318,15 +320,14 @@ func (j *Journal) Copy(dir string) (forget func() error, err error) {
 	return forget, j.change(func(n *note) { n.Copies = append(n.Copies, dir) })
 }
 
-// save replaces the note in one step, so that a kill in the middle leaves the old one or the new
-// one.
+// save replaces the note atomically, so that a kill leaves either the old or the new one.
 func (j *Journal) save() error {
 	const next = noteFile + ".new"
 	b, err := json.Marshal(j.note)
 	if err != nil {
 		return fmt.Errorf("write journal: %w", err)
 	}
-	_ = j.dir.Remove(next) // what a kill in the middle left
+	_ = j.dir.Remove(next) // left by a kill between both steps
 	const flags = os.O_CREATE | os.O_EXCL | os.O_WRONLY | unix.O_NOFOLLOW
 	f, err := j.dir.OpenFile(next, flags, 0o600)
 	if err == nil {
@@ -342,7 +343,7 @@ func (j *Journal) save() error {
 	return nil
 }
 
-// Close gives the locks back.
+// Close releases the locks.
 func (j *Journal) Close() error {
 	if j == nil {
 		return nil
@@ -356,19 +357,19 @@ func (j *Journal) Close() error {
 	return errors.Join(errs...)
 }
 
-// Processors is what labs of all users lock: a folder of the kernel's, which everybody can open and
-// nobody can exchange, remove or fill. A lock on a file of our own would need a folder that
-// everybody may write to, where another user could put the file first.
+// Processors is the folder that labs of all users lock: a folder of the kernel, which all users can
+// open and nobody can replace, remove or fill. A lock file of our own would need a folder writable
+// for all, in which another user could create the file first.
 const Processors = "/sys/devices/system/cpu"
 
-// Beside is the variable that has a lab measure although another user's holds the lock. Anybody can
-// hold it, and for ever: it keeps the peace, and nobody out. Who measures beside another has the
-// neighbour in the records, as a strain that each trial is judged by.
+// Beside is the variable that lets a lab measure although another user's lab holds the lock. Any
+// user can hold the lock for ever: it prevents accidents and is no access control. The records then
+// list the neighbour as a strain that the verdict of each trial considers.
 const Beside = "PRONY_BESIDE"
 
-// Alone takes the machine, by its Processors, from labs of other users; those of this one are kept
-// apart by the journal already. The error is ErrBusy and names the holder. A system without the
-// folder has no such lock.
+// Alone locks the machine, by its Processors, against labs of other users; the journal excludes
+// other labs of this user. The error is ErrBusy and names the holder. Without the folder there is
+// no lock.
 func (j *Journal) Alone(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {
@@ -391,7 +392,7 @@ func (j *Journal) Alone(folder string) error {
 	)
 }
 
-// holder names who has a file's lock, as the kernel tells everybody (proc(5), /proc/locks).
+// holder describes the process that holds a file's lock, from /proc/locks (proc(5)).
 func holder(f *os.File) string {
 	const nobody = "a process that the kernel does not name"
 	var s, owner unix.Stat_t

@@ -14,8 +14,8 @@ import (
 	"prony.example/internal/launch/cgroup"
 )
 
-// A journal's folder has a name that others can guess, and what it notes is killed: one that is not
-// this user's alone is refused.
+// The folder of a journal has a guessable name, and processes in it get killed: a folder that other
+// users may use is refused.
 func TestJournalOfOthers(t *testing.T) {
 	check := func(what, dir string) {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestJournalOfOthers(t *testing.T) {
 	}
 }
 
-// A runtime folder of another user, as sudo -E passes it on, is not used.
+// A runtime folder of another user, which sudo -E passes on, is not used.
 func TestRuntimeFolderOfOthers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a folder somebody else's")
@@ -63,7 +63,7 @@ func TestRuntimeFolderOfOthers(t *testing.T) {
 	}
 }
 
-// No file of the journal is written through a link that was planted.
+// No file of the journal is written through a planted link.
 func TestPlantedLinks(t *testing.T) {
 	const precious = "precious"
 	for _, name := range []string{"lab.lock", "lab.json", "lab.json.new"} {
@@ -88,7 +88,7 @@ func TestPlantedLinks(t *testing.T) {
 	}
 }
 
-// asleep starts a process group of two that prints into a log, and lets its leader end or not.
+// asleep starts a process group of two that writes into a log, and whose leader ends or not.
 func asleep(t *testing.T, log string, leaderEnds bool) (pgid int, born string) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "sleep 1000 & read x")
@@ -100,20 +100,20 @@ func asleep(t *testing.T, log string, leaderEnds bool) (pgid int, born string) {
 		t.Fatal(err)
 	}
 	pgid = cmd.Process.Pid
-	t.Cleanup(func() { _ = syscall.Kill(-pgid, syscall.SIGKILL) }) // if it is still there
+	t.Cleanup(func() { _ = syscall.Kill(-pgid, syscall.SIGKILL) }) // if it still exists
 	born = cgroup.Born(pgid)
 	for len(groupMembers(pgid)) < 2 {
 	}
 	if leaderEnds {
 		hold.Close()
-		cmd.Wait() //nolint:errcheck // it ends as it likes
+		cmd.Wait() //nolint:errcheck // any end is fine
 	} else {
 		go cmd.Wait() //nolint:errcheck // it is killed
 	}
 	return pgid, born
 }
 
-// A number in a note is believed with its birth, or with our mark where the leader has gone.
+// A number in a note counts only with its start time or, if the leader has gone, with the log.
 func TestNoPIDIsBelieved(t *testing.T) {
 	const name = "prony-1-1"
 	ours, theirs := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "log")
@@ -152,7 +152,7 @@ func TestNoPIDIsBelieved(t *testing.T) {
 	check("left behind by ours", ours, true, true, nil)
 	check("left behind by another", theirs, true, false, nil)
 	check("left behind by nobody", theirs, true, false, func(_ *note, r *launched) { r.Log = "" })
-	// A list of processes in a folder that is not the kernel's is anybody's.
+	// The list of processes in a folder that is no cgroup may be forged.
 	fake := filepath.Join(t.TempDir(), name)
 	check("a planted group", theirs, false, false, func(_ *note, r *launched) {
 		text := fmt.Append(nil, r.PID)
@@ -164,8 +164,7 @@ func TestNoPIDIsBelieved(t *testing.T) {
 	})
 }
 
-// One lab at a time has the machine, whoever's it is, and what keeps the others out is no file of
-// anybody's.
+// Only one lab of all users gets the machine, and the lock is not a file of any user.
 func TestAlone(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv(Beside, "")
@@ -196,7 +195,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A step of a build whose lab was killed is ended by the next one, and a forgotten one is not.
+// The next lab ends a build step of a killed lab, but not a forgotten step.
 func TestStepsAreNoted(t *testing.T) {
 	for _, forgotten := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "journal")
@@ -227,8 +226,8 @@ func TestStepsAreNoted(t *testing.T) {
 	}
 }
 
-// The keys that a killed lab leaves are removed by the next one, after another boot, too, and
-// nothing else in their folder. One that has removed its own leaves nothing to do.
+// The next lab removes the keys of a killed lab, also after another boot, and nothing else in their
+// folder. A lab that has removed its keys leaves nothing to do.
 func TestKeysAreRemoved(t *testing.T) {
 	for _, boot := range []string{bootID(), "another"} {
 		dir, run := filepath.Join(t.TempDir(), "journal"), t.TempDir()

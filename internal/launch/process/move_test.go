@@ -15,8 +15,8 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// A shell that forks without end is moved to more cores and back; what the kernel says of each of
-// its processes must be what was asked for.
+// A shell that forks without end is moved to more cores and back. The kernel must report the
+// requested cores for each of its processes.
 func TestMove(t *testing.T) {
 	all, err := host.Cores()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestMove(t *testing.T) {
 			}
 		}
 		inForce, missing := p.Limits()
-		// One processor is what one core holds it to, and two do not.
+		// One core limits it to one processor, two cores do not.
 		own := "affinity " + cgroup.CoreList(cores)
 		if seen == 0 || !slices.Contains(wording.Limits(inForce), own) ||
 			len(missing) != len(cores)-1 {

@@ -1,9 +1,9 @@
-// Package process launches a target as a plain process: no Docker, no root needed. It gives it a
-// process group and, where permitted, cgroups of its own, else affinity and rlimits.
+// Package process launches a target as a plain process, without Docker or root. The target gets a
+// process group and, if permitted, cgroups of its own, otherwise affinity and rlimits.
 //
-// Nothing survives the lab. In order of what goes wrong: Stop ends the target and all it has
-// forked; a parent-death signal ends it when the lab is killed; a journal on disk lets the next lab
-// end what even that has missed (Reap).
+// Nothing survives the lab: Stop ends the target and all that it has forked; a parent-death signal
+// ends the target if the lab is killed; a journal on disk lets the next lab end the rest
+// (OpenJournal).
 package process
 
 import (
@@ -35,11 +35,11 @@ import (
 
 // Launcher starts plain processes.
 type Launcher struct {
-	Journal *Journal // remembers what is running, on disk
-	NoGroup bool     // leave cgroups alone, for tests of the other means
+	Journal *Journal // lists running targets, on disk
+	NoGroup bool     // use no cgroups, for tests of the other means
 }
 
-// launches numbers what this program launches, by whichever Launcher.
+// launches numbers the targets of all launchers in this program.
 var launches atomic.Int64
 
 // Listen implements launch.Launcher.
@@ -50,11 +50,11 @@ type proc struct {
 	*launch.Common
 	cmd     *exec.Cmd
 	groups  *groups
-	guest   bool // in the groups of another, who removes them
+	guest   bool // in the groups of another process, which removes them
 	journal *Journal
 	name    string
-	log     string         // of the spec, as the kernel names it
-	workers map[int]string // births of processes seen, by number
+	log     string         // path of the log as the kernel resolves it
+	workers map[int]string // start times of processes seen, by number
 }
 
 // Launch implements launch.Launcher.
@@ -96,7 +96,7 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	return p, nil
 }
 
-// ownDirs are the cgroups that end with this process.
+// ownDirs returns the cgroups to remove with this process.
 func (p *proc) ownDirs() []string {
 	if p.guest {
 		return nil
@@ -133,7 +133,7 @@ func ownHierarchies() []hierarchy {
 	return hierarchies(cgroup.OwnMounts(), cgroup.Paths(string(ownText)))
 }
 
-// start runs this very program again, which becomes the target (see package entry).
+// start runs this program again, which becomes the target (see package entry).
 func (p *proc) start(ctx context.Context, path string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -154,7 +154,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	defer out.Close()
-	if user.Apart() { // which may open it once more, as /dev/stdout
+	if user.Apart() { // the user may open it again, as /dev/stdout
 		if err := out.Chown(user.UID, user.GID); err != nil {
 			return fmt.Errorf("give it its log: %w", err)
 		}
@@ -162,7 +162,7 @@ func (p *proc) start(ctx context.Context, path string) error {
 			return fmt.Errorf("give it its certificate: %w", err)
 		}
 	}
-	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // where there is a /proc
+	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // empty without /proc
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -199,11 +199,11 @@ func (p *proc) keep(started chan<- error) {
 	if err = p.cmd.Wait(); err != nil {
 		how = err.Error()
 	}
-	// The groups are there until the process is stopped.
+	// The groups exist until Stop.
 	p.End(cgroup.ReadMemory(p.groups.list).Exit(how, p.Stopping.Load()))
 }
 
-// hear reads the moment of the exec, or why there was none.
+// hear reads from the pipe the time of the exec, or the reason of a failure.
 func (p *proc) hear(ctx context.Context, r *os.File) error {
 	if err := r.SetReadDeadline(clock.Wall().Add(startBound)); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (p *proc) hear(ctx context.Context, r *os.File) error {
 	return nil
 }
 
-// startBound is how long the way from fork to exec may take.
+// startBound limits the time from fork to exec.
 const startBound = 10 * time.Second
 
 func lastLine(s string) string {
@@ -240,7 +240,7 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// noteLimits reads back from the kernel what is in force, and notes which limits nothing enforces.
+// noteLimits reads back from the kernel which limits are in force, and which are not.
 func (p *proc) noteLimits() {
 	pid, refused := p.cmd.Process.Pid, slices.Clone(p.groups.refused)
 	inForce, err := cgroup.Limits(p.groups.list, pid, p.Spec)
@@ -259,8 +259,8 @@ func (p *proc) noteLimits() {
 func (p *proc) Main() int              { return p.cmd.Process.Pid }
 func (p *proc) Groups() []launch.Group { return p.groups.list }
 
-// PIDs asks the cgroup, or else looks for the process group. What shares another's cgroup knows its
-// own processes by their group only.
+// PIDs implements launch.Process. It reads the cgroup, or else the process group, also if the
+// process shares the cgroup of another.
 func (p *proc) PIDs() []int {
 	if len(p.groups.list) > 0 && !p.guest {
 		return cgroup.PIDs(p.groups.list[0].Dir)
@@ -268,8 +268,8 @@ func (p *proc) PIDs() []int {
 	return groupMembers(p.cmd.Process.Pid)
 }
 
-// groupMembers lists the processes of a process group and what descends from them, since servers
-// give their workers groups of their own, as /proc/PID/stat tells (proc(5), fields 4 and 5).
+// groupMembers lists the processes of a process group and all their descendants, since servers give
+// workers groups of their own (proc(5), /proc/PID/stat, fields 4 and 5).
 func groupMembers(pgid int) []int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -317,8 +317,8 @@ func (p *proc) Stop(grace time.Duration) error {
 	return p.clean()
 }
 
-// noteWorkers remembers the processes that there are, with their birth: once its parent has gone,
-// nothing tells whose a worker with a group of its own was.
+// noteWorkers records the present processes with their start times: after its parent has ended, a
+// worker with a group of its own cannot be attributed.
 func (p *proc) noteWorkers() {
 	if p.workers == nil {
 		p.workers = map[int]string{}
@@ -328,7 +328,7 @@ func (p *proc) noteWorkers() {
 	}
 }
 
-// clean ends whatever is left by force and removes the traces.
+// clean ends all remaining processes by force and removes cgroups, log watch and journal entry.
 func (p *proc) clean() error {
 	var errs []error
 	if p.cmd != nil && p.cmd.Process != nil {
@@ -344,8 +344,8 @@ func (p *proc) clean() error {
 	return p.journal.remove(p.name)
 }
 
-// killProcessGroup kills it and waits until it is empty: a killed process needs a moment to go, on
-// a busy machine a long one. The leader's number stays taken as long as the group has members.
+// killProcessGroup kills the group and waits until it is empty, which takes longer on a busy
+// machine. The leader's number stays in use while the group has members.
 func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
 	p.noteWorkers()
@@ -375,7 +375,7 @@ func (p *proc) killProcessGroup() error {
 	}
 }
 
-// become is who the process becomes, in setpriv's words.
+// become describes the change of user as options of setpriv.
 func become(e entry.Entry) string {
 	if e.User == os.Geteuid() {
 		return ""
@@ -387,8 +387,8 @@ func become(e entry.Entry) string {
 	return fmt.Sprintf("--reuid=%d --regid=%d %s", e.User, e.Group, peers)
 }
 
-// line is what an entry comes to in a shell. A process that writes 0 into a group's list joins it
-// (cgroups(7)).
+// line returns the shell command that has the same effect as an entry. A process that writes 0 into
+// a group's list joins the group (cgroups(7)).
 func line(e entry.Entry, dir string) string {
 	var parts []string
 	for _, group := range e.Groups {
@@ -414,13 +414,13 @@ func line(e entry.Entry, dir string) string {
 
 var _ launch.Mover = (*proc)(nil)
 
-// movePasses bounds the search for threads that were born on the old cores while others were
-// moved: each comes of one that was not moved yet, so that two or three passes find none.
+// movePasses bounds the search for threads that were born on the old cores meanwhile: only a thread
+// that was not yet moved creates them, so two or three passes find all.
 const movePasses = 100
 
-// Move implements launch.Mover. The control group comes first, since no affinity may leave it; but
-// where a thread has asked for one, as this launcher has for all of them, the kernel keeps it
-// within what was asked for, however wide the group (sched_setaffinity(2), cpuset(7)).
+// Move implements launch.Mover. It changes the control group first, since no affinity may exceed
+// it. It then sets the affinity too: threads with an affinity of their own, which this launcher
+// sets, keep it within any wider group (sched_setaffinity(2), cpuset(7)).
 func (p *proc) Move(cores []int) error {
 	list := cgroup.CoreList(cores)
 	p.Spec.Cores = cores
@@ -448,14 +448,14 @@ func (p *proc) Move(cores []int) error {
 // Favour implements launch.Favourer.
 func (p *proc) Favour(enabled bool) (int, error) { return cgroup.Favour(p.PIDs(), enabled) }
 
-// allow gives all threads the cores as their affinity, and says how many had another as the kernel
-// tells it.
+// allow sets the affinity of all threads to the cores, and returns the number of threads that had
+// another.
 func (p *proc) allow(cores []int) (moved int, err error) {
 	var want, have unix.CPUSet
 	for _, core := range cores {
 		want.Set(core)
 	}
-	elsewhere := func(_, tid int) bool { // and has not ended
+	elsewhere := func(_, tid int) bool { // false if the thread has ended
 		return unix.SchedGetaffinity(tid, &have) == nil && have != want
 	}
 	for _, tid := range cgroup.Tasks(p.PIDs(), elsewhere) {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 
 const forks = "trap '' TERM HUP; sleep 1000 & echo ready; sleep 1000"
 
-// target is this test binary itself, which Act makes it.
+// target is this test binary itself, which runs Act.
 var target = launchtest.Target{Program: os.Args[0], Peak: true}
 
 func journal(t *testing.T) *Journal {
@@ -62,7 +62,7 @@ func TestWithoutGroups(t *testing.T) {
 	}, target)
 }
 
-// Limits are claimed only when the kernel says so itself, seen from inside the target.
+// Limits are in force only if the target itself reads them from the kernel.
 func TestLimitsAreInForce(t *testing.T) {
 	check := func(name string, noGroup bool) {
 		t.Run(name, func(t *testing.T) {
@@ -112,8 +112,7 @@ func TestLimitsAreInForce(t *testing.T) {
 	check("no groups", true)
 }
 
-// lab is a lab of its own, to be killed: it launches a target that forks and says which processes
-// there are.
+// lab is a lab that a test kills: it launches a target that forks, and prints the processes.
 func lab(dir string) {
 	j, _, err := OpenJournal(dir)
 	if err != nil {
@@ -142,7 +141,7 @@ func lab(dir string) {
 			os.Exit(1)
 		}
 	}
-	// The target first: numbers begin again where they end, and the child's may be the lower one.
+	// The target first: process numbers wrap around, so its child may have a lower one.
 	own := strconv.Itoa(os.Getpid())
 	pids := p.PIDs()
 	at := slices.IndexFunc(pids, func(pid int) bool { return cgroup.Stat(pid)[1] == own })
@@ -151,8 +150,7 @@ func lab(dir string) {
 	time.Sleep(time.Hour)
 }
 
-// A lab that is killed takes its target with it; what the target had forked is ended by the next
-// lab.
+// If a lab is killed, its target ends with it, and the next lab ends the target's children.
 func TestKilledLabLeavesNothing(t *testing.T) {
 	check := func(name, noGroup, frozen string) {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +220,7 @@ func running(pid int) bool {
 	return unix.Kill(pid, 0) == nil && len(f) > 0 && f[0] != "Z"
 }
 
-// patience is what waits for other processes have, on however busy a machine.
+// patience limits waits for other processes, even on a busy machine.
 const patience = int64(time.Minute)
 
 func gone(t *testing.T, pids []int) {
@@ -241,7 +239,7 @@ func gone(t *testing.T, pids []int) {
 	t.Errorf("of processes %v some are still there", pids)
 }
 
-// The three ways in which control groups are mounted.
+// TestHierarchies covers the three ways in which control groups are mounted.
 func TestHierarchies(t *testing.T) {
 	check := func(name, mounts, own, want string) {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +266,7 @@ func TestHierarchies(t *testing.T) {
 	check("none", "22 1 8:1 / / rw - ext4 /dev/sda1 rw", "0::/", "")
 }
 
-// Where cgroups are not permitted, nothing fails: the record says so, and the other means take
-// over.
+// If cgroups are not permitted, nothing fails: the record says so, and other means replace them.
 func TestCgroupsNotPermitted(t *testing.T) {
 	spec := launch.Spec{Cores: []int{0}, CPUs: 1, MemoryBytes: 1 << 20}
 	check := func(name, want string, trees []hierarchy) {
@@ -282,14 +279,14 @@ func TestCgroupsNotPermitted(t *testing.T) {
 		})
 	}
 	check("nothing mounted", "none is mounted", nil)
-	// Folders cannot be made in /proc, whoever asks.
+	// No user can make folders in /proc.
 	check("v1", "no such file", []hierarchy{
 		{version: 1, controllers: []string{"memory"}, parents: []string{"/proc/self"}}})
 	check("v2", "no such file", []hierarchy{
 		{version: 2, parents: []string{"/proc/self", "/proc/1"}}})
 }
 
-// Where there are no cgroups, what a target has forked is asked to end as politely as the target.
+// Without cgroups, a target's children also receive SIGTERM.
 func TestAllAreAskedToEnd(t *testing.T) {
 	dir := t.TempDir()
 	const child = `trap "echo child was asked; exit" TERM; echo ready; while :; do sleep 0.02; done`

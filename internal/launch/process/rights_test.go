@@ -16,7 +16,7 @@ import (
 	"prony.example/internal/launch"
 )
 
-// open is a folder that every user gets to.
+// open returns a folder that every user can enter.
 func open(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func open(t *testing.T) string {
 	return dir
 }
 
-// status reads the lines of a process's status by their names (proc(5)).
+// status returns the lines of a process's status by name (proc(5)).
 func status(t *testing.T, pid int) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -41,8 +41,8 @@ func status(t *testing.T, pid int) map[string]string {
 	return out
 }
 
-// What the kernel says of a service and of what it forks: whose it is, and that it has nothing of
-// root's and no way to it, while its limits are in force.
+// TestRights checks a service and its children in the kernel: their user, that they have no rights
+// of root and no way to them, and that limits are in force.
 func TestRights(t *testing.T) {
 	check := func(name, dir, sudo string, noGroup bool, uid, home string) {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("whose the folder is", theirs, "", false, "1", "/usr/sbin")
-	// Nobody else gets there: what is left is root without its capabilities.
+	// No other user can enter it, so the service runs as root without capabilities.
 	closed := filepath.Join(open(t), "closed")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRights(t *testing.T) {
 	check("closed", closed, "1", false, "0", "/root")
 }
 
-// A service of another user ends with the lab all the same: the kernel forgets the signal when the
+// A service of another user also ends with the lab, although the kernel clears the signal when the
 // user changes.
 func TestKilledLabOfAnotherUser(t *testing.T) {
 	if os.Getuid() != 0 {

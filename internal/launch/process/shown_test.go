@@ -14,8 +14,8 @@ import (
 	"prony.example/internal/launch"
 )
 
-// What -x shows, pasted into a shell, is what was launched: the same groups, cores, limits,
-// environment and words, as both say themselves.
+// The command that -x shows has the same effect as the launch: the same groups, cores, limits,
+// environment and arguments.
 func TestTheLineShownDoesTheSame(t *testing.T) {
 	for name, noGroup := range map[string]bool{"groups": false, "no groups": true} {
 		t.Run(name, func(t *testing.T) {

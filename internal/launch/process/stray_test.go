@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// A service that is moved to another control group, as one that moves itself is, is under no limit
-// of its own any more, and none is said to be in force.
+// After a service has moved to another control group, none of its limits applies, and none is
+// reported as in force.
 func TestStrays(t *testing.T) {
 	p, err := (&Launcher{Journal: journal(t)}).Launch(t.Context(), launch.Spec{
 		Name: "stray", Args: []string{"/bin/sh", "-c", "sleep 1000"}, Dir: t.TempDir(),

@@ -1,12 +1,12 @@
-// Package counters reads how often somebody was asked: a database by its own statistics, an
-// upstream by the page of metrics that it serves. Held against a service's answers, it unmasks one
-// that answers without asking.
+// Package counters reads how many requests a dependency has received: from the statistics of a
+// database, or from the metrics page of an upstream service. Compared with the service's answers,
+// the count exposes a service that answers without calling its dependency.
 //
-// The way of the data: Open makes the Counter of a Place, Read gives what was counted so far. Only
-// the difference of two readings means anything.
+// Open returns the Counter of a Place, and Read its present value. Only the difference of two
+// readings is meaningful.
 //
-// Non-goals: nothing is counted here, the service itself is not asked (it would tell what it
-// likes), and nothing is judged (package verdict does).
+// Non-goals: this package counts nothing itself, does not query the service, whose numbers could be
+// wrong, and does not judge (package verdict does).
 package counters
 
 import (
@@ -16,24 +16,25 @@ import (
 	"time"
 )
 
-// Wait bounds one reading: whoever takes longer cannot be read beside a load.
+// Wait limits one reading. A slower counter cannot be read during a load.
 const Wait = time.Second
 
-// Place is where a counter is, as manifests and projects say it: Postgres or Metrics.
+// Place is the address of a counter in manifests and projects: Postgres or Metrics.
 type Place struct {
-	// Postgres is postgres://USER:PASSWORD@HOST:PORT/DATABASE. Counted are the database's
-	// transactions, committed or not, or, with Statements, what pg_stat_statements saw of it.
+	// Postgres is postgres://USER:PASSWORD@HOST:PORT/DATABASE. The counter is the number of the
+	// database's transactions, committed or not, or, with Statements, the calls in
+	// pg_stat_statements.
 	Postgres   string `yaml:"postgres"`
 	Statements bool   `yaml:"statements"`
-	// Metrics is the URL of a page in Prometheus' text format, Series the name of a counter there,
-	// or a name with some of its labels, as requests_total{path="/items"}. Counted is the sum of
-	// all that have them.
+	// Metrics is the URL of a page in Prometheus' text format. Series is the name of a counter on
+	// it, or a name with some labels: requests_total{path="/items"}. The value is the sum of all
+	// series that match.
 	Metrics string `yaml:"metrics"`
 	Series  string `yaml:"series"`
 }
 
-// Wrong says what is wrong with the keys of a counter, at which of them, as ".series" (empty: all),
-// and what to do about it; an empty text: nothing.
+// Wrong returns what is wrong with the keys of a counter, the key (".series"; empty: all) and a
+// hint; an empty text: nothing.
 func (p Place) Wrong(name string) (keyPath, hint, text string) {
 	switch {
 	case (p.Postgres == "") == (p.Metrics == ""):
@@ -49,18 +50,18 @@ func (p Place) Wrong(name string) (keyPath, hint, text string) {
 	return "", "", ""
 }
 
-// Counter is what can be read.
+// Counter is an open counter.
 type Counter interface {
-	// Read gives the asks so far. The error says verb, object and cause, and no password.
+	// Read returns the present count. The error contains no password.
 	Read(ctx context.Context) (float64, error)
-	// What says what is counted, in the plural: "transactions".
+	// What returns the counted unit in the plural: "transactions".
 	What() string
-	// Late is for how long at most an ask may not be counted yet.
+	// Late returns the longest delay until a request is counted.
 	Late() time.Duration
 	Close()
 }
 
-// Open makes the counter of a place; nobody is spoken to before the first reading.
+// Open returns the counter of a place. It does not connect before the first reading.
 func Open(p Place) (Counter, error) {
 	if p.Postgres != "" {
 		u, err := url.Parse(p.Postgres)
@@ -71,7 +72,7 @@ func Open(p Place) (Counter, error) {
 		return &postgres{url: u, statements: p.Statements}, nil
 	}
 	page, err := openPage(p.Metrics, p.Series)
-	if err != nil { // a nil one would be a Counter
+	if err != nil { // a nil *page would be a non-nil Counter
 		return nil, err
 	}
 	return page, nil

@@ -18,7 +18,7 @@ requests_total_more 6000
 plain 7
 `
 
-// A page's counter is the sum of what has the name and the labels, and of nothing else.
+// A page's counter is the sum of exactly the series with the name and the labels.
 func TestTotal(t *testing.T) {
 	check := func(series string, want float64) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// A counter that cannot be read says which, where and why, without a password.
+// The error for an unreadable counter has its name, place and cause, without a password.
 func TestUnreadable(t *testing.T) {
 	page := "other 1\n"
 	mux := http.NewServeMux()
@@ -89,7 +89,7 @@ func TestUnreadable(t *testing.T) {
 	check(Place{Postgres: "postgres://me:secret@" + at + "/x"}, "connection refused")
 }
 
-// A page is read anew each time, and nothing of it is late.
+// A page is read again each time, without delay.
 func TestPage(t *testing.T) {
 	asked := "1"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

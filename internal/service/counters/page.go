@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pageMost bounds a page of metrics, in bytes.
+// pageMost limits a page of metrics, in bytes.
 const pageMost = 16 << 20
 
 // page is a counter on a page of metrics.
@@ -61,7 +61,7 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 	sum, ok, err := total(page, p.series)
 	switch {
 	case err != nil:
-	case page.N == 0: // what is behind may be of the sum
+	case page.N == 0: // the rest of the page may belong to the sum
 		err = fmt.Errorf("the page is larger than %d bytes", pageMost)
 	case !ok:
 		err = errors.New("it has no such series")
@@ -73,8 +73,8 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 	return sum, nil
 }
 
-// total adds up all samples of a page that have the name and the labels of what is wanted. Source:
-// Prometheus, "Exposition formats", text format 0.0.4.
+// total adds up all samples of a page with the wanted name and labels. Source: Prometheus,
+// "Exposition formats", text format 0.0.4.
 func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)
@@ -97,7 +97,7 @@ func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 	return sum, present, lines.Err()
 }
 
-// sample is the name and the labels of one.
+// sample is the name and the labels of a sample.
 type sample struct {
 	name   string
 	labels map[string]string
@@ -117,7 +117,7 @@ func parseName(text string) (sample, bool) {
 	return s, ok && tail == ""
 }
 
-// cutName takes a name and its labels from the front of a line.
+// cutName splits a line into a name with labels, and the rest.
 func cutName(line string) (s sample, tail string, ok bool) {
 	end := strings.IndexAny(line, "{ ")
 	if end < 0 {

@@ -2,8 +2,8 @@ package counters
 
 import "testing"
 
-// A counter that cannot be opened is none: a nil pointer in an interface would be one, and is
-// closed at the end of a trial.
+// Open returns a nil interface with an error: a nil pointer in an interface would be closed at the
+// end of a trial.
 func TestWhatCannotBeOpenedIsNoCounter(t *testing.T) {
 	for _, p := range []Place{{Metrics: "nowhere", Series: "asks_total"},
 		{Metrics: "http://127.0.0.1:1/metrics", Series: "no name"}, {Postgres: "nowhere"}} {

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// postgres is a counter of a PostgreSQL, over one connection: to connect anew in a window would
-// cost the server a process. Its messages are those of PostgreSQL's manual, "Frontend/Backend
-// Protocol", version 3.0, of which it speaks what a single query takes.
+// postgres is a counter of a PostgreSQL server, over one connection: a new connection during a
+// window would cost the server a process. It implements the part of the protocol that a single
+// query needs (PostgreSQL's manual, "Frontend/Backend Protocol", version 3.0).
 type postgres struct {
 	url        *url.URL
 	statements bool
@@ -29,18 +29,18 @@ type postgres struct {
 }
 
 const (
-	// transactions are counted when they end. A server process tells the shared statistics of them
-	// once a second at most (PGSTAT_MIN_INTERVAL), so that each may be a second behind; of one that
-	// touches no table it tells with the next that does.
+	// transactions are counted when they end. A server process updates the shared statistics once a
+	// second at most (PGSTAT_MIN_INTERVAL), so the count may be a second late; a transaction that
+	// touches no table is added with the next one that does.
 	transactions = "SELECT xact_commit + xact_rollback FROM pg_stat_database " +
 		"WHERE datname = current_database()"
-	// statements are counted at once, where the extension is loaded and created.
+	// statements are counted at once, if the extension is loaded and created.
 	statements = "SELECT coalesce(sum(calls), 0)::bigint FROM pg_stat_statements s " +
 		"JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()"
 
 	behind      = time.Second
 	messageMost = 1 << 20 // bytes of one message
-	roundsMost  = 1 << 20 // of a password's hash: more would keep this process busy
+	roundsMost  = 1 << 20 // of a password's hash: more would take this process too long
 )
 
 func (p *postgres) What() string {
@@ -59,7 +59,7 @@ func (p *postgres) Late() time.Duration {
 
 func (p *postgres) Close() {
 	if p.conn != nil {
-		// It is gone either way; 'X' lets the server end without a line in its log.
+		// The connection ends in any case; after 'X' the server logs nothing.
 		_, _ = p.conn.Write(message('X'))
 		_ = p.conn.Close()
 		p.conn = nil
@@ -83,7 +83,7 @@ func (p *postgres) Read(ctx context.Context) (n float64, err error) {
 	return n, nil
 }
 
-// query gives the first value that the server answers.
+// query returns the first value of the server's answer.
 func (p *postgres) query(ctx context.Context, query string) (string, error) {
 	if p.conn == nil {
 		if err := p.connect(ctx); err != nil {
@@ -100,7 +100,7 @@ func (p *postgres) query(ctx context.Context, query string) (string, error) {
 }
 
 func (p *postgres) until(ctx context.Context) error {
-	end, _ := ctx.Deadline() // the zero time: for ever
+	end, _ := ctx.Deadline() // zero time: no limit
 	return p.conn.SetDeadline(end)
 }
 
@@ -123,11 +123,11 @@ func (p *postgres) connect(ctx context.Context) (err error) {
 	if err := p.prove(); err != nil {
 		return err
 	}
-	_, err = p.row() // what the server tells of itself, until it is ready
+	_, err = p.row() // the server's settings, until it is ready
 	return err
 }
 
-// row reads up to the server's being ready for the next query, and gives the first value.
+// row reads until the server is ready for the next query, and returns the first value.
 func (p *postgres) row() (value string, err error) {
 	for {
 		kind, body, err := p.next()
@@ -137,12 +137,12 @@ func (p *postgres) row() (value string, err error) {
 		case kind == 'Z':
 			return value, nil
 		case kind == 'D' && len(body) >= 6:
-			value = string(body[6:]) // after the number of columns, and the length of the first
+			value = string(body[6:]) // after the number of columns and the length of the first
 		}
 	}
 }
 
-// next is the next message; what the server complains of is an error.
+// next reads the next message. An error message of the server becomes an error.
 func (p *postgres) next() (kind byte, body []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(p.conn, head[:]); err != nil {
@@ -167,7 +167,7 @@ func (p *postgres) next() (kind byte, body []byte, err error) {
 	return head[0], body, nil
 }
 
-// message is one of a kind; 0: the first, which has none.
+// message encodes a message; kind 0: the first one, which has no kind.
 func message(kind byte, parts ...string) []byte {
 	body := strings.Join(parts, "")
 	var out []byte
@@ -178,7 +178,7 @@ func message(kind byte, parts ...string) []byte {
 	return append(out, body...)
 }
 
-// Answers of the server to who we are.
+// Authentication requests of the server.
 const (
 	welcome      = 0
 	wantsPlain   = 3
@@ -189,8 +189,8 @@ const (
 	scramBinding = "n,," // no channel binding
 )
 
-// prove shows the server who we are, in the way that it asks for: not at all, by password, or by
-// SCRAM-SHA-256 (RFC 5802, RFC 7677), which has been its default since version 14.
+// prove authenticates in the way that the server requests: none, by password, or by SCRAM-SHA-256
+// (RFC 5802, RFC 7677), its default since version 14.
 func (p *postgres) prove() error {
 	password, _ := p.url.User.Password()
 	var s scram
@@ -229,12 +229,12 @@ func (p *postgres) prove() error {
 	}
 }
 
-// scram is a client's side of RFC 5802.
+// scram is the client's side of RFC 5802.
 type scram struct{ password, nonce string }
 
 func (s *scram) first() string { return "n=,r=" + s.nonce }
 
-// final is the proof, once the server has said its part of the nonce, the salt and the rounds.
+// final returns the proof for the server's nonce, salt and rounds.
 func (s *scram) final(server string) (string, error) {
 	texts := map[string]string{}
 	for part := range strings.SplitSeq(server, ",") {

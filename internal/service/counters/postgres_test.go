@@ -17,10 +17,10 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// nobody may run a PostgreSQL, which refuses to be root's.
+// nobody may run PostgreSQL, which refuses to run as root.
 const nobody = 65534
 
-// server starts a PostgreSQL that wants passwords in a way of pg_hba.conf, and gives its URL
+// server starts a PostgreSQL with an authentication method of pg_hba.conf, and returns its URL
 // without a password.
 func server(t *testing.T, way string, more ...string) *url.URL {
 	t.Helper()
@@ -90,12 +90,12 @@ func server(t *testing.T, way string, more ...string) *url.URL {
 	return nil
 }
 
-// ask touches a table: of what touches none a server process has no statistics to tell of, and
-// tells of the transaction with the next that does.
+// ask touches a table: a server process reports a transaction without a table only with the next
+// one that touches a table.
 const ask = "SELECT count(*) FROM pg_namespace"
 
-// counted is by how much a counter of the server moves while another client asks so often. What it
-// has not told of after its second is told with the next ask.
+// counted returns by how much a counter of the server grows while another client sends this many
+// queries. Unreported ones are reported with the next query after a second.
 func counted(t *testing.T, p Place, at *url.URL, asks int) float64 {
 	t.Helper()
 	c, err := Open(p)
@@ -128,8 +128,8 @@ func counted(t *testing.T, p Place, at *url.URL, asks int) float64 {
 	return read() - before
 }
 
-// A real PostgreSQL is read in each way that it may want a password, and counts every ask; what the
-// reading adds is its own.
+// A real PostgreSQL can be read with each authentication method, and counts every query, including
+// those of the reading.
 func TestPostgres(t *testing.T) {
 	testsets.Once(t, "counters of a real PostgreSQL", testsets.Needs{})
 	const asks = 500
@@ -167,8 +167,8 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// A server that says nothing holds nobody up for longer than asked, and one that speaks something
-// else is told apart.
+// A silent server delays a reading only for the given time, and a server with another protocol is
+// detected.
 func TestStrange(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// place is where a file lists the catalog's services. An item is what it says of one, and its
-// first group is the service's name; items that follow each other are in the order of names, as far
-// as anybody kept it.
+// place is a list of the catalog's services in a file. item matches an entry of the list, with the
+// service's name as its first group. Consecutive entries are sorted by name, if previous edits kept
+// the order.
 type place struct {
 	file string
 	item *regexp.Regexp
 }
 
-// named is a service's name in the regular expressions of places.
+// named matches a service's name in the regular expressions of places.
 const named = `([a-z]+-[a-z0-9]+)`
 
-// places are what a new service touches beside its own folder. The tests of internal/dev/tidy,
-// home/deploytest and cmd/prony ask for each.
+// places are the lists that a new service must be added to. The tests of internal/dev/tidy,
+// home/deploytest and cmd/prony check each.
 var places = []place{
 	{"services/pom.xml", regexp.MustCompile(`(?m)^ +<module>` + named + `</module>\n`)},
 	{"docs/fairness.md", regexp.MustCompile(`(?m)^\| ` + named + `(?:/[^ |]+)? \|.*\n`)},
-	// Its comment and its targets, after an empty line.
+	// Comment and targets of a service, after an empty line.
 	{"deploy/services.yaml", regexp.MustCompile(`\n(?:  #.*\n)+(?:  ` + named +
 		`-[a-z0-9-]+:\n(?:    .*\n)+)+`)},
 	{"deploy/services.yaml", jvms},
@@ -32,7 +32,7 @@ var places = []place{
 }
 
 var (
-	// jvms is the one list of that file that goes over several lines: who waits for agents.
+	// jvms is the only list in that file with several lines: the targets that wait for agents.
 	jvms = regexp.MustCompile(`(?s)( +)profiles: \[\n.*?\n +\]\n`)
 	jvm  = place{item: regexp.MustCompile(named + `-[a-z0-9-]+, `)}
 
@@ -40,7 +40,7 @@ var (
 		`\n\[\[package\]\]\nname = "([^"]+)"\n(?:.+\n)*`)}
 )
 
-// add gives a text with a copy of each run's items of the service like, under the name.
+// add returns the text with a copy of each of the entries of the service like, under the new name.
 func (p place) add(text, like, name string) string {
 	if p.item == jvms {
 		return jvms.ReplaceAllStringFunc(text, func(list string) string {
@@ -65,8 +65,8 @@ func (p place) add(text, like, name string) string {
 	return text
 }
 
-// move renames an item and puts it where its new name belongs: Cargo wants its lock file in order
-// and refuses, under --locked, one that is not.
+// move renames an entry and moves it to its sorted position: cargo --locked rejects an unsorted
+// lock file.
 func (p place) move(text, like, name string) string {
 	text = p.add(text, like, name)
 	for _, run := range slices.Backward(p.runs(text)) {
@@ -84,7 +84,7 @@ type item struct {
 	start, end int
 }
 
-// runs are the items of a text that follow each other without anything between.
+// runs returns the groups of consecutive entries in a text.
 func (p place) runs(text string) (runs [][]item) {
 	end := -1
 	for _, m := range p.item.FindAllStringSubmatchIndex(text, -1) {
@@ -114,7 +114,7 @@ func addToList(list, like, name string) string {
 	return out + line + "\n" + indent + "]\n"
 }
 
-// renamed gives a text in which the service like has another name, in variables too.
+// renamed replaces the name of the service like in a text, also in variables.
 func renamed(text, like, name string) string {
 	lower := regexp.MustCompile(`\b` + regexp.QuoteMeta(like) + `\b`)
 	upper := regexp.MustCompile(`\b` + variable(like) + `_`)

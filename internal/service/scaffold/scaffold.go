@@ -1,10 +1,8 @@
-// Package scaffold lays out a new service after one of the catalog: the same files under another
-// name, and a line more wherever the checkout lists its services. What comes out keeps the
-// contracts before anybody has changed a line, and there is no second copy of the services' code
-// that could fall behind them.
+// Package scaffold creates a new service from one of the catalog: the same files under another
+// name, and an entry in each list of services. The new service meets the contracts before any edit,
+// and without separate templates that could become outdated.
 //
-// It plans everything first and then writes all of it or nothing. It neither builds nor starts what
-// it lays out.
+// It plans all changes first, and then writes all or none. It does not build or start the service.
 package scaffold
 
 import (
@@ -24,13 +22,13 @@ import (
 	"prony.example/internal/service"
 )
 
-// patterns are the simplest service of each language: of one build, with the fewest lines.
+// patterns are the simplest services of each language: with one build and the fewest lines.
 var patterns = []struct{ language, service string }{
 	{"go", "go-gin"}, {"rust", "rust-ntex"}, {"java", "java-jdk"}, {"node", "node-express"},
 	{"python", "python-flask"},
 }
 
-// Languages are those that a name may begin with.
+// Languages returns the languages with which a name may begin.
 func Languages() (all []string) {
 	for _, p := range patterns {
 		all = append(all, p.language)
@@ -38,10 +36,10 @@ func Languages() (all []string) {
 	return all
 }
 
-// The framework has no dash, for what follows a second one is the target.
+// The framework has no dash, because the target follows a second dash.
 var validName = regexp.MustCompile(`^([a-z]+)-[a-z0-9]+$`)
 
-// Pattern is the service that one of a name is laid out after.
+// Pattern returns the service from which a service of this name is created.
 func Pattern(name string) (string, error) {
 	m := validName.FindStringSubmatch(name)
 	if m == nil {
@@ -58,28 +56,28 @@ func Pattern(name string) (string, error) {
 		strings.Join(Languages(), ", "))
 }
 
-// Layout is what a new service changes, planned and not yet written. Files are named from the
-// checkout's root, with slashes.
+// Layout holds the planned changes of a new service. File names are relative to the checkout's
+// root, with slashes.
 type Layout struct {
 	Name, Like string
-	Framework  string   // of the pattern, until the manifest says another
+	Framework  string   // of the pattern, until the manifest is edited
 	Folder     string   // services/NAME
 	Files      []File   // new ones, below Folder
-	Changed    []File   // those that list the catalog
-	Missing    []string // those that would list it but are not in this checkout
+	Changed    []File   // files with lists of services
+	Missing    []string // files with lists of services that this checkout lacks
 
-	old []File // of Changed, as they were
+	old []File // contents of Changed before
 }
 
-// File is a file's new text.
+// File is the new content of a file.
 type File struct {
 	Path string
 	Text []byte
 	Mode fs.FileMode
 }
 
-// Plan reads the checkout at root and lays out name after the service like. A folder of that name
-// is an error that is fs.ErrExist.
+// Plan reads the checkout at root and plans the service name after the service like. An existing
+// folder of this name is an fs.ErrExist.
 func Plan(root, name, like string) (*Layout, error) {
 	l := &Layout{Name: name, Like: like, Folder: "services/" + name}
 	wrong := func(err error) (*Layout, error) {
@@ -111,8 +109,8 @@ func Plan(root, name, like string) (*Layout, error) {
 	return l, nil
 }
 
-// take plans one of the pattern's files. The README is made anew, as the pattern's tells of
-// decisions that nobody has taken here.
+// take plans one of the pattern's files. The README comes from a template, because the pattern's
+// describes decisions of its authors.
 func (l *Layout) take(dir, file string) error {
 	f, err := read(dir, file)
 	if err != nil {
@@ -140,8 +138,8 @@ var readmeText string
 
 var readmeTemplate = template.Must(template.New("readme").Parse(readmeText))
 
-// list plans a line, or more, for the new service in a file that lists the catalog's. One that this
-// checkout does not have is noted; one that does not list the pattern stays as it is.
+// list plans the new service's entries in a file with a list of services. It adds a missing file to
+// Missing; a file that does not list the pattern stays unchanged.
 func (l *Layout) list(root string, p place) error {
 	index := slices.IndexFunc(l.Changed, func(f File) bool { return f.Path == p.file })
 	if index < 0 {
@@ -176,14 +174,14 @@ func read(root, file string) (File, error) {
 	return File{file, text, info.Mode().Perm()}, err
 }
 
-// Write puts everything into the checkout at root, or leaves it as it was.
+// Write writes all changes into the checkout at root, or none.
 func (l *Layout) Write(root string) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("lay out %s: %w", l.Name, err)
 		}
 	}()
-	draft, err := os.MkdirTemp(root, ".new-"+l.Name+"-") // not in services/, where it would be read
+	draft, err := os.MkdirTemp(root, ".new-"+l.Name+"-") // not in services/, which is read
 	if err != nil {
 		return err
 	}
@@ -197,7 +195,7 @@ func (l *Layout) Write(root string) (err error) {
 			return err
 		}
 	}
-	// Where somebody made the folder since, only an empty one gives way.
+	// If the folder exists by now, the rename succeeds only if it is empty.
 	folder := filepath.Join(root, l.Folder)
 	if err := os.Rename(draft, folder); err != nil {
 		return err
@@ -221,7 +219,7 @@ func write(dir string, f File) error {
 	return os.WriteFile(location, f.Text, f.Mode)
 }
 
-// Next says what was written and what is left to do.
+// Next describes what was written and what is left to do.
 func (l *Layout) Next() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d files, after %s\n", l.Folder, len(l.Files), l.Like)

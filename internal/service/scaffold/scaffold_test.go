@@ -13,7 +13,7 @@ import (
 
 const checkout = "../../.."
 
-// copied is the part of the checkout that a layout of name reads.
+// copied makes a copy of the part of the checkout that a layout of name reads.
 func copied(t *testing.T, name string) string {
 	t.Helper()
 	like, err := Pattern(name)
@@ -37,7 +37,7 @@ func copied(t *testing.T, name string) string {
 	return root
 }
 
-// tree is the text of every file below a folder.
+// tree returns the text of every file below a folder.
 func tree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -55,8 +55,8 @@ func tree(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// Each language's layout is a service that the catalog reads, that no longer bears the pattern's
-// name, and that every list has.
+// The layout of each language is a service that the catalog can read, that has no name of the
+// pattern, and that is in every list.
 func TestLanguages(t *testing.T) {
 	for _, language := range Languages() {
 		t.Run(language, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// Where a name belongs: among its like, at a run's end, in a list that is wrapped, in each of the
-// runs that have the pattern and no other.
+// New entries go to the right places: between others, at a group's end, into a wrapped list, and
+// into exactly the groups with the pattern.
 func TestPlaces(t *testing.T) {
 	row := places[1]
 	check := func(what, got, want string) {
@@ -145,8 +145,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// All is written or nothing: a folder that is there, a pattern that is not, a file that cannot be
-// written leave the checkout as it was.
+// Write writes everything or nothing: an existing folder, a missing pattern or a file that cannot
+// be written leave the checkout unchanged.
 func TestAllOrNothing(t *testing.T) {
 	const name, like = "python-x", "python-flask"
 	check := func(what, root string, err error, want error) {
@@ -167,7 +167,7 @@ func TestAllOrNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := tree(t, root)
-	l.Changed[2].Path = "docs/fairness.md/below" // a file, so nothing can be below it
+	l.Changed[2].Path = "docs/fairness.md/below" // a file, so no path below it can exist
 	err = l.Write(root)
 	if err == nil {
 		t.Error("a file that cannot be written is not an error")
@@ -191,7 +191,8 @@ func TestAllOrNothing(t *testing.T) {
 	}
 }
 
-// A folder of a catalog alone, without docs and deploy, gets the service and is told of the rest.
+// A checkout with only services, without docs and deploy, gets the service, and Missing lists the
+// rest.
 func TestMissing(t *testing.T) {
 	root := copied(t, "node-x")
 	for _, dir := range []string{"deploy", "docs"} {

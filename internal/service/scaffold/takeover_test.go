@@ -11,10 +11,10 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// What CONTRIBUTING.md tells of additions is done here, to a copy of the repository: with every
-// step the checks pass, and without one of them they fail.
+// These tests apply the instructions of CONTRIBUTING.md to a copy of the repository: with all steps
+// the checks pass, and without any single one they fail.
 
-// addition is one kind of what people add: a section of CONTRIBUTING.md.
+// addition is a kind of contribution: a section of CONTRIBUTING.md.
 type addition struct {
 	section string
 	steps   []step
@@ -23,19 +23,19 @@ type addition struct {
 	asked []string
 }
 
-// step changes a file, or has a command change it.
+// step changes a file directly or by a command.
 type step struct {
 	file   string
 	change func(t *testing.T, text string) string
-	update check // where a test writes the file
+	update check // if a test writes the file
 }
 
-// check is a package and which of its tests, or vet.
+// check is a package with a pattern of its tests, or vet.
 type check struct{ pkg, run string }
 
-const vet = "vet" // whose tests would have to link the whole program
+const vet = "vet" // because its tests would link the whole program
 
-// put replaces a text that is there once.
+// put replaces a text that occurs once.
 func put(old, with string) func(*testing.T, string) string {
 	return func(t *testing.T, text string) string {
 		t.Helper()
@@ -46,7 +46,7 @@ func put(old, with string) func(*testing.T, string) string {
 	}
 }
 
-// end adds a text at a file's end.
+// end appends a text to a file.
 func end(with string) func(*testing.T, string) string {
 	return func(_ *testing.T, text string) string { return text + with }
 }
@@ -209,7 +209,7 @@ func TestTOML(t *testing.T) {
 	},
 }
 
-// repository is a copy of what git would have of this one.
+// repository makes a copy of the files that git has or would add.
 func repository(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("git", "ls-files", "-z", "-co", "--exclude-standard")
@@ -222,7 +222,7 @@ func repository(t *testing.T) string {
 	for file := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
 		f, err := read(checkout, file)
 		if os.IsNotExist(err) {
-			continue // removed, and not yet committed
+			continue // removed, but not committed
 		}
 		if err == nil {
 			err = write(root, f)
@@ -242,7 +242,7 @@ func goTest(root string, c check, flags ...string) (string, error) {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
-	if below, ok := strings.CutPrefix(c.pkg, "./home/"); ok { // a module of its own
+	if below, ok := strings.CutPrefix(c.pkg, "./home/"); ok { // home is a separate module
 		args[slices.Index(args, c.pkg)] = "./" + below
 		cmd = exec.Command("go", args...)
 		cmd.Dir = filepath.Join(root, "home")
@@ -251,7 +251,7 @@ func goTest(root string, c check, flags ...string) (string, error) {
 	return string(out), err
 }
 
-// passes says whether all checks of an addition pass, and what they said.
+// passes reports whether all checks of an addition pass, with their output.
 func (a addition) passes(root string) (said string, ok bool) {
 	for _, c := range a.checks {
 		out, err := goTest(root, c)
@@ -263,7 +263,7 @@ func (a addition) passes(root string) (said string, ok bool) {
 	return said, true
 }
 
-// do takes a step and gives what undoes it.
+// do applies a step and returns a function that undoes it.
 func (s step) do(t *testing.T, root string) (undo func()) {
 	t.Helper()
 	at := filepath.Join(root, s.file)
@@ -290,7 +290,7 @@ func (s step) do(t *testing.T, root string) (undo func()) {
 	}
 }
 
-// section is what CONTRIBUTING.md says below a heading.
+// section returns the text of CONTRIBUTING.md below a heading.
 func section(t *testing.T, heading string) string {
 	t.Helper()
 	page, err := read(checkout, "CONTRIBUTING.md")
@@ -305,7 +305,7 @@ func section(t *testing.T, heading string) string {
 	return text
 }
 
-// names says whether a section names a file, or the folder that it is new in.
+// names reports whether a section mentions a file, or its new folder.
 func names(text, file string) bool {
 	return strings.Contains(text, "`"+file+"`") ||
 		strings.Contains(text, "`"+filepath.Dir(file)+"/`")
@@ -360,8 +360,8 @@ func TestAdditions(t *testing.T) {
 	}
 }
 
-// A service, as the verb lays it out, is all that is asked for; and each line that it adds to a
-// list is asked for.
+// A service as laid out by the command passes all checks, and each line that it adds to a list is
+// required.
 func TestAddedService(t *testing.T) {
 	testsets.Once(t, "a service added to a copy of the repository", testsets.Needs{
 		Files: []string{"services", "docs", "deploy", "internal/dev/tidy", "CONTRIBUTING.md"}})

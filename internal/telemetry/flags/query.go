@@ -43,20 +43,20 @@ const queryExamples = `  prony query RUN --list
       rate(http_server_request_duration_seconds_bucket[15s])))' --format csv -o p99.csv
   prony query RUN --serve 127.0.0.1:9090`
 
-// Query is what is asked of a stored run.
+// Query holds the flags and arguments of the command query.
 type Query struct {
-	Run   string // as it was named; empty: the newest
-	Expr  string // PromQL; empty: List or Serve
-	At    string // one moment; empty: a stretch of time
+	Run   string // as given by the user; empty: the newest
+	Expr  string // PromQL; empty with List or Serve
+	At    string // a moment; empty: a range of time
 	Trial string
-	Step  time.Duration // 0: as fits
+	Step  time.Duration // 0: automatic
 	List  bool
 	Serve string // an address for Prometheus' HTTP API
 
 	Format, Out string
 }
 
-// Ask is the verb query. Do is called with what makes sense.
+// Ask returns the command query. It calls do with valid arguments.
 func Ask(do func(context.Context, Query) error) *cobra.Command {
 	q := Query{}
 	c := &cobra.Command{
@@ -80,7 +80,7 @@ func Ask(do func(context.Context, Query) error) *cobra.Command {
 	return c
 }
 
-// Args are those by which another program is asked the same of the run in a folder.
+// Args returns the arguments with which prony-home runs the same query on the run in dir.
 func (q Query) Args(dir string) []string {
 	args := []string{"query", "--at=" + q.At, "--trial=" + q.Trial, "--step=" + q.Step.String(),
 		"--list=" + strconv.FormatBool(q.List), "--serve=" + q.Serve, "--format=" + q.Format,
@@ -91,7 +91,7 @@ func (q Query) Args(dir string) []string {
 	return args
 }
 
-// split tells the run from the query: without one, either may stand alone.
+// split separates the run from the query in args. Either may be missing.
 func (q *Query) split(args []string) error {
 	alone := q.List || q.Serve != ""
 	host, _, err := net.SplitHostPort(q.Serve)
@@ -124,7 +124,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// Moment is the one that At names; none where it names none, or the end.
+// Moment returns the time in At; zero if At is empty or "end".
 func (q Query) Moment() (time.Time, error) {
 	if q.At == "" || q.At == "end" {
 		return time.Time{}, nil

@@ -49,22 +49,22 @@ const serveExamples = `  prony telemetry serve --dir here
   prony telemetry serve --dir here --forward http://127.0.0.1:14318
   curl 'http://127.0.0.1:9090/api/v1/query?query=up'`
 
-// DefaultMemory holds the home's stores with their default bounds several times over.
+// DefaultMemory is several times what the collector's stores need with their default bounds.
 const DefaultMemory = 512 << 20
 
-// Serve is how a home is asked to serve. Addresses are "host:port"; the port 0 is any that is free.
+// Serve holds the flags of telemetry serve. Addresses are "host:port"; port 0 means any free port.
 type Serve struct {
-	Dir                       string // to keep things in
+	Dir                       string // folder of stored data
 	GRPC, HTTP, Zipkin, Query string
 	Forward                   string // another OTLP endpoint; empty: none
-	ForwardOnly               bool   // keep nothing here but counts
+	ForwardOnly               bool   // store only counts here
 	Memory                    strictyaml.Size
-	Expose                    bool // doors may be open to others
-	UntilEnd                  bool // it ends with its standard input, as a child of a run
+	Expose                    bool // allow addresses that other machines can reach
+	UntilEnd                  bool // end with standard input, as a child of a run
 }
 
-// Telemetry is the verb with that name, and what serves below it. Do is called with what makes
-// sense.
+// Telemetry returns the command telemetry with its subcommand serve. It calls do with valid
+// arguments.
 func Telemetry(do func(context.Context, Serve) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: "telemetry", Short: "Run the collector of traces, metrics and logs",
@@ -110,7 +110,7 @@ func serve(do func(context.Context, Serve) error) *cobra.Command {
 	return c
 }
 
-// Args are those by which another program is asked the same.
+// Args returns the arguments with which prony-home serves the same.
 func (s Serve) Args() []string {
 	return []string{"telemetry", "serve", "--dir=" + s.Dir, "--grpc=" + s.GRPC, "--http=" + s.HTTP,
 		"--zipkin=" + s.Zipkin, "--query=" + s.Query, "--forward=" + s.Forward,
@@ -119,8 +119,8 @@ func (s Serve) Args() []string {
 		"--until-stdin-ends=" + strconv.FormatBool(s.UntilEnd)}
 }
 
-// listenOn moves the doors that were not given an address to a host's; their ports stay. Who asks
-// for that has to say which address it is: senders are told it.
+// listenOn sets the host of all addresses that have default values, and keeps their ports. It needs
+// a specific address, because senders use it as their target.
 func listenOn(s Serve, host string, isSet func(flag string) bool) (Serve, error) {
 	if host == "" {
 		return s, nil
@@ -172,7 +172,7 @@ func (s Serve) check() error {
 	return nil
 }
 
-// loopback says whether a host's address is reached from this machine alone.
+// loopback reports whether only this machine can reach a host's address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()

@@ -9,7 +9,7 @@ import (
 	"prony.example/internal/base/strictyaml"
 )
 
-// Addresses that others can reach are opened for those only who say so.
+// Addresses that others can reach need an explicit flag.
 func TestCheckServe(t *testing.T) {
 	const most = strictyaml.Size(512 << 20)
 	for _, row := range []struct {
@@ -43,7 +43,8 @@ func TestCheckServe(t *testing.T) {
 	}
 }
 
-// A bridge's address is for who sends, not for who gives orders, and goes before none that is said.
+// A bridge's address applies to receivers but not to control, and does not replace an explicit
+// address.
 func TestListenOn(t *testing.T) {
 	usual := Serve{Dir: "d", GRPC: "127.0.0.1:4317", HTTP: "127.0.0.1:4318",
 		Zipkin: "127.0.0.1:9411", Query: "127.0.0.1:9090"}
@@ -71,7 +72,7 @@ func TestListenOn(t *testing.T) {
 	}
 }
 
-// What another program is handed is read there as it was said here.
+// Args are parsed back to the same options.
 func TestArgs(t *testing.T) {
 	var served []Serve
 	serve := func(args ...string) {

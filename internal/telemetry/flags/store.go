@@ -24,17 +24,17 @@ const storeExamples = `  prony store push results s3://bench/nightly
   AWS_ENDPOINT_URL=https://s3.example.com prony store push results/RUN s3://bench
   prony store keep s3://bench/nightly results -- gate results/RUN --last-good results/good`
 
-// Store is what is asked of a bucket.
+// Store holds the flags and arguments of the command store.
 type Store struct {
-	Push     bool // pull otherwise
+	Push     bool // false: pull
 	Dir      string
 	Place    string // s3://bucket/prefix
-	Newest   int    // so many runs at most; 0: all
-	LastGood bool   // the last good run alone
+	Newest   int    // maximum number of runs; 0: all
+	LastGood bool   // only the last good run
 	Every    time.Duration
 }
 
-// Bucket is the verb store. Do is called with what makes sense.
+// Bucket returns the command store. It calls do with valid arguments.
 func Bucket(do func(context.Context, Store) error) *cobra.Command {
 	c := &cobra.Command{
 		Use: "store", Short: "Copy runs to and from an S3 bucket", Long: storeAbout,
@@ -67,7 +67,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 	return c
 }
 
-// CheckPlace refuses what is no place in a bucket.
+// CheckPlace returns an error if place is not s3://BUCKET/PREFIX.
 func CheckPlace(place string) error {
 	if tail, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(tail, "/") == "" {
 		return cli.Usagef("%q does not name a place in a bucket: want s3://BUCKET/PREFIX", place)
@@ -85,7 +85,7 @@ func (s Store) checked(ctx context.Context, do func(context.Context, Store) erro
 	return do(ctx, s)
 }
 
-// Args are those by which another program is asked the same.
+// Args returns the arguments with which prony-home does the same.
 func (s Store) Args() []string {
 	if s.Push {
 		return []string{"store", "push", "--", s.Dir, s.Place}

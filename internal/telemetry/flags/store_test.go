@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is asked of one program is what the other one is asked, whatever the folder is called.
+// Args are parsed back to the same options, for any folder name.
 func TestStore(t *testing.T) {
 	ask := func(args []string) (got Store, err error) {
 		c := Bucket(func(_ context.Context, s Store) error { got = s; return nil })
@@ -22,7 +22,7 @@ func TestStore(t *testing.T) {
 		{Push: true, Dir: "results", Place: "s3://b/p"},
 		{Dir: "-odd", Place: "s3://b", Newest: 3, LastGood: true, Every: time.Minute},
 	} {
-		// The verb's own name is the program's to find.
+		// The root command handles the command's own name.
 		if got, err := ask(want.Args()[1:]); err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", want.Args(), got, err, want)
 		}

@@ -1,6 +1,6 @@
-// Package flags has the verbs that prony shares with prony-home: their flags, their help, and what
-// they refuse. prony answers those by itself and hands over what makes sense; the home reads the
-// same line with the same words and does it.
+// Package flags defines the commands that prony shares with prony-home: flags, help texts and
+// validation. prony answers invalid arguments itself and passes valid ones to prony-home, which
+// parses the same command line with this package.
 //
-// Non-goals: nothing here receives, stores or asks anything.
+// Non-goals: it does not receive, store or query anything.
 package flags

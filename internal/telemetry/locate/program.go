@@ -1,11 +1,11 @@
-// Package locate finds prony-home, which takes telemetry in, answers queries and writes Parquet:
-// beside the program that asks, on the PATH, or, in a checkout, by building it as a service is
-// built, with the same progress, lock and cache.
+// Package locate finds prony-home, which collects telemetry, answers queries and writes Parquet:
+// beside the calling program, on the PATH or, in a checkout, by building it like a service, with
+// the same progress, lock and cache.
 //
-// One that was found may be anybody's, so it is asked for its version, and before that looked at:
-// what another user could have put there is not run.
+// It checks a found program before use: no other user may have been able to write it, and its
+// version must match.
 //
-// Non-goals: starting it, which telemetry.Launch does, or whoever hands over to it.
+// Non-goals: it does not start the program (telemetry.Launch does).
 package locate
 
 import (
@@ -27,17 +27,17 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// Where the program's main package is in a checkout: its module's folder, and the folder below it.
+// Folder of the program's module in a checkout, and of its main package in the module.
 const homeModule, homeMain = "home", "cmd/" + telemetry.HomeName
 
 // Finder says where to look.
 type Finder struct {
-	Beside   string            // the folder of the program that asks; empty: where this one is
-	Root     string            // of the checkout; empty: there is none
-	Progress func(line string) // of a build; nil: silence
+	Beside   string            // folder of the calling program; empty: of this process
+	Root     string            // of the checkout; empty: no checkout
+	Progress func(line string) // receives progress of a build; nil: none
 }
 
-// Find returns the program's path. An error says what to do.
+// Find returns the program's path. Errors say what to do.
 func (f Finder) Find(ctx context.Context) (string, error) {
 	path, err := f.there()
 	switch {
@@ -56,7 +56,7 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 	return f.build(ctx)
 }
 
-// there is the one that is beside the program or on the PATH; empty: neither is.
+// there returns the program beside this one or on the PATH; empty: neither exists.
 func (f Finder) there() (string, error) {
 	sibling := f.Beside
 	if sibling == "" {
@@ -70,13 +70,13 @@ func (f Finder) there() (string, error) {
 		return path, nil
 	}
 	path, err := exec.LookPath(telemetry.HomeName)
-	if err != nil { // none, or one below a relative folder of the PATH, which is no promise
+	if err != nil { // none, or below a relative folder of the PATH, which is not trusted
 		return "", nil
 	}
 	return path, nil
 }
 
-// check looks at a program that was found, and asks it whether it is of the same version.
+// check checks the owner of a program and that it has the same version.
 func check(ctx context.Context, path string, ownVersion telemetry.Version) error {
 	if err := trust(path); err != nil {
 		return err
@@ -93,8 +93,8 @@ func check(ctx context.Context, path string, ownVersion telemetry.Version) error
 	return nil
 }
 
-// trust wants that nobody but root and this user can have put the program, or its folder's other
-// files, there.
+// trust returns an error if a user other than root and this user could have written the program or
+// its folder.
 func trust(path string) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func foreign(info fs.FileInfo) bool {
 	return !ok || stat_t.Uid != 0 && int(stat_t.Uid) != os.Geteuid()
 }
 
-// askWait bounds how long a program may take to say its version.
+// askWait limits how long a program may take to print its version.
 const askWait = 10 * time.Second
 
 func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
@@ -146,8 +146,8 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 	return v, nil
 }
 
-// build makes the program from the checkout, or takes an earlier build of the same sources. These
-// are its version, so that only the protocol is compared.
+// build builds the program from the checkout, or takes an earlier build of the same sources. These
+// define its version, so it compares only the protocol.
 func (f Finder) build(ctx context.Context) (string, error) {
 	const made = "bin/" + telemetry.HomeName
 	item, err := sourcesOf(f.Root, homeModule+"/"+homeMain)
@@ -155,7 +155,7 @@ func (f Finder) build(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
 	}
 	b := service.Builder{Root: f.Root, Tools: service.FindTools(ctx), Progress: func(line string) {
-		// Every query would say that there was nothing to build.
+		// Otherwise every query would print that nothing was built.
 		if f.Progress != nil && line != "build "+telemetry.HomeName+": cached" {
 			f.Progress(line)
 		}
@@ -163,7 +163,7 @@ func (f Finder) build(ctx context.Context) (string, error) {
 	built, err := b.Build(ctx, &service.Service{
 		Name: telemetry.HomeName, Dir: f.Root, Only: item.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
-		// As prony is built by make, so that what both link is compiled once.
+		// The same flags as for prony, so that common packages are compiled only once.
 		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(
 			[]string{"env", buildflags.Lavish, "go", "-C", homeModule},
 			buildflags.Build("-buildvcs=false", "-o", "../"+made, "./"+homeMain))}},

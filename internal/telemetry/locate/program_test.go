@@ -16,7 +16,7 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// place puts a program that says its version, and no more, into a folder.
+// place writes a program into a folder that only prints its version.
 func place(t *testing.T, dir string, v telemetry.Version) string {
 	t.Helper()
 	said, err := json.Marshal(v)
@@ -31,7 +31,7 @@ func place(t *testing.T, dir string, v telemetry.Version) string {
 	return path
 }
 
-// The one beside the program goes before one on the PATH, and both before a checkout's.
+// The program beside this one precedes one on the PATH, and both precede the checkout's.
 func TestFind(t *testing.T) {
 	own := telemetry.OwnVersion()
 	beside, listed, root := t.TempDir(), t.TempDir(), t.TempDir()
@@ -49,7 +49,7 @@ func TestFind(t *testing.T) {
 	if got, err := f.Find(t.Context()); err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
-	t.Setenv("PATH", ".") // what lies in the working directory is nobody's promise
+	t.Setenv("PATH", ".") // the working directory is not trusted
 	t.Chdir(listed)
 	if got, err := (Finder{Beside: root, Root: root}).Find(t.Context()); err == nil {
 		t.Errorf("found %s in the working directory", got)
@@ -83,7 +83,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// What another user could have put there is not run, not even to ask.
+// A program that another user could have written is not run, not even for its version.
 func TestTrust(t *testing.T) {
 	own := telemetry.OwnVersion()
 	for _, row := range []struct {
@@ -134,7 +134,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// A checkout's is built once; what its copy is made of is what the program is made of.
+// The checkout's program is built once, from a copy of exactly its sources.
 func TestBuild(t *testing.T) {
 	testsets.Once(t, "the home of telemetry", testsets.Needs{Files: []string{"home/cmd/prony-home",
 		"internal/telemetry", "internal/report/rows", "go.mod", "go.sum"}})

@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/base/buildflags"
 )
 
-// sources are the folders of a checkout's packages that a program links, of its two modules. They
-// are read from the imports, as Go's own answer takes a second, which every query would wait.
+// sources are the folders of a checkout's packages that a program links, in both modules. They come
+// from the import statements, because the go command takes a second, which would delay every query.
 type sources map[string]bool
 
 func sourcesOf(root, program string) (sources, error) {
@@ -47,8 +47,8 @@ func sourcesOf(root, program string) (sources, error) {
 	return item, nil
 }
 
-// has says of a path below the checkout whether the program is made of it: the modules' own files,
-// those of the packages, and what lies below a package and is no Go, which it may embed.
+// has reports whether a path below the checkout is a source of the program: files of the modules
+// and packages, and other files below a package, which it may embed.
 func (item sources) has(name string) bool {
 	switch name {
 	case "go.mod", "go.sum", homeModule + "/go.mod", homeModule + "/go.sum":
@@ -59,7 +59,7 @@ func (item sources) has(name string) bool {
 	}
 	for dir := range item {
 		if strings.HasPrefix(dir, name+"/") {
-			return true // a folder on the way
+			return true // a parent folder
 		}
 	}
 	if strings.HasSuffix(name, ".go") {

@@ -10,8 +10,8 @@ import (
 	"prony.example/internal/telemetry/traces"
 )
 
-// FuzzRead wants that no file of records, and nothing that a service writes, ends the program or
-// brings more of a line than is shown.
+// FuzzRead checks that no file of records and no service log causes a panic, or a line longer than
+// the displayed part.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"trial":"a","severity":"ERROR","ns":1,"body":"x"}` + "\n{\n"))
 	f.Add([]byte(strings.Repeat("x", traces.MaxValueBytes+1) + "\r\n\x00\xff"))

@@ -1,7 +1,7 @@
-// Package logs has the log records that were kept of what services wrote, and reads them: Read
-// finds kept records, ReadFiles the lines of the files that services write themselves.
+// Package logs reads the logs of services: Read returns stored log records, ReadFiles the lines of
+// the files that services write themselves.
 //
-// Non-goals: keeping them, which is logstore, and understanding what a line says.
+// Non-goals: it does not store logs (logstore does) or interpret lines.
 package logs
 
 import (
@@ -21,25 +21,25 @@ import (
 	"prony.example/record"
 )
 
-// Classes of kept records. One may be of several.
+// Classes of stored records. A record may have several.
 const (
-	Warning = "warning" // of severity WARN or above
-	Traced  = "traced"  // belongs to a kept trace
-	Uniform = "uniform" // of a sample of the others in which every one had the same chance
+	Warning = "warning" // severity WARN or above
+	Traced  = "traced"  // belongs to a stored trace
+	Uniform = "uniform" // in a uniform sample of the others
 )
 
-// Severities by their first number in OTLP's data model divided by four, the least first. The first
-// is that of records which do not say.
+// Severities are the ranges of severity numbers in OTLP's data model, in ascending order. The first
+// one is for records without a severity.
 var Severities = []string{"unspecified", "trace", "debug", "info", "warn", "error", "fatal"}
 
 // Warn is the index of warnings in Severities.
 const Warn = 4
 
-// Record is a kept log record, a line of logs.ndjson.
+// Record is a stored log record, a line of logs.ndjson.
 type Record struct {
 	Trial      string            `json:"trial"`
 	Target     string            `json:"target"`
-	Window     string            `json:"window,omitempty"` // that it was written in
+	Window     string            `json:"window,omitempty"` // in which it was written
 	Classes    []string          `json:"classes"`
 	Ns         int64             `json:"ns"` // Unix time
 	Service    string            `json:"service"`
@@ -49,10 +49,10 @@ type Record struct {
 	TraceID    string            `json:"traceId,omitempty"`
 	SpanID     string            `json:"spanId,omitempty"`
 	Attributes traces.Attributes `json:"attributes,omitempty"`
-	Cut        int64             `json:"cut,omitempty"` // attributes that are not here
+	Cut        int64             `json:"cut,omitempty"` // attributes left out
 }
 
-// Level is the index of a severity by its word, in whatever case, in Severities; -1: there is none.
+// Level returns the index in Severities of a word in any case; -1: unknown.
 func Level(word string) int {
 	word = strings.ToLower(strings.TrimSpace(word))
 	for level, names := range [...]string{"unspecified", "trace", "debug", "info notice",
@@ -64,15 +64,15 @@ func Level(word string) int {
 	return -1
 }
 
-// Filter chooses kept records. What is zero does not restrict.
+// Filter selects stored records. Zero fields select all.
 type Filter struct {
 	Trial       string
 	Target      string
-	TraceID     string // or how it begins
+	TraceID     string // or a prefix of it
 	Service     string
 	MinSeverity int            // index in Severities
 	Grep        *regexp.Regexp // in body, logger or an attribute's text
-	Limit       int            // the first so many by time
+	Limit       int            // maximum number, the earliest first
 }
 
 func (f *Filter) holds(r *Record) bool {
@@ -96,9 +96,9 @@ func (f *Filter) matches(r *Record) bool {
 	return false
 }
 
-// Read returns the kept records of a telemetry folder that the filter holds for, by time. Lines
-// that are no records, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where
-// nothing was kept.
+// Read returns the stored records of a telemetry folder that match the filter, by time. Other
+// lines, such as crashes leave behind, are in bad. The error is fs.ErrNotExist if nothing was
+// stored.
 func Read(dir string, f Filter) (records []*Record, bad []*record.BadRecord, err error) {
 	bad, err = traces.ReadLines(filepath.Join(dir, telemetry.LogsFile), func(r *Record) error {
 		if r.Trial == "" || Level(r.Severity) < 0 {
@@ -116,18 +116,17 @@ func Read(dir string, f Filter) (records []*Record, bad []*record.BadRecord, err
 	return records, bad, err
 }
 
-// Line is a line of a file that a service wrote itself. Nothing is known of it but its words.
+// Line is a line of a file that a service wrote itself, without any parsed fields.
 type Line struct {
 	Trial string `json:"trial"` // from the file's name
-	File  string `json:"file"`  // below the folder
+	File  string `json:"file"`  // path below the folder
 	Line  int    `json:"line"`
 	Text  string `json:"text"`
 }
 
 // ReadFiles returns lines of the files that the services of a run wrote, logs/TRIAL*.log, in the
-// order of files and lines. Of the filter only Trial, Target (by keep, which knows the trials of
-// one), TraceID, Grep and Limit can hold: a severity is not known of a line. A line is cut at
-// traces.MaxValueBytes.
+// order of files and lines. It applies Trial, TraceID, Grep and Limit of the filter, and keep for
+// Target, but no severity, which lines do not have. It cuts lines at traces.MaxValueBytes.
 func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {
@@ -158,8 +157,8 @@ func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, 
 	return out, nil
 }
 
-// readFile gives the lines of a file to use until that says no. However long a line is, no more of
-// it than is shown is held.
+// readFile passes the lines of a file to use until use returns false. It holds only the displayed
+// part of a long line in memory.
 func readFile(path string, use func(number int, text string) bool) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"prony.example/internal/telemetry"
 )
 
-// FuzzRead wants that no file of kept traces ends the program, whatever a crash left of it.
+// FuzzRead checks that no file of stored traces causes a panic, whatever a crash left in it.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"traceId":"1","spans":[{"name":"a","attributes":{"k":1}}]}` + "\n{"))
 	f.Add([]byte(`{"traceId":"1","spans":[{}, null],"durationNs":-1}` + "\nnull\n[]"))

@@ -1,8 +1,7 @@
-// Package traces has the traces that were kept of what services told of their requests, and reads
-// them: Read finds kept traces, Tree orders one, Waterfall draws it, WriteOTLP writes them as what
-// they came as.
+// Package traces reads stored traces: Read returns them, Tree orders the spans of one, Waterfall
+// draws it, and WriteOTLP writes traces in their original format.
 //
-// Non-goals: keeping them, which is spanstore.
+// Non-goals: it does not store traces (spanstore does).
 package traces
 
 import (
@@ -13,35 +12,35 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the texts that are kept of one span. What is cut is told beside it.
+// Limits of texts of one span. Cut texts are marked.
 const (
-	MaxValueBytes = 16 << 10 // of a value: a stack trace of Java fits
+	MaxValueBytes = 16 << 10 // of a value: a Java stack trace fits
 	MaxNameBytes  = 1 << 10
 )
 
-// Classes of kept traces, the weightiest first. A trace may be of several.
+// Classes of stored traces, the most important first. A trace may have several.
 const (
-	Asked   = "asked"   // a request of the load carried its id
-	Failed  = "error"   // a span in it says that it failed
+	Asked   = "asked"   // its id was sent with a request of the load
+	Failed  = "error"   // one of its spans has an error
 	Slow    = "slow"    // among the slowest of its window
-	Uniform = "uniform" // of a sample in which every trace had the same chance
+	Uniform = "uniform" // in a uniform sample of all
 )
 
-// Trace is a kept trace, one line of spans.ndjson. Times are Unix time in ns.
+// Trace is a stored trace, a line of spans.ndjson. Times are Unix times in ns.
 type Trace struct {
 	Trial      string   `json:"trial"`
 	Target     string   `json:"target"`
-	Window     string   `json:"window,omitempty"` // that its root began in; empty: between them
-	Classes    []string `json:"classes"`          // why it was kept, the weightiest first
+	Window     string   `json:"window,omitempty"` // in which its root began; empty: between windows
+	Classes    []string `json:"classes"`          // why it was stored, the most important first
 	TraceID    string   `json:"traceId"`          // 32 hexadecimal digits
 	Service    string   `json:"service"`          // of its root
 	Name       string   `json:"name"`             // of its root
 	StartNs    int64    `json:"startNs"`
 	DurationNs int64    `json:"durationNs"` // of its root
 	Errors     int      `json:"errors"`     // spans whose status is an error
-	// Cut is how many spans came and are not here, because there were too many of them.
+	// Cut is the number of spans left out because the trace had too many.
 	Cut int64 `json:"cut,omitempty"`
-	// Roots is how many spans have no parent here; more than one: some spans never came.
+	// Roots is the number of spans without a parent; above 1: spans are missing.
 	Roots int    `json:"roots"`
 	Spans []Span `json:"spans"`
 }
@@ -49,7 +48,7 @@ type Trace struct {
 // Span is one span of a trace. Kind and Status are lower-case words of OTLP: "server", "error".
 type Span struct {
 	ID         string     `json:"id"`               // 16 hexadecimal digits
-	Parent     string     `json:"parent,omitempty"` // likewise
+	Parent     string     `json:"parent,omitempty"` // 16 hexadecimal digits
 	Service    string     `json:"service"`
 	Name       string     `json:"name"`
 	Kind       string     `json:"kind"`
@@ -59,12 +58,12 @@ type Span struct {
 	Message    string     `json:"message,omitempty"`
 	State      string     `json:"tracestate,omitempty"`
 	Attributes Attributes `json:"attributes,omitempty"`
-	Cut        int64      `json:"cut,omitempty"` // attributes, events and links that are not here
+	Cut        int64      `json:"cut,omitempty"` // attributes, events and links left out
 	Events     []Event    `json:"events,omitempty"`
 	Links      []Link     `json:"links,omitempty"`
 }
 
-// EndNs is when the span ended.
+// EndNs returns the time at which the span ended.
 func (s *Span) EndNs() int64 { return s.StartNs + s.DurationNs }
 
 // Event is something that happened in a span, such as an exception.
@@ -74,7 +73,7 @@ type Event struct {
 	Attributes Attributes `json:"attributes,omitempty"`
 }
 
-// Link names a span of another trace.
+// Link refers to a span of another trace.
 type Link struct {
 	TraceID    string     `json:"traceId"`
 	SpanID     string     `json:"spanId"`
@@ -84,7 +83,7 @@ type Link struct {
 // Attributes are values by name: string, bool, int64, float64, []any or map[string]any.
 type Attributes map[string]any
 
-// UnmarshalJSON keeps whole numbers whole: ids of 64 bits would not survive a float64.
+// UnmarshalJSON keeps integers exact: a float64 would change ids of 64 bits.
 func (a *Attributes) UnmarshalJSON(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -107,7 +106,7 @@ func number(v any) any {
 		}
 		f, err := strconv.ParseFloat(string(v), 64)
 		if err != nil {
-			return string(v) // beyond any float64; its text says more than an infinity
+			return string(v) // too large for a float64; its text is better than an infinity
 		}
 		return f
 	case []any:
@@ -122,9 +121,8 @@ func number(v any) any {
 	return v
 }
 
-// CutText cuts a text to at most n bytes, between characters, and marks that it did. The mark is
-// shorter than markBytes, and what is no longer than that beyond n stays whole, so that cutting
-// again changes nothing.
+// CutText cuts a text to at most n bytes, between characters, and appends a mark. Texts of up to
+// markBytes more stay unchanged, and the mark is shorter, so cutting twice has no effect.
 func CutText(s string, n int) string {
 	const markBytes = 64
 	if len(s) <= n+markBytes {
@@ -136,13 +134,13 @@ func CutText(s string, n int) string {
 	return fmt.Sprintf("%s… (cut from %d bytes)", s[:n], len(s))
 }
 
-// kinds and statuses, by their numbers in OTLP.
+// kinds and statuses are the words for OTLP's numbers.
 var (
 	kinds    = []string{"unspecified", "internal", "server", "client", "producer", "consumer"}
 	statuses = []string{"", "ok", "error"}
 )
 
-// Kind is the word for a span's kind by its number in OTLP, Status that for how it ended.
+// Kind returns the word for a span's kind in OTLP, and Status that for its status.
 func Kind(number int32) string   { return word(kinds, number) }
 func Status(number int32) string { return word(statuses, number) }
 

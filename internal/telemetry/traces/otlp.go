@@ -10,10 +10,9 @@ import (
 	"strconv"
 )
 
-// WriteOTLP writes kept traces as what they came as, in OTLP's JSON form (OpenTelemetry protocol,
-// "JSON Protobuf Encoding"), on one line: a resource for each service of each trial, and in the
-// spans the attribute names of OpenTelemetry. What was cut stays cut. An id that is none is an
-// error: the line was not written by a store.
+// WriteOTLP writes stored traces in OTLP's JSON format (OpenTelemetry protocol, "JSON Protobuf
+// Encoding"), on one line: a resource for each service of each trial, with the attribute names of
+// OpenTelemetry in the spans. Cut texts stay cut. It fails on an invalid id, which no store writes.
 func WriteOTLP(w io.Writer, traces []*Trace) error {
 	out := otlpTraces{ResourceSpans: []*otlpResource{}}
 	byName := map[[2]string]*otlpScope{}
@@ -123,17 +122,17 @@ func otlpOf(t *Trace, s *Span) (out otlpSpan, err error) {
 	return out, nil
 }
 
-// otlpPairs are in the order of their names, so that equal traces make equal texts.
+// otlpPairs returns attributes sorted by name, so that equal traces give equal texts.
 func otlpPairs(byName map[string]any) []otlpPair {
-	out := make([]otlpPair, 0, len(byName)) // where it is shown empty, it is no null
+	out := make([]otlpPair, 0, len(byName)) // not nil, so that an empty list is not written as null
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		out = append(out, otlpPair{name, otlpValue(byName[name])})
 	}
 	return out
 }
 
-// otlpValue says of a value of Attributes what kind it is. Whole numbers are texts: those of 64
-// bits would not survive a reader's float64.
+// otlpValue wraps a value of Attributes with its type. Integers become texts, because a reader's
+// float64 would change those of 64 bits.
 func otlpValue(v any) map[string]any {
 	switch v := v.(type) {
 	case string:
@@ -153,5 +152,5 @@ func otlpValue(v any) map[string]any {
 	case map[string]any:
 		return map[string]any{"kvlistValue": map[string]any{"values": otlpPairs(v)}}
 	}
-	return map[string]any{} // null, which JSON has and no store writes
+	return map[string]any{} // null, which no store writes
 }

@@ -15,16 +15,16 @@ import (
 	"prony.example/record"
 )
 
-// Filter chooses kept traces. What is zero does not restrict.
+// Filter selects stored traces. Zero fields select all.
 type Filter struct {
 	Trial   string
 	Target  string
 	Window  string
-	ID      string // of the trace, or how it begins
-	Class   string // one of those of kept traces, as Failed
-	Service string // that has a span in it
+	ID      string // of the trace, or a prefix
+	Class   string // a class of stored traces, such as Failed
+	Service string // with a span in the trace
 	Min     int64  // duration in ns, inclusive
-	Slowest bool   // the slowest first; otherwise by their start
+	Slowest bool   // the slowest first; otherwise by start
 	Limit   int
 }
 
@@ -40,9 +40,8 @@ func (f *Filter) holds(t *Trace) bool {
 		}))
 }
 
-// Read returns the kept traces of a telemetry folder that the filter holds for. Lines that are no
-// traces, as a crash leaves them, come back in bad. The error is fs.ErrNotExist where nothing was
-// kept.
+// Read returns the stored traces of a telemetry folder that match the filter. Other lines, such as
+// crashes leave behind, are in bad. The error is fs.ErrNotExist if nothing was stored.
 func Read(dir string, f Filter) (traces []*Trace, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, telemetry.SpansFile), func(t *Trace) error {
 		if len(t.Spans) == 0 || t.TraceID == "" {
@@ -67,7 +66,7 @@ func Read(dir string, f Filter) (traces []*Trace, bad []*record.BadRecord, err e
 	return traces, bad, err
 }
 
-// ReadCalls returns the span metrics of a telemetry folder, of one trial or target or of all.
+// ReadCalls returns the span metrics of a telemetry folder, of one trial or target, or of all.
 func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, MetricsFile), func(c *Calls) error {
 		if len(c.Buckets) != len(Bounds)+1 {
@@ -82,8 +81,8 @@ func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*record.BadReco
 	return calls, bad, err
 }
 
-// ReadLines reads a file of JSON values, a line each, and gives each to use. A line that is none,
-// or that use refuses, is told and left out; empty ones mean nothing.
+// ReadLines reads a file of JSON values, one a line, and passes each to use. Lines that are invalid
+// or refused by use are in bad; empty lines are skipped.
 func ReadLines[T any](path string, use func(*T) error) (bad []*record.BadRecord, err error) {
 	in, err := files.Open(path)
 	if err != nil {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// MetricsFile holds the span metrics, beside telemetry.SpansFile: a line an operation and trial.
+// MetricsFile holds the span metrics, beside telemetry.SpansFile: one operation of a trial a line.
 const MetricsFile = "spanmetrics.ndjson"
 
-// Bounds of the duration's buckets in ms: the connector's own, which begin at 2, and finer ones
-// below and between, because answers within 100 µs are usual here.
+// Bounds are the upper bounds of the duration buckets in ms: those of OpenTelemetry's connector,
+// which begin at 2, with more below and between, because responses within 100 µs are common here.
 var Bounds = []float64{.05, .1, .2, .3, .5, .7, 1, 1.5, 2, 3, 4, 6, 8, 10, 15, 20, 30, 50, 70, 100,
 	150, 200, 300, 400, 600, 800, 1000, 1400, 2000, 5000, 10000, 15000}
 
-// Attributes of a resource that name the trial: on what comes in, when several trials run at once;
-// on span metrics always.
+// TrialAttribute and TargetAttribute are the attributes of a resource that name its trial: on
+// received telemetry if several trials run at once, on span metrics always.
 const (
 	TrialAttribute  = "prony.trial"
 	TargetAttribute = "prony.target"
@@ -25,7 +25,7 @@ const (
 type Calls struct {
 	Trial   string `json:"trial"`
 	Target  string `json:"target"`
-	FromNs  int64  `json:"fromNs"` // the trial's begin and end, Unix time
+	FromNs  int64  `json:"fromNs"` // begin and end of the trial, Unix time
 	ToNs    int64  `json:"toNs"`
 	Service string `json:"service"`
 	Name    string `json:"name"`
@@ -35,12 +35,12 @@ type Calls struct {
 	SumNs   int64  `json:"sumNs"`
 	MinNs   int64  `json:"minNs"`
 	MaxNs   int64  `json:"maxNs"`
-	// Buckets count the calls by duration, bucket i those up to Bounds[i] ms, the last the others.
+	// Buckets count the calls by duration: bucket i up to Bounds[i] ms, the last all longer ones.
 	Buckets []uint64 `json:"buckets"`
 }
 
-// Quantile of durations in ns, 0 to 1, by interpolation inside the bucket that holds it, as
-// Prometheus' histogram_quantile does; the outermost buckets end at the least and the greatest.
+// Quantile returns a quantile (0 to 1) of the durations in ns, interpolated inside its bucket as by
+// Prometheus' histogram_quantile; the outermost buckets end at the minimum and the maximum.
 func (c *Calls) Quantile(q float64) int64 {
 	rank := q * float64(c.Calls)
 	var below float64
@@ -61,22 +61,22 @@ func (c *Calls) Quantile(q float64) int64 {
 	return c.MaxNs
 }
 
-// Operation is what one operation of a service did.
+// Operation summarizes one operation of a service.
 type Operation struct {
 	Service string  `json:"service"`
 	Name    string  `json:"name"`
 	Kind    string  `json:"kind"`
 	Calls   int64   `json:"calls"`
 	Errors  int64   `json:"errors"`
-	PerS    float64 `json:"callsPerS"` // -1: unknown, where only kept traces tell
+	PerS    float64 `json:"callsPerS"` // -1: unknown, with only stored traces
 	P50Ns   int64   `json:"p50Ns"`
 	P99Ns   int64   `json:"p99Ns"`
 }
 
 type operationKey struct{ service, name, kind string }
 
-// Metered are the operations by span metrics: of all spans from the trials' begin to their end.
-// Percentiles are interpolated in the buckets of Bounds.
+// Metered returns the operations from span metrics: of all spans from the trials' begin to their
+// end. Percentiles are interpolated in the buckets of Bounds.
 func Metered(calls []*Calls) []Operation {
 	all := map[operationKey]*Calls{}
 	failed := map[operationKey]int64{}
@@ -121,8 +121,8 @@ func (c *Calls) merge(d *Calls) {
 	}
 }
 
-// Sampled are the operations by kept traces. Choose those of the uniform class: the others are kept
-// because they are unusual.
+// Sampled returns the operations from stored traces. Pass only those of class Uniform: the others
+// were stored because they are unusual.
 func Sampled(traces []*Trace) []Operation {
 	durations := map[operationKey][]int64{}
 	failed := map[operationKey]int64{}
@@ -146,7 +146,7 @@ func Sampled(traces []*Trace) []Operation {
 	return out
 }
 
-// rank is the percentile by nearest rank of sorted values.
+// rank returns the percentile of sorted values by nearest rank.
 func rank(sorted []int64, q float64) int64 {
 	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
 }

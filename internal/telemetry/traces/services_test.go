@@ -12,7 +12,7 @@ func TestQuantile(t *testing.T) {
 		q    float64
 		want int64
 	}{
-		{0, 60_000},   // the least
+		{0, 60_000},   // the minimum
 		{.2, 80_000},  // 2 of 4 between 60 (the least) and 100 µs
 		{.4, 100_000}, // all 4
 		{.7, 225_000}, // 3 of 6 between 200 and 250 µs (the greatest)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Settle finds the root of the spans and what follows from it.
+// Settle finds the root of the spans and sets the fields that depend on it.
 func (t *Trace) Settle() {
 	index, roots := rootOf(t.Spans)
 	top := t.Spans[index]
@@ -13,7 +13,7 @@ func (t *Trace) Settle() {
 	t.StartNs, t.DurationNs = top.StartNs, top.DurationNs
 }
 
-// Sort puts the spans in the order of their start.
+// Sort sorts the spans by start.
 func (t *Trace) Sort() {
 	slices.SortFunc(t.Spans, func(a, b Span) int {
 		return cmp.Or(earlier(&a, &b), cmp.Compare(a.Parent, b.Parent))
@@ -25,9 +25,9 @@ func rootOf(list []Span) (index, roots int) {
 		func(i, j int) bool { return earlier(&list[i], &list[j]) < 0 })
 }
 
-// Root finds, of n spans, the one that stands for the whole: of those whose parent is not here the
-// one that began first. Of spans that are all each other's parents (nobody honest sends that) it is
-// the earliest. It also says how many have no parent here.
+// Root returns the index of the root among n spans: the earliest span without a parent in the
+// trace, or the earliest of all if there is none, since all are each other's parents. It also
+// returns the number of spans without a parent.
 func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, j int) bool) (pos,
 	roots int) {
 	var none ID
@@ -52,8 +52,8 @@ func Root[ID comparable](n int, ids func(i int) (id, parent ID), before func(i, 
 	return pos, roots
 }
 
-// members tells which spans are here. Most traces are so short that looking through them is faster
-// than making a map.
+// members returns a function that reports whether a span is in the trace. In most traces a linear
+// search is faster than building a map.
 func members[ID comparable](n int, ids func(i int) (id, parent ID)) func(ID) bool {
 	const short = 16
 	if n <= short {
@@ -74,29 +74,29 @@ func members[ID comparable](n int, ids func(i int) (id, parent ID)) func(ID) boo
 	return func(want ID) bool { return here[want] }
 }
 
-// earlier orders spans by their start; of equal ones the longer is first, then the lower id.
+// earlier orders spans by start, then the longer first, then by id.
 func earlier(a, b *Span) int {
 	return cmp.Or(cmp.Compare(a.StartNs, b.StartNs), cmp.Compare(b.DurationNs, a.DurationNs),
 		cmp.Compare(a.ID, b.ID))
 }
 
-// Node is a span with those that it caused, in the order of their start.
+// Node is a span with its children, by start.
 type Node struct {
 	Span     *Span
 	Children []*Node
 	Depth    int
-	SelfNs   int64 // of its duration, when none of its children was under way
-	PathNs   int64 // of its self time, what lies on the critical path
+	SelfNs   int64 // duration without the time of its children
+	PathNs   int64 // part of its self time on the critical path
 	Steps    []Step
 }
 
-// Step is a stretch of time on the critical path that is a span's own. Unix time in ns.
+// Step is an interval of the critical path in one span. Unix times in ns.
 type Step struct{ FromNs, ToNs int64 }
 
-// Tree orders the spans of a trace. Its first node is the root of the whole, the others are spans
-// whose parents never came, in the order of their start. Every span is in it once, whatever the
-// spans say of each other: of spans that name each other as parents, the earliest counts as a
-// root, and of several with one id the one of the child's service is the parent, else the first.
+// Tree returns the root of a trace, followed by the spans whose parents are missing, by start. Each
+// span occurs once, even in malformed traces: of spans that name each other as parents, the
+// earliest counts as a root; of several parents with one id, the one of the child's service counts,
+// or else the first.
 func Tree(t *Trace) []*Node {
 	nodes := make([]*Node, len(t.Spans))
 	byID := make(map[string][]*Node, len(t.Spans))
@@ -121,7 +121,7 @@ func Tree(t *Trace) []*Node {
 		}
 	}
 	index, _ := rootOf(t.Spans)
-	for i, n := range roots { // the root of the whole first
+	for i, n := range roots { // the root of the trace first
 		if n.Span == &t.Spans[index] {
 			copy(roots[1:i+1], roots[:i])
 			roots[0] = n
@@ -156,7 +156,7 @@ func parentOf(n *Node, named []*Node) *Node {
 	return first
 }
 
-// breakCycles makes the earliest span of every cycle of parents a root. nodes are in their order.
+// breakCycles makes the earliest span of every cycle of parents a root. nodes are sorted by start.
 func breakCycles(nodes []*Node, parents map[*Node]*Node) {
 	const walking, done = 1, 2
 	state := make(map[*Node]int, len(nodes))
@@ -167,7 +167,7 @@ func breakCycles(nodes []*Node, parents map[*Node]*Node) {
 			state[node] = walking
 			way = append(way, node)
 		}
-		if node != nil && state[node] == walking { // a cycle that begins and ends with it
+		if node != nil && state[node] == walking { // a cycle that contains node
 			first := node
 			for c := parents[node]; c != node; c = parents[c] {
 				if earlier(c.Span, first.Span) < 0 {
@@ -182,8 +182,8 @@ func breakCycles(nodes []*Node, parents map[*Node]*Node) {
 	}
 }
 
-// Walk visits all nodes, each before its children. It does not recurse: a chain may be as long as a
-// trace.
+// Walk visits all nodes, each before its children. It does not recurse, because a chain may be as
+// long as a trace.
 func Walk(roots []*Node, visit func(*Node)) {
 	stack := slices.Clone(roots)
 	slices.Reverse(stack)
@@ -197,10 +197,10 @@ func Walk(roots []*Node, visit func(*Node)) {
 	}
 }
 
-// selfTime is the duration less the union of the children's, as far as they lie within.
+// selfTime returns the duration minus the union of the children's intervals inside it.
 func selfTime(n *Node) int64 {
 	self, covered := n.Span.DurationNs, n.Span.StartNs
-	for _, c := range n.Children { // in the order of their start
+	for _, c := range n.Children { // by start
 		from := max(c.Span.StartNs, covered)
 		to := min(c.Span.EndNs(), n.Span.EndNs())
 		if to > from {
@@ -211,12 +211,12 @@ func selfTime(n *Node) int64 {
 	return self
 }
 
-// criticalPath finds the stretches that decide when the root ends: going back from its end, time is
-// the child's that ended last, then that of the child that ended last before that one began, and so
-// on; what no such child had is the span's own. Children that end after the point reached are not
-// waited for. The stretches are disjoint and fill the root's duration exactly. The method is that
-// of CRISP (Zhang et al., USENIX ATC 2022), with children cut to their parents, which clocks that
-// disagree would otherwise let stick out.
+// criticalPath finds the intervals that determine the end of the root. Going back from its end, the
+// time belongs to the child that ended last, then to the child that ended last before that one
+// began, and so on; the rest is the span's own. It skips children that end after the point reached.
+// The intervals are disjoint and fill the root's duration exactly. The method is that of CRISP
+// (Zhang et al., USENIX ATC 2022), with children cut to their parents' intervals because clocks may
+// disagree.
 func (n *Node) criticalPath() {
 	type part struct {
 		n        *Node
@@ -241,8 +241,8 @@ func (n *Node) criticalPath() {
 	}
 }
 
-// byEnd are children in the order of their end as far as it lies in the parent's time, the last
-// first; of equal ones the longer is first.
+// byEnd returns children by their end within the parent's interval, the last first, then the longer
+// first.
 func byEnd(children []*Node, from, to int64) []*Node {
 	out := slices.Clone(children)
 	slices.SortStableFunc(out, func(a, b *Node) int {
@@ -259,15 +259,15 @@ func (n *Node) own(from, to int64) {
 	}
 }
 
-// Share is how much of a trace is a service's: the sums over its spans.
+// Share is the part of a service in a trace: the sums over its spans.
 type Share struct {
 	Service string
 	Spans   int
 	SelfNs  int64
-	PathNs  int64 // of the critical path of the trace's root
+	PathNs  int64 // on the critical path of the root
 }
 
-// Shares are those of all services, the greatest part of the critical path first.
+// Shares returns the shares of all services, the largest on the critical path first.
 func Shares(roots []*Node) []Share {
 	byName := map[string]*Share{}
 	var root *Node

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// parse makes a trace of lines "id parent service start end"; parent - is none.
+// parse makes a trace from lines "id parent service start end"; parent - means none.
 func parse(t *testing.T, text string) *Trace {
 	t.Helper()
 	out := &Trace{TraceID: strings.Repeat("1", 32)}
@@ -27,7 +27,8 @@ func parse(t *testing.T, text string) *Trace {
 	return out
 }
 
-// shape writes a tree as "id(child child)", roots apart by a bar, with self and path times.
+// shape writes a tree as "id(child child)", with roots separated by a bar, with self and path
+// times.
 func shape(roots []*Node, times bool) string {
 	var write func(n *Node) string
 	write = func(n *Node) string {
@@ -56,7 +57,7 @@ func TestTree(t *testing.T) {
 		{"children before the root", "c b s 20 30\nb a s 10 40\na - s 0 50", "a(b(c))"},
 		{"siblings by their start", "a - s 0 9\nb a s 5 6\nc a s 1 2", "a(c b)"},
 		{"a child before its parent", "a - s 10 20\nb a s 5 8", "a(b)"},
-		// The earlier of the two whose parents never came stands for the whole.
+		// The earlier of the two spans without a parent is the root.
 		{"missing root", "b x s 5 9\nc b s 6 7\nd y s 4 5", "d | b(c)"},
 		{"missing root, equal starts: the longer", "b x s 4 5\nd y s 4 9", "d | b"},
 		{"its own parent", "a a s 0 9\nb a s 1 2", "a(b)"},
@@ -64,7 +65,7 @@ func TestTree(t *testing.T) {
 		{"cycle of three, entered last", "a b s 3 9\nb c s 1 2\nc a s 2 3\nd a s 4 5",
 			"b(a(c d))"},
 		{"cycle beside a root", "r - s 0 9\na b s 1 2\nb a s 1 3", "r | b(a)"},
-		// x is there twice: the child of service t goes to the span of t, that of u to the first.
+		// x occurs twice: the child in service t belongs to the span in t, that in u to the first.
 		{"one id twice", "a - s 0 9\nx a s 1 8\nx a t 2 7\nc x t 3 4\nd x u 3 4", "a(x(d) x(c))"},
 		{"the very same span twice", "a - s 0 9\nx a s 1 2\nx a s 1 2", "a(x x)"},
 		{"alone", "a - s 0 0", "a"},
@@ -76,7 +77,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// Self time and time on the critical path, per span as id:self/path.
+// TestTimes checks self time and time on the critical path, per span as id:self/path.
 func TestTimes(t *testing.T) {
 	for _, row := range []struct{ name, trace, want string }{
 		{"alone", "a - s 0 100", "a:100/100"},
@@ -84,7 +85,7 @@ func TestTimes(t *testing.T) {
 			"a:30/30(b:30/30 c:40/40)"}, // 100 - 30 - 40
 		// c ends last, b ended before c began: 0-10 a, 10-30 b, 30-50 a, 50-90 c, 90-100 a.
 		{"gap between", "a - s 0 100\nb a s 10 30\nc a s 50 90", "a:40/40(b:20/20 c:40/40)"},
-		// Nobody waited for b: c began at 20 while b went on to 60. The union is 10 to 90.
+		// b is not on the path: c began at 20 while b went on to 60. The union is 10 to 90.
 		{"side by side", "a - s 0 100\nb a s 10 60\nc a s 20 90", "a:20/30(b:50/0 c:70/70)"},
 		{"nested", "a - s 0 100\nb a s 0 100\nc b s 20 80", "a:0/0(b:40/40(c:60/60))"},
 		// Clocks disagree: b lies before a in part, c after it in part, d wholly outside.
@@ -101,8 +102,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Whatever the spans say, every one is in the tree once, and the critical path fills the root's
-// duration exactly, without overlap.
+// For any spans, each one is in the tree once, and the critical path fills the root's duration
+// exactly, without overlap.
 func TestTreeHoldsWhatever(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	for round := range 2000 {
@@ -150,8 +151,8 @@ func TestTreeHoldsWhatever(t *testing.T) {
 
 func TestShares(t *testing.T) {
 	roots := Tree(parse(t, "a - web 0 100\nb a db 10 60\nc a db 20 90\nd x late 0 5"))
-	// web: self 100 - union of 10 to 90; path 0-20 and 90-100. db: self 50 + 70, path 70. The last
-	// one's parent never came: its self time counts, and no path leads to it.
+	// web: self 100 - union of 10 to 90; path 0-20 and 90-100. db: self 50 + 70, path 70. The
+	// parent of the last one is missing: its self time counts, and no path leads to it.
 	want := []Share{{"db", 2, 120, 70}, {"web", 1, 20, 30}, {"late", 1, 5, 0}}
 	if got := Shares(roots); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -171,7 +172,7 @@ func TestWaterfall(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.String()
-	// A column is 125 ns: a's own are the first two and the last two, b's the four between.
+	// A column is 125 ns: a has the first two and the last two, b the four between.
 	for _, part := range []string{"web op", "██░░░░██", "  db op ✗", "    ████", "· warn slow",
 		"· event exception E no room", "? db op", "· info done", "+900 ns",
 		"3 more spans came", "? marks 1 spans"} {

@@ -12,23 +12,23 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// Note is a line beside a span, such as one of a log.
+// Note is a line beside a span, such as a log line.
 type Note struct {
-	SpanID string // empty or unknown: below the whole
+	SpanID string // empty or unknown: below all spans
 	Ns     int64  // Unix time
 	Text   string
 }
 
-// Drawing says how a trace is drawn.
+// Drawing holds the options of Waterfall.
 type Drawing struct {
-	Bar   int // columns of the bars, 40
-	Rows  int // at most so many spans, 200
+	Bar   int // columns of the bars; 0: 40
+	Rows  int // maximum number of spans; 0: 200
 	Notes []Note
 }
 
-// Waterfall draws a trace: a line a span, below the one that caused it, with its offset from the
-// root's start, its duration, its self time, and a bar, █ where it is on the critical path. Notes
-// and events stand below their spans.
+// Waterfall draws a trace: a line for each span below its parent, with its offset from the root's
+// start, its duration, its self time, and a bar with █ on the critical path. Notes and events are
+// below their spans.
 func Waterfall(w io.Writer, t *Trace, d Drawing) error {
 	d.Bar, d.Rows = cmp.Or(d.Bar, 40), cmp.Or(d.Rows, 200)
 	roots := Tree(t)
@@ -44,14 +44,14 @@ func Waterfall(w io.Writer, t *Trace, d Drawing) error {
 		s := n.Span
 		indent := strings.Repeat("  ", min(n.Depth, maxIndent))
 		if n.Depth == 0 && n != roots[0] {
-			indent = "? " // its parent never came
+			indent = "? " // its parent is missing
 		}
 		fmt.Fprintf(out, "%s%s\t%s\t%s\t%s\t%s\n", indent, label(s), offset(s.StartNs-top.StartNs),
 			Duration(s.DurationNs), Duration(n.SelfNs), bar(n, top, d.Bar))
 		for _, note := range notes[s.ID] {
 			fmt.Fprintf(out, "%s  · %s\t%s\t\t\t\n", indent, note.Text, offset(note.Ns-top.StartNs))
 		}
-		delete(notes, s.ID) // of several spans with one id the first has them
+		delete(notes, s.ID) // the first of several spans with one id has them
 	})
 	for _, note := range notes[""] {
 		fmt.Fprintf(out, "· %s\t%s\t\t\t\n", note.Text, offset(note.Ns-top.StartNs))
@@ -73,7 +73,7 @@ func Waterfall(w io.Writer, t *Trace, d Drawing) error {
 
 const maxIndent = 30
 
-// notesOf gathers notes and events by span, those of unknown spans under "".
+// notesOf groups notes and events by span, with those of unknown spans under "".
 func notesOf(t *Trace, notes []Note) map[string][]Note {
 	out := map[string][]Note{}
 	known := map[string]bool{}
@@ -105,7 +105,7 @@ func eventText(e Event) string {
 	return Line(text)
 }
 
-// Line makes one line of a text, at most as long as a screen is wide: no control characters.
+// Line formats a text as one line without control characters, of at most 160 characters.
 func Line(s string) string {
 	const most = 160
 	s = strings.Map(func(r rune) rune {
@@ -132,7 +132,7 @@ func label(s *Span) string {
 	return Line(text)
 }
 
-// bar draws a span in so many columns: each is what most of its time is.
+// bar draws a span in a number of columns. Each column shows what takes most of its time.
 func bar(n *Node, top *Span, columns int) string {
 	out := []rune(strings.Repeat(" ", columns))
 	fill := func(from, to int64, r rune) {
@@ -166,7 +166,7 @@ func offset(ns int64) string {
 	return "+" + Duration(ns)
 }
 
-// Duration writes ns with three digits and a unit.
+// Duration formats ns with three digits and a unit.
 func Duration(ns int64) string {
 	d := time.Duration(ns)
 	switch {

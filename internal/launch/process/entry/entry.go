@@ -1,11 +1,11 @@
-// Package entry makes a process of this program a service. It acts before main, as the first of all
-// packages that are not the runtime's: packages are initialised in the order of their paths, each
-// after those that it imports (the Go specification, "Program initialization"), and this one
-// imports next to nothing. What the others make ready, tables and protocols, a service never needs,
-// and would pay for at each start.
+// Package entry turns a process of this program into a service. It acts before main, as the first
+// package after the runtime's: packages are initialised in the order of their paths, each after its
+// imports (the Go specification, "Program initialization"), and this package imports next to
+// nothing. A service therefore does not pay at each start for the initialisation of this program's
+// tables and protocols.
 //
-// So it speaks to the kernel by package syscall alone. An import that is not there yet (fmt, os,
-// unix) would put half of the program before it; a test sees to that.
+// For this reason it calls the kernel only by package syscall. Importing fmt, os or unix would
+// initialise half of the program before it; a test prevents this.
 package entry
 
 import (
@@ -16,29 +16,28 @@ import (
 	"unsafe"
 )
 
-// Variable marks a process of this program as one that is about to become a service: its value is
-// that of an Entry.
+// Variable marks a process of this program that must become a service. Its value is Entry.String.
 const Variable = "PRONY_ENTER"
 
-// Report is the file descriptor at which such a process says "exec NS", the moment on the monotonic
-// clock, or "error: " and what is wrong.
+// Report is the file descriptor on which such a process reports "exec NS", the time on the
+// monotonic clock, or "error: " and the cause.
 const Report = 3
 
-// Entry is what that process must do before it becomes the service.
+// Entry describes what the process must do before it becomes the service.
 type Entry struct {
-	Parent int      // the lab; when it is gone, nobody would stop the service
+	Parent int      // the lab's number; without the lab nothing would stop the service
 	Groups []string // directories of cgroups to join
 	Cores  []int
-	Data   int64 // limit on private memory, bytes; 0 for none
-	User   int   // to become; what the lab's is stays
+	Data   int64 // limit on private memory, bytes; 0: none
+	User   int   // user to become; the lab's own: no change
 	Group  int
-	Others []int // groups beside it
+	Others []int // supplementary groups
 	Path   string
 	Args   []string
 	Env    []string
 }
 
-// String is the entry as Variable has it: each value behind its length, lists behind theirs.
+// String encodes the entry for Variable: each value after its length, each list after its count.
 func (e Entry) String() string {
 	var out []byte
 	put := func(s string) {
@@ -70,7 +69,7 @@ func texts(numbers []int) (out []string) {
 	return out
 }
 
-// reader takes an entry apart. After an error all that it reads is empty.
+// reader decodes an entry. After an error all its results are empty.
 type reader struct {
 	tail string
 	err  error
@@ -103,7 +102,7 @@ func (r *reader) number() int64 {
 
 func (r *reader) integer() int { return int(r.number()) }
 
-// list reads values of one kind, each by one.
+// list reads a count and then this many items.
 func list[T any](r *reader, item func() T) (out []T) {
 	for n := r.number(); n > 0 && r.err == nil; n-- {
 		out = append(out, item())
@@ -120,9 +119,9 @@ func parse(text string) (e Entry, err error) {
 	return e, r.err
 }
 
-// In a process that was started to become a service this joins the service's cgroups, takes on its
-// limits and executes its program, so that not one instruction of the service runs outside its
-// limits. In any other process it does nothing.
+// init joins the service's cgroups, applies its limits and executes its program, if the process was
+// started to become a service. No instruction of the service runs outside of its limits. In any
+// other process it does nothing.
 func init() {
 	text, ok := syscall.Getenv(Variable)
 	if !ok {
@@ -132,12 +131,12 @@ func init() {
 	syscall.Exit(127)
 }
 
-// say tells the lab. If that is not there any more, nobody is to be told.
+// say reports to the lab. It ignores errors because only the lab reads them.
 func say(text string) { _, _ = syscall.Write(Report, []byte(text)) }
 
 func failed(subject string, err error) error { return errors.New(subject + ": " + err.Error()) }
 
-// become does not return unless it fails.
+// become returns only if it fails.
 func become(text string) error {
 	e, err := parse(text)
 	if err != nil {
@@ -162,8 +161,8 @@ func become(text string) error {
 	if err := drop(e); err != nil {
 		return err
 	}
-	// The signal is bound to this process and survives the exec, but not the change of a user
-	// (prctl(2)). The parent may have died before it was set.
+	// The signal survives the exec but not a change of the user (prctl(2)), so it is set here. The
+	// parent may have died before.
 	const killed = uintptr(syscall.SIGKILL)
 	if err := call(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, killed, 0); err != nil {
 		return failed("set parent-death signal", err)
@@ -182,9 +181,9 @@ func become(text string) error {
 	return failed("execute "+e.Path, syscall.Exec(e.Path, e.Args, e.Env))
 }
 
-// drop takes all rights from this thread, and so from the program that it executes, that are not
-// the user's: capabilities, root's above all, and ways to new ones. What the kernel does not let go
-// of is seen where rights are read back.
+// drop removes all rights beyond the user's from this thread, and so from the program that it
+// executes: capabilities, root's included, and ways to new ones. Reading back the rights shows what
+// the kernel did not remove.
 func drop(e Entry) error {
 	const ( // of prctl(2) and capabilities(7)
 		noNewPrivileges = 38
@@ -195,12 +194,13 @@ func drop(e Entry) error {
 	if err := call(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); err != nil {
 		return failed("renounce new privileges", err)
 	}
-	// Until there is no such capability. Who is no root has none to drop.
+	// Until the kernel rejects the number. Without root there is nothing to drop, and the call
+	// fails.
 	for c := uintptr(0); call(syscall.SYS_PRCTL, dropFromBound, c, 0) == nil; c++ {
 	}
 	_ = call(syscall.SYS_PRCTL, ambient, clear, 0) // kernels before 4.3 have none
 	if e.User != syscall.Geteuid() {
-		peers := make([]uint32, len(e.Others)+1) // one more, so that there is a first
+		peers := make([]uint32, len(e.Others)+1) // at least one element, so that &peers[0] exists
 		for i, g := range e.Others {
 			peers[i] = uint32(g)
 		}
@@ -241,13 +241,14 @@ func write(path, text string) error {
 	return errors.Join(err, syscall.Close(fd))
 }
 
-// pin binds this thread, and so the program that it executes, to cores; none: it stays free.
+// pin binds this thread, and so the program that it executes, to cores. Without cores it does
+// nothing.
 func pin(cores []int) error {
 	if len(cores) == 0 {
 		return nil
 	}
 	const word = 64
-	var set [16]uint64 // 1,024 processors, as many as the C library's own set
+	var set [16]uint64 // 1,024 processors, as in the C library's set
 	for _, c := range cores {
 		if c < 0 || c >= len(set)*word {
 			return errors.New("there is no core " + strconv.Itoa(c))

@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		Env: []string{"A=ü", "B="}})
 }
 
-// Whatever is cut off, it is an error and no other entry.
+// A truncated entry is an error and never another entry.
 func TestParseCut(t *testing.T) {
 	whole := entry.Entry{Parent: 7, Path: "/bin/x", Args: []string{"x"},
 		Env: []string{"A=1"}}.String()
@@ -42,7 +42,7 @@ func TestParseCut(t *testing.T) {
 	}
 }
 
-// enter runs this test again, as an entry.
+// enter runs this test binary again with an entry.
 func enter(t *testing.T, e entry.Entry) (report, errors string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -56,15 +56,15 @@ func enter(t *testing.T, e entry.Entry) (report, errors string) {
 	c.ExtraFiles = []*os.File{w}
 	var said strings.Builder
 	c.Stderr = &said
-	_ = c.Run() // the report tells
+	_ = c.Run() // the report says how it ended
 	w.Close()
 	b := make([]byte, 1000)
 	n, _ := r.Read(b)
 	return string(b[:n]), said.String()
 }
 
-// Of the packages whose initialisation the runtime traces none is before that brings others with
-// it: what is before needs next to nothing itself.
+// In the runtime's trace of initialisations, no package with imports of its own comes before this
+// one.
 func TestEntersFirst(t *testing.T) {
 	report, traced := enter(t, entry.Entry{Parent: os.Getpid(), Path: "/nowhere"})
 	if report == "" || !strings.Contains(report, "error: execute /nowhere: no such file") {

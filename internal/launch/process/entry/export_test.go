@@ -1,5 +1,5 @@
 package entry
 
-// Parse is for tests, which are another package: one of this package would have it initialised
-// after all that they import.
+// Parse is for tests, which are in another package: tests of this package would make its
+// initialisation follow that of all their imports.
 var Parse = parse

@@ -7,8 +7,8 @@ import (
 	"prony.example/internal/launch/process/entry"
 )
 
-// FuzzParse wants that no entry ends the program before it can say why, and that what it accepts
-// is read the same again.
+// FuzzParse checks that no entry ends the program before it can report the cause, and that a parsed
+// entry can be encoded and parsed again.
 func FuzzParse(f *testing.F) {
 	f.Add(entry.Entry{Parent: 1, Groups: []string{"/g"}, Cores: []int{0, 2}, Data: 5,
 		Path: "/bin/a", Args: []string{"a", ""}, Env: []string{"X=y\n"}}.String())

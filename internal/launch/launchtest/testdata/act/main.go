@@ -1,4 +1,4 @@
-// Command act is what the tests launch in containers: built statically, it needs no base image.
+// Command act is the program that tests launch in containers: it is static and needs no base image.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	os.Exit(status)
 }
 
-// tell says what its world permits, one thing a line.
+// tell prints the rights and limits that it finds, one a line.
 func tell(paths []string) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Program compute keeps the contract compute but for the defect that DEFECT names; without one
-// nothing may be said against it.
+// Program compute meets the contract compute, except for the defect in the variable DEFECT. Without
+// a defect it passes all checks.
 package main
 
 import (
@@ -65,7 +65,7 @@ func sendData(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// closeAfter closes the connection after the answer without a word.
+// closeAfter closes the connection after the answer without announcing it.
 func closeAfter(w http.ResponseWriter) {
 	conn, out, err := w.(http.Hijacker).Hijack()
 	if err != nil {

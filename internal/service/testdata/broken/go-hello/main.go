@@ -1,5 +1,5 @@
-// Program hello keeps the contract hello but for the defect that DEFECT names; without one nothing
-// may be said against it.
+// Program hello meets the contract hello, except for the defect in the variable DEFECT. Without a
+// defect it passes all checks.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// misled says in which requests each defect answers with another value than the key's: that of the
-// key which it returns.
+// misled returns, for each defect, the key whose value a request gets: another key than its own if
+// the defect applies to it.
 var misled = map[string]func(r *http.Request, key string) string{
 	"constant":   func(*http.Request, string) string { return "1" },
 	"agent":      func(r *http.Request, key string) string { return unless(r.UserAgent() != "", key) },
@@ -32,7 +32,7 @@ var misled = map[string]func(r *http.Request, key string) string{
 	},
 }
 
-// unless is the key where it is well, else another one.
+// unless returns the key if well, and otherwise another one.
 func unless(well bool, key string) string {
 	if well {
 		return key
@@ -44,7 +44,7 @@ func golden(key string) bool {
 	return slices.Contains([]string{"1", "7", "9", "4711", "31415", "50000"}, key)
 }
 
-// first is the address of the client on the first connection that asks for a key.
+// first is the client's address of the first connection that requests a key.
 var first atomic.Pointer[string]
 
 func firstAsks(r *http.Request) bool {
@@ -117,7 +117,7 @@ func answer(w http.ResponseWriter, status int, body string) {
 	fmt.Fprint(w, body)
 }
 
-// late says that the request under way had another header before Host.
+// late reports whether the present request had another header before Host.
 var late atomic.Bool
 
 type spying struct{ net.Listener }
