@@ -123,8 +123,8 @@ func TestPaired(t *testing.T) {
 	}
 }
 `)},
-			{file: "internal/suite/suite.go", change: put("	Replay   = \"replay\"   // as a",
-				"	Paired   = \"paired\"\n	Replay   = \"replay\"   // as a")},
+			{file: "internal/suite/suite.go", change: put("	Replay   = \"replay\"   // from a",
+				"	Paired   = \"paired\"\n	Replay   = \"replay\"   // from a")},
 			{file: "internal/suite/parameters.go", change: put("{Poisson, Constant, Replay}",
 				"{Poisson, Constant, Replay, Paired}")},
 			{file: "docs/formats/suite.md", update: check{"./internal/suite", "Published"}},
