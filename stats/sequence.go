@@ -109,10 +109,10 @@ func (s *Sequence) Open(names []string) (open [][2]string) {
 	return open
 }
 
-// Wanted returns the names that further blocks need for the open pairs, in the order given: the
+// Needed returns the names that further blocks need for the open pairs, in the order given: the
 // targets of these pairs, and others up to a total of three, because Blocks cannot estimate a
 // block's effect from two targets. It returns none if no pair is open.
-func Wanted(names []string, open [][2]string) []string {
+func Needed(names []string, open [][2]string) []string {
 	if len(open) == 0 {
 		return nil
 	}

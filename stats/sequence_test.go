@@ -65,7 +65,7 @@ func (m simulation) run(r *rand.Rand) (trials int, early, late bool, found int) 
 		if len(open) == 0 {
 			break
 		}
-		running = Wanted(names, open)
+		running = Needed(names, open)
 	}
 	for i, a := range names {
 		for j, b := range names[i+1:] {
@@ -162,7 +162,7 @@ func TestSequenceSaves(t *testing.T) {
 func TestWanted(t *testing.T) {
 	check := func(open [][2]string, want ...string) {
 		t.Helper()
-		if got := Wanted([]string{"a", "b", "c", "d"}, open); !slices.Equal(got, want) {
+		if got := Needed([]string{"a", "b", "c", "d"}, open); !slices.Equal(got, want) {
 			t.Errorf("of %v %v, want %v", open, got, want)
 		}
 	}

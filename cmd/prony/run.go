@@ -360,11 +360,11 @@ func bought(n *record.Next) string {
 			roughly(time.Duration(n.BlockNs)))
 	}
 	text += units.Plural(n.Blocks, "trial") + " of each of " + of
-	if n.Would <= 0 || table.Unfound(n.Would) {
+	if n.Would <= 0 || table.Undetectable(n.Would) {
 		return text
 	}
 	text += fmt.Sprintf(" and detect differences of %s, now ", units.Percent(n.Would))
-	if table.Unfound(n.Resolves) {
+	if table.Undetectable(n.Resolves) {
 		return text + "only large ones"
 	}
 	return text + units.Percent(n.Resolves)

@@ -33,7 +33,7 @@ type fakes struct {
 	told   []string
 	points []pmetric.Metrics
 	events []plog.Logs
-	fates  Fates
+	fates  Outcomes
 	broken error
 	ended  error
 }
@@ -74,11 +74,11 @@ func (f *fakes) pages(what string, t telemetry.Trial) string {
 	return what + " " + t.ID
 }
 func (f *fakes) Mark(m telemetry.Mark) error { return f.say(m.Kind + " " + m.Name) }
-func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Fates, error) {
+func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Outcomes, error) {
 	told := map[string]record.WindowTelemetry{"high": {Spans: 4}}
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
 }
-func (f *fakes) Fates() Fates { return f.fates }
+func (f *fakes) Fates() Outcomes { return f.fates }
 func (f *fakes) Close() error { return f.say("close") }
 
 func up(t *testing.T, c Config) *Home {
@@ -236,7 +236,7 @@ func TestDoors(t *testing.T) {
 
 // A trial's report counts only what arrived since its begin, and its counts are consistent.
 func TestReport(t *testing.T) {
-	f := &fakes{fates: Fates{SpansKept: 3}, ended: errors.New("the disk is full")}
+	f := &fakes{fates: Outcomes{SpansKept: 3}, ended: errors.New("the disk is full")}
 	h := up(t, Config{Open: func(string) (Stores, error) { return f, nil }})
 	deliver(t, h, "/v1/traces", spansOf("before", 5))
 	if code, text := call(t, h, "POST", "/prony/trial", jason, `{"id":"a"}`); code != 204 {

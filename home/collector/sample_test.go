@@ -101,7 +101,7 @@ func writeSample(t *testing.T, store string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := logstore.Open(store, logstore.Options{Wanted: s.Wanted})
+		l, err := logstore.Open(store, logstore.Options{Wanted: s.MayKeep})
 		if err != nil {
 			t.Fatal(err)
 		}

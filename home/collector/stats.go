@@ -97,7 +97,7 @@ func (h *Home) counted() record.Telemetry {
 }
 
 // fill adds to the signals what the stores kept and dropped. The rest is still being processed.
-func fill(signals []record.Signal, f Fates, only bool) {
+func fill(signals []record.Signal, f Outcomes, only bool) {
 	for i := range signals {
 		s := &signals[i]
 		switch {

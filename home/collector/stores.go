@@ -34,18 +34,18 @@ type Stores interface {
 	Scrape(telemetry.Trial) error // starts scraping
 	Mark(telemetry.Mark) error
 	// End returns the counts of a trial by window, and what was kept.
-	End(trial string) (map[string]record.WindowTelemetry, Fates, error)
+	End(trial string) (map[string]record.WindowTelemetry, Outcomes, error)
 	// Fates returns the counts since the stores were opened.
-	Fates() Fates
+	Fates() Outcomes
 	Close() error
 }
 
 // Opener opens the stores in a folder.
 type Opener func(dir string) (Stores, error)
 
-// Fates counts what became of items. Points are counted when dropped, as samples, of which a point
+// Outcomes counts what became of items. Points are counted when dropped, as samples, of which a point
 // may have several; spans and logs when kept.
-type Fates struct {
+type Outcomes struct {
 	PointsDropped             int64
 	SpansKept, LogsKept       int64
 	SpansDropped, LogsDropped int64
@@ -66,10 +66,10 @@ func (none) Handler() http.Handler        { return http.NotFoundHandler() }
 func (none) Begin(telemetry.Trial) error  { return nil }
 func (none) Scrape(telemetry.Trial) error { return nil }
 func (none) Mark(telemetry.Mark) error    { return nil }
-func (none) End(string) (map[string]record.WindowTelemetry, Fates, error) {
-	return nil, Fates{}, nil
+func (none) End(string) (map[string]record.WindowTelemetry, Outcomes, error) {
+	return nil, Outcomes{}, nil
 }
-func (none) Fates() Fates { return Fates{} }
+func (none) Fates() Outcomes { return Outcomes{} }
 func (none) Close() error { return nil }
 
 // stores are the real ones. Each embedded store provides the methods that only it has.
@@ -97,7 +97,7 @@ func openReal(dir string) (Stores, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.metricStore.Close())
 	}
-	s.logStore, err = logstore.Open(dir, logstore.Options{Wanted: s.spanStore.Wanted})
+	s.logStore, err = logstore.Open(dir, logstore.Options{Wanted: s.spanStore.MayKeep})
 	if err != nil {
 		return nil, errors.Join(err, s.spanStore.Close(), s.metricStore.Close())
 	}
@@ -126,7 +126,7 @@ func (s *stores) Mark(m telemetry.Mark) error {
 // End ends the stores in the order of their dependencies: it reads pages once more, then the spans
 // make their last metrics and decide which traces are kept, and the logs keep the lines of these
 // traces.
-func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Fates, error) {
+func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Outcomes, error) {
 	s.metricStore.StopScrape()
 	of, err1 := s.spanStore.End(trial)
 	lines, err2 := s.logStore.End(trial, func(id pcommon.TraceID) bool { return of.IDs[id] })
@@ -147,12 +147,12 @@ func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Fates, er
 	return told, f, nil
 }
 
-func (s *stores) Fates() Fates {
+func (s *stores) Fates() Outcomes {
 	return s.fates(s.spanStore.Counts(), s.logStore.Counts())
 }
 
-func (s *stores) fates(of, lines spanstore.Counts) Fates {
-	return Fates{
+func (s *stores) fates(of, lines spanstore.Counts) Outcomes {
+	return Outcomes{
 		PointsDropped: s.pointsDropped(),
 		SpansKept:     of.Kept, SpansDropped: of.Dropped,
 		LogsKept: lines.Kept, LogsDropped: lines.Dropped,

@@ -147,8 +147,8 @@ func (s *Store) Begin(t telemetry.Trial) error {
 // Mark opens or closes a window of a trial.
 func (s *Store) Mark(m telemetry.Mark) error { return s.trials.Mark(m) }
 
-// Wanted reports whether a trace is kept so far or may still be.
-func (s *Store) Wanted(id pcommon.TraceID) bool {
+// MayKeep reports whether a trace is kept so far or may still be.
+func (s *Store) MayKeep(id pcommon.TraceID) bool {
 	s.trials.Lock()
 	defer s.trials.Unlock()
 	return s.pending.byID[id] != nil ||

@@ -316,7 +316,7 @@ func TestWanted(t *testing.T) {
 	must(t, s.Begin(telemetry.Trial{ID: "t"}))
 	check := func(n byte, want bool) {
 		t.Helper()
-		if id := (pcommon.TraceID{15: n}); s.Wanted(id) != want {
+		if id := (pcommon.TraceID{15: n}); s.MayKeep(id) != want {
 			t.Errorf("trace %d is wanted: %v, want %v", n, !want, want)
 		}
 	}

@@ -275,7 +275,7 @@ func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
 			},
 			Metrics: metricsOf(l), Trial: r.Trial, Block: r.Block, Order: r.Order,
 			Load: l.Name, Model: l.Model, Verdict: table.LoadGrade(r, l.Name),
-			Findings: wording.WithWords(table.Bearing(r, l.Name)),
+			Findings: wording.WithWords(table.FindingsOn(r, l.Name)),
 		}
 		d.Results = append(d.Results, out)
 	}

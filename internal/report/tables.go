@@ -68,7 +68,7 @@ func (r *trialRow) findings() string {
 	var out []string
 	matches := r.record.Verdict.Findings
 	if r.load != nil {
-		matches = table.Bearing(r.record, r.load.Name)
+		matches = table.FindingsOn(r.record, r.load.Name)
 	}
 	for _, f := range matches {
 		out = append(out, fmt.Sprintf("%s %s: %s (%s)", f.Grade, f.Rule,

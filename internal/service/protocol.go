@@ -47,8 +47,8 @@ func (s *Service) Speaking(protocol string) *Service {
 // Alone reports whether this build exists only for protocols and has no target of its own.
 func (s *Service) Alone() bool { return s.Other != "" && len(s.Protocols) > 0 }
 
-// Alike returns the service's builds that exist only for protocols.
-func (s *Service) Alike() []*Service { return s.spoken }
+// ProtocolBuilds returns the service's builds that exist only for protocols.
+func (s *Service) ProtocolBuilds() []*Service { return s.spoken }
 
 // Narrow returns the service with only this target, also in its builds for protocols.
 func (s *Service) Narrow(t Target) *Service {

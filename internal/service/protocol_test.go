@@ -76,13 +76,13 @@ func TestNarrow(t *testing.T) {
 	s := all[0]
 	for _, of := range s.Targets {
 		got := s.Narrow(of)
-		for _, n := range append(got.Alike(), got) {
+		for _, n := range append(got.ProtocolBuilds(), got) {
 			if len(n.Targets) != 1 || n.Full(n.Targets[0]) != s.Full(of) {
 				t.Errorf("%s of %s: %+v", s.Full(of), n.Label(), n.Targets)
 			}
 		}
-		if len(s.Targets) != 2 || len(got.Alike()) != 1 || len(s.Alike()[0].Targets) != 2 {
-			t.Errorf("the service has %d targets, %d builds", len(s.Targets), len(got.Alike()))
+		if len(s.Targets) != 2 || len(got.ProtocolBuilds()) != 1 || len(s.ProtocolBuilds()[0].Targets) != 2 {
+			t.Errorf("the service has %d targets, %d builds", len(s.Targets), len(got.ProtocolBuilds()))
 		}
 	}
 }

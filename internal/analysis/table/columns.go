@@ -332,14 +332,14 @@ func resolutionState(x float64) State {
 	switch {
 	case !units.Known(x):
 		return Absent
-	case Unfound(x):
+	case Undetectable(x):
 		return Unknown
 	}
 	return Known
 }
 
-// Unfound reports whether the smallest detectable difference is too large to be printed.
-func Unfound(x float64) bool { return 1+x > tooWide }
+// Undetectable reports whether the smallest detectable difference is too large to be printed.
+func Undetectable(x float64) bool { return 1+x > tooWide }
 
 // wanted returns the columns of a place that the suite requests, over the metrics of a load. times
 // formats metrics without a format of their own.

@@ -410,7 +410,7 @@ func TestLoadGrade(t *testing.T) {
 	// A share of peak inherits the findings that make peak INVALID, but not those that make it
 	// SUSPECT.
 	r = judged(three()[0], suspect("peak"), invalid("peak"))
-	if fs := Bearing(&r, "half"); len(fs) != 1 || fs[0].Rule != "errors" {
+	if fs := FindingsOn(&r, "half"); len(fs) != 1 || fs[0].Rule != "errors" {
 		t.Errorf("bearing on half: %+v", fs)
 	}
 	r.Verdict = record.Verdict{}

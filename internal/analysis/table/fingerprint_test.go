@@ -91,7 +91,7 @@ func TestWhatIsShownUnasked(t *testing.T) {
 	both := []LoadInfo{{Name: "peak", Model: record.Closed}, {Name: "half", Model: record.Open}}
 	check := func(want bool, name, model string, loads []LoadInfo) {
 		t.Helper()
-		if got := Usual(Metric{Name: name, Model: model}, loads); got != want {
+		if got := ShownByDefault(Metric{Name: name, Model: model}, loads); got != want {
 			t.Errorf("%s of %s is shown: %v, want %v", name, model, got, want)
 		}
 	}

@@ -122,7 +122,7 @@ func (m *Metric) before(f record.Finding) bool {
 // bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.
 func (t *Target) bearing(r *record.Record, load string) []record.Finding {
 	if load != "" {
-		return slices.DeleteFunc(Bearing(r, load), func(f record.Finding) bool {
+		return slices.DeleteFunc(FindingsOn(r, load), func(f record.Finding) bool {
 			return f.Phase == record.PhaseSlices
 		})
 	}

@@ -252,12 +252,12 @@ func halfWidth(center, lo, hi float64) float64 {
 	return max(hi-center, center-lo) / math.Abs(center)
 }
 
-// Usual reports whether a comparison shows a metric by default. It excludes latency at the peak if
+// ShownByDefault reports whether a comparison shows a metric by default. It excludes latency at the peak if
 // there is an open load, because it follows from connections and throughput (Little's law), metrics
 // of the lab, and errors, of which more than one in a thousand makes a load INVALID: each
 // additional row costs the others statistical power, because P values are corrected for their
 // number.
-func Usual(m Metric, loads []LoadInfo) bool {
+func ShownByDefault(m Metric, loads []LoadInfo) bool {
 	contains := func(model string) bool { return offers(loads, model) }
 	info := metric.Named(m.Name, m.Unit)
 	latency := info.Quantile > 0
@@ -275,10 +275,10 @@ func Usual(m Metric, loads []LoadInfo) bool {
 	return true
 }
 
-// Tells reports whether the load of a metric is one that the bare name means: throughput, CPU and
+// IsDefaultLoad reports whether the load of a metric is one that the bare name means: throughput, CPU and
 // memory at closed loads, and percentiles at open ones, if there are such loads. At other loads
 // these metrics follow from the load: under half load, the throughput is half of the peak.
-func Tells(m Metric, loads []LoadInfo) bool {
+func IsDefaultLoad(m Metric, loads []LoadInfo) bool {
 	model := record.Open
 	switch info := metric.Named(m.Name, m.Unit); {
 	case info.Peak:
@@ -293,13 +293,13 @@ func offers(loads []LoadInfo, model string) bool {
 	return slices.ContainsFunc(loads, func(l LoadInfo) bool { return l.Model == model })
 }
 
-// Wanted reports whether a metric is among the requested names: "p99" under the loads for which
+// Selected reports whether a metric is among the requested names: "p99" under the loads for which
 // Tells is true, "half/p99" under one, "all", or without names the Usual metrics.
-func Wanted(m Metric, loads []LoadInfo, names []string) bool {
+func Selected(m Metric, loads []LoadInfo, names []string) bool {
 	if len(names) == 0 {
-		return Usual(m, loads)
+		return ShownByDefault(m, loads)
 	}
 	return slices.ContainsFunc(names, func(n string) bool {
-		return n == "all" || n == m.Name && Tells(m, loads) || n == m.Load+"/"+m.Name
+		return n == "all" || n == m.Name && IsDefaultLoad(m, loads) || n == m.Load+"/"+m.Name
 	})
 }

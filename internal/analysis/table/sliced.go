@@ -318,7 +318,7 @@ func (sc *Scenario) slicedNote() []Note {
 		known := slices.ContainsFunc(metrics, func(x Metric) bool {
 			return x.Load == m.Load && x.Name == m.Name
 		})
-		if len(m.Sliced) > 0 && !known && Usual(*m, sc.Loads) {
+		if len(m.Sliced) > 0 && !known && ShownByDefault(*m, sc.Loads) {
 			metrics = append(metrics, *m)
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Starts) facts() verdict.Starts {
 // a control of; false where no ratio of them comes from slices, or nobody asks for it.
 func (sc *Scenario) judgedPair(t *Target, m *Metric, o Options) (p verdict.Pair, ok bool) {
 	base := sc.Target(cmp.Or(t.Info.ControlOf, t.Reference))
-	if base == nil || base == t || !Usual(*m, sc.Loads) {
+	if base == nil || base == t || !ShownByDefault(*m, sc.Loads) {
 		return p, false
 	}
 	b, ok := base.Metric(m.Load, m.Name)

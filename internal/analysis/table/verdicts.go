@@ -28,7 +28,7 @@ func LoadGrade(r *record.Record, load string) string {
 	if grade == FailedGrade {
 		return grade
 	}
-	for _, f := range Bearing(r, load) {
+	for _, f := range FindingsOn(r, load) {
 		if f.Phase != record.PhaseSlices {
 			grade = worse(grade, findingGrade(r, f))
 		}
@@ -36,10 +36,10 @@ func LoadGrade(r *record.Record, load string) string {
 	return grade
 }
 
-// Bearing returns the findings that apply to a load of a record: findings on the whole trial, on
+// FindingsOn returns the findings that apply to a load of a record: findings on the whole trial, on
 // the load, and, if its rate is a share of a closed load, those that make that load INVALID,
 // because then the rate has no meaning either.
-func Bearing(r *record.Record, load string) []record.Finding {
+func FindingsOn(r *record.Record, load string) []record.Finding {
 	base := baseOf(r, load)
 	var out []record.Finding
 	for _, f := range r.Verdict.Findings {

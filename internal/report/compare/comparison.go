@@ -296,7 +296,7 @@ func (c *Comparison) pair(a, b *side, p pairing, o Options) Pair {
 	loads := slices.Concat(b.study.Scenario(p.scenario).Loads, []table.LoadInfo{{}})
 	for _, l := range loads {
 		for _, m := range metricsOf(p, l.Name) {
-			if !table.Wanted(m, loads, o.Metrics) {
+			if !table.Selected(m, loads, o.Metrics) {
 				continue
 			}
 			r := c.row(of(p.a, m), of(p.b, m), noise{a, b, p})

@@ -15,7 +15,7 @@ func TestSays(t *testing.T) {
 	check := func(outcome string, detectable float64, want string) {
 		t.Helper()
 		r := Row{Outcome: outcome, Text: "w", Detectable: detectable}
-		if got := r.Says(); got != want {
+		if got := r.OutcomeText(); got != want {
 			t.Errorf("%s, %v: %q, want %q", outcome, detectable, got, want)
 		}
 	}

@@ -59,7 +59,7 @@ func (r *Row) decided(a, b string) string {
 		return fmt.Sprintf("%s: %s, %s in %s than %s.", b, changeText(*r), r.Text, r.Label, a)
 	}
 	if r.Outcome != Better && r.Outcome != Worse || !r.HasRatio() {
-		return fmt.Sprintf("%s and %s: %s in %s.", b, a, r.Says(), r.Label)
+		return fmt.Sprintf("%s and %s: %s in %s.", b, a, r.OutcomeText(), r.Label)
 	}
 	how := fmt.Sprintf("%s has %s %s than %s", b, Comparative(r.Ratio.Center, "more", "less"),
 		r.Label, a)
@@ -92,7 +92,7 @@ func (r *Row) brief() string {
 	if r.Outcome == Better || r.Outcome == Worse {
 		return fmt.Sprintf("%s: %s%s.", name, changeText(*r), r.suspicion())
 	}
-	return fmt.Sprintf("%s: %s.", name, r.Says())
+	return fmt.Sprintf("%s: %s.", name, r.OutcomeText())
 }
 
 // Comparative formats a ratio as a difference in words: 1.049 is "4.9 % more".

@@ -112,7 +112,7 @@ func cellsOf(p Pair) (out [][]string) {
 	for _, r := range p.Rows {
 		out = append(out, []string{
 			r.Name(), Level(r.A, r.Unit), Level(r.B, r.Unit), changeText(r), units.P(r.PHolm),
-			r.Says(),
+			r.OutcomeText(),
 		})
 	}
 	return out
@@ -122,7 +122,7 @@ func cellsOf(p Pair) (out [][]string) {
 // its meaning.
 func (c Comparison) Answers() (out [][]string) {
 	for _, r := range c.each() {
-		out = append(out, []string{r.Name(), changeText(*r), r.Says()})
+		out = append(out, []string{r.Name(), changeText(*r), r.OutcomeText()})
 	}
 	return out
 }
@@ -133,8 +133,8 @@ func (r Row) Name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 // blind is the smallest detectable difference that is too large to be printed: threefold.
 const blind = 2
 
-// Says returns the outcome, and without a significant difference the smallest detectable one.
-func (r Row) Says() string {
+// OutcomeText returns the outcome, and without a significant difference the smallest detectable one.
+func (r Row) OutcomeText() string {
 	text := r.Text
 	switch {
 	case r.Outcome != Indistinguishable || math.IsNaN(r.Detectable):

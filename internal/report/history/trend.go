@@ -159,7 +159,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 			method := table.MethodOf(target.Used, r.Head.Requests[sc.Name])
 			print := method.Fingerprint()
 			for _, m := range target.Metrics {
-				if m.Known() && table.Wanted(m, sc.Loads, o.Metrics) {
+				if m.Known() && table.Selected(m, sc.Loads, o.Metrics) {
 					out = append(out, Series{
 						Scenario: sc.Name, Target: target.Name, Load: m.Load, Model: m.Model,
 						Metric: m.Name, Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label,

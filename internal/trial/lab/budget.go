@@ -180,7 +180,7 @@ func (b *budget) wanted(remaining []trial.Spec) []trial.Spec {
 	names := map[string][]string{}
 	for scenario, s := range b.scenes {
 		if names[scenario] = s.names; len(s.names) > 1 { // one alone has no comparison
-			names[scenario] = stats.Wanted(s.names, s.Open(s.names))
+			names[scenario] = stats.Needed(s.names, s.Open(s.names))
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(remaining), func(t trial.Spec) bool {

@@ -196,7 +196,7 @@ func (v Visitor) able(services Catalog) (out Catalog) {
 			continue
 		}
 		out = append(out, s)
-		for _, candidate := range s.Alike() {
+		for _, candidate := range s.ProtocolBuilds() {
 			if v.Spoken && !v.skips(candidate.Label(), candidate) {
 				out = append(out, candidate)
 			}
