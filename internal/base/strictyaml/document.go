@@ -144,7 +144,7 @@ func (d *Document) With(text, to, from string) *Document {
 	return d.Over(more, "")
 }
 
-// of is the document with other entries.
+// of returns the document with other entries.
 func (d *Document) of(entries []*ast.MappingValueNode) *Document {
 	body := *d.Node("").(*ast.MappingNode)
 	body.Values = entries
