@@ -11,7 +11,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// stalls prints the response times without the machine's stalls beneath those with them.
+// stalls prints the response times without the machine's stalls, below those with stalls.
 func (p *page) stalls(l *record.Load) {
 	switch {
 	case l.Stalls == nil:
@@ -53,15 +53,15 @@ func (p *page) stalls(l *record.Load) {
 	}
 }
 
-// share is how much of the time that was watched a core was stalled.
+// share returns the share of the observed time for which a core was stalled.
 func share(l *record.Load) float64 {
 	return float64(l.Stalls.StalledNs) / float64(max(l.Stalls.TimeNs, 1))
 }
 
-// causesShown is how many causes of stalls are listed.
+// causesShown is the number of listed causes of stalls.
 const causesShown = 3
 
-// causesOf lists the causes of stalls that took the longest, with their shares of the time.
+// causesOf lists the causes of the longest stalls, with their shares of the time.
 func causesOf(s *record.Stalls) string {
 	var all []string
 	for _, c := range s.Causes[:min(len(s.Causes), causesShown)] {
