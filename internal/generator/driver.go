@@ -37,7 +37,7 @@ import (
 )
 
 // Driver sends a load. It returns an error if it could send nothing or does not support the load.
-// If the context is cancelled, it stops and returns the context's error.
+// If the context is canceled, it stops and returns the context's error.
 type Driver interface {
 	Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 }

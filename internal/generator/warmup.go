@@ -34,7 +34,7 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	spec.Name, spec.Lead, spec.Window, spec.Drain = "warmup", 0, most, WarmDrain
 	spec.Model, spec.Users, spec.Schedule = record.Closed, nil, pace.Schedule{}
 	spec.Requests, spec.Most, spec.Trace = 0, 0, load.Trace{}
-	spec.Part = load.Part{} // this process hears soonest when it is warm
+	spec.Part = load.Part{} // a warm-up runs in one process, which reacts fastest
 	spec.Live, spec.Every = nil, WarmInterval
 	spec.Watch = func(done int64, elapsed time.Duration) bool {
 		counts = append(counts, done)

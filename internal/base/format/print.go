@@ -29,7 +29,7 @@ func (p *Page) To(w io.Writer) error {
 	return err
 }
 
-// Columns returns the number of columns that a text takes, without colour codes.
+// Columns returns the number of columns that a text takes, without color codes.
 func Columns(text string) int { return ansi.StringWidth(text) }
 
 // Wrap returns a text after the head of its first line, broken between words into lines of at most

@@ -11,7 +11,7 @@ import (
 )
 
 // Screen writes text that a terminal may show. The text includes names and responses from others,
-// and control characters in them could change the terminal's title, colours and contents, or send
+// and control characters in them could change the terminal's title, colors and contents, or send
 // input to the shell. Screen writes control characters as \u and their number, as JSON does; only
 // line ends, tabs and Paint's own looks stay.
 //

@@ -92,7 +92,7 @@ func KnownDuration[N int64 | float64](ns N) string {
 	return Duration(float64(ns))
 }
 
-// Ends prints an interval in the unit of its centre, without the unit: "[11.8, 12.6]".
+// Ends prints an interval in the unit of its center, without the unit: "[11.8, 12.6]".
 func Ends(centerNs, lo, hi float64) string {
 	u := timeOf(centerNs)
 	return "[" + Digits(lo/u.ns, 3) + ", " + Digits(hi/u.ns, 3) + "]"

@@ -5,11 +5,11 @@
 //	listens ◄─────────────── hello: version, token, index ── dials, pins the lab's certificate
 //	refuses, or ── order: the load, its part ──────────────► connects to the service
 //	exchanges clocks ◄──────────────────────── ready ──
-//	agrees the beginning ── start, by its clock ───────────► arrivals i, i+n, i+2n, …
-//	adds up, shows, watches ◄── pieces: a second's counters, histograms, intervals
+//	agrees the start ────── start, by its clock ───────────► arrivals i, i+n, i+2n, …
+//	adds, shows, supervises ◄── pieces: a second's counters, histograms, intervals
 //	exchanges clocks again ◄───────────────── ended ──
-//	hears one after another ── word ───────────────────────►
-//	judges it alone, adds ◄─── books: counters, histograms ──
+//	permits one by one ─────── word ───────────────────────►
+//	judges each alone, adds ◄─ books: counters, histograms ──
 //
 // The lab adds counters and bins of histograms (load.Ledger), so the sum equals the result of one
 // process with the same samples. If a generator starts late, dies or falls silent, the load is

@@ -15,8 +15,8 @@ import (
 	"prony.example/load"
 )
 
-// The styles use the sixteen colours of the user's theme, faint and bold. They suit light and dark
-// backgrounds, so the terminal's background need not be queried, and no meaning depends on colour.
+// The styles use the sixteen colors of the user's theme, faint and bold. They suit light and dark
+// backgrounds, so the terminal's background need not be queried, and no meaning depends on color.
 var (
 	bold  = lipgloss.NewStyle().Bold(true)
 	faint = lipgloss.NewStyle().Faint(true)

@@ -26,7 +26,7 @@ var (
 
 func need(q float64) int64 { return stats.QuantileNeeds(q, 0.95) }
 
-// seriesMax limits the history. When it is full, neighbours are merged, so that it always spans the
+// seriesMax limits the history. When it is full, neighbors are merged, so that it always spans the
 // whole load, with decreasing resolution.
 const seriesMax = 160
 
@@ -194,7 +194,7 @@ func (s *state) keep(p point) {
 	s.folded = 1
 }
 
-// join merges two neighbouring points. It adds counts and keeps the larger times, because two
+// join merges two neighboring points. It adds counts and keeps the larger times, because two
 // percentiles cannot be combined, and peaks matter in a sparkline.
 func join(a, b point) point {
 	out := point{

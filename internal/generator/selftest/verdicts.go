@@ -41,7 +41,7 @@ func Verdicts() []Case {
 func neighbour(busy time.Duration) Case {
 	const service, rho, every = 2 * ms, 0.5, 200 * ms
 	spec := lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms)
-	spec.Ahead = false // the neighbour's turns are intended
+	spec.Ahead = false // the neighbor's turns are intended
 	return Case{
 		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
 		Params: truth.Params{Service: service, Seed: seed},

@@ -35,7 +35,7 @@ const LogOption = "-Xlog:gc,gc+heap,safepoint:file={file}:timenanos,tags:filecou
 type Event struct {
 	StartNs int64 // CLOCK_MONOTONIC
 	PauseNs int64
-	// GC is false for a pause that another part of the JVM requested: deoptimisation, a heap
+	// GC is false for a pause that another part of the JVM requested: deoptimization, a heap
 	// inspection, biased locks in old versions.
 	GC    bool
 	Kind  string // "Young (Normal)", "Full", or the name of the safepoint

@@ -105,8 +105,8 @@ func init() {
 	syscall.Exit(code)
 }
 
-// Failed is the exit status of errors other than the kernel's. The kernel's error numbers are exit
-// statuses, too.
+// Failed is the exit status of errors other than the kernel's. After an error of the kernel, its
+// number is the exit status.
 const Failed = 255
 
 // failure is an action that the kernel refused.
