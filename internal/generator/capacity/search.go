@@ -51,7 +51,7 @@ type Found struct {
 	HiPerS       float64 `json:"hiPerS,omitempty"`
 	Confidence   float64 `json:"confidence"`
 	ReliablePerS float64 `json:"reliablePerS,omitempty"` // the rate at which 95 % of the steps hold
-	Width        float64 `json:"width,omitempty"`        // of the boundary: standard deviation, relative
+	Width        float64 `json:"width,omitempty"`        // relative standard deviation
 
 	PeakPerS    float64    `json:"peakPerS"`              // closed, from the warm-up
 	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // generator limit; 0: unknown
