@@ -79,7 +79,7 @@ func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Outcomes, err
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
 }
 func (f *fakes) Fates() Outcomes { return f.fates }
-func (f *fakes) Close() error { return f.say("close") }
+func (f *fakes) Close() error    { return f.say("close") }
 
 func up(t *testing.T, c Config) *Home {
 	t.Helper()

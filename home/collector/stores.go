@@ -43,8 +43,8 @@ type Stores interface {
 // Opener opens the stores in a folder.
 type Opener func(dir string) (Stores, error)
 
-// Outcomes counts what became of items. Points are counted when dropped, as samples, of which a point
-// may have several; spans and logs when kept.
+// Outcomes counts items that were kept or dropped. A dropped point counts by its samples, which may
+// be several.
 type Outcomes struct {
 	PointsDropped             int64
 	SpansKept, LogsKept       int64
@@ -70,7 +70,7 @@ func (none) End(string) (map[string]record.WindowTelemetry, Outcomes, error) {
 	return nil, Outcomes{}, nil
 }
 func (none) Fates() Outcomes { return Outcomes{} }
-func (none) Close() error { return nil }
+func (none) Close() error    { return nil }
 
 // stores are the real ones. Each embedded store provides the methods that only it has.
 type stores struct {

@@ -24,7 +24,7 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
-// calling is a mix of calls: messages of all sizes, and statuses of the server's.
+// calling is a mix of calls: messages of all sizes, and statuses from the server.
 var calling = []load.Request{
 	{Method: "POST", Path: "/a.B/Echo", Body: "{key}", Want: "{key}", HasWant: true},
 	{Method: "POST", Path: "/a.B/Echo", Body: strings.Repeat("x", 3<<20), WantSize: 3 << 20},
@@ -37,7 +37,7 @@ var calling = []load.Request{
 		HasWant: true},
 }
 
-// called answers calls, whose deadlines must be those of the load.
+// called handles calls and checks that their deadlines are the load's.
 func called(t *testing.T, late *atomic.Int64) grpc.StreamHandler {
 	return func(_ any, s grpc.ServerStream) error {
 		var in []byte
@@ -51,7 +51,7 @@ func called(t *testing.T, late *atomic.Int64) grpc.StreamHandler {
 		switch path {
 		case "/a.B/Fail":
 			var code codes.Code
-			fmt.Sscan(string(in), (*uint32)(&code)) //nolint:errcheck // or it is OK
+			fmt.Sscan(string(in), (*uint32)(&code)) //nolint:errcheck // otherwise it is OK
 			return status.Error(code, "as asked for: 世界\n")
 		case "/a.B/Told":
 			md, _ := metadata.FromIncomingContext(s.Context())
@@ -61,7 +61,7 @@ func called(t *testing.T, late *atomic.Int64) grpc.StreamHandler {
 	}
 }
 
-// serveCalls serves calls, over TLS with a certificate.
+// serveCalls serves calls, over TLS if given a certificate.
 func serveCalls(t *testing.T, h grpc.StreamHandler, options ...grpc.ServerOption) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,13 +70,14 @@ func serveCalls(t *testing.T, h grpc.StreamHandler, options ...grpc.ServerOption
 	}
 	server := grpc.NewServer(append(options, grpc.UnknownServiceHandler(h),
 		grpc.ForceServerCodecV2(truth.Bare{}), grpc.MaxConcurrentStreams(5))...)
-	go server.Serve(l) //nolint:errcheck // it ends when it is stopped
+	go server.Serve(l) //nolint:errcheck // it ends at Stop
 	t.Cleanup(server.Stop)
 	return l.Addr().String()
 }
 
-// Every engine has the same answers to calls, in the clear and over TLS, with one at a time and
-// with several, on connections that stay and on such that are renewed. The server is told by when.
+// TestCalls checks that every engine gets the same responses to calls, in the clear and over TLS,
+// with one and with several at a time, on kept and on renewed connections, and that the server gets
+// the deadline.
 func TestCalls(t *testing.T) {
 	testsets.Cores(t)
 	signed := httptest.NewUnstartedServer(nil)
@@ -120,8 +121,8 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// A server that takes 2 ms for each call, and fails each third, is seen to do that by every
-// engine.
+// TestCallsTruth checks that every engine measures a server that takes 2 ms per call and fails each
+// third one.
 func TestCallsTruth(t *testing.T) {
 	testsets.Cores(t)
 	for _, protocol := range []string{"grpc", "grpcs"} {

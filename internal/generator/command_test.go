@@ -18,7 +18,7 @@ import (
 	"prony.example/record"
 )
 
-// commandOf is a tool's command line for a load, with the run's folder as DIR.
+// commandOf returns a tool's command line for a load, with DIR for the run's folder.
 func commandOf(t *testing.T, name string, s load.Spec) (string, *job) {
 	t.Helper()
 	tool := toolOf(t, name)
@@ -38,7 +38,8 @@ func perS(rate float64) func(*load.Spec) {
 	return func(s *load.Spec) { *s = rated(*s, rate) }
 }
 
-// Windows are 1.5 s and timeouts 2.5 s, which tools that count in seconds round up.
+// TestCommands uses windows of 1.5 s and timeouts of 2.5 s, which tools with integer seconds round
+// up.
 func TestCommands(t *testing.T) {
 	check := func(name string, change func(*load.Spec), want ...string) {
 		t.Helper()
@@ -78,7 +79,7 @@ func TestCommands(t *testing.T) {
 	check("jmeter", nil, "jmeter -n -t DIR/plan.jmx -l DIR/results.jtl")
 }
 
-// k6 gets what it cannot be told by flags in a file.
+// TestK6Scenario checks the file with settings that k6 has no flags for.
 func TestK6Scenario(t *testing.T) {
 	check := func(change func(*load.Spec), want ...string) {
 		t.Helper()
@@ -127,15 +128,15 @@ func TestStages(t *testing.T) {
 	}
 	up := pace.Piece{ForNs: 2 * s, From: 0, To: 10}
 	high := pace.Piece{ForNs: s, From: 30, To: 30}
-	// A jump is a stage of no length.
+	// A jump is a stage of length 0.
 	check(pace.Profile{Pieces: []pace.Piece{up, high}}, 3*time.Second, 0,
 		k6Stage{"2s", 10}, k6Stage{"0s", 30}, k6Stage{"1s", 30})
-	// The last value stays.
+	// The last value continues.
 	check(pace.Profile{Pieces: []pace.Piece{up}}, 5*time.Second, 0,
 		k6Stage{"2s", 10}, k6Stage{"3s", 10})
 	check(pace.Profile{Pieces: []pace.Piece{up, {From: 4, To: 4}}}, 3*time.Second, 0,
 		k6Stage{"2s", 10}, k6Stage{"0s", 4}, k6Stage{"1s", 4})
-	// It begins again, and the window cuts it.
+	// The profile repeats, and the window cuts it.
 	check(pace.Profile{Pieces: []pace.Piece{up}, Cycles: true}, 3*time.Second, 0,
 		k6Stage{"2s", 10}, k6Stage{"0s", 0}, k6Stage{"1s", 5})
 	many := pace.Profile{Pieces: []pace.Piece{{ForNs: 1000, To: 1}}, Cycles: true}
@@ -144,7 +145,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// What JMeter would read as its own is masked, what XML would is escaped, and the plan stays XML.
+// TestJMeterPlan checks that JMeter's functions and XML's characters are escaped, and that the plan
+// stays XML.
 func TestJMeterPlan(t *testing.T) {
 	check := func(change func(*load.Spec), want ...string) {
 		t.Helper()
@@ -181,14 +183,15 @@ func TestJMeterPlan(t *testing.T) {
 	check(func(*load.Spec) {}, "127.0.0.1", "8080", "/a?b=1", "GET", "8", "2", "2500", "true")
 	check(first(load.Request{Method: "POST", Path: "/{key}", Body: `<a b="$x, ${{y}}">\`}),
 		"/${__Random(1,9)}", `<a b="\$x\, \${y}">\\`)
-	check(first(load.Request{Method: "GET", Path: "/$a,b"}), "/$a,b") // no function in sight
+	check(first(load.Request{Method: "GET", Path: "/$a,b"}), "/$a,b") // no function call in it
 	check(perS(2.5), "rate(2.5/s) even_arrivals(2 s)", "9")
 	check(func(s *load.Spec) { perS(4)(s); s.Schedule.Arrivals = pace.Poisson },
 		"rate(4/s) random_arrivals(2 s)")
 	check(func(s *load.Spec) { s.Churn = 1 }, "false")
 }
 
-// hey's report through its template: three answers, one of them refused, and a failure.
+// TestHeyReport checks hey's report through its template: three responses, one of them with an
+// error status, and a failure.
 func TestHeyReport(t *testing.T) {
 	j := jobFor(t, hey, plain())
 	const text = "prony 5 2.5 640\nerror 2 Get \"x\": dial tcp: connection refused\n" +
@@ -205,7 +208,8 @@ func TestHeyReport(t *testing.T) {
 		got.errored.MinNs != 2e6 || got.connect.Count != 1 || got.connect.MinNs != 5e5 {
 		t.Errorf("times are %+v, %+v, %+v", got.service, got.errored, got.connect)
 	}
-	// Of 1,000,300 it keeps a million; the others are taken for good, since nothing is known.
+	// Of 1,000,300 responses it keeps a million; the others count as good, because nothing is known
+	// about them.
 	var b strings.Builder
 	b.WriteString("prony " + strconv.Itoa(heyMost+300) + " 1 1\n")
 	b.WriteString(strings.Repeat("0.001 200 0\n", heyMost-1) + "0.001 500 0\n")
@@ -218,17 +222,19 @@ func TestHeyReport(t *testing.T) {
 	}
 }
 
-// What was due and did not leave counts as unanswered, whether the tool says so or its rate does.
+// TestTallyOfARate checks that unsent requests count as unanswered, whether the tool reports them
+// or they follow from the rate.
 func TestTallyOfARate(t *testing.T) {
 	s := rated(plain(), 100)
 	tally := &tally{good: 90, errors: record.Errors{Status: 4, Connect: 2}, censored: 1,
 		durationNs: 1e9}
 	l := tally.load(&s)
-	// 100 were due; 90 + 4 + 1 left, so that 5 did not; those two that found nobody never were.
+	// 100 were due; 90 + 4 + 1 were sent, so 5 were not; the two failed connects were never
+	// requests.
 	if l.Scheduled != 100 || l.Sent != 95 || l.Censored != 6 || l.Done != 90 || l.RatePerS != 100 {
 		t.Errorf("it is %+v", l)
 	}
-	// 100 - 90 - 6 = 4 neither answered nor failed, in a second.
+	// 100 - 90 - 6 = 4 were neither answered nor failed in a second.
 	if l.BacklogPerS != 4 || l.ThroughputPerS != 90 || l.Arrivals != pace.Constant {
 		t.Errorf("it is %+v", l)
 	}

@@ -1,23 +1,22 @@
-// Package generator offers a load with a generator that is not ours: wrk, wrk2, hey, k6, h2load
-// or JMeter. What such a tool says comes back as the same result that our own generator
-// gives, so that two of them can be held against each other.
+// Package generator sends a load with a foreign generator: wrk, wrk2, hey, k6, h2load or JMeter. It
+// returns the same result type as Prony's own generator, so that results are comparable.
 //
-//	load.Spec ─► what can it not? ─► command line and files ─► its process ─► its output ─► result
-//	                 │ error                                    │ pinned, ended with the context
+//	load.Spec ─► unsupported? ─► command line and files ─► process ─► output ─► result
+//	                 │ error                                │ pinned, ended with the context
 //
-// A tool is asked for what it can do and never for something near it: a load that it cannot offer
-// is an error that says so. What it does not say stays unknown: a field of a record.Dist that is 0
-// while Count is not is unknown, and readers print it as "–". A tool whose clock starts when a
-// request is really sent has no response time of an open load; then only ServiceTime is filled in.
-// Requests are sent with {key} drawn by the tool, so not in our order.
+// A load that a tool cannot send exactly is an error. Values that a tool does not report are
+// unknown: a field of a record.Dist that is 0 while Count is not is unknown, and readers print it
+// as "–". If a tool's clock starts when a request is sent, response times of an open load are
+// unknown; then only ServiceTime is filled in. The tool draws {key}, so the order of requests
+// differs from Prony's.
 //
-// The load's lead is a run of its own before the window, whose output is thrown away; wrk2 alone
-// brings its own (see Names). The window is one run of the tool, from its start to its end.
+// The lead-in is a separate run of the tool before the window, whose output is discarded; only wrk2
+// has its own (see Names). The window is one run of the tool, from its start to its end.
 //
-// Import reads what such tools have saved.
+// Import reads saved output of such tools.
 //
-// Non-goals: no installing of tools, no correction of what they say, but for wrk's invented
-// samples, which are taken out again.
+// Non-goals: it installs no tools, and corrects nothing in their output except for wrk's synthetic
+// samples, which it removes.
 package generator
 
 import (
@@ -37,8 +36,8 @@ import (
 	"prony.example/record"
 )
 
-// Driver offers a load. It fails when nothing could be offered, or the load is not for this driver.
-// A cancelled context ends it with the context's error.
+// Driver sends a load. It returns an error if it could send nothing or does not support the load.
+// If the context is canceled, it stops and returns the context's error.
 type Driver interface {
 	Offer(ctx context.Context, s load.Spec) (*load.Result, error)
 }
@@ -46,46 +45,46 @@ type Driver interface {
 // tool is a foreign generator.
 type tool struct {
 	name        string
-	get         string   // how it is had
-	request     []string // arguments that make it say its version
+	get         string   // how to install it
+	request     []string // arguments that print its version
 	version     *lazyregexp.Pattern
-	alternative string // what only another tool of the same name says then
-	text        string // what it must say then; empty: anything
+	alternative string // text that only another tool of the same name prints
+	text        string // text that the output must contain; empty: any
 
 	can      ability
-	grain    time.Duration            // its runs last a multiple of this
-	least    time.Duration            // and this at least
-	excluded func(*job) time.Duration // of a run's beginning that it leaves out itself
-	status   []int                    // exits that are none of an error
-	measures string                   // how its clock runs
+	grain    time.Duration            // the length of its runs is a multiple of this
+	least    time.Duration            // the smallest length
+	excluded func(*job) time.Duration // time at a run's begin that it excludes itself
+	status   []int                    // exit statuses that are not errors
+	measures string                   // how its clock works
 
 	start func(*job) (command, error)
 	read  func(*job, *output) (*tally, error)
 }
 
-// ability is what a tool can do beside sending one fixed request over and over.
+// ability lists what a tool supports besides repeating one fixed request.
 type ability struct {
 	closed   bool
-	open     bool // equal gaps
+	open     bool // at equal intervals
 	poisson  bool
-	shaped   bool // rates and users that change
+	shaped   bool // changing rates and numbers of users
 	users    bool
-	complete bool // only whole rates
-	counts   bool // ends after so many requests
-	keys     bool // draws {key} anew for each
+	complete bool // only integer rates
+	counts   bool // ends after a number of requests
+	keys     bool // draws {key} for each request
 	mix      bool
-	renew    bool // a connection for each request
+	renew    bool // one connection per request
 	methods  []string
-	waits    bool   // for the body that the head of an answer to a HEAD announces
-	checks   string // which answers it takes for good: "exact", "class" or "none"
+	waits    bool   // for a body after the response to a HEAD request
+	checks   string // which responses it accepts as good: "exact", "class" or "none"
 }
 
-// tools are all that are known, in the order of Names.
+// tools lists the supported tools, in the order of Names.
 var tools = []*tool{wrk, wrk2, hey, k6, h2load, jmeter}
 
-// Names lists the foreign drivers. All but one warm up by a run of their own before the window that
-// nobody counts; wrk2 drops the first 10 s and 5 ms a connection of each run from its latency, and
-// that is its lead.
+// Names lists the foreign drivers. They warm up by a separate run before the window. Only wrk2
+// excludes the first 10 s and 5 ms per connection of each run from its latency, and uses that time
+// as the lead-in.
 func Names() (out []string) {
 	for _, t := range tools {
 		out = append(out, t.name)
@@ -102,7 +101,7 @@ func named(name string) (*tool, error) {
 	return tools[i], nil
 }
 
-// Foreign returns the driver of a tool that is installed here.
+// Foreign returns the driver of an installed tool.
 func Foreign(name string) (Driver, error) {
 	t, err := named(name)
 	if err != nil {
@@ -115,12 +114,12 @@ func Foreign(name string) (Driver, error) {
 	return &foreign{tool: t, path: path}, nil
 }
 
-// askFor bounds the time that a tool has to say its version; a Java machine needs some.
+// askFor is the time limit for printing the version; a JVM needs several seconds.
 const askFor = 20 * time.Second
 
-// find looks the tool up and asks who it is: wrk2 calls itself wrk, so the name alone says little.
+// find looks the tool up and checks its output, because wrk2 also calls itself wrk.
 func (t *tool) find(ctx context.Context) (path, version string, err error) {
-	// What goes by the name of wrk may be wrk2: its makefile calls it so.
+	// A program named wrk may be wrk2, whose makefile uses that name.
 	names := []string{t.name}
 	if t.name == "wrk2" {
 		names = append(names, "wrk")
@@ -145,7 +144,7 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 	return "", "", fmt.Errorf("find %s: %w; to get it: %s", t.name, why, t.get)
 }
 
-// said is what the tool answers to being asked who it is. Its exit status says nothing: wrk's is 1.
+// said returns the output of the version request. It ignores the exit status, because wrk's is 1.
 func (t *tool) said(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
@@ -167,7 +166,7 @@ func (t *tool) versionIn(path, text string) string {
 			return m[1]
 		}
 	}
-	// A program in Go carries the version of its module, unless a packager built it from a folder.
+	// A Go program has the version of its module, unless a packager built it from a folder.
 	if info, err := buildinfo.ReadFile(path); err == nil {
 		if v, ok := strings.CutPrefix(info.Main.Version, "v"); ok {
 			return v
@@ -176,7 +175,7 @@ func (t *tool) versionIn(path, text string) string {
 	return "unknown"
 }
 
-// foreign drives an installed tool.
+// foreign is a Driver of an installed tool.
 type foreign struct {
 	tool *tool
 	path string
@@ -193,8 +192,8 @@ type job struct {
 	requests []request
 }
 
-// grace is what a tool may take beyond the load itself: start, report, end. A Java machine on a
-// busy core needs many seconds.
+// grace is the time that a tool may take beyond the load: to start, report and end. A JVM on a busy
+// core needs many seconds.
 const grace = time.Minute
 
 // Offer implements Driver.
@@ -251,13 +250,13 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 	return &load.Result{Load: *l}, nil
 }
 
-// upTo rounds up: a tool that counts in seconds is given one more rather than one less.
+// upTo rounds a duration up to the tool's grain.
 func (t *tool) upTo(d time.Duration) time.Duration {
 	return (max(d, t.least) + t.grain - 1).Truncate(t.grain)
 }
 
-// once runs the tool in a folder of its own below the job's, for some add to files that they find,
-// and wants it to end well.
+// once runs the tool in a new folder below the job's, because some tools append to existing files.
+// An unexpected exit status is an error.
 func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 	j.dir = filepath.Join(j.dir, name)
 	if err := os.Mkdir(j.dir, 0o700); err != nil {
@@ -286,7 +285,7 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 	return out, nil
 }
 
-// result turns what the tool said into a load.
+// result converts the tool's output to a load.
 func (t *tool) result(j *job, out *output) (*record.Load, error) {
 	reply, err := t.read(j, out)
 	if err != nil {
@@ -320,23 +319,23 @@ func (t *tool) result(j *job, out *output) (*record.Load, error) {
 // command is a program to run.
 type command struct {
 	argv []string
-	env  []string // beside our own
+	env  []string // besides this program's environment
 }
 
-// output is what became of one.
+// output is the result of a command.
 type output struct {
-	text, errs []byte // of its two streams
+	text, errs []byte // stdout and stderr
 	exit       int
 	elapsedNs  int64
-	cpuNs      int64 // user and system, of it and of those it waited for (wait4(2))
-	rssBytes   int64 // the largest of them
-	switches   int64 // forced ones
+	cpuNs      int64 // user and system time of the process and its waited-for children (wait4(2))
+	rssBytes   int64 // of the largest process
+	switches   int64 // forced context switches
 }
 
-// tailMax bounds what an error quotes of a tool's output.
+// tailMax is the number of bytes of a tool's output that an error quotes.
 const tailMax = 400
 
-// tail is the end of what the tool said, on one line.
+// tail returns the end of the tool's output on one line.
 func (o *output) tail() string {
 	s := strings.Join(strings.Fields(string(o.text)+" "+string(o.errs)), " ")
 	if s == "" {
@@ -348,8 +347,8 @@ func (o *output) tail() string {
 	return s
 }
 
-// generator is what the tool's processes took. Their processor time is that of their whole life,
-// start and report included, since a tool does not say what its window took.
+// generator returns the resource use of the tool's processes. Processor time includes start and
+// report, because tools do not report the window's share.
 func (o *output) generator(t *tool, j *job, l *record.Load) record.Gen {
 	g := record.Gen{
 		Engine:       t.name,

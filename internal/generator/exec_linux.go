@@ -19,12 +19,12 @@ import (
 	"prony.example/internal/base/privilege"
 )
 
-// lastWords is how long the streams of a killed tool are waited for.
+// lastWords is the time to wait for the output streams of a killed tool.
 const lastWords = 2 * time.Second
 
-// run runs a command in a process group of its own, which is killed as a whole when the context
-// ends and when the command has ended: no tool leaves a process behind. Its streams are files in
-// dir, so that reading them takes none of our time while it measures. A status that is not 0 is no
+// run runs a command in its own process group. The whole group is killed when the context ends and
+// when the command has ended, so that no tool leaves processes behind. The output goes to files in
+// dir, so that reading it takes no time during the measurement. A nonzero exit status is not an
 // error.
 func run(ctx context.Context, c command, dir string, cores []int) (*output, error) {
 	out := &output{}
@@ -42,8 +42,8 @@ func run(ctx context.Context, c command, dir string, cores []int) (*output, erro
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), c.env...)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = text, errs, lastWords
-	// Pdeathsig ends the tool with us, should we be killed; it follows the thread that forked,
-	// which therefore stays until the end.
+	// Pdeathsig kills the tool if this program is killed. It applies to the thread that forked, so
+	// that thread must stay until the end.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmdlog.Command(cmd)
@@ -53,8 +53,8 @@ func run(ctx context.Context, c command, dir string, cores []int) (*output, erro
 			return err
 		}
 		err := cmd.Wait()
-		// Its group's number cannot be anybody else's yet, if it has a member left; and if it has
-		// none, there is none to kill.
+		// The group's id cannot have been reused while the group has members; an empty group has
+		// nothing to kill.
 		_ = killGroup(cmd.Process.Pid)
 		return err
 	})
@@ -86,9 +86,8 @@ func killGroup(pid int) error {
 	return err
 }
 
-// pinned runs f on a thread that may only use the given cores, all when there are none. What it
-// forks inherits them before its first instruction. The thread ends with f, so that no other work
-// gets it.
+// pinned runs f on a thread that is limited to the given cores; none: all. Child processes inherit
+// them before their first instruction. The thread ends with f, so that other work does not get it.
 func pinned(cores []int, f func() error) error {
 	return privilege.Spend(func() error {
 		if len(cores) > 0 {

@@ -7,7 +7,7 @@ import (
 	"errors"
 )
 
-// run would run another tool in bounds that only Linux keeps.
+// run returns an error, because only Linux enforces its limits.
 func run(context.Context, command, string, []int) (*output, error) {
 	return &output{}, errors.New("other tools are started on Linux alone; use prony load")
 }

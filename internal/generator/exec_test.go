@@ -31,12 +31,13 @@ func TestRunCollectsWhatItSaysAndTook(t *testing.T) {
 	}
 }
 
-// The processor time of a child that the command waited for is in it: JMeter is one of a script.
+// TestRunCountsChildren checks that the CPU time of waited-for children is included: JMeter is
+// started by a script.
 func TestRunCountsChildren(t *testing.T) {
 	const loop = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
 	alone := sh(t, context.Background(), loop)
 	child := sh(t, context.Background(), "/bin/sh -c '"+loop+"'; true")
-	// Half of it would be a wonder on any machine; without the child it is about nothing.
+	// A tenth of it is far more than the time without the child, which is nearly 0.
 	if child.cpuNs*10 < alone.cpuNs {
 		t.Errorf("%d ns alone, %d ns in a child", alone.cpuNs, child.cpuNs)
 	}
@@ -53,7 +54,7 @@ func TestRunPins(t *testing.T) {
 			t.Errorf("core %d: it may use %q", c, out.text)
 		}
 	}
-	// And only it: this process still has all its cores.
+	// Only that thread was pinned: this process still has all its cores.
 	if after, err := host.Cores(); err != nil || len(after) != len(cores) {
 		t.Errorf("cores are %v afterwards, were %v", after, cores)
 	}
@@ -63,10 +64,10 @@ func TestRunPins(t *testing.T) {
 	}
 }
 
-// Two processes that would live on, one of them in the background, end with the context, and what
-// is left in the background ends with the command.
+// TestRunLeavesNothing checks that two long-lived processes, one of them in the background, end
+// with the context, and that background processes end with the command.
 func TestRunLeavesNothing(t *testing.T) {
-	sleep := fmt.Sprintf("sleep 9%d", os.Getpid()) // nobody else's
+	sleep := fmt.Sprintf("sleep 9%d", os.Getpid()) // unique to this test
 	left := func() []string { return mentioning(t, strings.ReplaceAll(sleep, " ", "\x00")) }
 	check := func(script string, cancelled bool) {
 		t.Helper()

@@ -12,9 +12,9 @@ import (
 	"prony.example/record"
 )
 
-// h2load is of nghttp2: closed clients, or a rate for each client. Its text knows no percentiles in
-// the versions that distributions have, so each request is logged to a file, which costs it some
-// processor time.
+// h2load is part of nghttp2: closed clients, or a rate for each client. The text output of versions
+// in distributions has no percentiles, so each request is logged to a file, which costs processor
+// time.
 var h2load = &tool{
 	name: "h2load", get: "apt install nghttp2-client, or brew install nghttp2",
 	request: []string{"--version"}, version: lazyregexp.New(`nghttp2/(\S+)`), text: "nghttp2/",
@@ -37,7 +37,7 @@ func startH2load(j *job) (command, error) {
 	} else {
 		argv = append(argv, "-D", strconv.FormatInt(j.length.Milliseconds(), 10)+"ms")
 	}
-	// It knows no time for a single request, only one for a silent connection.
+	// h2load has no timeout per request, only one for inactive connections.
 	if s.Timeout >= time.Second {
 		argv = append(argv, "-N", seconds(int64(s.Timeout)))
 	}
@@ -46,7 +46,7 @@ func startH2load(j *job) (command, error) {
 		argv = append(argv, "--rps="+strconv.FormatFloat(perItem, 'f', -1, 64))
 	}
 	argv, err := j.bodyFile(argv, "-d", r)
-	// With a body it sends POST of itself, without one GET.
+	// With a body h2load sends POST by default, otherwise GET.
 	usual := map[bool]string{true: "POST", false: "GET"}[r.Body.String() != ""]
 	if r.Method != usual {
 		argv = append(argv, "-H", ":method: "+r.Method)
@@ -61,7 +61,7 @@ func startH2load(j *job) (command, error) {
 	return command{argv: append(argv, j.url(r))}, err
 }
 
-// Text of h2load.
+// Patterns of h2load's text output.
 var (
 	h2Finished = lazyregexp.New(`finished in ([\d.]+\w+), ([\d.]+) req/s`)
 	h2Requests = lazyregexp.New(`requests: (\d+) total, (\d+) started, (\d+) done, ` +
@@ -78,7 +78,7 @@ func readH2load(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The log knows the status of each, the text only its class.
+	// The log has the status of each request, the text only its class.
 	log, err := os.ReadFile(filepath.Join(j.dir, h2loadLog))
 	if err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func readH2load(j *job, out *output) (*tally, error) {
 	return t, nil
 }
 
-// h2Rows reads the log of h2load: when a request began, in microseconds since 1970, its status, -1
-// for none, and how many microseconds it took.
+// h2Rows parses h2load's log: begin of a request in microseconds since 1970, its status, -1 if
+// none, and its duration in microseconds.
 func h2Rows(log string, want int) *tally {
 	r := &rows{unit: 1e3}
 	for line := range strings.Lines(log) {
@@ -118,7 +118,7 @@ func importH2Log(text string) (*tally, error) {
 	return t, nil
 }
 
-// importH2load reads what h2load prints. Since 1.66 its table has percentiles too.
+// importH2load parses h2load's text output. Since 1.66 its table also has percentiles.
 func importH2load(text string) (*tally, error) {
 	m := h2Requests.FindStringSubmatch(text)
 	f := h2Finished.FindStringSubmatch(text)
@@ -127,7 +127,7 @@ func importH2load(text string) (*tally, error) {
 			"is it whole?")
 	}
 	t := &tally{durationNs: nanoseconds(f[1])}
-	// A run by time counts its rate over the main part alone.
+	// In a run by time, h2load computes its rate only over the main part.
 	if done, rate := integer(m[3]), number(f[2]); done > 0 && rate > 0 {
 		t.durationNs = secondsOf(float64(done) / rate)
 	}

@@ -16,8 +16,8 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// hey is github.com/rakyll/hey: closed workers; with a rate each worker waits for a ticker of its
-// own, which drops ticks while an answer is awaited.
+// hey is github.com/rakyll/hey: closed workers. With a rate, each worker has a ticker, which drops
+// ticks while the worker waits for a response.
 var hey = &tool{
 	name: "hey", get: "apt install hey, or go install github.com/rakyll/hey@latest",
 	text: "hey [options...]",
@@ -30,14 +30,14 @@ var hey = &tool{
 	read:  readHey,
 }
 
-// heyTemplate is hey's own way to print anything, used because its summary knows times to 0.1 ms
-// only. Its output passes through Printf, so the template must not make percent signs.
+// heyTemplate is a template for hey's output, because its summary has times only to 0.1 ms. hey
+// passes the output through Printf, so it must not contain percent signs.
 const heyTemplate = "prony {{.NumRes}} {{.Total.Seconds}} {{.SizeTotal}}" +
 	`{{range $e, $n := .ErrorDist}}
 error {{$n}} {{$e}}{{end}}{{range $i, $v := .Lats}}
 {{$v}} {{index $.StatusCodes $i}} {{index $.ConnLats $i}}{{end}}`
 
-// heyMost is how many results hey keeps; it counts those after them and looks at none.
+// heyMost is the number of results that hey keeps; it only counts later ones.
 const heyMost = 1000000
 
 func startHey(j *job) (command, error) {
@@ -71,7 +71,7 @@ func startHey(j *job) (command, error) {
 	return command{argv: append(argv, j.url(r))}, err
 }
 
-// bodyFile writes the body to a file, if there is one, and names it by a flag.
+// bodyFile writes the body to a file and adds the flag with its path, unless the body is empty.
 func (j *job) bodyFile(argv []string, flag string, r *request) ([]string, error) {
 	body := r.Body.String()
 	if body == "" {
@@ -114,7 +114,8 @@ func readHey(j *job, out *output) (*tally, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
-	// It looks at no more than a million answers; the others are taken for good, and that is said.
+	// hey checks only its first million responses; a note says that the others are assumed to be
+	// good.
 	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost &&
 		remaining > 0 {
 		t.good += remaining
@@ -125,7 +126,7 @@ func readHey(j *job, out *output) (*tally, error) {
 	return t.sum(), nil
 }
 
-// Text of hey and of oha, which writes as hey does, in other units.
+// Patterns of the text of hey and oha, which have the same form with other units.
 var (
 	heyRate      = lazyregexp.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
 	heyData      = lazyregexp.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
@@ -135,11 +136,11 @@ var (
 	summaryError = lazyregexp.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
 )
 
-// summaryUnits are what they measure in, in nanoseconds.
+// summaryUnits maps units to nanoseconds.
 var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9,
 	"m": 60e9, "min": 60e9, "h": 3600e9, "hr": 3600e9}
 
-// importSummary reads the summary of either; usual is the unit in an example of it.
+// importSummary parses the text of hey or oha; usual is the unit in an example of it.
 func importSummary(text, usual string) (*tally, error) {
 	t := &tally{}
 	d := &t.service
@@ -172,7 +173,7 @@ func importSummary(text, usual string) (*tally, error) {
 	return t, nil
 }
 
-// importHey reads hey's summary.
+// importHey parses hey's text.
 func importHey(text string) (*tally, error) {
 	t, err := importSummary(text, "secs")
 	if err != nil {
@@ -196,8 +197,8 @@ func importHey(text string) (*tally, error) {
 	return t, nil
 }
 
-// each calls f with the named columns of every row of a CSV file whose first line has names; rows
-// that lack one are left out, and noted.
+// each calls f with the named columns of every row of a CSV file with a header line. It skips
+// incomplete rows, with a note.
 func (r *rows) each(text string, names []string, f func(cells []string)) error {
 	lines := csv.NewReader(strings.NewReader(text))
 	lines.ReuseRecord, lines.FieldsPerRecord, lines.LazyQuotes = true, -1, true
@@ -232,8 +233,8 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 	return nil
 }
 
-// importRows reads the CSV of hey and of oha: a row for each answer, with times in seconds. The
-// columns are named in the order when it began, how long it took, its status.
+// importRows parses the CSV of hey and of oha: a row for each response, with times in seconds. The
+// columns are its begin, duration and status.
 func importRows(text string, columns ...string) (*tally, error) {
 	r := &rows{}
 	end := 0.0

@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// format is a kind of output that can be told by its content.
+// format is an output format that is recognized by its content.
 type format struct {
 	tool    string
 	subject string
@@ -20,7 +20,7 @@ type format struct {
 	read    func(text string) (*tally, error)
 }
 
-// content is a file, as the formats look at it.
+// content is a file's content in the form that formats check.
 type content struct {
 	text  string
 	first string                     // its first line
@@ -48,7 +48,7 @@ var (
 	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
 )
 
-// formats are tried in this order; those that look closer come first.
+// formats are tried in this order, more specific ones first.
 var formats = []format{
 	{"oha", "its JSON", key("statusCodeDistribution"), importOha},
 	{"k6", "its JSON summary", key("metrics"), importK6},
@@ -71,7 +71,7 @@ var formats = []format{
 		func(c *content) bool { return jmeterSign.MatchString(c.text) }, importJMeter},
 }
 
-// Formats lists what Import reads, as "wrk: its text".
+// Formats lists the formats that Import reads, as "wrk: its text".
 func Formats() (out []string) {
 	for _, f := range formats {
 		out = append(out, f.tool+": "+f.subject)
@@ -79,9 +79,9 @@ func Formats() (out []string) {
 	return out
 }
 
-// Import reads the saved output of a load generator, whose format it tells by the content; name is
-// the file's, for errors. The notes say what the output cannot tell, and what is wrong with what it
-// tells. What is unknown is 0, an unknown model is empty; answers of 2xx and 3xx count as good.
+// Import parses the saved output of a load generator and recognizes its format by the content. name
+// is the file's name, for errors. The notes list missing and wrong information in the output.
+// Unknown numbers are 0, an unknown model is empty; 2xx and 3xx responses count as good.
 func Import(name, text string) (*record.Load, []string, error) {
 	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
@@ -108,7 +108,7 @@ func Import(name, text string) (*record.Load, []string, error) {
 		strings.Join(Formats(), "; "))
 }
 
-// finish makes the load of a file and says what its model means.
+// finish returns the load of a file, and a note about its model.
 func (t *tally) finish(name, tool string) (*record.Load, []string, error) {
 	if t.good+t.errors.Total() == 0 {
 		return nil, nil, fmt.Errorf("import %s: %s had no answer to any request", name, tool)
@@ -132,8 +132,8 @@ func (t *tally) finish(name, tool string) (*record.Load, []string, error) {
 	return l, append([]string{first}, t.notes...), nil
 }
 
-// ordered keeps only times that can be: what a tool rounds may come out a little above its largest
-// value and is brought down to it; times that do not ascend at all are left out.
+// ordered removes impossible times: it reduces values that rounding put slightly above the largest
+// value to it, and drops distributions whose times don't ascend.
 func (t *tally) ordered() {
 	for _, d := range []*record.Dist{&t.response, &t.service, &t.firstByte, &t.errored,
 		&t.connect} {
@@ -160,10 +160,11 @@ func (t *tally) ordered() {
 	}
 }
 
-// rounding is by how much two digits after the point can be off: 1.005 is printed as 1.01.
+// rounding is the largest ratio by which rounding to two decimals can be off: 1.005 is printed as
+// 1.01.
 const rounding = 1.006
 
-// vegetaSaid is what "vegeta report -type json" prints. Times are nanoseconds.
+// vegetaSaid is the output of "vegeta report -type json". Times are nanoseconds.
 type vegetaSaid struct {
 	Latencies *struct {
 		Mean, Max, Min float64
@@ -181,7 +182,7 @@ type vegetaSaid struct {
 	Errors      []string
 }
 
-// importVegeta reads a report of vegeta, which has no driver: it is github.com/tsenart/vegeta.
+// importVegeta parses a report of vegeta (github.com/tsenart/vegeta), which has no driver.
 func importVegeta(text string) (*tally, error) {
 	s := &vegetaSaid{}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
@@ -203,8 +204,8 @@ func importVegeta(text string) (*tally, error) {
 		}
 		t.answered(status, 0, rounded(n))
 	}
-	// Why some had no answer is told once for each text, without a count: the first one stands for
-	// all of them.
+	// vegeta lists each error text once, without a count; the first one becomes the reason of all
+	// failures.
 	if none > 0 {
 		why := "no answer"
 		for _, e := range s.Errors {

@@ -24,7 +24,7 @@ func imported(t *testing.T, file string) (*record.Load, []string) {
 	return l, notes
 }
 
-// saved is what a file says, read off it by eye.
+// saved holds a file's expected numbers, which were read by eye.
 type saved struct {
 	file, tool, model string
 	good              int64
@@ -32,7 +32,7 @@ type saved struct {
 	censored          int64
 	window            float64 // seconds
 	response, service record.Dist
-	notes             string // words that one of them has
+	notes             string // words in one of the notes
 }
 
 const (
@@ -102,7 +102,7 @@ var savedFiles = []saved{
 	{file: "h2load.txt", tool: "h2load", window: 1.5, good: 21004, notes: "no percentiles",
 		errors:  record.Errors{Status: 1105},
 		service: record.Dist{Count: 22109, MinNs: 25 * us, MeanNs: 269 * us, MaxNs: 479_190 * us}},
-	// 400 in all over 1.989972 s, and 5.466 ms for the last answer.
+	// 400 in total over 1.989972 s, and 5.466 ms for the last response.
 	{file: "vegeta.json", tool: "vegeta", model: record.Open, window: 1.995438359, good: 380,
 		errors: record.Errors{Status: 20}, notes: "t-digest",
 		service: record.Dist{Count: 400, MinNs: 177_050, MeanNs: 483_652, P50Ns: 422_661,
@@ -119,14 +119,14 @@ var savedFiles = []saved{
 	{file: "h2load.tsv", tool: "h2load", window: 0.000871, good: 57,
 		errors:  record.Errors{Status: 3},
 		service: record.Dist{Count: 57, MinNs: 44 * us, P50Ns: 136 * us, MaxNs: 871 * us}},
-	// Some of its samples took less than its millisecond.
+	// Some of its samples took less than a millisecond.
 	{file: "jmeter.jtl", tool: "jmeter", window: 0.359, good: 57,
 		errors: record.Errors{Status: 3}, notes: "less than one",
 		service: record.Dist{Count: 57, P50Ns: 4 * ms, P99Ns: 269 * ms, MaxNs: 282 * ms}},
 }
 
-// Each real output comes to what stands in it. A value that a row leaves out of a file with rows of
-// its own is not looked at; in all other files it must be unknown.
+// TestImport checks the numbers of real outputs. In files with a row per response, unset values are
+// not checked; in others they must be unknown.
 func TestImport(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range savedFiles {
@@ -147,7 +147,7 @@ func TestImport(t *testing.T) {
 			fail("window", got, row.window)
 		}
 		if row.model == record.Closed {
-			row.response = row.service // one and the same
+			row.response = row.service // they are equal
 		}
 		rows := strings.HasSuffix(row.file, ".csv") || strings.HasSuffix(row.file, ".jtl") ||
 			strings.HasSuffix(row.file, ".tsv")
@@ -163,7 +163,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// checkDist allows the histogram of rows its 3 digits.
+// checkDist permits the histogram of rows an error of 3 digits.
 func checkDist(t *testing.T, what string, got, want record.Dist, rows bool) {
 	t.Helper()
 	tolerance := 1.0
@@ -193,7 +193,7 @@ func checkDist(t *testing.T, what string, got, want record.Dist, rows bool) {
 	}
 }
 
-// k6 before 1.0 ticked the requests that failed.
+// TestImportOldK6 checks that k6 before 1.0 ticked the failed requests.
 func TestImportOldK6(t *testing.T) {
 	b, err := os.ReadFile("testdata/k6-text.txt")
 	if err != nil {
@@ -234,7 +234,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// Files from other systems end lines otherwise and begin with a mark of their encoding.
+// TestImportTakesOtherEncodings checks other line ends and byte order marks.
 func TestImportTakesOtherEncodings(t *testing.T) {
 	for _, row := range savedFiles {
 		b, err := os.ReadFile(filepath.Join("testdata", row.file))
@@ -250,7 +250,7 @@ func TestImportTakesOtherEncodings(t *testing.T) {
 	}
 }
 
-// What does not fit, or makes no sense, is unknown.
+// TestParse checks that numbers out of range or without meaning are unknown.
 func TestParse(t *testing.T) {
 	check := func(what string, got, want int64) {
 		t.Helper()
@@ -272,7 +272,8 @@ func TestParse(t *testing.T) {
 	check("no duration", nanoseconds("-nan"), 0)
 }
 
-// What a tool rounds up beyond its largest is brought down; what cannot be is left out.
+// TestOrdered checks that values slightly above the largest are reduced to it, and that impossible
+// ones are dropped.
 func TestOrdered(t *testing.T) {
 	check := func(in, want record.Dist, notes int) {
 		t.Helper()
@@ -314,7 +315,7 @@ func TestBlame(t *testing.T) {
 	check("who knows", record.Errors{Read: 3})
 }
 
-// Whatever is in a file, the answer is an error or a load that can be.
+// FuzzImport checks that any file gives an error or a possible load.
 func FuzzImport(f *testing.F) {
 	all, err := filepath.Glob("testdata/*.*")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"prony.example/record"
 )
 
-// jmeterPlan is JMeter's test plan, with places for the load.
+// jmeterPlan is the template of JMeter's test plan.
 //
 //go:embed jmeter.jmx
 var jmeterPlan string
@@ -39,7 +39,7 @@ var jmeter = &tool{
 
 const jmeterLog = "results.jtl"
 
-// jmeterVars fill the plan.
+// jmeterVars are the values of the template.
 type jmeterVars struct {
 	Schedule, Seed, Seconds, Address, Port, Path, Method, Body string
 	Threads, TimeoutMs                                         int
@@ -51,7 +51,7 @@ func startJMeter(j *job) (command, error) {
 	s, r := j.spec, &j.requests[0]
 	keys := fmt.Sprintf("${__Random(%d,%d)}", s.Scenario.KeyLo, s.Scenario.KeyHi)
 	fill := func(t texts) string {
-		// Only in a text with ${ in it does JMeter look for functions, and for masks before them.
+		// JMeter evaluates functions and escapes only in texts with "${".
 		if t.fixed() && !strings.Contains(t[0], "${") {
 			return escape(t[0])
 		}
@@ -89,7 +89,7 @@ func startJMeter(j *job) (command, error) {
 		save + "print_field_names=true", save + "timestamp_format=ms", save + "connect_time=true",
 		save + "bytes=true", save + "successful=true", save + "response_code=true",
 		save + "default_delimiter=,", "-Jsummariser.name=",
-		// After an open load threads of its own may keep it alive for good.
+		// After an open load, JMeter's own threads may keep it running forever.
 		"-Jjmeterengine.force.system.exit=true"}}, nil
 }
 
@@ -105,7 +105,7 @@ func escape(s string) string {
 func readJMeter(j *job, _ *output) (*tally, error) {
 	b, err := os.ReadFile(filepath.Join(j.dir, jmeterLog))
 	if err != nil {
-		log, _ := os.ReadFile(filepath.Join(j.dir, "jmeter.log")) // the error below says enough
+		log, _ := os.ReadFile(filepath.Join(j.dir, "jmeter.log")) // the error below is sufficient
 		end := &output{text: log}
 		return nil, fmt.Errorf("it logged nothing: %w; it said: %s", err, end.tail())
 	}
@@ -117,7 +117,7 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 		t.note("it sends Host with the port at its end")
 	}
 	if span := time.Duration(t.durationNs); j.spec.Model == record.Open && span < j.length {
-		// What was due while it started leaves in a heap, of which its own log says nothing.
+		// Requests that were due during the start are sent at once, which its log does not show.
 		if span < j.length*9/10 {
 			t.note("it sent what was due in %v within %v", j.length, span)
 		}
@@ -126,8 +126,8 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 	return t, nil
 }
 
-// jmeterRows reads a log with a row for each sample (JTL). A code that is no number says what went
-// wrong instead of an answer.
+// jmeterRows parses a log with a row for each sample (JTL). A code that is not a number is an error
+// message.
 func jmeterRows(text string, want int) (*tally, error) {
 	r := &rows{unit: 1e6}
 	names := []string{"timeStamp", "elapsed", "responseCode"}
@@ -161,11 +161,11 @@ func importJTL(text string) (*tally, error) {
 	return t, nil
 }
 
-// jmeterLine is what the summariser prints; the lines with + are parts, those with = the sums.
+// jmeterLine matches a sum of the summariser; sums have =, parts have +.
 var jmeterLine = lazyregexp.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
 	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
 
-// importJMeter reads the last sum of JMeter's summariser.
+// importJMeter parses the last sum of JMeter's summariser.
 func importJMeter(text string) (*tally, error) {
 	all := jmeterLine.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
@@ -179,7 +179,7 @@ func importJMeter(text string) (*tally, error) {
 	}
 	t.errors.Status = min(integer(m[7]), n)
 	t.good = n - t.errors.Status
-	// A count of milliseconds beyond a century is no time.
+	// More milliseconds than in a century are not a duration.
 	ms := func(s string) int64 { return scaled(float64(integer(s)), 1e6) }
 	t.service = record.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
 	if t.errors.Status > 0 {

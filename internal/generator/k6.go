@@ -16,20 +16,20 @@ import (
 	"prony.example/record"
 )
 
-// k6Script is the same in every run.
+// k6Script is the constant script of all runs.
 //
 //go:embed k6.js
 var k6Script string
 
-// k6 is github.com/grafana/k6: virtual users that run a script; an open load starts iterations on a
-// schedule and drops those for which no user is free.
+// k6 is github.com/grafana/k6: virtual users that run a script. An open load starts iterations on a
+// schedule and drops iterations for which no user is free.
 var k6 = &tool{
 	name: "k6", get: "go install go.k6.io/k6@latest, or brew install k6",
 	request: []string{"version"}, version: lazyregexp.New(`k6 v(\S+)`), text: "k6 v",
 	can: ability{closed: true, open: true, shaped: true, users: true, counts: true, keys: true,
 		mix: true, renew: true, checks: "exact"},
 	grain: time.Millisecond, least: time.Second,
-	// 99 is that of a threshold that failed: there was no good answer.
+	// 99 is the status of a failed threshold: the run had no good response.
 	status: []int{99},
 	measures: "a schedule that drops what finds no free user; its clock starts at the write " +
 		"and leaves out waiting for a connection and connecting",
@@ -37,7 +37,7 @@ var k6 = &tool{
 	read:  readK6,
 }
 
-// k6Request is one of those that the script reads.
+// k6Request is a request in the form that the script reads.
 type k6Request struct {
 	request
 	Index   int   `json:"index"`
@@ -82,8 +82,8 @@ func startK6(j *job) (command, error) {
 	if err := os.WriteFile(script, []byte(k6Script), 0o600); err != nil {
 		return command{}, err
 	}
-	// It talks to nobody but the service: no report of use, no look for extensions, no port of its
-	// own.
+	// k6 connects only to the service: without usage reports, lookup of extensions, or an open
+	// port.
 	return command{
 		argv: []string{j.path, "run", "--quiet", "--no-usage-report", "--address", "", "--no-color",
 			script},
@@ -92,7 +92,7 @@ func startK6(j *job) (command, error) {
 	}, nil
 }
 
-// k6Scenario is the executor that comes to the load.
+// k6Scenario returns the executor for the load.
 func (j *job) k6Scenario() (map[string]any, error) {
 	s, length := j.spec, j.length.String()
 	out := map[string]any{"gracefulStop": s.Drain.String()}
@@ -127,7 +127,7 @@ func (j *job) k6Scenario() (map[string]any, error) {
 	return set("executor", "constant-vus", "vus", s.Connections, "duration", length), nil
 }
 
-// stagesMax bounds a profile that cycles through a long window.
+// stagesMax limits the stages of a cyclic profile in a long window.
 const stagesMax = 10000
 
 type k6Stage struct {
@@ -135,8 +135,8 @@ type k6Stage struct {
 	Target   int64  `json:"target"`
 }
 
-// stages writes a profile as k6's linear stages, in whole multiples of 1/unit. A jump is a stage
-// without a length.
+// stages converts a profile to k6's linear stages, in integer multiples of 1/unit. A jump is a
+// stage of length 0.
 func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stage, error) {
 	rounded := func(v float64) int64 { return int64(math.Round(v * unit)) }
 	atNs := rounded(p.At(0))
@@ -166,7 +166,7 @@ func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stag
 	return first, out, nil
 }
 
-// k6Summary is what k6 says at the end. Times are milliseconds.
+// k6Summary is k6's summary. Times are milliseconds.
 type k6Summary struct {
 	State struct {
 		TestRunDurationMs float64 `json:"testRunDurationMs"`
@@ -174,8 +174,8 @@ type k6Summary struct {
 	Metrics map[string]any `json:"metrics"`
 }
 
-// values returns the numbers of a metric. handleSummary puts them into values, --summary-export
-// does not, and thresholds are among them there.
+// values returns the numbers of a metric. handleSummary puts them into values; --summary-export
+// does not, and mixes them with thresholds.
 func (s *k6Summary) values(name string) map[string]float64 {
 	out := map[string]float64{}
 	metric, _ := s.Metrics[name].(map[string]any)
@@ -194,7 +194,7 @@ func (s *k6Summary) count(name string) int64 {
 	return max(int64(min(s.values(name)["count"], countMax)), 0)
 }
 
-// dist reads a trend.
+// dist reads a trend metric.
 func (s *k6Summary) dist(name string, n int64) record.Dist {
 	v := s.values(name)
 	d := record.Dist{Count: n}
@@ -251,7 +251,7 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 	if rate := s.values("http_reqs")["rate"]; t.durationNs == 0 && rate > 0 {
 		t.durationNs = secondsOf(float64(requests) / rate)
 	}
-	// Of both metrics the passes are the requests that failed, since "failed" is what is asked.
+	// The metric is "failed", so its passes are failed requests.
 	t.errors.Status = int64(max(min(s.values("http_req_failed")["passes"], float64(requests)), 0))
 	t.good = requests - t.errors.Status
 	t.service = s.dist(k6Good, t.good)
@@ -261,7 +261,8 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 	return t, s, nil
 }
 
-// k6 dropped iterations only where there was a schedule; no other line tells of one.
+// k6Notes adds notes. k6 drops iterations only with a schedule, and nothing else in the output
+// indicates one.
 func k6Notes(t *tally) {
 	if t.dropped > 0 {
 		t.model = record.Open
@@ -286,17 +287,18 @@ func importK6(text string) (*tally, error) {
 	return t, nil
 }
 
-// Text of k6. A line is "name....: values".
+// Patterns of k6's text. A line is "name....: values".
 var (
 	k6Line = lazyregexp.New(
 		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
 	k6Pair = lazyregexp.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
-	// Before version 1.0 "✓ 27 ✗ 526": ticked is what failed, since "failed" is what is asked.
+	// Before version 1.0 "✓ 27 ✗ 526": the ticked number is the failures, because the metric is
+	// "failed".
 	k6Share = lazyregexp.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
 	k6Count = lazyregexp.New(`^(\d+)\s+([\d.]+)/s`)
 )
 
-// importK6Text reads the summary that k6 prints.
+// importK6Text parses the text of k6's summary.
 func importK6Text(text string) (*tally, error) {
 	t := &tally{}
 	var requests int64

@@ -7,10 +7,10 @@ import (
 	"prony.example/record"
 )
 
-// ohaSaid is oha's JSON. What it could not compute is null, and stays 0, unknown.
+// ohaSaid is oha's JSON. Values that it could not compute are null, and stay 0, unknown.
 type ohaSaid struct {
 	Summary                      *ohaTimes
-	LatencyPercentiles           map[string]float64 // in seconds, as all below
+	LatencyPercentiles           map[string]float64 // in seconds, as are all below
 	LatencyPercentilesSuccessful map[string]float64
 	FirstBytePercentiles         map[string]float64
 	Details                      struct{ FirstByte ohaTimes }
@@ -18,13 +18,13 @@ type ohaSaid struct {
 	ErrorDistribution            map[string]int64
 }
 
-// ohaTimes are in seconds. Total is the whole run's.
+// ohaTimes are in seconds. Total is the duration of the run.
 type ohaTimes struct{ Total, Slowest, Fastest, Average, TotalData float64 }
 
-// ohaEnd is what oha calls a request that was under way when its time was up.
+// ohaEnd is oha's name for a request in progress at the end of its time.
 const ohaEnd = "aborted due to deadline"
 
-// importOha reads the JSON of github.com/hatoo/oha.
+// importOha parses the JSON of github.com/hatoo/oha.
 func importOha(text string) (*tally, error) {
 	reply := &ohaSaid{}
 	if err := json.Unmarshal([]byte(text), reply); err != nil {
@@ -88,7 +88,7 @@ func importOhaRows(text string) (*tally, error) {
 	return t, nil
 }
 
-// importOhaText reads oha's summary.
+// importOhaText parses oha's text.
 func importOhaText(text string) (*tally, error) {
 	t, err := importSummary(text, "sec")
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 
 // Prony is the built-in generator.
 type Prony struct {
-	Engine string          // load.Auto, which is the default, or the name of another
-	Stack  *nethttp.Config // of any protocol but HTTP/1.1 in the clear; nil: that
+	Engine string          // load.Auto, the default, or an engine's name
+	Stack  *nethttp.Config // of other protocols than plain HTTP/1.1; nil: HTTP/1.1
 }
 
-// Offer runs the load. It fails when the engine asked for cannot be had here.
+// Offer runs the load. It returns an error if the requested engine is not available.
 func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if err := p.choice().Set(&s); err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return load.Run(ctx, s)
 }
 
-// Describe says which engine a load would have, and why.
+// Describe returns the engine that a load would use, and why.
 func (p Prony) Describe() (load.EngineInfo, error) {
 	var s load.Spec
 	err := p.choice().Set(&s)

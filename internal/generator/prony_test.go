@@ -11,7 +11,8 @@ import (
 	"prony.example/load/engine/uring"
 )
 
-// The choice of an engine, its name and its reason; a wish that cannot be had is an error.
+// TestEngines checks the choice of an engine, its name and reason, and the error for an unavailable
+// engine.
 func TestEngines(t *testing.T) {
 	check := func(p Prony, name, reason string) {
 		t.Helper()
@@ -26,7 +27,7 @@ func TestEngines(t *testing.T) {
 		if info.Name != name || !strings.Contains(info.Reason, reason) || info.Pacing == "" {
 			t.Errorf("engine %+v, want %s because %q", info, name, reason)
 		}
-		runtime.LockOSThread() // to which a ring belongs
+		runtime.LockOSThread() // a ring belongs to a thread
 		defer runtime.UnlockOSThread()
 		e, err := s.Engine(netip.MustParseAddrPort("127.0.0.1:1"), 2)
 		if err != nil {

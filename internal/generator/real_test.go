@@ -22,7 +22,7 @@ import (
 	"prony.example/record"
 )
 
-// service answers slowly, refuses every tenth request, and remembers what it was asked.
+// service responds slowly, refuses every tenth request, and records its requests.
 type service struct {
 	*httptest.Server
 	addr netip.AddrPort
@@ -66,21 +66,21 @@ func serve(t *testing.T) *service {
 	return s
 }
 
-// count returns what was asked so far.
+// count returns the numbers of requests so far.
 func (s *service) count() (requests, refused int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests, s.refused
 }
 
-// ofSecond are the tools of the second set; all others are of the third.
+// ofSecond lists the tools of the second set; all others are in the third.
 var ofSecond = []string{"wrk", "hey"}
 
 // needs skips the test in sets that are not the tool's, and if the tool is not installed.
 func needs(t *testing.T, name string) Driver {
 	t.Helper()
 	what := "what " + name + " does"
-	testsets.Whole(t, what) // before it is asked who it is
+	testsets.Whole(t, what) // before the tool is started
 	remember := testsets.Once
 	if !slices.Contains(ofSecond, name) {
 		remember = testsets.Long
@@ -99,7 +99,7 @@ func needs(t *testing.T, name string) Driver {
 
 const sentBody = `{"a": "1, 2", "b": "$x\\n"}`
 
-// specFor is a load that every tool can offer in its own model.
+// specFor returns a load that every tool can send in its own model.
 func specFor(s *service, name string) load.Spec {
 	spec := load.Spec{
 		Name: "test", Address: s.addr, Host: "prony.test", Model: record.Closed, Connections: 4,
@@ -122,7 +122,7 @@ func rated(s load.Spec, perS float64) load.Spec {
 	return s
 }
 
-// The suite that every tool passes: what it says is held against what the service itself counted.
+// TestToolsCountAsTheServiceDoes compares every tool's numbers with the service's own counts.
 func TestToolsCountAsTheServiceDoes(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestToolsCountAsTheServiceDoes(t *testing.T) {
 			if !slices.Equal(marks, []bool{true, false}) {
 				t.Errorf("the window's edges are %v", marks)
 			}
-			// At each end of the window each connection may have one request under way that one
-			// side counts and the other does not.
+			// At each end of the window each connection may have one request in progress that only
+			// one side counts.
 			slack := int64(2 * spec.Connections)
 			near := func(what string, got, want int64) {
 				if got > want+slack || got < want-slack {
@@ -161,7 +161,7 @@ func TestToolsCountAsTheServiceDoes(t *testing.T) {
 			}
 			checkResult(t, name, &r.Load, after-before)
 			host := "prony.test"
-			if name == "jmeter" { // it adds the port, and says so
+			if name == "jmeter" { // it adds the port, and notes it
 				host += s.addr.String()[strings.LastIndex(s.addr.String(), ":"):]
 			}
 			want := "POST|/echo?a=1&b=%20|" + host + "|a,b $c \\ 'd' \"e\"|application/json|" +
@@ -187,7 +187,7 @@ func checkResult(t *testing.T, name string, l *record.Load, asked int64) {
 	}
 	for what, d := range map[string]*record.Dist{
 		"response": &l.ResponseTime, "service": &l.ServiceTime} {
-		// Nothing is faster than the service, and nothing took an hour: the unit is right.
+		// No response is faster than the service, and none took an hour: the unit is right.
 		for _, ns := range []int64{d.MinNs, d.P50Ns, d.P90Ns, d.P99Ns, d.P999Ns, d.MaxNs} {
 			if ns != 0 && (ns < int64(answerTime) || ns > int64(time.Minute)) {
 				t.Errorf("%s time has %d ns in %+v", what, ns, *d)
@@ -199,7 +199,8 @@ func checkResult(t *testing.T, name string, l *record.Load, asked int64) {
 	}
 }
 
-// A tool whose clock starts at the sending has no response time of an open load.
+// TestToolsWithARate checks that tools whose clock starts at the sending have no response time of
+// an open load.
 func TestToolsWithARate(t *testing.T) {
 	for _, name := range []string{"hey", "k6", "h2load", "jmeter"} {
 		t.Run(name, func(t *testing.T) {
@@ -224,8 +225,8 @@ func TestToolsWithARate(t *testing.T) {
 	}
 }
 
-// Keys are drawn from the range by those that can, weights are kept, fixed numbers of requests end
-// the run.
+// TestToolsDrawKeysAndMixes checks keys, weights and fixed numbers of requests of tools that
+// support them.
 func TestToolsDrawKeysAndMixes(t *testing.T) {
 	for _, name := range []string{"wrk", "wrk2", "k6", "jmeter"} {
 		t.Run(name, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestToolsDrawKeysAndMixes(t *testing.T) {
 					puts[f[5]] = true
 				}
 			}
-			// 3 keys in some hundred requests: that one is missing has a chance of (2/3)^100.
+			// 3 keys in some hundred requests: the probability that one is missing is (2/3)^100.
 			if len(gets) != 3 || !gets["/a/10"] || !gets["/a/11"] || !gets["/a/12"] {
 				t.Errorf("it asked for %v", gets)
 			}
@@ -292,7 +293,8 @@ func TestToolsEndAfterSomeRequests(t *testing.T) {
 	}
 }
 
-// A cancelled context ends the tool with all that it started.
+// TestToolsEndWithTheContext checks that canceling the context ends the tool with all its
+// processes.
 func TestToolsEndWithTheContext(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
@@ -321,7 +323,7 @@ func TestToolsEndWithTheContext(t *testing.T) {
 	}
 }
 
-// mentioning lists the command lines of processes that name one of the texts.
+// mentioning lists the command lines of processes that contain one of the texts.
 func mentioning(t *testing.T, texts ...string) (out []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -342,7 +344,8 @@ func mentioning(t *testing.T, texts ...string) (out []string) {
 	return out
 }
 
-// Where nobody listens there is nothing to report: an error that says so, or failed connects.
+// TestToolsWithoutAService checks that a missing service gives an error that says so, or failed
+// connects.
 func TestToolsWithoutAService(t *testing.T) {
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"prony.example/load/template"
 )
 
-// Scenario turns the suite's words into the generator's, for a target of the mode. It fails only
-// where the suite's own check would have.
+// Scenario converts a scenario of a suite for a target's mode. It returns an error only for
+// scenarios that the suite's check rejects.
 func Scenario(s suite.Scenario, mode string) (load.Scenario, error) {
 	out := load.Scenario{Flow: s.Flow, KeyLo: s.Keys[0], KeyHi: s.Keys[1], Zipf: s.Zipf}
 	out.Cookies, out.Drawn = s.Cookies, s.Rows == suite.Random
@@ -34,7 +34,7 @@ func Scenario(s suite.Scenario, mode string) (load.Scenario, error) {
 	return out, nil
 }
 
-// converted is one of them; vars are the variables that it may use.
+// converted returns a request; vars are the variables that it may use.
 func converted(r suite.Request, mode string, vars []string) (load.Request, error) {
 	method, path := r.Line(mode)
 	out := load.Request{

@@ -29,7 +29,8 @@ import (
 	"prony.example/record"
 )
 
-// secureEngines are those that speak HTTP/1.1 over TLS, the one that others are held to first.
+// secureEngines lists the engines for HTTP/1.1 over TLS, first the one that others are compared
+// with.
 func secureEngines(t *testing.T) []string {
 	if err := uring.Probe(); err != nil {
 		t.Logf("without %s: %v", load.Uring, err)
@@ -38,7 +39,7 @@ func secureEngines(t *testing.T) []string {
 	return []string{load.NetHTTP, load.Epoll, load.Uring}
 }
 
-// offerSecure sends so many of the requests over two connections, or as many as there are to be.
+// offerSecure sends a number of requests over two connections, or over as many as the spec has.
 func offerSecure(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	of ...load.Request) (*load.Result, error) {
 	t.Helper()
@@ -55,7 +56,7 @@ func offerSecure(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	return Prony{Engine: engine, Stack: &c}.Offer(t.Context(), s)
 }
 
-// get asks for nothing in particular.
+// get is a request without a check.
 var get = load.Request{Method: "GET", Path: "/", WantSize: -1}
 
 var mix = []load.Request{
@@ -67,21 +68,21 @@ var mix = []load.Request{
 	{Method: "GET", Path: "/end", WantSize: 70_000},
 }
 
-// mixed answers the mix.
+// mixed responds to the mix.
 func mixed(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/echo":
 		if b, err := io.ReadAll(r.Body); err == nil {
-			_, _ = w.Write(b) // a lost answer fails the test anyway
+			_, _ = w.Write(b) // a lost response fails the test anyway
 		}
 	case "/missing":
 		http.NotFound(w, r)
 	case "/chunks":
 		for range 16 {
-			_, _ = w.Write(make([]byte, 1<<16)) // likewise
+			_, _ = w.Write(make([]byte, 1<<16)) // a lost response fails the test anyway
 			_ = http.NewResponseController(w).Flush()
 		}
-	case "/end": // which is the connection's
+	case "/end": // the body ends with the connection
 		c, b, err := http.NewResponseController(w).Hijack()
 		if err == nil {
 			_, _ = b.WriteString("HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("y", 70_000))
@@ -93,8 +94,8 @@ func mixed(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Every engine has the same answers, over TLS 1.3 and 1.2, on connections that stay and on such
-// that are renewed, which resume their session.
+// TestSecure checks that every engine gets the same responses over TLS 1.3 and 1.2, on kept
+// connections and on renewed ones, which resume their session.
 func TestSecure(t *testing.T) {
 	testsets.Cores(t)
 	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
@@ -133,7 +134,7 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// alike wants a server that does something wrong to be the same to every engine.
+// alike checks that every engine reports a faulty server in the same way.
 func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, insecure bool,
 	serve func(c *tls.Conn)) {
 	t.Helper()
@@ -165,7 +166,8 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 	}
 }
 
-// What a server does wrong is the same to every engine: where it shows, and in which words.
+// TestSecureFaults checks that every engine reports a server's faults as the same errors, in the
+// same words.
 func TestSecureFaults(t *testing.T) {
 	testsets.Cores(t)
 	certificate := httptest.NewUnstartedServer(nil)
@@ -208,8 +210,8 @@ func TestSecureFaults(t *testing.T) {
 		answering(func(c *tls.Conn) { c.Close() }))
 }
 
-// A server that takes 2 ms for each request is seen to take that by every engine, over TLS as in
-// the clear: never less, and at best not much more.
+// TestSecureTruth checks that every engine measures a server that takes 2 ms per request, over TLS
+// as in the clear: never less, and at best not much more.
 func TestSecureTruth(t *testing.T) {
 	testsets.Cores(t)
 	l, err := truth.Listen("https", "tcp", "127.0.0.1:0")
@@ -243,8 +245,8 @@ func TestSecureTruth(t *testing.T) {
 	}
 }
 
-// OpenSSL as the server, in each cipher of TLS 1.3: it shares no line with ours, and takes one
-// connection at a time.
+// TestSecureOpenSSL uses OpenSSL as an independent server, with each cipher of TLS 1.3. It accepts
+// one connection at a time.
 func TestSecureOpenSSL(t *testing.T) {
 	testsets.Whole(t, "servers of OpenSSL")
 	openssl, err := exec.LookPath("openssl")

@@ -15,7 +15,8 @@ import (
 	"prony.example/record"
 )
 
-// cannot says what in the load is beyond the tool. Nothing is left out silently.
+// cannot returns an error for a load with properties that the tool does not support. It ignores
+// none of them.
 func (t *tool) cannot(s *load.Spec) error {
 	can := &t.can
 	rate := 0.0
@@ -66,10 +67,10 @@ func (t *tool) cannot(s *load.Spec) error {
 	return t.cannotSend(s)
 }
 
-// keyMax is up to where Lua's and JavaScript's only kind of number is exact.
+// keyMax is the largest integer range that numbers of Lua and JavaScript represent exactly.
 const keyMax = 1 << 53
 
-// cannotSend says which request or which check is beyond the tool.
+// cannotSend returns an error for requests or checks that the tool does not support.
 func (t *tool) cannotSend(s *load.Spec) error {
 	for _, r := range s.Scenario.Requests {
 		name := r.Method + " " + r.Path
@@ -93,15 +94,15 @@ func (t *tool) cannotSend(s *load.Spec) error {
 	return nil
 }
 
-// texts is a text cut at the places of {key}.
+// texts is a text that is split at each {key}.
 type texts []string
 
-// fixed is the text of one without a key.
+// fixed reports whether the text has no key.
 func (t texts) fixed() bool { return len(t) == 1 }
 
 func (t texts) String() string { return strings.Join(t, "{key}") }
 
-// request is one kind of request, ready to be written in a tool's own language.
+// request is a kind of request in a form for all tools.
 type request struct {
 	Method  string `json:"method"`
 	Path    texts  `json:"path"`
@@ -125,7 +126,7 @@ func (r *request) fixed() bool {
 	return r.Path.fixed() && r.Body.fixed()
 }
 
-// requests reads the scenario's texts. A tool that draws no keys gets none.
+// requests converts the scenario's requests. Without keys, a text with {key} is an error.
 func requests(s *load.Spec, keys bool) ([]request, error) {
 	var out []request
 	for _, r := range s.Scenario.Requests {
@@ -161,14 +162,14 @@ func requests(s *load.Spec, keys bool) ([]request, error) {
 	return out, nil
 }
 
-// Renderings that find the keys of a text, and a key that no text holds by chance.
+// Number of renderings that find the keys of a text, and a key that no text contains by chance.
 const (
 	renderings = 32
 	mark       = 18446744073709551557
 )
 
-// split cuts a text at its keys. Package text alone knows what a placeholder is, so it is asked:
-// what differs from request to request, though the key is the same, is something else than a key.
+// split splits a text at its keys. It finds them by renderings, because only package template knows
+// placeholders: text that differs between renderings with equal keys is another placeholder.
 func split(s string) (texts, error) {
 	t, err := template.Parse(s, nil)
 	if err != nil {
@@ -191,12 +192,13 @@ func split(s string) (texts, error) {
 	return strings.Split(string(first), strconv.FormatUint(mark, 10)), nil
 }
 
-// url is where the tool sends a request: the address itself; the host's name is a header.
+// url returns the URL to which the tool sends a request: the address, because the host's name is a
+// header.
 func (j *job) url(r *request) string {
 	return "http://" + j.spec.Address.String() + r.Path.String()
 }
 
-// perS is the flat rate that was asked for; 0 for a closed load.
+// perS returns the requested flat rate, or 0 for a closed load.
 func (j *job) perS() float64 {
 	if j.spec.Model != record.Open {
 		return 0
@@ -204,5 +206,5 @@ func (j *job) perS() float64 {
 	return j.spec.Schedule.Rate.At(0)
 }
 
-// seconds prints a length as tools in C read it.
+// seconds prints a duration as integer seconds, rounded up.
 func seconds(ns int64) string { return strconv.FormatInt((ns+1e9-1)/1e9, 10) }

@@ -16,7 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// plain is a load that every closed tool can offer.
+// plain returns a load that every closed tool can send.
 func plain() load.Spec {
 	return load.Spec{
 		Name: "peak", Address: netip.MustParseAddrPort("127.0.0.1:8080"), Model: record.Closed,
@@ -36,7 +36,8 @@ func toolOf(t *testing.T, name string) *tool {
 	return tool
 }
 
-// A load that a tool cannot offer is refused with a reason; where the reason is empty, all can.
+// TestCannot checks that unsupported loads are refused with a reason; an empty reason means that
+// all tools support it.
 func TestCannot(t *testing.T) {
 	ramp := pace.Profile{Pieces: []pace.Piece{{ForNs: 1e9, From: 10, To: 20}}}
 	open := func(arrivals string, rate pace.Profile) func(*load.Spec) {
@@ -47,7 +48,7 @@ func TestCannot(t *testing.T) {
 	first := func(change func(*load.Request)) func(*load.Spec) {
 		return func(s *load.Spec) { change(&s.Scenario.Requests[0]) }
 	}
-	// can are the tools that can do it; all others say why not.
+	// check lists in can the tools that support it; all others must return the reason.
 	check := func(change func(*load.Spec), why, can string) {
 		t.Helper()
 		for _, name := range Names() {
@@ -147,14 +148,15 @@ func TestRequests(t *testing.T) {
 	if _, err := requests(&s, false); err == nil || !strings.Contains(err.Error(), "draw {key}") {
 		t.Errorf("error %v for a tool without keys", err)
 	}
-	// The address is no host of its own.
+	// Host is the address itself, so it needs no header.
 	s.Host = s.Address.String()
 	if got, err := requests(&s, true); err != nil || len(got[0].Headers) != 2 {
 		t.Errorf("headers are %v, %v", got[0].Headers, err)
 	}
 }
 
-// wrk2 is built as wrk and calls itself so; only its flags tell.
+// TestFindTellsWrkFromWrk2 checks that wrk2 is recognized by its flags, because it also calls
+// itself wrk.
 func TestFindTellsWrkFromWrk2(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -205,7 +207,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// versionOf returns the version of an installed tool, "unknown" when it does not tell.
+// versionOf returns the version of an installed tool, "unknown" if its output has none.
 func versionOf(ctx context.Context, name string) (string, error) {
 	t, err := named(name)
 	if err != nil {

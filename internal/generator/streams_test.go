@@ -29,8 +29,8 @@ import (
 	"prony.example/record"
 )
 
-// streamed is a mix that HTTP/2 has: bodies beyond its first windows in both directions, with a
-// length and without.
+// streamed is a mix for HTTP/2: bodies beyond its initial windows in both directions, with and
+// without a length.
 var streamed = []load.Request{
 	{Method: "GET", Path: "/?k={key}", Want: "k={key}", HasWant: true},
 	{Method: "POST", Path: "/echo", Body: strings.Repeat("x", 100_000), WantSize: 100_000},
@@ -56,7 +56,7 @@ func streaming(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// offerStreams sends so many of the requests over two connections.
+// offerStreams sends a number of requests over two connections.
 func offerStreams(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	of ...load.Request) *load.Result {
 	t.Helper()
@@ -76,8 +76,8 @@ func offerStreams(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 	return r
 }
 
-// Every engine has the same answers over HTTP/2, in the clear and over TLS, with one stream at a
-// time and with several, on connections that stay and on such that are renewed.
+// TestStreams checks that every engine gets the same responses over HTTP/2, in the clear and over
+// TLS, with one and with several streams at a time, on kept and on renewed connections.
 func TestStreams(t *testing.T) {
 	testsets.Cores(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(streaming))
@@ -113,8 +113,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// wholly holds that all n requests of a load were answered, by the engine and in the protocol that
-// were asked for.
+// wholly checks that all n requests of a load were answered, by the requested engine and protocol.
 func wholly(t *testing.T, name, engine string, c nethttp.Config, n int64, r *load.Result) {
 	t.Helper()
 	if r.Errors.Total() != 0 || r.Answered != n || r.Protocol != c.Protocol ||
@@ -127,7 +126,7 @@ func wholly(t *testing.T, name, engine string, c nethttp.Config, n int64, r *loa
 	}
 }
 
-// truthful offers a load, by every engine, to a server that does what a plan says.
+// truthful runs a load, with every engine, on a server that follows a plan.
 func truthful(t *testing.T, protocol string, plan truth.Plan, ask load.Request,
 	judge func(engine string, r *load.Result)) {
 	t.Helper()
@@ -150,7 +149,7 @@ func truthful(t *testing.T, protocol string, plan truth.Plan, ask load.Request,
 	}
 }
 
-// A server that takes 2 ms for each request is seen to take that by every engine.
+// TestStreamsTruth checks that every engine measures a server that takes 2 ms per request.
 func TestStreamsTruth(t *testing.T) {
 	testsets.Cores(t)
 	for _, protocol := range []string{"h2c", "h2"} {
@@ -165,7 +164,7 @@ func TestStreamsTruth(t *testing.T) {
 	}
 }
 
-// A server that does not speak HTTP/2 is the same to every engine: none connects.
+// TestNoStreams checks that no engine connects to a server without HTTP/2.
 func TestNoStreams(t *testing.T) {
 	testsets.Cores(t)
 	signed := httptest.NewUnstartedServer(nil)
@@ -177,7 +176,7 @@ func TestNoStreams(t *testing.T) {
 	}
 	defer l.Close()
 	go enginetest.Serve(l, func(c net.Conn) {
-		_, _ = io.Copy(io.Discard, c) // it chooses no protocol, and waits
+		_, _ = io.Copy(io.Discard, c) // it selects no protocol, and waits
 	})
 	at := netip.MustParseAddrPort(l.Addr().String())
 	for _, engine := range secureEngines(t) {
@@ -193,7 +192,8 @@ func TestNoStreams(t *testing.T) {
 	}
 }
 
-// nghttpd as the server: it shares no line with ours, has no table, and permits few streams.
+// TestStreamsNghttpd uses nghttpd as an independent server, which has no table and permits few
+// streams.
 func TestStreamsNghttpd(t *testing.T) {
 	testsets.Whole(t, "servers of nghttp2")
 	nghttpd, err := exec.LookPath("nghttpd")
@@ -227,7 +227,7 @@ func TestStreamsNghttpd(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, engine := range secureEngines(t)[1:] { // the first fails where it would have to wait
+	for _, engine := range secureEngines(t)[1:] { // the first fails if it has to wait
 		r := offerStreams(t, engine, nethttp.Config{Protocol: nethttp.H2C, Address: at, Host: "h",
 			Streams: 12}, load.Spec{Requests: 200},
 			load.Request{Method: "GET", Path: "/big", Want: body, HasWant: true},

@@ -15,41 +15,41 @@ import (
 	"prony.example/record"
 )
 
-// tally is what a tool's output says, in our terms.
+// tally holds the numbers of a tool's output.
 type tally struct {
-	model      string // as far as the output tells; empty: it does not
+	model      string // empty: not in the output
 	ratePerS   float64
-	durationNs int64 // of its measuring; 0: it does not say
-	conns      int   // that it really used; 0: as asked
+	durationNs int64 // of its measurement; 0: not in the output
+	conns      int   // connections in use; 0: as requested
 	threads    int
 
 	good      int64
 	errors    record.Errors
-	censored  int64 // under way when it stopped
-	dropped   int64 // due and never sent
+	censored  int64 // in progress at the end
+	dropped   int64 // due but never sent
 	bytesIn   int64
 	bytesOut  int64
-	response  record.Dist // from when a request was due
-	service   record.Dist // from when it was sent
+	response  record.Dist // since a request was due
+	service   record.Dist // since it was sent
 	firstByte record.Dist
 	errored   record.Dist
 	connect   record.Dist
 
-	notes []string // what the reader must know of these numbers
+	notes []string // for readers of these numbers
 }
 
 func (t *tally) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// load books the tally under the model that was asked for.
+// load returns the tally as a load with the requested model.
 func (t *tally) load(s *load.Spec) *record.Load {
 	t.model = s.Model
 	var rate float64
 	if s.Model == record.Open {
 		rate = s.Schedule.Rate.Mean(int64(s.Lead), int64(s.Lead+s.Window))
-		// What was due and never sent was not offered as asked; tools that do not count it let the
-		// rate tell.
+		// Requests that were due but never sent are missing. If a tool does not count them, they
+		// follow from the rate.
 		if t.dropped == 0 {
 			due := int64(math.Round(rate * float64(t.durationNs) / 1e9))
 			t.dropped = max(due-t.sent(), 0)
@@ -73,12 +73,12 @@ func (t *tally) load(s *load.Spec) *record.Load {
 	return l
 }
 
-// sent counts requests; a failed connect was none yet.
+// sent counts requests, without failed connects.
 func (t *tally) sent() int64 {
 	return t.good + t.errors.Total() - t.errors.Connect + t.censored
 }
 
-// imported is the load of which nothing is known but what the output says.
+// imported returns a load that has only the output's numbers.
 func (t *tally) imported() *record.Load {
 	l := &record.Load{
 		Model: t.model, RatePerS: t.ratePerS, Connections: t.conns, Threads: t.threads,
@@ -109,27 +109,27 @@ type samples struct {
 	least int64
 }
 
-// Bounds of a histogram, as the generator's own have.
+// Bounds of a histogram, equal to the own generator's.
 const (
 	histMax    = int64(time.Hour)
 	histDigits = 3
 )
 
-// add books n times the same duration. What is longer than an hour counts as an hour.
+// add adds a duration n times. Durations above an hour count as an hour.
 func (s *samples) add(ns, n int64) {
 	if s.h == nil {
 		s.h, s.least = hdrhistogram.New(1, histMax, histDigits), math.MaxInt64
 	}
 	ns = min(max(ns, 0), histMax)
-	// The value is inside of the bounds, so that recording it cannot fail.
+	// Recording cannot fail, because the value is within the bounds.
 	_ = s.h.RecordValues(ns, n)
 	s.n += n
 	s.sum += float64(ns) * float64(n)
 	s.least = min(s.least, ns)
 }
 
-// dist summarises. Percentiles that a coarse clock calls 0 stay unknown, and then there is no
-// histogram either, which would say 0 of them.
+// dist summarizes the samples. Percentiles that a coarse clock reports as 0 stay unknown; then the
+// histogram, which would report 0, is left out.
 func (s *samples) dist() record.Dist {
 	if s.n == 0 {
 		return record.Dist{}
@@ -151,8 +151,8 @@ func (s *samples) dist() record.Dist {
 	return d
 }
 
-// blame books failures under the class that their text tells. An unknown text is a read that
-// failed, for the tool had something else in hand than an answer.
+// blame adds failures to the class that their text indicates. An unknown text counts as a failed
+// read.
 func blame(e *record.Errors, text string, n int64) {
 	low := strings.ToLower(text)
 	contains := func(words ...string) bool {
@@ -179,15 +179,15 @@ func blame(e *record.Errors, text string, n int64) {
 	example(e, "%s", strings.Join(strings.Fields(text), " "))
 }
 
-// example keeps the first words about a failure.
+// example keeps the first description of a failure.
 func example(e *record.Errors, format string, args ...any) {
 	if e.Example == "" {
 		e.Example = fmt.Sprintf(format, args...)
 	}
 }
 
-// answered books n answers of a status, and says whether they are good. Where none was asked for,
-// those of 2xx and 3xx are, as the tools themselves have it.
+// answered counts n responses with a status, and reports whether they are good. If no status is
+// expected (want is 0), 2xx and 3xx are good, as in the tools themselves.
 func (t *tally) answered(status, want int, n int64) bool {
 	switch {
 	case status == want, want == 0 && status >= 200 && status < 400:
@@ -202,15 +202,15 @@ func (t *tally) answered(status, want int, n int64) bool {
 	return false
 }
 
-// rows are single answers, as a log has them.
+// rows collects single responses from a log.
 type rows struct {
 	tally
-	unit        float64 // of the log's numbers, in ns
+	unit        float64 // unit of the log's numbers, in ns
 	ok, bad     samples
-	first, last int64 // when the first began and the last ended, in that unit
+	first, last int64 // begin of the first and end of the last, in that unit
 }
 
-// add books the times of an answer, or of a failure, that began at a moment.
+// add adds the times of a response or failure that began at a time.
 func (r *rows) add(atNs, elapsed int64, good bool) {
 	if r.first == 0 || atNs < r.first {
 		r.first = atNs
@@ -228,19 +228,19 @@ func (r *rows) book(ns int64, good bool) {
 	}
 }
 
-// sum is the tally of all that was added.
+// sum returns the tally of all rows.
 func (r *rows) sum() *tally {
 	r.service, r.errored = r.ok.dist(), r.bad.dist()
 	return &r.tally
 }
 
-// binary are the units of tools that count bytes in powers of 1024.
+// binary lists the units of tools that count bytes in powers of 1024.
 var binary = map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-// Numbers in a tool's text have been found by a pattern. What does not fit into our types all the
-// same, or makes no sense, is 0, which is unknown.
+// Patterns find the numbers in a tool's text. Numbers that do not fit their types or make no sense
+// become 0, which is unknown.
 
-// countMax bounds a count: no tool sends more in its life, and sums of them do not overflow.
+// countMax limits a count: no tool sends more, and sums of such counts do not overflow.
 const countMax = 1e15
 
 func integer(s string) int64 {
@@ -259,7 +259,7 @@ func number(s string) float64 {
 	return f
 }
 
-// nanoseconds reads 1.23ms.
+// nanoseconds parses durations such as 1.23ms.
 func nanoseconds(s string) int64 {
 	d, err := time.ParseDuration(strings.TrimSpace(s))
 	if err != nil || d < 0 {
@@ -270,10 +270,10 @@ func nanoseconds(s string) int64 {
 
 func millis(s string) int64 { return scaled(number(s), 1e6) }
 
-// secondsOf reads a number of seconds, as hey and oha print them.
+// secondsOf converts seconds, as hey and oha print them, to nanoseconds.
 func secondsOf(f float64) int64 { return scaled(f, 1e9) }
 
-// scaled turns a value of some unit into nanoseconds; what is beyond a century is no time.
+// scaled converts a value to nanoseconds; more than a century becomes 0.
 func scaled(f, unit float64) int64 {
 	ns := math.Round(f * unit)
 	if !(ns > 0 && ns < 100*365*24*float64(time.Hour)) {
@@ -282,8 +282,7 @@ func scaled(f, unit float64) int64 {
 	return int64(ns)
 }
 
-// put fills in a time under the name that a tool has for it, a percentage for one of the record's
-// percentiles; others are left out.
+// put sets the field for a tool's name of a time, or for a percentile; it ignores other names.
 func put(d *record.Dist, name string, ns int64) {
 	switch strings.ToLower(name) {
 	case "min", "fastest":

@@ -14,28 +14,27 @@ import (
 	"prony.example/stats"
 )
 
-// How a warm-up looks at itself.
+// Parameters of a warm-up.
 const (
 	WarmInterval = 100 * time.Millisecond
 	WarmDrain    = 200 * time.Millisecond
 )
 
-// WarmRule is when a warm-up has done its work: its rate keeps one level for two seconds, where
-// levels within 3 % are one, and the compilers of its runtime are silent, where they can be heard.
-// Where they cannot, a pause between two stages of them may last longer than that tail; then the
-// window shows it, see settle.
+// WarmRule defines the end of a warm-up: the rate keeps one level for two seconds (levels within 3
+// % are equal), and the runtime's compilers are silent, if they can be observed. Otherwise a pause
+// between two compiler stages may outlast these two seconds; the window then shows it, see settle.
 var WarmRule = stats.SteadyRule{Tail: 20, Same: 0.03}
 
-// WarmUp offers a closed load before others, for most at the longest, and says what it came to:
-// with steady it ends once the rate keeps one level, as a trial's warm-up does. Of the service's
-// compilers it knows nothing. None of it is in any result.
+// WarmUp sends a closed load for at most a duration and returns its summary. With steady it ends
+// when the rate keeps one level, as a trial's warm-up does, without regard to the service's
+// compilers. Results do not include it.
 func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.Result, error),
 	spec load.Spec, most time.Duration, steady bool) (w record.Warmup, err error) {
 	var counts []int64
 	spec.Name, spec.Lead, spec.Window, spec.Drain = "warmup", 0, most, WarmDrain
 	spec.Model, spec.Users, spec.Schedule = record.Closed, nil, pace.Schedule{}
 	spec.Requests, spec.Most, spec.Trace = 0, 0, load.Trace{}
-	spec.Part = load.Part{} // this process hears soonest when it is warm
+	spec.Part = load.Part{} // a warm-up runs in one process, which reacts fastest
 	spec.Live, spec.Every = nil, WarmInterval
 	spec.Watch = func(done int64, elapsed time.Duration) bool {
 		counts = append(counts, done)
@@ -56,7 +55,7 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	return w, err
 }
 
-// Rates turns a cumulative count per interval into requests a second.
+// Rates converts a cumulative count per interval to requests per second.
 func Rates(cumulative []int64) []float64 {
 	var out []float64
 	var before int64
@@ -67,11 +66,12 @@ func Rates(cumulative []int64) []float64 {
 	return out
 }
 
-// nullTime is how long the null server is loaded for each number of connections.
+// nullTime is the duration of the load on the null server for each number of connections.
 const nullTime = time.Second
 
-// Calibration makes a load one that finds the generator's ceiling, on the cores and connections
-// that it has, against a null server at its address which is spoken to so; nil: in HTTP/1.1.
+// Calibration changes a load so that it finds the generator limit, with the load's cores and
+// connections, against a null server at its address. speech is the null server's protocol; nil:
+// HTTP/1.1.
 func Calibration(s load.Spec, speech *nethttp.Config) load.Spec {
 	s.Model, s.Lead, s.Window = record.Closed, nullTime/5, nullTime
 	s.Drain, s.Timeout = nullTime, nullTime
@@ -85,5 +85,5 @@ func Calibration(s load.Spec, speech *nethttp.Config) load.Spec {
 	return s
 }
 
-// NullPath is what null servers are asked for: of the path, gRPC wants two parts.
+// NullPath is the path of requests to null servers, with the two parts that gRPC needs.
 const NullPath = "/null/Null"

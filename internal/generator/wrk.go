@@ -18,16 +18,16 @@ import (
 	"prony.example/record"
 )
 
-// wrkScript is the part of the Lua script that is the same in every run.
+// wrkScript is the constant part of the Lua script.
 //
 //go:embed wrk.lua
 var wrkScript string
 
 var wrkVersion = lazyregexp.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 
-// wrk is github.com/wg/wrk: closed, one histogram in microseconds, which it fills up with invented
-// samples before it prints it (stats_correct in its stats.c). Its script takes the histogram as it
-// is, and restore takes the invented ones out.
+// wrk is github.com/wg/wrk: a closed load with one histogram in microseconds, to which it adds
+// synthetic samples before it prints it (stats_correct in its stats.c). The script reads that
+// histogram, and restore removes the synthetic samples.
 var wrk = &tool{
 	name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
 	request: []string{"-v"}, version: wrkVersion, text: "wrk", alternative: "--rate",
@@ -38,7 +38,7 @@ var wrk = &tool{
 	read:     readWrk,
 }
 
-// wrk2 is github.com/giltene/wrk2: a rate, one schedule for each connection.
+// wrk2 is github.com/giltene/wrk2: a rate, with one schedule per connection.
 var wrk2 = &tool{
 	name:    "wrk2",
 	get:     "build github.com/giltene/wrk2 with make, and put its wrk on the PATH as wrk2",
@@ -59,13 +59,13 @@ var wrk2 = &tool{
 	read:  readWrk2,
 }
 
-// calibration is how long wrk2 keeps no latency at its beginning (CALIBRATE_DELAY_MS in its wrk.c,
-// and 5 ms for each connection of a thread).
+// calibration returns the time at the start in which wrk2 records no latency (CALIBRATE_DELAY_MS in
+// its wrk.c, and 5 ms for each connection of a thread).
 func calibration(j *job) time.Duration {
 	return 10*time.Second + time.Duration(j.spec.Connections/j.threads)*5*time.Millisecond
 }
 
-// wrkReport is where the script writes.
+// wrkReport is the file that the script writes.
 const wrkReport = "report.json"
 
 func startWrk(j *job) (command, error) {
@@ -84,7 +84,7 @@ func startWrk(j *job) (command, error) {
 	return command{argv: append(argv, "http://"+s.Address.String()+"/")}, nil
 }
 
-// wrkSettings are the script's first lines.
+// wrkSettings returns the script's first lines.
 func wrkSettings(j *job, raw bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "local seed, keyLo, keyHi, raw = %d, %d, %d, %v\nlocal out = %s\n",
@@ -103,7 +103,8 @@ func wrkSettings(j *job, raw bool) string {
 	return b.String()
 }
 
-// lua is a string literal: everything but letters, digits and a few signs as a decimal escape.
+// lua returns a string literal, in which all bytes but letters, digits and a few signs are decimal
+// escapes.
 func lua(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -128,7 +129,7 @@ func luaTexts(t texts) string {
 	return "{ " + strings.Join(out, ", ") + " }"
 }
 
-// wrkSaid is what the script reports. Times are microseconds.
+// wrkSaid is the script's report. Times are microseconds.
 type wrkSaid struct {
 	Requests, US, Bytes, Samples          float64
 	Connect, Read, Write, Status, Timeout float64
@@ -147,7 +148,7 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 	}
 	t := &tally{
 		durationNs: int64(reply.US * 1e3), bytesIn: int64(reply.Bytes),
-		// It divides the connections among its threads and drops the rest.
+		// wrk divides the connections among its threads and drops the remainder.
 		conns: j.spec.Connections / j.threads * j.threads,
 		errors: record.Errors{
 			Connect: int64(reply.Connect), Read: int64(reply.Read), Write: int64(reply.Write),
@@ -165,7 +166,7 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 	return reply, t, nil
 }
 
-// readWrk counts what wrk counts as requests: late answers are among them, though in no percentile.
+// readWrk reads wrk's numbers. wrk counts late responses as requests, but not in percentiles.
 func readWrk(j *job, out *output) (*tally, error) {
 	reply, t, err := readReport(j, out)
 	if err != nil {
@@ -179,7 +180,7 @@ func readWrk(j *job, out *output) (*tally, error) {
 	if perItem := int64(reply.Requests) / int64(j.spec.Connections); perItem > 0 {
 		expected = int64(reply.US) / perItem
 	}
-	// Each answer in time is one sample; whoever finds as many has found the truth.
+	// Each response in time is one sample, so the right number of samples confirms the result.
 	real, ok := restore(reply.Counts, expected, int64(reply.Requests)-t.errors.Timeout)
 	if !ok {
 		t.service = reply.dist(int64(reply.Samples))
@@ -204,9 +205,9 @@ func (w *wrkSaid) dist(n int64) record.Dist {
 
 // restore undoes wrk's stats_correct on counts by microsecond, in ascending order: for each time n
 // from twice the expected interval on, wrk adds the count of n at n - expected, n - 2·expected and
-// so on, as long as that is above expected. It goes upwards and adds below, so that each count
-// that it copies is still a real one; going downwards, each count is real again once all above
-// have been taken off. It reports whether what is left are the want samples that there were.
+// so on, as long as that is above expected. wrk goes upwards and adds below, so each count that it
+// copies is still an original one. Going downwards, each count is original again when all counts
+// above have been subtracted. restore reports whether the result has the wanted number of samples.
 func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
 	remaining := make(map[int64]int64, len(counts))
 	for _, c := range counts {
@@ -235,13 +236,13 @@ func restore(counts [][2]int64, expected, want int64) (*samples, bool) {
 	return real, real.n == want && want > 0
 }
 
-// readWrk2 takes the corrected times from the script and the uncorrected ones from the text.
+// readWrk2 reads the corrected times from the script and the uncorrected ones from the text.
 func readWrk2(j *job, out *output) (*tally, error) {
 	reply, t, err := readReport(j, out)
 	if err != nil {
 		return nil, err
 	}
-	// Its timeouts are of idle connections, so they say nothing of answers.
+	// wrk2 also counts timeouts of idle connections, so they say nothing about responses.
 	if n := t.errors.Timeout; n > 0 {
 		t.errors.Timeout = 0
 		t.note("it counted %d timeouts, of connections that may have been idle", n)
@@ -255,7 +256,7 @@ func readWrk2(j *job, out *output) (*tally, error) {
 	return t, nil
 }
 
-// Text of wrk and wrk2.
+// Patterns of the text of wrk and wrk2.
 var (
 	wrkHead     = lazyregexp.New(`(\d+) threads and (\d+) connections`)
 	wrkRequests = lazyregexp.New(
@@ -270,7 +271,8 @@ var (
 	spectrumMax = lazyregexp.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
 )
 
-// wrkCounts reads what both print alike, and how many requests there were.
+// wrkCounts parses the text that wrk and wrk2 have in common, and also returns the number of
+// requests.
 func wrkCounts(text string) (*tally, int64, error) {
 	m := wrkRequests.FindStringSubmatch(text)
 	if m == nil {
@@ -327,7 +329,7 @@ func importWrk2(text string) (*tally, error) {
 	return t, nil
 }
 
-// printed is the short text of a distribution: mean and largest, and the percentiles of --latency.
+// printed parses a distribution in the text: mean, maximum, and the percentiles of --latency.
 func printed(text string, n int64) record.Dist {
 	d := record.Dist{Count: max(n, 0)}
 	if m := wrkLatency.FindStringSubmatch(text); m != nil {
@@ -343,7 +345,7 @@ func percents(d *record.Dist, text string) {
 	}
 }
 
-// spectrum reads HdrHistogram's table of percentiles, in milliseconds, and the lines about it.
+// spectrum parses HdrHistogram's table of percentiles, in milliseconds, and its summary lines.
 func spectrum(text string) record.Dist {
 	m := spectrumMax.FindStringSubmatch(text)
 	if m == nil {
@@ -355,7 +357,7 @@ func spectrum(text string) record.Dist {
 	}
 	percents(&d, text)
 	if rows := spectrumRow.FindAllStringSubmatch(text, -1); len(rows) > 0 {
-		// The row of the 0th percentile is the least value.
+		// The row of the 0th percentile has the smallest value.
 		d.MinNs = millis(rows[0][1])
 	}
 	return d

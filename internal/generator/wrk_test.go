@@ -17,8 +17,8 @@ import (
 	"prony.example/record"
 )
 
-// correct is wrk's stats_correct, as its stats.c has it; it is not called when no interval is
-// known, here 0.
+// correct is stats_correct of wrk's stats.c; wrk does not call it if the interval is unknown, here
+// 0.
 func correct(data map[int64]int64, expected int64) map[int64]int64 {
 	data = maps.Clone(data)
 	top := slices.Max(slices.Collect(maps.Keys(data)))
@@ -52,10 +52,10 @@ func TestRestoreTakesOutWhatWrkInvents(t *testing.T) {
 			t.Errorf("of %v with %d µs expected came %+v, %v", real, expected, got, ok)
 		}
 	}
-	// The one of 5 adds 3; that of 9 adds 7, 5 and 3: 12 samples become 16.
+	// The sample of 5 adds 3; that of 9 adds 7, 5 and 3: 12 samples become 16.
 	check(map[int64]int64{1: 10, 5: 1, 9: 1}, 2)
 	check(map[int64]int64{1: 10, 2: 3}, 5) // none is slow
-	check(map[int64]int64{100: 1}, 1)      // each below it is invented
+	check(map[int64]int64{100: 1}, 1)      // all below it are synthetic
 	check(map[int64]int64{7: 3}, 0)        // nothing was corrected
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -79,7 +79,7 @@ func TestRestoreRefuses(t *testing.T) {
 		}
 	}
 	check("another total", bent, 2, 13)
-	check("another interval", bent, 3, 12) // 9 would have made a 6, which is not there
+	check("another interval", bent, 3, 12) // 9 would have added a 6, which is missing
 	check("no counts", nil, 2, 0)
 	check("negative", [][2]int64{{4, -1}}, 1, -1)
 }
@@ -98,7 +98,7 @@ func TestLuaStrings(t *testing.T) {
 	}
 }
 
-// jobFor is a job of a tool with a spec, in a folder of the test.
+// jobFor returns a job of a tool with a spec, in a folder of the test.
 func jobFor(t *testing.T, tool *tool, s load.Spec) *job {
 	t.Helper()
 	r, err := requests(&s, tool.can.keys)
@@ -109,7 +109,7 @@ func jobFor(t *testing.T, tool *tool, s load.Spec) *job {
 		threads: min(max(len(s.Cores), 1), s.Connections), requests: r, version: "1"}
 }
 
-// wrkJob is one whose report a test writes.
+// wrkJob returns a job with a given report.
 func wrkJob(t *testing.T, tool *tool, report string) *job {
 	t.Helper()
 	s := load.Spec{Connections: 3, Cores: []int{0, 1}, Model: record.Closed, Timeout: time.Second}
@@ -128,11 +128,11 @@ func reportOf(counts [][2]int64, more string) string {
 		`"counts":` + text + more + "}"
 }
 
-// 12 requests over 3 connections in 24 µs: each is expected to take 24 / (12 / 3) = 6 µs, so that
-// only times from 12 µs on were corrected.
+// TestWrkReport checks 12 requests over 3 connections in 24 µs: the expected interval is 24 / (12 /
+// 3) = 6 µs, so that only times from 12 µs on were corrected.
 func TestWrkReport(t *testing.T) {
 	real := map[int64]int64{1: 8, 5: 3, 40: 1}
-	counts := pairs(correct(real, 6)) // 34, 28, 22, 16 and 10 are invented
+	counts := pairs(correct(real, 6)) // 34, 28, 22, 16 and 10 are synthetic
 	if len(counts) != 8 {
 		t.Fatalf("counts are %v", counts)
 	}
@@ -141,7 +141,7 @@ func TestWrkReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 12 requests, of which 4 had an error status; 3 connections on 2 threads leave one out.
+	// 12 requests, of which 4 had an error status; 3 connections on 2 threads leave one unused.
 	if got.good != 8 || got.errors.Status != 4 || got.errors.Connect != 1 || got.errors.Read != 2 ||
 		got.errors.Write != 3 || got.conns != 2 || got.durationNs != 24000 || got.bytesIn != 99 {
 		t.Errorf("it is %+v", got)
@@ -150,7 +150,7 @@ func TestWrkReport(t *testing.T) {
 	if d.Count != 12 || d.P50Ns != 1000 || d.MinNs != 1000 || d.HDR == "" || d.MaxNs < 40000 {
 		t.Errorf("service time is %+v", d)
 	}
-	// Without counts only the backfilled percentiles are left, and that is said.
+	// Without counts only the synthetic percentiles exist, which a note says.
 	j = wrkJob(t, wrk, reportOf(nil, ""))
 	got, err = readWrk(j, &output{})
 	if err != nil {
@@ -174,7 +174,7 @@ func TestWrk2Report(t *testing.T) {
 	if got.good != 8 || got.response.P99Ns != 8000 || got.response.Count != 16 {
 		t.Errorf("it is %+v", got)
 	}
-	// As its second table has them.
+	// From its second table.
 	if d := got.service; d.P50Ns != 234e3 || d.P99Ns != 1.46e6 || d.MaxNs != 20.928e6 ||
 		d.MinNs != 34e3 || d.Count != 2382 || d.MeanNs != 351e3 {
 		t.Errorf("service time is %+v", d)

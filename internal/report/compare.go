@@ -294,8 +294,8 @@ func near(all []float64) ruler {
 
 func compareRowOf(r compare.Row) compareRow {
 	out := compareRow{Name: r.Name(), A: compare.Level(r.A, r.Unit),
-		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm), Word: r.OutcomeText(),
-		Outcome: r.Outcome}
+		B: compare.Level(r.B, r.Unit), Change: units.Absent, P: units.P(r.PHolm),
+		Word: r.OutcomeText(), Outcome: r.Outcome}
 	if r.Ratio != nil || r.Outcome != compare.Silent {
 		out.Change = units.Change(1 + r.Change())
 	}

@@ -252,9 +252,9 @@ func halfWidth(center, lo, hi float64) float64 {
 	return max(hi-center, center-lo) / math.Abs(center)
 }
 
-// ShownByDefault reports whether a comparison shows a metric by default. It excludes latency at the peak if
-// there is an open load, because it follows from connections and throughput (Little's law), metrics
-// of the lab, and errors, of which more than one in a thousand makes a load INVALID: each
+// ShownByDefault reports whether a comparison shows a metric by default. It excludes latency at the
+// peak if there is an open load, because it follows from connections and throughput (Little's law),
+// metrics of the lab, and errors, of which more than one in a thousand makes a load INVALID: each
 // additional row costs the others statistical power, because P values are corrected for their
 // number.
 func ShownByDefault(m Metric, loads []LoadInfo) bool {
@@ -275,9 +275,9 @@ func ShownByDefault(m Metric, loads []LoadInfo) bool {
 	return true
 }
 
-// IsDefaultLoad reports whether the load of a metric is one that the bare name means: throughput, CPU and
-// memory at closed loads, and percentiles at open ones, if there are such loads. At other loads
-// these metrics follow from the load: under half load, the throughput is half of the peak.
+// IsDefaultLoad reports whether the load of a metric is one that the bare name means: throughput,
+// CPU and memory at closed loads, and percentiles at open ones, if there are such loads. At other
+// loads these metrics follow from the load: under half load, the throughput is half of the peak.
 func IsDefaultLoad(m Metric, loads []LoadInfo) bool {
 	model := record.Open
 	switch info := metric.Named(m.Name, m.Unit); {

@@ -1,5 +1,6 @@
-// Package buildflags is how the Go programs of this repository are built, in one place, so that
-// what make bench, its tests, a release and the home of telemetry share is compiled once.
+// Package buildflags defines how the Go programs of this repository are built. `make bench`, tests,
+// releases and prony-home use the same flags, so that Go's build cache compiles shared packages
+// once.
 package buildflags
 
 import (
@@ -7,32 +8,32 @@ import (
 	"strings"
 )
 
-// Module is the path of this module. It has no address yet: another one is put here, into go.mod
-// and into the import lines.
+// Module is the path of this module. To publish the module at an address, replace the path here, in
+// go.mod and in all imports.
 const Module = "prony.example"
 
-// Flags is for everything that compiles, tests too. What it makes is the same in whatever folder
-// a checkout lies; grpc's pages about itself, which would keep a template engine, are not used. A
-// debugger's tables would be a tenth of the compiler's time and are linked into nothing; what
-// profiles and panics name stays. Go's own packages, with their own net and os/user, are as in the
-// services, so that both compile them once.
+// Flags lists the flags of every compilation, tests included. -trimpath makes outputs independent
+// of the checkout's folder. grpcnotrace leaves out grpc's debug pages, which need a template
+// engine. Debug tables (DWARF) would take a tenth of the compiler's time, and profiles and panics
+// don't need them. netgo, osusergo and -gcflags=std= match the builds of the services, so that both
+// share compiled standard packages.
 var Flags = []string{"-trimpath", "-tags=netgo,osusergo,grpcnotrace", "-gcflags=all=-dwarf=false",
 	"-gcflags=std="}
 
-// Link is for programs beside that: without what only a debugger reads, a third of their size and
-// of the linker's time.
+// Link is the linker flag of programs: without symbol tables, programs and link times are smaller
+// by a third.
 const Link = "-ldflags=-s -w"
 
-// Lavish is for the environment of what compiles: its garbage is collected seldom. A sixth of the
-// compiler's time goes into that, on machines with memory to spare.
+// Lavish is a variable for the compiler's environment: with less frequent garbage collections the
+// compiler needs a sixth less time, and more memory.
 const Lavish = "GOGC=400"
 
-// Build is go build with both, and what follows: more flags, -o, packages.
+// Build returns the arguments of `go build` with Flags, Link and the given flags and packages.
 func Build(more ...string) []string {
 	return slices.Concat([]string{"build"}, Flags, []string{Link}, more)
 }
 
-// Tagged is Build with one tag more.
+// Tagged returns the arguments of Build with one more build tag.
 func Tagged(tag string, more ...string) []string {
 	out := Build(more...)
 	for i, flag := range out {

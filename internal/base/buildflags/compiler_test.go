@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// make bench and make build compile the same, or a first run compiles twice, and as lavishly.
+// TestFlagsAreThoseOfTheMakefile checks that make bench and make build use the same flags.
+// Otherwise a first run would compile twice, or without Lavish.
 func TestFlagsAreThoseOfTheMakefile(t *testing.T) {
 	text, err := os.ReadFile("../../../Makefile")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package cache keeps things for the next run: in a folder for each kind, below .prony or outside
-// of the project, with locks between those who fill it. The package that keeps a thing knows what
-// it is and whether it is whole.
+// Package cache provides folders for things that later runs reuse: one for each kind, below .prony
+// or outside of the project. Locks coordinate processes that fill them. The package that stores a
+// thing validates it.
 package cache
 
 import (
@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// poll is how often a lock is asked for again.
+// poll is the time between attempts to take a lock.
 const poll = 50 * time.Millisecond
 
-// Folder is where things of a kind are kept below root. It is made if it is not there. It is
-// absolute.
+// Folder creates the folder for things of a kind below root if it does not exist, and returns its
+// absolute path.
 func Folder(root, kind string) (string, error) {
 	folder, err := filepath.Abs(filepath.Join(root, ".prony", kind))
 	if err == nil {
@@ -30,20 +30,20 @@ func Folder(root, kind string) (string, error) {
 	return folder, nil
 }
 
-// Lock takes an advisory lock on a file (flock(2)), which the kernel gives back when the program
-// ends, however that happens. It calls waiting, once, when another one holds it; what they do is
-// called by what, a build or a fetch. The file stays: removing it would let two of them lock two
-// files of one name.
+// Lock takes an exclusive advisory lock on a file (flock(2)). The kernel releases it when the
+// program ends, even after a crash. If another process has the lock, Lock calls waiting once.
+// Errors name the subject, such as a build or a fetch. Unlocking keeps the file: after a removal
+// two processes could lock two files of one name.
 func Lock(ctx context.Context, path, subject string, waiting func()) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open the lock: %w", err)
 	}
 	for tries := 0; ; tries++ {
-		// Asking again and again, because a blocked flock does not see the context.
+		// Polls, because a blocked flock ignores the context.
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // the last close gives the lock back
+			return func() { _ = file.Close() }, nil // closing the last descriptor releases the lock
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w", filepath.Base(path), err),
@@ -61,15 +61,16 @@ func Lock(ctx context.Context, path, subject string, waiting func()) (unlock fun
 	}
 }
 
-// held are the stamps that this program holds, by path. They stay here because a file that nobody
-// refers to is closed by the collector, and its lock would be gone with it.
+// held maps paths of stamps to the files that this program has locked. The map keeps them
+// reachable: the garbage collector closes unreachable files, and that would release their locks.
 var held = struct {
 	sync.Mutex
 	files map[string]*os.File
 }{files: map[string]*os.File{}}
 
-// Hold notes with a stamp, a file beside the kept thing, that it is used now, and keeps it from
-// Free until the program ends, however that happens: it takes a shared advisory lock (flock(2)).
+// Hold records in the times of a stamp, a file beside the cached thing, that the thing is used now.
+// Until the program ends it also holds a shared advisory lock (flock(2)), so that Free returns
+// false.
 func Hold(stamp string, now time.Time) error {
 	held.Lock()
 	defer held.Unlock()
@@ -86,8 +87,9 @@ func Hold(stamp string, now time.Time) error {
 	return nil
 }
 
-// Free says whether no program holds a stamp, and keeps it so until release. Who calls it holds
-// the Lock under which such things are taken: a stamp may be removed before release only there.
+// Free reports whether no program holds a stamp, and prevents new holders until release. The caller
+// must have the Lock under which such things are used: only with it a stamp may be removed before
+// release.
 func Free(stamp string) (release func(), free bool, err error) {
 	file, err := lockNow(stamp, syscall.LOCK_EX)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -96,10 +98,10 @@ func Free(stamp string) (release func(), free bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("ask for %s: %w", filepath.Base(stamp), err)
 	}
-	return func() { _ = file.Close() }, true, nil // the last close gives the lock back
+	return func() { _ = file.Close() }, true, nil // closing the last descriptor releases the lock
 }
 
-// lockNow locks a file at once or fails.
+// lockNow locks a file without waiting.
 func lockNow(path string, how int) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// holder is the environment variable that makes this test's program a lab that holds a stamp.
+// holder is the environment variable that makes this test binary hold a stamp.
 const holder = "PRONY_TEST_HOLDS"
 
 func TestMain(m *testing.M) {
@@ -22,15 +22,15 @@ func TestMain(m *testing.M) {
 	if err := Hold(stamp, time.Unix(1e9, 0)); err != nil {
 		panic(err)
 	}
-	runtime.GC() // which closes what nobody refers to
+	runtime.GC() // closes unreferenced files
 	runtime.GC()
 	if _, err := os.Stdout.WriteString("held\n"); err != nil {
 		panic(err)
 	}
-	_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the test has looked
+	_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the test has checked
 }
 
-// isFree asks and lets go again.
+// isFree calls Free and releases the stamp.
 func isFree(t *testing.T, stamp string) bool {
 	t.Helper()
 	release, free, err := Free(stamp)
@@ -43,7 +43,7 @@ func isFree(t *testing.T, stamp string) bool {
 	return free
 }
 
-// Another program's hold ends with it, and with nothing else.
+// TestHoldOfAnotherProgram checks that another program's hold ends only with that program.
 func TestHoldOfAnotherProgram(t *testing.T) {
 	stamp := filepath.Join(t.TempDir(), "a.used")
 	if !isFree(t, stamp) {

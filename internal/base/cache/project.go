@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Env is the variable that names the folder of all projects' caches.
+// Env is the name of the variable that sets the folder of all projects' caches.
 const Env = "PRONY_CACHE"
 
-// systemCache is the folder of root's caches: root's own home is closed to the users that build and
-// serve for it.
+// systemCache is the folder of root's caches. Root's home is not an option because the users that
+// build and serve for root cannot enter it.
 const systemCache = "/var/cache/prony"
 
-// unusedFor is after how long without a use the cache of a project is removed.
+// unusedFor is the age of the last use after which Project removes a cache.
 const unusedFor = 30 * 24 * time.Hour
 
-// usedEnd is the end of the name of a project's stamp.
+// usedEnd is the suffix of a stamp's name.
 const usedEnd = ".used"
 
-// Project is the folder in which clones and builds of a project are kept. It is outside of the
-// project, so that neither git nor a build tool that looks for its files in the folders above finds
-// the project's. It is made if it is not there, and held until the program ends; those of projects
-// that were not used for 30 days are removed.
+// Project creates and returns the folder in which clones and builds of a project are kept. The
+// folder is outside of the project, so that git and build tools that search parent folders for
+// their files find none of the project's. Project holds the folder until the program ends, and
+// removes the caches of projects that were not used for 30 days.
 func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	all, err := projects()
 	if err != nil {
@@ -60,14 +60,14 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	}
 	stamps, _ := filepath.Glob(filepath.Join(all, "*"+usedEnd)) // a constant pattern is well formed
 	for _, stamp := range stamps {
-		_ = removeUnused(stamp, now) // what cannot be removed stays, and fails nothing
+		_ = removeUnused(stamp, now) // best effort: a cache that cannot be removed is not an error
 	}
 	return folder, nil
 }
 
-// likeProject opens a cache to whoever may enter the project's folder, and to nobody else: files of
-// a private home stay private, and the user that serves there gets to the cache. A cache that root
-// makes belongs to the project's owner.
+// likeProject gives a cache the permissions of the project's folder: all users can enter the cache
+// only if they can enter the project, so that files of a private home stay private and the user
+// that serves has access. A cache that root creates gets the project's owner.
 func likeProject(folder, project string) error {
 	info, err := os.Stat(project)
 	if err != nil {
@@ -88,7 +88,7 @@ func likeProject(folder, project string) error {
 	return errors.Join(err, os.Chmod(folder, mode))
 }
 
-// projects is the folder of all projects' caches, as an absolute path.
+// projects returns the absolute path of the folder of all projects' caches.
 func projects() (string, error) {
 	if dir := os.Getenv(Env); dir != "" {
 		return filepath.Abs(dir)
@@ -103,8 +103,8 @@ func projects() (string, error) {
 	return filepath.Join(dir, "prony"), nil
 }
 
-// removeUnused removes a project's cache, unless it is in use or was within unusedFor. The caller
-// has the lock.
+// removeUnused removes a project's cache if no program holds it and its last use is older than
+// unusedFor. The caller must have the lock.
 func removeUnused(stamp string, now time.Time) error {
 	info, err := os.Stat(stamp)
 	if err != nil || now.Sub(info.ModTime()) < unusedFor {
@@ -117,7 +117,7 @@ func removeUnused(stamp string, now time.Time) error {
 	defer release()
 	err = os.RemoveAll(strings.TrimSuffix(stamp, usedEnd))
 	if errors.Is(err, fs.ErrPermission) {
-		return err // somebody else's, who removes it
+		return err // another user's cache, which that user's runs remove
 	}
 	return errors.Join(err, os.Remove(stamp))
 }

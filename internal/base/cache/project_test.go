@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// A project's cache is outside of it and stays; that of one that nobody uses any more goes.
+// TestProject checks that a project's cache is outside of the project, and that unused caches are
+// removed.
 func TestProject(t *testing.T) {
 	all, root := filepath.Join(t.TempDir(), "all"), t.TempDir()
 	t.Setenv(Env, all)
@@ -52,7 +53,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// A cache is as open as the project's folder.
+// TestProjectStaysPrivate checks that a cache has the permissions of the project's folder.
 func TestProjectStaysPrivate(t *testing.T) {
 	top := t.TempDir()
 	t.Setenv(Env, filepath.Join(top, "all"))
@@ -84,7 +85,8 @@ func TestProjectStaysPrivate(t *testing.T) {
 	}
 }
 
-// Root's caches are where the users get to that serve for it; any other user's are its own.
+// TestProjects checks that root's caches are in a folder that users who serve for root can enter,
+// and other users' caches in their home.
 func TestProjects(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

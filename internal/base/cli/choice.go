@@ -14,14 +14,14 @@ import (
 	"prony.example/internal/base/format"
 )
 
-// Choice is the value of a flag that takes one of a few words.
+// Choice is the value of a flag that takes one of several words.
 type Choice struct {
 	to    *string
 	words []string
-	also  func(string) string // the word that another name of it stands for; nil: none has one
+	also  func(string) string // returns the word for a former name; nil: no former names
 }
 
-// Set implements pflag.Value.
+// Set implements pflag.Value. It returns an error for unknown words.
 func (v *Choice) Set(word string) error {
 	if v.also != nil {
 		word = cmp.Or(v.also(word), word)
@@ -35,17 +35,18 @@ func (v *Choice) Set(word string) error {
 
 func (v *Choice) String() string { return *v.to }
 
-// Type implements pflag.Value; helps and manuals print it.
+// Type implements pflag.Value; help texts and manuals print it.
 func (*Choice) Type() string { return "string" }
 
-// Choices is the value of a flag that takes some of a few words: with commas, or several times.
+// Choices is the value of a flag that takes several of a list of words: comma-separated, or in
+// repeated flags.
 type Choices struct {
 	to    *[]string
 	words []string
 	isSet bool
 }
 
-// Set implements pflag.Value. What is given first takes the place of the default.
+// Set implements pflag.Value. The first call replaces the default.
 func (v *Choices) Set(list string) error {
 	words := strings.Split(list, ",")
 	if err := check(v.words, words...); err != nil {
@@ -60,10 +61,10 @@ func (v *Choices) Set(list string) error {
 
 func (v *Choices) String() string { return strings.Join(*v.to, ",") }
 
-// Type implements pflag.Value; helps and manuals print it.
+// Type implements pflag.Value; help texts and manuals print it.
 func (*Choices) Type() string { return "strings" }
 
-// noChoice is a word that a flag does not know.
+// noChoice reports a word that a flag does not accept.
 type noChoice struct{ words []string }
 
 func (e *noChoice) Error() string { return "there are " + strings.Join(e.words, ", ") }
@@ -77,13 +78,13 @@ func check(choices []string, words ...string) error {
 	return nil
 }
 
-// OneOf declares a flag of a verb that takes one of some words; a shorthand may stand behind its
-// name, as in "output,o". The flag's value is the default. Help lists the words behind the usage.
+// OneOf declares a flag that takes one of several words. A shorthand may follow the flag's name, as
+// in "output,o". The variable's value is the default. Help lists the words after the usage.
 func OneOf(c *cobra.Command, to *string, name, usage string, words ...string) {
 	declare(c, &Choice{to: to, words: words}, name, usage, words)
 }
 
-// FormerWord has a flag that OneOf declared take the former name of one of its words, too.
+// FormerWord makes a flag that OneOf declared also accept the former name of a word.
 func FormerWord(c *cobra.Command, flag, former, word string) {
 	c.Flags().Lookup(flag).Value.(*Choice).also = func(text string) string {
 		if text == former {
@@ -93,7 +94,7 @@ func FormerWord(c *cobra.Command, flag, former, word string) {
 	}
 }
 
-// SomeOf declares a flag of a verb that takes some of the words.
+// SomeOf declares a flag that takes several of a list of words.
 func SomeOf(c *cobra.Command, to *[]string, name, usage string, words ...string) {
 	declare(c, &Choices{to: to, words: words}, name, usage, words)
 }
@@ -111,16 +112,16 @@ func declare(c *cobra.Command, v pflag.Value, name, usage string, words []string
 	}
 }
 
-// FormerFlags has flags be known by their former names, too: names maps these to the ones in force.
-// No help lists them.
+// FormerFlags makes flags also available by their former names, the keys of names. Help does not
+// list them.
 func FormerFlags(root *cobra.Command, names map[string]string) {
 	root.SetGlobalNormalizationFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(cmp.Or(names[name], name))
 	})
 }
 
-// RemovedFlag declares a hidden flag that this release has no more. With it the command line is an
-// error that says what to do instead.
+// RemovedFlag declares a hidden flag that this release no longer has. Using it is an error that
+// says what to do instead.
 func RemovedFlag(fs *pflag.FlagSet, name, instead string) {
 	f := fs.VarPF(&removed{fmt.Errorf("the flag --%s is removed; %s", name, instead)}, name, "",
 		"(removed)")
@@ -138,7 +139,8 @@ func (r *removed) Set(string) error { return r }
 // Type implements pflag.Value.
 func (*removed) Type() string { return "string" }
 
-// FlagError names the usage for a flag that cannot be read; for cobra.Command.SetFlagErrorFunc.
+// FlagError makes a usage error from an error of flag parsing; it is for
+// cobra.Command.SetFlagErrorFunc.
 func FlagError(c *cobra.Command, err error) error {
 	if gone, is := errors.AsType[*removed](err); is {
 		return Usage(gone)
@@ -152,8 +154,8 @@ func FlagError(c *cobra.Command, err error) error {
 	return Usagef("%w; see %s --help", err, c.CommandPath())
 }
 
-// Output declares the two flags of a verb that writes one of several formats, to a file or to
-// standard output.
+// Output declares --format and --output of a verb that writes one of several formats, to a file or
+// to standard output. The first format is the default.
 func Output(c *cobra.Command, formatName, file *string, formats ...string) {
 	*formatName = formats[0]
 	declare(c, &Choice{formatName, formats, format.FormatOf}, "format", "", formats)
@@ -161,9 +163,9 @@ func Output(c *cobra.Command, formatName, file *string, formats ...string) {
 		"file to write, in the format of its suffix (default: standard output)")
 }
 
-// notEmpty are flags that choose, compare or judge, each with what to write instead of nothing.
-// Empty, as with a variable of a script that is not set, they would silently choose everything, or
-// compare or judge something else.
+// notEmpty lists flags that choose, compare or judge, and what to write instead of an empty value.
+// An empty value, for example from an unset variable of a script, would silently choose everything,
+// or compare or judge something else.
 var notEmpty = []struct{ name, want string }{
 	{"git", "name a revision, such as main or HEAD~1"},
 	{"url", "name a service, such as http://127.0.0.1:8081"},
@@ -189,7 +191,8 @@ var notEmpty = []struct{ name, want string }{
 	{"concurrency", ""}, {"stress", ""},
 }
 
-// NotEmpty refuses such a flag that was given and is empty, or of whose values one is.
+// NotEmpty returns a usage error if one of these flags is given with an empty value, or with an
+// empty member of a list.
 func NotEmpty(fs *pflag.FlagSet) error {
 	for _, flag := range notEmpty {
 		f := fs.Lookup(flag.name)
@@ -210,10 +213,9 @@ func NotEmpty(fs *pflag.FlagSet) error {
 	return nil
 }
 
-// FollowSuffix sets --format by the suffix of --output, for all verbs that have both, where the
-// format is not given. A suffix that means none of ours leaves the first format. One that means a
-// format that the verb lacks is refused: a page that is no page would be found out only later, by
-// another program.
+// FollowSuffix sets --format by the suffix of --output, for all verbs that have both, unless
+// --format is given. An unknown suffix leaves the default. A suffix of a format that the verb
+// cannot write is an error, because otherwise only a later program would find out.
 func FollowSuffix(fs *pflag.FlagSet) error {
 	formatName, out := fs.Lookup("format"), fs.Lookup("output")
 	if formatName == nil || out == nil || formatName.Changed {

@@ -1,6 +1,5 @@
-// Package cli is what programs of this module have in common on their command line: what they end
-// with, how they refuse a line that makes no sense, and flags that know their choices. It prints
-// nothing and knows no verb.
+// Package cli provides what command lines of this module's programs share: exit codes, usage
+// errors, and flags with a list of allowed words. It prints nothing and is independent of verbs.
 package cli
 
 import (
@@ -18,17 +17,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes. Scripts rely on them.
+// Exit codes; scripts rely on them.
 const (
 	Fine         = 0
 	Failed       = 1
 	Misused      = 2
 	GateFailed   = 3 // an objective was missed, or a gate failed
 	Invalid      = 4 // a trial failed or its numbers are INVALID
-	Inconclusive = 5 // a gate cannot say: the limit lies inside the interval
+	Inconclusive = 5 // a gate cannot decide: the limit lies inside the interval
 )
 
-// ended ends a program with a code after everything has been said.
+// ended ends a program with an exit code; all output has been written.
 type ended struct {
 	code int
 	why  string
@@ -36,24 +35,24 @@ type ended struct {
 
 func (e *ended) Error() string { return e.why }
 
-// End is an error that ends the program with a code and that nobody needs to be told of: all has
-// been said.
+// End returns an error that ends the program with an exit code. The program does not print it,
+// because its output already says what failed.
 func End(code int, format string, args ...any) error {
 	return &ended{code, fmt.Sprintf(format, args...)}
 }
 
-// Told says whether an error was made by End.
+// Told reports whether an error was made by End.
 func Told(err error) bool {
 	var e *ended
 	return errors.As(err, &e)
 }
 
-// misused is a command line that makes no sense.
+// misused is a usage error.
 type misused struct{ error }
 
 func (e misused) Unwrap() error { return e.error }
 
-// Usage makes an error one of the command line; nil stays nil.
+// Usage makes err a usage error; nil stays nil.
 func Usage(err error) error {
 	if err == nil {
 		return nil
@@ -61,10 +60,10 @@ func Usage(err error) error {
 	return misused{err}
 }
 
-// Usagef says what makes no sense about a command line, in fmt.Errorf's words.
+// Usagef returns a usage error, formatted by fmt.Errorf.
 func Usagef(format string, args ...any) error { return misused{fmt.Errorf(format, args...)} }
 
-// Code is what a program ends with.
+// Code returns the exit code for an error.
 func Code(err error) int {
 	var e *ended
 	var m misused
@@ -79,7 +78,8 @@ func Code(err error) int {
 	return Failed
 }
 
-// Arguments checks the number of arguments and names the usage when it is wrong.
+// Arguments checks the number of arguments and returns a usage error if it is wrong or an argument
+// is empty.
 func Arguments(lowest, highest int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < lowest || len(args) > highest {
@@ -93,12 +93,12 @@ func Arguments(lowest, highest int) cobra.PositionalArgs {
 	}
 }
 
-// Context ends with the program's first signal to end in order: Ctrl-C, SIGTERM, and SIGHUP of a
-// terminal that is closed, unless nohup has the program outlive it. A pipe that nobody reads any
-// more ends nothing: Ctrl-C also ends the tee behind a program, and the next line of progress would
-// kill what is about to save its last record. To write there is an error, EPIPE, instead.
+// Context returns a context that the first termination signal cancels: Ctrl-C, SIGTERM, or SIGHUP
+// of a closed terminal, unless nohup ignores it. SIGPIPE does not end the program: Ctrl-C also ends
+// a `tee` that reads its output, and the next line of progress would kill the program before it
+// saves its last record. Writes to a closed pipe return EPIPE instead.
 func Context() (context.Context, context.CancelFunc) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // ignored, it would be so in children
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // children would inherit Ignore
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		ends = append(ends, syscall.SIGHUP)
@@ -106,8 +106,8 @@ func Context() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), ends...)
 }
 
-// ErrInterrupted is the error of a context that Ctrl-C has ended. That of another signal names the
-// signal and is ErrInterrupted, too. errors.Is finds context.Canceled in both.
+// ErrInterrupted is the error of a context that Ctrl-C has canceled. The error of another signal
+// names the signal and also matches ErrInterrupted. errors.Is finds context.Canceled in both.
 var ErrInterrupted error = interruption{"interrupted"}
 
 type interruption struct{ text string }
@@ -118,12 +118,12 @@ func (i interruption) Is(target error) bool {
 	return target == context.Canceled || target == ErrInterrupted
 }
 
-// Interruptible is a program's first context, whose end is ErrInterrupted, so that errors say what
-// happened. It ends with ctx and passes on none of its values.
+// Interruptible returns a context that ends with ctx and whose Err is ErrInterrupted after a
+// signal, so that errors say what happened. It passes on no values of ctx.
 func Interruptible(ctx context.Context) context.Context { return interruptible{ctx} }
 
-// interruptible has no values. Contexts made from it take its Err, and not that of ctx, since they
-// find no context of package context in it.
+// interruptible returns no values. Derived contexts therefore find no context of package context in
+// it, and take its Err instead of ctx's.
 type interruptible struct{ ctx context.Context }
 
 func (c interruptible) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
@@ -141,15 +141,15 @@ func (c interruptible) Err() error {
 	return ErrInterrupted
 }
 
-// received ends the causes of contexts of signal.NotifyContext.
+// received is the suffix of the causes that signal.NotifyContext sets.
 const received = " signal received"
 
-// UntilEnd ends the context when nobody holds the other end of a stream any more: a parent that
-// dies cannot say so itself.
+// UntilEnd returns a context that is canceled when the stream ends, such as the pipe to a parent
+// process that died.
 func UntilEnd(ctx context.Context, from io.Reader) (context.Context, context.CancelFunc) {
 	ctx, stop := context.WithCancel(ctx)
 	go func() {
-		_, _ = io.Copy(io.Discard, from) // an error is an end, too
+		_, _ = io.Copy(io.Discard, from) // an error also ends the stream
 		stop()
 	}()
 	return ctx, stop

@@ -32,13 +32,13 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// verb is one that writes formats, with flags that know their choices.
+// verb is a command that writes formats, with flags that have a list of allowed words.
 type verb struct {
 	format, file, view string
 	kinds              []string
 }
 
-// say runs it.
+// say runs the command.
 func (v *verb) say(args ...string) (help string, err error) {
 	c := &cobra.Command{Use: "verb [A]", SilenceErrors: true, SilenceUsage: true,
 		Args: cli.Arguments(0, 1), RunE: func(*cobra.Command, []string) error { return nil }}
@@ -95,7 +95,8 @@ func TestMisuse(t *testing.T) {
 	check("unknown flag: --foo; see verb --help", "--foo")
 }
 
-// A flag that chooses and is empty is refused by its name, with its value and what to write.
+// TestNotEmpty checks that an empty choice is an error with the flag's name, its value and what to
+// write.
 func TestNotEmpty(t *testing.T) {
 	check := func(refused string, args ...string) {
 		t.Helper()
@@ -140,7 +141,7 @@ func TestHelpAndCompletion(t *testing.T) {
 	check("cpu\nalloc\nlock\n:4\n", cobra.ShellCompNoDescRequestCmd, "--kind", "")
 }
 
-// A context ends with the stream that it hangs on, and not before.
+// TestUntilEnd checks that the context ends with its stream and not before.
 func TestUntilEnd(t *testing.T) {
 	r, w := io.Pipe()
 	ctx, stop := cli.UntilEnd(t.Context(), r)

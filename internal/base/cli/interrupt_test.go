@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// What a signal breaks off says so, whichever context made from the first one it used.
+// TestInterruptible checks that errors after a signal name the interruption, in all derived
+// contexts.
 func TestInterruptible(t *testing.T) {
 	parent, signal := context.WithCancel(t.Context())
 	ctx := Interruptible(parent)
@@ -37,7 +38,7 @@ func TestInterruptible(t *testing.T) {
 	}
 }
 
-// Of a signal other than Ctrl-C the error has the name.
+// TestInterruptibleNamesTheSignal checks the error after signals other than Ctrl-C.
 func TestInterruptibleNamesTheSignal(t *testing.T) {
 	ctx, stop := Context()
 	defer stop()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Whatever the wall clock does meanwhile: the kernel's monotonic clock never goes back, and Mono
-// reads that one as long as its base has a reading of it.
+// TestMonoNeverGoesBack checks that Mono is independent of the wall clock: it uses the kernel's
+// monotonic clock only if its base has a monotonic reading.
 func TestMonoNeverGoesBack(t *testing.T) {
 	if base == base.Round(0) { // Round strips the monotonic reading
 		t.Error("the base has no monotonic reading: Mono follows every step of the wall clock")
@@ -32,8 +32,9 @@ func TestMonoAllocatesNothing(t *testing.T) {
 	}
 }
 
-// In a bubble only sleeping moves time, so both clocks move by exactly what was slept. The bubble
-// begins at midnight, UTC, 2000-01-01 (package testing/synctest).
+// TestBothFollowTheBubble checks that only sleeping moves both clocks in a bubble, and exactly by
+// the duration of the sleep. The bubble begins at midnight, UTC, 2000-01-01 (package
+// testing/synctest).
 func TestBothFollowTheBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, start := Mono(), Wall()
@@ -64,7 +65,8 @@ func TestBothFollowTheBubble(t *testing.T) {
 	})
 }
 
-// A loop runs at once and at each interval from then on, until its context or itself ends it.
+// TestEvery checks that a loop runs at once and then at each interval, until its context ends or it
+// breaks.
 func TestEvery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 35*time.Second)
@@ -79,7 +81,7 @@ func TestEvery(t *testing.T) {
 		if at := Mono() - began; times != 4 || at != 35e9 { // at 0, 10, 20 and 30 s
 			t.Errorf("%d turns until %d ns", times, at)
 		}
-		for range Every(ctx, time.Hour) { // it has ended: once all the same
+		for range Every(ctx, time.Hour) { // the context has ended: runs once nevertheless
 			times++
 		}
 		for range Every(t.Context(), time.Hour) {
@@ -91,9 +93,9 @@ func TestEvery(t *testing.T) {
 	})
 }
 
-// The kernel's clock and the process's differ by a constant. An offset that is too small would wake
-// the loop early by as much, every time; it must not be below what any reading shows, and not above
-// by more than a reading takes.
+// TestKernel checks that the offset is constant. An offset that is too small would wake the loop
+// early each time, so it must not be below any single reading, and not above by more than the
+// duration of a reading.
 func TestKernel(t *testing.T) {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	for range 1000 {
@@ -113,7 +115,7 @@ func TestKernel(t *testing.T) {
 	}
 }
 
-// A tick of any clock is as long as its rate says, also after years.
+// TestNanoseconds checks conversions for clocks of any rate, also after years.
 func TestNanoseconds(t *testing.T) {
 	for _, row := range []struct{ ticks, perSecond, want int64 }{
 		{0, 10_000_000, 0}, {1, 10_000_000, 100}, {12_345_678, 10_000_000, 1_234_567_800},

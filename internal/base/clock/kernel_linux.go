@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel returns CLOCK_MONOTONIC minus Mono, in ns. The process's clock is read first, so that
-// the offset is too large by what a reading takes, never too small: a timer that fires early would
-// make the loop turn until the moment has come, every time. Of several readings the closest is
-// taken, in case the thread was interrupted in between.
+// Kernel returns CLOCK_MONOTONIC minus Mono, in ns. Kernel reads Mono first, so that the offset
+// errs by the time of a reading, and always upwards: an offset that is too small would make timers
+// fire early and the loop spin until the moment has come. The smallest of several offsets is used
+// because interrupts enlarge some.
 func Kernel() (int64, error) {
 	const readings = 16
 	offset := int64(math.MaxInt64)
@@ -25,8 +25,8 @@ func Kernel() (int64, error) {
 	return offset, nil
 }
 
-// KernelNow is the present on CLOCK_MONOTONIC, by which other processes measure, too; 0 where the
-// kernel does not say.
+// KernelNow returns the time on CLOCK_MONOTONIC, by which other processes also measure, in ns; 0 if
+// the kernel returns an error.
 func KernelNow() int64 {
 	offset, err := Kernel()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Of several exchanges the quickest counts, in whose middle the other's clocks were read; one
-// that fails ends it.
+// TestAgainst checks that the exchange with the shortest round trip counts, with the other's clocks
+// read in its middle, and that an error ends it.
 func TestAgainst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ahead, wall = int64(time.Hour), int64(-time.Minute)
@@ -23,7 +23,7 @@ func TestAgainst(t *testing.T) {
 			time.Sleep(trips[n] / 2)
 			n++
 			heard = Mono()
-			time.Sleep(time.Second) // to read it is no part of the way
+			time.Sleep(time.Second) // reading it is not part of the round trip
 			return mono, date, heard, nil
 		}
 		got, err := Against(len(trips), ask)

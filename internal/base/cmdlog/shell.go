@@ -1,13 +1,11 @@
-// Package cmdlog writes what the program does outside of itself (commands, cgroup writes,
-// containers) as lines that a person can paste into a shell, and shows them to whoever asked with
-// -x:
+// Package cmdlog prints what the program does outside of itself (commands, cgroup writes,
+// containers) as lines that a person can paste into a shell; -x shows them:
 //
 //	cmd := exec.Command(…); cmdlog.Command(cmd); cmd.Run()
 //
-// Lines are for people who look for a fault; nothing reads them back. One viewer serves the whole
-// program, since the actions are spread over packages that share nothing else. Non-goals: it runs
-// nothing, and it shows no password of a URL and no value of a variable whose name says that it is
-// a secret.
+// Lines are for people who look for a fault; programs don't read them. The whole program has one
+// viewer, because packages that share nothing else perform the actions. Non-goals: cmdlog runs
+// nothing, and prints neither passwords of URLs nor values of variables with the name of a secret.
 package cmdlog
 
 import (
@@ -24,8 +22,8 @@ import (
 
 var viewer atomic.Pointer[func(line string)]
 
-// Show has every later action shown to a viewer, which must take lines from several goroutines;
-// nil: nobody looks.
+// Show sets the viewer of all later actions. It must accept lines from several goroutines; nil ends
+// viewing.
 func Show(to func(line string)) {
 	if to == nil {
 		viewer.Store(nil)
@@ -34,7 +32,7 @@ func Show(to func(line string)) {
 	viewer.Store(&to)
 }
 
-// Lines prints those of several goroutines, each whole.
+// Lines returns a viewer that prints lines of several goroutines without mixing them.
 func Lines(to io.Writer) func(line string) {
 	var turn sync.Mutex
 	return func(line string) {
@@ -44,14 +42,14 @@ func Lines(to io.Writer) func(line string) {
 	}
 }
 
-// Say shows a line that is ready to paste.
+// Say shows a line that is ready to paste, without passwords of URLs.
 func Say(line string) {
 	if to := viewer.Load(); to != nil {
 		(*to)(Hush(line))
 	}
 }
 
-// Watched says whether somebody looks, for lines that are work to make.
+// Watched reports whether a viewer is set. Callers check it before they build expensive lines.
 func Watched() bool { return viewer.Load() != nil }
 
 // Run shows a command by its words.
@@ -61,8 +59,8 @@ func Run(words ...string) {
 	}
 }
 
-// Command shows one that is about to be started: where, with which variables beside this program's
-// own, and its words.
+// Command shows a command before its start: its folder, the variables that differ from this
+// program's environment, and its words.
 func Command(cmd *exec.Cmd) {
 	if !Watched() {
 		return
@@ -74,14 +72,14 @@ func Command(cmd *exec.Cmd) {
 	Say(In(cmd.Dir, append(changes(cmd.Env, os.Environ()), Join(words))...))
 }
 
-// Write shows a value that is written to a file of the kernel's.
+// Write shows a value that is written to a kernel file.
 func Write(path, value string) {
 	if Watched() {
 		Say("echo " + Quote(value) + " > " + Quote(path))
 	}
 }
 
-// In puts parts that are ready to paste behind the change to a folder, if there is one.
+// In wraps parts that are ready to paste in a change to a folder, unless dir is empty.
 func In(dir string, parts ...string) string {
 	line := strings.Join(parts, " ")
 	if dir == "" {
@@ -90,8 +88,8 @@ func In(dir string, parts ...string) string {
 	return "(cd " + Quote(dir) + " && " + line + ")"
 }
 
-// changes are the variables of a complete environment that this program's own has not, or has
-// another value for.
+// changes returns the variables of a complete environment that this program's environment lacks or
+// has with other values.
 func changes(env, ownNames []string) (out []string) {
 	for _, pair := range env {
 		if !slices.Contains(ownNames, pair) {
@@ -101,14 +99,14 @@ func changes(env, ownNames []string) (out []string) {
 	return out
 }
 
-// secret are the names of variables whose values are nobody's business.
+// secret matches names of variables with secret values.
 var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|HEADERS)`)
 
-// Secret says whether a variable's name says that its value is nobody's business.
+// Secret reports whether a variable's name indicates a secret value.
 func Secret(name string) bool { return secret.MatchString(name) }
 
-// Variable is NAME=VALUE for a shell. The value of a secret is its name: whoever pastes the line
-// has it, or has not.
+// Variable returns NAME=VALUE for a shell. For a secret it returns NAME="$NAME": a reader who may
+// use the secret has set it.
 func Variable(pair string) string {
 	name, value, _ := strings.Cut(pair, "=")
 	if Secret(name) {
@@ -117,11 +115,11 @@ func Variable(pair string) string {
 	return name + "=" + Quote(value)
 }
 
-// plain are the words that a shell takes as they are.
+// plain matches words that need no quotes.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=@%+,-]+$`)
 
-// Quote makes one word of a text, by POSIX' rules (Shell Command Language, 2.2.2): in single
-// quotes, a single quote itself between them, escaped.
+// Quote quotes a text as one word by POSIX' rules (Shell Command Language, 2.2.2): in single
+// quotes, with single quotes in it escaped between two quoted parts.
 func Quote(text string) string {
 	if plain.MatchString(text) {
 		return text
@@ -129,7 +127,7 @@ func Quote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Join quotes words and puts blanks between them.
+// Join quotes words and joins them with blanks.
 func Join(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -138,22 +136,23 @@ func Join(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// password is that of a URL, of what is before the last @ of its authority (RFC 3986, 3.2.1).
+// password matches the user and password of a URL, before the last @ of its authority (RFC 3986,
+// 3.2.1).
 var password = regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s]*@`)
 
-// Hush takes the passwords out of the URLs of a text.
+// Hush replaces the passwords of URLs in a text.
 func Hush(text string) string { return password.ReplaceAllString(text, "$1:xxxxx@") }
 
-// field is a header field on a command line that says who asks. One whose value comes from the
-// environment, all but the scheme or the cookie's name, may be read by anybody.
+// field matches a header field with credentials on a command line. named matches values that come
+// from an environment variable, perhaps after a scheme or a cookie's name; they are not secret.
 var (
 	field = regexp.MustCompile(`(?is)^((?:-[a-z]*H=?|--header=)?` +
 		`(?:authorization|proxy-authorization|cookie|x-api-key)\s*:\s*)(.*)$`)
 	named = regexp.MustCompile(`^([A-Za-z0-9_.-]+[ =])?\$\{[A-Z_][A-Z0-9_]*\}$`)
 )
 
-// Hushed are words without the passwords of URLs and the values of header fields that say who asks,
-// for whatever keeps or shows a command.
+// Hushed returns words without passwords of URLs and without credentials in header fields. Commands
+// that are stored or shown go through it.
 func Hushed(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {

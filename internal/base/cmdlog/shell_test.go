@@ -25,7 +25,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// A real shell reads the words back as they were.
+// TestAShellReadsTheWordsBack checks that a real shell reads quoted words unchanged.
 func TestAShellReadsTheWordsBack(t *testing.T) {
 	words := []string{"a b", "", "it's", `"$X"`, "tab\there", "*", `back\slash`, "-n", "é", "!x"}
 	out, err := exec.Command("sh", "-c", `printf '<%s>' `+Join(words)).Output()
@@ -37,7 +37,7 @@ func TestAShellReadsTheWordsBack(t *testing.T) {
 	}
 }
 
-// No password of a URL is kept or shown, and nothing else is touched.
+// TestHush checks that passwords of URLs are removed and nothing else changes.
 func TestHush(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://ann:s3cret@h:1/a:b@c":     "http://ann:xxxxx@h:1/a:b@c",
@@ -57,7 +57,8 @@ func TestHush(t *testing.T) {
 	}
 }
 
-// Nor is a header field that says who asks, unless it only names where that comes from.
+// TestHushed checks that credentials in header fields are removed, unless they are references to
+// variables.
 func TestHushed(t *testing.T) {
 	for word, want := range map[string]string{
 		"Authorization: Bearer s3cret":         "Authorization: …",
@@ -105,5 +106,5 @@ func TestWhatIsShown(t *testing.T) {
 			t.Errorf("shown\n%s, want\n%s", got, row.want)
 		}
 	}
-	Run("nobody", "looks") // and nothing happens
+	Run("nobody", "looks") // has no effect
 }

@@ -1,11 +1,11 @@
-// Package files reads files within a bound and writes them whole. What somebody names as an input
-// may be endless, a pipe or a device; what is written may meet a full disk. So whatever the program
-// reads at once, it reads here, and so it writes whatever somebody will want to have whole: beside
-// its place, and renamed when all of it is on the disk.
+// Package files reads files within a bound and writes files atomically. An input that a user names
+// may be endless, a pipe or a device; a write may meet a full disk. The program therefore reads all
+// complete inputs here. It also writes here all files that must be complete: beside their place,
+// and renamed when all bytes are on the disk.
 //
-// Beside that it walks trees for digests of them, and shows the ends of logs.
+// The package also walks trees, computes digests of them, and returns the ends of logs.
 //
-// Non-goals: it knows no format, and journals and logs, which grow, are their owners'.
+// Non-goals: it is independent of formats. Journals and logs, which grow, belong to other packages.
 package files
 
 import (
@@ -27,19 +27,20 @@ import (
 	"unsafe"
 )
 
-// Bounds of what is read at once, in bytes. They are far above what people and programs write, and
-// far below what would hurt the machine that is measured on.
+// Bounds of complete reads, in bytes. They are far above what people and programs write, and far
+// below what would disturb the measured machine.
 const (
-	Settings = 4 << 20   // what people write: suites, manifests, scenarios
-	Body     = 64 << 20  // of a request
-	Page     = 64 << 20  // a document, a run's head
-	Results  = 256 << 20 // of other tools: a line a request
+	Settings = 4 << 20   // files that people write: suites, manifests, scenarios
+	Body     = 64 << 20  // bodies of requests
+	Page     = 64 << 20  // a document, or a run's head
+	Results  = 256 << 20 // of other tools, which write a line per request
 )
 
-// mark is what some editors begin a text with (RFC 3629, section 6).
+// mark is the byte order mark that some editors write (RFC 3629, section 6).
 var mark = []byte("\ufeff")
 
-// Open opens a file for reading and waits for nobody: a pipe that no one writes to is empty.
+// Open opens a file for reading without blocking: a pipe without a writer is empty. A folder is an
+// error.
 func Open(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -52,47 +53,49 @@ func Open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// Read gives what a file, a pipe or a device holds, if that is no more than bound bytes.
+// Read returns the content of a file, a pipe or a device; more than bound bytes are an error.
 func Read(name string, bound int64) ([]byte, error) {
 	return read(name, bound, false, false)
 }
 
-// Text is Read for text, without a byte order mark. What holds a NUL is none, and is not read on.
+// Text reads text as Read does, and removes a byte order mark. It stops with an error at a NUL
+// byte.
 func Text(name string, bound int64) ([]byte, error) {
 	data, err := read(name, bound, true, false)
 	return bytes.TrimPrefix(data, mark), err
 }
 
-// String is Text in a string; large ones are not held twice for it.
+// String returns the result of Text as a string, without a second copy.
 func String(name string, bound int64) (string, error) {
 	data, err := Text(name, bound)
-	return unsafe.String(unsafe.SliceData(data), len(data)), err // nobody else has the bytes
+	return unsafe.String(unsafe.SliceData(data), len(data)), err // the slice has no other reference
 }
 
-// Kept is Text of a file that will have to be there again, when what came of it is looked into or
-// repeated. A pipe would be gone then, and is refused.
+// Kept reads a regular file as Text does. It refuses pipes because the content must still be
+// available when results are examined or repeated.
 func Kept(name string, bound int64) ([]byte, error) {
 	data, err := read(name, bound, true, true)
 	return bytes.TrimPrefix(data, mark), err
 }
 
 const (
-	// further is how many bytes there is room for where no size is told. What grows beyond it has
-	// room for its bound: the kernel gives memory as it is filled, and nothing is held twice.
+	// further is the buffer's size in bytes if the file's size is unknown. Longer content gets a
+	// buffer of the bound's size: the kernel provides memory as the buffer fills, and no content is
+	// copied twice.
 	further = 1 << 20
-	// spare is the memory beside a large text, in bytes. By itself Go's collector lets as much
-	// garbage gather as there is text, and a small machine has no room for both.
+	// spare is the memory limit above a large text, in bytes. By default Go's collector lets as
+	// much garbage gather as there is text, and a small machine lacks memory for both.
 	spare = 128 << 20
 )
 
-// lean bounds the program's memory beside a text that is larger than any but Results.
+// lean limits the program's memory if a text is larger than all bounds but Results allow.
 func lean(room int64) {
 	if limit := room + spare; room > Page+1 && limit < debug.SetMemoryLimit(-1) {
 		debug.SetMemoryLimit(limit)
 	}
 }
 
-// read reads to the end, or to the bound.
+// read reads to the end, or fails at the bound.
 func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	f, err := Open(name)
 	if err != nil {
@@ -105,14 +108,14 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	room := int64(further)
 	info, err := f.Stat()
 	switch {
-	case err != nil: // its end will tell how long it is
+	case err != nil: // reading to the end finds the size
 	case regular && !info.Mode().IsRegular():
 		return fail("it is not a regular file; what comes by a pipe or a device cannot be read " +
 			"again: save it to a file")
 	case info.Size() > bound:
 		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
 	case info.Size() > 0:
-		room = info.Size() + 1 // for the end to be seen in
+		room = info.Size() + 1 // one more byte detects the end
 	}
 	lean(room)
 	piece := make([]byte, 0, room)
@@ -137,9 +140,9 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	}
 }
 
-// Write has print write a file's content beside its place, and puts it there when all of it is on
-// the disk. Whatever fails, what was there before stays as it was. What is no regular file, such as
-// /dev/stdout, is written to as it is; a link stays one.
+// Write writes a file's content by print to a file beside its place, and renames it when all bytes
+// are on the disk. If a step fails, the former file is unchanged. Write follows symbolic links, and
+// writes directly to files that are not regular, such as /dev/stdout.
 func Write(name string, print func(io.Writer) error) (err error) {
 	info, err := os.Stat(name)
 	mode, existed := fs.FileMode(0o644), err == nil
@@ -160,7 +163,7 @@ func Write(name string, print func(io.Writer) error) (err error) {
 	}
 	err = print(draft)
 	if err == nil && existed {
-		err = draft.Chmod(mode) // the umask is for new ones
+		err = draft.Chmod(mode) // the umask applies only to new files
 	}
 	if err == nil {
 		err = draft.Sync()
@@ -174,10 +177,10 @@ func Write(name string, print func(io.Writer) error) (err error) {
 	return SyncFolder(filepath.Dir(name))
 }
 
-// SyncFolder has a folder's names on the disk: without it a power cut takes a rename back, and with
-// it a new file (fsync(2)).
+// SyncFolder writes a folder's names to the disk. Otherwise a power cut may undo a rename or lose a
+// new file (fsync(2)).
 func SyncFolder(dir string) error {
-	if runtime.GOOS == "windows" { // which syncs no folder: NTFS has a journal of names
+	if runtime.GOOS == "windows" { // Windows cannot sync folders: NTFS has a journal of names
 		return nil
 	}
 	d, err := os.Open(dir)
@@ -187,8 +190,9 @@ func SyncFolder(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// create makes the file beside. Its name is this process's, so that two that write the same file do
-// not meet, and nothing that lies there already, such as a link to elsewhere, is written to.
+// create creates the temporary file. Its name includes the process id, so that two processes that
+// write one file don't collide, and it never writes to an existing file, such as a link to
+// elsewhere.
 func create(name string, mode fs.FileMode) (*os.File, error) {
 	sibling := fmt.Sprintf("%s.%d.new", name, os.Getpid())
 	if err := os.Remove(sibling); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -205,7 +209,7 @@ func straight(name string, print func(io.Writer) error) error {
 	return errors.Join(print(f), f.Close())
 }
 
-// Put is Write of what is there already.
+// Put writes data as Write does.
 func Put(name string, data []byte) error {
 	return Write(name, func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -213,10 +217,10 @@ func Put(name string, data []byte) error {
 	})
 }
 
-// tailBytes is how much of the end of a log Tail looks at.
+// tailBytes is the number of bytes at a log's end that Tail reads.
 const tailBytes = 64 << 10
 
-// Tail returns up to n last lines of a log, of at most its last 64 KiB; none where there is no log.
+// Tail returns up to n last lines of a log's last 64 KiB; none if the log cannot be read.
 func Tail(name string, n int) []string {
 	f, err := os.Open(name)
 	if err != nil {
@@ -237,10 +241,10 @@ func Tail(name string, n int) []string {
 	return lines[max(0, len(lines)-n):]
 }
 
-// endBytes is how much of it End keeps.
+// endBytes is the number of bytes that End keeps.
 const endBytes = 4 << 10
 
-// End keeps the end of what is written to it. It may be read at any time.
+// End keeps the last 4 KiB that are written to it. String may run concurrently with Write.
 type End struct {
 	mu       sync.Mutex
 	retained []byte
@@ -255,21 +259,21 @@ func (e *End) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// String is what is kept, without blanks around it.
+// String returns the kept bytes without surrounding blanks.
 func (e *End) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return string(bytes.TrimSpace(e.retained))
 }
 
-// Entry is a file or symbolic link of a tree, its name relative and with slashes.
+// Entry is a file or symbolic link of a tree. Its name is relative and has slashes.
 type Entry struct {
 	Name string
 	Info fs.FileInfo
 }
 
-// Walk lists what is below root, or root itself if it is a file, sorted by name. Anything but
-// folders, regular files and symbolic links is an error: a build must not depend on it.
+// Walk lists the files and symbolic links below root, or root itself if it is a file, sorted by
+// name. Other kinds of files are an error, because a build must not depend on them.
 func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 	var entries []Entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -300,7 +304,8 @@ func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 	return entries, err
 }
 
-// Hash walks, and feeds what it finds to a digest, SHA-256.
+// Hash walks a tree as Walk does and writes the entries to a SHA-256 digest; modes includes the
+// right to execute.
 func Hash(root string, skip func(name string) bool, modes bool) ([]Entry, hash.Hash, error) {
 	entries, err := Walk(root, skip)
 	if err != nil {
@@ -315,9 +320,9 @@ func Hash(root string, skip func(name string) bool, modes bool) ([]Entry, hash.H
 	return entries, h, nil
 }
 
-// addTo feeds an entry to a digest: its kind, name, length and content, so that no two trees give
-// the same bytes. Of the mode, where modes count, only the right to execute does, as in git; of a
-// link, where it points.
+// addTo writes an entry's kind, name, length and content to a digest, so that different trees give
+// different bytes. If modes count, only the right to execute does, as in git. Links count by their
+// targets.
 func (e Entry) addTo(h hash.Hash, root string, modes bool) error {
 	path := filepath.Join(root, filepath.FromSlash(e.Name))
 	if e.Info.Mode().Type() == fs.ModeSymlink {
@@ -333,7 +338,7 @@ func (e Entry) addTo(h hash.Hash, root string, modes bool) error {
 	return Feed(h, path)
 }
 
-// Feed copies what a file holds, however much that is.
+// Feed copies a file's content to w, without a bound.
 func Feed(w io.Writer, path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -343,7 +348,7 @@ func Feed(w io.Writer, path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Digest is the SHA-256 of what a file holds, in hex.
+// Digest returns the SHA-256 of a file's content in hex.
 func Digest(path string) (string, error) {
 	h := sha256.New()
 	err := Feed(h, path)

@@ -22,7 +22,7 @@ func put(t *testing.T, text string) string {
 	return name
 }
 
-// loginUID is a file of the kernel's that says no size, as the shortest way of reading gives it.
+// loginUID returns the content of a kernel file without a size.
 func loginUID(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/loginuid")
@@ -32,7 +32,7 @@ func loginUID(t *testing.T) string {
 	return string(text)
 }
 
-// What is read, as it is, as text, and as text that has to stay.
+// TestRead checks Read, Text and Kept.
 func TestRead(t *testing.T) {
 	check := func(what, name, bytes, text, kept string) {
 		t.Helper()
@@ -75,13 +75,13 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a pipe that nobody writes to", silent, "", "", pipe)
-	// "files.test\n" has a byte more than the bound; the kernel gives no size beforehand.
+	// "files.test\n" is a byte longer than the bound; the kernel reports no size.
 	check("no size is told", "/proc/self/comm", large, large, large)
 	id := loginUID(t)
 	check("no size is told, and little", "/proc/self/loginuid", id, id, id)
 }
 
-// A pipe is read to its end, however slowly that comes.
+// TestPipe checks that a slow pipe is read to its end.
 func TestPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -102,7 +102,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// A file is the old one or the new one, and nothing else is left.
+// TestWrite checks that a file has the old or the new content, and that no other files remain.
 func TestWrite(t *testing.T) {
 	broken := errors.New("broken")
 	check := func(what, name string, fail error, want string) {

@@ -31,7 +31,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// What is written in pieces is kept from its end, and nothing of a line is lost before the bound.
+// TestEnd checks that End keeps the end of several writes, completely up to its bound.
 func TestEnd(t *testing.T) {
 	var e End
 	for i := range 3 * endBytes {

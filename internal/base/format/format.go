@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Format is a form of what is printed, and the endings of files in it, the usual one first.
+// Format is an output format and the suffixes of its files, the default suffix first.
 type Format struct {
 	Name    string
 	Endings []string
 }
 
-// Formats are all that there are. Which of them something has, its Forms say.
+// Formats lists all formats; the Forms of a type say which of them apply to it.
 var Formats = []Format{
 	{"text", []string{"txt"}},
 	{"markdown", []string{"md", "markdown"}},
@@ -23,10 +23,11 @@ var Formats = []Format{
 	{"parquet", []string{"parquet"}},
 }
 
-// Ending is what the names of a format's files end with.
+// Ending returns the default suffix of a format's files, without the dot. It panics if the format
+// is unknown.
 func Ending(format string) string { return Formats[index(format)].Endings[0] }
 
-// FormatOf is the format that the end of a file's name asks for; empty where it asks for none.
+// FormatOf returns the format of a file suffix, with or without a dot; "" if the suffix is unknown.
 func FormatOf(ending string) string {
 	for _, f := range Formats {
 		if slices.Contains(f.Endings, strings.ToLower(strings.TrimPrefix(ending, "."))) {
@@ -44,16 +45,16 @@ func index(format string) int {
 	return i
 }
 
-// Form writes a T in a format.
+// Form writes a T in one format.
 type Form[T any] struct {
 	Format string
 	Write  func(io.Writer, T) error
 }
 
-// Forms are those of a T, the usual one first.
+// Forms lists the formats of a T, the default first.
 type Forms[T any] []Form[T]
 
-// Names are their formats.
+// Names returns the names of the formats.
 func (f Forms[T]) Names() (out []string) {
 	for _, form := range f {
 		out = append(out, Formats[index(form.Format)].Name)
@@ -61,7 +62,7 @@ func (f Forms[T]) Names() (out []string) {
 	return out
 }
 
-// Write writes v in one of the formats; another one is the programmer's error.
+// Write writes v in a format. It panics if the format is not in f.
 func (f Forms[T]) Write(w io.Writer, format string, v T) error {
 	i := slices.IndexFunc(f, func(form Form[T]) bool { return form.Format == format })
 	if i < 0 {

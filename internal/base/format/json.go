@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// JSON writes a value for programs by its fields' tags, as encoding/json does, but that a number
-// that is none is null, a list without members is [], so that readers can loop, and < and > stand
-// as they are, for documents are read by people too. Fields without a tag are left out.
+// JSON writes a value by its fields' tags, as encoding/json does, with three differences: NaN and
+// infinite numbers are null, empty lists are [], so that readers can loop, and < and > are not
+// escaped, because people also read documents. It omits fields without a tag.
 func JSON(w io.Writer, v any) error {
 	var b, indented bytes.Buffer
 	if err := encode(&b, reflect.ValueOf(v)); err != nil {
@@ -27,7 +27,8 @@ func JSON(w io.Writer, v any) error {
 	return err
 }
 
-// Finite is a pointer to x, or nil (null) when x is no number, where encoding/json itself writes.
+// Finite returns a pointer to x, or nil (null) if x is NaN or infinite. It is for values that
+// encoding/json writes.
 func Finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
@@ -101,7 +102,8 @@ type field struct {
 	value reflect.Value
 }
 
-// fieldsOf are those that a struct has a name for, and in their place those of what it embeds.
+// fieldsOf returns the tagged fields of a struct, with the fields of embedded structs in their
+// place.
 func fieldsOf(v reflect.Value) (out []field) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)

@@ -1,7 +1,8 @@
-// Package format sets text: words in lines, cells in columns, marks of footnotes, in Markdown, and
-// documents of JSON and CSV for programs.
+// Package format lays out text: words in lines, cells in columns, marks of footnotes, and Markdown.
+// It also writes documents in JSON and CSV for programs.
 //
-// Non-goals: it knows no value (package unit prints those) and no table's meaning (package table).
+// Non-goals: it is independent of values (package units prints them) and of a table's meaning
+// (package table).
 package format
 
 import (
@@ -13,10 +14,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Width is where sentences wrap where no terminal says how wide it is.
+// Width is the number of columns at which sentences wrap if the terminal's width is unknown.
 const Width = 100
 
-// Page collects what is printed, so that only its end can fail.
+// Page collects output, so that only the final write can fail.
 type Page struct{ strings.Builder }
 
 // Line adds a line.
@@ -28,12 +29,12 @@ func (p *Page) To(w io.Writer) error {
 	return err
 }
 
-// Columns counts the columns that a text takes, without colour codes.
+// Columns returns the number of columns that a text takes, without color codes.
 func Columns(text string) int { return ansi.StringWidth(text) }
 
-// Wrap prints a text after the head of its first line, broken between words into lines of at most
-// so many columns; further lines are indented so far. A longer word is left whole, and a percent
-// sign stays with its number.
+// Wrap returns a text after the head of its first line, broken between words into lines of at most
+// width columns. Further lines are indented by indent columns. Longer words stay whole, and a
+// percent sign stays with its number.
 func Wrap(head, text string, width, indent int) string {
 	var b strings.Builder
 	line, used, gap := head, Columns(head), ""
@@ -50,7 +51,7 @@ func Wrap(head, text string, width, indent int) string {
 	return b.String() + line
 }
 
-// words cuts at spaces, but leaves a percent sign with its number.
+// words splits at spaces, but leaves a percent sign with its number.
 func words(text string) []string {
 	var all []string
 	for _, w := range strings.Fields(text) {
@@ -63,7 +64,7 @@ func words(text string) []string {
 	return all
 }
 
-// Align is where a column's text stands.
+// Align is the alignment of a column's text.
 type Align int
 
 // Alignments.
@@ -73,14 +74,14 @@ const (
 	Center
 )
 
-// Pad fills a text to a width; a longer one is left whole.
+// Pad fills a text to a width with spaces; a longer text stays whole.
 func Pad(text string, width int, a Align) string {
 	lack := max(width-Columns(text), 0)
 	before := map[Align]int{Right: lack, Center: lack / 2}[a]
 	return strings.Repeat(" ", before) + text + strings.Repeat(" ", lack-before)
 }
 
-// PadAll makes a column's texts equally wide.
+// PadAll pads a column's texts to equal widths.
 func PadAll(texts []string, a Align) []string {
 	width := 0
 	for _, t := range texts {
@@ -93,8 +94,8 @@ func PadAll(texts []string, a Align) []string {
 	return out
 }
 
-// Grid sets rows in columns, two spaces apart: the columns that aligns has, the last of them for
-// all further ones. A row of one cell stands as it is and widens nothing.
+// Grid sets rows in columns, two spaces apart. aligns has the columns' alignments, the last of them
+// for all further columns. A row of one cell stays as it is and widens no column.
 func Grid(indent string, rows [][]string, aligns ...Align) string {
 	var columns [][]string // padded
 	for _, row := range rows {
@@ -126,7 +127,7 @@ func Grid(indent string, rows [][]string, aligns ...Align) string {
 	return b.String()
 }
 
-// Mark is the mark of a footnote, by its number.
+// Mark returns the mark of a footnote, by its number.
 func Mark(number int) string {
 	raised := []rune("⁰¹²³⁴⁵⁶⁷⁸⁹")
 	var b strings.Builder
@@ -136,7 +137,7 @@ func Mark(number int) string {
 	return b.String()
 }
 
-// Marks are those of several footnotes: ¹˒¹².
+// Marks returns the marks of several footnotes: ¹˒¹².
 func Marks(numbers []int) string {
 	all := make([]string, len(numbers))
 	for i, n := range numbers {
@@ -145,7 +146,7 @@ func Marks(numbers []int) string {
 	return strings.Join(all, "˒")
 }
 
-// Paint gives a text a look, by parameters of Select Graphic Rendition (ECMA-48 §8.3.117).
+// Paint wraps a text in parameters of Select Graphic Rendition (ECMA-48 §8.3.117).
 func Paint(color bool, sgr, text string) string {
 	if !color || text == "" {
 		return text
@@ -156,8 +157,7 @@ func Paint(color bool, sgr, text string) string {
 // CSV writes rows for programs.
 func CSV(w io.Writer, rows [][]string) error { return csv.NewWriter(w).WriteAll(rows) }
 
-// Markdown keeps text text: names and messages come from files that others wrote, and must not
-// become markup.
+// Markdown escapes text, because names and messages from files of others must not become markup.
 func Markdown(text string) string { return markup.Replace(text) }
 
 var markup = strings.NewReplacer(
@@ -165,7 +165,7 @@ var markup = strings.NewReplacer(
 	"`", "\\`", "](", `]\(`, "~", `\~`, "#", `\#`, "\n", " ", "\r", " ",
 )
 
-// Pipes is a table in Markdown. The cells are text, and no markup.
+// Pipes returns a table in Markdown. It escapes the cells as text.
 func Pipes(headings []string, rows [][]string, aligns ...Align) string {
 	rules := make([]string, len(headings))
 	for i := range rules {

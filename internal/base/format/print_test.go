@@ -44,13 +44,13 @@ func TestPad(t *testing.T) {
 
 func TestMarks(t *testing.T) { same(t, Marks([]int{1, 20}), "¹˒²⁰") }
 
-// What a service says in an error must not become markup.
+// TestPipes checks that text from services cannot become markup.
 func TestPipes(t *testing.T) {
 	same(t, Pipes([]string{"a", "b"}, [][]string{{"x|y", "<b>"}, {"_z_", "2"}}, Left, Right),
 		"| a | b |\n| :-- | --: |\n| x\\|y | &lt;b&gt; |\n| \\_z\\_ | 2 |\n")
 }
 
-// What is no number is null, what has no members is a list all the same, and no text is changed.
+// TestJSON checks null for NaN and infinite numbers, [] for empty lists, and unchanged text.
 func TestJSON(t *testing.T) {
 	type inner struct {
 		X float64 `json:"x"`
@@ -91,7 +91,7 @@ func TestJSON(t *testing.T) {
 `)
 }
 
-// A file's ending and a format's other name ask for the same; what is no format is none.
+// TestFormats checks that suffixes and names of a format are equivalent.
 func TestFormats(t *testing.T) {
 	same(t, FormatOf(".MD")+FormatOf("htm")+FormatOf("text"), "markdownhtml")
 	same(t, FormatOf("xml"), "")

@@ -10,27 +10,27 @@ import (
 	"unicode/utf8"
 )
 
-// Screen writes text that a terminal may show. Names and answers of others are in it, and a
-// terminal obeys some characters instead of showing them: it would change its title, its colours
-// and what it has shown, or answer into the shell. Those are written as \u and their number, which
-// in JSON is the character itself; only line ends, tabs and Paint's own looks stay.
+// Screen writes text that a terminal may show. The text includes names and responses from others,
+// and control characters in them could change the terminal's title, colors and contents, or send
+// input to the shell. Screen writes control characters as \u and their number, as JSON does; only
+// line ends, tabs and Paint's own looks stay.
 //
-// It stands before standard output and standard error, so that no verb can forget it. Files are
-// written as they are.
+// A Screen wraps standard output and standard error for all verbs. Files are written without it.
 type Screen struct {
 	mu       sync.Mutex
 	to       io.Writer
-	retained []byte // of a character or a look whose end has not come yet
-	cut      error  // the first write that failed: not every caller looks
+	retained []byte // an incomplete character or look
+	cut      error  // the first write error: some callers ignore errors
 }
 
-// NewScreen writes to a terminal, or what may become one's input.
+// NewScreen returns a Screen that writes to a terminal, or to a stream that may end in a terminal.
 func NewScreen(to io.Writer) *Screen { return &Screen{to: to} }
 
-// longest is how many bytes of a word anybody reads.
+// longest is the length in bytes above which Clip shortens a word.
 const longest = 400
 
-// Clip shortens longer words in a message, as an argument of a hundred thousand letters is one.
+// Clip shortens words of more than 400 bytes in a message, such as an argument of a hundred
+// thousand letters.
 func Clip(text string) string {
 	for _, word := range strings.Fields(text) {
 		if len(word) > longest {
@@ -41,8 +41,8 @@ func Clip(text string) string {
 	return text
 }
 
-// Raw is what a screen writes to, for what is no text or moves the cursor; another writer is
-// itself.
+// Raw returns the writer behind a Screen, for output that is not text or moves the cursor. It
+// returns other writers unchanged.
 func Raw(w io.Writer) io.Writer {
 	if s, ok := w.(*Screen); ok {
 		return s.to
@@ -71,7 +71,7 @@ func (s *Screen) write(text string, complete bool) error {
 	return err
 }
 
-// Close writes what has no end.
+// Close writes an incomplete last character, and returns the first write error.
 func (s *Screen) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,14 +81,14 @@ func (s *Screen) Close() error {
 	return s.write(string(s.retained), true)
 }
 
-// Visible is a text without characters that a terminal obeys.
+// Visible returns a text with control characters escaped, as Screen does.
 func Visible(text string) string {
 	text, _ = visible(text, true)
 	return text
 }
 
-// looks are what Paint makes of the parameters that it is given; another one is shown as it is
-// written, which whoever adds it sees.
+// looks lists the sequences that Paint makes of the parameters in use. Screen shows other sequences
+// as text, so that a missing entry is noticed.
 var looks = func() (all []string) {
 	for _, sgr := range []string{"0", "1", "2", "31", "32", "33", "1;2", "1;31", "1;32", "1;33"} {
 		all = append(all, "\x1b["+sgr+"m")
@@ -96,8 +96,8 @@ var looks = func() (all []string) {
 	return all
 }()
 
-// visible returns a text as a screen has it and, unless this is the end of it, the beginning of
-// what is not whole.
+// visible returns a text with control characters escaped. Unless the text is complete, remaining is
+// an incomplete character or look at its end.
 func visible(text string, complete bool) (shown, remaining string) {
 	var b strings.Builder
 	for text != "" {
@@ -119,7 +119,7 @@ func visible(text string, complete bool) (shown, remaining string) {
 			size = n
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
-		case r == utf8.RuneError: // one that was written as such
+		case r == utf8.RuneError: // U+FFFD in the text itself
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, `\u%04x`, r)
@@ -129,14 +129,15 @@ func visible(text string, complete bool) (shown, remaining string) {
 	return b.String(), ""
 }
 
-// obeyed are control characters (ISO 6429, C0 and C1), those that turn the direction of a text, and
-// what is not UTF-8.
+// obeyed reports control characters (ISO 6429, C0 and C1), characters that change the direction of
+// text, and invalid UTF-8.
 func obeyed(r rune) bool {
 	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) ||
 		r == utf8.RuneError
 }
 
-// look is how long a look at a text's beginning is; 0: there is none, or it is cut short.
+// look returns the length of the look that a text begins with, or 0. cut reports an incomplete
+// look.
 func look(text string) (n int, cut bool) {
 	for _, l := range looks {
 		if strings.HasPrefix(text, l) {

@@ -16,7 +16,8 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// What a terminal would obey is shown, by whatever pieces it comes in; what is ours passes.
+// TestScreen checks that control characters are escaped, even if split between writes, and that
+// Paint's looks pass.
 func TestScreen(t *testing.T) {
 	check := func(text, want string) {
 		t.Helper()
@@ -46,8 +47,8 @@ func TestScreen(t *testing.T) {
 	check("\x1b[8mhidden\x1b[2J\x1b[", `\u001b[8mhidden\u001b[2J\u001b[`)
 	check("VALID\rINVALID\b\x7f", `VALID\u000dINVALID\u0008\u007f`)
 	check("\u009b2J", `\u009b2J`)                   // CSI as one character
-	check("a\x9b2J\xff", `a\x9b2J\xff`)             // and as one byte
-	check("\u202eDILAV\u2066", `\u202eDILAV\u2066`) // the other way round
+	check("a\x9b2J\xff", `a\x9b2J\xff`)             // CSI as one byte
+	check("\u202eDILAV\u2066", `\u202eDILAV\u2066`) // right to left
 	check("�", "�")
 	var back string
 	text, err := json.Marshal("\x1b\u009b\x7f\u202e\n")

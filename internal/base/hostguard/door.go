@@ -1,17 +1,17 @@
-// Package hostguard says whom an HTTP port that this program opens answers. A port on 127.0.0.1 is
-// open to every page in a browser on this machine: a page may send there what a form can send, and
-// one whose name is made to mean 127.0.0.1 (DNS rebinding) may read the answers, too. So a request
-// must call the port by an address or by a name that is nobody else's to give, and one that a
-// browser sends must come from a page of the port's own.
+// Package hostguard decides which requests an HTTP port of this program answers. A port on
+// 127.0.0.1 is open to every page in a browser on this machine. A page may send there what a form
+// can send; a page whose name resolves to 127.0.0.1 (DNS rebinding) may also read responses. A
+// request must therefore name the port by an address or by a name that only this machine's owner
+// can give. A browser's request must also come from a page of the port itself.
 //
 //	server := &http.Server{Handler: hostguard.Guard(mux)}
 //
-// Two kinds of ports have no such door. Truth and null servers stand for services, which are
-// called by names of all sorts, and have nothing to tell or to change. A service under test is
-// somebody else's program.
+// Two kinds of ports have no guard. Truth and null servers stand for services, which are called by
+// arbitrary names, and have neither secrets nor state. A service under test belongs to somebody
+// else.
 //
-// Non-goals: it does not ask who is there. Programs of this machine may send what they like; what
-// only the lab may say takes a token of the port's own.
+// Non-goals: it does not authenticate. Programs on this machine may send any request; actions that
+// are reserved for the lab need a token of the port.
 package hostguard
 
 import (
@@ -23,11 +23,11 @@ import (
 	"strings"
 )
 
-// Hosts is the variable with further names, separated by commas, by which ports are called: those
-// of Compose, say, or of this machine where a port is open to others.
+// Hosts is the name of the variable with further host names of ports, separated by commas, such as
+// names of Compose, or of this machine if a port is open to others.
 const Hosts = "PRONY_HOSTS"
 
-// Guard lets through what a handler may answer. Everything else is refused with the reason.
+// Guard passes permitted requests to a handler and refuses others with the reason.
 func Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why, code := Refusal(r); code != 0 {
@@ -38,7 +38,8 @@ func Guard(next http.Handler) http.Handler {
 	})
 }
 
-// Refusal says why a request is not answered, and with which status; 0: it is.
+// Refusal returns the reason and the status with which a request is refused; code 0 means that it
+// is permitted.
 func Refusal(r *http.Request) (why string, code int) {
 	switch {
 	case !Named(r.Host):
@@ -53,15 +54,16 @@ func Refusal(r *http.Request) (why string, code int) {
 	return "", 0
 }
 
-// clip keeps of a name what a message can bear.
+// clip shortens a name for a message.
 func clip(name string) string {
 	const most = 100
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// Named says whether a host, with or without a port, is one of this machine's: an address, which
-// nobody can make mean another; localhost, which no browser asks DNS for (RFC 6761, 6.3); or one of
-// Hosts. No host at all, which HTTP/1.0 permits, is no browser's.
+// Named reports whether a host, with or without a port, belongs to this machine: an IP address,
+// which DNS cannot redirect; localhost, which browsers resolve without DNS (RFC 6761, 6.3); or a
+// name in Hosts. A missing host, which HTTP/1.0 permits, cannot come from a browser and is
+// accepted.
 func Named(host string) bool {
 	if name, port, err := net.SplitHostPort(host); err == nil {
 		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
@@ -82,9 +84,10 @@ func Named(host string) bool {
 	return false
 }
 
-// foreign says whether a browser sends it for a page of another origin. Each browser since 2023
-// says so itself (Fetch Metadata, Sec-Fetch-Site); an older one names the origin with all that is
-// not a plain GET. To follow a link here is no page's doing, but the reader's.
+// foreign reports whether a browser sends the request for a page of another origin. Browsers since
+// 2023 say so (Fetch Metadata, Sec-Fetch-Site); older ones send the origin with everything but
+// plain GETs. Following a link to this port is permitted, because the user does it and not the
+// page.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

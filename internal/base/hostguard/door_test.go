@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a browser sends for a page of another's is refused, by whatever name; what programs send is
-// not.
+// TestGuard checks that requests of browsers for pages of other origins are refused, and requests
+// of programs are not.
 func TestGuard(t *testing.T) {
 	t.Setenv(Hosts, "prony, home.example")
 	guarded := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -33,7 +33,7 @@ func TestGuard(t *testing.T) {
 		check(200, "GET", host)
 		check(200, "POST", host)
 	}
-	// Names that somebody else can give: with them come pages that read the answers.
+	// Names that others can register: pages of such names could read responses.
 	for _, host := range []string{"evil.example:9090", "127.0.0.1.evil.example", "localhost.evil",
 		"xlocalhost", "prony.evil.example", "evil.example:9090:1", strings.Repeat("x", 9999),
 		"127.0.0.1:9090@evil.example", "[::1].evil.example:1", "0x7f000001", "127.1"} {

@@ -1,10 +1,10 @@
-// Package lazyregexp holds regular expressions that are compiled when they are first asked. To
-// compile all that the readers of foreign formats know was a fifth of the program's start, and
-// every launch of a service is a start of this program.
+// Package lazyregexp provides regular expressions that are compiled at their first use. Compiling
+// all expressions of the readers of foreign formats took a fifth of the program's start, and every
+// launch of a service starts this program.
 //
-// It is for expressions of ours, as package variables: a test compiles them at once, so that none
-// is wrong. (The Go toolchain's own internal/lazyregexp does the same, and may not be imported.)
-// Non-goals: expressions that somebody else has written, which can be wrong.
+// It is for constant expressions in package variables: tests compile them at once, so that mistakes
+// are found. (The Go toolchain's internal/lazyregexp does the same, and cannot be imported.)
+// Non-goals: expressions from users, which may be invalid.
 package lazyregexp
 
 import (
@@ -14,10 +14,10 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression; its methods are those of regexp.Regexp.
+// Pattern is a regular expression. Its methods do what those of regexp.Regexp do.
 type Pattern struct{ compiled func() *regexp.Regexp }
 
-// New makes a pattern. At its first use, in a test at once, it panics if it is wrong.
+// New returns a pattern. An invalid expression panics at its first use, in tests at once.
 func New(expression string) *Pattern {
 	p := &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 	if len(os.Args) > 0 && strings.HasSuffix(os.Args[0], ".test") {
@@ -26,7 +26,7 @@ func New(expression string) *Pattern {
 	return p
 }
 
-// MatchString is regexp.Regexp's, as are all below.
+// MatchString is regexp.Regexp's method, as are all below.
 func (p *Pattern) MatchString(s string) bool { return p.compiled().MatchString(s) }
 
 func (p *Pattern) String() string { return p.compiled().String() }

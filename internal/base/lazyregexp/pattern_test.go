@@ -17,7 +17,7 @@ func TestPattern(t *testing.T) {
 	}
 }
 
-// A wrong one fails the first test of its package, not the first user of it.
+// TestWrongPattern checks that an invalid pattern fails the tests of its package, before any use.
 func TestWrongPattern(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -1,9 +1,9 @@
-// Package privilege says as whom the lab runs what is not its own: services and the steps that
-// build them. A lab that is no root runs them as itself. One that is, because cgroups and some
-// profilers ask for it, keeps that to itself: they get the id of whoever called sudo, or else an
-// unprivileged one, no capabilities and no way to new privileges (capabilities(7), prctl(2)).
+// Package privilege decides which user runs programs that are not the lab's: services and their
+// build steps. A lab without root runs them as itself. A lab with root, which cgroups and some
+// profilers need, runs them as the user that called sudo, or as another unprivileged user, without
+// capabilities and without a way to new privileges (capabilities(7), prctl(2)).
 //
-// Non-goals: it is no sandbox. What the user may read and write, a service may.
+// Non-goals: it is not a sandbox. A service may read and write what its user may.
 package privilege
 
 import (
@@ -21,24 +21,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nobody is the id that owns nothing, by the kernel's own default (/proc/sys/kernel/overflowuid).
+// nobody is the id of the user without files, by the kernel's default
+// (/proc/sys/kernel/overflowuid).
 const nobody = 65534
 
-// User is who somebody else's program is run as.
+// User is the user that runs a program.
 type User struct {
 	UID, GID int
 	Groups   []int  // beside GID
-	Home     string // empty: it has none
+	Home     string // empty: no home
 }
 
 func itself() User { return User{UID: os.Geteuid(), GID: os.Getegid()} }
 
-// Apart says whether it is another user than the lab.
+// Apart reports whether it is another user than the lab's.
 func (u User) Apart() bool { return u.UID != os.Geteuid() }
 
-// Service is who runs a service that works in a folder and needs files and folders: who called
-// sudo, the folder's owner, or nobody; the first who gets to all of them. Where none does, as in
-// root's own home, it is root, without capabilities.
+// Service returns the user that runs a service in a folder and reads the files and folders in
+// needs: the caller of sudo, the folder's owner, or nobody, whichever first can access all of them.
+// If none can, for example in root's home, it returns root; Start drops the capabilities.
 func Service(dir string, needs ...string) User {
 	for _, u := range others(dir) {
 		if u.reaches(append(needs, dir)) {
@@ -48,9 +49,9 @@ func Service(dir string, needs ...string) User {
 	return itself()
 }
 
-// Build is who builds what is in a checkout with some tools: who called sudo, or the checkout's
-// owner, where they get to the tools. Those keep their caches in that user's home, so that nobody
-// cannot.
+// Build returns the user that builds a checkout with some tools: the caller of sudo, or the
+// checkout's owner, if they can access the tools. Tools keep their caches in that user's home, so
+// nobody, who has none, cannot build.
 func Build(checkout string, tools ...string) User {
 	for _, u := range others(checkout) {
 		if u.Home != "" && u.reaches(append(tools, checkout)) {
@@ -60,7 +61,7 @@ func Build(checkout string, tools ...string) User {
 	return itself()
 }
 
-// others are those who come into question where the lab is root.
+// others returns the candidates in order of preference if the lab is root, and none otherwise.
 func others(dir string) (all []User) {
 	if os.Geteuid() != 0 {
 		return nil
@@ -75,8 +76,8 @@ func others(dir string) (all []User) {
 	return append(all, User{UID: nobody, GID: nobody})
 }
 
-// known adds to a user's id what the system knows of it. One that it does not know, as the owner of
-// what is mounted into a container, may have the home that the lab was given.
+// known returns the user of an id with its groups and home. An id without an account, for example
+// the owner of a folder that is mounted into a container, gets the lab's $HOME if it owns that.
 func known(uid int) User {
 	u := User{UID: uid, GID: nobody}
 	match, err := user.LookupId(strconv.Itoa(uid))
@@ -88,11 +89,11 @@ func known(uid int) User {
 		return u
 	}
 	u.Home = match.HomeDir
-	// Root's group may write what is root's.
+	// Root's group is left out, because it may write files of root.
 	if gid, err := strconv.Atoi(match.Gid); err == nil && gid != 0 {
 		u.GID = gid
 	}
-	names, _ := match.GroupIds() // without them it has fewer rights
+	names, _ := match.GroupIds() // after an error the user has fewer rights
 	for _, name := range names {
 		if n, err := strconv.Atoi(name); err == nil && n != u.GID && n != 0 {
 			u.Groups = append(u.Groups, n)
@@ -101,8 +102,8 @@ func known(uid int) User {
 	return u
 }
 
-// reaches says whether the user may go to all paths, as they are named and where links lead, and
-// read what is there. Lists of access are not looked at.
+// reaches reports whether the user may enter and read all paths, as named and after resolving
+// links. It ignores access control lists.
 func (u User) reaches(paths []string) bool {
 	for _, path := range paths {
 		real, err := filepath.EvalSymlinks(path)
@@ -126,7 +127,7 @@ func (u User) reaches(paths []string) bool {
 	return true
 }
 
-// may says whether the mode of a file permits the bits, of 4 to read and 1 to execute or search.
+// may reports whether the mode of a file permits the bits: 4 to read, 1 to execute or search.
 func (u User) may(path string, bits uint32) bool {
 	var s unix.Stat_t
 	if unix.Stat(path, &s) != nil {
@@ -134,7 +135,7 @@ func (u User) may(path string, bits uint32) bool {
 	}
 	mode := s.Mode
 	if s.Mode&unix.S_IFMT != unix.S_IFDIR {
-		bits &^= 1 // a program, or what one reads: exec tells
+		bits &^= 1 // an error of exec reports a missing right to execute
 	}
 	switch {
 	case int(s.Uid) == u.UID:
@@ -145,7 +146,7 @@ func (u User) may(path string, bits uint32) bool {
 	return mode&bits == bits
 }
 
-// Env is an environment with the user's home in the place of the lab's.
+// Env returns an environment with the user's home instead of the lab's.
 func (u User) Env(env []string) []string {
 	out := slices.Clone(env)
 	for i, pair := range out {
@@ -159,7 +160,7 @@ func (u User) Env(env []string) []string {
 	return out
 }
 
-// Give makes a folder and all in it the user's.
+// Give makes the user the owner of a folder and everything in it.
 func (u User) Give(folder string) error {
 	if !u.Apart() {
 		return nil
@@ -172,21 +173,21 @@ func (u User) Give(folder string) error {
 	})
 }
 
-// Start starts a command as the user, without capabilities and new privileges. Both are a thread's
-// and go to what it forks, so that a thread is spent for it.
+// Start starts a command as the user, without capabilities and new privileges. Both belong to a
+// thread and its children, so Start uses up a thread.
 func (u User) Start(cmd *exec.Cmd) error {
 	return Spend(func() error { return u.start(cmd) })
 }
 
-// Spend does something on a thread of its own, for what a thread hands on to what it forks and
-// cannot take back. It ends with its goroutine, as that does not unlock it. Only the first thread
-// of a process cannot end.
+// Spend calls a function on a new thread that ends afterwards. It is for attributes of a thread
+// that its children inherit and that cannot be undone: the goroutine never unlocks the thread, and
+// so the runtime ends it. The first thread of a process cannot end.
 func Spend(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			done <- Spend(do) // on another one, as this is held meanwhile
+			done <- Spend(do) // gets another thread, because this one is locked meanwhile
 			runtime.UnlockOSThread()
 			return
 		}
@@ -199,7 +200,7 @@ func (u User) start(cmd *exec.Cmd) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	for c := 0; ; c++ { // until there is no such capability; who is no root has none to drop
+	for c := 0; ; c++ { // until the last capability; users other than root have none to drop
 		if unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0) != nil {
 			break
 		}
@@ -217,9 +218,9 @@ func (u User) start(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
-// Runs are the files that a command in a folder is run from, as far as can be told beforehand: its
-// program, what a line for sh names that is a file, and the interpreters of what is a script. A
-// program that may be read by all is of no use to somebody who may not read its interpreter.
+// Runs returns the files that a command in a folder is run from, as far as they are known
+// beforehand: its program, files that a line for sh names, and interpreters of scripts. A user
+// needs access to all of them: a script is useless to a user that cannot read its interpreter.
 func Runs(dir, program string, args []string) (files []string) {
 	words := []string{program}
 	if len(args) > 2 && filepath.Base(args[0]) == "sh" && args[1] == "-c" {
@@ -238,10 +239,10 @@ func Runs(dir, program string, args []string) (files []string) {
 	return files
 }
 
-// maxRuns bounds interpreters that name each other.
+// maxRuns bounds chains of interpreters that name each other.
 const maxRuns = 100
 
-// found is the regular file that a word of a command names.
+// found returns the regular file that a word of a command names.
 func found(dir, word string) (path string, ok bool) {
 	switch {
 	case filepath.IsAbs(word):
@@ -255,14 +256,15 @@ func found(dir, word string) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// interpreter is what runs a script (execve(2)); for /usr/bin/env, what that looks for.
+// interpreter returns the program that runs a script (execve(2)); for /usr/bin/env, the program
+// that it looks up.
 func interpreter(dir, script string) (path string, ok bool) {
 	f, err := os.Open(script)
 	if err != nil {
 		return "", false
 	}
 	defer f.Close()
-	var head [256]byte // as much of it as the kernel looks at
+	var head [256]byte // as many bytes as the kernel reads
 	n, _ := io.ReadFull(f, head[:])
 	line, _, _ := strings.Cut(string(head[:n]), "\n")
 	tail, isScript := strings.CutPrefix(line, "#!")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Where a user gets to is what the modes say, on the way that is named and on that of links.
+// TestReaches checks access by modes, on the named path and after resolving links.
 func TestReaches(t *testing.T) {
 	stranger := User{UID: 12345, GID: 12345}
 	owner := User{UID: os.Getuid(), GID: 12345}
@@ -25,7 +25,7 @@ func TestReaches(t *testing.T) {
 		if err := errors.Join(os.Chmod(dir, dirMode), os.Chmod(file, fileMode)); err != nil {
 			t.Fatal(err)
 		}
-		defer os.Chmod(dir, 0o755) //nolint:errcheck // the next check would tell
+		defer os.Chmod(dir, 0o755) //nolint:errcheck // the next check would fail
 		for _, path := range []string{file, link} {
 			var got []bool
 			for _, u := range []User{owner, member, stranger} {
@@ -42,7 +42,7 @@ func TestReaches(t *testing.T) {
 	check(0o711, 0o644, true, true, true)
 	check(0o750, 0o644, true, true, false)
 	check(0o700, 0o644, true, false, false)
-	check(0o755, 0o044, false, true, true) // the owner's bits are the owner's
+	check(0o755, 0o044, false, true, true) // other users' bits don't apply to the owner
 	if owner.reaches([]string{filepath.Join(dir, "none")}) {
 		t.Error("what is not there is reached")
 	}

@@ -1,16 +1,15 @@
-// Package rtsched has a thread go before others on its processor (sched(7)). A load thread that
-// takes turns with whatever else runs is late by their turns, which are milliseconds long.
+// Package rtsched gives threads real-time priority (sched(7)). A load thread with ordinary priority
+// waits for other threads of its core, for milliseconds each time.
 package rtsched
 
-// Levels of precedence, lowest first. Each is above all ordinary threads of the machine, whatever
-// their nice value.
+// Levels of priority, lowest first. All are above ordinary threads, whatever their nice value.
 const (
-	Load      = 1 // sends when it is due
-	Probe     = 2 // reads counters at moments that it says, for less than a hundredth of the time
-	Heartbeat = 3 // shows that a core runs, for some microseconds each millisecond
+	Load      = 1 // sends requests when they are due
+	Probe     = 2 // reads counters at given moments, for less than a hundredth of the time
+	Heartbeat = 3 // detects whether a core runs, for some microseconds each millisecond
 )
 
-// How a thread that goes first leaves room for the others (Breath).
+// Times that a real-time thread leaves to others; see Breath.
 const (
 	breathEveryNs = 2_000_000
 	breathNs      = 50_000

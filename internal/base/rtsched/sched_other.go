@@ -2,25 +2,25 @@
 
 package rtsched
 
-// Ahead is for Linux.
+// Ahead is only available on Linux; ok is false.
 func Ahead(int) (back func(), ok bool) { return nil, false }
 
-// Promote is for Linux.
+// Promote is only available on Linux; it returns false.
 func Promote(int, int) bool { return false }
 
-// Nice is for Linux.
+// Nice is only available on Linux; it returns false.
 func Nice(int, int) bool { return false }
 
-// Lowest is for Linux.
+// Lowest is the lowest nice value; it is only used on Linux.
 const Lowest = -20
 
-// IsAhead is for Linux.
+// IsAhead is only available on Linux; it returns false.
 func IsAhead() bool { return false }
 
-// Locked does it as any thread would.
+// Locked calls a function with ordinary priority.
 func Locked(_ int, do func()) { do() }
 
-// Breath is for threads that go first: none do.
+// Breath has no effect, because threads have no real-time priority here.
 type Breath struct{}
 
 // Take does nothing.

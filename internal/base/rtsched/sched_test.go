@@ -16,7 +16,7 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// alone does something on a thread that ends with it.
+// alone calls a function on a thread that ends afterwards.
 func alone(do func()) {
 	done := make(chan struct{})
 	go func() {
@@ -36,7 +36,7 @@ func policy(t *testing.T) uint32 {
 	return a.Policy
 }
 
-// permitted leaves a test out where nobody may go first.
+// permitted skips a test if this user may not set real-time priority.
 func permitted(t *testing.T) {
 	t.Helper()
 	ok := false
@@ -68,14 +68,14 @@ func TestAhead(t *testing.T) {
 	})
 }
 
-// All threads of another process may be put first from outside.
+// TestPromote checks that all threads of another process get the priority.
 func TestPromote(t *testing.T) {
 	permitted(t)
 	other := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer other.Wait()         //nolint:errcheck // it is killed
+	defer other.Wait()         //nolint:errcheck // it was killed
 	defer other.Process.Kill() //nolint:errcheck // it may have ended
 	pid := other.Process.Pid
 	check := func(want uint32) {
@@ -111,8 +111,8 @@ func TestPromote(t *testing.T) {
 	})
 }
 
-// A thread that goes first and is always busy leaves others on its core a turn every few
-// milliseconds; by itself the kernel would only after most of a second (sched(7)).
+// TestBreath checks that a busy real-time thread yields its core every few milliseconds; otherwise
+// the kernel would intervene only after most of a second (sched(7)).
 func TestBreath(t *testing.T) {
 	permitted(t)
 	testsets.Cores(t)
@@ -132,7 +132,7 @@ func TestBreath(t *testing.T) {
 		close(begun)
 		for last := clock.Mono(); !over.Load(); {
 			now := clock.Mono()
-			if now-last > breathEveryNs/2 { // it was kept off the core
+			if now-last > breathEveryNs/2 { // another thread ran on the core
 				turns.Add(1)
 			}
 			last = now

@@ -1,5 +1,5 @@
-// Package runtimes is what the lab knows of that which runs targets. Whatever else depends on a
-// runtime asks here; tools and versions of languages are those of internal/service.
+// Package runtimes lists the runtimes of targets and their properties. All decisions that depend on
+// a runtime use it; tools and versions of languages are in internal/service.
 package runtimes
 
 import (
@@ -8,18 +8,19 @@ import (
 	"time"
 )
 
-// Runtime is one of them.
+// Runtime describes a runtime.
 type Runtime struct {
 	Name string
-	// HotSpot is a JVM: it takes options from its environment and logs its collections.
+	// HotSpot reports a JVM that takes options from its environment and logs its collections.
 	HotSpot bool
-	// Compiles is one that compiles while it serves, so that it gets faster for a while.
+	// Compiles reports a runtime that compiles while it serves, and so gets faster for a while.
 	Compiles bool
-	// Profilers know the runtime's own frames, best first; others see a process from outside.
+	// Profilers lists profilers with frames of the runtime, best first; other profilers see the
+	// process from outside.
 	Profilers []string
 }
 
-// all has Go's binaries and native images both as "native".
+// all lists the runtimes. Go's binaries and native images are both "native".
 var all = []Runtime{
 	{"jvm", true, true, []string{"async-profiler", "jfr"}},
 	{"aot", true, true, []string{"async-profiler", "jfr"}}, // a JVM that starts from a cache
@@ -28,7 +29,7 @@ var all = []Runtime{
 	{"cpython", false, false, []string{"py-spy"}},
 }
 
-// Names are those of all, as manifests and suites have them.
+// Names lists the names of all runtimes, as in manifests and suites.
 var Names = names()
 
 func names() (out []string) {
@@ -38,7 +39,7 @@ func names() (out []string) {
 	return out
 }
 
-// Of is the runtime of a name; of one that is not known nothing is known, but that it may compile.
+// Of returns the runtime with a name. An unknown runtime may compile and has no other properties.
 func Of(name string) Runtime {
 	index := slices.IndexFunc(all, func(r Runtime) bool { return r.Name == name })
 	if index < 0 {
@@ -47,22 +48,22 @@ func Of(name string) Runtime {
 	return all[index]
 }
 
-// Role is what a thread of a runtime is there for.
+// Role is the purpose of a thread of a runtime.
 type Role int
 
 // Roles of threads.
 const (
-	Serves   Role = iota // the program's own, or unknown
-	Compiles             // bytecode to machine code
-	Collects             // garbage
-	Either               // compiles or collects, as there is work of either kind
+	Serves   Role = iota // runs the program's code, or unknown
+	Compiles             // compiles bytecode to machine code
+	Collects             // collects garbage
+	Either               // compiles or collects
 )
 
-// threads are how the names of those begin that do not serve, as the kernel cuts them: 15 bytes.
-// Runtimes that do not name theirs are not here, and so nothing is said of them: Go collects on any
-// thread, and so do native images; Node has named its workers since 24 (nodejs/node #56416), and
-// V8 gives them whatever is to be done. HotSpot's VM thread works while all others are stopped,
-// which is mostly for the collector; with the serial one it is the collector.
+// threads lists the names' beginnings of threads that don't serve, as the kernel cuts names: 15
+// bytes. Runtimes without thread names are missing: Go and native images collect on any thread.
+// Node has named its workers since 24 (nodejs/node #56416), and V8 gives them work of all kinds.
+// HotSpot's VM thread works while all others are stopped, which is mostly for the collector; the
+// serial collector runs on it.
 var threads = []struct {
 	begin string
 	role  Role
@@ -75,7 +76,7 @@ var threads = []struct {
 	{".NET Tiered Com", Compiles}, {".NET Server GC", Collects}, {".NET BGC", Collects},
 }
 
-// RoleOf is the role of a thread by its name.
+// RoleOf returns the role of a thread by its name.
 func RoleOf(thread []byte) Role {
 	for _, t := range threads {
 		if bytes.HasPrefix(thread, []byte(t.begin)) {
@@ -85,31 +86,30 @@ func RoleOf(thread []byte) Role {
 	return Serves
 }
 
-// When compilers have fallen silent.
+// Limits of the time that silent compilers may use.
 const (
-	// SilentFor is how long they must be: as long as a steady state's tail.
+	// SilentFor is the time for which compilers must be silent: as long as a steady state's tail.
 	SilentFor = 2 * time.Second
-	// silentRun is the share of one core that they may still use. A warm JVM compiles a method now
-	// and then.
+	// silentRun is the share of one core that silent compilers may still use. A warm JVM compiles a
+	// method now and then.
 	silentRun = 0.02
-	// silentWant is the share of the time for which they may have run or waited for a core. Beside
-	// 60 runnable threads a compiler with much to do gets less than silentRun of a core, and is not
-	// silent. One with a short task waits for as long as a few turns of the others take, so that
-	// this must be more.
+	// silentWant is the share of the time for which silent compilers may run or wait for a core.
+	// Beside 60 runnable threads a busy compiler gets less than silentRun of a core. A compiler
+	// with a short task waits for a few turns of the other threads, so silentWant must be larger.
 	silentWant = 0.1
-	// behindWant is the share from which on there may always have been something to compile.
+	// behindWant is the share from which on compilers may have been busy all the time.
 	behindWant = 0.5
 )
 
-// Silent says whether compilers that ran and waited for a core for so long, in ns, in a stretch of
-// time had hardly anything to do.
+// Silent reports whether compilers that ran for runNs and waited for a core for waitNs in a stretch
+// of ofNs had hardly any work.
 func Silent(runNs, waitNs, ofNs int64) bool {
 	total := float64(ofNs)
 	return float64(runNs) < silentRun*total && float64(runNs+waitNs) < silentWant*total
 }
 
-// Behind says whether they may have had something to do all the time: then nobody knows what is
-// still to come.
+// Behind reports whether compilers may have been busy all the time. How much they still have to
+// compile is then unknown.
 func Behind(runNs, waitNs, ofNs int64) bool {
 	return float64(runNs+waitNs) >= behindWant*float64(ofNs)
 }

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// The names are those that /proc/PID/task/TID/comm had of JDK 25 with each of its collectors, of
+// TestRoleOf checks names from /proc/PID/task/TID/comm of JDK 25 with each of its collectors, from
 // Node 24's source, and of .NET's threads as the kernel cuts them.
 func TestRoleOf(t *testing.T) {
 	check := func(role runtimes.Role, names ...string) {

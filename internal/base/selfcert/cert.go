@@ -1,5 +1,5 @@
-// Package selfcert makes certificates that are their own authority: of servers that live for one
-// run, whose clients are told whom to trust.
+// Package selfcert makes self-signed certificates for servers that live for one run and whose
+// clients get the certificate to trust.
 package selfcert
 
 import (
@@ -17,8 +17,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// New is one for servers of these names and IP addresses, with its secret key (P-256). It is valid
-// for so long, and since an hour ago, for clients whose clocks are behind.
+// New returns a certificate for servers with these names and IP addresses, and its secret key
+// (P-256). It is valid from an hour ago, for clients with late clocks, until valid from now.
 func New(valid time.Duration, names ...string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,7 +43,7 @@ func New(valid time.Duration, names ...string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
-// PEM is what a client trusts; the key is not in it.
+// PEM returns the certificate without its key, for clients to trust.
 func PEM(c tls.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate[0]})
 }

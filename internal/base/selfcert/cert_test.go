@@ -8,7 +8,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// Who trusts it takes its servers by each of its names, for its time, and nobody else's.
+// TestNew checks that clients that trust a certificate accept it for all of its names during its
+// validity, and accept no other certificate.
 func TestNew(t *testing.T) {
 	c, err := New(time.Minute, "a.example", "127.0.0.1")
 	if err != nil {

@@ -94,8 +94,8 @@ func Commands(script string, variable func(name string) string) (out [][]string,
 	return out, err
 }
 
-// What a backslash can escape outside of quotes, and in double quotes (POSIX, Shell Command
-// Language, 2.2).
+// Characters that a backslash can escape outside of quotes, and in double quotes (POSIX, Shell
+// Command Language, 2.2).
 var (
 	escaped  = regexp.MustCompile(`(?s)\\(.)`)
 	inQuotes = regexp.MustCompile("\\\\([$`\"\\\\])")
@@ -141,7 +141,7 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 	return b.String(), nil
 }
 
-// ansi returns what the text of $'…' stands for: its escapes are those of Go but for octal numbers
+// ansi returns the text that $'…' stands for. Its escapes are those of Go, except for octal numbers
 // of fewer digits, which browsers do not write.
 func ansi(text string) string {
 	var b strings.Builder

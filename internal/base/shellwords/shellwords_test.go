@@ -10,8 +10,8 @@ import (
 	"prony.example/internal/base/shellwords"
 )
 
-// Split removes quotes; what takes more is left to a shell. FuzzWords of internal/suite/adhoc holds
-// it against a real one.
+// TestSplit checks that quotes are removed and everything else needs a shell. FuzzWords of
+// internal/suite/adhoc compares Split with a real shell.
 func TestSplit(t *testing.T) {
 	check := func(command string, want ...string) {
 		t.Helper()
@@ -45,7 +45,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Commands finds every command of a script and evaluates none.
+// TestCommands checks that every command of a script is found and none is evaluated.
 func TestCommands(t *testing.T) {
 	check := func(script string, want string) {
 		t.Helper()

@@ -1,6 +1,6 @@
 // Package strictyaml decodes the YAML files that people write: suites, manifests, golden answers.
-// Every unknown key is an error, and every error names file, line, the line itself and, where a
-// known key is close, what was probably meant.
+// Unknown keys are errors. Every error has file, line, the line's text and, if a known key is
+// similar, a suggestion.
 package strictyaml
 
 import (
@@ -17,16 +17,16 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Error is what is wrong with a file, in words for whoever wrote it.
+// Error describes a mistake in a file, for its author.
 type Error struct {
 	File    string
-	Line    int // from 1; 0 when the place is not known
+	Line    int // from 1; 0 if unknown
 	Problem string
-	Source  string // the line as it stands, trimmed
+	Source  string // the line's text, trimmed
 	Hint    string
 }
 
-// Error gives "file:line: problem".
+// Error returns "file:line: problem", with source and hint.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -54,7 +54,7 @@ func Decode(file string, data []byte, v any) error {
 	}))
 }
 
-// decoded puts an error of the YAML library into words for whoever wrote the file; v is what the
+// decoded translates an error of the YAML library for the file's author; v is the value that the
 // file was decoded into.
 func decoded(file string, data []byte, v any, err error) error {
 	if err == nil {
@@ -78,7 +78,7 @@ func decoded(file string, data []byte, v any, err error) error {
 	return out
 }
 
-// placed is an error of the YAML library with file and line.
+// placed adds file and line to an error of the YAML library.
 func placed(file string, data []byte, err error) *Error {
 	out := &Error{File: file, Problem: err.Error()}
 	if place, is := errors.AsType[yaml.Error](err); is {
@@ -91,8 +91,8 @@ func placed(file string, data []byte, err error) *Error {
 	return out
 }
 
-// guarded turns a panic into an error: the library has one for a tag where a list is wanted, and
-// whoever wrote the file should not meet a stack trace.
+// guarded turns a panic into an error: the library panics at a tag in the place of a list, and the
+// file's author should not get a stack trace.
 func guarded(decode func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +110,7 @@ func line(data []byte, n int) string {
 	return strings.TrimSpace(lines[n-1])
 }
 
-// renamed lists the names in force of a former key, which fields have in the tag `was`.
+// renamed lists the present names of a former key, which fields have in the tag `was`.
 func renamed(t reflect.Type, key string) (out []string) {
 	fields(t, "", map[reflect.Type]bool{}, func(_, name string, f reflect.StructField) {
 		if f.Tag.Get("was") == key && !slices.Contains(out, name) {
@@ -121,7 +121,7 @@ func renamed(t reflect.Type, key string) (out []string) {
 }
 
 // Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
-// without repeats.
+// without repetitions.
 func Keys(v any) (out []string) {
 	keys(reflect.TypeOf(v), "", map[reflect.Type]bool{}, func(_, name string) {
 		if !slices.Contains(out, name) {
@@ -131,7 +131,7 @@ func Keys(v any) (out []string) {
 	return out
 }
 
-// homes lists what has the key, in the words of a hint.
+// homes lists the keys whose structs have the key, as words of a hint.
 func homes(t reflect.Type, key string) (out []string) {
 	keys(t, "", map[reflect.Type]bool{}, func(subject, name string) {
 		if home := cmp.Or(subject, "the file itself"); name == key && !slices.Contains(out, home) {
@@ -145,8 +145,8 @@ func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of,
 	fields(t, of, visited, func(outer, name string, _ reflect.StructField) { see(outer, name) })
 }
 
-// fields visits the keys of a type, which is that of the key outer, and of all structs below it;
-// each struct once.
+// fields visits the keys of a type and of all structs below it, each struct once. outer is the key
+// that has the type as its value.
 func fields(t reflect.Type, outer string, visited map[reflect.Type]bool,
 	visit func(outer, name string, f reflect.StructField)) {
 	switch t.Kind() {
@@ -167,7 +167,7 @@ func fields(t reflect.Type, outer string, visited map[reflect.Type]bool,
 	}
 }
 
-// Meant asks whether the nearest known word was meant; where none is near, it is otherwise.
+// Meant returns a question with the nearest known word, or otherwise if no known word is near.
 func Meant(word string, known []string, otherwise string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -187,8 +187,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// distance is Levenshtein's: insertions, deletions and substitutions (Soviet Physics Doklady,
-// 1966).
+// distance returns the Levenshtein distance: insertions, deletions and substitutions (Soviet
+// Physics Doklady, 1966).
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -209,15 +209,14 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Bounds of what a file may be, beside its size. What people write goes ten deep and has some
-// thousand values. The YAML library recurses, and copies what aliases repeat: 441 bytes became more
-// than 3 GB.
+// Bounds of a file's structure. Files that people write have ten levels and some thousand values.
+// The YAML library recurses, and copies the values of aliases: 441 bytes became more than 3 GB.
 const (
-	deepest  = 100     // brackets within each other
-	expanded = 100_000 // values, those counted again that aliases repeat
+	deepest  = 100     // nested brackets
+	expanded = 100_000 // values, including the repetitions by aliases
 )
 
-// plain takes a byte order mark away, and refuses what would take the YAML library all memory.
+// plain removes a byte order mark, and rejects files that would exhaust the YAML library's memory.
 func plain(file string, data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	wrong := func(pos int, format string, args ...any) ([]byte, error) {
@@ -257,8 +256,8 @@ func plain(file string, data []byte) ([]byte, error) {
 	return data, nil
 }
 
-// values counts those below a node, with those of what its aliases stand for; anchors has what came
-// before. Beyond the bound it counts no further.
+// values counts the values below a node, including the values of its aliases; anchors has the
+// counts of earlier anchors. It caps the count at twice the bound.
 func values(n ast.Node, anchors map[string]int) int {
 	c := &counter{anchors: anchors}
 	if n != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Document is a YAML file with its syntax tree, so that a mistake in a value that was decoded long
-// ago is still reported at its own line, be the same text anywhere else in the file or not. A nil
-// Document is for values that no file holds.
+// Document is a YAML file with its syntax tree. It reports a mistake in a decoded value at the
+// value's line, even if the same text occurs elsewhere in the file. A nil Document is for values
+// without a file.
 //
-// Paths are as loads[1].rate, with or without a leading "$."; "" and "$" are the whole.
+// Paths are like loads[1].rate, with or without a leading "$."; "" and "$" are the whole document.
 type Document struct {
 	file string
 	data []byte
 	tree *ast.File
 }
 
-// Parse reads the syntax tree of data, the content of the named file.
+// Parse parses data, the content of the named file.
 func Parse(file string, data []byte) (*Document, error) {
 	data, err := plain(file, data)
 	if err != nil {
@@ -35,7 +35,7 @@ func Parse(file string, data []byte) (*Document, error) {
 	return &Document{file, data, tree}, nil
 }
 
-// Bodies are the roots of the file's YAML documents; that of an empty one is nil.
+// Bodies returns the roots of the file's YAML documents; the root of an empty document is nil.
 func (d *Document) Bodies() (out []ast.Node) {
 	for _, doc := range d.tree.Docs {
 		out = append(out, doc.Body)
@@ -43,7 +43,7 @@ func (d *Document) Bodies() (out []ast.Node) {
 	return out
 }
 
-// Node returns what stands at a path, or nil.
+// Node returns the node at a path, or nil.
 func (d *Document) Node(path string) ast.Node {
 	if d == nil {
 		return nil
@@ -59,8 +59,8 @@ func (d *Document) Node(path string) ast.Node {
 	return n
 }
 
-// Problem makes the error about the value at a path, or about the nearest thing around it that the
-// file holds. Without a file it names the path instead of a line.
+// Problem returns an error about the value at a path, or about its nearest parent in the file.
+// Without a file it names the path instead of a line.
 func (d *Document) Problem(path, problem, hint string) *Error {
 	if d == nil {
 		return &Error{File: path, Problem: problem, Hint: hint}
@@ -75,8 +75,8 @@ func (d *Document) Problem(path, problem, hint string) *Error {
 	return e
 }
 
-// begins is the line where a node begins. A mapping's own token is its first colon or brace, a
-// list's its first dash, which stand on the line of the first item.
+// begins returns the line where a node begins. A mapping's own token is its first colon or brace, a
+// list's its first dash; both are on the line of the first item.
 func begins(n ast.Node) int {
 	if t := n.GetToken(); t != nil && t.Position != nil {
 		return t.Position.Line
@@ -84,7 +84,7 @@ func begins(n ast.Node) int {
 	return 0
 }
 
-// Names are the keys of the mapping at a path, in the order of the file.
+// Names returns the keys of the mapping at a path, in the order of the file.
 func (d *Document) Names(path string) (out []string) {
 	for _, v := range d.entries(path) {
 		out = append(out, v.Key.GetToken().Value)
@@ -92,27 +92,27 @@ func (d *Document) Names(path string) (out []string) {
 	return out
 }
 
-// entries are those of the mapping at a path; none of anything else.
+// entries returns the entries of the mapping at a path; none for other nodes.
 func (d *Document) entries(path string) []*ast.MappingValueNode {
 	switch n := d.Node(path).(type) {
 	case *ast.MappingNode:
 		return n.Values
-	case *ast.MappingValueNode: // one alone, in older trees
+	case *ast.MappingValueNode: // a single entry, in older trees
 		return []*ast.MappingValueNode{n}
 	}
 	return nil
 }
 
-// Pick is the document with those keys at the top that keep wants. What is wrong with a value is
-// still reported at its line of the file.
+// Pick returns the document with the top-level keys for which keep is true. Problems keep their
+// lines in the file.
 func (d *Document) Pick(keep func(key string) bool) *Document {
 	return d.of(slices.DeleteFunc(slices.Clone(d.entries("")), func(v *ast.MappingValueNode) bool {
 		return !keep(v.Key.GetToken().Value)
 	}))
 }
 
-// Over is the document with the entries of other's mapping at a path at the top, in the place of
-// any of their names that stand there.
+// Over returns the document with the entries of second's mapping at a path added at the top level.
+// They replace entries of the same name.
 func (d *Document) Over(second *Document, path string) *Document {
 	ownMappingValueNodes := second.entries(path)
 	retained := d.Pick(func(key string) bool {
@@ -123,8 +123,9 @@ func (d *Document) Over(second *Document, path string) *Document {
 	return d.of(append(retained.entries(""), ownMappingValueNodes...))
 }
 
-// With is the document with what a YAML text says, too, in which what stands at the path from of
-// the document stands at the path to. The text is a program's own: it panics at one that is none.
+// With returns the document with the entries of a YAML text added; the node at the path from of the
+// document replaces the node at the path to of the text. The text is a program's constant, so
+// invalid YAML panics.
 func (d *Document) With(text, to, from string) *Document {
 	tree, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
@@ -143,7 +144,7 @@ func (d *Document) With(text, to, from string) *Document {
 	return d.Over(more, "")
 }
 
-// of is the document with other entries.
+// of returns the document with other entries.
 func (d *Document) of(entries []*ast.MappingValueNode) *Document {
 	body := *d.Node("").(*ast.MappingNode)
 	body.Values = entries
@@ -153,22 +154,21 @@ func (d *Document) of(entries []*ast.MappingValueNode) *Document {
 		Docs: []*ast.DocumentNode{&doc}}}
 }
 
-// Decode decodes the document into the struct that v points to, as the function of that name does
-// a file.
+// Decode decodes the document into the struct that v points to, as the function Decode does for a
+// file.
 func (d *Document) Decode(v any) error {
 	return decoded(d.file, d.data, v, guarded(func() error {
 		return yaml.NodeToValue(d.Node(""), v, yaml.Strict())
 	}))
 }
 
-// Check is a file under check. It collects what is wrong, so that a file with three mistakes is
-// mended in one go.
+// Check collects the problems of a file, so that its author can fix all of them at once.
 type Check struct {
 	*Document
 	problems []error
 }
 
-// Read decodes a file as Decode does, and gives it to be checked.
+// Read decodes a file as Decode does, and returns a Check for it.
 func Read(file string, data []byte, v any) (*Check, error) {
 	if err := Decode(file, data, v); err != nil {
 		return nil, err
@@ -177,17 +177,17 @@ func Read(file string, data []byte, v any) (*Check, error) {
 	return &Check{Document: d}, err
 }
 
-// Wrong notes a problem about the value at a path, in fmt.Sprintf's words.
+// Wrong adds a problem with the value at a path, formatted by fmt.Sprintf.
 func (c *Check) Wrong(location, hint, format string, args ...any) {
 	c.problems = append(c.problems, c.Problem(location, fmt.Sprintf(format, args...), hint))
 }
 
-// Err joins what was noted, each with its line; nil: nothing.
+// Err joins the collected problems, each with its line; nil if none.
 func (c *Check) Err() error { return errors.Join(c.problems...) }
 
 func bare(path string) string { return strings.TrimPrefix(strings.TrimPrefix(path, "$"), ".") }
 
-// parent cuts the last step off a path: loads[1].rate, loads[1], loads, nothing.
+// parent removes the last step of a path: loads[1].rate, loads[1], loads, "".
 func parent(path string) string {
 	return path[:max(strings.LastIndexAny(path, ".["), 0)]
 }

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// SizeForm is how a Size is written, a regular expression.
+// SizeForm is the regular expression of a Size.
 const SizeForm = `^([0-9]+(\.[0-9]+)?)(B|[Kk]|KiB|[Mm]|MiB|[Gg]|GiB)$`
 
 var sizeRe = lazyregexp.New(SizeForm)
@@ -20,14 +20,14 @@ var sizeRe = lazyregexp.New(SizeForm)
 // Size is a number of bytes, written with a binary unit.
 type Size int64
 
-// units of sizes, the largest first: name and exponent of two. One letter means the binary unit, as
-// Docker reads it. MB and GB are refused, for some read them as powers of ten.
+// units lists the units of sizes, the largest first: name and exponent of two. One letter means the
+// binary unit, as in Docker. MB and GB are errors, because some people read them as powers of ten.
 var units = []struct {
 	name  string
 	shift int
 }{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}
 
-// String gives the size in the largest unit that divides it: "1GiB", "832MiB".
+// String returns the size in the largest unit that divides it: "1GiB", "832MiB".
 func (s Size) String() string {
 	for _, u := range units {
 		if s != 0 && s%(1<<u.shift) == 0 {
@@ -37,10 +37,10 @@ func (s Size) String() string {
 	return "0B"
 }
 
-// MarshalText gives String's form.
+// MarshalText returns String's form.
 func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a size.
+// UnmarshalText parses a size.
 func (s *Size) UnmarshalText(b []byte) error {
 	text := string(b)
 	m := sizeRe.FindStringSubmatch(text)
@@ -64,11 +64,11 @@ func (s *Size) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// UnmarshalYAML reads the node's text; the error names its line.
+// UnmarshalYAML parses the node's text; errors name its line.
 func (s *Size) UnmarshalYAML(n ast.Node) error { return Text(n, s) }
 
-// Text hands a scalar's text to v. Its errors carry the node's place, which an error from
-// UnmarshalText alone would not.
+// Text passes a scalar's text to v. Its errors include the node's place, which errors of
+// UnmarshalText alone lack.
 func Text(n ast.Node, v interface{ UnmarshalText([]byte) error }) error {
 	if a, ok := n.(*ast.AnchorNode); ok {
 		n = a.Value

@@ -1,7 +1,7 @@
-// Package units prints numbers as people read them: with the digits that matter, in the unit that
-// suits the value. Inside the program values are in base units, and only what prints scales them.
+// Package units prints numbers for people: with significant digits, in the unit that suits the
+// value. Elsewhere in the program values are in base units; only output scales them.
 //
-// Non-goals: it reads no number, and sets none in columns (package print does).
+// Non-goals: it parses no numbers and aligns none in columns (package format does).
 package units
 
 import (
@@ -21,13 +21,13 @@ const (
 	One   = "1" // a share or a number of things
 )
 
-// Absent is what stands where a number cannot be had.
+// Absent is printed in place of a missing number.
 const Absent = "–"
 
-// Known tells whether x is a number, neither NaN nor infinite.
+// Known reports whether x is neither NaN nor infinite.
 func Known(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Quantity prints a value in its base unit; Absent where it is no number.
+// Quantity prints a value in its base unit; Absent if it is NaN or infinite.
 func Quantity(x float64, base string) string {
 	if !Known(x) {
 		return Absent
@@ -38,8 +38,8 @@ func Quantity(x float64, base string) string {
 	return Printer(base)(x)
 }
 
-// Printer is what prints values of a base unit where a heading says of what they are: rates lack
-// their "/s".
+// Printer returns a function that prints values of a base unit below a heading that names the
+// quantity: rates lack their "/s".
 func Printer(base string) func(float64) string {
 	switch base {
 	case PerS:
@@ -59,8 +59,8 @@ func Rate(perS float64) string {
 	return rate(perS, 3, func(x float64) string { return Digits(x, 3) })
 }
 
-// FineRate prints one with four digits, for the ends of an interval often agree in three, and
-// without zeros at the end.
+// FineRate prints a rate with four digits and without zeros at the end, because the ends of an
+// interval often agree in three digits.
 func FineRate(perS float64) string {
 	return rate(perS, 4, func(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) })
 }
@@ -78,13 +78,13 @@ func rate(perS float64, digits int, print func(float64) string) string {
 // Duration prints nanoseconds with three significant digits in the unit that suits the value.
 func Duration(ns float64) string {
 	if ns == 0 {
-		return "0 s" // exactly: no unit is better than another
+		return "0 s" // exactly 0 suits all units
 	}
 	u := timeOf(ns)
 	return Digits(ns/u.ns, 3) + " " + u.name
 }
 
-// KnownDuration is Duration of a time that is 0 where it is not known: a dash then.
+// KnownDuration prints a duration whose 0 means unknown: Absent then.
 func KnownDuration[N int64 | float64](ns N) string {
 	if !(ns > 0) {
 		return Absent
@@ -92,7 +92,7 @@ func KnownDuration[N int64 | float64](ns N) string {
 	return Duration(float64(ns))
 }
 
-// Ends prints an interval in the unit of its centre, which is said there: "[11.8, 12.6]".
+// Ends prints an interval in the unit of its center, without the unit: "[11.8, 12.6]".
 func Ends(centerNs, lo, hi float64) string {
 	u := timeOf(centerNs)
 	return "[" + Digits(lo/u.ns, 3) + ", " + Digits(hi/u.ns, 3) + "]"
@@ -117,7 +117,7 @@ func Joules(x float64) string {
 	if !Known(x) {
 		return Absent
 	}
-	u := timeOf(x * 1e9) // both are thousandths
+	u := timeOf(x * 1e9) // s, ms, µs and ns scale as J, mJ, µJ and nJ
 	return Digits(x*1e9/u.ns, 3) + " " + strings.TrimSuffix(u.name, "s") + "J"
 }
 
@@ -132,7 +132,7 @@ func Percent(share float64) string {
 	return PercentTo(share, 2)
 }
 
-// PercentTo prints a share with so many decimals, whatever its size.
+// PercentTo prints a share with a fixed number of decimals.
 func PercentTo(share float64, decimals int) string {
 	if !Known(share) {
 		return Absent
@@ -140,11 +140,11 @@ func PercentTo(share float64, decimals int) string {
 	return fmt.Sprintf("%.*f %%", decimals, 100*share)
 }
 
-// Processors prints how many are used as containers count them: 100 % is one.
+// Processors prints a number of cores as container tools do: 100 % is one core.
 func Processors(x float64) string { return PercentTo(x, 0) }
 
-// Change prints a ratio as a difference, with its sign: "+5.0 %", "−0.31 %", "+0.0 %". Absent where
-// it is no number. Below ten times three digits are enough; above, "×14".
+// Change prints a ratio as a difference with its sign, "+5.0 %", "−0.31 %", "+0.0 %", and a ratio
+// of 10 or more as "×14". It prints Absent for NaN and infinite ratios.
 func Change(ratio float64) string {
 	const large = 10
 	switch {
@@ -158,7 +158,7 @@ func Change(ratio float64) string {
 	return "−" + Percent(1-ratio)
 }
 
-// P prints a probability under the null hypothesis; nothing where there was no test.
+// P prints a p-value; nothing for NaN, which means no test.
 func P(p float64) string {
 	const least = 0.001
 	switch {
@@ -183,10 +183,10 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Hundredths prints a number of things to two decimals.
+// Hundredths prints a number with two decimals.
 func Hundredths(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// Whole is Count of what is nearest to x, and x itself where that is beyond what is counted.
+// Whole prints the integer that is nearest to x as Count does, or x itself if it exceeds int64.
 func Whole(x float64) string {
 	if !(math.Abs(x) < math.MaxInt64) {
 		return strconv.FormatFloat(x, 'g', 3, 64)
@@ -202,7 +202,7 @@ func Few(names []string, n int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
 }
 
-// First are at most n sentences, and one that counts the rest: "and 3 more".
+// First returns at most n sentences, and one that counts the others: "and 3 more".
 func First(sentences []string, n int) []string {
 	if len(sentences) <= n {
 		return sentences
@@ -218,7 +218,7 @@ func Plural[N int | int64](n N, thing string) string {
 	return Count(int64(n)) + " " + thing
 }
 
-// Raw prints the shortest text that reads back as x; nothing when x is no number.
+// Raw prints the shortest text that reads back as x; nothing for NaN and infinite values.
 func Raw(x float64) string {
 	if !Known(x) {
 		return ""
@@ -226,14 +226,14 @@ func Raw(x float64) string {
 	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
-// Hash is enough of a hash to tell two apart.
+// Hash shortens a hash to 12 characters, which are enough to distinguish hashes.
 func Hash(hash string) string {
 	const enough = 12
 	return hash[:min(enough, len(hash))]
 }
 
-// Digits prints so many significant digits, never with an exponent: of what is below 1 as many
-// decimals as that leaves the digits after a zero, and one more below 0.1.
+// Digits prints x with a number of significant digits, never with an exponent. Below 1 the zero
+// before the point counts as a digit; below 0.1 it prints one more decimal.
 func Digits(x float64, digits int) string {
 	a, decimals := math.Abs(x), 0
 	for a > 0 && decimals < digits-1 &&
@@ -246,7 +246,7 @@ func Digits(x float64, digits int) string {
 	return strconv.FormatFloat(x, 'f', decimals, 64)
 }
 
-// timeUnit is a unit that durations are printed in.
+// timeUnit is a unit of printed durations.
 type timeUnit struct {
 	name string
 	ns   float64
@@ -264,15 +264,15 @@ func timeOf(ns float64) timeUnit {
 	return u
 }
 
-// Scale is one unit of time and one number of decimals for a whole group of columns, so that the
-// eye can compare down and across without reading units.
+// Scale is one unit of time and one number of decimals for a group of columns, so that readers can
+// compare the numbers without reading units.
 type Scale struct {
 	timeUnit
 	decimals int
 }
 
-// ScaleFor chooses the unit from the median: latency is told in ms from 0.1 ms on, in s from 1 s.
-// The decimals leave the smallest value two digits. What is no number is passed over.
+// ScaleFor chooses the unit from the median, ms from 0.1 ms on and s from 1 s on, and the decimals
+// so that the smallest value has two digits. It ignores NaN and infinite values.
 func ScaleFor(ns []float64) Scale {
 	values := slices.DeleteFunc(slices.Clone(ns), func(x float64) bool { return !Known(x) })
 	if len(values) == 0 {
@@ -292,7 +292,7 @@ func ScaleFor(ns []float64) Scale {
 	return Scale{u, DecimalsFor(values[0]/u.ns, 2)}
 }
 
-// DecimalsFor is how many decimals show x with so many significant digits, three at most.
+// DecimalsFor returns the decimals that show x with a number of significant digits, at most three.
 func DecimalsFor(x float64, significant int) int {
 	lead := int(math.Floor(math.Log10(max(x, 1e-9))))
 	return min(max(significant-1-lead, 0), 3)
@@ -303,10 +303,11 @@ func (s Scale) Print(ns float64) string {
 	return strconv.FormatFloat(ns/s.ns, 'f', s.decimals, 64) + " " + s.name
 }
 
-// Finer is the scale for an interval: one more decimal, or its ends would often look the same.
+// Finer returns a scale for intervals: with one more decimal, because otherwise their ends often
+// look equal.
 func (s Scale) Finer() Scale { return Scale{s.timeUnit, s.decimals + 1} }
 
-// Between prints an interval, the unit once where both ends have the same.
+// Between prints an interval, with the unit once if both ends have the same unit.
 func Between(lo, hi string) string {
 	number, unit, ok := strings.Cut(lo, " ")
 	if ok && strings.HasSuffix(hi, " "+unit) {
@@ -315,7 +316,7 @@ func Between(lo, hi string) string {
 	return lo + " – " + hi
 }
 
-// Capital is a sentence with a capital letter at its beginning.
+// Capital capitalizes the first letter of a sentence.
 func Capital(sentence string) string {
 	if sentence == "" {
 		return ""

@@ -43,7 +43,8 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestScale: one unit and one number of decimals for all, two digits for the least.
+// TestScale checks that all values have one unit and one number of decimals, with two digits for
+// the smallest.
 func TestScale(t *testing.T) {
 	for _, row := range []struct {
 		ns   []float64

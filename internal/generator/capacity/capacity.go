@@ -1,19 +1,18 @@
-// Package capacity finds the highest rate at which a service keeps its objectives, and says how
-// sure that is.
+// Package capacity finds the highest rate at which a service meets its objectives, with a
+// confidence interval.
 //
 //	warm up, closed ─► first peak ─► bracket ─► blocks of steps about the boundary ─► interval
 //	                                             └ shuffled, rising and falling ones, each step
 //	                                               judged met, missed or invalid
 //
-// A step is one open load. Whether it holds is chance near the boundary, so that no single step
-// decides: all of them are fitted by one curve, and the capacity is the rate at which half of the
-// steps hold. docs/decisions/0010-capacity.md argues the method.
+// A step is one open load. Whether a step near the boundary meets the objectives depends on chance,
+// so no single step decides. One curve is fitted to all steps, and the capacity is the rate at
+// which half of the steps meet the objectives. docs/decisions/0010-capacity.md explains the method.
 //
-// Curve then measures latency at shares of the capacity, Concurrency and Stress sweep connections
-// and rates. The load itself is offered by a function of the caller's, so that this package can be
-// tested against a server that is arithmetic.
+// Curve then measures latency at shares of the capacity; Concurrency and Stress sweep connections
+// and rates. A function of the caller sends the load, so that tests can use a simulated server.
 //
-// Non-goals: making load, reading clocks but for the budget, and models of the server.
+// Non-goals: it sends no load, reads clocks only for the budget, and models no server.
 package capacity
 
 import (
@@ -31,17 +30,17 @@ import (
 	"prony.example/record/slo"
 )
 
-// Step is one load to be offered.
+// Step is one load.
 type Step struct {
 	Phase       string        `json:"phase"`
 	RatePerS    float64       `json:"ratePerS,omitempty"`    // open, Poisson; 0: closed
-	Connections int           `json:"connections,omitempty"` // 0: as many as the caller has
+	Connections int           `json:"connections,omitempty"` // 0: the caller's number
 	Lead        time.Duration `json:"leadInNs"`
 	Window      time.Duration `json:"windowNs"`
 	Seed        uint64        `json:"seed"`
 }
 
-// Load is the step as a load, like another but for what the step says.
+// Load returns a load with the step's settings and all others of like.
 func (s Step) Load(like load.Spec) load.Spec {
 	like.Seed, like.Lead, like.Window, like.Model = s.Seed, s.Lead, s.Window, record.Closed
 	if s.Connections > 0 {
@@ -57,61 +56,61 @@ func (s Step) Load(like load.Spec) load.Spec {
 // Phases.
 const (
 	Warmup   = "warm-up"  // closed, until two windows agree
-	Quiet    = "quiet"    // closed over one connection, until answers are as fast as at rest
-	Bracket  = "bracket"  // single steps, until one holds and a higher one breaks
-	Shuffled = "shuffled" // about the boundary, in random order
-	Rising   = "rising"   // about the boundary, from far below it
-	Falling  = "falling"  // about the boundary, from far above it
+	Quiet    = "quiet"    // closed over one connection, until responses are as fast as at rest
+	Bracket  = "bracket"  // single steps, until one holds and a higher one fails
+	Shuffled = "shuffled" // near the boundary, in random order
+	Rising   = "rising"   // near the boundary, from far below it
+	Falling  = "falling"  // near the boundary, from far above it
 	AtShare  = "curve"    // at a share of the capacity
 	Sweep    = "sweep"    // of connections or rates
 )
 
-// Words about a step.
+// Outcomes of a step.
 const (
 	Met     = "met"
 	Missed  = "missed"
-	Invalid = "invalid" // the generator or the machine was at fault: it says nothing
+	Invalid = "invalid" // no result, because of the generator or the machine
 )
 
-// Tried is a step and what came of it.
+// Tried is a step and its result.
 type Tried struct {
 	Step
 	N              int           `json:"step"` // from 1
 	Outcome        string        `json:"outcome,omitempty"`
 	Reason         string        `json:"reason,omitempty"`
 	ThroughputPerS float64       `json:"throughputPerS"`
-	P50Ns          int64         `json:"p50Ns,omitempty"` // of response time; 0 where none is
-	P99Ns          int64         `json:"p99Ns,omitempty"` // worth telling
+	P50Ns          int64         `json:"p50Ns,omitempty"` // of response time; 0 if unknown
+	P99Ns          int64         `json:"p99Ns,omitempty"` // of response time; 0 if unknown
 	BacklogPerS    float64       `json:"backlogPerS,omitempty"`
 	CPUPerRequest  float64       `json:"generatorNsPerRequest,omitempty"`
 	Objectives     []slo.Outcome `json:"objectives,omitempty"`
-	// rules of the verdict that it broke
+	// rules of the verdict that it broke with the grade SUSPECT
 	Suspect []string `json:"suspectRules,omitempty"`
-	named   []string // rules that said something, of any grade
-	rule    string   // that Why is about, if it is one of the instrument
+	named   []string // rules of all findings, of any grade
+	rule    string   // the rule behind Reason, if the instrument was at fault
 
-	// How service or instrument fell behind, which makes a latency worth nothing.
+	// How the service or the instrument fell behind, which makes latencies meaningless.
 	overload, instrument string
 }
 
-// Options are what all searches and sweeps want to know.
+// Options are the common options of searches and sweeps.
 type Options struct {
 	Offer func(context.Context, Step) (*record.Load, error)
 	SLO   []slo.Objective
 	Seed  uint64
 
-	Lead        time.Duration // before a window of Window, before longer ones more; 0: a quarter
-	Window      time.Duration // of a step at least
+	Lead        time.Duration // before a window of Window; scales with windows; 0: a quarter
+	Window      time.Duration // smallest length of a step's window
 	Budget      time.Duration // for all of Find
 	Confidence  float64       // of the interval
-	Precision   float64       // half the interval's width by the capacity that is enough; 0: 0.01
-	CeilingPerS float64       // of the generator against a null server; 0 unknown
+	Precision   float64       // sufficient half-width of the interval, relative; 0: 0.01
+	CeilingPerS float64       // the generator limit, measured against a null server; 0: unknown
 
-	Progress func(Tried)  // after each step; nil: none
+	Progress func(Tried)  // called after each step; may be nil
 	Now      func() int64 // ns; nil: clock.Mono
 }
 
-// check fills in what was left open.
+// check returns an error for invalid options and sets defaults.
 func (o *Options) check() error {
 	switch {
 	case o.Offer == nil:
@@ -129,15 +128,15 @@ func (o *Options) check() error {
 	return nil
 }
 
-// session is a search or a sweep under way.
+// session is a running search or sweep.
 type session struct {
 	Options
 	rng    *rand.Rand
 	tried  []Tried
 	began  int64
-	need   int64         // answers that the objectives take
-	least  time.Duration // of an open window
-	restNs int64         // median response time over one connection, with nothing else under way
+	need   int64         // number of responses that the objectives need
+	least  time.Duration // the smallest length of an open window
+	restNs int64         // median response time over one connection at rest
 }
 
 func newSession(o Options) (*session, error) {
@@ -153,21 +152,21 @@ func newSession(o Options) (*session, error) {
 	return s, nil
 }
 
-// shuffleSalt keeps the order of steps apart from the arrivals inside them.
+// shuffleSalt makes the order of steps independent of the arrivals inside them.
 const shuffleSalt = 0x9e6c63d0676a9a99
 
-// spareNeeds is by how much more answers are planned for than are needed, for arrivals are random.
+// spareNeeds is the ratio of planned to needed responses, because arrivals are random.
 const spareNeeds = 1.3
 
-// window of a step: long enough for the answers that the objectives take.
+// window returns a step's window: long enough for the responses that the objectives need.
 func (s *session) window(rate float64) time.Duration {
 	return max(s.Window, s.least, time.Duration(spareNeeds*float64(s.need)/rate*1e9))
 }
 
 func (s *session) elapsed() time.Duration { return time.Duration(s.Now() - s.began) }
 
-// offer makes a step with a seed of its own, so that no two steps meet the same arrivals, and notes
-// what came of it.
+// offer runs a step with its own seed, so that no two steps have the same arrivals, and records the
+// result.
 func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, error) {
 	step.Seed = pace.Mix(s.Seed, uint64(len(s.tried)))
 	if step.Phase != Quiet {
@@ -183,9 +182,9 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, e
 	t.Step, t.N = step, len(s.tried)+1
 	switch {
 	case step.Phase == Warmup || step.Phase == Quiet:
-		t.Outcome, t.Reason, t.Objectives = "", "", nil // they were not to keep anything
+		t.Outcome, t.Reason, t.Objectives = "", "", nil // these steps have no objectives
 	case step.Phase == AtShare && t.overload+t.instrument == "":
-		t.Outcome, t.Reason = "", "" // nor was this, once it can be told
+		t.Outcome, t.Reason = "", "" // nor has this one, if its latency is valid
 	}
 	s.tried = append(s.tried, t)
 	if s.Progress != nil {
@@ -194,14 +193,14 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, e
 	return &s.tried[len(s.tried)-1], l, nil
 }
 
-// Of the warm-up.
+// Parameters of the warm-up.
 const (
 	warmupsMax = 6
 	warmChange = 0.05
 )
 
-// warmUp offers the closed load until two windows agree within warmChange, and returns the last
-// one's throughput, of flows where the load is one of flows; steady is false when no two did.
+// warmUp runs the closed load until two windows agree within warmChange, and returns the last one's
+// throughput, in flows if the load consists of flows. steady is false if no two windows agreed.
 func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err error) {
 	for i := range warmupsMax {
 		_, l, err := s.offer(ctx, Step{Phase: Warmup, Window: s.Window})
@@ -224,16 +223,16 @@ func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err er
 	return peak, false, nil
 }
 
-// Of the wait for quiet.
+// Parameters of the wait for quiet.
 const (
 	quietTries  = 20
 	quietWindow = 100 * time.Millisecond
 	quietTimes  = 3 // times the median at rest
 )
 
-// quiet waits until single requests are answered as fast as they were at rest. An overload leaves
-// queues and pools behind that would be charged to the next step. It returns false when the server
-// has not come to rest after all tries.
+// quiet waits until the response times of single requests are as short as at rest, because an
+// overload leaves queues and pools behind that would affect the next step. It returns false if the
+// server is not at rest after all tries.
 func (s *session) quiet(ctx context.Context) (bool, error) {
 	for range quietTries {
 		window := min(max(quietWindow, time.Duration(20*s.restNs)), s.Window)

@@ -13,16 +13,16 @@ import (
 	"prony.example/stats"
 )
 
-// Shares of the capacity at which a curve has its points.
+// Shares lists the shares of the capacity at which a curve has its points.
 var Shares = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95}
 
-// Replicates of each point of a curve.
+// Replicates is the number of steps for each point of a curve.
 const Replicates = 2
 
-// Of the percentiles of a curve.
+// Parameters of a curve's percentiles.
 const (
 	curveConfidence = 0.95
-	stretchMax      = 5 // times the window, for rates so low that p99 lacks answers
+	stretchMax      = 5 // times the window, for rates that are too low for a p99
 )
 
 var curveQuantiles = []struct {
@@ -30,18 +30,18 @@ var curveQuantiles = []struct {
 	q    float64
 }{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}}
 
-// Point is latency under one share of the capacity, over all its replicates.
+// Point is the latency at one share of the capacity, over all its replicates.
 type Point struct {
 	Share      float64 `json:"share"`
 	RatePerS   float64 `json:"ratePerS"`
-	Replicates int     `json:"replicates"` // that count
+	Replicates int     `json:"replicates"` // number of valid replicates
 	Excluded   int     `json:"excluded,omitempty"`
-	Reason     string  `json:"reason,omitempty"` // of the last one that was left out
-	// the verdict's rules that others broke
+	Reason     string  `json:"reason,omitempty"` // of the last excluded replicate
+	// the verdict's rules that valid replicates broke
 	Suspect        []string   `json:"suspectRules,omitempty"`
 	ThroughputPerS float64    `json:"throughputPerS"`
 	CPUPerRequest  float64    `json:"generatorNsPerRequest"`
-	Answers        int64      `json:"answers"` // answers
+	Answers        int64      `json:"answers"` // number of responses
 	Quantiles      []Quantile `json:"quantiles"`
 
 	times *hdrhistogram.Histogram
@@ -50,17 +50,17 @@ type Point struct {
 	runNs int64
 }
 
-// Quantile is a percentile of response time; Ns is 0 where there were fewer than Needs answers.
+// Quantile is a percentile of response time; Ns is 0 with fewer than RequiredSamples responses.
 type Quantile struct {
 	Name            string `json:"name"`
 	Ns              int64  `json:"ns"`
 	RequiredSamples int64  `json:"requiredSamples"`
 }
 
-// Curve measures response time at shares of a capacity. Shares and replicates are offered in one
-// order shuffled from the seed, so that what drifts does not look like load; the histograms of a
-// share's replicates are merged. A replicate under which the service fell behind, or the generator,
-// has no latency worth telling and is left out.
+// Curve measures response time at shares of a capacity. Shares and replicates run in one order that
+// is shuffled by the seed, so that drift does not look like an effect of load. The histograms of a
+// share's replicates are merged. Replicates in which the service or the generator fell behind have
+// no valid latency and are excluded.
 func Curve(ctx context.Context, o Options, capacityPerS float64, shares []float64,
 	replicates int) ([]Point, error) {
 	if !(capacityPerS > 0) {
@@ -100,7 +100,7 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	if err != nil {
 		return err
 	}
-	times, _ := l.ResponseTime.Histogram() // what is damaged is as good as none
+	times, _ := l.ResponseTime.Histogram() // a damaged histogram counts as missing
 	switch {
 	case t.overload != "":
 		p.Excluded, p.Reason = p.Excluded+1, t.overload
@@ -131,7 +131,7 @@ func (p *Point) add(times *hdrhistogram.Histogram) {
 		p.times = times
 		return
 	}
-	// All histograms of the generator have one range, so that none of its values is dropped.
+	// All histograms of the generator have the same range, so no value is dropped.
 	p.times.Merge(times)
 }
 
@@ -152,8 +152,8 @@ func (p *Point) settle() {
 	}
 }
 
-// Concurrency offers the closed load over each number of connections, in an order shuffled from the
-// seed, after a warm-up. The results come by rising number.
+// Concurrency runs the closed load for each number of connections, in an order that is shuffled by
+// the seed, after a warm-up. The results are sorted by number.
 func Concurrency(ctx context.Context, o Options, connections []int) ([]Tried, error) {
 	s, err := newSession(o)
 	if err != nil {
@@ -174,8 +174,8 @@ func Concurrency(ctx context.Context, o Options, connections []int) ([]Tried, er
 	return out, nil
 }
 
-// Stress offers rising rates until one breaks, or until the generator cannot keep up itself; the
-// last result says which. Without objectives a rate breaks when the service falls behind or fails.
+// Stress runs rising rates until one fails or the generator cannot keep up; the last result says
+// which. Without objectives a rate fails if the service falls behind or responses fail.
 func Stress(ctx context.Context, o Options, rates []float64) ([]Tried, error) {
 	s, err := newSession(o)
 	if err != nil {
@@ -210,15 +210,15 @@ func Stress(ctx context.Context, o Options, rates []float64) ([]Tried, error) {
 	return out, nil
 }
 
-// Of the ranges that sweeps go through.
+// Limits of the ranges of sweeps.
 const (
 	connectionsMax = 1 << 20
-	ratesMax       = 1e8 // per second; what package pace takes
+	ratesMax       = 1e8 // per second; the limit of package pace
 	rateSteps      = 8
 )
 
-// Connections reads numbers of connections: a list, as 50,100,200, or a range that doubles, as
-// 1..256. The range's end is always in it.
+// Connections parses numbers of connections: a list such as 50,100,200, or a range that doubles,
+// such as 1..256, and includes its end.
 func Connections(text string) ([]int, error) {
 	bounds, isRange, err := span(text, connectionsMax)
 	if err != nil {
@@ -242,8 +242,8 @@ func Connections(text string) ([]int, error) {
 	return append(out, to), nil
 }
 
-// Rates reads rising rates: a list, as 50000,100000, or a range of eight at equal distances,
-// as 1000..8000.
+// Rates parses rising rates: a list such as 50000,100000, or a range of eight rates at equal
+// distances, such as 1000..8000.
 func Rates(text string) ([]float64, error) {
 	bounds, isRange, err := span(text, ratesMax)
 	if err != nil || !isRange {
@@ -256,7 +256,7 @@ func Rates(text string) ([]float64, error) {
 	return out, nil
 }
 
-// span reads the numbers of a list or the two of a range.
+// span parses the numbers of a list or the two of a range.
 func span(text string, most float64) (out []float64, isRange bool, err error) {
 	parts := strings.Split(text, ",")
 	if from, to, ok := strings.Cut(text, ".."); ok {

@@ -14,7 +14,7 @@ import (
 func TestCurve(t *testing.T) {
 	s := newServer(1, 1000, 0)
 	s.whole = true
-	o := s.options("p99<50ms,errors<0.001%", 1) // which nothing here has answers enough to tell
+	o := s.options("p99<50ms,errors<0.001%", 1) // needs more responses than the test has
 	o.Progress = func(step Tried) {
 		if step.Outcome != "" || step.Reason != "" {
 			t.Errorf("a curve was to keep something: %s", step.Line())
@@ -44,7 +44,7 @@ func TestCurve(t *testing.T) {
 		}
 		for k, want := range []float64{math.Ln2, math.Log(10), math.Log(100), math.Log(1000)} {
 			q := p.Quantiles[k]
-			// p99.9 needs 3838; 2 × 2 s are that many from 960/s on, which no point has.
+			// p99.9 needs 3838; 2 × 2 s have that many from 960/s on, which no point reaches.
 			if k == 3 {
 				if q.Ns != 0 || q.RequiredSamples != 3838 {
 					t.Errorf("point %d: %+v of %d", i, q, p.Answers)
@@ -78,7 +78,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// TestCurveLeavesOut has a capacity that is not one: 95 % of 1100/s is above 1000/s.
+// TestCurveLeavesOut uses a wrong capacity: 95 % of 1100/s is above 1000/s.
 func TestCurveLeavesOut(t *testing.T) {
 	s := newServer(1, 1000, 0)
 	s.whole = true

@@ -9,19 +9,19 @@ import (
 //
 //	lapseHigh + (1 - lapseLow - lapseHigh) * Phi((ln c - ln r) / s)
 //
-// c is the capacity, the rate at which half of the steps hold, and s its width, in logarithms: how
-// far chance moves the boundary from step to step. Accidents that have nothing to do with the rate,
-// a pause far below c or luck far above it, are allowed for by the lapses, without which a single
-// one would widen the whole curve (Klein, "Measuring, estimating, and understanding the
-// psychometric function", Perception & Psychophysics 63(8), 2001).
+// c is the capacity, the rate at which half of the steps hold, and s is its width in logarithms:
+// how far chance moves the boundary from step to step. The lapses allow for events that are
+// independent of the rate, such as a pause far below c; without them, a single one would widen the
+// whole curve (Klein, "Measuring, estimating, and understanding the psychometric function",
+// Perception & Psychophysics 63(8), 2001).
 //
-// Both parameters are looked for on a grid, as in Kontsevich and Tyler, "Bayesian adaptive
-// estimation of psychometric slope and threshold", Vision Research 39, 1999. The posterior needs no
-// start values and exists for data in which every step below a rate holds and every one above it
-// breaks, where a likelihood fit has no maximum. The prior is flat in ln c and grows with the root
-// of s: steps that are placed by what earlier ones said make s look smaller than it is (Kaernbach,
-// "Slope bias of psychometric functions derived from adaptive data", same issue as Klein), and with
-// that root the interval covers as often as it says, which the tests simulate.
+// Both parameters are on a grid, as in Kontsevich and Tyler, "Bayesian adaptive estimation of
+// psychometric slope and threshold", Vision Research 39, 1999. The posterior needs no start values.
+// It also exists for data in which all steps below a rate hold and all above it fail, for which a
+// likelihood fit has no maximum. The prior is flat in ln c and grows with the root of s. Steps
+// whose rates depend on earlier results make s look smaller than it is (Kaernbach, "Slope bias of
+// psychometric functions derived from adaptive data", same issue as Klein); with the root, the
+// interval has its nominal coverage, which the tests simulate.
 const (
 	lapseLow  = 0.02
 	lapseHigh = 0.01
@@ -32,9 +32,9 @@ const (
 	rateCells  = 100
 )
 
-// The prior of ln c reaches priorReach beyond the bracket on both sides. It must end somewhere, for
-// the lapses let any rate, however far off, be the boundary with a small probability. Only where
-// the data press against an end is it moved outwards. Afterwards the grid is narrowed to what holds
+// The prior of ln c reaches priorReach beyond the bracket on both sides. It must end, because with
+// the lapses every rate, however far, has a small probability of being the boundary. If edgeMass or
+// more lies near an end, that end is moved outwards. Finally the grid is narrowed to the part with
 // all but tailMass on each side.
 const (
 	priorReach = 0.4
@@ -44,21 +44,22 @@ const (
 	tailMass   = 1e-5
 )
 
-// observation is what a step says to the model.
+// observation is a step's result for the model.
 type observation struct {
 	x      float64 // ln rate
 	passed bool
-	way    float64 // from which side the rate was come to: +1 from below, -1 from above, 0 neither
+	way    float64 // direction of approach: +1 from below, -1 from above, 0 neither
 }
 
-// A search asks for millions of chances, so that they are looked up in a table over the distance
-// from the boundary in widths, linearly. Beyond its ends only the lapses are left.
+// A search needs millions of probabilities, so they come from a table over the distance from the
+// boundary in widths, with linear interpolation. Beyond its ends only the lapses count.
 const (
 	tableReach = 6
 	tableCells = 64 // per width
 )
 
-// chances has the chance to hold, its logarithm, and that of the chance to break.
+// chances returns tables of the probability to hold, its logarithm, and the logarithm of the
+// probability to fail.
 var chances = sync.OnceValue(func() (out struct{ heldChance, logHold, logBreak []float64 }) {
 	for i := range 2*tableReach*tableCells + 2 {
 		phi := 0.5 * math.Erfc((float64(i)/tableCells-tableReach)/math.Sqrt2)
@@ -76,7 +77,7 @@ func lookUp(table []float64, z float64) float64 {
 	return table[i] + (position-float64(i))*(table[i+1]-table[i])
 }
 
-// posterior is the belief about a boundary: weights on a grid that add up to 1.
+// posterior is the distribution of a boundary's parameters: weights on a grid with the sum 1.
 type posterior struct {
 	centers []float64   // ln c
 	widths  []float64   // s
@@ -84,7 +85,7 @@ type posterior struct {
 	margin  []float64   // of the centers
 }
 
-// fit believes what the observations say of a boundary that was bracketed by lo and hi (ln rates).
+// fit returns the posterior of a boundary that lo and hi (ln rates) bracket.
 func fit(observations []observation, lo, hi float64) *posterior {
 	lo, hi = lo-priorReach, hi+priorReach
 	p := believe(observations, lo, hi)
@@ -147,8 +148,8 @@ func believe(observations []observation, lo, hi float64) *posterior {
 	return p
 }
 
-// logLikelihood of the observations, where coming from below moves the center by half the shift up
-// and coming from above by half of it down.
+// logLikelihood returns the log-likelihood of the observations. Approaching from below moves the
+// center up by half of the shift, from above down by half of it.
 func logLikelihood(observations []observation, center, width, shift float64) float64 {
 	tables := chances()
 	sum := 0.0
@@ -162,7 +163,7 @@ func logLikelihood(observations []observation, center, width, shift float64) flo
 	return sum
 }
 
-// center is the quantile of ln c, linear within a cell.
+// center returns a quantile of ln c, with linear interpolation within a cell.
 func (p *posterior) center(q float64) float64 {
 	return quantile(p.centers, p.margin, q)
 }
@@ -179,7 +180,7 @@ func quantile(values, weights []float64, q float64) float64 {
 	return values[len(values)-1] + half
 }
 
-// width is the mean of ln s, as a width.
+// width returns the width at the mean of ln s.
 func (p *posterior) width() float64 {
 	sum := 0.0
 	for j, row := range p.weight {
@@ -190,8 +191,7 @@ func (p *posterior) width() float64 {
 	return math.Exp(sum)
 }
 
-// at is the ln rate at which a step is believed to hold with probability q, whatever the boundary
-// and its width may be.
+// at returns the ln rate at which a step holds with probability q, averaged over the posterior.
 func (p *posterior) at(q float64) float64 {
 	reach := 6 * widthMax
 	lo, hi := p.centers[0]-reach, p.centers[rateCells-1]+reach
@@ -219,16 +219,16 @@ func (p *posterior) holds(x float64) float64 {
 	return sum
 }
 
-// The shift is looked for among shifts within shiftMax, in two passes, the second one where the
-// first one found it.
+// The shift is estimated on a grid within shiftMax, in two passes; the second grid covers the
+// result of the first.
 const (
 	shiftMax    = 0.5
 	shiftCells  = 41
 	shiftPasses = 2
 )
 
-// shift is the belief about how much higher, in logarithms, the boundary lies when it is come to
-// from below: its median and the quantiles at the tails.
+// shift estimates how much higher, in logarithms, the boundary is when approached from below: the
+// median and the quantiles at the tails.
 func (p *posterior) shift(observations []observation, tail float64) (lo, mid, hi float64) {
 	values, weights := make([]float64, shiftCells), []float64(nil)
 	from, to := -shiftMax, shiftMax
@@ -245,8 +245,9 @@ func (p *posterior) shift(observations []observation, tail float64) (lo, mid, hi
 		quantile(values, weights, 1-tail)
 }
 
-// shiftWeights holds each shift against the observations, whatever the center; the width is the one
-// believed in, which a shift that is there has made wider, so that small ones are not seen.
+// shiftWeights returns the posterior weight of each shift, averaged over the center. It uses the
+// posterior's width. An existing shift has increased that width, so small shifts are not
+// detectable.
 func (p *posterior) shiftWeights(observations []observation, shifts []float64) []float64 {
 	width := p.width()
 	reach := 2 * max(p.center(0.975)-p.center(0.025), width)

@@ -20,7 +20,8 @@ func TestLookUp(t *testing.T) {
 	}
 }
 
-// ladder is a step at each of n rates 1 % apart about exp(0), held below it and broken above it.
+// ladder returns a step at each of n rates 1 % apart around exp(0); steps below hold, steps above
+// fail.
 func ladder(n int) (seen []observation) {
 	for i := range n {
 		x := 0.01 * (float64(i) - float64(n-1)/2)
@@ -44,7 +45,7 @@ func TestFit(t *testing.T) {
 		if math.Abs(sum-1) > 1e-9 || math.Abs(total(p.margin)-1) > 1e-9 {
 			t.Errorf("weights add up to %v", sum)
 		}
-		// The belief has half of the steps hold at its center, nearly: lapses differ by 1 %.
+		// Half of the steps hold at the posterior's center, nearly: the lapses differ by 1 %.
 		if q := p.holds(p.at(0.5)); math.Abs(q-0.5) > 1e-3 {
 			t.Errorf("at(0.5) holds with %v", q)
 		}
@@ -53,12 +54,12 @@ func TestFit(t *testing.T) {
 		}
 	}
 	check(ladder(20), 0, 0.002, 0.02)
-	// An accident 30 % below the boundary neither moves nor widens it; without lapses the width
-	// would have to be of that order.
+	// A lapse 30 % below the boundary neither moves nor widens it; without lapses in the model the
+	// width would be of that order.
 	accident := append(ladder(20), observation{x: -0.3})
 	check(accident, 0, 0.005, 0.03)
 	check(append(ladder(20), observation{x: 0.3, passed: true}), 0, 0.005, 0.03)
-	// The bracket was wrong by a factor of e: the data move the prior's end.
+	// The bracket is wrong by a factor of e, so the prior's end must move.
 	moved := ladder(20)
 	for i := range moved {
 		moved[i].x++
@@ -66,7 +67,8 @@ func TestFit(t *testing.T) {
 	check(moved, 1, 0.01, 0.02)
 }
 
-// shifted are ladders from below and from above, with steps of this distance, this much apart.
+// shifted returns ladders from below and from above, with this distance between steps and between
+// ladders.
 func shifted(step, apart float64) (seen []observation) {
 	for _, way := range []float64{-1, 1} {
 		for range 3 {
@@ -100,7 +102,7 @@ func TestHysteresisTold(t *testing.T) {
 		differs     bool
 	}{
 		{0.01, 0.08, true}, {0.01, -0.08, true}, {0.01, 0, false},
-		{0.001, 0.006, false}, // there, and below 1 %
+		{0.001, 0.006, false}, // exists, but is below 1 %
 		{0.001, 0.02, true},
 	} {
 		s := &search{observations: shifted(row.step, row.apart)}

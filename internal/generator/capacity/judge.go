@@ -12,23 +12,23 @@ import (
 	"prony.example/record/slo"
 )
 
-// Limits of a step's judgement.
+// Limits for the outcome of a step.
 const (
-	shortMax   = 0.01 // of the arrivals offered, may lack a good answer inside the window
-	shortNoise = 5    // arrivals; as the verdict's rule on the backlog allows
-	shortSigma = 3    // likewise, standard deviations of the requests under way
-	waitedMax  = 0.01 // of the arrivals, may find all connections busy
+	shortMax   = 0.01 // share of arrivals that may lack a good response inside the window
+	shortNoise = 5    // arrivals, as in the verdict's rule on the backlog
+	shortSigma = 3    // standard deviations of the number of requests in progress
+	waitedMax  = 0.01 // share of arrivals that may find all connections busy
 	lagFloor   = 50 * time.Microsecond
-	lagShare   = 0.05 // of the tightest time promised
-	tellFrom   = 381  // answers from which on a p99 is told
+	lagShare   = 0.05 // of the tightest time objective
+	tellFrom   = 381  // number of responses from which on a p99 is known
 )
 
-// judge says whether the service kept its objectives under a load: yes, no, or that the generator
-// or the machine was not up to it, so that the load says nothing.
+// judge returns whether the service met its objectives under a load, or Invalid if the generator or
+// the machine limited the load.
 //
-// A service holds that keeps up with what was offered and keeps every objective, under a generator
-// that was on time. What the verdict calls INVALID is the service's fault where the service lets
-// the backlog grow, and the instrument's fault otherwise.
+// A service meets them if it keeps up with the load and meets every objective, and the generator
+// was on time. If the verdict is INVALID, the service is at fault if its backlog grew, otherwise
+// the instrument.
 func judge(l *record.Load, objectives []slo.Objective) Tried {
 	t := Tried{
 		ThroughputPerS: l.ThroughputPerS, Objectives: slo.CheckAll(objectives, l),
@@ -74,10 +74,10 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	return t
 }
 
-// fault is what was wrong with an instrument, and the rule of the verdict that says so.
+// fault describes an instrument's problem and names the rule of the verdict that found it.
 type fault struct{ rule, text string }
 
-// blame tells what was wrong with the load beside the objectives, and with whom.
+// blame returns problems of the load other than missed objectives, by who is at fault.
 func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding) (service string,
 	instrument fault) {
 	promisesErrors := false
@@ -95,9 +95,9 @@ func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding
 			f.Rule == "errors" && !promisesErrors:
 			service = cmp.Or(service, text)
 		case f.Rule == "errors":
-			// The objective says how many are too many.
+			// The objective decides.
 		case f.Rule == "little":
-			// What an overload does to the books; else a defect of the instrument.
+			// An overload breaks this rule, or otherwise a defect of the instrument.
 			starved = fault{f.Rule, text}
 		default:
 			instrument = fault{f.Rule, text}
@@ -112,15 +112,15 @@ func blame(l *record.Load, objectives []slo.Objective, findings []record.Finding
 	return service, instrument
 }
 
-// short says by how much the answers fell short of what was offered. Some requests are under way
-// at both ends of the window, so that small numbers differ by chance.
+// short returns a description if good responses were too few for the load, or "". Requests in
+// progress at both ends of the window cause small random differences.
 func short(l *record.Load, promisesErrors bool) string {
 	if l.Model != record.Open || l.Scheduled == 0 {
 		return ""
 	}
 	good := l.Done
 	if promisesErrors {
-		good += l.Errors.Total() // a failure is an end too, and the objective counts it
+		good += l.Errors.Total() // a failure is also a response, which the objective counts
 	}
 	noise := shortNoise + shortSigma*math.Sqrt(max(l.InFlightMean, 0))
 	if float64(l.Scheduled-good) <= max(shortMax*float64(l.Scheduled), noise) {
@@ -130,7 +130,7 @@ func short(l *record.Load, promisesErrors bool) string {
 		100*float64(good)/float64(l.Scheduled))
 }
 
-// withoutStalls is a percentile without the machine's stalls, or the raw one if that is not known.
+// withoutStalls returns a percentile without the machine's stalls, or raw if it is unknown.
 func withoutStalls(l *record.Load, quantile float64, raw int64) int64 {
 	if x := record.StallFreeOf(l.StallFree, quantile); x != nil {
 		return x.Ns
@@ -138,9 +138,9 @@ func withoutStalls(l *record.Load, quantile float64, raw int64) int64 {
 	return raw
 }
 
-// own says by how much the generator was late. What matters is not its lag beside this answer's
-// time, as in the verdict, but beside the time promised: that is what is decided here. Of
-// percentiles without the machine's stalls, it is known how much of them the lag is.
+// own returns a description if the generator was late, or "". The limit of the lag depends on the
+// time objective, because that is decided here, and not on this response time as in the verdict.
+// For percentiles without the machine's stalls, the lag's part is known.
 func own(l *record.Load, objectives []slo.Objective) string {
 	if l.Model != record.Open || l.OwnLag.Count == 0 {
 		return ""
@@ -169,7 +169,7 @@ func own(l *record.Load, objectives []slo.Objective) string {
 	return ""
 }
 
-// stallFreeOf is what is known of an objective's percentile without stalls; nil if nothing is.
+// stallFreeOf returns an objective's percentile without stalls, or nil if it is unknown.
 func stallFreeOf(l *record.Load, o slo.Objective) *record.StallFree {
 	if o.Quantile == 0 || o.Time != "" || o.Route != "" {
 		return nil
@@ -177,10 +177,11 @@ func stallFreeOf(l *record.Load, o slo.Objective) *record.StallFree {
 	return record.StallFreeOf(l.StallFree, o.Quantile)
 }
 
-// lagLimit is how late a generator may be, beside a time that is promised or observed.
+// lagLimit returns the permitted lag for a time objective or response time.
 func lagLimit(ns float64) time.Duration { return max(lagFloor, time.Duration(lagShare*ns)) }
 
-// busy tells whether the generator had no time left: then what is slow may be itself.
+// busy returns a description if the generator had no spare time, so that it may itself be slow, or
+// "".
 func busy(findings []record.Finding) string {
 	for _, f := range findings {
 		if f.Rule == "generator" {

@@ -8,7 +8,7 @@ import (
 	"prony.example/record/slo"
 )
 
-// fine2s is a load of 2 s at 1000/s that nothing is wrong with: 10 requests under way, p99 46 ms.
+// fine2s returns a valid load of 2 s at 1000/s: 10 requests in progress, p99 46 ms.
 func fine2s() *record.Load {
 	d := exponential(2000, 10e6)
 	return &record.Load{
@@ -18,7 +18,7 @@ func fine2s() *record.Load {
 	}
 }
 
-// judged checks the judgement on that load after a change.
+// judged checks the result of judge for that load after a change.
 type judged func(objectives, word, why string, change func(*record.Load))
 
 func checkJudge(t *testing.T) judged {
@@ -56,14 +56,14 @@ func TestJudgeService(t *testing.T) {
 		l.ResponseTime.HDR = histogram(2000, 10e6)
 	})
 	check("p99.9<1s", Invalid, "needs n ≥ 3838, has 2000", nil)
-	check("p99<40ms,p99.9<1s", Missed, "p99<40ms", nil) // known to be broken is enough
+	check("p99<40ms,p99.9<1s", Missed, "p99<40ms", nil) // one missed objective is sufficient
 
-	// Missing answers: 1 % of 2000 is 20, and 5 + 3 sqrt(10) = 14.5.
+	// Missing responses: 1 % of 2000 is 20, and 5 + 3 sqrt(10) = 14.5.
 	check("p99<50ms", Met, "", func(l *record.Load) { l.Done -= 20 })
 	check("p99<50ms", Missed, "answered 99.0 % of what was offered", func(l *record.Load) {
 		l.Done -= 21
 	})
-	// With 100 under way, 5 + 3 sqrt(100) = 35 are nothing.
+	// With 100 in progress, 5 + 3 sqrt(100) = 35 are permitted.
 	check("p99<500ms", Met, "", func(l *record.Load) {
 		l.InFlightMean, l.ResponseTime = 100, exponential(2000, 100e6)
 		l.ServiceTime = l.ResponseTime
@@ -73,12 +73,12 @@ func TestJudgeService(t *testing.T) {
 	check("p99<50ms", Met, "", func(l *record.Load) { l.BacklogPerS = 10 })
 	check("p99<50ms", Missed, "capacity: backlog", func(l *record.Load) { l.BacklogPerS = 11 })
 
-	// Errors: above 0.1 % they break a service that has promised nothing about them.
+	// Errors: above 0.1 % the service has failed, if it has no objective about errors.
 	check("p99<50ms", Met, "", fails(2))
 	check("p99<50ms", Missed, "errors: 3 of 2000", fails(3))
 	check("p99<50ms,errors<1%", Met, "", fails(3))
 	check("p99<50ms,errors<1%", Missed, "errors<1%: 1.05% (21 of 2000)", fails(21))
-	check("p99<50ms,errors<5%", Met, "", fails(50)) // failed, but not left waiting
+	check("p99<50ms,errors<5%", Met, "", fails(50)) // failed, but quickly
 	check("p99<50ms,route x errors<5%", Missed, "answered 97.5 %", fails(50))
 	check("p99<50ms", Missed, "censored", func(l *record.Load) {
 		l.Answered, l.Censored = 1970, 30
@@ -88,25 +88,25 @@ func TestJudgeService(t *testing.T) {
 
 func TestJudgeInstrument(t *testing.T) {
 	check := checkJudge(t)
-	// Unsent arrivals: the service's fault where all connections were busy.
+	// Unsent arrivals: the service is at fault if all connections were busy.
 	check("p99<50ms", Invalid, "delivered", func(l *record.Load) { l.Sent = 1900 })
 	check("p99<50ms", Missed, "delivered", func(l *record.Load) { l.Sent, l.Waited = 1900, 200 })
 
-	// The generator was late: 50 µs, or 5 % of 50 ms = 2.5 ms, are of no concern.
+	// Permitted delays of the generator: 50 µs, or 5 % of 50 ms = 2.5 ms.
 	late := func(p99Ns float64) func(*record.Load) {
 		return func(l *record.Load) { l.OwnLag = exponential(2000, p99Ns/4.606) }
 	}
 	check("p99<50ms", Met, "", late(2.4e6))
 	check("p99<50ms", Invalid, "lag: the generator was late, p99 2.6ms (limit 2.5ms)", late(2.6e6))
-	check("p99<40ms", Invalid, "lag", late(2.6e6))  // broken, but by whom?
-	check("errors<1%", Invalid, "lag", late(2.6e6)) // no time promised: 5 % of p99, 2.3 ms
+	check("p99<40ms", Invalid, "lag", late(2.6e6))  // missed, but by whom is unknown
+	check("errors<1%", Invalid, "lag", late(2.6e6)) // without a time objective: 5 % of p99, 2.3 ms
 	check("p99<50ms,max<100us", Invalid, "lag", late(60e3))
 	check("p99<50ms", Invalid, "steal", func(l *record.Load) { l.Host.StealShare = 0.2 })
 	check("p99<50ms", Met, "", func(l *record.Load) { l.Host.StealShare = 0.05 })
 	check("p99<50ms", Met, "", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
 	check("p99<40ms", Invalid, "generator: ", func(l *record.Load) { l.Generator.CPUShare = 0.95 })
 
-	// Little's law: a defect of the books, unless the service was too slow anyway.
+	// Little's law: a defect of the measurement, unless the service was too slow anyway.
 	check("p99<50ms", Invalid, "little", func(l *record.Load) { l.InFlightMean = 50 })
 	check("p99<50ms", Missed, "capacity", func(l *record.Load) {
 		l.InFlightMean, l.BacklogPerS = 50, 100
@@ -126,8 +126,8 @@ func TestJudgeSuspect(t *testing.T) {
 	}
 }
 
-// The generator's lateness is what it adds to the percentiles that are promised, if these are known
-// without the machine's stalls, and its p99 otherwise.
+// TestJudgeLagWithoutStalls checks that the generator's lag counts by its part in the percentiles
+// of objectives, if these are known without the machine's stalls, and by its p99 otherwise.
 func TestJudgeLagWithoutStalls(t *testing.T) {
 	check := checkJudge(t)
 	stalled := func(ns, punctualNs int64) func(*record.Load) {

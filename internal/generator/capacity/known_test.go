@@ -11,8 +11,8 @@ import (
 	"prony.example/record"
 )
 
-// A search that ends early says what it knows, and no more: of steps that held, those above one
-// that broke are no bound.
+// TestKnown checks the limits of a search that ends early: steps that held above a failed step are
+// not a limit.
 func TestKnown(t *testing.T) {
 	step := func(word string, perS float64) Tried {
 		return Tried{Step: Step{RatePerS: perS}, Outcome: word}
@@ -34,8 +34,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// The server's capacity is known by arithmetic: what is said of an early end lies below it, and
-// what broke above, whether the budget ended or somebody ended it.
+// TestEarlyEnds compares the limits with the server's computable capacity: it must lie between
+// them, whether the budget ended or the search was interrupted.
 func TestEarlyEnds(t *testing.T) {
 	check := func(name string, f *Found, truth float64) {
 		t.Helper()

@@ -11,11 +11,11 @@ import (
 	"prony.example/record"
 )
 
-// queue is an M/M/1 queue event by event: every step begins with it empty, each answer waits for
-// those before it. Nothing of its percentiles is a formula.
+// queue simulates an M/M/1 queue by events: every step begins with an empty queue, and each request
+// waits for earlier ones. Its percentiles use no formula.
 type queue struct {
 	*server
-	worth float64 // share of the answers that are independent, as the record would have it
+	worth float64 // share of independent responses, as in a record
 }
 
 func newQueue(seed uint64, perS float64) *queue {
@@ -65,9 +65,9 @@ func (q *queue) offer(ctx context.Context, step Step) (*record.Load, error) {
 	return l, nil
 }
 
-// TestFindQueue searches the capacity of real queues in two minutes, and in ten where the queue
-// forgets slowly: an M/M/1 queue needs about 1/(mu (1-sqrt(rho))²) to forget its beginning, 45 ms
-// at 10,000/s and rho = 0.908, 450 ms at 1000/s.
+// TestFindQueue searches the capacity of simulated queues in two minutes, and in ten for a queue
+// with a long memory: an M/M/1 queue needs about 1/(mu (1-sqrt(rho))²) to forget its beginning, 45
+// ms at 10,000/s and rho = 0.908, 450 ms at 1000/s.
 func TestFindQueue(t *testing.T) {
 	check := func(perS float64, objective string, limit, budget time.Duration, within float64) {
 		t.Helper()
@@ -100,8 +100,8 @@ func TestFindQueue(t *testing.T) {
 	check(1000, "p99<50ms", 50*time.Millisecond, 10*time.Minute, 0.03)
 }
 
-// TestFindStretches wants windows that use the budget, and a warning where they are short all the
-// same.
+// TestFindStretches checks that windows use the budget, and that windows that are still too short
+// give a warning.
 func TestFindStretches(t *testing.T) {
 	windows := func(budget time.Duration, worth float64) (ns int64, warned bool) {
 		q := newQueue(1, 1000)
@@ -111,7 +111,7 @@ func TestFindStretches(t *testing.T) {
 		f := find(t, q.server, o)
 		phase := ""
 		for _, step := range about(f.Steps) {
-			// The step that eases in or pushes over is far off, where a short window will do.
+			// The step far from the boundary may have a short window.
 			want := time.Duration(f.WindowNs)
 			if step.Phase != phase && step.Phase != Shuffled {
 				want = o.Window

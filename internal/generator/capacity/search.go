@@ -11,38 +11,38 @@ import (
 	"prony.example/record/slo"
 )
 
-// Of the search.
+// Parameters of the search.
 const (
-	firstShare   = 0.8  // of the peak: the bracket's first rate
-	upBy         = 1.25 // the bracket's steps upwards
-	downBy       = 1.5  // likewise downwards, each longer than the one before
-	topPeaks     = 4    // times the peak: the highest rate that is tried
-	floorShare   = 1e-3 // of the peak: the lowest one
-	windowShare  = 12   // no window is longer than this part of the budget
-	repeats      = 2    // of a step that said nothing
-	invalidMax   = 15   // steps that said nothing, in a whole search
-	stepsMax     = 400  // of all kinds, in case that steps cost nothing
-	plannedSteps = 22   // about the boundary
+	firstShare   = 0.8  // of the peak: first rate of the bracket
+	upBy         = 1.25 // factor of the bracket's steps upwards
+	downBy       = 1.5  // factor downwards; each is larger than the previous one
+	topPeaks     = 4    // times the peak: the highest rate
+	floorShare   = 1e-3 // of the peak: the lowest rate
+	windowShare  = 12   // no window exceeds the budget divided by this
+	repeats      = 2    // of an invalid step
+	invalidMax   = 15   // invalid steps of a search
+	stepsMax     = 400  // of all kinds, in case steps take no time
+	plannedSteps = 22   // near the boundary
 	stretchedMax = time.Minute
 	leastBlocks  = 3    // one of each kind
-	leastSteps   = 6    // about the boundary, for an interval when the budget ends early
-	ceilingNear  = 0.7  // of the generator's ceiling; as the verdict's rule
-	wideWidth    = 0.1  // from which on chance is worth a word
-	shiftTold    = 0.01 // a smaller hysteresis is nobody's concern
+	leastSteps   = 6    // near the boundary, for an interval if the budget ends early
+	ceilingNear  = 0.7  // share of the generator limit, as in the verdict's rule
+	wideWidth    = 0.1  // from which on the result has a warning
+	shiftTold    = 0.01 // smaller hysteresis is not reported
 )
 
-// levels are the chances of holding at which a block has its steps: those near one half tell where
-// the boundary is, those further off how wide it is.
+// levels are a block's probabilities of holding: steps near one half determine the boundary, the
+// others its width.
 var levels = []float64{0.85, 0.62, 0.38, 0.15}
 
-// Found is what a search came to.
+// Found is the result of a search.
 type Found struct {
 	SLO    string `json:"slo"`
 	Found  bool   `json:"found"`
-	Reason string `json:"reason,omitempty"` // why there is no capacity
-	// AtLeastPerS is the highest rate that met the objectives below all that missed them, if no
-	// capacity was found. It is no estimate and has no interval. MissedPerS is the lowest rate that
-	// missed them; 0: none did.
+	Reason string `json:"reason,omitempty"` // why no capacity was found
+	// AtLeastPerS is, if no capacity was found, the highest rate that met the objectives below all
+	// rates that missed them. It is not an estimate and has no interval. MissedPerS is the lowest
+	// rate that missed them; 0: none.
 	AtLeastPerS float64 `json:"atLeastPerS,omitempty"`
 	MissedPerS  float64 `json:"missedPerS,omitempty"`
 
@@ -51,10 +51,10 @@ type Found struct {
 	HiPerS       float64 `json:"hiPerS,omitempty"`
 	Confidence   float64 `json:"confidence"`
 	ReliablePerS float64 `json:"reliablePerS,omitempty"` // the rate at which 95 % of the steps hold
-	Width        float64 `json:"width,omitempty"`        // of the boundary, relative: one deviation
+	Width        float64 `json:"width,omitempty"`        // relative standard deviation
 
-	PeakPerS    float64    `json:"peakPerS"`              // closed, of the warm-up
-	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // of the generator; 0 unknown
+	PeakPerS    float64    `json:"peakPerS"`              // closed, from the warm-up
+	CeilingPerS float64    `json:"ceilingPerS,omitempty"` // generator limit; 0: unknown
 	MetPerS     float64    `json:"metPerS,omitempty"`     // highest rate that met the objectives
 	Hysteresis  Hysteresis `json:"hysteresis"`
 	Warnings    []string   `json:"warnings,omitempty"`
@@ -64,8 +64,8 @@ type Found struct {
 	Steps       []Tried    `json:"steps"`
 }
 
-// Hysteresis compares the boundary as it was met from below with how it was met from above. Shift
-// is how much higher it lies from below, relative, with its interval.
+// Hysteresis compares the boundary when approached from below and from above. Shift is how much
+// higher it is from below, relative, with its interval.
 type Hysteresis struct {
 	Checked   bool    `json:"checked"`
 	Differs   bool    `json:"differs"`
@@ -76,27 +76,27 @@ type Hysteresis struct {
 	AbovePerS float64 `json:"abovePerS,omitempty"`
 }
 
-// search is a Find under way.
+// search is a running Find.
 type search struct {
 	*session
 	result       *Found
 	observations []observation
-	extra        time.Duration // the longest that a step took beside lead and window
+	extra        time.Duration // longest time of a step besides lead-in and window
 	invalid      int
-	last         string   // why the last invalid step was
-	rule         string   // of the verdict that says so
-	doubt        []string // and which of the verdict's rules it had not met
+	last         string   // reason of the last invalid step
+	rule         string   // rule of the verdict behind it
+	doubt        []string // all rules that it broke
 }
 
 var errBudget = errors.New("the budget has ended")
 
-// giveUp ends a search for a reason that is a result, not a failure.
+// giveUp ends a search with a reason, which is a result and not an error.
 type giveUp struct{ reason string }
 
 func (g giveUp) Error() string { return g.reason }
 
-// Find searches for the highest rate that keeps the objectives. What it could not find has a
-// Reason; an error is one of the options or of the offering, and comes with the steps up to it.
+// Find searches for the highest rate that meets the objectives. If it finds none, the result has a
+// Reason. Errors come from the options or from Offer, with the steps so far.
 func Find(ctx context.Context, o Options) (*Found, error) {
 	if err := o.CheckSearch(); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func Find(ctx context.Context, o Options) (*Found, error) {
 	return s.result, err
 }
 
-// known is what the steps of a search tell that ended early.
+// known returns the limits that the steps of an unfinished search show.
 func known(steps []Tried) (atLeast, broke float64) {
 	for _, t := range steps {
 		if t.Outcome == Missed && (broke == 0 || t.RatePerS < broke) {
@@ -137,7 +137,7 @@ func known(steps []Tried) (atLeast, broke float64) {
 	return atLeast, broke
 }
 
-// CheckSearch says what is wrong with the options of a search, without making it.
+// CheckSearch returns an error if the options of a search are invalid.
 func (o Options) CheckSearch() error {
 	switch {
 	case len(o.SLO) == 0:
@@ -202,7 +202,7 @@ func (f *Found) warn(format string, args ...any) {
 	f.Warnings = append(f.Warnings, fmt.Sprintf(format, args...))
 }
 
-// rest waits for quiet, after an overload at a rate.
+// rest waits for quiet after an overload at a rate.
 func (s *search) rest(ctx context.Context, rate float64) error {
 	ok, err := s.quiet(ctx)
 	if err != nil || ok {
@@ -215,13 +215,13 @@ func (s *search) rest(ctx context.Context, rate float64) error {
 		"in %d tries: it may not recover by itself", rate, quietTries)}
 }
 
-// lowest is the rate below which a step would take too long, or be of no interest.
+// lowest returns the rate below which a step takes too long or is not of interest.
 func (s *search) lowest() float64 {
 	longest := max(s.Budget/windowShare, s.Window)
 	return max(floorShare*s.result.PeakPerS, spareNeeds*float64(s.need)/longest.Seconds())
 }
 
-// step offers a rate until it says something, repeats times at most.
+// step runs a rate until the result is valid, with at most repeats repetitions.
 func (s *search) step(ctx context.Context, phase string, rate, way float64) (string, error) {
 	window := s.window(rate)
 	for range 1 + repeats {
@@ -255,25 +255,25 @@ func (s *search) step(ctx context.Context, phase string, rate, way float64) (str
 	return Invalid, nil
 }
 
-// bare is the time of a step without its drain and the wait for quiet after it.
+// bare returns the time of a step without its drain and the wait for quiet after it.
 func (s *search) bare(window time.Duration) time.Duration {
 	return time.Duration(float64(window) * s.leadShare())
 }
 
-// leadShare is lead and window by window.
+// leadShare returns the ratio of lead-in plus window to window.
 func (s *search) leadShare() float64 { return 1 + float64(s.Lead)/float64(s.Window) }
 
-// stretch makes the windows about the boundary as long as the budget allows for plannedSteps of
-// them. A short window begins nearer to an empty queue than to a steady one, and its percentiles
-// are mostly lower than those of a long run, so that it holds at rates at which the service does
-// not in the long run; and for how sure the result is, few long windows do what many short ones do.
+// stretch sets the windows near the boundary to the length that allows plannedSteps of them within
+// the budget. At the begin of a short window the queue is emptier than in the steady state, so its
+// percentiles are mostly lower than in a long run, and it holds at rates that the service cannot
+// sustain. Few long windows give as much precision as many short ones.
 func (s *search) stretch() {
 	perItem := (s.Budget-s.elapsed())/plannedSteps - s.extra
 	s.least = min(time.Duration(float64(perItem)/s.leadShare()), stretchedMax)
 	s.result.WindowNs = int64(max(s.Window, s.least))
 }
 
-// instrument is the reason when steps say nothing.
+// instrument returns the reason if steps are invalid.
 func (s *search) instrument(rate float64) string {
 	owner := ""
 	if slices.Contains([]string{"lag", "generator", "delivered"}, s.rule) {
@@ -295,7 +295,7 @@ func (s *search) instrument(rate float64) string {
 	return out
 }
 
-// bracket finds a rate that met the objectives once and a higher one that missed them once.
+// bracket finds a rate that met the objectives and a higher one that missed them.
 func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	top, floor := topPeaks*s.result.PeakPerS, s.lowest()
 	if s.CeilingPerS > 0 {
@@ -334,7 +334,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 		case rate <= floor && blocked == rate:
 			return 0, 0, giveUp{s.instrument(rate)}
 		case rate <= floor && !again:
-			// One stall of the machine breaks a step, and no other follows to outweigh it.
+			// A single stall of the machine fails a step, and no later step compensates for it.
 			again, hi = true, above
 		case rate <= floor:
 			return 0, 0, giveUp{s.tooSlow(rate)}
@@ -345,7 +345,7 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	}
 }
 
-// tooSlow is the reason when the objectives are missed at the lowest rate.
+// tooSlow returns the reason if the objectives are missed at the lowest rate.
 func (s *search) tooSlow(rate float64) string {
 	out := fmt.Sprintf("the objectives are missed at the lowest rate, %.3g/s: %s", rate, s.why())
 	if rate > floorShare*s.result.PeakPerS {
@@ -355,7 +355,7 @@ func (s *search) tooSlow(rate float64) string {
 	return out
 }
 
-// why is the reason of the last missed step.
+// why returns the reason of the last missed step.
 func (s *search) why() string {
 	for _, t := range slices.Backward(s.tried) {
 		if t.Outcome == Missed {
@@ -365,8 +365,8 @@ func (s *search) why() string {
 	return "unknown"
 }
 
-// blocks offers steps about the boundary until the interval is narrow enough, and returns what is
-// believed then.
+// blocks runs steps near the boundary until the interval is narrow enough, and returns the
+// posterior.
 func (s *search) blocks(ctx context.Context, lo, hi float64) (*posterior, error) {
 	p := fit(s.observations, lo, hi)
 	kinds := []string{Shuffled, Rising, Falling}
@@ -387,8 +387,8 @@ func (s *search) blocks(ctx context.Context, lo, hi float64) (*posterior, error)
 	}
 }
 
-// block offers one step at each level. A rising block begins far below the boundary, a falling one
-// with an overload, so that whatever the service keeps of its past is there to be seen.
+// block runs one step at each level. A rising block begins far below the boundary, a falling one
+// with an overload, so that effects of the service's past become visible.
 func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 	var rates []float64
 	for _, q := range levels {
@@ -413,7 +413,7 @@ func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 	for i, rate := range rates {
 		s.least = stretched
 		if way != 0 && i == 0 {
-			s.least = 0 // far off, a short window says as much
+			s.least = 0 // far off, a short window is sufficient
 		}
 		if _, err := s.step(ctx, kind, max(rate, s.lowest()), way); err != nil {
 			return err
@@ -422,7 +422,7 @@ func (s *search) block(ctx context.Context, kind string, p *posterior) error {
 	return nil
 }
 
-// conclude turns belief into numbers.
+// conclude computes the results from the posterior.
 func (s *search) conclude(p *posterior) {
 	f := s.result
 	tail := (1 - s.Confidence) / 2
@@ -450,8 +450,7 @@ func (s *search) conclude(p *posterior) {
 	}
 }
 
-// memory counts the steps of which the verdict says that their answers are worth few independent
-// ones.
+// memory counts the steps whose responses are worth few independent ones, according to the verdict.
 func memory(steps []Tried) (n int) {
 	for _, t := range steps {
 		if slices.Contains(t.named, "samples") {

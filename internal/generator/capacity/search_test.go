@@ -15,7 +15,7 @@ import (
 
 const limit = 50 * time.Millisecond // of the objective p99<50ms
 
-// find searches the server and stops the test when that fails.
+// find runs a search and fails the test at an error.
 func find(t *testing.T, s *server, o Options) *Found {
 	t.Helper()
 	f, err := Find(context.Background(), o)
@@ -25,9 +25,9 @@ func find(t *testing.T, s *server, o Options) *Found {
 	return f
 }
 
-// TestFindCovers holds intervals against the truth over many seeds. Of n searches the share whose
-// interval has the truth scatters with sqrt(p(1-p)/n); four of those are allowed, and two points
-// for what is not probit about a queue.
+// TestFindCovers checks the coverage of intervals over many seeds. In n searches the share of
+// intervals with the true value scatters by sqrt(p(1-p)/n); the tolerance is four times that, and
+// two percentage points because a queue's curve is not exactly probit.
 //
 // The boundary's width is the error's deviation by the slope of ln p99 over ln rate, which is
 // lambda/(mu - lambda): for mu = 1000/s, lambda = 907.9, slope 9.9, 0.1/9.9 = 1.0 %; for
@@ -73,10 +73,10 @@ func TestFindCovers(t *testing.T) {
 	check(1000, 0.1, 0.8, 0.008, 0.03)
 	check(400, 0.1, 0.95, 0.015, 0.05)
 	check(400, 0.1, 0.8, 0.015, 0.05)
-	check(1000, 0, 0.95, 0.005, 0.01) // no chance at all: the prior of the width decides
+	check(1000, 0, 0.95, 0.005, 0.01) // no randomness: the prior of the width decides
 }
 
-// TestFindIsNotTooWide wants intervals that miss sometimes: at 50 % confidence, half of them.
+// TestFindIsNotTooWide checks that intervals miss sometimes: at 50 % confidence, half of them.
 func TestFindIsNotTooWide(t *testing.T) {
 	const n = 100
 	covered := 0
@@ -94,8 +94,8 @@ func TestFindIsNotTooWide(t *testing.T) {
 	}
 }
 
-// TestFindForgivesAccidents has one step in 20 break whatever its rate, as under a pause of the
-// machine. What is looked for is where half of the others hold.
+// TestFindForgivesAccidents has one in 20 steps fail whatever its rate, as in a pause of the
+// machine. The capacity is the rate at which half of the other steps hold.
 func TestFindForgivesAccidents(t *testing.T) {
 	const n = 30
 	off := 0
@@ -113,7 +113,7 @@ func TestFindForgivesAccidents(t *testing.T) {
 }
 
 // TestFindHysteresis has a server that an overload makes slower by a tenth until it has rested at a
-// low rate: from above, the boundary is at 900 - 92.1 = 807.9/s instead of at 907.9, 11 % lower.
+// low rate: from above, the boundary is at 900 - 92.1 = 807.9/s instead of 907.9, 11 % lower.
 func TestFindHysteresis(t *testing.T) {
 	const n = 30
 	count := func(sticky float64) (seen, wrong int) {
@@ -138,7 +138,7 @@ func TestFindHysteresis(t *testing.T) {
 	if seen, wrong := count(0.1); seen < 0.8*n || wrong > 0 {
 		t.Errorf("hysteresis seen in %d of %d, the wrong way round in %d", seen, n, wrong)
 	}
-	// Without any, the 95 % interval leaves out 0 in 5 %: 1.5 + 4 sqrt(1.5*0.95) = 6.3.
+	// Without hysteresis, the 95 % interval excludes 0 in 5 %: 1.5 + 4 sqrt(1.5*0.95) = 6.3.
 	if seen, _ := count(0); seen > 6 {
 		t.Errorf("hysteresis seen in %d of %d where there is none", seen, n)
 	}
@@ -168,7 +168,7 @@ func TestFindReasons(t *testing.T) {
 		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			s.perS = 1000
 			if step.RatePerS > 0 {
-				s.perS = 100 * step.RatePerS // whatever is offered
+				s.perS = 100 * step.RatePerS // whatever the rate
 			}
 			return s.offer(ctx, step)
 		}
@@ -194,7 +194,7 @@ func TestFindReasons(t *testing.T) {
 		"533/s",
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
 	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
-		o.Budget = time.Hour // about the boundary it is late with all but one step in five
+		o.Budget = time.Hour // near the boundary it is late in all but one of five steps
 		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			s.lateFrom = 0
 			if step.Phase != Bracket && len(s.steps)%5 != 0 {
@@ -214,7 +214,8 @@ func TestFindReasons(t *testing.T) {
 	check("route x p99<1s", "say nothing: route x p99<1s: the load has no route x", nil)
 }
 
-// A stall of the machine at the lowest rate ends no search that another look would not end.
+// TestFindLooksAgainAtTheLowest checks that one stall of the machine at the lowest rate does not
+// end the search.
 func TestFindLooksAgainAtTheLowest(t *testing.T) {
 	s := newServer(1, 1000, 0.001)
 	o, low := s.options("p99<4900us", 1), 0
@@ -277,8 +278,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestFindRepeats wants the same steps for the same seed, other ones for another, and no arrivals
-// twice.
+// TestFindRepeats checks that equal seeds give equal steps, different seeds different ones, and
+// that no two steps have the same arrivals.
 func TestFindRepeats(t *testing.T) {
 	steps := func(seed uint64) []Step {
 		s := newServer(7, 1000, 0.1)
@@ -301,7 +302,7 @@ func TestFindRepeats(t *testing.T) {
 	}
 }
 
-// TestFindBlocks looks at the shape of a search: what follows what.
+// TestFindBlocks checks the sequence of a search's phases.
 func TestFindBlocks(t *testing.T) {
 	s := newServer(3, 1000, 0.1)
 	f := find(t, s, s.options("p99<50ms", 3))
@@ -338,7 +339,8 @@ func TestFindBlocks(t *testing.T) {
 	}
 }
 
-// TestFindNeedsAnswers wants windows that are long enough for p99 at low rates: 1.3 × 381 answers.
+// TestFindNeedsAnswers checks that windows are long enough for p99 at low rates: 1.3 × 381
+// responses.
 func TestFindNeedsAnswers(t *testing.T) {
 	s := newServer(1, 50, 0.1)
 	o := s.options("p99<1s", 1)

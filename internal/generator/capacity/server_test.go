@@ -12,36 +12,36 @@ import (
 	"prony.example/record/slo"
 )
 
-// server is an M/M/1 queue by its formulas: response time is exponential with a mean of
-// 1/(mu - lambda), so that p99 is ln(100)/(mu - lambda), and p99 < d holds below mu - ln(100)/d.
-// What a window shows of it is that times a log-normal error with the median 1: at the capacity,
-// half of the steps hold.
+// server is an M/M/1 queue by its formulas: response time is exponential with a mean of 1/(mu -
+// lambda), so that p99 is ln(100)/(mu - lambda), and p99 < d holds below mu - ln(100)/d. A window
+// shows this value times a log-normal error with the median 1, so half of the steps hold at the
+// capacity.
 type server struct {
 	perS  float64 // mu
-	noise float64 // deviation of the error's logarithm
+	noise float64 // standard deviation of the error's logarithm
 	rng   *rand.Rand
 	nowNs int64
 	steps []Step
 
-	sticky   float64 // share of mu that an overload costs, until a step far below the capacity
+	sticky   float64 // share of mu that an overload takes away, until a step far below the capacity
 	sick     bool
 	lateFrom float64 // rate from which on the generator is late; 0: none
-	accident float64 // chance that a step breaks whatever its rate
-	stuck    bool    // never comes to rest after an overload
-	delayed  bool    // the generator waits for a processor
-	whole    bool    // tells histograms too
+	accident float64 // probability that a step fails whatever its rate
+	stuck    bool    // never rests after an overload
+	delayed  bool    // the generator waits for a core
+	whole    bool    // has histograms
 }
 
 func newServer(seed uint64, perS, noise float64) *server {
 	return &server{perS: perS, noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
 }
 
-// capacity is the truth: the rate at which p99 is just the limit.
+// capacity returns the true value: the rate at which p99 equals the limit.
 func (s *server) capacity(limit time.Duration) float64 {
 	return s.perS - math.Log(100)/limit.Seconds()
 }
 
-// options are those of a search that knows the server's clock and nothing else of it.
+// options returns options of a search that uses only the server's clock.
 func (s *server) options(text string, seed uint64) Options {
 	objectives, err := slo.Parse(text)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *server) offer(_ context.Context, step Step) (*record.Load, error) {
 	}
 	w := step.Window.Seconds()
 	switch {
-	case rate == 0: // closed: the queue is busy all the time
+	case rate == 0: // closed: the queue is always busy
 		l.Model = record.Closed
 		l.Connections = max(step.Connections, 1)
 		if step.Connections == 0 {
@@ -98,7 +98,7 @@ func (s *server) offer(_ context.Context, step Step) (*record.Load, error) {
 	return l, nil
 }
 
-// answer books n requests with exponential response times of this mean in seconds.
+// answer adds n requests with exponential response times of this mean in seconds.
 func (s *server) answer(l *record.Load, n, mean float64) {
 	k := int64(n)
 	l.Scheduled, l.Sent, l.Done, l.Answered = k, k, k, k
@@ -112,7 +112,8 @@ func (s *server) answer(l *record.Load, n, mean float64) {
 	l.Generator.CPUPerRequestNs = 4000
 }
 
-// exponential has no histogram: a search decodes one for each step, which is not what is tested.
+// exponential has no histogram, because a search would decode one for each step, which is not under
+// test.
 func exponential(n int64, meanNs float64) record.Dist {
 	at := func(q float64) int64 { return int64(-math.Log(1-q) * meanNs) }
 	return record.Dist{

@@ -12,13 +12,13 @@ import (
 	"prony.example/record/slo"
 )
 
-// What the plots look like.
+// Sizes of the plots.
 const (
 	barWidth  = 30
 	boundBins = 8
 )
 
-// Line says what came of a step, on one line.
+// Line returns a step and its result on one line.
 func (t Tried) Line() string {
 	subject := units.Rate(t.RatePerS) + "/s"
 	if t.RatePerS == 0 {
@@ -101,7 +101,7 @@ func (f *Found) hysteresis(p *format.Page) {
 	}
 }
 
-// about are the judged steps about the boundary.
+// about returns the valid steps of blocks.
 func about(steps []Tried) (out []Tried) {
 	for _, t := range steps {
 		block := t.Phase == Shuffled || t.Phase == Rising || t.Phase == Falling
@@ -112,7 +112,7 @@ func about(steps []Tried) (out []Tried) {
 	return out
 }
 
-// doubts counts the verdict's rules that open steps did not meet.
+// doubts counts the verdict's rules that open steps broke.
 func doubts(steps []Tried) []string {
 	var names []string
 	counts, all := map[string]int{}, 0
@@ -135,7 +135,7 @@ func doubts(steps []Tried) []string {
 	return out
 }
 
-// boundary plots how many steps met the objectives, by rate.
+// boundary plots the number of steps that met the objectives, by rate.
 func boundary(p *format.Page, steps []Tried) {
 	steps = about(steps)
 	if len(steps) == 0 {
@@ -165,7 +165,7 @@ func boundary(p *format.Page, steps []Tried) {
 	}
 }
 
-// bar is a share of barWidth, to an eighth of a character.
+// bar draws a share of barWidth, to an eighth of a character.
 func bar(share float64) string {
 	eighths := int(math.Round(min(max(share, 0), 1) * barWidth * 8))
 	out := strings.Repeat("█", eighths/8)
@@ -175,8 +175,8 @@ func bar(share float64) string {
 	return out
 }
 
-// CurveText prints the latency-load curve, with a plot: full bars reach to p50, shaded ones to p99,
-// on a logarithmic scale.
+// CurveText prints latency by load, with a plot on a logarithmic scale: full bars end at p50,
+// shaded ones at p99.
 func CurveText(w io.Writer, points []Point) error {
 	p := &format.Page{}
 	p.Line("%5s %9s %10s %10s %10s %10s %8s  p50 █ and p99 ░, logarithmic", "share", "rate/s",

@@ -16,13 +16,13 @@ import (
 	"prony.example/record"
 )
 
-// capacityMD1 is the rate of Poisson arrivals, a second, up to which a queue of one server that
-// takes serviceS for each keeps p99 of its response times at so many service times: M/D/1, by
-// Crommelin's series for the waiting time (Post Office Electrical Engineers' Journal 25, 1932),
-// which for a whole number n of service times has no term of cancelling parts that matters:
-// P(W <= n) = (1-rho) * sum over k to n of (rho(k-n))^k / k! * exp(-rho(k-n)).
+// capacityMD1 returns the rate of Poisson arrivals per second up to which an M/D/1 queue with a
+// service time of serviceS keeps p99 within a number of service times. It uses Crommelin's series
+// for the waiting time (Post Office Electrical Engineers' Journal 25, 1932). For an integer number
+// n of service times the series has no significant cancellation: P(W <= n) = (1-rho) * sum over k
+// to n of (rho(k-n))^k / k! * exp(-rho(k-n)).
 func capacityMD1(serviceS float64, times int) float64 {
-	n := float64(times - 1) // that it may wait
+	n := float64(times - 1) // permitted wait
 	within := func(rho float64) (p float64) {
 		factorial := 1.0
 		for k := 0.0; k <= n; k++ {
@@ -34,7 +34,7 @@ func capacityMD1(serviceS float64, times int) float64 {
 	return highest(1, 60, func(rho float64) bool { return within(rho) >= 0.99 }) / serviceS
 }
 
-// highest bisects between 0 and most so often, towards the largest value that keep accepts.
+// highest finds by bisection between 0 and most the largest value that keep accepts.
 func highest(most float64, times int, keep func(float64) bool) float64 {
 	lo, hi := 0.0, most
 	for range times {
@@ -47,14 +47,14 @@ func highest(most float64, times int, keep func(float64) bool) float64 {
 	return lo
 }
 
-// capacityMM1 is the same of exponential service: p99 is ln(100)·s/(1−ρ).
+// capacityMM1 returns the same for exponential service: p99 is ln(100)·s/(1−ρ).
 func capacityMM1(serviceS, limitS float64) float64 {
 	return (1 - math.Log(100)*serviceS/limitS) / serviceS
 }
 
-// inSteps is what a search for a capacity means: the rate at which half of the steps, of so many
-// seconds, keep p99 below a limit, for a queue of one server. If a queue remembers longer than a
-// step lasts, that is above the rate that all time together would keep, as it is for M/M/1 here.
+// inSteps returns the capacity that a search finds: the rate at which half of the steps, of stepS
+// seconds, keep p99 below a limit, for a queue with one server. If a queue's memory is longer than
+// a step, that is above the rate for an infinite time, as for M/M/1 here.
 func inSteps(work func(*rand.Rand) float64, most, stepS, limitS float64) float64 {
 	leadS, steps := stepS/4, int(500/stepS)
 	return highest(most, 12, func(rate float64) bool {
@@ -76,8 +76,9 @@ func inSteps(work func(*rand.Rand) float64, most, stepS, limitS float64) float64
 	})
 }
 
-// Queues whose capacity under an objective is arithmetic, under loads of the real generator in
-// virtual time, in steps as long as the search makes them. Of three 95 % intervals two hold it.
+// TestFindTruths compares searches with queues of computable capacity, with the real generator in
+// virtual time, in steps as long as the search makes them. Of three 95 % intervals, at least two
+// must include the capacity.
 func TestFindTruths(t *testing.T) {
 	const limitS, ms = 0.020, time.Millisecond
 	check := func(name string, exact, most float64, work func(*rand.Rand) float64,
@@ -112,7 +113,7 @@ func TestFindTruths(t *testing.T) {
 		func(seed uint64) truth.Plan { return truth.Queue(truth.Exponential(ms, seed)) })
 }
 
-// findVirtual searches a plan's capacity under p99<20ms in virtual time.
+// findVirtual searches a plan's capacity with p99<20ms in virtual time.
 func findVirtual(t *testing.T, p truth.Plan, seed uint64) (f *Found) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +122,7 @@ func findVirtual(t *testing.T, p truth.Plan, seed uint64) (f *Found) {
 		o := newServer(0, 1, 0).options("p99<20ms", seed)
 		o.Now, o.Window, o.Budget = nil, time.Second, 40*time.Second
 		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
-			w.Calls = nil // nobody looks at them
+			w.Calls = nil // not needed
 			res, err := w.Offer(ctx, step.Load(like))
 			if err != nil {
 				return nil, fmt.Errorf("step at %g/s: %w", step.RatePerS, err)

@@ -14,29 +14,29 @@ import (
 	"prony.example/load"
 )
 
-// Generator is one of those that offer a load together.
+// Generator is one of several generators of a load.
 type Generator struct {
 	Lab     string // HOST:PORT
 	Key     Key
 	Index   int
-	Name    string // host and process
-	Version string // of this program: the lab's must be the same
+	Name    string // host and process id
+	Version string // of this program; must equal the lab's
 
-	// Wait is how long it tries again where nobody listens yet. 0: once.
+	// Wait is the time for which it retries if nothing listens yet. 0: one attempt.
 	Wait time.Duration
 
-	// Offer offers its part; generator.Prony does.
+	// Offer runs its part of the load; generator.Prony implements it.
 	Offer func(context.Context, Order) (*load.Result, error)
 
-	// Skew is added to what is said of the clocks. It is for tests of what is off.
+	// Skew returns offsets that are added to the reported clocks. It is for tests of wrong clocks.
 	Skew func() (mono, wall int64)
 }
 
-// errOver ends a generator whose work is done.
+// errOver ends a generator after its work.
 var errOver = errors.New("the lab has the books")
 
-// Run generates what the lab orders, and returns when it has the books, or is gone: then whatever
-// was under way is ended.
+// Run runs the load that the lab orders. It returns when the lab has the results. If the connection
+// to the lab is lost, it stops the load.
 func (g *Generator) Run(ctx context.Context) error {
 	conn, err := g.find(ctx)
 	if err != nil {
@@ -45,11 +45,10 @@ func (g *Generator) Run(ctx context.Context) error {
 	return g.serve(ctx, conn)
 }
 
-// again is the pause between two tries to find a lab.
+// again is the pause between two attempts to connect.
 const again = 500 * time.Millisecond
 
-// find connects to the lab, as soon as somebody listens there. Who listens and is another is no
-// lab that is late.
+// find connects to the lab. It retries while nothing listens, but not if another program answers.
 func (g *Generator) find(ctx context.Context) (net.Conn, error) {
 	end := clock.Mono() + int64(g.Wait)
 	for {
@@ -66,7 +65,7 @@ func (g *Generator) find(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// dial connects to the lab that has the key.
+// dial connects to the lab and checks its certificate against the key.
 func dial(ctx context.Context, location string, key Key) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetIn)
 	defer cancel()
@@ -74,17 +73,17 @@ func dial(ctx context.Context, location string, key Key) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", location)
 }
 
-// serve is Run over a connection, which it closes.
+// serve implements Run on a connection, which it closes.
 func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
 	c := &line{Conn: conn}
-	defer c.Close()                                       //nolint:errcheck // all was said
-	leave := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // it ends who waits
+	defer c.Close()                                       //nolint:errcheck // all was sent
+	leave := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // unblocks readers
 	defer leave()
 	form := helloForm{Version: g.Version, Token: g.Key.Token, Index: g.Index, Name: g.Name}
 	if err := c.tell(hello, form); err != nil {
 		return fmt.Errorf("greet the lab: %w", err)
 	}
-	// All generators are gathered before any is told what to do.
+	// The lab sends orders only when all generators have connected.
 	kind, body, err := c.hear(time.Hour, order, refused)
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the lab's order: %w", context.Cause(ctx))
@@ -107,7 +106,7 @@ func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return c.give(err)
 	}
-	if !leave() { // from here on the lab is told
+	if !leave() { // from here on the lab gets errors
 		return context.Cause(ctx)
 	}
 	p := &ordered{Generator: g, line: c, start: make(chan int64, 1), word: make(chan struct{}, 1),
@@ -115,27 +114,27 @@ func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
 	return p.offer(ctx, o)
 }
 
-// give tells the lab why there is nothing to wait for.
+// give sends the lab the reason of a failure.
 func (c *line) give(err error) error {
-	_ = c.tell(failed, textForm{plain(err.Error())}) // it sees the end in any case
+	_ = c.tell(failed, textForm{plain(err.Error())}) // the lab also detects the closed connection
 	return err
 }
 
-// backlog is how many pieces may wait for a lab that is slow to take them.
+// backlog is the number of pieces that may wait for a slow lab.
 const backlog = 16
 
 // ordered is a generator with an order.
 type ordered struct {
 	*Generator
 	*line
-	start chan int64 // the agreed beginning, clock.Mono
+	start chan int64 // agreed start, clock.Mono
 	word  chan struct{}
 	out   chan []byte // pieces
-	late  int64       // by which the beginning had passed
-	cut   atomic.Bool // the lab wants no more of the load
+	late  int64       // delay after the agreed start
+	cut   atomic.Bool // the lab stopped the load
 }
 
-// offer offers the part and tells of it.
+// offer runs the part and reports to the lab.
 func (p *ordered) offer(ctx context.Context, o Order) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -170,8 +169,8 @@ func (p *ordered) offer(ctx context.Context, o Order) error {
 	return nil
 }
 
-// listen hears what the lab has to say, and answers at once when it asks for the time. Its error is
-// why there is nothing more to come.
+// listen receives the lab's messages, and answers requests for the clocks at once. It returns an
+// error when no more messages can come.
 func (p *ordered) listen() error {
 	for {
 		kind, body, err := p.hear(365*24*time.Hour, ask, start, stop, word, thanks)
@@ -220,7 +219,7 @@ func (p *ordered) clocks() clockForm {
 	return clockForm{Mono: clock.Mono() + mono, Wall: clock.Wall().UnixNano() + wall}
 }
 
-// together is called when all connections to the service are there.
+// together is called when all connections to the service are open.
 func (p *ordered) together(o Order) func(context.Context) (int64, error) {
 	return func(ctx context.Context) (int64, error) {
 		engine, err := o.By.Describe()
@@ -240,7 +239,7 @@ func (p *ordered) together(o Order) func(context.Context) (int64, error) {
 	}
 }
 
-// stream hands pieces to who writes them: the load waits for nobody.
+// stream passes pieces to the writer without blocking: the load never waits.
 func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
 	return func(b []byte) bool {
 		select {
@@ -253,7 +252,7 @@ func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
 	}
 }
 
-// write sends pieces until there are no more.
+// write sends pieces until the channel is closed.
 func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) {
 	for b := range p.out {
 		if ctx.Err() != nil {

@@ -1,26 +1,26 @@
-// Package distributed lets several of them offer one load: processes of this machine or of others,
-// each a part of one seeded schedule. A lab gathers them and has the result.
+// Package distributed runs one load with several generators, processes of this machine or of
+// others. Each sends a part of one seeded schedule. A lab collects them and computes the result.
 //
 //	lab                                              generator i of n
 //	listens ◄─────────────── hello: version, token, index ── dials, pins the lab's certificate
 //	refuses, or ── order: the load, its part ──────────────► connects to the service
 //	exchanges clocks ◄──────────────────────── ready ──
-//	agrees the beginning ── start, by its clock ───────────► arrivals i, i+n, i+2n, …
-//	adds up, shows, watches ◄── pieces: a second's counters, histograms, intervals
+//	agrees the start ────── start, by its clock ───────────► arrivals i, i+n, i+2n, …
+//	adds, shows, supervises ◄── pieces: a second's counters, histograms, intervals
 //	exchanges clocks again ◄───────────────── ended ──
-//	hears one after another ── word ───────────────────────►
-//	judges it alone, adds ◄─── books: counters, histograms ──
+//	permits one by one ─────── word ───────────────────────►
+//	judges each alone, adds ◄─ books: counters, histograms ──
 //
-// What is added are counters and the bins of histograms (load.Ledger), so that the sum is what one
-// process with the same samples has. A generator that begins late, dies or falls silent makes the
-// load INVALID with its name; the others go on, and what it had not told by then is missing.
+// The lab adds counters and bins of histograms (load.Ledger), so the sum equals the result of one
+// process with the same samples. If a generator starts late, dies or falls silent, the load is
+// INVALID and names it. The other generators continue; what it had not reported is missing.
 //
-// The lab believes nothing: a message has a bound by its kind, is looked through before anything of
-// it is kept, and is answered by the end of the connection where it makes no sense. One long
-// message is held at a time. So its memory is bounded whatever generators send.
+// The lab trusts no message: each kind has a size limit, each message is checked before any of it
+// is stored, and an invalid message ends the connection. Only one long message is in memory at a
+// time. So the lab's memory is bounded whatever generators send.
 //
-// Non-goals: it starts no process and knows no cluster; who has the key may generate. No generator
-// takes another's part: a load with a hole is no load.
+// Non-goals: it starts no process and is independent of clusters; every holder of the key may
+// generate. No generator takes over another's part, because a load with a gap is invalid.
 package distributed
 
 import (
@@ -37,17 +37,17 @@ import (
 	"prony.example/internal/base/selfcert"
 )
 
-// Key is what a generator must have to be one: it is told by the environment or on a pipe, never on
+// Key is the secret of a load's generators. They get it from the environment or a pipe, never from
 // a command line, which every user of a machine can read.
 type Key struct {
-	Token       string // who has it may generate
-	Certificate string // SHA-256 of the lab's, in hexadecimal: whom the generator believes
+	Token       string // authorizes a generator
+	Certificate string // SHA-256 of the certificate that generators trust, in hexadecimal
 }
 
-// String is the key as one word.
+// String returns the key as one word.
 func (k Key) String() string { return k.Token + ":" + k.Certificate }
 
-// ParseKey reads one.
+// ParseKey parses String's form.
 func ParseKey(text string) (k Key, err error) {
 	const token, sum = 2 * tokenBytes, 2 * sha256.Size
 	if len(text) != token+1+sum || text[token] != ':' {
@@ -59,16 +59,16 @@ func ParseKey(text string) (k Key, err error) {
 
 const tokenBytes = 32
 
-// Identity is who a lab is: what its generators have, and what they know it by.
+// Identity is a lab's certificate with its secret, and the key of its generators.
 type Identity struct {
 	key         Key
 	certificate tls.Certificate
 }
 
-// ParseIdentity reads one that was made before the lab, for generators that somebody starts without
-// having heard of it, such as a cluster: a token of 64 characters, a certificate that is signed by
-// itself, and its secret key, both in PEM. Generators have Key alone, which lets none of them pass
-// for the lab.
+// ParseIdentity returns an identity that was created before the lab, for generators that are
+// started independently, for example by a cluster: from a token of 64 characters, a self-signed
+// certificate, and its secret key, both in PEM. Generators have only the Key, with which they
+// cannot impersonate the lab.
 func ParseIdentity(token string, certificate, secret []byte) (id Identity, err error) {
 	if id.certificate, err = tls.X509KeyPair(certificate, secret); err != nil {
 		return Identity{}, err
@@ -77,20 +77,20 @@ func ParseIdentity(token string, certificate, secret []byte) (id Identity, err e
 		return Identity{}, fmt.Errorf("there are %d certificates; want the lab's alone", n)
 	}
 	id.key, err = ParseKey(token + ":" + sumOf(id.certificate.Certificate[0]))
-	if err != nil { // the token is not told
+	if err != nil { // the error must not contain the token
 		return Identity{}, fmt.Errorf("the token has %d characters; want %d", len(token),
 			2*tokenBytes)
 	}
 	return id, nil
 }
 
-// certify makes an identity for one run.
+// certify creates an identity for one run.
 func certify() (id Identity, err error) {
 	token := make([]byte, tokenBytes)
 	if _, err := rand.Read(token); err != nil {
 		return id, err
 	}
-	// Whoever dials compares the hash and not the date: its clock may be off.
+	// Clients check the hash and not the date, because their clocks may be wrong.
 	id.certificate, err = selfcert.New(365*24*time.Hour, name)
 	if err != nil {
 		return Identity{}, err
@@ -99,7 +99,7 @@ func certify() (id Identity, err error) {
 	return id, nil
 }
 
-// name is what the lab's certificate calls it; nobody asks DNS for it.
+// name is the name in the lab's certificate; it is never resolved by DNS.
 const name = "prony"
 
 func sumOf(der []byte) string {
@@ -107,7 +107,7 @@ func sumOf(der []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// trusting is a client's configuration that takes one certificate and no other.
+// trusting returns a client's TLS configuration that accepts only the key's certificate.
 func trusting(k Key) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, ServerName: name,
@@ -123,26 +123,26 @@ func trusting(k Key) *tls.Config {
 	}
 }
 
-// same compares two secrets in a time that does not tell where they differ.
+// same compares two secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// How long things may take.
+// Time limits.
 const (
-	greetIn = 10 * time.Second // from a connection to who it is
-	replyIn = 10 * time.Second // to a question, and for a message to be written
+	greetIn = 10 * time.Second // from a connection to the hello message
+	replyIn = 10 * time.Second // for a response, and for writing a message
 	wordIn  = time.Minute      // for the books
-	every   = time.Second      // pieces
-	// Everything that is late by so much in the beginning makes the load another one: as long as a
-	// load thread may stand still.
+	every   = time.Second      // between pieces
+	// lateMost is the delay of the start from which on the load is invalid: as long as a load
+	// thread may stall.
 	lateMost = 100 * time.Millisecond
 )
 
-// Limits are how patient a lab is. The zero value is the usual patience.
+// Limits are a lab's time limits. The zero value has the defaults.
 type Limits struct {
-	Gather time.Duration // until all generators are there; 0: 30 s
-	Ready  time.Duration // and have connected to the service; 0: 2 min
+	Gather time.Duration // until all generators have connected; 0: 30 s
+	Ready  time.Duration // until all have connected to the service; 0: 2 min
 	Silent time.Duration // between two pieces; 0: 5 s
-	End    time.Duration // beyond window, drain and timeout; 0: 15 s
+	End    time.Duration // after window, drain and timeout; 0: 15 s
 }
 
 func (l *Limits) fill() {
@@ -152,5 +152,5 @@ func (l *Limits) fill() {
 	l.End = cmp.Or(l.End, 15*time.Second)
 }
 
-// who is a generator in words.
+// who describes a generator in words.
 func who(index int, name string) string { return fmt.Sprintf("generator %d (%s)", index, name) }

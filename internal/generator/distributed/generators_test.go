@@ -16,7 +16,7 @@ import (
 	"prony.example/record"
 )
 
-// alone is the load as one process offers it.
+// alone runs the load in one process.
 func alone(t *testing.T, o Order) (res *load.Result) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func alone(t *testing.T, o Order) (res *load.Result) {
 	return res
 }
 
-// equalBins says in which distributions two results differ.
+// equalBins checks that the distributions of two results are equal.
 func equalBins(t *testing.T, what string, got, want *load.Result) {
 	t.Helper()
 	for _, row := range []struct {
@@ -52,8 +52,8 @@ func equalBins(t *testing.T, what string, got, want *load.Result) {
 	}
 }
 
-// Several generators offer all of the schedule, and what they tell adds up to what one process
-// measures, to the bin.
+// TestTogether checks that several generators send the whole schedule, and that their sum equals
+// one process's result, to the bin.
 func TestTogether(t *testing.T) {
 	one := alone(t, scored(1000))
 	for _, n := range []int{1, 2, 4} {
@@ -96,7 +96,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// A clock that is set otherwise is of no matter as long as it goes alike; if not, it is told.
+// TestClocks checks that a constant clock offset has no effect, and that drift is reported.
 func TestClocks(t *testing.T) {
 	const second = int64(time.Second)
 	check := func(skew func(began int64) (int64, int64), grade, words string) *load.Result {
@@ -127,7 +127,7 @@ func TestClocks(t *testing.T) {
 			res.Generators[1].LateNs)
 	}
 	equalBins(t, "a second ahead", res, alone(t, scored(500)))
-	step := func(by int64) func(int64) (int64, int64) { // once the load is under way
+	step := func(by int64) func(int64) (int64, int64) { // after the load has started
 		return func(began int64) (int64, int64) {
 			if clock.Mono()-began > second {
 				return by, 0
@@ -139,10 +139,10 @@ func TestClocks(t *testing.T) {
 	check(step(-5e6), record.Suspect, "generator 1 (g1): its clock is up to 5ms off")
 }
 
-// change makes a load another one than was ordered.
+// change modifies a stage and its order.
 type change func(*stage, *Order)
 
-// late is a generator that goes on by so much after what was agreed.
+// late makes a generator start later than agreed.
 func late(by time.Duration) change {
 	return func(_ *stage, o *Order) {
 		together := o.Spec.Together
@@ -154,7 +154,8 @@ func late(by time.Duration) change {
 	}
 }
 
-// Whoever does not do its part is named, and the load INVALID; the others' numbers are there.
+// TestFaults checks that a faulty generator makes the load INVALID and is named, and that the
+// others' numbers are in the result.
 func TestFaults(t *testing.T) {
 	check := func(name, words string, odd change) {
 		t.Helper()
@@ -201,12 +202,12 @@ func TestFaults(t *testing.T) {
 		together := o.Spec.Together
 		o.Spec.Together = func(ctx context.Context) (int64, error) {
 			at, err := together(ctx)
-			<-ctx.Done() // when the lab has had enough
+			<-ctx.Done() // when the lab gives up
 			return at, err
 		}
 	})
 	check("sends another schedule", "sent another schedule: hash",
 		func(_ *stage, o *Order) { o.Spec.Seed++ })
 	check("never ends", "has not ended 15s after it was to",
-		func(_ *stage, o *Order) { o.Spec.Lead = time.Hour }) // no intervals that are too many
+		func(_ *stage, o *Order) { o.Spec.Lead = time.Hour }) // with a valid number of intervals
 }

@@ -20,11 +20,10 @@ import (
 	"prony.example/record"
 )
 
-// In these tests labs and generators are in a bubble, where waiting takes no time, and find each
-// other without a network; requests are answered without a service. What is left to be tried on
-// sockets is who may come in.
+// In these tests labs and generators run in a bubble, where waiting takes no time, connect without
+// a network, and get responses without a service. Only admission is tested on sockets.
 
-// hall is where a lab listens in a bubble.
+// hall is a lab's listener in a bubble.
 type hall struct {
 	come chan net.Conn
 	shut chan struct{}
@@ -43,7 +42,7 @@ func (h *hall) Accept() (net.Conn, error) {
 func (h *hall) Close() error   { h.once.Do(func() { close(h.shut) }); return nil }
 func (h *hall) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// enter is a connection to the lab.
+// enter connects to the lab.
 func (h *hall) enter() net.Conn {
 	a, b := net.Pipe()
 	select {
@@ -54,8 +53,8 @@ func (h *hall) enter() net.Conn {
 	return b
 }
 
-// piped is a pipe whose deadline can still be set once the other side has closed it, as a socket's
-// can: what it has to say of that, it says when it is read.
+// piped is a pipe that, like a socket, accepts a deadline after the other side has closed it; the
+// next read reports the end.
 type piped struct{ net.Conn }
 
 func (c piped) SetReadDeadline(at time.Time) error {
@@ -78,7 +77,7 @@ type stage struct {
 
 const token = "0123456789"
 
-// inBubble has a lab for so many generators, who are there but have not come.
+// inBubble creates a lab and generators that have not connected yet.
 func inBubble(t *testing.T, n int, do func(*stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +92,7 @@ func inBubble(t *testing.T, n int, do func(*stage)) {
 	})
 }
 
-// offer has the generators that are there offer a load, one of them gone where it is nil.
+// offer runs a load with the generators; nil generators are missing.
 func (s *stage) offer(o Order) (*load.Result, error) {
 	s.t.Helper()
 	s.ends, s.stop = make([]error, len(s.all)), make([]context.CancelFunc, len(s.all))
@@ -114,7 +113,7 @@ func (s *stage) offer(o Order) (*load.Result, error) {
 	return res, err
 }
 
-// scored is a load of two seconds, of whose requests each is a sample by its number.
+// scored returns a load of two seconds in which each request's number determines its sample.
 func scored(perS float64) Order {
 	s := load.Spec{Name: "load", Model: record.Open, Connections: 64, Seed: 3,
 		Lead: 200 * time.Millisecond, Window: 2 * time.Second, Drain: time.Second,
@@ -125,7 +124,7 @@ func scored(perS float64) Order {
 	return Order{Spec: s}
 }
 
-// pretend is a load without a service: request k is answered after a time that k decides.
+// pretend runs a load without a service: the response time of request k is a function of k.
 func pretend(ctx context.Context, o Order) (*load.Result, error) {
 	s := o.Spec
 	w := &virtual.World{Serve: func(c virtual.Call) virtual.Reply {
@@ -144,7 +143,7 @@ func judged(res *load.Result) record.Verdict {
 		Warmup: record.Warmup{Steady: true}})
 }
 
-// finding is what a rule found, in words.
+// finding returns a rule's finding in words.
 func finding(v record.Verdict, rule string) (grade, observed string) {
 	for _, f := range v.Findings {
 		if f.Rule == rule {

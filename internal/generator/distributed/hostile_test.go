@@ -15,7 +15,7 @@ import (
 	"prony.example/load/extract"
 )
 
-// A load that cannot begin has no result, but a reason with a name.
+// TestCannotBegin checks that a load that cannot start returns an error with a reason and a name.
 func TestCannotBegin(t *testing.T) {
 	check := func(want string, change func(*Order, []*Generator)) {
 		t.Helper()
@@ -64,21 +64,22 @@ func TestCannotBegin(t *testing.T) {
 	}
 }
 
-// socket is a lab on a socket, of one generator, and a load that it waits to offer.
+// socket returns a lab on a socket, for one generator, with a waiting load.
 func socket(t *testing.T) *Lab {
 	t.Helper()
 	l, err := Listen(":0", 1, "v1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() }) //nolint:errcheck // its test is over
+	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test is over
 	if !strings.HasPrefix(l.Addr(), "127.0.0.1:") {
 		t.Fatalf("it listens at %s, and nobody asked for others", l.Addr())
 	}
 	return l
 }
 
-// Who should not generate is sent away with a reason, and the lab goes on.
+// TestRefusals checks that invalid generators are refused with a reason, and that the lab
+// continues.
 func TestRefusals(t *testing.T) {
 	l := socket(t)
 	var mu sync.Mutex
@@ -110,13 +111,13 @@ func TestRefusals(t *testing.T) {
 		{"\x00\x00\x00\x05h{}{}", "not a message"},
 	} {
 		conn := dialled(t, l)
-		conn.Write([]byte(row.sent)) //nolint:errcheck // it may be refused before
+		conn.Write([]byte(row.sent)) //nolint:errcheck // the lab may refuse before
 		kind, body, err := (&line{Conn: conn}).hear(5*time.Second, refused)
 		if err != nil || kind != refused || !strings.Contains(string(body), row.want) {
 			t.Errorf("%q: %s, %v; want %q", row.sent, body, err, row.want)
 		}
 	}
-	// One that may comes in all the same, and nobody in its place.
+	// A valid generator is accepted nevertheless, and no second one in its place.
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -124,11 +125,11 @@ func TestRefusals(t *testing.T) {
 	}()
 	<-l.come
 	refuse("generator 0 is here already, as g", func(*Generator) {})
-	cancel() // as by a signal, while it waits for its order
+	cancel() // like a signal while it waits for its order
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
-	l.Close() //nolint:errcheck // it is over
+	l.Close() //nolint:errcheck // the test is over
 	refuse("find the lab at 127.0.0.1", func(*Generator) {})
 	mu.Lock()
 	defer mu.Unlock()
@@ -143,18 +144,19 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// dialled is a connection to a lab by somebody who has its certificate.
+// dialled connects to a lab as a client with its certificate.
 func dialled(t *testing.T, l *Lab) net.Conn {
 	t.Helper()
 	conn, err := dial(t.Context(), l.Addr(), l.Key())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // its test is over
+	t.Cleanup(func() { conn.Close() }) //nolint:errcheck // the test is over
 	return conn
 }
 
-// A generator that sends more than it may, or what makes no sense, is sent home, whenever that is.
+// TestHostile checks that a generator that sends too much or invalid messages is disconnected, at
+// any time.
 func TestHostile(t *testing.T) {
 	check := func(want string, send func(c *line)) {
 		t.Helper()
@@ -165,7 +167,7 @@ func TestHostile(t *testing.T) {
 				defer c.Close() //nolint:errcheck // a pipe
 				pose(c)
 				send(c)
-				for { // as long as the lab bears it
+				for { // until the lab disconnects
 					if _, _, err := c.hear(time.Hour, ask, stop, word, thanks); err != nil {
 						return
 					}
@@ -184,7 +186,7 @@ func TestHostile(t *testing.T) {
 		})
 	}
 	write := func(text string) func(*line) {
-		return func(c *line) { c.Write([]byte(text)) } //nolint:errcheck // it is sent home
+		return func(c *line) { c.Write([]byte(text)) } //nolint:errcheck // the lab disconnects
 	}
 	check("a message of 268435455 bytes", write("\x10\x00\x00\x00p"))
 	check("out of turn", write("\x00\x00\x00\x02b "))
@@ -196,24 +198,25 @@ func TestHostile(t *testing.T) {
 		c.Close() //nolint:errcheck // a pipe
 	})
 	check("is silent", func(*line) {})
-	check("is silent", func(c *line) { c.send(ended, []byte("{}")) }) //nolint:errcheck // likewise
+	check("is silent", func(c *line) { c.send(ended, []byte("{}")) }) //nolint:errcheck // see above
 }
 
-// pose does what a generator does until the load begins.
+// pose acts as a generator until the load begins.
 func pose(c *line) {
 	c.tell(hello, helloForm{"v1", token, 1, "bad"})            //nolint:errcheck // see send
-	c.hear(time.Hour, order)                                   //nolint:errcheck // likewise
-	c.tell(ready, readyForm{load.EngineInfo{Name: "made up"}}) //nolint:errcheck // likewise
+	c.hear(time.Hour, order)                                   //nolint:errcheck // see send
+	c.tell(ready, readyForm{load.EngineInfo{Name: "made up"}}) //nolint:errcheck // see send
 	for {
 		kind, _, err := c.hear(time.Hour, ask, start)
 		if err != nil || kind == start {
 			return
 		}
-		c.tell(told, clockForm{clock.Mono(), clock.Wall().UnixNano()}) //nolint:errcheck // likewise
+		c.tell(told, clockForm{clock.Mono(), clock.Wall().UnixNano()}) //nolint:errcheck // see send
 	}
 }
 
-// A lab that is gone ends its generators, and one that is left ends the load.
+// TestEnds checks that the end of a lab stops its generators, and that the loss of all generators
+// stops the load.
 func TestEnds(t *testing.T) {
 	inBubble(t, 2, func(s *stage) {
 		o := scored(100)
@@ -228,7 +231,7 @@ func TestEnds(t *testing.T) {
 			}
 		}
 	})
-	inBubble(t, 2, func(s *stage) { // as a person ends it
+	inBubble(t, 2, func(s *stage) { // as when a person interrupts it
 		o := scored(100)
 		o.Spec.Window = time.Hour
 		o.Spec.Live = func(s load.Snapshot) bool { return s.Elapsed < 10*time.Second }

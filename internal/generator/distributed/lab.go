@@ -14,19 +14,20 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// numberMost bounds a load's generators.
+// numberMost is the largest number of a load's generators.
 const numberMost = 4096
 
-// greetings is how many connections may be looked at at once that have not said who they are.
+// greetings is the largest number of concurrent connections without a hello message.
 const greetings = 64
 
-// refusals is how many of them are told of: who knocks for ever fills no log.
+// refusals is the number of refused connections that are logged, so that repeated attempts cannot
+// fill a log.
 const refusals = 20
 
-// Lab gathers generators, one for each index below their number, and has them offer a load.
+// Lab collects generators, one for each index below their number, and runs a load with them.
 type Lab struct {
 	Limits Limits
-	Say    func(line string) // what happens meanwhile; nil: nobody hears
+	Say    func(line string) // receives progress messages; may be nil
 
 	number   int
 	version  string
@@ -36,13 +37,13 @@ type Lab struct {
 	mu      sync.Mutex
 	begun   atomic.Bool
 	here    map[int]*member
-	come    chan struct{} // closed when all are here
+	come    chan struct{} // closed when all have connected
 	over    bool
 	refused int
 }
 
-// Listen opens a lab for so many generators of its own version, at an address such as 127.0.0.1:0;
-// without a host that is 127.0.0.1, for nobody else was asked for.
+// Listen opens a lab for a number of generators of the same version, at an address such as
+// 127.0.0.1:0. Without a host it listens only on 127.0.0.1.
 func Listen(address string, number int, version string) (*Lab, error) {
 	id, err := certify()
 	if err != nil {
@@ -51,7 +52,7 @@ func Listen(address string, number int, version string) (*Lab, error) {
 	return ListenAs(id, address, number, version)
 }
 
-// ListenAs is Listen with an identity that was made before.
+// ListenAs is Listen with an existing identity.
 func ListenAs(id Identity, address string, number int, version string) (*Lab, error) {
 	if number < 1 || number > numberMost {
 		return nil, fmt.Errorf("%d generators: want 1 to %d", number, numberMost)
@@ -67,7 +68,7 @@ func ListenAs(id Identity, address string, number int, version string) (*Lab, er
 		Certificates: []tls.Certificate{id.certificate}}), id.key, number, version), nil
 }
 
-// open is a lab at a listener.
+// open returns a lab with a listener.
 func open(l net.Listener, key Key, number int, version string) *Lab {
 	lab := &Lab{number: number, version: version, key: key, listener: l,
 		here: map[int]*member{}, come: make(chan struct{})}
@@ -75,16 +76,16 @@ func open(l net.Listener, key Key, number int, version string) *Lab {
 	return lab
 }
 
-// Key is what generators must have.
+// Key returns the key of the lab's generators.
 func (l *Lab) Key() Key { return l.key }
 
-// Addr is where it listens.
+// Addr returns the address on which it listens.
 func (l *Lab) Addr() string { return l.listener.Addr().String() }
 
-// Number is how many generators it is for.
+// Number returns the number of generators that it waits for.
 func (l *Lab) Number() int { return l.number }
 
-// Complete says whether all generators have come.
+// Complete reports whether all generators have connected.
 func (l *Lab) Complete() bool {
 	select {
 	case <-l.come:
@@ -94,17 +95,17 @@ func (l *Lab) Complete() bool {
 	}
 }
 
-// Begun says whether the load's beginning was agreed.
+// Begun reports whether the load's start was agreed.
 func (l *Lab) Begun() bool { return l.begun.Load() }
 
-// Close sends all generators home, which ends what they do.
+// Close disconnects all generators, which stops their loads.
 func (l *Lab) Close() error {
 	err := l.listener.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
 	for _, m := range l.here {
-		m.Close() //nolint:errcheck // it is gone, or hears of it
+		m.Close() //nolint:errcheck // it is gone, or detects it
 	}
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -118,7 +119,7 @@ func (l *Lab) accept() {
 		slots <- struct{}{}
 		conn, err := l.listener.Accept()
 		if err != nil {
-			return // it is closed
+			return // the listener is closed
 		}
 		go func() {
 			defer func() { <-slots }()
@@ -127,10 +128,10 @@ func (l *Lab) accept() {
 	}
 }
 
-// greet hears who is there, and takes it in or sends it away.
+// greet reads the hello message and accepts or refuses the generator.
 func (l *Lab) greet(c *line) {
 	var f helloForm
-	// Of TLS the first message is the handshake's, which has the same time.
+	// The first message includes the TLS handshake, which has the same time limit.
 	_, body, err := c.hear(greetIn, hello)
 	if err == nil {
 		err = read(body, &f)
@@ -143,7 +144,7 @@ func (l *Lab) greet(c *line) {
 	}
 	from := c.RemoteAddr().String()
 	_ = c.tell(refused, textForm{plain(err.Error())}) // it may be gone
-	c.Close()                                         //nolint:errcheck // likewise
+	c.Close()                                         //nolint:errcheck // it may be gone
 	l.mu.Lock()
 	l.refused++
 	notify := l.refused <= refusals && !l.over
@@ -159,12 +160,12 @@ func (l *Lab) say(line string) {
 	}
 }
 
-// take takes a generator in that may be one.
+// take accepts a valid generator.
 func (l *Lab) take(c *line, f *helloForm) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !same(f.Token, l.key.Token): // nothing else is told to who does not have it
+	case !same(f.Token, l.key.Token): // without the token, it gets no other information
 		return errors.New("its token is not this lab's: give it the key of this very load")
 	case l.over:
 		return errors.New("the load is over")
@@ -186,7 +187,7 @@ func (l *Lab) take(c *line, f *helloForm) error {
 	return nil
 }
 
-// gather waits until all generators are there.
+// gather waits until all generators have connected.
 func (l *Lab) gather(ctx context.Context) ([]*member, error) {
 	patience := time.NewTimer(l.Limits.Gather)
 	defer patience.Stop()

@@ -20,14 +20,14 @@ import (
 	"prony.example/record"
 )
 
-// tape is what a generator tells of its part, to be told again: a thousand of them are little,
-// where a thousand load threads would be a machine's fill.
+// tape holds a generator's messages for repetition: a thousand tapes are cheap, a thousand load
+// threads would fill a machine.
 type tape struct {
-	pieces [][]byte // one a second
+	pieces [][]byte // one per second
 	books  []byte
 }
 
-// recorded is the tape of a part.
+// recorded returns the tape of a part.
 func recorded(t *testing.T, o Order, part load.Part) (out tape) {
 	t.Helper()
 	o.Spec.Part = part
@@ -36,21 +36,21 @@ func recorded(t *testing.T, o Order, part load.Part) (out tape) {
 	return out
 }
 
-// fate is what becomes of a generator.
+// fate is a fault of a generator.
 type fate int
 
 const (
 	isWell fate = iota
-	isLost      // its connection ends in the middle
-	isLate      // it begins a second late
+	isLost      // its connection ends midway
+	isLate      // it starts a second late
 )
 
-// fateOf is that of one of many, of whom some are lost and some late.
+// fateOf returns the fault of a generator; of many, some are lost and some late.
 func fateOf(index int) fate {
 	return map[int]fate{7: isLost, 9: isLate}[index%50]
 }
 
-// tell is a generator's life, of a tape.
+// tell plays a tape as a generator.
 func (x *tape) tell(conn net.Conn, token string, index int, f fate) error {
 	c := &line{Conn: conn}
 	defer c.Close() //nolint:errcheck // all was said
@@ -75,7 +75,7 @@ func (x *tape) tell(conn net.Conn, token string, index int, f fate) error {
 		if i == len(x.pieces)/2 && f == isLost {
 			return nil
 		}
-		// Each at another moment of the second, as processes that began when they could.
+		// At different times within a second, like processes that start independently.
 		due := at.At + end.LateNs + int64(time.Second)*int64(i) + int64(index%1000)*1e6
 		time.Sleep(time.Duration(due - clock.Mono()))
 		if err := c.send(piece, b); err != nil {
@@ -95,7 +95,7 @@ func (x *tape) tell(conn net.Conn, token string, index int, f fate) error {
 	return err
 }
 
-// answer answers for the clocks until something else is said, which may be when to begin.
+// answer answers clock requests until another message arrives, which may be the start.
 func (c *line) answer(until byte) (at startForm, err error) {
 	for {
 		kind, body, err := c.hear(time.Hour, ask, until)
@@ -113,14 +113,14 @@ func (c *line) answer(until byte) (at startForm, err error) {
 	}
 }
 
-// manyOf is a load whose parts are small, with connections enough for none to be waited for.
+// manyOf returns a load with small parts and enough connections to avoid waits.
 func manyOf(n int, window time.Duration, perS float64) Order {
 	o := scored(perS * float64(n))
 	o.Spec.Connections, o.Spec.Window = 8*n, window
 	return o
 }
 
-// remains is how many requests of the window the others have.
+// remains returns the number of the window's requests without faulty generators.
 func remains(t *testing.T, o Order, n int) (due int64) {
 	t.Helper()
 	for i := range n {
@@ -137,7 +137,8 @@ func remains(t *testing.T, o Order, n int) (due int64) {
 	return due
 }
 
-// checkFates wants those who were lost or late to be named, nobody else, and the others' numbers.
+// checkFates checks that lost and late generators are named, no others, and that the others'
+// numbers are in the result.
 func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 	t.Helper()
 	want := map[fate]string{isLost: "is gone ", isLate: "began 1s late"}
@@ -156,7 +157,8 @@ func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 	}
 }
 
-// Tapes of generators add up to the one process; of those that are lost or late, all but theirs.
+// TestMany checks that tapes add up to one process's result, without the parts of lost and late
+// generators.
 func TestMany(t *testing.T) {
 	const n = 100
 	o := manyOf(n, 2*time.Second, 10)
@@ -192,13 +194,12 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// playing is the variable by which this test's own process plays the generators; in it is where the
-// lab is.
+// playing is the variable that makes this test binary play the generators; its value is the lab's
+// address.
 const playing = "PRONY_TEST_PLAYING"
 
-// TestThousand has a thousand generators, in a process of their own, tell one lab every second what
-// they measured, and says what that costs the lab. What becomes of those that are lost or late is
-// tested in virtual time (TestMany).
+// TestThousand runs a thousand generators in a separate process, which report to one lab every
+// second, and logs the lab's cost. Faults are tested in virtual time (TestMany).
 func TestThousand(t *testing.T) {
 	const n = 1000
 	o := manyOf(n, 10*time.Second, 20)
@@ -214,7 +215,7 @@ func TestThousand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lab.Close() //nolint:errcheck // its test is over
+	defer lab.Close() //nolint:errcheck // the test is over
 	lab.Limits.Gather = 10 * time.Minute
 	players := exec.Command(os.Args[0], "-test.run=TestThousand$", "-test.v")
 	players.Env = append(os.Environ(), playing+"="+lab.Addr())
@@ -242,13 +243,13 @@ func TestThousand(t *testing.T) {
 	}
 }
 
-// memoryMost bounds the whole process of the test, whose lab's part is most of it.
+// memoryMost limits the memory of the test's process, most of which is the lab's.
 const memoryMost = 1 << 30
 
-// offered has a lab's generators offer the load, and says what it took.
+// offered runs the load with a lab's generators and logs the cost.
 func offered(t *testing.T, l *Lab, o Order) *load.Result {
 	t.Helper()
-	<-l.come // until then the tapes are made
+	<-l.come // the tapes are ready before
 	before, began := used(t), clock.Mono()
 	pieces := 0
 	o.Spec.Live = func(load.Snapshot) bool { pieces++; return true }
@@ -269,7 +270,7 @@ func offered(t *testing.T, l *Lab, o Order) *load.Result {
 	return res
 }
 
-// clocksWithin is the greatest error of a clock.
+// clocksWithin returns the largest error of a clock.
 func clocksWithin(res *load.Result) (most int64) {
 	for _, g := range res.Generators {
 		most = max(most, g.Clock.ErrorNs, g.Clock.DriftErrorNs)
@@ -277,10 +278,10 @@ func clocksWithin(res *load.Result) (most int64) {
 	return most
 }
 
-// usage is what this process has taken so far.
+// usage is this process's use of resources so far.
 type usage struct {
 	cpu    time.Duration
-	memory int64 // at most
+	memory int64 // maximum
 }
 
 func used(t *testing.T) usage {
@@ -292,7 +293,7 @@ func used(t *testing.T) usage {
 	return usage{time.Duration(r.Utime.Nano() + r.Stime.Nano()), r.Maxrss << 10}
 }
 
-// play is the generators' process.
+// play runs the process of generators.
 func play(t *testing.T, o Order, n int, at string) {
 	t.Helper()
 	tapes, size := make([]tape, n), 0

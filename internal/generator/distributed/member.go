@@ -13,22 +13,22 @@ import (
 	"prony.example/record"
 )
 
-// member is a generator as the lab sees it. What is in it belongs to one goroutine, and to the
-// offering's lock where it is added up.
+// member is a generator from the lab's side. Its fields belong to one goroutine; sums need the
+// offering's lock.
 type member struct {
 	*line
 	generator record.Generator
 	engine    load.EngineInfo
 	reported  load.Told
 	next      int  // interval of the window
-	ended     bool // its load is over, one way or another
-	sound     bool // its books were taken
+	ended     bool // its load is over, with or without success
+	sound     bool // its books were accepted
 }
 
-// exchanges is how often the clocks are asked for: one of so many is quick on any machine.
+// exchanges is the number of clock requests: with this many, at least one is fast on any machine.
 const exchanges = 32
 
-// exchange asks a generator for its clocks.
+// exchange requests a generator's clocks.
 func (m *member) exchange() (clock.Offset, error) {
 	return clock.Against(exchanges, func() (mono, wall, heard int64, err error) {
 		if err := m.send(ask, nil); err != nil {
@@ -44,7 +44,7 @@ func (m *member) exchange() (clock.Offset, error) {
 	})
 }
 
-// prepare gives the order and returns when the generator is ready.
+// prepare sends the order and returns when the generator is ready.
 func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Duration) error {
 	if err := m.tell(order, o.form(part, cores)); err != nil {
 		return fmt.Errorf("%s when it received the load", lost(err))
@@ -64,7 +64,8 @@ func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Du
 	return nil
 }
 
-// set learns how its clocks are set, shortly before the beginning: what is not known of them grows.
+// set measures the generator's clock offset shortly before the start, because its uncertainty grows
+// with time.
 func (m *member) set() error {
 	now, err := m.exchange()
 	if err != nil {
@@ -83,7 +84,7 @@ func (m *member) gaveUp(body []byte) error {
 	return errors.New(plain(f.Text))
 }
 
-// hear follows a generator from the beginning to its last word. What goes wrong is its fault.
+// hear processes a generator's messages from the start to the end, and records errors as its fault.
 func (p *offering) hear(ctx context.Context, m *member) {
 	end := clock.Mono() + int64(p.longest)
 	for !m.sound {
@@ -107,12 +108,12 @@ func (p *offering) hear(ctx context.Context, m *member) {
 		if ctx.Err() == nil {
 			p.blame(m, lost(err)+" "+sinceBeginning(clock.Mono()-p.startNs))
 		}
-		m.Close() //nolint:errcheck // it is gone, or has no more to say that counts
+		m.Close() //nolint:errcheck // it is gone, or no more messages matter
 		return
 	}
 }
 
-// sinceBeginning is a moment in words.
+// sinceBeginning describes a time in words.
 func sinceBeginning(ns int64) string {
 	if s := float64(ns) / 1e9; s < 0 {
 		return fmt.Sprintf("%.1f s before the beginning", -s)
@@ -120,7 +121,7 @@ func sinceBeginning(ns int64) string {
 	return fmt.Sprintf("%.1f s after the beginning", float64(ns)/1e9)
 }
 
-// blame notes what is wrong with a generator, and tells it while the others go on.
+// blame records and reports a generator's fault while the others continue.
 func (p *offering) blame(m *member, why string) {
 	p.mu.Lock()
 	m.generator.Fault, m.ended = cmp.Or(m.generator.Fault, why), true
@@ -128,14 +129,14 @@ func (p *offering) blame(m *member, why string) {
 	p.lab.say(who(m.generator.Index, m.generator.Name) + " " + why + ": the load is INVALID")
 }
 
-// close hears the last word.
+// close processes a generator's end and its books.
 func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 	var f endedForm
 	if err := read(body, &f); err != nil {
 		return err
 	}
 	p.mu.Lock()
-	m.ended = true // nothing more is seen of it
+	m.ended = true // no more pieces come
 	m.generator.LateNs = max(f.LateNs, 0)
 	p.mu.Unlock()
 	now, err := m.exchange()
@@ -169,11 +170,11 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 	if m.generator.Fault != "" {
 		p.blame(m, m.generator.Fault)
 	}
-	_ = m.send(thanks, nil) // all that it had to say was heard
+	_ = m.send(thanks, nil) // all of its messages were received
 	return nil
 }
 
-// judge looks at a generator's part alone, before it is added.
+// judge checks a generator's part alone, before it is added.
 func (p *offering) judge(m *member, alone *load.Ledger) error {
 	if m.engine.Name != p.spec.Describe.Name {
 		m.generator.Fault = fmt.Sprintf("sends by %s, where others do by %s", m.generator.Engine,

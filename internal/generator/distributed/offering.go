@@ -14,35 +14,35 @@ import (
 	"prony.example/record"
 )
 
-// How long before the beginning all are told of it: the message must be there, and one by one they
-// are many.
+// Time between the agreement and the start. The message must arrive in time, and messages to many
+// generators take longer.
 const (
 	startIn   = 300 * time.Millisecond
 	startEach = time.Millisecond
 )
 
-// offering is one load under way.
+// offering is a running load.
 type offering struct {
 	lab      *Lab
 	spec     load.Spec
 	members  []*member
 	startNs  int64         // clock.Mono
-	longest  time.Duration // from here to the last word
-	floor    chan struct{} // who has it may tell its books
+	longest  time.Duration // until the last message
+	floor    chan struct{} // held while books are sent
 	hash     func(index int) string
 	ownPulse *pulse // of the lab itself
-	tardy    bool   // it stood still while it agreed the beginning
+	tardy    bool   // the lab stalled while it agreed the start
 
 	mu            sync.Mutex
 	sum           *load.Ledger
-	response, lag *hdrhistogram.Histogram // since the last look
-	failed        int64                   // until then
+	response, lag *hdrhistogram.Histogram // since the last report
+	failed        int64                   // up to the last report
 }
 
-// Offer has the generators offer a load, and returns what it came to. It fails where it could not
-// begin, or no generator had a last word. What is wrong with single ones is in the result.
-// Spec.Live, or Spec.Glance, sees it each second, and Spec.OnWindow is told of the window's ends by
-// the lab's clock; a cancelled context ends it.
+// Offer runs a load with the generators and returns the result. It returns an error if the load
+// could not start or no generator reported its books. Faults of single generators are in the
+// result. Spec.Live or Spec.Glance is called each second, and Spec.OnWindow at the window's ends by
+// the lab's clock. Cancelling the context stops the load.
 func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	l.Limits.fill()
 	if err := o.check(); err != nil {
@@ -60,7 +60,7 @@ func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // ends who reads
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // unblocks readers
 	if p.members, err = l.gather(ctx); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	return p.result()
 }
 
-// divides wants each generator to have something, and as many threads as any other.
+// divides checks that each generator gets a part, with equal numbers of threads.
 func (p *offering) divides(o *Order) error {
 	s, n, streams := &o.Spec, p.lab.number, 1
 	if o.By.Stack != nil {
@@ -103,11 +103,11 @@ func (p *offering) part(m *member) load.Part {
 	return load.Part{Index: m.generator.Index, Of: p.lab.number}
 }
 
-// askedAtOnce is how many are asked for their clocks at a time: answers that wait for each other
-// are slow ones.
+// askedAtOnce limits concurrent clock requests, because responses that wait for each other are
+// slow.
 const askedAtOnce = 8
 
-// prepare orders all, waits until all are ready, and then learns how their clocks are set.
+// prepare sends all orders, waits until all are ready, and then measures their clock offsets.
 func (p *offering) prepare(ctx context.Context, o *Order) error {
 	perItem := len(o.Spec.Cores) / len(p.members)
 	err := p.all(ctx, len(p.members), func(i int, m *member) error {
@@ -120,8 +120,8 @@ func (p *offering) prepare(ctx context.Context, o *Order) error {
 	return p.all(ctx, askedAtOnce, func(_ int, m *member) error { return m.set() })
 }
 
-// all does something with all generators, with so many at a time. There is no load without any of
-// them: the first one's error counts, and ends it.
+// all calls a function for all generators, with limited concurrency. The first error cancels the
+// load, because it needs all generators.
 func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -133,7 +133,7 @@ func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) er
 			defer func() { <-slots }()
 			if err := do(i, m); err != nil {
 				cancel(fmt.Errorf("%s: %w", who(i, m.generator.Name), err))
-				_ = p.lab.Close() // the others need not wait
+				_ = p.lab.Close() // unblocks the others
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func (p *offering) all(ctx context.Context, atOnce int, do func(int, *member) er
 	return context.Cause(ctx)
 }
 
-// stood tells that the lab itself stood still, which is no generator's fault.
+// stood reports that the lab itself stalled, which is not a generator's fault.
 func (p *offering) stood(from, ns int64) {
 	when := ""
 	if p.lab.Begun() {
@@ -151,7 +151,7 @@ func (p *offering) stood(from, ns int64) {
 		"reports came late", float64(ns)/1e9, when))
 }
 
-// begin agrees when the load does.
+// begin agrees the start of the load.
 func (p *offering) begin() {
 	s := &p.spec
 	s.Describe = p.members[0].engine
@@ -166,16 +166,16 @@ func (p *offering) begin() {
 	p.hash = p.hashes(n)
 	p.lab.begun.Store(true)
 	for _, m := range p.members {
-		// Who does not hear of it is gone, which its reader finds.
+		// A generator that does not get the message is gone, which its reader detects.
 		_ = m.tell(start, startForm{p.startNs + m.generator.Clock.OffsetNs})
 	}
 	p.tardy = p.ownPulse.stood(agreed)
 }
 
-// wordEach is how long a generator may have to wait for each of the others' last words.
+// wordEach is the time that each generator's books may make the next generator wait.
 const wordEach = 100 * time.Millisecond
 
-// hashes are those of the generators' parts of the schedule.
+// hashes returns a function for the hashes of the generators' parts of the schedule.
 func (p *offering) hashes(n int) func(int) string {
 	s := &p.spec
 	if s.Model != record.Open {
@@ -188,7 +188,7 @@ func (p *offering) hashes(n int) func(int) string {
 		}
 		return pace.Hashes(process, n, int64(s.Lead+s.Window))
 	})
-	go all() // while the load is offered
+	go all() // concurrently with the load
 	return func(i int) string { return all()[i] }
 }
 
@@ -211,7 +211,7 @@ func (p *offering) take(m *member, body []byte) (err error) {
 	return nil
 }
 
-// follow hears all generators to their end.
+// follow processes the messages of all generators to their end.
 func (p *offering) follow(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, m := range p.members {
@@ -245,13 +245,13 @@ func (p *offering) follow(ctx context.Context) error {
 			}
 			halted = true
 			for _, m := range p.members {
-				_ = m.send(stop, nil) // who is gone needs no telling
+				_ = m.send(stop, nil) // an error means that it is gone
 			}
 		}
 	}
 }
 
-// show lets who wants to see the load, and says whether to go on.
+// show calls Spec.Live or Spec.Glance, and reports whether to continue.
 func (p *offering) show() bool {
 	live, glance := p.spec.Live, p.spec.Glance
 	if live == nil && glance == nil {
@@ -270,12 +270,13 @@ func (p *offering) show() bool {
 	return true
 }
 
-// look is the state of all generators, at the moment up to which all have told that are still on.
+// look returns the state of all generators, at the latest time that all running generators have
+// reported.
 func (p *offering) look() load.Snapshot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := load.Snapshot{Response: p.response, Lag: p.lag}
-	enabled := false // some are
+	enabled := false // some are running
 	for _, m := range p.members {
 		t := &m.reported
 		s.Totals.Add(&t.Totals)
@@ -290,7 +291,7 @@ func (p *offering) look() load.Snapshot {
 	return s
 }
 
-// result is what was heard of all.
+// result returns the sum of all reports.
 func (p *offering) result() (*load.Result, error) {
 	sound := 0
 	for _, m := range p.members {

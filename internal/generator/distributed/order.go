@@ -17,14 +17,14 @@ import (
 	"prony.example/load/pace"
 )
 
-// Order is a load and the generator that each is to be.
+// Order is a load and the generator configuration for it.
 type Order struct {
 	Spec load.Spec
 	By   generator.Prony
 }
 
-// orderForm is an order as it is sent. What is in the environment stays there: ${NAME} is filled in
-// by each generator from its own.
+// orderForm is an order's form on the wire. Each generator fills in ${NAME} from its own
+// environment.
 type orderForm struct {
 	Name        string         `json:"name"`
 	Address     netip.AddrPort `json:"address"`
@@ -58,7 +58,7 @@ type stackForm struct {
 	CA                                     string
 }
 
-// sceneForm is a scenario whose finders and checks stand beside it, request by request.
+// sceneForm is a scenario with its extractions and checks in separate lists, by request.
 type sceneForm struct {
 	Scenario load.Scenario `json:"scenario"`
 	Setup    []looks       `json:"setup"`
@@ -66,7 +66,7 @@ type sceneForm struct {
 }
 
 type looks struct {
-	Body     []byte              `json:"body"` // texts of JSON cannot hold all bytes
+	Body     []byte              `json:"body"` // as bytes, because texts of JSON must be Unicode
 	Want     []byte              `json:"want"`
 	Checks   []extract.CheckForm `json:"checks"`
 	Captures []captureForm       `json:"captures"`
@@ -77,7 +77,7 @@ type captureForm struct {
 	From extract.Form `json:"from"`
 }
 
-// check says what of an order cannot be sent: JSON has no texts but of Unicode.
+// check returns an error if an order cannot be sent: texts of JSON must be Unicode.
 func (o *Order) check() error {
 	for _, r := range slices.Concat(o.Spec.Scenario.Setup, o.Spec.Scenario.Requests) {
 		texts := []string{r.Name, r.Method, r.Path, r.Type}
@@ -94,7 +94,7 @@ func (o *Order) check() error {
 	return o.round()
 }
 
-// round says whether an order is the same after it was sent.
+// round returns an error if encoding and decoding change an order.
 func (o *Order) round() error {
 	b, err := json.Marshal(o.form(load.Part{}, nil))
 	if err != nil {
@@ -111,7 +111,7 @@ func (o *Order) round() error {
 	return nil
 }
 
-// form is the order for one part, on some cores.
+// form returns the order's form for one part and its cores.
 func (o *Order) form(part load.Part, cores []int) *orderForm {
 	s := &o.Spec
 	f := &orderForm{
@@ -128,7 +128,7 @@ func (o *Order) form(part load.Part, cores []int) *orderForm {
 	return f
 }
 
-// order is what the form says.
+// order converts the form to an order.
 func (f *orderForm) order() (o Order, err error) {
 	o.Spec = load.Spec{
 		Name: f.Name, Address: f.Address, Host: f.Host, Model: f.Model,
@@ -153,7 +153,7 @@ func sceneOf(s load.Scenario) sceneForm {
 	return f
 }
 
-// apart takes out of requests what is no plain data.
+// apart separates the parts of requests that are not plain data.
 func apart(requests []load.Request) (stripped []load.Request, extra []looks) {
 	stripped = slices.Clone(requests)
 	for i := range stripped {

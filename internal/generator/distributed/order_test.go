@@ -12,7 +12,7 @@ import (
 	"prony.example/load/extract"
 )
 
-// An order is what it was when it is heard.
+// TestOrders checks that an order is unchanged after encoding and decoding.
 func TestOrders(t *testing.T) {
 	find, err := extract.JSON("a.b")
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// How a lab finds that it was itself that stood still: stopped, frozen with its machine, or without
-// a processor.
+// Parameters for detecting that the lab itself stalled: stopped, frozen with its machine, or
+// without a core.
 const (
 	beatEvery = 100 * time.Millisecond
-	// A gap of so much is no busy machine's any more, and far below any patience with a generator.
+	// stillLeast is longer than pauses of a busy machine, and far shorter than the time limits of
+	// generators.
 	stillLeast = time.Second
 )
 
-// pulse is what a lab knows of its own standing still. A nil one has never stood.
+// pulse detects stalls of the lab. A nil pulse has none.
 type pulse struct {
-	report func(from, ns int64) // of each gap, when it is over
+	report func(from, ns int64) // called after each gap
 
 	mu    sync.Mutex
 	last  int64 // clock.Mono of the last beat
@@ -26,7 +27,7 @@ type pulse struct {
 	ended int64 // the last gap's end
 }
 
-// beat beats until the context ends.
+// beat checks for gaps until the context ends.
 func (p *pulse) beat(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
@@ -40,7 +41,7 @@ func (p *pulse) beat(ctx context.Context) {
 	}
 }
 
-// now is a beat: it notes a gap since the one before.
+// now records a gap since the previous call.
 func (p *pulse) now() {
 	p.mu.Lock()
 	atNs := clock.Mono()
@@ -54,8 +55,8 @@ func (p *pulse) now() {
 	}
 }
 
-// stood says whether the lab stood still at any time since a moment of clock.Mono. Who asks may be
-// awake before the next beat is.
+// stood reports whether the lab stalled since a time of clock.Mono. It checks for itself, because
+// the caller may run before the next beat.
 func (p *pulse) stood(since int64) bool {
 	if p == nil {
 		return false
@@ -66,7 +67,7 @@ func (p *pulse) stood(since int64) bool {
 	return p.total > 0 && p.ended > since
 }
 
-// stillNs is how long it stood still in all.
+// stillNs returns the duration of all stalls.
 func (p *pulse) stillNs() int64 {
 	if p == nil {
 		return 0

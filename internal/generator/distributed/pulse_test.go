@@ -9,11 +9,11 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// A generator is silent for as long as somebody was there to hear it: what a lab misses while it
-// stands still itself is in its socket afterwards.
+// TestStandsStill checks that silence counts only while the lab runs: messages that arrive during
+// its stall are in its socket afterwards.
 func TestStandsStill(t *testing.T) {
 	for name, row := range map[string]struct {
-		wakes time.Duration // the lab stands still until then
+		wakes time.Duration // the lab stalls until then
 		after time.Duration // until the generator speaks
 		heard bool
 		still time.Duration

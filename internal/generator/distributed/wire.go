@@ -17,26 +17,26 @@ import (
 	"prony.example/load"
 )
 
-// A message is four bytes of length, most significant first, of what follows: its kind, then JSON,
-// or what package load writes.
+// A message has four bytes with the length of the following bytes, most significant first, then its
+// kind, then JSON or the encoding of package load.
 const (
-	hello   = 'h' // generator: who it is
-	ready   = 'y' // it is connected to the service, and waits
+	hello   = 'h' // generator: its identity
+	ready   = 'y' // it is connected to the service and ready
 	told    = 'c' // its clocks
 	piece   = 'p' // a second of its load
 	ended   = 'e' // its load has ended
-	books   = 'b' // all that it measured
-	failed  = 'f' // why it could not
-	order   = 'o' // lab: what is to be offered
-	ask     = 'a' // for the clocks
-	start   = 's' // when
-	stop    = 'x' // now, with what there is
-	word    = 'w' // it may tell its books
-	thanks  = 't' // they were taken
-	refused = 'r' // why it may not generate
+	books   = 'b' // all measurements
+	failed  = 'f' // reason of a failure
+	order   = 'o' // lab: the load
+	ask     = 'a' // requests the clocks
+	start   = 's' // start time
+	stop    = 'x' // stop now and report
+	word    = 'w' // permits sending the books
+	thanks  = 't' // the books were accepted
+	refused = 'r' // reason of the refusal
 )
 
-// longest are the most bytes of a message by its kind, the kind included.
+// longest holds the largest size in bytes of each kind of message, including the kind.
 var longest = map[byte]int{
 	hello: 1 << 12, ready: 1 << 12, told: 1 << 7, piece: 1 << 20, ended: 1 << 12, books: 16 << 20,
 	failed: 1 << 13, order: 64 << 20, ask: 1, start: 1 << 7, stop: 1, word: 1, thanks: 1,
@@ -64,21 +64,21 @@ type startForm struct {
 }
 
 type endedForm struct {
-	LateNs int64 `json:"lateNs"` // by which the agreed beginning had passed when it heard of it
+	LateNs int64 `json:"lateNs"` // by which its start message was later than the agreed start
 }
 
 type textForm struct {
 	Text string `json:"text"`
 }
 
-// line is a connection that speaks in messages. One goroutine reads; any may write.
+// line is a connection for messages. One goroutine reads; any may write.
 type line struct {
 	net.Conn
-	mu       sync.Mutex // of writing
-	ownPulse *pulse     // of who hears; nil: it is not asked
+	mu       sync.Mutex // serializes writers
+	ownPulse *pulse     // of the reader; may be nil
 }
 
-// send writes a message, in bounded time.
+// send writes a message within a time limit.
 func (c *line) send(kind byte, body []byte) error {
 	if len(body)+1 > longest[kind] {
 		return fmt.Errorf("a message of %d bytes is too long; %d are the most", len(body),
@@ -94,7 +94,7 @@ func (c *line) send(kind byte, body []byte) error {
 	return err
 }
 
-// tell writes one of JSON.
+// tell writes a message with JSON.
 func (c *line) tell(kind byte, form any) error {
 	body, err := json.Marshal(form)
 	if err != nil {
@@ -103,11 +103,11 @@ func (c *line) tell(kind byte, form any) error {
 	return c.send(kind, body)
 }
 
-// errGarbage is what makes no sense of itself.
+// errGarbage reports an invalid message.
 var errGarbage = errors.New("sent what is not a message")
 
-// hear reads the next message, which must be of one of some kinds and come within a time. Nothing
-// is set aside for more bytes than have come.
+// hear reads the next message, which must have one of the given kinds and arrive in time. It
+// allocates memory only for bytes that have arrived.
 func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte, err error) {
 	if err := c.SetReadDeadline(clock.Wall().Add(within)); err != nil {
 		return 0, nil, err
@@ -139,8 +139,8 @@ func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte
 	return kind, all.Bytes(), nil
 }
 
-// patient reads from a line, and waits as long again where the time has run out because who hears
-// stood still itself: what was sent meanwhile is there.
+// patient reads from a line. If the time limit passes because the reader itself stalled, it waits
+// as long again, because messages that were sent meanwhile are there.
 type patient struct {
 	*line
 	within time.Duration
@@ -162,7 +162,7 @@ func (p *patient) Read(b []byte) (int, error) {
 	}
 }
 
-// read takes JSON apart: unknown keys, and anything behind, are errors.
+// read decodes JSON; unknown keys and trailing data are errors.
 func read(body []byte, form any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
@@ -175,7 +175,7 @@ func read(body []byte, form any) error {
 	return nil
 }
 
-// plain is a text of somebody else's as one that can be printed.
+// plain makes another program's text printable, and limits its length.
 func plain(text string) string {
 	const most = 300
 	text = strings.ToValidUTF8(text[:min(len(text), most)], "")
@@ -187,7 +187,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// lost says in words how a connection ended.
+// lost describes in words how a connection ended.
 func lost(err error) string {
 	switch late, is := errors.AsType[net.Error](err); {
 	case is && late.Timeout():

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// What is said by somebody else can be printed, and is short.
+// TestPlain checks that text from others becomes printable and short.
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"a b": "a b", "\x1b[31mred\n": " [31mred ", "\xff\xfe": "", "é\u009b": "é ",
@@ -21,7 +21,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// given is a connection on which something has come.
+// given is a connection with received data.
 type given struct {
 	net.Conn
 	bytes.Reader
@@ -30,7 +30,8 @@ type given struct {
 func (g *given) Read(b []byte) (int, error)      { return g.Reader.Read(b) }
 func (g *given) SetReadDeadline(time.Time) error { return nil }
 
-// Whatever comes, a message is taken whole or refused, and what is read of it can be read again.
+// FuzzMessages checks that any data is read as a complete message or refused, and that read
+// messages can be encoded again.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x03h{}"))
 	f.Add([]byte("\x00\x00\x00\x0ee{\"lateNs\":17}"))

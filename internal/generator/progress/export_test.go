@@ -22,7 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// exporting is a view that shows nothing and exports the first eight snapshots: 8 × 1,250 requests.
+// exporting returns a view that shows nothing and exports the first eight snapshots: 8 × 1,250
+// requests.
 func exporting(t *testing.T, c Config) *View {
 	t.Helper()
 	c.Kind, c.Out = None, io.Discard
@@ -38,13 +39,13 @@ func exporting(t *testing.T, c Config) *View {
 	return v
 }
 
-// receiver takes pushes, over HTTP or gRPC.
+// receiver accepts pushes over HTTP or gRPC.
 type receiver struct {
 	otlp.UnimplementedMetricsServiceServer
 	pushes chan *otlp.ExportMetricsServiceRequest
-	heads  chan http.Header                   // of pushes; nil: nobody asks
-	zipped string                             // how the last call by gRPC was compressed
-	answer *otlp.ExportMetricsServiceResponse // nil: all was taken
+	heads  chan http.Header                   // of pushes; may be nil
+	zipped string                             // compression of the last gRPC call
+	answer *otlp.ExportMetricsServiceResponse // nil: all points accepted
 }
 
 func (r *receiver) take(push *otlp.ExportMetricsServiceRequest, head http.Header) {
@@ -69,7 +70,7 @@ func (r *receiver) Export(ctx context.Context, q *otlp.ExportMetricsServiceReque
 	return &otlp.ExportMetricsServiceResponse{}, nil
 }
 
-// HandleRPC and its neighbours see what gRPC's own headers say, which no handler is told.
+// HandleRPC and its neighbors get gRPC's own headers, which handlers don't.
 func (r *receiver) HandleRPC(_ context.Context, s stats.RPCStats) {
 	if in, ok := s.(*stats.InHeader); ok {
 		r.zipped = in.Compression
@@ -102,7 +103,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.take(push, q.Header)
 	w.Header().Set("Content-Type", "application/x-protobuf")
 	if b, err := proto.Marshal(r.answer); err == nil {
-		w.Write(b) //nolint:errcheck // what it did not get, its reader says
+		w.Write(b) //nolint:errcheck // a short response fails its reader
 	}
 }
 
@@ -118,7 +119,7 @@ func TestPush(t *testing.T) {
 			if err := v.Close(); err != nil {
 				t.Error(err)
 			}
-			// The last push comes with the end, so that the receiver knows all.
+			// The last push is at the end, with the final counters.
 			var last *otlp.ExportMetricsServiceRequest
 			for len(r.pushes) > 0 {
 				last = <-r.pushes
@@ -201,7 +202,8 @@ func wantPush(t *testing.T, c Config, push *otlp.ExportMetricsServiceRequest) {
 	}
 }
 
-// OpenTelemetry's variables are heeded, those for metrics before those for all signals.
+// TestPushSettings checks OpenTelemetry's variables, those for metrics before those for all
+// signals.
 func TestPushSettings(t *testing.T) {
 	check := func(scheme string, serve func(*receiver) (address string, stop func())) {
 		t.Run(scheme, func(t *testing.T) {
@@ -251,7 +253,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// A receiver that took only a part says so in its answer.
+// TestPushesInPart checks a receiver that reports a partial success.
 func TestPushesInPart(t *testing.T) {
 	part := &otlp.ExportMetricsServiceResponse{PartialSuccess: &otlp.ExportMetricsPartialSuccess{
 		RejectedDataPoints: 3, ErrorMessage: "too old"}}
@@ -271,7 +273,8 @@ func TestPushesInPart(t *testing.T) {
 	check("grpc", overGRPCTo)
 }
 
-// A receiver that is not there, or says no, costs the load nothing, and is told of once.
+// TestPushesThatFail checks that an absent or refusing receiver does not affect the load, and is
+// reported once.
 func TestPushesThatFail(t *testing.T) {
 	check := func(name, endpoint, want string) {
 		t.Run(name, func(t *testing.T) {
@@ -326,13 +329,13 @@ func TestBadEndpoints(t *testing.T) {
 		"there are http, https, grpc and grpcs")
 }
 
-// No name is used twice.
+// TestMetricNames checks that names are legal and unique.
 func TestMetricNames(t *testing.T) {
 	legal := regexp.MustCompile(`^prony\.load\.[a-z_]+$`)
 	seen := map[string]bool{}
 	names := []string{responseName}
 	s := newState(openLoad)
-	s.now.lagMaxNs = 1 // without one there is no such metric
+	s.now.lagMaxNs = 1 // otherwise this metric is missing
 	for _, x := range s.measures().metrics {
 		names = append(names, x.name)
 	}

@@ -2,5 +2,5 @@ package progress
 
 import "os"
 
-// foreground says that the process may read keys: there are no jobs in the background here.
+// foreground returns true, because Windows has no background jobs.
 func foreground(*os.File) bool { return true }

@@ -15,9 +15,8 @@ import (
 	"prony.example/load"
 )
 
-// The styles are of the sixteen colours that the user's own theme defines, and of faint and bold.
-// They suit light and dark backgrounds alike, so that the terminal need not be asked for its own,
-// and without colours no meaning is lost.
+// The styles use the sixteen colors of the user's theme, faint and bold. They suit light and dark
+// backgrounds, so the terminal's background need not be queried, and no meaning depends on color.
 var (
 	bold  = lipgloss.NewStyle().Bold(true)
 	faint = lipgloss.NewStyle().Faint(true)
@@ -26,16 +25,16 @@ var (
 )
 
 const (
-	label     = 10 // columns of the first one
+	label     = 10 // columns of the first column
 	value     = 12 // of a number
 	gap       = "  "
-	spent     = label + 2*value + len(gap) // columns before a spark line
-	widest    = 120                        // a wider page is harder to read
-	barsLeast = 3                          // rows; fewer say nothing
+	spent     = label + 2*value + len(gap) // columns before a sparkline
+	widest    = 120                        // wider pages are harder to read
+	barsLeast = 3                          // rows; fewer show too little
 	barsMost  = 14
 )
 
-// frame draws the page: at most so many lines, none wider than the width. It is a pure function.
+// frame draws the page, within height lines and width columns. It is a pure function.
 func frame(s *state, width, height int) string {
 	w := min(width, widest)
 	parts := [][]string{s.head(w), s.numbers(w)}
@@ -55,8 +54,8 @@ func frame(s *state, width, height int) string {
 	return strings.Join(lines, "\n")
 }
 
-// joined puts an empty line between the parts where there is room for all of them; what does not
-// fit at all is left out from the end.
+// joined puts empty lines between the parts if all of them fit; otherwise it cuts lines from the
+// end.
 func joined(parts [][]string, height int) []string {
 	total := len(parts) - 1
 	for _, p := range parts {
@@ -108,7 +107,7 @@ func (s *state) progressText() string {
 	return fmt.Sprintf("%s of %s · %s left", over, all, seconds(remaining))
 }
 
-// seconds is a duration for people who wait.
+// seconds formats a duration for people who wait.
 func seconds(d time.Duration) string {
 	d = max(d, 0)
 	if d < 100*time.Second {
@@ -117,8 +116,8 @@ func seconds(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// numbers are rates and response times: of the last point, of the window so far, and as spark lines
-// over the whole load.
+// numbers draws rates and response times: of the last point, of the window so far, and as
+// sparklines over the whole load.
 func (s *state) numbers(width int) []string {
 	lines := []string{faint.Render(cell("", label) + right("now", value) + right("window", value))}
 	row := func(name, now, complete string, pick func(point) float64) {
@@ -152,8 +151,8 @@ func rateOf(perS float64) string {
 	return units.Rate(perS) + "/s"
 }
 
-// bars is the histogram of the window's response times in so many rows at most. Its bars are
-// logarithmic: a few slow answers among a million are what one looks for.
+// bars draws the histogram of the window's response times in at most rows rows. Its bars are
+// logarithmic, because a few slow responses among a million matter.
 func (s *state) bars(width, rows int) []string {
 	window := s.window()
 	title := fmt.Sprintf("response times of %s answers, bars logarithmic",
@@ -182,8 +181,8 @@ type bin struct {
 	count int64
 }
 
-// binsOf merges the buckets to as few rows as there are, from the first that has answers to the
-// last: steps of 1, 2 and 5, or whole decades, or several.
+// binsOf merges the buckets to at most rows bins, from the first nonempty bucket to the last: steps
+// of 1, 2 and 5, or one or more decades.
 func binsOf(t *tally, rows int) []bin {
 	lo, hi := -1, -1
 	for i, n := range t.classic {
@@ -218,13 +217,13 @@ func binsOf(t *tally, rows int) []bin {
 	return out
 }
 
-// steps are the numbers of buckets that one bin may have. Bins end at whole decades from three on.
+// steps lists the numbers of buckets that one bin may have. From 3 on, bins end at decades.
 var steps = []int{1, 3, 6, 9, 15, 30}
 
-// group is the bin of a bucket when so many are merged.
+// group returns the bin of a bucket if step buckets are merged.
 func group(bucket, step int) int { return (bucket + step - 1) / step }
 
-// foot tells what went wrong, what waits, and how to end.
+// foot draws errors, backlog, and how to stop.
 func (s *state) foot() []string {
 	byClass, total := s.failed()
 	errors := cell("errors", label) + "none"
@@ -258,9 +257,9 @@ func right(text string, width int) string { return format.Pad(text, width, forma
 
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws a value of each point, in as many columns as there are, from zero to the largest.
-// Where there are more points than columns, each shows the largest of its neighbours. Nothing is
-// drawn where there is no value.
+// sparkline draws a value of each point, in width columns, from zero to the largest. If it has more
+// points than columns, each column shows the largest of its points. Points without a value are
+// blank.
 func sparkline(points []point, width int, pick func(point) float64) string {
 	if width < 1 || len(points) == 0 {
 		return ""

@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// hist holds n of each value.
+// hist returns a histogram with n of each value.
 func hist(n int64, ns ...int64) *hdrhistogram.Histogram {
 	h := newHist()
 	for _, v := range ns {
@@ -54,9 +54,9 @@ var openLoad = Config{
 	Drain: 5 * time.Second, Kind: Page,
 }
 
-// offer drives the state of an open load to its n-th snapshot, a quarter of a second each: 1,250
-// requests, of which every tenth snapshot loses five to timeouts; 1,000 answers take 200 to 300 µs
-// and get slower, 200 take a millisecond, 45 take 8 ms.
+// offer adds snapshots to the state of an open load up to the n-th, a quarter of a second each:
+// 1,250 requests, of which every tenth snapshot loses five to timeouts. 1,000 responses take 200 to
+// 300 µs and get slower, 200 take a millisecond, 45 take 8 ms.
 func offer(s *state, n int) {
 	for i := s.points; i < n; i++ {
 		s.add(snapshot(i + 1))
@@ -111,7 +111,7 @@ func TestFrame(t *testing.T) {
 	check("80x50", openLoad, 30, 80, 50)
 	check("200x24", openLoad, 30, 200, 24)
 	check("80x12", openLoad, 30, 80, 12) // no room for empty lines
-	check("20x5", openLoad, 30, 20, 5)   // nor for much else
+	check("20x5", openLoad, 30, 20, 5)   // and little else
 	check("before", openLoad, 0, 80, 24)
 	check("lead-in", openLoad, 1, 80, 24)
 	check("drain", openLoad, 44, 80, 24)
@@ -120,7 +120,7 @@ func TestFrame(t *testing.T) {
 	check("long-target", long, 3, 60, 24)
 }
 
-// The page of a load that is ending says so, and the one with failed pushes too.
+// TestFrameSaysWhatIsWrong checks the page of a load that is ending, and with failed pushes.
 func TestFrameSaysWhatIsWrong(t *testing.T) {
 	s := newState(openLoad)
 	offer(s, 20)
@@ -137,7 +137,8 @@ func TestFrameSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Colours add no meaning: only foregrounds of the sixteen, faint and bold.
+// TestFrameUsesTheThemesColours checks that only the sixteen foregrounds, faint and bold are used,
+// so that no meaning depends on color.
 func TestFrameUsesTheThemesColours(t *testing.T) {
 	s := newState(openLoad)
 	offer(s, 30)
@@ -170,7 +171,7 @@ func TestSparkline(t *testing.T) {
 	}
 	check("", 10)
 	check("", 0, 1, 2)
-	// Eight levels from zero to the largest: an eighth of it is the second.
+	// Eight levels from zero to the largest: an eighth of it is the second level.
 	check("▁▂▃▄▅▆▇██", 9, 1, 2, 4, 6, 8, 10, 12, 14, 16)
 	check("█ █", 3, 5, 0, 5)   // no value, no mark
 	check("██", 2, 1, 8, 8, 1) // the larger of each two

@@ -10,12 +10,12 @@ import (
 	"prony.example/load"
 )
 
-// lines writes a line for each point. Where the reader is slow, points are left out, never queued.
+// lines writes a line for each point. If the reader is slow, points are skipped, never queued.
 type lines struct {
 	view   *View
 	out    io.Writer
 	asJSON bool
-	shown  int // points
+	shown  int // number of points
 }
 
 func (l *lines) draw() {
@@ -30,14 +30,14 @@ func (l *lines) draw() {
 	}
 	l.view.mu.Unlock()
 	if text != "" {
-		// Nobody is left to be told that nobody reads.
+		// If writing fails, the message has no reader either.
 		_, _ = io.WriteString(l.out, text+"\n")
 	}
 }
 
 func (*lines) close() error { return nil }
 
-// line is the last point in words.
+// line returns the last point in words.
 func line(s *state) string {
 	p := s.now
 	rate := units.Rate(p.perS(p.done)) + "/s"
@@ -64,7 +64,7 @@ func line(s *state) string {
 
 // record is the last point for programs: docs/formats/load-live.md.
 type record struct {
-	ElapsedNs  int64            `json:"elapsedNs"` // at its end
+	ElapsedNs  int64            `json:"elapsedNs"` // at the point's end
 	Phase      string           `json:"phase"`
 	IntervalNs int64            `json:"intervalNs"`
 	Due        int64            `json:"due"`
@@ -72,7 +72,7 @@ type record struct {
 	Done       int64            `json:"done"`
 	Failed     int64            `json:"failed"`
 	BytesIn    int64            `json:"bytesIn"`
-	Count      int64            `json:"count"` // of response times
+	Count      int64            `json:"count"` // number of response times
 	P50Ns      int64            `json:"p50Ns,omitempty"`
 	P90Ns      int64            `json:"p90Ns,omitempty"`
 	P99Ns      int64            `json:"p99Ns,omitempty"`

@@ -18,7 +18,7 @@ func (t told) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// show feeds n snapshots, a second each, to the lines of a view, and waits for each of them.
+// show sends n snapshots, a second each, to the lines of a view, and waits for each line.
 func show(t *testing.T, c Config, n int) (text string) {
 	t.Helper()
 	lines := make(told, n)
@@ -63,7 +63,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A point has one line, however often there is something new to draw.
+// TestALineAPoint checks that a point has one line, however often draw is called.
 func TestALineAPoint(t *testing.T) {
 	c := openLoad
 	c.Kind = None
@@ -85,7 +85,7 @@ func TestALineAPoint(t *testing.T) {
 	}
 }
 
-// stuck is a reader that has stopped reading: a write waits until it is released.
+// stuck is a writer that blocks until it is released.
 type stuck struct{ writing, release chan struct{} }
 
 func (s stuck) Write(b []byte) (int, error) {
@@ -94,7 +94,7 @@ func (s stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Whoever does not read holds up nothing but what is shown.
+// TestLoadDoesNotWaitForReaders checks that a blocked reader only delays the output.
 func TestLoadDoesNotWaitForReaders(t *testing.T) {
 	s := stuck{make(chan struct{}, 100), make(chan struct{})}
 	c := openLoad
@@ -106,7 +106,7 @@ func TestLoadDoesNotWaitForReaders(t *testing.T) {
 	v.Snapshot(snapshot(4))
 	<-s.writing
 	for k := 2; k <= 50; k++ {
-		v.Snapshot(snapshot(4 * k)) // would wait forever
+		v.Snapshot(snapshot(4 * k)) // must not wait
 	}
 	close(s.release)
 	if err := v.Close(); err != nil {
@@ -138,7 +138,7 @@ func TestInterruptEndsTheLoad(t *testing.T) {
 				if v.Snapshot(load.Snapshot{Elapsed: at}) {
 					t.Error("the load goes on")
 				}
-				at += time.Second // the first moment counts
+				at += time.Second // the first interrupt counts
 			}
 			got, cut := v.Cut()
 			if cut != want || got != at-2*time.Second {
@@ -150,7 +150,8 @@ func TestInterruptEndsTheLoad(t *testing.T) {
 	check("in the drain", 10500*time.Millisecond, false) // the window was over: 0.5 + 10 s
 }
 
-// Without histograms (no answer yet, a closed load's lag) there is nothing to show, and no panic.
+// TestSnapshotWithoutHistograms checks that missing histograms (no response yet, a closed load's
+// lag) cause no panic.
 func TestSnapshotWithoutHistograms(t *testing.T) {
 	s := newState(openLoad)
 	s.add(load.Snapshot{Elapsed: time.Second})
@@ -159,7 +160,8 @@ func TestSnapshotWithoutHistograms(t *testing.T) {
 	}
 }
 
-// A view may be closed twice, and interrupted afterwards by a signal that came late.
+// TestCloseTwice checks that a view may be closed twice, and interrupted afterwards by a late
+// signal.
 func TestCloseTwice(t *testing.T) {
 	c := openLoad
 	c.Kind, c.Out = Plain, io.Discard

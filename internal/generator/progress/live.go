@@ -1,15 +1,14 @@
-// Package progress shows a load while it is offered: on a terminal as a page that is redrawn,
-// elsewhere as a line a second for people or for programs, and to monitoring as pushes by OTLP.
+// Package progress shows a load while it runs: on a terminal as a page that is redrawn, elsewhere
+// as a line per second for people or programs, and for monitoring as OTLP pushes.
 //
 //	load.Snapshot ─► state ─┬─► page or line      (its own goroutine, at most four times a second)
 //	                        └─► OTLP push         (once a second)
 //
-// The load comes first. Snapshot takes a lock, adds histograms and returns; whatever may wait, a
-// terminal that was stopped, a pipe that nobody reads, a receiver that is gone, does so elsewhere
-// and is left behind: what could not be shown is replaced by what comes next.
+// The load has priority. Snapshot takes a lock, adds histograms and returns. Everything that may
+// block runs elsewhere: a stopped terminal, a pipe without a reader, an absent receiver. Updates
+// that could not be shown in time are replaced by later ones.
 //
-// Non-goals: no number of a result comes from here, and nothing is judged; package summary has the
-// last word.
+// Non-goals: it produces no results and judges nothing; package summary does.
 package progress
 
 import (
@@ -26,42 +25,42 @@ type Kind string
 
 // Ways to show a load.
 const (
-	Auto  Kind = "auto"  // Page on a terminal, Plain elsewhere
-	Page  Kind = "live"  // a page on the terminal, redrawn
-	Plain Kind = "plain" // a line a second, for people
-	JSON  Kind = "json"  // a line a second, for programs: docs/formats/load-live.md
+	Auto  Kind = "auto"  // Page on a terminal, otherwise Plain
+	Page  Kind = "live"  // a page on the terminal that is redrawn
+	Plain Kind = "plain" // a line per second, for people
+	JSON  Kind = "json"  // a line per second, for programs: docs/formats/load-live.md
 	None  Kind = "none"
 )
 
-// Kinds are all of them, for usage and completion.
+// Kinds lists all kinds, for usage and completion.
 var Kinds = []Kind{Auto, Page, Plain, JSON, None}
 
-// Redrawing more often shows nothing more and costs the load its neighbour's core.
+// More frequent redrawing shows no more and takes CPU time from the load.
 const (
 	redrawEvery = 250 * time.Millisecond
 	lineEvery   = time.Second
 )
 
-// Config says what is offered, which the page repeats, and where to show it.
+// Config describes the load, for the page, and the output.
 type Config struct {
 	Target string // the URL
 	Model  string // in words: "open, poisson at 5.00k/s, 64 connections"
 	Engine string
-	Open   bool // arrivals come on a schedule
+	Open   bool // arrivals follow a schedule
 
 	Lead, Window, Drain time.Duration
-	Requests            int64 // the load ends after so many, of flows all steps; 0: no such end
+	Requests            int64 // end of the load, all steps of flows counted; 0: no limit
 
 	Kind Kind
-	Out  io.Writer // of page and lines; a page needs an *os.File that is a terminal
-	In   io.Reader // keys; when it is no terminal, the process's own is opened
-	Env  []string  // TERM, NO_COLOR, OTEL_EXPORTER_OTLP_HEADERS and the like
+	Out  io.Writer // of page and lines; a page needs an *os.File of a terminal
+	In   io.Reader // keys; if it is not a terminal, the process's terminal is opened
+	Env  []string  // TERM, NO_COLOR, OTEL_EXPORTER_OTLP_HEADERS and others
 
-	// Cancel ends the load without a result. It is called when the load is to end before its window
-	// has opened, or when somebody asks a second time.
+	// Cancel ends the load without a result. It is called on an interrupt before the window opens,
+	// and on a second interrupt.
 	Cancel func()
 
-	OTLP string // endpoint of the pushes, such as "http://127.0.0.1:4318"; empty: none
+	OTLP string // endpoint of pushes, such as "http://127.0.0.1:4318"; empty: none
 }
 
 // View shows one load.
@@ -70,25 +69,25 @@ type View struct {
 
 	mu    sync.Mutex
 	state *state
-	cutAt time.Duration // when the load was told to end
+	cutAt time.Duration // time at which the load was interrupted
 
 	out   output
-	dirty chan struct{} // there is something new; never waited for
-	stop  chan struct{} // the pump is to end
-	ended chan struct{} // it has
+	dirty chan struct{} // has a value if the state changed; senders never block
+	stop  chan struct{} // tells the pump to end
+	ended chan struct{} // closed when the pump has ended
 	shut  func() error
 
 	push *pusher
 }
 
-// output is where a view draws. Both may wait for the reader of what they write.
+// output is where a view draws. Both methods may block.
 type output interface {
 	draw()
 	close() error
 }
 
-// New opens what the config asks for. An endpoint that cannot be opened is an error, a terminal
-// that cannot be used is not: lines take the page's place.
+// New opens the outputs of a config. An invalid endpoint is an error. If the terminal cannot be
+// used, lines replace the page.
 func New(cfg Config) (*View, error) {
 	v := &View{
 		cfg: cfg, state: newState(cfg), dirty: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -106,8 +105,7 @@ func New(cfg Config) (*View, error) {
 	return v, nil
 }
 
-// open chooses the output. Where Page was asked for and there is no terminal, lines are the next
-// best thing, as they are for Auto.
+// open chooses the output. Without a usable terminal, Page and Auto become lines.
 func (v *View) open() output {
 	switch v.cfg.Kind {
 	case None:
@@ -121,7 +119,7 @@ func (v *View) open() output {
 	return &lines{view: v, out: v.cfg.Out, asJSON: v.cfg.Kind == JSON}
 }
 
-// Every is how often the load should call Snapshot.
+// Every returns the interval at which the load must call Snapshot.
 func (v *View) Every() time.Duration {
 	if _, ok := v.out.(*screen); ok {
 		return redrawEvery
@@ -129,8 +127,8 @@ func (v *View) Every() time.Duration {
 	return lineEvery
 }
 
-// Snapshot takes in the state of the load. It is called by one goroutine, never waits for whoever
-// reads what is shown, and keeps nothing of its argument. False ends the load.
+// Snapshot adds the state of the load. One goroutine calls it; it never waits for readers, and
+// keeps no reference to its argument. It returns false to end the load.
 func (v *View) Snapshot(n load.Snapshot) bool {
 	v.mu.Lock()
 	v.state.failures = v.push.failures()
@@ -144,8 +142,8 @@ func (v *View) Snapshot(n load.Snapshot) bool {
 	return !ending
 }
 
-// Interrupt asks for the load's end at the next snapshot, with the result so far. The second time,
-// or before the window has been seen open, there is no result to wait for: it cancels.
+// Interrupt ends the load at the next snapshot, with the result so far. On a second call, or before
+// the window has opened, it calls Cancel, because there is no result.
 func (v *View) Interrupt() {
 	v.mu.Lock()
 	now := v.state.ending || !v.state.opened
@@ -157,15 +155,15 @@ func (v *View) Interrupt() {
 	v.touch()
 }
 
-// Cut says whether the load was ended before its window was over, and when: the time since the
-// beginning of the lead-in.
+// Cut reports whether the load was interrupted before the end of its window, and when: the time
+// since the begin of the lead-in.
 func (v *View) Cut() (moment time.Duration, cut bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.cutAt, v.cutAt > 0 && v.cutAt < v.cfg.Lead+v.cfg.Window
 }
 
-// touch tells the pump that there is something new, if it does not know yet.
+// touch notifies the pump of a change, unless a notification is pending.
 func (v *View) touch() {
 	select {
 	case v.dirty <- struct{}{}:
@@ -173,7 +171,7 @@ func (v *View) touch() {
 	}
 }
 
-// pump draws, and waits where drawing has to wait.
+// pump draws. It may block in drawing.
 func (v *View) pump() {
 	defer close(v.ended)
 	for {
@@ -186,9 +184,9 @@ func (v *View) pump() {
 	}
 }
 
-// Close ends the view, after the last call of Snapshot: the terminal is as it was, and what was
-// counted has been pushed or the attempt given up. Its error tells once what went wrong with
-// showing; the load has not suffered from it. A second call returns the same.
+// Close ends the view after the last Snapshot. It restores the terminal and pushes the last
+// counters once. Its error is the first problem with showing the load, which did not affect the
+// load. A second call returns the same.
 func (v *View) Close() error { return v.shut() }
 
 func (v *View) end() error {
@@ -198,7 +196,7 @@ func (v *View) end() error {
 	return errors.Join(err, v.push.close())
 }
 
-// measure copies what is exported.
+// measure copies the exported metrics.
 func (v *View) measure() measures {
 	v.mu.Lock()
 	defer v.mu.Unlock()

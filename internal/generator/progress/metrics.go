@@ -7,30 +7,30 @@ import (
 	"prony.example/load"
 )
 
-// measures is what monitoring gets. Counters count since the beginning of the lead-in, for they may
-// not go back; gauges are of the last point.
+// measures are the metrics for monitoring. Counters start at the begin of the lead-in, because
+// counters must not decrease; gauges are of the last point.
 type measures struct {
 	began, now time.Time
 	metrics    []metric
-	about      []string // engine, model and target, each before its value
+	about      []string // pairs of name and value: engine, model and target
 	response   tally
 }
 
-// metric has a name as OpenTelemetry wants it, with dots and no unit in it.
+// metric is a metric with a name by OpenTelemetry's rules, with dots and without a unit.
 // docs/formats/load-live.md lists all.
 type metric struct {
 	name, unit, help string
-	counter          bool // else a gauge
+	counter          bool // otherwise a gauge
 	samples          []sample
 }
 
-// sample is a value with what it is told apart by: a name, then its value.
+// sample is a value with its labels: pairs of name and value.
 type sample struct {
 	value  float64
 	labels []string
 }
 
-// The histogram of response times is no metric above.
+// The histogram of response times is exported separately.
 const (
 	responseName = "prony.load.response"
 	responseHelp = "Response time, from when a request was due to its last byte."
@@ -48,7 +48,7 @@ func (s *state) measures() measures {
 		failed = append(failed, sample{float64(t.Errors[i]), []string{"class", class}})
 	}
 	for i, ns := range []int64{s.now.lagP50Ns, s.now.lagP99Ns, s.now.lagMaxNs} {
-		if ns > 0 { // else it is unknown
+		if ns > 0 { // otherwise unknown
 			lag = append(lag, sample{inSeconds(float64(ns)),
 				[]string{"quantile", []string{"0.5", "0.99", "1"}[i]}})
 		}

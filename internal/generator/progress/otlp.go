@@ -11,8 +11,8 @@ import (
 
 const cumulative = metrics.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE
 
-// otlp makes the message of a push. MetricsData stands for ExportMetricsServiceRequest, which is
-// the same on the wire and comes with a gateway to gRPC that nobody here needs.
+// otlp returns the message of a push. MetricsData replaces ExportMetricsServiceRequest, which has
+// the same encoding but depends on an unneeded gateway to gRPC.
 func (m *measures) otlp(with []*common.KeyValue) *metrics.MetricsData {
 	about := append(attributes("prony.", m.about), attribute("service.name", "prony"))
 	return &metrics.MetricsData{ResourceMetrics: []*metrics.ResourceMetrics{{
@@ -56,7 +56,7 @@ func (m *measures) otlpMetrics() []*metrics.Metric {
 		}})
 }
 
-// attributes are those of names and values by turns, each name after a prefix.
+// attributes converts pairs of name and value, with a prefix for names.
 func attributes(prefix string, items []string) (out []*common.KeyValue) {
 	for pair := range slices.Chunk(items, 2) {
 		out = append(out, attribute(prefix+pair[0], pair[1]))
@@ -71,7 +71,7 @@ func attribute(key, value string) *common.KeyValue {
 
 func unixNs(t time.Time) uint64 { return uint64(t.UnixNano()) }
 
-// exponential has OpenTelemetry's buckets: number i begins above 2^(i/8) s.
+// exponential returns a data point with OpenTelemetry's buckets: bucket i begins above 2^(i/8) s.
 func (m *measures) exponential() *metrics.ExponentialHistogramDataPoint {
 	t := &m.response
 	sum := inSeconds(t.sumNs)

@@ -27,24 +27,24 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// A push must be over before the next is due. One that failed is not repeated: the next one, whose
-// counters are cumulative, tells all that it would have told.
+// A push must end before the next one is due. Failed pushes are not repeated, because the next one
+// has cumulative counters.
 const (
 	pushEvery   = time.Second
 	pushTimeout = 900 * time.Millisecond
 )
 
-// carrier takes a message of OTLP to its receiver and reads what that answers.
+// carrier sends an OTLP message to its receiver and decodes the response.
 type carrier interface {
 	carry(ctx context.Context, m, answer proto.Message) error
 	close() error
 }
 
-// pusher pushes what a view has measured to a receiver of OTLP.
+// pusher pushes a view's metrics to an OTLP receiver.
 type pusher struct {
 	endpoint   string
 	measure    func() measures
-	attributes []*common.KeyValue // of the resource, besides ours
+	attributes []*common.KeyValue // of the resource, in addition to Prony's
 	carrier    carrier
 	stop       chan struct{}
 	ended      chan struct{}
@@ -55,8 +55,9 @@ type pusher struct {
 	first  error
 }
 
-// startPushes begins to push. The endpoint's scheme says how: http or https for protobuf over HTTP,
-// grpc or grpcs for gRPC without and with TLS. Nothing is sent to find out whether anybody listens.
+// startPushes starts the pushes. The endpoint's scheme sets the protocol: http or https for
+// protobuf over HTTP, grpc or grpcs for gRPC without or with TLS. It does not check whether the
+// endpoint answers.
 func startPushes(endpoint string, env []string, measure func() measures) (*pusher, error) {
 	s, err := readSettings(env)
 	if err != nil {
@@ -108,7 +109,7 @@ func (p *pusher) run() {
 		select {
 		case <-due.C:
 		case <-p.stop:
-			ending = true // with a last push, for the receiver to know all
+			ending = true // after a last push with the final counters
 		}
 		err := p.push()
 		p.mu.Lock()
@@ -127,14 +128,14 @@ func (p *pusher) push() error {
 	ctx, cancel := context.WithTimeout(context.Background(), pushTimeout)
 	defer cancel()
 	m := p.measure()
-	// The answer is an ExportMetricsServiceResponse, whose only field is a message, or bytes, which
-	// is the same on the wire. There is one where the receiver took only a part.
+	// The response is an ExportMetricsServiceResponse. Its only field is a message, which has the
+	// same encoding as bytes. It is set if the receiver rejected a part.
 	var answer wrapperspb.BytesValue
 	if err := p.carrier.carry(ctx, m.otlp(p.attributes), &answer); err != nil {
 		return err
 	}
-	// It says in its fields how many points were not taken (1) and why (2), where that one has its
-	// code and its message.
+	// That message has the number of rejected points (1) and the reason (2); the status's fields
+	// code and message have the same numbers and types.
 	var refused status.Status
 	if err := proto.Unmarshal(answer.GetValue(), &refused); err != nil {
 		return fmt.Errorf("read its answer: %w", err)
@@ -155,8 +156,8 @@ func (p *pusher) failures() int64 {
 	return p.failed
 }
 
-// close pushes a last time and tells what went wrong. It takes two pushes' time at most: one that
-// is under way, and the last.
+// close pushes a last time and returns the first error. It takes at most the time of two pushes: a
+// running one and the last.
 func (p *pusher) close() error {
 	if p == nil {
 		return nil
@@ -180,7 +181,7 @@ type overHTTP struct {
 	client   http.Client
 }
 
-// answerBytes bounds what is read of an answer.
+// answerBytes limits the size of a response.
 const answerBytes = 64 << 10
 
 func (h *overHTTP) carry(ctx context.Context, m, answer proto.Message) error {
@@ -249,8 +250,9 @@ func (g *overGRPC) carry(ctx context.Context, m, answer proto.Message) error {
 
 func (g *overGRPC) close() error { return g.conn.Close() }
 
-// settings are what OpenTelemetry's variables say of pushes (its specification, "OpenTelemetry
-// Protocol Exporter" and "Resource SDK"). Where to push and how often is the flag's and ours.
+// settings are settings of OpenTelemetry's variables (its specification, "OpenTelemetry Protocol
+// Exporter" and "Resource SDK"). Endpoint and interval are not among them: a flag and pushEvery set
+// those.
 type settings struct {
 	headers    map[string]string
 	zip        bool
@@ -260,7 +262,7 @@ type settings struct {
 
 func readSettings(env []string) (settings, error) {
 	s := settings{headers: map[string]string{}, tls: &tls.Config{}}
-	// A variable for metrics alone has precedence over that for all signals.
+	// A variable for metrics has precedence over the variable for all signals.
 	pick := func(name string) string {
 		if v := getenv(env, "OTEL_EXPORTER_OTLP_METRICS_"+name); v != "" {
 			return v
@@ -302,7 +304,7 @@ func readSettings(env []string) (settings, error) {
 	return s, nil
 }
 
-// eachPair reads "name=value,name=value", percent-encoded.
+// eachPair parses "name=value,name=value" with percent-encoded values.
 func eachPair(text string, f func(name, value string)) error {
 	for pair := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(pair) == "" {

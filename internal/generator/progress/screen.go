@@ -10,16 +10,16 @@ import (
 	"prony.example/internal/base/format"
 )
 
-// screen is the page on a terminal. It has a screen of its own, which leaves what was on the
-// terminal as it was.
+// screen is the page on a terminal. It uses the alternate screen, so that the terminal's contents
+// are restored.
 type screen struct {
 	program *tea.Program
 	ended   chan error
 }
 
-// newScreen returns nil where no page can be had: the output is no terminal, or one that cannot
-// move its cursor, or another program's turn; or no keys can be read, without which the terminal's
-// answers to questions would end up in the shell.
+// newScreen returns nil if a page is not possible: the output is not a terminal, cannot move its
+// cursor, or another program is in the foreground. It also needs a terminal for keys, because
+// otherwise the terminal's responses to queries would reach the shell.
 func newScreen(v *View) *screen {
 	out, ok := format.Raw(v.cfg.Out).(*os.File)
 	if !ok || !term.IsTerminal(int(out.Fd())) || !foreground(out) {
@@ -46,8 +46,8 @@ func startScreen(v *View, options ...tea.ProgramOption) *screen {
 	return s
 }
 
-// keys is where to read keys from: the input, or the process's terminal where the input is
-// something else.
+// keys returns the source of keys: the input, or the process's terminal if the input is not a
+// terminal.
 func keys(in io.Reader) io.Reader {
 	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
@@ -68,7 +68,7 @@ func getenv(env []string, name string) string {
 	return ""
 }
 
-// draw waits for the terminal, if it must: the pump calls it.
+// draw may wait for the terminal; the pump calls it.
 func (s *screen) draw() { s.program.Send(redraw{}) }
 
 func (s *screen) close() error {
@@ -76,10 +76,10 @@ func (s *screen) close() error {
 	return <-s.ended
 }
 
-// redraw is the message that there is something new.
+// redraw is the message that the state has changed.
 type redraw struct{}
 
-// model is the page as Bubble Tea wants it. The state stays with the view.
+// model is the page's Bubble Tea model. The view holds the state.
 type model struct {
 	view          *View
 	width, height int

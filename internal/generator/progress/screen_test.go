@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal: what is written to tty comes out in text.
+// terminal is a pseudo-terminal: text has what is written to tty.
 type terminal struct {
 	t     *testing.T
-	user  *os.File // where keys are typed and the page is seen
+	user  *os.File // the side of the user, with keys and page
 	tty   *os.File
 	ended chan struct{}
 
@@ -104,7 +104,7 @@ func (p *terminal) mode() unix.Termios {
 	return *mode
 }
 
-// all closes the terminal and returns everything that it has shown.
+// all closes the terminal and returns its whole output.
 func (p *terminal) all() string {
 	p.t.Helper()
 	p.tty.Close()
@@ -126,7 +126,7 @@ func (p *terminal) view(env ...string) *View {
 	return v
 }
 
-// feed shows snapshots until the view wants the load to end, but not forever.
+// feed sends snapshots until the view ends the load, with a limit.
 func feed(t *testing.T, v *View, from int) (last int) {
 	t.Helper()
 	for k := from; k < from+1000; k++ {
@@ -139,8 +139,8 @@ func feed(t *testing.T, v *View, from int) (last int) {
 	return 0
 }
 
-// The page appears, follows the load, ends it when it is asked to, and leaves the terminal as it
-// was.
+// TestPageOnATerminal checks that the page appears, follows the load, ends it at a key, and
+// restores the terminal.
 func TestPageOnATerminal(t *testing.T) {
 	for _, key := range []string{"q", "\x03"} {
 		t.Run(fmt.Sprintf("%q", key), func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestPageOnATerminal(t *testing.T) {
 	}
 }
 
-// wantRestored wants every mode that was set to be reset afterwards.
+// wantRestored checks that every terminal mode that was set is reset.
 func wantRestored(t *testing.T, text string) {
 	t.Helper()
 	for _, mode := range []string{"?1049", "?25", "?2004", "?1000", "?1006", "?2026", "?2027"} {
@@ -202,7 +202,8 @@ func wantRestored(t *testing.T, text string) {
 	}
 }
 
-// Asked a second time, and before the window has opened, a view cancels.
+// TestInterruptTwiceCancels checks that a view cancels at a second interrupt, and at one before the
+// window has opened.
 func TestInterruptTwiceCancels(t *testing.T) {
 	check := func(name string, snapshots, want int) {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +258,7 @@ func TestNoColour(t *testing.T) {
 	}
 }
 
-// The page follows the terminal's size.
+// TestResize checks that the page follows the terminal's size.
 func TestResize(t *testing.T) {
 	p := openTerminal(t, 80, 24)
 	v := p.view()
@@ -269,7 +270,7 @@ func TestResize(t *testing.T) {
 	if err := unix.IoctlSetWinsize(int(p.tty.Fd()), unix.TIOCSWINSZ, size); err != nil {
 		t.Fatal(err)
 	}
-	// The kernel tells a terminal's own processes only, of which this is none.
+	// The kernel signals only a terminal's own processes, which this is not.
 	if err := unix.Kill(unix.Getpid(), unix.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +281,7 @@ func TestResize(t *testing.T) {
 	wantRestored(t, p.all())
 }
 
-// A view without a terminal has lines, whatever was asked for.
+// TestNoTerminalNoPage checks that a view without a terminal has lines, whatever its kind.
 func TestNoTerminalNoPage(t *testing.T) {
 	check := func(name string, c Config) {
 		t.Run(name, func(t *testing.T) {

@@ -11,14 +11,14 @@ import (
 	"prony.example/stats"
 )
 
-// The range and the digits of the load's own histograms, so that none of its values is lost.
+// Range and digits of the load's own histograms, so that merging loses no values.
 const (
 	histMax    = 1 << 40
 	histDigits = 3
 )
 
-// percentiles are those that are shown, where there are as many answers as it needs: of fewer, a
-// percentile has no interval (stats.QuantileNeeds).
+// percentiles lists the displayed percentiles. They are shown from needs responses on, because with
+// fewer a percentile has no interval (stats.QuantileNeeds).
 var (
 	percentiles = [3]float64{50, 90, 99}
 	needs       = [3]int64{need(0.50), need(0.90), need(0.99)}
@@ -26,55 +26,55 @@ var (
 
 func need(q float64) int64 { return stats.QuantileNeeds(q, 0.95) }
 
-// seriesMax bounds the history. When it is full, neighbours are merged: it always spans the whole
-// load, ever more coarsely.
+// seriesMax limits the history. When it is full, neighbors are merged, so that it always spans the
+// whole load, with decreasing resolution.
 const seriesMax = 160
 
-// state is what has been seen of a load.
+// state is the accumulated state of a load.
 type state struct {
 	Config
-	began    time.Time // on the wall's clock, for monitoring
+	began    time.Time // by the wall clock, for monitoring
 	totals   load.Totals
 	elapsed  time.Duration
 	inWindow bool
 	opened   bool  // the window has been open
-	ending   bool  // somebody asked for the load's end
+	ending   bool  // the load was interrupted
 	failures int64 // of pushes
 
 	grain  time.Duration // of the points
-	from   mark          // where the point under way began
-	points int           // that were ever finished
+	from   mark          // begin of the current point
+	points int           // number of finished points
 	now    point         // the last one
 	series []point
-	fold   int // points that are merged into one of series
-	folded int // of them, in its last one
+	fold   int // number of points that one of series combines
+	folded int // number of points in the last of series
 
-	base              mark    // the last one before the window opened
+	base              mark    // last mark before the window opened
 	meanDue, meanDone float64 // requests/s in the window so far
 
-	ever   tally // since the beginning: counters of monitoring must not go back
-	before tally // of it, what came before the window had opened
+	ever   tally // since the beginning, because counters must not decrease
+	before tally // ever, when the window opened
 
-	slot        *hdrhistogram.PackedHistogram // of the snapshot
+	slot        *hdrhistogram.PackedHistogram // of the current snapshot
 	recent, all *hdrhistogram.Histogram       // since the last point, since the window opened
 	lag         *hdrhistogram.Histogram       // since the last point
 }
 
-// mark is a moment with the totals that it had.
+// mark is a time and the totals at that time.
 type mark struct {
 	moment time.Duration
 	totals load.Totals
 }
 
-// point is what happened in one stretch of the load.
+// point is a stretch of the load.
 type point struct {
-	moment, length         time.Duration // at: its end
+	moment, length         time.Duration // moment: its end
 	due, sent, done        int64
 	failed, bytesIn, count int64
 	quantileNs             [3]int64 // of response time; 0: too few answers
 	maxNs                  int64
 	lagCount, lagMaxNs     int64
-	lagP50Ns, lagP99Ns     int64 // likewise
+	lagP50Ns, lagP99Ns     int64 // 0: too few requests
 }
 
 func newHist() *hdrhistogram.Histogram { return hdrhistogram.New(1, histMax, histDigits) }
@@ -87,19 +87,19 @@ func newState(c Config) *state {
 	}
 }
 
-// grainOf is as fine as the page is redrawn where the load is short, and a second otherwise; lines
-// are a second apart.
+// grainOf returns the length of points: for short loads the redraw interval, otherwise a second.
+// Lines are a second apart.
 func grainOf(c Config) time.Duration {
 	if c.Kind == Plain || c.Kind == JSON {
 		return lineEvery
 	}
 	if c.Requests > 0 {
-		return redrawEvery // nobody knows how long it takes
+		return redrawEvery // the duration is unknown
 	}
 	return min(max((c.Lead+c.Window)/60, redrawEvery), lineEvery)
 }
 
-// add takes in a snapshot.
+// add adds a snapshot.
 func (s *state) add(n load.Snapshot) {
 	before := mark{s.elapsed, s.totals}
 	s.totals, s.elapsed, s.inWindow = n.Totals, n.Elapsed, n.Window
@@ -110,8 +110,8 @@ func (s *state) add(n load.Snapshot) {
 	case s.opened:
 		s.slot.MergeInto(s.all)
 	case n.Window:
-		// The window opened within this snapshot, whose answers are of both sides: they count for
-		// neither.
+		// The window opened within this snapshot. Its responses may be from either side, so they
+		// don't count.
 		s.opened, s.base, s.before = true, before, s.ever
 	}
 	if n.Window {
@@ -119,14 +119,14 @@ func (s *state) add(n load.Snapshot) {
 		s.meanDue = float64(n.Due-s.base.totals.Due) / span
 		s.meanDone = float64(n.Done-s.base.totals.Done) / span
 	}
-	// The clock that snapshots come by is not exact.
+	// The interval between snapshots is not exact.
 	if n.Elapsed-s.from.moment >= s.grain-s.grain/8 {
 		s.finish()
 	}
 }
 
-// moveTo adds a histogram of the snapshot to one of ours, by way of the slot: its few full buckets
-// are found once, however often they are looked at.
+// moveTo adds a snapshot's histogram to another one. The slot makes this cheap: its few nonempty
+// buckets are found once for several uses.
 func (s *state) moveTo(to, from *hdrhistogram.Histogram) {
 	s.slot.Reset()
 	if from != nil {
@@ -135,7 +135,7 @@ func (s *state) moveTo(to, from *hdrhistogram.Histogram) {
 	s.slot.MergeInto(to)
 }
 
-// window is what was counted since the window opened.
+// window returns the response times since the window opened.
 func (s *state) window() tally {
 	if !s.opened {
 		return tally{}
@@ -143,7 +143,7 @@ func (s *state) window() tally {
 	return s.ever.since(&s.before)
 }
 
-// finish ends the point under way.
+// finish ends the current point.
 func (s *state) finish() {
 	from, to := s.from.totals, s.totals
 	s.now = point{
@@ -164,7 +164,7 @@ func (s *state) finish() {
 	s.keep(s.now)
 }
 
-// summarise gives the quantiles that there are answers enough for.
+// summarise returns the quantiles that have enough responses.
 func summarise(h *hdrhistogram.Histogram) (count int64, q [3]int64, maxNs int64) {
 	count = h.TotalCount()
 	values := h.ValueAtPercentilesSlice(append(percentiles[:], 100))
@@ -194,9 +194,8 @@ func (s *state) keep(p point) {
 	s.folded = 1
 }
 
-// join makes one point of two neighbours. Counts add; of the times the worse one is kept, for a
-// percentile of both cannot be had from two percentiles, and a spark line is looked at for its
-// peaks.
+// join merges two neighboring points. It adds counts and keeps the larger times, because two
+// percentiles cannot be combined, and peaks matter in a sparkline.
 func join(a, b point) point {
 	out := point{
 		moment: b.moment, length: a.length + b.length, due: a.due + b.due, sent: a.sent + b.sent,
@@ -211,7 +210,7 @@ func join(a, b point) point {
 	return out
 }
 
-// perS is a count of the point as a rate.
+// perS converts a count of the point to a rate.
 func (p point) perS(n int64) float64 {
 	if p.length <= 0 {
 		return 0
@@ -219,13 +218,14 @@ func (p point) perS(n int64) float64 {
 	return float64(n) / p.length.Seconds()
 }
 
-// backlog are the arrivals that came due and have not ended.
+// backlog returns the number of arrivals that are due but not finished.
 func (s *state) backlog() int64 { return s.totals.Due - s.ended() }
 
-// ended are the requests that came to an end, good or bad.
+// ended returns the number of finished requests, good or failed.
 func (s *state) ended() int64 { return s.totals.Done + s.totals.Failed }
 
-// counted is how many have ended since the window opened: those of a load of so many.
+// counted returns the number of requests that have finished since the window opened, which Requests
+// limits.
 func (s *state) counted() int64 {
 	if !s.opened {
 		return 0
@@ -233,8 +233,8 @@ func (s *state) counted() int64 {
 	return s.ended() - s.base.totals.Done - s.base.totals.Failed
 }
 
-// failed is the number of failures since the window opened, by class and together; before, since
-// the beginning.
+// failed returns the failures since the window opened, by class and in total; before it opens,
+// since the beginning.
 func (s *state) failed() (byClass [load.Classes]int64, total int64) {
 	for i, n := range s.totals.Errors {
 		byClass[i] = n - s.base.totals.Errors[i]
@@ -263,7 +263,7 @@ func (s *state) phase() string {
 	return leading
 }
 
-// progress is the share of the load that is over, from 0 to 1, and the time to go.
+// progress returns the completed share of the load, from 0 to 1, and the remaining time.
 func (s *state) progress() (share float64, remaining time.Duration) {
 	total := s.Lead + s.Window
 	if total <= 0 || s.elapsed <= 0 {
@@ -281,15 +281,17 @@ func (s *state) progress() (share float64, remaining time.Duration) {
 	return share, remaining
 }
 
-// edgesNs are the bounds of the classic buckets: 1, 2 and 5 in each decade from 1 µs to 1,000 s. A
-// value belongs to the first that is not below it; a last bucket has no bound.
+// edgesNs are the upper bounds of the classic buckets: 1, 2 and 5 in each decade from 1 µs to 1,000
+// s. A value belongs to the first bucket whose bound it does not exceed; the last bucket has no
+// bound.
 var edgesNs = [...]int64{
 	1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7, 5e7,
 	1e8, 2e8, 5e8, 1e9, 2e9, 5e9, 1e10, 2e10, 5e10, 1e11, 2e11, 5e11, 1e12,
 }
 
-// Exponential buckets: number k reaches from 2^((k-1)/8) s to 2^(k/8) s, 9 % further. Prometheus
-// calls the 3 of the 8 = 2³ schema, OpenTelemetry scale. The first holds 1 ns, the last histMax.
+// Exponential buckets: number k is from 2^((k-1)/8) s to 2^(k/8) s, 9 % wide. Prometheus calls the
+// 3 of 8 = 2³ schema, OpenTelemetry calls it scale. The first bucket includes 1 ns, the last
+// histMax.
 const (
 	schema         = 3
 	eighthsFrom    = -239
@@ -297,7 +299,7 @@ const (
 	eighthsBuckets = eighthsTo - eighthsFrom + 1
 )
 
-// eighthsNs are their upper bounds.
+// eighthsNs are the upper bounds of the exponential buckets.
 var eighthsNs = func() (out [eighthsBuckets]float64) {
 	for i := range out {
 		out[i] = 1e9 * math.Pow(2, float64(i+eighthsFrom)/(1<<schema))
@@ -314,7 +316,7 @@ type tally struct {
 	eighths [eighthsBuckets]int64
 }
 
-// add counts the values of a histogram, which come in ascending order.
+// add adds the values of a histogram, which are in ascending order.
 func (t *tally) add(h *hdrhistogram.PackedHistogram) {
 	c, e := 0, 0
 	for ns, n := range h.ForEachBucket {
@@ -332,7 +334,7 @@ func (t *tally) add(h *hdrhistogram.PackedHistogram) {
 	}
 }
 
-// since is what was counted after an earlier moment.
+// since returns the difference from an earlier tally.
 func (t tally) since(before *tally) tally {
 	t.count -= before.count
 	t.sumNs -= before.sumNs

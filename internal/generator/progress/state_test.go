@@ -11,7 +11,7 @@ import (
 	"prony.example/load"
 )
 
-// at is a snapshot that many milliseconds into the load, with n requests done of as many sent.
+// atMs returns a snapshot at some milliseconds of the load, with n requests sent and done.
 func atMs(ms, n int64, window bool, answerNs ...int64) load.Snapshot {
 	return load.Snapshot{
 		Elapsed: time.Duration(ms) * time.Millisecond, Window: window,
@@ -22,7 +22,7 @@ func atMs(ms, n int64, window bool, answerNs ...int64) load.Snapshot {
 
 func TestPoints(t *testing.T) {
 	c := openLoad
-	c.Window = 100 * time.Second // a point a second
+	c.Window = 100 * time.Second // points of one second
 	s := newState(c)
 	check := func(n load.Snapshot, points int, want point) {
 		t.Helper()
@@ -41,7 +41,7 @@ func TestPoints(t *testing.T) {
 	check(atMs(750, 300, true, 4), 0, point{})
 	check(atMs(1000, 400, true, 5), 1, first)
 	check(atMs(1250, 500, true), 1, first)
-	// Late by a little, or early by as much, is near enough; the length is the real one.
+	// Slightly late or early snapshots are near enough; the length is the actual one.
 	second := point{moment: 1990 * time.Millisecond, length: 990 * time.Millisecond, due: 396,
 		sent: 396, done: 396, bytesIn: 3960}
 	check(atMs(1990, 796, true), 2, second)
@@ -56,7 +56,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// A percentile that has no interval is not shown: 381 answers are the least for p99.
+// TestFewAnswersHaveNoPercentile checks that percentiles without an interval are not shown: p99
+// needs 381 responses.
 func TestFewAnswersHaveNoPercentile(t *testing.T) {
 	check := func(n int64, want ...bool) {
 		t.Helper()
@@ -78,21 +79,21 @@ func TestFewAnswersHaveNoPercentile(t *testing.T) {
 	check(7, false, false, false)
 }
 
-// Only what came in the window is of the window: neither the lead-in's answers nor those of the
-// snapshot in which it opened, which are of both.
+// TestWindow checks that only responses of the window count: neither those of the lead-in nor those
+// of the snapshot in which it opened, which may be of either.
 func TestWindow(t *testing.T) {
 	s := newState(openLoad)
 	s.add(atMs(250, 100, false, 1e6))
 	s.add(atMs(500, 200, true, 2e6))
 	s.add(atMs(750, 400, true, 3e6, 3e6))
-	s.add(atMs(1000, 600, false, 4e6)) // an answer of the drain is one to a request of the window
+	s.add(atMs(1000, 600, false, 4e6)) // a response in the drain may be to a request of the window
 	if n := s.window().count; n != 3 || s.all.TotalCount() != 3 {
 		t.Errorf("%d and %d answers in the window, want 3", n, s.all.TotalCount())
 	}
 	if s.ever.count != 5 {
 		t.Errorf("%d answers ever, want 5", s.ever.count)
 	}
-	// From 250 ms, the last that was not in the window, to 750: 300 done.
+	// From 250 ms, the last snapshot outside of the window, to 750: 300 done.
 	if math.Abs(s.meanDone-600) > 1e-9 {
 		t.Errorf("%g/s in the window, want 600", s.meanDone)
 	}
@@ -115,7 +116,8 @@ func TestErrorsCountFromTheWindow(t *testing.T) {
 	check(1000, false, 7, 3)
 }
 
-// The history spans the whole load, whatever its length: nothing is lost when neighbours merge.
+// TestHistoryIsBounded checks that the history spans the whole load, whatever its length, and that
+// merging loses nothing.
 func TestHistoryIsBounded(t *testing.T) {
 	s := newState(Config{})
 	const n = 5*seriesMax + 7
@@ -162,7 +164,7 @@ func TestProgress(t *testing.T) {
 	check(0, 0, 20*time.Second, 1, 0)
 	// 500 of 1,000 in 2.1 s: the other half takes as long.
 	check(1000, 500, 2100*time.Millisecond, 0.5, 2100*time.Millisecond)
-	check(1e6, 500, 2100*time.Millisecond, 0.2, 8400*time.Millisecond) // time is over first
+	check(1e6, 500, 2100*time.Millisecond, 0.2, 8400*time.Millisecond) // the time ends first
 }
 
 func TestPhases(t *testing.T) {
@@ -181,7 +183,7 @@ func TestPhases(t *testing.T) {
 	check(11*time.Second, false, false, draining) // the window fell between two snapshots
 }
 
-// tallyOf counts these values.
+// tallyOf returns a tally of these values.
 func tallyOf(ns ...int64) *tally {
 	p := hdrhistogram.NewPacked(1, histMax, histDigits)
 	p.MergeFrom(hist(1, ns...))
@@ -190,8 +192,8 @@ func tallyOf(ns ...int64) *tally {
 	return t
 }
 
-// The classic buckets have their upper bound inside, as Prometheus has it; the exponential ones
-// too.
+// TestBuckets checks that classic buckets include their upper bound, as in Prometheus, and
+// exponential ones also.
 func TestBuckets(t *testing.T) {
 	check := func(ns int64, classic, exponential int) {
 		t.Helper()

@@ -17,11 +17,11 @@ const (
 	sec = time.Second
 )
 
-// seed of arrivals, and of service times where there are any.
+// seed of arrivals and service times.
 const seed = 20
 
-// Limits. A virtual machine takes some 200 µs to wake two sleeping threads, for a request and for
-// its answer. Times are chosen so that this is half of the limit or less.
+// Limits of deviations. A virtual machine takes about 200 µs to wake two sleeping threads, for a
+// request and for its response. Times are chosen so that this is at most half of the limit.
 const (
 	close2  = 0.02
 	close3  = 0.03
@@ -30,7 +30,7 @@ const (
 	exactly = 0
 )
 
-// Cases are about a minute of proof.
+// Cases returns the cases. They take about a minute.
 func Cases() []Case {
 	return []Case{
 		stall(), pause(), md1(), mm1(), capacity(), overload(), fixed(), limited(), warmup(),
@@ -38,7 +38,7 @@ func Cases() []Case {
 	}
 }
 
-// open is a load of arrivals on a schedule.
+// open returns a load with scheduled arrivals.
 func open(arrivals string, perS float64, connections int, window time.Duration) load.Spec {
 	return load.Spec{
 		Model: record.Open, Schedule: pace.Schedule{Arrivals: arrivals, Rate: pace.Flat(perS)},
@@ -47,7 +47,7 @@ func open(arrivals string, perS float64, connections int, window time.Duration) 
 	}
 }
 
-// closed is a load of connections that always ask.
+// closed returns a closed load.
 func closed(connections int, window time.Duration) load.Spec {
 	return load.Spec{
 		Model: record.Closed, Connections: connections, Seed: seed, Window: window, Drain: sec,
@@ -55,21 +55,21 @@ func closed(connections int, window time.Duration) load.Spec {
 	}
 }
 
-// asking wants a body, byte for byte.
+// asking returns a scenario that checks the response's body byte for byte.
 func asking(body string) load.Scenario {
 	return load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
 		{Method: "GET", Path: "/", Want: body, HasWant: true},
 	}}
 }
 
-// lead begins the load before its window.
+// lead adds a lead-in to a load.
 func lead(s load.Spec, d time.Duration) load.Spec {
 	s.Lead = d
 	return s
 }
 
-// stall is what coordinated omission cannot pass (G. Tene, "How NOT to Measure Latency"): a freeze
-// of s in a window T leaves the share (s−x)/T of the requests waiting for longer than x.
+// stall detects coordinated omission (G. Tene, "How NOT to Measure Latency"): a freeze of s in a
+// window T makes the share (s−x)/T of the requests wait longer than x.
 func stall() Case {
 	const freeze, window, perS = sec, 4 * sec, 400.0
 	return Case{
@@ -116,7 +116,7 @@ func pause() Case {
 	}
 }
 
-// queue is a single server with Poisson arrivals at a load of rho.
+// queue is a single server with Poisson arrivals and utilization rho.
 func queue(name, kind string, service time.Duration, rho float64, window time.Duration,
 	textbook float64) Case {
 	c := Case{
@@ -126,7 +126,7 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 			"requests came and the times that services took; the mean of all such runs is %v",
 			service, rho, time.Duration(textbook).Round(10*time.Microsecond)),
 	}
-	// A server that the machine has slowed down needs some time to answer all.
+	// A server that the machine has slowed down needs more time to answer all requests.
 	c.Spec.Drain = 4 * sec
 	c.lines = func(c *Case, m *measured) []Line {
 		r, a := &m.ResponseTime, served(c, m)
@@ -158,14 +158,14 @@ func mm1() Case {
 	return queue("M/M/1", "mm1", service, rho, 7500*ms, float64(service)/(1-rho))
 }
 
-// busy wants a server that always has a request to serve, but for reading and writing and for the
-// moments that it leaves to others.
+// busy checks that the server always has a request to serve, except while it reads, writes or
+// yields.
 func busy(m *measured, share float64) Line {
 	return line("server busy", "always", Plain, 1, share, close5).
 		between(1-(m.machine.loadNs()+m.machine.serverNs())/float64(max(m.WindowNs, 1)), 1)
 }
 
-// capacity keeps a queue from ever running empty.
+// capacity keeps a queue from running empty.
 func capacity() Case {
 	const service, connections, window = 2 * ms, 8, 2 * sec
 	return Case{
@@ -186,7 +186,7 @@ func capacity() Case {
 	}
 }
 
-// overload offers half as much again as a queue can bear.
+// overload sends one and a half times the queue's capacity.
 func overload() Case {
 	const service, perS, window = 2 * ms, 750.0, 2 * sec
 	spec := lead(open(pace.Constant, perS, 64, window), 500*ms)
@@ -211,7 +211,7 @@ func overload() Case {
 	}
 }
 
-// bothSides bounds what the machine can do to a closed load of a server that plans its answers.
+// bothSides limits the machine's influence on a closed load of a server with planned responses.
 func bothSides(m *measured, connections int) steady {
 	waitNs, _ := m.machine.bothNs()
 	return steady{connections, m.Answered,
@@ -252,7 +252,7 @@ func limited() Case {
 	}
 }
 
-// warmup compares the series interval by interval and shows the one that is furthest off.
+// warmup compares the series interval by interval and reports the largest deviation.
 func warmup() Case {
 	const perS, window = 400.0, 3 * sec
 	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
@@ -263,7 +263,7 @@ func warmup() Case {
 		lines: func(c *Case, m *measured) []Line {
 			want := medians(arrivals(&c.Spec), p, m.Series.IntervalNs, int64(window))
 			const formula = "A−(A−B)·t/2 s"
-			// Half of the answers of an interval must be late to move its median.
+			// Half of the responses of an interval must be late to change its median.
 			half := max(perS*float64(m.Series.IntervalNs)/2e9, 1)
 			needed, early := 0.0, false
 			worst := line("median", formula, Ns, p.Cold, 0, close3)
@@ -296,17 +296,16 @@ func warmup() Case {
 	}
 }
 
-// tally compares the two counts of requests: the server's and the generator's. A request that the
-// generator sends again, because its connection has ended without an answer, may have been counted
-// by the server.
+// tally compares the server's and the generator's counts of requests. If a connection ends without
+// a response, the generator sends the request again; the server may have counted it twice.
 func tally(m *measured) Line {
 	sent := m.Answered + m.Censored + m.Errors.Requests()
 	return line("requests", "the server's own count", Plain, m.server.Requests,
 		min(max(m.server.Requests, sent), sent+m.Retried), exactly)
 }
 
-// share is how many of the requests that a server has counted it treated differently. A load so
-// small that there was none proves nothing and must not pass: it counts as one.
+// share returns the number of requests that the server treated differently. A load without any
+// proves nothing and must not pass, so it counts as one.
 func share(m *measured, n int64) float64 { return float64(max(m.server.Requests/n, 1)) }
 
 func wrong() Case {
@@ -323,8 +322,8 @@ func wrong() Case {
 	}
 }
 
-// reset compares new connections within the number of connections: the last of each is opened at
-// the window's very end, or not.
+// reset compares new connections with a tolerance of the number of connections, because each may or
+// may not reconnect at the window's end.
 func reset() Case {
 	const n, connections = 100, 8
 	return Case{
@@ -341,7 +340,8 @@ func reset() Case {
 	}
 }
 
-// silent wants the timeouts in the latency: leaving them out is survivorship (wrk #457).
+// silent checks that timeouts are included in the latency: leaving them out is survivorship bias
+// (wrk #457).
 func silent() Case {
 	const n, perS, window, timeout = 50, 300.0, 2 * sec, sec
 	spec := open(pace.Constant, perS, 64, window)
@@ -360,7 +360,7 @@ func silent() Case {
 	}
 }
 
-// hang wants what is not answered at the end to be shown. The server stops half a gap before an
+// hang checks that unanswered requests are reported. The server stops half an interval before an
 // arrival, so that no arrival is near the edge.
 func hang() Case {
 	const perS, window = 300.0, 2 * sec
@@ -371,7 +371,8 @@ func hang() Case {
 		Name: "hang", Kind: "hang", Params: truth.Params{After: sec - gap/2}, Spec: spec,
 		Known: "after 1 s nothing is answered any more; R = 300/s, T = 2 s",
 		lines: func(_ *Case, m *measured) []Line {
-			// What comes late may come after the server has stopped, or move the moment of it.
+			// Late requests may arrive after the server has stopped, or shift the time at which it
+			// stops.
 			waitNs, _ := m.machine.bothNs()
 			late := perS * waitNs / 1e9
 			return []Line{
@@ -403,7 +404,7 @@ func shed() Case {
 			byServer := refusals(arrived, atOnce, int64(service))
 			planned := float64(len(refusals(due, atOnce, int64(service))))
 			refused := float64(len(byServer))
-			// Each arrival that comes late may be refused instead of another one.
+			// Each late arrival may be refused instead of another one.
 			waitNs, _ := m.machine.bothNs()
 			late := perS * waitNs / 1e9
 			return []Line{tally(m),
@@ -455,8 +456,8 @@ func drip() Case {
 	}
 }
 
-// ownLag takes all time away from the server: what is left is the generator's own, and it must say
-// so.
+// ownLag has a server that takes no time. The remaining time is the generator's own, which it must
+// report.
 func ownLag() Case {
 	const perS, window = 1000.0, 2 * sec
 	return Case{
@@ -473,8 +474,8 @@ func ownLag() Case {
 	}
 }
 
-// spin burns so much that what a request costs anyway is within the limit: up to 200 µs on a
-// virtual machine, where a thread that slept finds cold caches.
+// spin burns so much CPU time that a request's overhead is within the limit: up to 200 µs on a
+// virtual machine, where a thread that slept has cold caches.
 func spin() Case {
 	const burn, perS, window = 10 * ms, 50.0, 2 * sec
 	return Case{

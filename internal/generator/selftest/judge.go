@@ -10,40 +10,42 @@ import (
 	"prony.example/stats"
 )
 
-// Machine is what the machine did while a case ran. None of it comes from the times that the
-// generator measured: the kernel counts it, a clock of its own records it, or the server does.
+// Machine describes disturbances by the machine during a case. It is independent of the generator's
+// measurements: its sources are the kernel, a separate clock and the server.
 type Machine struct {
-	TimeNs       int64 `json:"timeNs"`       // how long the load took, with lead-in and drain
-	LoadWaitNs   int64 `json:"loadWaitNs"`   // threads of the load were ready to run and waited
+	TimeNs       int64 `json:"timeNs"`       // duration of the load, with lead-in and drain
+	LoadWaitNs   int64 `json:"loadWaitNs"`   // the load's threads were runnable but waited
 	BesideWaitNs int64 `json:"besideWaitNs"` // other threads of the load's process waited
-	ServerWaitNs int64 `json:"serverWaitNs"` // the server's thread was ready to run and waited
-	ServerLateNs int64 `json:"serverLateNs"` // the sum of how late the server sent answers
+	ServerWaitNs int64 `json:"serverWaitNs"` // the server's thread was runnable but waited
+	ServerLateNs int64 `json:"serverLateNs"` // sum of the delays of the server's responses
 	Load         Cores `json:"load"`         // cores of the load
 	Service      Cores `json:"service"`      // cores of the server
-	// Ahead means that the load and the server run ahead of ordinary processes on their cores.
+	// Ahead means that the load and the server have priority over ordinary processes on their
+	// cores.
 	Ahead bool `json:"ahead"`
 	// StallsWay is how stalls were recorded, and StallsMissing why they were not.
 	StallsWay     string `json:"stallsWay,omitempty"`
 	StallsMissing string `json:"stallsMissing,omitempty"`
-	// Stalls are those of all cores in use, but for those in which processes of others ran.
+	// Stalls are the stalls of all cores in use; Processes are the stalls in which other processes
+	// ran.
 	Stalls    []stats.Stall `json:"-"`
 	Processes []stats.Stall `json:"-"`
 }
 
-// Cores is what the machine did on some cores.
+// Cores describes the use of some cores.
 type Cores struct {
-	StealNs   int64 `json:"stealNs"`             // the hypervisor took them
+	StealNs   int64 `json:"stealNs"`             // stolen by the hypervisor
 	OthersNs  int64 `json:"othersNs"`            // processor time of other programs
-	StalledNs int64 `json:"stalledNs,omitempty"` // recorded stalls took, without processes
+	StalledNs int64 `json:"stalledNs,omitempty"` // recorded stalls, without those by processes
 }
 
-// StealStepNs is the step in which the kernel counts steal (proc_stat(5)).
+// StealStepNs is the resolution of the kernel's steal time (proc_stat(5)).
 const StealStepNs = int64(10 * time.Millisecond)
 
-// waits is the longest time for which a thread on some cores can have been kept waiting: what the
-// kernel counted as its run delay and what the hypervisor took, or what stalls took by their record
-// if that is more. Without precedence, a thread may also wait whenever other processes run, because
-// kernels since Linux 6.12 count only a part of this waiting.
+// waits returns the longest time for which a thread on some cores may have waited: the kernel's run
+// delay plus stolen time, or the recorded stalls if these are longer. Without priority, a thread
+// may also wait whenever other processes run, because kernels since Linux 6.12 count only a part of
+// that.
 func (m *Machine) waits(runDelayNs int64, c Cores) float64 {
 	wait := runDelayNs
 	if !m.Ahead {
@@ -55,7 +57,7 @@ func (m *Machine) waits(runDelayNs int64, c Cores) float64 {
 	return float64(max(wait, c.StalledNs))
 }
 
-// stalls are those that can have delayed threads of the load or of the server.
+// stalls returns the stalls that may have delayed threads of the load or of the server.
 func (m *Machine) stalls() []stats.Stall {
 	if m.Ahead || len(m.Stalls) == 0 && len(m.Processes) == 0 {
 		return m.Stalls
@@ -63,13 +65,13 @@ func (m *Machine) stalls() []stats.Stall {
 	return slices.Concat(m.Stalls, m.Processes)
 }
 
-// slice is about how long Linux has a process run before others.
+// slice is the approximate time for which Linux runs a process before others.
 const slice = int64(4 * time.Millisecond)
 
-// longestNs is how long one wait takes at most, of waits that take so much time in all: a slice of
-// another process, or what the hypervisor usually takes. Threads that run ahead of other processes
-// wait seldom, but sometimes for long, such as when the kernel gives other processes their
-// twentieth of the time: all may be one wait.
+// longestNs returns the longest possible single wait if all waits took waitNs: a time slice of
+// another process, or a typical steal. Threads with priority wait seldom but sometimes long, for
+// example when the kernel gives other processes their twentieth of the time; then all may be one
+// wait.
 func (m *Machine) longestNs(waitNs float64) int64 {
 	switch {
 	case m.Ahead:
@@ -83,7 +85,7 @@ func (m *Machine) longestNs(waitNs float64) int64 {
 func (m *Machine) loadNs() float64   { return m.waits(m.LoadWaitNs, m.Load) }
 func (m *Machine) serverNs() float64 { return m.waits(m.ServerWaitNs, m.Service) }
 
-// bothNs is what both sides can have waited, with stalls and without.
+// bothNs returns the time for which both sides may have waited, with and without stalls.
 func (m *Machine) bothNs() (waitNs, quietNs float64) {
 	return m.loadNs() + m.serverNs(), float64(m.LoadWaitNs + m.ServerWaitNs)
 }
@@ -110,9 +112,9 @@ func (m *Machine) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// judge compares the lines with their limits. The machine can only delay: a number is disturbed if
-// it is within its limit of a value that the delays can have made of the known one, and wrong if
-// not. If stalls were recorded, arrivals near them are left out first.
+// judge compares the lines with their limits. The machine can only cause delays. A number is
+// disturbed if it is within its limit of a value that delays may have caused, and wrong otherwise.
+// If stalls were recorded, arrivals near them are excluded first.
 func (c *Case) judge(m *measured) Outcome {
 	out := Outcome{Case: c.Name, Known: c.Known, State: OK, Lines: c.lines(c, m),
 		Machine: m.machine}
@@ -140,45 +142,45 @@ func (l *Line) judge() string {
 	return Wrong
 }
 
-// between sets what the machine can have made of a known number.
+// between sets the range in which the machine may have moved a known number.
 func (l Line) between(lowest, highest float64) Line {
 	l.Lowest, l.Highest = min(l.Lowest, lowest), max(l.Highest, highest)
 	return l
 }
 
-// answers are the response times that an open load must measure in its window, in the order in
-// which requests were due, and how much the machine can have delayed them.
+// answers are the response times that an open load must measure in its window, in the order of
+// arrivals, and limits of the machine's delays.
 type answers struct {
 	due, response []int64 // due by clock.Mono
 	sorted        []int64 // response times
 	limits        delays
-	quiet         delays // without what stalls did
+	quiet         delays // without the effect of stalls
 	m             *measured
 }
 
-// delays are how much the machine can have delayed answers.
+// delays are limits of the machine's delays of responses.
 type delays struct {
-	sumNs     float64 // of all answers
-	longestNs float64 // of one answer
+	sumNs     float64 // of all responses
+	longestNs float64 // of one response
 }
 
-// newAnswers takes how long threads that handle these answers can have waited for a processor, with
-// stalls of the machine and without, and the sum of how late the server sent them.
+// newAnswers computes the limits from the longest time for which threads may have waited for a
+// core, with and without the machine's stalls, and the sum of delays of the server's responses.
 func newAnswers(m *measured, due, response []int64, waitNs, quietNs, lateNs float64) *answers {
 	a := &answers{due: due, response: response, m: m,
 		sorted: slices.Sorted(slices.Values(response))}
 	n, q := a.perWait(m.machine.longestNs(waitNs)), a.perWait(m.machine.longestNs(quietNs))
 	a.quiet = delays{quietNs*q + lateNs, quietNs + lateNs}
 	a.limits = delays{waitNs*n + lateNs, waitNs + lateNs}
-	if m.machine.StallsWay != "" { // then it is known which answers they have delayed
+	if m.machine.StallsWay != "" { // then the delayed responses are known
 		stalled := a.stalled()
 		a.limits = delays{a.quiet.sumNs + stalled.sumNs, a.quiet.longestNs + stalled.longestNs}
 	}
 	return a
 }
 
-// stalled bounds what recorded stalls have done: a request that is due in one leaves at its end,
-// and an answer that comes in one is received at its end.
+// stalled returns limits of the effect of recorded stalls: a request that is due in a stall is sent
+// at its end, and a response that arrives in a stall is received at its end.
 func (a *answers) stalled() (all delays) {
 	list := a.m.machine.stalls()
 	for i, due := range a.due {
@@ -191,8 +193,8 @@ func (a *answers) stalled() (all delays) {
 	return all
 }
 
-// afterStalls is the end of the latest of the stalls that something meets which happens between two
-// moments, at the later one if there is none.
+// afterStalls returns the end of the latest stall that overlaps an event between from and to, or to
+// if none does.
 func afterStalls(list []stats.Stall, from, to int64) int64 {
 	end := to
 	for _, s := range list {
@@ -203,8 +205,8 @@ func afterStalls(list []stats.Stall, from, to int64) int64 {
 	return end
 }
 
-// perWait is how many answers one wait for a processor delays: the mean number of answers that
-// leave within the longest wait after one has left.
+// perWait returns the number of responses that one wait for a core delays: the mean number of
+// responses that end within the longest wait after one has ended.
 func (a *answers) perWait(longest int64) float64 {
 	ends := make([]int64, len(a.due))
 	for i, atNs := range a.due {
@@ -239,7 +241,7 @@ func (a *answers) longest(formula string, known float64, got int64, limit float6
 		func(d delays) float64 { return d.longestNs })
 }
 
-// above counts the answers that take longer than a threshold.
+// above counts the responses above a threshold.
 func (a *answers) above(name, formula string, threshold time.Duration, known float64,
 	got int64, limit float64) Line {
 	l := line(name, formula, Plain, known, got, limit)
@@ -254,8 +256,8 @@ func mean(ns []int64) float64 {
 	return sum / float64(max(len(ns), 1))
 }
 
-// raised is by how much delays of some sum in all can raise a quantile: all of it goes to the
-// answers from the quantile's rank on, until they are as long as each other.
+// raised returns the amount by which delays with a given sum may raise a quantile: all of the sum
+// goes to the responses from the quantile's rank on, which become equally long.
 func raised(sorted []int64, q, sumNs float64) float64 {
 	if len(sorted) == 0 || sumNs <= 0 {
 		return 0
@@ -275,7 +277,7 @@ func raised(sorted []int64, q, sumNs float64) float64 {
 	return level - float64(top[0])
 }
 
-// lifted is how many answers delays of some sum can lift above a threshold.
+// lifted returns the number of responses that delays with a given sum may raise above a threshold.
 func lifted(sorted []int64, threshold int64, sumNs float64) (n float64) {
 	index, _ := slices.BinarySearch(sorted, threshold+1)
 	for i := index - 1; i >= 0; i-- {
@@ -287,21 +289,21 @@ func lifted(sorted []int64, threshold int64, sumNs float64) (n float64) {
 	return n
 }
 
-// Bounds of the comparison without arrivals near stalls.
+// Limits of the comparison without arrivals near stalls.
 const (
-	// leastKept of the arrivals must remain.
+	// leastKept is the share of arrivals that must remain.
 	leastKept = 0.6
-	// backlog is how long after a stall of the machine its backlog may still delay answers.
+	// backlog is the time after a stall in which its backlog may still delay responses.
 	backlog = time.Millisecond
-	// alike is how far a number of the generator's single response times may be from the one that
-	// it reports, which it rounds to three digits.
+	// alike is the permitted relative difference between a number of the generator's single
+	// response times and the one that it reports with three digits.
 	alike = 0.002
 )
 
-// compare sets by how much delays can raise a line. If it is off and stalls were recorded, it
-// compares again, without the arrivals near stalls. By the known times, an arrival is near a stall
-// if it is unanswered in it or due until a millisecond after. They are left out of the known and of
-// the measured response times alike, whatever was measured.
+// compare sets how much delays may raise a line. If the line is off and stalls were recorded, it
+// compares again without arrivals near stalls. An arrival is near a stall if, by the known times,
+// it is unanswered during the stall or due up to a millisecond after. Known and measured response
+// times of such arrivals are both excluded, whatever was measured.
 func (a *answers) compare(l Line, value func(ns []int64) float64,
 	most func(delays) float64) Line {
 	l = l.between(l.Known, l.Known+most(a.limits))
@@ -310,8 +312,9 @@ func (a *answers) compare(l Line, value func(ns []int64) float64,
 	}
 	known, measured := a.withoutStalls()
 	share := float64(len(known)) / float64(max(len(a.due), 1))
-	// A number that is not that of the single times is off whatever the machine did. One that rests
-	// on a few long answers may lose them: a long answer meets more stalls.
+	// If the reported number does not match the single times, the machine is not the cause. A
+	// number that depends on a few long responses may lose them, because long responses overlap
+	// more stalls.
 	if share < leastKept || math.Abs(value(a.m.Sample.Response)/l.Measured-1) > alike ||
 		value(known) < l.Known/2 {
 		return l
@@ -325,8 +328,8 @@ func (a *answers) compare(l Line, value func(ns []int64) float64,
 	return l
 }
 
-// withoutStalls are the known and the measured response times of arrivals that are not near a
-// stall; none, if one has no answer.
+// withoutStalls returns the known and the measured response times of arrivals that are not near a
+// stall; none if one has no response.
 func (a *answers) withoutStalls() (known, measured []int64) {
 	all := a.m.Sample.Response
 	if len(all) != len(a.due) || slices.Contains(all, 0) {
@@ -344,14 +347,14 @@ func (a *answers) withoutStalls() (known, measured []int64) {
 	return known, measured
 }
 
-// steady bounds what the machine can do to a load whose requests all have the same known time.
+// steady limits the machine's influence on a load whose requests all have the same known time.
 type steady struct {
 	connections int
-	answers     int64   // in the window
-	delaysNs    float64 // in all
+	answers     int64   // number in the window
+	delaysNs    float64 // sum
 }
 
-// meanDelay is the mean delay of an answer.
+// meanDelay returns the mean delay of a response.
 func (s steady) meanDelay() float64 { return s.delaysNs / float64(max(s.answers, 1)) }
 
 func (s steady) throughput(formula string, known, got, limit float64) Line {
@@ -363,7 +366,7 @@ func (s steady) mean(name, formula string, known, got, limit float64) Line {
 	return line(name, formula, Ns, known, got, limit).between(known, known+s.meanDelay())
 }
 
-// p99 needs the delays in a hundredth of the answers.
+// p99 compares a p99. It moves if a hundredth of the responses have all the delays.
 func (s steady) p99(formula string, known float64, got int64, limit float64) Line {
 	return line("p99", formula, Ns, known, got, limit).between(known, known+s.meanDelay()*100)
 }

@@ -16,8 +16,8 @@ import (
 
 const ms = time.Millisecond
 
-// A number that is off by no more than the machine explains is measured again, up to twice. A
-// number that is off by more must be so in two attempts.
+// TestDisturbedIsTriedAgain checks that a deviation that the machine explains is measured again, up
+// to twice, and that a larger one counts only in two attempts.
 func TestDisturbedIsTriedAgain(t *testing.T) {
 	check := func(name string, bad func(attempt int, l *record.Load, w *world), state string,
 		attempts int) {
@@ -84,16 +84,16 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 		l.ResponseTime.MeanNs *= 0.96
 		waits(l)
 	}, selftest.Wrong, 2)
-	// What the server waits for is in the times of its answers.
+	// The server's waiting is included in its times.
 	check("the server waited", func(_ int, l *record.Load, w *world) { off(l); w.waits = 9e6 },
 		selftest.Wrong, 2)
 }
 
-// stalls stop the load's thread at known times, as the hypervisor does.
+// stalls stops the load's thread at known times, like a hypervisor.
 type stalls struct {
 	load.Engine
 	length, period int64
-	next, until    int64 // begin of the next one, end of the latest
+	next, until    int64 // begin of the next stall, end of the latest
 	began          bool
 	add            func(stats.Stall)
 }
@@ -105,7 +105,7 @@ func stalling(length, period time.Duration, add func(stats.Stall)) func(load.Eng
 	}
 }
 
-// Wait stands still during a stall, and then waits no longer than until the next one.
+// Wait sleeps during a stall, and then waits at most until the next one.
 func (s *stalls) Wait(deadline int64, h load.Handler) error {
 	now := clock.Mono()
 	if !s.began {
@@ -121,8 +121,7 @@ func (s *stalls) Wait(deadline int64, h load.Handler) error {
 	return s.Engine.Wait(min(deadline, s.next), h)
 }
 
-// runStalled runs cases with stalls. Function know makes the record of the machine of the stalls
-// that there were.
+// runStalled runs cases with stalls. Function know returns the Machine for the actual stalls.
 func runStalled(t *testing.T, w *world, cases []selftest.Case, length, period time.Duration,
 	know func([]stats.Stall) selftest.Machine) []selftest.Outcome {
 	t.Helper()
@@ -148,29 +147,29 @@ func total(all []stats.Stall) (ns int64) {
 	return ns
 }
 
-// recorded has the stalls themselves.
+// recorded returns a Machine with the stalls.
 func recorded(all []stats.Stall) selftest.Machine {
 	return selftest.Machine{StallsWay: "perf event", Stalls: slices.Clone(all),
 		Load: selftest.Cores{StalledNs: total(all)}}
 }
 
-// counted has only how much the hypervisor took.
+// counted returns a Machine with only the stolen time.
 func counted(all []stats.Stall) selftest.Machine {
 	return selftest.Machine{Load: selftest.Cores{StealNs: total(all)}}
 }
 
-// unknown has nothing.
+// unknown returns a Machine without stalls.
 func unknown([]stats.Stall) selftest.Machine { return selftest.Machine{} }
 
-// Stalls at known times on the load's core. Whatever they did to a number, no case of a good
-// generator is wrong if they are recorded or counted. If nothing is known of them, some are.
+// TestStallsAreNoFault checks stalls at known times on the load's core: if they are recorded or
+// counted, no case of a correct generator is wrong. If they are unknown, some are.
 func TestStallsAreNoFault(t *testing.T) {
 	for _, s := range []struct {
 		name           string
 		length, period time.Duration
 		know           func([]stats.Stall) selftest.Machine
 		wrong          bool
-		disturbed      int // cases at most
+		disturbed      int // largest number of cases
 	}{
 		{"3 ms, recorded", 3 * ms, 97 * ms, recorded, false, 3},
 		{"3 ms, counted", 3 * ms, 97 * ms, counted, false, 6},
@@ -199,8 +198,9 @@ func TestStallsAreNoFault(t *testing.T) {
 	}
 }
 
-// Beside stalls that take half a percent of the time, and with other processes that always run on
-// the cores in use, each faulty generator is still wrong in each case that finds its fault.
+// TestFaultsAreNoDisturbance checks that each faulty generator is still wrong in each case that
+// detects its fault, with stalls of half a percent of the time and with other processes that always
+// run on the cores in use.
 func TestFaultsAreNoDisturbance(t *testing.T) {
 	for i := range lies {
 		lie := &lies[i]

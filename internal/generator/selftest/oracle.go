@@ -12,7 +12,7 @@ import (
 	"prony.example/record"
 )
 
-// arrivals are the offsets from the start of a load, in ns, up to the end of its window.
+// arrivals returns the arrival times from the start of a load to the end of its window, in ns.
 func arrivals(s *load.Spec) []int64 {
 	p, err := s.Schedule.Process(s.Seed)
 	if err != nil {
@@ -25,15 +25,15 @@ func arrivals(s *load.Spec) []int64 {
 	return all
 }
 
-// before is how many of the arrivals come before the window.
+// before returns the number of arrivals before the window.
 func before(due []int64, fromNs int64) int {
 	index, _ := slices.BinarySearch(due, fromNs)
 	return index
 }
 
-// lindley gives the response time of each arrival at a single server, first come, first served: its
-// wait is that of the one before, plus its service, minus the gap, and not negative (D. V. Lindley,
-// Math. Proc. Cambridge 48(2), 1952).
+// lindley returns the response time of each arrival at a single server, first come, first served:
+// an arrival's wait is the previous wait plus the previous service minus the interval, and at least
+// 0 (D. V. Lindley, Math. Proc. Cambridge 48(2), 1952).
 func lindley(due []int64, draw func(n int64) time.Duration) []int64 {
 	out := make([]int64, len(due))
 	var wait, service int64
@@ -47,8 +47,8 @@ func lindley(due []int64, draw func(n int64) time.Duration) []int64 {
 	return out
 }
 
-// planned are the answers that a server's plan gives to the arrivals of the window, if each request
-// reaches it when it is due. One that never comes takes as long as the timeout.
+// planned returns the planned responses to the window's arrivals, if each request arrives when it
+// is due. A missing response takes as long as the timeout.
 func planned(c *Case, m *measured) *answers {
 	kind, ok := truth.Find(c.Kind)
 	if !ok {
@@ -74,9 +74,8 @@ func planned(c *Case, m *measured) *answers {
 	return newAnswers(m, due, response, waitNs, quietNs, float64(m.machine.ServerLateNs))
 }
 
-// served are the answers of the window that a queue gave, by Lindley's recursion over the moments
-// at which requests really came and the time that each service really took. So only what happens to
-// an answer on its way back is not in it.
+// served returns the window's responses of a queue, by Lindley's recursion over the real times at
+// which requests arrived and the real service times. Only the response's way back is not included.
 func served(c *Case, m *measured) *answers {
 	due := arrivals(&c.Spec)
 	times := m.server.Times
@@ -98,7 +97,7 @@ func served(c *Case, m *measured) *answers {
 		float64(m.machine.LoadWaitNs), 0)
 }
 
-// serving is how many answers a second a server sent in the window, and the share of the window in
+// serving returns the server's responses per second in the window, and the share of the window in
 // which it served requests.
 func serving(m *measured) (perS, busy float64) {
 	sum := int64(0)
@@ -113,17 +112,16 @@ func serving(m *measured) (perS, busy float64) {
 	return perS / windowNs * 1e9, float64(sum) / windowNs
 }
 
-// distribution books times as a generator does, so that ranks and rounding are the same.
+// distribution records times as a generator does, so that ranks and rounding are equal.
 func distribution(ns []int64) *hdrhistogram.Histogram {
 	h := hdrhistogram.New(1, 1<<40, 3)
 	for _, x := range ns {
-		_ = h.RecordValue(max(x, 1)) // no case takes 18 minutes
+		_ = h.RecordValue(max(x, 1)) // fails only above 18 minutes
 	}
 	return h
 }
 
-// countAbove counts the times in a distribution that are longer than d; -1 when it has none to
-// count.
+// countAbove counts the times in a distribution that are longer than d; -1 without a histogram.
 func countAbove(dist *record.Dist, d time.Duration) int64 {
 	h, err := dist.Histogram()
 	if h == nil || err != nil {
@@ -138,7 +136,7 @@ func countAbove(dist *record.Dist, d time.Duration) int64 {
 	return n
 }
 
-// refusals are the arrivals, by index, that find n requests in service, each for serviceNs.
+// refusals returns the indices of arrivals that find n requests in service, each for serviceNs.
 func refusals(due []int64, n int, serviceNs int64) (refused []int) {
 	var ends []int64
 	for i, atNs := range due {
@@ -152,8 +150,8 @@ func refusals(due []int64, n int, serviceNs int64) (refused []int) {
 	return refused
 }
 
-// goodMean is how long the answers took that a server gave to requests which it did not refuse, by
-// its times, from when each was due.
+// goodMean returns the mean response time of requests that were not refused, by the server's times,
+// since each was due.
 func goodMean(c *Case, m *measured, refused []int) float64 {
 	sum, n := 0.0, 0
 	from := m.FromNs - int64(c.Spec.Lead)
@@ -167,8 +165,8 @@ func goodMean(c *Case, m *measured, refused []int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// erlangB is the share of Poisson arrivals that find n servers busy, offered a, by its recursion in
-// n (A. K. Erlang 1917).
+// erlangB returns the share of Poisson arrivals that find n servers busy with an offered load a, by
+// recursion in n (A. K. Erlang 1917).
 func erlangB(n int, a float64) float64 {
 	b := 1.0
 	for k := 1; k <= n; k++ {
@@ -177,8 +175,8 @@ func erlangB(n int, a float64) float64 {
 	return b
 }
 
-// medians are those of the answers of each interval of a series, 0 where there are fewer than ten,
-// for a service time that falls in a straight line.
+// medians returns the medians of each interval of a series for a linearly falling service time, 0
+// for intervals with fewer than ten responses.
 func medians(due []int64, p truth.Params, intervalNs, windowNs int64) []int64 {
 	if intervalNs <= 0 {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"prony.example/stats"
 )
 
-// Response times by hand, in ms. Service times 4, 1, 5, 2.
+// TestLindley checks response times that were computed by hand, in ms, for service times 4, 1, 5,
+// 2.
 func TestLindley(t *testing.T) {
 	draw := func(n int64) time.Duration { return []time.Duration{4, 1, 5, 2}[n-1] * ms }
 	check := func(due, want []int64) {
@@ -29,15 +30,15 @@ func TestLindley(t *testing.T) {
 		}
 	}
 	check(nil, nil)
-	check([]int64{10, 20, 30, 40}, []int64{4, 1, 5, 2}) // nobody waits
+	check([]int64{10, 20, 30, 40}, []int64{4, 1, 5, 2}) // no waiting
 	// 10–14, 14–15, 15–20, 20–22.
 	check([]int64{10, 11, 12, 13}, []int64{4, 4, 8, 9})
 	// 10–14, 14–15, idle, 18–23, 23–25.
 	check([]int64{10, 12, 18, 18}, []int64{4, 3, 5, 7})
 }
 
-// The formulas that the cases show beside the run's own value: over half a million arrivals the two
-// agree within 2 %.
+// TestLindleyComesToTheTextbook checks that the cases' formulas agree with half a million simulated
+// arrivals within 2 %.
 func TestLindleyComesToTheTextbook(t *testing.T) {
 	check := func(name string, rho float64, draw func(int64) time.Duration, want float64) {
 		t.Helper()
@@ -70,7 +71,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// Two at once for 10 ms each, as in package exact: of 0, 1, 2, 10, 10.5 and 11 ms two are refused.
+// TestRefusals checks two at once for 10 ms each, as in package truth: of 0, 1, 2, 10, 10.5 and 11
+// ms two are refused.
 func TestRefusals(t *testing.T) {
 	due := []int64{0, 1e6, 2e6, 10e6, 10.5e6, 11e6}
 	if n := len(refusals(due, 2, 10e6)); n != 2 {
@@ -81,7 +83,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// B(1, 1) = 1/2, B(2, 1) = (1/2)/(1+1+1/2) = 1/5, B(4, 4) = 0.31068 (tables), B(0, a) = 1.
+// TestErlangB checks B(1, 1) = 1/2, B(2, 1) = (1/2)/(1+1+1/2) = 1/5, B(4, 4) = 0.31068 (tables),
+// B(0, a) = 1.
 func TestErlangB(t *testing.T) {
 	check := func(n int, a, want float64) {
 		t.Helper()
@@ -95,8 +98,9 @@ func TestErlangB(t *testing.T) {
 	check(4, 4, 0.31068)
 }
 
-// 100 ms fall to 20 ms in 2 s, 0.04 ms each ms. What comes at t is answered at t + 100 − 0.04·t: in
-// [1000, 1100) ms when it came from 937.5 (taking 62.5 ms) to 1041.7 (58.3 ms); the middle is 60.4.
+// TestMedians checks a service time that falls from 100 ms to 20 ms in 2 s, 0.04 ms each ms. An
+// arrival at t is answered at t + 100 − 0.04·t: in [1000, 1100) ms if it came from 937.5 (taking
+// 62.5 ms) to 1041.7 (58.3 ms); the middle is 60.4.
 func TestMedians(t *testing.T) {
 	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
 	var due []int64
@@ -111,7 +115,7 @@ func TestMedians(t *testing.T) {
 	if got := medians(due, p, 0, 3e9); got != nil {
 		t.Errorf("a series without a grain has medians %d", got)
 	}
-	// Fewer than ten answers are no interval: 9 of the first 300 ms's.
+	// Intervals with fewer than ten responses have no median: 9 of the first 300 ms's.
 	if got := medians(due[:9], p, 300e6, 3e9); got[0] != 0 {
 		t.Errorf("nine answers have the median %d", got[0])
 	}
@@ -154,7 +158,7 @@ func TestLine(t *testing.T) {
 	check(100, math.Inf(1), 0.5, false)
 }
 
-// What the cases offer can be offered: the checks of package load have nothing against it.
+// TestSpecsAreWhole checks that package load accepts the cases' loads.
 func TestSpecsAreWhole(t *testing.T) {
 	for _, c := range Cases() {
 		s := c.Spec
@@ -175,7 +179,7 @@ func TestSpecsAreWhole(t *testing.T) {
 	}
 }
 
-// A load that is too small to meet a single bad answer proves nothing, and does not pass.
+// TestTooFewRequestsProveNothing checks that a load without a single bad response does not pass.
 func TestTooFewRequestsProveNothing(t *testing.T) {
 	for _, c := range []Case{wrong(), reset(), silent(), keepalive()} {
 		m := &measured{Result: &load.Result{}, server: truth.Report{Requests: 49}}
@@ -187,7 +191,7 @@ func TestTooFewRequestsProveNothing(t *testing.T) {
 	}
 }
 
-// Of 10, 20, 30, 40 and 50 ms, by hand.
+// TestDelays checks results that were computed by hand for 10, 20, 30, 40 and 50 ms.
 func TestDelays(t *testing.T) {
 	sorted := []int64{10e6, 20e6, 30e6, 40e6, 50e6}
 	for _, row := range []struct{ q, sum, want float64 }{
@@ -199,7 +203,7 @@ func TestDelays(t *testing.T) {
 		{0.9, 7e6, 7e6},    // 50 alone
 		{0.2, 10e6, 10e6},  // 10 → 20
 		{0.2, 30e6, 20e6},  // 10, 20 → 30 each
-		{0.2, 150e6, 50e6}, // 150 in all: five of 60
+		{0.2, 150e6, 50e6}, // 150 in total: five of 60
 	} {
 		if got := raised(sorted, row.q, row.sum); math.Abs(got-row.want) > 1 {
 			t.Errorf("%g ms raise the %g quantile by %g ms, want %g", row.sum/1e6, row.q, got/1e6,
@@ -215,15 +219,15 @@ func TestDelays(t *testing.T) {
 	}{
 		{45e6, 4e6, 0},
 		{45e6, 6e6, 1},   // 40 → more than 45
-		{45e6, 21e6, 2},  // and 30
-		{45e6, 1e12, 4},  // all that are below
+		{45e6, 21e6, 2},  // also 30
+		{45e6, 1e12, 4},  // all below
 		{30e6, 5e6, 1},   // 30 is not above 30
-		{50e6, 1e6, 1},   // nor is 50
+		{50e6, 1e6, 1},   // 50 is not above 50
 		{60e6, 9e6, 0},   // 50 lacks 10
 		{5e6, 1e12, 0},   // all are above
-		{15e6, 1e12, 1},  // but for one
+		{15e6, 1e12, 1},  // all but one
 		{45e6, 20e6, 1},  // 5 and 15, each 1 ns more
-		{45e6, -1e12, 0}, // nothing
+		{45e6, -1e12, 0}, // no delay
 	} {
 		if got := lifted(sorted, row.threshold, row.sum); got != row.want {
 			t.Errorf("%g ms lift %g above %d ms, want %g", row.sum/1e6, got, row.threshold/1e6,
@@ -232,8 +236,8 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// Stalls at 100–103 and 110–120 ms. Requests are due at 50 (answered in 10), 101 (in 5), 102 (in 8:
-// sent at 103, it would be answered at 111), 108 (in 4) and 119 ms (in 1).
+// TestStalledAnswers has stalls at 100–103 and 110–120 ms. Requests are due at 50 (answered in 10),
+// 101 (in 5), 102 (in 8: sent at 103, it would be answered at 111), 108 (in 4) and 119 ms (in 1).
 func TestStalledAnswers(t *testing.T) {
 	m := &measured{Result: &load.Result{}}
 	m.machine = Machine{StallsWay: "perf event",
@@ -246,7 +250,7 @@ func TestStalledAnswers(t *testing.T) {
 	}
 	m.machine.StallsWay, m.machine.Stalls = "", nil
 	a = newAnswers(m, due, []int64{10e6, 5e6, 8e6, 4e6, 1e6}, 13e6, 2e6, 1e6)
-	// Within 4 ms after 60, 106, 110, 112 and 120 ms leave 1, 2, 2, 1 and 1 answers.
+	// Within 4 ms after 60, 106, 110, 112 and 120 ms, 1, 2, 2, 1 and 1 responses end.
 	if per := a.perWait(4e6); per != 1.4 {
 		t.Errorf("a wait delays %g answers, want 1.4", per)
 	}
@@ -256,7 +260,7 @@ func TestStalledAnswers(t *testing.T) {
 	}
 }
 
-// What a thread can have waited, from the sources by themselves and together.
+// TestWaits checks the longest wait of a thread, by each source and together.
 func TestWaits(t *testing.T) {
 	check := func(m Machine, delayNs int64, c Cores, want float64) {
 		t.Helper()
@@ -266,7 +270,7 @@ func TestWaits(t *testing.T) {
 	}
 	check(Machine{Ahead: true}, 3e6, Cores{OthersNs: 5e9}, 3e6)
 	check(Machine{}, 3e6, Cores{OthersNs: 5e9}, 5e9)
-	check(Machine{Ahead: true}, 3e6, Cores{StealNs: 20e6}, 33e6) // and a part of a step
+	check(Machine{Ahead: true}, 3e6, Cores{StealNs: 20e6}, 33e6) // including a part of a step
 	check(Machine{Ahead: true}, 3e6, Cores{StalledNs: 40e6}, 40e6)
 	check(Machine{Ahead: true}, 3e6, Cores{StealNs: 20e6, StalledNs: 30e6}, 33e6)
 }

@@ -1,19 +1,19 @@
-// Package selftest tests whether a generator measures what is true: it offers loads to servers
-// whose answers are known by arithmetic (internal/generator/truth) and compares each number that
-// the generator reports with the one that it must report.
+// Package selftest tests a generator's measurements: it runs loads on servers with computable
+// responses (internal/generator/truth) and compares each number that the generator reports with the
+// known value.
 //
 //	Case ─► start its server ─► Offer its load ─► Lines: known, measured, limit ─► Outcome
 //
-// Known values come from formulas. For queues they come from Lindley's recursion over the times at
-// which requests really came and the service times that the server really took. So a sample is
-// compared with itself, not with the mean of all possible samples, and a few seconds are enough.
+// Known values come from formulas. For queues they come from Lindley's recursion over the real
+// arrival times and service times. So a sample is compared with itself, not with the mean of all
+// possible samples, and a few seconds are sufficient.
 //
-// The machine can only delay answers. How much it can have delayed them is known without the
-// generator's numbers (Machine). A number beyond that is wrong; one within is disturbed, and its
-// case is run again. The rule is in judge.go.
+// The machine can only delay responses. The largest possible delay is known without the generator's
+// numbers (Machine). A number beyond that is wrong; a number within is disturbed, and its case runs
+// again. The rule is in judge.go.
 //
-// Non-goals: it does not judge services, and knows no engine: whatever can Offer a load can be
-// tested, so its own tests show that faulty generators are found.
+// Non-goals: it does not judge services, and is independent of engines: it can test everything with
+// an Offer, so its own tests show that it detects faulty generators.
 package selftest
 
 import (
@@ -30,31 +30,31 @@ import (
 	"prony.example/load"
 )
 
-// Offer offers a load, as trial.Driver does.
+// Offer runs a load, as trial.Driver does.
 type Offer func(ctx context.Context, s load.Spec) (*load.Result, error)
 
-// Start starts a server of a kind. It has received no request yet: their numbers count. The server
-// runs ahead of other processes only if the load may, too.
+// Start starts a server of a kind that has received no request yet, because request numbers count.
+// The server gets real-time priority only if the load may have it.
 type Start func(ctx context.Context, kind string, p truth.Params, o truth.Options) (Server, error)
 
 // Server is a running truth server.
 type Server interface {
 	Addr() netip.AddrPort
-	// CPU is the processor time that the server has used so far.
+	// CPU returns the processor time that the server has used so far.
 	CPU() (time.Duration, error)
-	// Stop ends the server and returns what it says of itself.
+	// Stop ends the server and returns its report.
 	Stop() (truth.Report, error)
 }
 
-// Watch begins to watch the cores in use; end returns what the machine did meanwhile.
+// Watch starts to observe the cores in use; end returns the disturbances.
 type Watch func() (end func() Machine)
 
-// Setup is what cases need.
+// Setup provides what cases need.
 type Setup struct {
 	Offer  Offer
 	Start  Start
-	Watch  Watch        // nil: nothing is known of the machine but run delays
-	Report func(string) // receives which case runs
+	Watch  Watch        // nil: only run delays are known
+	Report func(string) // receives progress messages
 }
 
 // Case is one experiment with a known result.
@@ -62,21 +62,21 @@ type Case struct {
 	Name   string
 	Kind   string // of the server
 	Params truth.Params
-	Spec   load.Spec // what is offered, without the address
+	Spec   load.Spec // load, without the address
 	Known  string    // the known result, in words and formulas
 
 	useCPU  bool
-	times   bool                 // it needs those of the server's requests
-	slack   time.Duration        // verdicts only: a server's delay per request that disturbs
-	isExtra func() (stop func()) // what is provoked meanwhile
+	times   bool                 // needs the server's times of requests
+	slack   time.Duration        // verdicts only: server delay per request that disturbs the case
+	isExtra func() (stop func()) // starts a provoked disturbance
 	lines   func(*Case, *measured) []Line
 }
 
-// measured is what was recorded of a case.
+// measured is the recorded result of a case.
 type measured struct {
 	*load.Result
 	server  truth.Report
-	cpu     time.Duration // that the server used during the load
+	cpu     time.Duration // used by the server during the load
 	machine Machine
 }
 
@@ -87,26 +87,26 @@ const (
 	Plain = "1"
 )
 
-// Line is one number: as it is known and as it was measured.
+// Line is one number: known and measured.
 type Line struct {
 	What     string  `json:"what"`
 	Formula  string  `json:"formula"`
 	Unit     string  `json:"unit"` // "ns", "1/s" or "1"
 	Known    float64 `json:"known"`
 	Measured float64 `json:"measured"`
-	OffBy    float64 `json:"offBy"` // share of the known; of a known 0, what was measured
-	Limit    float64 `json:"limit"` // on offBy, both ways
+	OffBy    float64 `json:"offBy"` // relative to Known; if that is 0, Measured
+	Limit    float64 `json:"limit"` // of the absolute value of OffBy
 	OK       bool    `json:"ok"`
 	State    string  `json:"state"`
-	// Lowest and Highest are what the number may be if the machine did all that it can have done.
+	// Lowest and Highest are the range of the number if the machine caused all possible delays.
 	Lowest  float64 `json:"lowest"`
 	Highest float64 `json:"highest"`
-	// KeptShare is the share of the arrivals that were compared, because those near stalls of the
-	// machine were left out on both sides; 0: all were compared.
+	// KeptShare is the share of arrivals that were compared, because arrivals near stalls were
+	// excluded on both sides; 0: all were compared.
 	KeptShare float64 `json:"keptShare,omitempty"`
 }
 
-// line compares. A value that is no number is not OK.
+// line returns a compared line. NaN is not OK.
 func line[K, G ~int | ~int64 | ~float64](subject, formula, unit string, known K, got G,
 	limit float64) Line {
 	l := Line{What: subject, Formula: formula, Unit: unit, Known: float64(known),
@@ -120,15 +120,15 @@ func (l *Line) compare() {
 	if l.Known != 0 {
 		l.OffBy = l.Measured/l.Known - 1
 	}
-	// The slack is for the last bits of sums: a count that must be exact is still exact.
+	// The tolerance is for rounding of sums; exact counts must still be exact.
 	l.OK = math.Abs(l.OffBy) <= l.Limit+1e-12
 }
 
 // States of a line and of an outcome.
 const (
 	OK        = "ok"
-	Wrong     = "wrong"     // a number is further off than the machine can explain
-	Disturbed = "disturbed" // a number is off, in each attempt, and the machine can explain it
+	Wrong     = "wrong"     // a number deviates more than the machine explains
+	Disturbed = "disturbed" // a number deviates in each attempt, and the machine explains it
 )
 
 // Outcome is the result of a case.
@@ -136,24 +136,24 @@ type Outcome struct {
 	Case      string  `json:"case"`
 	Known     string  `json:"known"`
 	State     string  `json:"state"`
-	Disturbed string  `json:"disturbed,omitempty"` // what disturbed it, with figures
+	Disturbed string  `json:"disturbed,omitempty"` // description of the disturbance, with figures
 	Attempts  int     `json:"attempts"`
 	TookNs    int64   `json:"tookNs"`
 	Lines     []Line  `json:"lines"`
 	Machine   Machine `json:"machine"` // during the last attempt
 }
 
-// attempts is how often a case is tried that the machine disturbs. A number that is off beyond what
-// the machine explains must be so in two attempts: a fault of the generator remains, and what no
-// source has recorded passes.
+// attempts is the largest number of runs of a disturbed case. A deviation that the machine does not
+// explain counts only if it occurs in two attempts: a fault of the generator remains, an unrecorded
+// disturbance disappears.
 const attempts = 3
 
-// unexplained disturbs a case that was off once, and not again.
+// unexplained is the disturbance of a case that deviated once, but not again.
 const unexplained = "a number was off in one attempt, which nothing that was recorded explains, " +
 	"and not in the next one"
 
-// Run runs the cases one after another. An error means that one could not be run; the outcomes are
-// of those before it.
+// Run runs the cases in sequence. If a case cannot be run, it returns an error and the earlier
+// outcomes.
 func (s Setup) Run(ctx context.Context, cases []Case) ([]Outcome, error) {
 	var all []Outcome
 	for i := range cases {
@@ -170,9 +170,9 @@ func (s Setup) Run(ctx context.Context, cases []Case) ([]Outcome, error) {
 	return all, nil
 }
 
-// try runs a case until it has an end.
+// try runs a case until its outcome is final.
 func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
-	var wrong *Outcome // the first that was
+	var wrong *Outcome // first wrong outcome
 	for n := 1; ; n++ {
 		m, err := c.measure(ctx, s)
 		if err != nil {
@@ -195,7 +195,7 @@ func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
 	}
 }
 
-// wrongLine says which number is off, and by how much.
+// wrongLine describes the wrong number.
 func wrongLine(lines []Line) string {
 	i := slices.IndexFunc(lines, func(l Line) bool { return l.State == Wrong })
 	if i < 0 {

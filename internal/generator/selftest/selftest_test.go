@@ -18,7 +18,7 @@ import (
 
 func quiet(string) {}
 
-// run is the whole selftest in a world.
+// run runs the whole selftest in a world.
 func run(t *testing.T, w *world) map[string]selftest.Outcome {
 	t.Helper()
 	w.t = t
@@ -38,10 +38,11 @@ func run(t *testing.T, w *world) map[string]selftest.Outcome {
 	return all
 }
 
-// The real generator passes every case in virtual time, on a wire of 100 µs each way. Times are off
-// by both ways and half a gap between arrivals, 1 ms at most; a timeout is noticed within a tick of
-// 10 ms. Rates are off by what the wire adds to a service time of 25 ms, 1 % at most. Counts are
-// exact, but for requests at the edges of a freeze and the last new connection of each of eight.
+// TestGeneratorPasses checks that the real generator passes every case in virtual time, with 100 µs
+// on the wire in each direction. Times deviate by both directions and half an interval between
+// arrivals, 1 ms at most; a timeout is detected within a tick of 10 ms. Rates deviate by the wire's
+// part in a service time of 25 ms, 1 % at most. Counts are exact, except for requests at the edges
+// of a freeze and the last new connection of each of eight.
 func TestGeneratorPasses(t *testing.T) {
 	for name, o := range run(t, &world{cpu: 1}) {
 		if o.State != selftest.OK || o.Attempts != 1 || o.Disturbed != "" || len(o.Lines) == 0 {
@@ -61,7 +62,7 @@ func TestGeneratorPasses(t *testing.T) {
 				most = 4
 			case l.What == "new connections":
 				most = 8
-			case l.What == "server busy": // but for the way of the first request
+			case l.What == "server busy": // except for the first request's way
 				most = 0.001
 			}
 			if math.Abs(l.Measured-l.Known) > most {
@@ -71,7 +72,7 @@ func TestGeneratorPasses(t *testing.T) {
 	}
 }
 
-// every is the names of all cases.
+// every returns the names of all cases.
 func every() (all []string) {
 	for _, c := range selftest.Cases() {
 		all = append(all, c.Name)
@@ -79,12 +80,12 @@ func every() (all []string) {
 	return all
 }
 
-// clocked are the cases that measure durations.
+// clocked lists the cases that measure durations.
 var clocked = []string{"stall", "pause", "M/D/1", "M/M/1", "capacity", "fixed service time",
 	"concurrency cap", "slow warm-up", "timeouts", "load shedding", "drip"}
 
-// lies are what generators are known to do, and the cases that each must fail: no more, for a
-// number that is right must pass; no fewer.
+// lies lists known faults of generators, and the cases that must detect each: no others, because
+// correct numbers must pass.
 var lies = []struct {
 	name  string
 	world world
@@ -199,7 +200,8 @@ func TestLiesAreFound(t *testing.T) {
 	}
 }
 
-// Every case is needed: there is a lie that it finds, and not only the one of who has nothing.
+// TestEachCaseFindsALie checks that every case detects a fault, not only the one of a generator
+// that reports nothing.
 func TestEachCaseFindsALie(t *testing.T) {
 	found := map[string]bool{}
 	for _, lie := range lies[:len(lies)-1] {
@@ -214,7 +216,7 @@ func TestEachCaseFindsALie(t *testing.T) {
 	}
 }
 
-// named is the case of a name.
+// named returns the case with a name.
 func named(t *testing.T, name string) []selftest.Case {
 	t.Helper()
 	for _, c := range selftest.Cases() {
@@ -226,7 +228,8 @@ func named(t *testing.T, name string) []selftest.Case {
 	return nil
 }
 
-// What cannot be run ends the selftest with what there is, and leaves no server behind.
+// TestErrorsEndIt checks that a case that cannot run ends the selftest with the earlier outcomes,
+// and leaves no server running.
 func TestErrorsEndIt(t *testing.T) {
 	w := &world{t: t, cpu: 1}
 	cases := selftest.Cases()
@@ -254,7 +257,7 @@ func TestErrorsEndIt(t *testing.T) {
 	}
 }
 
-// A minute, as promised: all windows, leads and drains that are used up.
+// TestItTakesAMinute checks the sum of all windows, lead-ins and used drains.
 func TestItTakesAMinute(t *testing.T) {
 	var sum time.Duration
 	for _, c := range selftest.Cases() {

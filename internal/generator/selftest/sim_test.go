@@ -19,7 +19,7 @@ import (
 	"prony.example/record"
 )
 
-// wire is how long a request or an answer is under way: about what a virtual machine takes.
+// wire is the transmission time of a request or response: about the time on a virtual machine.
 const wire = 100 * time.Microsecond
 
 // world is a truth server and the real generator in virtual time.
@@ -27,22 +27,22 @@ type world struct {
 	t        *testing.T
 	plan     truth.Plan
 	requests int64
-	freeAt   int64 // when the server's one thread will have burnt what it has to
+	freeAt   int64 // time at which the server's thread is free again
 	burnt    time.Duration
-	cpu      float64 // of what was burnt, how much the server says it has used
-	late     float64 // how late the server reports that it sends answers, ns
-	waits    int64   // how long it reports that it waits for a processor, ns a request
+	cpu      float64 // ratio of the reported to the burnt CPU time
+	late     float64 // reported delay of the server's responses, ns
+	waits    int64   // reported wait for a core, ns per request
 	stopped  int
 	times    []truth.Times
 
-	clock   float64                       // how fast the generator's clock runs; 0: as it should
-	forgets func(*record.Load)            // what the generator does not report
-	drops   func(*truth.Reply)            // what it makes of a single answer
-	wrap    func(load.Engine) load.Engine // what the machine does to it
-	machine func() selftest.Machine       // what is recorded of the machine
+	clock   float64                       // speed of the generator's clock; 0: correct
+	forgets func(*record.Load)            // removes what the generator does not report
+	drops   func(*truth.Reply)            // changes a single response
+	wrap    func(load.Engine) load.Engine // disturbs the engine as a machine does
+	machine func() selftest.Machine       // returns the record of the machine
 }
 
-// setup is that of a selftest in the world.
+// setup returns a selftest's Setup for the world.
 func (w *world) setup(report func(string)) selftest.Setup {
 	s := selftest.Setup{Offer: w.offer, Start: w.start, Report: report}
 	if w.machine != nil {
@@ -65,7 +65,7 @@ func (w *world) start(_ context.Context, kind string, p truth.Params, o truth.Op
 func (w *world) Addr() netip.AddrPort { return netip.MustParseAddrPort("127.0.0.1:80") }
 
 func (w *world) CPU() (time.Duration, error) {
-	const before = 300 * time.Millisecond // what it has used until it listened
+	const before = 300 * time.Millisecond // CPU time before it listened
 	return before + time.Duration(w.cpu*float64(w.burnt)), nil
 }
 
@@ -75,7 +75,7 @@ func (w *world) Stop() (truth.Report, error) {
 		RunDelayNs: w.waits * w.requests, Times: w.times, Ahead: true}, nil
 }
 
-// serve is the server's plan at the other end of the wire.
+// serve is the server's plan behind the wire.
 func (w *world) serve(now int64, r truth.Request) truth.Reply {
 	w.requests++
 	came := max(now+int64(wire), w.freeAt)
@@ -97,13 +97,13 @@ func (w *world) serve(now int64, r truth.Request) truth.Reply {
 	return out
 }
 
-// Answers of truth servers.
+// Responses of truth servers.
 var (
 	sound   = truth.Answer("200 OK", "", truth.Body)
 	isError = []byte("HTTP/1.1 5")
 )
 
-// overlooks has the generator take an answer for a good one.
+// overlooks makes the generator accept a bad response.
 func overlooks(bad func(text []byte) bool) func(*truth.Reply) {
 	return func(r *truth.Reply) {
 		if len(r.Text) > 0 && bad(r.Text) {
@@ -118,8 +118,8 @@ func isWrongBody(text []byte) bool {
 	return len(text) == len(sound) && !bytes.Equal(text, sound) && !isRefusal(text)
 }
 
-// honest is what each case came to with nothing dropped: offered once, for most lies are told
-// afterwards.
+// honest holds each case's result without dropped responses: it runs once, because most faults are
+// applied afterwards.
 var honest = map[string]offered{}
 
 type offered struct {
@@ -178,7 +178,7 @@ func dist(ns []int64) record.Dist {
 	}
 }
 
-// measuredBy has all durations of a load measured by a clock that is so much too fast.
+// measuredBy changes all durations of a load as if a clock with the wrong speed had measured them.
 func measuredBy(speed float64, r *load.Result) {
 	l := &r.Load
 	for _, d := range []*record.Dist{&l.ResponseTime, &l.ServiceTime, &l.FirstByte, &l.Lag} {

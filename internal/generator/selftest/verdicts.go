@@ -16,12 +16,12 @@ import (
 	"prony.example/stats"
 )
 
-// anyway is a limit for what a fault is meant to move.
+// anyway is a limit for numbers that a fault moves on purpose.
 const anyway = 100
 
-// Verdicts are about a minute of faults, each from none to plainly too much. What a number would
-// have been without is known, so it is known by how much the fault moved it: the verdict must doubt
-// what moved by more than the number is uncertain by itself, and nothing where nothing was done.
+// Verdicts returns cases with faults, each in strengths from none to far too much; they take about
+// a minute. The number without the fault is known, and so is the fault's effect. The verdict must
+// doubt a number that moved by more than its uncertainty, and no number if there was no fault.
 func Verdicts() []Case {
 	var out []Case
 	for _, busy := range []time.Duration{0, 2 * ms, 20 * ms, 80 * ms} {
@@ -36,12 +36,12 @@ func Verdicts() []Case {
 	return out
 }
 
-// neighbour has somebody else on the generator's core for busy of every fifth of a second: then it
-// sends late, which counts as response time.
+// neighbour runs another thread on the generator's core for busy of every fifth of a second. The
+// generator then sends late, which counts as response time.
 func neighbour(busy time.Duration) Case {
 	const service, rho, every = 2 * ms, 0.5, 200 * ms
 	spec := lead(open(pace.Poisson, rho/service.Seconds(), 256, 6*sec), 500*ms)
-	spec.Ahead = false // the neighbor's turns are what is provoked
+	spec.Ahead = false // the neighbor's turns are intended
 	return Case{
 		Name: fmt.Sprintf("neighbour %v", busy), Kind: "mm1",
 		Params: truth.Params{Service: service, Seed: seed},
@@ -58,7 +58,7 @@ func neighbour(busy time.Duration) Case {
 	}
 }
 
-// crowd is a service that does everything at once, asked over so many connections by arrivals that
+// crowd is a service with unlimited concurrency, loaded over several connections by arrivals that
 // keep five of them busy.
 func crowd(connections int) Case {
 	const service, perS = 10 * ms, 500.0
@@ -75,8 +75,8 @@ func crowd(connections int) Case {
 	}
 }
 
-// settling is a service that is not warm yet: its answers take less and less. From 25 ms on the
-// halves of the window differ by 11 %, which 32 connections tell from chance and 16 hardly do.
+// settling is a service during its warm-up: response times fall. From 25 ms on, the halves of the
+// window differ by 11 %, which is significant with 32 connections and hardly with 16.
 func settling(cold time.Duration) Case {
 	const service, connections, window = 20 * ms, 32, 4 * sec
 	return Case{
@@ -92,7 +92,7 @@ func settling(cold time.Duration) Case {
 	}
 }
 
-// doubted holds the verdict on one number against what the number would have been.
+// doubted compares the verdict on one number with the number's known value.
 func doubted(c *Case, m *measured, number string, known int64, fault bool) []Line {
 	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{m.Load},
 		Warmup: record.Warmup{Steady: true}}
@@ -107,8 +107,8 @@ func doubted(c *Case, m *measured, number string, known int64, fault bool) []Lin
 	return lines
 }
 
-// delayed is how long the machine has delayed a request on average. What the load waited for is
-// left out where that is provoked.
+// delayed returns the machine's mean delay of a request. withLoad includes the load's waiting,
+// which some cases provoke.
 func (m *measured) delayed(withLoad bool) time.Duration {
 	ns := m.machine.serverNs() + float64(m.machine.ServerLateNs)
 	if withLoad {
@@ -117,7 +117,7 @@ func (m *measured) delayed(withLoad bool) time.Duration {
 	return time.Duration(ns / float64(max(m.server.Requests, 1)))
 }
 
-// held says what a number moved by, and whether that it was doubted, or not, is right.
+// held reports how far a number moved, and whether the verdict's doubt, or lack of doubt, is right.
 func held(m *measured, number string, known int64, fault bool, actual float64) []Line {
 	l := &m.Load
 	subject, got, within := PerS, l.ThroughputPerS, record.Resolution
@@ -130,14 +130,14 @@ func held(m *measured, number string, known int64, fault bool, actual float64) [
 	switch {
 	case math.Abs(moved.OffBy) > within:
 		want = 1
-	case fault: // one that moved nothing may be doubted
+	case fault: // a fault without effect may be doubted
 		want, free = 1, 1
 	}
 	return []Line{moved, line("doubted", fmt.Sprintf("if off by > %.1f %%", 100*within), Plain,
 		want, actual, free)}
 }
 
-// doubts says whether a verdict is in doubt about a number of its load.
+// doubts reports whether a verdict doubts a number of its load.
 func doubts(v record.Verdict, number string) bool {
 	for _, f := range v.Findings {
 		about := len(f.PossibleBias) == 0
@@ -151,7 +151,7 @@ func doubts(v record.Verdict, number string) bool {
 	return false
 }
 
-// uncertain is half the interval of a percentile that so many answers leave, as a share of it.
+// uncertain returns half of a percentile's interval, relative to the percentile.
 func uncertain(l *record.Load, q float64) float64 {
 	share, _ := l.Autocorrelation.Worth()
 	lo, hi, ok := stats.QuantileRanks(l.ResponseTime.Count, share, q, 0.95)
@@ -165,8 +165,8 @@ func uncertain(l *record.Load, q float64) float64 {
 	return (valueAt(hi) - valueAt(lo)) / 2 / max(float64(l.ResponseTime.P99Ns), 1)
 }
 
-// spinning keeps a processor busy for some of every period, until what it returns is called. It is
-// a thread of the generator's own process, which is confined to the generator's cores.
+// spinning keeps a core busy for some of every period, until stop is called, with a thread of this
+// process, which is limited to the generator's cores.
 func spinning(busy, every time.Duration) (stop func()) {
 	if busy == 0 {
 		return func() {}

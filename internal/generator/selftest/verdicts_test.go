@@ -13,7 +13,7 @@ import (
 	"prony.example/record/metric"
 )
 
-// answersOf is a load of so many answers, all of which took as long.
+// answersOf returns a load with a number of responses of equal duration.
 func answersOf(t *testing.T, took time.Duration) *measured {
 	t.Helper()
 	h := hdrhistogram.New(1, 1<<40, 3)
@@ -29,8 +29,8 @@ func answersOf(t *testing.T, took time.Duration) *measured {
 	return m
 }
 
-// What has moved a number by more than it is uncertain by itself must be doubted, and what has not
-// may be, where something was done.
+// TestDoubted checks that a number that moved by more than its uncertainty must be doubted, and
+// that other numbers may be if there was a fault.
 func TestDoubted(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -58,7 +58,8 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
-// A doubt about another number is none, and one that nobody can bound is one about all.
+// TestDoubts checks that doubts about other numbers don't count, and that doubts without a named
+// number count for all.
 func TestDoubts(t *testing.T) {
 	check := func(want bool, grade string, moves ...record.Bias) {
 		t.Helper()
@@ -74,7 +75,7 @@ func TestDoubts(t *testing.T) {
 	check(true, record.Invalid)
 }
 
-// A minute, as promised; each fault from none on, under a name of its own.
+// TestVerdictsTakeAMinute checks the duration, that each fault begins with none, and unique names.
 func TestVerdictsTakeAMinute(t *testing.T) {
 	var sum time.Duration
 	names := map[string]bool{}
@@ -92,8 +93,9 @@ func TestVerdictsTakeAMinute(t *testing.T) {
 	}
 }
 
-// Each fault of the verdicts' cases in virtual time: what moved a number by more than it is
-// uncertain by itself is doubted, and what moved nothing is not. A neighbour preempts the engine.
+// TestVerdictsMeetFaults runs the faults of the verdicts' cases in virtual time: a number that
+// moved by more than its uncertainty is doubted, and a number that did not move is not. A neighbor
+// preempts the engine.
 func TestVerdictsMeetFaults(t *testing.T) {
 	check := func(c Case, wrap func(load.Engine) load.Engine, moves bool) {
 		t.Helper()
@@ -123,7 +125,7 @@ func TestVerdictsMeetFaults(t *testing.T) {
 	check(settling(40*ms), nil, true)
 }
 
-// Somebody is there for as long as it is said, and then gone.
+// TestSpinning checks that the other thread runs until it is stopped.
 func TestSpinning(t *testing.T) {
 	spinning(0, ms)()
 	stop := spinning(ms, 2*ms)

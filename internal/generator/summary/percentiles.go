@@ -13,31 +13,31 @@ import (
 	"prony.example/record"
 )
 
-// confidence of all intervals here.
+// confidence is the confidence level of all intervals here.
 const confidence = 0.95
 
-// proseWidth is where a sentence beside the names wraps.
+// proseWidth is the number of columns at which a sentence beside the names wraps.
 const proseWidth = 85
 
-// longer is the flag that gives a load more answers.
+// longer is the flag that gives a load more responses.
 const longer = "--duration"
 
-// Percentile is one with its interval, as JSON has it: docs/formats/load-json.md.
+// Percentile is a percentile with its interval in JSON: docs/formats/load-json.md.
 type Percentile struct {
 	Distribution string   `json:"distribution"` // the distribution's field in the load
 	Name         string   `json:"name"`         // "p99"
 	Quantile     float64  `json:"quantile"`
-	Ns           *float64 `json:"ns"` // null where it is withheld
+	Ns           *float64 `json:"ns"` // null if withheld
 	LoNs         *float64 `json:"loNs"`
 	HiNs         *float64 `json:"hiNs"`
 	Confidence   float64  `json:"confidence"`
 	Answers      int64    `json:"answers"`
-	Independent  int64    `json:"independent"` // that these are worth
-	Assumption   string   `json:"assumption"`  // "nothing", or "independence" where it is unknown
+	Independent  int64    `json:"independent"` // equivalent number of independent answers
+	Assumption   string   `json:"assumption"`  // "nothing", or "independence" if it is unknown
 	Withheld     string   `json:"withheld,omitempty"`
 }
 
-// percentiles are those of a load that may be quoted, or why they may not.
+// percentiles returns a load's percentiles, or why they are withheld.
 func percentiles(r Report) []Percentile {
 	l, out := r.Load, []Percentile{}
 	above := verdict.Withheld(r.Verdict, l.Name)
@@ -71,16 +71,16 @@ func percentiles(r Report) []Percentile {
 	return out
 }
 
-// column is a distribution with its name. Of what the load's users wait for, percentiles carry
-// intervals; the generator's own lateness is a warning light, for which a number does.
+// column is a distribution with its name. Percentiles of what users wait for have intervals; a
+// number is sufficient for the generator's own send delay.
 type column struct {
 	name     string
 	dist     *record.Dist
 	interval bool
 }
 
-// latency prints the distributions side by side. Where a request is due when its connection is
-// free, response and service time are one, and there is no lag.
+// latency prints the distributions side by side. If requests are due when their connection is free,
+// response and service time are equal and have no lag.
 func (p *page) latency(l *record.Load) {
 	columns := []column{{"service", &l.ServiceTime, true}}
 	if l.Model == record.Open || l.Lag.Count > 0 {
@@ -116,7 +116,7 @@ func (p *page) latency(l *record.Load) {
 	}
 }
 
-// percentiles of what is no answer's have nothing to do with what answers are worth.
+// percentiles returns a column's percentiles. Only response times are autocorrelated.
 func (c column) percentiles(l *record.Load) []table.Percentile {
 	if !c.interval {
 		return table.PercentilesOf(c.dist, 1, confidence)
@@ -124,7 +124,7 @@ func (c column) percentiles(l *record.Load) []table.Percentile {
 	return table.Percentiles(l, c.dist, confidence)
 }
 
-// lines are a column from its heading to its count, all equally wide, numbers under numbers.
+// lines returns a column from its heading to its count, padded to equal width.
 func (c column) lines(l *record.Load, requested *refusals) []string {
 	cells := []cell{{number: c.name}}
 	for _, q := range c.percentiles(l) {
@@ -144,7 +144,7 @@ func (c column) lines(l *record.Load, requested *refusals) []string {
 		cell{number: units.Count(c.dist.Count)}))
 }
 
-// cell is a percentile and its interval in words; a dash where it is refused.
+// cell is a percentile and its interval as text; a dash if it is refused.
 type cell struct{ number, interval string }
 
 func cellOf(q table.Percentile) cell {
@@ -157,7 +157,7 @@ func cellOf(q table.Percentile) cell {
 	return cell{units.KnownDuration(q.Ns), units.Ends(q.Ns, q.Lo, q.Hi)}
 }
 
-// beside sets numbers flush right and what follows them flush left, all to one width.
+// beside aligns numbers to the right and the texts after them to the left, to equal width.
 func beside(cells []cell) []string {
 	var numbers, ends []string
 	for _, c := range cells {
@@ -172,7 +172,7 @@ func beside(cells []cell) []string {
 	return out
 }
 
-// nameWidth is the least that the first column of a grid has, that of the names beside sentences.
+// nameWidth is the smallest width of a grid's first column: the width of names beside sentences.
 const nameWidth = 12
 
 func (p *page) grid(rows [][]string) {
@@ -180,7 +180,7 @@ func (p *page) grid(rows [][]string) {
 	p.WriteString(format.Grid("  ", rows, format.Left, format.Right))
 }
 
-// worth says what the intervals are of, where there is one.
+// worth prints what the intervals mean, if any exist.
 func (p *page) worth(l *record.Load, columns []column) {
 	some := false
 	for _, c := range columns {
@@ -203,8 +203,8 @@ func (p *page) worth(l *record.Load, columns []column) {
 	p.row("", "%s", text)
 }
 
-// refusals are what percentiles without an interval would take, one a percentile: what the column
-// with the fewest answers would take is enough for the others.
+// refusals lists what percentiles without an interval need, once for each percentile: the needs of
+// the column with the fewest responses are sufficient for the others.
 type refusals []refusal
 
 type refusal struct {
@@ -228,7 +228,7 @@ func (r *refusals) add(q table.Percentile, column, why string) {
 	*r = append(*r, refusal{q, why, []string{column}})
 }
 
-// texts name the columns where it is not all that have intervals.
+// texts returns the refusals, with the columns unless they are all that have intervals.
 func (r refusals) texts(columns []column) []string {
 	all := 0
 	for _, c := range columns {
@@ -251,8 +251,8 @@ func (r refusals) texts(columns []column) []string {
 	return out
 }
 
-// dist prints a distribution in a line, if there is one: its middle, and the furthest percentile
-// that it has the answers for.
+// dist prints a distribution on one line, if it is not empty: its median, and the highest
+// percentile that has enough responses.
 func (p *page) dist(name string, d *record.Dist, share float64) {
 	if d.Count == 0 {
 		return

@@ -11,10 +11,10 @@ import (
 	"prony.example/record"
 )
 
-// counting holds each of 1 to n microseconds once, so that ranks and values are the same number.
+// counting returns each of 1 to n microseconds once, so that ranks equal values.
 func counting(t *testing.T, n int64) record.Dist {
 	t.Helper()
-	h := hdrhistogram.New(1, n*1000, 4) // four digits: no two of the values are one
+	h := hdrhistogram.New(1, n*1000, 4) // four digits: values stay distinct
 	for us := range n {
 		if err := h.RecordValue((us + 1) * 1000); err != nil {
 			t.Fatal(err)
@@ -47,9 +47,9 @@ func p99Of(t *testing.T, r Report) Percentile {
 	return Percentile{}
 }
 
-// Ends are ranks here, in microseconds. Of 10,000 the p99 has rank 9900; its interval reaches
-// 1.96 sqrt(10000 x 0.99 x 0.01) = 19.501 ranks, 1/sqrt(share) times as far where answers are worth
-// a share of independent ones.
+// TestPercentiles checks ends of intervals, which are ranks here, in microseconds. Of 10,000 the
+// p99 has rank 9900; its interval reaches 1.96 sqrt(10000 x 0.99 x 0.01) = 19.501 ranks,
+// 1/sqrt(share) times as far if only a share of the responses is independent.
 func TestPercentiles(t *testing.T) {
 	check := func(name string, effective float64, lo, hi float64, assumption, withheld string,
 		change ...func(*Report)) {
@@ -71,7 +71,7 @@ func TestPercentiles(t *testing.T) {
 			}
 			return
 		}
-		const digits = 512 // the histogram keeps that near, in ns
+		const digits = 512 // the histogram's resolution near it, in ns
 		if p.LoNs == nil || p.HiNs == nil || *p.LoNs-lo*1000 > digits || *p.HiNs-hi*1000 > digits ||
 			lo*1000-*p.LoNs > digits || hi*1000-*p.HiNs > digits {
 			t.Errorf("%s: it is %+v, want %v to %v µs", name, p, lo, hi)
@@ -93,7 +93,7 @@ func TestPercentiles(t *testing.T) {
 		func(r *Report) { r.Verdict = of(r.Load, tooMuch).Verdict })
 }
 
-// What is worth little is refused in text too, and what is assumed is said.
+// TestWorth checks that text also omits imprecise percentiles, and states the assumption.
 func TestWorth(t *testing.T) {
 	check := func(name string, effective float64, want, not string) {
 		t.Helper()

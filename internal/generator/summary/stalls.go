@@ -12,7 +12,7 @@ import (
 	"prony.example/stats"
 )
 
-// stalls prints the response times without the machine's stalls beneath those with them.
+// stalls prints the response times without the machine's stalls, below those with stalls.
 func (p *page) stalls(l *record.Load) {
 	switch {
 	case l.Stalls == nil:
@@ -56,7 +56,7 @@ func (p *page) stalls(l *record.Load) {
 	}
 }
 
-// bounds are those of a percentile that stalls too short to be recorded make uncertain.
+// bounds returns the bounds of a percentile that stalls too short to be recorded make uncertain.
 func bounds(x *record.StallFree) string {
 	if x.Unknown != stats.UnrecordedStalls {
 		return ""
@@ -65,15 +65,15 @@ func bounds(x *record.StallFree) string {
 		units.Duration(float64(x.Ns)))
 }
 
-// share is how much of the time that was watched a core was stalled.
+// share returns the share of the observed time for which a core was stalled.
 func share(l *record.Load) float64 {
 	return float64(l.Stalls.StalledNs) / float64(max(l.Stalls.TimeNs, 1))
 }
 
-// causesShown is how many causes of stalls are listed.
+// causesShown is the number of listed causes of stalls.
 const causesShown = 3
 
-// causesOf lists the causes of stalls that took the longest, with their shares of the time.
+// causesOf lists the causes of the longest stalls, with their shares of the time.
 func causesOf(s *record.Stalls) string {
 	var all []string
 	for _, c := range s.Causes[:min(len(s.Causes), causesShown)] {

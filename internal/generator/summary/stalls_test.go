@@ -8,7 +8,8 @@ import (
 	"prony.example/stats"
 )
 
-// Response times without stalls stand beneath those with them, each unknown one with its reason.
+// TestTextOfStalls checks that response times without stalls are below those with stalls, each
+// unknown one with its reason.
 func TestTextOfStalls(t *testing.T) {
 	check := func(s *record.Stalls, free []record.StallFree, want string) {
 		t.Helper()

@@ -1,14 +1,14 @@
-// Package summary has the last word on a load: what was asked, what came of it, what that is worth,
+// Package summary writes the result of a load: the request, the measurements and their precision,
 // as text for people and as JSON, CSV and HdrHistogram log for programs.
 //
 //	record.Load, verdict ─► Text · JSON · CSV          load.Interval ─► HLog
 //
-// All writers are pure functions of what they are given. Text says less than it could where the
-// numbers would mislead: a percentile of too few answers is not printed, nor is any latency of a
-// load that the server could not keep up with. JSON, CSV and HLog are raw: they leave nothing out.
+// All writers are pure functions of their arguments. Text omits numbers that would mislead:
+// percentiles of too few responses, and all latencies of a load that the server could not keep up
+// with. JSON, CSV and HLog are raw and omit nothing.
 //
-// Non-goals: nothing is computed that a record does not hold, no two loads are compared (package
-// report does), and nothing is judged (package verdict does).
+// Non-goals: it computes nothing that a record lacks, compares no loads (package report does), and
+// judges nothing (package verdict does).
 package summary
 
 import (
@@ -32,20 +32,20 @@ import (
 	"prony.example/record"
 )
 
-// Report is a load that has ended, and what is known about it.
+// Report is a finished load with its verdict.
 type Report struct {
 	Target  string // the URL
 	Load    *record.Load
 	Verdict record.Verdict
-	Command []string // that repeats it
+	Command []string // command that repeats it
 
-	// Ran is how much of the window was offered where it was ended by hand, which the load's own
-	// window then is. Zero: all that was asked for.
+	// Ran is the length of the window if the load was interrupted. Zero: it was complete.
 	Ran time.Duration
 }
 
-// CutShort adds to a verdict that only a part of the window was offered: whoever ended it may have
-// seen how it went, and a threshold that held so far says nothing of the window that was asked for.
+// CutShort adds to a verdict that only a part of the window was measured. Whoever interrupted the
+// load may have seen intermediate results, and a threshold that held so far says nothing about the
+// complete window.
 func CutShort(v record.Verdict, load string, ran, window time.Duration) record.Verdict {
 	v.Grade = record.Invalid
 	v.Findings = append([]record.Finding{{
@@ -55,12 +55,12 @@ func CutShort(v record.Verdict, load string, ran, window time.Duration) record.V
 	return v
 }
 
-// JSON writes load and verdict whole, and its percentiles with their intervals:
+// JSON writes load and verdict completely, and the load's percentiles with their intervals:
 // docs/formats/load-json.md.
 func JSON(w io.Writer, r Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false) // "≥ 5 <" is read by people too
+	e.SetEscapeHTML(false) // people also read "≥ 5 <"
 	v, l := r.Verdict, *r.Load
 	v.Findings = wording.WithWords(v.Findings)
 	l.Generators = slices.Clone(l.Generators)
@@ -76,8 +76,8 @@ type document struct {
 	Percentiles []Percentile   `json:"percentiles"`
 }
 
-// CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms are
-// those of the intervals, for the ends of the percentiles; without them these columns are empty.
+// CSV writes a row for each interval of the window: docs/formats/load-csv.md. The histograms of
+// intervals provide the ends of the percentiles' intervals; without them these columns are empty.
 func CSV(w io.Writer, l *record.Load, intervals []load.Interval) error {
 	s := &l.Series
 	rows := [][]string{{"offset_ns", "length_ns", "scheduled", "sent", "done", "failed",
@@ -97,8 +97,8 @@ func CSV(w io.Writer, l *record.Load, intervals []load.Interval) error {
 	return format.CSV(w, rows)
 }
 
-// endsAt are the ends of p50 and p99 of the interval that begins there; nothing where its answers
-// do not suffice.
+// endsAt returns the ends of the p50's and p99's intervals for the interval that begins at an
+// offset; empty texts if it has too few responses.
 func endsAt(l *record.Load, intervals []load.Interval, offsetNs int64) []string {
 	ends := make([]string, 4)
 	for _, iv := range intervals {
@@ -116,7 +116,7 @@ func endsAt(l *record.Load, intervals []load.Interval, offsetNs int64) []string 
 	return ends
 }
 
-// field is a column's value, or nothing where there is none: a zero would be read as one.
+// field returns a column's value, or "" if it is unknown: a zero would be a value.
 func field(column []int64, i int, known bool) string {
 	if !known || i >= len(column) {
 		return ""
@@ -125,8 +125,9 @@ func field(column []int64, i int, known bool) string {
 }
 
 // HLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its plotter
-// and every port read: docs/formats/load-hlog.md. Values are nanoseconds, times seconds since the
-// window opened; the title is a comment in it. The histograms get their times set, nothing else.
+// and every port read: docs/formats/load-hlog.md. Values are nanoseconds, times are seconds since
+// the window opened; the title is a comment in the log. HLog sets the histograms' times and changes
+// nothing else.
 func HLog(w io.Writer, title string, intervals []load.Interval) error {
 	out := hdrhistogram.NewHistogramLogWriter(w)
 	for _, write := range []func() error{
@@ -148,12 +149,12 @@ func HLog(w io.Writer, title string, intervals []load.Interval) error {
 	return nil
 }
 
-// HLogTitle says what the histograms of a log are, of a trial's load or of one alone.
+// HLogTitle returns the title of a log for a trial's load or a single load.
 func HLogTitle(subject string) string {
 	return "response time in ns, by when the answer came, of " + subject
 }
 
-// SaveHLog writes the log of a trial's load into a run's folder, as hdr/TRIAL.LOAD.hlog.
+// SaveHLog writes the log of a trial's load to hdr/TRIAL.LOAD.hlog in a run's folder.
 func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
 	dir = filepath.Join(dir, "hdr")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -164,8 +165,8 @@ func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
 	})
 }
 
-// Spectrum writes the percentile spectrum of the response times as wrk2 and HdrHistogram's other
-// tools do, in milliseconds, for their plotter.
+// Spectrum writes the percentile spectrum of the response times in milliseconds, in the format of
+// wrk2 and HdrHistogram's other tools, for their plotter.
 func Spectrum(w io.Writer, l *record.Load) error {
 	h, err := l.ResponseTime.Histogram()
 	if err == nil && h == nil {
@@ -178,10 +179,10 @@ func Spectrum(w io.Writer, l *record.Load) error {
 	return err
 }
 
-// page is what a load's text is gathered on.
+// page collects a load's text.
 type page struct{ format.Page }
 
-// row is a line with a name before it.
+// row adds a line with a name before it.
 func (p *page) row(name, format string, args ...any) {
 	p.Line("  %-12s "+format, append([]any{name}, args...)...)
 }

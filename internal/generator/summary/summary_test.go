@@ -45,7 +45,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// hist holds n values from lo on, each a hundredth of lo above the one before.
+// hist returns n values from lo on, each a hundredth of lo above the previous one.
 func hist(n int64, lo int64) *hdrhistogram.Histogram {
 	h := hdrhistogram.New(1, 1<<40, 3)
 	for i := range n {
@@ -72,7 +72,7 @@ func dist(n, lo int64) record.Dist {
 	}
 }
 
-// open is a load at 5,000/s for 2 s: 10,000 requests, two of which fail.
+// open returns a load at 5,000/s for 2 s: 10,000 requests, two of which fail.
 func open() *record.Load {
 	return &record.Load{
 		Name: "load", Model: record.Open, Arrivals: "poisson", Connections: 64, Threads: 1,
@@ -106,7 +106,7 @@ func closed() *record.Load {
 	return l
 }
 
-// of is the report of a load, with these findings, the worst of which comes first.
+// of returns the report of a load with these findings, the worst of which is first.
 func of(l *record.Load, findings ...record.Finding) Report {
 	v := record.Verdict{Grade: record.Valid, Findings: findings}
 	if len(findings) > 0 {
@@ -171,7 +171,7 @@ func TestText(t *testing.T) {
 	golden(t, "cut.txt", textOf(t, cut, Options{}))
 }
 
-// everything is a flow over TLS in a shape.
+// everything returns a flow over TLS with a rate profile.
 func everything() *record.Load {
 	l := open()
 	l.Protocol, l.Shape, l.RateOf = "HTTP/2 over TLS", "ramp 0..10k/s in 2 s", "50% of peak"
@@ -190,8 +190,7 @@ func TestTextOfEverything(t *testing.T) {
 	golden(t, "everything.txt", textOf(t, of(everything(), wrong), Options{}))
 }
 
-// Above capacity there is no latency, in no form: the backlog's growth stands in its place.
-// Who offered a load together is listed, those first with whom something is wrong.
+// TestTextOfGenerators checks that the generators of a load are listed, faulty ones first.
 func TestTextOfGenerators(t *testing.T) {
 	l := open()
 	for i := range 10 {
@@ -209,7 +208,7 @@ func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
 	golden(t, "capacity.txt", text)
 	var kept []string
 	for line := range strings.Lines(text) {
-		// Handshakes wait in no queue of requests; the routes' head stands over dashes.
+		// Handshakes wait in no queue of requests; the routes' head is above dashes.
 		if !strings.HasPrefix(line, "  connect ") && !strings.HasPrefix(line, "  TLS ") &&
 			!strings.HasPrefix(line, "  route ") {
 			kept = append(kept, line)
@@ -220,7 +219,7 @@ func TestLatencyIsWithheldAboveCapacity(t *testing.T) {
 			t.Errorf("there is a %s in\n%s", words, text)
 		}
 	}
-	// Another load's capacity is not this one's.
+	// Another load's capacity does not affect this one.
 	other := tooMuch
 	other.Load = "half"
 	if text := textOf(t, of(open(), other), Options{}); strings.Contains(text, "withheld") {
@@ -301,7 +300,7 @@ func TestCSV(t *testing.T) {
 			}
 		})
 	}
-	// 100 values: p50 has the ranks 50 -+ 1.96 * 5, 40 and 60; for a p99 they are too few.
+	// 100 values: p50 has the ranks 50 -+ 1.96 * 5, 40 and 60; a p99 needs more.
 	flat := hdrhistogram.New(1, 1<<40, 3)
 	for ns := range int64(100) {
 		if err := flat.RecordValue(1 + ns); err != nil {
@@ -323,7 +322,7 @@ func TestCSV(t *testing.T) {
 	check("nothing", &record.Load{}, "")
 }
 
-// What is in the log comes back from the library's own reader, and twice the same.
+// TestHLog checks that the library's reader reads the log back, and that writing repeats exactly.
 func TestHLog(t *testing.T) {
 	intervals := []load.Interval{
 		{Offset: 0, Length: 250 * time.Millisecond, Response: hist(1000, 200e3)},
@@ -361,7 +360,7 @@ func TestHLog(t *testing.T) {
 	}
 }
 
-// full is a disk without room.
+// full simulates a disk without room.
 type full struct{ room int }
 
 func (f *full) Write(b []byte) (int, error) {

@@ -17,7 +17,7 @@ import (
 
 // Options of Text.
 type Options struct {
-	Spectrum bool // the percentile spectrum too
+	Spectrum bool // also print the percentile spectrum
 }
 
 // Text writes a load for people.
@@ -70,7 +70,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	return p.To(w)
 }
 
-// Model says in words what was asked for: it needs the fields of a load that are known before it.
+// Model describes a load in words. It uses only fields that are known before the load.
 func Model(l *record.Load) string { return what(l) + ", " + connections(l) }
 
 func what(l *record.Load) string {
@@ -116,7 +116,7 @@ func arrivals(l *record.Load) string {
 	return text
 }
 
-// counts prints what was offered and what came of it.
+// counts prints numbers of requests and the throughput.
 func (p *page) counts(l *record.Load) {
 	if l.WindowNs > 0 {
 		rate := units.Rate(l.ThroughputPerS) + " requests/s"
@@ -164,7 +164,7 @@ func (p *page) failures(l *record.Load) {
 	}
 }
 
-// conditions are what the load went through and what it cost.
+// conditions prints connections and costs of the load.
 func (p *page) conditions(l *record.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
@@ -225,13 +225,13 @@ func (p *page) verdict(v record.Verdict) {
 	}
 }
 
-// generatorsShown is how many of those who offered a load together are listed; JSON has all.
+// generatorsShown is the number of listed generators of a load; JSON has all.
 const generatorsShown = 8
 
-// wallTold is how much a wall clock is off before it is told.
+// wallTold is the difference from which on a wall clock's offset is printed.
 const wallTold = 10 * time.Millisecond
 
-// generators are who offered the load, those with a fault first.
+// generators prints the load's generators, first those with a fault.
 func (p *page) generators(l *record.Load) {
 	all := slices.Clone(l.Generators)
 	if len(all) == 0 {
@@ -256,7 +256,7 @@ func (p *page) generators(l *record.Load) {
 			text += fmt.Sprintf(", lag up to %s, %s of CPU", units.Duration(float64(g.LagMaxNs)),
 				units.Percent(g.CPUShare))
 		}
-		// Monotonic clocks begin anywhere; where they are is of nobody's interest.
+		// Offsets of monotonic clocks are arbitrary, and so are not printed.
 		if deviation := time.Duration(g.Clock.WallNs); deviation.Abs() > wallTold {
 			text += ", wall clock " + deviation.Round(time.Millisecond).String() + " off"
 		}
@@ -267,7 +267,7 @@ func (p *page) generators(l *record.Load) {
 	}
 }
 
-// ailing is how much is wrong.
+// ailing returns a generator's rank by the severity of its problems.
 func ailing(g *record.Generator) int {
 	switch {
 	case g.Fault != "":

@@ -11,40 +11,40 @@ import (
 // tool is another load generator.
 type tool struct {
 	name       string
-	oneDash    bool   // its flags are those of Go's package flag
+	oneDash    bool   // its flags follow Go's package flag
 	needsRate  bool   // it has no closed model
-	rateOfEach bool   // its rate is that of each connection
-	onStatus   string // what it does with an answer that has another status
-	usual      asked  // without a flag
+	rateOfEach bool   // its rate is per connection
+	onStatus   string // how it treats responses with another status
+	usual      asked  // defaults
 	flags      []row
-	additional []row // flags of its table, if that of another tool has the others
+	additional []row // flags of its own table, if it shares the others with another tool
 }
 
-// row is a flag of a tool beside its counterpart.
+// row is a flag of a tool with its counterpart.
 type row struct {
-	flag   string // as the tool spells it: "-c, --connections N"
-	load   string // as prony load spells it, or notNeeded, or none
-	remark string // how the two differ, or what there is instead
+	flag   string // in the tool's spelling: "-c, --connections N"
+	load   string // in prony load's spelling, or notNeeded, or none
+	remark string // difference between the two, or the alternative
 	set    setter
 }
 
-// setter reads a flag's value.
+// setter parses a flag's value.
 type setter func(a *asked, value string) error
 
 const (
-	notNeeded = "not needed" // prony load does it anyway
+	notNeeded = "not needed" // prony load does it by default
 	none      = "none"
 )
 
-// onThreads is of the flags that start load threads.
+// onThreads is the remark for flags that start load threads.
 const onThreads = "one load thread is usually enough; `--cores 2,3` starts a thread on each of " +
 	"these cores"
 
-// statusFlag is one that the verbs had in addition to each tool's flags.
+// statusFlag is a flag that the verbs had in addition to each tool's flags.
 var statusFlag = row{flag: "--status N", load: "--status N",
 	set: parsed(strconv.Atoi, func(a *asked) *int { return &a.status })}
 
-// parsed sets a field to what a function makes of the value.
+// parsed returns a setter that sets a field to the parsed value.
 func parsed[T any](parse func(string) (T, error), field func(*asked) *T) setter {
 	return func(a *asked, value string) (err error) {
 		*field(a), err = parse(value)
@@ -52,12 +52,12 @@ func parsed[T any](parse func(string) (T, error), field func(*asked) *T) setter 
 	}
 }
 
-// text sets a field to the value.
+// text returns a setter that sets a field to the value.
 func text(field func(*asked) *string) setter {
 	return parsed(func(v string) (string, error) { return v, nil }, field)
 }
 
-// on sets a field to true.
+// on returns a setter that sets a field to true.
 func on(field func(*asked) *bool) setter {
 	return parsed(strconv.ParseBool, field)
 }
@@ -68,14 +68,14 @@ func header(a *asked, value string) error {
 	return nil
 }
 
-// prefixed adds a header field of this name.
+// prefixed returns a setter that adds a header field with a name.
 func prefixed(name string) setter {
 	return func(a *asked, value string) error { return header(a, name+": "+value) }
 }
 
 func login(a *asked, value string) error { return header(a, basic(value)) }
 
-// rate reads a number of requests a second.
+// rate parses a number of requests per second.
 func rate(text string) (float64, error) {
 	f, err := number(text)
 	if err == nil && f <= 0 {
@@ -84,7 +84,7 @@ func rate(text string) (float64, error) {
 	return f, err
 }
 
-// some reads a time above 0.
+// some parses a duration above 0.
 func some(text string) (time.Duration, error) {
 	d, err := span(text)
 	if err == nil && d == 0 {
@@ -106,7 +106,7 @@ var wrkFlags = []row{
 	{"-v, --version", none, "see `prony --version`", nil},
 }
 
-// wrk2Flags are beside those that it shares with wrk.
+// wrk2Flags lists the flags that wrk2 does not share with wrk.
 var wrk2Flags = []row{
 	{"-R, --rate N", "--rate N --arrivals constant", "wrk2 has a schedule for each connection " +
 		"and leaves out the latency of its first 10 s; prony load has one schedule and " +
@@ -214,10 +214,10 @@ var ohaFlags = []row{
 	{"-V, --version", none, "see `prony --version`", nil},
 }
 
-// onClass is what wrk and wrk2 do.
+// onClass describes wrk and wrk2.
 const onClass = "counts only those above 399 as errors"
 
-// tools are those whose command lines are translated, with what they do without a flag.
+// tools lists the tools whose command lines are translated, with their defaults.
 var tools = []tool{
 	{name: "wrk", onStatus: onClass, flags: slices.Concat(wrkFlags, []row{
 		{"-L, --latency", notNeeded, "percentiles are always printed", nil},
@@ -236,8 +236,8 @@ var tools = []tool{
 		usual: asked{connections: 50, requests: 200, status: usualStatus}},
 }
 
-// Table returns the table of a tool's flags in Markdown. Flags that have the same counterpart and
-// the same note share a row. The flags of wrk are not repeated for wrk2.
+// Table returns the table of a tool's flags in Markdown. Flags with the same counterpart and remark
+// share a row. The table of wrk2 omits the flags that it shares with wrk.
 func Table(name string) string {
 	var b strings.Builder
 	for _, t := range tools {

@@ -25,7 +25,7 @@ func (w *wish) parse(args []string) (urls []string, err error) {
 	return urls, err
 }
 
-// parseGetopt reads flags in the manner of getopt: -t2, -t 2, --threads 2, --threads=2.
+// parseGetopt parses flags in getopt's style: -t2, -t 2, --threads 2, --threads=2.
 func (w *wish) parseGetopt(args []string) ([]string, error) {
 	set := pflag.NewFlagSet(w.tool.name, pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -44,7 +44,7 @@ func (w *wish) parseGetopt(args []string) ([]string, error) {
 	return set.Args(), nil
 }
 
-// parseGo reads flags in the manner of Go's package flag: -t 2, -t=2.
+// parseGo parses flags in the style of Go's package flag: -t 2, -t=2.
 func (w *wish) parseGo(args []string) ([]string, error) {
 	set := flag.NewFlagSet(w.tool.name, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
@@ -61,18 +61,18 @@ func (w *wish) parseGo(args []string) ([]string, error) {
 	return set.Args(), nil
 }
 
-// value is a row of the table as a flag of either package.
+// value is a row of the table that implements the flag interfaces of both packages.
 type value struct {
 	wish *wish
 	row  *row
 }
 
-// names are the long name, or the letter where there is no long one, and the letter.
+// names returns the long name, or the letter if it has no long name, and the letter.
 func (v *value) names() (long, letter string) {
 	for _, word := range strings.Fields(strings.ReplaceAll(v.row.flag, ",", " ")) {
 		name := strings.TrimLeft(word, "-")
 		switch {
-		case word == name: // the value's
+		case word == name: // the name of the value
 		case len(name) == 1 && strings.Count(word, "-") == 1:
 			letter = name
 		default:
@@ -110,16 +110,16 @@ func (v *value) String() string { return "" }
 // Type implements pflag.Value.
 func (v *value) Type() string { return "" }
 
-// IsBoolFlag tells package flag that no value follows.
+// IsBoolFlag reports whether the flag has no value.
 func (v *value) IsBoolFlag() bool {
-	if v.row == nil { // package flag looks at a zero value
+	if v.row == nil { // package flag calls it on a zero value
 		return false
 	}
 	words := strings.Fields(v.row.flag)
 	return strings.HasPrefix(words[len(words)-1], "-")
 }
 
-// number reads a number with wrk's units of 1000, such as 10k.
+// number parses a number with wrk's units of 1000, such as 10k.
 func number(text string) (float64, error) {
 	units := map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9}
 	digits, unit := text, 1.0
@@ -133,7 +133,7 @@ func number(text string) (float64, error) {
 	return f * unit, nil
 }
 
-// count reads a whole number, at least 1.
+// count parses an integer of at least 1.
 func count(text string) (int, error) {
 	f, err := number(text)
 	if err != nil || f < 1 || f != float64(int(f)) {
@@ -142,7 +142,7 @@ func count(text string) (int, error) {
 	return int(f), nil
 }
 
-// span reads a time such as 30s, or 30 for as many seconds.
+// span parses a duration such as 30s, or 30 for seconds.
 func span(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -1,12 +1,12 @@
-// Package translate writes the command line of another load generator as a line of prony load.
+// Package translate converts command lines of other load generators to prony load.
 //
 //	wrk -t2 -c100 -d30s URL ─► its flags ─► wish ─► prony load URL --connections 100 …
 //	                             │ unknown: error, no counterpart: named
 //
-// It is a pure function: it reads no file, resolves no name and sends nothing. One table of flags
-// for each tool is the parser, the translation and the table in the documentation.
+// It is a pure function: it reads no files, resolves no names and sends nothing. One table of flags
+// per tool is the parser, the translation and the table in the documentation.
 //
-// Non-goals: offering the load, and tools without a command line of their own (k6, JMeter).
+// Non-goals: running the load, and tools that are not configured by command lines (k6, JMeter).
 package translate
 
 import (
@@ -22,13 +22,13 @@ import (
 	"prony.example/load/template"
 )
 
-// Line is a command line of another tool in the words of prony load.
+// Line is the equivalent command line of prony load.
 type Line struct {
-	Args  []string // what follows "prony"
-	Notes []string // how the tool and prony load differ, and flags without a counterpart
+	Args  []string // arguments after "prony"
+	Notes []string // differences between the tool and prony load, and flags without a counterpart
 }
 
-// Tools returns the names of the tools whose command lines Translate reads.
+// Tools returns the names of the tools that Translate supports.
 func Tools() []string {
 	var names []string
 	for _, t := range tools {
@@ -37,8 +37,8 @@ func Tools() []string {
 	return names
 }
 
-// Translate writes a tool's command line, without the tool's name, as a line of prony load.
-// Unknown flags and values that make no sense are errors that name them.
+// Translate converts a tool's command line, without the tool's name, to a command line of prony
+// load. Unknown flags and invalid values are errors that name them.
 func Translate(name string, args []string) (*Line, error) {
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
 	if i < 0 {
@@ -60,22 +60,22 @@ func Translate(name string, args []string) (*Line, error) {
 	return line, nil
 }
 
-// asked is the load that a command line asks for. A tool's defaults are one, too.
+// asked is the load that a command line requests, or a tool's defaults.
 type asked struct {
 	connections int
-	streams     int // requests at once on each connection; 0: one
-	requests    int // ends the load unless there is a window
+	streams     int // concurrent requests on each connection; 0: one
+	requests    int // ends the load unless a window does
 	window      time.Duration
-	timeout     time.Duration // 0: the tool waits without limit
+	timeout     time.Duration // 0: no timeout
 	ratePerS    float64       // 0: closed model
 	method      string
 	headers     []string
 	body        string
-	file        string // of the body
+	file        string // path of the body
 	mediaType   string
 	status      int
 	http2       bool
-	renew       bool // a connection for each request
+	renew       bool // one connection per request
 	insecure    bool // accept any certificate
 	ca          string
 	unix        string
@@ -84,7 +84,7 @@ type asked struct {
 	plain       bool // no full-screen view
 }
 
-// wish is a command line being translated.
+// wish is a command line during its translation.
 type wish struct {
 	tool *tool
 	asked
@@ -95,7 +95,7 @@ func (w *wish) note(format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf(format, args...))
 }
 
-// line writes the wish as a line of prony load.
+// line returns the wish as a command line of prony load.
 func (w *wish) line(address string) (*Line, error) {
 	to, err := url.Parse(address)
 	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
@@ -116,7 +116,7 @@ func (w *wish) line(address string) (*Line, error) {
 		rate *= float64(w.connections)
 	}
 	add(w.streams > 1, "--streams", strconv.Itoa(w.streams))
-	// A number of requests is counted from the first one.
+	// A number of requests counts from the first one, so it needs a lead-in of 0.
 	add(w.window == 0, "--requests", strconv.Itoa(w.requests), "--lead-in", "0s")
 	add(w.window > 0, "--duration", short(w.window))
 	add(rate > 0, "--rate", strconv.FormatFloat(rate, 'f', -1, 64), "--arrivals", "constant")
@@ -145,10 +145,10 @@ func (w *wish) line(address string) (*Line, error) {
 	return &Line{Args: out, Notes: w.notes}, nil
 }
 
-// usualStatus is that of a good answer where --status does not name another.
+// usualStatus is the status of a good response without --status.
 const usualStatus = 200
 
-// request writes the flags that say what is sent.
+// request returns the flags that describe the request.
 func (w *wish) request() (out []string, err error) {
 	if w.method != "GET" && w.method != "" {
 		out = append(out, "--method", strings.ToUpper(w.method))
@@ -184,8 +184,8 @@ func (w *wish) request() (out []string, err error) {
 	return out, nil
 }
 
-// escaped is a URL without its fragment, which is never sent, and without a placeholder: none of
-// these tools has any.
+// escaped returns a URL without its fragment, which is never sent, and with escaped placeholders,
+// because these tools have none.
 func escaped(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	scheme, tail, _ := strings.Cut(address, "://")
@@ -200,13 +200,13 @@ func escaped(address string) string {
 	return scheme + "://" + tail[:host] + path
 }
 
-// local reports whether prony load takes a host for this machine without asking a resolver.
+// local reports whether prony load recognizes a host as this machine without a resolver.
 func local(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// short is a duration without units that are zero, such as 10m for 10m0s.
+// short formats a duration without zero units, such as 10m instead of 10m0s.
 func short(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -217,7 +217,7 @@ func short(d time.Duration) string {
 	return text
 }
 
-// basic is the header of a user and a password (RFC 7617).
+// basic returns the header field for a user and a password (RFC 7617).
 func basic(login string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(login))
 }

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the tables of flags into docs/dri
 
 const target = "http://127.0.0.1:8080/a"
 
-// words cuts a command line at its blanks; ~ stands for a blank within a word.
+// words splits a command line at its blanks; ~ stands for a blank within a word.
 func words(line string) []string {
 	out := strings.Fields(line)
 	for i := range out {
@@ -26,7 +26,7 @@ func words(line string) []string {
 	return out
 }
 
-// becomes compares what follows the URL in the translation of a line.
+// becomes compares the translation of a line, after the URL.
 func becomes(t *testing.T, line, want string) {
 	t.Helper()
 	f := words(line)
@@ -78,7 +78,7 @@ func TestOha(t *testing.T) {
 		"--method PUT --body x --type a/b")
 }
 
-// The URL is that of the tool, byte for byte, but for what prony load would draw or refuse.
+// TestURLs checks that URLs are unchanged, except for text that prony load would draw or refuse.
 func TestURLs(t *testing.T) {
 	check := func(url, want, more string) {
 		t.Helper()
@@ -102,7 +102,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// What cannot be translated is named.
+// TestRefusals checks that errors name what cannot be translated.
 func TestRefusals(t *testing.T) {
 	check := func(line string, wants ...string) {
 		t.Helper()
@@ -142,7 +142,7 @@ func TestRefusals(t *testing.T) {
 	check("oha --output-format csv"+url, "text or json")
 }
 
-// Notes say where a tool and prony load differ, and which flags have no counterpart.
+// TestNotes checks differences between a tool and prony load, and flags without a counterpart.
 func TestNotes(t *testing.T) {
 	check := func(line, want string) {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestNotes(t *testing.T) {
 	check("oha --rand-regex-url", "{key}")
 }
 
-// sampled is a row's flag with a value that it takes.
+// sampled returns a row's flag with a valid value.
 func sampled(r row) []string {
 	name, value, _ := strings.Cut(r.flag, " ")
 	if strings.HasSuffix(name, ",") {
@@ -181,7 +181,7 @@ func sampled(r row) []string {
 	return []string{name, samples[value]}
 }
 
-// Every flag of a table is read, and gives the counterpart that the table says.
+// TestEachFlag checks that every flag of a table is parsed, and gives the table's counterpart.
 func TestEachFlag(t *testing.T) {
 	for _, tool := range tools {
 		for _, r := range tool.flags {
@@ -212,7 +212,7 @@ func TestEachFlag(t *testing.T) {
 	}
 }
 
-// The documentation has the tables as they are.
+// TestDocumentation checks that the documentation has the generated tables.
 func TestDocumentation(t *testing.T) {
 	page := filepath.Join("..", "..", "..", "docs", "drivers.md")
 	have, err := os.ReadFile(page)

@@ -1,17 +1,17 @@
-// Package truth holds servers that are arithmetic: the moment at which a request is answered is a
-// pure function of the moments at which it and those before it came. Whoever measures such a server
-// can be held against a formula, and so can anybody's load generator.
+// Package truth provides servers with computable responses: the time of each response is a pure
+// function of the arrival times of its request and the earlier ones. Measurements of such a server
+// by any load generator can be compared with a formula.
 //
-//	request ─► Plan: a Reply, with its moment ─► queue of what is due ─► one thread sends it then
+//	request ─► Plan: a Reply with its time ─► queue of due replies ─► one thread sends it then
 //
-// A Plan is told of the requests in the order they came and knows no clock, so that it can be
-// tested without one. Serve runs a Plan: one thread, which polls shortly before each moment, since
-// a sleeping thread wakes too late (see Serve).
+// A Plan gets the requests in order of arrival and is independent of clocks, so tests need none.
+// Serve runs a Plan in one thread, which polls shortly before each time, because a sleeping thread
+// wakes too late (see Serve).
 //
-// Null, beside them, does nothing as fast as one can: it is the floor under every measurement.
+// Null responds as fast as possible: it is the lower limit of every measurement.
 //
-// Non-goals: speed of the others, and HTTP at large: a request is whatever ends in an empty line,
-// with a body when Content-Length says so.
+// Non-goals: speed of the other servers, and general HTTP: a request is text that ends with an
+// empty line, with a body if Content-Length says so.
 package truth
 
 import (
@@ -22,44 +22,43 @@ import (
 	"time"
 )
 
-// Request is what a Plan knows of a request.
+// Request is a request as a Plan gets it.
 type Request struct {
-	N      int64 // its number on the whole server, from 1
-	OnConn int64 // likewise on its connection
+	N      int64 // number on the server, from 1
+	OnConn int64 // number on its connection, from 1
 
-	// The server's own bytes, which it takes back when the Plan returns.
+	// The server's buffers, which are valid until the Plan returns.
 	Method, Path, Body []byte
 }
 
-// Reply says what becomes of a request.
+// Reply describes the response to a request.
 type Reply struct {
-	At    int64         // when the answer leaves, in ns of the clock that told when it came
-	Text  []byte        // the answer, as it goes over the wire
-	First int           // with Step: bytes that leave at At, the rest one by one
-	Step  time.Duration // between those; 0: the whole answer leaves at once
-	Burn  time.Duration // processor time that the server spends on it before
-	Then  End           // of the connection, afterwards
+	At    int64         // time of sending, in ns of the clock of the arrival time
+	Text  []byte        // the response as it is sent
+	First int           // with Step: number of bytes that are sent at At, the others one by one
+	Step  time.Duration // between single bytes; 0: the whole response is sent at once
+	Burn  time.Duration // processor time that the server spends before sending
+	Then  End           // what happens to the connection afterwards
 }
 
-// Never is the moment of an answer that does not come.
+// Never is the time of a response that is never sent.
 const Never = math.MaxInt64
 
-// End says what becomes of a connection after an answer.
+// End is what happens to a connection after a response.
 type End uint8
 
 // The ends of a connection.
 const (
 	Keep  End = iota
-	Close     // in an orderly way
-	Reset     // by a TCP reset
+	Close     // orderly
+	Reset     // with a TCP reset
 )
 
-// Plan answers a request that came at now, in ns of any clock. It is called for each request in the
-// order they came.
+// Plan returns the response to a request that arrived at now, in ns of any clock. It is called for
+// the requests in order of arrival.
 type Plan func(now int64, r Request) Reply
 
-// The good answer and the one that is wrong, of the same length: only who looks at the bytes can
-// tell.
+// Good and wrong responses have the same length, so only a check of the bytes distinguishes them.
 var (
 	good  = Answer("200 OK", "", Body)
 	wrong = Answer("200 OK", "", bad)
@@ -67,41 +66,41 @@ var (
 	full  = Answer("503 Service Unavailable", "", bad)
 )
 
-// Body is the body of a good answer.
+// Body is the body of a good response.
 const Body = "ok"
 
 const bad = "no"
 
-// Answer is a whole one, of plain text; header has further lines, each with its CRLF.
+// Answer returns a response with a plain text body; header has further lines, each with its CRLF.
 func Answer(status, header, body string) []byte {
 	const form = "HTTP/1.1 %s\r\nContent-Type: text/plain\r\n%sContent-Length: %d\r\n\r\n%s"
 	return fmt.Appendf(nil, form, status, header, len(body), body)
 }
 
-// Fixed answers each request d after it came, any number of them at once: a service time of d and
-// no queue. With N connections closed, throughput is N/d.
+// Fixed responds to each request after d, with unlimited concurrency: a service time of d and no
+// queue. With N closed connections, throughput is N/d.
 func Fixed(d time.Duration) Plan {
 	return func(now int64, _ Request) Reply { return Reply{At: now + int64(d), Text: good} }
 }
 
-// Queue is a single server with a queue without bound, first come, first served. Request k takes
-// draw(k) and is answered that long after it came or after request k-1 was answered, whichever is
-// later (Lindley's recursion). Capacity is 1/s, s being the mean of the draws. Offered Poisson
-// arrivals at λ, with ρ = λ·s < 1, the mean response time is
+// Queue is a single server with an unbounded queue, first come, first served. Request k takes
+// draw(k), from its arrival or from the end of request k-1, whichever is later (Lindley's
+// recursion). Capacity is 1/s, where s is the mean of the draws. With Poisson arrivals at λ and ρ =
+// λ·s < 1, the mean response time is
 //
 //	s + ρ·s/(2(1−ρ))  when all draws are s (M/D/1; Pollaczek and Khinchine)
 //	s/(1−ρ)           when they are exponential (M/M/1; q-quantile: ln(1/(1−q)) of that)
 func Queue(draw func(n int64) time.Duration) Plan { return servers(1, draw) }
 
 // Cap serves n requests at once, d each; the others wait, first come, first served. Throughput is
-// at most n/d; with C ≥ n connections closed it is that, and the response time is C·d/n.
+// at most n/d. With C ≥ n closed connections throughput is n/d and the response time C·d/n.
 func Cap(n int64, d time.Duration) Plan {
 	return servers(n, func(int64) time.Duration { return d })
 }
 
-// servers is n servers with one queue: the next request goes to the one that is free first.
+// servers has n servers with one queue: the next request goes to the server that is free first.
 func servers(n int64, draw func(n int64) time.Duration) Plan {
-	free := make([]int64, n) // when each will be, in increasing order
+	free := make([]int64, n) // times at which servers become free, ascending
 	for i := range free {
 		free[i] = math.MinInt64
 	}
@@ -114,7 +113,7 @@ func servers(n int64, draw func(n int64) time.Duration) Plan {
 	}
 }
 
-// origin is the moment of the first request.
+// origin is the time of the first request.
 type origin struct {
 	atNs  int64
 	known bool
@@ -127,10 +126,10 @@ func (o *origin) since(now int64) time.Duration {
 	return time.Duration(now - o.atNs)
 }
 
-// Stall freezes the whole server once for d, beginning after the first request by after: no request
-// is taken up and no answer leaves in that time. Of arrivals at a rate R, d·R are held up, each by
-// what is left of the freeze: uniform on (0, d]. The mean response time over a window T that holds
-// the freeze is longer by d²/2T, the longest by d.
+// Stall freezes the server once for d, from after on, counted from the first request: during a
+// freeze it accepts no request and sends no response. Of arrivals at a rate R, d·R are delayed,
+// each by the rest of the freeze: uniform on (0, d]. The mean response time over a window T with
+// the freeze increases by d²/2T, the longest by d.
 func Stall(after, d time.Duration, p Plan) Plan {
 	return frozen(p, func(t time.Duration) time.Duration {
 		if t >= after && t < after+d {
@@ -140,9 +139,9 @@ func Stall(after, d time.Duration, p Plan) Plan {
 	})
 }
 
-// Pause freezes the whole server again and again, for d at the end of each period: the moments are
-// k·period−d after the first request, k = 1, 2, … A share of d/period of the arrivals is held up,
-// and the mean response time is longer by d²/(2·period).
+// Pause freezes the server repeatedly, for d at the end of each period: at k·period−d after the
+// first request, k = 1, 2, … A share of d/period of the arrivals is delayed, and the mean response
+// time increases by d²/(2·period).
 func Pause(period, d time.Duration, p Plan) Plan {
 	return frozen(p, func(t time.Duration) time.Duration {
 		if t%period >= period-d {
@@ -152,8 +151,7 @@ func Pause(period, d time.Duration, p Plan) Plan {
 	})
 }
 
-// frozen moves what happens in a freeze to its end; thaw does so with a time since the first
-// request.
+// frozen moves events during a freeze to its end; thaw maps times since the first request.
 func frozen(p Plan, thaw func(time.Duration) time.Duration) Plan {
 	var first origin
 	return func(now int64, r Request) Reply {
@@ -166,8 +164,8 @@ func frozen(p Plan, thaw func(time.Duration) time.Duration) Plan {
 	}
 }
 
-// WarmUp answers like Fixed with a service time that falls in a straight line: t after the first
-// request it is from − (from−to)·t/over, and to from over on.
+// WarmUp responds like Fixed with a linearly falling service time: t after the first request it is
+// from − (from−to)·t/over, and from over on it is to.
 func WarmUp(from, to, over time.Duration) Plan {
 	var first origin
 	return func(now int64, _ Request) Reply {
@@ -177,8 +175,8 @@ func WarmUp(from, to, over time.Duration) Plan {
 	}
 }
 
-// Every changes the answer of each n-th request of the server, by its number: of k requests in all,
-// ⌊k/n⌋ are changed.
+// Every changes the response to each n-th request of the server: of k requests, ⌊k/n⌋ responses are
+// changed.
 func Every(n int64, change func(*Reply), p Plan) Plan {
 	return func(now int64, r Request) Reply {
 		out := p(now, r)
@@ -189,20 +187,20 @@ func Every(n int64, change func(*Reply), p Plan) Plan {
 	}
 }
 
-// Wrong is a change: the body has one letter that it should not have.
+// Wrong changes a response: its body has one wrong letter.
 func Wrong(r *Reply) { r.Text = wrong }
 
-// Torn is a change: the connection is reset in the midst of the answer's head. Without a byte of
-// it, clients would take the connection for one that was closed before the request, and ask again.
+// Torn changes a response: the connection is reset within its head. If no byte was sent, clients
+// would assume that the connection was closed before the request, and send it again.
 func Torn(r *Reply) { r.Text, r.Then = r.Text[:tornAt], Reset }
 
-// tornAt is how many bytes of a torn answer leave.
+// tornAt is the number of bytes of a torn response that are sent.
 const tornAt = len("HTTP/1.1 2")
 
-// Silent is a change: the answer never comes. The connection stays open.
+// Silent changes a response: it is never sent. The connection stays open.
 func Silent(r *Reply) { r.At = Never }
 
-// Hang answers like p until after the first request by after, and nothing that comes later.
+// Hang responds like p until after has passed since the first request, and then never again.
 func Hang(after time.Duration, p Plan) Plan {
 	var first origin
 	return func(now int64, r Request) Reply {
@@ -214,8 +212,8 @@ func Hang(after time.Duration, p Plan) Plan {
 	}
 }
 
-// Drip answers with a body of n bytes: the first one d after the request came, each further one a
-// step later. The last byte comes d + (n−1)·step after the request.
+// Drip responds with a body of n bytes: the first one d after the request, each further one a step
+// later, the last one after d + (n−1)·step.
 func Drip(d time.Duration, n int64, step time.Duration) Plan {
 	text := Answer("200 OK", "", string(bytes.Repeat([]byte("."), int(n))))
 	first := len(text) - int(n) + 1
@@ -224,11 +222,11 @@ func Drip(d time.Duration, n int64, step time.Duration) Plan {
 	}
 }
 
-// Shed serves at most n requests at once, d each, and refuses the others with status 503 as soon as
-// they come. Of Poisson arrivals at λ, with a = λ·d, the share refused is Erlang's B(n, a) =
-// aⁿ/n! / Σ aᵏ/k!, k = 0…n.
+// Shed serves at most n requests at once, d each, and refuses others at once with status 503. Of
+// Poisson arrivals at λ, with a = λ·d, the refused share is Erlang's B(n, a) = aⁿ/n! / Σ aᵏ/k!, k =
+// 0…n.
 func Shed(n int64, d time.Duration) Plan {
-	ends := make([]int64, n) // a ring: all take d, so that they end in the order they came
+	ends := make([]int64, n) // a ring: all take d, so they end in order of arrival
 	for i := range ends {
 		ends[i] = math.MinInt64
 	}
@@ -243,8 +241,8 @@ func Shed(n int64, d time.Duration) Plan {
 	}
 }
 
-// Renew answers n requests of a connection, announces with the n-th that it will close, and closes:
-// k requests take at least k/n connections.
+// Renew serves n requests per connection, announces with the n-th response that it closes the
+// connection, and closes it: k requests take at least k/n connections.
 func Renew(n int64, p Plan) Plan {
 	return func(now int64, r Request) Reply {
 		out := p(now, r)
@@ -255,15 +253,15 @@ func Renew(n int64, p Plan) Plan {
 	}
 }
 
-// Busy is Queue in processor time: a single server that burns draw(k) for request k and takes up no
-// other one meanwhile. If the machine interrupts it, the service takes longer, as that of a real
-// server does. Serve records how long each one took.
+// Busy is Queue in processor time: a single server that burns draw(k) for request k and meanwhile
+// accepts no other request. If the machine interrupts it, the service takes longer, like a real
+// server's. Serve records how long each service took.
 func Busy(draw func(n int64) time.Duration) Plan {
 	return func(now int64, r Request) Reply {
 		return Reply{At: now, Text: good, Burn: draw(r.N)}
 	}
 }
 
-// Burn spends d of processor time on each request and answers then. It is a queue too, with a
-// capacity of 1/d, for there is one thread.
+// Burn spends d of processor time on each request before its response. It is also a queue, with a
+// capacity of 1/d, because it has one thread.
 func Burn(d time.Duration) Plan { return Busy(func(int64) time.Duration { return d }) }

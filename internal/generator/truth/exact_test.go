@@ -19,7 +19,7 @@ import (
 
 const ms = time.Millisecond
 
-// at makes moments of milliseconds, from an origin that is not 0.
+// at converts milliseconds to ns, from an origin other than 0.
 func at(ms ...float64) (ns []int64) {
 	for _, x := range ms {
 		if math.IsInf(x, 1) {
@@ -31,7 +31,7 @@ func at(ms ...float64) (ns []int64) {
 	return ns
 }
 
-// Moments are in milliseconds after the first request's; they are the whole truth about a plan.
+// TestMoments checks all times of plans, in milliseconds after the first request.
 func TestMoments(t *testing.T) {
 	check := func(name string, p truth.Plan, came, answered []float64) {
 		t.Helper()
@@ -49,16 +49,17 @@ func TestMoments(t *testing.T) {
 	}
 	fixed := truth.Fixed
 	check("fixed", fixed(5*ms), []float64{0, 1, 1}, []float64{5, 6, 6})
-	// 0+2; the second waits until 2, the third for nobody.
+	// 0+2; the second waits until 2, the third does not wait.
 	check("queue", truth.Queue(draws(2, 2, 2)), []float64{0, 1, 5}, []float64{2, 4, 7})
-	// Each has the draw of its own number.
+	// Each request has the draw of its own number.
 	check("queue of draws", truth.Queue(draws(3, 0, 4)), []float64{0, 0, 1}, []float64{3, 3, 7})
 	// Two run at once; the third takes over from the first, the fourth from the second.
 	check("cap", truth.Cap(2, 10*ms), []float64{0, 1, 2, 3, 30}, []float64{10, 11, 20, 21, 40})
 	check("cap of one", truth.Cap(1, 10*ms), []float64{0, 1, 40}, []float64{10, 20, 50})
 	check("stall", truth.Stall(10*ms, 5*ms, fixed(0)), []float64{0, 9.9, 10, 14, 14.9, 15, 25},
 		[]float64{0, 9.9, 15, 15, 15, 15, 25})
-	// Due in the freeze at 11: leaves at its end. Came in the freeze: taken up at its end.
+	// Due during the freeze, at 11: sent at its end. Arrived during the freeze: accepted at its
+	// end.
 	check("stall of a slow server", truth.Stall(10*ms, 5*ms, fixed(3*ms)),
 		[]float64{0, 6, 8, 12, 16}, []float64{3, 9, 15, 18, 19})
 	// Frozen from 7 to 10 and from 17 to 20.
@@ -73,14 +74,14 @@ func TestMoments(t *testing.T) {
 		[]float64{1, 1, never, 1, 1, never})
 	check("hang", truth.Hang(10*ms, fixed(ms)), []float64{0, 9.9, 10, 20},
 		[]float64{1, 10.9, never, never})
-	// Two are served; the third and the fifth are refused at once; who ends makes room.
+	// Two are served; the third and the fifth are refused at once; each end makes room.
 	check("shed", truth.Shed(2, 10*ms), []float64{0, 1, 2, 10, 10.5, 11},
 		[]float64{10, 11, 2, 20, 10.5, 21})
 	check("drip", truth.Drip(20*ms, 10, 5*ms), []float64{0, 3}, []float64{20, 23})
 	check("burn", truth.Burn(ms), []float64{0, 3}, []float64{0, 3})
 }
 
-// text reads an answer as net/http does.
+// text reads a response as net/http does.
 func text(t *testing.T, b []byte) (status int, body string, last bool) {
 	t.Helper()
 	r, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(b)), nil)
@@ -132,8 +133,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// responses are the times of n Poisson arrivals at a rate of 1/ns·rho at a plan; refused ones are
-// counted apart.
+// responses returns the response times of n Poisson arrivals at a plan; refused ones are counted
+// separately.
 func responses(t *testing.T, p truth.Plan, perS float64, n int) (ns []float64, refused int) {
 	t.Helper()
 	arrivals, err := pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(perS)}.Process(11)
@@ -152,7 +153,7 @@ func responses(t *testing.T, p truth.Plan, perS float64, n int) (ns []float64, r
 	return ns, refused
 }
 
-// The queues are those of the books: a million arrivals come near the formulas.
+// TestFormulas checks that a million arrivals agree with the textbook's formulas.
 func TestFormulas(t *testing.T) {
 	const n = 1_000_000
 	check := func(name string, got, want, limit float64) {
@@ -186,9 +187,9 @@ func TestFormulas(t *testing.T) {
 	check("Erlang B", float64(refused)/n, 0.31068, 0.005)
 }
 
-// Draws depend on seed and number alone and know nothing of the gaps between arrivals that are
-// drawn from the same seed: of n pairs the correlation has a standard deviation of 1/√n; 3.29 of
-// those are exceeded once in a thousand.
+// TestExponential checks that draws depend only on seed and number, and are independent of the
+// intervals between arrivals from the same seed: the correlation of n pairs has a standard
+// deviation of 1/√n; 3.29 times that is exceeded once in a thousand cases.
 func TestExponential(t *testing.T) {
 	const n = 100_000
 	draw := truth.Exponential(ms, 5)
@@ -210,7 +211,8 @@ func TestExponential(t *testing.T) {
 
 var flagName = regexp.MustCompile(`--(\w+)`)
 
-// Each kind works as it is, is found by its name, and speaks of its own parameters only.
+// TestKinds checks that each kind works with its defaults, is found by its name, and describes only
+// its own parameters.
 func TestKinds(t *testing.T) {
 	names := map[string]bool{}
 	for _, k := range truth.Kinds() {
@@ -224,7 +226,7 @@ func TestKinds(t *testing.T) {
 		var needs []string
 		for _, n := range k.Needs {
 			needs = append(needs, n.Name)
-			k.Zero.Field(n.Name) // panics when there is none
+			k.Zero.Field(n.Name) // panics if it is missing
 		}
 		for _, m := range flagName.FindAllStringSubmatch(k.Does+" "+k.Reads, -1) {
 			if !slices.Contains(needs, m[1]) {
@@ -232,7 +234,7 @@ func TestKinds(t *testing.T) {
 			}
 		}
 		for _, n := range needs {
-			// What a service time adds to a freeze or a silence goes without saying.
+			// The effect of a service time on a freeze or a silence needs no description.
 			said := n == "seed" || n == "service"
 			if !said && !strings.Contains(k.Does+" "+k.Reads, n) {
 				t.Errorf("%s does not speak of its %s", k.Name, n)

@@ -8,7 +8,7 @@ import (
 	"prony.example/load/pace"
 )
 
-// Params are what the kinds can be told. Which of them a kind hears, its Needs say.
+// Params are parameters of kinds. A kind's Needs list the ones that it uses.
 type Params struct {
 	Service time.Duration `json:"service"`
 	Cold    time.Duration `json:"cold"`
@@ -19,8 +19,8 @@ type Params struct {
 	Seed    uint64        `json:"seed"`
 }
 
-// Field returns where the parameter of a name is kept: a *time.Duration, an *int64 or a *uint64.
-// Any other name is a programmer's error: it panics.
+// Field returns a pointer to the parameter with a name: a *time.Duration, *int64 or *uint64. It
+// panics for unknown names.
 func (p *Params) Field(name string) any {
 	field, ok := map[string]any{"service": &p.Service, "cold": &p.Cold, "after": &p.After,
 		"stall": &p.Stall, "every": &p.Every, "n": &p.N, "seed": &p.Seed}[name]
@@ -30,25 +30,25 @@ func (p *Params) Field(name string) any {
 	return field
 }
 
-// Need is a parameter that a kind hears.
+// Need is a parameter that a kind uses.
 type Need struct {
 	Name string
-	Says string // what it is, in words
+	Says string // description
 	min  int64
-	max  int64 // 0 for none
+	max  int64 // 0: no limit
 }
 
-// Kind is a server that can be asked for by name.
+// Kind is a server with a name.
 type Kind struct {
 	Name  string
-	Does  string // what the server does
-	Reads string // what a right generator reads of it
+	Does  string // description of the server
+	Reads string // what a correct generator measures
 	Needs []Need
-	Zero  Params // its parameters when nothing is said
+	Zero  Params // default parameters
 	plan  func(Params) Plan
 }
 
-// Plan makes the kind's plan, with a state of its own.
+// Plan returns a new plan of the kind. Parameters out of range are an error.
 func (k Kind) Plan(p Params) (Plan, error) {
 	for _, n := range k.Needs {
 		var value int64
@@ -79,7 +79,7 @@ func (n Need) bounds() string {
 	return "it must not be negative"
 }
 
-// Find returns the kind of a name.
+// Find returns the kind with a name.
 func Find(name string) (Kind, bool) {
 	for _, k := range kinds {
 		if k.Name == name {
@@ -89,23 +89,24 @@ func Find(name string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// Kinds lists all of them.
+// Kinds lists all kinds.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
 const ms = time.Millisecond
 
-// serviceSalt keeps the draws of service times apart from those of arrivals, which a generator may
-// make from the same seed in the same way: a long gap would always come with a long service.
+// serviceSalt makes the draws of service times independent of the arrivals, which a generator may
+// draw from the same seed in the same way: otherwise long intervals would coincide with long
+// services.
 const serviceSalt = 0xd1342543de82ef95
 
-// Exponential draws service times of a mean: the n-th is a function of seed and n alone.
+// Exponential draws service times with a mean: the n-th is a function of seed and n alone.
 func Exponential(mean time.Duration, seed uint64) func(n int64) time.Duration {
 	return func(n int64) time.Duration {
 		return time.Duration(pace.Exp(seed^serviceSalt, uint64(n)) * float64(mean))
 	}
 }
 
-// What the parameters are, in words.
+// Descriptions of parameters.
 const (
 	saysService = "service time"
 	saysAfter   = "time since the first request"
@@ -114,10 +115,10 @@ const (
 	saysOneIn   = "one request in as many"
 )
 
-// atOnceMax bounds servers of a Cap.
+// atOnceMax limits the servers of a Cap.
 const atOnceMax = 1 << 16
 
-// dripMax bounds a dripping body.
+// dripMax limits the size of a dripped body.
 const dripMax = 1 << 20
 
 var kinds = []Kind{

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Null answers every request with the same few bytes, as cheaply as one thread can: what a
-// generator reaches against it is the generator's own ceiling, not a service's. It serves until ctx
-// ends, which it notices within half a second; the listener is the caller's to close. Requests have
-// no body; each ends in an empty line. A client that does not take its answers is dropped.
+// Null responds to every request with the same few bytes, as cheaply as one thread can. A
+// generator's throughput against it is the generator limit. It serves until ctx ends, which it
+// detects within half a second; the caller closes the listener. Requests have no body; each ends
+// with an empty line. Clients that do not read their responses are disconnected.
 func Null(ctx context.Context, l *net.TCPListener, answer []byte) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -35,10 +35,10 @@ type null struct {
 	answer []byte
 	buf    []byte
 	open   map[int]bool
-	part   map[int][]byte // the last bytes of a request that has not come whole, at most three
+	part   map[int][]byte // the last bytes of an incomplete request, at most three
 }
 
-// turn waits half a second at most, so that the end of the context is noticed.
+// turn waits at most half a second, so that the end of the context is detected.
 func (n *null) turn() error {
 	events, err := n.wait(500)
 	for _, ev := range events {
@@ -64,8 +64,8 @@ func (n *null) closeAll() {
 	n.poller.close()
 }
 
-// serve reads until a read does not fill the buffer: the event is told once (EPOLLET), and what is
-// left unread would be left for good.
+// serve reads until a read does not fill the buffer: an event is reported only once (EPOLLET), and
+// unread data would never be reported again.
 func (n *null) serve(fd int) {
 	for complete := false; !complete; {
 		old := copy(n.buf, n.part[fd])
@@ -89,8 +89,8 @@ func (n *null) serve(fd int) {
 	}
 }
 
-// keep puts aside what may be the beginning of an empty line, cut in two by the network. That is
-// rare: a request usually comes whole, and then there is nothing to keep and nothing to look up.
+// keep stores the beginning of an empty line that a read has split. That is rare: most requests
+// arrive complete, and then nothing is stored or looked up.
 func (n *null) keep(fd int, b []byte) {
 	if bytes.HasSuffix(b, emptyLine) {
 		if len(n.part) > 0 {
@@ -99,7 +99,7 @@ func (n *null) keep(fd int, b []byte) {
 		return
 	}
 	if i := bytes.LastIndex(b, emptyLine); i >= 0 {
-		b = b[i+len(emptyLine):] // it has been counted and must not be again
+		b = b[i+len(emptyLine):] // already counted
 	}
 	n.part[fd] = append(n.part[fd][:0], b[max(len(b)-len(emptyLine)+1, 0):]...)
 }

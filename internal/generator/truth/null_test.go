@@ -14,7 +14,7 @@ import (
 
 const nothing = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// null runs a null server until the test ends, and then wants it gone without an error.
+// null runs a null server until the test ends, and checks that it ends without an error.
 func null(t *testing.T) *server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -34,7 +34,8 @@ func null(t *testing.T) *server {
 	return &server{t: t, addr: l.Addr().String()}
 }
 
-// Null owes one answer for each empty line, however the network cuts and glues the requests.
+// TestNullAnswersEachOnce checks one response for each empty line, however the network splits and
+// joins the requests.
 func TestNullAnswersEachOnce(t *testing.T) {
 	s := null(t)
 	check := func(name string, n int, pieces ...string) {
@@ -42,7 +43,7 @@ func TestNullAnswersEachOnce(t *testing.T) {
 		c := s.dial()
 		for i, p := range pieces {
 			if i > 0 {
-				time.Sleep(5 * ms) // so that the pieces are read apart, most likely
+				time.Sleep(5 * ms) // so that the pieces are probably read separately
 			}
 			c.send(p)
 		}
@@ -64,7 +65,7 @@ func TestNullAnswersEachOnce(t *testing.T) {
 	check("cut between the lines", 1, request[:end-2], request[end-2:])
 	check("cut before the last LF", 1, request[:end-1], request[end-1:])
 	check("byte by byte at the end", 1, request[:end-4], "\r", "\n", "\r", "\n")
-	// A counted end must not be counted again with what follows it.
+	// A counted end must not be counted again with the data after it.
 	check("cut after one and a bit", 2, request+"G", request[1:])
 	check("cut after one and a line", 2, request+"GET / HTTP/1.1\r\n", "\r\n")
 	check("cut in a stray line", 2, request+"\r", "\n"+request) // RFC 9112, section 2.2
@@ -84,7 +85,7 @@ func TestNullSurvivesClients(t *testing.T) {
 	for range 20 {
 		c := s.dial()
 		c.send(strings.Repeat(request, 3))
-		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // a close is a reset
+		if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil { // closing sends a reset
 			t.Fatal(err)
 		}
 		c.Close()

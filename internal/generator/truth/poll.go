@@ -8,14 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller is what a server of one thread has of the kernel: a listener and the events of it and of
-// its connections.
+// poller holds a single-threaded server's listener and the events of the listener and its
+// connections.
 type poller struct {
 	file     *os.File // of the listener
 	listener int32
 	epfd     int
 	events   [128]unix.EpollEvent
-	known    bool // to Go's runtime are its waits
+	known    bool // system calls go through Go's runtime
 }
 
 func (p *poller) open(l *net.TCPListener) (err error) {
@@ -41,9 +41,8 @@ func (p *poller) close() {
 	}
 }
 
-// wait waits for events; a signal ends it without any. Told of it, Go's runtime watches the thread
-// wait, from another thread that it wakes up to 50,000 times a second for that: a raw call leaves
-// it alone.
+// wait waits for events; a signal ends it without any. If Go's runtime takes part in the wait,
+// another thread monitors it and wakes up to 50,000 times a second; a raw call avoids that.
 func (p *poller) wait(timeoutMs int) ([]unix.EpollEvent, error) {
 	var k int
 	var err error
@@ -60,9 +59,9 @@ func (p *poller) wait(timeoutMs int) ([]unix.EpollEvent, error) {
 	return p.events[:max(k, 0)], err
 }
 
-// receive reads from a connection without blocking. A call that goes through Go's runtime may wait
-// for the runtime's other threads when it returns, and a thread that runs ahead of them keeps them
-// off its core meanwhile.
+// receive reads from a connection without blocking. After a call through Go's runtime, the thread
+// may wait for other threads of the runtime, and a thread with real-time priority keeps these off
+// its core.
 func (p *poller) receive(fd int32, into []byte) (int, error) {
 	if p.known {
 		return unix.Read(int(fd), into)
@@ -70,7 +69,7 @@ func (p *poller) receive(fd int32, into []byte) (int, error) {
 	return raw(unix.SYS_READ, fd, into)
 }
 
-// send writes to a connection without blocking, as receive reads.
+// send writes to a connection without blocking, with calls as in receive.
 func (p *poller) send(fd int32, text []byte) (int, error) {
 	if p.known {
 		return unix.Write(int(fd), text)
@@ -92,14 +91,14 @@ func (p *poller) watch(fd int32, events uint32) error {
 	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, int(fd), &ev)
 }
 
-// accept takes the connections that wait, watches them, and hands them over.
+// accept accepts the pending connections, watches them, and passes them to take.
 func (p *poller) accept(events uint32, take func(fd int32)) {
 	for {
 		fd, _, err := unix.Accept4(int(p.listener), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		if err != nil {
 			return
 		}
-		// Without it, the bytes of a drip would wait for each other's acknowledgement.
+		// Without it, dripped bytes would wait for acknowledgements.
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		if p.watch(int32(fd), events) != nil {
 			unix.Close(fd)

@@ -21,69 +21,68 @@ import (
 	"prony.example/internal/base/rtsched"
 )
 
-// spin is how long before a moment the thread stops sleeping and polls: more than a timer is late
-// on an idle virtual machine, and so little that a thousand answers a second cost a tenth of a
-// core.
+// spin is the time before a due time at which the thread stops sleeping and polls: more than the
+// delay of a timer on an idle virtual machine, but small enough that a thousand responses a second
+// cost a tenth of a core.
 const spin = 100 * time.Microsecond
 
-// idleMs bounds a wait: who stops all threads for a moment, as Go's collector does, waits for one
-// whose wait Go does not know of.
+// idleMs limits a wait, because Go's collector, which stops all threads for a moment, must wait for
+// threads in raw system calls.
 const idleMs = 100
 
-// Bounds of what a client may send.
+// Limits of a client's data.
 const (
 	headMax  = 64 << 10
-	bodyBits = 24 // of the length of a body
+	bodyBits = 24 // in the length of a body
 )
 
-// Times are those of one request, by CLOCK_MONOTONIC in ns.
+// Times are the times of one request, by CLOCK_MONOTONIC in ns.
 type Times struct {
 	CameNs      int64 // its last byte was read
-	LeftNs      int64 // its answer, or the first part of it, was written; 0: never
-	ServiceNs   int64 // from when the server took it up until LeftNs
-	ProcessorNs int64 // processor time of the server's thread in ServiceNs; 0: it burns none
+	LeftNs      int64 // its response, or the first part of it, was written; 0: never
+	ServiceNs   int64 // from the begin of its service to LeftNs
+	ProcessorNs int64 // processor time of the server's thread in ServiceNs; 0: none burned
 }
 
-// maxTimes bounds how many requests have their Times recorded: the first ones.
+// maxTimes limits the number of requests with recorded Times: the first ones.
 const maxTimes = 1 << 20
 
-// Options are how Serve serves.
+// Options configure Serve.
 type Options struct {
-	// Ahead puts the server's thread ahead of ordinary ones on its core, where this is permitted.
+	// Ahead gives the server's thread real-time priority if permitted.
 	Ahead bool
-	// Times has the times of the first million requests recorded.
+	// Times records the times of the first million requests.
 	Times bool
 }
 
-// Report says how true a server was to its Plan.
+// Report describes how exactly a server followed its Plan.
 type Report struct {
-	Requests   int64   `json:"requests"`   // that came
-	Delayed    int64   `json:"delayed"`    // answers, or parts of one, not to leave at once
-	LateMeanNs float64 `json:"lateMeanNs"` // of those: how much after their moment they left
+	Requests   int64   `json:"requests"`   // number of requests
+	Delayed    int64   `json:"delayed"`    // responses, or parts of them, that were due later
+	LateMeanNs float64 `json:"lateMeanNs"` // mean delay of these after their due time
 	LateMaxNs  int64   `json:"lateMaxNs"`
-	RunDelayNs int64   `json:"runDelayNs"` // its thread was ready to run and had to wait
-	Ahead      bool    `json:"ahead"`      // its thread ran ahead of ordinary ones
+	RunDelayNs int64   `json:"runDelayNs"` // its thread was runnable but had to wait
+	Ahead      bool    `json:"ahead"`      // its thread had real-time priority
 
-	Times []Times `json:"-"` // in the order in which requests came, if Options.Times
+	Times []Times `json:"-"` // in order of arrival, if Options.Times is set
 }
 
-// Serve runs a Plan on a listener until ctx ends, which shuts the listener down; it is the caller's
-// to close. It locks one thread, which does everything. That thread is woken for a moment by a
-// timerfd, the kernel's high-resolution timer, set shortly before it, and polls the rest: Go's own
-// timers wait in epoll_wait, whose grain is a millisecond, and are up to that late when nothing
-// else runs.
+// Serve runs a Plan on a listener until ctx ends, and then shuts the listener down; the caller
+// closes it. One locked thread does everything. A timerfd, the kernel's high-resolution timer,
+// wakes it shortly before each due time, and it polls for the rest. Go's timers wait in epoll_wait,
+// whose resolution is a millisecond, and are up to that late on an idle machine.
 //
-// A client that does not take its answers is dropped.
+// Clients that do not read their responses are disconnected.
 func Serve(ctx context.Context, l *net.TCPListener, p Plan, o Options) (Report, error) {
-	// The thread never gives its processor of the Go scheduler back; what ends ctx needs another.
+	// The thread never yields its processor of the Go scheduler; ending ctx needs another one.
 	processors(+1)
 	defer processors(-1)
 	return serve(ctx, l, &server{plan: p, options: o})
 }
 
-// Start serves a Plan on a free port of 127.0.0.1, beside a load that the same process offers. The
-// waits of its thread are known to Go's runtime: a load stops all threads for a moment when it
-// begins, and one that waits unknown would hold up the others until it wakes. Stop ends it.
+// Start runs a Plan on a free port of 127.0.0.1, in the process that sends the load. Its thread
+// waits through Go's runtime: a load stops all threads for a moment when it starts, and a thread in
+// a raw wait would delay it. stop ends the server.
 func Start(p Plan) (addr netip.AddrPort, stop func() (Report, error), err error) {
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -141,7 +140,7 @@ func serve(ctx context.Context, l *net.TCPListener, s *server) (Report, error) {
 
 var processing sync.Mutex
 
-// processors changes the number of the Go scheduler's processors. It is relative, so that servers
+// processors changes the number of the Go scheduler's processors by a difference, so that servers
 // may end in any order.
 func processors(change int) {
 	processing.Lock()
@@ -158,38 +157,38 @@ type server struct {
 
 	options Options
 	burn    burner
-	breath  rtsched.Breath // that a thread ahead of others leaves them
+	breath  rtsched.Breath // for threads with lower priority
 	times   []Times
 
-	due      []*action // the next one first
-	armed    int64     // what the timer is set to, 0 for not at all
+	due      []*action // next one first
+	armed    int64     // time of the timer; 0: not set
 	seq      int64
-	lateNs   float64 // in all
-	reported Report  // but for the mean and the thread's own wait
+	lateNs   float64 // sum
+	reported Report  // without the mean and the thread's run delay
 }
 
-// conn is a connection. Answers leave in the order of their requests, pipelined ones too.
+// conn is a connection. Responses leave in the order of their requests, also pipelined ones.
 type conn struct {
 	fd   int32
-	part []byte // of a request that has not come whole
+	part []byte // of an incomplete request
 	n    int64
-	last int64 // the moment of the latest answer
+	last int64 // time of the latest response
 	gone bool
 }
 
-// action is a part of an answer that is to leave at a moment.
+// action is a part of a response that is due at a time.
 type action struct {
 	atNs int64
-	seq  int64 // actions of one moment leave in the order of their requests
+	seq  int64 // keeps the order of requests at equal times
 	c    *conn
 	r    Reply
-	sent int // bytes of it that have left
+	sent int // number of sent bytes
 
-	delayed bool  // its moment was still to come when it was known
+	delayed bool  // it was due later when it was planned
 	n       int64 // the request's number, from 1
 }
 
-// push puts an action behind all that are due before it or with it.
+// push inserts an action after all that are due at the same time or earlier.
 func (s *server) push(a *action) {
 	index, _ := slices.BinarySearchFunc(s.due, a, func(x, y *action) int {
 		return cmp.Or(cmp.Compare(x.atNs, y.atNs), cmp.Compare(x.seq, y.seq))
@@ -218,7 +217,7 @@ func (s *server) close() {
 	s.poller.close()
 }
 
-// turn sends what is due and then waits for whichever comes first, a request or the next moment.
+// turn sends what is due and then waits for a request or the next due time.
 func (s *server) turn() error {
 	for len(s.due) > 0 && s.due[0].atNs <= clock.Mono() {
 		a := s.due[0]
@@ -241,7 +240,8 @@ func (s *server) turn() error {
 			s.armed = 0
 		case s.listener:
 			s.accept(unix.EPOLLIN, func(fd int32) { s.conns[fd] = &conn{fd: fd} })
-			// Who has started the server may have put it ahead, where it may not do so itself.
+			// The starter of the server may have set the priority, even if this process lacks the
+			// right.
 			s.reported.Ahead = s.options.Ahead && rtsched.IsAhead()
 		default:
 			if c := s.conns[ev.Fd]; c != nil {
@@ -252,7 +252,7 @@ func (s *server) turn() error {
 	return err
 }
 
-// arm sets the timer for the head of the queue, unless it is.
+// arm sets the timer for the head of the queue, unless it is already set.
 func (s *server) arm(wait time.Duration) error {
 	if s.armed == s.due[0].atNs {
 		return nil
@@ -262,13 +262,13 @@ func (s *server) arm(wait time.Duration) error {
 	return unix.TimerfdSettime(s.timer, 0, &spec, nil)
 }
 
-// drop ends a connection; what is still due on it will find it gone.
+// drop ends a connection; its pending actions are skipped.
 func (s *server) drop(c *conn, how End) {
 	if c.gone {
 		return
 	}
 	if how == Reset {
-		// It fails on a connection that the peer has reset already, which is as well.
+		// This fails if the peer has already reset the connection, which is fine.
 		_ = unix.SetsockoptLinger(int(c.fd), unix.SOL_SOCKET, unix.SO_LINGER,
 			&unix.Linger{Onoff: 1, Linger: 0})
 	}
@@ -277,8 +277,7 @@ func (s *server) drop(c *conn, how End) {
 	unix.Close(int(c.fd))
 }
 
-// read takes up what has come. The moment at which a request came is the one at which its last byte
-// was read.
+// read processes received data. A request arrives when its last byte is read.
 func (s *server) read(c *conn) {
 	k, err := s.receive(c.fd, s.in)
 	if err == unix.EAGAIN || err == unix.EINTR {
@@ -309,16 +308,16 @@ func (s *server) read(c *conn) {
 	c.part = append(c.part[:0], b...)
 }
 
-// message is what is understood of a request.
+// message is a parsed request.
 type message struct {
-	size int  // with its body; 0: the head has not come whole
-	head int  // without it
-	last bool // the client wants the connection closed after the answer
+	size int  // with its body; 0: incomplete head
+	head int  // size of the head
+	last bool // the client wants the connection closed after the response
 
 	method, path []byte
 }
 
-// parse reads the request that b begins with; it is not ok when it is too long, or no request.
+// parse parses the request at the begin of b; ok is false if it is too long or malformed.
 func parse(b []byte) (m message, ok bool) {
 	end := bytes.Index(b, emptyLine)
 	if end < 0 {
@@ -329,7 +328,7 @@ func parse(b []byte) (m message, ok bool) {
 	m.size = m.head
 	m.method, m.path, _ = bytes.Cut(line, []byte(" "))
 	m.path, _, _ = bytes.Cut(m.path, []byte(" "))
-	m.last = bytes.HasSuffix(line, []byte("HTTP/1.0")) // a request to keep it is not heard
+	m.last = bytes.HasSuffix(line, []byte("HTTP/1.0")) // Connection: keep-alive is ignored
 	for len(tail) > 0 {
 		line, tail, _ = bytes.Cut(tail, emptyLine[:2])
 		name, value, _ := bytes.Cut(line, []byte(":"))
@@ -348,8 +347,8 @@ func parse(b []byte) (m message, ok bool) {
 	return m, true
 }
 
-// Parse returns what a Plan knows of a whole request, but for its numbers, and whether the client
-// wants the connection closed after the answer. The fields are parts of the text.
+// Parse returns a complete request for a Plan, without its numbers, and whether the client wants
+// the connection closed after the response. The fields refer to text.
 func Parse(text []byte) (r Request, last bool) {
 	m, ok := parse(text)
 	if !ok || m.size == 0 {
@@ -386,7 +385,7 @@ func (s *server) request(c *conn, text []byte, m message, now int64) {
 	s.act(a)
 }
 
-// act sends the part of an answer whose moment has come and puts the next one in the queue.
+// act sends the due part of a response and queues the next one.
 func (s *server) act(a *action) {
 	if a.c.gone {
 		return
@@ -431,8 +430,8 @@ func (s *server) act(a *action) {
 	}
 }
 
-// noteTimes records that the first part of an answer was written. Without a moment at which the
-// server began to burn processor time for the request, the service began when the request came.
+// noteTimes records that the first part of a response was written. Unless the server burned
+// processor time for the request, the service began when the request arrived.
 func (s *server) noteTimes(n, began, processor int64) {
 	if n > int64(len(s.times)) {
 		return
@@ -442,15 +441,14 @@ func (s *server) noteTimes(n, began, processor int64) {
 	t.ServiceNs, t.ProcessorNs = t.LeftNs-cmp.Or(began, t.CameNs), processor
 }
 
-// burner spends processor time in a loop that does nothing but read the clock. Two readings are
-// some 25 ns apart. If they are much further apart, the core did something else meanwhile, and this
-// time does not count: an interrupt, another process, or another guest of the hypervisor, which not
-// every kernel leaves out of a thread's processor time. The thread's own clock is also twenty times
-// as expensive to read.
+// burner spends processor time in a loop that only reads the clock. Two readings are about 25 ns
+// apart. A much longer gap means that the core did something else, and does not count: an
+// interrupt, another process, or another guest of the hypervisor, which not every kernel excludes
+// from a thread's processor time. The thread's own clock is also twenty times as expensive to read.
 type burner struct{ interruptedNs int64 }
 
-// calibrate finds the distance of two readings that shows an interruption: twenty times the usual
-// distance, and at least a microsecond.
+// calibrate sets the gap that counts as an interruption: twenty times the usual gap, at least a
+// microsecond.
 func (b *burner) calibrate() {
 	gaps := make([]int64, 1000)
 	last := clock.Mono()
@@ -482,11 +480,11 @@ func threadTime() int64 {
 	return t.Nano()
 }
 
-// runDelay is the second number of the thread's schedstat (Linux, scheduler/sched-stats.rst), 0
-// where the kernel keeps none.
+// runDelay returns the second number of the thread's schedstat (Linux, scheduler/sched-stats.rst),
+// or 0 if the kernel lacks it.
 func runDelay() (ns int64) {
 	text, _ := os.ReadFile("/proc/thread-self/schedstat")
-	_, _ = fmt.Sscanf(string(text), "%d %d", new(int64), &ns) // nothing from nothing
+	_, _ = fmt.Sscanf(string(text), "%d %d", new(int64), &ns) // 0 if it is unreadable
 	return ns
 }
 

@@ -25,7 +25,7 @@ import (
 	"prony.example/internal/generator/truth"
 )
 
-// server is a plan that is being served.
+// server is a running plan.
 type server struct {
 	t    *testing.T
 	addr string
@@ -78,7 +78,7 @@ func (s *server) dial() *client {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	// A server that does not answer must fail the test, not hang it.
+	// A server that does not respond must fail the test, not block it.
 	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		s.t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (c *client) send(text string) {
 	}
 }
 
-// want reads one answer and wants status 200 and the body.
+// want reads one response and checks status 200 and the body.
 func (c *client) want(body string) {
 	c.t.Helper()
 	r, err := http.ReadResponse(c.in, nil)
@@ -108,7 +108,7 @@ func (c *client) want(body string) {
 	}
 }
 
-// ended wants the end of the connection and nothing before it.
+// ended checks that the connection ends without further data.
 func (c *client) ended(want error) {
 	c.t.Helper()
 	b, err := io.ReadAll(c.in)
@@ -117,7 +117,7 @@ func (c *client) ended(want error) {
 	}
 }
 
-// However a request is cut, it is answered once.
+// TestRequestsAreTakenApart checks that a request is answered once, however it is split.
 func TestRequestsAreTakenApart(t *testing.T) {
 	s := serve(t, truth.Fixed(0))
 	check := func(name string, answers int, pieces ...string) {
@@ -125,7 +125,7 @@ func TestRequestsAreTakenApart(t *testing.T) {
 		c := s.dial()
 		for i, p := range pieces {
 			if i > 0 {
-				time.Sleep(3 * ms) // so that the pieces are read apart, most likely
+				time.Sleep(3 * ms) // so that the pieces are probably read separately
 			}
 			c.send(p)
 		}
@@ -153,7 +153,8 @@ func TestRequestsAreTakenApart(t *testing.T) {
 	}
 }
 
-// What a plan is told of a request, by a server that runs beside its client.
+// TestPlanKnowsRequest checks the request that a plan gets, with a server that runs beside its
+// client.
 func TestPlanKnowsRequest(t *testing.T) {
 	testsets.Cores(t)
 	var seen []string
@@ -177,7 +178,7 @@ func TestPlanKnowsRequest(t *testing.T) {
 		of.c.want("made")
 	}
 	a.want("made")
-	for _, length := range []string{"-1", "1e3", "16777216"} { // the last is 2^24, a byte too many
+	for _, length := range []string{"-1", "1e3", "16777216"} { // the last is 2^24, too long
 		c := s.dial()
 		c.send("POST / HTTP/1.1\r\nContent-Length: " + length + "\r\n\r\n")
 		c.ended(nil)
@@ -235,8 +236,8 @@ func TestConnectionsEndAsAsked(t *testing.T) {
 	}
 }
 
-// An answer never leaves before its moment. How long after is the machine's matter, and in the
-// report.
+// TestNothingIsEarly checks that a response is never sent before it is due. Its delay depends on
+// the machine, and is in the report.
 func TestNothingIsEarly(t *testing.T) {
 	s := serve(t, truth.Fixed(10*ms))
 	c := s.dial()
@@ -248,7 +249,7 @@ func TestNothingIsEarly(t *testing.T) {
 			t.Errorf("answered after %v, want at least 10 ms", took)
 		}
 	}
-	// At once on many connections, and each in its own time.
+	// Concurrently on many connections, each at its own time.
 	var all []*client
 	began := clock.Mono()
 	for range 20 {
@@ -269,8 +270,8 @@ func TestNothingIsEarly(t *testing.T) {
 	}
 }
 
-// Six at once at a queue of 5 ms: the last leaves after 30 ms. Pipelined on one connection, answers
-// keep the order of their requests, whatever their moments.
+// TestOrder sends six requests at once to a queue of 5 ms: the last is answered after 30 ms.
+// Pipelined responses keep the order of their requests, whatever their due times.
 func TestOrder(t *testing.T) {
 	s := serve(t, truth.Queue(func(int64) time.Duration { return 5 * ms }))
 	c := s.dial()
@@ -296,7 +297,7 @@ func TestOrder(t *testing.T) {
 	c.want("2")
 }
 
-// The bytes of a drip come one by one, never before their moments.
+// TestDrip checks that bytes are sent one by one, never before they are due.
 func TestDrip(t *testing.T) {
 	s := serve(t, truth.Drip(10*ms, 4, 10*ms))
 	c := s.dial()
@@ -330,7 +331,7 @@ func TestDrip(t *testing.T) {
 	}
 }
 
-// What a request burns is processor time, not time on the clock.
+// TestBurn checks that a request burns processor time, not wall time.
 func TestBurn(t *testing.T) {
 	s := serve(t, truth.Burn(20*ms))
 	c := s.dial()
@@ -353,14 +354,15 @@ func processTime(t *testing.T) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// A client that goes away, or takes no answers, hurts nobody else.
+// TestSurvivesClients checks that a client that leaves, or reads no responses, affects no other
+// client.
 func TestSurvivesClients(t *testing.T) {
 	s := serve(t, truth.Fixed(5*ms))
 	steady := s.dial()
 	for range 10 {
 		gone := s.dial()
 		gone.send(strings.Repeat(request, 3))
-		if err := gone.Conn.(*net.TCPConn).SetLinger(0); err != nil { // a close is a reset
+		if err := gone.Conn.(*net.TCPConn).SetLinger(0); err != nil { // closing sends a reset
 			t.Fatal(err)
 		}
 		gone.Close()
@@ -372,15 +374,15 @@ func TestSurvivesClients(t *testing.T) {
 	many := strings.Repeat(request, 1000)
 	for {
 		if _, err := io.WriteString(deaf, many); err != nil {
-			break // it was dropped: its answers did not fit into the sockets' buffers
+			break // it was disconnected: its responses exceeded the sockets' buffers
 		}
 	}
 	steady.send(request)
 	steady.want("ok")
 }
 
-// The end of Serve leaves no descriptor open, and the scheduler as it was, whichever of two servers
-// ends first.
+// TestServeLeavesNothing checks that Serve closes all descriptors and restores the scheduler,
+// whichever of two servers ends first.
 func TestServeLeavesNothing(t *testing.T) {
 	open := func() int {
 		list, err := os.ReadDir("/proc/self/fd")
@@ -398,7 +400,7 @@ func TestServeLeavesNothing(t *testing.T) {
 		}
 		s.stop()
 	}
-	once() // whatever is opened once for good
+	once() // opens what stays open
 	before, processors := open(), runtime.GOMAXPROCS(0)
 	first, second := serve(t, truth.Fixed(0)), serve(t, truth.Fixed(0))
 	first.stop()
@@ -412,8 +414,8 @@ func TestServeLeavesNothing(t *testing.T) {
 	}
 }
 
-// An answer that is due when its client has gone does not go to the next one, whose connection has
-// the same descriptor.
+// TestAnswersDieWithTheirConnection checks that a response to a client that has left does not go to
+// the next one, whose connection has the same descriptor.
 func TestAnswersDieWithTheirConnection(t *testing.T) {
 	s := serve(t, truth.Fixed(40*ms))
 	a := s.dial()
@@ -430,8 +432,8 @@ func TestAnswersDieWithTheirConnection(t *testing.T) {
 	}
 }
 
-// The record of a queue: each request is taken up when the one before has left, whatever the
-// machine did meanwhile, and the processor time of a service is part of its duration.
+// TestTimes checks the times of a queue: each request's service begins after the previous response,
+// whatever the machine does, and a service's processor time is part of its duration.
 func TestTimes(t *testing.T) {
 	s := serveWith(t, truth.Burn(5*ms), truth.Options{Times: true})
 	c := s.dial()
@@ -448,7 +450,7 @@ func TestTimes(t *testing.T) {
 		if begun < x.CameNs || i > 0 && begun < times[i-1].LeftNs {
 			t.Errorf("request %d was taken up too early: %+v", i, times)
 		}
-		// What interrupts a service counts as processor time of the thread, or not at all.
+		// An interruption counts as processor time of the thread, or not at all.
 		if x.ProcessorNs < int64(4*ms) || x.ServiceNs < x.ProcessorNs-int64(ms) {
 			t.Errorf("request %d burns 5 ms: %+v", i, x)
 		}
@@ -486,7 +488,7 @@ func TestTimesAreWritten(t *testing.T) {
 	}
 }
 
-// A server ahead of others answers as any other, also where that is not permitted.
+// TestAhead checks that a server with priority responds as others do, also if it lacks permission.
 func TestAhead(t *testing.T) {
 	s := serveWith(t, truth.Burn(ms), truth.Options{Ahead: true})
 	c := s.dial()

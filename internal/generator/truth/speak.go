@@ -27,10 +27,10 @@ import (
 	"prony.example/internal/base/selfcert"
 )
 
-// Spoken are the protocols that Speak knows, by the names that suites have for them.
+// Spoken lists the protocols of Speak, with their names in suites.
 var Spoken = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "ws", "wss"}
 
-// Listen listens for Speak: HTTP/3 is heard at a port of UDP, whatever the network.
+// Listen returns a listener for Speak. HTTP/3 uses a UDP port, whatever the network.
 func Listen(protocol, network, address string) (net.Listener, error) {
 	if protocol != "h3" {
 		return net.Listen(network, address)
@@ -39,11 +39,11 @@ func Listen(protocol, network, address string) (net.Listener, error) {
 	return datagrams{l}, err
 }
 
-// datagrams are where HTTP/3 is listened for.
+// datagrams is a listener for HTTP/3.
 type datagrams struct{ net.PacketConn }
 
-// Cramp leaves a listener for HTTP/3 no more room than for so many bytes of datagrams that nobody
-// has read yet, and hides it from the library, which would make it as large as it may be.
+// Cramp limits an HTTP/3 listener's receive buffer to a number of bytes, and hides the socket from
+// the library, which would enlarge the buffer.
 func Cramp(l net.Listener, bytes int) (net.Listener, error) {
 	conn, ok := l.(datagrams).PacketConn.(*net.UDPConn)
 	if !ok {
@@ -52,7 +52,7 @@ func Cramp(l net.Listener, bytes int) (net.Listener, error) {
 	return datagrams{cramped{conn}}, conn.SetReadBuffer(bytes)
 }
 
-// cramped is a socket whose room is what it is.
+// cramped is a socket with a fixed buffer.
 type cramped struct{ net.PacketConn }
 
 func (cramped) SetReadBuffer(int) error  { return nil }
@@ -64,11 +64,11 @@ func (datagrams) Accept() (net.Conn, error) {
 	return nil, errors.New("datagrams are not connections")
 }
 
-// Speak runs a Plan in a protocol on a listener, which Listen made, until ctx ends; it closes
-// the listener. The bodies of answers are the Plan's; there is no end of a connection, and no
-// answer byte by byte. Go's servers stand between: an answer leaves some 100 µs after its moment,
-// not the few of Serve. Over TLS the certificate is made on the spot, for 127.0.0.1, localhost and
-// example.com; made, if not nil, is told of it in PEM.
+// Speak runs a Plan in a protocol on a listener of Listen until ctx ends; it closes the listener.
+// Responses have the Plan's bodies; it ignores Plan's ends of connections and steps. Go's servers
+// are in between, so responses leave about 100 µs after their due time, compared with a few µs in
+// Serve. For TLS it creates a certificate for 127.0.0.1, localhost and example.com, and passes it
+// in PEM to onBody unless that is nil.
 func Speak(
 	ctx context.Context,
 	protocol string,
@@ -107,7 +107,7 @@ func Speak(
 	return nil
 }
 
-// h3Streams is how many requests may be under way on a connection: as many as suites may ask for.
+// h3Streams is the number of concurrent requests on a connection: the largest number in suites.
 const h3Streams = 1000
 
 // speaker keeps a Plan's requests in order.
@@ -117,8 +117,8 @@ type speaker struct {
 	plan Plan
 }
 
-// answer asks the Plan and waits for the moment of its answer. An answer that does not come ends
-// with ctx.
+// answer calls the Plan and waits until its response is due. A response that is never due ends with
+// ctx.
 func (s *speaker) answer(ctx context.Context, method, path string, body []byte) (int, []byte) {
 	now := clock.Mono()
 	s.mu.Lock()
@@ -130,14 +130,14 @@ func (s *speaker) answer(ctx context.Context, method, path string, body []byte) 
 		return 0, nil
 	}
 	if wait := r.At - clock.Mono(); wait > 0 {
-		// The kernel's timer, not Go's, which may be a millisecond late when nothing else runs.
+		// The kernel's timer is used, because Go's may be a millisecond late on an idle machine.
 		pause := unix.NsecToTimespec(wait)
 		for unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &pause, &pause) == unix.EINTR {
 		}
 	}
 	head, content, _ := bytes.Cut(r.Text, emptyLine)
 	status := http.StatusOK
-	_, _ = fmt.Sscanf(string(head), "HTTP/1.1 %d", &status) // what is no number is 200
+	_, _ = fmt.Sscanf(string(head), "HTTP/1.1 %d", &status) // 200 if it is malformed
 	return status, content
 }
 
@@ -150,7 +150,7 @@ func (s *speaker) web(protocol string, l net.Listener, conf *tls.Config) (func()
 		status, content := s.answer(r.Context(), r.Method, r.URL.Path, body)
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(status)
-		_, _ = w.Write(content) // a client that left hears nothing
+		_, _ = w.Write(content) // the client may have left
 	}
 	if protocol == "ws" || protocol == "wss" {
 		handle = s.messages
@@ -175,7 +175,7 @@ func (s *speaker) web(protocol string, l net.Listener, conf *tls.Config) (func()
 	return serve, func() { server.Close() }
 }
 
-// messages answers those of a WebSocket, one after another.
+// messages responds to the messages of a WebSocket in sequence.
 func (s *speaker) messages(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
@@ -194,8 +194,8 @@ func (s *speaker) messages(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// calls answers every unary call of gRPC, whatever its method: the body is the message, and a
-// status that is not 200 an internal error (13).
+// calls responds to every unary gRPC call, whatever its method: the body is the message; a status
+// other than 200 becomes an internal error (13).
 func (s *speaker) calls(l net.Listener, conf *tls.Config) (func() error, func()) {
 	options := []grpc.ServerOption{grpc.ForceServerCodecV2(Bare{}),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
@@ -217,7 +217,7 @@ func (s *speaker) calls(l net.Listener, conf *tls.Config) (func() error, func())
 	return func() error { return server.Serve(l) }, server.Stop
 }
 
-// Bare is a codec that passes messages through as the bytes that they are.
+// Bare is a codec that passes messages through as bytes.
 type Bare struct{}
 
 // Name implements encoding.CodecV2.

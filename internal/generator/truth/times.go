@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Shift adds to the moments of requests.
+// Shift adds ns to the times of requests.
 func Shift(all []Times, ns int64) {
 	for i := range all {
 		t := &all[i]
@@ -19,10 +19,10 @@ func Shift(all []Times, ns int64) {
 	}
 }
 
-// timesHead are the columns of a file of times.
+// timesHead lists the columns of a file of times.
 var timesHead = []string{"came_ns", "left_ns", "service_ns", "processor_ns"}
 
-// WriteTimes writes a line of CSV for each request.
+// WriteTimes writes CSV with a line for each request.
 func WriteTimes(w io.Writer, all []Times) error {
 	out := csv.NewWriter(w)
 	lines := make([][]string, 0, len(all)+1)
@@ -40,7 +40,7 @@ func WriteTimes(w io.Writer, all []Times) error {
 	return nil
 }
 
-// ReadTimes reads what WriteTimes wrote.
+// ReadTimes reads the format of WriteTimes.
 func ReadTimes(r io.Reader) ([]Times, error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord, in.ReuseRecord = len(timesHead), true

@@ -1,16 +1,15 @@
-// Package cpuclock reads processor time within microseconds: of a target (Clock) and of the
-// machine (Machine). It is for the moments in which load changes from one target to another, and
-// every reading is free of allocation, locks and waits, so that a load thread can take it.
+// Package cpuclock reads processor time of a target (Clock) and of the machine (Machine) within
+// microseconds. It is for the moments in which load moves from one target to another. Readings
+// neither allocate, lock nor wait, so a load thread can take them.
 //
-// All counters in it have the same grain. The kernel adds to a thread's time when the thread leaves
-// its core and at each scheduler tick, so a reading lacks up to one tick (1 to 10 ms) of
-// each thread that runs at that moment, and nothing of threads that wait or are stopped. For a
-// target that is read in the same state twice, such as under load, the two gaps have the same mean:
-// differences are unbiased, and scatter by at most a tick for each core. Readings of a stopped
-// target are exact. Only a thread's own process could read more (clock_gettime(2) of a thread,
-// getrusage(2)).
+// The kernel adds to a thread's time when the thread leaves its core and at each scheduler tick. A
+// reading therefore lacks up to one tick (1 to 10 ms) of each thread that runs at that moment, and
+// nothing of threads that wait or are stopped. If a target is read twice in the same state, such as
+// under load, the two gaps have the same mean: differences are unbiased, and scatter by at most a
+// tick for each core. Readings of a stopped target are exact. Only the process itself could read
+// its running threads exactly (clock_gettime(2) of a thread, getrusage(2)).
 //
-// Non-goals: it samples nothing by itself (package probe does), and judges nothing.
+// Non-goals: it does not sample by itself (package probe does), and judges nothing.
 package cpuclock
 
 import (
@@ -20,23 +19,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unknown stands for a value that the kernel does not give.
+// unknown stands for a value that the kernel does not provide.
 const unknown = -1
 
-// Clock is the processor time of a target's processes, summed over their clocks
-// (clock_getcpuclockid(3)), which anybody may read. Not for two goroutines at a time.
+// Clock sums the processor time of a target's processes by their clocks (clock_getcpuclockid(3)),
+// which need no permission. It is not safe for concurrent use.
 //
-// It counts what a process had used before Refresh found it, from then on. A process that ends
-// keeps its last reading in the sum: what it used after that is lost, at most its share of the time
-// since the last Read. A process that comes and goes between two calls of Refresh is lost whole.
+// A process counts from its own start, even if Refresh found it later. An ended process counts with
+// its last reading, so the sum lacks the time that it used after the last Read. A process that
+// starts and ends between two calls of Refresh is missing.
 type Clock struct {
 	pids func() []int
 	rows []row
-	sum  int64 // of processes that have ended
+	sum  int64 // of ended processes
 	time unix.Timespec
 }
 
-// row is one process.
+// row is a process.
 type row struct {
 	pid   int
 	last  int64
@@ -50,7 +49,8 @@ func New(pids func() []int) *Clock {
 	return c
 }
 
-// Refresh lists the processes again. It may allocate and take milliseconds: call it between slices.
+// Refresh lists the processes again. It may allocate and take milliseconds, so call it between
+// slices.
 func (c *Clock) Refresh() {
 	c.read()
 	pids := c.pids()
@@ -73,7 +73,7 @@ func (c *Clock) Refresh() {
 }
 
 // Read returns the processor time, in ns, that all processes found so far have used since they
-// began; -1 where no process was ever found, or none whose clock can be read, such as on another
+// started. It returns -1 if no process was found or no clock can be read, for example on another
 // machine. Measured: 0.6 µs for a process with five threads, 1.3 µs with 45, 2.7 µs with 205.
 func (c *Clock) Read() int64 {
 	if len(c.rows) == 0 && c.sum == 0 {
@@ -87,7 +87,7 @@ func (c *Clock) read() int64 {
 	for i := range c.rows {
 		r := &c.rows[i]
 		if !r.ended {
-			// A clock that goes back is that of a later process with the same number.
+			// A clock that goes back belongs to a later process with the same number.
 			if ns := c.process(r.pid); ns >= r.last {
 				r.last = ns
 			} else {
@@ -99,7 +99,7 @@ func (c *Clock) read() int64 {
 	return sum
 }
 
-// Processes is how many were alive at the last reading.
+// Processes returns the number of processes that were alive at the last reading.
 func (c *Clock) Processes() (alive int) {
 	for _, r := range c.rows {
 		if !r.ended {
@@ -109,8 +109,8 @@ func (c *Clock) Processes() (alive int) {
 	return alive
 }
 
-// process is the clock of one process, its ended threads included; unknown when it has ended. The
-// call never blocks, so the Go scheduler need not hear of it.
+// process returns the clock of a process including its ended threads, or unknown if the process has
+// ended. The call never blocks, so it bypasses the Go scheduler.
 func (c *Clock) process(pid int) int64 {
 	const perProcessSchedClock = 2 // CPUCLOCK_SCHED of linux/posix-timers_types.h
 	id := int32(^pid<<3 | perProcessSchedClock)

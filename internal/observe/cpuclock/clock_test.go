@@ -18,11 +18,11 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Acts of this binary as a target.
+// Roles of this binary as a target.
 const (
-	work    = "work"    // at each line of its input, burns 20 ms and prints what it has used, in ns
-	parent  = "parent"  // the same, and has a child that does so first
-	threads = "threads" // then how many threads wait, for benchmarks
+	work    = "work"    // for each line of input, burns 20 ms and prints its processor time, in ns
+	parent  = "parent"  // as work, after a child has done so
+	threads = "threads" // followed by a number of waiting threads, for benchmarks
 )
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == threads:
 		n, _ := strconv.Atoi(os.Args[2])
 		for range n {
-			go unix.Pause() // holds its thread
+			go unix.Pause() // keeps its thread
 		}
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// burnt is what each line of input makes a worker use, by its own account.
+// burnt is the processor time that a worker uses for each line of input, by its own measurement.
 const burnt = 20 * time.Millisecond
 
 func worker() {
@@ -88,7 +88,7 @@ func rusage() int64 {
 	return unix.TimevalToNsec(u.Utime) + unix.TimevalToNsec(u.Stime)
 }
 
-// target is a started act.
+// target is a running process.
 type target struct {
 	t   testing.TB
 	cmd *exec.Cmd
@@ -99,7 +99,7 @@ type target struct {
 func start(t testing.TB, args ...string) *target {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), "GOGC=off") // it uses what its work uses
+	cmd.Env = append(os.Environ(), "GOGC=off") // limits its CPU time to its work
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
 	err3 := cmd.Start()
@@ -129,7 +129,8 @@ func (p *target) tell(text string) string {
 	return p.line()
 }
 
-// settled reads a clock until it stands still: what has answered still goes to sleep.
+// settled reads a clock until it stands still, because a process that has responded still runs
+// until it sleeps.
 func settled(t *testing.T, read func() int64) int64 {
 	t.Helper()
 	last, since := read(), clock.Mono()
@@ -144,10 +145,11 @@ func settled(t *testing.T, read func() int64) int64 {
 	return 0
 }
 
-// tolerance is what a target may use for the way to its answer and back to sleep, beside its work.
+// tolerance is the time that a target may use to respond and to sleep again, in addition to its
+// work.
 const tolerance = 3 * time.Millisecond
 
-// Two processes say what they have used by getrusage(2); the clock says the same.
+// TestClockCountsChildren compares the clock with two processes' own getrusage(2).
 func TestClockCountsChildren(t *testing.T) {
 	testsets.Live(t)
 	p := start(t, parent)
@@ -176,7 +178,7 @@ func TestClockCountsChildren(t *testing.T) {
 			t.Errorf("they used %d ns, want 2 × %v", got, burnt)
 		}
 	}
-	// What a process has used stays when it ends, before and after the next listing.
+	// The time of an ended process stays, before and after the next listing.
 	before := settled(t, c.Read)
 	p.tell("end")
 	after := settled(t, c.Read)
@@ -189,7 +191,8 @@ func TestClockCountsChildren(t *testing.T) {
 	}
 }
 
-// While a process runs its clock never goes back, and once it waits all is there.
+// TestClockOfARunningProcess checks that the clock of a running process never goes back, and is
+// complete when the process waits.
 func TestClockOfARunningProcess(t *testing.T) {
 	testsets.Live(t)
 	p := start(t, work)
@@ -214,7 +217,7 @@ func TestClockOfARunningProcess(t *testing.T) {
 	}
 }
 
-// A clock of nothing, or of what has another number space, is unknown.
+// TestClockOfNothing checks that the clock is unknown without processes.
 func TestClockOfNothing(t *testing.T) {
 	testsets.Live(t)
 	for _, pids := range [][]int{nil, {1 << 22}, {0, -1}} {
@@ -225,7 +228,8 @@ func TestClockOfNothing(t *testing.T) {
 	}
 }
 
-// A number that another process has now does not count as the first one.
+// TestClockOfAReusedNumber checks that a process with a reused number does not count as the first
+// one.
 func TestClockOfAReusedNumber(t *testing.T) {
 	testsets.Live(t)
 	p := start(t, work)
@@ -236,7 +240,7 @@ func TestClockOfAReusedNumber(t *testing.T) {
 	}
 }
 
-// group makes a control group of either version.
+// group creates a cgroup of either version.
 func group(t *testing.T) string {
 	t.Helper()
 	for _, root := range []string{"/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/unified",
@@ -273,7 +277,7 @@ func TestReadingsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkClock reads one process with so many threads, as often as slices change.
+// BenchmarkClock reads a process with different numbers of threads.
 func BenchmarkClock(b *testing.B) {
 	for _, n := range []int{0, 40, 200} {
 		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) {

@@ -11,45 +11,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Reading is what a Machine counts, in ns since boot. Only differences mean anything; -1 is
+// Reading holds a Machine's counters, in ns since boot. Only differences have a meaning; -1 is
 // unknown.
 type Reading struct {
 	StealNs int64 // taken by the hypervisor from all cores, in steps of 10 ms
-	BusyNs  int64 // processor time of all processes on the machine's cores that were named
+	BusyNs  int64 // processor time of all processes on the Machine's cores
 }
 
-// Machine reads steal and the time for which cores were busy. One reader at a time.
+// Machine reads steal and busy time of cores. It is not safe for concurrent use.
 type Machine struct {
 	stat   int // /proc/stat
-	busy   int // -1: from stat
+	busy   int // file of the source; -1: stat
 	source string
-	cores  []bool // of BusyNs, by number; nil: all
+	cores  []bool // cores that count in BusyNs, by number; nil: all
 	text   []byte
 }
 
-// Sources of a machine's busy time.
+// Sources of busy time.
 const (
-	// BusyCpuacct is the root group of version 1: ns, exact to a tick of what runs.
+	// BusyCpuacct is the root group of cgroup v1: ns, exact to a tick of running threads.
 	BusyCpuacct = "cpuacct"
-	// BusySchedstat is /proc/schedstat: ns, up to the last change of threads on each core.
+	// BusySchedstat is /proc/schedstat: ns, up to the last thread switch on each core.
 	BusySchedstat = "schedstat"
-	// BusyStat is /proc/stat: whole ticks, in steps of 10 ms.
+	// BusyStat is /proc/stat: ticks of 10 ms.
 	BusyStat = "stat"
 )
 
 const (
 	// statTick is the unit of /proc/stat (proc_stat(5), USER_HZ).
 	statTick = int64(10 * time.Millisecond)
-	// textBytes hold the lines of all cores in /proc/stat, and not those of interrupts behind them.
+	// textBytes fits the lines of all cores in /proc/stat, without the lines of interrupts after
+	// them.
 	textBytes = 1 << 14
-	// schedstatBytes hold /proc/schedstat, with a line for each scheduling domain of each core.
+	// schedstatBytes fits /proc/schedstat, which has a line for each scheduling domain of each
+	// core.
 	schedstatBytes = 1 << 17
 	// maxCores bounds the numbers of cores (CONFIG_NR_CPUS).
 	maxCores = 1 << 13
 )
 
-// OpenMachine opens the counters of this machine; cores are those of Reading.BusyNs, none: all. The
-// busy time comes from the source with the finest grain that there is (Source).
+// OpenMachine opens the counters of this machine. BusyNs covers the given cores, or all if there
+// are none, and comes from the available source with the finest resolution (Source).
 func OpenMachine(cores []int) (*Machine, error) {
 	return openMachine("/proc", cpuacctRoot(), cores)
 }
@@ -81,8 +83,9 @@ func openMachine(proc, cpuacct string, cores []int) (*Machine, error) {
 	return m, nil
 }
 
-// cpuacctRoot is the file of the group that holds the whole machine; empty: it is not visible here.
-// Only a root group has a release_agent (cgroups.rst): the top of a container's own tree has none.
+// cpuacctRoot returns the cpuacct file of the group of the whole machine, or "" if it is not
+// visible. Only a root group has a release_agent (cgroups.rst): the top of a container's tree has
+// none.
 func cpuacctRoot() string {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -102,11 +105,11 @@ func cpuacctRoot() string {
 	return ""
 }
 
-// Source is where BusyNs comes from, one of the Busy names.
+// Source returns the source of BusyNs, one of the Busy constants.
 func (m *Machine) Source() string { return m.source }
 
-// Read reads both. Measured: 10 µs on two cores, most of it for /proc/stat, and more on machines
-// with many interrupts, which the kernel counts for that file.
+// Read reads both counters. Measured: 10 µs on two cores, most of it for /proc/stat, and more on
+// machines with many interrupts, which the kernel counts for that file.
 func (m *Machine) Read() Reading {
 	text := read(m.stat, m.text)
 	out := Reading{StealNs: steal(text), BusyNs: unknown}
@@ -121,7 +124,7 @@ func (m *Machine) Read() Reading {
 	return out
 }
 
-// pages reads schedstat, which comes in pages.
+// pages reads schedstat, which the kernel returns in pages.
 func (m *Machine) pages() []byte {
 	n := 0
 	for n < len(m.text) {
@@ -134,7 +137,7 @@ func (m *Machine) pages() []byte {
 	return m.text[:n]
 }
 
-// steal is that of the first line of /proc/stat.
+// steal returns the steal time in the first line of /proc/stat.
 func steal(text []byte) int64 {
 	const field = 8 // of the line "cpu" (proc_stat(5))
 	b := after(text, "cpu ")
@@ -148,7 +151,7 @@ func steal(text []byte) int64 {
 	return ticks * statTick
 }
 
-// sum adds up lines "cpuN …" of the cores that count, each read by a function.
+// sum adds up lines "cpuN …" of the cores that count; value parses a line.
 func (m *Machine) sum(text []byte, value func(line []byte) int64) int64 {
 	const name = "cpu"
 	sum, lines := int64(0), 0
@@ -176,7 +179,7 @@ func (m *Machine) counts(core int64) bool {
 	return m.cores == nil || core < int64(len(m.cores)) && m.cores[core]
 }
 
-// statBusy is user, nice, system, irq and softirq of a line of /proc/stat.
+// statBusy sums user, nice, system, irq and softirq of a line of /proc/stat.
 func statBusy(line []byte) int64 {
 	const idle, iowait, fields = 3, 4, 7
 	sum := int64(0)
@@ -192,8 +195,8 @@ func statBusy(line []byte) int64 {
 	return sum * statTick
 }
 
-// schedstatBusy is the seventh number of a line of /proc/schedstat, "sum of all time spent running
-// by tasks on this processor" (Documentation/scheduler/sched-stats.rst).
+// schedstatBusy returns the seventh number of a line of /proc/schedstat, "sum of all time spent
+// running by tasks on this processor" (Documentation/scheduler/sched-stats.rst).
 func schedstatBusy(line []byte) int64 {
 	const field = 7
 	var ns int64
@@ -206,7 +209,7 @@ func schedstatBusy(line []byte) int64 {
 	return ns
 }
 
-// percpu adds up cpuacct.usage_percpu: a number for each possible core, in one line.
+// percpu adds up cpuacct.usage_percpu, which has a number for each possible core in one line.
 func (m *Machine) percpu(line []byte) int64 {
 	sum, counted := int64(0), false
 	for core := int64(0); ; core++ {
@@ -224,9 +227,9 @@ func (m *Machine) percpu(line []byte) int64 {
 	return sum
 }
 
-// Close frees the files.
+// Close closes the files.
 func (m *Machine) Close() {
-	_ = unix.Close(m.stat) // opened for reading: nothing can be lost
+	_ = unix.Close(m.stat) // opened for reading, so no data can be lost
 	if m.busy >= 0 {
 		_ = unix.Close(m.busy)
 	}

@@ -10,8 +10,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// Ticks of 10 ms: busy is user, nice, system, irq and softirq, of cpu0 1+2+3+6+7 = 19, of cpu1
-// 10+20+30+60+70 = 190, of cpu12 5; stolen is the eighth number of the first line, 88.
+// statText has ticks of 10 ms. Busy is user, nice, system, irq and softirq: of cpu0 1+2+3+6+7 = 19,
+// of cpu1 10+20+30+60+70 = 190, of cpu12 5. Steal is the eighth number of the first line, 88.
 const statText = `cpu  11 22 33 44 55 66 77 88 0 0
 cpu0 1 2 3 4 5 6 7 8 0 0
 cpu1 10 20 30 40 50 60 70 80 0 0
@@ -20,7 +20,7 @@ intr 55 1 2 3
 ctxt 7
 `
 
-// The seventh number of a core is its run time in ns.
+// schedstatText has a core's run time in ns as its seventh number.
 const schedstatText = `version 17
 timestamp 4294
 cpu0 0 0 0 0 0 0 1111 5 6
@@ -73,7 +73,7 @@ func TestMachineText(t *testing.T) {
 	}
 }
 
-// Whatever the machine counts by, work of 20 ms is in it.
+// TestMachineCountsWork checks that each source counts 20 ms of work.
 func TestMachineCountsWork(t *testing.T) {
 	testsets.Live(t)
 	check := func(cpuacct string) {
@@ -88,7 +88,7 @@ func TestMachineCountsWork(t *testing.T) {
 		defer runtime.UnlockOSThread()
 		for end := rusage() + int64(5*burnt); rusage() < end; {
 		}
-		time.Sleep(20 * time.Millisecond) // the last tick is counted
+		time.Sleep(20 * time.Millisecond) // until the last tick is counted
 		after := m.Read()
 		// /proc/stat samples whole ticks, of which one at each end may be missing.
 		const least = int64(5*burnt) - int64(3*10*time.Millisecond)

@@ -13,8 +13,8 @@ func openFile(path string) (fd int, err error) {
 	return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
-// read returns what one read from the start gives, at most the buffer; nil where there is nothing.
-// Such a read never waits, so the Go scheduler need not hear of it.
+// read returns the result of one read from the start, up to the buffer's size; nil if the file is
+// closed or unreadable. The read never blocks, so it bypasses the Go scheduler.
 func read(fd int, buf []byte) []byte {
 	if fd < 0 {
 		return nil
@@ -27,7 +27,7 @@ func read(fd int, buf []byte) []byte {
 	return buf[:n]
 }
 
-// number reads the decimal number after leading blanks, and returns what follows it.
+// number parses the decimal number after leading blanks, and returns the text after it as tail.
 func number(b []byte) (value int64, tail []byte, ok bool) {
 	i := 0
 	for i < len(b) && b[i] == ' ' {
@@ -41,7 +41,7 @@ func number(b []byte) (value int64, tail []byte, ok bool) {
 	return value, b[i:], i > start
 }
 
-// after returns what follows a key at the beginning of a line; nil: no line has it.
+// after returns the text after a key at the beginning of a line, or nil if no line has the key.
 func after(b []byte, key string) []byte {
 	for len(b) >= len(key) {
 		if string(b[:len(key)]) == key {
@@ -54,7 +54,7 @@ func after(b []byte, key string) []byte {
 	return nil
 }
 
-// nextLine returns the text from the next line on; nil: there is none.
+// nextLine returns the text from the next line on, or nil after the last line.
 func nextLine(b []byte) []byte {
 	for i, c := range b {
 		if c == '\n' {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzRead wants of any log that no pause ends before it begins, that they are in order, and that
-// what is summed up of a window is no less than nothing.
+// FuzzRead checks, for any log, that no pause ends before it begins, that pauses are in order, and
+// that sums of a window are not negative.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.log")
 	if err != nil || len(files) == 0 {

@@ -1,15 +1,15 @@
-// Package gclog reads what HotSpot's collectors log about themselves: which pauses a process made,
-// why, and how much its heap held before and after.
+// Package gclog reads the logs of HotSpot's collectors: the pauses of a process, their causes, and
+// the heap's use before and after.
 //
 //	LogOption ─► JVM ─► file ─► Read ─► Log ─► Window: record.GC of a load's window
 //	                                        └► During: the pauses a request ran into
 //
-// A pause is the whole safepoint, because that is what a request waits for: from the moment threads
-// are asked to stop to the moment they may go on. What the collector itself logs as "Pause" begins
-// only once all of them have stopped. Concurrent phases are no pauses.
+// A pause is the whole safepoint, because requests wait for all of it: from the request that
+// threads stop until they may continue. The collector's own "Pause" begins only when all threads
+// have stopped. Concurrent phases are not pauses.
 //
 // All times are System.nanoTime, which HotSpot reads from CLOCK_MONOTONIC on Linux
-// (os::javaTimeNanos in os_posix.cpp): a moment m of clock.Mono is m + clock.Kernel() here.
+// (os::javaTimeNanos in os_posix.cpp): a time t of clock.Mono is t + clock.Kernel() here.
 //
 // Non-goals: other virtual machines (OpenJ9, Graal's native images), and the phases of a pause.
 package gclog
@@ -22,53 +22,53 @@ import (
 	"prony.example/record"
 )
 
-// LogOption makes a HotSpot of 17 or newer log all that Read wants and little else, with {file} in
-// place of the file's path. HotSpot replaces %p in a path by the process's id, which a JVM that
-// starts another one needs: both would write into one file. A path with a colon, a comma or a space
-// is read as something else. A line's time is that of its writing: a pause is logged as it ends.
+// LogOption makes HotSpot 17 or newer log what Read needs and little else; replace {file} by the
+// file's path. HotSpot replaces %p in the path by the process id, which keeps JVMs that start other
+// JVMs from writing into one file. HotSpot misreads paths with colons, commas or spaces. A line's
+// time is the time of its writing: a pause is logged at its end.
 //
-// gc tells of pauses and of the heap, safepoint how long all threads stood still, and gc+heap what
-// was allocated while ZGC was at work, which no difference of two heaps can tell.
+// gc logs pauses and the heap, safepoint the time for which all threads stood still, and gc+heap
+// the allocation during a ZGC cycle, which differences of heap sizes cannot show.
 const LogOption = "-Xlog:gc,gc+heap,safepoint:file={file}:timenanos,tags:filecount=0"
 
 // Event is a pause of all threads.
 type Event struct {
 	StartNs int64 // CLOCK_MONOTONIC
 	PauseNs int64
-	// GC is false for a pause that some other part of the JVM wanted: deoptimisation, a heap
-	// inspection, biased locks of old.
+	// GC is false for a pause that another part of the JVM requested: deoptimization, a heap
+	// inspection, biased locks in old versions.
 	GC    bool
 	Kind  string // "Young (Normal)", "Full", or the name of the safepoint
-	Cause string // "G1 Evacuation Pause", "System.gc()"; empty where it says none
+	Cause string // "G1 Evacuation Pause", "System.gc()"; empty if not logged
 }
 
-// EndNs is when the threads went on.
+// EndNs returns the time at which the threads continued.
 func (e Event) EndNs() int64 { return e.StartNs + e.PauseNs }
 
-// Log is what one process logged.
+// Log holds the events of one process's log.
 type Log struct {
-	Collector string // "G1", "Serial", "Parallel", "ZGC", "Shenandoah"; empty: it did not say
+	Collector string // "G1", "Serial", "Parallel", "ZGC", "Shenandoah"; empty if not logged
 	Events    []Event
-	Problems  []string // "line 7: …", of lines that were skipped, at most maxProblems
-	Skipped   int64    // lines that were skipped, all of them
+	Problems  []string // "line 7: …", of skipped lines, at most maxProblems
+	Skipped   int64    // number of skipped lines
 
-	counts    []int64 // when collections are counted: at the first pause, with ZGC at the last line
+	counts    []int64 // times of collections: start of the first pause, with ZGC the end
 	heaps     []heap  // by time
 	remaining []left  // by time
 }
 
-// left is the whole heap's use when something of it had been freed.
+// left is the use of the whole heap after a collection freed memory.
 type left struct{ ns, bytes int64 }
 
-// heap is what allocation goes to, all of it or ZGC's young generation, as one collection found and
-// left it. What was allocated between two of them is before of this one less after of the last;
-// allocated is what came while this one was at work.
+// heap is the use of the space where threads allocate, the whole heap or ZGC's young generation,
+// before and after a collection. The allocation between two collections is the later one's before
+// minus the earlier one's after; allocated is the allocation during this collection.
 type heap struct {
 	beginNs, endNs           int64
 	before, after, allocated int64
 }
 
-// During returns the pauses, of the collector and others, that overlapped [fromNs, toNs], by time.
+// During returns all pauses that overlapped [fromNs, toNs], in order of time.
 func (l Log) During(fromNs, toNs int64) []Event {
 	var events []Event
 	for _, e := range l.Events {
@@ -79,8 +79,8 @@ func (l Log) During(fromNs, toNs int64) []Event {
 	return events
 }
 
-// Window sums up [fromNs, toNs). Pauses count with the part that lies in it, a collection where its
-// first pause begins (ZGC: where it ends).
+// Window sums [fromNs, toNs). Pauses count with the part inside it. A collection counts if its
+// first pause begins in it (ZGC: if its end is in it).
 func (l Log) Window(fromNs, toNs int64) record.GC {
 	g := record.GC{Collector: l.Collector}
 	for _, e := range l.Events {
@@ -96,7 +96,7 @@ func (l Log) Window(fromNs, toNs int64) record.GC {
 	}
 	for _, after := range l.remaining {
 		if after.ns < toNs {
-			g.HeapAfterBytes = after.bytes // of before the window, if nothing was collected in it
+			g.HeapAfterBytes = after.bytes // from before the window, if it has no collection
 		}
 	}
 	g.AllocatedBytes = l.allocated(fromNs, toNs)
@@ -104,18 +104,19 @@ func (l Log) Window(fromNs, toNs int64) record.GC {
 }
 
 const (
-	minHeaps   = 2   // in a window: fewer tell no rate
-	minCovered = 0.5 // of a window, to speak for the rest of it
+	minHeaps   = 2   // in a window: fewer show no rate
+	minCovered = 0.5 // share of a window that must be known to extrapolate to the rest
 )
 
-// allocated is the sum of what each heap before a collection held more than the one after the
-// collection before it. Between two collections allocation is taken to be even, so a window's edges
-// cut such a stretch in proportion. Before the log's first collection and after its last nothing is
-// known: the window's known part speaks for it if it is at least half of it.
+// allocated sums the differences between each heap before a collection and the heap after the
+// previous collection. It assumes even allocation between two collections, and takes a proportional
+// part at a window's edges. Before the log's first collection and after its last the allocation is
+// unknown: the window's known part is extrapolated if it is at least half of the window.
 //
-// Against programs that count what they allocate, this is within 3 % but for ZGC, which counts in
-// pages that threads leave half full: 3 to 8 % too much in heaps of 256 MiB and more, 16 % in one
-// of 128. What Shenandoah copies while threads run counts as allocated, what dies in it does not.
+// Compared with programs that count their allocations, the result is within 3 % except for ZGC,
+// which counts in pages that threads leave half full: 3 to 8 % too much in heaps of 256 MiB and
+// more, 16 % in a heap of 128 MiB. Objects that Shenandoah copies while threads run count as
+// allocated; objects that die meanwhile don't.
 func (l Log) allocated(fromNs, toNs int64) int64 {
 	inside := 0
 	for _, h := range l.heaps {
@@ -147,8 +148,8 @@ func (l Log) allocated(fromNs, toNs int64) int64 {
 	return int64(bytes * float64(toNs-fromNs) / covered)
 }
 
-// Sum is the same window of several JVMs of one trial. Heaps add up; the longest pause is that of
-// any; one unknown allocation makes the sum unknown.
+// Sum combines the same window of several JVMs of one trial. Heaps add up, the longest pause is the
+// longest of any JVM, and one unknown allocation makes the sum unknown.
 func Sum(windows []record.GC) record.GC {
 	var sum record.GC
 	var collectors []string

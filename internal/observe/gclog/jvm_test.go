@@ -11,8 +11,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// java finds a JDK: the one of JAVA_HOME or, newest first, those where
-// Debian keeps them, or PATH's.
+// java returns the path of a JDK: of JAVA_HOME, the newest in Debian's folders, or in PATH.
 func java(t *testing.T) string {
 	t.Helper()
 	if home := os.Getenv("JAVA_HOME"); home != "" {
@@ -32,10 +31,11 @@ func java(t *testing.T) string {
 	return path
 }
 
-// A program that knows what it allocated, and beans that know what the JVM paused, against the log:
-// this is also what shows that the log's times are those of System.nanoTime, because the window is.
+// TestAgainstTheJVMsOwnCounts compares the log with a program that counts its allocation and with
+// beans that count pauses. It also shows that the log's times are System.nanoTime, because the
+// window's times are.
 func TestAgainstTheJVMsOwnCounts(t *testing.T) {
-	testsets.Whole(t, "what a JVM counts itself") // before it is asked who it is
+	testsets.Whole(t, "what a JVM counts itself") // before java's version is requested
 	java, classes := java(t), t.TempDir()
 	testsets.Once(t, "what a JVM counts itself", testsets.Needs{Facts: []string{
 		testsets.Version(java, "--version")}})
@@ -83,7 +83,8 @@ func agree(l Log, said string) error {
 		return fmt.Errorf("%w: %q", err, said)
 	}
 	g := l.Window(from, to)
-	// The log's sizes are whole MiB, or pages of 2 MiB with ZGC, of which each thread leaves one.
+	// The log's sizes are multiples of MiB, or of ZGC's pages of 2 MiB, of which each thread leaves
+	// one half full.
 	if off := float64(g.AllocatedBytes)/float64(bytes) - 1; off < -0.12 || off > 0.12 {
 		return fmt.Errorf("%d bytes allocated, the program knows of %d", g.AllocatedBytes, bytes)
 	}
@@ -93,8 +94,8 @@ func agree(l Log, said string) error {
 			pauses++
 		}
 	}
-	// A collection may lie at an edge, between the clock's reading and the beans': of a pause, and
-	// with ZGC of three.
+	// A collection may be at an edge, between the readings of the clock and of the beans: of one
+	// pause, with ZGC of three.
 	edge := int64(1)
 	if l.Collector == "ZGC" {
 		edge = 3
@@ -102,8 +103,8 @@ func agree(l Log, said string) error {
 	if d := pauses - count; d < -edge || d > edge {
 		return fmt.Errorf("%d pauses, the beans counted %d", pauses, count)
 	}
-	// The beans' time begins later and ends earlier than the safepoint, never the other way round,
-	// but for Shenandoah's, which counts whole milliseconds of concurrent work too.
+	// The beans' time is within the safepoint, except for Shenandoah's, which also counts whole
+	// milliseconds of concurrent work.
 	if l.Collector != "Shenandoah" && g.PauseNs < (millis-1)*1e6 {
 		return fmt.Errorf("pauses of %d ns, the beans counted %d ms", g.PauseNs, millis)
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	maxLine     = 64 << 10 // bytes; HotSpot's lines are some 200
-	maxProblems = 20       // told of one file, one by one
+	maxLine     = 64 << 10 // bytes; HotSpot's lines have about 200
+	maxProblems = 20       // listed for one file
 )
 
 var (
@@ -34,16 +34,15 @@ var (
 	using     = lazyregexp.New(`^Using (?:The )?(\w+)( Garbage Collector)?`)
 )
 
-// Read reads one process's log. Lines that no JVM writes in one piece (torn, interleaved with
-// another's) are told in Problems and skipped; lines that merely say something else are ignored. An
-// error is only one of r.
+// Read reads one process's log. It skips and lists in Problems malformed lines (torn, mixed with
+// another JVM's), and ignores lines of other content. Errors come only from r.
 func Read(r io.Reader) (Log, error) {
 	p := parser{counted: map[int64]bool{}}
 	in := bufio.NewReaderSize(r, maxLine)
 	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
 		text, long := strings.TrimRight(string(line), "\r\n"), false
-		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of what is no line
+		for errors.Is(err, bufio.ErrBufferFull) { // skip the rest of an overlong line
 			long = true
 			_, err = in.ReadSlice('\n')
 		}
@@ -65,10 +64,10 @@ func Read(r io.Reader) (Log, error) {
 
 type parser struct {
 	log     Log
-	pending []Event        // pauses whose safepoint has not been told yet
+	pending []Event        // pauses whose safepoint's line is still to come
 	counted map[int64]bool // collections by number
-	young   zTable         // of the collection that is at work
-	begun   bool           // a collection has been told of
+	young   zTable         // of the running collection
+	begun   bool           // a collection's line was found
 }
 
 func (p *parser) problem(line int, format string, args ...any) {
@@ -79,7 +78,7 @@ func (p *parser) problem(line int, format string, args ...any) {
 	}
 }
 
-// take takes a line that has its end.
+// take processes a complete line.
 func (p *parser) take(n int, line string) {
 	m := decorated.FindStringSubmatch(line)
 	switch {
@@ -97,7 +96,7 @@ func (p *parser) take(n int, line string) {
 	}
 }
 
-// said takes the text of a line.
+// said processes the text of a line.
 func (p *parser) said(n int, ns int64, tags, text string) {
 	if tags == "safepoint" {
 		if m := safepoint.FindStringSubmatch(text); m != nil {
@@ -134,10 +133,10 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 	}
 }
 
-// collector takes a line of the collector itself.
+// collector processes a line of the collector.
 func (p *parser) collector(ns, id int64, text string) {
 	if m := paused.FindStringSubmatch(text); m != nil {
-		length := min(millis(m[4]), ns) // none began before the clock
+		length := min(millis(m[4]), ns) // a pause cannot begin before the clock
 		e := Event{StartNs: ns - length, PauseNs: length, GC: true}
 		e.Kind, e.Cause = kindAndCause(m[1])
 		p.pending = append(p.pending, e)
@@ -157,7 +156,7 @@ func (p *parser) collector(ns, id int64, text string) {
 	}
 }
 
-// heap takes what a collection says of the whole heap.
+// heap records a collection of the whole heap.
 func (p *parser) heap(h heap) {
 	p.log.heaps = append(p.log.heaps, h)
 	p.log.remaining = append(p.log.remaining, left{h.endNs, h.after})
@@ -170,8 +169,8 @@ func (p *parser) count(id, ns int64) {
 	}
 }
 
-// safepoint takes the line that ends a pause of all threads. The pauses that the collector told of
-// since the last one took place in it, one after another; together they take all of its time,
+// safepoint processes the line that ends a pause of all threads. The collector's pauses since the
+// previous safepoint took place in this one, in sequence. Together they get all of its time,
 // because threads stood still from its beginning to its end.
 func (p *parser) safepoint(ns int64, name string, total int64) {
 	start := ns - total
@@ -179,7 +178,7 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 	for _, e := range p.pending {
 		if e.EndNs() > start {
 			within = append(within, e)
-		} else { // its safepoint's line is missing
+		} else { // the line of its safepoint is missing
 			p.log.Events = append(p.log.Events, e)
 		}
 	}
@@ -201,7 +200,7 @@ func (p *parser) safepoint(ns int64, name string, total int64) {
 	}
 }
 
-// collects tells whether a safepoint's operation is a collector's, by its name in HotSpot's
+// collects reports whether a safepoint's operation is a collector's, by its name in HotSpot's
 // vmOperation.hpp.
 func collects(operation string) bool {
 	prefixes := []string{"G1", "Serial", "Parallel", "GenCollect", "Z", "Shenandoah"}
@@ -216,8 +215,8 @@ func (p *parser) finish() Log {
 	return p.log
 }
 
-// kindAndCause takes "Young (Normal) (G1 Evacuation Pause)" apart. G1 names its young pauses with a
-// bracket before the cause's, Shenandoah puts what else it does in one and has no cause there.
+// kindAndCause splits "Young (Normal) (G1 Evacuation Pause)". G1's young pauses have a kind in
+// brackets before the cause. Shenandoah's brackets describe additional work, and it logs no cause.
 func kindAndCause(text string) (kind, cause string) {
 	kind, tail, bracketed := strings.Cut(text, " (")
 	if !bracketed {
@@ -234,22 +233,23 @@ func kindAndCause(text string) (kind, cause string) {
 	return kind, first
 }
 
-// whole, millis and size are given what the patterns matched: digits. What does not fit is 0.
+// whole, millis and size convert digits that the patterns matched. They return 0 for numbers out of
+// range.
 func whole(digits string) int64 {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		return 0 // more than 19 digits: no clock and no heap has them
+		return 0 // no clock and no heap has more than 19 digits
 	}
 	return n
 }
 
-// millis turns "3.454" into nanoseconds.
+// millis converts "3.454" to nanoseconds.
 func millis(ms string) int64 {
 	left, right, _ := strings.Cut(ms, ".")
 	return fitting(whole(left), 1e6) + whole((right + "000000")[:6])
 }
 
-// size turns "23M" into bytes; "" is 0.
+// size converts "23M" to bytes; "" is 0.
 func size(text string) int64 {
 	if text == "" {
 		return 0
@@ -258,8 +258,8 @@ func size(text string) int64 {
 	return fitting(whole(text[:len(text)-1]), unit)
 }
 
-// fitting is n units, or 0: no clock and no heap has more than a quarter of an int64, and two such
-// can be added.
+// fitting returns n units, or 0 above a quarter of int64, which no clock and no heap reaches. Sums
+// of two results cannot overflow.
 func fitting(n, unit int64) int64 {
 	if n > math.MaxInt64/4/unit {
 		return 0
@@ -267,16 +267,17 @@ func fitting(n, unit int64) int64 {
 	return n * unit
 }
 
-// LogName is the file of a trial's JVM, by the name of its part of the target and its process's
-// number or %p. Both are needed: a part may be several JVMs, and in containers each is number 1.
+// LogName returns the log's file name of a trial's JVM from the name of its part of the target and
+// its process id or %p. Both are needed: a part may be several JVMs, and in containers each has
+// process id 1.
 func LogName(trial, part, pid string) string {
 	return trial + "." + part + "." + pid + logSuffix
 }
 
 const logSuffix = ".gc.log"
 
-// ReadTrial reads the logs of a trial's JVMs in a folder, as LogName calls them; older runs' have
-// no part.
+// ReadTrial reads the logs of a trial's JVMs in a folder, with names of LogName; logs of older runs
+// have no part.
 func ReadTrial(dir, trial string) (logs []Log, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -311,8 +312,8 @@ var (
 
 const zColumns = 4 // mark start, mark end, relocate start, relocate end; two more for extremes
 
-// zTable reads the table of the young generation that generational ZGC logs at the end of each of
-// its collections:
+// zTable parses the table of the young generation that generational ZGC logs at the end of each
+// collection:
 //
 //	Y: Heap Statistics:
 //	Y:          Mark Start   Mark End  Relocate Start  Relocate End  High  Low
@@ -322,16 +323,16 @@ const zColumns = 4 // mark start, mark end, relocate start, relocate end; two mo
 //	Y:      Used:  178M (70%)  178M (70%)  24M (9%)    8M (3%)
 //	Y: Allocated:       -        0M (0%)    2M (1%)    5M (2%)
 //
-// Threads allocate in the young generation only, so its use tells allocation; "Allocated" is what
-// they allocated since the mark's start (ZStatHeap::mutator_allocated in zStat.cpp), without what
-// the collector itself copied. So the last row of use before it is the one that counts. Minor
-// collections have y for Y; the collections of ZGC before generations have no letter and one table.
+// Threads allocate only in the young generation, so its use shows allocation. "Allocated" is what
+// threads allocated since the mark's start (ZStatHeap::mutator_allocated in zStat.cpp), without the
+// collector's copies. The row of use that counts is the last one before it. Minor collections have
+// y instead of Y; ZGC without generations logs no letter and one table.
 type zTable struct {
-	began int64 // the last start of a mark
+	began int64 // start of the last mark
 	h     heap
 }
 
-// take takes a line of the table and returns what it says once it says what was allocated.
+// take processes a line of the table, and returns the heap at the line with the allocation.
 func (t *zTable) take(ns int64, text string) (heap, bool) {
 	m := zRow.FindStringSubmatch(text)
 	if m == nil {

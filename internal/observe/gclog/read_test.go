@@ -32,14 +32,14 @@ const (
 	mib    = 1 << 20
 )
 
-// Real logs of JDK 25 and one of JDK 17, cut off after a few collections. Sums are those of the
-// totals of the lines with the tag safepoint, added by hand.
+// TestRead reads logs of JDK 25 and one of JDK 17, cut after a few collections. Sums were added by
+// hand from the totals of lines with the tag safepoint.
 func TestRead(t *testing.T) {
 	tests := []struct {
 		file  string
 		want  record.GC
-		first Event // that a collector wanted
-		all   int   // pauses, of others too
+		first Event // first pause of the collector
+		all   int   // number of pauses, also of others
 	}{
 		{"g1.log", record.GC{Collector: "G1",
 			// Collections 0, 1, 2, 3 and 5; 4 is a concurrent mark, which has not paused yet.
@@ -65,7 +65,7 @@ func TestRead(t *testing.T) {
 			Event{35520904092476, 49952370, true, "Full", "System.gc()"}, 4},
 		{"shenandoah.log", record.GC{Collector: "Shenandoah", Collections: 3,
 			// 119172 + 4211763 + 16190 + 47930 + 125084 + 2721944 + 39123 + 879563; the safepoint
-			// CleanClassLoaderDataMetaspaces, 129231, is none of the collector's
+			// CleanClassLoaderDataMetaspaces, 129231, is not the collector's
 			PauseNs: 8160769, PauseMaxNs: 4211763, HeapAfterBytes: 71 * mib},
 			// 35526412266135 - 119172 = 35526412146963
 			Event{35526412146963, 119172, true, "Init Mark (unload classes)", ""}, 9},
@@ -79,7 +79,7 @@ func TestRead(t *testing.T) {
 		if len(l.Problems) > 0 {
 			t.Errorf("%s: %q", tt.file, l.Problems)
 		}
-		tt.want.AllocatedBytes = -1 // of a window that goes on for ever, too little is known
+		tt.want.AllocatedBytes = -1 // of an infinite window, too little is known
 		if got := l.Window(0, always); got != tt.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", tt.file, got, tt.want)
 		}
@@ -94,11 +94,10 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// zPauses is the sum of the totals of all safepoints of zgc.log whose operation begins with Z, in
-// the file's order.
+// zPauses is the sum of the totals of all safepoints of zgc.log whose operation begins with Z.
 const zPauses = 7432107
 
-// What was allocated from the end of one heap to the end of another, in a window that is just that.
+// TestAllocated checks the allocation between the ends of two heaps, in a window with these edges.
 func TestAllocated(t *testing.T) {
 	tests := []struct {
 		file     string
@@ -181,8 +180,8 @@ func TestReadARotatedLog(t *testing.T) {
 	}
 }
 
-// Two collections in one stop of all threads take its time together: from 1000 to 9000, and the
-// first ended at 4000.
+// TestTwoCollectionsInOneSafepoint checks that two collections in one safepoint share its time:
+// from 1000 to 9000, and the first ended at 4000.
 func TestTwoCollectionsInOneSafepoint(t *testing.T) {
 	l, err := Read(strings.NewReader(
 		line(4000, "gc", "GC(0) Pause Young (Allocation Failure) 9M->9M(32M) 0.002ms") +
@@ -197,7 +196,8 @@ func TestTwoCollectionsInOneSafepoint(t *testing.T) {
 	}
 }
 
-// Without safepoints, as -Xlog:gc alone writes them, pauses are as long as the collector says.
+// TestPausesWithoutSafepoints checks that without safepoints, as with -Xlog:gc alone, pauses are as
+// long as the collector logs.
 func TestPausesWithoutSafepoints(t *testing.T) {
 	l, err := Read(strings.NewReader(
 		line(4_000_000, "gc", "GC(0) Pause Young (Allocation Failure) 9M->9M(32M) 1.500ms") +
@@ -225,8 +225,8 @@ func TestKindAndCause(t *testing.T) {
 	}
 }
 
-// The logs of a trial's JVMs are told from those of other trials and from other files; runs of
-// earlier versions have no part in the name.
+// TestLogsOfATrial checks that logs of other trials and other files are ignored; names of earlier
+// versions have no part.
 func TestLogsOfATrial(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{LogName("b1-1-x", "gateway", "1"), LogName("b1-1-x", "vets", "1"),

@@ -7,8 +7,8 @@ import (
 	"prony.example/record"
 )
 
-// synthetic is a log of times in milliseconds: pauses from 100 to 110, 200 to 220 and 300 to 305.
-// The heap held 10, 30 and 50 MiB before and 5, 6 and 8 after them.
+// synthetic returns a log in milliseconds: pauses from 100 to 110, 200 to 220 and 300 to 305. The
+// heap had 10, 30 and 50 MiB before and 5, 6 and 8 MiB after them.
 func synthetic(t *testing.T) Log {
 	t.Helper()
 	const ms = 1_000_000
@@ -33,11 +33,11 @@ func TestWindow(t *testing.T) {
 		{"before all", 0, 100, record.GC{AllocatedBytes: none}},
 		{"one", 90, 190, record.GC{Collections: 1, PauseNs: 10 * ms, PauseMaxNs: 10 * ms,
 			HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
-		// Of the pause from 200 to 220 the part from 200 to 205; its heap is known at 220 only, and
-		// what the one before it left still holds.
+		// The part from 200 to 205 of the pause from 200 to 220. Its heap is known only at 220, so
+		// the previous heap counts.
 		{"ends in a pause", 150, 205, record.GC{Collections: 1, PauseNs: 5 * ms,
 			PauseMaxNs: 5 * ms, HeapAfterBytes: 5 * mib, AllocatedBytes: none}},
-		// The part from 215 to 220; it is counted where it begins.
+		// The part from 215 to 220; the collection counts where it begins.
 		{"begins in a pause", 215, 240, record.GC{PauseNs: 5 * ms, PauseMaxNs: 5 * ms,
 			HeapAfterBytes: 6 * mib, AllocatedBytes: none}},
 		{"of another part of the JVM", 230, 290, record.GC{HeapAfterBytes: 6 * mib,
@@ -50,7 +50,7 @@ func TestWindow(t *testing.T) {
 		{"cuts a stretch", 155, 306, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib,
 			AllocatedBytes: 113 * mib / 2 * 151 / 150}},
-		// 195 of 300 are known: 69 speak for 69*300/195 in all.
+		// 195 of 300 are known: extrapolated to 69*300/195.
 		{"speaks for the rest", 110, 410, record.GC{Collections: 2, PauseNs: 25 * ms,
 			PauseMaxNs: 20 * ms, HeapAfterBytes: 8 * mib, AllocatedBytes: 69 * mib * 300 / 195}},
 		// 195 of 400 are less than half.

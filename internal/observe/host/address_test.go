@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// This machine is never asked about, whatever its address is called.
+// TestOwnAddresses checks that all addresses of this machine are permitted, whatever their name.
 func TestOwnAddresses(t *testing.T) {
 	own := []string{"127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "0.0.0.0", "::"}
 	all, err := net.InterfaceAddrs()

@@ -8,8 +8,8 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// machine is one of so many processors, in nodes of equal size, siblings half a node apart in
-// number, as Linux numbers those of most servers.
+// machine returns processors in nodes of equal size. Numbers of siblings differ by half a node, as
+// Linux numbers them on most servers.
 func machine(processors, threads, nodes int) (out []host.Processor) {
 	cores := processors / threads
 	for id := range processors {
@@ -50,7 +50,7 @@ func TestApart(t *testing.T) {
 			t.Errorf("the service has moved from %v to %v", l.Service, got.Service)
 		}
 	}
-	// One or two cores, or a service that takes half: the load keeps what it has.
+	// One or two cores, or a service with half of them: the load keeps its cores.
 	check(machine(1, 1, 1), 1, "[] 1 [0]")
 	check(machine(2, 1, 1), 1, "[] 1 [1]")
 	check(machine(3, 1, 1), 1, "[] 2 [2]")
@@ -60,17 +60,17 @@ func TestApart(t *testing.T) {
 	check(machine(8, 1, 1), 1, "[6] 6 [7]")
 	check(machine(8, 1, 1), 4, "[] 4 [4 5 6 7]")
 	check(machine(8, 1, 1), 3, "[4] 4 [5 6 7]")
-	// SMT: 7 serves, and 3 is of its core; 0+4, 1+5 and 2+6 are whole, and the last one goes.
+	// SMT: 7 serves, and 3 shares its core; 0+4, 1+5 and 2+6 are free, and the last one is taken.
 	check(machine(4, 2, 1), 1, "[] 3 [3]")
 	check(machine(8, 2, 1), 1, "[2 6] 5 [7]")
 	check(machine(16, 2, 1), 2, "[5 13] 12 [14 15]")
-	// Two nodes: 0-7 and 16-23 are node 0; the service is on node 1, the home is not.
+	// Two nodes: 0-7 and 16-23 are node 0; the service is on node 1, the collector is not.
 	check(machine(16, 1, 2), 1, "[7] 14 [15]")
 	check(machine(64, 2, 2), 4, "[15 47] 58 [60 61 62 63]")
 	check(machine(64, 1, 4), 2, "[47] 61 [62 63]")
 }
 
-// A backing process has what is left when the home has its own, by the same rule.
+// TestBack checks that a backing process gets a core after the collector, by the same rule.
 func TestBack(t *testing.T) {
 	check := func(of []host.Processor, cpus float64, want string) {
 		t.Helper()
@@ -89,10 +89,11 @@ func TestBack(t *testing.T) {
 	// The load keeps as many as the service has: 8 − 3 − 1 = 4 leaves one, and 3 of 8 remain.
 	check(machine(8, 1, 1), 3, "[3] [4] 3 [5 6 7]")
 	check(machine(8, 1, 1), 4, "[] [] 4 [4 5 6 7]")
-	// SMT: 2+6 is the home's, 1+5 goes, and 0+4 with 3 are the load's; one core of it is whole.
+	// SMT: 2+6 is the collector's, 1+5 is taken, and the load keeps 0+4 and 3, which include one
+	// complete core.
 	check(machine(8, 2, 1), 1, "[] [2 6] 5 [7]")
 	check(machine(16, 2, 1), 2, "[4 12] [5 13] 10 [14 15]")
-	// The other node is nobody's memory.
+	// The other node is preferred.
 	check(machine(16, 1, 2), 1, "[6] [7] 13 [15]")
 }
 

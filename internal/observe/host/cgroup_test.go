@@ -8,7 +8,7 @@ import (
 )
 
 func TestCgroupVersion(t *testing.T) {
-	// Names that end in / are folders, as in each kernel's /sys/fs/cgroup.
+	// Names with a final / are folders, as in a kernel's /sys/fs/cgroup.
 	check := func(name, names, want string) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

@@ -1,5 +1,5 @@
-// Package host knows the machine that the lab runs on: its processors and who gets which, and what
-// a record must say of it. What a kernel does not tell is "unknown", never guessed.
+// Package host describes the machine that the lab runs on: its processors, their division, and the
+// facts that a record has. Facts that the kernel does not provide are "unknown", never guessed.
 package host
 
 import (
@@ -16,18 +16,19 @@ import (
 	"prony.example/record"
 )
 
-// Layout divides processors between the service and the load with everything else of the lab.
+// Layout divides processors between the service and the load; the load's cores also run the rest of
+// the lab.
 type Layout struct {
 	Service []int
 	Load    []int
-	Home    []int // the home of telemetry's own, where there are enough; else none
-	Backing []int // those of backing processes, such as a database, likewise
-	Shared  bool  // there was one processor only: service and load take turns on it
+	Home    []int // for the collector, if enough cores exist; else empty
+	Backing []int // for backing processes, such as a database, if enough cores exist
+	Shared  bool  // the only processor serves both service and load
 }
 
-// Divide gives the service as many cores as it may use processors (rounded up) and the rest to the
-// load, which keeps at least one. The service gets the higher numbers: interrupts of devices
-// usually arrive at the lower ones.
+// Divide gives the service its limit of CPUs, rounded up to cores, and the rest to the load, which
+// gets at least one. The service gets the higher numbers, because interrupts of devices usually
+// arrive at the lower ones. Divide returns an error if the cores don't suffice.
 func Divide(cores []int, cpus float64) (Layout, error) {
 	want := int(math.Ceil(cpus))
 	switch {
@@ -44,7 +45,7 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 	return Layout{Service: cores[pos:], Load: cores[:pos]}, nil
 }
 
-// Describe fills in what a record says of the machine.
+// Describe fills in a record's facts about the machine.
 func Describe(p *record.Provenance) {
 	p.OS, p.Kernel = system()
 	p.Arch = runtime.GOARCH
@@ -60,17 +61,17 @@ func Describe(p *record.Provenance) {
 	p.Cgroup = CgroupVersion("/sys/fs/cgroup")
 }
 
-// AvailableBytes is the memory that programs may still take before others are pushed out (proc(5),
-// MemAvailable); 0 unknown.
+// AvailableBytes returns the memory that programs may still use without swapping (proc(5),
+// MemAvailable), in bytes; 0 if unknown.
 func AvailableBytes() int64 {
 	return KiB(Field(read("/proc/meminfo"), "MemAvailable"))
 }
 
-// CgroupVersion tells which hierarchy holds the controllers of processors below root, where the
-// kernel's are mounted: "v1", "v2" or "none". In a hybrid set-up, version 2 is mounted one folder
-// below and holds none (systemd's CGROUP_DELEGATION); that is v1.
+// CgroupVersion returns which hierarchy has the processor controllers below root, the mount point
+// of cgroups: "v1", "v2" or "none". In a hybrid setup, version 2 is mounted one folder below and
+// has no controllers (systemd's CGROUP_DELEGATION); that is v1.
 func CgroupVersion(root string) string {
-	// Asked first: the root of version 2 has files named cpu.stat and the like.
+	// Version 2 is checked first, because its root also has files with names like cpu.stat.
 	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
 		return "v2"
 	}
@@ -88,7 +89,7 @@ func read(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// Field returns the value of the first "name : value" line, "" where there is none.
+// Field returns the value of the first "name : value" line, or "" if no line has the name.
 func Field(lines, name string) string {
 	for l := range strings.SplitSeq(lines, "\n") {
 		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == name {
@@ -98,7 +99,7 @@ func Field(lines, name string) string {
 	return ""
 }
 
-// KiB is a number of KiB as /proc writes it ("12 kB") in bytes, 0 where it is none.
+// KiB converts a number of KiB in the form of /proc ("12 kB") to bytes; 0 if it is malformed.
 func KiB(s string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSuffix(s, " kB"), 10, 64)
 	if err != nil {
@@ -107,25 +108,25 @@ func KiB(s string) int64 {
 	return n << 10
 }
 
-// Cores are those of the service and of the load, in order.
+// Cores returns the cores of the service and the load, in order.
 func (l Layout) Cores() []int {
 	all := slices.Concat(l.Service, l.Load)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// Processor is one that the kernel schedules on, as it has them: of an SMT pair both have one core.
+// Processor is a processor as the kernel numbers them: both of an SMT pair have the same Core.
 type Processor struct{ ID, Core, Node int }
 
-// Processors says of each which core and which NUMA node it is of. One of which the kernel does not
-// say is a core of its own, on node 0.
+// Processors returns the core and NUMA node of each processor. If the kernel does not provide them,
+// a processor is its own core, on node 0.
 func Processors(ids []int) (out []Processor) {
 	for _, id := range ids {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d", id)
 		p := Processor{ID: id, Core: id}
-		// "0,4" or "0-1": the first of those that share a core stands for it.
+		// "0,4" or "0-1": the first of the siblings names the core.
 		siblings := read(dir + "/topology/thread_siblings_list")
-		_, _ = fmt.Sscanf(siblings, "%d", &p.Core) // what is no number changes nothing
+		_, _ = fmt.Sscanf(siblings, "%d", &p.Core) // malformed text leaves the default
 		if nodes, _ := filepath.Glob(dir + "/node*"); len(nodes) > 0 {
 			_, _ = fmt.Sscanf(filepath.Base(nodes[0]), "node%d", &p.Node)
 		}
@@ -134,20 +135,21 @@ func Processors(ids []int) (out []Processor) {
 	return out
 }
 
-// leave is what the load keeps at least, in cores, before anything else has one of its own: more
-// than one thread, and as many as the service may use.
+// leave is the smallest number of cores that the load keeps when other things get their own cores:
+// more than one thread, and as many as the service may use.
 const leave = 2
 
-// Apart gives the home of telemetry a core of its own where there are enough; see spare.
+// Apart gives the collector its own core if enough cores exist; see spare.
 //
-// It does so whether there is a home or not: a run with telemetry is measured as one without.
+// It does so even if a run has no collector, so that runs with and without telemetry are
+// comparable.
 func (l Layout) Apart(all []Processor) Layout {
 	l.Home = l.spare(all)
 	return l.without(l.Home)
 }
 
-// Back gives backing processes, such as a database, a core of their own where there are enough; see
-// spare. The home has its own before.
+// Back gives backing processes, such as a database, their own core if enough cores exist; see
+// spare. Call Apart first.
 func (l Layout) Back(all []Processor) Layout {
 	l.Backing = l.spare(all)
 	return l.without(l.Backing)
@@ -161,11 +163,11 @@ func (l Layout) without(ids []int) Layout {
 	return l
 }
 
-// spare is a core, whole, with all processors of an SMT group, that neither service nor load has to
-// share: one that nobody has, else one of the load's, which keeps two and as many
-// as the service has. None where there are not enough. It is on another NUMA node than the service
-// where the load has cores on one, for memory's sake, and the last of them, since the load's first
-// threads have the first.
+// spare returns all processors of a core that neither service nor load has to share: an unused
+// core, or one of the load's. The load keeps at least two cores and as many as the service has;
+// otherwise spare returns none. For the sake of memory bandwidth it prefers a NUMA node without the
+// service. Among the load's cores it takes the last, because the load's first threads use the
+// first.
 func (l Layout) spare(all []Processor) (out []int) {
 	cores := map[int][]Processor{}
 	var names []int

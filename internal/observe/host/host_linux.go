@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cores lists the processors that this process may run on, in order.
+// Cores returns the processors that this process may run on, in order.
 func Cores() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -28,7 +28,7 @@ func Cores() ([]int, error) {
 	return out, nil
 }
 
-// Confine moves every thread of this process to the given cores; threads made later inherit it. It
+// Confine moves all threads of this process to the given cores; later threads inherit them. It
 // keeps the lab's own work away from the service's cores.
 func Confine(cores []int) error {
 	if err := ConfineProcess("self", cores); err != nil {
@@ -37,7 +37,7 @@ func Confine(cores []int) error {
 	return nil
 }
 
-// ConfineProcess moves every thread of a process, by its name below /proc, to the given cores.
+// ConfineProcess moves all threads of a process, by its name below /proc, to the given cores.
 func ConfineProcess(name string, cores []int) error {
 	var set unix.CPUSet
 	for _, c := range cores {
@@ -46,10 +46,9 @@ func ConfineProcess(name string, cores []int) error {
 	return EachThread(name, func(tid int) error { return unix.SchedSetaffinity(tid, &set) })
 }
 
-// EachThread does something to every thread of a process, by its name below /proc, that threads
-// inherit from whoever begins them. One that is begun meanwhile may have it from a thread that had
-// not had its turn: they are listed again until there is none that is new. Those that have ended
-// (ESRCH) are none.
+// EachThread sets an attribute of all threads of a process, by its name below /proc. Threads
+// inherit such attributes, and one that starts meanwhile may inherit from a thread that is not done
+// yet; so EachThread repeats until no new threads appear. It ignores ended threads (ESRCH).
 func EachThread(name string, do func(tid int) error) error {
 	done := map[int]bool{}
 	for fresh := true; fresh; {
@@ -72,10 +71,10 @@ func EachThread(name string, do func(tid int) error) error {
 	return nil
 }
 
-// noGovernor is said where the kernel leaves the frequency to others, as in a virtual machine.
+// noGovernor is recorded if the kernel does not control the frequency, as in a virtual machine.
 const noGovernor = "none"
 
-// system is the kernel's name and its release.
+// system returns the kernel's name and release.
 func system() (name, release string) {
 	var u unix.Utsname
 	if unix.Uname(&u) != nil {

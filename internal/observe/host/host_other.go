@@ -7,13 +7,13 @@ import (
 	"runtime"
 )
 
-// Cores fails: which processors a process may use, and a thread of it, is Linux's to say.
+// Cores returns an error, because only Linux reports and sets the processors of a process.
 func Cores() ([]int, error) {
 	return nil, errors.New("threads can be pinned to cores on Linux alone")
 }
 
-// noGovernor is said of the frequency of processors, which nobody is asked for.
+// noGovernor is recorded because the frequency's control is not looked up here.
 const noGovernor = "unknown"
 
-// system is the kernel's name; its release is not known.
+// system returns the kernel's name; its release is unknown.
 func system() (name, release string) { return runtime.GOOS, "unknown" }

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Socket is one that listens.
+// Socket is a listening socket.
 type Socket struct {
 	Port int
-	Wide bool // at every address of the machine, and so to whoever reaches it
+	Wide bool // listens on all addresses, and so is reachable from other machines
 }
 
-// Sockets are those that listen, of a table of the kernel's such as /proc/net/tcp (proc(5)), by
-// what /proc/PID/fd links to. One of UDP listens where it has no peer of its own.
+// Sockets returns the listening sockets of a kernel table such as /proc/net/tcp (proc(5)), by the
+// target of their links in /proc/PID/fd. A UDP socket counts as listening if it has no peer.
 func Sockets(table string) (map[string]Socket, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
@@ -27,7 +27,7 @@ func Sockets(table string) (map[string]Socket, error) {
 	}
 	listen := "0A" // TCP_LISTEN, include/net/tcp_states.h
 	if strings.HasPrefix(filepath.Base(table), "udp") {
-		listen = "07" // TCP_CLOSE, likewise
+		listen = "07" // TCP_CLOSE, from the same file
 	}
 	out := map[string]Socket{}
 	for line := range strings.Lines(string(text)) {
@@ -45,15 +45,15 @@ func Sockets(table string) (map[string]Socket, error) {
 	return out, nil
 }
 
-// tables are those of this machine; a kernel without IPv6 has no second one of each.
+// tables lists the tables of this machine. A kernel without IPv6 lacks the second of each.
 var tables = map[string][]string{
 	"tcp": {"/proc/net/tcp", "/proc/net/tcp6"}, "udp": {"/proc/net/udp", "/proc/net/udp6"},
 }
 
-// Wide says whether somebody listens at a port at every address of this machine.
+// Wide reports whether a process listens at a port on all addresses of this machine.
 func Wide(port int) bool {
 	for _, table := range slices.Concat(tables["tcp"], tables["udp"]) {
-		all, _ := Sockets(table) // what cannot be read has none
+		all, _ := Sockets(table) // an unreadable table has no sockets
 		for _, s := range all {
 			if s.Port == port && s.Wide {
 				return true
@@ -63,9 +63,9 @@ func Wide(port int) bool {
 	return false
 }
 
-// Listening lists the processes that hold a socket of a network, tcp or udp, which listens at a
-// port of this machine, in order; a service that has forked is all that share it. Those of other
-// users show to root alone.
+// Listening lists the processes that have a listening socket of a network, tcp or udp, at a port of
+// this machine, in order. All processes that share the socket after a fork are included. Only root
+// sees processes of other users.
 func Listening(network string, port int) (pids []int) {
 	var want []string
 	for _, table := range tables[network] {
@@ -93,8 +93,8 @@ func Listening(network string, port int) (pids []int) {
 	return pids
 }
 
-// PortsOf lists the TCP ports of this machine on which these processes listen, in order. It leaves
-// out processes that have a network of their own, such as those of containers.
+// PortsOf lists the TCP ports of this machine on which the processes listen, in order. It ignores
+// processes with their own network, such as those of containers.
 func PortsOf(pids []int) (ports []int) {
 	listening := map[string]Socket{}
 	for _, table := range tables["tcp"] {
@@ -109,7 +109,7 @@ func PortsOf(pids []int) (ports []int) {
 		}
 		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is well formed
 		for _, fd := range fds {
-			to, _ := os.Readlink(fd) // empty where it was closed meanwhile
+			to, _ := os.Readlink(fd) // empty if it was closed meanwhile
 			if s, ok := listening[to]; ok && !slices.Contains(ports, s.Port) {
 				ports = append(ports, s.Port)
 			}
@@ -119,8 +119,8 @@ func PortsOf(pids []int) (ports []int) {
 	return ports
 }
 
-// MayLoad is an error for a host at an address that is not one of this machine's, and says how it
-// is named: a load is an attack on whoever does not expect it.
+// MayLoad returns an error if an address is not one of this machine's, with the option that permits
+// it: load on a machine whose owner does not expect it is an attack.
 func MayLoad(name string, addr netip.Addr) error {
 	isOwn, err := Ours(addr)
 	if err == nil && !isOwn {
@@ -130,7 +130,7 @@ func MayLoad(name string, addr netip.Addr) error {
 	return err
 }
 
-// Ours says whether an address is one of this machine's.
+// Ours reports whether an address belongs to this machine.
 func Ours(addr netip.Addr) (bool, error) {
 	if addr = addr.Unmap(); addr.IsLoopback() ||
 		addr.IsUnspecified() { // connecting to 0.0.0.0 stays here

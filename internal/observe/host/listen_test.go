@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// listen listens in a network and tells at which port.
+// listen opens a listener and returns its port.
 func listen(network, address string) (io.Closer, int, error) {
 	if strings.HasPrefix(network, "udp") {
 		l, err := net.ListenPacket(network, address)

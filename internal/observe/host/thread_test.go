@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Threads that are begun while others have their turn have theirs, and each has one.
+// TestEachThread checks that each thread gets one call, also threads that start meanwhile.
 func TestEachThread(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)

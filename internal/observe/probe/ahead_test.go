@@ -12,8 +12,8 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// Samples are of the moments that are written beside them on cores that a load fills, too: their
-// thread goes before it, for as long as it samples.
+// TestSamplesGoFirst checks that samples have accurate times even on cores with a load, because
+// their thread has priority while it samples.
 func TestSamplesGoFirst(t *testing.T) {
 	may := make(chan bool)
 	go func() {
@@ -51,7 +51,7 @@ func TestSamplesGoFirst(t *testing.T) {
 	if n := before(); n != 0 {
 		t.Errorf("%d threads still do", n)
 	}
-	// A thread that outlives its sampler has stepped back.
+	// A thread that outlives its sampler must not keep the priority.
 	if s, err = open(Config{}, Subject{}); err != nil {
 		t.Fatal(err)
 	}

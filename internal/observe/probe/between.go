@@ -2,17 +2,17 @@ package probe
 
 import "prony.example/record"
 
-// Between is what the service consumed and what the host did from mark a to mark b, which are of
-// one sampler, a before b (else it panics). samples gives the maxima; requests are those answered
-// in the window, 0 when there were none: then the figures per request are 0. cores is how many
-// cores' worth of time the service may use (2, or 0.5 for a quota).
+// Between returns what the service consumed and what the host did from mark a to mark b. It panics
+// unless both are of one sampler and a is before b. samples provides the maxima. requests is the
+// number of responses in the window; if it is 0, the figures per request are 0. cores is the
+// service's limit in cores (2, or 0.5 for a quota).
 //
-// -1 means unknown, as in marks; PSSEndBytes is 0 then, as the record has it.
+// -1 means unknown, as in marks, except for PSSEndBytes, which is 0 then, as the record defines.
 //
-// Switches and run delay are sums over the threads of the service: of those alive at both marks the
-// difference, of those begun in between all they have. What threads did that ended in between is
-// lost, since /proc forgets them, so the sums are lower bounds; Covered says how tight. (The
-// kernel's taskstats keeps them, but wants CAP_NET_ADMIN.)
+// Switches and run delay are sums over the threads of the service: differences for threads alive at
+// both marks, complete counters for threads that started in between. Counters of threads that ended
+// in between are lost, because /proc drops them, so the sums are lower bounds; Covered says how
+// tight. (The kernel's taskstats keeps the counters, but needs CAP_NET_ADMIN.)
 func Between(a, b Mark, samples Series, requests int64, cores float64) (record.Usage, record.Host) {
 	if b.TNs <= a.TNs || a.Source != b.Source {
 		panic("probe: Between wants two marks of one sampler, the earlier one first")
@@ -58,18 +58,18 @@ func Between(a, b Mark, samples Series, requests int64, cores float64) (record.U
 			u.ThreadsMax = max(u.ThreadsMax, int(samples.Threads[i]))
 		}
 	}
-	if a.Processes+b.Processes == 0 { // there is nobody to be seen, as of another machine's service
+	if a.Processes+b.Processes == 0 { // none visible, for example on another machine
 		u.RSSMaxBytes, u.ThreadsMax = unknown, unknown
-		u.NetworkBytes, u.NetworkBytesPerRequest = unknown, unknown // this machine's are others'
+		u.NetworkBytes, u.NetworkBytesPerRequest = unknown, unknown // not its traffic
 	}
 	h := hostBetween(a, b, u.CPUNs)
 	if a.Processes+b.Processes == 0 {
-		h.EnergyJ = 0 // likewise
+		h.EnergyJ = 0 // not the service's energy either
 	}
 	return u, h
 }
 
-// lost is what is known where one of two marks is lost.
+// lost returns the unknown values for a window with a lost mark.
 func lost(source string, window int64) (record.Usage, record.Host) {
 	return record.Usage{Source: source, WindowNs: window,
 			CPUNs: unknown, CPUShare: unknown, CPUPerRequestNs: unknown,
@@ -82,10 +82,10 @@ func lost(source string, window int64) (record.Usage, record.Host) {
 			PressureMemory: unknown, PressureIO: unknown}
 }
 
-// hostBetween takes as all cores' time what /proc/stat itself counted, so that shares of one file
-// add up. The rest of busy after the trial's own work may come out below zero, since busy moves in
-// ticks and work does not: that is 0. Where the kernel accounts interrupts apart
-// (CONFIG_IRQ_TIME_ACCOUNTING), those that the trial's packets caused count as others' work.
+// hostBetween takes all cores' time from /proc/stat itself, so that shares of one file add up. Busy
+// time minus the trial's own work may come out below zero, because busy moves in ticks and work
+// does not; hostBetween then returns 0. If the kernel accounts interrupts separately
+// (CONFIG_IRQ_TIME_ACCOUNTING), interrupts by the trial's packets count as others' work.
 func hostBetween(a, b Mark, serviceNs int64) record.Host {
 	window := float64(b.TNs - a.TNs)
 	pressed := func(aUs, bUs int64) float64 { return share(scaled(delta(aUs, bUs), 1000), window) }
@@ -105,9 +105,9 @@ func hostBetween(a, b Mark, serviceNs int64) record.Host {
 	return h
 }
 
-// Shares are the parts of all cores' time between two readings that the hypervisor took and that
-// others used, which is what was busy less ownNs; -1 unknown, both where there is no /proc/stat or
-// no tick has passed, the second also where ownNs is -1.
+// Shares returns the shares of all cores' time between two readings that the hypervisor took and
+// that others used: busy time minus ownNs. -1 is unknown: both without /proc/stat or if no tick has
+// passed, foreign also if ownNs is -1.
 func Shares(a, b HostTicks, ownNs int64) (steal, foreign float64) {
 	total := delta(a.Total, b.Total)
 	if total <= 0 {
@@ -121,8 +121,8 @@ func Shares(a, b HostTicks, ownNs int64) (steal, foreign float64) {
 	return steal, foreign
 }
 
-// difference sums over b's threads what they did since a; both are in order of PID and TID. A
-// thread whose counters are below those of its namesake in a is a new one with a reused number.
+// difference sums what b's threads did since a; both are in order of PID and TID. If a thread's
+// counters are below those in a, it is a new thread with a reused number.
 func difference(a, b []Thread) Thread {
 	if len(b) == 0 {
 		return Thread{Voluntary: unknown, Forced: unknown, RunNs: unknown, DelayNs: unknown}
@@ -151,14 +151,15 @@ func difference(a, b []Thread) Thread {
 	return sum
 }
 
-// after says that t cannot be an earlier reading of next.
+// after reports whether t cannot be an earlier reading of next.
 func (t Thread) after(next Thread) bool {
 	return t.Voluntary > next.Voluntary || t.Forced > next.Forced ||
 		t.RunNs > next.RunNs || t.DelayNs > next.DelayNs
 }
 
-// delta is how far a counter went. It does not go back, but for a sum over processes of which one
-// ended without a parent among the others, and for idle time, which the kernel estimates.
+// delta returns the increase of a counter, or unknown. Two kinds of counters may decrease: sums
+// over processes of which one ended without a parent among the others, and idle time, which the
+// kernel estimates.
 func delta(a, b int64) int64 {
 	if a < 0 || b < 0 {
 		return unknown

@@ -7,7 +7,7 @@ import (
 	"prony.example/record"
 )
 
-// edges are two marks 2 s apart, of which rows change what they are about.
+// edges returns two marks 2 s apart, which test rows change.
 func edges() (a, b Mark) {
 	a = Mark{
 		TNs: 1e9, Source: "cgroup v1", CPUNs: 5e9, UserNs: 3e9, SystemNs: 2e9,
@@ -40,7 +40,7 @@ func edgesBetween() (record.Usage, record.Host) {
 			CPUNs: 1e9, UserNs: 0.5e9, SystemNs: 0.4e9,
 			CPUPerRequestNs: 1e6,        // 1 s / 1000 requests
 			CPUShare:        0.25,       // 1 s of 2 s * 2 cores
-			RSSMaxBytes:     130 << 20,  // of the sample at 2.5 s; the 500 MiB are before, after
+			RSSMaxBytes:     130 << 20,  // of the sample at 2.5 s; 500 MiB is outside of the window
 			RSSEndBytes:     120 << 20,  // of b
 			PSSEndBytes:     90 << 20,   // of b
 			ThreadsMax:      13,         // of the sample at 1.5 s
@@ -94,7 +94,7 @@ func TestBetween(t *testing.T) {
 		func(_ *record.Usage, h *record.Host) { h.OtherCPUShare = 0 }) // 1.9 - 1 - 2.5 < 0
 	check("merged rows", func(_, _ *Mark, s *Series) { s.Every = 2 },
 		func(u *record.Usage, _ *record.Host) {
-			u.ThreadsMax = 12 // the row to 1.5 s begins at 0.9 s, before a; the next one counts
+			u.ThreadsMax = 12 // the row to 1.5 s begins at 0.9 s, before a, so the next one counts
 		})
 	check("no samples", func(_, _ *Mark, s *Series) { *s = Series{} },
 		func(u *record.Usage, _ *record.Host) { u.RSSMaxBytes, u.ThreadsMax = 120<<20, 12 })
@@ -108,14 +108,14 @@ func TestBetween(t *testing.T) {
 		})
 	check("reused thread number", func(_, b *Mark, _ *Series) {
 		b.Threads = []Thread{{7, 7, 150, 25, 4.6e9, 60e6}, {7, 8, 40, 5, 0.4e9, 2e6}}
-	}, func(*record.Usage, *record.Host) {}) // 40 < 1000: the new 8 counts whole, as the 9 did
+	}, func(*record.Usage, *record.Host) {}) // 40 < 1000: 8 is new and counts completely, like 9
 	check("no schedstat", func(a, b *Mark, _ *Series) {
 		a.Threads, b.Threads = []Thread{{7, 7, 100, 20, 0, 0}}, []Thread{{7, 7, 190, 30, 0, 0}}
 	}, func(u *record.Usage, _ *record.Host) { u.RunDelayNs = unknown })
 	check("shorter than a tick", func(a, b *Mark, _ *Series) { b.Host = a.Host },
 		func(_ *record.Usage, h *record.Host) { h.StealShare, h.OtherCPUShare = unknown, unknown })
 	check("another machine's", func(a, b *Mark, s *Series) {
-		a.Processes, b.Processes, *s = 0, 0, Series{} // what the host's network carries is others'
+		a.Processes, b.Processes, *s = 0, 0, Series{} // the host's traffic is not its own
 	}, func(u *record.Usage, _ *record.Host) {
 		u.RSSMaxBytes, u.ThreadsMax, u.NetworkBytes, u.NetworkBytesPerRequest = -1, -1, -1, -1
 	})
@@ -131,7 +131,7 @@ func TestBetween(t *testing.T) {
 	})
 }
 
-// Where one of two marks is lost nothing is known, and nothing is what a life has had.
+// TestBetweenLost checks that all values are unknown if a mark is lost.
 func TestBetweenLost(t *testing.T) {
 	a, b := edges()
 	for _, lose := range []*Mark{&a, &b} {
@@ -196,9 +196,9 @@ func TestCovered(t *testing.T) {
 	check("gone", unknown, func(_, b *Mark) { b.Threads = nil })
 }
 
-// covered is the share of the service's CPU time between two marks that threads alive at b account
-// for: 1 when no thread ended in between, and so nothing is missing in switches and run delay; -1
-// unknown. It may pass 1 by what ran while the marks were taken.
+// covered returns the share of the service's CPU time between two marks that threads alive at b
+// account for: 1 if no thread ended in between, so that switches and run delay are complete; -1 if
+// unknown. It may exceed 1 by time between the readings of a mark.
 func covered(a, b Mark) float64 {
 	cpu := delta(a.CPUNs, b.CPUNs)
 	run := difference(a.Threads, b.Threads).RunNs

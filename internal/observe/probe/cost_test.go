@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestStepAllocatesNothing runs samples over simulated minutes: lists are asked for, /proc/stat
-// read, the log halved.
+// TestStepAllocatesNothing runs samples over simulated minutes, with listings, readings of
+// /proc/stat and a halved log.
 func TestStepAllocatesNothing(t *testing.T) {
 	check := func(name string, proc string, pids []int, groups []Group) {
 		t.Helper()
@@ -66,7 +66,8 @@ func BenchmarkSample(b *testing.B) {
 	}
 }
 
-// BenchmarkMark tells what a mark takes by the number of the service's threads, and PSS by memory.
+// BenchmarkMark measures the cost of a mark by the number of the service's threads, and of PSS by
+// memory.
 func BenchmarkMark(b *testing.B) {
 	self := func() []int { return []int{os.Getpid()} }
 	s := opened(b, Config{}, Subject{PIDs: self})
@@ -89,7 +90,7 @@ func BenchmarkMark(b *testing.B) {
 	for range 200 {
 		locked := make(chan struct{})
 		go func() {
-			runtime.LockOSThread() // a thread of its own, that sleeps
+			runtime.LockOSThread() // a sleeping thread
 			close(locked)
 			<-release
 		}()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// powercap is a made-up /sys/class/powercap.
+// powercap is a simulated /sys/class/powercap.
 type powercap struct {
 	t   *testing.T
 	dir string
@@ -32,8 +32,8 @@ func (p powercap) zone(zone, name string, most, now int64) {
 	p.put(zone, "energy_uj", now)
 }
 
-// Packages and their memory count, cores within a package do not; a counter that begins anew goes
-// on, and a machine without one says nothing.
+// TestEnergy checks that packages and their memory count, but not cores within a package, that a
+// counter may restart, and that energy is unknown without counters.
 func TestEnergy(t *testing.T) {
 	p := powercap{t, t.TempDir()}
 	p.zone("0", "package-0", 1000_000, 900_000)
@@ -43,8 +43,8 @@ func TestEnergy(t *testing.T) {
 	p.zone("2", "psys", 1000_000, 7)
 	s := opened(t, Config{proc: "testdata/proc", powercap: p.dir}, Subject{PIDs: fakePIDs})
 	a := s.Mark()
-	p.put("0", "energy_uj", 50_000)   // 150,000 by way of the end
-	p.put("0:0", "energy_uj", 99_999) // is in its package
+	p.put("0", "energy_uj", 50_000)   // 150,000 with a restart
+	p.put("0:0", "energy_uj", 99_999) // included in its package
 	p.put("0:1", "energy_uj", 400)
 	p.put("1", "energy_uj", 20_000)
 	b := s.Mark()
@@ -65,7 +65,7 @@ func TestEnergy(t *testing.T) {
 			t.Errorf("%s: %v J", name, host.EnergyJ)
 		}
 	}
-	// One that cannot be read is left out, as for users who may not.
+	// Unreadable counters are ignored, for example without permission.
 	m := openMeter(p.dir)
 	defer m.close()
 	if len(m.zones) != 2 {

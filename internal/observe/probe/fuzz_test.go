@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzProc wants that no kernel's text ends the program: kernels differ, and files are read while
-// they change.
+// FuzzProc checks that no text crashes the parsers: kernels differ, and files change while they are
+// read.
 func FuzzProc(f *testing.F) {
 	for _, file := range []string{"/proc/stat", "/proc/self/stat", "/proc/pressure/cpu",
 		"/proc/net/dev"} {
@@ -21,7 +21,7 @@ func FuzzProc(f *testing.F) {
 	f.Add([]byte("some avg10=0.00 total="))
 	f.Add([]byte("cpu  99999999999999999999 1 1 1 1 1 1 1 1 1"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// Numbers beyond an int64 wrap, which the kernel has none of here.
+		// Numbers beyond int64 wrap; the kernel writes none here.
 		sound := !bytes.Contains(b, []byte("-")) &&
 			!slices.ContainsFunc(bytes.Fields(b), func(w []byte) bool { return len(w) > 17 })
 		h := ParseHost(b)

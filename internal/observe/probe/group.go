@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Group is one cgroup directory of the service. Version 1 has a hierarchy for each controller:
-// Controller names it ("cpuacct", "cpu", "memory"), or several mounted together ("cpu,cpuacct").
-// Version 2 has one directory for all, and Controller is ignored.
+// Group is a cgroup directory of the service. Version 1 has a hierarchy for each controller:
+// Controller names it ("cpuacct", "cpu", "memory"), or several that are mounted together
+// ("cpu,cpuacct"). Version 2 has one directory for all controllers and ignores Controller.
 type Group struct {
 	Dir        string
 	Controller string
 	Version    int // 1 or 2
 }
 
-// Where the service's CPU time comes from, as record.Usage.Source says it.
+// Sources of the service's CPU time, as in record.Usage.Source.
 const (
 	sourceV1   = "cgroup v1"
 	sourceV2   = "cgroup v2"
 	sourceProc = "proc"
 )
 
-// groupFiles are the open files of the service's cgroups. They are read with pread, so the sampling
-// thread and a Mark share them.
+// groupFiles are the open files of the service's cgroups. pread reads them, so the sampling thread
+// and a Mark can share them.
 type groupFiles struct {
 	source string
 	usage  file // cpuacct.usage, or cpu.stat of version 2
@@ -33,8 +33,8 @@ type groupFiles struct {
 	memory file // memory.usage_in_bytes or memory.current
 }
 
-// openGroups opens what the groups offer. CPU accounting is not optional where a group promises it:
-// falling back in silence would change the method between two trials of a run.
+// openGroups opens the groups' files. Missing CPU accounting is an error, because a silent fallback
+// would change the method between two trials of a run.
 func openGroups(groups []Group) (groupFiles, error) {
 	g := groupFiles{sourceProc, noFile, noFile, noFile, noFile}
 	for _, group := range groups {
@@ -81,8 +81,8 @@ func (g *groupFiles) openV1(group Group) error {
 	return nil
 }
 
-// openV2 follows Documentation/admin-guide/cgroup-v2.rst. cpu.stat has the usage even where the cpu
-// controller is off; the throttling lines and memory.current are there only with their controllers.
+// openV2 follows Documentation/admin-guide/cgroup-v2.rst. cpu.stat has the usage even if the cpu
+// controller is off; the throttling lines and memory.current need their controllers.
 func (g *groupFiles) openV2(group Group) error {
 	usage, err := openFile(filepath.Join(group.Dir, "cpu.stat"))
 	if err != nil {
@@ -103,8 +103,8 @@ func (g *groupFiles) close() {
 	}
 }
 
-// cpuNs is the CPU time of all that ever ran in the group, ended processes included. The kernel
-// brings it up to date at its own tick (1 to 10 ms) for what is running at the moment.
+// cpuNs returns the CPU time of all processes that ever ran in the group, ended ones included. The
+// kernel updates the time of running threads at its tick (1 to 10 ms).
 func (g *groupFiles) cpuNs(buf []byte) int64 {
 	switch g.source {
 	case sourceV1:
@@ -115,8 +115,8 @@ func (g *groupFiles) cpuNs(buf []byte) int64 {
 	return unknown
 }
 
-// splitNs divides CPU time in user and system: to 10 ms in version 1, to 1 µs in version 2. The
-// kernel scales both, which ticks sampled, to add up to the exact sum.
+// splitNs returns user and system time: to 10 ms in version 1, to 1 µs in version 2. Ticks sample
+// both, and the kernel scales them to add up to the exact sum.
 func (g *groupFiles) splitNs(buf []byte) (userNs, systemNs int64) {
 	b := g.split.read(buf)
 	if g.source == sourceV2 {
@@ -125,7 +125,7 @@ func (g *groupFiles) splitNs(buf []byte) (userNs, systemNs int64) {
 	return scaled(keyed(b, "user "), TickNs), scaled(keyed(b, "system "), TickNs)
 }
 
-// throttled is how often and for how long the quota held the group's threads back.
+// throttled returns how often and for how long the quota stopped the group's threads.
 func (g *groupFiles) throttled(buf []byte) (periods, ns int64) {
 	b := g.quota.read(buf)
 	periods = keyed(b, "nr_throttled ")
@@ -135,8 +135,8 @@ func (g *groupFiles) throttled(buf []byte) (periods, ns int64) {
 	return periods, keyed(b, "throttled_time ")
 }
 
-// memoryBytes is what the memory controller charges to the group: page cache and kernel memory too,
-// so it is not RSS; but it is what the limit acts on.
+// memoryBytes returns what the memory controller charges to the group. It includes page cache and
+// kernel memory and so is not RSS, but the limit applies to it.
 func (g *groupFiles) memoryBytes(buf []byte) int64 {
 	return leading(g.memory.read(buf))
 }

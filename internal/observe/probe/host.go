@@ -10,22 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HostTicks are the host's CPU times since boot over all cores, in ticks of 10 ms (USER_HZ): on two
-// cores a share over 2 s moves in steps of 1/400. Without CONFIG_VIRT_CPU_ACCOUNTING the kernel
-// adds whole ticks to what it finds running, so busy is a sample, not a sum, and shares of short
-// windows are coarser still. Source: proc(5), /proc/stat; idle and iowait are the time that was
-// free.
+// HostTicks holds the host's CPU times since boot over all cores, in ticks of 10 ms (USER_HZ): on
+// two cores a share over 2 s moves in steps of 1/400. Without CONFIG_VIRT_CPU_ACCOUNTING the kernel
+// adds complete ticks to the state that it finds, so busy is a sample, not a sum, and shares of
+// short windows are coarser still. Idle and iowait are free time. Source: proc(5), /proc/stat.
 type HostTicks struct {
 	Busy  int64 // user, nice, system, irq, softirq
 	Steal int64 // taken by the hypervisor
 	Total int64 // Busy, Steal, idle, iowait
 }
 
-// hostBytes hold the first line of /proc/stat, ten numbers of up to twenty digits.
+// hostBytes fits the first line of /proc/stat, ten numbers of up to twenty digits.
 const hostBytes = 256
 
-// ParseHost reads the first line of /proc/stat; all are -1 where it is none. guest and guest_nice
-// are left out: the kernel counts them in user and nice already.
+// ParseHost parses the first line of /proc/stat; all fields are -1 if it is malformed. It leaves
+// out guest and guest_nice, because the kernel includes them in user and nice.
 func ParseHost(b []byte) HostTicks {
 	const user, nice, system, idle, iowait, irq, softirq, steal = 0, 1, 2, 3, 4, 5, 6, 7
 	var n [steal + 1]int64
@@ -37,22 +36,22 @@ func ParseHost(b []byte) HostTicks {
 }
 
 // Pressure is the time, in µs since boot, in which at least one task waited for the resource (PSI
-// "some"), or -1 where the kernel has no PSI. Source: Documentation/accounting/psi.rst.
+// "some"), or -1 if the kernel lacks PSI. Source: Documentation/accounting/psi.rst.
 type Pressure struct{ CPUUs, MemoryUs, IOUs int64 }
 
-// parsePressure takes the running total, not the averages, which look back 10 s or more.
+// parsePressure returns the running total; the averages look back 10 s or more.
 func parsePressure(b []byte) int64 {
 	_, total, _ := bytes.Cut(after(b, "some "), []byte("total="))
 	return leading(total)
 }
 
-// hostFiles are the open files of the host, shared as groupFiles are.
+// hostFiles are the open files of the host, shared like groupFiles.
 type hostFiles struct {
 	stat, cpu, memory, io, network file
-	ownNetwork                     bool // the network is the service's own
+	ownNetwork                     bool // the service has a network namespace
 }
 
-// openHost opens them; network is whose network counts, 0 for our own.
+// openHost opens the host's files; network is the process whose network counts, 0 for the lab's.
 func openHost(proc string, network int) hostFiles {
 	from := proc
 	if network != 0 {
@@ -84,8 +83,8 @@ func (h *hostFiles) pressure(buf []byte) Pressure {
 	}
 }
 
-// netBytes is what went to the service and from it: over the loopback interface, which receives
-// both, or over the first interface of its own network in both directions.
+// netBytes returns the bytes that went to and from the service: over the loopback interface, which
+// receives both, or in both directions over the first interface of the service's network.
 func (h *hostFiles) netBytes(buf []byte) int64 {
 	text := h.network.readAll(buf)
 	if !h.ownNetwork {
@@ -98,23 +97,23 @@ func (h *hostFiles) netBytes(buf []byte) int64 {
 	return f[0] + f[8]
 }
 
-// ownInterface is what container engines call a container's side of its bridge.
+// ownInterface is the name that container engines give a container's side of its bridge.
 const ownInterface = "eth0:"
 
-// meter adds up what the hardware counts of the energy that packages of processors take, and the
-// memory beside them (RAPL). Source: Documentation/power/powercap; AMD's are there, too.
+// meter adds up the hardware's counters of the energy of processor packages and their memory (RAPL,
+// also of AMD). Source: Documentation/power/powercap.
 type meter struct{ zones []zone }
 
 type zone struct {
 	counter file
-	most    int64 // µJ, at which the counter begins anew
+	most    int64 // µJ at which the counter restarts
 	last    int64
 	sum     int64
 }
 
-// openMeter opens the counters of what no other one counts: packages, and memory where it is
-// counted apart; cores and graphics are part of their package. None where the machine has none,
-// hides them from its guests, or lets only root read them.
+// openMeter opens the counters that don't include each other: packages, and memory if it is counted
+// separately; cores and graphics are included in their package. A meter has no counters if the
+// machine lacks them, hides them from guests, or lets only root read them.
 func openMeter(powercap string) (m meter) {
 	dirs, err := filepath.Glob(filepath.Join(powercap, "intel-rapl:*"))
 	if err != nil {
@@ -138,8 +137,8 @@ func openMeter(powercap string) (m meter) {
 	return m
 }
 
-// microjoules is what was taken since the meter was opened; -1 where nothing is counted. A counter
-// may have begun anew once since the reading before: at full load one lasts for minutes.
+// microjoules returns the energy since the meter was opened, or -1 without counters. A counter may
+// have restarted at most once since the previous reading: at full load it lasts for minutes.
 func (m *meter) microjoules(buf []byte) int64 {
 	if len(m.zones) == 0 {
 		return unknown

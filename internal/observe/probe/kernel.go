@@ -12,14 +12,14 @@ import (
 // retries bounds the repetition of an interrupted read.
 const retries = 3
 
-// file is one of the kernel's text files, kept open and read from its start each time: opening
-// costs more than reading. The kernel makes the text anew at each read from offset 0, and a file of
-// a process stays bound to that process, so a reused PID is never mistaken for it.
+// file is a text file of the kernel that stays open and is read from its start each time, because
+// opening costs more than reading. The kernel creates the text at each read from offset 0. A
+// process's file stays bound to that process, so a reused PID cannot be mistaken for it.
 type file struct{ fd int }
 
 var noFile = file{-1}
 
-// openFile gives noFile with the error when there is none: many of the files are optional.
+// openFile returns noFile with an error.
 func openFile(path string) (file, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -28,14 +28,14 @@ func openFile(path string) (file, error) {
 	return file{fd}, nil
 }
 
-// optional opens what some kernels and hosts do not have.
+// optional opens a file that some kernels and hosts lack.
 func optional(path string) file {
 	f, _ := openFile(path)
 	return f
 }
 
-// read gives what one read from the start brings, at most buf; nil when there is nothing: never
-// opened, or its process or cgroup is gone (ESRCH, ENOENT, ENODEV). It does not allocate.
+// read returns the result of one read from the start, at most buf. It returns nil if the file was
+// never opened, or its process or cgroup is gone (ESRCH, ENOENT, ENODEV). It does not allocate.
 func (f file) read(buf []byte) []byte {
 	return f.readAt(buf, 0)
 }
@@ -56,7 +56,8 @@ func (f file) readAt(buf []byte, offset int64) []byte {
 	return nil
 }
 
-// readAll reads on to the file's end or the buffer's: files of many records come in pages.
+// readAll reads to the file's or the buffer's end, because the kernel returns files of many records
+// in pages.
 func (f file) readAll(buf []byte) []byte {
 	n := 0
 	for n < len(buf) {
@@ -71,13 +72,13 @@ func (f file) readAll(buf []byte) []byte {
 
 func (f *file) close() {
 	if f.fd >= 0 {
-		_ = unix.Close(f.fd) // opened for reading: nothing can be lost
+		_ = unix.Close(f.fd) // opened for reading, so no data can be lost
 	}
 	*f = noFile
 }
 
-// once opens a file, from a folder or from anywhere, and reads it; empty when there is none, as of
-// a thread or process that has ended meanwhile.
+// once opens a file relative to a folder and reads it. It returns nothing if the file does not
+// exist, for example because its thread or process has ended.
 func once(dir int, path string, buf []byte) []byte {
 	fd, err := unix.Openat(dir, path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,7 +89,7 @@ func once(dir int, path string, buf []byte) []byte {
 	return f.readAll(buf)
 }
 
-// perProcess keeps a file of each process of a set open, by its name below /proc/PID.
+// perProcess keeps one file of each process open, by its name below /proc/PID.
 type perProcess struct {
 	proc, name string // "/proc", "stat"
 	rows       []processRow
@@ -100,7 +101,8 @@ type processRow struct {
 	present bool
 }
 
-// meet opens those of new processes and closes those of old ones. It allocates for new ones only.
+// meet opens the files of new processes and closes those of ended ones. It allocates only for new
+// processes.
 func (p *perProcess) meet(pids []int) {
 	for i := range p.rows {
 		p.rows[i].present = false
@@ -128,32 +130,34 @@ func (p *perProcess) close() {
 	p.rows = nil
 }
 
-// TickNs is USER_HZ as time, the unit of HostTicks: the kernel's text files count CPU time in
-// hundredths of a second on all architectures that Go knows (proc(5), sysconf(3) _SC_CLK_TCK).
+// TickNs is USER_HZ in ns, the unit of HostTicks: the kernel's text files count CPU time in
+// hundredths of a second on all of Go's architectures (proc(5), sysconf(3) _SC_CLK_TCK).
 const TickNs = int64(10 * time.Millisecond)
 
-// cpuClock reads the kernel's CPU clocks. It holds what the system calls write to, since a variable
-// on the stack would escape and cost an allocation a call. Not for two goroutines at a time.
+// cpuClock reads the kernel's CPU clocks. Its fields receive the results of system calls, because
+// variables on the stack would escape and cost an allocation per call. It is not safe for
+// concurrent use.
 type cpuClock struct {
 	time  unix.Timespec
 	usage unix.Rusage
 }
 
-// thread is the CPU time of the calling OS thread, in ns.
+// thread returns the CPU time of the calling OS thread, in ns.
 func (c *cpuClock) thread() int64 { return c.get(unix.CLOCK_THREAD_CPUTIME_ID) }
 
-// self is the CPU time of this process, ended threads included, in ns.
+// self returns the CPU time of this process, ended threads included, in ns.
 func (c *cpuClock) self() int64 { return c.get(unix.CLOCK_PROCESS_CPUTIME_ID) }
 
-// process is the CPU time of another process, its ended threads included, in ns; unknown when it is
-// gone. This is clock_getcpuclockid(3): in ns where /proc/PID/stat counts 10 ms, without what a
-// thread that runs has used since the last tick, and it needs no permission.
+// process returns the CPU time of another process, its ended threads included, in ns, or unknown if
+// it has ended. This is clock_getcpuclockid(3): it counts ns, not ticks of 10 ms as /proc/PID/stat,
+// lacks what running threads used since the last tick, and needs no permission.
 func (c *cpuClock) process(pid int) int64 {
 	const perProcessSchedClock = 2 // CPUCLOCK_SCHED of linux/posix-timers_types.h
 	return c.get(int32(^pid<<3 | perProcessSchedClock))
 }
 
-// endedChildren is the CPU time of this process's children that ended and were waited for, in ns.
+// endedChildren returns the CPU time of this process's children that ended and were waited for, in
+// ns.
 func (c *cpuClock) endedChildren() int64 {
 	if err := unix.Getrusage(unix.RUSAGE_CHILDREN, &c.usage); err != nil {
 		return 0
@@ -168,20 +172,22 @@ func (c *cpuClock) get(id int32) int64 {
 	return unix.TimespecToNsec(c.time)
 }
 
-// SelfCPUNs is the CPU time of this process, ended threads included, in ns.
+// SelfCPUNs returns the CPU time of this process, ended threads included, in ns.
 func SelfCPUNs() int64 {
 	var c cpuClock
 	return c.self()
 }
 
-// The scanners below read the kernel's text files where they lie: strconv and strings would
-// allocate ten times a second for bytes that are numbers already. What is not there is unknown.
+// The scanners below parse the kernel's text in place, because strconv and strings would allocate
+// ten times a second. Missing values are unknown.
 
-// unknown stands for a value that the kernel did not give. Zero would claim that nothing happened.
+// unknown stands for a value that the kernel did not provide. Zero would claim that nothing
+// happened.
 const unknown = -1
 
-// number reads the decimal number after leading blanks, and gives what follows it. Numbers too long
-// for an int64 wrap: the kernel writes such only in fields that are not read here.
+// number parses the decimal number after leading blanks, and returns the text after it as tail.
+// Numbers too long for an int64 wrap; the kernel writes such numbers only in fields that are not
+// used here.
 func number(b []byte) (value int64, tail []byte, ok bool) {
 	i := 0
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t') {
@@ -202,7 +208,7 @@ func number(b []byte) (value int64, tail []byte, ok bool) {
 	return value, b[i:], i > start
 }
 
-// numbers fills into from the line at b's start and gives how many it found.
+// numbers fills into from the line at b's start and returns how many numbers it found.
 func numbers(b []byte, into []int64) int {
 	for i := range into {
 		var ok bool
@@ -213,8 +219,8 @@ func numbers(b []byte, into []int64) int {
 	return len(into)
 }
 
-// after is what follows key on the line that begins with it, leading blanks aside. It compares from
-// the line's start, because one key may end in another (nonvoluntary_ctxt_switches).
+// after returns the text after key on the line that begins with it, ignoring leading blanks. It
+// compares from the line's start, because one key may end in another (nonvoluntary_ctxt_switches).
 func after(b []byte, key string) []byte {
 	for len(b) > 0 {
 		line := b
@@ -233,13 +239,13 @@ func after(b []byte, key string) []byte {
 	return nil
 }
 
-// keyed is the number after key on its line, or unknown. The key holds its own separator ("Rss:",
-// "usage_usec "), else "nr" would find nr_periods.
+// keyed returns the number after key on its line, or unknown. The key includes its separator
+// ("Rss:", "usage_usec "); otherwise "nr" would match nr_periods.
 func keyed(b []byte, key string) int64 {
 	return leading(after(b, key))
 }
 
-// leading is the number at the beginning, or unknown.
+// leading returns the number at the beginning, or unknown.
 func leading(b []byte) int64 {
 	value, _, ok := number(b)
 	if !ok {
@@ -248,7 +254,7 @@ func leading(b []byte) int64 {
 	return value
 }
 
-// scaled is value in a smaller unit; unknown stays so.
+// scaled converts value to a smaller unit; unknown stays unknown.
 func scaled(value, factor int64) int64 {
 	if value < 0 {
 		return unknown

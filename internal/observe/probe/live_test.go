@@ -20,7 +20,7 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// burnNs is what the child uses; grain is the kernel's tick, by which its sources may differ.
+// burnNs is the child's CPU time; grain is the kernel's tick, by which sources may differ.
 const (
 	burnNs   = int64(200 * time.Millisecond)
 	grain    = float64(TickNs)
@@ -35,9 +35,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child burns CPU time at each line that it reads, and answers with what it used for it by its own
-// account. It waits in between, and ends with its input. Some lines want more than that: to have a
-// thread of a compiler's name, to burn on it, to end it, to have many threads.
+// child burns CPU time for each line of input, and prints its own measurement of it. It waits in
+// between, and ends with its input. Some lines request more: a thread with a compiler's name, work
+// on it, its end, or many threads.
 func child() {
 	compiler := make(chan bool)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -74,9 +74,9 @@ func burn() {
 	fmt.Fprintln(os.Stdout, used()-before)
 }
 
-// compile burns on a thread of its own when it is told to, and ends with it.
+// compile runs a thread that burns CPU time on request, and ends with it.
 func compile(orders chan bool) {
-	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	setName("C2 CompilerThre")
 	orders <- true
 	for <-orders {
@@ -85,7 +85,7 @@ func compile(orders chan bool) {
 	}
 }
 
-// gather makes threads that sleep: some of a compiler's name, some without.
+// gather starts sleeping threads, some with a compiler's name.
 func gather(order string) {
 	var named, others int
 	if _, err := fmt.Sscanf(order, "crowd %d %d", &named, &others); err != nil {
@@ -133,16 +133,16 @@ func startBurner(t *testing.T) *burner {
 	in.Close()
 	b := &burner{t, cmd, toChild, bufio.NewScanner(out)}
 	t.Cleanup(b.end)
-	b.burn() // once unmeasured: the start of a program is not its work
+	b.burn() // unmeasured: the program's start is not its work
 	return b
 }
 
 func (b *burner) pids() []int { return []int{b.cmd.Process.Pid} }
 
-// burn gives what the child says that it used.
+// burn returns the child's measurement of its CPU time.
 func (b *burner) burn() float64 { return b.ask("go") }
 
-// ask gives what the child says that it used for an order.
+// ask returns the child's measurement after an order.
 func (b *burner) ask(order string) float64 {
 	b.t.Helper()
 	if _, err := b.in.WriteString(order + "\n"); err != nil || !b.out.Scan() {
@@ -155,13 +155,14 @@ func (b *burner) ask(order string) float64 {
 	return float64(ns)
 }
 
-// end is safe to repeat; the child is waited for, and its CPU time is among ended children's then.
+// end may be repeated. It waits for the child, whose CPU time then counts among ended children.
 func (b *burner) end() {
 	b.in.Close()
 	_ = b.cmd.Wait()
 }
 
-// live starts a sampler on the child and gives its marks around one burn, and what it used.
+// live starts a sampler on the child and returns its marks around one burn, and the child's
+// measurement.
 func live(t *testing.T, b *burner, groups []Group) (before, after Mark, s *Sampler, used float64) {
 	t.Helper()
 	s, err := Start(Config{Period: 5 * time.Millisecond}, Subject{PIDs: b.pids, Groups: groups})
@@ -181,7 +182,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// checkLive holds the sampler's figures against the child's own getrusage(2).
+// checkLive compares the sampler's figures with the child's getrusage(2).
 func checkLive(t *testing.T, source string, groups func(*testing.T, *burner) []Group) {
 	t.Helper()
 	b := startBurner(t)
@@ -193,7 +194,7 @@ func checkLive(t *testing.T, source string, groups func(*testing.T, *burner) []G
 	near(t, "user + system ns", float64(u.UserNs+u.SystemNs), used, 4*grain) // two of each
 	near(t, "CPU ns a request", u.CPUPerRequestNs, used/10, grain/10)
 	near(t, "covered by live threads", covered(before, after), 1, grain/float64(burnNs))
-	whole := 0.0 // the integral of the series is what was used
+	whole := 0.0 // the integral of the series is the CPU time
 	last := int64(0)
 	for i, tNs := range series.TNs {
 		whole += series.CPUCores[i] * float64(tNs-last)
@@ -204,7 +205,7 @@ func checkLive(t *testing.T, source string, groups func(*testing.T, *burner) []G
 	if u.Source != source || series.Source != source {
 		t.Errorf("source %q and %q, want %q", u.Source, series.Source, source)
 	}
-	if u.SwitchesVoluntary < 1 { // it waited for its input at least once
+	if u.SwitchesVoluntary < 1 { // it waited at least once for its input
 		t.Errorf("%d voluntary switches", u.SwitchesVoluntary)
 	}
 	if u.RSSMaxBytes < u.RSSEndBytes || u.RSSEndBytes <= 1<<20 || u.PSSEndBytes <= 0 {
@@ -244,7 +245,7 @@ func TestLiveCgroupV2(t *testing.T) {
 	})
 }
 
-// tempGroup moves the child into a new cgroup, where this host has the hierarchy and permits it.
+// tempGroup moves the child into a new cgroup, if the hierarchy exists and this user may.
 func tempGroup(t *testing.T, b *burner, kind, controller string) string {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mounts")
@@ -263,7 +264,7 @@ func tempGroup(t *testing.T, b *burner, kind, controller string) string {
 			t.Skipf("no cgroup may be made: %v", err)
 		}
 		t.Cleanup(func() {
-			b.end() // a cgroup goes only when it is empty
+			b.end() // only an empty cgroup can be removed
 			if err := os.Remove(dir); err != nil {
 				t.Errorf("remove cgroup: %v", err)
 			}
@@ -278,7 +279,8 @@ func tempGroup(t *testing.T, b *burner, kind, controller string) string {
 	return ""
 }
 
-// TestLiveForeignLoad counts a generator as the lab's own while it runs and after it has ended.
+// TestLiveForeignLoad checks that a generator counts as the lab's own while it runs and after its
+// end.
 func TestLiveForeignLoad(t *testing.T) {
 	b := startBurner(t)
 	var gone atomic.Bool
@@ -299,7 +301,7 @@ func TestLiveForeignLoad(t *testing.T) {
 	b.end()
 	gone.Store(true)
 	ended := s.Mark()
-	// This process used some too, so the sums are bounded on one side only.
+	// This process also used CPU time, so the sums have only a lower limit.
 	if got := float64(running.LabNs - before.LabNs); got < used-grain {
 		t.Errorf("lab used %v ns with a generator that used %v", got, used)
 	}
@@ -308,7 +310,8 @@ func TestLiveForeignLoad(t *testing.T) {
 	}
 }
 
-// TestLiveServiceDies: the service ends between two marks, and its number stays on the list.
+// TestLiveServiceDies checks a service that ends between two marks while its number stays on the
+// list.
 func TestLiveServiceDies(t *testing.T) {
 	b := startBurner(t)
 	pids := b.pids()
@@ -317,7 +320,7 @@ func TestLiveServiceDies(t *testing.T) {
 	alive := s.watch.step(1)
 	b.end()
 	after := s.Mark()
-	dead, later := s.watch.step(2), s.watch.step(3) // its file says ESRCH; it cannot be opened anew
+	dead, later := s.watch.step(2), s.watch.step(3) // ESRCH, and reopening fails
 	if alive.rssBytes <= 0 || alive.threads <= 0 || alive.cpuNs <= 0 {
 		t.Errorf("alive: %+v", alive)
 	}
@@ -345,7 +348,7 @@ func TestPinsItsThread(t *testing.T) {
 		core++
 	}
 	asked := make(chan error, 1)
-	pids := func() []int { // the first to ask is the sampling thread
+	pids := func() []int { // the sampling thread calls it first
 		select {
 		case asked <- unix.SchedGetaffinity(0, &set):
 		default:

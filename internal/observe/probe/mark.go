@@ -7,11 +7,11 @@ import (
 	"prony.example/internal/base/rtsched"
 )
 
-// Mark is one complete reading. Counters run since boot, since the start of the cgroup or of each
-// process: only differences of two marks of one sampler mean anything. -1 is a value that could not
-// be read. Times are ns, sizes bytes.
+// Mark is one complete reading. Counters run since boot, or since the start of the cgroup or of
+// each process: only differences between two marks of one sampler have a meaning. -1 is an
+// unreadable value. Times are ns, sizes bytes.
 type Mark struct {
-	Lost bool // who was to read did not answer: nothing but TNs and Source is known
+	Lost bool // no reading arrived: only TNs and Source are known
 
 	TNs    int64  // since Start, monotonic
 	Source string // of CPUNs, UserNs, SystemNs, as record.Usage.Source
@@ -27,7 +27,7 @@ type Mark struct {
 	ThreadCount  int      // as /proc/PID/stat counts
 	Threads      []Thread // live ones, by PID and TID
 	RSSBytes     int64    // summed: pages that processes share count in each
-	PSSBytes     int64    // -1 unless asked for
+	PSSBytes     int64    // -1 unless requested
 	ChargedBytes int64    // by the memory controller, page cache included
 	MajorFaults  int64
 	Roles        Roles
@@ -36,11 +36,12 @@ type Mark struct {
 	LabNs    int64 // CPU time of this process, a foreign generator and backing processes
 	Host     HostTicks
 	Pressure Pressure
-	NetBytes int64 // over the loopback interface, or the service's own, in both directions
-	EnergyUJ int64 // µJ that the whole machine's processors took; see meter
+	NetBytes int64 // over the loopback interface, or the service's network, in both directions
+	EnergyUJ int64 // energy of all the machine's processors, in µJ; see meter
 }
 
-// PartMark is one process of a system, with what it forked; -1 and 0 when none of it is there.
+// PartMark is the reading of one process of a system and its children; CPUNs is -1 and others are 0
+// if none is alive.
 type PartMark struct {
 	Name     string
 	CPUNs    int64
@@ -48,8 +49,8 @@ type PartMark struct {
 	Threads  int
 }
 
-// marker is what a Mark needs for itself, so that it shares nothing but open files with the
-// sampling thread and never makes it wait.
+// marker is the state of marks. It shares only open files with the sampling thread, so that marks
+// never block samples.
 type marker struct {
 	*sources
 	walker walker
@@ -58,16 +59,16 @@ type marker struct {
 	meter  meter
 }
 
-// Mark takes a complete reading but for PSS, on the caller's goroutine. It costs two small files
-// for each thread of the service (about 20 µs a thread) after the counters of the whole service and
-// host are read at TNs; threads are read in the same order at both edges of a window, so their
-// windows are as long as the others. Marks wait for each other, samples do not wait for marks.
+// Mark takes a complete reading without PSS on the caller's goroutine. It first reads the counters
+// of the service and host, at TNs, then two small files for each thread of the service (about 20 µs
+// a thread). It reads threads in the same order at both edges of a window, so that their windows
+// have the same length. Concurrent marks wait for each other; samples never wait for marks.
 //
-// Calling it after Stop is a programmer's error: it panics.
+// Mark panics after Stop.
 func (s *Sampler) Mark() Mark { return s.reading(false) }
 
-// MarkPSS is a Mark with PSS. Take it where no load runs: the kernel walks all page tables of the
-// service (measured: 1.5 ms for each 100 MiB) and keeps it from mapping memory meanwhile.
+// MarkPSS takes a Mark with PSS. Call it without load: the kernel walks all page tables of the
+// service (measured: 1.5 ms for each 100 MiB) and blocks memory mappings meanwhile.
 func (s *Sampler) MarkPSS() Mark { return s.reading(true) }
 
 func (s *Sampler) reading(pss bool) Mark {
@@ -77,7 +78,7 @@ func (s *Sampler) reading(pss bool) Mark {
 		panic("probe: Mark after Stop: take the last mark of a window before stopping the sampler")
 	}
 	var m Mark
-	// The CPU clock is the thread's, so the goroutine has to stay on it.
+	// The CPU clock belongs to the thread, so the goroutine must stay on it.
 	rtsched.Locked(rtsched.Probe, func() {
 		began := s.mark.cpu.thread()
 		m = s.mark.read(s.now())
@@ -89,7 +90,7 @@ func (s *Sampler) reading(pss bool) Mark {
 	return m
 }
 
-// read goes from what moves fastest and is cheapest to the walk over the threads.
+// read begins with the fast counters and ends with the walk over the threads.
 func (k *marker) read(tNs int64) Mark {
 	text, group, host := k.walker.text, &k.group, &k.host
 	m := Mark{TNs: tNs, Source: group.source, PSSBytes: unknown}
@@ -115,7 +116,7 @@ func (k *marker) read(tNs int64) Mark {
 			m.CPUNs, m.UserNs, m.SystemNs = all.cpuNs, all.userNs, all.systemNs
 		}
 	}
-	maps.Copy(stats, ownByName) // parts that the limits do not hold are among those
+	maps.Copy(stats, ownByName) // parts outside of the limits are among those
 	m.Parts = k.apart(stats)
 	for _, pid := range pids {
 		m.Threads = k.walker.threads(pid, m.Threads)
@@ -125,7 +126,7 @@ func (k *marker) read(tNs int64) Mark {
 	return m
 }
 
-// stats reads processes, each once, by number; those that have ended are left out.
+// stats reads each process once and returns the readings by number, without ended processes.
 func (k *marker) stats(pids []int) map[int]procStat {
 	out := map[int]procStat{}
 	for _, pid := range pids {
@@ -143,7 +144,7 @@ func sum(stats map[int]procStat) (all family) {
 	return all
 }
 
-// apart sums processes by the part that they are of.
+// apart sums processes by the part that they belong to.
 func (k *marker) apart(stats map[int]procStat) (out []PartMark) {
 	for _, p := range k.parts {
 		out = append(out, PartMark{Name: p.Name, CPUNs: unknown})
@@ -161,8 +162,9 @@ func (k *marker) apart(stats map[int]procStat) (out []PartMark) {
 	return out
 }
 
-// partOf is the part that a process is of: by its group, or by the nearest ancestor's that is of
-// one, since servers give their workers groups of their own (PostgreSQL does). -1: of none.
+// partOf returns the index of the part that a process belongs to: by its group, or by its nearest
+// ancestor in a part's group, because servers may give their workers groups of their own
+// (PostgreSQL does). -1: no part.
 func (k *marker) partOf(stats map[int]procStat, pid int) int {
 	for range len(stats) {
 		stat, ok := stats[pid]
@@ -178,7 +180,7 @@ func (k *marker) partOf(stats map[int]procStat, pid int) int {
 	return -1
 }
 
-// pss is the sum over the processes that tell; unknown when none does.
+// pss returns the sum over the readable processes, or unknown if none is readable.
 func (k *marker) pss() int64 {
 	sum := int64(unknown)
 	for _, pid := range processes(k.pids) {

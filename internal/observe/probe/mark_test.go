@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// These numbers are above the kernel's largest PID, so that no clock of a real process is read.
+// These numbers exceed the kernel's largest PID, so that no clock of a real process is read.
 const fakeParent, fakeWorker = 9000001, 9000002
 
 func fakePIDs() []int { return []int{fakeWorker, fakeParent, fakeWorker, 9000009} } // one is gone
@@ -22,7 +22,7 @@ func v1Groups() []Group {
 
 func v2Group(dir string) []Group { return []Group{{Dir: "testdata/" + dir, Version: 2}} }
 
-// opened is a sampler without its thread.
+// opened returns a sampler without its thread.
 func opened(t testing.TB, cfg Config, subject Subject) *Sampler {
 	t.Helper()
 	s, err := open(cfg, subject)
@@ -33,7 +33,7 @@ func opened(t testing.TB, cfg Config, subject Subject) *Sampler {
 	return s
 }
 
-// fixtureMark is what testdata holds, but for CPU time and limits.
+// fixtureMark returns the mark of testdata without CPU time and limits.
 func fixtureMark() Mark {
 	return Mark{
 		Processes: 2, ThreadCount: 3, // 2 + 1
@@ -43,11 +43,11 @@ func fixtureMark() Mark {
 			{fakeWorker, 9000002, 5, 1, 5000, 600},
 		},
 		RSSBytes:    1500 * pageBytes, // 1000 + 500
-		PSSBytes:    3000 * 1024,      // the worker does not tell
+		PSSBytes:    3000 * 1024,      // the worker's is unreadable
 		MajorFaults: 12,               // 3 + 4 of children, 5
 		// busy 4825 + 10 + 2313 + 5 + 61; total adds idle 161995, iowait 437, steal 11.
 		Host:     HostTicks{Busy: 7214, Steal: 11, Total: 169657},
-		Pressure: Pressure{CPUUs: 10904571, MemoryUs: 400, IOUs: unknown}, // there is no io file
+		Pressure: Pressure{CPUUs: 10904571, MemoryUs: 400, IOUs: unknown}, // the io file is missing
 		NetBytes: 12345678901, EnergyUJ: unknown,
 	}
 }
@@ -90,7 +90,7 @@ func TestMarkOfFixtures(t *testing.T) {
 		m.Source = "proc"
 		m.UserNs = 1770e6  // 150 + 20 of children + 7 ticks
 		m.SystemNs = 630e6 // 50 + 10 of children + 3
-		m.CPUNs = 2400e6   // their sum, since there is no clock to read
+		m.CPUNs = 2400e6   // their sum, because no clock is readable
 		m.ThrottledPeriods, m.ThrottledNs, m.ChargedBytes = unknown, unknown, unknown
 	}
 	check("proc", nil, proc)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// devices is /proc/PID/net/dev of a container: 300 bytes over its own loopback interface do not
+// devices is /proc/PID/net/dev of a container: 300 bytes over its loopback interface don't count;
+// 5000 came in over its bridge and 70000 went out.
 // leave it; 5000 came in over its bridge and 70000 went out.
 const devices = `Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs

@@ -1,13 +1,14 @@
-// Package probe watches a trial: what the service consumes, what the lab's own load costs, and what
-// the host did meanwhile. It reads cgroups (version 1 and 2), /proc and the kernel's CPU clocks.
+// Package probe observes a trial: what the service consumes, what the lab's own load costs, and
+// what the host does meanwhile. It reads cgroups (version 1 and 2), /proc and the kernel's CPU
+// clocks.
 //
-// A Sampler reads cheap things ten times a second on an OS thread of its own, and keeps them as a
-// Series. A Mark is a complete reading, taken at the edges of a window; Between turns two of them
-// and the samples between into the record's Usage and Host. Counters are read at both edges and
-// subtracted; nothing is inferred from averages.
+// A Sampler reads inexpensive counters ten times a second on its own OS thread, and stores them as
+// a Series. A Mark is a complete reading at the edge of a window; Between turns two marks and the
+// samples between them into the record's Usage and Host. It subtracts counters and infers nothing
+// from averages.
 //
-// Everything may vanish at any time: processes come and go, the service may crash, hosts lack PSI
-// or cgroups. What cannot be read is -1, in marks and in what Between makes of them, never 0.
+// Unreadable values are -1, never 0, in marks and in the results of Between: processes start and
+// end, the service may crash, and hosts may lack PSI or cgroups.
 //
 // Non-goals: it starts and limits nothing (internal/launch does), judges nothing
 // (internal/analysis/verdict does), and writes no file.
@@ -30,39 +31,39 @@ import (
 
 const (
 	periodDefault = 100 * time.Millisecond
-	periodMin     = time.Millisecond // below it the sampler would be a load itself
+	periodMin     = time.Millisecond // below it the sampler itself would be a load
 )
 
-// Subject says what to watch.
+// Subject defines what to observe.
 type Subject struct {
-	// PIDs gives the live processes of the service, from its cgroup's cgroup.procs or its process
-	// group. It is called about once a second, when a process vanished, and in each Mark, from two
-	// goroutines but never at the same time. Its cost is the caller's part of the sampler's cost.
+	// PIDs returns the live processes of the service, from its cgroup's cgroup.procs or its process
+	// group. It is called about once a second, when a process has ended, and in each Mark: from two
+	// goroutines, but never concurrently. Its cost is part of the sampler's reported cost.
 	PIDs func() []int
 
 	// Groups are the service's cgroups. Without CPU accounting among them, CPU time is the sum over
-	// the processes of PIDs (source "proc"): it then misses what a process did that ended without
-	// one of the others having waited for it.
+	// the processes of PIDs (source "proc"). The sum misses processes that ended without one of the
+	// other processes having waited for them.
 	Groups []Group
 
-	// Network is a process of the service when that has a network of its own, as a container may;
-	// 0: it shares the lab's.
+	// Network is a process of the service with its own network, as in a container; 0: the service
+	// shares the lab's network.
 	Network int
 
-	// Load gives the processes of a foreign generator, nil when this process offers the load. What
-	// they use is the trial's own, not the host's other work.
+	// Load returns the processes of a foreign generator, nil if this process sends the load. Their
+	// CPU time counts as the trial's own, not as the host's other work.
 	Load func() []int
 
-	// Backing gives the processes that the service leans on, outside of its cgroups, such as a
-	// database; nil when there are none. They are the trial's own likewise.
+	// Backing returns processes that the service needs outside of its cgroups, such as a database;
+	// nil if none. They also count as the trial's own.
 	Backing func() []int
 
-	// Parts are the processes of a system, each with the process group that it leads, for marks to
-	// tell apart. None: the service is one.
+	// Parts are the processes of a system, each with the process group that it leads. Marks have
+	// separate figures for them. Empty: the service is a single process.
 	Parts []Part
 }
 
-// own gives the processes that are the trial's beside this one and the service; nil: none.
+// own returns the trial's processes besides this one and the service; nil: none.
 func (s Subject) own() func() []int {
 	switch {
 	case s.Backing == nil:
@@ -73,45 +74,45 @@ func (s Subject) own() func() []int {
 	return func() []int { return slices.Concat(s.Load(), s.Backing()) }
 }
 
-// Part is one process of a system with all that it forks.
+// Part is one process of a system with all its children.
 type Part struct {
 	Name  string
 	Group int
 }
 
-// Config says how to watch.
+// Config configures a Sampler.
 type Config struct {
-	Period time.Duration // between samples; 0 is 100 ms
-	Cores  []int         // for the sampling thread; none leaves it to the scheduler
+	Period time.Duration // between samples; 0: 100 ms
+	Cores  []int         // for the sampling thread; empty: any core
 
-	proc, powercap string // tests put folders in place of /proc and /sys/class/powercap
+	proc, powercap string // tests replace /proc and /sys/class/powercap
 }
 
-// Sampler is a running probe.
+// Sampler samples a Subject until Stop.
 type Sampler struct {
 	sources
 	period  time.Duration
 	start   int64      // clock.Mono at tNs 0
-	charged bool       // whether a memory controller tells what it charges
-	asking  sync.Mutex // one call of the subject's functions at a time
-	watch   watch      // the sampling thread's alone until done is closed
+	charged bool       // the memory controller reports the charged memory
+	asking  sync.Mutex // serializes calls of the subject's functions
+	watch   watch      // used only by the sampling thread until done is closed
 
-	wake unix.PollFd // an eventfd; readable once the thread is to end
+	wake unix.PollFd // an eventfd; readable when the thread must end
 	done chan struct{}
 
-	logging sync.Mutex // the log is written by the thread, read by Series
+	logging sync.Mutex // the thread writes the log, Series reads it
 	log     log
 
-	marking sync.Mutex // one Mark at a time; guards the rest
+	marking sync.Mutex // serializes marks; guards the fields below
 	mark    marker
-	markNs  int64 // CPU time that marks took
+	markNs  int64 // CPU time of marks
 	stopped bool
 	cost    record.Cost
 }
 
-// Start opens everything, takes a first sample and goes on sampling until Stop. Errors: a cgroup
-// whose CPU accounting cannot be read, cores that do not exist or are not allowed, no file
-// descriptors left. Absent host files are none: their values are -1.
+// Start opens all files, takes a first sample and samples until Stop. It returns an error if a
+// cgroup's CPU accounting cannot be read, cores do not exist or are not permitted, or file
+// descriptors run out. Missing host files are not errors; their values are -1.
 func Start(cfg Config, subject Subject) (*Sampler, error) {
 	s, err := open(cfg, subject)
 	if err != nil {
@@ -127,7 +128,7 @@ func Start(cfg Config, subject Subject) (*Sampler, error) {
 	return s, nil
 }
 
-// open makes a sampler without its thread.
+// open returns a sampler without its thread.
 func open(cfg Config, subject Subject) (*Sampler, error) {
 	cfg.Period = cmp.Or(cfg.Period, periodDefault)
 	if cfg.Period < periodMin {
@@ -163,7 +164,7 @@ func open(cfg Config, subject Subject) (*Sampler, error) {
 	return s, nil
 }
 
-// asked keeps the two goroutines that need a list of processes out of each other's way.
+// asked serializes calls from the two goroutines that need a list of processes.
 func (s *Sampler) asked(pids func() []int) func() []int {
 	if pids == nil {
 		return nil
@@ -175,8 +176,8 @@ func (s *Sampler) asked(pids func() []int) func() []int {
 	}
 }
 
-// run is the sampling thread. It never unlocks its OS thread: the thread, pinned as it is, ends
-// with the goroutine and is not given to another.
+// run is the sampling thread. It never unlocks its OS thread, so that the pinned thread ends with
+// the goroutine and runs no other.
 func (s *Sampler) run(cores []int, ready chan<- error) {
 	defer close(s.done)
 	runtime.LockOSThread()
@@ -184,8 +185,8 @@ func (s *Sampler) run(cores []int, ready chan<- error) {
 		ready <- err
 		return
 	}
-	// Where it may: a sample is of one moment, on a busy core, too. A process's first thread
-	// outlives its goroutine, and must not stay ahead.
+	// With real-time priority, if permitted, a sample is of one moment even on a busy core. The
+	// priority must be reset, because a process's first thread outlives its goroutine.
 	if back, ok := rtsched.Ahead(rtsched.Probe); ok {
 		defer back()
 	}
@@ -198,7 +199,7 @@ func (s *Sampler) run(cores []int, ready chan<- error) {
 	due := clock.Mono() + period
 	for !s.wait(due) {
 		s.sample()
-		// A sample that comes late is not made up for: the next one is due a whole period on.
+		// A late sample is not repeated: the next one is due a full period later.
 		for now := clock.Mono(); due <= now; {
 			due += period
 		}
@@ -207,7 +208,7 @@ func (s *Sampler) run(cores []int, ready chan<- error) {
 	s.cost.CPUNs = s.watch.cpu.thread() - began
 }
 
-// now is the time line that samples and marks share.
+// now returns the time in ns that samples and marks share.
 func (s *Sampler) now() int64 { return clock.Mono() - s.start }
 
 func (s *Sampler) sample() {
@@ -217,8 +218,8 @@ func (s *Sampler) sample() {
 	s.logging.Unlock()
 }
 
-// wait sleeps until due and says whether Stop was called. It sleeps in ppoll rather than on a Go
-// timer, so that waking up costs this thread, which is accounted for, and no other of the runtime.
+// wait sleeps until due and reports whether Stop was called. It sleeps in ppoll rather than on a Go
+// timer, so that waking costs only this thread, whose time is accounted for.
 func (s *Sampler) wait(due int64) (stop bool) {
 	for {
 		remaining := due - clock.Mono()
@@ -253,7 +254,7 @@ func pin(cores []int) error {
 	return nil
 }
 
-// Series is a copy of the samples so far. It may be called at any time.
+// Series returns a copy of the samples so far. It may be called at any time.
 func (s *Sampler) Series() Series {
 	s.logging.Lock()
 	rows, every := s.log.copy()
@@ -261,17 +262,17 @@ func (s *Sampler) Series() Series {
 	return newSeries(rows, every, s.period, s.group.source, s.charged)
 }
 
-// Roles are the counters of the last sample. It may be called at any time.
+// Roles returns the counters of the last sample. It may be called at any time.
 func (s *Sampler) Roles() Roles { return s.roles.last() }
 
 // Stop takes a last sample, ends the thread and closes all files. Its Cost is the CPU time of the
-// sampling thread and of all marks, over the sampler's life. Calling it again gives the same.
+// sampling thread and of all marks, over the sampler's life. A repeated call returns the same.
 func (s *Sampler) Stop() (Series, record.Cost) {
 	s.marking.Lock()
 	defer s.marking.Unlock()
 	if !s.stopped {
 		s.stopped = true
-		item := [8]byte{1} // any number but 0 makes an eventfd readable, in either byte order
+		item := [8]byte{1} // any nonzero number makes an eventfd readable, in either byte order
 		for {
 			if _, err := unix.Write(int(s.wake.Fd), item[:]); err != unix.EINTR {
 				break
@@ -297,7 +298,7 @@ func (s *Sampler) close() {
 	_ = unix.Close(int(s.wake.Fd))
 }
 
-// processes are the distinct PIDs of a list that may be nil.
+// processes returns the distinct PIDs of a list that may be nil.
 func processes(pids func() []int) []int {
 	if pids == nil {
 		return nil
@@ -308,24 +309,25 @@ func processes(pids func() []int) []int {
 }
 
 const (
-	// refreshNs is how long a new process of the service may go unseen in the series. Marks always
-	// ask anew.
+	// refreshNs is the longest time for which the series lacks a new process of the service. Marks
+	// always list processes again.
 	refreshNs = int64(time.Second)
 
-	// hostShare bounds what reading /proc/stat may take, as a share of one core: it lists every
-	// interrupt of every core, and takes 8 µs with two cores but milliseconds with hundreds.
+	// hostShare limits the time for reading /proc/stat, as a share of one core. The file lists
+	// every interrupt of every core: reading takes 8 µs with two cores but milliseconds with
+	// hundreds.
 	hostShare    = 0.001
 	hostEveryMax = 100 // samples: 10 s at the default period
-	hostTrials   = 3   // the least of these is what reading it takes
+	hostTrials   = 3   // the smallest of these is the cost
 )
 
-// sources are what the sampling thread and marks both read.
+// sources are the files that the sampling thread and marks share.
 type sources struct {
 	group         groupFiles
 	host          hostFiles
 	roles         *roles
 	pids, ownPIDs func() []int // of the service, and see Subject.own; nil: none
-	foreign       bool         // there is a generator among own
+	foreign       bool         // own includes a generator
 }
 
 // watch is the sampling thread's state. Its step does not allocate.
@@ -333,19 +335,19 @@ type watch struct {
 	*sources
 	service   table
 	peers     table // see Subject.own
-	hostEvery int   // samples to one reading of /proc/stat
+	hostEvery int   // samples per reading of /proc/stat
 
 	cpu       cpuClock
 	buf       [statBytes]byte
 	timeout   unix.Timespec
 	fds       [1]unix.PollFd
 	last      row
-	requested bool  // whether the lists were ever asked for
-	askedNs   int64 // when
+	requested bool  // the lists have been requested
+	askedNs   int64 // time of the last request
 	hostLeft  int   // samples until /proc/stat is read
 }
 
-// calibrate finds how often the host's counters can be read within hostShare.
+// calibrate finds how often reading the host's counters stays within hostShare.
 func (w *watch) calibrate(period time.Duration) {
 	least := int64(1) << 62
 	for range hostTrials {
@@ -356,14 +358,14 @@ func (w *watch) calibrate(period time.Duration) {
 	w.hostEvery = strideOf(least, int64(period))
 }
 
-// strideOf is the least number of periods in which cost stays within hostShare.
+// strideOf returns the smallest number of periods in which the cost stays within hostShare.
 func strideOf(costNs, periodNs int64) int {
 	budget := int64(hostShare * float64(periodNs))
 	return int(min(1+max(costNs, 0)/max(budget, 1), hostEveryMax))
 }
 
-// step takes one sample. What cannot be read keeps its last value, so that counters never step back
-// to zero; a service that is gone has no memory and no threads, though.
+// step takes one sample. Unreadable counters keep their last value, so that they never fall to
+// zero. Memory and threads of an ended service are 0.
 func (w *watch) step(tNs int64) row {
 	if stale := w.service.stale || w.peers.stale; !w.requested || stale ||
 		tNs-w.askedNs >= refreshNs {
@@ -402,9 +404,9 @@ func keep(to *int64, value int64) {
 	}
 }
 
-// labNs is the CPU time of this process, of a foreign generator and of backing processes. A
-// generator that has ended is among this process's ended children; they are left out when there is
-// none, because the service would be counted as the lab's work once it ends.
+// labNs returns the CPU time of this process, of a foreign generator and of backing processes. An
+// ended generator is among this process's ended children. Without a generator the children are left
+// out, because an ended service would count as the lab's work.
 func labNs(cpu *cpuClock, foreign bool, ownFamily family) int64 {
 	ns := cpu.self() + ownFamily.cpuNs
 	if foreign {
@@ -413,7 +415,7 @@ func labNs(cpu *cpuClock, foreign bool, ownFamily family) int64 {
 	return ns
 }
 
-// poll waits for an event on fd, at most leftNs, and gives the number of events.
+// poll waits for an event on fd for at most leftNs, and returns the number of events.
 func (w *watch) poll(fd *unix.PollFd, leftNs int64) (int, error) {
 	w.timeout = unix.NsecToTimespec(leftNs)
 	w.fds[0] = *fd

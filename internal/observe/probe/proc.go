@@ -10,29 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// statBytes hold one /proc/PID/stat: 52 numbers of up to twenty digits and a name of up to 64
+// statBytes fits one /proc/PID/stat: 52 numbers of up to twenty digits and a name of up to 64
 // bytes.
 const statBytes = 2048
 
 var pageBytes = int64(os.Getpagesize())
 
-// procStat is what the probe takes from /proc/PID/stat (proc(5)): all threads of one process, ended
-// ones included.
+// procStat holds fields of /proc/PID/stat (proc(5)): of all threads of a process, ended ones
+// included.
 type procStat struct {
 	parent      int64
-	group       int64 // of processes
-	majorFaults int64 // with those of children that ended and were waited for
-	userTicks   int64 // likewise
-	systemTicks int64 // likewise
-	childTicks  int64 // the part of both that the children had
+	group       int64 // process group
+	majorFaults int64 // including children that ended and were waited for
+	userTicks   int64 // also including such children
+	systemTicks int64 // also including such children
+	childTicks  int64 // the children's part of both
 	threads     int64
 	rssBytes    int64
 	cpuNs       int64 // see timed
 }
 
-// parseStat reads the fields after the program's name, which stands in brackets and may itself hold
-// blanks and brackets. Counting ended children keeps sums over a family of processes growing when
-// one of them ends: its time moves from its own line to its parent's.
+// parseStat parses the fields after the program's name, which is in brackets and may itself contain
+// blanks and brackets. It includes ended children, so that sums over a family of processes don't
+// fall when one of them ends: its time moves from its own line to its parent's.
 func parseStat(b []byte) (procStat, bool) {
 	const state = 3 // number of the first field after the name, as proc(5) counts
 	const ppid, pgrp, majflt, cmajflt, utime, stime, cutime, cstime = 4, 5, 12, 13, 14, 15, 16, 17
@@ -58,8 +58,8 @@ func parseStat(b []byte) (procStat, bool) {
 	}, true
 }
 
-// timed is the reading with the CPU time of the process and its ended children: exact for the
-// process itself, where its clock can be read, to a tick for the children.
+// timed adds the CPU time of the process and its ended children. The process's part is exact if its
+// clock can be read; the children's part is in ticks.
 func (s procStat) timed(cpu *cpuClock, pid int) procStat {
 	s.cpuNs = (s.userTicks + s.systemTicks) * TickNs
 	if ownNs := cpu.process(pid); ownNs >= 0 {
@@ -68,13 +68,13 @@ func (s procStat) timed(cpu *cpuClock, pid int) procStat {
 	return s
 }
 
-// Process is what one process has used since its start, children aside.
+// Process is the use of one process since its start, without children.
 type Process struct {
-	Name  string // of the program, as the kernel cuts it: 15 bytes
-	CPUNs int64  // to a tick
+	Name  string // program's name, which the kernel cuts at 15 bytes
+	CPUNs int64  // in steps of ticks
 }
 
-// ParseProcess reads a /proc/PID/stat (proc(5)), for who looks at the host without a Sampler.
+// ParseProcess parses a /proc/PID/stat (proc(5)), for callers without a Sampler.
 func ParseProcess(b []byte) (Process, bool) {
 	stat, ok := parseStat(b)
 	begin, end := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')')
@@ -85,7 +85,7 @@ func ParseProcess(b []byte) (Process, bool) {
 	return Process{string(b[begin+1 : end]), ticks * TickNs}, true
 }
 
-// family is the sum over a set of processes.
+// family holds sums over a set of processes.
 type family struct {
 	processes                                               int
 	cpuNs, userNs, systemNs, majorFaults, threads, rssBytes int64
@@ -105,7 +105,7 @@ func (f *family) add(s procStat) {
 type table struct {
 	perProcess
 	pids  func() []int
-	stale bool // one of them is gone: ask for the list before the next sample
+	stale bool // a process has ended: list processes before the next sample
 
 	numbers []int // of rows
 }
@@ -114,7 +114,7 @@ func newTable(proc string, pids func() []int) table {
 	return table{perProcess: perProcess{proc: proc, name: "stat"}, pids: pids}
 }
 
-// refresh asks which processes there are now.
+// refresh lists the processes again.
 func (t *table) refresh() {
 	t.stale = false
 	if t.pids != nil {
@@ -122,7 +122,7 @@ func (t *table) refresh() {
 	}
 }
 
-// list are the processes of the table, until it is asked again.
+// list returns the processes of the table; the next call overwrites the result.
 func (t *table) list() []int {
 	t.numbers = t.numbers[:0]
 	for i := range t.rows {
@@ -131,8 +131,8 @@ func (t *table) list() []int {
 	return t.numbers
 }
 
-// sum reads all processes of the table; those that ended meanwhile count no more, and are closed so
-// that a new process of the same number is opened anew.
+// sum reads all processes of the table. It leaves out and closes ended processes, so that a new
+// process with the same number is opened again.
 func (t *table) sum(cpu *cpuClock, buf []byte) family {
 	var f family
 	for i := range t.rows {
@@ -149,21 +149,21 @@ func (t *table) sum(cpu *cpuClock, buf []byte) family {
 	return f
 }
 
-// Thread is what the scheduler says of one thread since its start. Source: proc(5),
+// Thread holds the scheduler's counters of one thread since its start. Source: proc(5),
 // /proc/PID/task/TID/status and Documentation/scheduler/sched-stats.rst for schedstat.
 type Thread struct {
 	PID, TID  int
-	Voluntary int64 // times it gave up its core to wait
+	Voluntary int64 // times it gave up its core in order to wait
 	Forced    int64 // times its core was taken from it
 	RunNs     int64
-	DelayNs   int64 // runnable and waiting for a core
+	DelayNs   int64 // runnable but waiting for a core
 }
 
-// walker reads the threads of processes. Directory and file names make it allocate, and each thread
-// costs two files, so it walks in a Mark only, never ten times a second.
+// walker reads the threads of processes. Names of folders and files need allocations, and each
+// thread costs two files, so it is used only in a Mark, never ten times a second.
 type walker struct {
 	proc    string
-	text    []byte // one file at a time
+	text    []byte // content of one file at a time
 	dirents []byte
 }
 
@@ -171,13 +171,14 @@ func newWalker(proc string) walker {
 	return walker{proc: proc, text: make([]byte, 16<<10), dirents: make([]byte, direntBytes)}
 }
 
-// of reads a file of a process, which may have ended.
+// of reads a file of a process; it returns nothing if the process has ended.
 func (w *walker) of(pid int, name string) []byte {
 	return once(unix.AT_FDCWD, w.proc+"/"+strconv.Itoa(pid)+"/"+name, w.text)
 }
 
-// pssBytes is the process's share of the memory it maps, pages shared with others divided among
-// them. The kernel walks every page table for it, and holds the lock that page faults need.
+// pssBytes returns the process's proportional share of its mapped memory, which divides shared
+// pages among processes. The kernel walks every page table for it, and holds the lock that page
+// faults need.
 func (w *walker) pssBytes(pid int) int64 {
 	return scaled(keyed(w.of(pid, "smaps_rollup"), "Pss:"), 1024)
 }
@@ -198,10 +199,10 @@ func (w *walker) threads(pid int, all []Thread) []Thread {
 	return all
 }
 
-// direntBytes hold some thousand names of threads.
+// direntBytes fits about a thousand names of threads.
 const direntBytes = 32 << 10
 
-// eachThread finds the threads of a process by its open folder of them; none when it has ended.
+// eachThread lists the threads of a process by its open task folder; none if it has ended.
 func eachThread(tasks file, buf []byte, do func(tid int)) {
 	if _, err := unix.Seek(tasks.fd, 0, 0); err != nil {
 		return
@@ -236,7 +237,7 @@ func (w *walker) thread(dir int, name string) (Thread, bool) {
 	return t, t.Voluntary >= 0 && t.Forced >= 0
 }
 
-// byThread orders threads so that two marks can be laid side by side.
+// byThread orders threads, so that two marks can be merged.
 func byThread(a, b Thread) int {
 	return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID))
 }

@@ -12,17 +12,17 @@ import (
 	"prony.example/record"
 )
 
-// Roles are counters of what the threads of a service did whose names say what they are for, since
-// the sampler's start or their own, whichever is earlier; package runtimes knows the names. They
-// are lower bounds: of a thread that has ended what was last seen counts, ten times a second, and
-// one that came and went between two listings, a second apart, was never seen.
+// Roles counts the work of threads whose names show their role (package runtimes), since the
+// sampler's start or their own, whichever is earlier. The counters are lower bounds. An ended
+// thread counts with its last reading, which happens ten times a second. A thread that starts and
+// ends between two listings, a second apart, is missing.
 type Roles struct {
-	Named bool // there was such a thread, and its counters move; else nothing is known
+	Named bool // such a thread exists and its counters move; otherwise nothing is known
 
 	CompilerNs     int64 // processor time of compilers
-	CompilerWaitNs int64 // in which they could have run and waited for a core
+	CompilerWaitNs int64 // time for which they were runnable and waited for a core
 	CollectorNs    int64 // processor time of collectors
-	EitherNs       int64 // likewise, of those that do both
+	EitherNs       int64 // processor time of threads that do both
 }
 
 func (r *Roles) add(role runtimes.Role, runNs, waitNs int64) {
@@ -38,17 +38,17 @@ func (r *Roles) add(role runtimes.Role, runNs, waitNs int64) {
 	r.Named = r.Named || runNs > 0
 }
 
-// looks is how often a thread's name is read: it names itself, a moment after it was born.
+// looks is how often a thread's name is read: a thread sets its name a moment after its start.
 const looks = 2
 
-// roles keeps the threads of a service apart. The sampling thread and marks share it, each for some
-// ten microseconds at a time.
+// roles tracks the threads of a service by role. The sampling thread and marks share it, each for
+// some ten microseconds at a time.
 type roles struct {
 	mu    sync.Mutex
-	tasks perProcess      // their folders of threads
+	tasks perProcess      // task folders of the processes
 	all   map[int]*thread // live ones, by TID
-	named []*thread       // of them, those with a role
-	ended Roles           // what threads had used that are no more
+	named []*thread       // live threads with a role
+	ended Roles           // counters of ended threads
 	total Roles           // at the last reading
 	text  [statBytes]byte
 	names [direntBytes]byte
@@ -58,7 +58,7 @@ type thread struct {
 	role          runtimes.Role
 	looked        int
 	present       bool
-	file          file // its schedstat, where it has a role
+	file          file // its schedstat, if it has a role
 	runNs, waitNs int64
 }
 
@@ -66,7 +66,7 @@ func newRoles(proc string) *roles {
 	return &roles{tasks: perProcess{proc: proc, name: "task"}, all: map[int]*thread{}}
 }
 
-// list finds the threads that there are now. It allocates for new ones only.
+// list updates the live threads. It allocates only for new threads.
 func (r *roles) list(pids []int) {
 	for _, t := range r.all {
 		t.present = false
@@ -83,7 +83,7 @@ func (r *roles) list(pids []int) {
 	}
 }
 
-// meet looks at a thread's name, and opens its counters where that tells what it is for.
+// meet reads a thread's name, and opens its counters if the name shows a role.
 func (r *roles) meet(dir, tid int) {
 	t := r.all[tid]
 	if t == nil {
@@ -109,7 +109,7 @@ func (r *roles) meet(dir, tid int) {
 	r.named = append(r.named, t)
 }
 
-// end keeps what a thread had used.
+// end adds an ended thread's counters to the sum.
 func (r *roles) end(t *thread) {
 	if t.file == noFile {
 		return
@@ -119,8 +119,8 @@ func (r *roles) end(t *thread) {
 	r.named = slices.DeleteFunc(r.named, func(second *thread) bool { return second == t })
 }
 
-// count reads the counters of all threads that have a role. One that has ended is found so at the
-// next listing, and keeps what it had.
+// count reads the counters of all threads with a role. An ended thread keeps its last counters
+// until the next listing finds that it ended.
 func (r *roles) count() {
 	total := r.ended
 	for _, t := range r.named {
@@ -133,14 +133,14 @@ func (r *roles) count() {
 	r.total = total
 }
 
-// read is a reading of what was listed before.
+// read reads the counters of listed threads.
 func (r *roles) read() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count()
 }
 
-// reread lists and reads.
+// reread lists the threads and reads their counters.
 func (r *roles) reread(pids []int) Roles {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *roles) reread(pids []int) Roles {
 	return r.total
 }
 
-// last is what was read last.
+// last returns the last reading.
 func (r *roles) last() Roles {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *roles) close() {
 	r.named = nil
 }
 
-// between is what was used from a to b, nil where nothing is known.
+// between returns the difference from a to b, or nil if nothing is known.
 func (a Roles) between(b Roles) *record.Roles {
 	if !b.Named {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"prony.example/record"
 )
 
-// crowd is a /proc of one process, 7, whose threads a test makes and ends.
+// crowd is a /proc of one process, 7, whose threads a test starts and ends.
 type crowd struct {
 	t   testing.TB
 	dir string
@@ -41,8 +41,8 @@ func (c crowd) write(name, text string) {
 	}
 }
 
-// thread makes one, or changes it. A length is kept, since the files are not made anew at each
-// read as the kernel's are.
+// thread creates or changes a thread. Lengths must stay equal, because the files are not created
+// anew at each read as the kernel's are.
 func (c crowd) thread(tid int, name string, runNs, waitNs int64) {
 	c.write(fmt.Sprintf("task/%d/comm", tid), name+"\n")
 	c.write(fmt.Sprintf("task/%d/schedstat", tid), fmt.Sprintf("%012d %012d 5\n", runNs, waitNs))
@@ -68,7 +68,7 @@ func TestRoles(t *testing.T) {
 	}
 	c.thread(7, "java", 900, 90)
 	check("nothing is named", r.reread(pids), Roles{})
-	c.thread(8, "java", 100, 10) // not named yet
+	c.thread(8, "java", 100, 10) // without its final name
 	r.reread(pids)
 	c.thread(8, "C2 CompilerThre", 110, 10)
 	c.thread(9, "C1 CompilerThre", 20, 5)
@@ -77,20 +77,20 @@ func TestRoles(t *testing.T) {
 	first := Roles{Named: true, CompilerNs: 130, CompilerWaitNs: 15, CollectorNs: 30, EitherNs: 40}
 	check("named", r.reread(pids), first)
 
-	// What is counted between two listings is of the same threads.
+	// Between two listings, the same threads count.
 	c.thread(8, "C2 CompilerThre", 210, 20)
 	c.thread(12, "C2 CompilerThre", 1000, 0)
 	r.read()
 	check("between", r.last(), Roles{true, 230, 25, 30, 40})
 	check("new", r.reread(pids), Roles{true, 1230, 25, 30, 40})
 
-	// One that ends keeps what it had, and its number may be another's.
+	// An ended thread keeps its counters, and its number may be reused.
 	c.end(12)
 	check("ended", r.reread(pids), Roles{true, 1230, 25, 30, 40})
 	c.thread(12, "G1 Service", 1, 0)
 	check("reused", r.reread(pids), Roles{true, 1230, 25, 31, 40})
 
-	// So does a process, and one that is not asked about any more.
+	// So does a process that ended or is no longer listed.
 	if err := os.RemoveAll(filepath.Join(c.dir, "7")); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// A kernel that does not count writes zeros: nothing is known then.
+// TestRolesWithoutCounters checks that nothing is known if a kernel writes zeros.
 func TestRolesWithoutCounters(t *testing.T) {
 	c := newCrowd(t)
 	c.thread(8, "C2 CompilerThre", 0, 0)
@@ -120,7 +120,7 @@ func TestRolesWithoutCounters(t *testing.T) {
 	}
 }
 
-// TestRolesAllocateNothing: a listing of threads that are known, and a reading.
+// TestRolesAllocateNothing checks a listing of known threads, and a reading.
 func TestRolesAllocateNothing(t *testing.T) {
 	c := newCrowd(t)
 	for i := range 50 {
@@ -141,8 +141,8 @@ func TestRolesAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestLiveRoles holds the counters of a real thread with a compiler's name against the process's
-// own account, while the thread lives and when it has ended.
+// TestLiveRoles compares the counters of a real thread with a compiler's name with the process's
+// measurement, during the thread's life and after its end.
 func TestLiveRoles(t *testing.T) {
 	b := startBurner(t)
 	b.ask("name")
@@ -169,7 +169,7 @@ func TestLiveRoles(t *testing.T) {
 	near(t, "all", float64(u.CPUNs), used+other, 2*grain)
 }
 
-// TestLiveRolesOfJVM looks at a real one, which compiles its own start.
+// TestLiveRolesOfJVM observes a JVM, which compiles during its start.
 func TestLiveRolesOfJVM(t *testing.T) {
 	java, err := exec.LookPath("java")
 	if err != nil {
@@ -210,8 +210,8 @@ func TestLiveRolesOfJVM(t *testing.T) {
 	}
 }
 
-// BenchmarkRoles tells what roles add to a sample, and once a second to the listing of threads: of
-// a JVM's twelve threads that have one, beside two hundred others.
+// BenchmarkRoles measures the cost of roles for a sample, and once a second for the listing of
+// threads: a JVM's twelve threads with a role and two hundred others.
 func BenchmarkRoles(b *testing.B) {
 	pid, end := namedThreads(b, 12, 200)
 	defer end()
@@ -237,7 +237,7 @@ func BenchmarkRoles(b *testing.B) {
 	})
 }
 
-// namedThreads starts a child with so many threads of a role, and others; all sleep.
+// namedThreads starts a child with threads with and without a role; all sleep.
 func namedThreads(t testing.TB, named, others int) (pid int, end func()) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1", "GOMAXPROCS=2")
@@ -264,7 +264,7 @@ func namedThreads(t testing.TB, named, others int) (pid int, end func()) {
 	}
 }
 
-// setName names the calling thread (proc(5), comm).
+// setName sets the calling thread's name (proc(5), comm).
 func setName(name string) {
 	err := os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", unix.Gettid()), []byte(name), 0)
 	if err != nil {

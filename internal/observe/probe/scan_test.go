@@ -31,9 +31,9 @@ func TestKeyed(t *testing.T) {
 			t.Errorf("keyed(%q, %q) = %d, want %d", text, key, got, want)
 		}
 	}
-	check(status, "voluntary_ctxt_switches:", 7) // not the 9, whose key ends in the same word
+	check(status, "voluntary_ctxt_switches:", 7) // not the 9, whose key has the same end
 	check(status, "nonvoluntary_ctxt_switches:", 9)
-	check(status, "Name:", unknown) // no number there
+	check(status, "Name:", unknown) // not a number
 	check(status, "Threads:", unknown)
 	check("", "Threads:", unknown)
 	check("nr_throttled 7", "nr_throttled ", 7) // no newline at the end
@@ -67,7 +67,7 @@ func TestParseStat(t *testing.T) {
 		}
 	}
 	check("7 (cat) R"+numbers, true)
-	check("7 (a b) S 1 (c) R"+numbers, true) // a name may hold anything
+	check("7 (a b) S 1 (c) R"+numbers, true) // a name may contain anything
 	check("7 ()) R"+numbers, true)
 	check("7 (cat) R 1 2 3", false)
 	check("7 (cat)", false)
@@ -83,7 +83,7 @@ func TestParseHost(t *testing.T) {
 	}
 	none := HostTicks{unknown, unknown, unknown}
 	// busy = user 1 + nice 2 + system 4 + irq 32 + softirq 64 = 103; total = 103 + idle 8 + iowait
-	// 16 + steal 128 = 255; guest 256 and 512 are in user and nice already.
+	// 16 + steal 128 = 255; guest 256 and 512 are included in user and nice.
 	check("cpu  1 2 4 8 16 32 64 128 256 512\ncpu0 9 9 9 9 9 9 9 9\n", HostTicks{103, 128, 255})
 	check("cpu0 1 2 4 8 16 32 64 128\n", none)
 	check("cpu  1 2 4\n", none)
@@ -99,7 +99,7 @@ func TestParsePressure(t *testing.T) {
 	}
 	check("some avg10=3.75 avg60=2.06 avg300=1.68 total=1090\nfull avg10=0.00 total=7\n", 1090)
 	check("full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n", unknown)
-	check("some avg10=3.75\nfull total=7\n", unknown) // the other line's total is not this one's
+	check("some avg10=3.75\nfull total=7\n", unknown) // the other line's total must not be found
 	check("", unknown)
 }
 

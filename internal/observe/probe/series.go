@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// logRows bounds the samples kept: 13 minutes at the default period, then half the resolution for
+// logRows limits the stored samples: 13 minutes at the default period, then half the resolution for
 // twice as long, and so on.
 const logRows = 8192
 
-// row is one sample, or several merged. Counters are cumulative, so merging loses no consumption.
+// row is one sample, or several merged ones. Counters are cumulative, so merging loses no
+// consumption.
 type row struct {
 	tNs          int64
 	cpuNs, labNs int64
@@ -17,10 +18,10 @@ type row struct {
 	threads      int64
 	chargedBytes int64
 	host         HostTicks
-	hostFresh    int64 // when host was read
+	hostFresh    int64 // time of host's reading
 }
 
-// merge joins a sample to earlier ones: counters of the later, maxima of both.
+// merge combines earlier and later samples: the later's counters, maxima of both.
 func merge(earlier, later row) row {
 	later.rssBytes = max(earlier.rssBytes, later.rssBytes)
 	later.threads = max(earlier.threads, later.threads)
@@ -28,18 +29,18 @@ func merge(earlier, later row) row {
 	return later
 }
 
-// log keeps a bounded number of rows of every samples each, without allocating after newLog. The
-// first sample is the origin that the first row's rates are counted from.
+// log stores a limited number of rows with `every` samples each, without allocations after newLog.
+// The first sample is the origin of the first row's rates.
 type log struct {
 	origin   row
 	rows     []row
-	pending  row // samples that do not fill a row yet
-	retained int // how many
+	pending  row // samples of the incomplete last row
+	retained int // number of samples in pending
 	every    int
 	samples  int64
 }
 
-// newLog has room for an even number of rows, as halving wants.
+// newLog returns a log for an even number of rows, because rows are halved.
 func newLog(rows int) log { return log{rows: make([]row, 0, rows), every: 1} }
 
 func (l *log) add(r row) {
@@ -68,7 +69,7 @@ func (l *log) add(r row) {
 	l.retained = 0
 }
 
-// copy gives the origin, all rows and what is pending.
+// copy returns the origin, all rows and the incomplete last row.
 func (l *log) copy() (rows []row, every int) {
 	if l.samples == 0 {
 		return nil, l.every
@@ -81,27 +82,27 @@ func (l *log) copy() (rows []row, every int) {
 	return rows, l.every
 }
 
-// Series is the samples as columns of one length. Row i covers the time from row i-1 to TNs[i] (the
-// first from the sampler's start): rates are means over it. Memory and threads are what the sample
-// found; when Every is more than 1 rows hold that many samples, and they are the largest of them.
+// Series holds the samples as columns of one length. Row i covers the time from row i-1 to TNs[i]
+// (the first from the sampler's start); rates are means over it. Memory and threads are the
+// sample's values, or the maxima of a row's samples if Every is more than 1.
 //
-// Rates are rounded to 0.0001, about what the counters can tell of a tenth of a second.
+// Rates are rounded to 0.0001, about the resolution of the counters in a tenth of a second.
 type Series struct {
 	PeriodNs int64  `json:"periodNs"` // between samples
-	Every    int    `json:"every"`    // samples a row: a power of two
+	Every    int    `json:"every"`    // samples per row: a power of two
 	Source   string `json:"source"`   // of cpuCores, as record.Usage.Source
 
 	TNs          []int64   `json:"tNs"`      // since Start
 	CPUCores     []float64 `json:"cpuCores"` // service, in cores: CPU seconds per second
-	LabCores     []float64 `json:"labCores"` // the lab and a foreign generator, likewise
+	LabCores     []float64 `json:"labCores"` // the lab and a foreign generator, in cores
 	RSSBytes     []int64   `json:"rssBytes"`
 	Threads      []int64   `json:"threads"`
 	ChargedBytes []int64   `json:"chargedBytes,omitempty"` // by the memory controller, if any
 	BusyShare    []float64 `json:"busyShare"`              // of all cores' time, in ticks of 10 ms
-	StealShare   []float64 `json:"stealShare"`             // likewise
+	StealShare   []float64 `json:"stealShare"`             // of all cores' time, in ticks of 10 ms
 }
 
-// newSeries makes columns of rows, whose first is the origin and has no row of its own.
+// newSeries makes columns of rows. The first row is the origin, which has no row in the result.
 func newSeries(rows []row, every int, period time.Duration, source string, charged bool) Series {
 	n := max(len(rows)-1, 0)
 	s := Series{
@@ -129,10 +130,11 @@ func newSeries(rows []row, every int, period time.Duration, source string, charg
 	return s
 }
 
-// fillHost spreads each reading of /proc/stat over the rows since the one before: it may be read
-// less often than the rest. Rows after the last reading take its shares, -1 where there is none.
+// fillHost spreads each reading of /proc/stat over the rows since the previous reading, because the
+// file may be read less often than others. Rows after the last reading get its shares, or -1
+// without a reading.
 func (s *Series) fillHost(rows []row) {
-	filled := 0 // rows of s that have their shares
+	filled := 0 // number of rows that have their shares
 	busy, steal := float64(unknown), float64(unknown)
 	for i := range s.TNs {
 		before, r := rows[i], rows[i+1] // before holds the last reading, however old
@@ -151,7 +153,7 @@ func (s *Series) fillHost(rows []row) {
 	}
 }
 
-// from is when the time begins that row i's memory and threads are the largest of.
+// from returns the begin of the time that row i's memory and threads are maxima of.
 func (s Series) from(i int) int64 {
 	if s.Every == 1 {
 		return s.TNs[i]
@@ -162,7 +164,8 @@ func (s Series) from(i int) int64 {
 	return s.TNs[i-1]
 }
 
-// rounded is a rate; a sum over processes that lost one may step back, which is no rate below zero.
+// rounded returns a rate. A sum over processes steps back when one of them ends, which gives the
+// rate 0.
 func rounded(value int64, total float64) float64 {
 	if value <= 0 || total <= 0 {
 		return 0

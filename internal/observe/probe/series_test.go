@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// filled is a log of room rows after n samples at 100 ms, of which sample i has cpu i*10 ms.
+// filled returns a log for room rows after n samples at 100 ms, where sample i has cpu i*10 ms.
 func filled(room, n int) *log {
 	l := newLog(room)
 	for i := range int64(n) {
@@ -40,11 +40,11 @@ func TestLogHalves(t *testing.T) {
 	check(1, 1, none, none) // the origin
 	check(2, 1, []int64{100}, []int64{1})
 	check(5, 1, []int64{100, 200, 300, 400}, []int64{1, 2, 0, 1})
-	// The sixth sample finds no room: rows (1,2)(3,4), and itself half a row.
+	// The sixth sample does not fit: rows (1,2)(3,4), and half a row with it.
 	check(6, 2, []int64{200, 400, 500}, []int64{2, 1, 2})
 	check(7, 2, []int64{200, 400, 600}, []int64{2, 1, 2})
 	check(9, 2, []int64{200, 400, 600, 800}, []int64{2, 1, 2, 2})
-	// (9,10) finds no room: rows (1..4)(5..8), and (9,10) half a row.
+	// (9,10) does not fit: rows (1..4)(5..8), and half a row with (9,10).
 	check(11, 4, []int64{400, 800, 1000}, []int64{2, 2, 1})
 	check(13, 4, []int64{400, 800, 1200}, []int64{2, 2, 2})
 	check(17, 4, []int64{400, 800, 1200, 1600}, []int64{2, 2, 2, 2})
@@ -85,7 +85,7 @@ func TestSeriesSpreadsHost(t *testing.T) {
 	}
 	steal := []float64{0.05, 0.05, 0.05, 0.05, 0.05} // 1 of 20
 	check("each", []int64{1, 1, 1, 1, 1, 1}, []float64{0.5, 0.5, 1, 0.5, 0.5}, steal)
-	// Read at 0, 3: 40 busy of 60 ticks over three rows; what follows keeps that share.
+	// Read at 0, 3: 40 busy of 60 ticks over three rows; later rows keep that share.
 	check("each third", []int64{1, 0, 0, 1, 0, 0},
 		[]float64{0.6667, 0.6667, 0.6667, 0.6667, 0.6667}, steal)
 	// Read at 0, 3, 5: after that 20 busy of 40 ticks over two rows.

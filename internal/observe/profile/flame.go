@@ -14,18 +14,18 @@ import (
 	"prony.example/internal/base/units"
 )
 
-// page is a flame graph as a page of its own: nothing is fetched, and it works from a disk.
+// page is the template of a flame graph's page. It loads nothing, so it works from a disk.
 //
 //go:embed flame.html
 var page string
 
-// HTML writes a flame graph as a page that can be zoomed and searched. About is a line on what it
-// rests on.
+// HTML writes a flame graph as a page with zoom and search. about is a line about the profile's
+// source.
 func HTML(w io.Writer, title, about, unit string, tree *Frame) error {
 	data, err := json.Marshal(struct {
 		Unit string `json:"unit"`
 		Tree *Frame `json:"tree"`
-	}{unit, tree}) // Marshal escapes <, so that no name ends the script
+	}{unit, tree}) // Marshal escapes <, so that no name can end the script
 	if err != nil {
 		return fmt.Errorf("write flame graph: %w", err)
 	}
@@ -34,17 +34,17 @@ func HTML(w io.Writer, title, about, unit string, tree *Frame) error {
 	return err
 }
 
-// Measures of the SVG, in its units.
+// Sizes in the SVG, in its units.
 const (
 	svgWidth = 1200.0
 	rowHigh  = 17.0
 	fontSize = 11.0
-	charWide = 6.6 // of a letter of a monospaced font of that size
+	charWide = 6.6 // width of a character of a monospaced font of that size
 	headHigh = 28.0
-	pixel    = 0.3 // what is narrower is not drawn
+	pixel    = 0.3 // narrower frames are not drawn
 )
 
-// SVG writes a flame graph as a picture. Each frame's title tells its whole name and share.
+// SVG writes a flame graph as a picture. Each frame's title has its full name and share.
 func SVG(w io.Writer, title, unit string, tree *Frame) error {
 	var b strings.Builder
 	high := headHigh + rowHigh*float64(depth(tree))
@@ -91,7 +91,7 @@ func draw(b *strings.Builder, f *Frame, total int64, x float64, level int, unit 
 	}
 }
 
-// label is a frame's title.
+// label returns a frame's title.
 func label(f *Frame, total int64, unit string) string {
 	name := cmp.Or(f.Full, f.Name)
 	if f.Delta != 0 {
@@ -102,8 +102,9 @@ func label(f *Frame, total int64, unit string) string {
 		Amount(float64(f.Value), unit))
 }
 
-// color tells frames apart by their names: the same function has the same color in every graph.
-// In a tree of changes red grew and blue shrank, the stronger the more; 10 points are the most.
+// color derives a frame's color from its name, so that a function has the same color in every
+// graph. In a tree of changes, red frames grew and blue ones shrank; the color is strongest from 10
+// percentage points on.
 func color(f *Frame) string {
 	if f.Delta != 0 {
 		light := 97 - 45*math.Min(1, math.Abs(f.Delta)/0.1)
@@ -120,7 +121,7 @@ func color(f *Frame) string {
 	return fmt.Sprintf("hsl(%d 75%% %d%%)", 15+h.Sum32()%40, 68+h.Sum32()/64%10)
 }
 
-// Amount is a value with its unit, as people read it: "1.25 s", "3.4 MiB".
+// Amount formats a value with its unit: "1.25 s", "3.4 MiB".
 func Amount(v float64, subject string) string {
 	switch subject {
 	case Nanoseconds:

@@ -14,18 +14,18 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// Handles says whether a process handles a signal. One that does not would be ended by it.
+// Handles reports whether a process handles a signal. The signal would end other processes.
 func Handles(pid int, s syscall.Signal) bool {
 	mask, err := strconv.ParseUint(status(pid, "SigCgt"), 16, 64)
 	return err == nil && mask&(1<<(s-1)) != 0
 }
 
-// Inner is a process's id as it knows it itself, in a container.
+// Inner returns a process's id in its own namespace, which differs in a container.
 func Inner(pid int) string {
 	if ids := strings.Fields(status(pid, "NSpid")); len(ids) > 0 {
 		return ids[len(ids)-1]
 	}
-	return strconv.Itoa(pid) // it has ended
+	return strconv.Itoa(pid) // the process has ended
 }
 
 func status(pid int, field string) string {
@@ -36,8 +36,8 @@ func status(pid int, field string) string {
 	return host.Field(string(text), field)
 }
 
-// Confine keeps a helper, all its threads, to the cores that it may run on; none: to any. One that
-// has ended needs none.
+// Confine moves all threads of a helper process to some cores; without cores it does nothing. An
+// ended process is not an error.
 func Confine(pid int, cores []int) error {
 	if len(cores) == 0 {
 		return nil

@@ -1,15 +1,15 @@
-// Package profile says where the work of a process goes: which stacks hold its processor, allocate
-// its bytes, wait for its locks. Whatever took a profile, it comes out as pprof's, from which all
-// views here follow: a table, a flame graph, the change between two.
+// Package profile shows where a process spends resources: which stacks use the processor, allocate
+// bytes, or wait for locks. All collectors return profiles in pprof's form, and all views are
+// derived from it: a table, a flame graph, the change between two profiles.
 //
 //	Subject ── Choose ─► Collector ── Start ─► Session ── Stop ─► pprof ─► Top · Flame · Changes
 //
-// The collectors are in the folders below, one for each way to ask: internal/observe/profile/jvm,
+// The folders below have the collectors, one for each runtime: internal/observe/profile/jvm,
 // internal/observe/profile/gopprof, internal/observe/profile/node, internal/observe/profile/pyspy,
-// and for anything else internal/observe/profile/kernel.
+// and internal/observe/profile/kernel for all other processes.
 //
-// Non-goals: a profile explains a number, it never is one. What profiling costs is measured as the
-// cost of any other variant is: by trials with it and without.
+// Non-goals: a profile explains a measured number and never replaces one. The cost of profiling is
+// measured like any variant's: by trials with it and without.
 package profile
 
 import (
@@ -26,13 +26,13 @@ import (
 
 // Kinds of profiles.
 const (
-	CPU    = "cpu"    // time on a processor, ns
-	Alloc  = "alloc"  // memory asked for, bytes, whether it was freed since or not
-	Lock   = "lock"   // time waited for locks of the runtime, ns
+	CPU    = "cpu"    // CPU time, ns
+	Alloc  = "alloc"  // allocated memory, bytes, including memory that was freed
+	Lock   = "lock"   // time of waiting for the runtime's locks, ns
 	OffCPU = "offcpu" // time not on a processor, ns
 )
 
-// Kinds are all of them, in the order of reports.
+// Kinds lists all kinds, in the order of reports.
 var Kinds = []string{CPU, Alloc, Lock, OffCPU}
 
 // Units of values.
@@ -42,7 +42,7 @@ const (
 	Count       = "count"
 )
 
-// Unit is what a kind's values are counted in.
+// Unit returns the unit of a kind's values.
 func Unit(kind string) string {
 	if kind == Alloc {
 		return Bytes
@@ -50,19 +50,19 @@ func Unit(kind string) string {
 	return Nanoseconds
 }
 
-// Subject is a target that runs, to be profiled.
+// Subject is a running target.
 type Subject struct {
-	PID      int    // of the process that takes the requests
-	PIDs     []int  // of all processes of the target, PID too; workers of a pre-forking server
-	Runtime  string // as the manifest has it: jvm, aot, native, node, cpython
-	Language string // as the manifest has it: "Java", "Go"
-	PprofURL string // Go: where net/http/pprof answers, "http://127.0.0.1:6060/debug/pprof/"
-	Dir      string // a scratch folder that the subject may write into; absolute
-	Cores    []int  // where helpers of a profiler may run: not the target's; nil: anywhere
+	PID      int    // process that receives the requests
+	PIDs     []int  // all processes of the target, such as workers; includes PID
+	Runtime  string // as in the manifest: jvm, aot, native, node, cpython
+	Language string // as in the manifest: "Java", "Go"
+	PprofURL string // Go: URL of net/http/pprof, "http://127.0.0.1:6060/debug/pprof/"
+	Dir      string // a scratch folder for which the subject has write permission; absolute
+	Cores    []int  // where a profiler's helpers may run, without the target's; nil: anywhere
 	Tools    Tools
 }
 
-// Processes are the subject's, each once, the one that takes the requests first.
+// Processes returns the subject's distinct processes, first the one that receives the requests.
 func (s Subject) Processes() (out []int) {
 	for _, pid := range append([]int{s.PID}, s.PIDs...) {
 		if pid > 0 && !slices.Contains(out, pid) {
@@ -72,34 +72,34 @@ func (s Subject) Processes() (out []int) {
 	return out
 }
 
-// Tools are where profilers are that are fetched as agents are. An empty path: not fetched.
+// Tools holds the paths of downloaded profilers; an empty path: not downloaded.
 type Tools struct {
 	AsyncProfiler string // libasyncProfiler.so
-	PySpy         string // the program; empty: looked for in PATH
+	PySpy         string // the program; empty: searched in PATH
 }
 
-// Collector is one way to take profiles.
+// Collector takes profiles with one tool.
 type Collector interface {
-	// Name is that of the tool, as records have it without its version: "async-profiler".
+	// Name returns the tool's name in records, without its version: "async-profiler".
 	Name() string
-	// Kinds are those that it can take of some subject.
+	// Kinds returns the kinds that it can take of some subjects.
 	Kinds() []string
-	// Fits says why it cannot take any profile of this subject; nil: nothing is known against it.
+	// Fits returns why it cannot profile this subject, or nil if no reason is known.
 	Fits(Subject) error
-	// Start begins to sample; when it returns, sampling is under way. The context ends the
-	// beginning only.
+	// Start starts to sample, and returns when sampling is in progress. The context applies only to
+	// the start.
 	Start(ctx context.Context, s Subject, kind string) (Session, error)
 }
 
-// Session is a profile being taken.
+// Session is a running profile.
 type Session interface {
-	// Stop ends the sampling and returns what was seen, described by Describe. It must be called,
-	// and once only; whatever it returns, the subject is no longer sampled.
+	// Stop ends the sampling and returns the profile, with the comments of Describe. It must be
+	// called exactly once. Sampling ends even if Stop returns an error.
 	Stop(ctx context.Context) (*pprof.Profile, error)
 }
 
-// Choose takes the best collector for a subject and a kind: by the subject's runtime first, then in
-// the order given. Its error joins why none of them can.
+// Choose returns the best collector for a subject and a kind: by the subject's runtime, then in the
+// given order. Its error joins the reasons why no collector fits.
 func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 	if !slices.Contains(Kinds, kind) {
 		return nil, fmt.Errorf("choose a profiler for %q: there are the kinds %s", kind,
@@ -132,14 +132,14 @@ func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 		errors.Join(refused...))
 }
 
-// Marks of a profile's comments.
+// Prefixes of a profile's comments.
 const (
 	toolMark = "tool: "
 	noteMark = "note: "
 )
 
-// Describe writes into a profile what took it, with its version, and what a reader should know of
-// it, such as the event that stood in for another.
+// Describe adds comments to a profile: the tool with its version, and notes for readers, such as
+// the event that replaced another.
 func Describe(p *pprof.Profile, tool string, notes ...string) {
 	p.Comments = append(p.Comments, toolMark+tool)
 	for _, n := range notes {
@@ -147,7 +147,7 @@ func Describe(p *pprof.Profile, tool string, notes ...string) {
 	}
 }
 
-// Tool is what took a profile, as Describe wrote it; "unknown" where nobody did.
+// Tool returns the tools that Describe recorded, or "unknown".
 func Tool(p *pprof.Profile) string {
 	if tools := marked(p, toolMark); len(tools) > 0 {
 		return strings.Join(tools, " + ")
@@ -155,7 +155,7 @@ func Tool(p *pprof.Profile) string {
 	return "unknown"
 }
 
-// Notes are what a reader should know of a profile, as Describe wrote them.
+// Notes returns the notes that Describe recorded.
 func Notes(p *pprof.Profile) []string { return marked(p, noteMark) }
 
 func marked(p *pprof.Profile, mark string) (out []string) {

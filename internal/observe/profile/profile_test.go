@@ -12,7 +12,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// read makes a profile of folded stacks, which does not say how many samples it rests on.
+// read makes a profile of folded stacks, which has no number of samples.
 func read(kind, text string) (*pprof.Profile, error) {
 	s := NewStacks(kind)
 	err := EachFolded(strings.NewReader(text), func(frames []string, n int64) {
@@ -60,7 +60,7 @@ func TestFolded(t *testing.T) {
 	check(" 4\n", "[unknown] 4\n", "") // a stack that could not be read
 	check("a;b\n", "", `line 1: no number after "a;b"`)
 	check("a 1\nb x\n", "", "line 2:")
-	// A lambda's number differs in each process; two of them are one function.
+	// A lambda's number differs between processes; both are one function.
 	check("A$$Lambda/0x00007f01.run 1\nA$$Lambda.0x00007f02.run 2\n", "A$$Lambda.run 3\n", "")
 	check("java.lang.Thread.run;X.carry;java.lang.VirtualThread.run;Y.z 1\n",
 		"(virtual thread);Y.z 1\n", "")
@@ -98,7 +98,7 @@ func TestNames(t *testing.T) {
 	check("", "", "")
 }
 
-// a calls itself below b: its cum counts each stack once.
+// TestTop checks that recursion counts once per stack: a calls itself below b.
 func TestTop(t *testing.T) {
 	p := folded(t, CPU, "a;b;a 30\na;b 50\nc 20\n")
 	got := Top(p, 2)
@@ -114,7 +114,8 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// The second run is ten times as long: a has 60 % there and 40 % before.
+// TestDiff compares runs of different length: a has 60 % in the ten times longer second run, and 40
+// % before.
 func TestDiff(t *testing.T) {
 	stacks := func(a, b int64) *pprof.Profile {
 		s := NewStacks(CPU)
@@ -147,8 +148,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// A thousandth of 10 000 is 10: w holds just that and is drawn, y and z hold 9 + 1 = 10 together
-// and are merged.
+// TestFlame checks the limit: a thousandth of 10,000 is 10. w has exactly 10 and is drawn; y and z
+// have 9 + 1 = 10 together and are merged.
 func TestFlame(t *testing.T) {
 	f := Flame(folded(t, CPU, "m;a;x 5990\nm;a 2000\nm;b.c.D.e 1990\nm;w 10\nm;y 9\nm;z 1\n"))
 	m := f.Children[0]
@@ -172,7 +173,8 @@ func TestFlame(t *testing.T) {
 	check(3, Small, "", 10, 10, 0)
 }
 
-// a has 60 % before and 20 % after, in a graph 40 % wide that says -0.4; what has gone is drawn.
+// TestFlameDiff checks a graph in which a has 60 % before and 20 % after: its width is 40 % and its
+// delta -0.4. Frames that vanished are drawn.
 func TestFlameDiff(t *testing.T) {
 	f, err := FlameDiff(folded(t, CPU, "m;a 60\nm;gone 40\n"), folded(t, CPU, "m;a 2\nm;new 8\n"))
 	if err != nil {
@@ -205,7 +207,7 @@ func TestMerge(t *testing.T) {
 	if _, err := Merge(one.Profile(), folded(t, Alloc, "a 1\n")); err == nil {
 		t.Error("time and bytes: no error")
 	}
-	// What was described before a file was written is read from it.
+	// Descriptions from before a file was written are read from it.
 	p = one.Profile()
 	Describe(p, "x 1", "n")
 	var file bytes.Buffer
@@ -220,7 +222,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Places without symbols go by their file; inlined functions are frames.
+// TestForeignProfiles checks that places without symbols are named by their file, and that inlined
+// functions are frames.
 func TestForeignProfiles(t *testing.T) {
 	f := func(id uint64, name string) *pprof.Function { return &pprof.Function{ID: id, Name: name} }
 	lib := &pprof.Mapping{ID: 1, File: "/usr/lib/libx.so.1"}
@@ -238,7 +241,7 @@ func TestForeignProfiles(t *testing.T) {
 	}
 }
 
-// A graph's names are data: none of them ends the script, or an attribute.
+// TestGraphsEscape checks that no name can end the script or an attribute.
 func TestGraphsEscape(t *testing.T) {
 	const evil = `</script><b a="1">&'`
 	tree := Flame(folded(t, CPU, "m;"+evil+" 10\n"))
@@ -277,7 +280,7 @@ func TestAmount(t *testing.T) {
 	}
 }
 
-// stub is a collector that fits unless it says why not.
+// stub is a collector that fits unless it has a reason.
 type stub struct {
 	name  string
 	kinds []string

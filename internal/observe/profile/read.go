@@ -14,16 +14,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Bounds of a profile that is read. A minute of a large JVM has some MiB unpacked and some 100,000
-// messages and strings. Decoded, a byte may take eight, and an empty message 150.
+// Bounds of a profile. A minute of a large JVM has some MiB unpacked and about 100,000 messages and
+// strings. Decoding may take eight bytes of memory per byte, and 150 for an empty message.
 const (
-	maxPacked   = 16 << 20 // bytes, so that the file of something else is not read to its end
+	maxPacked   = 16 << 20 // bytes, so that other files are not read to their end
 	maxUnpacked = 16 << 20 // bytes
-	maxMessages = 1 << 20  // in it, and in those
+	maxMessages = 1 << 20  // in the profile, and in these messages
 )
 
-// Open reads a profile that a record names, below the run's folder and never outside: io/fs refuses
-// such names.
+// Open reads a profile that a record names. io/fs refuses names outside of the run's folder.
 func Open(run fs.FS, name string) (*pprof.Profile, error) {
 	info, err := fs.Stat(run, name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -48,8 +47,8 @@ func Open(run fs.FS, name string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// Parse decodes a profile as pprof writes it, packed or not, within bounds: whoever made it may be
-// a service that is not known.
+// Parse decodes a profile in pprof's form, gzipped or not, within bounds, because an unknown
+// service may have made it.
 func Parse(data []byte) (*pprof.Profile, error) {
 	if len(data) > maxPacked {
 		return nil, fmt.Errorf("it has more than %d MiB, the bound of a profile", maxPacked>>20)
@@ -84,10 +83,10 @@ func Parse(data []byte) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// answerBytes bounds what a program answers about itself; the largest profiles are below 1 MiB.
+// answerBytes limits the response of a program about itself; the largest profiles are below 1 MiB.
 const answerBytes = 256 << 20
 
-// Get asks a program for a page of its own.
+// Get requests a page of a program.
 func Get(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -100,7 +99,7 @@ func Get(ctx context.Context, client *http.Client, address string) ([]byte, erro
 	return Body(address, answer)
 }
 
-// Body is what was answered, if it is what was asked for.
+// Body returns a response's body, or an error unless the status is 200.
 func Body(address string, answer *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes))
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
@@ -113,15 +112,15 @@ func Body(address string, answer *http.Response) ([]byte, error) {
 	return data, nil
 }
 
-// lastMessage is the last field of a profile that has messages (profile.proto); strings follow.
+// lastMessage is the last field of a profile with messages (profile.proto); strings follow.
 const lastMessage = 5
 
-// messages counts what has a length in a message of protobuf, and in its fields up to one, which is
-// as deep as profiles go. It is no more lenient than what decodes them, so that nothing is decoded
-// that was not counted.
+// messages counts fields with a length in a protobuf message, and in nested messages up to field
+// within; profiles have no deeper levels. It is at least as strict as the decoder, so that all
+// decoded messages have been counted.
 func messages(data []byte, within uint64) (n int, err error) {
 	for len(data) > 0 {
-		// Not ConsumeTag, which refuses numbers of fields that pprof's decoder passes over.
+		// ConsumeTag is not usable: it refuses field numbers that pprof's decoder skips.
 		tag, size := protowire.ConsumeVarint(data)
 		if size < 0 {
 			return n, protowire.ParseError(size)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A profile may be anything: it is read within bounds, and nobody is waited for.
+// TestReadingIsBounded checks that arbitrary files are read within bounds and without blocking.
 func TestReadingIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	var sound bytes.Buffer
@@ -42,7 +42,7 @@ func TestReadingIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := Open(os.DirFS(dir), name)
 		runtime.ReadMemStats(&after)
-		const most = 160 << 20 // bytes that are asked for altogether
+		const most = 160 << 20 // bytes allocated in total
 		if took := after.TotalAlloc - before.TotalAlloc; took > most {
 			t.Errorf("%s took %d MiB", name, took>>20)
 		}
@@ -61,11 +61,11 @@ func TestReadingIsBounded(t *testing.T) {
 	check("samples", "it has more than 1048576 parts, the bound of a profile")
 	put("labels", pack("\x12\x04\x1a\x00\x1a\x00", maxMessages/3+1))
 	check("labels", "it has more than 1048576 parts, the bound of a profile")
-	// A number beyond 64 bits, of a field that nobody knows: pprof's decoder goes on behind it.
+	// A number beyond 64 bits, of an unknown field: pprof's decoder continues after it.
 	long := pack("\x78"+strings.Repeat("\xff", 9)+"\x02", 1)
 	put("overlong", append(long, pack("\x12\x00", maxMessages+1)...))
 	check("overlong", "variable length integer overflow")
-	// So it does behind a tag beyond 64 bits, here of an empty sample.
+	// It also continues after a tag beyond 64 bits, here of an empty sample.
 	long = pack("\x92"+strings.Repeat("\x80", 8)+"\x02\x00", 1)
 	put("overlong-tag", append(long, pack("\x12\x00", maxMessages+1)...))
 	check("overlong-tag", "variable length integer overflow")
@@ -81,7 +81,7 @@ func TestReadingIsBounded(t *testing.T) {
 	check("pipe", "it is not a regular file")
 }
 
-// FuzzParse wants whatever a service answers to be a profile that holds together, or an error.
+// FuzzParse checks that any data is an error or a valid profile.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte("\x12\x04\x1a\x00\x1a\x00"))
 	f.Add([]byte("\x1f\x8b"))

@@ -15,17 +15,17 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// lineBytes bounds a line of folded stacks: async-profiler's deepest stack is 2048 frames.
+// lineBytes limits a line of folded stacks: async-profiler's deepest stack has 2048 frames.
 const lineBytes = 1 << 20
 
-// seen is the type of the value that counts samples, as Go's profiles have it too. Objects and
-// contentions, which are estimates, are none.
+// seen is the type of the value that counts samples, also in Go's profiles. Estimated numbers of
+// objects and contentions don't count samples.
 const seen = "samples"
 
-// unread is a frame that its tool could not read.
+// unread names a frame that the tool could not read.
 const unread = "[unknown]"
 
-// Stacks collects samples by their stack and makes a profile of them.
+// Stacks collects samples by stack for a profile.
 type Stacks struct {
 	types   []*pprof.ValueType
 	samples map[string]*stack // by frames, joined
@@ -36,15 +36,15 @@ type stack struct {
 	times, weight int64
 }
 
-// NewStacks is for samples of one kind. A sample's values are how often it was seen and how much
-// that was, in the unit of the kind.
+// NewStacks returns Stacks for one kind. A sample's values are the number of occurrences and the
+// amount in the kind's unit.
 func NewStacks(kind string) *Stacks {
 	return &Stacks{samples: map[string]*stack{}, types: []*pprof.ValueType{
 		{Type: seen, Unit: Count}, {Type: kind, Unit: Unit(kind)}}}
 }
 
-// Add books a stack, outermost frame first, that was seen so often and weighs so much. Frames are
-// made readable by Clean; one that is empty is left out.
+// Add records a stack, outermost frame first, with its occurrences and amount. It cleans frames by
+// Clean and leaves out empty ones.
 func (s *Stacks) Add(frames []string, times, weight int64) {
 	cleaned := make([]string, 0, len(frames))
 	for _, f := range frames {
@@ -66,8 +66,8 @@ func (s *Stacks) Add(frames []string, times, weight int64) {
 	place.weight += weight
 }
 
-// Profile is what was added, in an order that depends on nothing else. It has no addresses and no
-// mappings: a function is its name.
+// Profile returns a profile of the added stacks, in an order that depends only on them. It has no
+// addresses and no mappings: a function is its name.
 func (s *Stacks) Profile() *pprof.Profile {
 	last := s.types[len(s.types)-1]
 	// Profiles without a type of period cannot be merged.
@@ -91,9 +91,9 @@ func (s *Stacks) Profile() *pprof.Profile {
 	return p
 }
 
-// EachFolded hands on the lines of folded stacks: frames joined by semicolons, outermost first, a
-// space and a number (Gregg's flamegraph.pl). A stack that its tool could not read is empty, as
-// py-spy has it. An error names the line.
+// EachFolded visits the lines of folded stacks: frames joined by semicolons, outermost first, a
+// space and a number (Gregg's flamegraph.pl). An empty stack means that the tool, such as py-spy,
+// could not read it. Errors name the line.
 func EachFolded(r io.Reader, visit func(frames []string, n int64)) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, lineBytes)
@@ -118,8 +118,8 @@ func EachFolded(r io.Reader, visit func(frames []string, n int64)) error {
 	return nil
 }
 
-// Folded is a profile as folded stacks, by the value that Main says, sorted. Semicolons and line
-// ends in names become commas and spaces.
+// Folded returns a profile as sorted folded stacks, by the value at Main. Semicolons and line ends
+// in names become commas and spaces.
 func Folded(p *pprof.Profile) []byte {
 	totals := map[string]int64{}
 	index := Main(p)
@@ -140,8 +140,8 @@ func Folded(p *pprof.Profile) []byte {
 	return []byte(b.String())
 }
 
-// Main is the index of the value that views show: the profile's default, or the last one, which is
-// pprof's own rule.
+// Main returns the index of the value that views show: the profile's default, or the last one,
+// which is pprof's rule.
 func Main(p *pprof.Profile) int {
 	for i, t := range p.SampleType {
 		if t.Type == p.DefaultSampleType {
@@ -151,7 +151,7 @@ func Main(p *pprof.Profile) int {
 	return len(p.SampleType) - 1
 }
 
-// Total is the sum of the value that Main says, with its unit.
+// Total returns the sum of the value at Main, and its unit.
 func Total(p *pprof.Profile) (int64, string) {
 	if len(p.SampleType) == 0 {
 		return 0, Count
@@ -163,8 +163,8 @@ func Total(p *pprof.Profile) (int64, string) {
 	return sum, p.SampleType[index].Unit
 }
 
-// Samples is how often the subject was looked at, or -1 where the profile does not say: without
-// it nobody knows how sure its shares are.
+// Samples returns the number of samples, which determines the precision of shares, or -1 if the
+// profile lacks it.
 func Samples(p *pprof.Profile) int64 {
 	index := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
 		return t.Type == seen && t.Unit == Count
@@ -179,7 +179,7 @@ func Samples(p *pprof.Profile) int64 {
 	return sum
 }
 
-// Merge adds profiles of one kind up, such as those of a target's processes. They must have the
+// Merge adds up profiles of one kind, such as those of a target's processes. They must have the
 // same values in the same units.
 func Merge(all ...*pprof.Profile) (*pprof.Profile, error) {
 	if len(all) == 0 {
@@ -193,7 +193,7 @@ func Merge(all ...*pprof.Profile) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// frames are the functions of a sample, outermost first, those that were inlined too.
+// frames returns the functions of a sample, outermost first, inlined ones included.
 func frames(s *pprof.Sample) (out []string) {
 	for _, l := range slices.Backward(s.Location) {
 		if len(l.Line) == 0 {
@@ -210,8 +210,8 @@ func frames(s *pprof.Sample) (out []string) {
 	return out
 }
 
-// unknown names a place without a symbol by the file it is in: its address says nothing to people
-// and differs from one start to the next.
+// unknown names a location without a symbol by its file, because addresses differ from one start to
+// the next.
 func unknown(l *pprof.Location) string {
 	if l.Mapping != nil && l.Mapping.File != "" {
 		return "[" + l.Mapping.File[strings.LastIndexByte(l.Mapping.File, '/')+1:] + "]"
@@ -219,8 +219,8 @@ func unknown(l *pprof.Location) string {
 	return unread
 }
 
-// hidden and numbered are the parts of names that differ from one start of a JVM to the next, so
-// that the same function would be two: addresses and counters of hidden and of generated classes.
+// hidden and numbered match parts of names that differ between starts of a JVM and would split a
+// function: addresses and counters of hidden and generated classes.
 var (
 	hidden   = lazyregexp.New(`[./+]0x[0-9a-f]+`)
 	numbered = lazyregexp.New(`(\$\$Lambda|LambdaForm\$D?MH|GeneratedMethodAccessor|` +
@@ -228,21 +228,20 @@ var (
 		`[$./]?[0-9]+`)
 )
 
-// Clean makes one name of those that a function has in different processes. It changes no name that
-// is clean.
+// Clean removes from a function's name what differs between processes. Clean names stay unchanged.
 func Clean(name string) string {
 	name = hidden.ReplaceAllString(strings.TrimSpace(name), "")
 	return numbered.ReplaceAllString(name, "$1")
 }
 
-// VirtualThread is the frame that stands for all those by which a carrier thread comes to run a
-// virtual thread: the same dozen in every stack, and none of them the program's.
+// VirtualThread is the frame that replaces the frames with which a carrier thread runs a virtual
+// thread: about a dozen in every stack, which are not the program's.
 const VirtualThread = "(virtual thread)"
 
-// mountedAt is the method that every virtual thread's own stack begins with.
+// mountedAt is the first method of every virtual thread's own stack.
 const mountedAt = "java.lang.VirtualThread.run"
 
-// mounted leaves the carrier out of a virtual thread's stack.
+// mounted replaces the carrier's frames of a virtual thread's stack.
 func mounted(frames []string) []string {
 	for i, f := range frames {
 		if f == mountedAt {
@@ -252,8 +251,8 @@ func mounted(frames []string) []string {
 	return frames
 }
 
-// Short is a name without its packages: "DispatcherServlet.doDispatch", "http.(*conn).serve". What
-// is in brackets is left as it is.
+// Short returns a name without its packages: "DispatcherServlet.doDispatch", "http.(*conn).serve".
+// Text in brackets stays unchanged.
 func Short(name string) string {
 	head, tail := name, ""
 	if i := strings.IndexAny(name, "[(< "); i >= 0 {
@@ -262,7 +261,7 @@ func Short(name string) string {
 	if i := strings.LastIndexByte(head, '/'); i >= 0 {
 		return head[i+1:] + tail
 	}
-	// Java: two packages at least, all in lower case, then a class.
+	// Java: at least two lower-case packages, then a class.
 	parts := strings.Split(head, ".")
 	for i, part := range parts {
 		if part == "" {

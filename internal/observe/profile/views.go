@@ -10,17 +10,17 @@ import (
 	pprof "github.com/google/pprof/profile"
 )
 
-// Row is one function in a table.
+// Row is a function in a table.
 type Row struct {
 	Name string `json:"name"`
 	Flat int64  `json:"flat"` // in the function itself
-	Cum  int64  `json:"cum"`  // in it and in all that it called; once a stack if it recurs
-	// The same as shares of all, 0 to 1.
+	Cum  int64  `json:"cum"`  // in it and all that it called; recursion counts once per stack
+	// Shares of the total, 0 to 1.
 	FlatShare float64 `json:"flatShare"`
 	CumShare  float64 `json:"cumShare"`
 }
 
-// Top are the n functions that hold most themselves; n below 1: all of them.
+// Top returns the n functions with the largest flat values; n below 1: all functions.
 func Top(p *pprof.Profile, n int) []Row {
 	rows := map[string]*Row{}
 	index := Main(p)
@@ -67,27 +67,27 @@ func share(part, total int64) float64 {
 	return float64(part) / float64(total)
 }
 
-// Change is what became of one function from a profile a to a profile b, in shares of each.
+// Change is the change of a function from a profile a to a profile b, in shares of each.
 type Change struct {
 	Name  string  `json:"name"`
 	FlatA float64 `json:"flatA"`
 	FlatB float64 `json:"flatB"`
 	CumA  float64 `json:"cumA"`
 	CumB  float64 `json:"cumB"`
-	// Error is the standard error of FlatB - FlatA that the numbers of samples alone bring, taking
-	// the samples for independent: sqrt(a(1-a)/nA + b(1-b)/nB); -1: the profiles do not say how
-	// many samples they have.
+	// Error is the standard error of FlatB - FlatA from the numbers of samples, if samples are
+	// independent: sqrt(a(1-a)/nA + b(1-b)/nB); -1: the numbers of samples are unknown.
 	Error float64 `json:"error"`
 }
 
-// Flat is the change in the function itself, positive: it grew. 0.01 is a point.
+// Flat returns the change in the function itself, positive if it grew. 0.01 is one percentage
+// point.
 func (c Change) Flat() float64 { return c.FlatB - c.FlatA }
 
-// Cum is the change in it and all that it called.
+// Cum returns the change in the function and all that it called.
 func (c Change) Cum() float64 { return c.CumB - c.CumA }
 
-// Diff compares two profiles of the same kind, function by function, in shares of their samples,
-// so that runs of different length compare. The largest change is first.
+// Diff compares two profiles of the same kind by function, in shares, so that runs of different
+// length are comparable. The largest change is first.
 func Diff(a, b *pprof.Profile) ([]Change, error) {
 	if err := alike(a, b); err != nil {
 		return nil, err
@@ -133,27 +133,27 @@ func alike(a, b *pprof.Profile) error {
 	return nil
 }
 
-// Small is the frame that all too small to be drawn go into.
+// Small is the frame that combines frames that are too small to draw.
 const Small = "(small)"
 
-// smallest is the share of a profile below which a frame is not drawn: a pixel of a wide screen.
+// smallest is the share of a profile below which frames are not drawn: a pixel of a wide screen.
 const smallest = 0.001
 
-// wide is the value of the whole in a tree of changes, whose values are shares.
+// wide is the value of the root in a tree of changes, whose values are shares.
 const wide = 1e9
 
-// Frame is a function in a flame graph, below those that called it. A tree's value is in the unit
-// that Total says; in FlameDiff's it is a share, in billionths.
+// Frame is a function in a flame graph, below its callers. A tree's values are in the unit of
+// Total, and in FlameDiff's tree in billionths of the total.
 type Frame struct {
 	Name     string   `json:"name"`            // short
-	Full     string   `json:"full,omitempty"`  // its whole name, where that is another
-	Value    int64    `json:"value"`           // in it and in all below it
+	Full     string   `json:"full,omitempty"`  // full name, if different
+	Value    int64    `json:"value"`           // in it and all frames below it
 	Self     int64    `json:"self,omitempty"`  // in it alone
-	Delta    float64  `json:"delta,omitempty"` // the change of its share, positive: it grew
+	Delta    float64  `json:"delta,omitempty"` // change of its share, positive if it grew
 	Children []*Frame `json:"children,omitempty"`
 }
 
-// node is a frame while the tree grows.
+// node is a frame while the tree is built.
 type node struct {
 	name      string
 	cum, self [2]float64 // of a first and a second profile
@@ -170,7 +170,7 @@ func (n *node) child(name string) *node {
 	return n.children[name]
 }
 
-// grow adds the stacks of the first profile or the second, 0 or 1, each value times the factor.
+// grow adds the stacks of profile number 0 or 1, each value times the factor.
 func (n *node) grow(p *pprof.Profile, factor float64, number int) {
 	position := Main(p)
 	for _, s := range p.Sample {
@@ -185,8 +185,8 @@ func (n *node) grow(p *pprof.Profile, factor float64, number int) {
 	}
 }
 
-// Flame is a profile as a tree, its root named "all". Frames that hold less than a thousandth of
-// it are merged into one beside their siblings, "(small)".
+// Flame returns a profile as a tree with a root "all". Frames with less than a thousandth of the
+// total are merged into one sibling, "(small)".
 func Flame(p *pprof.Profile) *Frame {
 	root := &node{name: "all"}
 	root.grow(p, 1, 0)
@@ -195,8 +195,8 @@ func Flame(p *pprof.Profile) *Frame {
 	})
 }
 
-// FlameDiff is two profiles of one kind as one tree. A frame is as wide as the mean of its shares
-// in both, so that what has gone is still seen, and its Delta says what changed.
+// FlameDiff returns two profiles of one kind as one tree. A frame's value is the mean of its shares
+// in both, so that frames that vanished stay visible. Delta is the change.
 func FlameDiff(a, b *pprof.Profile) (*Frame, error) {
 	if err := alike(a, b); err != nil {
 		return nil, err
@@ -213,8 +213,8 @@ func FlameDiff(a, b *pprof.Profile) (*Frame, error) {
 	}), nil
 }
 
-// frame is the node as it is drawn: children sorted by name, so that the same function is at the
-// same place in another graph, the merged small ones last.
+// frame returns the node in its drawn form. Children are sorted by name, so that a function has the
+// same place in other graphs; merged small ones are last.
 func (n *node) frame(least float64, see func(*node) (value, self, delta float64)) *Frame {
 	value, self, delta := see(n)
 	f := &Frame{Name: Short(n.name), Value: int64(value), Self: int64(self), Delta: delta}

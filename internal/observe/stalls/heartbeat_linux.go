@@ -22,8 +22,8 @@ import (
 	"prony.example/internal/observe/stalls/heartbeat"
 )
 
-// obeyWithin bounds how long a heartbeat takes to start, or to obey. It runs before all others, but
-// a hypervisor may take its core for some time.
+// obeyWithin limits the time in which a heartbeat must start or follow a command. It runs before
+// all other processes, but a hypervisor may take its core for some time.
 const obeyWithin = 5 * time.Second
 
 // heartbeats is a process that ticks on some cores.
@@ -31,13 +31,13 @@ type heartbeats struct {
 	cmd    *exec.Cmd
 	output *bytes.Buffer
 	ended  chan struct{} // closed when the process has ended
-	input  io.Closer     // at whose end the process ends
+	input  io.Closer     // the process ends when it is closed
 	memory []byte
 	beats  []heartbeat.Beat
 	offset int64 // CLOCK_MONOTONIC minus clock.Mono
 }
 
-// startHeartbeats returns when the process is ready to tick.
+// startHeartbeats starts the process, and returns when it is ready to tick.
 func startHeartbeats(cores []int, periodNs int64) (*heartbeats, error) {
 	offset, err := clock.Kernel()
 	if err != nil {
@@ -48,7 +48,7 @@ func startHeartbeats(cores []int, periodNs int64) (*heartbeats, error) {
 		return nil, fmt.Errorf("create shared memory: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), heartbeat.Name)
-	defer file.Close() // the mapping stays
+	defer file.Close() // the mapping remains
 	size := heartbeat.Size(len(cores))
 	if err := file.Truncate(int64(size)); err != nil {
 		return nil, fmt.Errorf("size shared memory: %w", err)
@@ -65,7 +65,7 @@ func startHeartbeats(cores []int, periodNs int64) (*heartbeats, error) {
 		Priority: rtsched.Heartbeat, PeriodNs: periodNs, Cores: cores}.String()}
 	h.cmd.ExtraFiles = []*os.File{file}
 	h.cmd.Stderr = h.output
-	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C must reach only this program
 	if h.input, err = h.cmd.StdinPipe(); err != nil {
 		return nil, errors.Join(err, unix.Munmap(memory))
 	}
@@ -85,7 +85,7 @@ func startHeartbeats(cores []int, periodNs int64) (*heartbeats, error) {
 	return h, nil
 }
 
-// await returns when a thread has reached a state.
+// await returns when a thread has reached a state, or an error after obeyWithin.
 func (h *heartbeats) await(b *heartbeat.Beat, state uint32) error {
 	const step = 10 * time.Millisecond
 	for until := clock.Mono() + int64(obeyWithin); clock.Mono() < until; {
@@ -103,7 +103,7 @@ func (h *heartbeats) await(b *heartbeat.Beat, state uint32) error {
 	return fmt.Errorf("the heartbeat did not obey within %v", obeyWithin)
 }
 
-// failure is why the process has ended.
+// failure returns an error with the reason why the process ended.
 func (h *heartbeats) failure() error {
 	state := h.cmd.ProcessState
 	why, code := cmp.Or(h.output.String(), state.String()), state.ExitCode()
@@ -123,16 +123,16 @@ func (h *heartbeats) close() error {
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil
 	}
-	<-h.ended // which also closed the input
+	<-h.ended // the process's end also closed the input
 	h.beats = nil
 	return errors.Join(err, unix.Munmap(h.memory))
 }
 
-// beatClock is the thread of one core.
+// beatClock is the clock of one core.
 type beatClock struct {
 	*heartbeats
 	index  int
-	read   uint64 // how many ticks were drained
+	read   uint64 // number of drained ticks
 	missed int
 }
 
@@ -148,7 +148,7 @@ func (c *beatClock) command(state uint32) error {
 
 func (c *beatClock) lost() int { return c.missed }
 
-// close leaves the process to the one who started it.
+// close does nothing, because the process belongs to its starter.
 func (c *beatClock) close() error { return nil }
 
 func (c *beatClock) drain(add func(tick)) {

@@ -34,8 +34,8 @@ func startBeats(t *testing.T) *heartbeats {
 	return h
 }
 
-// All threads of the process have the priority from their birth, and the kernel bounds how long one
-// runs.
+// TestHeartbeatIsFirst checks that all threads of the process have the priority from their start,
+// and that the kernel limits their run time.
 func TestHeartbeatIsFirst(t *testing.T) {
 	h := startBeats(t)
 	defer func() { ok(t, h.close()) }()
@@ -60,8 +60,8 @@ func TestHeartbeatIsFirst(t *testing.T) {
 	}
 }
 
-// A heartbeat that waits for its first command, or between two, takes no time. The kernel ends one
-// that runs for 0.2 s.
+// TestHeartbeatWaits checks that a heartbeat without a command takes no time. The kernel would end
+// one that runs for 0.2 s.
 func TestHeartbeatWaits(t *testing.T) {
 	h := startBeats(t)
 	defer func() { ok(t, h.close()) }()
@@ -91,7 +91,7 @@ func TestHeartbeatWaits(t *testing.T) {
 	}
 }
 
-// A heartbeat that has ended is an error of the next command, not a core without stalls.
+// TestHeartbeatEnds checks that the next command returns an error if the heartbeat has ended.
 func TestHeartbeatEnds(t *testing.T) {
 	w, _ := openWay(t, isSelf, openBoth)
 	ok(t, w.Begin(), w.End())
@@ -106,7 +106,7 @@ func TestHeartbeatEnds(t *testing.T) {
 	}
 }
 
-// opensVariable has this program open a watch, write the heartbeat's process id, and wait.
+// opensVariable makes this program open a watch, write the heartbeat's process id, and wait.
 const opensVariable = "PRONY_STALLS_OPENS"
 
 func openAndWait() error {
@@ -123,7 +123,7 @@ func openAndWait() error {
 	return nil
 }
 
-// A heartbeat does not outlive its parent, which cannot close it when it is killed.
+// TestHeartbeatEndsWithItsParent checks a parent that is killed and so cannot close its heartbeat.
 func TestHeartbeatEndsWithItsParent(t *testing.T) {
 	ok(t, startBeats(t).close()) // permitted
 	cmd := exec.Command("/proc/self/exe")
@@ -147,7 +147,7 @@ func TestHeartbeatEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// runs reports whether a process has not ended. Nobody may have collected its status.
+// runs reports whether a process is alive. Its exit status must not have been collected.
 func runs(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(text), ") Z ")
@@ -170,7 +170,7 @@ func TestHeartbeatIsRefused(t *testing.T) {
 	}
 }
 
-// Ticks that nobody fetched in time are lost and counted, and a gap says so.
+// TestLostBeats checks that ticks that were not fetched in time are counted, and reported as a gap.
 func TestLostBeats(t *testing.T) {
 	h := &heartbeats{beats: make([]heartbeat.Beat, 1), offset: 5}
 	b := &h.beats[0]

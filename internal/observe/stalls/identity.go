@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// maxNames bounds how many processes that have ended keep their name.
+// maxNames limits the stored names of ended processes.
 const maxNames = 10_000
 
-// identities finds names of processes by id.
+// identities finds names of processes by process id.
 type identities struct {
-	proc  string // where /proc is
+	proc  string // path of /proc
 	ours  func(core, pid int) bool
-	ended map[int]string // names that the kernel reported when processes began
+	ended map[int]string // names that the kernel reported when the processes started
 	known map[place]identity
 }
 
@@ -27,10 +27,10 @@ func newIdentities(ours func(core, pid int) bool) *identities {
 	return &identities{"/proc", ours, map[int]string{}, map[place]identity{}}
 }
 
-// forget has everything looked up again, because ids are used again.
+// forget clears the cache, because process ids are reused.
 func (i *identities) forget() { clear(i.known) }
 
-// started records the name of a process at its begin.
+// started records the name of a process at its start.
 func (i *identities) started(pid int, name string) {
 	if len(i.ended) >= maxNames {
 		clear(i.ended)
@@ -38,7 +38,7 @@ func (i *identities) started(pid int, name string) {
 	i.ended[pid] = name
 }
 
-// cause returns why a process that runs on a core is a stall, and its name; "" if it is not a
+// cause returns the cause and name of the stall if a process runs on a core; "" if it is not a
 // stall.
 func (i *identities) cause(core, pid int) (cause, name string) {
 	key := place{core, pid}
@@ -70,7 +70,7 @@ func (i *identities) identify(core, pid int) identity {
 // kernelThread is PF_KTHREAD, a flag of /proc/PID/stat (include/linux/sched.h).
 const kernelThread = 0x00200000
 
-// lookUp reads the name of a process, "" if it has ended, and whether it is a thread of the kernel.
+// lookUp returns the name of a process, "" if it has ended, and whether it is a kernel thread.
 func (i *identities) lookUp(pid int) (name string, kernel bool) {
 	text, err := os.ReadFile(filepath.Join(i.proc, strconv.Itoa(pid), "stat"))
 	if err != nil {
@@ -80,7 +80,7 @@ func (i *identities) lookUp(pid int) (name string, kernel bool) {
 	if begin < 0 || end < begin {
 		return "", false
 	}
-	// Behind the name are state, four ids, the terminal's group and flags (proc_pid_stat(5)).
+	// After the name are state, four ids, the terminal's group and flags (proc_pid_stat(5)).
 	const flagsField = 6
 	fields := strings.Fields(string(text[end+1:]))
 	if len(fields) > flagsField {

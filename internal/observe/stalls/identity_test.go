@@ -33,12 +33,12 @@ func TestIdentities(t *testing.T) {
 	stat(20, "a (b) c", "4194304")
 	stat(30, "ksoftirqd/1", "69238848") // 0x4208040 and PF_KTHREAD
 	check(1, 10, "", "")
-	check(2, 10, Process, "service") // it is ours on core 1 only
+	check(2, 10, Process, "service") // it belongs to core 1 only
 	check(1, 20, Process, "a (b) c")
 	check(1, 30, Kernel, "ksoftirqd/1")
 	check(1, 40, Process, "40, which has ended")
 
-	// What ended has the name of its begin. What it was found to be holds until it is forgotten.
+	// An ended process has the name of its start. Causes are cached until forget.
 	known.started(40, "cc1")
 	check(1, 40, Process, "40, which has ended")
 	known.forget()

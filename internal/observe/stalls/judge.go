@@ -2,30 +2,30 @@ package stalls
 
 import "slices"
 
-// tick is one wake of a core's clock.
+// tick is one tick of a core's clock.
 type tick struct {
 	ns  int64 // clock.Mono
-	pid int32 // the process that ran; 0 if the core was idle, or if it is not known
-	gap bool  // what was between the tick before and this one is not known
+	pid int32 // the process that ran; 0 if the core was idle or the process is unknown
+	gap bool  // ticks between the previous tick and this one were lost
 }
 
-// span is time in which the clock ticked, by clock.Mono.
+// span is a time in which the clock ticked, by clock.Mono.
 type span struct {
-	from  int64 // no tick of this span came before
+	from  int64 // all ticks of this span are later
 	begin int64 // the clock certainly ticked from here on
-	end   int64 // until here; ticks up to the next span's from may follow
+	end   int64 // up to here; ticks before the next span's from may follow
 }
 
 // judge finds the stalls of a span in which the clock ticked each period. Ticks are in order; only
-// the one after a gap may be some microseconds late in that order. Function cause returns why a
-// process that ran is a stall, or "". No stall ends before it begins.
+// a tick after a gap may be some microseconds out of order. Function cause returns the stall's
+// cause if a process ran, or "". No stall ends before it begins.
 func judge(ticks []tick, s span, period int64,
 	cause func(pid int32) (cause, name string)) []Stall {
 	return append(lateTicks(ticks, s, period), strangers(ticks, s, period, cause)...)
 }
 
-// judgeBoth finds the stalls of a span from two clocks: one ticks each period whatever happens, the
-// other each busyPeriod while the core is not idle.
+// judgeBoth finds the stalls of a span from two clocks: all ticks each period, busy ticks each
+// busyPeriod while the core is not idle.
 func judgeBoth(all, busy []tick, s span, period, busyPeriod int64,
 	cause func(pid int32) (cause, name string)) []Stall {
 	late := slices.DeleteFunc(lateTicks(all, s, period), func(x Stall) bool {
@@ -42,16 +42,16 @@ func judgeBoth(all, busy []tick, s span, period, busyPeriod int64,
 	return append(late, list...)
 }
 
-// explains reports whether a process that ran at some ticks is why the other clock was late: all of
-// these ticks are within the late clock's bounds, which are then those of the process, too. It has
-// a higher priority, and that clock was on time before and after.
+// explains reports whether a process that ran at some ticks explains why the other clock was late:
+// all of these ticks are within the late clock's bounds, which are then also the process's bounds.
+// The process has a higher priority, and the clock was on time before and after.
 func explains(process, late Stall) bool {
 	first := process.sinceNs
 	return late.Cause == Unknown && late.BeginNs <= first && first+process.LeastNs <= late.EndNs
 }
 
-// ticked reports whether a clock ticked all along a stall that the other clock found. Then the core
-// ran: a process was in the kernel, which lets no other one run until it has finished or waits.
+// ticked reports whether a clock ticked throughout a stall that the other clock found. In that case
+// the core ran: a process was in the kernel and could not be preempted.
 func ticked(ticks []tick, x Stall, period int64) bool {
 	last := x.BeginNs
 	for _, t := range ticks[before(ticks, x.BeginNs):] {
@@ -66,7 +66,7 @@ func ticked(ticks []tick, x Stall, period int64) bool {
 	return x.EndNs-last <= period+slack
 }
 
-// gaps are the times of which a clock has lost its ticks.
+// gaps returns the times in which ticks were lost.
 func gaps(ticks []tick, s span) (list []Stall) {
 	last := s.begin
 	for _, t := range ticks {
@@ -78,7 +78,7 @@ func gaps(ticks []tick, s span) (list []Stall) {
 	return list
 }
 
-// early is how much earlier than the grid, which is a median, a tick on time may come.
+// early is the largest time before the grid, which is a median, at which a tick on time may come.
 const early = slack / 4
 
 // lateTicks finds stalls in which the clock itself was delayed. A clock ticks on a grid: the tick
@@ -115,17 +115,16 @@ func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 	return list
 }
 
-// unseen is the part of a late tick in the estimate of how much time stalls took that delayed no
-// tick.
+// unseen returns a late tick's part in the estimate of the time of stalls that delayed no tick.
 //
 // A stall of length L begins at random between two points of the grid, which are a period P apart.
 // A tick is more than the slack s late if a point lies in the first L-s of the stall. If L is
-// between s and P+s, this has the probability (L-s)/P, and how late it is has equal probabilities
-// between s and L. The stalls of this length that are not seen take L(1-(L-s)/P) on average. Late
-// ticks have this mean in all if each counts P+s-2r, and those just above the slack count more for
-// stalls as short as it: 4s each within a quarter of a period. Shorter stalls than s+P/4 are
-// underestimated. Of longer stalls, which are always seen, the mean is 0 if r is how late the tick
-// is modulo P, from s to P+s.
+// between s and P+s, this has the probability (L-s)/P, and the delay has equal probabilities
+// between s and L. Unseen stalls of this length take L(1-(L-s)/P) on average. The sum over late
+// ticks has this mean if each counts P+s-2r, and ticks just above the slack count 4s more each
+// within a quarter of a period, for stalls as short as the slack. Stalls shorter than s+P/4 are
+// underestimated. For longer stalls, which are always seen, the mean is 0 if r is the delay modulo
+// P, from s to P+s.
 func unseen(late, period int64) int64 {
 	r := slack + (late-slack)%period
 	ns := period + slack - 2*r
@@ -135,7 +134,7 @@ func unseen(late, period int64) int64 {
 	return ns
 }
 
-// floor divides towards minus infinity.
+// floor divides and rounds towards minus infinity.
 func floor(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
@@ -144,8 +143,8 @@ func floor(a, b int64) int64 {
 	return q
 }
 
-// phase is a moment of the grid: most ticks come on time, within some microseconds of each other
-// when taken modulo the period, so it is the median of the densest part.
+// phase returns a point of the grid. Most ticks come on time, within some microseconds of each
+// other modulo the period, so it is the median of the densest part.
 func phase(ticks []tick, period int64) int64 {
 	first := ticks[0].ns
 	residues := make([]int64, 0, 2*len(ticks))
@@ -153,7 +152,7 @@ func phase(ticks []tick, period int64) int64 {
 		residues = append(residues, (t.ns-first)%period)
 	}
 	slices.Sort(residues)
-	for _, r := range residues[:len(ticks)] { // once more: the circle goes on
+	for _, r := range residues[:len(ticks)] { // again, because residues are circular
 		residues = append(residues, r+period)
 	}
 	best, most, j := 0, 0, 0
@@ -168,14 +167,14 @@ func phase(ticks []tick, period int64) int64 {
 	return first + residues[best+(most-1)/2]
 }
 
-// strangers finds stalls in which another process ran at ticks. A process that is seen at one tick
-// may have run for any shorter time, and on average a period of such runs is behind each tick that
-// shows one. It did not run at the tick before and after, which would show it. If these are further
-// away than a period, the core was idle, or they came late, which lateTicks reports.
+// strangers finds stalls in which another process ran at ticks. A process at only one tick may have
+// run for any time below two periods; on average, each such tick stands for a period of such runs.
+// The process did not run at the ticks before and after. If these are further away than a period,
+// the core was idle, or they came late, which lateTicks reports.
 func strangers(ticks []tick, s span, period int64,
 	cause func(pid int32) (cause, name string)) (list []Stall) {
-	last := s.begin // the last moment before the process
-	var now Stall   // by the process that runs; without a cause, it is not a stall
+	last := s.begin // last moment before the process
+	var now Stall   // of the process that runs; without a cause it is not a stall
 	var since int64
 	finish := func(ns int64) {
 		if now.Cause != "" {

@@ -16,7 +16,8 @@ const (
 	origin = 7*ms + 345*us // of the grid
 )
 
-// strange is what judge learns of processes: 1 is ours, 2 and 3 are others', 9 is the kernel's.
+// strange returns causes of processes: 1 is the core's own, 2 and 3 are others, 9 is a kernel
+// thread.
 func strange(pid int32) (cause, name string) {
 	switch pid {
 	case 2, 3:
@@ -27,7 +28,7 @@ func strange(pid int32) (cause, name string) {
 	return "", ""
 }
 
-// grid makes ticks from..to of the grid, each 2 µs late, as a healthy core shows them.
+// grid returns ticks from..to of the grid, each 2 µs late, as on an idle core.
 func grid(from, to int) (ticks []tick) {
 	for k := from; k <= to; k++ {
 		ticks = append(ticks, tick{ns: origin + int64(k)*period + 2*us, pid: 1})
@@ -38,7 +39,7 @@ func grid(from, to int) (ticks []tick) {
 // reason returns cause and name of a stall, such as "process p2".
 func reason(s Stall) string { return strings.TrimSpace(s.Cause + " " + s.Name) }
 
-// text lists stalls by begin, end and least in µs after the grid's origin.
+// text lists stalls with begin, end and least in µs after the grid's origin.
 func text(all []Stall) string {
 	var lines []string
 	for _, s := range all {
@@ -66,15 +67,15 @@ func TestJudge(t *testing.T) {
 		return ticks
 	}(), whole, "")
 
-	// Tick 6 comes at 8.7 instead of 6.002 ms, and the next one on time. The core was last seen to
-	// run at tick 5.
+	// Tick 6 comes at 8.7 instead of 6.002 ms, and the next one on time. The last sign of the core
+	// running is tick 5.
 	late := slices.Concat(grid(1, 5), []tick{ns(8700, 1)}, grid(9, 20))
 	check("a late tick", late, whole, "5002-8700 least 2698 unknown")
-	// 0.2 ms is on time, a µs more is not.
+	// 0.2 ms is on time, a µs more is late.
 	check("a tick on time", slices.Concat(grid(1, 5), []tick{ns(6202, 1)}, grid(7, 20)), whole, "")
 	check("a tick a little late", slices.Concat(grid(1, 5), []tick{ns(6203, 1)}, grid(7, 20)),
 		whole, "5002-6203 least 201 unknown")
-	// After a late tick the next one is late as well: from tick to tick, only 1.2 ms passed.
+	// After a late tick the next one is also late: they are only 1.2 ms apart.
 	twice := slices.Concat(grid(1, 5), []tick{ns(6700, 1), ns(7900, 1)}, grid(8, 20))
 	check("two late ticks", twice, whole,
 		"5002-6700 least 698 unknown; 6700-7900 least 898 unknown")
@@ -85,7 +86,7 @@ func TestJudge(t *testing.T) {
 	// The first tick is late, and the core began to tick at 0.2 ms.
 	check("late from the begin", slices.Concat([]tick{ns(3500, 1)}, grid(4, 20)), whole,
 		"200-3500 least 2498 unknown")
-	// The last one should have come at 18.002 ms.
+	// The last one was due at 18.002 ms.
 	check("late at the end", grid(1, 17), whole, "17002-20900 least 2898 unknown")
 	check("no tick", nil, whole, "200-20900 least 0 unrecorded")
 	check("no time for a tick", nil, span{origin, origin, origin + period + slack}, "")
@@ -116,8 +117,9 @@ func TestJudge(t *testing.T) {
 		"3002-6002 least 1000 process p2; 5002-7002 least 0 process p3")
 }
 
-// The buffer becomes full between the end of a span and the next drain: ticks after the end and the
-// time of that drain are no part of the span. A tick may also be a little earlier than the drain.
+// TestBoundsAreInOrder checks a buffer that fills between the end of a span and the next drain:
+// ticks after the end and the time of that drain are outside of the span. A tick may also be a
+// little earlier than the drain.
 func TestBoundsAreInOrder(t *testing.T) {
 	s := span{origin, origin + 200*us, origin + 20*ms}
 	gap := tick{ns: s.end + 3*ms, gap: true}
@@ -149,14 +151,14 @@ func TestBoundsAreInOrder(t *testing.T) {
 	}
 }
 
-// Whatever a core goes through, a stall of the shortest length that Way names is found, its
-// bounds hold, and nothing is found where nothing was.
+// TestJudgeFinds checks random histories of a core: stalls of the shortest length that Way names
+// are found, their bounds hold, and nothing else is found.
 func TestJudgeFinds(t *testing.T) {
 	r := rand.New(rand.NewPCG(40, 0))
 	for range 300 {
 		base := r.Int64N(1 << 40)
 		end := base + 300*ms
-		// True stalls, at least 4 ms apart.
+		// Actual stalls, at least 4 ms apart.
 		var truth []pause
 		for ns := base + r.Int64N(10*ms); ; ns += 4*ms + r.Int64N(40*ms) {
 			length := period + slack + r.Int64N(8*ms)
@@ -192,7 +194,8 @@ func TestJudgeFinds(t *testing.T) {
 	}
 }
 
-// A process at one tick stands for a period of such runs, and one at more ticks for none.
+// TestStrangersUnseen checks that a process at one tick stands for a period of such runs, and a
+// process at more ticks for none.
 func TestStrangersUnseen(t *testing.T) {
 	ticks := grid(1, 10)
 	ticks[2].pid, ticks[5].pid, ticks[6].pid = 2, 2, 2
@@ -202,8 +205,8 @@ func TestStrangersUnseen(t *testing.T) {
 	}
 }
 
-// Stalls that are not recorded take as long as is estimated from those that are, whatever their
-// length from 0.45 ms on.
+// TestUnseen checks that the estimate from recorded stalls equals the time of unrecorded ones, for
+// lengths from 0.45 ms on.
 func TestUnseen(t *testing.T) {
 	for _, length := range []int64{slack + period/4, 500 * us, ms, ms + slack, 1500 * us, 2500 * us,
 		7300 * us} {
@@ -244,7 +247,8 @@ func TestWayIsShown(t *testing.T) {
 	}
 }
 
-// Each clock ticks once in ten units; ticks of the second one are 3 after those of the first.
+// TestTickCosts checks two clocks with a tick in ten units each; ticks of the second one are 3
+// after those of the first.
 func TestTickCosts(t *testing.T) {
 	const unit = 10
 	check := func(name string, pauseOf func(tick int64) []pause, want ...int64) {
@@ -285,7 +289,8 @@ func TestTickCosts(t *testing.T) {
 	}
 }
 
-// The second clock ticks each 2 ms while the core is not idle, 0.5 ms after the grid.
+// TestJudgeBoth checks judgeBoth. The second clock ticks each 2 ms while the core is not idle, 0.5
+// ms after the grid.
 func TestJudgeBoth(t *testing.T) {
 	whole := span{origin, origin + 200*us, origin + 20*ms + 900*us}
 	busy := func(pid int32, from, to int) (ticks []tick) {

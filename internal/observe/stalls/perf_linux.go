@@ -16,8 +16,8 @@ import (
 )
 
 // perfClock is the kernel's software event cpu-clock on one core: a timer whose interrupt records
-// the time and the process that it interrupted (perf_event_open(2)). It ticks on time whatever the
-// priority of that process, and without a change to another thread.
+// the time and the interrupted process (perf_event_open(2)). It ticks on time whatever that
+// process's priority, and without a context switch.
 type perfClock struct {
 	*ring
 	offset int64 // CLOCK_MONOTONIC minus clock.Mono
@@ -46,7 +46,7 @@ func openPerf(core int, period int64, room int) (*perfClock, error) {
 func (p *perfClock) begin() error { return p.control("start", unix.PERF_EVENT_IOC_ENABLE) }
 func (p *perfClock) end() error   { return p.control("stop", unix.PERF_EVENT_IOC_DISABLE) }
 
-// control returns when the core has obeyed.
+// control returns when the core has started or stopped.
 func (p *perfClock) control(verb string, request uint) error {
 	if err := unix.IoctlSetInt(p.fd, request, 0); err != nil {
 		return fmt.Errorf("%s a clock: %w", verb, err)
@@ -68,28 +68,27 @@ func (p *perfClock) drain(add func(tick)) {
 			gap = true
 		}
 	})
-	if fullNs > 0 { // it may have lost ticks since, and reports that only with the next one
+	if fullNs > 0 { // ticks may have been lost since, which only the next one reports
 		add(tick{ns: fullNs, gap: true})
 	}
 }
 
-// errIdle is the error of a kernel that drops ticks of idle cores, such as guests of some
-// hypervisors.
+// errIdle reports a kernel that drops ticks of idle cores, such as a guest of some hypervisors.
 var errIdle = errors.New("the kernel does not record ticks of idle cores")
 
-// errBusy says that the core runs other processes all the time, so that nothing shows whether the
-// kernel records ticks of idle cores.
+// errBusy reports that the core runs other processes all the time, so that it is unknown whether
+// the kernel records ticks of idle cores.
 var errBusy = errors.New("the core was never idle for 20 ms, so its idle ticks are unknown")
 
-// idleTicks is what is known of this kernel. All cores are alike.
+// idleTicks caches the verdict on this kernel, which applies to all cores.
 var idleTicks struct {
 	sync.Mutex
 	decided bool
 	verdict error
 }
 
-// ticksOnIdleCores returns errIdle if a core does not tick while it is idle, and errBusy if it is
-// not idle for long enough to find out. It measures until a core has shown whether it does.
+// ticksOnIdleCores returns errIdle if an idle core does not tick, and errBusy if the core is not
+// idle for long enough to find out. It measures until a core has given a verdict.
 func ticksOnIdleCores(core int, period int64) error {
 	idleTicks.Lock()
 	defer idleTicks.Unlock()
@@ -109,9 +108,10 @@ func ticksOnIdleCores(core int, period int64) error {
 	return verdict
 }
 
-// ticksWhileIdle returns nil, errIdle, errBusy, or an error of the clock. A single try in which
-// ticks are missing may be due to a stall. A core that has just become idle may poll for work for
-// some time, and tick, before it halts: only a try in which it is mostly idle shows anything.
+// ticksWhileIdle returns nil, errIdle, errBusy, or an error of the clock. It needs several tries,
+// because missing ticks in a single one may be due to a stall. A core that has just become idle may
+// poll for work for some time, and tick, before it halts: only tries in which it is mostly idle
+// count.
 func (p *perfClock) ticksWhileIdle(period int64) error {
 	const tries, enough, least = 5, 3, 20 * time.Millisecond
 	incomplete := 0
@@ -145,17 +145,17 @@ func (p *perfClock) ticksWhileIdle(period int64) error {
 	return errBusy
 }
 
-// births reports the names of programs that begin on any core. Most processes of a build end before
-// anybody can look them up.
+// births reports the names of programs that start on any core. Most processes of a build end before
+// their names can be looked up.
 type births struct {
 	rings []*ring
 	known *identities
 }
 
-// birthBytes is the size of a ring: a thousand programs and threads that give themselves a name.
+// birthBytes is the size of a ring, for about a thousand starts of programs and renamed threads.
 const birthBytes = 64 << 10
 
-// openBirths watches as many cores as this user may. Without it, processes that have ended have no
+// openBirths observes as many cores as this user may. On other cores, ended processes have no
 // names.
 func openBirths(known *identities) *births {
 	b := &births{known: known}
@@ -168,7 +168,7 @@ func openBirths(known *identities) *births {
 			Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_DUMMY,
 			Bits: unix.PerfBitComm,
 		})
-		if err == nil { // otherwise it is not online
+		if err == nil { // otherwise the core is offline or not permitted
 			b.rings = append(b.rings, r)
 		}
 	}

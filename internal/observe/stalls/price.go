@@ -15,17 +15,17 @@ type pause struct{ begin, end int64 }
 const (
 	// shortPause separates pauses from turns of the loop, which take some ten nanoseconds.
 	shortPause = int64(500)
-	// leastTimes are enough for a tenth of them.
+	// leastTimes is the smallest number of times of which a tenth can be taken.
 	leastTimes = 10
 )
 
-// Price estimates how much of a core's time a clock with this period takes, by measuring for some
-// time. If stalls cannot be recorded, the Way has no name and the error says why; otherwise an
-// error says why the price is unknown.
+// Price estimates the share of a core's time that a clock with this period takes, by measuring for
+// a duration. If stalls cannot be recorded, the Way has no name and the error says why; otherwise
+// an error says why the price is unknown.
 //
-// A loop on that core reads the time, and its pauses around ticks show what a tick costs, in the
-// cheapest tenth of times of some ticks each: in others, something else ran as well. What a tick
-// evicts from caches is not in the price.
+// A loop on that core reads the time, and its pauses around ticks show the cost of a tick. Price
+// uses the cheapest tenth of groups of ticks, because other code also ran in others. It does not
+// include cache evictions.
 func Price(core int, period, d time.Duration) (Way, float64, error) {
 	w, err := open([]int{core}, period, func(int, int) bool { return true }, openClocks)
 	if err != nil {
@@ -69,7 +69,7 @@ func merge(a, b []tick) []tick {
 	return all
 }
 
-// spin reads the time for a while and returns the pauses, as many as there is room for.
+// spin reads the time for a duration and returns the pauses, up to the slice's capacity.
 func spin(pauses []pause, d time.Duration) []pause {
 	last := clock.Mono()
 	for over := last + int64(d); last < over; {
@@ -82,14 +82,14 @@ func spin(pauses []pause, d time.Duration) []pause {
 	return pauses
 }
 
-// tickCosts returns what a tick costs in each of some short times, the least first. A pause counts
-// once, with all ticks in it. Times in which ticks are outside of pauses, or in pauses of half a
-// period and more, do not count: something else ran.
+// tickCosts returns the cost of a tick in each of some short times, in ns, sorted. A pause counts
+// once, with all ticks in it. It ignores times with ticks outside of pauses, or in pauses of half a
+// period and more, because other code ran.
 func tickCosts(ticks []tick, pauses []pause, period int64) (costs []int64) {
 	if len(ticks) == 0 {
 		return nil
 	}
-	const periods = 8 // of a time, so that one tick more or less of one clock hardly matters
+	const periods = 8 // per group, so that one tick more or less of one clock hardly matters
 	end, sum, n, last, clean := ticks[0].ns+periods*period, int64(0), int64(0), -1, true
 	for _, t := range ticks {
 		if t.ns >= end {

@@ -12,7 +12,7 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// BenchmarkPrice measures how much of a core's time the clock takes, in percent.
+// BenchmarkPrice measures the share of a core's time that the clock takes, in percent.
 func BenchmarkPrice(b *testing.B) { eachWay(b, benchmarkPrice) }
 
 func benchmarkPrice(b *testing.B, way opener) {
@@ -46,8 +46,8 @@ func benchmarkSpan(b *testing.B, way opener) {
 }
 
 // BenchmarkSlowdown measures how much longer the same work takes on a core while its clock ticks,
-// in percent: what Price estimates, with all effects. Each turn is the median of 50 pairs of some
-// 15 ms.
+// in percent: it includes effects that Price does not. Each result is the median of 50 pairs of
+// about 15 ms.
 func BenchmarkSlowdown(b *testing.B) { eachWay(b, benchmarkSlowdown) }
 
 func benchmarkSlowdown(b *testing.B, way opener) {
@@ -79,7 +79,7 @@ func eachWay(b *testing.B, run func(*testing.B, opener)) {
 	b.Run("heartbeat", func(b *testing.B) { run(b, openBoth) })
 }
 
-// openBenchmark opens a watch of the last core, which the benchmark keeps busy where it matters.
+// openBenchmark opens a watch of the last core, which some benchmarks keep busy.
 func openBenchmark(b *testing.B, way opener) *Watch {
 	b.Helper()
 	w, err := open([]int{lastCore(b)}, Period, func(int, int) bool { return true }, way)
@@ -94,7 +94,7 @@ func openBenchmark(b *testing.B, way opener) *Watch {
 	return w
 }
 
-// work takes some milliseconds, and returns how many ns.
+// work runs for some milliseconds, and returns its duration in ns.
 func work() int64 {
 	begin := clock.Mono()
 	x := uint32(1)

@@ -15,22 +15,22 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// ring is an event of one core, whatever runs there, and the memory into which the kernel writes
-// its records. When the ring is full, records are lost, and a record says how many.
+// ring is an event of one core, for all processes, and the memory into which the kernel writes its
+// records. If the ring is full, records are lost, and a later record has their number.
 type ring struct {
 	fd     int
-	memory []byte // a page of control, then the ring
+	memory []byte // a control page, then the ring
 	piece  []byte // a record that wraps around the ring's end
 }
 
-// order is that of records: this machine's.
+// order is the byte order of records: this machine's.
 var order = binary.NativeEndian
 
 // recordHead is the length of a record's head: type, misc, size.
 const recordHead = 8
 
-// ringBytes is the size of a ring with room for some bytes: a number of pages that is a power of
-// two. For capacity it is as much as any user may lock, without the page of control
+// ringBytes returns the size of a ring with room for some bytes: a number of pages that is a power
+// of two. For capacity it is the amount that any user may lock, not counting the control page
 // (kernel.perf_event_mlock_kb).
 func ringBytes(room int) int {
 	size := os.Getpagesize()
@@ -55,7 +55,7 @@ func openRing(core, room int, attr unix.PerfEventAttr) (*ring, error) {
 	return &ring{fd: fd, memory: memory}, nil
 }
 
-// permission returns what to do if the kernel refused an event, or "".
+// permission returns a remedy if the kernel refused an event, or "".
 func permission(err error) string {
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
 		return ": run as root, give the program CAP_PERFMON, or run " +
@@ -64,13 +64,13 @@ func permission(err error) string {
 	return ""
 }
 
-// records reads the records from where the ring was left to where the kernel is. If another tick
-// would have found no room, it returns the time (clock.Mono) just before it made room: all records
-// so far are earlier, and all others are later. Otherwise it returns 0.
+// records reads the records since the last call. If the ring had no room for another tick, it
+// returns the time (clock.Mono) just before it made room: all records so far are earlier, and all
+// others are later. Otherwise it returns 0.
 func (r *ring) records(read func(kind uint32, record []byte)) (fullNs int64) {
 	page := (*unix.PerfEventMmapPage)(unsafe.Pointer(&r.memory[0]))
 	head := atomic.LoadUint64(&page.Data_head)
-	position := page.Data_tail // only this side writes it
+	position := page.Data_tail // the kernel only reads it
 	for position < head {
 		b := r.bytes(position, recordHead)
 		kind, size := order.Uint32(b), int(order.Uint16(b[6:]))
@@ -87,7 +87,7 @@ func (r *ring) records(read func(kind uint32, record []byte)) (fullNs int64) {
 	return fullNs
 }
 
-// bytes returns bytes of the ring, in one piece.
+// bytes returns a part of the ring as one slice.
 func (r *ring) bytes(position uint64, size int) []byte {
 	data := r.memory[os.Getpagesize():]
 	begin := int(position % uint64(len(data)))

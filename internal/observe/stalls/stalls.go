@@ -1,16 +1,16 @@
-// Package stalls records when a core did not run what it should: the hypervisor took it, the kernel
-// kept interrupts off, or a process of others ran. A clock ticks on each core. A tick that comes
-// late is a stall, and so are ticks at which a process of others runs. The clock ticks only between
+// Package stalls records times in which a core could not run its own processes: the hypervisor took
+// it, the kernel disabled interrupts, or another process ran. A clock ticks on each core. A late
+// tick is a stall, and so are ticks at which another process runs. The clock ticks only between
 // Begin and End, and costs nothing otherwise.
 //
 // The clock is an event of the kernel (perf_event_open(2)). Some kernels do not record its ticks on
-// idle cores. There, a process at real-time priority ticks as well (package heartbeat): its late
-// ticks are stalls, and ticks of the event show which processes run. Open refuses to record if the
+// idle cores. On these, a process at real-time priority also ticks (package heartbeat): its late
+// ticks are stalls, and ticks of the event show which processes run. Open returns an error if the
 // user may use neither. Read returns the stalls. Time without a record is a stall of the cause
-// Unrecorded, so that no gap is taken for a quiet core. Price measures how much of a core's time
-// the clocks take.
+// Unrecorded, so that a gap is not mistaken for a quiet core. Price measures the share of a core's
+// time that the clocks take.
 //
-// Non-goals: it leaves nothing out of response times (stats.Exclude does) and judges nothing.
+// Non-goals: it excludes nothing from response times (stats.Exclude does) and judges nothing.
 package stalls
 
 import (
@@ -29,37 +29,37 @@ import (
 const (
 	Hypervisor = "hypervisor" // the core was taken from this virtual machine
 	Kernel     = "kernel"     // interrupts were off, or a thread of the kernel ran (Stall.Name)
-	Process    = "process"    // a process of others ran (Stall.Name)
+	Process    = "process"    // another process ran (Stall.Name)
 	Unknown    = "unknown"    // the core did not run: hypervisor, kernel or process
-	Unrecorded = "unrecorded" // nothing is known of this time
+	Unrecorded = "unrecorded" // no record of this time exists
 )
 
-// Stall is time in which a core did not run what it should. Ticks show only moments, so that its
-// bounds are those within which it certainly lies, and LeastNs is how much of that is certain.
+// Stall is a time in which a core did not run its own processes. Ticks show only moments, so
+// BeginNs and EndNs are the outer bounds, and LeastNs is the certain duration.
 type Stall struct {
 	Core    int
-	BeginNs int64 // clock.Mono: the last moment before at which all was well
-	EndNs   int64 // the first moment after at which all was well
-	LeastNs int64 // the stall took this long at least, and EndNs - BeginNs at most
-	// UnseenNs is this stall's part in an estimate of how much time stalls took that were too short
-	// to be recorded. Parts may be negative; only sums mean anything.
+	BeginNs int64 // clock.Mono: last moment before the stall without a fault
+	EndNs   int64 // first moment after the stall without a fault
+	LeastNs int64 // the stall took at least this long, and at most EndNs - BeginNs
+	// UnseenNs is this stall's part in an estimate of the time of stalls that were too short to be
+	// recorded. Parts may be negative; only sums have a meaning.
 	UnseenNs int64
 	Cause    string
-	Name     string // of the process, or of the thread of the kernel
+	Name     string // of the process or the kernel thread
 
-	sinceNs int64 // of a process: the first tick at which it ran
+	sinceNs int64 // of a process: first tick at which it ran
 }
 
-// Period is the usual time from tick to tick. Half of it costs twice as much and misses half as
-// many stalls.
+// Period is the usual time between ticks. Half of it costs twice as much and misses half as many
+// stalls.
 const Period = time.Millisecond
 
 const (
-	// slack is how late a tick may come. Virtual machines deliver timers up to 0.1 ms late.
+	// slack is the permitted delay of a tick. Virtual machines deliver timers up to 0.1 ms late.
 	slack = int64(200 * time.Microsecond)
-	// leastPeriod leaves time between two ticks that are on time.
+	// leastPeriod separates two ticks that are on time.
 	leastPeriod = time.Duration(slack + early)
-	// capacity is how many ticks of a core find room until they are fetched.
+	// capacity is the number of ticks of a core that are buffered.
 	capacity = 1 << 14
 )
 
@@ -73,8 +73,8 @@ const (
 type Way struct {
 	Name     string
 	PeriodNs int64 // from tick to tick
-	// ShortestNs is the shortest stall that is always recorded; shorter ones are by chance. With a
-	// heartbeat, a run of another process has to be a period longer.
+	// ShortestNs is the shortest stall that is always recorded; shorter ones are recorded by
+	// chance. With a heartbeat, runs of other processes must be a period longer.
 	ShortestNs int64
 }
 
@@ -84,15 +84,15 @@ func (w Way) String() string {
 
 // recorder is the clock of one core.
 type recorder interface {
-	begin() error // returns when it ticks
-	end() error   // returns when it does not tick any more
-	// drain hands over the ticks since the last call, in order.
+	begin() error // returns when the clock ticks
+	end() error   // returns when it has stopped
+	// drain passes on the ticks since the last call, in order.
 	drain(add func(tick))
-	lost() int // ticks that found no room
+	lost() int // number of lost ticks
 	close() error
 }
 
-// namer reports names of processes that begin, also between End and Begin.
+// namer reports names of processes that start, also between End and Begin.
 type namer interface {
 	drain()
 	close() error
@@ -103,36 +103,36 @@ type Watch struct {
 	way    Way
 	busyNs int64 // as in clocks
 	known  *identities
-	names  namer                // nil: none
-	closer func() error         // of what is left; nil: nothing
-	steal  func() map[int]int64 // of each core in ns since boot; nil: no virtual machine
+	names  namer                // nil if not available
+	closer func() error         // frees the rest; nil: nothing to free
+	steal  func() map[int]int64 // stolen time of each core in ns since boot; nil if not virtual
 	mutex  sync.Mutex
 	cores  []*coreLog
 	begun  bool
-	filled *time.Timer // fetches ticks in long windows
+	filled *time.Timer // drains clocks in long windows
 }
 
-// clocks are what ticks on some cores.
+// clocks are the sources of ticks of some cores.
 type clocks struct {
 	name string
-	// all ticks whatever runs, one of each core.
+	// all has a clock for each core that always ticks.
 	all []recorder
-	// busy ticks only while the core is not idle, and shows what runs, one of each core. Without
-	// it, all shows that as well.
+	// busy has a clock for each core that ticks only while the core is not idle, and reports the
+	// running process. Without busy, the clocks in all report it.
 	busy   []recorder
 	busyNs int64        // its period
-	pid    int          // of the process that ticks; 0: none
-	close  func() error // what is left when all recorders are closed; nil: nothing
+	pid    int          // of the heartbeat; 0: none
+	close  func() error // frees the rest when all recorders are closed; nil: nothing
 }
 
-// coreLog is what the clocks of a core have shown and Read has not returned yet.
+// coreLog holds the ticks of a core's clocks since the last Read.
 type coreLog struct {
 	all, busy recorder // busy may be nil
 	core      int
 	ticks     []tick // of all
 	ran       []tick // of busy
 	spans     []span
-	// Sums since Open, to compare.
+	// Sums since Open, for lateCause.
 	lateNs, stolenNs, stolenBefore int64
 }
 
@@ -143,9 +143,9 @@ func (c *coreLog) recorders() []recorder {
 	return []recorder{c.all, c.busy}
 }
 
-// Open prepares a watch of cores. Function ours reports whether a process should run on a core; it
-// is called by Read, also for processes that have ended. Period is from tick to tick, at least
-// 0.25 ms. The watch does not tick until Begin.
+// Open prepares a watch of cores. Function ours reports whether a process belongs on a core; Read
+// calls it, also for ended processes. Period is the time between ticks, at least 0.25 ms. The
+// clocks do not tick until Begin.
 func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Watch, error) {
 	w, err := open(cores, period, ours, openClocks)
 	if err != nil {
@@ -154,7 +154,7 @@ func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Wa
 	return w, nil
 }
 
-// open is Open with another function that makes the clocks.
+// open is Open with a replaceable function that makes the clocks.
 func open(cores []int, period time.Duration, ours func(core, pid int) bool,
 	openClocks func(cores []int, periodNs int64) (clocks, error)) (*Watch, error) {
 	if period < leastPeriod {
@@ -182,14 +182,14 @@ func open(cores []int, period time.Duration, ours func(core, pid int) bool,
 		}
 		w.cores = append(w.cores, log)
 	}
-	w.names = openNames(w.known) // the clocks first: memory that may be locked is limited
+	w.names = openNames(w.known) // after the clocks, because lockable memory is limited
 	return w, nil
 }
 
-// Way returns how stalls are recorded.
+// Way returns how this watch records stalls.
 func (w *Watch) Way() Way { return w.way }
 
-// Begin has the clocks tick. When it returns, all of them do.
+// Begin starts the clocks, and returns when all of them tick.
 func (w *Watch) Begin() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -215,12 +215,12 @@ func (w *Watch) Begin() error {
 	return errors.Join(errs...)
 }
 
-// fetchEvery is at most half of the time after which the buffer of a core is full.
+// fetchEvery returns the time between fetches: at most half of the time in which a buffer fills.
 func (w *Watch) fetchEvery() time.Duration {
 	return min(time.Duration(capacity/2*w.way.PeriodNs), time.Second)
 }
 
-// fetch empties the buffers of clocks that tick for a long time.
+// fetch drains the buffers of clocks that tick for a long time.
 func (w *Watch) fetch() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -250,8 +250,7 @@ func (w *Watch) End() error {
 	return errors.Join(errs...)
 }
 
-// readSteal reads how much the hypervisor has taken from each core, and at the end of a span adds
-// the difference.
+// readSteal reads each core's stolen time, and at the end of a span adds the difference.
 func (w *Watch) readSteal(atEnd bool) {
 	if w.steal == nil {
 		return
@@ -277,9 +276,8 @@ func (w *Watch) drain() {
 	}
 }
 
-// Read returns the stalls between each Begin and its End since the last call, by time. Stalls of
-// one core that have the same reason do not overlap. What began and has not ended is left to a
-// later call.
+// Read returns the stalls between each Begin and its End since the last call, in order of begin.
+// Stalls of one core and cause do not overlap. Spans without an End are left to a later call.
 func (w *Watch) Read() []Stall {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -295,7 +293,7 @@ func (w *Watch) Read() []Stall {
 
 func byBegin(a, b Stall) int { return cmp.Compare(a.BeginNs, b.BeginNs) }
 
-// read judges the spans of a core that have ended, and forgets them.
+// read judges and removes a core's spans that have ended.
 func (c *coreLog) read(w *Watch) []Stall {
 	var all []Stall
 	for len(c.spans) > 0 && c.spans[0].end < math.MaxInt64 {
@@ -333,7 +331,7 @@ func (c *coreLog) read(w *Watch) []Stall {
 	return all
 }
 
-// before returns how many ticks came before a moment.
+// before returns the number of ticks before a moment.
 func before(ticks []tick, ns int64) int {
 	n, _ := slices.BinarySearchFunc(ticks, ns, func(t tick, ns int64) int {
 		return cmp.Compare(t.ns, ns)
@@ -341,9 +339,9 @@ func before(ticks []tick, ns int64) int {
 	return n
 }
 
-// lateCause is why ticks came late, which only processes of a higher real-time priority can delay.
-// The kernel counts what the hypervisor takes in steps of 10 ms, so that sums since Open are
-// compared, not single stalls.
+// lateCause returns the cause of late ticks, which only processes of a higher real-time priority
+// can delay. The kernel counts stolen time in steps of 10 ms, so it compares sums since Open, not
+// single stalls.
 func lateCause(virtual bool, lateNs, stolenNs int64) string {
 	switch {
 	case !virtual:
@@ -354,7 +352,7 @@ func lateCause(virtual bool, lateNs, stolenNs int64) string {
 	return Unknown
 }
 
-// Lost returns how many ticks found no room since Open. The time that they stand for is Unrecorded.
+// Lost returns the number of lost ticks since Open. Their time is Unrecorded.
 func (w *Watch) Lost() int {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -367,7 +365,7 @@ func (w *Watch) Lost() int {
 	return sum
 }
 
-// Close frees the clocks. What was not read is lost.
+// Close frees the clocks. Unread stalls are lost.
 func (w *Watch) Close() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

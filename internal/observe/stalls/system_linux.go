@@ -16,9 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openClocks makes the clocks of some cores: the perf event, and beside it a heartbeat if the event
-// may not tick while a core is idle. In virtual machines whether it does may change from second to
-// second, so it is not relied on there unless a heartbeat is refused.
+// openClocks opens the clocks of some cores: the perf event, and also a heartbeat if the event may
+// not tick while a core is idle. In virtual machines that may change from second to second, so the
+// event alone is used there only if a heartbeat is not permitted.
 func openClocks(cores []int, periodNs int64) (clocks, error) {
 	var refused error
 	if isVirtual() {
@@ -40,7 +40,7 @@ func openClocks(cores []int, periodNs int64) (clocks, error) {
 	}
 }
 
-// openEvents makes clocks of perf events alone.
+// openEvents opens clocks that are perf events.
 func openEvents(cores []int, periodNs int64) (clocks, error) {
 	c := clocks{name: PerfEvent}
 	for _, core := range cores {
@@ -53,8 +53,8 @@ func openEvents(cores []int, periodNs int64) (clocks, error) {
 	return c, nil
 }
 
-// openBoth has a process tick. Perf events tick half as often beside it, which keeps the price of
-// both below 3 % of a core.
+// openBoth opens a heartbeat and perf events. The events tick half as often, which keeps the cost
+// of both below 3 % of a core.
 func openBoth(cores []int, periodNs int64) (clocks, error) {
 	c, err := openEvents(cores, 2*periodNs)
 	if err != nil {
@@ -80,20 +80,21 @@ func closeAll(list []recorder) (err error) {
 	return err
 }
 
-// openRoom makes a clock with room for some ticks, which may tick only while the core is busy.
+// openRoom opens a clock with a buffer for a number of ticks. It may tick only while the core is
+// busy.
 func openRoom(core int, periodNs int64, room int) (recorder, error) {
 	p, err := openPerf(core, periodNs, room)
-	if err != nil { // a nil one would be a recorder
+	if err != nil { // a nil *perfClock would not be a nil recorder
 		return nil, err
 	}
 	return p, nil
 }
 
-// openNames has the kernel report the names of processes.
+// openNames makes the kernel report the names of processes.
 func openNames(known *identities) namer { return openBirths(known) }
 
-// stealSource returns a function that reads what the hypervisor has taken from each core, in ns;
-// nil where there is no hypervisor.
+// stealSource returns a function that reads the time that the hypervisor has taken from each core,
+// in ns; nil if this is not a virtual machine.
 func stealSource() func() map[int]int64 {
 	if !isVirtual() {
 		return nil
@@ -112,11 +113,11 @@ func isVirtual() bool {
 }
 
 func readSteal() map[int]int64 {
-	text, _ := os.ReadFile("/proc/stat") // without it nothing is known
+	text, _ := os.ReadFile("/proc/stat") // an unreadable file gives no cores
 	return parseSteal(string(text))
 }
 
-// parseSteal reads the eighth number of the lines of cores in /proc/stat (proc_stat(5)).
+// parseSteal parses the eighth number of the lines of cores in /proc/stat (proc_stat(5)).
 func parseSteal(text string) map[int]int64 {
 	const field, tickNs = 8, int64(10 * time.Millisecond)
 	all := map[int]int64{}
@@ -134,7 +135,7 @@ func parseSteal(text string) map[int]int64 {
 	return all
 }
 
-// onCore does something on a thread that is bound to a core and ends with it.
+// onCore calls a function on a thread that is bound to a core and ends afterwards.
 func onCore(core int, do func()) error {
 	done := make(chan error)
 	go func() {

@@ -27,11 +27,11 @@ import (
 	"prony.example/internal/observe/host"
 )
 
-// hogVariable holds a core, a length and an interval in ns, and a number: this program is a hog
-// then.
+// hogVariable makes this program a hog. It has a core, a length and an interval in ns, and a
+// number.
 const hogVariable = "PRONY_STALLS_HOG"
 
-// hogName is what the kernel calls it.
+// hogName is the hog's process name.
 const hogName = "pronyhog"
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hog takes a core at a priority above all of ours, and prints from when to when, by
-// CLOCK_MONOTONIC.
+// hog occupies a core with a higher priority than all other processes of the test, and prints the
+// begin and end of each turn by CLOCK_MONOTONIC.
 func hog(text string) error {
 	var core, number int
 	var length, every int64
@@ -71,7 +71,8 @@ func hog(text string) error {
 	if err := unix.SchedSetAttr(0, &first, 0); err != nil {
 		return err
 	}
-	// Neither time.Now nor unix.ClockGettime: Go's scheduler could take turns with this loop there.
+	// Neither time.Now nor unix.ClockGettime, because Go's scheduler could interrupt this loop
+	// there.
 	now := func() int64 {
 		var ts unix.Timespec
 		_, _, _ = unix.RawSyscall(unix.SYS_CLOCK_GETTIME, unix.CLOCK_MONOTONIC,
@@ -92,7 +93,7 @@ func hog(text string) error {
 	return nil
 }
 
-// startHog returns the hog's process id, and a function that returns from when to when it ran.
+// startHog returns the hog's process id, and a function that returns its turns.
 func startHog(t *testing.T, core int, length, every time.Duration, number int) (
 	pid int, ended func() []pause) {
 	t.Helper()
@@ -163,8 +164,8 @@ func inBothWays(t *testing.T, ours func(core, pid int) bool, run func(*testing.T
 	})
 }
 
-// openEvent opens a watch of the last core by perf events alone. On a kernel that drops ticks of
-// idle cores, the core is busy until the test ends.
+// openEvent opens a watch of the last core with only perf events. On a kernel that drops ticks of
+// idle cores, it keeps the core busy until the test ends.
 func openEvent(t *testing.T, ours func(core, pid int) bool) (w *Watch, core int) {
 	t.Helper()
 	w, core = openBare(t, ours)
@@ -194,7 +195,7 @@ func openWay(t *testing.T, ours func(core, pid int) bool, way opener) (w *Watch,
 	return w, core
 }
 
-// keepBusy has this process run on a core until the test ends.
+// keepBusy runs this process on a core until the test ends.
 func keepBusy(t *testing.T, core int) {
 	t.Helper()
 	began, ended := make(chan bool), make(chan error)
@@ -245,15 +246,15 @@ const (
 	hogTimes  = 20
 )
 
-// findHog begins before the hog and ends after it. Stalls must cover each of its turns: a turn
-// spans a tick whatever else the machine does. It returns the stalls with the right reason, at most
-// one for each turn.
+// findHog begins before the hog and ends after it. Stalls must cover each of its turns, because a
+// turn includes a tick whatever else the machine does. It returns the stalls with the right cause,
+// at most one for each turn.
 func findHog(t *testing.T, w *Watch, core int, right func(Stall) bool) (found []Stall) {
 	t.Helper()
 	return findHogs(t, w, core, hogLength, right)
 }
 
-// findHogs is findHog with turns of another length.
+// findHogs is findHog for turns of another length.
 func findHogs(t *testing.T, w *Watch, core int, length time.Duration, right func(Stall) bool) (
 	found []Stall) {
 	t.Helper()
@@ -284,7 +285,7 @@ func findHogs(t *testing.T, w *Watch, core int, length time.Duration, right func
 	return found
 }
 
-// covers reports whether stalls leave nothing out of a turn.
+// covers reports whether stalls cover a turn completely.
 func covers(all []Stall, turn pause) bool {
 	ns := turn.begin
 	for _, s := range all {
@@ -307,7 +308,8 @@ func TestNamesOfProcesses(t *testing.T) {
 	})
 }
 
-// To the heartbeat alone, a process of a higher priority is as a hypervisor that takes the core.
+// TestLateHeartbeat checks that a heartbeat alone reports a process of a higher priority like a
+// hypervisor that takes the core.
 func TestLateHeartbeat(t *testing.T) {
 	w, core := openWay(t, isSelf, openBoth)
 	ok(t, w.cores[0].busy.close()) // it shows the process
@@ -315,18 +317,20 @@ func TestLateHeartbeat(t *testing.T) {
 	findHog(t, w, core, func(s Stall) bool { return s.Cause != Process })
 }
 
-// A core that is never idle ticks on any kernel.
+// TestBusyCore checks that a core that is never idle ticks on any kernel.
 func TestBusyCore(t *testing.T) {
 	w, core := openBare(t, isSelf)
 	keepBusy(t, core)
 	findHog(t, w, core, isHog)
 }
 
-// The lengths of stalls by the hog, of which the median disturbs nobody.
+// TestLengths checks the lengths of stalls by the hog, by their median, which is robust to
+// disturbances.
 func TestLengths(t *testing.T) {
 	testsets.Measured(t)
 	inBothWays(t, isSelf, func(t *testing.T, w *Watch, core int) {
-		// Three periods of the clock that shows processes: a turn is seen at three of its ticks.
+		// Three periods of the clock that shows processes, so that a turn includes three of its
+		// ticks.
 		period := max(w.busyNs, w.way.PeriodNs)
 		length := 3 * period
 		var least, most []int64
@@ -347,7 +351,7 @@ func TestLengths(t *testing.T) {
 	})
 }
 
-// burn has a core busy with this process for a while.
+// burn keeps a core busy with this process for a duration.
 func burn(t *testing.T, core int, d time.Duration) {
 	t.Helper()
 	ok(t, onCore(core, func() {
@@ -356,8 +360,8 @@ func burn(t *testing.T, core int, d time.Duration) {
 	}))
 }
 
-// What is ours is no stall by a process, however busy it is; the same loop is one if it is not
-// ours.
+// TestOursIsNoStall checks that the core's own process is never a stall, however busy it is, and
+// that the same loop in another process is one.
 func TestOursIsNoStall(t *testing.T) {
 	ours := true
 	mine := func(_, pid int) bool { return ours && pid == os.Getpid() }
@@ -385,7 +389,7 @@ func TestOursIsNoStall(t *testing.T) {
 	})
 }
 
-// An idle core has no stalls to speak of, apart from processes of others that come in between.
+// TestIdleCore checks that an idle core has few stalls, apart from those by other processes.
 func TestIdleCore(t *testing.T) {
 	testsets.Measured(t)
 	testsets.Live(t)
@@ -418,7 +422,8 @@ func allTicks(w *Watch) (all []tick) {
 	return all
 }
 
-// Between End and Begin the clock does not tick, and each span is judged by itself.
+// TestSpans checks that the clock does not tick between End and Begin, and that each span is judged
+// separately.
 func TestSpans(t *testing.T) {
 	inBothWays(t, func(int, int) bool { return true }, testSpans)
 }
@@ -462,8 +467,7 @@ func testSpans(t *testing.T, w *Watch, _ int) {
 	}
 }
 
-// A buffer that nobody reads becomes full. What was not recorded is a stall of its own, and
-// counted.
+// TestFullBuffer checks that a full buffer gives a stall with the cause Unrecorded, and a count.
 func TestFullBuffer(t *testing.T) {
 	w, core := openEvent(t, func(int, int) bool { return true })
 	ok(t, w.cores[0].all.close())
@@ -471,7 +475,7 @@ func TestFullBuffer(t *testing.T) {
 	ok(t, err)
 	w.cores[0].all = small
 	ok(t, w.Begin())
-	time.Sleep(250 * time.Millisecond) // 170 ticks have room
+	time.Sleep(250 * time.Millisecond) // the buffer has room for 170 ticks
 	full := clock.Mono()
 	w.mutex.Lock()
 	w.drain()
@@ -484,7 +488,7 @@ func TestFullBuffer(t *testing.T) {
 	}) {
 		t.Errorf("%d ticks are lost before %d, and the stalls are %+v", w.Lost(), full, all)
 	}
-	// It is full at the end of a span: no tick says that others are lost, but the full buffer does.
+	// It is full at the end of a span: no tick reports lost ones, but the full buffer does.
 	ok(t, w.Begin())
 	time.Sleep(250 * time.Millisecond)
 	full = clock.Mono()
@@ -496,20 +500,21 @@ func TestFullBuffer(t *testing.T) {
 	}
 }
 
-// Price is a share of the core, or an error says why it is unknown.
+// TestPrice checks that the price is a share of the core, or that an error says why it is unknown.
 func TestPrice(t *testing.T) {
 	testsets.Live(t)
 	_, share, err := Price(lastCore(t), Period, 300*time.Millisecond)
 	switch {
 	case err != nil:
-		t.Skip(err) // the core was taken from this test all the time, or this user may not
+		t.Skip(err) // the core was always busy, or this user lacks permission
 	case share <= 0 || share >= 1:
 		t.Errorf("it takes %g of a core", share)
 	}
 	t.Logf("it takes %.2f %% of a core", 100*share)
 }
 
-// What a core has shown of the kernel holds for all cores, and is measured once.
+// TestVerdictOfKernel checks that one core's verdict on the kernel applies to all cores, and is
+// measured once.
 func TestVerdictOfKernel(t *testing.T) {
 	_, core := openBare(t, isSelf)
 	err := ticksOnIdleCores(core, int64(Period))
@@ -523,7 +528,7 @@ func TestVerdictOfKernel(t *testing.T) {
 	}
 }
 
-// A core that is busy all the time shows nothing of idle ticks.
+// TestBusyCoreIsUndecided checks that a core that is always busy gives no verdict on idle ticks.
 func TestBusyCoreIsUndecided(t *testing.T) {
 	_, core := openBare(t, isSelf)
 	keepBusy(t, core)

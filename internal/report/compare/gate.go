@@ -206,7 +206,8 @@ func (g *Gate) add(p *Pair, l Limit) {
 			loads = append(loads, table.LoadInfo{Name: r.Load, Model: r.Model})
 		}
 		rows = slices.DeleteFunc(rows, func(r *Row) bool {
-			return !table.IsDefaultLoad(table.Metric{Name: r.Metric, Load: r.Load, Model: r.Model}, loads)
+			return !table.IsDefaultLoad(
+				table.Metric{Name: r.Metric, Load: r.Load, Model: r.Model}, loads)
 		})
 	}
 	for _, r := range rows {

@@ -133,7 +133,8 @@ func (r Row) Name() string { return strings.TrimSpace(r.Load + " " + r.Label) }
 // blind is the smallest detectable difference that is too large to be printed: threefold.
 const blind = 2
 
-// OutcomeText returns the outcome, and without a significant difference the smallest detectable one.
+// OutcomeText returns the outcome, and without a significant difference the smallest detectable
+// one.
 func (r Row) OutcomeText() string {
 	text := r.Text
 	switch {

@@ -1,11 +1,11 @@
-// Package local is generators that are processes of this machine and of this very program. It
-// starts them for a load, which their lab leads, and ends them with it.
+// Package local runs a load with several processes of this program on this machine. It starts the
+// generators for the lab, and stops them after the load.
 //
 //	load, parts of n ─► lab on 127.0.0.1 ─► n × prony generate --child ─► one result
 //
-// Where a load is no part of several, Driver offers it in this process, as ever.
+// If a load is not divided, Driver runs it in this process.
 //
-// Non-goals: it judges nothing, and knows no machine but this one.
+// Non-goals: it judges nothing, and uses no other machines.
 package local
 
 import (
@@ -26,17 +26,17 @@ import (
 	"prony.example/load"
 )
 
-// Most is how many generators are started on one machine.
+// Most is the largest number of generators on one machine.
 const Most = 256
 
-// Crew are the generators that are under way. The zero value has none.
+// Crew tracks the running generators. The zero value has none.
 type Crew struct {
 	mu   sync.Mutex
 	pids []int
 }
 
-// PIDs are their processes: the load is theirs, and who watches a machine takes them for no
-// strangers.
+// PIDs returns the generators' processes, so that observers of the machine count them as the
+// load's.
 func (c *Crew) PIDs() []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -55,17 +55,17 @@ func (c *Crew) went(pid int) {
 	c.pids = slices.DeleteFunc(c.pids, func(p int) bool { return p == pid })
 }
 
-// Driver is Prony's own generator where a suite may ask for several: a load whose part is one of
-// so many (load.Spec.Part.Of) is offered by that number of processes, or by as many as it has
-// connections, of which a search's first step has one.
+// Driver is Prony's generator for suites with several generators. A load with load.Spec.Part.Of
+// runs in that number of processes, or in as many as it has connections, for example one in a
+// search's first step.
 type Driver struct {
 	generator.Prony
 	Crew    *Crew
 	Version string // of this program
 }
 
-// Offer implements generator.Driver. Each generator has a share of the cores to itself where they
-// can be shared out evenly, else all of them.
+// Offer implements generator.Driver. Each generator gets its own share of the cores if their number
+// is divisible, otherwise all cores.
 func (d Driver) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	n := s.Part.Of
 	if n == 0 {
@@ -76,7 +76,7 @@ func (d Driver) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		streams = max(d.Stack.Streams, 1)
 	}
 	n = max(min(n, s.Connections/streams), 1)
-	if len(s.Cores)%n != 0 { // they take turns
+	if len(s.Cores)%n != 0 { // generators share the cores
 		s.Cores, s.Ahead = slices.Repeat(s.Cores, n), false
 	}
 	lab, err := distributed.Listen("127.0.0.1:0", n, d.Version)
@@ -86,11 +86,11 @@ func (d Driver) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return d.Crew.Lead(ctx, lab, distributed.Order{Spec: s, By: d.Prony})
 }
 
-// endIn is how long a generator has to end by itself when its lab has.
+// endIn is the time in which a generator must exit after its lab has closed.
 const endIn = 5 * time.Second
 
-// Lead starts as many generators as a lab wants, has them offer a load, and ends both. One that
-// ends in error before all have come ends the load, with its own words; later its connection tells.
+// Lead starts the generators of a lab, runs a load with them, and stops both. If a generator fails
+// before all have connected, the load fails with its output; later failures show in its connection.
 func (c *Crew) Lead(ctx context.Context, lab *distributed.Lab, o distributed.Order) (*load.Result,
 	error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -98,7 +98,7 @@ func (c *Crew) Lead(ctx context.Context, lab *distributed.Lab, o distributed.Ord
 	processes, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	var all sync.WaitGroup
-	defer func() { // who does not go is killed
+	defer func() { // kill generators that don't exit
 		_ = lab.Close()
 		defer time.AfterFunc(endIn, kill).Stop()
 		all.Wait()
@@ -110,7 +110,7 @@ func (c *Crew) Lead(ctx context.Context, lab *distributed.Lab, o distributed.Ord
 	for i := range lab.Number() {
 		cmd := exec.CommandContext(processes, self, "generate", "--child", "--of", lab.Addr(),
 			"--index", strconv.Itoa(i))
-		// Not in the environment, which -x shows.
+		// Not in the environment, because -x prints it.
 		cmd.Stdin = strings.NewReader(lab.Key().String() + "\n")
 		errs := &files.End{}
 		cmd.Stderr = errs

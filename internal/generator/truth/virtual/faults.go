@@ -8,8 +8,8 @@ import (
 	"prony.example/load"
 )
 
-// Ticking gives the engine a timer with a tick, as many generators have: it learns of nothing
-// between two ticks. Ticks count from the first wait.
+// Ticking gives the engine a coarse timer, as many generators have: it gets no events between two
+// ticks. Ticks count from the first wait.
 func Ticking(tick time.Duration) func(load.Engine) load.Engine {
 	return func(e load.Engine) load.Engine { return &ticking{Engine: e, tick: int64(tick)} }
 }
@@ -20,17 +20,18 @@ type ticking struct {
 	began      bool
 }
 
-// Wait sleeps until the next tick, whatever the deadline, and then delivers what has come.
+// Wait sleeps until the next tick, whatever the deadline, and then delivers the events so far.
 func (e *ticking) Wait(_ int64, h load.Handler) error {
 	now := clock.Mono()
 	if !e.began {
 		e.from, e.began = now, true
 	}
 	time.Sleep(time.Duration(e.tick - (now-e.from)%e.tick))
-	return e.Engine.Wait(now, h) // the deadline has passed: it only polls
+	return e.Engine.Wait(now, h) // the deadline has passed, so it only polls
 }
 
-// Sleeping stops the engine's thread once for a pause, after the first request was sent by after.
+// Sleeping stops the engine's thread once for a pause, from after on, counted from the first
+// request.
 func Sleeping(after, pause time.Duration) func(load.Engine) load.Engine {
 	return func(e load.Engine) load.Engine {
 		return &sleeping{Engine: e, after: int64(after), pause: pause}
@@ -44,7 +45,7 @@ type sleeping struct {
 	sent, slept  bool
 }
 
-// Send notes when the first request is sent.
+// Send records when the first request is sent.
 func (e *sleeping) Send(slot int, b []byte) {
 	if !e.sent {
 		e.first, e.sent = clock.Mono(), true
@@ -52,7 +53,7 @@ func (e *sleeping) Send(slot int, b []byte) {
 	e.Engine.Send(slot, b)
 }
 
-// Wait sleeps for the pause when its moment has come.
+// Wait sleeps for the pause when it is due.
 func (e *sleeping) Wait(deadline int64, h load.Handler) error {
 	atNs := e.first + e.after
 	if e.sent && !e.slept {
@@ -65,8 +66,8 @@ func (e *sleeping) Wait(deadline int64, h load.Handler) error {
 	return e.Engine.Wait(deadline, h)
 }
 
-// Preempted takes the thread's core away for busy at the beginning of each period, as another
-// program there does that runs first. Periods count from the first wait.
+// Preempted takes the thread's core away for busy at the beginning of each period, like another
+// program with priority. Periods count from the first wait.
 func Preempted(busy, period time.Duration) func(load.Engine) load.Engine {
 	return func(e load.Engine) load.Engine {
 		return &preempted{Engine: e, busy: int64(busy), period: int64(period)}
@@ -79,7 +80,7 @@ type preempted struct {
 	began              bool
 }
 
-// Wait sleeps while the core is taken, and then waits no longer than until it is taken again.
+// Wait sleeps while the core is taken, and then waits at most until it is taken again.
 func (e *preempted) Wait(deadline int64, h load.Handler) error {
 	now := clock.Mono()
 	if !e.began {
@@ -96,7 +97,7 @@ func (e *preempted) rest(now int64) {
 	}
 }
 
-// Refusing gives the engine no socket for slots from most on.
+// Refusing refuses sockets for slots from most on.
 func Refusing(most int) func(load.Engine) load.Engine {
 	return func(e load.Engine) load.Engine { return &refusing{Engine: e, most: most} }
 }
@@ -107,7 +108,7 @@ type refusing struct {
 	refused []int
 }
 
-// Open refuses the slots that are too many.
+// Open refuses slots from most on.
 func (e *refusing) Open(slot int) {
 	if slot >= e.most {
 		e.refused = append(e.refused, slot)
@@ -116,7 +117,7 @@ func (e *refusing) Open(slot int) {
 	e.Engine.Open(slot)
 }
 
-// Wait reports the slots that were refused.
+// Wait reports the refused slots.
 func (e *refusing) Wait(deadline int64, h load.Handler) error {
 	refused := e.refused
 	e.refused = nil

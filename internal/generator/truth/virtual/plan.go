@@ -9,10 +9,10 @@ import (
 	"prony.example/load"
 )
 
-// Plan serves by a truth.Plan what truth.Serve would answer on a network without a distance. The
-// server has one thread: while it burns processor time it takes up no request.
+// Plan returns a Serve function that responds like truth.Serve on a network without delay. The
+// server has one thread: it accepts no requests while it burns processor time.
 func Plan(p truth.Plan) func(Call) Reply {
-	busy := int64(math.MinInt64) // the thread burns until then
+	busy := int64(math.MinInt64) // the thread burns processor time until then
 	return func(c Call) Reply {
 		r, last := truth.Parse([]byte(c.Text))
 		r.N, r.OnConn = int64(c.N), int64(c.OnConn)
@@ -33,7 +33,7 @@ func Plan(p truth.Plan) func(Call) Reply {
 	}
 }
 
-// reply is what a plan's reply to a request that came at a moment looks like on the wire.
+// reply converts a plan's reply to a request that arrived at came.
 func reply(came int64, r truth.Reply) Reply {
 	out := Reply{After: time.Duration(r.At - came), End: r.Then != truth.Keep, Op: load.Reading}
 	if r.Then == truth.Reset {
@@ -52,5 +52,5 @@ func reply(came int64, r truth.Reply) Reply {
 	return out
 }
 
-// Serve is a world whose server is a plan.
+// Serve returns a world whose server runs a plan.
 func Serve(p truth.Plan) *World { return &World{Serve: Plan(p)} }

@@ -1,13 +1,13 @@
-// Package virtual is a network and a server in memory, for loads in the virtual time of a
-// testing/synctest bubble. Computing takes no time there, so that a load measures exact values.
+// Package virtual provides a network and a server in memory, for loads in the virtual time of a
+// testing/synctest bubble. Computation takes no time there, so that a load measures exact values.
 //
 //	load ─► Engine ─► World.Serve ─► Reply ─► queue of events ─► sleep until the next ─► load
 //
-// Serve may be any function; Plan makes one of a truth.Plan, the arithmetic server that truth.Serve
-// runs on real sockets. Ticking, Sleeping and Refusing make the load generator itself faulty.
+// Serve may be any function; Plan makes one from a truth.Plan, which truth.Serve runs on real
+// sockets. Ticking, Sleeping and Refusing make the load generator faulty.
 //
-// A worker runs in one goroutine. With one load thread a run is the same each time, to the
-// nanosecond. Several threads that act at the same moment act in any order.
+// A worker runs in one goroutine. With one load thread all runs are equal to the nanosecond.
+// Several threads that act at the same time act in any order.
 //
 // Non-goals: bytes on sockets, TLS, streams, processor time.
 package virtual
@@ -32,57 +32,57 @@ import (
 
 // World is a network with one server. Its zero value connects at once and never answers.
 type World struct {
-	// Connect returns how long connection attempt n takes, counted from 1, and how it fails. If
-	// it is nil, connecting takes no time.
+	// Connect returns the duration of connection attempt n, counted from 1, and its error. If it is
+	// nil, connecting takes no time.
 	Connect func(n int) (time.Duration, error)
-	// Serve returns the answer to a request. It is called in the order of the requests.
+	// Serve returns the response to a request. It is called in the order of the requests.
 	Serve func(Call) Reply
-	// Broken is the error that Wait returns once a request was sent.
+	// Broken is the error that Wait returns after a request was sent.
 	Broken error
-	// Wrap puts a faulty engine around each thread's engine.
+	// Wrap wraps each thread's engine in a faulty one.
 	Wrap func(load.Engine) load.Engine
 
-	Attempts int     // to connect
-	Opened   []int64 // when each attempt was made, by clock.Mono
-	Calls    []Call  // that the test may empty
-	Most     int     // requests under way at once, at most
+	Attempts int     // number of connection attempts
+	Opened   []int64 // time of each attempt, by clock.Mono
+	Calls    []Call  // tests may empty it
+	Most     int     // largest number of concurrent requests
 	Engines  []*Engine
 
 	mu       sync.Mutex
 	received int // requests
 	underWay int
-	unlock   bool // load threads: they have no cores or priority to keep to themselves
-	events   int  // numbered, so that those of one moment keep their order
+	unlock   bool // load threads have no cores or priority of their own and need no OS threads
+	events   int  // counter that keeps the order of events at equal times
 }
 
 // Call is a request as the server receives it.
 type Call struct {
 	Slot   int
-	OnConn int   // its number on its connection, from 1
-	N      int   // its number on the server, from 1
-	At     int64 // when it was sent, by clock.Mono
+	OnConn int   // number on its connection, from 1
+	N      int   // number on the server, from 1
+	At     int64 // time of sending, by clock.Mono
 	Text   string
 }
 
-// Reply is an answer in pieces. The first leaves After the request came, each further one a Gap
-// later. The zero Reply is no answer.
+// Reply is a response in pieces. The first is sent After the request arrived, each further one a
+// Gap later. The zero Reply is no response.
 type Reply struct {
 	After  time.Duration
 	Gap    time.Duration
 	Pieces []string
-	Extra  string // sent a Gap after the last piece, though nobody requested it
+	Extra  string // unrequested text, sent a Gap after the last piece
 	End    bool   // the connection ends after the last piece
 	Op     load.Op
-	Err    error // of the end; nil: an orderly close
+	Err    error // of the end; nil: orderly close
 }
 
-// Answer is a good answer with this body.
+// Answer returns a good response with a body.
 func Answer(after time.Duration, body string) Reply {
 	return Reply{After: after, Pieces: []string{fmt.Sprintf(
 		"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)}}
 }
 
-// After serves each request alike: the body "ok" after d.
+// After returns a Serve function that responds to each request with the body "ok" after d.
 func After(d time.Duration) func(Call) Reply {
 	return func(Call) Reply { return Answer(d, "ok") }
 }
@@ -96,13 +96,13 @@ func (w *World) Lines() (out []string) {
 	return out
 }
 
-// New makes a thread's engine, as load.Spec.Engine does.
+// New returns a thread's engine; it is a load.Spec.Engine.
 func (w *World) New(_ netip.AddrPort, slots int) (load.Engine, error) {
 	e := &Engine{world: w, slots: make([]slot, slots)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.Engines = append(w.Engines, e)
-	if w.unlock { // load has locked it, and the kernel would switch threads twice for each wait
+	if w.unlock { // load has locked it, and each wait would cost two thread switches
 		runtime.UnlockOSThread()
 	}
 	if w.Wrap != nil {
@@ -111,10 +111,10 @@ func (w *World) New(_ netip.AddrPort, slots int) (load.Engine, error) {
 	return e, nil
 }
 
-// Offer runs a load against the world inside a bubble. It fills in what the spec leaves out: one
-// GET request that expects "ok", a window of 1 s and a timeout of 10 s. The machine's own share of
-// the result, such as processor time and run delay, is zero: it is real, and so has no meaning in
-// virtual time.
+// Offer runs a load against the world inside a bubble. It fills in missing parts of the spec: one
+// GET request that expects "ok", a window of 1 s and a timeout of 10 s. It sets the machine's
+// figures in the result, such as processor time and run delay, to zero, because they are real and
+// have no meaning in virtual time.
 func (w *World) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	if s.Scenario.Requests == nil {
 		s.Scenario = load.Scenario{KeyLo: 1, KeyHi: 1, Requests: []load.Request{
@@ -142,7 +142,7 @@ func (w *World) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return res, nil
 }
 
-// Run is Offer in a bubble of its own. It fails the test if an engine is not released exactly once.
+// Run calls Offer in a new bubble. It fails the test unless each engine is released exactly once.
 func (w *World) Run(t *testing.T, s load.Spec) (res *load.Result, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { res, err = w.Offer(t.Context(), s) })
@@ -154,7 +154,7 @@ func (w *World) Run(t *testing.T, s load.Spec) (res *load.Result, err error) {
 	return res, err
 }
 
-// Good is Run of a load that must not fail.
+// Good calls Run and fails the test at an error.
 func (w *World) Good(t *testing.T, s load.Spec) *load.Result {
 	t.Helper()
 	res, err := w.Run(t, s)
@@ -171,24 +171,24 @@ type Engine struct {
 	world    *World
 	slots    []slot
 	queue    events
-	turns    int   // in a row without any time passing
-	turnedAt int64 // when
+	turns    int   // consecutive turns at one time
+	turnedAt int64 // that time
 }
 
 type slot struct {
 	open       bool
 	generation int // of its connection
 	onConn     int
-	ends       int64 // when the server ends it
+	ends       int64 // time at which the server ends it
 	busy       bool
 }
 
-// event is something to report about a slot, unless its connection is another one by then.
+// event is a report about a slot, which is skipped if the slot's connection has changed.
 type event struct {
 	atNs, order      int64
 	slot, generation int
 	report           func(h load.Handler)
-	last             bool // piece of an answer
+	last             bool // last piece of a response
 }
 
 type events []event
@@ -210,7 +210,7 @@ func (q *events) Pop() any {
 	return x
 }
 
-// later puts an event into the queue. The caller has locked the world.
+// later queues an event. The caller must have locked the world.
 func (e *Engine) later(atNs int64, slot int, last bool, report func(load.Handler)) {
 	e.world.events++
 	heap.Push(&e.queue, event{atNs, int64(e.world.events), slot, e.slots[slot].generation, report,
@@ -259,7 +259,7 @@ func (e *Engine) Send(i int, b []byte) {
 	s.busy = true
 	w.underWay++
 	if now >= s.ends {
-		return // the server has gone and never receives it
+		return // the server has closed the connection and never receives it
 	}
 	s.onConn++
 	w.Most = max(w.Most, w.underWay)
@@ -271,7 +271,7 @@ func (e *Engine) Send(i int, b []byte) {
 	}
 }
 
-// reply queues what an answer consists of. The caller has locked the world.
+// reply queues the parts of a response. The caller must have locked the world.
 func (e *Engine) reply(i int, came int64, r Reply) {
 	atNs := came + int64(r.After)
 	for k, piece := range r.Pieces {
@@ -313,8 +313,8 @@ func (e *Engine) idle(i int) {
 	}
 }
 
-// Wait implements load.Engine: it lets time pass until the next event and reports those that are
-// due, one after another. It panics if the worker turns without letting time pass.
+// Wait implements load.Engine: it lets time pass until the next event and reports the due events in
+// sequence. It panics if the worker turns too often without letting time pass.
 func (e *Engine) Wait(deadline int64, h load.Handler) error {
 	e.world.mu.Lock()
 	broken := e.world.Broken != nil && e.world.received > 0
@@ -344,7 +344,7 @@ func (e *Engine) Wait(deadline int64, h load.Handler) error {
 	return nil
 }
 
-// turnsMax bounds the turns of a worker at one moment.
+// turnsMax limits the turns of a worker at one time.
 const turnsMax = 10_000
 
 func (e *Engine) turn(now int64) {

@@ -17,14 +17,14 @@ import (
 
 const ms = time.Millisecond
 
-// open is a load of constant arrivals for a second.
+// open returns a load of constant arrivals for a second.
 func open(perS float64, connections int) load.Spec {
 	return load.Spec{Model: record.Open, Connections: connections, Drain: time.Second,
 		Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(perS)}}
 }
 
-// took wants all answers good, and the shortest and the longest service time, but for a histogram's
-// bin of a thousandth.
+// took checks that all responses are good, and the shortest and the longest service time within a
+// histogram's bin of a thousandth.
 func took(t *testing.T, r *load.Result, n int64, shortest, longest time.Duration) {
 	t.Helper()
 	same := func(got int64, want time.Duration) bool {
@@ -38,12 +38,12 @@ func took(t *testing.T, r *load.Result, n int64, shortest, longest time.Duration
 	}
 }
 
-// Each answer leaves at its moment, whatever the plan.
+// TestPlans checks that each response is sent when it is due, for all plans.
 func TestPlans(t *testing.T) {
 	took(t, virtual.Serve(truth.Fixed(7*ms)).Good(t, open(100, 8)), 100, 7*ms, 7*ms)
-	// One server, 8 ms each, requested every 10 ms, on whatever connection.
+	// One server, 8 ms each, requests every 10 ms, on any connection.
 	took(t, virtual.Serve(truth.Cap(1, 8*ms)).Good(t, open(100, 1)), 100, 8*ms, 8*ms)
-	// A freeze from 300 to 400 ms holds up what came at 300 the longest.
+	// A freeze from 300 to 400 ms delays the request at 300 the longest.
 	stall := truth.Stall(300*ms, 100*ms, truth.Fixed(ms))
 	took(t, virtual.Serve(stall).Good(t, open(100, 64)), 100, ms, 101*ms)
 	// Ten bytes of body, 2 ms apart: the last comes 5 + 9·2 ms after the request.
@@ -55,14 +55,15 @@ func TestPlans(t *testing.T) {
 	if r.FirstByte.MaxNs/1e4 != 500 {
 		t.Errorf("first bytes after up to %d ns, want 5 ms", r.FirstByte.MaxNs)
 	}
-	// Who burns takes up one request at a time: 4 ms each of closed connections in turn.
+	// A server that burns CPU time accepts one request at a time: 4 ms each, for closed connections
+	// in turn.
 	r = virtual.Serve(truth.Burn(4*ms)).Good(t, load.Spec{Model: record.Closed, Connections: 3})
 	if r.Done != 249 && r.Done != 250 || r.ServiceTime.P50Ns/1e5 != 120 {
 		t.Errorf("%d done in %d ns each, want 250 in 12 ms", r.Done, r.ServiceTime.P50Ns)
 	}
 }
 
-// A plan decides what becomes of connections.
+// TestEnds checks that a plan determines the ends of connections.
 func TestEnds(t *testing.T) {
 	serve := func(change func(*truth.Reply), s load.Spec) *load.Result {
 		return virtual.Serve(truth.Every(10, change, truth.Fixed(ms))).Good(t, s)
@@ -80,7 +81,7 @@ func TestEnds(t *testing.T) {
 	if r := w.Good(t, open(100, 1)); r.Answered != 100 || w.Attempts != 21 {
 		t.Errorf("%d answered over %d connections, want 100 over 21", r.Answered, w.Attempts)
 	}
-	// A request on a connection that the server has just closed never reaches it and goes again.
+	// A request on a connection that the server has just closed never arrives, and is sent again.
 	end := func(r *truth.Reply) { r.Then = truth.Close }
 	w = virtual.Serve(truth.Every(10, end, truth.Fixed(ms)))
 	r := w.Good(t, load.Spec{Model: record.Closed, Connections: 1, Requests: 100})
@@ -90,7 +91,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// A network can refuse connections, and an engine can break.
+// TestBrokenWorlds checks a network that refuses connections, and an engine that fails.
 func TestBrokenWorlds(t *testing.T) {
 	refused := errors.New("refused")
 	w := &virtual.World{Connect: func(int) (time.Duration, error) { return ms, refused }}
@@ -103,7 +104,7 @@ func TestBrokenWorlds(t *testing.T) {
 	}
 }
 
-// A run is the same each time, to the bin.
+// TestRunsRepeat checks that runs are equal, to the bin.
 func TestRunsRepeat(t *testing.T) {
 	run := func() record.Load {
 		draw := rand.New(rand.NewPCG(1, 2))
@@ -119,7 +120,8 @@ func TestRunsRepeat(t *testing.T) {
 	}
 }
 
-// Each fault moves what it is to move. A thread stands still from the end of its tick of 10 ms on.
+// TestFaults checks that each fault has its effect. A thread sleeps from the end of its tick of 10
+// ms on.
 func TestFaults(t *testing.T) {
 	by := func(fault func(load.Engine) load.Engine) *load.Result {
 		w := &virtual.World{Serve: virtual.After(ms), Wrap: fault}

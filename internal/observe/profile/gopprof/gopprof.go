@@ -1,8 +1,8 @@
-// Package gopprof takes profiles of Go programs that serve net/http/pprof. The processor's is
-// sampled from Start to Stop; the others are sums since the program's start, of which two readings
-// make a difference.
+// Package gopprof takes profiles of Go programs that serve net/http/pprof. The CPU profile is
+// sampled from Start to Stop. The other profiles are sums since the program's start; the package
+// reads them twice and takes the difference.
 //
-// Non-goals: a program without that page is no subject; it is profiled from outside.
+// Non-goals: programs without net/http/pprof, which other collectors profile from outside.
 package gopprof
 
 import (
@@ -26,16 +26,16 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// Collector asks net/http/pprof.
+// Collector takes profiles over net/http/pprof.
 type Collector struct{}
 
-// Name is as in records.
+// Name returns the name in records.
 func (Collector) Name() string { return "pprof" }
 
-// Kinds are all of them; lock and offcpu only where the program turned them on.
+// Kinds returns all kinds; lock and offcpu profiles are empty unless the program enabled them.
 func (Collector) Kinds() []string { return profile.Kinds }
 
-// Fits wants the page's address.
+// Fits returns an error if the subject has no valid address of net/http/pprof.
 func (Collector) Fits(s profile.Subject) error {
 	if s.PprofURL == "" {
 		return errors.New("the process serves no net/http/pprof")
@@ -50,15 +50,15 @@ func (Collector) Fits(s profile.Subject) error {
 	return nil
 }
 
-// page is how a sum is read, and what of it is kept.
+// page describes how a sum is read and which value is used.
 type page struct {
 	path  string
-	value string // its type
+	value string // type of the used value
 	note  string
 }
 
-// pages are those of the kinds that are sums. The collection that heap?gc=1 asks for publishes what
-// was allocated up to now; it falls outside of the window, before its start and after its end.
+// pages lists the pages of kinds that are sums. heap?gc=1 runs a garbage collection that updates
+// the profile up to now; the collections are before the window's start and after its end.
 var pages = map[string]page{
 	profile.Alloc: {"heap?gc=1", "alloc_space", "event: alloc_space of the heap profile, one " +
 		"sample in runtime.MemProfileRate bytes, with a collection before and after the window"},
@@ -67,13 +67,13 @@ var pages = map[string]page{
 		"conditions, without system calls and sleep"},
 }
 
-// enable says what turns a sum on that stayed empty.
+// enable names the function that enables a sum that is empty.
 var enable = map[string]string{
 	profile.Lock:   "runtime.SetMutexProfileFraction",
 	profile.OffCPU: "runtime.SetBlockProfileRate",
 }
 
-// Start begins the processor's profile, or reads a sum for the first time.
+// Start starts the CPU profile, or reads a sum for the first time.
 func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session,
 	error) {
 	if err := c.Fits(s); err != nil {
@@ -94,7 +94,7 @@ func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (p
 	return &sum{kind: kind, page: from, url: base + from.path, before: before}, nil
 }
 
-// client is one of its own: a proxy or a connection that is kept would reach into the program.
+// client avoids proxies and kept connections, because both would affect the program.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func read(ctx context.Context, address string) (*pprof.Profile, error) {
@@ -109,7 +109,7 @@ func read(ctx context.Context, address string) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// sum is a session of a profile that grows from the program's start.
+// sum is a session of a profile that sums since the program's start.
 type sum struct {
 	kind   string
 	page   page
@@ -117,7 +117,7 @@ type sum struct {
 	before *pprof.Profile
 }
 
-// Stop reads the sum again and takes off what was there before.
+// Stop reads the sum again and subtracts the first reading.
 func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	after, err := read(ctx, s.url)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	keep := slices.IndexFunc(p.SampleType, func(t *pprof.ValueType) bool {
 		return t.Type == s.page.value
 	})
-	// The value before it counts the same things: objects, contentions.
+	// The value before it counts the same things: objects or contentions.
 	if keep < 1 {
 		return nil, fmt.Errorf("read %s: it has no %s beside a count", s.url, s.page.value)
 	}
@@ -148,7 +148,7 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// difference is what came to a sum. Nothing in it is below zero but by the rounding of estimates.
+// difference subtracts two sums. Rounded estimates can give negative values, which become 0.
 func difference(before, after *pprof.Profile) (*pprof.Profile, error) {
 	less := before.Copy()
 	less.Scale(-1)
@@ -165,14 +165,14 @@ func difference(before, after *pprof.Profile) (*pprof.Profile, error) {
 	return p, nil
 }
 
-// longest is what the processor's profile is asked for, s. Stop ends it before.
+// longest is the requested duration of the CPU profile, in s. Stop ends it earlier.
 const longest = 3600
 
-// cpu is a session of the processor's profile: a request whose answer comes when it ends.
+// cpu is a session of the CPU profile: a request whose response arrives at the end.
 type cpu struct {
 	url    string
 	conn   *net.TCPConn
-	answer chan answered // holds one: nobody is kept waiting
+	answer chan answered // buffered, so that the reader never blocks
 }
 
 type answered struct {
@@ -180,15 +180,15 @@ type answered struct {
 	err  error
 }
 
-// sampling is the function that a program is in while its processor's profile is being taken.
+// sampling is the function in which a program waits during its CPU profile.
 const sampling = "net/http/pprof.sleep"
 
-// startPoll is how often it is looked whether the program has begun.
+// startPoll is the time between checks whether the profile has started.
 const startPoll = 5 * time.Millisecond
 
-// startCPU asks for an hour. Half a connection's close ends it: the server's request is cancelled
-// by the end of what it reads, its profile stops, and the answer still comes (net/http/pprof.
-// Profile sleeps until the request's context ends).
+// startCPU requests an hour. Closing the connection's sending half ends the profile: the server
+// cancels the request at the end of its input, stops the profile and still sends the response
+// (net/http/pprof. Profile sleeps until the request's context ends).
 func startCPU(ctx context.Context, base string) (profile.Session, error) {
 	address := base + "profile?seconds=" + strconv.Itoa(longest)
 	if hasOthers, err := samples(ctx, base); err != nil || hasOthers {
@@ -217,13 +217,13 @@ func startCPU(ctx context.Context, base string) (profile.Session, error) {
 	return s, nil
 }
 
-// samples is whether the program's processor profile is being taken.
+// samples reports whether a CPU profile of the program is running.
 func samples(ctx context.Context, base string) (bool, error) {
 	stacks, err := profile.Get(ctx, client, base+"goroutine?debug=1")
 	return bytes.Contains(stacks, []byte(sampling)), err
 }
 
-// begun waits until the program is seen to sample.
+// begun waits until the program samples.
 func (s *cpu) begun(ctx context.Context, base string) error {
 	for range clock.Every(ctx, startPoll) {
 		if enabled, err := samples(ctx, base); err != nil || enabled {
@@ -238,7 +238,7 @@ func (s *cpu) begun(ctx context.Context, base string) error {
 	return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
 }
 
-// read waits for the answer, however long.
+// read waits for the response without a time limit.
 func (s *cpu) read(request *http.Request) {
 	answer, err := http.ReadResponse(bufio.NewReader(s.conn), request)
 	if err != nil {
@@ -249,9 +249,9 @@ func (s *cpu) read(request *http.Request) {
 	s.answer <- answered{data, err}
 }
 
-// Stop ends the request's half and takes the answer.
+// Stop closes the request's half of the connection and returns the profile in the response.
 func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
-	defer func() { _ = s.conn.Close() }() // all was read, or the error told
+	defer func() { _ = s.conn.Close() }() // everything was read, or another error is returned
 	if err := s.conn.CloseWrite(); err != nil {
 		return nil, fmt.Errorf("end %s: %w", s.url, err)
 	}

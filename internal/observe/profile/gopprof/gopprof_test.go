@@ -18,7 +18,8 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// The program of the truth is the test itself: three and one do the same work, three times as much
+// The test itself is the profiled program: functions three and one do the same work, three three
+// times as much.
 // of it in one of them.
 
 var sink [2]uint64
@@ -47,7 +48,7 @@ func allocThree(i int) { kept[i%64] = make([]byte, 3*4096) }
 //go:noinline
 func allocOne(i int) { kept[i%64] = make([]byte, 4096) }
 
-// work repeats until the test ends.
+// work repeats turn until the test ends.
 func work(t *testing.T, turn func(i int)) {
 	stop := make(chan struct{})
 	var done sync.WaitGroup
@@ -89,13 +90,13 @@ func TestTruthOfCPU(t *testing.T) {
 	p := profiletest.Take(t, Collector{}, subject(t), profile.CPU, 2*time.Second)
 	profiletest.Split(t, p, here+"three", here+"one", profile.Samples(p))
 	profiletest.Has(t, p, "TestTruthOfCPU", "three", "spin")
-	// 2 s at 100 a second are 200 samples of 10 ms, and whatever the start and end took.
+	// 2 s at 100 per second are 200 samples of 10 ms, plus the start and end.
 	if total, unit := profile.Total(p); total < 1.5e9 || unit != profile.Nanoseconds {
 		t.Errorf("%d %s in all, want 2e9 and more nanoseconds", total, unit)
 	}
 }
 
-// What was allocated before the start is not in it; of what was in between, three has 3 in 4 bytes.
+// TestTruthOfAlloc checks that earlier allocation is excluded, and that three has 3 of 4 bytes.
 func TestTruthOfAlloc(t *testing.T) {
 	for i := range 100_000 {
 		before(i)
@@ -106,7 +107,7 @@ func TestTruthOfAlloc(t *testing.T) {
 	if unit != profile.Bytes {
 		t.Errorf("the unit is %s", unit)
 	}
-	n := total / int64(runtime.MemProfileRate) // one sample in so many bytes
+	n := total / int64(runtime.MemProfileRate) // one sample per MemProfileRate bytes
 	profiletest.Split(t, p, here+"allocThree", here+"allocOne", n)
 	if strings.Contains(string(profile.Folded(p)), "gopprof.before ") {
 		t.Errorf("what was there before the start is in it:\n%s", profile.Folded(p))
@@ -116,8 +117,8 @@ func TestTruthOfAlloc(t *testing.T) {
 //go:noinline
 func before(i int) { kept[i%64] = make([]byte, 8192) }
 
-// A goroutine holds a lock that another wants: its waits are in the profile of locks under the one
-// that unlocks, in that of blocked goroutines under the one that waits.
+// TestLockAndBlock checks a goroutine that waits for another one's lock: the lock profile has the
+// wait under the function that unlocks, the block profile under the one that waits.
 func TestLockAndBlock(t *testing.T) {
 	runtime.SetBlockProfileRate(1)
 	old := runtime.SetMutexProfileFraction(1)
@@ -137,7 +138,7 @@ func holder(mu *sync.Mutex) { mu.Unlock() }
 //go:noinline
 func waiter(mu *sync.Mutex) { mu.Lock() }
 
-// A sum that the program did not turn on is empty and says what to do.
+// TestEmptySumSaysWhy checks that an empty sum names the function that enables it.
 func TestEmptySumSaysWhy(t *testing.T) {
 	session, err := Collector{}.Start(t.Context(), subject(t), profile.OffCPU)
 	if err != nil {
@@ -153,7 +154,7 @@ func TestEmptySumSaysWhy(t *testing.T) {
 	}
 }
 
-// A page of something else that is a profile all the same: its first value counts nothing.
+// TestSumOfOneValue checks a profile that lacks a count before its value.
 func TestSumOfOneValue(t *testing.T) {
 	answer := pprof.Profile{SampleType: []*pprof.ValueType{{Type: "delay", Unit: "nanoseconds"}}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -191,7 +192,7 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(good, profile.CPU, "in use") // one at a time: the program's own word
+	check(good, profile.CPU, "in use") // the program permits one at a time
 	if _, err := session.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

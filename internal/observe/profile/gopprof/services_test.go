@@ -14,8 +14,8 @@ import (
 	"prony.example/internal/dev/tidy"
 )
 
-// The catalog's Go services serve profiles, which have what is in memory, to who calls them by an
-// address: a page in a browser can only do so by a name of its own.
+// TestServicesOwnDoors checks that the catalog's Go services serve profiles, which expose memory,
+// only to callers by address: a page in a browser can call them only by a name of its own.
 func TestServicesOwnDoors(t *testing.T) {
 	repo, err := tidy.Root()
 	if err != nil {
@@ -71,7 +71,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// profilesBy asks for the list of profiles under a host, as soon as somebody listens.
+// profilesBy requests the list of profiles with a host and an origin, when the service listens.
 func profilesBy(t *testing.T, port int, host, origin string) int {
 	t.Helper()
 	for range 3000 {

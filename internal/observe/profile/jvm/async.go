@@ -1,10 +1,10 @@
 // Package jvm takes profiles of JVMs: by async-profiler, which samples by timers and without
-// safepoints' bias, and by JFR, which every JDK has, where that is missing. Both are asked over
-// HotSpot's attach socket, so that no second JVM starts beside the one that is measured.
+// safepoint bias, or by JFR, which is part of every JDK. It controls both over HotSpot's attach
+// socket, so that no second JVM starts beside the measured one.
 //
-// A JVM is one subject: of a system, each process is profiled by itself.
+// A subject is one JVM: in a system, each process is profiled separately.
 //
-// Non-goals: this package fetches nothing and starts no JVM.
+// Non-goals: the package downloads nothing and starts no JVM.
 package jvm
 
 import (
@@ -24,16 +24,17 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// AsyncProfiler is https://github.com/async-profiler/async-profiler, a library that the JVM loads.
+// AsyncProfiler uses https://github.com/async-profiler/async-profiler, a library that the JVM
+// loads.
 type AsyncProfiler struct{}
 
-// Name is as in records.
+// Name returns the name in records.
 func (AsyncProfiler) Name() string { return "async-profiler" }
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func (AsyncProfiler) Kinds() []string { return profile.Kinds }
 
-// Fits wants a JVM that can be attached to, and the library.
+// Fits returns an error unless the subject is an attachable JVM and the library exists.
 func (AsyncProfiler) Fits(s profile.Subject) error {
 	if s.Tools.AsyncProfiler == "" {
 		return errors.New("libasyncProfiler.so was not fetched")
@@ -51,12 +52,12 @@ func (AsyncProfiler) Fits(s profile.Subject) error {
 	return err
 }
 
-// try is an event that async-profiler can sample by, and what its choice means.
+// try is an event that async-profiler can sample by, and a note about its properties.
 type try struct{ event, note string }
 
-// events are those of a kind, best first. Samples are 10 ms of processor time apart, 512 KiB of
-// allocation, or 20 ms of a thread's life: the tool's own defaults but for the last, which is
-// 50 ms there.
+// events lists the events of a kind, best first. Samples are 10 ms of processor time apart, 512 KiB
+// of allocation, or 20 ms of a thread's life. These are the tool's defaults except for the last,
+// which is 50 ms there.
 var events = map[string][]try{
 	profile.CPU: {
 		{"cpu-clock,interval=10ms", "event: cpu-clock of perf_events, with the kernel's frames"},
@@ -71,7 +72,7 @@ var events = map[string][]try{
 		"run; threads that wait for work are in it"}},
 }
 
-// Start loads the library, or wakes it up, and begins to sample.
+// Start loads the library or calls it again, and starts to sample.
 func (a AsyncProfiler) Start(ctx context.Context, s profile.Subject, kind string) (
 	profile.Session, error) {
 	begun, err := begin(a, s, kind, len(events[kind]) > 0)
@@ -101,14 +102,15 @@ type asyncSession struct {
 	note    string
 }
 
-// session is of one JVM, by either tool.
+// session is a session of one JVM, with either tool.
 type session struct {
 	target target
-	dir    string // its own
+	dir    string // the session's folder
 	kind   string
 }
 
-// begin makes ready for a session of a kind, if the tool fits and knows it.
+// begin prepares a session of a kind. It returns an error if the tool doesn't fit, or known is
+// false.
 func begin(c profile.Collector, s profile.Subject, kind string, known bool) (out session,
 	err error) {
 	if err := c.Fits(s); err != nil {
@@ -126,7 +128,7 @@ func begin(c profile.Collector, s profile.Subject, kind string, known bool) (out
 
 func (s *session) path(name string) string { return filepath.Join(s.dir, name) }
 
-// ask gives the library a command. What it says goes to a log, whose lines are the error's cause.
+// ask sends the library a command. The library writes errors to a log, which ask adds to its error.
 func (s *asyncSession) ask(ctx context.Context, command string) error {
 	log := s.path("log")
 	err := s.target.agent(ctx, s.library, command+",loglevel=error,log="+log)
@@ -135,12 +137,12 @@ func (s *asyncSession) ask(ctx context.Context, command string) error {
 	}
 	why, readErr := os.ReadFile(log)
 	if readErr != nil {
-		return err // it wrote none
+		return err // the library wrote no log
 	}
 	return fmt.Errorf("%w: %s", err, bytes.TrimSpace(why))
 }
 
-// Stop ends the sampling and reads what was seen, twice: as counts and as sums.
+// Stop ends the sampling and reads the result.
 func (s *asyncSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	if err := s.ask(ctx, "stop"); err != nil {
@@ -181,7 +183,7 @@ func (s *asyncSession) collapsed(ctx context.Context) (*pprof.Profile, error) {
 	err = read("total", func(frames []string, n int64) {
 		key := strings.Join(frames, ";")
 		stacks.Add(readable(frames), counts[key], n)
-		delete(counts, key) // the counts of a stack that is there twice are booked once
+		delete(counts, key) // repeated stacks must count once
 	})
 	if err != nil {
 		return nil, err
@@ -189,7 +191,8 @@ func (s *asyncSession) collapsed(ctx context.Context) (*pprof.Profile, error) {
 	return stacks.Profile(), nil
 }
 
-// version is what the library says of itself, e.g. "4.1"; a profile is none the worse without.
+// version returns the library's version, for example "4.1". Errors are ignored, because the version
+// is only a note.
 func (s *asyncSession) version(ctx context.Context) string {
 	file := s.path("version")
 	if err := s.ask(ctx, "version,file="+file); err != nil {
@@ -206,9 +209,9 @@ func (s *asyncSession) version(ctx context.Context) string {
 	return words[0]
 }
 
-// readable writes a stack of async-profiler's as people write Java: dots for slashes. Frames of the
-// kernel keep their mark; an allocation's last frame is its class, whose mark says that it fell
-// outside of a TLAB.
+// readable converts a stack of async-profiler to Java notation, with dots for slashes. Kernel
+// frames keep their mark. An allocation's last frame is its class, whose mark means that it was
+// allocated outside of a TLAB.
 func readable(frames []string) []string {
 	out := slices.Clone(frames)
 	for i, f := range out {
@@ -223,7 +226,7 @@ func readable(frames []string) []string {
 	return out
 }
 
-// dotted is a Java name with dots; names that are none, such as C++'s and paths, stay.
+// dotted returns a Java name with dots; other names, such as C++ names and paths, are unchanged.
 func dotted(name string) string {
 	plain := strings.NewReplacer(".<init>", "", ".<clinit>", "").Replace(name)
 	if strings.HasPrefix(name, "/") || strings.ContainsAny(plain, ":(< ") {
@@ -232,7 +235,7 @@ func dotted(name string) string {
 	return strings.ReplaceAll(name, "/", ".")
 }
 
-// tool is a program of the JDK that a process runs, or of the one in PATH.
+// tool returns the path of a program of the JDK that a process runs, or of the one in PATH.
 func tool(pid int, name string) (string, error) {
 	exe, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err == nil {

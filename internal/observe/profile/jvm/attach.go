@@ -18,24 +18,24 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// attachPoll is how often it is looked whether a JVM has opened its socket; it does so within
-// milliseconds of the signal.
+// attachPoll is the time between checks for a JVM's socket, which opens within milliseconds of the
+// signal.
 const attachPoll = 10 * time.Millisecond
 
-// answerBytes bounds what a JVM answers to a command.
+// answerBytes limits the size of a JVM's response to a command.
 const answerBytes = 16 << 20
 
-// target is a JVM that takes commands over HotSpot's attach socket, as jcmd gives them (src/
-// jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java). Jcmd itself is a JVM, which
-// would take half a second of processor time next to a measurement.
+// target is a JVM that accepts commands over HotSpot's attach socket, as jcmd sends them (src/
+// jdk.attach/linux/classes/sun/tools/attach/VirtualMachineImpl.java). jcmd itself is a JVM, which
+// would use half a second of processor time next to a measurement.
 type target struct {
 	pid   int
-	inner string // its pid in its own namespace, by which it names its files
-	tmp   string // its /tmp, as seen from here
+	inner string // its pid in its own namespace, which names its files
+	tmp   string // its /tmp, as a path in this namespace
 }
 
-// find looks a JVM up. It refuses what is none: the signal that opens the socket ends any other
-// process.
+// find looks a JVM up. Other processes are an error, because the signal that opens the socket would
+// end them.
 func find(pid int) (target, error) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -57,8 +57,8 @@ func (t target) socket() string {
 	return filepath.Join(t.tmp, ".java_pid"+t.inner)
 }
 
-// listens is whether the JVM has its socket open. The file alone says nothing: one that was killed,
-// and had the same pid, leaves it behind.
+// listens reports whether the JVM's socket is open. The file's existence is not enough: a killed
+// JVM with the same pid leaves it behind.
 func (t target) listens() bool {
 	conn, err := net.Dial("unix", t.socket())
 	if err != nil {
@@ -68,18 +68,19 @@ func (t target) listens() bool {
 	return true
 }
 
-// open makes the JVM open its socket: a file asks for it, a signal makes it look.
+// open makes the JVM open its socket: it creates the file that requests it, and sends the signal
+// that makes the JVM check.
 func (t target) open(ctx context.Context) error {
 	if t.listens() {
 		return nil
 	}
 	request := filepath.Join(t.tmp, ".attach_pid"+t.inner)
-	_ = os.Remove(request) // of a JVM that was killed; anybody may have put a link there
+	_ = os.Remove(request) // left by a killed JVM, or a link that any user may have made
 	f, err := os.OpenFile(request, os.O_CREATE|os.O_EXCL|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
-	defer func() { _ = os.Remove(request) }() // the JVM may have removed it already
+	defer func() { _ = os.Remove(request) }() // the JVM may already have removed it
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
@@ -95,7 +96,8 @@ func (t target) open(ctx context.Context) error {
 		"-XX:+DisableAttachMechanism", t.pid, t.socket(), ctx.Err())
 }
 
-// command sends one command with its three arguments, and returns the answer below its status.
+// command sends a command with up to three arguments, and returns the response without its status
+// line.
 func (t target) command(ctx context.Context, name string, args ...string) (string, error) {
 	if err := t.open(ctx); err != nil {
 		return "", err
@@ -105,7 +107,7 @@ func (t target) command(ctx context.Context, name string, args ...string) (strin
 	if err != nil {
 		return "", fmt.Errorf("attach to JVM %d: %w", t.pid, err)
 	}
-	defer func() { _ = conn.Close() }() // all has been read, or the error told
+	defer func() { _ = conn.Close() }() // everything was read, or another error is returned
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	words := append([]string{"1", name}, args...)
@@ -127,12 +129,12 @@ func (t target) command(ctx context.Context, name string, args ...string) (strin
 	return answer, nil
 }
 
-// jcmd runs a diagnostic command, as the tool of that name does.
+// jcmd runs a diagnostic command, as the program jcmd does.
 func (t target) jcmd(ctx context.Context, command string) (string, error) {
 	return t.command(ctx, "jcmd", command)
 }
 
-// PerfMap has a JVM of 17 or newer write its compiled methods into perf's file of them.
+// PerfMap makes JVM 17 or newer write its compiled methods to perf's map file.
 func PerfMap(ctx context.Context, pid int) error {
 	t, err := find(pid)
 	if err == nil {
@@ -141,7 +143,7 @@ func PerfMap(ctx context.Context, pid int) error {
 	return err
 }
 
-// scratch makes a folder that the JVM can write into, which may be another user's.
+// scratch creates a folder that the JVM can write to, even if it runs as another user.
 func (t target) scratch(dir, pattern string) (string, error) {
 	var owner unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d", t.pid), &owner); err != nil {
@@ -154,13 +156,13 @@ func (t target) scratch(dir, pattern string) (string, error) {
 	return built, err
 }
 
-// agent loads an agent's library, or calls its Agent_OnAttach again.
+// agent loads an agent library, or calls its Agent_OnAttach again.
 func (t target) agent(ctx context.Context, library, options string) error {
 	answer, err := t.command(ctx, "load", library, "true", options)
 	if err != nil {
 		return err
 	}
-	// "return code: 0", or 0 alone before JDK 9.
+	// The response is "return code: 0", or "0" before JDK 9.
 	code := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(answer), "return code:"))
 	if code != "0" {
 		return fmt.Errorf("load %s into JVM %d: return code %s", filepath.Base(library), t.pid,

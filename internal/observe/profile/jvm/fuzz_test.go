@@ -7,7 +7,7 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// FuzzDecode wants of any text of jfr's an error or events that make a profile.
+// FuzzDecode checks that any text is an error or gives events that make a valid profile.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{"", `{"recording":{"events":[]}}`, `{"recording":{"events":[
 		{"type":"jdk.CPUTimeSample","values":{"samplingPeriod":"PT0.01S","stackTrace":{

@@ -15,16 +15,17 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// JFR is the JDK's own Flight Recorder.
+// JFR uses the JDK's Flight Recorder.
 type JFR struct{}
 
-// Name is as in records.
+// Name returns the name in records.
 func (JFR) Name() string { return "jfr" }
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func (JFR) Kinds() []string { return profile.Kinds }
 
-// Fits wants a JVM that can be attached to, and a JDK's jfr to read what it writes.
+// Fits returns an error unless the subject is an attachable JVM and a JDK's jfr program exists,
+// which reads recordings.
 func (JFR) Fits(s profile.Subject) error {
 	if !filepath.IsAbs(s.Dir) || strings.ContainsAny(s.Dir, "\"\x00") {
 		return fmt.Errorf("the path %q is not absolute, or has a quote", s.Dir)
@@ -36,16 +37,16 @@ func (JFR) Fits(s profile.Subject) error {
 	return err
 }
 
-// setting is an event as a recording has it: its name and settings by name.
+// setting is a recorded event: its name, and pairs of a setting's name and value.
 type setting struct {
 	event string
 	pairs []string
 }
 
-// pauses come along with every recording: they cost an event a collection.
+// pauses is part of every recording: it costs one event per collection.
 var pauses = setting{event: "jdk.GarbageCollection"}
 
-// recorded are the events of a kind. Where a JDK does not know one, it records the others.
+// recorded lists the events of a kind. A JDK ignores events that it does not have.
 var recorded = map[string][]setting{
 	profile.CPU: {
 		{"jdk.CPUTimeSample", []string{"throttle", "10 ms"}}, // JEP 509, since 25, on Linux
@@ -69,10 +70,10 @@ var recorded = map[string][]setting{
 	},
 }
 
-// executionPeriod is between samples of jdk.ExecutionSample, which have no weight of their own.
+// executionPeriod is the time between samples of jdk.ExecutionSample, which have no weight.
 const executionPeriod = 10 * time.Millisecond
 
-// configuration is a .jfc file, which unlike options of JFR.start every JDK since 11 reads.
+// configuration returns a .jfc file. Unlike options of JFR.start, all JDKs since 11 read it.
 func configuration(settings []setting) []byte {
 	var b strings.Builder
 	b.WriteString("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<configuration version=\"2.0\">\n")
@@ -88,7 +89,7 @@ func configuration(settings []setting) []byte {
 	return []byte(b.String())
 }
 
-// Start begins a recording.
+// Start starts a recording.
 func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
 	settings := recorded[kind]
 	begun, err := begin(j, s, kind, len(settings) > 0)
@@ -109,8 +110,8 @@ func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile
 
 type jfrSession struct{ session }
 
-// begin starts the recording. Its stacks are to be whole, which can be said only before the first
-// recording of a JVM; where it was too late, stacks that were cut say so.
+// begin starts the recording. It requests complete stacks, which a JVM accepts only before its
+// first recording; otherwise truncated stacks are marked.
 func (s *jfrSession) begin(ctx context.Context, settings string) error {
 	if _, err := s.target.jcmd(ctx, "JFR.configure stackdepth=1024"); err != nil {
 		return err
@@ -126,7 +127,7 @@ func (s *jfrSession) begin(ctx context.Context, settings string) error {
 	return nil
 }
 
-// Stop ends the recording and reads it.
+// Stop ends and reads the recording.
 func (s *jfrSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	file := s.path("recording.jfr")
@@ -151,7 +152,7 @@ func (s *jfrSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	return p, nil
 }
 
-// version is that of the JDK, the second line of what VM.version says.
+// version returns the JDK's version, from the second line of VM.version.
 func (s *jfrSession) version(ctx context.Context) string {
 	answer, err := s.target.jcmd(ctx, "VM.version")
 	for line := range strings.Lines(answer) {
@@ -162,11 +163,11 @@ func (s *jfrSession) version(ctx context.Context) string {
 	return "of unknown version"
 }
 
-// reading makes a profile of a recording's events.
+// reading builds a profile from a recording's events.
 type reading struct {
 	kind        string
-	timed       *profile.Stacks // by processor time, or by what the events themselves weigh
-	sampled     *profile.Stacks // jdk.ExecutionSample: where there is nothing better
+	timed       *profile.Stacks // by processor time, or by the events' own weights
+	sampled     *profile.Stacks // jdk.ExecutionSample, used if no better events exist
 	timedN      int64
 	lost        int64
 	failed      int64 // samples without a stack
@@ -203,18 +204,19 @@ func (r *reading) take(e event) {
 		r.timed.Add(append(stack, v.ParkedClass.java()), 1, int64(v.Duration))
 	case "jdk.JavaMonitorEnter":
 		r.timed.Add(append(stack, v.MonitorClass.java()), 1, int64(v.Duration))
-	default: // those of time off the processor
+	default: // events of off-CPU time
 		r.timed.Add(stack, 1, int64(v.Duration))
 	}
 }
 
-// isLock tells java.util.concurrent's locks from what else parks a thread, as async-profiler does.
+// isLock distinguishes java.util.concurrent's locks from other reasons to park, as async-profiler
+// does.
 func isLock(class string) bool {
 	return strings.HasPrefix(class, "java/util/concurrent/locks/Reentrant") ||
 		strings.HasPrefix(class, "java/util/concurrent/Semaphore")
 }
 
-// byTime is whether the profile is of events with a weight of their own.
+// byTime reports whether the events have their own weights.
 func (r *reading) byTime() bool { return r.kind != profile.CPU || r.timedN > 0 }
 
 func (r *reading) profile() *pprof.Profile {
@@ -237,7 +239,7 @@ func (r *reading) notes() (out []string) {
 		out = append(out, "event: ExecutionSample, threads in Java code only, a few of them a "+
 			"period, and none in loops without debug information: hints, not shares")
 	case r.kind == profile.Alloc:
-		// Measured on JDK 25: 95 % for the one of two functions that allocates 75 % of the bytes.
+		// Measured on JDK 25: it shows 95 % for a function that allocates 75 % of the bytes.
 		out = append(out, "event: ObjectAllocationSample, taken where a thread's buffer ends, "+
 			"which prefers large objects: an order of functions, not their shares")
 	default:

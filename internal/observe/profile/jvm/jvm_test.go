@@ -19,7 +19,7 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// split starts the program of the truth, which ends when its input does.
+// split starts the test program, which ends with its input.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of JVMs", testsets.Needs{Facts: []string{
@@ -35,9 +35,9 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Language: "Java", Dir: t.TempDir()}
 }
 
-// The kinds are taken one after the other of one process. Each sees its own three to one. JFR has a
-// process of its own: async-profiler takes SIGPROF, and with it JFR's timers of processor time, for
-// as long as a JVM lives.
+// TestTruth takes profiles of all kinds of one process in sequence; each must show three to one.
+// JFR gets its own process, because async-profiler takes over SIGPROF, and with it JFR's CPU
+// timers, for the JVM's life.
 func TestTruth(t *testing.T) {
 	for _, c := range []profile.Collector{AsyncProfiler{}, JFR{}} {
 		t.Run(c.Name(), func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTruth(t *testing.T) {
 				return profiletest.Take(t, c, s, kind, 2*time.Second)
 			}
 			cpu := take(profile.CPU)
-			// Before JDK 25, JFR finds none of the samples in spin's loop: its note says so.
+			// Before JDK 25, JFR gets no samples in spin's loop, as its note says.
 			if !strings.Contains(strings.Join(profile.Notes(cpu), "; "), "ExecutionSample") {
 				profiletest.Split(t, cpu, "Split.three", "Split.one",
 					held(cpu, "Split.three", "Split.one"))
@@ -75,7 +75,7 @@ func TestTruth(t *testing.T) {
 	}
 }
 
-// held is how many samples have one of the functions in them.
+// held returns the number of samples that include one of the functions.
 func held(p *pprof.Profile, names ...string) (n int64) {
 	for _, s := range p.Sample {
 		if slices.ContainsFunc(s.Location, func(l *pprof.Location) bool {
@@ -87,7 +87,8 @@ func held(p *pprof.Profile, names ...string) (n int64) {
 	return n
 }
 
-// What is no JVM is never sent the signal, which would end it: this test goes on.
+// TestOthersAreLeftAlone checks that other processes never get the signal, which would end this
+// test.
 func TestOthersAreLeftAlone(t *testing.T) {
 	check := func(pid int, want string) {
 		t.Helper()
@@ -99,8 +100,8 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	check(1<<22+1, "no such file") // beyond the kernel's largest pid
 }
 
-// With -Xrs a JVM takes no signals and opens its socket when it starts. With its mechanism disabled
-// it never does, and the error says so.
+// TestAttach checks a JVM with -Xrs, which takes no signals and opens its socket at its start, and
+// a JVM with a disabled attach mechanism, which gives an error.
 func TestAttach(t *testing.T) {
 	check := func(flag, want string, wait time.Duration) {
 		t.Helper()
@@ -121,11 +122,11 @@ func TestAttach(t *testing.T) {
 		2*time.Second)
 }
 
-// A JVM writes what code it made into the file that perf reads.
+// TestPerfMap checks that a JVM writes its generated code to perf's map file.
 func TestPerfMap(t *testing.T) {
 	s := split(t)
 	path := fmt.Sprintf("/tmp/perf-%d.map", s.PID)
-	t.Cleanup(func() { _ = os.Remove(path) }) // it may not be there
+	t.Cleanup(func() { _ = os.Remove(path) }) // it may not exist
 	ctx, cancel := context.WithTimeout(t.Context(), profiletest.Limit)
 	defer cancel()
 	if err := PerfMap(ctx, s.PID); err != nil {
@@ -136,7 +137,7 @@ func TestPerfMap(t *testing.T) {
 	}
 }
 
-// A JVM of another user, as in a container, writes into its folder, too.
+// TestScratch checks that a JVM of another user, as in a container, can write to its folder.
 func TestScratch(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to be somebody else")

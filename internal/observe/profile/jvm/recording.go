@@ -20,7 +20,7 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// event is an event of a recording as the JDK's jfr prints it, with the fields that are read here.
+// event is an event in the form of the JDK's jfr, with the fields that are used here.
 type event struct {
 	Type   string `json:"type"`
 	Values values `json:"values"`
@@ -38,20 +38,20 @@ type values struct {
 	ObjectClass    class      `json:"objectClass"`
 	ParkedClass    class      `json:"parkedClass"`
 	MonitorClass   class      `json:"monitorClass"`
-	State          string     `json:"state"`   // async-profiler's
-	Samples        int64      `json:"samples"` // async-profiler's: equal ones in a row
+	State          string     `json:"state"`   // async-profiler only
+	Samples        int64      `json:"samples"` // async-profiler: equal ones in sequence
 }
 
-// class is a class by the JVM's name for it: "java/lang/String", "[B".
+// class is a class with the JVM's name: "java/lang/String", "[B".
 type class struct {
 	Name string `json:"name"`
 }
 
-// primitives are the JVM's names of elements of arrays (JVMS 4.3.2).
+// primitives maps the JVM's names of array elements to Java's (JVMS 4.3.2).
 var primitives = map[string]string{"B": "byte", "C": "char", "D": "double", "F": "float",
 	"I": "int", "J": "long", "S": "short", "Z": "boolean"}
 
-// java is the class's name in Java: "java.lang.String", "byte[]".
+// java returns the class's name in Java: "java.lang.String", "byte[]".
 func (c class) java() string {
 	element := strings.TrimLeft(c.Name, "[")
 	dimensions := len(c.Name) - len(element)
@@ -74,7 +74,7 @@ type stackTrace struct {
 	} `json:"frames"`
 }
 
-// frames are a stack's, outermost first.
+// frames returns a stack's frames, outermost first.
 func (s stackTrace) frames() (out []string) {
 	if s.Truncated {
 		out = append(out, "(cut off)")
@@ -89,17 +89,16 @@ func (s stackTrace) frames() (out []string) {
 	return out
 }
 
-// duration is one in ISO 8601 as java.time.Duration writes it: "PT1M0.5S".
+// duration is a duration in ISO 8601 in the form of java.time.Duration: "PT1M0.5S".
 type duration time.Duration
 
 var iso = lazyregexp.New(`^PT(?:(-?[0-9]+)H)?(?:(-?[0-9]+)M)?(?:(-?[0-9.]+)S)?$`)
 
-// UnmarshalJSON reads a duration. One that the JDK calls forever, or not there, is 0, as is one
-// that no event can have taken.
+// UnmarshalJSON parses a duration. Infinite, missing and impossibly long durations are 0.
 func (d *duration) UnmarshalJSON(data []byte) error {
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return nil //nolint:nilerr // a number or null: jfr writes those for what is not there
+		return nil //nolint:nilerr // a number or null, which jfr writes for missing values
 	}
 	parts := iso.FindStringSubmatch(text)
 	if parts == nil {
@@ -122,8 +121,8 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// eachEvent reads a recording by the jfr of the JDK that wrote it, event by event. Only those of
-// the names are read.
+// eachEvent reads the named events of a recording one by one, with the jfr program of the JDK that
+// wrote it.
 func eachEvent(ctx context.Context, pid int, file string, names []string,
 	visit func(event)) error {
 	program, err := tool(pid, "jfr")
@@ -144,7 +143,7 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	}
 	err = decode(out, visit)
 	if err != nil {
-		_ = cmd.Process.Kill() // else it waits for somebody to read on
+		_ = cmd.Process.Kill() // otherwise it waits for a reader
 	}
 	if done := cmd.Wait(); done != nil || err != nil {
 		return fmt.Errorf("read %s by %s print: %w: %s", file, program, errors.Join(err, done),
@@ -153,8 +152,8 @@ func eachEvent(ctx context.Context, pid int, file string, names []string,
 	return nil
 }
 
-// decode reads {"recording": {"events": [...]}}, one event at a time: a window's worth of deep
-// stacks is hundreds of megabytes.
+// decode parses {"recording": {"events": [...]}} one event at a time, because the deep stacks of a
+// window may take hundreds of megabytes.
 func decode(r io.Reader, visit func(event)) error {
 	d := json.NewDecoder(r)
 	for {
@@ -174,19 +173,19 @@ func decode(r io.Reader, visit func(event)) error {
 		visit(e)
 	}
 	if _, err := io.Copy(io.Discard, io.MultiReader(d.Buffered(), r)); err != nil {
-		return fmt.Errorf("read to the end: %w", err) // else jfr dies of a closed pipe
+		return fmt.Errorf("read to the end: %w", err) // otherwise jfr fails with a closed pipe
 	}
 	return nil
 }
 
-// wallInterval is between samples of one thread, as events asks for it.
+// wallInterval is the time between samples of one thread, as set in events.
 const wallInterval = 20 * time.Millisecond
 
-// sleeping is how async-profiler marks a thread that did not run when it was looked at.
+// sleeping is async-profiler's mark of a thread that was not running when it was sampled.
 const sleeping = "STATE_SLEEPING"
 
-// readWall keeps the samples of threads that did not run from a recording of async-profiler's wall
-// clock, which looks at every thread.
+// readWall returns the samples of threads that were not running, from a recording of
+// async-profiler's wall clock, which samples all threads.
 func readWall(ctx context.Context, pid int, file string) (*pprof.Profile, error) {
 	stacks := profile.NewStacks(profile.OffCPU)
 	err := eachEvent(ctx, pid, file, []string{"profiler.WallClockSample"}, func(e event) {

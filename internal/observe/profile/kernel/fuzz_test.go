@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ordered wants symbols that can be searched.
+// ordered checks that symbols are sorted, as find needs.
 func ordered(t *testing.T, s *symbols, err error) {
 	t.Helper()
 	if err != nil {
@@ -17,7 +17,7 @@ func ordered(t *testing.T, s *symbols, err error) {
 		if a.start < b.start {
 			return -1
 		}
-		return 1 // none twice
+		return 1 // no duplicates
 	}) {
 		t.Errorf("out of order: %+v", s.all)
 	}
@@ -26,7 +26,7 @@ func ordered(t *testing.T, s *symbols, err error) {
 	}
 }
 
-// FuzzSymbols wants that no list of the kernel's, or of a process's own code, ends the program.
+// FuzzSymbols checks that no list of symbols crashes the parsers.
 func FuzzSymbols(f *testing.F) {
 	f.Add([]byte("ffffffff81000000 T _text\nffffffff81000010 t x [module]\n"))
 	f.Add([]byte("7f2140 3c0 Lcom/A;::b\n7f2140 0 a\nffffffffffffffff ffffffffffffffff x\n"))
@@ -40,7 +40,7 @@ func FuzzSymbols(f *testing.F) {
 	})
 }
 
-// FuzzMappings wants the same of memory maps, and of perf's text.
+// FuzzMappings checks memory maps and perf's text.
 func FuzzMappings(f *testing.F) {
 	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -61,7 +61,7 @@ func FuzzMappings(f *testing.F) {
 	})
 }
 
-// FuzzELF wants that no program of a service ends the lab's.
+// FuzzELF checks that no program file crashes the parser.
 func FuzzELF(f *testing.F) {
 	b, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

@@ -1,16 +1,16 @@
-// Package kernel takes profiles of any process by asking the kernel: where its threads are at each
-// tick of a clock, and for how long they were off a processor.
+// Package kernel takes profiles of arbitrary processes by the kernel: the stacks of their threads
+// at each tick of a clock, and the time that threads were off a processor.
 //
 //	Tracing: eBPF, for root; counts stacks in the kernel ─────┬─► names ─► pprof
 //	Perf: the program perf, for any user; writes a file ──────┘
 //
-// Both follow frame pointers, because the kernel does. A process whose code was compiled without
-// them gets stacks of a few frames or of wrong callers; what it was doing itself is right all
-// the same. Go and Node.js keep them, a JVM does with -XX:+PreserveFramePointer, Rust and C with
-// -C force-frame-pointers=yes and -fno-omit-frame-pointer.
+// Both follow frame pointers, because the kernel does. Code without frame pointers gives stacks of
+// a few frames or of wrong callers; the innermost frame is right nevertheless. Go and Node.js keep
+// frame pointers, JVMs with -XX:+PreserveFramePointer, Rust and C with -C force-frame-pointers=yes
+// and -fno-omit-frame-pointer.
 //
-// Non-goals: unwinding by .eh_frame, languages that are interpreted (their own profilers know
-// them), and frames that were inlined.
+// Non-goals: unwinding by .eh_frame, interpreted languages (they have their own profilers), and
+// inlined frames.
 package kernel
 
 import (
@@ -26,15 +26,15 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// tick is the time between two looks at a processor: 199 a second, a prime, so that it does not
-// march in step with what happens every 1 or 10 ms.
+// tick is the time between two samples of a processor: 199 per second, a prime, so that samples
+// don't synchronize with events every 1 or 10 ms.
 const tick = time.Second / 199
 
-// depth is the number of frames kept of each kind, user's and kernel's: kernel.perf_event_max_stack
-// as it comes. It is DEPTH in stacks.bpf.c.
+// depth is the number of frames kept of each kind, user's and kernel's: the default of
+// kernel.perf_event_max_stack. It is DEPTH in stacks.bpf.c.
 const depth = 127
 
-// Collectors are all that this package has, better ones first.
+// Collectors returns the collectors of this package, better ones first.
 func Collectors() []profile.Collector { return []profile.Collector{Tracing{}, Perf{}} }
 
 func running(s profile.Subject) error {
@@ -50,21 +50,21 @@ func running(s profile.Subject) error {
 	return nil
 }
 
-// release is the kernel's version.
+// release returns the kernel's version.
 func release() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
-		return "Linux of unknown version" // it cannot fail but for a wrong address
+		return "Linux of unknown version" // it fails only for a wrong address
 	}
 	return "Linux " + unix.ByteSliceToString(u.Release[:])
 }
 
-// hints are what a reader should know of stacks of these processes.
+// hints returns notes for readers of these processes' stacks.
 func hints(pids []int) (notes []string) {
 	for _, pid := range pids {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err != nil {
-			continue // it has ended; that is told where its memory is read
+			continue // the process has ended; names.refresh reports that
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {

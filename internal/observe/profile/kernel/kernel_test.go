@@ -21,7 +21,7 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// build compiles one of the programs of testdata.
+// build compiles one of the test programs.
 func build(t *testing.T, language string) string {
 	t.Helper()
 	testsets.Once(t, "a profiler of the kernel", testsets.Needs{Facts: []string{
@@ -30,7 +30,7 @@ func build(t *testing.T, language string) string {
 	program := filepath.Join(t.TempDir(), "split")
 	args := map[string][]string{
 		"Go": {"go", "build", "-o", program, "./testdata/split"},
-		// As a service is shipped: without a table of symbols.
+		// As services are shipped: without a symbol table.
 		"Go, stripped": {"go", "build", "-ldflags", "-s -w", "-o", program, "./testdata/split"},
 		"C": {"cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", program,
 			"testdata/split.c"},
@@ -59,7 +59,8 @@ func fits(t *testing.T, c profile.Collector, s profile.Subject) {
 	}
 }
 
-// Three quarters of the processor's time are in one function, by the thread's own clock.
+// TestFindsWhatSpends checks that one function has three quarters of the CPU time, by the thread's
+// clock.
 func TestFindsWhatSpends(t *testing.T) {
 	for _, c := range Collectors() {
 		for _, language := range []string{"Go", "Go, stripped", "C"} {
@@ -72,7 +73,8 @@ func TestFindsWhatSpends(t *testing.T) {
 					three, one = "spinThree", "spinOne"
 				}
 				profiletest.Split(t, p, three, one, profile.Samples(p))
-				// 2 s are 398 looks; the clock of /proc goes by 10 ms, and Stop takes some more.
+				// 2 s are 398 samples; the clock of /proc has steps of 10 ms, and Stop takes more
+				// time.
 				if n := profile.Samples(p); n < 300 {
 					t.Errorf("%d samples of 2 s, want about 398", n)
 				}
@@ -84,9 +86,9 @@ func TestFindsWhatSpends(t *testing.T) {
 	}
 }
 
-// What the program has waited in each function by its own clock is what the profile must hold: all
-// between two of its lines, in the same shares, and no more than from the profile's start to its
-// end.
+// TestFindsWhatWaits compares the profile with the program's own measurement of its waiting in each
+// function: at least the time between two of its lines, in the same shares, and at most the time
+// from the profile's start to its end.
 func TestFindsWhatWaits(t *testing.T) {
 	for _, language := range []string{"Go", "C"} {
 		t.Run(language, func(t *testing.T) {
@@ -101,8 +103,8 @@ func TestFindsWhatWaits(t *testing.T) {
 			one, n1 := held(p, prefix+"waitOne")
 			t.Logf("%v in %d waits, it says %v; %v in %d, %v; in %v", three, n3, waited[0], one, n1,
 				waited[1], all)
-			// The program's clock goes on while it waits to be woken, and while a virtual machine
-			// is not let run at all, which the scheduler does not see.
+			// The program's clock includes waiting for its wakeup and for a virtual machine that is
+			// not running, which the scheduler does not count.
 			share := func(a, b time.Duration) float64 { return float64(a) / float64(a+b) }
 			off := share(three, one) - share(waited[0], waited[1])
 			if three < waited[0]*9/10 || one < waited[1]*9/10 || three+one > all ||
@@ -115,8 +117,8 @@ func TestFindsWhatWaits(t *testing.T) {
 	}
 }
 
-// takeWaits profiles for 100 lines of the program, and returns what it says of the time between the
-// first and the last.
+// takeWaits profiles for 100 lines of the program, and returns the program's measurements between
+// the first and the last line.
 func takeWaits(t *testing.T, s profile.Subject, said io.Reader) (p *pprof.Profile,
 	waited [2]time.Duration, all time.Duration) {
 	t.Helper()
@@ -159,7 +161,7 @@ func takeWaits(t *testing.T, s profile.Subject, said io.Reader) (p *pprof.Profil
 	return p, waited, time.Duration(clock.Mono() - from)
 }
 
-// held is what a function and all below it hold, and how often it was seen.
+// held returns the time and the number of samples of a function and all below it.
 func held(p *pprof.Profile, name string) (ns time.Duration, seen int64) {
 	for _, s := range p.Sample {
 		for _, l := range s.Location {
@@ -187,8 +189,8 @@ func TestFitsSaysWhyNot(t *testing.T) {
 	}
 }
 
-// A thread that still waits at the end counts with what it has waited by then. It is stopped and
-// let go on, because a wait is seen from its beginning only.
+// TestCountsAWaitThatGoesOn checks that an unfinished wait counts up to the end. It stops and
+// continues the thread, because only waits with an observed begin count.
 func TestCountsAWaitThatGoesOn(t *testing.T) {
 	s, _ := run(t, "sleep", "60")
 	fits(t, Tracing{}, s)

@@ -21,42 +21,42 @@ import (
 	"prony.example/internal/observe/profile/jvm"
 )
 
-// names turns addresses into names of functions. What has none is named by its file, "[libc.so.6]",
-// or by what the kernel calls its memory, "[anon]"; a name is never guessed. The place in the file
-// is left out: it would make a thousand frames of one that says no more.
+// names maps addresses to names of functions. Code without symbols is named by its file,
+// "[libc.so.6]", or the kernel's name of its memory, "[anon]"; names are never guessed. The
+// position in the file is left out: it would split one frame into a thousand that say no more.
 type names struct {
 	processes map[int]*process
-	files     map[string]*symbols // by path; nil: it could not be read
+	files     map[string]*symbols // by path; nil: unreadable
 	kernel    *symbols
 }
 
-// process is the memory of one.
+// process is the memory of a process.
 type process struct {
 	pid      int
 	mappings []mapping // by address
-	jit      *symbols  // of code that the process made itself; nil: it told of none
+	jit      *symbols  // of code that the process generated; nil: unknown
 }
 
-// mapping is a line of /proc/PID/maps that may be executed.
+// mapping is an executable line of /proc/PID/maps.
 type mapping struct {
 	start, end, offset uint64
 	path               string
 }
 
-// newNames reads what the processes have in memory, in case they have ended when the names are
-// wanted.
+// newNames reads the processes' memory maps, because a process may have ended when names are
+// needed.
 func newNames(pids []int) *names {
 	n := &names{processes: map[int]*process{}, files: map[string]*symbols{}}
 	for _, pid := range pids {
 		n.processes[pid] = &process{pid: pid}
-		if maps, err := readMappings(pid); err == nil { // else refresh tells
+		if maps, err := readMappings(pid); err == nil { // otherwise refresh reports it
 			n.processes[pid].mappings = maps
 		}
 	}
 	return n
 }
 
-// refresh reads again what has changed since, and what is needed at the end only.
+// refresh reads the maps again, and everything that is needed only at the end.
 func (n *names) refresh(ctx context.Context) (notes []string) {
 	for _, p := range n.processes {
 		maps, err := readMappings(p.pid)
@@ -118,9 +118,9 @@ func parseMappings(r io.Reader) (all []mapping, err error) {
 	return all, lines.Err()
 }
 
-// of names a stack, outermost frame first, the user's before the kernel's. All frames but the
-// innermost are addresses to return to: the call is before them, and may be the last instruction of
-// its function.
+// of returns the names of a stack, outermost frame first, the user's before the kernel's. All
+// frames but the innermost are return addresses: the call is before them, and may be the last
+// instruction of its function.
 func (n *names) of(pid int, user, kernel []uint64) (out []string) {
 	p := n.processes[pid]
 	for i, ip := range user {
@@ -142,11 +142,11 @@ func (n *names) of(pid int, user, kernel []uint64) (out []string) {
 	return withoutProfiler(out)
 }
 
-// kernelMark tells the kernel's functions from those of the program, as Gregg's stackcollapse does.
+// kernelMark marks functions of the kernel, as Gregg's stackcollapse does.
 const kernelMark = "_[k]"
 
-// withoutProfiler drops what the kernel does at the end of a stack in order to look at it: the
-// program of this package and all that calls it, down to the scheduler's decision.
+// withoutProfiler removes the kernel's sampling from the end of a stack: this package's eBPF
+// program and its callers, down to the scheduler.
 func withoutProfiler(frames []string) []string {
 	for i, f := range frames {
 		name, ok := strings.CutSuffix(f, kernelMark)
@@ -193,17 +193,17 @@ func (n *names) in(p *process, m mapping, offset uint64) string {
 	if syms != nil {
 		offset = syms.address(offset)
 		if name, ok := syms.find(offset); ok {
-			return demangle(name) // here, since a JVM's library has 100,000 names and few are met
+			return demangle(name) // here: a JVM's library has 100,000 names and few are used
 		}
 	}
 	base := m.path[strings.LastIndexByte(m.path, '/')+1:]
 	return "[" + strings.Trim(base, "[]") + "]"
 }
 
-// vdso is what the kernel calls the library that it gives to each process.
+// vdso is the kernel's name of the library that it maps into each process.
 const vdso = "[vdso]"
 
-// file reads the symbols of a mapped file as the process sees it, which may be in a container.
+// file reads the symbols of a mapped file, as the process sees it, perhaps in a container.
 func (n *names) file(p *process, m mapping) *symbols {
 	if s, ok := n.files[m.path]; ok {
 		return s
@@ -219,17 +219,17 @@ func (n *names) file(p *process, m mapping) *symbols {
 		s, err = openELF(m.path)
 	}
 	if err != nil {
-		s = nil // frames in it are named by their place
+		s = nil // frames in the file are named by the file
 	}
 	n.files[m.path] = s
 	return s
 }
 
-// mapLimit bounds what a JVM may take to write down its methods.
+// mapLimit bounds the time that a JVM may take to write its methods.
 const mapLimit = 20 * time.Second
 
-// readJIT reads the names of code that the process made itself. Node.js writes them down as it
-// goes, a JVM when it is asked to, which is after the sampling has ended.
+// readJIT reads the names of code that the process generated. Node.js writes them continuously, a
+// JVM on request, which is after the sampling.
 func (p *process) readJIT(ctx context.Context) (note string) {
 	path := fmt.Sprintf("/proc/%d/root/tmp/perf-%s.map", p.pid, profile.Inner(p.pid))
 	if p.isJVM() {
@@ -239,7 +239,7 @@ func (p *process) readJIT(ctx context.Context) (note string) {
 			return fmt.Sprintf("Java's methods have no names: %v", err)
 		}
 	}
-	// Anybody could have put a link there.
+	// Any user may have made a link there.
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
@@ -249,7 +249,7 @@ func (p *process) readJIT(ctx context.Context) (note string) {
 	}
 	p.jit, err = readPerfMap(f)
 	err = errors.Join(err, f.Close())
-	if p.isJVM() { // it was written for this profile only
+	if p.isJVM() { // it was written only for this profile
 		err = errors.Join(err, os.Remove(path))
 	}
 	if err != nil {
@@ -264,9 +264,9 @@ func (p *process) isJVM() bool {
 	})
 }
 
-// jitName makes what a JVM and V8 write into what people call the function. A JVM writes the return
-// type, the method and its parameters, V8 a mark of how far it was optimised and the whole path of
-// the file.
+// jitName returns the usual name of a function from what a JVM or V8 writes. A JVM writes the
+// return type, the method and its parameters; V8 writes a mark of its optimization level and the
+// file's full path.
 func jitName(text string) string {
 	text = strings.TrimSpace(text)
 	if kind, tail, ok := strings.Cut(text, ":"); ok && (kind == "JS" || kind == "LazyCompile" ||

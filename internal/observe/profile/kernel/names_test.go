@@ -29,7 +29,7 @@ func TestParseMappings(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	// The second at 0x10 was made later; 0x30 has no size and goes on to 0x40.
+	// The second symbol at 0x10 was generated later; 0x30 has no size and extends to 0x40.
 	s := &symbols{all: sorted([]symbol{{0x40, 0x10, "last"}, {0x10, 0x10, "dropped"},
 		{0x10, 8, "first"}, {0x30, 0, "open"}})}
 	for at, want := range map[uint64]string{0xf: "", 0x10: "first", 0x17: "first", 0x18: "",
@@ -123,8 +123,8 @@ func TestReadKallsyms(t *testing.T) {
 	}
 }
 
-// A caller's frame is where it goes on: the first byte of the next function, if the call was its
-// last instruction.
+// TestNamesOfAStack checks that a caller's address is a return address: the first byte of the next
+// function if the call was its last instruction.
 func TestNamesOfAStack(t *testing.T) {
 	n := &names{files: map[string]*symbols{"/opt/app": {all: []symbol{{0x1000, 0x10, "main"},
 		{0x1010, 0x10, "next"}}, loads: nil}},
@@ -154,7 +154,7 @@ func TestNamesOfAStack(t *testing.T) {
 	}
 }
 
-// The library that the kernel gives to this very process has its clock.
+// TestVDSO checks that the vdso of this process has a clock function.
 func TestVDSO(t *testing.T) {
 	maps, err := readMappings(os.Getpid())
 	if err != nil {

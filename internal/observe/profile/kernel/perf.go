@@ -22,26 +22,26 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// Perf takes profiles by the kernel's own tool, perf, where this process may not load programs into
-// the kernel: a user may look at processes of their own, unless kernel.perf_event_paranoid forbids
-// even that. It is used rather than perf_event_open(2) because that wants an event and a buffer for
-// each thread on each processor, threads that come and go included, which perf does and has done
-// right for years. It writes each sample to a file while the subject is under load.
+// Perf takes profiles by the kernel's tool perf, if this process may not load programs into the
+// kernel. Users may profile their own processes unless kernel.perf_event_paranoid forbids it.
+// Calling perf_event_open(2) directly would need an event and a buffer for each thread on each
+// processor, also for threads that start later; perf has done that reliably for years. It writes
+// each sample to a file while the subject is under load.
 type Perf struct{}
 
-// Name is the tool's.
+// Name returns the tool's name.
 func (Perf) Name() string { return "perf" }
 
-// Kinds are those that a user may take: switches are the kernel's to tell.
+// Kinds returns the kinds that ordinary users may take: only the kernel can trace context switches.
 func (Perf) Kinds() []string { return []string{profile.CPU} }
 
 // Levels of kernel.perf_event_paranoid (admin-guide/sysctl/kernel.rst).
 const (
-	kernelToo = 1 // up to here the kernel's part of stacks is seen too
-	usersToo  = 2 // up to here users see their own processes
+	kernelToo = 1 // up to here stacks include the kernel's part
+	usersToo  = 2 // up to here users may profile their own processes
 )
 
-// Fits says whether perf is there and may look.
+// Fits returns an error if perf is missing or lacks permission.
 func (Perf) Fits(s profile.Subject) error {
 	if err := running(s); err != nil {
 		return err
@@ -73,8 +73,8 @@ func paranoid() (int, error) {
 }
 
 const (
-	perfLimit = 20 * time.Second // to begin, and to end
-	perfDone  = "ack\n\x00"      // perf-record(1), --control; the last byte is its own
+	perfLimit = 20 * time.Second // for its start and its end
+	perfDone  = "ack\n\x00"      // perf-record(1), --control; perf sends the last byte
 )
 
 type perf struct {
@@ -85,11 +85,11 @@ type perf struct {
 	notes  []string
 	cmd    *exec.Cmd
 	output bytes.Buffer
-	pipes  []*os.File // to it and back
+	pipes  []*os.File // to perf and back
 	ended  chan error
 }
 
-// Start runs perf and returns when it says that it samples.
+// Start starts perf and returns when it reports that it samples.
 func (Perf) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
 	if kind != profile.CPU {
 		return nil, fmt.Errorf("start perf: it takes no %s profiles", kind)
@@ -125,7 +125,7 @@ func (p *perf) start(ctx context.Context) error {
 		return err
 	}
 	p.pipes = ours
-	// Files 3 and 4 of perf's: what it is told, and what it answers.
+	// File descriptors 3 and 4 of perf receive commands and send acknowledgements.
 	p.cmd = exec.Command("perf", "record", "--quiet", "-e", event, "-c",
 		strconv.Itoa(int(tick)), "-g", "-p", strings.Join(pids, ","), "-D", "-1",
 		"--control", "fd:3,4", "-o", p.file)
@@ -145,14 +145,14 @@ func (p *perf) start(ctx context.Context) error {
 	return nil
 }
 
-// enable puts perf aside from the subject's cores and has it sample.
+// enable moves perf off the subject's cores and starts the sampling.
 func (p *perf) enable(ctx context.Context) error {
 	if err := profile.Confine(p.cmd.Process.Pid, p.cores); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, perfLimit)
 	defer cancel()
-	// Closing the pipe ends a read that waits for an answer.
+	// Closing the pipe ends a read that waits for a response.
 	defer context.AfterFunc(ctx, func() { closeAll(p.pipes[1:]) })()
 	_, err := p.pipes[0].WriteString("enable\n")
 	answer := make([]byte, len(perfDone))
@@ -166,7 +166,7 @@ func (p *perf) enable(ctx context.Context) error {
 	return nil
 }
 
-// pipes are one to perf and one back, as it sees them and as we do.
+// pipes returns perf's ends and this process's ends of two pipes, one in each direction.
 func pipes() (theirs, ours []*os.File, err error) {
 	in, command, err := os.Pipe()
 	if err != nil {
@@ -180,17 +180,17 @@ func pipes() (theirs, ours []*os.File, err error) {
 	return []*os.File{in, out}, []*os.File{command, answer}, nil
 }
 
-// closeAll closes pipes, twice too; what is in them is of no use any more.
+// closeAll closes pipes. It may be called twice, and drops unread data.
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		_ = f.Close()
 	}
 }
 
-// end has perf end, and tells what it said if it did not end well.
+// end ends perf, and includes perf's output in an error.
 func (p *perf) end() error {
 	defer closeAll(p.pipes)
-	_, reported := p.pipes[0].WriteString("stop\n") // fails only if it has ended before
+	_, reported := p.pipes[0].WriteString("stop\n") // fails only if perf has ended already
 	select {
 	case err := <-p.ended:
 		if err = errors.Join(reported, err); err != nil {
@@ -205,7 +205,7 @@ func (p *perf) end() error {
 	}
 }
 
-// Stop ends perf and reads what it wrote.
+// Stop ends perf and reads its file.
 func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, os.Remove(p.file)) }()
 	if err := p.end(); err != nil {
@@ -235,8 +235,8 @@ func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 	return out, nil
 }
 
-// read reads perf script's text: a line with the process, a line for each frame, innermost first,
-// an empty line. Lines of another form count as lost.
+// read parses the output of perf script: a line with the process, a line for each frame, innermost
+// first, and an empty line. Other lines count as lost.
 func (p *perf) read(text io.Reader) (out *pprof.Profile, lost int) {
 	stacks := profile.NewStacks(profile.CPU)
 	var pid int
@@ -271,18 +271,18 @@ func (p *perf) read(text io.Reader) (out *pprof.Profile, lost int) {
 		}
 	}
 	flush()
-	if lines.Err() != nil { // a line beyond all bounds
+	if lines.Err() != nil { // a line that is too long
 		lost++
 	}
 	return stacks.Profile(), lost
 }
 
-// nameless is what perf calls what it does not know.
+// nameless is perf's name for unknown symbols.
 const nameless = "[unknown]"
 
 // frame names a frame such as "1750ce __strpbrk_sse42 (/usr/lib/libc.so.6)". The number is the
-// offset in that file. perf's names are taken where it has one; what it does not read, the table of
-// a stripped Go program, is read here.
+// offset in that file. It uses perf's name if perf has one. Otherwise it reads the file, because
+// perf does not read the table of a stripped Go program.
 func (p *perf) frame(pid int, text string, caller bool) (string, error) {
 	digits, tail, _ := strings.Cut(text, " ")
 	i := strings.LastIndex(tail, " (")

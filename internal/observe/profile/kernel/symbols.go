@@ -17,11 +17,11 @@ import (
 	mangled "github.com/ianlancetaylor/demangle"
 )
 
-// symbols are functions by address.
+// symbols are functions, sorted by address.
 type symbols struct {
-	all   []symbol     // by start, none twice
-	loads []elf.Prog   // of a file: how its bytes come to be in memory
-	table *gosym.Table // of a Go binary without symbols; nil: another
+	all   []symbol     // by start, without duplicates
+	loads []elf.Prog   // of a file: how it is mapped into memory
+	table *gosym.Table // of a Go binary without symbols; nil for others
 }
 
 type symbol struct {
@@ -29,7 +29,7 @@ type symbol struct {
 	name        string
 }
 
-// find returns the function that an address is in.
+// find returns the function that contains an address.
 func (s *symbols) find(offset uint64) (string, bool) {
 	if s == nil {
 		return "", false
@@ -51,8 +51,8 @@ func (s *symbols) find(offset uint64) (string, bool) {
 	return "", false
 }
 
-// address is where a byte of the file is in the file's own addresses, which those of a process
-// differ from by where it was loaded.
+// address converts an offset in the file to the file's virtual address. A process's addresses
+// differ from it by the load address.
 func (s *symbols) address(offset uint64) uint64 {
 	for _, l := range s.loads {
 		if offset >= l.Off && offset < l.Off+l.Filesz {
@@ -62,8 +62,8 @@ func (s *symbols) address(offset uint64) uint64 {
 	return offset
 }
 
-// sorted orders symbols. Of those that begin at one place the last counts: code that a process made
-// later lies where it had dropped other code.
+// sorted orders symbols. Of several at one address the last counts, because a process may put
+// generated code in the place of code that it dropped.
 func sorted(all []symbol) []symbol {
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.start, b.start) })
@@ -79,7 +79,7 @@ func openELF(path string) (*symbols, error) {
 	return s, errors.Join(err, f.Close())
 }
 
-// readVDSO reads it from the process's memory: it is in no file.
+// readVDSO reads the vdso from the process's memory, because no file contains it.
 func readVDSO(pid int, m mapping) (*symbols, error) {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
@@ -93,8 +93,8 @@ func readVDSO(pid int, m mapping) (*symbols, error) {
 	return readELF(bytes.NewReader(data))
 }
 
-// readELF reads the functions of a program or library: of the table for linkers if it was not
-// stripped, else of what it offers to others, else of what Go's own traces need.
+// readELF reads the functions of a program or library: from the symbol table if it was not
+// stripped, otherwise from the dynamic symbols, otherwise from Go's own table.
 func readELF(r io.ReaderAt) (*symbols, error) {
 	f, err := elf.NewFile(r)
 	if err != nil {
@@ -108,7 +108,7 @@ func readELF(r io.ReaderAt) (*symbols, error) {
 	}
 	table, err := f.Symbols()
 	if err != nil || len(table) == 0 {
-		// Neither table, an error too, is what a stripped program looks like.
+		// Stripped programs lack the table, which is also reported as an error.
 		table, err = f.DynamicSymbols()
 	}
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
@@ -139,8 +139,8 @@ func (s *symbols) readGo(f *elf.File, lines *elf.Section) error {
 	return nil
 }
 
-// readKallsyms reads the functions of /proc/kallsyms, "ffffffff81000000 T _text [module]". All
-// addresses are 0 where the kernel hides them; then there are none.
+// readKallsyms reads the functions of /proc/kallsyms, "ffffffff81000000 T _text [module]". If the
+// kernel hides addresses, all are 0 and none are returned.
 func readKallsyms(r io.Reader) (*symbols, error) {
 	s := &symbols{}
 	lines := bufio.NewScanner(r)
@@ -161,9 +161,9 @@ func readKallsyms(r io.Reader) (*symbols, error) {
 	return s, lines.Err()
 }
 
-// readPerfMap reads what a process says of code it made itself: "7f2140 3c0 name", start and size
-// in hexadecimal (tools/perf/Documentation/jit-interface.txt of the kernel). A process may be
-// writing: lines that are not whole are passed over.
+// readPerfMap reads a process's description of its generated code: "7f2140 3c0 name", start and
+// size in hexadecimal (tools/perf/Documentation/jit-interface.txt of the kernel). It skips
+// incomplete lines, because the process may be writing.
 func readPerfMap(r io.Reader) (*symbols, error) {
 	s := &symbols{}
 	lines := bufio.NewScanner(r)
@@ -185,9 +185,9 @@ func readPerfMap(r io.Reader) (*symbols, error) {
 
 const maxName = 1 << 20 // bytes of a line; Java's signatures are long
 
-// demangle makes names of C++ and Rust readable, without types of parameters and Rust's hashes:
-// "_ZN4core3ptr4drop17h0…E" is core::ptr::drop. What is none stays as it is. The bound is for names
-// that were made to grow.
+// demangle makes names of C++ and Rust readable, without parameter types and Rust's hashes:
+// "_ZN4core3ptr4drop17h0…E" becomes core::ptr::drop. Other names stay unchanged. The limit is for
+// malicious names that expand.
 func demangle(name string) string {
 	return mangled.Filter(name, mangled.NoParams, mangled.MaxLength(12))
 }

@@ -20,7 +20,7 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// The program is committed beside its source, so that only who changes it needs a compiler.
+// The compiled program is committed, so that only changes to its source need a compiler.
 //
 //go:generate -command bpf clang -O2 -g -Wall -target bpf -mcpu=v3 -fdebug-compilation-dir=.
 //go:generate bpf -idirafter /usr/include/x86_64-linux-gnu -c stacks.bpf.c -o stacks.bpf.o
@@ -29,32 +29,32 @@ import (
 //go:embed stacks.bpf.o
 var object []byte
 
-// leastAway is the shortest time off a processor that counts, of a switch that was worth seeing.
+// leastAway is the shortest off-CPU time that counts.
 const leastAway = time.Microsecond
 
-// Tracing counts stacks in the kernel by eBPF. Nothing is carried out of it before the profile's
-// end, so that it costs the subject nothing but the looks themselves: by the kernel's own count
-// (kernel.bpf_stats_enabled), of a Go server under load, 8 µs a tick, which are 0.2 % of each core,
-// and 4 µs a switch of its threads, which at 22 000 a second were 8 % of one. Who measures should
-// take the second kind in trials of its own.
+// Tracing counts stacks in the kernel by eBPF. It copies nothing out before the profile's end, so
+// that only sampling costs the subject time. By the kernel's own count (kernel.bpf_stats_enabled),
+// of a Go server under load, it takes 8 µs a tick, which is 0.2 % of each core, and 4 µs a context
+// switch of its threads, which at 22,000 per second were 8 % of one core. Take off-CPU profiles in
+// separate trials.
 //
-// Time off a processor is all of it: asleep, waiting for a lock or an answer, and, where a stack
-// ends outside of any system call, ready but not let run. A runtime that parks its tasks, as Go's
-// and Tokio's, shows what its threads wait for, not its tasks. Threads that slept from the
-// beginning on are seen from their first return.
+// Off-CPU time is all of it: asleep, waiting for a lock or a response, and, if a stack ends outside
+// of any system call, runnable without a core. If a runtime parks tasks, as Go's and Tokio's do,
+// the profile shows what its threads wait for, not its tasks. Threads that slept from the beginning
+// are visible from their first wakeup.
 type Tracing struct{}
 
-// Name is the tool's.
+// Name returns the tool's name.
 func (Tracing) Name() string { return "ebpf" }
 
-// Kinds are those of time.
+// Kinds returns the kinds that measure time.
 func (Tracing) Kinds() []string { return []string{profile.CPU, profile.OffCPU} }
 
-// initialPIDNamespace is what /proc/self/ns/pid says outside of all containers: PROC_PID_INIT_INO
-// in the kernel's proc_ns.h.
+// initialPIDNamespace is the value of /proc/self/ns/pid outside of all containers:
+// PROC_PID_INIT_INO in the kernel's proc_ns.h.
 const initialPIDNamespace = "pid:[4026531836]"
 
-// Fits says what this process may not do, or what the kernel has not.
+// Fits returns an error if this process lacks permission or the kernel lacks a feature.
 func (Tracing) Fits(s profile.Subject) error {
 	if err := running(s); err != nil {
 		return err
@@ -79,7 +79,8 @@ func (Tracing) Fits(s profile.Subject) error {
 	return nil
 }
 
-// capable tells whether this process may do what a capability, or root's of old, allows.
+// capable reports whether this process has a capability or CAP_SYS_ADMIN, which included it in
+// older kernels.
 func capable(bit int) (bool, error) {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData // 32 bits each
@@ -107,11 +108,11 @@ type tracing struct {
 	pids  []int
 	names *names
 	all   *ebpf.Collection
-	ticks []int // perf events, one a processor
+	ticks []int // perf events, one per processor
 	link  link.Link
 }
 
-// programs are those of stacks.bpf.c, by kind.
+// programs maps kinds to programs of stacks.bpf.c.
 var programs = map[string]string{profile.CPU: "on_clock", profile.OffCPU: "on_switch"}
 
 func (t *tracing) start(s profile.Subject) error {
@@ -153,9 +154,9 @@ func (t *tracing) start(s profile.Subject) error {
 	return t.tick(t.all.Programs[name].FD())
 }
 
-// tick has the program called on every processor. The clock is the software one, a timer, because
-// time is what is asked for: counters of cycles run at the processor's changing pace, and virtual
-// machines mostly have none.
+// tick runs the program at each tick on every processor. The software clock, a timer, measures
+// time. Cycle counters run at the processor's changing frequency, and most virtual machines have
+// none.
 func (t *tracing) tick(program int) error {
 	processors, err := ebpf.PossibleCPU()
 	if err != nil {
@@ -184,7 +185,7 @@ func (t *tracing) tick(program int) error {
 	return nil
 }
 
-// detach ends the sampling, twice too.
+// detach ends the sampling. It may be called twice.
 func (t *tracing) detach() error {
 	var errs []error
 	for _, fd := range t.ticks {
@@ -217,14 +218,14 @@ type counted struct {
 // absent is struct off in stacks.bpf.c.
 type absent struct{ Since, Key uint64 }
 
-// Stop ends the sampling and names what was counted.
+// Stop ends the sampling and returns the named stacks.
 func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, t.close()) }()
 	offset, err := clock.Kernel()
 	if err != nil {
 		return nil, err
 	}
-	ended := clock.Mono() + offset // what follows takes time that is none of the subject's
+	ended := clock.Mono() + offset // the following work is not the subject's time
 	if err := t.detach(); err != nil {
 		return nil, fmt.Errorf("stop to profile: %w", err)
 	}
@@ -266,8 +267,8 @@ func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	return p, nil
 }
 
-// addAbsent counts what threads that were still off a processor when the profile ended, a moment of
-// CLOCK_MONOTONIC, had waited by then. Those that have ended never come back, and do not wait.
+// addAbsent adds the time of threads that are still off a processor at now (CLOCK_MONOTONIC).
+// Threads that ended don't count.
 func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
 	var thread uint32
 	var deviation absent
@@ -275,10 +276,10 @@ func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
 	for entries.Next(&thread, &deviation) {
 		c := stacks[deviation.Key]
 		if c == nil {
-			continue // it is among the lost
+			continue // its stack was lost
 		}
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d/task/%d", c.TGID, thread)); err != nil {
-			continue // it has ended
+			continue // the thread has ended
 		}
 		if ns := now - int64(deviation.Since); ns >= int64(leastAway) {
 			c.Seen++
@@ -305,7 +306,7 @@ func (t *tracing) lost() (notes []string, err error) {
 	return notes, nil
 }
 
-// frames are a stack's addresses, outermost first: the user's, then the kernel's.
+// frames returns a stack's addresses, outermost first: the user's, then the kernel's.
 func (c *counted) frames() (user, kernel []uint64) {
 	user = slices.Clone(c.IPs[:min(c.User, depth)])
 	kernel = slices.Clone(c.IPs[depth : depth+min(c.Kernel, depth)])

@@ -6,7 +6,7 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// FuzzRead wants that nothing which V8's inspector says ends the program, and profiles that are.
+// FuzzRead checks that no response crashes the parser, and that profiles are valid.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"profile": {"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}, ` +
 		`"children": [2]}, {"id": 2, "callFrame": {"functionName": "f", "url": "a.js"}}], ` +

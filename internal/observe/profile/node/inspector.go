@@ -25,12 +25,12 @@ import (
 
 const (
 	firstPort    = 9229 // where SIGUSR1 opens the inspector (nodejs.org/api/debugger)
-	portsPerNode = 64   // a cluster's processes take the ports after the first one's
+	portsPerNode = 64   // a cluster's processes use the ports after the first
 	answerBytes  = 256 << 20
 	openPoll     = 10 * time.Millisecond
 )
 
-// isNode says why a process is not Node.
+// isNode returns an error unless a process is Node.
 func isNode(pid int) error {
 	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -42,15 +42,15 @@ func isNode(pid int) error {
 	return nil
 }
 
-// inspector is a connection to one process.
+// inspector is a connection to the inspector of one process.
 type inspector struct {
 	conn    *websocket.Conn
 	version string // "v8 of node.js/v20.20.2"
 	last    int
 }
 
-// connect finds the inspector of a process among the ports that it listens on. Where there is none
-// it is opened by SIGUSR1.
+// connect finds the inspector of a process among its listening ports. If it is closed, connect
+// opens it by SIGUSR1.
 func connect(ctx context.Context, pid int) (item *inspector, opened bool, err error) {
 	for range clock.Every(ctx, openPoll) {
 		pos, err := listening(pid)
@@ -72,7 +72,8 @@ func connect(ctx context.Context, pid int) (item *inspector, opened bool, err er
 		"%d upwards: %w", pid, firstPort, ctx.Err())
 }
 
-// signal opens the inspector. A process that does not handle it would end.
+// signal opens the inspector. It returns an error if the process does not handle SIGUSR1, because
+// the signal would end it.
 func signal(pid int) error {
 	if !profile.Handles(pid, syscall.SIGUSR1) {
 		return fmt.Errorf("open the inspector of process %d: it does not handle SIGUSR1: it has "+
@@ -84,7 +85,7 @@ func signal(pid int) error {
 	return nil
 }
 
-// listening is the lowest port of an inspector that a process listens on; 0: none.
+// listening returns the lowest inspector port that a process listens on; 0: none.
 func listening(pid int) (int, error) {
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil || len(fds) == 0 {
@@ -96,7 +97,7 @@ func listening(pid int) (int, error) {
 	}
 	count := 0
 	for _, fd := range fds {
-		to, _ := os.Readlink(fd) // empty where it was closed meanwhile
+		to, _ := os.Readlink(fd) // empty if it was closed meanwhile
 		pos := ports[to].Port
 		if pos >= firstPort && pos < firstPort+portsPerNode && (count == 0 || pos < count) {
 			count = pos
@@ -105,7 +106,7 @@ func listening(pid int) (int, error) {
 	return count, nil
 }
 
-// dial opens the one target that an inspector of Node has.
+// dial opens the only target of a Node inspector.
 func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
 	base := "http://127.0.0.1:" + strconv.Itoa(port)
 	var version struct{ Browser string }
@@ -142,7 +143,7 @@ func get(ctx context.Context, c *http.Client, address string, into any) error {
 	return nil
 }
 
-// call gives a command and waits for its answer; events in between are not for us.
+// call sends a command, waits for its response, and ignores events.
 func (i *inspector) call(ctx context.Context, command, params string) (json.RawMessage, error) {
 	i.last++
 	request := fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, i.last, command, params)
@@ -177,12 +178,13 @@ func (i *inspector) call(ctx context.Context, command, params string) (json.RawM
 func (i *inspector) close() error {
 	err := i.conn.Close(websocket.StatusNormalClosure, "")
 	if err == nil || websocket.CloseStatus(err) == websocket.StatusNoStatusRcvd {
-		return nil // Node answers without a status
+		return nil // Node closes without a status
 	}
 	return fmt.Errorf("leave the inspector: %w", err)
 }
 
-// client speaks HTTP at the addresses that a process has: in a container, 127.0.0.1 is another one.
+// client returns an HTTP client in the network of a process, because in a container 127.0.0.1 is
+// another host.
 func client(pid int) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -192,8 +194,8 @@ func client(pid int) *http.Client {
 		}}}
 }
 
-// inNetworkOf connects from within the network namespace of a process (setns(2)). A socket stays in
-// the namespace that it was made in.
+// inNetworkOf connects from the network namespace of a process (setns(2)). A socket stays in the
+// namespace in which it was created.
 func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err error) {
 	location := fmt.Sprintf("/proc/%d/ns/net", pid)
 	ours, err1 := os.Stat("/proc/self/ns/net")
@@ -206,8 +208,8 @@ func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err 
 		defer close(done)
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// Its network is what /proc/self shows of the program: as long as the main thread is
-			// held here, the next goroutine has another one.
+			// /proc/self shows the main thread's network. While this goroutine holds the main
+			// thread, the next goroutine gets another one.
 			defer runtime.UnlockOSThread()
 			conn, err = inNetworkOf(pid, connect)
 			return
@@ -218,12 +220,12 @@ func inNetworkOf(pid int, connect func() (net.Conn, error)) (conn net.Conn, err 
 	return conn, err
 }
 
-// visit connects from within a namespace and comes back. The thread must not end, as long as it can
-// come back: processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
+// visit connects from another namespace and returns to its own. The thread ends only if it cannot
+// return, because processes that it has started would end with it (PR_SET_PDEATHSIG, prctl(2)).
 func visit(location string, connect func() (net.Conn, error)) (net.Conn, error) {
 	home, err1 := os.Open("/proc/thread-self/ns/net")
 	foreign, err2 := os.Open(location)
-	defer func() { _, _ = home.Close(), foreign.Close() }() // nil ones say so, and nobody asks
+	defer func() { _, _ = home.Close(), foreign.Close() }() // errors of nil files don't matter
 	if err := errors.Join(err1, err2); err != nil {
 		runtime.UnlockOSThread()
 		return nil, err

@@ -1,8 +1,8 @@
-// Package node takes profiles of Node by V8's own profilers, over the inspector: the protocol that
-// browsers' tools speak (https://chromedevtools.github.io/devtools-protocol/v8/). All processes of a
-// cluster are profiled at once and added up.
+// Package node takes profiles of Node by V8's profilers, over the inspector, which is the protocol
+// of browsers' tools (https://chromedevtools.github.io/devtools-protocol/v8/). It profiles all
+// processes of a cluster at once and adds up the results.
 //
-// Non-goals: locks and time off the processor, which V8 does not sample.
+// Non-goals: locks and off-CPU time, which V8 does not sample.
 package node
 
 import (
@@ -18,16 +18,16 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// V8 is the profilers of V8 in Node.
+// V8 uses V8's profilers in Node.
 type V8 struct{}
 
-// Name is as in records.
+// Name returns the name in records.
 func (V8) Name() string { return "v8" }
 
-// Kinds are those that V8 samples.
+// Kinds returns the kinds that V8 samples.
 func (V8) Kinds() []string { return []string{profile.CPU, profile.Alloc} }
 
-// Fits wants Node, with its inspector open or with the signal that opens it.
+// Fits returns an error unless all processes run Node.
 func (V8) Fits(s profile.Subject) error {
 	for _, pid := range s.Processes() {
 		if err := isNode(pid); err != nil {
@@ -37,7 +37,8 @@ func (V8) Fits(s profile.Subject) error {
 	return nil
 }
 
-// method is how a kind is sampled: what is said to begin and to end, and what reads the answer.
+// method describes how a kind is sampled: the commands to start and stop, and the function that
+// reads the response.
 type method struct {
 	prepare [][2]string // commands with their parameters
 	start   [2]string
@@ -65,7 +66,7 @@ var methods = map[string]method{
 	},
 }
 
-// Start opens the inspector of each process, where it is not open, and begins to sample.
+// Start opens the inspector of each process if necessary, and starts to sample.
 func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
 	if err := c.Fits(s); err != nil {
 		return nil, fmt.Errorf("start V8's profiler: %w", err)
@@ -93,7 +94,7 @@ type session struct {
 	kind       string
 	method     method
 	inspectors []*inspector
-	opened     int // of them, by the signal
+	opened     int // number of inspectors opened by the signal
 }
 
 func (s *session) add(ctx context.Context, pid int) error {
@@ -121,7 +122,7 @@ func (s *session) close() error {
 	return errors.Join(failed...)
 }
 
-// Stop ends the sampling of all processes, then reads what each has seen.
+// Stop ends the sampling of all processes and returns the sum of their profiles.
 func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, s.close()) }()
 	stacks := profile.NewStacks(s.kind)
@@ -144,11 +145,11 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	return p, nil
 }
 
-// frame is a function as V8 names it.
+// frame returns the name of a function from V8's name, URL and line.
 func frame(function, url string, line int64) string {
 	function = cmp.Or(function, "(anonymous)")
 	if url == "" {
-		return function // V8's own, such as (program)
+		return function // internal to V8, such as (program)
 	}
 	location := url
 	if i := strings.LastIndex(url, "/node_modules/"); i >= 0 {

@@ -16,7 +16,7 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// split starts the program of the truth, which ends when its input does.
+// split starts the test program, which ends with its input.
 func split(t *testing.T, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
@@ -32,8 +32,8 @@ func split(t *testing.T, flags ...string) profile.Subject {
 }
 
 func TestTruth(t *testing.T) {
-	// Its inspector is not open: the signal opens it. Without inlining, as V8 books what an inlined
-	// function allocates to its caller.
+	// Its inspector is closed: the signal opens it. Inlining is disabled, because V8 attributes
+	// allocations of inlined functions to their caller.
 	s := split(t, "--max-inlined-bytecode-size=0")
 	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
 	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
@@ -42,12 +42,12 @@ func TestTruth(t *testing.T) {
 	if notes := strings.Join(profile.Notes(cpu), "; "); !strings.Contains(notes, "SIGUSR1") {
 		t.Errorf("the notes are %q", notes)
 	}
-	alloc := profiletest.Take(t, V8{}, s, profile.Alloc, time.Second) // it is open by now
+	alloc := profiletest.Take(t, V8{}, s, profile.Alloc, time.Second) // already open
 	profiletest.Split(t, alloc, "allocThree (testdata/split.js)", "allocOne (testdata/split.js)",
 		profile.Samples(alloc))
 }
 
-// A container has a network of its own, whose 127.0.0.1 is not ours.
+// TestOwnNetwork checks a container's network, whose 127.0.0.1 is another host.
 func TestOwnNetwork(t *testing.T) {
 	testsets.Once(t, "a profiler of Node", testsets.Needs{Facts: []string{
 		testsets.Version("node", "--version")}})
@@ -87,13 +87,13 @@ func TestOwnNetwork(t *testing.T) {
 	}
 	for _, thread := range threads {
 		now, err := os.Readlink(filepath.Join(thread, "ns", "net"))
-		if err == nil && now != home { // else it has ended
+		if err == nil && now != home { // otherwise it has ended
 			t.Errorf("%s stayed away", thread)
 		}
 	}
 }
 
-// network is that of this program or thread.
+// network returns the network namespace of this program or thread.
 func network(t *testing.T, of string) string {
 	t.Helper()
 	name, err := os.Readlink("/proc/" + of + "/ns/net")
@@ -111,14 +111,14 @@ func TestFrames(t *testing.T) {
 		}
 	}
 	check("handle", "file:///a/node_modules/router/index.js", 9, "handle (router/index.js)")
-	check("q", "file:///a/node_modules/b/node_modules/c/d.js", 9, "q (c/d.js)") // the inner one
+	check("q", "file:///a/node_modules/b/node_modules/c/d.js", 9, "q (c/d.js)") // the inner module
 	check("serve", "file:///a/b/src/serve.js", 9, "serve (src/serve.js)")
 	check("", "file:///a/b/src/serve.js", 9, "(anonymous) (src/serve.js:10)") // V8 counts from 0
 	check("emit", "node:events", 465, "emit (node:events)")
 	check("(program)", "", -1, "(program)")
 }
 
-// Three samples of 1 ms, 2 ms and 4 ms: the second found the loop idle, so that 5 ms are held.
+// TestReadCPU reads samples of 1 ms, 2 ms and 4 ms. The second is idle, so the profile has 5 ms.
 func TestReadCPU(t *testing.T) {
 	const nodes = `{"profile":{"nodes":[
 		{"id":1,"callFrame":{"functionName":"(root)"},"children":[2,3]},
@@ -138,7 +138,7 @@ func TestReadCPU(t *testing.T) {
 		}
 	}
 	check(`"samples":[3,2,4],"timeDeltas":[1000,2000,4000]}}`, "a 1000000\na;b 4000000\n", "")
-	check(`"samples":[3],"timeDeltas":[-5]}}`, "", "") // V8's clock may step back: no time
+	check(`"samples":[3],"timeDeltas":[-5]}}`, "", "") // V8's clock may step back: 0
 	check(`"samples":[3,2],"timeDeltas":[1000]}}`, "", "2 samples have 1 times")
 	check(`"samples":[9],"timeDeltas":[1000]}}`, "", "node 9, which is not there")
 	loop := strings.Replace(nodes, `"b"}`, `"b"},"children":[3]`, 1)
@@ -148,7 +148,7 @@ func TestReadCPU(t *testing.T) {
 	}
 }
 
-// What is not Node is not sent the signal, which would end it: this test goes on.
+// TestRefusals checks that other processes never get the signal, which would end this test.
 func TestRefusals(t *testing.T) {
 	if err := (V8{}).Fits(profile.Subject{PID: os.Getpid()}); err == nil ||
 		!strings.Contains(err.Error(), "not node") {
@@ -159,7 +159,7 @@ func TestRefusals(t *testing.T) {
 		!strings.Contains(err.Error(), `takes no "lock" profiles`) {
 		t.Errorf("locks: error %v", err)
 	}
-	s.PIDs = []int{s.PID, os.Getpid()} // a worker that is none
+	s.PIDs = []int{s.PID, os.Getpid()} // a worker that is not Node
 	if _, err := (V8{}).Start(t.Context(), s, profile.CPU); err == nil {
 		t.Error("a worker that is not Node is profiled")
 	}

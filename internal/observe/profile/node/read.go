@@ -8,13 +8,13 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// What V8 calls the frames that are no function's.
+// V8's names of frames that are not functions.
 const (
 	root = "(root)"
 	idle = "(idle)" // the loop waits for the kernel
 )
 
-// The inspector's answers, as far as they are read (Chrome DevTools Protocol: Runtime.CallFrame,
+// Parts of the inspector's responses (Chrome DevTools Protocol: Runtime.CallFrame,
 // Profiler.Profile, HeapProfiler.SamplingHeapProfile).
 type (
 	callFrame struct {
@@ -25,8 +25,8 @@ type (
 
 	cpuProfile struct {
 		Nodes      []*cpuNode `json:"nodes"`
-		Samples    []int64    `json:"samples"`    // a node each
-		TimeDeltas []int64    `json:"timeDeltas"` // µs since the one before
+		Samples    []int64    `json:"samples"`    // ids of nodes
+		TimeDeltas []int64    `json:"timeDeltas"` // µs since the previous sample
 	}
 
 	cpuNode struct {
@@ -42,7 +42,7 @@ type (
 		} `json:"samples"`
 	}
 
-	// allocations are those that a frame made itself, and those below it.
+	// allocations are a frame's own allocations and those of the frames below it.
 	allocations struct {
 		ID        int64          `json:"id"`
 		CallFrame *callFrame     `json:"callFrame"`
@@ -51,8 +51,8 @@ type (
 	}
 )
 
-// readCPU books V8's samples, each with the time since the one before it. An idle loop is on no
-// processor.
+// readCPU adds V8's samples, each with the time since the previous one. It leaves out idle samples,
+// because an idle loop uses no processor.
 func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	var reply struct {
 		Profile cpuProfile `json:"profile"`
@@ -105,13 +105,13 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	return nil
 }
 
-// below is a stack with one frame more. It shares no memory with its siblings.
+// below returns a stack with one more frame. It shares no memory with its siblings.
 func below(above []string, name string) []string {
 	return append(above[:len(above):len(above)], name)
 }
 
-// readHeap books V8's tree of sampled allocations: the bytes of each node, and how many samples
-// they were estimated from.
+// readHeap adds V8's tree of sampled allocations: each node's bytes, and the number of samples from
+// which they were estimated.
 func readHeap(answer json.RawMessage, into *profile.Stacks) error {
 	var reply struct {
 		Profile heapProfile `json:"profile"`

@@ -1,7 +1,5 @@
-// Package profiletest holds every collector against the same truth: a program whose work is split
-// three to one between two functions that are known by name.
-//
-// Non-goals: it is for tests alone.
+// Package profiletest checks every collector with a program whose work is split three to one
+// between two functions with known names. It is only for tests.
 package profiletest
 
 import (
@@ -27,15 +25,15 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// Limit bounds all that a test waits for.
+// Limit is the time limit of everything that a test waits for.
 const Limit = time.Minute
 
-// tick is the kernel's clock of processor time in /proc/PID/stat: 1/100 s on every Linux (proc(5),
+// tick is the resolution of processor time in /proc/PID/stat: 1/100 s on every Linux (proc(5),
 // sysconf(_SC_CLK_TCK)).
 const tick = 10 * time.Millisecond
 
-// Start runs a program that says when it is ready and ends when its standard input does, even if
-// this test is killed.
+// Start runs a program that prints "ready" and ends when its standard input does, even if this test
+// is killed.
 func Start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out := run(t, cmd, cmd.Wait)
@@ -44,7 +42,7 @@ func Start(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// Run runs any program, kills it in the end, and returns what it says.
+// Run runs any program, kills it at the test's end, and returns its output.
 func Run(t *testing.T, cmd *exec.Cmd) io.Reader {
 	t.Helper()
 	return run(t, cmd, func() error {
@@ -54,7 +52,7 @@ func Run(t *testing.T, cmd *exec.Cmd) io.Reader {
 	})
 }
 
-// run runs a program whose standard input ends with the test; end waits for it then.
+// run runs a program whose standard input ends with the test; then end waits for it.
 func run(t *testing.T, cmd *exec.Cmd, end func() error) io.Reader {
 	t.Helper()
 	cmd.Stderr = t.Output()
@@ -77,8 +75,8 @@ func run(t *testing.T, cmd *exec.Cmd, end func() error) io.Reader {
 	return out
 }
 
-// Take profiles a subject while it spends so much processor time: a profile's samples are bought
-// with that, however busy the machine is.
+// Take profiles a subject until it has spent some processor time, so that a busy machine does not
+// reduce the number of samples.
 func Take(t *testing.T, c profile.Collector, s profile.Subject, kind string,
 	spend time.Duration) *pprof.Profile {
 	t.Helper()
@@ -106,7 +104,7 @@ func Take(t *testing.T, c profile.Collector, s profile.Subject, kind string,
 	return p
 }
 
-// waitCPU waits until a process has spent so much more processor time.
+// waitCPU waits until a process has spent some more processor time.
 func waitCPU(ctx context.Context, pid int, spend time.Duration) error {
 	from, err := cpuTime(pid)
 	now := from
@@ -125,7 +123,7 @@ func cpuTime(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	var ticks int64
-	// Behind the name in parentheses: state is field 3, utime 14, stime 15.
+	// After the name in parentheses: state is field 3, utime 14, stime 15.
 	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
 	for _, f := range fields[11:13] {
 		n, err := strconv.ParseInt(f, 10, 64)
@@ -137,12 +135,12 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ticks) * tick, nil
 }
 
-// fewest samples that a split can be told from.
+// fewest is the number of samples below which a split is not detectable.
 const fewest = 60
 
-// Split wants the two functions to hold three quarters and one quarter of what both hold together.
-// The tolerance is four standard errors of as many independent samples, which a right profile
-// misses once in 16 000 times: sqrt(0.75 x 0.25 / n), e.g. 0.12 for 200 samples.
+// Split fails the test unless the two functions have three quarters and one quarter of their sum.
+// The tolerance is four standard errors of independent samples, which a correct profile exceeds
+// once in 16,000 cases: sqrt(0.75 x 0.25 / n), e.g. 0.12 for 200 samples.
 func Split(t *testing.T, p *pprof.Profile, three, item string, n int64) {
 	t.Helper()
 	var a, b int64
@@ -166,7 +164,8 @@ func Split(t *testing.T, p *pprof.Profile, three, item string, n int64) {
 	}
 }
 
-// Has wants frames in one stack, outermost first, others between them allowed.
+// Has fails the test unless a stack has the frames, outermost first, perhaps with others between
+// them.
 func Has(t *testing.T, p *pprof.Profile, frames ...string) {
 	t.Helper()
 	for line := range strings.Lines(string(profile.Folded(p))) {
@@ -185,14 +184,14 @@ func Has(t *testing.T, p *pprof.Profile, frames ...string) {
 	t.Errorf("no stack has %q:\n%s", frames, profile.Folded(p))
 }
 
-// Versions of the tools that tests fetch.
+// Versions of the tools that tests download.
 const (
 	asyncProfiler = "4.1"
 	pySpy         = "0.4.3"
 )
 
-// AsyncProfiler is the library, fetched by Maven once and kept below .prony. Without Maven the test
-// is skipped.
+// AsyncProfiler returns the path of the library, which Maven downloads once and .prony keeps.
+// Without Maven the test is skipped.
 func AsyncProfiler(t *testing.T) string {
 	t.Helper()
 	name := "async-profiler-" + asyncProfiler + ".jar"
@@ -202,15 +201,15 @@ func AsyncProfiler(t *testing.T) string {
 		"-DoutputDirectory=.")
 }
 
-// PySpy is the program, fetched by pip likewise.
+// PySpy returns the path of the program, which pip downloads once and .prony keeps.
 func PySpy(t *testing.T) string {
 	t.Helper()
 	return fetch(t, "py_spy-"+pySpy+"-*.whl", "py_spy-"+pySpy+".data/scripts/py-spy", "python3",
 		"-m", "pip", "download", "-q", "--no-deps", "-d", ".", "py-spy=="+pySpy)
 }
 
-// fetch runs a registry's client in the folder of tools, unless what it brings is there, and takes
-// one file out of the archive.
+// fetch runs a registry's client in the folder of tools, unless the file exists, and extracts one
+// file from the archive.
 func fetch(t *testing.T, archive, member, program string, args ...string) string {
 	t.Helper()
 	dir := filepath.Join(checkout(t), ".prony", "tools")
@@ -239,13 +238,13 @@ func fetch(t *testing.T, archive, member, program string, args ...string) string
 	return file
 }
 
-// unpack writes a file aside and renames it, as another test may be at the same.
+// unpack writes a temporary file and renames it, because another test may do the same.
 func unpack(archive, member, file string) (err error) {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = z.Close() }() // it was only read
+	defer func() { _ = z.Close() }() // opened only for reading
 	from, err := z.Open(member)
 	if err != nil {
 		return err
@@ -261,7 +260,7 @@ func unpack(archive, member, file string) (err error) {
 	return os.Rename(draft, file)
 }
 
-// checkout is the nearest folder upwards with a go.mod.
+// checkout returns the nearest parent folder with a go.mod.
 func checkout(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

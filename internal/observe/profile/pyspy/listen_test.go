@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A line of any length is no end of what the profiler says.
+// TestLongLine checks that a long line does not end the reading.
 func TestLongLine(t *testing.T) {
 	r := &recording{reply: make(chan struct{})}
 	started := make(chan struct{})

@@ -1,7 +1,7 @@
-// Package pyspy takes profiles of CPython by py-spy (https://github.com/benfred/py-spy), which reads
-// the interpreter's memory from outside, so that nothing is loaded into it.
+// Package pyspy takes profiles of CPython by py-spy (https://github.com/benfred/py-spy), which
+// reads the interpreter's memory from outside and loads nothing into it.
 //
-// Non-goals: allocation and locks, which it does not see.
+// Non-goals: allocations and locks, which py-spy cannot observe.
 package pyspy
 
 import (
@@ -25,16 +25,16 @@ import (
 	"prony.example/internal/observe/profile"
 )
 
-// PySpy runs the program of that name.
+// PySpy uses the program py-spy.
 type PySpy struct{}
 
-// Name is as in records.
+// Name returns the name in records.
 func (PySpy) Name() string { return "py-spy" }
 
-// Kinds are those that it can tell apart.
+// Kinds returns the kinds that py-spy can distinguish.
 func (PySpy) Kinds() []string { return []string{profile.CPU, profile.OffCPU} }
 
-// Fits wants CPython and the program.
+// Fits returns an error unless the process runs CPython and py-spy exists.
 func (PySpy) Fits(s profile.Subject) error {
 	if _, err := program(s); err != nil {
 		return err
@@ -62,8 +62,8 @@ const (
 	period = time.Second / rate
 )
 
-// runs are the programs of a kind, by their options: what the last one sees and the first one does
-// not is the profile.
+// runs lists the options of the py-spy processes of a kind. The profile is what the last one
+// observes minus what the first one observes.
 var runs = map[string][][]string{
 	profile.CPU:    {nil},
 	profile.OffCPU: {nil, {"--idle"}},
@@ -76,8 +76,8 @@ var notes = map[string]string{
 		"programs at once; threads that wait for work are in it",
 }
 
-// Start begins to sample the process, and its children where it has workers. The process is not
-// paused for it (--nonblocking): pauses would be in every latency, a torn stack is one sample.
+// Start starts to sample the process and its children. It does not pause the process
+// (--nonblocking), because pauses would increase latencies, and a torn stack costs only one sample.
 func (c PySpy) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
 	if err := c.Fits(s); err != nil {
 		return nil, fmt.Errorf("start py-spy: %w", err)
@@ -117,22 +117,22 @@ type session struct {
 	recordings []*recording
 }
 
-// recording is one program that runs.
+// recording is one running py-spy process.
 type recording struct {
 	file  string
 	cmd   *exec.Cmd
-	reply chan struct{} // closed when all that it says was read
-	log   bytes.Buffer  // of that; whole once it was
+	reply chan struct{} // closed when its output was read to the end
+	log   bytes.Buffer  // its output; complete when reply is closed
 }
 
-// begun is what py-spy says when it samples, finished what it does when it has written its file.
+// begun is py-spy's message when it samples, finished its message when it has written its file.
 const (
 	begun    = "Sampling process"
 	finished = "Wrote raw flamegraph data"
 )
 
 func (r *recording) begin(ctx context.Context, path string, args []string, cores []int) error {
-	r.cmd = exec.Command(path, args...) // not by the context, which ends the beginning only
+	r.cmd = exec.Command(path, args...) // without the context, which applies only to the start
 	cmdlog.Command(r.cmd)
 	output, err := r.cmd.StdoutPipe()
 	if err != nil {
@@ -157,11 +157,11 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 	}
 }
 
-// listen keeps what the program says, and tells when it samples.
+// listen stores the program's output, and closes started when it samples.
 func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 	defer close(r.reply)
 	for lines := bufio.NewReaderSize(from, 64<<10); ; {
-		piece, _, err := lines.ReadLine() // of a longer line, as one with all arguments can be
+		piece, _, err := lines.ReadLine() // or a part of a long line, such as of all arguments
 		if err != nil {
 			return
 		}
@@ -174,7 +174,7 @@ func (r *recording) listen(from io.Reader, started chan<- struct{}) {
 	}
 }
 
-// wait is for a program that is about to end. What it said is its error's cause.
+// wait waits for the program's end. Its error includes the program's output.
 func (r *recording) wait() error {
 	<-r.reply
 	err := r.cmd.Wait()
@@ -185,12 +185,12 @@ func (r *recording) wait() error {
 	return nil
 }
 
-// end interrupts the program, which then writes what it has, and ends it if it does not.
+// end interrupts the program, which then writes its file, and kills it when the context ends.
 func (r *recording) end(ctx context.Context) error {
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	kill := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() }) // wait tells
+	kill := context.AfterFunc(ctx, func() { _ = r.cmd.Process.Kill() }) // wait returns the error
 	defer kill()
 	return r.wait()
 }
@@ -203,7 +203,7 @@ func (s *session) end(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// Stop ends the sampling and reads what was written.
+// Stop ends the sampling and returns the profile.
 func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(s.dir)) }()
 	if err := s.end(ctx); err != nil {
@@ -227,7 +227,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	}
 	stacks := profile.NewStacks(s.kind)
 	for stack, n := range visited {
-		if n > 0 { // a difference of two programs that looked at different moments may be below
+		if n > 0 { // may be negative, because two programs sample at different moments
 			stacks.Add(slices.Clone(strings.Split(stack, ";")), n, n*int64(period))
 		}
 	}
@@ -240,7 +240,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	return p, nil
 }
 
-// lost are py-spy's own words on samples that it could not take.
+// lost returns py-spy's messages about samples that it could not take.
 func lost(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if _, n, ok := strings.Cut(line, "Errors: "); ok && strings.TrimSpace(n) != "0" {
@@ -251,12 +251,12 @@ func lost(text string) (out []string) {
 		}
 	}
 	if len(out) > 2 {
-		out = out[:2] // it repeats itself
+		out = out[:2] // py-spy repeats messages
 	}
 	return out
 }
 
-// version is what the program calls itself: "py-spy 0.4.3".
+// version returns the program's name and version: "py-spy 0.4.3".
 func version(ctx context.Context, path string) string {
 	text, err := exec.CommandContext(ctx, path, "--version").Output()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// split starts the program of the truth, which ends when its input does.
+// split starts the test program, which ends with its input.
 func split(t *testing.T) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of Python", testsets.Needs{Facts: []string{
@@ -36,7 +36,8 @@ func TestTruth(t *testing.T) {
 	profiletest.Split(t, cpu, "three (split.py)", "one (split.py)", profile.Samples(cpu))
 	profiletest.Has(t, cpu, "run (split.py)", "three (split.py)", "spin (split.py)")
 	off := profiletest.Take(t, PySpy{}, s, profile.OffCPU, 2*time.Second)
-	// The main thread's read is seen as often as both naps together: half of the samples tell.
+	// Samples of the main thread's read are as frequent as both naps together, so half of the
+	// samples count.
 	profiletest.Split(t, off, "nap_three (split.py)", "nap_one (split.py)",
 		profile.Samples(off)/2)
 	profiletest.Has(t, off, "<module> (split.py)")
@@ -62,13 +63,13 @@ func TestRefusals(t *testing.T) {
 	other.PID = os.Getpid()
 	check(other, profile.CPU, "not python")
 	other = s
-	other.Tools.PySpy = "/bin/false" // it ends at once, without a word
+	other.Tools.PySpy = "/bin/false" // it ends at once without output
 	check(other, profile.CPU, "it wrote no profile")
 	other.Tools.PySpy = "no/such"
 	check(other, profile.CPU, "no such file")
 }
 
-// A stop whose time is over ends the program all the same.
+// TestStopIsBounded checks that Stop ends the program even if its time has expired.
 func TestStopIsBounded(t *testing.T) {
 	session, err := PySpy{}.Start(t.Context(), split(t), profile.CPU)
 	if err != nil {

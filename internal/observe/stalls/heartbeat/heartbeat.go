@@ -10,8 +10,8 @@
 // that ticks does not return to the scheduler.
 //
 // The process starts before main, as package entry does, and imports next to nothing. It ends when
-// its standard input does, so with its parent at the latest. The kernel ends it if a thread runs
-// for 0.2 s without a sleep (RLIMIT_RTTIME), so that an error cannot keep a core.
+// its standard input ends, and so at the latest with its parent. The kernel ends it if a thread
+// runs for 0.2 s without a sleep (RLIMIT_RTTIME), so that an error cannot block a core.
 package heartbeat
 
 import (
@@ -24,13 +24,14 @@ import (
 	"unsafe"
 )
 
-// Variable marks a process of this program that is to become a heartbeat. Its value is of Start.
+// Variable marks a process of this program that must become a heartbeat. Its value is
+// Start.String().
 const Variable = "PRONY_HEARTBEAT"
 
-// Memory is the file descriptor of the shared memory, in which each core has a Beat.
+// Memory is the file descriptor of the shared memory, which has a Beat for each core.
 const Memory = 3
 
-// Capacity is how many ticks of a core have room.
+// Capacity is the number of ticks that are kept for each core.
 const Capacity = 1 << 14
 
 // States of a Beat, and commands.
@@ -40,33 +41,33 @@ const (
 	Ticking
 )
 
-// Beat is what parent and heartbeat share of one core.
+// Beat is the state of one core that parent and heartbeat share.
 type Beat struct {
 	Command uint32 // Idle or Ticking; a futex on which the heartbeat waits
 	State   uint32 // a futex on which the parent waits
-	Head    uint64 // how many ticks were written; the tick n is at n modulo Capacity
+	Head    uint64 // number of written ticks; the tick n is at n modulo Capacity
 	Ticks   [Capacity]int64
 }
 
-// Size is how many bytes of shared memory some cores need.
+// Size returns the size in bytes of the shared memory for a number of cores.
 func Size(cores int) int { return cores * int(unsafe.Sizeof(Beat{})) }
 
-// Beats returns what is in the shared memory.
+// Beats returns the Beats in the shared memory.
 func Beats(memory []byte) []Beat {
 	return unsafe.Slice((*Beat)(unsafe.Pointer(&memory[0])), len(memory)/Size(1))
 }
 
-// Start is what a heartbeat needs to know.
+// Start is the configuration of a heartbeat.
 type Start struct {
 	Priority int   // of SCHED_FIFO
 	PeriodNs int64 // from tick to tick
 	Cores    []int
 }
 
-// String is the value of Variable.
+// String returns the value of Variable.
 func (s Start) String() string { return s.text(false) }
 
-// text also says whether the process has its priority.
+// text returns the value of Variable; first: the process already has its priority.
 func (s Start) text(first bool) string {
 	words := []string{strconv.FormatBool(first), strconv.Itoa(s.Priority),
 		strconv.FormatInt(s.PeriodNs, 10)}
@@ -100,14 +101,15 @@ func init() {
 	if f, refused := err.(*failure); refused {
 		code = int(f.errno)
 	}
-	_, _ = syscall.Write(2, []byte(err.Error())) // without a parent nobody reads it
+	_, _ = syscall.Write(2, []byte(err.Error())) // without a parent the message is lost
 	syscall.Exit(code)
 }
 
-// Failed is the exit status if the kernel refused nothing. Otherwise the status is its error.
+// Failed is the exit status of errors other than the kernel's. After an error of the kernel, its
+// number is the exit status.
 const Failed = 255
 
-// failure is what the kernel refused.
+// failure is an action that the kernel refused.
 type failure struct {
 	subject string
 	errno   syscall.Errno
@@ -115,13 +117,13 @@ type failure struct {
 
 func (f *failure) Error() string { return f.subject }
 
-// failed returns what an error of the kernel refused.
+// failed returns a failure from an error of the kernel.
 func failed(subject string, err error) error {
-	errno, _ := err.(syscall.Errno) // package syscall has no other errors
+	errno, _ := err.(syscall.Errno) // package syscall returns no other errors
 	return &failure{subject, errno}
 }
 
-// become does not return unless it fails.
+// become runs the heartbeat. It returns only with an error.
 func become(text string) error {
 	s, first, err := parse(text)
 	if err != nil {
@@ -144,7 +146,7 @@ func become(text string) error {
 	return <-wrong
 }
 
-// inputEnds returns when nobody can write to the standard input any more.
+// inputEnds returns when the standard input has no more writers.
 func inputEnds() error {
 	var b [1]byte
 	for {
@@ -155,7 +157,7 @@ func inputEnds() error {
 	}
 }
 
-// again executes this program again with the priority, which all its threads then inherit.
+// again executes this program again with the priority, which all its threads inherit.
 func (s Start) again() error {
 	const (
 		fifo    = 1  // SCHED_FIFO of sched_setscheduler(2)
@@ -179,10 +181,10 @@ func (s Start) again() error {
 		syscall.Exec("/proc/self/exe", []string{Name}, env))
 }
 
-// Name is what process lists show.
+// Name is the process's name in process lists.
 const Name = "prony-heartbeat"
 
-// run is the life of a core's thread. It returns if it cannot begin.
+// run is the loop of a core's thread. It returns only if it cannot start.
 func (s Start) run(core int, b *Beat) error {
 	runtime.LockOSThread()
 	const word = 64
@@ -214,8 +216,8 @@ func (b *Beat) change(state uint32) {
 	Wake(&b.State)
 }
 
-// tick writes a tick at each point of a grid until the command is another one. It calls nothing
-// that returns to Go's scheduler.
+// tick writes a tick at each point of a grid until the command changes. It calls no function that
+// returns to Go's scheduler.
 //
 //go:nosplit
 func (b *Beat) tick(period int64) {
@@ -236,14 +238,14 @@ func (b *Beat) tick(period int64) {
 		woke := now.Sec*1e9 + now.Nsec
 		b.Ticks[b.Head%Capacity] = woke
 		atomic.AddUint64(&b.Head, 1)
-		for due <= woke { // points that have passed get no tick
+		for due <= woke { // passed points get no tick
 			due += period
 		}
 	}
 }
 
-// Wait returns when another process has woken those who wait for a word, when it is not the value
-// any more, or after some time (futex(2)).
+// Wait returns when another process wakes the waiters of a word, when the word has a different
+// value, or after a timeout (futex(2)).
 func Wait(word *uint32, value uint32, ns int64) {
 	const wait = 0 // FUTEX_WAIT, between processes
 	until := syscall.NsecToTimespec(ns)
@@ -251,7 +253,7 @@ func Wait(word *uint32, value uint32, ns int64) {
 		uintptr(value), uintptr(unsafe.Pointer(&until)), 0, 0)
 }
 
-// Wake wakes all who wait for a word.
+// Wake wakes all waiters of a word.
 func Wake(word *uint32) {
 	const wake, all = 1, 1 << 30
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), wake, all, 0,

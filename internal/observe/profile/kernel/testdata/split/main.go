@@ -1,6 +1,6 @@
-// Command split spends its processor time, or its time asleep, three to one between two functions,
-// by the kernel's own count. It says when, and what it has waited in each so far, in ns, and ends
-// with its standard input.
+// Command split divides its processor time, or its sleep, three to one between two functions, as
+// the kernel counts it. For time asleep it prints the time and the sums of both functions so far,
+// in ns. It ends with its standard input.
 package main
 
 import (
