@@ -81,8 +81,9 @@ func TestNarrow(t *testing.T) {
 				t.Errorf("%s of %s: %+v", s.Full(of), n.Label(), n.Targets)
 			}
 		}
-		if len(s.Targets) != 2 || len(got.ProtocolBuilds()) != 1 || len(s.ProtocolBuilds()[0].Targets) != 2 {
-			t.Errorf("the service has %d targets, %d builds", len(s.Targets), len(got.ProtocolBuilds()))
+		builds := got.ProtocolBuilds()
+		if len(s.Targets) != 2 || len(builds) != 1 || len(s.ProtocolBuilds()[0].Targets) != 2 {
+			t.Errorf("the service has %d targets, %d builds", len(s.Targets), len(builds))
 		}
 	}
 }
