@@ -9,10 +9,12 @@ import (
 	"prony.example/record"
 )
 
-// Grade is how a record counts: VALID, SUSPECT, INVALID or failed. A measured record that no rule
+// Grade is how a record counts: VALID, SUSPECT, INVALID, failed or stopped. A measured record that no rule
 // has judged is SUSPECT: nothing vouches for it.
 func Grade(r *record.Record) string {
 	switch {
+	case r.Failure != nil && r.Failure.Interrupted:
+		return StoppedGrade
 	case r.Outcome != record.Measured:
 		return FailedGrade
 	case r.Verdict.Grade == record.Valid, r.Verdict.Grade == record.Invalid:
@@ -25,7 +27,7 @@ func Grade(r *record.Record) string {
 // of the record that none of its findings explains is that of every load: nobody said of which.
 func LoadGrade(r *record.Record, load string) string {
 	grade := wholeGrade(r)
-	if grade == FailedGrade {
+	if unmeasured(grade) {
 		return grade
 	}
 	for _, f := range Bearing(r, load) {
@@ -73,7 +75,7 @@ func ofWhole(r *record.Record, f record.Finding) bool {
 // finding explains it.
 func wholeGrade(r *record.Record) string {
 	ownText := Grade(r)
-	if ownText == FailedGrade || unexplained(r) {
+	if unmeasured(ownText) || unexplained(r) {
 		return ownText
 	}
 	grade := record.Valid
@@ -123,12 +125,13 @@ func usable(r *record.Record) bool {
 }
 
 // tallies counts how trials ended, best first. VALID, SUSPECT and INVALID are always said, failed
-// only when there are some.
+// and stopped only when there are some.
 func tallies(records []*record.Record) []Tally {
 	var out []Tally
-	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade} {
+	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade,
+		StoppedGrade} {
 		item := those(records, func(r *record.Record) bool { return Grade(r) == grade })
-		if grade == FailedGrade && len(item) == 0 {
+		if unmeasured(grade) && len(item) == 0 {
 			continue
 		}
 		out = append(out, Tally{Grade: grade, Trials: len(item), Reason: reasons(grade, item)})
@@ -163,7 +166,7 @@ func reasons(grade string, records []*record.Record) string {
 
 // broken names the rules that gave a record its grade, each once; of a failed one, the step.
 func broken(grade string, r *record.Record) []string {
-	if grade == FailedGrade {
+	if unmeasured(grade) {
 		step, _ := Failure(r)
 		return []string{step}
 	}
