@@ -134,8 +134,8 @@ func onPaper(t *testing.T, browser context.Context, url string) {
 		}
 	}
 	// The plots were drawn for paper though nobody had scrolled to them, and the theme came back.
-	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 8 {
-		t.Errorf("%v canvases after printing, wanted 8", n)
+	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 10 {
+		t.Errorf("%v canvases after printing, wanted 10", n)
 	}
 	after := value[string](t, ctx, `document.documentElement.dataset.theme ?? ""`) +
 		value[string](t, ctx, `document.documentElement.className`)

@@ -33,8 +33,13 @@ func samplesOf(records []record.Record) []record.Samples {
 
 func page(t *testing.T, records []record.Record, o HTMLOptions) string {
 	t.Helper()
+	return pageWith(t, records, fixtureOptions(), o)
+}
+
+func pageWith(t *testing.T, records []record.Record, so table.Options, o HTMLOptions) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, analyze(records, fixtureOptions()), o); err != nil {
+	if err := HTML(&b, analyze(records, so), o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -205,6 +205,16 @@ func TestServerPagesInBrowser(t *testing.T) {
 		b.has("canonical, 2026-11-21 03:40 UTC")
 		b.fits("server-host")
 	})
+	t.Run("runs", func(t *testing.T) {
+		b := open(t, ctx, url, 1280, "light")
+		b.has("How <b>fast</b>?")
+		b.fits("server-runs")
+	})
+	t.Run("compare", func(t *testing.T) {
+		b := open(t, ctx, url+"#/compare", 1280, "light")
+		b.has("Choose two runs")
+		b.fits("server-compare")
+	})
 	t.Run("grafana", func(t *testing.T) {
 		b := open(t, ctx, url+"#/run/R", 1280, "light")
 		b.has("In Grafana")
