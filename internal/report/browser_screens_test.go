@@ -28,9 +28,9 @@ const (
 // wide are pages whose comparison scrolls on every screen, because their runs have six loads.
 var wide = []string{"ranking", "answer", "flames"}
 
-// TestScreens: on a phone, a desk and a wide screen no page cuts anything off. In light and in dark,
-// axe finds nothing serious. The first screen has the answer, and a page of many trials is built
-// when it is read.
+// TestScreens: on a phone, a desk and a wide screen no page cuts anything off. In light and in
+// dark, axe finds nothing serious. The first screen has the answer, and a page of many trials is
+// built when it is read.
 func TestScreens(t *testing.T) {
 	testsets.Once(
 		t,

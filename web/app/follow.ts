@@ -164,8 +164,8 @@ function tick(l: Line): Tick {
   };
 }
 
-// left is how many seconds the run may take yet: by what the trials that ended took, or by its plan.
-// While a trial is under way, the time falls.
+// left is how many seconds the run may take yet: by what the trials that ended took, or by its
+// plan. While a trial is under way, the time falls.
 export function left(s: State): [least: number, most: number] | null {
   if (s.begun === 0 || s.outcome) {
     return null;

@@ -7,7 +7,8 @@ import { source } from "./source";
 import * as words from "./words";
 
 export interface Mark {
-  text: string;
+  change: string; // such as "−6.66 %"
+  text: string; // with what has changed
   worse: boolean;
   href: string; // its history
 }
@@ -41,9 +42,10 @@ async function read(): Promise<Marks> {
     for (const s of series ?? []) {
       for (const c of s.changes ?? []) {
         const what = `${s.target}: ${words.metric(s.load, s.metric)}`;
-        const text = `${what} ${words.change(c.after / c.before)}`;
+        const change = words.change(c.after / c.before);
+        const text = `${what} ${change}`;
         const href = to("history", "", { key: group.key, target: s.target });
-        marks.set(c.run, [...(marks.get(c.run) ?? []), { text, worse: c.worse, href }]);
+        marks.set(c.run, [...(marks.get(c.run) ?? []), { change, text, worse: c.worse, href }]);
       }
     }
   }

@@ -197,8 +197,8 @@ function around(x: number, y: number, w: number, px: number): Box[] {
 function room(u: uPlot, taken: Box[], places: Box[]): Box | null {
   const { left, top, width, height } = u.bbox;
   for (const box of places) {
-    const inside =
-      box.x >= left && box.x + box.w <= left + width && box.y >= top && box.y + box.h <= top + height;
+    const right = box.x + box.w <= left + width;
+    const inside = box.x >= left && right && box.y >= top && box.y + box.h <= top + height;
     if (inside && !taken.some((t) => overlap(t, box))) {
       return box;
     }

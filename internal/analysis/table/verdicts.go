@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// Grade is how a record counts: VALID, SUSPECT, INVALID, failed or stopped. A measured record that no rule
-// has judged is SUSPECT: nothing vouches for it.
+// Grade is how a record counts: VALID, SUSPECT, INVALID, failed or stopped. A measured record that
+// no rule has judged is SUSPECT: nothing vouches for it.
 func Grade(r *record.Record) string {
 	switch {
 	case r.Failure != nil && r.Failure.Interrupted:

@@ -196,6 +196,7 @@ interface CardProps {
 function Card({ run, marks, ends }: CardProps) {
   return (
     <li class="card">
+      <Level of={marks} />
       <p class="kicker">
         {[words.moment(run.time), words.repeats(run)].filter(Boolean).join(" · ")}
       </p>
@@ -205,7 +206,6 @@ function Card({ run, marks, ends }: CardProps) {
       {run.question && <p class="question">{run.question}</p>}
       {run.answer && <p class="says">{run.answer}</p>}
       <Verdicts run={run} />
-      <Changes of={marks} />
       {(run.ranking ?? []).slice(0, 1).map((r) => (
         <Ranking key={r.scenario} of={r} most={6} end={ends.get(alike(run, r))} />
       ))}
@@ -221,21 +221,20 @@ function Card({ run, marks, ends }: CardProps) {
   );
 }
 
-// mostMarks is how many changes of level a run's entry has.
-const mostMarks = 3;
-
-// Changes are the changes of level that History found to begin with a run.
-function Changes({ of }: { of: Mark[] }) {
-  const left = of.length - mostMarks;
-  return of.length === 0 ? null : (
-    <p class="foot marks">
-      {of.slice(0, mostMarks).map((m) => (
-        <a key={m.text} class={m.worse ? "worse" : "better"} href={m.href}>
-          {m.text}
-        </a>
-      ))}
-      {left > 0 && <span>and {words.count(left, "other change")}</span>}
-    </p>
+// Level is the first change of level that History found to begin with a run; its title has all. It
+// comes after the list and has a place of its own, so that nothing moves under the reader's mouse.
+function Level({ of }: { of: Mark[] }) {
+  const [first] = of;
+  if (!first) {
+    return null;
+  }
+  const text = "level " + first.change;
+  const all = `${text}: ${of.map((m) => m.text).join("; ")}`;
+  return (
+    <a class={"badge level " + (first.worse ? "worse" : "better")} href={first.href} title={all}
+      aria-label={all}>
+      {text}
+    </a>
   );
 }
 
@@ -253,7 +252,7 @@ function Table({ runs, marks }: { runs: Entry[]; marks: Marks }) {
         <caption>Runs, the newest first</caption>
         <thead>
           <tr>
-            {["began", "run", "result", "changes of level", "verdicts", "report"].map((h) => (
+            {["began", "run", "result", "verdicts", "report"].map((h) => (
               <th key={h} scope="col">{h}</th>
             ))}
           </tr>
@@ -263,8 +262,11 @@ function Table({ runs, marks }: { runs: Entry[]; marks: Marks }) {
             <tr key={run.id}>
               <td>{words.moment(run.time)}</td>
               <th scope="row"><a href={to("run", run.id)}>{words.title(run)}</a></th>
-              <td class="words">{run.answer || best(run)}</td>
-              <td><Changes of={marks.get(run.id) ?? []} /></td>
+              <td class="words">
+                {run.answer || best(run)}
+                {" "}
+                <Level of={marks.get(run.id) ?? []} />
+              </td>
               <td><Verdicts run={run} /></td>
               <td><a href={source.report(run.id)}>Report</a></td>
             </tr>
