@@ -71,7 +71,7 @@ func screens(t *testing.T) map[string]string {
 	files, flames := profiled(t)
 	starts, slicesOf := inStarts()
 	o := fixtureOptions()
-	o.Slices = slicesOf
+	o.Baseline, o.Slices = "old", slicesOf
 	answer, answers := answered(t)
 	out := map[string]string{}
 	for name, html := range map[string]string{

@@ -71,6 +71,7 @@ func TestPageInBrowser(t *testing.T) {
 	t.Run("phone", func(t *testing.T) { visit(t, ctx, run, 390, "dark") })
 	t.Run("desk", func(t *testing.T) { visit(t, ctx, run, 1280, "light") })
 	t.Run("keys", func(t *testing.T) { byKeyboard(t, ctx, run) })
+	t.Run("over time", func(t *testing.T) { overTime(t, ctx, run) })
 	t.Run("no scripts", func(t *testing.T) { withoutScripts(t, ctx, run) })
 	t.Run("print", func(t *testing.T) { onPaper(t, ctx, run) })
 	t.Run("names", func(t *testing.T) {
