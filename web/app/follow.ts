@@ -171,7 +171,7 @@ export function left(s: State): [least: number, most: number] | null {
     return null;
   }
   const gone = (s.now - s.begun) / 1e3;
-  if (s.ended > 1 && s.total > s.ended) {
+  if (s.ended > 1 && s.total > s.ended && s.endedAt > s.begun) {
     const each = (s.endedAt - s.begun) / 1e3 / s.ended;
     const rest = Math.max(0, each * (s.total - s.ended) - (s.now - s.endedAt) / 1e3);
     return [0.9 * rest, 1.1 * rest];

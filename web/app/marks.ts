@@ -1,4 +1,4 @@
-// Where History found that a level changed, by the run with which the new level began.
+// Changes of level that History found, by the run with which the new level begins.
 
 import { useEffect, useState } from "preact/hooks";
 import type { Shelf } from "./model";

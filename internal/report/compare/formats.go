@@ -153,6 +153,11 @@ func (g Gate) cells() (out [][]string) {
 
 // Sentence is what the gate says, for somebody who reads nothing else.
 func (g Gate) Sentence() string {
+	return strings.ToUpper(g.Outcome) + ": " + g.Reasons() + "."
+}
+
+// Reasons returns the reasons for the outcome, each once.
+func (g Gate) Reasons() string {
 	var why []string
 	for _, k := range g.Checks {
 		if k.Outcome == g.Outcome {
@@ -160,11 +165,10 @@ func (g Gate) Sentence() string {
 			if len(g.Comparison.Pairs) > 1 {
 				w = k.Pair.B.Target + ": " + w
 			}
-			why = append(why, w)
+			why = table.AddNew(why, w)
 		}
 	}
-	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome),
-		strings.Join(units.First(why, 3), "; "))
+	return strings.Join(units.First(why, 3), "; ")
 }
 
 // GateText prints a gate for a log.
