@@ -114,6 +114,29 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 }
 
+// TestFoldedHTMLEscapes: no text ends the element that a page of many trials folds it in.
+func TestFoldedHTMLEscapes(t *testing.T) {
+	const evil = `</noscript><img src=x onerror=alert(1)>`
+	var records []record.Record
+	for run := 0; len(records) <= mostUnfolded; run++ {
+		for _, r := range sample() {
+			r.Run, r.Trial = fmt.Sprintf("%s-%d", r.Run, run), fmt.Sprintf("%s-%d", r.Trial, run)
+			r.Target.Name += evil
+			r.Provenance.Command = []string{evil}
+			records = append(records, r)
+		}
+	}
+	html := page(t, records, HTMLOptions{})
+	folded := strings.Count(html, "<noscript>")
+	if folded < len(records) || folded != strings.Count(html, "</noscript>") {
+		t.Errorf("%d trials are in %d elements with %d ends", len(records), folded,
+			strings.Count(html, "</noscript>"))
+	}
+	if strings.Contains(html, "<img") {
+		t.Error("text became markup")
+	}
+}
+
 // TestHTMLReadsWithoutScripts: each cell, footnote and note of the table is in the markup.
 func TestHTMLReadsWithoutScripts(t *testing.T) {
 	html := page(t, made(), HTMLOptions{})
