@@ -137,6 +137,7 @@ function follow(): void {
 }
 
 function start(): void {
+  document.body.classList.add("scripts"); // so that plots have their height before they are drawn
   document.querySelectorAll<HTMLButtonElement>(".columns").forEach(columns);
   copying();
   folding();
