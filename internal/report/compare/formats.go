@@ -159,13 +159,17 @@ func (g Gate) Sentence() string {
 // Reasons returns the reasons for the outcome, each once.
 func (g Gate) Reasons() string {
 	var why []string
+	named := map[string]bool{}
 	for _, k := range g.Checks {
 		if k.Outcome == g.Outcome {
 			w := k.Why
 			if len(g.Comparison.Pairs) > 1 {
 				w = k.Pair.B.Target + ": " + w
 			}
-			why = table.AddNew(why, w)
+			if !named[w] {
+				why = append(why, w)
+			}
+			named[w] = true
 		}
 	}
 	return strings.Join(units.First(why, 3), "; ")
