@@ -57,7 +57,9 @@ func openFlame(t *testing.T, browser context.Context, url string, width int64, s
 	load string) context.Context {
 	t.Helper()
 	ctx := open(t, browser, url, width, scheme)
-	do(t, ctx, script(`document.querySelector(".flame").scrollIntoView({ behavior: "instant" })`),
+	// Figures above are drawn first, so that none of them moves the graph later.
+	do(t, ctx, drawAll, settle,
+		script(`document.querySelector(".flame").scrollIntoView({ behavior: "instant" })`),
 		settle, settle)
 	pick(t, ctx, "target", target)
 	if load != "" {

@@ -71,6 +71,7 @@ func TestPageInBrowser(t *testing.T) {
 	t.Run("phone", func(t *testing.T) { visit(t, ctx, run, 390, "dark") })
 	t.Run("desk", func(t *testing.T) { visit(t, ctx, run, 1280, "light") })
 	t.Run("keys", func(t *testing.T) { byKeyboard(t, ctx, run) })
+	t.Run("over time", func(t *testing.T) { overTime(t, ctx, run) })
 	t.Run("no scripts", func(t *testing.T) { withoutScripts(t, ctx, run) })
 	t.Run("print", func(t *testing.T) { onPaper(t, ctx, run) })
 	t.Run("names", func(t *testing.T) {
@@ -180,9 +181,9 @@ func visit(t *testing.T, browser context.Context, url string, width int64, schem
 	name := fmt.Sprintf("%d-%s", width, scheme)
 	shoot(t, ctx, name)
 	fits(t, ctx, width)
-	// Percentiles, latency against load, four panels over time, two of cost.
-	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 8 {
-		t.Errorf("%v canvases, wanted 8", n)
+	// Percentiles, latency against load, a panel over time for each of six targets, two of cost.
+	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 10 {
+		t.Errorf("%v canvases, wanted 10", n)
 	}
 	if n := value[float64](t, ctx, blankCanvases); n != 0 {
 		t.Errorf("%v canvases are blank", n)

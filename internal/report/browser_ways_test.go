@@ -134,8 +134,8 @@ func onPaper(t *testing.T, browser context.Context, url string) {
 		}
 	}
 	// The plots were drawn for paper without scrolling to them, and the theme was restored.
-	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 8 {
-		t.Errorf("%v canvases after printing, wanted 8", n)
+	if n := value[float64](t, ctx, `document.querySelectorAll("canvas").length`); n != 10 {
+		t.Errorf("%v canvases after printing, wanted 10", n)
 	}
 	after := value[string](t, ctx, `document.documentElement.dataset.theme ?? ""`) +
 		value[string](t, ctx, `document.documentElement.className`)
@@ -204,5 +204,40 @@ func visitComparison(t *testing.T, browser context.Context, url string) {
 		if rows != lines || shaded != 2 {
 			t.Errorf("%v rows, %v marks of 1, %v margins", rows, lines, shaded)
 		}
+	}
+}
+
+// overTime chooses what the panels over time show: p99 is that of an open load unless a reader
+// chooses another one, and a single target has all four metrics.
+func overTime(t *testing.T, browser context.Context, url string) {
+	ctx := open(t, browser, url, 1280, "light")
+	do(t, ctx, drawAll, settle)
+	choose := func(name, option string) {
+		t.Helper()
+		do(t, ctx, script(fmt.Sprintf(`(() => {
+			const select = document.querySelector(".series select.%s");
+			select.value = [...select.options].find((o) => o.text === %q).value;
+			select.dispatchEvent(new Event("change"));
+		})()`, name, option)), settle)
+	}
+	check := func(what, load string, panels float64) {
+		t.Helper()
+		got := value[string](t, ctx, `document.querySelector(".series select.load").value`)
+		n := value[float64](t, ctx, `document.querySelectorAll(".series canvas").length`)
+		if got != load || n != panels {
+			t.Errorf("%s: %v panels at %s, want %v at %s", what, n, got, panels, load)
+		}
+	}
+	check("at first", "peak", 6)
+	choose("metric", "p99")
+	check("p99", "half", 6)
+	choose("metric", "memory")
+	check("memory", "peak", 6)
+	choose("target", "go-nethttp")
+	check("one target", "peak", 4)
+	hidden := value[bool](t, ctx,
+		`document.querySelector(".series select.metric").closest("label").hidden`)
+	if !hidden {
+		t.Error("a metric can be chosen though all are shown")
 	}
 }

@@ -155,8 +155,8 @@ func sideFacts(x compare.Subject) []fact {
 	v.add("prony", x.Prony)
 	v.add(x.Repeat()+"s", fmt.Sprint(x.Blocks))
 	n := x.Counts
-	v.add("trials", fmt.Sprintf("VALID %d, SUSPECT %d, INVALID %d, failed %d", n.Valid, n.Suspect,
-		n.Invalid, n.Failed))
+	v.add("trials", fmt.Sprintf("%d without findings, %d with findings, %d INVALID, %d failed",
+		n.Valid, n.Suspect, n.Invalid, n.Failed))
 	v.add("method", x.ConfigHash)
 	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts

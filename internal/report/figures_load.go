@@ -193,13 +193,26 @@ type pageCost struct {
 	Points []pageCostPoint `json:"points"`
 }
 
+// pageCostPoint has intervals of two values, or null where an interval is unknown.
 type pageCostPoint struct {
-	Target string   `json:"target"`
-	Tier   int      `json:"tier"`
-	PerS   float64  `json:"perS"`
-	CPUUs  *float64 `json:"cpuUs"`
-	RSSMiB *float64 `json:"rssMiB"`
-	Text   string   `json:"text"`
+	Target    string      `json:"target"`
+	Tier      int         `json:"tier"`
+	PerS      float64     `json:"perS"`
+	PerSRange *[2]float64 `json:"perSRange"`
+	CPUUs     *float64    `json:"cpuUs"`
+	CPURange  *[2]float64 `json:"cpuRange"`
+	RSSMiB    *float64    `json:"rssMiB"`
+	RSSRange  *[2]float64 `json:"rssRange"`
+	Text      string      `json:"text"`
+}
+
+// rangeOf is a metric's interval in a unit of the page; nil where it is unknown.
+func rangeOf(m table.Metric, unit float64, decimals int) *[2]float64 {
+	s := m.Summary
+	if !s.HasInterval() || math.IsInf(s.Hi, 0) || table.Wide(s.Lo, s.Hi) {
+		return nil
+	}
+	return &[2]float64{roundTo(s.Lo/unit, decimals), roundTo(s.Hi/unit, decimals)}
 }
 
 func costOf(sc *table.Scenario) *pageCost {
@@ -212,14 +225,17 @@ func costOf(sc *table.Scenario) *pageCost {
 		if !ok || !rate.Known() {
 			continue
 		}
-		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1)}
+		p := pageCostPoint{Target: t.Name, Tier: t.Tier, PerS: roundTo(rate.Summary.Center, 1),
+			PerSRange: rangeOf(rate, 1, 1)}
 		var words []string
 		if hasCPU && cpu.Known() {
 			p.CPUUs = format.Finite(roundTo(cpu.Summary.Center/1e3, 3))
+			p.CPURange = rangeOf(cpu, 1e3, 3)
 			words = append(words, units.Duration(cpu.Summary.Center)+" of CPU per request")
 		}
 		if hasRSS && rss.Known() {
 			p.RSSMiB = format.Finite(roundTo(rss.Summary.Center/(1<<20), 2))
+			p.RSSRange = rangeOf(rss, 1<<20, 2)
 			words = append(words, units.Bytes(rss.Summary.Center)+" resident")
 		}
 		if len(words) == 0 {

@@ -128,10 +128,17 @@ func interval(text string) string {
 	return strings.ReplaceAll(lo+" –", " ", space) + " " + strings.ReplaceAll(hi, " ", space)
 }
 
+// mostUnfolded is how many trials or rows a page has as markup at once. More of them are in a
+// noscript element, which is one node, until a reader opens their details (web/src/fold.ts).
+const mostUnfolded = 100
+
+func many(n int) bool { return n > mostUnfolded }
+
 var pageFuncs = template.FuncMap{
 	"lower":    strings.ToLower,
 	"anchor":   anchor,
 	"interval": interval,
+	"many":     many,
 	// parts splits a name at possible line breaks.
 	"parts": func(name string) []string { return strings.SplitAfter(name, "/") },
 	// named reports whether the column names the rows.
@@ -194,6 +201,7 @@ type pageTrial struct {
 	Block   int        `json:"block"`
 	Repeat  string     `json:"repeat"` // the unit of Block: "block" or "start"
 	Load    string     `json:"load"`
+	Open    bool       `json:"open"` // an open load, whose response times are of its own schedule
 	Verdict string     `json:"verdict"`
 	Seconds []float64  `json:"seconds"`
 	PerS    []float64  `json:"perS"`
@@ -311,6 +319,7 @@ func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (p
 	}
 	out := pageTrial{
 		Trial: r.Trial, Block: r.Block, Repeat: table.RepeatOf(r), Load: l.Name,
+		Open:    l.Model == record.Open,
 		Verdict: table.LoadGrade(r, l.Name),
 		P99Ms:   []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
 	}

@@ -309,3 +309,69 @@ func TestTicksOfBytes(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// A dot is hollow only if findings can have moved the number that it is part of.
+func TestHollowDots(t *testing.T) {
+	m := table.Metric{Summary: stats.Summary{N: 2, Center: 1, Lo: 0.9, Hi: 1.1},
+		Points: []table.Point{{Block: 1, Value: 1, Verdict: record.Valid},
+			{Block: 2, Value: 1, Verdict: record.Suspect}}}
+	hollow := func() (out []bool) {
+		for _, d := range metricRow("x", m, ruler{0, 2, false}, 2, "block").Dots {
+			out = append(out, d.Hollow)
+		}
+		return out
+	}
+	if got := hollow(); !slices.Equal(got, []bool{false, false}) {
+		t.Errorf("of a VALID number, dots are hollow: %v", got)
+	}
+	m.Doubt = &table.Doubt{Share: 0.3}
+	if got := hollow(); !slices.Equal(got, []bool{false, true}) {
+		t.Errorf("of a SUSPECT number, dots are hollow: %v", got)
+	}
+}
+
+// Costs have the intervals that the tables show, and none that they call unknown.
+func TestCostIntervals(t *testing.T) {
+	s := analyze(rich(), fixtureOptions())
+	for _, p := range costOf(s.Scenarios[0]).Points {
+		if p.PerSRange == nil || p.PerSRange[0] > p.PerS || p.PerSRange[1] < p.PerS {
+			t.Errorf("%s serves %v, interval %v", p.Target, p.PerS, p.PerSRange)
+		}
+		if p.CPUUs != nil && p.CPURange != nil &&
+			(p.CPURange[0] > *p.CPUUs || p.CPURange[1] < *p.CPUUs) {
+			t.Errorf("%s costs %v, interval %v", p.Target, *p.CPUUs, *p.CPURange)
+		}
+	}
+	for _, hi := range []float64{math.NaN(), math.Inf(1), 1000} {
+		lo := 1.0
+		if math.IsNaN(hi) {
+			lo = hi
+		}
+		m := table.Metric{Summary: stats.Summary{N: 2, Center: 2, Lo: lo, Hi: hi}}
+		if got := rangeOf(m, 1, 3); got != nil {
+			t.Errorf("an interval from %v to %v is drawn as %v", lo, hi, *got)
+		}
+	}
+}
+
+// A trial that ended with its run has no badge of a failure; ratios are said to be other means than
+// levels, where there are ratios.
+func TestStoppedTrialInHTML(t *testing.T) {
+	records := slices.Clone(rich())
+	r := &records[len(records)-1]
+	r.Outcome, r.Loads = "failed", nil
+	r.Failure = &record.Failure{Step: "measure", Error: "interrupted", Interrupted: true}
+	html := page(t, records, HTMLOptions{})
+	for _, want := range []string{`<li class="badge stopped">1 trial stopped</li>`,
+		"Stopped with the run", "stopped at measure", "Ratios are geometric means"} {
+		if !strings.Contains(html, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	alone := slices.DeleteFunc(slices.Clone(rich()), func(r record.Record) bool {
+		return r.Target.Name != "rust-axum"
+	})
+	if strings.Contains(page(t, alone, HTMLOptions{}), "Ratios are geometric means") {
+		t.Error("a page without ratios explains them")
+	}
+}

@@ -33,8 +33,13 @@ func samplesOf(records []record.Record) []record.Samples {
 
 func page(t *testing.T, records []record.Record, o HTMLOptions) string {
 	t.Helper()
+	return pageWith(t, records, fixtureOptions(), o)
+}
+
+func pageWith(t *testing.T, records []record.Record, so table.Options, o HTMLOptions) string {
+	t.Helper()
 	var b bytes.Buffer
-	if err := HTML(&b, analyze(records, fixtureOptions()), o); err != nil {
+	if err := HTML(&b, analyze(records, so), o); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -107,6 +112,29 @@ func TestHTMLEscapes(t *testing.T) {
 	}
 	if d.Scenarios[0].Name != evil {
 		t.Errorf("the scenario reads back as %q", d.Scenarios[0].Name)
+	}
+}
+
+// TestFoldedHTMLEscapes: no text ends the element that a page of many trials folds it in.
+func TestFoldedHTMLEscapes(t *testing.T) {
+	const evil = `</noscript><img src=x onerror=alert(1)>`
+	var records []record.Record
+	for run := 0; len(records) <= mostUnfolded; run++ {
+		for _, r := range sample() {
+			r.Run, r.Trial = fmt.Sprintf("%s-%d", r.Run, run), fmt.Sprintf("%s-%d", r.Trial, run)
+			r.Target.Name += evil
+			r.Provenance.Command = []string{evil}
+			records = append(records, r)
+		}
+	}
+	html := page(t, records, HTMLOptions{})
+	folded := strings.Count(html, "<noscript>")
+	if folded < len(records) || folded != strings.Count(html, "</noscript>") {
+		t.Errorf("%d trials are in %d elements with %d ends", len(records), folded,
+			strings.Count(html, "</noscript>"))
+	}
+	if strings.Contains(html, "<img") {
+		t.Error("text became markup")
 	}
 }
 

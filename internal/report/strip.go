@@ -257,6 +257,11 @@ func blockPlace(block, blocks int) string {
 func metricRow(name string, m table.Metric, r ruler, blocks int, repeat string) stripRow {
 	print := units.Printer(m.Unit)
 	row := stripRow{Name: name, Dots: dots(m.Points, blocks, repeat, r, print)}
+	if m.Doubt == nil { // the findings move the number by less than its interval
+		for i := range row.Dots {
+			row.Dots[i].Hollow = false
+		}
+	}
 	s := m.Summary
 	if !m.Known() || math.IsNaN(s.Center) {
 		row.Text, row.Range, row.Class = units.Absent, m.Withheld.String(), "withheld"
@@ -266,6 +271,9 @@ func metricRow(name string, m table.Metric, r ruler, blocks int, repeat string) 
 	row.Center, row.Text = r.place(s.Center), print(s.Center)
 	if s.HasInterval() {
 		row.interval(s.Lo, s.Hi, r, print)
+		if table.Wide(s.Lo, s.Hi) { // as the tables have it
+			row.Range = "interval unknown"
+		}
 	}
 	return row
 }

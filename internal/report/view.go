@@ -30,6 +30,7 @@ type view struct {
 	Trials    []trialView
 	Prony     string
 	Warnings  []warning
+	Reasons   bool // whether any of the excluded trials has one
 	Timeline  timeline
 	Shared    shared
 	Host      *hostView
@@ -50,6 +51,7 @@ type scenarioView struct {
 	Figures    figuresView
 	Flame      *flameView
 	Others     []tableView // tables other than the comparison
+	Folded     bool        // as mostUnfolded has it
 	Confidence string
 }
 
@@ -60,6 +62,7 @@ type tableView struct {
 	Groups []groupView
 	Starts []bool // whether a column begins a group
 	Extra  bool   // whether there are columns that readers can hide
+	Ratios bool   // whether there are ratios to the baseline
 	Rows   []rowView
 }
 
@@ -109,17 +112,20 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 			Figures:    figuresOf(s, sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
 			Flame:      flameViewOf(s, sc, o, d, i+1), Others: otherTables(sheet, sc.Name),
+			Folded: many(len(s.Records)),
 		}
 		v.Scenarios = append(v.Scenarios, part)
 	}
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
 	v.Shared, v.Host = sharedOf(s.Records), hostOf(o.Host)
+	v.Reasons = slices.ContainsFunc(v.Excluded, func(t table.Tally) bool { return t.Reason != "" })
 	for i, r := range s.Records {
 		t := trialViewOf(r)
 		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
 		if t.Reproduce == v.Reproduce {
 			t.Reproduce = "" // the page has it at the top
 		}
+		t.Folded = many(len(s.Records))
 		v.Trials = append(v.Trials, t)
 	}
 	return v
@@ -162,6 +168,9 @@ func otherTables(sheet table.Sheet, scenario string) (out []tableView) {
 
 func tableViewOf(tab table.Table, number int) tableView {
 	v := tableView{Table: tab, Number: number}
+	v.Ratios = slices.ContainsFunc(tab.Columns, func(c table.Column) bool {
+		return c.Role == table.RoleRatio
+	})
 	v.Starts = make([]bool, len(tab.Columns))
 	for _, r := range runsOf(tab, columnsOf(tab, table.Extra)) {
 		v.Starts[r.first] = r.first > 0
@@ -206,7 +215,7 @@ func ownColumn(tab table.Table, k int) bool {
 // trialView is one record that readers can expand.
 type trialView struct {
 	Anchor    string
-	Mark      string // "VALID", "2 findings", "INVALID" or "failed"
+	Mark      string // "VALID", "2 findings", "INVALID", "failed" or "stopped"
 	Class     string // of the mark
 	Target    string
 	When      string
@@ -217,6 +226,7 @@ type trialView struct {
 	Loads     []factsView
 	Facts     []fact
 	Reproduce string
+	Folded    bool // as mostUnfolded has it
 }
 
 // findingView is a finding in words.
@@ -249,7 +259,7 @@ func trialViewOf(r *record.Record) trialView {
 	if r.Failure != nil {
 		v.Failure, v.Findings = r.Failure, nil // the only finding would repeat it
 		v.Log = strings.Join(r.Failure.Log, "\n")
-		v.Headline = "failed at " + r.Failure.Step
+		v.Headline = v.Mark + " at " + r.Failure.Step
 	}
 	if v.Failure == nil && len(r.Loads) > 0 {
 		v.Headline = units.Rate(r.Loads[0].ThroughputPerS) + "/s at " + r.Loads[0].Name

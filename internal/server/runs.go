@@ -223,6 +223,26 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// trials sends a run's records, a line each.
+func (s *Server) trials(w http.ResponseWriter, r *http.Request) error {
+	dir, err := s.Runs.Path(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	f, err := runs.OpenIn(dir, record.TrialsFile)
+	if err != nil {
+		return refuse(http.StatusNotFound, "run %s has no records", r.PathValue("id"))
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	asText(w)
+	http.ServeContent(w, r, "", info.ModTime(), f)
+	return nil
+}
+
 // asText makes browsers show the output of a service as text, whatever its contents.
 func asText(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -141,6 +141,7 @@ func (s *Server) routes() map[string]handler {
 		"GET " + v1 + "/runs/{id}/report":       s.report,
 		"GET " + v1 + "/runs/{id}/page":         s.page,
 		"GET " + v1 + "/runs/{id}/log":          s.labLog,
+		"GET " + v1 + "/runs/{id}/trials":       s.trials,
 		"GET " + v1 + "/runs/{id}/logs/{trial}": s.serviceLog,
 		"GET " + v1 + "/runs/{id}/events":       s.events,
 		"PUT " + v1 + "/runs/{id}/labels":       made(ok, s.label),

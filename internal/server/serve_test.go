@@ -43,7 +43,7 @@ func TestDescription(t *testing.T) {
 	}
 	for _, path := range []string{"/openapi.yaml", "/runs", "/runs/" + monday,
 		"/runs/" + monday + "/report", "/runs/" + monday + "/page", "/runs/" + monday + "/log",
-		"/runs/" + monday + "/logs/b1-05-go-nethttp",
+		"/runs/" + monday + "/logs/b1-05-go-nethttp", "/runs/" + monday + "/trials",
 		"/compare?a=" + monday + "&limit=5%25", "/compare/page?a=" + monday + "&limit=5%25",
 		"/trend", "/suites", "/suites/canonical", "/catalog", "/host"} {
 		if answer, text := s.ask(t, http.MethodGet, path, ""); answer.StatusCode != http.StatusOK {
@@ -178,6 +178,17 @@ func TestLogs(t *testing.T) {
 	answer, text = s.ask(t, http.MethodGet, log, "", "Range", "bytes=-5")
 	if text != "</b>\n" || answer.StatusCode != http.StatusPartialContent {
 		t.Errorf("its end is %q", text)
+	}
+	records, err := os.ReadFile(filepath.Join(s.dir, monday, record.TrialsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, text = s.ask(t, http.MethodGet, "/runs/"+monday+"/trials", "")
+	if text != string(records) || answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("the records are %d bytes as %q", len(text), answer.Header)
+	}
+	if answer, _ := s.ask(t, http.MethodGet, "/runs/none/trials", ""); answer.StatusCode != 404 {
+		t.Errorf("the records of no run: %d", answer.StatusCode)
 	}
 	secret := filepath.Join(t.TempDir(), "secret")
 	put(t, "secret", secret)

@@ -69,6 +69,7 @@ export interface State {
   planned: Planned[];
   grades: Map<string, string>; // of trials that have a record
   ended: number;
+  endedAt: number; // ms: when the last of them ended
   total: number; // 0: nobody knows
   trial: string; // under way
   step: string;
@@ -86,7 +87,7 @@ export interface State {
 export function begin(): State {
   return {
     begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, repeat: "block", planned: [],
-    grades: new Map(), ended: 0, total: 0,
+    grades: new Map(), ended: 0, endedAt: 0, total: 0,
     trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], round: 0, rounds: 0, ratios: [],
     said: [], outcome: "", text: "",
   };
@@ -134,6 +135,7 @@ export function add(s: State, l: Line): void {
     case "trial":
       s.grades.set(l.trial ?? "", l.grade ?? "");
       s.ended = l.ended ?? s.grades.size;
+      s.endedAt = s.now;
       s.total = l.total ?? s.total;
       s.said = [...s.said, l.text ?? ""].slice(-keptLines);
       [s.trial, s.step, s.ticks, s.round, s.rounds] = ["", "", [], 0, 0];
@@ -162,15 +164,16 @@ function tick(l: Line): Tick {
   };
 }
 
-// left is how many seconds the run may take yet: by what its trials took so far, or by its plan.
+// left is how many seconds the run may take yet: by what the trials that ended took, or by its
+// plan. While a trial is under way, the time falls.
 export function left(s: State): [least: number, most: number] | null {
   if (s.begun === 0 || s.outcome) {
     return null;
   }
   const gone = (s.now - s.begun) / 1e3;
-  if (s.ended > 1 && s.total > s.ended) {
-    const each = gone / (s.ended + 0.5);
-    const rest = each * (s.total - s.ended);
+  if (s.ended > 1 && s.total > s.ended && s.endedAt > s.begun) {
+    const each = (s.endedAt - s.begun) / 1e3 / s.ended;
+    const rest = Math.max(0, each * (s.total - s.ended) - (s.now - s.endedAt) / 1e3);
     return [0.9 * rest, 1.1 * rest];
   }
   const of = (ns: number) => Math.max(0, ns / 1e9 - gone);

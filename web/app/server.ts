@@ -123,6 +123,10 @@ export class Server implements Source {
   }
 
   files(id: string): [string, string][] {
-    return [["report.json", path("runs", id, "report")]];
+    return [
+      ["trials.ndjson", path("runs", id, "trials")],
+      ["report.json", path("runs", id, "report")],
+      ["prony.log", path("runs", id, "log")],
+    ];
   }
 }

@@ -16,7 +16,7 @@ function place(x: number, end: number): number {
 }
 
 // endOf is the end of an axis from zero that has room for all rows.
-function endOf(rows: StripRow[]): number {
+export function endOf(rows: { center: number | null; hi: number | null }[]): number {
   const most = Math.max(0, ...rows.flatMap((r) => [r.center ?? 0, r.hi ?? 0]));
   return most > 0 ? most * 1.02 : 1;
 }
@@ -26,10 +26,23 @@ interface Props {
   head: [name: string, axis: string, value: string];
   rows: StripRow[];
   bare?: boolean; // its head is for screen readers alone
+  end?: number; // of the axis; absent: of its own rows
+  print?: (x: number) => string; // a tick; absent: there are none
 }
 
-export function Strip({ caption, head, rows, bare }: Props) {
-  const end = endOf(rows);
+// mostTicks is how many ticks an axis has at most, with that of zero.
+const mostTicks = 3;
+
+// ticks are round values from zero to the end of an axis.
+function ticks(end: number): number[] {
+  const rough = end / mostTicks;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((m) => m * power >= rough) ?? 10);
+  return Array.from({ length: Math.floor(end / step) + 1 }, (_, k) => k * step);
+}
+
+export function Strip({ caption, head, rows, bare, end: given, print }: Props) {
+  const end = given ?? endOf(rows);
   return (
     <table class={bare ? "strip small bare" : "strip small"}>
       <caption>{caption}</caption>
@@ -55,6 +68,24 @@ export function Strip({ caption, head, rows, bare }: Props) {
           </tr>
         ))}
       </tbody>
+      {print && (
+        <tfoot aria-hidden="true">
+          <tr>
+            <td />
+            <td class="drawn">
+              <svg class="ticks">
+                {ticks(end).map((x) => (
+                  <text key={x} x={place(x, end).toFixed(2) + "%"} y="12"
+                    text-anchor={x === 0 ? "start" : place(x, end) > 90 ? "end" : "middle"}>
+                    {print(x)}
+                  </text>
+                ))}
+              </svg>
+            </td>
+            <td />
+          </tr>
+        </tfoot>
+      )}
     </table>
   );
 }

@@ -23,6 +23,11 @@ export function amount(x: number | null, unit: string): string {
   return units.plain(x) + (unit && " " + unit);
 }
 
+// tick is a value of an axis, without the zeros that an axis does not need.
+export function tick(x: number, unit: string): string {
+  return x === 0 ? "0" : units.tick(amount(x, unit));
+}
+
 // change is a ratio as a relative difference with its sign: 1.05 is "+5.00 %".
 export function change(ratio: number | null): string {
   if (ratio === null || !Number.isFinite(ratio)) {
@@ -56,6 +61,11 @@ export function lasting(seconds: number): string {
     return `${Math.floor(s / 60)} min ${s % 60} s`;
   }
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+}
+
+// outcome is how a trial ended. SUSPECT is a verdict on numbers; a trial has findings.
+export function outcome(grade: string): { grade: string; text: string } {
+  return grade === "SUSPECT" ? { grade: "none", text: "findings" } : { grade, text: grade };
 }
 
 export function count(n: number, what: string): string {

@@ -48,6 +48,13 @@ export function trial(name: string, k: number, n: number): { color: string; dash
   };
 }
 
+// gray gives the k-th of n repeats of all targets the tint and dash that its trials have.
+export function gray(k: number, n: number): { color: string; dash: number[] } {
+  const dashes = [[], [7, 4], [2, 3]];
+  const part = n > 1 ? (0.5 * k) / (n - 1) : 0;
+  return { color: mix(muted(), paper(), part), dash: dashes[k % dashes.length] ?? [] };
+}
+
 const flameColors = 6;
 
 // flame gives the k-th of any number of origins a tint that ink is read on.

@@ -1,7 +1,7 @@
 // A button that copies the command beside it.
 
-export function copying(): void {
-  for (const button of document.querySelectorAll<HTMLButtonElement>(".copy")) {
+export function copying(root: ParentNode = document): void {
+  for (const button of root.querySelectorAll<HTMLButtonElement>(".copy")) {
     const code = button.parentElement?.querySelector("code");
     if (code) {
       button.hidden = false;

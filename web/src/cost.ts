@@ -1,9 +1,10 @@
 // What throughput costs: processor time a request, and memory, against throughput. Names stand at
-// the dots as far as there is room; the cursor and the table have all.
+// the dots, or at the end of a line from the dot if there is no room beside it. Crosses are the
+// intervals of both values.
 
 import uPlot from "uplot";
 import * as colors from "./colors";
-import type { Cost as Data, CostPoint } from "./data";
+import type { Cost as Data, CostPoint, Range } from "./data";
 import { axis, cursor, font, Keys, logarithmic, logAxis, narrow, part, type Plot } from "./plot";
 import * as units from "./units";
 
@@ -12,11 +13,12 @@ const wide = 20;
 interface Panel {
   label: string;
   of: (p: CostPoint) => number | null;
+  range: (p: CostPoint) => Range | null;
 }
 
 const panels: Panel[] = [
-  { label: "CPU, µs a request", of: (p) => p.cpuUs },
-  { label: "resident memory, MiB", of: (p) => p.rssMiB },
+  { label: "CPU, µs a request", of: (p) => p.cpuUs, range: (p) => p.cpuRange },
+  { label: "resident memory, MiB", of: (p) => p.rssMiB, range: (p) => p.rssRange },
 ];
 
 export class Cost implements Plot {
@@ -53,7 +55,9 @@ export class Cost implements Plot {
   }
 
   private options(panel: Panel, width: number): uPlot.Options {
-    const rates = this.points.map((p) => p.perS);
+    const rates = this.points.flatMap((p) => [p.perS, ...(p.perSRange ?? [])]).filter((x) => x > 0);
+    const costs = this.points.flatMap((p) => [panel.of(p) ?? NaN, ...(panel.range(p) ?? [])]);
+    const known = costs.filter((x) => x > 0);
     const most = Math.max(...rates);
     const log = most / Math.min(...rates) > wide;
     const label = "throughput, requests/s" + (log ? ", logarithmic" : "");
@@ -67,7 +71,9 @@ export class Cost implements Plot {
         x: log
           ? { ...logarithmic(1), range: [Math.min(...rates) / 1.6, most * 1.6] }
           : { time: false, range: [0, most * 1.1] },
-        y: logarithmic(1.6),
+        y: known.length > 0
+          ? { ...logarithmic(1), range: [Math.min(...known) / 1.6, Math.max(...known) * 1.6] }
+          : logarithmic(1.6),
       },
       axes: [
         log
@@ -114,42 +120,85 @@ function paint(u: uPlot, points: CostPoint[], panel: Panel): void {
     const y = panel.of(p);
     return y === null ? [] : [{ p, x: u.valToPos(p.perS, "x", true), y: u.valToPos(y, "y", true) }];
   });
+  c.lineWidth = 1.5 * px;
   for (const { p, x, y } of at) {
-    c.fillStyle = colors.target(p.target).color;
+    c.fillStyle = c.strokeStyle = colors.target(p.target).color;
+    cross(u, p, panel, x, y);
     c.beginPath();
     c.arc(x, y, 5 * px, 0, 7);
     c.fill();
     taken.push({ x: x - 6 * px, y: y - 6 * px, w: 12 * px, h: 12 * px });
   }
   c.fillStyle = colors.ink();
+  c.strokeStyle = colors.muted();
+  c.lineWidth = px;
   for (const { p, x, y } of at) {
     const w = c.measureText(p.target).width;
-    const place = room(u, taken, x, y, w, px);
+    const near = room(u, taken, beside(x, y, w, px));
+    const place = near ?? room(u, taken, around(x, y, w, px));
     if (place) {
       taken.push(place);
       c.fillText(p.target, place.x, place.y + place.h / 2);
+    }
+    if (place && !near) {
+      line(c, x, y, Math.min(Math.max(x, place.x), place.x + w), place.y + place.h / 2);
     }
   }
   c.restore();
 }
 
-// room is where a name fits beside its dot, within the plot and on nothing else; null: nowhere.
-function room(u: uPlot, taken: Box[], x: number, y: number, w: number, px: number): Box | null {
+// cross draws the intervals of both values of a point.
+function cross(u: uPlot, p: CostPoint, panel: Panel, x: number, y: number): void {
+  const range = panel.range(p);
+  if (p.perSRange) {
+    const [from, to] = p.perSRange.map((v) => u.valToPos(v, "x", true)) as Range;
+    line(u.ctx, from, y, to, y);
+  }
+  if (range) {
+    const [from, to] = range.map((v) => u.valToPos(v, "y", true)) as Range;
+    line(u.ctx, x, from, x, to);
+  }
+}
+
+function line(c: CanvasRenderingContext2D, x: number, y: number, toX: number, toY: number): void {
+  c.beginPath();
+  c.moveTo(x, y);
+  c.lineTo(toX, toY);
+  c.stroke();
+}
+
+// beside are the places for a name next to its dot.
+function beside(x: number, y: number, w: number, px: number): Box[] {
   const h = 14 * px;
   const off = 9 * px;
-  const places = [
-    { x: x + off, y: y - h / 2 },
-    { x: x - off - w, y: y - h / 2 },
-    { x: x - w / 2, y: y - off - h },
-    { x: x - w / 2, y: y + off },
-    { x: x + off, y: y + off / 2 },
-    { x: x - off - w, y: y - off / 2 - h },
+  return [
+    { x: x + off, y: y - h / 2, w, h },
+    { x: x - off - w, y: y - h / 2, w, h },
+    { x: x - w / 2, y: y - off - h, w, h },
+    { x: x - w / 2, y: y + off, w, h },
+    { x: x + off, y: y + off / 2, w, h },
+    { x: x - off - w, y: y - off / 2 - h, w, h },
   ];
+}
+
+// around are the places for a name at a distance from its dot, the nearest first.
+function around(x: number, y: number, w: number, px: number): Box[] {
+  const h = 14 * px;
+  const out: Box[] = [];
+  for (let far = 28; far <= 140; far += 16) {
+    for (const [dx, dy] of [[0, -1], [0, 1], [1, -1], [-1, 1], [1, 1], [-1, -1]] as const) {
+      out.push({ x: x + dx * far * px - w / 2, y: y + dy * far * px - h / 2, w, h });
+    }
+  }
+  return out;
+}
+
+// room is the first of places that is within the plot and on nothing else; null: none is.
+function room(u: uPlot, taken: Box[], places: Box[]): Box | null {
   const { left, top, width, height } = u.bbox;
-  for (const p of places) {
-    const box = { ...p, w, h };
-    const inside =
-      box.x >= left && box.x + w <= left + width && box.y >= top && box.y + h <= top + height;
+  for (const box of places) {
+    const right = box.x + box.w <= left + width;
+    const inside = box.x >= left && right && box.y >= top && box.y + box.h <= top + height;
     if (inside && !taken.some((t) => overlap(t, box))) {
       return box;
     }

@@ -54,12 +54,17 @@ export interface Cost {
   points: CostPoint[];
 }
 
+export type Range = [lo: number, hi: number];
+
 export interface CostPoint {
   target: string;
   tier: number; // from 1; 0 when not ranked
   perS: number;
+  perSRange: Range | null; // intervals; null: unknown
   cpuUs: number | null;
+  cpuRange: Range | null;
   rssMiB: number | null;
+  rssRange: Range | null;
   text: string;
 }
 
@@ -73,6 +78,7 @@ export interface TrialSeries {
   block: number;
   repeat: string; // what block counts: "block" or "start"
   load: string;
+  open: boolean; // an open load
   verdict: string;
   seconds: number[]; // the end of each interval, from the window's start
   perS: number[];

@@ -8,6 +8,7 @@ import * as colors from "./colors";
 import { Cost } from "./cost";
 import { type Page, read, type Scenario } from "./data";
 import { Flame } from "./flame";
+import { folding, unfold } from "./fold";
 import { Loads } from "./loads";
 import { Percentiles } from "./percentiles";
 import type { Plot } from "./plot";
@@ -126,6 +127,7 @@ function follow(): void {
     const target = document.getElementById(location.hash.slice(1));
     const details = target?.closest("details");
     if (details) {
+      unfold(details);
       details.open = true;
       details.scrollIntoView();
     }
@@ -135,8 +137,10 @@ function follow(): void {
 }
 
 function start(): void {
+  document.body.classList.add("scripts"); // so that plots have their height before they are drawn
   document.querySelectorAll<HTMLButtonElement>(".columns").forEach(columns);
   copying();
+  folding();
   follow();
   const drawn = plots();
   const redraw = () => drawn.forEach((d) => d.again());

@@ -73,7 +73,7 @@ export class Percentiles implements Plot {
           label: "percentile, logit scale",
           size: 32,
           splits: () => marks.map(logit),
-          values: () => marks.map(units.percentile),
+          values: () => marks.map((q) => "p" + units.percentile(q)),
         }),
         logAxis({ label: "response time, ms", size: 50 }, units.plain),
       ],

@@ -5,8 +5,8 @@ import * as colors from "./colors";
 import { font } from "./plot";
 
 // saving adds a link and a button to each figure that has a name.
-export function saving(): void {
-  for (const figure of document.querySelectorAll<HTMLElement>(".figure[id]")) {
+export function saving(root: ParentNode = document): void {
+  for (const figure of root.querySelectorAll<HTMLElement>(".figure[id]")) {
     if (!figure.querySelector(":scope > table.strip, :scope > .plot")) {
       continue; // it only groups others
     }

@@ -1,5 +1,6 @@
-// How a target's trials went over time: the warm-up, shaded, and the window with throughput and p99
-// per interval, and what the probe saw of processor and memory, on one time axis with one cursor.
+// How trials went over time: the warm-up, shaded, and the window with throughput and p99 per
+// interval, and what the probe saw of processor and memory. All targets have one metric, each in a
+// panel of its own; one target has all metrics. All panels have one cursor.
 
 import uPlot from "uplot";
 import * as colors from "./colors";
@@ -9,14 +10,25 @@ import { axis, chooser, cursor, font, Keys, part, type Plot } from "./plot";
 import * as units from "./units";
 
 interface Panel {
+  name: string;
   label: string;
   of: (t: TrialSeries) => { seconds: number[]; values: (number | null)[] } | null;
   print: (value: number) => string;
   warm: boolean; // whether the warm-up has values for it
+  open: boolean; // whether it says more of an open load than of a closed one
+}
+
+// Drawing is what one plot shows.
+interface Drawing {
+  panel: Panel;
+  target: string;
+  trials: TrialSeries[];
+  plot: uPlot;
 }
 
 const panels: Panel[] = [
   {
+    name: "throughput",
     label: "requests/s",
     of: (t) => ({
       seconds: [...(t.warmup?.seconds ?? []), ...t.seconds],
@@ -24,42 +36,56 @@ const panels: Panel[] = [
     }),
     print: (x) => units.rate(x) + "/s",
     warm: true,
+    open: false,
   },
   {
+    name: "p99",
     label: "p99, ms",
     of: (t) => (t.p99Ms.length > 0 ? { seconds: t.seconds, values: t.p99Ms } : null),
     print: (x) => "p99 " + units.milliseconds(x),
     warm: false,
+    open: true,
   },
   {
+    name: "CPU",
     label: "service CPU, cores",
     of: (t) => t.probe && { seconds: t.probe.seconds, values: t.probe.cores },
     print: (x) => x.toFixed(2) + " cores",
     warm: false,
+    open: false,
   },
   {
+    name: "memory",
     label: "memory, MiB",
     of: (t) => t.probe && { seconds: t.probe.seconds, values: t.probe.mib },
     print: (x) => x.toFixed(0) + " MiB",
     warm: false,
+    open: false,
   },
 ];
 
 const height = 190;
 
+// Panels of all targets are small, and as many in a row as fit.
+const small = { width: 320, height: 150, gap: 20 };
+
 // levelled is up to how many trials levels are drawn: more would be a net.
 const levelled = 3;
+
+// saidTargets is how many targets a reading names.
+const saidTargets = 8;
 
 // seconds are the steps that people count time in.
 const seconds = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 
 export class Series implements Plot {
-  private plots: uPlot[] = [];
-  private trials: TrialSeries[] = [];
+  private drawings: Drawing[] = [];
   private readonly box: HTMLElement;
+  private readonly reading: HTMLElement;
   private readonly legend: Legend;
   private readonly keys: Keys;
   private readonly target: HTMLSelectElement;
+  private readonly metric: HTMLSelectElement;
   private readonly load: HTMLSelectElement;
 
   constructor(
@@ -67,15 +93,26 @@ export class Series implements Plot {
     private readonly targets: TargetSeries[],
   ) {
     this.box = part(section, ".plot");
-    this.legend = new Legend(part(section, ".keys"), (i, show) => {
-      this.plots.forEach((p) => p.setSeries(i + 1, { show }));
-    });
-    this.keys = new Keys(this.box, part(section, ".reading"), (i) => this.say(i));
+    this.legend = new Legend(part(section, ".keys"), () => this.drawings.forEach((d) =>
+      d.trials.forEach((t, i) => d.plot.setSeries(i + 1, { show: !this.hides(t) }))));
+    this.reading = part(section, ".reading");
+    this.keys = new Keys(this.box, this.reading, (i) => this.say(i));
     this.target = part(section, "select.target");
+    this.metric = part(section, "select.metric");
     this.load = part(section, "select.load");
     const names = targets.map((s, i) => ({ value: String(i), text: s.target }));
+    const all = targets.length > 1 ? [{ value: "", text: "all targets" }] : [];
     const loads = new Set(targets.flatMap((s) => s.trials.map((t) => t.load)));
-    chooser(this.target, names, () => this.draw());
+    const drawn = panels.filter((p) => join(p, targets.flatMap((s) => s.trials)));
+    chooser(this.target, [...all, ...names], () => this.draw());
+    chooser(
+      this.metric,
+      drawn.map((p) => ({ value: p.name, text: p.name })),
+      () => {
+        this.load.value = this.firstLoad(this.panel());
+        this.draw();
+      },
+    );
     chooser(
       this.load,
       [...loads].map((l) => ({ value: l, text: l })),
@@ -83,38 +120,83 @@ export class Series implements Plot {
     );
   }
 
+  private panel(): Panel | undefined {
+    return panels.find((p) => p.name === this.metric.value);
+  }
+
+  // firstLoad is the load that a metric is shown for unless a reader chooses another one.
+  private firstLoad(panel: Panel | undefined): string {
+    const trials = this.targets.flatMap((s) => s.trials);
+    return (trials.find((t) => t.open && panel?.open) ?? trials[0])?.load ?? "";
+  }
+
   draw(): void {
-    this.plots.forEach((p) => p.destroy());
-    this.plots = [];
+    this.drawings.forEach((d) => d.plot.destroy());
+    this.drawings = [];
     const width = this.box.clientWidth;
-    const all = this.targets[Number(this.target.value)]?.trials ?? [];
-    this.trials = all.filter((t) => t.load === this.load.value);
+    const all = this.target.value === "";
+    this.box.classList.toggle("grid", all);
+    const label = this.metric.closest("label");
+    if (label) {
+      label.hidden = !all || this.metric.options.length < 2;
+    }
     if (width === 0) {
       return;
     }
-    this.legend.fill(this.trials.map((t, i) => ({ name: name(t), ...this.color(i) })));
-    const start = Math.min(0, ...this.trials.map((t) => begin(t)));
+    const chosen = all ? this.targets : this.targets.slice(Number(this.target.value)).slice(0, 1);
+    const groups = chosen.map((s) => ({
+      target: s.target,
+      trials: s.trials.filter((t) => t.load === this.load.value),
+    }));
+    this.fill(groups, all);
+    const trials = groups.flatMap((g) => g.trials);
+    const start = Math.min(0, ...trials.map((t) => begin(t)));
     const end = Math.max(
       1,
-      ...this.trials.flatMap((t) => [
-        ...t.seconds.slice(-1),
-        ...(t.probe?.seconds.slice(-1) ?? []),
-      ]),
+      ...trials.flatMap((t) => [...t.seconds.slice(-1), ...(t.probe?.seconds.slice(-1) ?? [])]),
     );
-    for (const panel of panels) {
-      const data = join(panel, this.trials);
-      if (data) {
-        this.plots.push(new uPlot(this.options(panel, width, [start, end]), data, this.box));
+    const wide = all ? cell(width, groups.length) : width;
+    for (const group of groups) {
+      for (const panel of panels) {
+        const data = all && panel !== this.panel() ? null : join(panel, group.trials);
+        if (data) {
+          const range: [number, number] = [panel.warm ? start : 0, end];
+          const options = this.options({ panel, ...group }, wide, range, all);
+          this.drawings.push({ panel, ...group, plot: new uPlot(options, data, this.box) });
+        }
       }
     }
-    this.keys.attach(this.plots);
+    this.keys.attach(this.drawings.map((d) => d.plot));
   }
 
-  private options(panel: Panel, width: number, range: [number, number]): uPlot.Options {
+  // fill makes a key for each trial of a target, or for each repeat of all targets.
+  private fill(groups: { target: string; trials: TrialSeries[] }[], all: boolean): void {
+    const [first] = groups;
+    if (!all && first) {
+      const n = first.trials.length;
+      const { target } = first;
+      this.legend.fill(first.trials.map((t, i) => ({ name: name(t),
+        ...colors.trial(target, i, n) })));
+      return;
+    }
+    const trials = groups.flatMap((g) => g.trials);
+    const repeats = [...new Set(trials.map(repeat))].sort((a, b) =>
+      a.localeCompare(b, "en", { numeric: true }));
+    this.legend.fill(repeats.map((r, i) => ({ name: r, ...colors.gray(i, repeats.length) })));
+  }
+
+  private hides(t: TrialSeries): boolean {
+    return this.legend.hides(this.target.value === "" ? repeat(t) : name(t));
+  }
+
+  private options(d: Omit<Drawing, "plot">, width: number, range: [number, number],
+    all: boolean): uPlot.Options {
+    const { panel, trials, target } = d;
+    const draw = panel.warm ? [(u: uPlot) => this.mark(u, d)] : [];
     return {
       width,
-      height,
-      padding: [12, 24, 0, 0],
+      height: all ? small.height : height,
+      padding: [all ? 22 : 12, 24, 0, 0],
       legend: { show: false },
       cursor: { ...cursor, sync: { key: "time" }, points: { size: 6 } },
       scales: {
@@ -124,49 +206,51 @@ export class Series implements Plot {
       axes: [
         axis({ size: 26, incrs: seconds, values: (_u, xs) => xs.map((x) => `${x} s`) }),
         axis({
-          label: panel.label,
+          ...(all ? {} : { label: panel.label }),
           size: 50,
           values: (_u, ys) => ys.map((y) => units.tick(units.rate(y))),
         }),
       ],
-      series: [{}, ...this.trials.map((t, i) => this.line(t, i))],
+      series: [{}, ...trials.map((t, i) => this.line(t, colors.trial(target, i, trials.length)))],
       hooks: {
         drawClear: [(u) => shade(u, range[0], panel.warm)],
-        draw: panel.warm ? [(u) => this.mark(u)] : [],
-        setCursor: [
-          (u) => {
-            if (u.cursor.event) {
-              this.legend.read(this.trials.map((_, i) => text(u, panel, i, u.cursor.idx)));
-            }
-          },
-        ],
+        draw: all ? [...draw, (u) => title(u, target)] : draw,
+        setCursor: [(u) => this.point(u, panel, trials)],
       },
     };
   }
 
-  private color(i: number): { color: string; dash: number[] } {
-    const target = this.targets[Number(this.target.value)]?.target ?? "";
-    return colors.trial(target, i, this.trials.length);
+  // point reads out what the mouse points at.
+  private point(u: uPlot, panel: Panel, trials: TrialSeries[]): void {
+    if (!u.cursor.event) {
+      return;
+    }
+    const at = u.cursor.idx;
+    if (this.target.value !== "") {
+      this.legend.read(trials.map((_, i) => text(u, panel, i, at)));
+      return;
+    }
+    const x = typeof at === "number" ? u.data[0][at] : undefined;
+    this.reading.textContent = x === undefined ? "" : this.sayAll(x);
   }
 
-  private line(t: TrialSeries, i: number): uPlot.Series {
-    const { color, dash } = this.color(i);
-    const show = !this.legend.hides(name(t));
+  private line(t: TrialSeries, { color, dash }: { color: string; dash: number[] }): uPlot.Series {
+    const show = !this.hides(t);
     return { label: name(t), stroke: color, dash, width: 1.75, spanGaps: true, show,
       points: { show: false } };
   }
 
   // mark draws where trials became steady and, where they are few, the levels that were found.
-  private mark(u: uPlot): void {
-    const shown = this.trials.filter((t) => !this.legend.hides(name(t)));
+  private mark(u: uPlot, { target, trials }: Omit<Drawing, "plot">): void {
+    const shown = trials.filter((t) => !this.hides(t));
     const c = u.ctx;
     const px = devicePixelRatio;
     c.save();
-    this.trials.forEach((t, i) => {
+    trials.forEach((t, i) => {
       if (!t.warmup || !shown.includes(t)) {
         return;
       }
-      c.strokeStyle = c.fillStyle = this.color(i).color;
+      c.strokeStyle = c.fillStyle = colors.trial(target, i, trials.length).color;
       if (shown.length <= levelled) {
         t.warmup.levels.forEach((l) => level(u, l.from, l.to, l.perS, px));
       }
@@ -178,27 +262,73 @@ export class Series implements Plot {
   }
 
   private say(at: number): string {
-    const x = this.plots[0]?.data[0][at];
+    const x = this.drawings[0]?.plot.data[0][at];
     if (x === undefined) {
       return "";
     }
-    const words = this.trials.flatMap((t, i) => {
-      const said = this.plots.flatMap((u, k) => {
-        const found = u.data[0].indexOf(x);
-        const panel = panels.filter((p) => join(p, this.trials))[k];
-        const value = panel ? text(u, panel, i, found) : null;
+    if (this.target.value === "") {
+      return this.sayAll(x);
+    }
+    const words = (this.drawings[0]?.trials ?? []).flatMap((t, i) => {
+      const said = this.drawings.flatMap(({ panel, plot }) => {
+        const value = text(plot, panel, i, plot.data[0].indexOf(x));
         return value ? [value] : [];
       });
-      const shown = said.length > 0 && !this.legend.hides(name(t));
-      return shown ? [`${name(t)}: ${said.join(", ")}`] : [];
+      return said.length > 0 && !this.hides(t) ? [`${name(t)}: ${said.join(", ")}`] : [];
     });
-    return `${x} s${x <= 0 ? ", warm-up" : ""}; ${words.join("; ")}`;
+    return `${instant(x)}; ${words.join("; ")}`;
   }
+
+  // sayAll reads the lowest and the highest trial of each target at a time.
+  private sayAll(x: number): string {
+    const words = this.drawings.flatMap(({ panel, target, trials, plot }) => {
+      const at = plot.data[0].indexOf(x);
+      const values = trials.flatMap((t, i) => {
+        const y = plot.data[i + 1]?.[at];
+        return y === null || y === undefined || this.hides(t) ? [] : [y];
+      });
+      const [lo, hi] = [Math.min(...values), Math.max(...values)];
+      const least = lo < hi ? panel.print(lo) + " to " : "";
+      return values.length > 0 ? [`${target} ${least}${panel.print(hi)}`] : [];
+    });
+    const more = words.length > saidTargets ? [`${words.length - saidTargets} more`] : [];
+    return `${instant(x)}; ${[...words.slice(0, saidTargets), ...more].join("; ")}`;
+  }
+}
+
+// cell is the width of one of n small panels.
+function cell(width: number, n: number): number {
+  const fit = Math.max(1, Math.floor((width + small.gap) / (small.width + small.gap)));
+  const columns = Math.min(fit, n);
+  return Math.floor((width - small.gap * (columns - 1)) / columns);
+}
+
+function instant(x: number): string {
+  return `${x} s${x <= 0 ? ", warm-up" : ""}`;
+}
+
+function repeat(t: TrialSeries): string {
+  return `${t.repeat} ${t.block}`;
+}
+
+// title writes the name of a target over its panel.
+function title(u: uPlot, target: string): void {
+  const c = u.ctx;
+  const px = devicePixelRatio;
+  c.save();
+  c.fillStyle = colors.target(target).color;
+  c.fillRect(u.bbox.left, 4 * px, 10 * px, 10 * px);
+  c.fillStyle = colors.ink();
+  c.font = font.replace("12px", `600 ${12 * px}px`);
+  c.textBaseline = "top";
+  c.textAlign = "left";
+  c.fillText(target, u.bbox.left + 16 * px, 3 * px);
+  c.restore();
 }
 
 function name(t: TrialSeries): string {
   const marks: Record<string, string> = { VALID: "", SUSPECT: " (with findings)" };
-  return `${t.repeat} ${t.block}` + (marks[t.verdict] ?? ` (${t.verdict})`);
+  return repeat(t) + (marks[t.verdict] ?? ` (${t.verdict})`);
 }
 
 // begin is when the first interval of a trial's warm-up began; 0 without one.

@@ -105,6 +105,10 @@ func (t *Target) wholeDoubt(grade string) *doubt {
 }
 
 func wholeEvents(r *record.Record, grade string) []event {
+	if grade == StoppedGrade {
+		step, _ := Failure(r)
+		return []event{{rule: step}}
+	}
 	if grade == FailedGrade {
 		step, subject := Failure(r)
 		return []event{{rule: step, observed: observed{words: subject}}}
@@ -181,7 +185,8 @@ const (
 func (t *Target) nameNotes() []Note {
 	var notes []Note
 	for _, way := range []struct{ grade, fate string }{
-		{record.Invalid, excluded}, {FailedGrade, excluded}, {record.Suspect, kept},
+		{record.Invalid, excluded}, {FailedGrade, excluded}, {StoppedGrade, excluded},
+		{record.Suspect, kept},
 	} {
 		notes = append(notes, t.wholeDoubt(way.grade).notes(way.fate)...)
 	}
@@ -231,7 +236,7 @@ func (t *Target) lost(load string) Note {
 // endings returns the reasons why a target has no number at all.
 func (t *Target) endings() Footnote {
 	var notes Footnote
-	for _, grade := range []string{record.Invalid, FailedGrade} {
+	for _, grade := range []string{record.Invalid, FailedGrade, StoppedGrade} {
 		notes = append(notes, t.wholeDoubt(grade).notes("")...)
 	}
 	for _, load := range loadNames(t.Trials) {

@@ -47,3 +47,28 @@ func TestMissing(t *testing.T) {
 		t.Errorf("footnotes %q", notes)
 	}
 }
+
+// A trial that ended because its user stopped the run is stopped, and not failed: nothing was wrong
+// with its target.
+func TestStopped(t *testing.T) {
+	records := []record.Record{
+		{Run: "r", Trial: "b1-01-a", Block: 1, Scenario: "s", Target: record.Target{Name: "a"},
+			Outcome: record.Measured, Verdict: record.Verdict{Grade: record.Valid}},
+		{Run: "r", Trial: "b2-02-a", Block: 2, Scenario: "s", Target: record.Target{Name: "a"},
+			Outcome: "failed", Failure: &record.Failure{Step: "measure", Error: "interrupted",
+				Interrupted: true}},
+	}
+	sh := sheetOf(records, Options{})
+	for _, tally := range sh.Verdicts {
+		if tally.Grade == FailedGrade {
+			t.Errorf("a stopped trial is counted as %+v", tally)
+		}
+	}
+	if got := sh.Verdicts[len(sh.Verdicts)-1]; got != (Tally{StoppedGrade, 1, "measure"}) {
+		t.Errorf("the tally is %+v", got)
+	}
+	const want = "stopped in block 2, not in the numbers: measure"
+	if notes := sh.Tables[0].Footnotes; len(notes) != 1 || notes[0][0].String() != want {
+		t.Errorf("footnotes %q, want %q", notes, want)
+	}
+}

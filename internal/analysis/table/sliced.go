@@ -237,7 +237,7 @@ func slicedValue(q metric.Metric, s *record.Sliced, confidence float64, stallFre
 // What disturbed only the window does not touch them.
 func slicedGrade(r *record.Record, load string) string {
 	grade := wholeGrade(r)
-	if grade == FailedGrade {
+	if unmeasured(grade) {
 		return grade
 	}
 	for _, f := range r.Verdict.Findings {

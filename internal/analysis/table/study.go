@@ -346,7 +346,7 @@ func (sc *Scenario) target(r *record.Record, blocks blockOf) *Target {
 func (t *Target) add(r *record.Record) {
 	t.Trials = append(t.Trials, r)
 	switch Grade(r) {
-	case FailedGrade:
+	case FailedGrade, StoppedGrade:
 		t.Counts.Failed++
 	case record.Invalid:
 		t.Counts.Invalid++

@@ -103,13 +103,19 @@ type Row struct {
 
 // Tally counts the trials that ended in one way or have no record, with the reasons.
 type Tally struct {
-	Grade  string // VALID, SUSPECT, INVALID or failed
+	Grade  string // VALID, SUSPECT, INVALID, failed or stopped
 	Trials int
 	Reason string // rules, with how many trials broke each; empty for VALID
 }
 
 // FailedGrade is the Grade of a Tally of trials that were not measured to their end.
 const FailedGrade = "failed"
+
+// StoppedGrade is the Grade of a Tally of trials that ended because their user stopped the run.
+const StoppedGrade = "stopped"
+
+// unmeasured reports whether trials of a grade were not measured to their end.
+func unmeasured(grade string) bool { return grade == FailedGrade || grade == StoppedGrade }
 
 // UnknownGrade is the grade of a number whose interval is unknown.
 const UnknownGrade = "not known"

@@ -9,10 +9,12 @@ import (
 	"prony.example/record"
 )
 
-// Grade returns the grade of a record: VALID, SUSPECT, INVALID or failed. A measured record without
-// a verdict is SUSPECT.
+// Grade returns the grade of a record: VALID, SUSPECT, INVALID, failed or stopped. A measured record
+// without a verdict is SUSPECT.
 func Grade(r *record.Record) string {
 	switch {
+	case r.Failure != nil && r.Failure.Interrupted:
+		return StoppedGrade
 	case r.Outcome != record.Measured:
 		return FailedGrade
 	case r.Verdict.Grade == record.Valid, r.Verdict.Grade == record.Invalid:
@@ -25,7 +27,7 @@ func Grade(r *record.Record) string {
 // A grade of the record that no finding explains applies to every load.
 func LoadGrade(r *record.Record, load string) string {
 	grade := wholeGrade(r)
-	if grade == FailedGrade {
+	if unmeasured(grade) {
 		return grade
 	}
 	for _, f := range FindingsOn(r, load) {
@@ -73,7 +75,7 @@ func ofWhole(r *record.Record, f record.Finding) bool {
 // no finding explains it.
 func wholeGrade(r *record.Record) string {
 	ownText := Grade(r)
-	if ownText == FailedGrade || unexplained(r) {
+	if unmeasured(ownText) || unexplained(r) {
 		return ownText
 	}
 	grade := record.Valid
@@ -123,12 +125,13 @@ func usable(r *record.Record) bool {
 }
 
 // tallies counts how trials ended, best first. It always includes VALID, SUSPECT and INVALID, and
-// failed only if there are some.
+// failed and stopped only if there are some.
 func tallies(records []*record.Record) []Tally {
 	var out []Tally
-	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade} {
+	for _, grade := range []string{record.Valid, record.Suspect, record.Invalid, FailedGrade,
+		StoppedGrade} {
 		item := those(records, func(r *record.Record) bool { return Grade(r) == grade })
-		if grade == FailedGrade && len(item) == 0 {
+		if unmeasured(grade) && len(item) == 0 {
 			continue
 		}
 		out = append(out, Tally{Grade: grade, Trials: len(item), Reason: reasons(grade, item)})
@@ -163,7 +166,7 @@ func reasons(grade string, records []*record.Record) string {
 
 // broken returns the rules that gave a record its grade, each once; for a failed one, the step.
 func broken(grade string, r *record.Record) []string {
-	if grade == FailedGrade {
+	if unmeasured(grade) {
 		step, _ := Failure(r)
 		return []string{step}
 	}

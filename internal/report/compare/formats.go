@@ -153,18 +153,26 @@ func (g Gate) cells() (out [][]string) {
 
 // Sentence summarizes the gate in a sentence.
 func (g Gate) Sentence() string {
+	return strings.ToUpper(g.Outcome) + ": " + g.Reasons() + "."
+}
+
+// Reasons returns the reasons for the outcome, each once.
+func (g Gate) Reasons() string {
 	var why []string
+	named := map[string]bool{}
 	for _, k := range g.Checks {
 		if k.Outcome == g.Outcome {
 			w := k.Why
 			if len(g.Comparison.Pairs) > 1 {
 				w = k.Pair.B.Target + ": " + w
 			}
-			why = append(why, w)
+			if !named[w] {
+				why = append(why, w)
+			}
+			named[w] = true
 		}
 	}
-	return fmt.Sprintf("%s: %s.", strings.ToUpper(g.Outcome),
-		strings.Join(units.First(why, 3), "; "))
+	return strings.Join(units.First(why, 3), "; ")
 }
 
 // GateText prints a gate for a log.

@@ -219,6 +219,8 @@ func excluded(t *table.Target) (out []string) {
 		case table.FailedGrade:
 			_, why := table.Failure(r)
 			out = append(out, fmt.Sprintf("%s failed: %s", r.Trial, why))
+		case table.StoppedGrade:
+			out = append(out, r.Trial+" was stopped with the run")
 		case record.Invalid:
 			out = append(out, fmt.Sprintf("%s is INVALID: %s", r.Trial, reasons(r)))
 		}

@@ -29,6 +29,8 @@ const (
 	patience = 2 * time.Minute
 	// axe is the accessibility engine from `npm ci` in web/; without it that part is skipped.
 	axe = "../../../web/node_modules/axe-core/axe.min.js"
+	// cut is what finds content that a page cuts off.
+	cut = "../../../web/test/cut.js"
 )
 
 func browser(t *testing.T) context.Context {
@@ -63,10 +65,12 @@ func browser(t *testing.T) context.Context {
 
 // tab is an open page.
 type tab struct {
-	t     *testing.T
-	ctx   context.Context
-	mu    sync.Mutex
-	wrong []string
+	t      *testing.T
+	ctx    context.Context
+	width  int64
+	scheme string
+	mu     sync.Mutex
+	wrong  []string
 }
 
 // open opens a page in its own tab. Errors of the page (messages, exceptions, requests for other
@@ -74,7 +78,7 @@ type tab struct {
 func open(t *testing.T, browser context.Context, url string, width int64, scheme string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
-	b := &tab{t: t, ctx: ctx}
+	b := &tab{t: t, ctx: ctx, width: width, scheme: scheme}
 	root := url[:strings.LastIndex(strings.Split(url, "#")[0], "/")+1]
 	t.Cleanup(func() {
 		b.mu.Lock()
@@ -107,10 +111,7 @@ func open(t *testing.T, browser context.Context, url string, width int64, scheme
 	call(b, network.Enable, network.EnableParams{})
 	call(b, log.Enable, cdp.Empty{})
 	call(b, runtime.Enable, cdp.Empty{})
-	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
-		Width: width, Height: 900, DeviceScaleFactor: 1, Mobile: width < 600})
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	b.screen(width, scheme)
 	b.do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("footer")))
 	return b
 }
@@ -156,7 +157,19 @@ func (b *tab) has(text string) {
 	b.wait(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
-// fits checks that the page is no wider than the screen, and that axe has no serious finding.
+// screen sets the width of the screen and its color scheme.
+func (b *tab) screen(width int64, scheme string) {
+	b.t.Helper()
+	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: width, Height: 900, DeviceScaleFactor: 1, Mobile: width < 600})
+	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	_ = value[float64](b, `new Promise((done) =>
+		requestAnimationFrame(() => requestAnimationFrame(() => done(0))))`)
+}
+
+// fits checks that the page is no wider than the screen, that nothing is cut off on a phone, a desk
+// and a wide screen, and that axe has no serious finding in light and in dark.
 func (b *tab) fits(name string) {
 	b.t.Helper()
 	if n := value[float64](b, `document.documentElement.scrollWidth - innerWidth`); n > 0 {
@@ -169,17 +182,31 @@ func (b *tab) fits(name string) {
 		}
 		save(b.t, filepath.Join(dir, name+".png"), png)
 	}
-	script, err := os.ReadFile(axe)
+	finder, err := os.ReadFile(cut)
 	if err != nil {
-		return
+		b.t.Fatal(err)
 	}
-	found := value[[]string](b, string(script)+`;axe.run(document, {preload: false})
-		.then((r) => r.violations
-			.filter((v) => ["serious", "critical"].includes(v.impact))
-			.map((v) => v.id + ": " + v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")))`)
-	for _, f := range found {
-		b.t.Errorf("%s: %s", name, f)
+	for _, width := range []int64{1920, 1280, 390} {
+		b.screen(width, "light")
+		for _, f := range value[[]string](b, fmt.Sprintf("(%s)(%d, false)", finder, width)) {
+			b.t.Errorf("%s at %d px: %s", name, width, f)
+		}
 	}
+	script, err := os.ReadFile(axe)
+	for _, scheme := range []string{"light", "dark"} {
+		if err != nil {
+			break
+		}
+		b.screen(b.width, scheme)
+		for _, f := range value[[]string](b, string(script)+`;axe.run(document, {preload: false})
+			.then((r) => r.violations
+				.filter((v) => ["serious", "critical"].includes(v.impact))
+				.map((v) => v.id + ": " + v.nodes.map((n) =>
+					n.html.slice(0, 200)).join(" | ")))`) {
+			b.t.Errorf("%s, %s: %s", name, scheme, f)
+		}
+	}
+	b.screen(b.width, b.scheme)
 }
 
 // TestSiteInBrowser opens a site from the disk, like a reader.
@@ -187,7 +214,7 @@ func TestSiteInBrowser(t *testing.T) {
 	testsets.Once(
 		t,
 		"a site in a browser",
-		testsets.Needs{Files: []string{"internal/server/app/app"}},
+		testsets.Needs{Files: []string{"internal/server/app/app", "web/test"}},
 	)
 	ctx := browser(t)
 	s := makeRuns(t, 50)
@@ -205,6 +232,7 @@ func TestSiteInBrowser(t *testing.T) {
 	last := list.Entries[len(list.Entries)-1].ID
 	pages := map[string]struct{ hash, has string }{
 		"runs":    {"", "51 runs, the newest first"},
+		"table":   {"#/runs?view=table", "Show as cards"},
 		"run":     {"#/run/" + last, "</script><b>bold</b>"},
 		"compare": {"#/compare", "50 comparisons"},
 		"history": {"#/history?target=go-nethttp", "go-nethttp"},

@@ -205,22 +205,34 @@ func TestServerPagesInBrowser(t *testing.T) {
 		b.has("canonical, 2026-11-21 03:40 UTC")
 		b.fits("server-host")
 	})
+	for hash, has := range map[string]string{"runs": "How <b>fast</b>?",
+		"compare": "Choose two runs"} {
+		t.Run(hash, func(t *testing.T) {
+			b := open(t, ctx, url+"#/"+hash, 1280, "light")
+			b.has(has)
+			b.fits("server-" + hash)
+		})
+	}
 	t.Run("grafana", func(t *testing.T) {
-		b := open(t, ctx, url+"#/run/R", 1280, "light")
-		b.has("In Grafana")
-		asked := value[float64](b, `new Promise((done) => setTimeout(() => // it would have by then
-			done(performance.getEntriesByName("`+url+`api/v1/host").length), 300))`)
-		b.unfold("In Grafana")
-		b.has("Cost of watching")
-		// From a minute before its start, 03:40:11 UTC, and open-ended.
-		at := value[string](b, `document.querySelector('a[href*="/d/prony-red"]').href`)
-		if asked != 0 || !strings.HasPrefix(at,
-			"http://127.0.0.1:3000/d/prony-red?from=1795232351000&to=") ||
-			!strings.HasSuffix(at, "&var-run=R") {
-			t.Errorf("Grafana is at %s; before that the host was asked %v times", at, asked)
-		}
-		b.fits("server-grafana")
+		inGrafana(t, open(t, ctx, url+"#/run/R", 1280, "light"), url)
 	})
+}
+
+// inGrafana finds the way from a run to its boards, for which nothing is asked before.
+func inGrafana(t *testing.T, b *tab, url string) {
+	b.has("In Grafana")
+	asked := value[float64](b, `new Promise((done) => setTimeout(() => // it would have by then
+		done(performance.getEntriesByName("`+url+`api/v1/host").length), 300))`)
+	b.unfold("In Grafana")
+	b.has("Cost of watching")
+	// From a minute before its start, 03:40:11 UTC, and it goes on.
+	at := value[string](b, `document.querySelector('a[href*="/d/prony-red"]').href`)
+	if asked != 0 || !strings.HasPrefix(at,
+		"http://127.0.0.1:3000/d/prony-red?from=1795232351000&to=") ||
+		!strings.HasSuffix(at, "&var-run=R") {
+		t.Errorf("Grafana is at %s; before that the host was asked %v times", at, asked)
+	}
+	b.fits("server-grafana")
 }
 
 // followsStarts follows a run in starts: its rounds, and the ratios so far.

@@ -45,7 +45,8 @@ function Answer({ g, sides, limit }: { g: Gate; sides: Sides; limit: string }) {
   return (
     <>
       <p role="status">
-        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} /> {g.text}
+        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} />{" "}
+        {g.text.replace(/^[A-Z ]+: /, "")}
       </p>
       <ul class="reasons">
         {(g.checks ?? []).map((c) => (

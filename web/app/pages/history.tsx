@@ -195,10 +195,12 @@ function options(s: Series, width: number): uPlot.Options {
     height: width < narrow ? 190 : 230,
     legend: { show: false },
     cursor,
-    scales: { x: { time: false }, y: { range: (_u, lo, hi) => roomy(lo, hi) } },
+    scales: { x: { time: false }, y: { range: (_u, lo, hi) => roomy(lo, hi, mostOf(s)) } },
     axes: [
-      axis({ label: "run, the oldest first", values: (_u, xs) => xs.map(whole) }),
-      axis({ size: 76, values: (_u, xs) => xs.map((x) => words.amount(x, s.unit)) }),
+      axis({ label: "runs by date, the oldest first", space: 84, incrs: wholes,
+        values: (_u, xs) => dates(s, xs) }),
+      axis({ size: 76, values: (_u, xs) => xs.map((x) => words.amount(x, s.unit)),
+        ...(s.unit === "B" ? { incrs: binary } : {}) }),
     ],
     series: [
       {},
@@ -211,13 +213,36 @@ function options(s: Series, width: number): uPlot.Options {
   };
 }
 
-function whole(x: number): string {
-  return Number.isInteger(x) ? String(x) : "";
+// wholes are the distances of ticks between runs.
+const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
+
+// binary are round numbers of bytes: 1, 2 and 5 of a power of ten of KiB, MiB or GiB.
+const binary = [1, 2 ** 10, 2 ** 20, 2 ** 30].flatMap((unit) =>
+  [1, 2, 5, 10, 20, 50, 100, 200, 500].map((n) => n * unit));
+
+// dates are the days of runs at ticks; of a day that stands at the tick before, the time.
+function dates(s: Series, xs: number[]): string[] {
+  let before = "";
+  return xs.map((x) => {
+    const time = s.points[x - 1]?.time;
+    if (time === undefined) {
+      return "";
+    }
+    const [day = "", clock = ""] = words.moment(time).split(" ");
+    const text = day === before ? clock : day;
+    before = day;
+    return text;
+  });
 }
 
-function roomy(lo: number, hi: number): [number, number] {
+// mostOf is the largest value that a metric can have: no more than all requests are answered.
+function mostOf(s: Series): number {
+  return s.metric === "achieved" ? 1 : Infinity;
+}
+
+function roomy(lo: number, hi: number, most: number): [number, number] {
   const room = Math.max((hi - lo) * 0.1, Math.abs(hi) * 0.02) || 1;
-  return [Math.max(0, lo - room), hi + room];
+  return [Math.max(0, lo - room), Math.max(hi, Math.min(hi + room, most))];
 }
 
 // mark draws a line before the first run of each new level.

@@ -153,19 +153,19 @@ function Fields({ suite, targets, repeat }: FieldsProps) {
             </select>
           </label>
           <Field label={repeat === "start" ? "Starts" : "Blocks"} name="blocks" type="number"
-            min={1} hint={String(suite.blocks)} />
-          <Field label="or for a time" name="for" hint="5m" />
-          <Field label="Window of a load" name="measure" hint={`${suite.measureS}s`} />
-          <Field label="Seed of the order" name="seed" type="number" min={0}
-            hint={String(suite.seed)} />
+            min={1} hint={`default ${suite.blocks}`} />
+          <Field label="or a time budget" name="for" hint="such as 5m" />
+          <Field label="Measure each load for" name="measure" hint={`default ${suite.measureS}s`} />
+          <Field label="Random seed of the order" name="seed" type="number" min={0}
+            hint={`default ${suite.seed}`} />
         </div>
       </fieldset>
       <fieldset>
         <legend>Conditions</legend>
         <div class="filters">
-          <Field label="Processors of a service" name="cpus" hint={String(suite.cpus)} />
+          <Field label="Cores of a service" name="cpus" hint={`default ${suite.cpus}`} />
           <Field label="Memory of a service" name="memory"
-            hint={words.amount(suite.memoryBytes, "B")} />
+            hint={`default ${words.amount(suite.memoryBytes, "B")}`} />
           {launchers.length > 1 && (
             <label>
               Launcher
@@ -177,8 +177,8 @@ function Fields({ suite, targets, repeat }: FieldsProps) {
               </select>
             </label>
           )}
-          <Field label="Agent" name="agent" hint="none" />
-          <Field label="Labels" name="labels" hint="branch=main, pr=12" />
+          <Field label="Agent" name="agent" hint="default none" />
+          <Field label="Labels" name="labels" hint="such as branch=main, pr=12" />
           <label class="check">
             <input type="checkbox" name="telemetry" /> run each target once
             more, with telemetry

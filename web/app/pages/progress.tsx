@@ -167,18 +167,28 @@ interface DialProps {
   at: (t: Tick) => number;
 }
 
-// Dial is a value as it is now, with where it came from, from zero.
+// Dial is a value as it is now, with where it came from, from zero. Where there was no value, as
+// there is no p99 in a warm-up, the line has a gap.
 function Dial({ name, text, of, at }: DialProps) {
   const values = of.map(at);
   const most = Math.max(...values, 1);
   const x = (k: number) => ((100 * k) / Math.max(1, values.length - 1)).toFixed(1);
-  const points = values.map((v, k) => `${x(k)},${(38 - (36 * v) / most).toFixed(1)}`).join(" ");
+  const lines: string[][] = [[]];
+  values.forEach((v, k) => {
+    if (v > 0) {
+      lines[lines.length - 1]?.push(`${x(k)},${(38 - (36 * v) / most).toFixed(1)}`);
+    } else {
+      lines.push([]);
+    }
+  });
   return (
     <div class="dial">
       <span class="name">{name}</span>
       <span class="value">{text}</span>
       <svg viewBox="0 0 100 40" preserveAspectRatio="none" aria-hidden="true">
-        <polyline points={points} />
+        {lines.filter((l) => l.length > 1).map((l) => (
+          <polyline key={l[0]} points={l.join(" ")} />
+        ))}
       </svg>
     </div>
   );
@@ -197,7 +207,7 @@ function Order({ s }: { s: State }) {
           <li key={p.trial} aria-current={p.trial === s.trial ? "step" : undefined}>
             <span>{s.repeat} {p.block}</span> {p.row}{" "}
             {s.grades.has(p.trial) && (
-              <Badge grade={s.grades.get(p.trial) ?? ""} text={s.grades.get(p.trial) ?? ""} />
+              <Badge {...words.outcome(s.grades.get(p.trial) ?? "")} />
             )}
           </li>
         ))}

@@ -1,12 +1,13 @@
-// All runs, newest first, with what each found as a small figure.
+// All runs, newest first: as cards with what each found as a small figure, or as a table.
 
 import { useEffect, useState } from "preact/hooks";
 import { type Filter, matches, offered, read } from "../filter";
+import { type Mark, type Marks, useMarks } from "../marks";
 import type { Entry, Ranked, Shelf } from "../model";
-import { Ask, Badge, Select, useLoaded } from "../parts";
+import { Ask, Badge, Box, Select, useLoaded } from "../parts";
 import { replace, type Route, to } from "../route";
 import { source } from "../source";
-import { Strip, type StripRow } from "../strip";
+import { endOf, Strip, type StripRow } from "../strip";
 import * as words from "../words";
 
 const shownAtFirst = 24;
@@ -16,13 +17,15 @@ export function Runs({ route }: { route: Route }) {
   const filtered = Object.keys(filter).length > 0;
   const [count, setCount] = useState(shownAtFirst);
   const all = filtered || count > shownAtFirst;
+  const table = route.query.get("view") === "table";
   const loaded = useLoaded(() => source.runs(all), [all], true);
   return (
     <>
       <h1 tabIndex={-1}>Runs</h1>
       <Ask of={loaded}>
         {(shelf) => (
-          <Listed shelf={shelf} filter={filter} count={count} more={() => setCount(count + 96)} />
+          <Listed shelf={shelf} filter={filter} table={table} count={count}
+            more={() => setCount(count + 96)} />
         )}
       </Ask>
     </>
@@ -32,11 +35,13 @@ export function Runs({ route }: { route: Route }) {
 interface ListedProps {
   shelf: Shelf;
   filter: Filter;
+  table: boolean;
   count: number;
   more: () => void;
 }
 
-function Listed({ shelf, filter, count, more }: ListedProps) {
+function Listed({ shelf, filter, table, count, more }: ListedProps) {
+  const marks = useMarks(shelf);
   const found = shelf.runs.filter((r) => matches(r, filter));
   const filtered = Object.keys(filter).length > 0;
   const total = filtered ? found.length : shelf.total;
@@ -50,18 +55,29 @@ function Listed({ shelf, filter, count, more }: ListedProps) {
       </>
     );
   }
+  const shown = found.slice(0, count);
+  const ends = endsOf(shown);
+  const view = table ? "table" : "";
   return (
     <>
-      <Filters shelf={shelf} filter={filter} />
+      <Filters shelf={shelf} filter={filter} view={view} />
       <p class="lead" role="status">
         {filtered ? `${found.length} of ${words.count(shelf.total, "run")}` : ""}
         {!filtered && words.count(shelf.total, "run") + ", the newest first"}
+        {". "}
+        <a href={to("runs", "", { ...filter, view: table ? "" : "table" })}>
+          {table ? "Show as cards" : "Show as a table"}
+        </a>
       </p>
-      <ul class="cards">
-        {found.slice(0, count).map((run) => (
-          <Card key={run.id} run={run} />
-        ))}
-      </ul>
+      {table ? (
+        <Table runs={shown} marks={marks} />
+      ) : (
+        <ul class="cards">
+          {shown.map((run) => (
+            <Card key={run.id} run={run} marks={marks.get(run.id) ?? []} ends={ends} />
+          ))}
+        </ul>
+      )}
       {Math.min(count, found.length) < total && (
         <button class="act" type="button" onClick={more}>
           Show more
@@ -71,7 +87,7 @@ function Listed({ shelf, filter, count, more }: ListedProps) {
   );
 }
 
-function Filters({ shelf, filter }: { shelf: Shelf; filter: Filter }) {
+function Filters({ shelf, filter, view }: { shelf: Shelf; filter: Filter; view: string }) {
   const [known, setKnown] = useState(shelf.runs);
   // What can be chosen is of all runs, which are not here when the page begins.
   const whole = async () => {
@@ -85,7 +101,7 @@ function Filters({ shelf, filter }: { shelf: Shelf; filter: Filter }) {
     }
   }, [shelf]);
   const set = (name: string) => (value: string) =>
-    replace(to("runs", "", { ...filter, [name]: value }));
+    replace(to("runs", "", { ...filter, [name]: value, view }));
   const options = (of: (run: Entry) => string[]) =>
     offered(known, of).map((v): [string, string] => [v, v]);
   const machines = new Map(known.map((r) => [r.machine.key, words.machine(r)]));
@@ -105,7 +121,7 @@ function Filters({ shelf, filter }: { shelf: Shelf; filter: Filter }) {
       <Select label="Target" none="all" value={value("target")}
         options={options((r) => r.targets ?? [])} changed={set("target")} />
       <Select label="Trials" none="all" value={value("verdict")}
-        options={verdicts.map((v) => [v, v === "valid" ? "all valid" : "some " + v])}
+        options={verdicts.map((v) => [v, filters[v] ?? v])}
         changed={set("verdict")} />
       <Select label="Label" none="all" value={value("label")} options={options(labels)}
         changed={set("label")} />
@@ -116,13 +132,22 @@ function Filters({ shelf, filter }: { shelf: Shelf; filter: Filter }) {
       <Text label="From" type="date" value={value("from")} changed={set("from")} />
       <Text label="To" type="date" value={value("to")} changed={set("to")} />
       {Object.keys(filter).length > 0 && (
-        <a class="clear" href={to("runs")}>
+        <a class="clear" href={to("runs", "", { view })}>
           Show all
         </a>
       )}
     </form>
   );
 }
+
+// filters are what can be asked of the trials of a run.
+const filters: Record<string, string> = {
+  valid: "all without findings",
+  suspect: "some with findings",
+  invalid: "some INVALID",
+  failed: "some failed",
+  missing: "some missing",
+};
 
 interface TextProps {
   label: string;
@@ -144,9 +169,34 @@ function Text({ label, type, value, changed }: TextProps) {
   );
 }
 
-function Card({ run }: { run: Entry }) {
+// alike names the rankings whose values are drawn on one axis.
+function alike(run: Entry, r: Ranked): string {
+  return [run.suite, run.machine.key, r.scenario, r.load, r.metric].join("\n");
+}
+
+// endsOf are the ends of the axes of the rankings, each with room for all listed runs that are
+// alike: on an axis of its own, a lone target is at the same place in every card.
+function endsOf(runs: Entry[]): Map<string, number> {
+  const ends = new Map<string, number>();
+  for (const run of runs) {
+    for (const r of run.ranking ?? []) {
+      const key = alike(run, r);
+      ends.set(key, Math.max(ends.get(key) ?? 0, endOf(r.rows ?? [])));
+    }
+  }
+  return ends;
+}
+
+interface CardProps {
+  run: Entry;
+  marks: Mark[];
+  ends: Map<string, number>;
+}
+
+function Card({ run, marks, ends }: CardProps) {
   return (
     <li class="card">
+      <Level of={marks} />
       <p class="kicker">
         {[words.moment(run.time), words.repeats(run)].filter(Boolean).join(" · ")}
       </p>
@@ -157,7 +207,7 @@ function Card({ run }: { run: Entry }) {
       {run.answer && <p class="says">{run.answer}</p>}
       <Verdicts run={run} />
       {(run.ranking ?? []).slice(0, 1).map((r) => (
-        <Ranking key={r.scenario} of={r} most={6} />
+        <Ranking key={r.scenario} of={r} most={6} end={ends.get(alike(run, r))} />
       ))}
       <p class="foot">
         {words.machine(run)}
@@ -168,6 +218,62 @@ function Card({ run }: { run: Entry }) {
         <a href={to("compare", "", { b: run.id })}>Compare …</a>
       </p>
     </li>
+  );
+}
+
+// Level is the first change of level that History found to begin with a run; its title has all. It
+// comes after the list and has a place of its own, so that nothing moves under the reader's mouse.
+function Level({ of }: { of: Mark[] }) {
+  const [first] = of;
+  if (!first) {
+    return null;
+  }
+  const text = "level " + first.change;
+  const all = `${text}: ${of.map((m) => m.text).join("; ")}`;
+  return (
+    <a class={"badge level " + (first.worse ? "worse" : "better")} href={first.href} title={all}
+      aria-label={all}>
+      {text}
+    </a>
+  );
+}
+
+// best is the first row of a run's first ranking, in words.
+function best(run: Entry): string {
+  const [of] = run.ranking ?? [];
+  const [row] = of?.rows ?? [];
+  return of && row ? `${row.target} ${words.amount(row.center, of.unit)}` : "";
+}
+
+function Table({ runs, marks }: { runs: Entry[]; marks: Marks }) {
+  return (
+    <Box label="Runs">
+      <table class="plain runs">
+        <caption>Runs, the newest first</caption>
+        <thead>
+          <tr>
+            {["began", "run", "result", "verdicts", "report"].map((h) => (
+              <th key={h} scope="col">{h}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <tr key={run.id}>
+              <td>{words.moment(run.time)}</td>
+              <th scope="row"><a href={to("run", run.id)}>{words.title(run)}</a></th>
+              <td class="words">
+                {run.answer || best(run)}
+                {" "}
+                <Level of={marks.get(run.id) ?? []} />
+              </td>
+              <td><Verdicts run={run} /></td>
+              <td><a href={source.report(run.id)}>Report</a></td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Box>
   );
 }
 
@@ -201,7 +307,7 @@ export function Labels({ of }: { of: Record<string, string> | null }) {
 }
 
 // Ranking draws medians across trials from zero, so that lengths are what they say.
-export function Ranking({ of, most }: { of: Ranked; most: number }) {
+export function Ranking({ of, most, end }: { of: Ranked; most: number; end?: number }) {
   const rows = (of.rows ?? []).slice(0, most);
   const left = (of.rows ?? []).length - rows.length;
   const drawn: StripRow[] = rows.map((r) => ({
@@ -216,13 +322,15 @@ export function Ranking({ of, most }: { of: Ranked; most: number }) {
   return (
     <>
       <p class="foot">
-        {of.scenario}: {what}, from zero
+        {of.scenario}: {what}
       </p>
       <Strip
         bare
         caption={`${of.scenario}: ${what}`}
         head={["target", "from zero, with its interval", "median"]}
         rows={drawn}
+        end={end}
+        print={(x) => words.tick(x, of.unit)}
       />
       {left > 0 && <p class="foot">and {words.count(left, "other target")}</p>}
     </>
