@@ -9,8 +9,8 @@ import (
 	"prony.example/record"
 )
 
-// Grade returns the grade of a record: VALID, SUSPECT, INVALID, failed or stopped. A measured record
-// without a verdict is SUSPECT.
+// Grade returns the grade of a record: VALID, SUSPECT, INVALID, failed or stopped. A measured
+// record without a verdict is SUSPECT.
 func Grade(r *record.Record) string {
 	switch {
 	case r.Failure != nil && r.Failure.Interrupted:
