@@ -323,9 +323,9 @@ func TestCoverageSummary(t *testing.T) {
 			}
 		}
 	}
-	want := fmt.Sprintf("The mean of all %d coverages is %.1f %%. The lowest is %.1f %%, the "+
-		"highest %.1f %%. %d lie outside of 94 to 96 %%", len(all), mean(all), slices.Min(all),
-		slices.Max(all), outside)
+	want := fmt.Sprintf("The mean of all %d coverages of 95 %% intervals is %.1f %%. The lowest "+
+		"coverage is %.1f %%, the highest %.1f %%. %d coverages lie outside of 94 to 96 %%",
+		len(all), mean(all), slices.Min(all), slices.Max(all), outside)
 	if page := strings.Join(strings.Fields(string(data)), " "); !strings.Contains(page, want) {
 		t.Errorf("docs/slices.md does not say: %s", want)
 	}
