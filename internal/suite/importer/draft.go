@@ -125,6 +125,11 @@ func hole(subject string) string { return "\x00" + subject + "\x00" }
 func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
+			for _, f := range foreign {
+				if f.form.Match(data) {
+					return nil, fmt.Errorf("read %s: %s", name, f.hint)
+				}
+			}
 			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
 				name, strings.Join(Kinds, ", "))
 		}
@@ -172,6 +177,21 @@ var (
 	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
 	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
 )
+
+// foreign are forms of content that no kind has, by what to do.
+var foreign = []struct {
+	hint string
+	form *regexp.Regexp
+}{
+	{"it is PowerShell; copy the commands as cURL (bash)", regexp.MustCompile(
+		`(?m)^[^'"\n]*\b(Invoke-WebRequest|Invoke-RestMethod|iwr|irm) `)},
+	{"it is JavaScript (fetch); copy the requests as cURL (bash)", regexp.MustCompile(
+		`(?m)^(await |return )?fetch\(["']`)},
+	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
+		`(?m)^#Fields: `)},
+	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
+		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
+}
 
 // recognise says what the content looks like; "": nothing that is known.
 func recognise(data []byte) string {

@@ -168,6 +168,10 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
 	check("{}", "", "it looks like none of")
+	check("$a = b\nInvoke-WebRequest -Uri \"http://a\"", "", "it is PowerShell; copy")
+	check("fetch(\"http://a\", {", "", "it is JavaScript (fetch); copy")
+	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log; write it in")
+	check("{\"status\": 200}\n{\"status\": 200}\n", "", "it is a log of JSON lines; write it in")
 	check(`{"swagger": "2.0"}`, "", "it is not of OpenAPI 3; convert it")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
