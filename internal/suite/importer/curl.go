@@ -307,6 +307,9 @@ func (l *line) requests() (out []raw) {
 	if l.head && l.posted && !l.get {
 		l.refuse("-I with a body, which curl refuses")
 	}
+	if l.posted && !l.get && slices.ContainsFunc(l.generated, isField("range")) {
+		l.refuse("a range of bytes with a body")
+	}
 	if l.redirects {
 		l.changes = append(l.changes, "redirects are not followed (-L)")
 	}
@@ -344,11 +347,13 @@ func (l *line) fields(withBody bool) []Field {
 	if len(l.cookies) > 0 {
 		generated = append(generated, Field{"Cookie", strings.Join(l.cookies, "; ")})
 	}
-	if l.compressed {
+	if l.compressed && !slices.ContainsFunc(l.custom, isField("accept-encoding")) {
 		generated = append(generated, Field{"Accept-Encoding", "gzip"})
+		l.changes = append(l.changes, "of the encodings that --compressed accepts, gzip alone is "+
+			"asked for")
 	}
 	switch {
-	case withBody && l.json:
+	case l.json: // with -G, too
 		generated = append(generated, Field{"Content-Type", "application/json"})
 	case withBody:
 		generated = append(generated, Field{"Content-Type", "application/x-www-form-urlencoded"})
