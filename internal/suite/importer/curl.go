@@ -12,12 +12,16 @@ import (
 	"prony.example/internal/base/shellwords"
 )
 
+// blockMax bounds the lines of a command within a text that is not a script.
+const blockMax = 100
+
 // wrappers are words before curl that leave its request as it is: prompts and other commands.
 var wrappers = []string{"$", "%", "time", "sudo", "command", "exec", "env", "nohup"}
 
 var (
 	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
+	continued  = regexp.MustCompile(`[\\^]\r?\n?$`)
 	powerShell = regexp.MustCompile("(?m)[ \t]`\r?$")
 )
 
@@ -27,7 +31,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			"cURL (bash)")
 	}
 	computed := map[string]string{} // holes of expansions, by source
-	commands, err := shellwords.Commands(string(data), func(source string) string {
+	commands, err := commandsOf(string(data), func(source string) string {
 		if m := simpleName.FindStringSubmatch(source); m != nil {
 			return hole(strings.ToUpper(m[1]))
 		}
@@ -67,6 +71,38 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			"(Copy as cURL)")
 	}
 	return nil
+}
+
+// commandsOf are the commands of a script. A text that is none, such as Markdown, has those that
+// begin a line with curl, each to its end.
+func commandsOf(text string, expansion func(string) string) (out []shellwords.Command, err error) {
+	if out, err = shellwords.Commands(text, expansion); err == nil {
+		return out, nil
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		if !curlLine.MatchString(lines[i]) {
+			continue
+		}
+		block := ""
+		for j := i; j < min(i+blockMax, len(lines)) && !strings.HasPrefix(lines[j], "```") &&
+			(j == i || !curlLine.MatchString(lines[j])); j++ {
+			block += lines[j]
+			found, failed := shellwords.Commands(block, expansion)
+			if failed == nil && !continued.MatchString(lines[j]) {
+				out, block, i = append(out, found...), "", j
+				break
+			}
+		}
+		if block != "" {
+			out = append(out, shellwords.Command{Words: []string{"curl"},
+				Problem: "a command whose end is not found, such as of a quote"})
+		}
+	}
+	if !slices.ContainsFunc(out, func(c shellwords.Command) bool { return c.Problem == "" }) {
+		return nil, err
+	}
+	return out, nil
 }
 
 // command takes the words after curl: a request for each address, and each --next.
@@ -172,7 +208,7 @@ func (l *line) option(name string, words []string) []string {
 		l.refuse("an option without its value (" + name + ")")
 		return nil
 	}
-	if o.effect == taken {
+	if o.effect == applied {
 		l.apply(o.name, words[0])
 	}
 	return words[1:]
@@ -325,9 +361,9 @@ func (l *line) requests() (out []raw) {
 	if l.get { // its data is the query, and curl sends no other
 		query, data = cmp.Or(data, query), ""
 	}
-	ofAll := slices.Clip(l.changes)
+	changes := slices.Clip(l.changes)
 	for _, u := range l.urls {
-		l.changes = ofAll
+		l.changes = changes
 		r := raw{method: method, url: l.address(u, query), body: data,
 			headers: l.fields(l.posted && !l.get)}
 		r.changes = l.changes
@@ -353,7 +389,7 @@ func (l *line) fields(withBody bool) []Field {
 			"asked for")
 	}
 	switch {
-	case l.json: // with -G, too
+	case l.json: // also with -G
 		generated = append(generated, Field{"Content-Type", "application/json"})
 	case withBody:
 		generated = append(generated, Field{"Content-Type", "application/x-www-form-urlencoded"})
@@ -418,14 +454,14 @@ func (l *line) address(word, query string) string {
 		scheme = cmp.Or(l.scheme, "http") + "://" // as curl does
 	}
 	tail, _, _ = strings.Cut(tail, "#")
-	path, own, requested := strings.Cut(tail, "?")
+	path, present, requested := strings.Cut(tail, "?")
 	if !l.pathAsIs && strings.Contains(path, "/.") {
 		path = dotless(path)
 	}
 	if requested || query != "" {
-		path += "?" + own
+		path += "?" + present
 	}
-	if query != "" && own != "" && !strings.HasSuffix(own, "&") {
+	if query != "" && present != "" && !strings.HasSuffix(present, "&") {
 		path += "&"
 	}
 	return scheme + host + path + query

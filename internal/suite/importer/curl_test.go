@@ -155,5 +155,9 @@ func TestCurlShells(t *testing.T) {
 		"quotes: quote the address; add an example, or give a --url alone")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+
 		"I: a variable that the file has no value for")
+	const fence = "```\n"
+	check("I'd ask:\n"+fence+"$ curl http://a/1 \\\n  -d 'b\n\nc'\n"+fence+"It's {ok\n"+
+		"curl isn't hard\n"+fence+"curl http://a/2\n"+fence, "POST /1 1×200 [b\n\nc] "+formBody+
+		"\nGET /2 1×200\n- 1: a command whose end is not found, such as of a quote")
 	check("curl -d $'\\ud83d\\ude00 \\041' http://a/", "POST / 1×200 [\U0001F600 !] "+formBody)
 }

@@ -24,15 +24,9 @@ func received(method, target, body string, fields []Field) string {
 	return fmt.Sprintf("%s %s %q [%s]\n", method, pathOf(target), lines, body)
 }
 
-// A command that is taken gives the requests that curl itself sends, in a shell.
-func TestCurlItself(t *testing.T) {
-	// Other versions differ in small things, such as the case of percent escapes.
-	if version, err := exec.Command("curl", "-V").Output(); !strings.HasPrefix(string(version),
-		"curl 7.88.") {
-		t.Skipf("curl 7.88 is not here: %.12s %v", version, err)
-	}
-	var got strings.Builder
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+// recorder notes each request.
+func recorder(got *strings.Builder) http.HandlerFunc {
+	return func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var fields []Field
 		for name, values := range r.Header {
@@ -45,15 +39,27 @@ func TestCurlItself(t *testing.T) {
 			}
 		}
 		got.WriteString(received(r.Method, r.RequestURI, string(body), fields))
-	}))
+	}
+}
+
+// A command that is taken gives the requests that curl itself sends, in a shell.
+func TestCurlItself(t *testing.T) {
+	// Other versions differ in small things, such as the case of percent escapes.
+	if version, err := exec.Command("curl", "-V").Output(); !strings.HasPrefix(string(version),
+		"curl 7.88.") {
+		t.Skipf("curl 7.88 is not here: %.12s %v", version, err)
+	}
+	var got strings.Builder
+	server := httptest.NewServer(recorder(&got))
 	defer server.Close()
-	const options = `-d a=1|-d 'b c'|-d ''|--data-raw @x|--data-binary $'\x41\n\u00e9'|-G|-I|-X PUT|` +
-		`--json '{"a":1}'|--json 2|-H 'X: y'|-H 'x: z'|-H 'Accept: q'|-H 'Content-Type: t/u'|` +
-		`-H 'Content-Type:'|-H 'Y;'|-H 'Accept;'|-H "Z: \"q\" \\ $"|--url-query 'a=b c'|` +
-		`--url-query +d=%20|--url-query '=e&f'|--data-urlencode 'g=h&i'|` +
-		`--data-urlencode 'k j'|-r 1-2|-H 'Range: bytes=0-1'|-sS|--no-get|--next|` +
-		`--next http://a/n|http://a/b?c=d#e|'http://a/f?g&'|a/h/../i/./j|http://a/k/..|` +
-		`'http://a?l'|-g 'http://a/[m]?{n}'|-A ua|'http://a/\[o\]'|--proto =http|-m9|-sXPATCH|` +
+	const options = `-d a=1|-d 'b c'|-d ''|--data-raw @x|--data-binary $'\x41\n\u00e9'|-G|-I|` +
+		`-X PUT|--json '{"a":1}'|--json 2|-H 'X: y'|-H 'x: z'|-H 'Accept: q'|` +
+		`-H 'Content-Type: t/u'|-H 'Content-Type:'|-H 'Y;'|-H 'Accept;'|` +
+		`-H "Z: \"q\" \\ $"|--url-query 'a=b c'|--url-query +d=%20|` +
+		`--url-query '=e&f'|--data-urlencode 'g=h&i'|--data-urlencode 'k j'|-r 1-2|` +
+		`-H 'Range: bytes=0-1'|-sS|--no-get|--next|--next http://a/n|` +
+		`http://a/b?c=d#e|'http://a/f?g&'|a/h/../i/./j|http://a/k/..|'http://a?l'|` +
+		`-g 'http://a/[m]?{n}'|-A ua|'http://a/\[o\]'|--proto =http|-m9|-sXPATCH|` +
 		`-C 0|http://a/p\?q\=r|"http://a/s't"`
 	words := strings.Split(options, "|")
 	r := rand.New(rand.NewPCG(1, 11))

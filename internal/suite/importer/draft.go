@@ -191,6 +191,8 @@ var foreign = []struct {
 		`(?m)^#Fields: `)},
 	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
 		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
+	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
+		`"(GET|HEAD|POST) [^"\n]+ HTTP/\d`)},
 }
 
 // recognise says what the content looks like; "": nothing that is known.
