@@ -22,7 +22,7 @@ var (
 	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
 	continued  = regexp.MustCompile(`[\\^]\r?\n?$`)
-	powerShell = regexp.MustCompile("(?m)[ \t]`\r?$")
+	powerShell = regexp.MustCompile("(?m)^.*\\bcurl\\b.*[ \t]`\r?$")
 )
 
 func (d *Draft) readCurl(_ string, data []byte) error {
@@ -180,8 +180,8 @@ func (l *line) take(words []string) []string {
 // option takes an option, whose value is the first of the words if it has one.
 func (l *line) option(name string, words []string) []string {
 	o, known := curlOptions[name]
-	positive, off := strings.CutPrefix(name, "--no-")
-	if off && !known {
+	positive, negated := strings.CutPrefix(name, "--no-")
+	if negated && !known {
 		if o, known = curlOptions["--"+positive]; o.value {
 			known = false
 		}
@@ -194,14 +194,14 @@ func (l *line) option(name string, words []string) []string {
 	case !known && !expanded:
 		l.unknown(name)
 		return words
-	case o.effect == refused && !off || expanded:
+	case o.effect == refused && !negated || expanded:
 		l.refuse(cmp.Or(o.refusal, "variables of curl") + " (" + name + ")")
 	case o.effect == connection:
 		l.changes = append(l.changes, "the option "+name+" is not part of a request and is not "+
 			"taken")
 	}
 	if !o.value && !expanded {
-		l.flag(o.name, !off)
+		l.flag(o.name, !negated)
 		return words
 	}
 	if len(words) == 0 {
@@ -223,20 +223,20 @@ func (l *line) unknown(name string) {
 }
 
 // flag takes an option without a value.
-func (l *line) flag(name string, on bool) {
+func (l *line) flag(name string, enabled bool) {
 	switch name {
 	case "get":
-		l.get = on
+		l.get = enabled
 	case "head":
-		l.head = on
+		l.head = enabled
 	case "compressed":
-		l.compressed = on
+		l.compressed = enabled
 	case "globoff":
-		l.globOff = on
+		l.globOff = enabled
 	case "path-as-is":
-		l.pathAsIs = on
+		l.pathAsIs = enabled
 	case "location", "location-trusted", "follow":
-		l.redirects = on
+		l.redirects = enabled
 	}
 }
 
@@ -339,6 +339,9 @@ func (l *line) encoded(value, subject string) string {
 func (l *line) requests() (out []raw) {
 	if len(l.urls) == 0 && l.why == "" {
 		l.refuse("a curl without an address")
+	}
+	if l.method != strings.ToUpper(l.method) {
+		l.refuse("the method " + oneLine(l.method) + ", which curl sends in small letters")
 	}
 	if l.head && l.posted && !l.get {
 		l.refuse("-I with a body, which curl refuses")

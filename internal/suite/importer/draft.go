@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"prony.example/internal/base/strictyaml"
 )
@@ -244,7 +245,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 func (d *Draft) add(r raw) {
 	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
 	if !slices.Contains(methods, r.method) {
-		d.leave("a method that suites do not have")
+		d.leave("the method " + oneLine(r.method) + ", which suites do not have")
 		return
 	}
 	origin, path, user, err := place(r.url)
@@ -255,7 +256,13 @@ func (d *Draft) add(r raw) {
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
-	if why := r.joined(); why != "" {
+	why := r.joined()
+	if !utf8.ValidString(r.body) || slices.ContainsFunc(r.headers, func(f Field) bool {
+		return !utf8.ValidString(f.Name + f.Value)
+	}) {
+		why = "bytes that are not UTF-8 in its body or its header fields"
+	}
+	if why != "" {
 		d.leave(why)
 		return
 	}
