@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"prony.example/internal/base/strictyaml"
 )
@@ -47,9 +48,10 @@ type Draft struct {
 	Found  int    // requests, operations or lines in the file
 	// Requests are in the order of the file, as a mix; never more than kindsMax.
 	Requests []Request
-	Unknown  []Request // requests that lack a value, which Note names
-	Held     []Request // requests that change data of a service, set aside by Hold
-	Left     []string  // a sentence for each reason to leave something out
+	Unknown  []Request // those that lack a value: what is missing is Note
+	Held     []Request // those that change what a service holds, which Hold has set aside
+	Left     []string  // what was left out and why, one sentence for each reason
+	Changed  []string  // how the requests differ from those of the file, one sentence each
 	Secrets  []Secret  // by name
 	Arrivals []int64   // of a log: times in ns from the first, ascending; otherwise empty
 	Span     string    // length of Arrivals, as a suite's duration
@@ -65,7 +67,10 @@ type Draft struct {
 	counts   map[string]int // by reason in Left
 
 	everywhere *strings.Replacer
-	why        []string // the reasons, in order
+	why        []string       // reasons in their order
+	notes      map[string]int // requests with a difference, by the sentence in Changed
+	changed    []string       // sentences in their order
+	noise      map[string]int // requests by a field that is not sent
 }
 
 // Request is one kind of request. Its texts are templates of a suite.
@@ -73,9 +78,11 @@ type Request struct {
 	Method, Path string
 	Headers      []Field
 	Body, Type   string
-	Weight       int // how often the file contains it
-	Status       int // of a good response
+	Weight       int // how often the file has it
+	Status       int // of a good answer: the most frequent in the file
 	Note         string
+
+	statuses map[int]int // how often the file has each
 }
 
 // Field is a header field.
@@ -91,6 +98,7 @@ type raw struct {
 	body, kind    string
 	status, count int
 	note          string
+	changes       []string // how it differs from the file's
 	unknown       bool
 }
 
@@ -118,6 +126,11 @@ func hole(subject string) string { return "\x00" + subject + "\x00" }
 func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
+			for _, f := range foreign {
+				if f.form.Match(data) {
+					return nil, fmt.Errorf("read %s: %s", name, f.hint)
+				}
+			}
 			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
 				name, strings.Join(Kinds, ", "))
 		}
@@ -149,7 +162,8 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 
 func empty() *Draft {
 	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
-		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
+		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{},
+		notes: map[string]int{}, noise: map[string]int{}}
 }
 
 // Alone returns the draft of only a URL or a command: one request.
@@ -165,7 +179,24 @@ var (
 	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
 )
 
-// recognise returns the kind of a content; "": unknown.
+// foreign are forms of content that no kind has, by what to do.
+var foreign = []struct {
+	hint string
+	form *regexp.Regexp
+}{
+	{"it is PowerShell; copy the commands as cURL (bash)", regexp.MustCompile(
+		`(?m)^[^'"\n]*\b(Invoke-WebRequest|Invoke-RestMethod|iwr|irm) `)},
+	{"it is JavaScript (fetch); copy the requests as cURL (bash)", regexp.MustCompile(
+		`(?m)^(await |return )?fetch\(["']`)},
+	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
+		`(?m)^#Fields: `)},
+	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
+		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
+	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
+		`"(GET|HEAD|POST) [^"\n]+ HTTP/\d`)},
+}
+
+// recognise says what the content looks like; "": nothing that is known.
 func recognise(data []byte) string {
 	data = bytes.TrimSpace(data)
 	if bytes.HasPrefix(data, []byte("{")) {
@@ -186,8 +217,8 @@ func recognise(data []byte) string {
 			return ""
 		}
 	}
-	switch first, _, _ := bytes.Cut(data, []byte("\n")); {
-	case logLine.Match(first):
+	switch {
+	case isLog(data):
 		return Log
 	case openKey.Match(data):
 		return OpenAPI
@@ -214,7 +245,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 func (d *Draft) add(r raw) {
 	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
 	if !slices.Contains(methods, r.method) {
-		d.leave("a method that suites do not have")
+		d.leave("the method " + oneLine(r.method) + ", which suites do not have")
 		return
 	}
 	origin, path, user, err := place(r.url)
@@ -224,6 +255,16 @@ func (d *Draft) add(r raw) {
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
+	}
+	why := r.joined()
+	if !utf8.ValidString(r.body) || slices.ContainsFunc(r.headers, func(f Field) bool {
+		return !utf8.ValidString(f.Name + f.Value)
+	}) {
+		why = "bytes that are not UTF-8 in its body or its header fields"
+	}
+	if why != "" {
+		d.leave(why)
+		return
 	}
 	r.url, r.count = origin+path, max(r.count, 1)
 	if origin != "" && d.hosts[origin] == 0 {
@@ -259,7 +300,7 @@ func place(address string) (origin, path, user string, err error) {
 		if err != nil || u.Hostname() == "" || u.Path != "" {
 			return "", "", "", fmt.Errorf("no host")
 		}
-		origin, tail = scheme+"://"+strings.ToLower(u.Host), after[end:]
+		origin, tail = scheme+"://"+authority(scheme+":", strings.ToLower(u.Host)), after[end:]
 	}
 	tail, _, _ = strings.Cut(tail, "#")
 	if !strings.HasPrefix(tail, "/") {
@@ -307,13 +348,17 @@ func (d *Draft) settle() {
 		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
 		switch i, ok := known[string(key)]; {
 		case ok && !r.unknown:
-			d.Requests[i].Weight += out.Weight
+			same := &d.Requests[i]
+			same.Weight += out.Weight
+			same.statuses[out.Status] += out.Weight
+			same.Status = frequent(same.statuses)
 		case ok:
 		case r.unknown:
 			known[string(key)] = len(d.Unknown)
 			d.Unknown = append(d.Unknown, out)
 		default:
 			known[string(key)] = len(d.Requests)
+			out.statuses = map[int]int{out.Status: out.Weight}
 			d.Requests = append(d.Requests, out)
 		}
 	}
@@ -328,6 +373,7 @@ func (d *Draft) settle() {
 	for _, why := range d.why {
 		d.Left = append(d.Left, fmt.Sprintf("%d: %s", d.counts[why], why))
 	}
+	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
 	d.Secrets = slices.DeleteFunc(d.Secrets, func(s Secret) bool {
 		return !d.uses("${" + s.Name + "}")

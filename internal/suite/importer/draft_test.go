@@ -87,6 +87,9 @@ func TestSamples(t *testing.T) {
 		for _, why := range d.Left {
 			text += "left out " + why + "\n"
 		}
+		for _, note := range d.Changed {
+			text += "changed " + note + "\n"
+		}
 		if strings.Contains(text, "-secret") {
 			t.Errorf("%s: a secret is in\n%s", name, text)
 		}
@@ -131,7 +134,7 @@ func TestCurl(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	check("curl example.com", "GET http://example.com/")
 	check("curl -I http://a:1/x", "HEAD http://a:1/x")
-	check(`curl -sSXDELETE "http://a/x y?q={b}"`, "DELETE http://a/x%20y?q=%7Bb%7D")
+	check(`curl -gsSXDELETE "http://a/x y?q={b}"`, "DELETE http://a/x%20y?q=%7Bb%7D")
 	check("curl http://a -d a=1 --data-urlencode 'b=c d&e'", "POST http://a/ [a=1&b=c+d%26e] "+form)
 	check("curl -G http://a/x?y=1 -d a=1", "GET http://a/x?y=1&a=1")
 	check("curl http://a -H 'content-type: text/xml; charset=utf-8' -d '<a/>'",
@@ -165,6 +168,12 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
 	check("{}", "", "it looks like none of")
+	check("$a = b\nInvoke-WebRequest -Uri \"http://a\"", "", "it is PowerShell; copy")
+	check("fetch(\"http://a\", {", "", "it is JavaScript (fetch); copy")
+	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log; write it in")
+	check(`http 2026-07-02T22:23:00.186641Z app/lb "GET http://a:80/ HTTP/1.1"`, "",
+		"it is an access log of another format")
+	check("{\"status\": 200}\n{\"status\": 200}\n", "", "it is a log of JSON lines; write it in")
 	check(`{"swagger": "2.0"}`, "", "it is not of OpenAPI 3; convert it")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
@@ -258,9 +267,12 @@ func FuzzOpenAPI(f *testing.F) {
 }
 func FuzzHAR(f *testing.F) { fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`) }
 func FuzzCurl(f *testing.F) {
-	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &")
+	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &",
+		"curl ^\"http://a/?b^&c\" ^\r\n -H ^\"d: e\\^\"^\"", "curl $A/../b -GId c --next -r 0-9 d",
+		"curl 'http://[::1]/\\[a\\]?b#c' --json $'\\ud83d\\ude00' -b d=e -b f=g --url-query h=i")
 }
 func FuzzPostman(f *testing.F) { fuzz(f, Postman) }
 func FuzzLog(f *testing.F) {
-	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`)
+	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`,
+		`h - - [22/Nov/2026:09:00:00 +0000] "GET /\x22\"\\ #|{\x00 HTTP/1.1" 206 1`)
 }

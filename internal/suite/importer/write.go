@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -25,15 +24,16 @@ type File struct {
 
 // finish makes the texts of a suite: it escapes literal text and fills holes.
 func (d *Draft) finish(r raw) Request {
+	status := r.expected()
+	for _, note := range r.changes {
+		d.change(note, r.count)
+	}
 	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
-		Weight: r.count, Status: r.status, Note: r.note}
+		Weight: r.count, Status: status, Note: r.note}
 	for _, f := range r.headers {
 		if strings.EqualFold(f.Name, "content-type") && r.body != "" {
 			r.kind = cmp.Or(r.kind, f.Value)
 			continue
-		}
-		if strings.EqualFold(f.Name, "content-type") {
-			continue // there is no body
 		}
 		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
 	}
@@ -43,9 +43,6 @@ func (d *Draft) finish(r raw) Request {
 			out.Headers = append(out.Headers, Field{"Content-Type", d.text(r.kind)})
 			out.Type = ""
 		}
-	}
-	if out.Status == http.StatusNotModified || out.Status < http.StatusOK || out.Status > 599 {
-		out.Status = http.StatusOK // 304 is for cached content; without a cache the status is 200
 	}
 	return out
 }
