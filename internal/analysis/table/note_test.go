@@ -35,12 +35,12 @@ var noteExamples = map[NoteKind][]noteExample{
 		"the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
 	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s, and ten times as many 82.5 s of 101 s.
-	NoteFewAnswers: {{"an interval needs n ≥ 381 responses in each trial, but a trial had 380 " +
-		"(raise --measure to 12s)",
+	NoteFewAnswers: {{"an interval needs n ≥ 381 responses in each trial; n was 380 (raise " +
+		"--measure to 12s)",
 		[]any{Count(381), Count(380), Longer{"--measure", 381, 380, 10e9}}},
-		{"an interval needs n ≥ 3,838 responses in each trial, but a trial had 0",
+		{"an interval needs n ≥ 3,838 responses in each trial; n was 0",
 			[]any{Count(3838), Count(0), Longer{"--measure", 3838, 0, 10e9}}}},
-	NoteFewIndependent: {{"an interval needs n ≥ 381 independent responses, but a trial had 40",
+	NoteFewIndependent: {{"an interval needs n ≥ 381 independent responses; n was 40",
 		[]any{Count(381), Count(40), Longer{"--for", 381, 40, 0}}}},
 	NoteNeverAnswered: {{"7 of 1,000 requests got no response, more than the share of requests " +
 		"above this percentile", []any{Count(7), Count(1000)}}},
@@ -154,7 +154,7 @@ var noteExamples = map[NoteKind][]noteExample{
 		"significantly larger than their own.", []any{Names{"b", "c"}}}},
 	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +
 		"starts: their cost is not measured.", []any{0.8}}},
-	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteStartsLost: {{"too many starts were excluded, because a target failed in them", nil}},
 	NoteStalled: {
 		{
 			"unknown without the machine's stalls: many stalls are too short to be recorded " +

@@ -161,8 +161,8 @@ func TestTooFewSamples(t *testing.T) {
 		t.Errorf("p99 %+v", c)
 	}
 	c := find(t, tab, "a", "half/p99.9")
-	const want = "an interval needs n ≥ 3,838 responses in each trial, but a trial had 2,900 " +
-		"(raise --measure to 13s)"
+	const want = "an interval needs n ≥ 3,838 responses in each trial; n was 2,900 (raise " +
+		"--measure to 13s)"
 	if c.Text() != units.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
 		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
 	}

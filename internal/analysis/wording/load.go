@@ -18,8 +18,8 @@ func stoodStill(f record.Finding) record.Words {
 
 func capacity(f record.Finding) record.Words {
 	grows := fmt.Sprintf("%.1f/s", f.Value)
-	return amount(words("the rate is above the capacity, so latency depends on the length of the "+
-		"test: lower the rate",
+	return amount(words("above the capacity, latency depends on the length of the test: lower "+
+		"the rate",
 		fmt.Sprintf("%.1f/s", f.Limit), "the backlog of requests grows by %s", grows), grows)
 }
 
