@@ -194,7 +194,8 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
 	check(2, "is another machine, and a load may harm it; where you may load it, say so: "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
-	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
+	check(1, "connection refused; start the service first", "--url", "http://127.0.0.1:1", "--get",
+		"/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")

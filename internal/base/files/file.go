@@ -47,7 +47,7 @@ func Open(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: name,
-			Err: errors.New("it is a folder, and a file is wanted")}, f.Close())
+			Err: errors.New("it is a folder, but a file is required")}, f.Close())
 	}
 	return f, nil
 }
@@ -107,10 +107,10 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	switch {
 	case err != nil: // its end will tell how long it is
 	case regular && !info.Mode().IsRegular():
-		return fail("it is not a regular file; what comes by a pipe or a device cannot be read " +
-			"again: save it to a file")
+		return fail("it is not a regular file; data from a pipe or a device cannot be read " +
+			"twice: save it to a file")
 	case info.Size() > bound:
-		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
+		return fail("the file has %d bytes, but at most %d MiB are allowed", info.Size(), bound>>20)
 	case info.Size() > 0:
 		room = info.Size() + 1 // for the end to be seen in
 	}
@@ -122,9 +122,9 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 		piece = piece[:len(piece)+n]
 		switch size += int64(n); {
 		case text && bytes.IndexByte(read, 0) >= 0:
-			return fail("it is not text: it holds NUL bytes")
+			return fail("the file is not text: it contains NUL bytes")
 		case size > bound:
-			return fail("it has more than %d MiB, the bound", bound>>20)
+			return fail("the file has more than the allowed %d MiB", bound>>20)
 		case errors.Is(err, io.EOF):
 			return piece, nil
 		case err != nil:

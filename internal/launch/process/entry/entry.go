@@ -89,7 +89,7 @@ func (r *reader) text() string {
 		r.tail = r.tail[i+1+n:]
 		return s
 	}
-	r.tail, r.err = "", errors.New("it is cut short")
+	r.tail, r.err = "", errors.New("the start instructions are cut short")
 	return ""
 }
 
@@ -193,7 +193,7 @@ func drop(e Entry) error {
 		version3        = 0x20080522
 	)
 	if err := call(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); err != nil {
-		return failed("renounce new privileges", err)
+		return failed("drop the right to new privileges", err)
 	}
 	// Until there is no such capability. Who is no root has none to drop.
 	for c := uintptr(0); call(syscall.SYS_PRCTL, dropFromBound, c, 0) == nil; c++ {
