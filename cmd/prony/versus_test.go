@@ -192,7 +192,7 @@ func TestVersusRefuses(t *testing.T) {
 		"--get", "/")
 	check(2, "--remote is for --url", "./app", "--remote", "x", "--get", "/")
 	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
-	check(2, "is another machine, and a load may harm it; where you may load it, say so: "+
+	check(2, "is another machine, and a load may harm it; if you are allowed to load it, add "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
 	check(1, "connection refused; start the service first", "--url", "http://127.0.0.1:1", "--get",
 		"/")

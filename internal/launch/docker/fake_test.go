@@ -173,7 +173,7 @@ func TestUnusableEngine(t *testing.T) {
 			return f.socket + "2"
 		})
 	check("too "+
-		"old", `the engine has version "1.24" of the API, but Prony needs 1.40; install Docker 19.03 or newer`,
+		"old", `the engine has version "1.24" of the API, but Prony needs 1.40`,
 		func(f *fakeEngine) string { f.api = "1.24"; return f.socket })
 	check("rootless", `it is rootless.*; use the system's engine`, func(f *fakeEngine) string {
 		f.info.SecurityOptions = []string{"name=seccomp", "name=rootless"}
@@ -322,8 +322,8 @@ func TestEngineStops(t *testing.T) {
 	}
 	f.stop()
 	<-p.Exited()
-	want := regexp.MustCompile(`^unknown, because waiting for container prony-\d+-\d+ failed: .*EOF; the engine ` +
-		`stopped during a request`)
+	want := regexp.MustCompile(`^unknown, because waiting for container prony-\d+-\d+ failed: ` +
+		`.*EOF; the engine stopped during a request`)
 	if !want.MatchString(p.Exit()) {
 		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
 	}

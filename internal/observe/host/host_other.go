@@ -9,7 +9,7 @@ import (
 
 // Cores fails: which processors a process may use, and a thread of it, is Linux's to say.
 func Cores() ([]int, error) {
-	return nil, errors.New("threads can be pinned to cores on Linux alone")
+	return nil, errors.New("threads can be pinned to cores only on Linux")
 }
 
 // noGovernor is said of the frequency of processors, which nobody is asked for.
