@@ -27,7 +27,7 @@ func TestNewService(t *testing.T) {
 	at := []string{"--root", root}
 	check(cli.Misused, []string{`no language "cobol"; there are go, rust, java, node, python`},
 		append(at, "cobol-web")...)
-	check(cli.Misused, []string{"want prony new service"}, at...)
+	check(cli.Misused, []string{"expected prony new service"}, at...)
 	check(cli.Failed, []string{"lay out java-x after java-jdk"}, append(at, "java-x")...)
 	check(cli.Fine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
 		append(at, "go-x")...)

@@ -21,7 +21,7 @@ func failures(r *Row) (share float64, words string, ok bool) {
 	if v, ok := r.all(ErrorRate, Rate); ok && v[0].V+v[1].V > 0 {
 		// A rate of good responses next to one of failures: the two are all requests.
 		share := v[0].V / (v[0].V + v[1].V)
-		return share, fmt.Sprintf("%s failures/s and a rate of %s: %s of all requests of "+
+		return share, fmt.Sprintf("%s failures/s and a rate of %s: %s of all "+
 			"requests failed, or %s if the rate includes failures",
 			strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
 			percent(v[0].V/v[1].V)), true
