@@ -175,7 +175,7 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
 	built := []string{"--build", "x", "--run", "./app", "--get", "/"}
 	check(2, `--git "": the value is empty, perhaps because a variable of your script is not set; `+
-		"name a revision", append(built, "--git", "", "--git", "HEAD")...)
+		"give a revision", append(built, "--git", "", "--git", "HEAD")...)
 	check(2, `--git "": the value is empty`, append(built, "--git", "HEAD", "--git", " ")...)
 	check(2, `--git "-x": no revision begins with -`, append(built, "--git", "-x")...)
 	check(2, `--url "": the value is empty`, "./app", "--url", "", "--get", "/")
