@@ -203,7 +203,7 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	}
 	status, _, text := d.ask("POST", "/api/v1/runs/"+monday+"/stop", "{}", "Content-Type",
 		"application/json")
-	if status != http.StatusConflict || !strings.Contains(text, "not prony") {
+	if status != http.StatusConflict || !strings.Contains(text, "not Prony") {
 		t.Errorf("it answers %d %s", status, text)
 	}
 	select {

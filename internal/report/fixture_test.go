@@ -279,8 +279,9 @@ func overloaded(block int) []record.Finding {
 		return []record.Finding{{
 			Rule: "errors", Load: "peak", Grade: record.Invalid, Limit: 0.001,
 			Unit: record.UnitShare, Text: &record.Words{
-				Observed: "812 of 314,000 requests failed (status 503)", Limit: "0.1 %", Quantity: true,
-				Hint: "errors do not count as responses; read the service's log"},
+				Observed: "812 of 314,000 requests failed (status 503)", Limit: "0.1 %",
+				Quantity: true,
+				Hint:     "errors do not count as responses; read the service's log"},
 		}}
 	}
 	return []record.Finding{{

@@ -110,7 +110,8 @@ func TestTextOfSlices(t *testing.T) {
 	flat := strings.Join(strings.Fields(b.String()), " ")
 	has(t, "text", flat, "8 starts · VALID 8", "no significant difference (would detect ≥ 0.",
 		"SUSPECT (control)", "B to A comes from slices, in which the targets take turns, with its "+
-			"95 % confidence interval (t-test on logarithms, paired within starts); for half p99 the ratio comes "+
+			"95 % confidence interval (t-test on logarithms, paired within starts); for half "+
+			"p99 the ratio comes "+
 			"from the windows.",
 		"Measured in 8 starts, 320 rounds, 120 s.", "the control a-again differs by −3.9 % from "+
 			"itself in peak CPU per request in this run")
@@ -204,7 +205,8 @@ func TestFewStarts(t *testing.T) {
 		"there is no interval: "+few+"1: raise --blocks")
 	check(3, true, InsufficientData, few+"3: raise --blocks",
 		"there is no interval: "+few+"3: raise --blocks")
-	check(3, false, stats.Fail, "A reliable interval of a ratio from slices "+few+"3: raise --blocks.",
+	check(3, false, stats.Fail,
+		"A reliable interval of a ratio from slices "+few+"3: raise --blocks.",
 		"; a reliable interval "+few+"3: raise --blocks")
 	check(4, false, stats.Fail, "slower", "more than the allowed −2.0 %")
 }
