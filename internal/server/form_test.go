@@ -64,9 +64,13 @@ func TestForm(t *testing.T) {
 		`{"for":"x"}`:                       "not a time",
 		`{"measure":"-1s"}`:                 "not a time",
 		`{"limits":{"memory":"1 --out=x"}}`: "memory",
-		`{"agent":"../x"}`:                  "agent", `{"agent":"a b"}`: "agent", `{"launcher":["a,b"]}`: "launcher",
-		`{"labels":{"a":"x\"y"}}`: "must not contain quotes", `{"labels":{"a":"x\ny"}}`: "labels",
-		`{"loads":["p*"]}`: "loads: unknown value", `{"interleave":"duet"}`: "slices or blocks",
+		`{"agent":"../x"}`:                  "agent",
+		`{"agent":"a b"}`:                   "agent",
+		`{"launcher":["a,b"]}`:              "launcher",
+		`{"labels":{"a":"x\"y"}}`:           "must not contain quotes",
+		`{"labels":{"a":"x\ny"}}`:           "labels",
+		`{"loads":["p*"]}`:                  "loads: unknown value",
+		`{"interleave":"duet"}`:             "slices or blocks",
 	} {
 		check(text, "", problem)
 	}
