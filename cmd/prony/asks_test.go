@@ -79,7 +79,8 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 	}
 	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "asks/answer",
 		"stock: 0.00 asked_total an answer",
-		"stock cannot be read: read the counter none_total of http://127.0.0.1:")
+		"the call counter of stock cannot be read: read the counter none_total of "+
+			"http://127.0.0.1:")
 	runs, err := filepath.Glob(filepath.Join(record.Kept, "run", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v, error %v", runs, err)

@@ -38,21 +38,23 @@ func TestAuditExitsAsItFinds(t *testing.T) {
 	contradicts, doubtful := published("docker-microservices.md"), published("easeagent-k6.md")
 	check(cli.Invalid, []string{"CONTRADICTION: asked requests", "999,979",
 		"docker-microservices.md:20",
-		"5 contradictions", "Not checked, for want of numbers"}, contradicts)
-	check(cli.Fine, []string{"iterations of 1.43s and then 1.6s alone", "0 contradictions"},
+		"5 contradictions", "Not checked, because numbers are missing"}, contradicts)
+	check(cli.Fine, []string{"times from 1.43s to 1.6s", "0 contradictions"},
 		doubtful)
 	check(cli.Invalid, []string{"5 contradictions", "0 contradictions"}, doubtful, contradicts)
 	// An unreadable file does not prevent the report of the others.
 	check(cli.Failed, []string{"5 contradictions", "is empty"}, empty, contradicts)
 	check(cli.Failed, []string{"has no results", "--column NAME=MEANING"}, words)
 	check(cli.Failed, []string{"no such file"}, "absent.md")
-	check(cli.Misused, []string{"want NAME=MEANING"}, "--column", "Speed", contradicts)
-	check(cli.Misused, []string{`there is no column "Speed"; there are `, "Requests/s"}, "--column",
+	check(cli.Misused, []string{"write NAME=MEANING"}, "--column", "Speed", contradicts)
+	check(cli.Misused, []string{`no file has a column "Speed"; known columns are `, "Requests/s"},
+		"--column",
 		"Speed=rate", contradicts)
-	check(cli.Misused, []string{`no column "Speed"`, "no such file"}, "--column", "Speed=rate",
+	check(cli.Misused, []string{`no file has a column "Speed"`, "no such file"}, "--column",
+		"Speed=rate",
 		"absent.csv")
 	check(cli.Invalid, []string{"could not read 3 lines:", `Requests/s "TOO SLOW"`}, contradicts)
-	check(cli.Misused, []string{"want prony audit FILE"})
+	check(cli.Misused, []string{"expected prony audit FILE"})
 	check(cli.Fine, []string{"p99.9", "exit code is 4", "trials.ndjson"}, "--help")
 }
 

@@ -26,16 +26,18 @@ var broken = map[string][]string{
 	"go-compute/route": {
 		`GET /fibonacci: status 404, want 200; the body begins ""`},
 	"go-compute/chunks": {`GET /data: chunked, want Content-Length`},
-	"go-compute/close":  {`GET /data: the connection was closed after the answer, want keep-alive`},
+	"go-compute/close": {`GET /data: the service closed the connection after the response, ` +
+		`want keep-alive`},
 	"go-compute/gzip": {`GET /data: asked as a browser does, over another connection: ` +
 		`Content-Encoding gzip, want none`,
 		`GET /data: asked as a browser does, over another connection: body differs at byte 1: .*`},
 	"go-compute/remembered": {
-		`GET /concat: the same body twice, want a new random body on every request`},
+		`GET /concat: two responses have the same body, want a new random body for each request`},
 	"go-compute/stocked": {
-		`GET /concat: the same body twice, want a new random body on every request`},
+		`GET /concat: two responses have the same body, want a new random body for each request`},
 	"go-compute/counted": {
-		`GET /concat: two bodies agree in \d{5} of 10013 bytes, want a new random body each`},
+		`GET /concat: two bodies have \d{5} of 10013 equal bytes, want a new random body for ` +
+			`each request`},
 	// The key whose value all get is right, and some are by chance.
 	"go-hello/constant": {wrongKey("31415", ""), wrongKey("50000", ""), wrongKey("7", ""),
 		wrongKey("9", ""), wrongKey("4711", ""), drawnKey("")},
@@ -50,13 +52,13 @@ var broken = map[string][]string{
 	"go-hello/order": {wrongKey("50000", aProxy), drawnKey(aProxy)},
 	"go-hello/etag": {`GET /hello/virtual\?key=1: ` + aProxy + `status 304, want 200; .*`,
 		`GET /hello/virtual\?key=.*: ` + aProxy + `(status 304, want 200; |no Content-Length).*`},
-	"go-hello/log": {`nothing is logged unasked: \d+ lines for \d+ requests, .*`},
+	"go-hello/log": {`the log has no unrequested lines: \d+ log lines for \d+ requests, .*`},
 }
 
 const (
-	anyClient = `asked as (curl|a browser|a proxy with headers of its own) does, ` +
+	anyClient = `with the headers of (curl|a browser|a proxy that adds headers), ` +
 		`over another connection: `
-	aProxy = `asked as a proxy with headers of its own does, over another connection: `
+	aProxy = `with the headers of a proxy that adds headers, over another connection: `
 )
 
 // wrongKey matches the report of a key, with any other parameters, that has the value of another.

@@ -181,7 +181,8 @@ func TestComposeRefuses(t *testing.T) {
 	check(stacked, strings.Replace(composed, "service: web", "service: web, file: no.yaml", 1),
 		"no.yaml", "no such file")
 	check(strings.Replace(stacked, `ports: ["8080:8080"], `, "", 1), composed,
-		"service web of compose.yaml names 0 ports: say with port which takes requests")
+		"service web of compose.yaml has 0 ports: set the key port to the port that receives "+
+			"requests")
 	half := strings.Replace(stacked, "service_started", "service_completed_successfully", 1)
 	check(strings.Replace(half, "container_name", "command: [x], container_name", 1), composed,
 		"docker compose up of compose.yaml", "exit 3", "its containers wrote:", "bye")
@@ -193,7 +194,7 @@ func TestComposeRefuses(t *testing.T) {
 		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
 		`web-FILE-Dockerfile answers "hello", web-FILE-Other "hello2"`)
 	check("services: {web: {image: 'prony-test-none:1', ports: ['1']}}", composed,
-		"has no image prony-test-none:1, and nothing is pulled here")
+		"has no image prony-test-none:1, and Prony does not pull images")
 }
 
 // Whatever ends the lab, its Compose services end with it.
@@ -225,5 +226,5 @@ func TestComposeIsMissing(t *testing.T) {
 		t.Errorf("exit %d", exit)
 	}
 	has(t, "what is said", stderr, "web is left out: it needs docker compose: neither docker "+
-		"compose nor docker-compose of version 2 answers", "none of its targets can run here")
+		"compose nor docker-compose of version 2 was found", "none of its targets can run here")
 }

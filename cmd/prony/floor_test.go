@@ -26,7 +26,7 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "report", stdout, "go-nethttp (a)", "go-nethttp (b)", "Noise floor", "peak req/s",
-		"resolves", "arm b over arm a", "--aa")
+		"resolves", "arm b's value divided by arm a's", "--aa")
 	has(t, "progress", stderr, "12 trials in 6 starts")
 
 	stdout, stderr, exit = say(t, mock{}, "plan", "--root", root, "--detect", "3%")
@@ -103,7 +103,7 @@ func TestRunAgainst(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "report", stdout, "go-nethttp@main", "java-jdk/virtual@main", "vs main",
-		"Ratios are target over main", "--against")
+		"a target's value divided by that of main", "--against")
 	has(t, "progress", stderr, "18 trials in 3 starts")
 
 	_, stderr, exit = say(t, mock{}, "run", "--root", root, "--against", "a b="+other)

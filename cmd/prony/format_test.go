@@ -25,7 +25,7 @@ func TestFormatBySuffix(t *testing.T) {
 		_, stderr, exit := say(t, mock{}, args...)
 		got, err := os.ReadFile(path)
 		if begins == "" { // refused before a file is created
-			want := "there is no format for " + filepath.Ext(file)
+			want := "this command has no format for " + filepath.Ext(file)
 			if exit != cli.Misused || err == nil || !strings.Contains(stderr, want) {
 				t.Errorf("%s -o %s exits %d, said %s, wrote %.40q", verb, file, exit, stderr, got)
 			}

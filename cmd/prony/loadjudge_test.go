@@ -26,7 +26,7 @@ func TestInvalidLoadsSayWhy(t *testing.T) {
 			t.Errorf("%s: exit %d, %q; want %q", form, cli.Code(err), &stderr, want)
 		}
 	}
-	why := "INVALID answers: no good answer (limit at least 1); see the errors: refused"
+	why := "INVALID answers: no good response (limit at least 1); see the errors: refused"
 	check("csv", why)
 	check("hlog", why)
 	check("text", "") // already printed

@@ -25,14 +25,15 @@ func TestNewService(t *testing.T) {
 		has(t, "what it says", stdout+stderr, wants...)
 	}
 	at := []string{"--root", root}
-	check(cli.Misused, []string{`no language "cobol"; there are go, rust, java, node, python`},
+	check(cli.Misused, []string{`no template for language "cobol"; the languages are go, rust, ` +
+		`java, node, python`},
 		append(at, "cobol-web")...)
-	check(cli.Misused, []string{"want prony new service"}, at...)
-	check(cli.Failed, []string{"lay out java-x after java-jdk"}, append(at, "java-x")...)
+	check(cli.Misused, []string{"expected prony new service"}, at...)
+	check(cli.Failed, []string{"create java-x from java-jdk"}, append(at, "java-x")...)
 	check(cli.Fine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
 		append(at, "go-x")...)
 	check(cli.Fine, []string{"after go-x"}, append(at, "go-y", "--like", "go-x")...)
-	check(cli.Misused, []string{"services/go-x is there", "never overwritten"},
+	check(cli.Misused, []string{"services/go-x exists", "never overwrites"},
 		append(at, "go-x")...)
 	listed, _, _ := say(t, mock{}, "services", "--root", root)
 	has(t, "the catalog", listed, "go-gin ", "go-x ", "go-y ")

@@ -104,7 +104,7 @@ func TestProjectRefusesSystem(t *testing.T) {
 	}
 	check("sh -c \"echo bye; exit 3\"", "start shop: wait for db: ",
 		"the service exited before it was ready", "what ended is db: exit status 3", "db: bye")
-	check("./late", "start shop: wait for db: wait until somebody listens on 127.0.0.1:",
+	check("./late", "start shop: wait for db: wait until a process listens on 127.0.0.1:",
 		"listens at $PORT of 127.0.0.1")
 	ended(t)
 	check("./none", "process db: there is no program ./none")

@@ -80,8 +80,9 @@ func TestProjectRefuses(t *testing.T) {
 			"ready: /\n")
 	check(1, `a answers "hello", and "bye" is expected`,
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
-	check(1, "connection refused; start it first", "targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
-		requests)
+	check(1, "connection refused; start the service first",
+		"targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
+			requests)
 	check(1, "revision nothing",
 		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
 	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+

@@ -117,7 +117,8 @@ func twoImages(t *testing.T) {
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the answer", stdout, "target over a in docker", "against a\n", "\nb  ", "\na-again  ",
+	has(t, "the answer", stdout, "divided by that of a in docker", "against a\n", "\nb  ",
+		"\na-again  ",
 		"peak CPU per request")
 	if strings.Contains(stderr, "no such row") {
 		t.Error(stderr)

@@ -203,7 +203,7 @@ func TestServeStopsNobodyElse(t *testing.T) {
 	}
 	status, _, text := d.ask("POST", "/api/v1/runs/"+monday+"/stop", "{}", "Content-Type",
 		"application/json")
-	if status != http.StatusConflict || !strings.Contains(text, "not prony") {
+	if status != http.StatusConflict || !strings.Contains(text, "not Prony") {
 		t.Errorf("it answers %d %s", status, text)
 	}
 	select {
@@ -369,7 +369,7 @@ func TestServeStandsAside(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{"serve --listen x": "want an address and a port",
-		"serve --listen localhost:80": "want an address", "serve a b": "want prony serve",
+		"serve --listen localhost:80": "want an address", "serve a b": "expected prony serve",
 		"serve main_test.go": "is no folder"} {
 		if _, stderr, exit := say(t, mock{}, strings.Fields(line)...); exit == 0 ||
 			!strings.Contains(stderr, want) {

@@ -138,7 +138,7 @@ func TestStart(t *testing.T) {
 	}
 	refused(t, url)
 	for line, want := range map[string]string{"start none": "there is no target",
-		"start go-nethttp --cpus 0": "want --cpus above 0", "start": "want prony start",
+		"start go-nethttp --cpus 0": "want --cpus above 0", "start": "expected prony start",
 		"start go-nethttp --memory 1KiB": "1MiB or more"} {
 		_, stderr, exit := say(t, mock{}, append(strings.Fields(line), "--root", root)...)
 		if exit != 2 || !strings.Contains(stderr, want) {

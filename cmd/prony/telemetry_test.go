@@ -57,8 +57,8 @@ func TestHandedOver(t *testing.T) {
 				"--http=127.0.0.1:4318", "--zipkin=127.0.0.1:9411", "--query=127.0.0.1:9090",
 				"--forward=", "--forward-only=false", "--memory=512MiB", "--expose=false",
 				"--until-stdin-ends=false"}},
-		{args: []string{"query"}, exit: cli.Misused, says: "name a query"},
-		{args: []string{"query", dir}, exit: cli.Misused, says: "name a query"},
+		{args: []string{"query"}, exit: cli.Misused, says: "give a query"},
+		{args: []string{"query", dir}, exit: cli.Misused, says: "give a query"},
 		{args: []string{"query", "gone", "up"}, exit: cli.Failed, says: "no such folder"},
 		{args: []string{"query", root, "up"}, exit: cli.Failed, says: "no such folder"},
 		{args: []string{"query", "up", "--at", "noon"}, exit: cli.Misused,
@@ -70,7 +70,7 @@ func TestHandedOver(t *testing.T) {
 		{args: []string{"query", "--list", "--serve", "127.0.0.1:0"}, exit: cli.Misused,
 			says: "one of"},
 		{args: []string{"query", "--serve", "0.0.0.0:1"}, exit: cli.Misused,
-			says: "others could reach it"},
+			says: "other machines could reach this address"},
 		{args: []string{"telemetry", "serve"}, exit: cli.Misused, says: "--dir"},
 	} {
 		var handed []string

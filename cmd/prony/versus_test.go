@@ -174,7 +174,7 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
 	built := []string{"--build", "x", "--run", "./app", "--get", "/"}
 	check(2, `--git "": the value is empty, perhaps because a variable of your script is not set; `+
-		"name a revision", append(built, "--git", "", "--git", "HEAD")...)
+		"give a revision", append(built, "--git", "", "--git", "HEAD")...)
 	check(2, `--git "": the value is empty`, append(built, "--git", "HEAD", "--git", " ")...)
 	check(2, `--git "-x": no revision begins with -`, append(built, "--git", "-x")...)
 	check(2, `--url "": the value is empty`, "./app", "--url", "", "--get", "/")
@@ -191,9 +191,10 @@ func TestVersusRefuses(t *testing.T) {
 		"--get", "/")
 	check(2, "--remote is for --url", "./app", "--remote", "x", "--get", "/")
 	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
-	check(2, "is another machine, and a load may harm it; where you may load it, say so: "+
+	check(2, "is another machine, and a load may harm it; if you are allowed to load it, add "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
-	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
+	check(1, "connection refused; start the service first", "--url", "http://127.0.0.1:1", "--get",
+		"/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
 	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")

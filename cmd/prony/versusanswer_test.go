@@ -38,7 +38,8 @@ func TestAnswerSideBySide(t *testing.T) {
 	for _, want := range []string{
 		"new peak throughput +0.2 % (−0.2 % to +0.6 %) no significant difference (would detect " +
 			"≥ 0.8 %); SUSPECT (control)",
-		"8 starts, 320 rounds, 118 s. Ratios come from slices, levels from windows alone.",
+		"8 starts, 320 rounds, 118 s. Ratios come from slices, and absolute values come from " +
+			"windows.",
 		"SUSPECT: the control old-again differs by +4.0 % from itself in peak throughput",
 		"Detecting more would take 3 starts.",
 	} {

@@ -158,5 +158,6 @@ func TestVersusOfWhatEnds(t *testing.T) {
 		}
 	}
 	has(t, "the causes", strings.Join(why, "\n"), "load half: no connection to ",
-		"connection refused; is the service running?", "connection refused; start it first")
+		"connection refused; is the service running?",
+		"connection refused; start the service first")
 }

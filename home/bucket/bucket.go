@@ -65,8 +65,9 @@ func Open(place string, getenv func(string) string, say func(string)) (*Bucket, 
 	const amazon = "https://s3.amazonaws.com"
 	u, err := url.Parse(cmp.Or(getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), amazon))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil ||
-		strings.Trim(u.Path, "/")+u.RawQuery != "" { // not quoted: it may hold a password
-		return nil, errors.New("AWS_ENDPOINT_URL is no address such as https://s3.example.com:9000")
+		strings.Trim(u.Path, "/")+u.RawQuery != "" { // it is not repeated: it may hold a password
+		return nil, errors.New("AWS_ENDPOINT_URL must be an address such as " +
+			"https://s3.example.com:9000")
 	}
 	client, err := minio.New(u.Host, &minio.Options{
 		Creds:  credentials.NewStaticV4(key, secret, getenv("AWS_SESSION_TOKEN")),
@@ -85,7 +86,7 @@ func Split(place string) (name, prefix string, err error) {
 	name, prefix, _ = strings.Cut(rest, "/")
 	prefix = strings.Trim(prefix, "/")
 	if !ok || name == "" || prefix != "" && path.Clean("/"+prefix) != "/"+prefix {
-		return "", "", fmt.Errorf("%q is no place in a bucket: want s3://bucket/prefix", place)
+		return "", "", fmt.Errorf("%q is not a location in a bucket: use s3://bucket/prefix", place)
 	}
 	if prefix != "" {
 		prefix += "/"
@@ -167,13 +168,14 @@ func (b *Bucket) why(verb string, err error) error {
 	switch {
 	case errors.As(err, &disk) || errors.Is(err, context.Canceled):
 	case said.StatusCode == 0: // no answer from the server
-		hint = "; check AWS_ENDPOINT_URL, and that the server runs there"
+		hint = "; check AWS_ENDPOINT_URL, and that the server runs at this address"
 	case said.Code == minio.NoSuchBucket:
-		hint = "; make the bucket, or name another"
+		hint = "; create the bucket, or use another bucket"
 	case said.Code == minio.InvalidAccessKeyID || said.Code == "SignatureDoesNotMatch":
 		hint = "; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	case said.StatusCode == http.StatusForbidden:
-		hint = "; the key needs ListBucket on the bucket, GetObject and PutObject below the prefix"
+		hint = "; the access key needs the permissions ListBucket on the bucket, and GetObject " +
+			"and PutObject below the prefix"
 	case said.StatusCode == http.StatusMovedPermanently ||
 		said.Code == "AuthorizationHeaderMalformed":
 		hint = "; check AWS_REGION"

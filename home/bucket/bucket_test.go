@@ -54,11 +54,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"", "no credentials: set AWS_ACCESS_KEY_ID"},
 		{"AWS_ACCESS_KEY_ID=k", "no credentials"},
 		{"AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=hush AWS_ENDPOINT_URL=s3.example.com",
-			"no address such as"},
+			"must be an address such as"},
 		{"AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=x AWS_ENDPOINT_URL=http://u:hush@host",
-			"no address such as"},
+			"must be an address such as"},
 		{"AWS_ACCESS_KEY_ID=k AWS_SECRET_ACCESS_KEY=x AWS_ENDPOINT_URL=http://host/path",
-			"no address such as"},
+			"must be an address such as"},
 	} {
 		env := map[string]string{}
 		for pair := range strings.FieldsSeq(row.env) {

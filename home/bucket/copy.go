@@ -67,7 +67,8 @@ func (b *Bucket) Push(ctx context.Context, dir string) error {
 		}
 	}
 	if runs == 0 {
-		return fmt.Errorf("push %s: there is no run; name a run's folder, or one that holds runs",
+		return fmt.Errorf("push %s: the folder contains no run; give a run's folder, or a folder "+
+			"of runs",
 			dir)
 	}
 	root, err := os.OpenRoot(dir)
@@ -89,7 +90,8 @@ func (b *Bucket) Push(ctx context.Context, dir string) error {
 func (b *Bucket) pushRun(ctx context.Context, dir string) error {
 	run := filepath.Base(dir)
 	if !runs.Identifier(run) {
-		return fmt.Errorf("push %s: a run is not called so: want letters, digits and . _ + -", run)
+		return fmt.Errorf("push %s: the name of a run may have only letters, digits and . _ + -",
+			run)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -121,7 +123,7 @@ func (b *Bucket) all(ctx context.Context, verb, run string, files []string,
 	slices.SortFunc(files, headLast)
 	last := len(files) - 1
 	if last < 0 || files[last] != record.RunFile {
-		return fmt.Errorf("%s %s: its %s is no file", verb, run, record.RunFile)
+		return fmt.Errorf("%s %s: its %s is not a file", verb, run, record.RunFile)
 	}
 	copied := make([]bool, len(files))
 	group, within := errgroup.WithContext(ctx)
@@ -145,7 +147,8 @@ func (b *Bucket) all(ctx context.Context, verb, run string, files []string,
 			n++
 		}
 	}
-	b.say(fmt.Sprintf("%s %s: %d files, %d were there", verb, run, n, len(files)-n))
+	b.say(fmt.Sprintf("%s %s: %d files, of these %d were already there",
+		verb, run, n, len(files)-n))
 	return nil
 }
 
@@ -163,7 +166,8 @@ func (b *Bucket) send(ctx context.Context, root *os.Root, file, key string,
 	}
 	size := info.Size()
 	if size > maxFile {
-		return false, fmt.Errorf("push %s: it has %d bytes, an object takes %d; remove it",
+		return false, fmt.Errorf("push %s: the file has %d bytes, but an object can have at most "+
+			"%d; remove the file",
 			key, size, int64(maxFile))
 	}
 	of, err := sumsOf(io.NewSectionReader(f, 0, size))
@@ -278,7 +282,8 @@ func (b *Bucket) fetch(ctx context.Context, root *os.Root, o object) (bool, erro
 		return false, err
 	}
 	if o.Size > maxFile {
-		return false, fmt.Errorf("pull %s: it has %d bytes, more than prony writes; remove it",
+		return false, fmt.Errorf("pull %s: the object has %d bytes, more than Prony writes; "+
+			"remove the object",
 			o.Key, o.Size)
 	}
 	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -338,7 +343,7 @@ func (b *Bucket) write(ctx context.Context, root *os.Root, name string, o object
 		return b.why("pull "+o.Key, err)
 	}
 	if want := told.UserMetadata[sumKey]; want != "" && want != of.sha256 {
-		return fmt.Errorf("pull %s: its bytes are not those that were pushed; push the run again",
+		return fmt.Errorf("pull %s: the checksum differs from the pushed file; push the run again",
 			o.Key)
 	}
 	// The time has a precision of seconds, so a younger object may still change within it. It is

@@ -249,7 +249,7 @@ func TestDamaged(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "bench"), "r", map[string]string{"logs/b1.log": "sAid"})
 	err := b.Pull(t.Context(), to, Pick{})
-	if err == nil || !strings.Contains(err.Error(), "pull r/logs/b1.log: its bytes are not those") {
+	if err == nil || !strings.Contains(err.Error(), "pull r/logs/b1.log: the checksum differs") {
 		t.Errorf("it says %v", err)
 	}
 	for name := range tree(t, to) {
@@ -272,13 +272,13 @@ func TestWrong(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, row := range []struct{ at, set, want string }{
-		{at: "s3://none", want: "make the bucket, or name another"},
+		{at: "s3://none", want: "create the bucket, or use another bucket"},
 		{at: "s3://bench", set: "AWS_SECRET_ACCESS_KEY=another-secret",
 			want: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
 		{at: "s3://bench", set: "AWS_ACCESS_KEY_ID=nobody",
 			want: "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"},
 		{at: "s3://bench", set: "AWS_ACCESS_KEY_ID=stranger AWS_SECRET_ACCESS_KEY=strange-secret",
-			want: "the key needs ListBucket on the bucket"},
+			want: "the access key needs the permissions ListBucket on the bucket"},
 		{at: "s3://bench", set: "AWS_REGION=us-other-1", want: "check AWS_REGION"},
 		{at: "s3://bench", set: "AWS_ENDPOINT_URL=http://127.0.0.1:1",
 			want: "connection refused; check AWS_ENDPOINT_URL"},

@@ -60,7 +60,8 @@ func (h *Home) lab(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := []byte(r.Header.Get("Authorization"))
 		if h.c.Token == "" || subtle.ConstantTimeCompare(got, want) != 1 {
-			http.Error(w, "orders are the lab's, with the token that this home told it",
+			http.Error(w, "only the run that started this collector may send commands, with the "+
+				"collector's token",
 				http.StatusUnauthorized)
 			return
 		}
@@ -74,14 +75,15 @@ func order[T any](most int64, do func(context.Context, T) (any, error)) http.Han
 	return func(w http.ResponseWriter, r *http.Request) {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 		if err != nil || kind != "application/json" {
-			http.Error(w, "orders are application/json", http.StatusUnsupportedMediaType)
+			http.Error(w, "commands must have the type application/json",
+				http.StatusUnsupportedMediaType)
 			return
 		}
 		var in T
 		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in); err != nil {
-			http.Error(w, fmt.Sprintf("read the order: %v", err), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("read the command: %v", err), http.StatusBadRequest)
 			return
 		}
 		out, err := do(r.Context(), in)
@@ -110,17 +112,17 @@ func answer(w http.ResponseWriter, out any, err error) {
 // begin stores the counts, so that the trial's counts start from here.
 func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
 	if t.ID == "" {
-		return errors.New("begin a trial: it has no id")
+		return errors.New("begin a trial: the trial has no id")
 	}
 	now := h.counted()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.find(t.ID) != nil {
-		return fmt.Errorf("begin trial %s: it is under way already", t.ID)
+		return fmt.Errorf("begin trial %s: the trial has already begun", t.ID)
 	}
 	u := &telemetry.Under{Trial: t, Before: plus(h.base, now), BeganNs: clock.KernelNow()}
 	for _, other := range h.under {
-		with := "trials ran side by side: counts are those of all of them"
+		with := "trials ran side by side: counts are sums over all of them"
 		for _, side := range []*telemetry.Under{u, other} {
 			if !strings.Contains(side.Partial, with) {
 				side.Partial = telemetry.Also(side.Partial, with)
@@ -140,7 +142,7 @@ func (h *Home) scrape(_ context.Context, t telemetry.Trial) error {
 	defer h.mu.Unlock()
 	u := h.find(t.ID)
 	if u == nil {
-		return fmt.Errorf("scrape trial %s: it is not under way", t.ID)
+		return fmt.Errorf("scrape trial %s: the trial is not running", t.ID)
 	}
 	u.Trial.Scrape = t.Scrape
 	return h.stores.Scrape(u.Trial)
@@ -172,17 +174,18 @@ const maxMarks = 10_000
 
 func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
 	if !slices.Contains([]string{telemetry.Phase, telemetry.Open, telemetry.Close}, m.Kind) {
-		return fmt.Errorf("mark %q: the kinds are phase, open and close", m.Kind)
+		return fmt.Errorf("unknown mark %q: the kinds of marks are phase, open and close", m.Kind)
 	}
 	h.mu.Lock()
 	u := h.find(m.Trial)
 	if u == nil {
 		h.mu.Unlock()
-		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
+		return fmt.Errorf("mark %s %s: trial %q is not running", m.Kind, m.Name, m.Trial)
 	}
 	if len(u.Marks) >= maxMarks {
 		h.mu.Unlock()
-		return fmt.Errorf("mark %s %s: trial %s has %d marks already", m.Kind, m.Name, m.Trial,
+		return fmt.Errorf("mark %s %s: trial %s already has the maximum of %d marks",
+			m.Kind, m.Name, m.Trial,
 			maxMarks)
 	}
 	u.Marks = append(u.Marks, m)
@@ -201,7 +204,7 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	u := h.find(id)
 	if u == nil {
 		h.mu.Unlock()
-		return nil, fmt.Errorf("end trial %q: it is not under way", id)
+		return nil, fmt.Errorf("end trial %q: the trial is not running", id)
 	}
 	h.under = slices.DeleteFunc(h.under, func(o *telemetry.Under) bool { return o == u })
 	loads, fates, err := h.stores.End(id)

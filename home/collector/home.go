@@ -95,7 +95,7 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	c.Limits.HeldBytes = cmp.Or(c.Limits.HeldBytes, c.MemoryBytes/16)
 	c.Limits.DecodedBytes = cmp.Or(c.Limits.DecodedBytes, c.MemoryBytes/8*3)
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
 	h := &Home{c: c, failed: make(chan error, 1), open: phases{}}
 	if err := h.start(ctx); err != nil {
@@ -171,8 +171,8 @@ func (h *Home) serve(ctx context.Context) error {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", h.c.Query)
 	if err != nil {
-		return fmt.Errorf("serve queries: %w; another home or a Prometheus may be there: name a "+
-			"free port, or 0 for any", err)
+		return fmt.Errorf("serve queries: %w; another collector or a Prometheus may use the "+
+			"port: choose a free port, or 0 for any free port", err)
 	}
 	h.query = l.Addr().String()
 	h.server = &http.Server{

@@ -159,22 +159,22 @@ func TestOrders(t *testing.T) {
 		{"GET", "/prony/endpoints", "", "", 200, h.Endpoints().GRPC},
 		{"GET", "/prony/trial", "", "", 404, ""},
 		{"POST", "/prony/trial", "text/plain", `{"id":"a"}`, 415, "application/json"},
-		{"POST", "/prony/trial", jason, `{`, 400, "read the order"},
+		{"POST", "/prony/trial", jason, `{`, 400, "read the command"},
 		{"POST", "/prony/trial", jason, `{"id":"a","what":1}`, 400, "unknown field"},
 		{"POST", "/prony/trial", jason, `{"id":"` + strings.Repeat("a", maxOrder) + `"}`, 400,
 			"too large"},
-		{"POST", "/prony/trial", jason, `{}`, 409, "it has no id"},
+		{"POST", "/prony/trial", jason, `{}`, 409, "the trial has no id"},
 		{"POST", "/prony/mark", jason, `{"trial":"a","kind":"open","name":"x"}`, 409,
-			`trial "a" is not under way`},
-		{"POST", "/prony/end", jason, `{"trial":"a"}`, 409, "not under way"},
+			`trial "a" is not running`},
+		{"POST", "/prony/end", jason, `{"trial":"a"}`, 409, "not running"},
 		{"POST", "/prony/trial", jason, `{"id":"a"}`, 204, ""},
-		{"POST", "/prony/trial", jason, `{"id":"a"}`, 409, "under way already"},
+		{"POST", "/prony/trial", jason, `{"id":"a"}`, 409, "has already begun"},
 		{"POST", "/prony/mark", jason, `{"trial":"a","kind":"shut","name":"x"}`, 409,
 			"phase, open and close"},
 		{"POST", "/prony/mark", jason, `{"trial":"a","kind":"open","name":"x"}`, 204, ""},
 		{"GET", "/prony/stats", "", "", 200, `"marks":[{"trial":"a","kind":"open"`},
 		{"POST", "/prony/end", jason, `{"trial":"a"}`, 200, `"high":{"windowNs":0,"spans":4`},
-		{"POST", "/prony/end", jason, `{"trial":"a"}`, 409, "not under way"},
+		{"POST", "/prony/end", jason, `{"trial":"a"}`, 409, "not running"},
 		{"GET", "/anything", "", "", 404, ""},
 	} {
 		code, text := call(t, h, row.method, row.path, row.kind, row.body)
@@ -495,7 +495,7 @@ func TestPlusMinus(t *testing.T) {
 // The folder of another program version is not overwritten.
 func TestForeignStats(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"version":99}`: "is of version 99", `{`: "move the folder away",
+		`{"version":99}`: "has version 99", `{`: "move the folder away",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, telemetry.StatsFile), []byte(text),
@@ -520,7 +520,7 @@ func TestTakenDoor(t *testing.T) {
 		f := &fakes{}
 		c.Dir, c.Open = t.TempDir(), func(string) (Stores, error) { return f, nil }
 		_, err := Start(t.Context(), c)
-		if err == nil || !strings.Contains(err.Error(), "another home") {
+		if err == nil || !strings.Contains(err.Error(), "another collector") {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if len(f.told) != 1 || f.told[0] != "close" {

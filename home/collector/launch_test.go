@@ -205,7 +205,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 	<-first.Exited()
 	lost := client.End(t.Context())
-	if !strings.Contains(lost.Telemetry.Partial, "home of telemetry") {
+	if !strings.Contains(lost.Telemetry.Partial, "telemetry collector") {
 		t.Errorf("the report of a home that is gone: %+v", lost)
 	}
 
@@ -225,7 +225,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	if got := report.Telemetry.Signals[2]; got.Kept != 3 || got.Dropped != 5 {
 		t.Errorf("%+v, want the 5 that died with the first home dropped", got)
 	}
-	if !strings.Contains(report.Telemetry.Partial, "ended by force") {
+	if !strings.Contains(report.Telemetry.Partial, "collector was killed") {
 		t.Errorf("partial: %q", report.Telemetry.Partial)
 	}
 	if got := report.Loads["high"].Spans; got != 3 {

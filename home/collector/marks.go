@@ -223,8 +223,8 @@ func (h *Home) own(ctx context.Context, o telemetry.Own) error {
 	under := h.find(o.Trial.ID) != nil
 	h.mu.Unlock()
 	if under && len(o.Marks) > 0 {
-		return fmt.Errorf("take the marks of trial %s: it is under way, so they are told one by "+
-			"one", o.Trial.ID)
+		return fmt.Errorf("receive the marks of trial %s: the trial is running, so marks must be "+
+			"sent one by one", o.Trial.ID)
 	}
 	events, phases := past(o.Trial, o.Marks, clock.Wall().UnixNano())
 	var kept error
@@ -254,7 +254,7 @@ func refused(dropped map[string]int64) error {
 	for _, reason := range slices.Sorted(maps.Keys(dropped)) {
 		why = append(why, fmt.Sprintf("%d %s", dropped[reason], reason))
 	}
-	return fmt.Errorf("samples of the lab's own were not kept, by reason: %s",
+	return fmt.Errorf("Prony's own samples that were not stored, by reason: %s",
 		strings.Join(why, ", "))
 }
 

@@ -86,7 +86,7 @@ func TestOwn(t *testing.T) {
 		late := beforehand(from.Add(-50 * time.Minute))
 		late.Marks = nil
 		code, text := report(t, h, late)
-		if !only && (code != 409 || !strings.Contains(text, "not kept, by reason: 3 old")) {
+		if !only && (code != 409 || !strings.Contains(text, "not stored, by reason: 3 old")) {
 			t.Errorf("%d %q, want 409 and 3 old", code, text) // two and the end
 		}
 		// Two seconds of a load and its end, twice.
@@ -264,15 +264,15 @@ func TestOwnRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*telemetry.Own){
-		"the lab has no such metric": func(o *telemetry.Own) { o.Series[0].Name = "jobs" },
+		"Prony has no metric with this name": func(o *telemetry.Own) { o.Series[0].Name = "jobs" },
 		"2 times for 1 values": func(o *telemetry.Own) {
 			o.Series[0].Values = o.Series[0].Values[:1]
 		},
-		"its times do not ascend": func(o *telemetry.Own) { o.Series[0].WallNs[0] *= 2 },
+		"the times do not ascend": func(o *telemetry.Own) { o.Series[0].WallNs[0] *= 2 },
 		"0 times for 0 values": func(o *telemetry.Own) {
 			o.Series[0].Values, o.Series[0].WallNs = nil, nil
 		},
-		"it is under way": func(o *telemetry.Own) { o.Series = nil },
+		"the trial is running": func(o *telemetry.Own) { o.Series = nil },
 	} {
 		o := beforehand(clock.Wall())
 		change(&o)

@@ -30,16 +30,17 @@ func readStats(name string) (*telemetry.Stats, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the counts of an earlier home: %w", err)
+		return nil, fmt.Errorf("read the counts of an earlier collector: %w", err)
 	}
 	var s telemetry.Stats
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("read the counts of an earlier home: %s: %w; move the folder away "+
-			"to begin anew", name, err)
+		return nil, fmt.Errorf("read the counts of an earlier collector: %s: %w; move the folder "+
+			"away to begin with new counts", name, err)
 	}
 	if s.Version != telemetry.StatsVersion {
-		return nil, fmt.Errorf("read the counts of an earlier home: %s is of version %d, this "+
-			"program writes %d; name another folder", name, s.Version, telemetry.StatsVersion)
+		return nil, fmt.Errorf("read the counts of an earlier collector: %s has version %d, but "+
+			"this program writes version %d; use another folder",
+			name, s.Version, telemetry.StatsVersion)
 	}
 	return &s, nil
 }
@@ -77,7 +78,7 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	h.mu.Unlock()
 	s.Telemetry = plus(base, h.counted())
 	if s.Broken > 0 {
-		s.Telemetry.Partial = fmt.Sprintf("%d times the home was ended by force", s.Broken)
+		s.Telemetry.Partial = fmt.Sprintf("the collector was killed %d times", s.Broken)
 	}
 	if h.forward != nil {
 		var err error
@@ -197,10 +198,10 @@ func (h *Home) resume(before *telemetry.Stats) {
 	}
 	h.base, h.broken = before.Telemetry, before.Broken
 	h.base.Partial = ""
-	why := "the home was ended and started again during the trial"
+	why := "the collector was stopped and started again during the trial"
 	if !before.Ended {
 		h.broken++
-		why = "the home was ended by force and started again during the trial; what it held in " +
+		why = "the collector was killed and started again during the trial, so data in its " +
 			"memory is lost"
 	}
 	for _, u := range before.Trials {

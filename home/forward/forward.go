@@ -92,8 +92,8 @@ func (f *Forward) parts() []component.Component {
 func config(endpoint string, senders int) (exporter.Factory, component.Config, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
-		return nil, nil, fmt.Errorf("forward telemetry to %q: it is no endpoint; write "+
-			"http://HOST:4318, https://HOST or grpc://HOST:4317", endpoint)
+		return nil, nil, fmt.Errorf("forward telemetry to %q: the value is not an endpoint; "+
+			"write http://HOST:4318, https://HOST or grpc://HOST:4317", endpoint)
 	}
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.Sizer, queue.QueueSize = exporterhelper.RequestSizerTypeBytes, queueBytes
@@ -117,8 +117,8 @@ func config(endpoint string, senders int) (exporter.Factory, component.Config, e
 		cfg.QueueConfig, cfg.RetryConfig = configoptional.Some(queue), retry
 		return factory, cfg, nil
 	}
-	return nil, nil, fmt.Errorf("forward telemetry to %q: %q is not spoken here; write http, "+
-		"https, grpc or grpcs", endpoint, u.Scheme)
+	return nil, nil, fmt.Errorf("forward telemetry to %q: the scheme %q is not supported; write "+
+		"http, https, grpc or grpcs", endpoint, u.Scheme)
 }
 
 // Traces sends a copy, so that the caller may change its own. It returns no error because the only
@@ -158,7 +158,7 @@ var items = []struct{ signal, name string }{
 func (f *Forward) Counts(ctx context.Context) ([]telemetry.Forwarded, error) {
 	var all metricdata.ResourceMetrics
 	if err := f.reader.Collect(ctx, &all); err != nil {
-		return nil, fmt.Errorf("count what was forwarded to %s: %w", f.endpoint, err)
+		return nil, fmt.Errorf("count the data forwarded to %s: %w", f.endpoint, err)
 	}
 	sums := map[string]int64{}
 	for _, scope := range all.ScopeMetrics {
@@ -195,11 +195,11 @@ func (f *Forward) Close(ctx context.Context) error {
 	select {
 	case err := <-done:
 		if err != nil {
-			return fmt.Errorf("forward the rest to %s: %w", f.endpoint, err)
+			return fmt.Errorf("forward the remaining data to %s: %w", f.endpoint, err)
 		}
 		return nil
 	case <-ctx.Done():
 		// The exporters ignore deadlines; they end with the process.
-		return fmt.Errorf("forward the rest to %s: %w", f.endpoint, ctx.Err())
+		return fmt.Errorf("forward the remaining data to %s: %w", f.endpoint, ctx.Err())
 	}
 }

@@ -183,7 +183,7 @@ func (s *Store) finish(id string, kept func(pcommon.TraceID) bool) (out spanstor
 	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
-		return out, nil, fmt.Errorf("end trial %s: it is not under way", id)
+		return out, nil, fmt.Errorf("end trial %s: the trial is not running", id)
 	}
 	out.Loads = t.Windows.End(clock.Wall().UnixNano())
 	var entries []*entry

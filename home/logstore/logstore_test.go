@@ -367,7 +367,7 @@ func TestTrials(t *testing.T) {
 		_, err := s.End("left", nil)
 		return err
 	}()} {
-		if err == nil || !strings.Contains(err.Error(), "not under way") {
+		if err == nil || !strings.Contains(err.Error(), "not running") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -64,7 +64,7 @@ func TestSlots(t *testing.T) {
 	first := make(chan error)
 	go func() { first <- export() }()
 	<-enter
-	wantBusy(t, export(), "as many requests as it may")
+	wantBusy(t, export(), "limit of requests in work")
 	data, _ := ptraceotlp.NewExportRequestFromTraces(traces("a", 3)).MarshalProto()
 	send := func() (int, string) {
 		return post(t, "http://"+in.Endpoints().HTTP+"/v1/traces", bytes.NewReader(data),

@@ -26,18 +26,19 @@ type decoding struct {
 	held  atomic.Int64
 }
 
-var errDecoding = busyNow("the home of telemetry is decoding as much as it may")
+var errDecoding = busyNow("the telemetry collector has reached its limit for decoding")
 
 // take reserves the weight of a request before it is decoded; the caller releases it. It does not
 // wait, because a waiting request would occupy memory.
 func (d *decoding) take(weight int64, deep int) error {
 	switch {
 	case deep > deepest:
-		return status.Errorf(codes.InvalidArgument, "the request has values in values more than "+
-			"%d deep; send them flat", deepest)
+		return status.Errorf(codes.InvalidArgument, "the request has values nested more than %d "+
+			"levels deep; send flat values", deepest)
 	case weight > d.bytes:
-		return status.Errorf(codes.InvalidArgument, "the request would take %d MiB when it is "+
-			"decoded, and %d MiB is the bound; let the exporter send smaller batches", weight>>20,
+		return status.Errorf(codes.InvalidArgument, "the request would take %d MiB of memory "+
+			"when decoded, but the limit is %d MiB; configure the exporter to send smaller batches",
+			weight>>20,
 			d.bytes>>20)
 	case d.held.Add(weight) > d.bytes:
 		d.held.Add(-weight)

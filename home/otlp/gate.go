@@ -80,11 +80,11 @@ func busyNow(why string) error {
 }
 
 var (
-	errHeap    = busyNow("the home of telemetry is short of memory")
-	errBytes   = busyNow("the home of telemetry holds as many unread bytes as it may")
-	errSlots   = busyNow("the home of telemetry works on as many requests as it may")
-	errClosed  = busyNow("the home of telemetry is going away")
-	errStreams = busyNow("the home of telemetry has as many requests open as it may")
+	errHeap    = busyNow("the telemetry collector is short of memory")
+	errBytes   = busyNow("the telemetry collector has reached its limit of unread bytes")
+	errSlots   = busyNow("the telemetry collector has reached its limit of requests in work")
+	errClosed  = busyNow("the telemetry collector is shutting down")
+	errStreams = busyNow("the telemetry collector has reached its limit of open requests")
 )
 
 // GetHTTPHandler wraps a receiver's handler with the gate.
@@ -108,7 +108,7 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	}
 	if g.zipkin && !strings.HasSuffix(r.URL.Path, "/api/v2/spans") {
 		g.tally.stray()
-		http.Error(w, "Zipkin's spans go to /api/v2/spans", http.StatusNotFound)
+		http.Error(w, "send Zipkin spans to /api/v2/spans", http.StatusNotFound)
 		return
 	}
 	ctx := context.WithValue(r.Context(), visitKey{}, v)
@@ -135,7 +135,7 @@ func refusal(r *http.Request, zipkin bool) (why string, code int) {
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" && kind != "application/x-protobuf" {
-		return "Zipkin's spans are application/json or application/x-protobuf",
+		return "Zipkin spans must have the type application/json or application/x-protobuf",
 			http.StatusUnsupportedMediaType
 	}
 	return "", 0
@@ -218,7 +218,7 @@ func (b *body) open(r *http.Request) {
 	case "deflate", "zlib":
 		b.from, err = zlib.NewReader(r.Body)
 	default:
-		b.refuse(status.Errorf(codes.InvalidArgument, "Content-Encoding %q is not unpacked here; "+
+		b.refuse(status.Errorf(codes.InvalidArgument, "Content-Encoding %q is not supported; "+
 			"send gzip, deflate or none", e), http.StatusUnsupportedMediaType)
 	}
 	if err != nil {
@@ -283,7 +283,7 @@ func (b counting) Read(p []byte) (int, error) {
 	switch {
 	case b.left < 0, errors.As(err, &large):
 		b.refuse(status.Errorf(codes.InvalidArgument, "the request is larger than %d bytes; "+
-			"let the exporter send smaller batches", b.g.limits.MessageBytes),
+			"configure the exporter to send smaller batches", b.g.limits.MessageBytes),
 			http.StatusRequestEntityTooLarge)
 	case now > b.g.limits.HeldBytes:
 		b.refuse(errBytes, http.StatusTooManyRequests)
@@ -349,12 +349,14 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	switch {
 	case v.signal == "":
 		g.tally.stray()
-		return nil, status.Errorf(codes.Unimplemented, "there is no %s here", info.FullMethodName)
+		return nil, status.Errorf(codes.Unimplemented, "the path %s does not exist",
+			info.FullMethodName)
 	case !named(info):
-		err = status.Error(codes.PermissionDenied, "the host is no name of this port: call it by "+
-			"its address, or name the host in "+hostguard.Hosts)
+		err = status.Error(codes.PermissionDenied, "the host is not a known name of this server: "+
+			"use the server's address, or add the host to "+hostguard.Hosts)
 	case packed != "" && packed != "identity" && packed != "gzip":
-		err = status.Errorf(codes.Unimplemented, "%q is not unpacked here; send gzip or none",
+		err = status.Errorf(codes.Unimplemented, "compression %q is not supported; send gzip or "+
+			"none",
 			packed)
 	case g.room.full():
 		err = errHeap

@@ -188,8 +188,8 @@ func (in *Intake) open(address string, start func(at string) error) (string, err
 			return at, nil
 		}
 		if port != "0" || try == tries || !errors.Is(err, syscall.EADDRINUSE) {
-			return "", fmt.Errorf("listen for telemetry on %s: %w; another home or a collector "+
-				"may be there: name a free port, or 0 for any", address, err)
+			return "", fmt.Errorf("listen for telemetry on %s: %w; another collector may use the "+
+				"port: choose a free port, or 0 for any free port", address, err)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (h *host) Report(e *componentstatus.Event) {
 		return
 	}
 	select {
-	case h.failed <- fmt.Errorf("take in telemetry: %w", e.Err()):
+	case h.failed <- fmt.Errorf("receive telemetry: %w", e.Err()):
 	default: // nothing reads the channel any more
 	}
 }

@@ -64,7 +64,7 @@ func TestDecodingIsBounded(t *testing.T) {
 	check(5, 3, "try again")
 	check(4, 3, "")
 	check(11, 3, "smaller batches")
-	check(0, deepest+1, "send them flat")
+	check(0, deepest+1, "send flat values")
 	d.held.Add(-6)
 	check(6, 3, "")
 }

@@ -68,7 +68,7 @@ func schemaOf(columns []rows.Column) (*parquet.Schema, error) {
 	for i, c := range columns {
 		is, ok := types[c.Kind]
 		if !ok {
-			return nil, fmt.Errorf("column %s is of no kind there is: %q", c.Name, c.Kind)
+			return nil, fmt.Errorf("column %s has the unknown kind %q", c.Name, c.Kind)
 		}
 		fields[i] = reflect.StructField{
 			Name: fmt.Sprintf("C%d", i), Type: is.goType,

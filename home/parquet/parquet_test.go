@@ -71,7 +71,7 @@ func TestWriteRefuses(t *testing.T) {
 	for _, row := range []struct{ text, says string }{
 		{"", "read a table's columns: EOF"},
 		{"[1]", "read a table's columns"},
-		{strings.Replace(head, "count", "colour", 1), `of no kind there is: "colour"`},
+		{strings.Replace(head, "count", "colour", 1), `has the unknown kind "colour"`},
 		{head + "[1][2", "row 2 of table t: unexpected EOF"},
 		{head + "[1,2]", "2 values for 1 columns"},
 		{head + `["x"]`, "column n: x is no count"},

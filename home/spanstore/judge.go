@@ -112,7 +112,7 @@ func (s *Store) finish(id string, nowNs int64) (*trial, Ended, error) {
 	defer s.trials.Unlock()
 	t := s.trials.Find(id)
 	if t == nil {
-		return nil, Ended{}, fmt.Errorf("end trial %s: it is not under way", id)
+		return nil, Ended{}, fmt.Errorf("end trial %s: the trial is not running", id)
 	}
 	for e := s.pending.silent.Front(); e != nil; {
 		p := e.Value.(*pending)

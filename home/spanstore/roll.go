@@ -133,7 +133,7 @@ func (r *Roll[U, T]) Begin(t U) error {
 	defer r.Unlock()
 	var none U
 	if id := t.under().ID; r.Find(id) != none {
-		return fmt.Errorf("begin trial %s: it is under way already", id)
+		return fmt.Errorf("begin trial %s: the trial has already begun", id)
 	}
 	r.Trials = append(r.Trials, t)
 	return nil
@@ -146,7 +146,7 @@ func (r *Roll[U, T]) Mark(m telemetry.Mark) error {
 	var none U
 	t := r.Find(m.Trial)
 	if t == none {
-		return fmt.Errorf("mark %s %s: trial %q is not under way", m.Kind, m.Name, m.Trial)
+		return fmt.Errorf("mark %s %s: trial %q is not running", m.Kind, m.Name, m.Trial)
 	}
 	return t.under().Windows.Mark(m)
 }

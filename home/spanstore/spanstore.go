@@ -252,7 +252,7 @@ func (s *Store) export(ctx context.Context, trials []*trial, nowNs int64) error 
 		return nil
 	}
 	if err := s.o.Metrics(ctx, out); err != nil {
-		return fmt.Errorf("tell span metrics: %w", err)
+		return fmt.Errorf("compute span metrics: %w", err)
 	}
 	return nil
 }

@@ -297,7 +297,7 @@ func TestTrials(t *testing.T) {
 	if got := s.Counts(); got != (Counts{Received: 5, Kept: 3, Dropped: 2}) {
 		t.Errorf("in all %+v", got)
 	}
-	if _, err := s.End("left"); err == nil || !strings.Contains(err.Error(), "not under way") {
+	if _, err := s.End("left"); err == nil || !strings.Contains(err.Error(), "not running") {
 		t.Errorf("ended twice: %v", err)
 	}
 	if err := s.Mark(telemetry.Mark{Trial: "left", Kind: telemetry.Open}); err == nil {

@@ -46,13 +46,14 @@ func (w *Windows) Mark(m telemetry.Mark) error {
 	})
 	switch {
 	case m.Kind == telemetry.Open && i >= 0:
-		return fmt.Errorf("open window %s of %s: it is open already", m.Name, m.Trial)
+		return fmt.Errorf("open window %s of %s: the window is already open", m.Name, m.Trial)
 	case m.Kind == telemetry.Open && len(w.list) >= maxWindows:
-		return fmt.Errorf("open window %s of %s: it has %d already", m.Name, m.Trial, maxWindows)
+		return fmt.Errorf("open window %s of %s: the trial already has the maximum of %d windows",
+			m.Name, m.Trial, maxWindows)
 	case m.Kind == telemetry.Open:
 		w.list = append(w.list, window{m.Name, m.WallNs, math.MaxInt64})
 	case m.Kind == telemetry.Close && i < 0:
-		return fmt.Errorf("close window %s of %s: it is not open", m.Name, m.Trial)
+		return fmt.Errorf("close window %s of %s: the window is not open", m.Name, m.Trial)
 	case m.Kind == telemetry.Close:
 		w.list[i].endNs = m.WallNs
 	}

@@ -107,12 +107,12 @@ func TestWindowsRefuse(t *testing.T) {
 	}
 	open := telemetry.Mark{Trial: "t", Kind: telemetry.Open, Name: "a", WallNs: 1}
 	shut := telemetry.Mark{Trial: "t", Kind: telemetry.Close, Name: "a", WallNs: 2}
-	check("open window a of t: it is open already", open, open)
-	check("close window a of t: it is not open", shut)
-	check("close window a of t: it is not open", open, shut, shut)
+	check("open window a of t: the window is already open", open, open)
+	check("close window a of t: the window is not open", shut)
+	check("close window a of t: the window is not open", open, shut, shut)
 	var many []telemetry.Mark
 	for range maxWindows {
 		many = append(many, open, shut)
 	}
-	check("it has 1000 already", append(many, open)...)
+	check("already has the maximum of 1000 windows", append(many, open)...)
 }

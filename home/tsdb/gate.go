@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunks"
 )
 
-var errSeries = errors.New("there are as many series as the store takes")
+var errSeries = errors.New("the store has reached its limit of series")
 
 // seriesBound limits the number of series. The database calls it before it creates one.
 type seriesBound struct {

@@ -35,7 +35,7 @@ func (a *Answer) Text(w io.Writer) error {
 	if len(a.Rows) > 0 {
 		err = a.table(w)
 	} else if err == nil {
-		_, err = fmt.Fprintln(w, "No series. prony query RUN --list says what there is.")
+		_, err = fmt.Fprintln(w, "No series. Run prony query RUN --list for a list of metrics.")
 	}
 	if err != nil {
 		return err

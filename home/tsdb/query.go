@@ -67,11 +67,13 @@ func StepFor(d time.Duration) time.Duration {
 // Query evaluates PromQL over a window.
 func (s *Store) Query(ctx context.Context, expr string, w Window) (*Answer, error) {
 	if w.Step < 0 || w.To.Before(w.From) {
-		return nil, fmt.Errorf("query from %s to %s in steps of %s: there is no such time", w.From,
+		return nil, fmt.Errorf("query from %s to %s in steps of %s: the time range is not valid",
+			w.From,
 			w.To, w.Step)
 	}
 	if w.Step > 0 && w.To.Sub(w.From)/w.Step > maxPoints {
-		return nil, fmt.Errorf("query %s in steps of %s: more than %d points; take a step of %s",
+		return nil, fmt.Errorf("query %s in steps of %s: the result would have more than %d "+
+			"points; use a step of %s",
 			w.To.Sub(w.From), w.Step, maxPoints, StepFor(w.To.Sub(w.From)))
 	}
 	var from storage.Queryable = s.db
@@ -155,11 +157,11 @@ func (a *Answer) take(r *promql.Result) {
 	case promql.Scalar:
 		a.add(labels.EmptyLabels(), []promql.FPoint{{T: v.T, F: v.V}})
 	case promql.String:
-		a.Notes = append(a.Notes, "the answer is the text "+v.V)
+		a.Notes = append(a.Notes, "the result is the text "+v.V)
 	}
 	if histograms > 0 {
-		a.Notes = append(a.Notes, fmt.Sprintf("%d samples are native histograms, which are no "+
-			"numbers; take histogram_quantile or histogram_count of them", histograms))
+		a.Notes = append(a.Notes, fmt.Sprintf("%d samples are native histograms, which are not "+
+			"numbers; apply histogram_quantile or histogram_count to them", histograms))
 	}
 	slices.SortFunc(a.Rows, func(x, y Row) int {
 		return cmp.Or(strings.Compare(x.Name, y.Name), labels.Compare(x.Labels, y.Labels))

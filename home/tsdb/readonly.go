@@ -21,7 +21,7 @@ import (
 // files.
 func OpenReadOnly(dir string, o Options) (*Store, error) {
 	if _, err := os.Stat(filepath.Join(dir, "wal")); err != nil {
-		return nil, fmt.Errorf("read metrics: %w; was the run made with --telemetry?", err)
+		return nil, fmt.Errorf("read metrics: %w; repeat the run with --telemetry", err)
 	}
 	for range copyAttempts {
 		s, err := openCopy(dir, o)
@@ -32,8 +32,8 @@ func OpenReadOnly(dir string, o Options) (*Store, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("read metrics in %s: files kept vanishing; try again when its writer "+
-		"has ended", dir)
+	return nil, fmt.Errorf("read metrics in %s: files disappeared while they were read; try "+
+		"again after the writing process has ended", dir)
 }
 
 const copyAttempts = 5

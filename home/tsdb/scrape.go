@@ -111,14 +111,14 @@ func near(host string) error {
 	ip := net.ParseIP(host)
 	networks, err := net.InterfaceAddrs()
 	if err != nil {
-		return fmt.Errorf("look which networks this machine has: %w", err)
+		return fmt.Errorf("read the networks of this machine: %w", err)
 	}
 	for _, n := range networks {
 		if within, ok := n.(*net.IPNet); ok && ip != nil && within.Contains(ip) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is no address that a trial has started something at", host)
+	return fmt.Errorf("%s is not an address of a process that a trial started", host)
 }
 
 func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTarget,
@@ -128,7 +128,8 @@ func scrapeConfig(cfg *config.Config, t telemetry.Trial, page telemetry.ScrapeTa
 		return nil, nil, err
 	}
 	if (at.Scheme != "http" && at.Scheme != "https") || at.Host == "" {
-		return nil, nil, errors.New("a page's address begins with http:// or https:// and a host")
+		return nil, nil, errors.New("the address of a page must begin with http:// or https:// " +
+			"and a host")
 	}
 	if err := near(at.Hostname()); err != nil {
 		return nil, nil, err

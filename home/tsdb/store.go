@@ -155,7 +155,7 @@ func (s *Store) openDB(dir string) error {
 	o.SeriesLifecycleCallback = s.series
 	db, err := tsdb.Open(dir, silent, nil, o, tsdb.NewDBStats())
 	if err != nil {
-		return fmt.Errorf("open metrics in %s: %w; may another process have it open?", dir, err)
+		return fmt.Errorf("open metrics in %s: %w; another process may have opened it", dir, err)
 	}
 	s.db, s.engine = db, newEngine(s.o)
 	return nil

@@ -377,7 +377,7 @@ func flameWithoutScripts(t *testing.T, browser context.Context, url string) {
 	says := value[string](t, ctx, `document.querySelector(".flame .says").innerText`)
 	// go-nethttp has 7 functions at either load and allocates in 2, rust-axum has 6 and java-netty
 	// its ten.
-	if rows != 34 || !strings.HasPrefix(says, "Largest own shares: ") {
+	if rows != 34 || !strings.HasPrefix(says, "Functions with the largest own shares: ") {
 		t.Errorf("%v rows; it says %q", rows, says)
 	}
 }

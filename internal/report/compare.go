@@ -103,7 +103,7 @@ func compareSays(c compare.Comparison) string {
 		return "No metric could be compared."
 	}
 	if len(changed) == 0 {
-		return fmt.Sprintf("B against A: no significant difference in %s.",
+		return fmt.Sprintf("B compared with A: no significant difference in %s.",
 			units.Plural(alike, "metric"))
 	}
 	return fmt.Sprintf("B against A: %s. No significant difference in %s.",
@@ -184,7 +184,7 @@ func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 	}
 	r := span(all, true)
 	s := &strip{Caption: "Ratios of B to A with their intervals", Name: "measure",
-		Axis: "B over A, logarithmic; 1 is no difference", Value: "change, interval",
+		Axis: "B divided by A, logarithmic axis; 1 means no difference", Value: "change, interval",
 		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest", Blocks: blocks,
 		Says: pairSays(c, p)}
 	var group stripGroup
@@ -272,7 +272,7 @@ func levels(row compare.Row, repeat string) (strip, bool) {
 	}
 	r, axis := near(all), row.Label
 	if r.lo > 0 {
-		axis += ", not from zero"
+		axis += ", axis does not begin at zero"
 	}
 	s := strip{Caption: row.Name(), Name: "side", Axis: axis, Blocks: blocks,
 		Value: "median, interval", Ticks: r.marksIn(row.Unit)}
@@ -308,10 +308,9 @@ func compareRowOf(r compare.Row) compareRow {
 // methodLines explains the numbers.
 func methodLines(c compare.Comparison) []string {
 	if c.Published && c.Tests == 0 {
-		return []string{"B to A is the ratio of two single figures. How much of it is noise is " +
-			"unknown."}
+		return []string{"B to A is the ratio of two single values. Its noise is unknown."}
 	}
-	out := []string{c.How() + " The unit is the trial, never the request."}
+	out := []string{c.How() + " Statistics count trials, not requests."}
 	if c.Control != "" {
 		out = append(out, "Ratios are divided by those of the control "+c.Control+
 			", so that changes of the machine cancel.")

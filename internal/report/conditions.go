@@ -124,7 +124,7 @@ func timelineOf(records []*record.Record) timeline {
 	}
 	switch {
 	case !t.Looks:
-		t.Says = "The records do not say how the host was before the trials."
+		t.Says = "The records have no data on the host's load before the trials."
 	case noisy == 0:
 		t.Says = "The host was quiet before every trial."
 	default:
@@ -139,7 +139,7 @@ func barOf(r *record.Record, i, n int, most float64) bar {
 	high := 6 + 90*share // an idle host also has a bar, because it has the trial's color
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
 		Y: place(100 - high), Height: place(high), Class: trialClass(r),
-		Title: fmt.Sprintf("%s, %s %d: %s; %s of the host busy before it",
+		Title: fmt.Sprintf("%s, %s %d: %s; the host was %s busy before the trial",
 			table.RowName(r.Target), table.RepeatOf(r), r.Block, trialMark(r),
 			units.Percent(r.HostBefore.StealShare+r.HostBefore.OtherCPUShare))}
 }

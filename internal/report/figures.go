@@ -87,7 +87,8 @@ func rankingSays(sc *table.Scenario) string {
 	var texts []string
 	for k, names := range sc.Ranking.Tiers {
 		if k == saidTiers && len(sc.Ranking.Tiers) > saidTiers+1 {
-			texts = append(texts, fmt.Sprintf("tiers %d to %d follow", k+1, len(sc.Ranking.Tiers)))
+			texts = append(texts, fmt.Sprintf("tiers %d to %d have the other targets",
+				k+1, len(sc.Ranking.Tiers)))
 			break
 		}
 		var words []string
@@ -176,7 +177,7 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 	}
 	r := span(slices.DeleteFunc(all, math.IsNaN), true)
 	s := &strip{Caption: "Noise floor: each target against itself", Name: "target, measure",
-		Axis: "arm b over arm a, logarithmic", Value: "ratio and interval",
+		Axis: "arm b divided by arm a, logarithmic axis", Value: "ratio and interval",
 		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest"}
 	worst, alarms := math.Inf(-1), 0
 	g := stripGroup{}
@@ -194,16 +195,16 @@ func floorStrip(sc *table.Scenario, blocks int) *strip {
 		g.Rows = append(g.Rows, row)
 	}
 	s.Groups = []stripGroup{g}
-	s.Says = fmt.Sprintf("%d of %d intervals exclude 1, though nothing differs.", alarms,
+	s.Says = fmt.Sprintf("%d of %d intervals exclude 1, although nothing differs.", alarms,
 		len(sc.Floors))
 	switch {
 	case math.IsInf(worst, -1):
 	case table.Wide(1, 1+worst):
-		s.Says += " These are too few " + sc.Starts.Repeat() +
-			"s to tell which difference they detect."
+		s.Says += " There are too few " + sc.Starts.Repeat() +
+			"s to know which difference they detect."
 	default:
 		s.Says += " These " + sc.Starts.Repeat() + "s detect differences of at least " +
-			units.Percent(worst) + " in each metric; smaller ones are noise."
+			units.Percent(worst) + " in each metric; smaller differences are noise."
 	}
 	return s
 }
@@ -227,7 +228,7 @@ func latencySays(sc *table.Scenario, l pageLatency) string {
 		words = append(words, text)
 	}
 	if len(words) == 0 {
-		return fmt.Sprintf("Response time by percentile at %s: no target has a p99 to show.",
+		return fmt.Sprintf("Response time by percentile at %s: no target has a known p99.",
 			l.Title)
 	}
 	return fmt.Sprintf("p99 at %s: %s.", l.Title,

@@ -130,7 +130,7 @@ func loadLine(sc *table.Scenario, t *table.Target) pageLoadLine {
 		return int(math.Copysign(1, a.PerS-b.PerS))
 	})
 	if len(over) > 0 && len(line.Points) > 0 {
-		line.Knee = fmt.Sprintf("keeps %s/s, not the load %s",
+		line.Knee = fmt.Sprintf("reaches only %s/s, not the rate of load %s",
 			units.Rate(line.Points[len(line.Points)-1].PerS), strings.Join(over, ", "))
 	}
 	return line
@@ -148,9 +148,8 @@ func noLoads(sc *table.Scenario) string {
 	if open == 0 || len(sc.Targets) == 0 {
 		return ""
 	}
-	return "There is no plot of latency against load, because it needs at least two open " +
-		"loads that a target keeps up with. Add loads to the suite, such as 30, 60, 80 and 90 " +
-		"% of peak."
+	return "There is no plot of latency against load, because it needs at least two open loads " +
+		"whose rate a target reaches. Add loads to the suite, such as 30, 60, 80 and 90 % of peak."
 }
 
 func loadsSays(l pageLoads) string {
@@ -164,7 +163,7 @@ func loadsSays(l pageLoads) string {
 		}
 		words = append(words, text)
 	}
-	return "As the load grows: " + strings.Join(units.First(words, saidTargets), "; ") + "."
+	return "Latency as the load grows: " + strings.Join(units.First(words, saidTargets), "; ") + "."
 }
 
 func msText(ms *float64) string {
@@ -260,7 +259,7 @@ func costSays(c pageCost) string {
 		}
 	}
 	if len(words) == 0 {
-		return fmt.Sprintf("At %s, the CPU time per request of no target is known.", c.Title)
+		return fmt.Sprintf("At %s, the CPU time per request is unknown for all targets.", c.Title)
 	}
 	return fmt.Sprintf("CPU time per request at %s: %s.", c.Title,
 		strings.Join(units.First(words, saidTargets), ", "))

@@ -52,9 +52,9 @@ func slicesOf(sc *table.Scenario) *slicesView {
 	}
 	dotsEach := max(1, mostRoundDots/(len(all)+1)/len(sc.Starts.Raw))
 	perDot := max(1, (rounds+dotsEach-1)/dotsEach)
-	v := &slicesView{Lead: "Each small dot is a round"}
+	v := &slicesView{Lead: "Each small dot shows one round"}
 	if perDot > 1 {
-		v.Lead = fmt.Sprintf("Each small dot is %d rounds", perDot)
+		v.Lead = fmt.Sprintf("Each small dot shows the mean of %d rounds", perDot)
 	}
 	for _, d := range all {
 		if s, ok := roundStrip(sc, d.target, d.metric, perDot); ok {
@@ -160,7 +160,8 @@ func roundStrip(sc *table.Scenario, t *table.Target, m table.Metric, perDot int)
 	lo, hi := slices.Min(edges)/1.005, slices.Max(edges)*1.005
 	r := ruler{lo, hi, true}
 	s := strip{Name: "start", Axis: t.Name + " over " + t.Reference + ", logarithmic",
-		Caption: fmt.Sprintf("%s of %s over %s, by start and round", metricName(m.Name, m.Unit),
+		Caption: fmt.Sprintf("%s of %s divided by %s, by start and round",
+			metricName(m.Name, m.Unit),
 			t.Name, t.Reference),
 		Value: "ratio, interval", Ticks: r.marks(ratioText), Class: "forest rounds",
 		Says: roundsSay(t, m)}
@@ -240,8 +241,8 @@ func speedStrip(sc *table.Scenario, reference *table.Target, perDot int) *strip 
 	s := &strip{Caption: "The machine's speed: requests/s of " + reference.Name + " by round",
 		Name: "start", Axis: "requests/s of " + reference.Name, Value: "lowest to highest round",
 		Ticks: r.marks(onAxis(units.Rate)), Class: "rounds",
-		Says: fmt.Sprintf("The same program, %s, served between %s/s and %s/s: the machine's "+
-			"speed, which cancels in the ratios above.", reference.Name,
+		Says: fmt.Sprintf("The same program, %s, served between %s/s and %s/s: this is the "+
+			"machine's speed, which cancels in the ratios above.", reference.Name,
 			units.Rate(rates[len(rates)/20]), units.Rate(rates[len(rates)-1-len(rates)/20]))}
 	var g stripGroup
 	for _, raw := range sc.Starts.Raw {

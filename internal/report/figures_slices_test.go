@@ -66,7 +66,8 @@ func TestSlicesFigure(t *testing.T) {
 	records, read := inStarts()
 	s := analyze(records, table.Options{Baseline: "old", Slices: read})
 	v := slicesOf(s.Scenarios[0])
-	if v == nil || len(v.Ratios) != 2 || v.Speed == nil || v.Lead != "Each small dot is a round" {
+	if v == nil || len(v.Ratios) != 2 || v.Speed == nil || v.Lead != "Each small dot shows one "+
+		"round" {
 		t.Fatalf("%+v", v)
 	}
 	throughput := v.Ratios[0]
@@ -91,7 +92,7 @@ func TestSlicesFigure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"<h3>Slices</h3>",
-		"throughput of new over old, by start and round",
+		"throughput of new divided by old, by start and round",
 		"The machine&#39;s speed: requests/s of old by round"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the page lacks %q", want)

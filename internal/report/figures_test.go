@@ -30,7 +30,7 @@ func TestFiguresSayFindings(t *testing.T) {
 	if row := s.Groups[0].Rows[0]; !strings.HasSuffix(row.Range, "resolution unknown") {
 		t.Errorf("the row says %q", row.Range)
 	}
-	if !strings.HasSuffix(s.Says, "too few blocks to tell which difference they detect.") {
+	if !strings.HasSuffix(s.Says, "too few blocks to know which difference they detect.") {
 		t.Errorf("the figure says %q", s.Says)
 	}
 }

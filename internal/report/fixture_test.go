@@ -279,14 +279,16 @@ func overloaded(block int) []record.Finding {
 		return []record.Finding{{
 			Rule: "errors", Load: "peak", Grade: record.Invalid, Limit: 0.001,
 			Unit: record.UnitShare, Text: &record.Words{
-				Observed: "812 of 314,000 went wrong (status 503)", Limit: "0.1 %", Quantity: true,
-				Hint: "an error is not an answer; read the service's log"},
+				Observed: "812 of 314,000 requests failed (status 503)", Limit: "0.1 %",
+				Quantity: true,
+				Hint:     "errors do not count as responses; read the service's log"},
 		}}
 	}
 	return []record.Finding{{
 		Rule: "capacity", Load: "half", Grade: record.Invalid, Value: float64(200 + block),
 		Limit: 157, Unit: record.UnitPerS, Side: record.Above, Text: &record.Words{
-			Observed: fmt.Sprintf("backlog grows by %d/s", 200+block), Limit: "157/s",
+			Observed: fmt.Sprintf("the backlog of requests grows by %d/s",
+				200+block), Limit: "157/s",
 			Amount: fmt.Sprintf("%d/s", 200+block), Quantity: true,
 			Hint: "above capacity, latency says only how long the test was: lower the rate"},
 	}}

@@ -103,8 +103,8 @@ func addUp(run fs.FS, key profiledKey, used []record.Profile) Profiled {
 	}
 	total, unit := profile.Total(sum)
 	if total <= 0 {
-		out.Missing = append(out.Missing, "no samples: the process was idle, or the profiler "+
-			"does not support it")
+		out.Missing = append(out.Missing, "there are no samples: the process was idle, or the "+
+			"profiler does not support it")
 		return out
 	}
 	out.Trials, out.Unit, out.Samples = len(all), unit, profile.Samples(sum)
@@ -323,7 +323,8 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 			order = append(order, p.Target)
 			tables[p.Target] = &dataTable{Caption: fmt.Sprintf(
 				"%s: the %d functions with the largest own share", p.Target, topRows),
-				Columns: []string{"function", "of", "itself", "share", "with what it calls"}}
+				Columns: []string{"function", "of", "itself", "share", "including the functions " +
+					"that it calls"}}
 			if len(texts) < saidTiers && len(p.Top) > 0 {
 				texts = append(texts, fmt.Sprintf("%s: %s itself, %s", p.what(),
 					profile.Short(p.Top[0].Name), units.Percent(p.Top[0].FlatShare)))
@@ -351,7 +352,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 		v.Least = units.Percent(d.Flames.Least)
 	}
 	if len(texts) > 0 {
-		v.Says = "Largest own shares: " + strings.Join(texts, "; ") + "."
+		v.Says = "Functions with the largest own shares: " + strings.Join(texts, "; ") + "."
 	}
 	return v
 }

@@ -217,7 +217,8 @@ func TestFlamesOnThePage(t *testing.T) {
 	markup, _, _ := strings.Cut(html, `<script type="application/json"`)
 	for _, want := range []string{
 		"Where the time goes",
-		"Largest own shares: rust-axum, CPU at peak: tcp_sendmsg_[k] itself, 50 %",
+		"Functions with the largest own shares: rust-axum, CPU at peak: tcp_sendmsg_[k] itself, " +
+			"50 %",
 		"go-nethttp: the 10 functions with the largest own share, as a table",
 		// json.Marshal has 200 of 1000 samples of a millisecond.
 		`encoding/json.Marshal</th><td>CPU at half</td><td>200 ms</td><td>20 %</td>`,

@@ -213,7 +213,7 @@ func TestFlatOfNothing(t *testing.T) {
 		}
 	}
 	err := Flat(&bytes.Buffer{}, table.Study{}, "trial")
-	if err == nil || !strings.Contains(err.Error(), "there are trials, summary, series") {
+	if err == nil || !strings.Contains(err.Error(), "the tables are trials, summary, series") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -169,7 +169,7 @@ func TestLoadsData(t *testing.T) {
 		}
 		// At 110 % of peak the two slow ones lose a tenth, so their latency is withheld.
 		slow := line.Target == "node-express" || line.Target == "python-django/reactive"
-		if slow != strings.Contains(line.Knee, "not the load rate4") {
+		if slow != strings.Contains(line.Knee, "not the rate of load rate4") {
 			t.Errorf("%s gave way: %q", line.Target, line.Knee)
 		}
 		if line.Peak == nil {

@@ -174,7 +174,7 @@ func TestHTMLReadsWithoutScripts(t *testing.T) {
 		t.Errorf("%d trials in the list, wanted %d", n, len(made()))
 	}
 	// One half of go-nethttp, four of java-jdk/virtual, and its peak with the half that is a share.
-	if n := strings.Count(markup, ": INVALID, not in the numbers</h4>"); n != 7 {
+	if n := strings.Count(markup, ": INVALID, excluded from results</h4>"); n != 7 {
 		t.Errorf("%d loads are said to be INVALID, wanted 7", n)
 	}
 }

@@ -222,7 +222,7 @@ func footnotes(p *format.Page, tab table.Table, fold bool) {
 // foldedWords names the contents of the collapsed part, so that readers know of findings.
 func foldedWords(tab table.Table) string {
 	if n := len(tab.Footnotes); n > 0 {
-		return units.Plural(n, "footnote") + ": findings, and what the numbers exclude"
+		return units.Plural(n, "footnote") + ": findings, and data excluded from results"
 	}
 	return "Notes"
 }
@@ -264,10 +264,11 @@ func Update(markdown []byte, name string, section []byte) ([]byte, error) {
 	for _, mark := range []string{begin, end} {
 		switch n := strings.Count(text, mark); {
 		case n == 0:
-			return nil, fmt.Errorf("update section %q: the mark %s is missing: add both marks "+
-				"where you want the table", name, mark)
+			return nil, fmt.Errorf("update section %q: the mark %s is missing: add both marks at "+
+				"the place for the table", name, mark)
 		case n > 1:
-			return nil, fmt.Errorf("update section %q: the mark %s occurs %d times: keep one",
+			return nil, fmt.Errorf("update section %q: the mark %s occurs %d times: keep only "+
+				"one of each mark",
 				name, mark, n)
 		}
 	}

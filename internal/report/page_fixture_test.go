@@ -38,7 +38,8 @@ var rich = sync.OnceValue(func() []record.Record {
 				r.Verdict.Grade = record.Invalid
 				r.Verdict.Findings = append(r.Verdict.Findings, record.Finding{Rule: "capacity",
 					Load: l.Name, Grade: record.Invalid, Text: &record.Words{
-						Observed: "backlog grows by a tenth", Limit: "1 %", Hint: "offer less"}})
+						Observed: "the backlog of requests grows by a tenth",
+						Limit:    "1 %", Hint: "offer less"}})
 			}
 			r.Loads = append(r.Loads, l)
 		}

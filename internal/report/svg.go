@@ -81,7 +81,7 @@ func SVG(w io.Writer, s table.Sheet) error {
 		p.Parts = append(p.Parts, part)
 	}
 	if len(p.Parts) == 0 {
-		return errors.New("draw a picture: no value of any target is known")
+		return errors.New("draw a picture: the values of all targets are unknown")
 	}
 	p.Title = p.Parts[0].Subtitle
 	return pictureTemplate.Execute(w, p)

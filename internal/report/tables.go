@@ -31,7 +31,8 @@ func Flat(w io.Writer, s table.Study, kind string) error {
 	case "series":
 		return writeFlat(w, kind, seriesColumns(), seriesRows(&s))
 	}
-	return fmt.Errorf("there is no table %q; there are %s", kind, strings.Join(FlatTables, ", "))
+	return fmt.Errorf("no table is called %q; the tables are %s",
+		kind, strings.Join(FlatTables, ", "))
 }
 
 func writeFlat[R any](w io.Writer, name string, columns []column[R], rowList []R) error {

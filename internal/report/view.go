@@ -267,7 +267,7 @@ func trialViewOf(r *record.Record) trialView {
 	for i := range r.Loads {
 		facts := loadFacts(&r.Loads[i])
 		if table.LoadGrade(r, r.Loads[i].Name) == record.Invalid {
-			facts.Title += ": INVALID, not in the numbers"
+			facts.Title += ": INVALID, excluded from results"
 		}
 		v.Loads = append(v.Loads, facts)
 	}
@@ -319,10 +319,11 @@ func loadFacts(l *record.Load) factsView {
 	if s := l.Search; s != nil {
 		v.add("search", searchText(s))
 	}
-	v.add("requests", fmt.Sprintf("%s good answers in %v, %s/s", units.Count(l.Done),
+	v.add("requests", fmt.Sprintf("%s good responses in %v, %s/s", units.Count(l.Done),
 		time.Duration(l.WindowNs), units.Rate(l.ThroughputPerS)))
 	if l.Model == record.Open {
-		v.add("arrivals", fmt.Sprintf("%s due, %s sent, %s unanswered; asked for %s/s",
+		v.add("arrivals", fmt.Sprintf("%s requests due, %s sent, %s without a response; the "+
+			"configured rate is %s/s",
 			units.Count(l.Scheduled), units.Count(l.Sent), units.Count(l.Censored),
 			units.Rate(l.RatePerS)))
 	}
@@ -336,19 +337,21 @@ func loadFacts(l *record.Load) factsView {
 			ns(d.P50Ns), ns(d.P90Ns), ns(d.P99Ns), ns(d.P999Ns), ns(d.MaxNs)))
 	}
 	if l.Service.CPUPerRequestNs > 0 {
-		v.add("service", fmt.Sprintf("%s of CPU per request, %s of its cores, at most %s in "+
-			"memory",
+		v.add("service", fmt.Sprintf("%s of CPU time per request, %s of the service's cores, at "+
+			"most %s of memory",
 			units.Duration(l.Service.CPUPerRequestNs), units.Percent(l.Service.CPUShare),
 			units.Bytes(float64(l.Service.RSSMaxBytes))))
 	}
 	g := l.Generator
-	text := fmt.Sprintf("%s, %s of CPU per request, busiest thread %s", g.Engine,
+	text := fmt.Sprintf("%s, %s of CPU time per request, busiest thread used %s of a core",
+		g.Engine,
 		units.Duration(g.CPUPerRequestNs), units.Percent(g.CPUShare))
 	if l.OwnLag.Count > 0 {
 		text += ", own lag p99 " + ns(l.OwnLag.P99Ns)
 	}
 	v.add("generator", text)
-	v.add("host", fmt.Sprintf("%s stolen, %s used by others", units.Percent(l.Host.StealShare),
+	v.add("host", fmt.Sprintf("the hypervisor took %s of the CPU time (steal), other programs "+
+		"used %s", units.Percent(l.Host.StealShare),
 		units.Percent(l.Host.OtherCPUShare)))
 	return v
 }
@@ -367,7 +370,8 @@ func provenanceFacts(r *record.Record) []fact {
 	v.add("target", strings.Join(notEmpty(t.Language, t.Framework+" "+t.Version, t.Runtime, t.Mode,
 		"variant "+t.Variant), ", "))
 	if r.Start.ReadyNs > 0 {
-		v.add("start", fmt.Sprintf("listened after %s, ready after %s, first response in %s",
+		v.add("start", fmt.Sprintf("the service listened after %s, was ready after %s, and sent "+
+			"its first response in %s",
 			units.Duration(float64(r.Start.ListenNs)), units.Duration(float64(r.Start.ReadyNs)),
 			units.Duration(float64(r.Start.FirstResponseNs))))
 	}
@@ -407,16 +411,20 @@ func provenanceFacts(r *record.Record) []fact {
 func warmupText(w record.Warmup) string {
 	elapsed := time.Duration(w.DurationNs).Round(100 * time.Millisecond)
 	if !w.Steady {
-		return fmt.Sprintf("never steady in %v, %s requests", elapsed, units.Count(w.Requests))
+		return fmt.Sprintf("the service was never steady in %v, %s requests",
+			elapsed, units.Count(w.Requests))
 	}
 	switch {
 	case w.Kind == stats.Unsteady:
-		return fmt.Sprintf("looked steady after %v, but was not in the window", elapsed)
+		return fmt.Sprintf("the service looked steady after %v, but was not steady in the window",
+			elapsed)
 	case w.Kind == stats.Slowed:
-		return fmt.Sprintf("got slower; took %v, %s requests", elapsed, units.Count(w.Requests))
+		return fmt.Sprintf("the service got slower; the warm-up took %v, %s requests",
+			elapsed, units.Count(w.Requests))
 	}
 	instant := time.Duration(w.SteadyAtNs).Round(100 * time.Millisecond)
-	return fmt.Sprintf("steady after %v; took %v, %s requests", instant, elapsed,
+	return fmt.Sprintf("the service was steady after %v; the warm-up took %v, %s requests",
+		instant, elapsed,
 		units.Count(w.Requests))
 }
 
@@ -436,7 +444,7 @@ func notEmpty(words ...string) []string {
 // searchText describes a search's result and its number of steps; the other facts are those of the
 // deciding step.
 func searchText(s *record.Search) string {
-	ended := fmt.Sprintf("%d open steps in %v", len(s.Steps),
+	ended := fmt.Sprintf("%d steps with open loads in %v", len(s.Steps),
 		time.Duration(s.ElapsedNs).Round(time.Second))
 	switch {
 	case s.Reason == "":
@@ -444,8 +452,9 @@ func searchText(s *record.Search) string {
 			units.Rate(s.LoPerS),
 			units.Rate(s.HiPerS), s.SLO, ended)
 	case s.MetPerS > 0:
-		return fmt.Sprintf("at least %s/s at %s, in %s: %s", units.Rate(s.MetPerS), s.SLO, ended,
+		return fmt.Sprintf("the capacity is at least %s/s at %s, found in %s: %s",
+			units.Rate(s.MetPerS), s.SLO, ended,
 			s.Reason)
 	}
-	return fmt.Sprintf("no rate met %s, in %s: %s", s.SLO, ended, s.Reason)
+	return fmt.Sprintf("no rate met %s, found in %s: %s", s.SLO, ended, s.Reason)
 }

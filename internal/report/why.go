@@ -31,10 +31,10 @@ func Why(w io.Writer, records []*record.Record) error {
 	p := &format.Page{}
 	causes := causesOf(records)
 	if len(causes) == 0 {
-		p.Line("why: no finding can have changed a number")
+		p.Line("why: no finding can have changed a result")
 		return p.To(w)
 	}
-	p.Line("why numbers are doubted: causes, with their effects below")
+	p.Line("why results are in doubt: causes, with their effects below")
 	for _, c := range causes {
 		p.Line("")
 		c.print(p, "")

@@ -35,9 +35,9 @@ func TestWhy(t *testing.T) {
 		}
 	}
 	const valid, suspect, invalid = record.Valid, record.Suspect, record.Invalid
-	check("why: no finding can have changed a number\n", nil,
+	check("why: no finding can have changed a result\n", nil,
 		[]record.Finding{find("lag", "half", valid, 0.001)})
-	check(`why numbers are doubted: causes, with their effects below
+	check(`why results are in doubt: causes, with their effects below
 
 steal: in 2 trials of 1 target, e.g. half steal was seen; half p99 by up to 5.0 %
   lag: in 2 trials of 1 target, e.g. half lag was seen; half p99 by up to 80 %
@@ -51,7 +51,7 @@ errors: in 1 trial of 1 target, e.g. peak errors was seen; INVALID
 		[]record.Finding{find("steal", "half", suspect, 0.01), find("lag", "half", suspect, 0.8),
 			find("errors", "peak", invalid, 0)})
 	// A disturbance of another load is not a cause, but one of the whole trial is.
-	check(`why numbers are doubted: causes, with their effects below
+	check(`why results are in doubt: causes, with their effects below
 
 lag: in 1 trial of 1 target, e.g. half lag was seen; half p99 by up to 80 %
   do: mend lag

@@ -44,7 +44,7 @@ func (s *Server) compared(w http.ResponseWriter, r *http.Request, kind, form str
 		return err
 	}
 	if q.Get("a") == "" {
-		return refuse(http.StatusBadRequest, "a: want a run, or RUN:TARGET")
+		return refuse(http.StatusBadRequest, "a: the parameter must be a run, or RUN:TARGET")
 	}
 	ids := []string{run(q.Get("a"))}
 	if q.Get("b") != "" {
@@ -123,8 +123,8 @@ func (s *Server) sides(q url.Values) (from, to compare.Side, err error) {
 	case b != "":
 		to, err = s.side(b)
 	case from.Target != "":
-		err = refuse(http.StatusBadRequest, "b: compare %s: name a second row, or only the "+
-			"run", q.Get("a"))
+		err = refuse(http.StatusBadRequest, "b: compare %s: the parameter must be a second row, "+
+			"or only the run", q.Get("a"))
 	default:
 		to = from
 	}
@@ -138,8 +138,8 @@ func (s *Server) side(address string) (side compare.Side, err error) {
 		return side, err
 	}
 	if len(r.Records) == 0 {
-		return side, refuse(http.StatusUnprocessableEntity, "read run %s: it has no records; was "+
-			"it ended before its first trial?", id)
+		return side, refuse(http.StatusUnprocessableEntity, "read run %s: the run has no "+
+			"records; it may have ended before its first trial", id)
 	}
 	side = r.Side(target)
 	side.Dir = id

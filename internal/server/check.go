@@ -33,7 +33,7 @@ func (*Server) check(r *http.Request, lab Lab) (any, error) {
 	}
 	index := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == e.Suite })
 	if index < 0 {
-		return nil, refuse(http.StatusNotFound, "there is no suite %.80q", e.Suite)
+		return nil, refuse(http.StatusNotFound, "no suite has the name %.80q", e.Suite)
 	}
 	problems := suites[index].check(e.YAML)
 	if more := len(problems) - mostProblems; more > 0 {
@@ -45,7 +45,7 @@ func (*Server) check(r *http.Request, lab Lab) (any, error) {
 // check lists the problems of an edited text of the suite.
 func (s Suite) check(text string) []string {
 	if s.Path == "" {
-		return []string{s.Name + " is an experiment of a project: edit it in " + s.File}
+		return []string{s.Name + " is an experiment of a project: edit the experiment in " + s.File}
 	}
 	return each(suite.CheckEdited(s.Path, []byte(s.YAML), text))
 }

@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 	check("canonical", "a: [", "YAML:1: ")
 	check("canonical", edit("GET /", "POST /, bodyFile: ../../go.mod"),
 		"cannot check with file ../../go.mod")
-	check("prony.yaml", deskSuite, "edit it in prony.yaml")
+	check("prony.yaml", deskSuite, "edit the experiment in prony.yaml")
 	wrong := make([]string, mostProblems+1) // each of 25 requests is; the last line counts the rest
 	for i := range wrong {
 		wrong[i] = "YAML:4: "
@@ -45,7 +45,7 @@ func TestCheck(t *testing.T) {
 	wrong[mostProblems] = "and 5 more"
 	check("canonical", edit("{request: GET /}", strings.Repeat("{request: x}, ", 25)), wrong...)
 	if status, text := s.ask(t, http.MethodPost, "/check", `{"suite":"none","yaml":""}`); status.
-		StatusCode != http.StatusNotFound || !strings.Contains(text, "there is no suite") {
+		StatusCode != http.StatusNotFound || !strings.Contains(text, "no suite has the name") {
 		t.Errorf("none: %d %s", status.StatusCode, text)
 	}
 }

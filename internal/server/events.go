@@ -45,8 +45,8 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) error {
 		defer func() { <-s.watchers }()
 	default:
 		w.Header().Set("Retry-After", "5")
-		return refuse(http.StatusServiceUnavailable, "%d watch runs already; close one of their "+
-			"pages", maxWatchers)
+		return refuse(http.StatusServiceUnavailable, "%d pages already receive events of runs; "+
+			"close one of them", maxWatchers)
 	}
 	t := &watcher{Server: s, w: w, id: id, dir: dir, out: http.NewResponseController(w)}
 	t.offset, _ = strconv.ParseInt(
@@ -157,7 +157,7 @@ func (t *watcher) piece() (int, error) {
 	}
 	total := bytes.LastIndexByte(b[:n], '\n') + 1
 	if total == 0 && n == maxPiece {
-		return 0, fmt.Errorf("read %s: a line of more than %d KiB", f.Name(), maxPiece>>10)
+		return 0, fmt.Errorf("read %s: a line has more than %d KiB", f.Name(), maxPiece>>10)
 	}
 	tick := bytes.LastIndex(b[:total], []byte(`"kind":"tick"`))
 	pos := 0

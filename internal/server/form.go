@@ -75,7 +75,7 @@ func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 	args = []string{"run"}
 	index := slices.IndexFunc(suites, func(s Suite) bool { return s.Name == f.Suite })
 	if index < 0 {
-		wrong("suite: there is none called %.80q", f.Suite)
+		wrong("suite: no suite has the name %.80q", f.Suite)
 		return args, problems
 	}
 	s := suites[index]
@@ -88,7 +88,7 @@ func (f Form) args(suites []Suite, targets []Target) (args, problems []string) {
 	list := func(flag string, items []string, known func(string) bool) {
 		for _, word := range items {
 			if !known(word) {
-				wrong("%s: there is no %.80q", flag, word)
+				wrong("%s: unknown value %.80q", flag, word)
 			}
 		}
 		if len(items) > 0 {
@@ -125,7 +125,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	add := func(flag, value string) { args = append(args, "--"+flag+"="+value) }
 	switch {
 	case f.Blocks < 0 || f.Blocks > 0 && f.For != "":
-		wrong("blocks: want 1 or more, or a time instead")
+		wrong("blocks: must be at least 1, or empty if a time is set")
 	case f.Blocks > 0:
 		add("blocks", strconv.Itoa(f.Blocks))
 	}
@@ -134,7 +134,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 			continue
 		}
 		if v, err := time.ParseDuration(d.value); err != nil || v <= 0 {
-			wrong("%s: %.40q is not a time: want one such as 10s or 5m", d.flag, d.value)
+			wrong("%s: %.40q is not a time; use a time such as 10s or 5m", d.flag, d.value)
 		}
 		add(d.flag, d.value)
 	}
@@ -153,7 +153,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	for _, w := range []struct{ flag, value string }{{"memory", f.Limits.Memory},
 		{"agent", f.Agent}} {
 		if w.value != "" && !words.MatchString(w.value) {
-			wrong("%s: %.80q is not one", w.flag, w.value)
+			wrong("%s: %.80q is not a valid value", w.flag, w.value)
 		} else if w.value != "" {
 			add(w.flag, w.value)
 		}
@@ -166,7 +166,7 @@ func (f Form) amounts(args []string, wrong func(string, ...any)) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Labels)) {
 		if pair := name + "=" + f.Labels[name]; strings.Contains(pair, `"`) {
-			wrong("labels: %.80q: want no quotes", name)
+			wrong("labels: %.80q: a label must not contain quotes", name)
 		} else {
 			add("label", row(pair))
 		}

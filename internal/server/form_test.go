@@ -51,15 +51,26 @@ func TestForm(t *testing.T) {
 	check(`{"loads":["peak"]}`, file+" | --loads=peak", "")
 	check(`{"interleave":"blocks"}`, file+" | --interleave=blocks", "")
 	for text, problem := range map[string]string{
-		`{"suite":"../../etc/passwd"}`: "suite: there is none", `{"suite":"--out"}`: "none called",
-		`{"suite":"broken"}`: "line 3", `{"suite":"suites/canonical.yaml"}`: "there is none",
-		`{"targets":["--out=/etc"]}`: "targets: there is no", `{"targets":["*"]}`: "there is no",
-		`{"targets":["go,java-jdk"]}`: "there is no", `{"scenarios":["x*"]}`: "there is no",
-		`{"blocks":-1}`: "blocks", `{"blocks":1,"for":"5m"}`: "blocks", `{"for":"x"}`: "not a time",
-		`{"measure":"-1s"}`: "not a time", `{"limits":{"memory":"1 --out=x"}}`: "memory",
-		`{"agent":"../x"}`: "agent", `{"agent":"a b"}`: "agent", `{"launcher":["a,b"]}`: "launcher",
-		`{"labels":{"a":"x\"y"}}`: "no quotes", `{"labels":{"a":"x\ny"}}`: "labels",
-		`{"loads":["p*"]}`: "loads: there is no", `{"interleave":"duet"}`: "slices or blocks",
+		`{"suite":"../../etc/passwd"}`:      "suite: no suite",
+		`{"suite":"--out"}`:                 "no suite has the name",
+		`{"suite":"broken"}`:                "line 3",
+		`{"suite":"suites/canonical.yaml"}`: "no suite has the name",
+		`{"targets":["--out=/etc"]}`:        "targets: unknown value",
+		`{"targets":["*"]}`:                 "unknown value",
+		`{"targets":["go,java-jdk"]}`:       "unknown value",
+		`{"scenarios":["x*"]}`:              "unknown value",
+		`{"blocks":-1}`:                     "blocks",
+		`{"blocks":1,"for":"5m"}`:           "blocks",
+		`{"for":"x"}`:                       "not a time",
+		`{"measure":"-1s"}`:                 "not a time",
+		`{"limits":{"memory":"1 --out=x"}}`: "memory",
+		`{"agent":"../x"}`:                  "agent",
+		`{"agent":"a b"}`:                   "agent",
+		`{"launcher":["a,b"]}`:              "launcher",
+		`{"labels":{"a":"x\"y"}}`:           "must not contain quotes",
+		`{"labels":{"a":"x\ny"}}`:           "labels",
+		`{"loads":["p*"]}`:                  "loads: unknown value",
+		`{"interleave":"duet"}`:             "slices or blocks",
 	} {
 		check(text, "", problem)
 	}
@@ -68,7 +79,7 @@ func TestForm(t *testing.T) {
 // TestPlan checks that a plan has the problems of the form and of its run.
 func TestPlan(t *testing.T) {
 	s := newSite(t, Options{Lab: desk{}})
-	for form, want := range map[string]string{`{}`: "", `{"suite":"none"}`: "there is none",
+	for form, want := range map[string]string{`{}`: "", `{"suite":"none"}`: "no suite has the name",
 		`{"agent":"bad/full"}`: "it is bad"} {
 		answer, text := s.ask(t, "POST", "/plan", form)
 		var p Plan
@@ -131,7 +142,7 @@ func TestBegin(t *testing.T) {
 	if err != nil || len(x.Entries) != 1 || x.Entries[0].State != runs.Running {
 		t.Errorf("a run under way is %+v, %v", x, err)
 	}
-	check(409, "run", begun.ID+" is under way")
+	check(409, "run", begun.ID+" is in progress")
 	answer, text := s.ask(t, "POST", "/runs/"+begun.ID+"/stop", `{"reason":"x"}`)
 	if answer.StatusCode != http.StatusAccepted {
 		t.Errorf("stop: %d %s", answer.StatusCode, text)

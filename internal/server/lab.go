@@ -88,8 +88,8 @@ func (s *Server) ofLab(status int, value func(*http.Request, Lab) (any, error)) 
 	return made(status, func(r *http.Request) (any, error) {
 		if s.Lab == nil {
 			return nil, refuse(http.StatusNotFound, "prony serve was started outside of a "+
-				"checkout and of a project: it shows runs and starts none; start it where a "+
-				"prony.yaml is, or with --root")
+				"checkout and of a project, so it can show runs but not start them; start it in "+
+				"a folder with a prony.yaml, or with --root")
 		}
 		return value(r, s.Lab)
 	})
@@ -110,7 +110,7 @@ func (*Server) suite(r *http.Request, lab Lab) (any, error) {
 			return suite, err
 		}
 	}
-	return nil, cmp.Or(err, refuse(http.StatusNotFound, "there is no suite %.128q",
+	return nil, cmp.Or(err, refuse(http.StatusNotFound, "no suite has the name %.128q",
 		r.PathValue("name")))
 }
 

@@ -41,7 +41,8 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	}
 	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "cursor: want one that an answer gave as next")
+		return nil, refuse(http.StatusBadRequest, "cursor: must be the value of next from an "+
+			"earlier response")
 	}
 	x, err := s.Runs.List(r.Context())
 	if err != nil {
@@ -79,11 +80,13 @@ func placeOf(e runs.Entry) string {
 func only(q url.Values, names ...string) error {
 	for name, values := range q {
 		if !slices.Contains(names, name) {
-			return refuse(http.StatusBadRequest, "there is no parameter %.80q; there are %s", name,
+			return refuse(http.StatusBadRequest, "unknown parameter %.80q; the parameters are %s",
+				name,
 				strings.Join(names, ", "))
 		}
 		if len(values) > 1 {
-			return refuse(http.StatusBadRequest, "parameter %s is given %d times; want once", name,
+			return refuse(http.StatusBadRequest, "parameter %s is given %d times, but only one "+
+				"value is allowed", name,
 				len(values))
 		}
 	}
@@ -94,7 +97,8 @@ func filterOf(q url.Values) (f runs.Filter, limit int, err error) {
 	f = runs.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
 		Verdict: strings.ToLower(q.Get("verdict"))}
 	if f.Verdict != "" && !slices.Contains(runs.Verdicts, f.Verdict) {
-		return f, 0, refuse(http.StatusBadRequest, "verdict %.80q: there are %s", f.Verdict,
+		return f, 0, refuse(http.StatusBadRequest, "unknown verdict %.80q; the verdicts are %s",
+			f.Verdict,
 			strings.Join(runs.Verdicts, ", "))
 	}
 	if f.From, err = moment(q.Get("from"), 0); err != nil {
@@ -106,7 +110,8 @@ func filterOf(q url.Values) (f runs.Filter, limit int, err error) {
 	limit = usualPage
 	if text := q.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxPage {
-			return f, 0, refuse(http.StatusBadRequest, "limit %.80q: want 1 to %d", text, maxPage)
+			return f, 0, refuse(http.StatusBadRequest, "limit %.80q must be a number from 1 to %d",
+				text, maxPage)
 		}
 	}
 	return f, limit, nil
@@ -122,7 +127,7 @@ func moment(text string, into time.Duration) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, refuse(http.StatusBadRequest, "%.80q is not a date: want 2026-11-21, or "+
+		return t, refuse(http.StatusBadRequest, "%.80q is not a date; write 2026-11-21, or "+
 			"2026-11-21T03:40:11Z", text)
 	}
 	return t, nil
@@ -207,11 +212,11 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 	}
 	name := r.PathValue("trial")
 	if !runs.Identifier(name) {
-		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+		return refuse(http.StatusNotFound, "trial %.128q has no log", name)
 	}
 	f, err := runs.OpenIn(dir, filepath.Join("logs", name+".log"))
 	if err != nil {
-		return refuse(http.StatusNotFound, "there is no log of a trial %.128q", name)
+		return refuse(http.StatusNotFound, "trial %.128q has no log", name)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()
@@ -284,11 +289,11 @@ func (s *Server) stop(r *http.Request) (any, error) {
 	}
 	for _, c := range request.Reason {
 		if unicode.IsControl(c) {
-			return nil, refuse(http.StatusBadRequest, "reason: want a line of text")
+			return nil, refuse(http.StatusBadRequest, "reason: must be one line of text")
 		}
 	}
 	if len(request.Reason) > maxReason {
-		return nil, refuse(http.StatusBadRequest, "reason: want at most %d bytes", maxReason)
+		return nil, refuse(http.StatusBadRequest, "reason: must have at most %d bytes", maxReason)
 	}
 	id := r.PathValue("id")
 	lab, err := s.underWay(id)
@@ -305,8 +310,8 @@ func (s *Server) stop(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.Ours != nil && !s.Ours(lab.PID) {
-		return nil, refuse(http.StatusConflict, "run %s names process %d, which is not prony: end "+
-			"the run where it was begun", id, lab.PID)
+		return nil, refuse(http.StatusConflict, "run %s belongs to process %d, which is not "+
+			"Prony: end the run on the machine where it was started", id, lab.PID)
 	}
 	if request.Reason != "" {
 		if err := s.Runs.Reason(id, request.Reason); err != nil {
@@ -326,7 +331,7 @@ func (s *Server) underWay(id string) (*runs.Lab, error) {
 		return nil, err
 	}
 	if lab == nil {
-		return nil, refuse(http.StatusConflict, "run %s is not under way", id)
+		return nil, refuse(http.StatusConflict, "run %s is not running", id)
 	}
 	return lab, nil
 }

@@ -123,8 +123,8 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(pattern, answer(handle))
 	}
 	mux.Handle("/api/", answer(func(http.ResponseWriter, *http.Request) error {
-		return refuse(http.StatusNotFound, "there is no such part of the API; "+
-			"/api/v1/openapi.yaml lists all")
+		return refuse(http.StatusNotFound, "the API has no such path; /api/v1/openapi.yaml lists "+
+			"all paths")
 	}))
 	mux.Handle("GET /{$}", answer(s.index))
 	mux.Handle("GET /{name}", answer(s.asset))
@@ -271,7 +271,8 @@ func read(r *http.Request, into any) error {
 		return refuse(http.StatusBadRequest, "read the request: %v", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refuse(http.StatusBadRequest, "read the request: there is more than one value")
+		return refuse(http.StatusBadRequest, "read the request: the body has more than one JSON "+
+			"value")
 	}
 	return nil
 }
@@ -325,7 +326,7 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) error {
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
 	name := r.PathValue("name")
 	if kinds[path.Ext(name)] == "" || !runs.Identifier(name) {
-		return refuse(http.StatusNotFound, "there is no page %.128q", name)
+		return refuse(http.StatusNotFound, "the page %.128q does not exist", name)
 	}
 	return page(w, name)
 }
@@ -337,7 +338,7 @@ var kinds = map[string]string{".js": "text/javascript; charset=utf-8",
 func page(w http.ResponseWriter, name string) error {
 	b, err := app.Page(name)
 	if err != nil {
-		return refuse(http.StatusNotFound, "there is no page %.128q", name)
+		return refuse(http.StatusNotFound, "the page %.128q does not exist", name)
 	}
 	w.Header().Set("Content-Type", kinds[path.Ext(name)])
 	_, err = w.Write(b)

@@ -62,7 +62,8 @@ func (s *Server) free(ctx context.Context) error {
 	}
 	for _, e := range x.Entries {
 		if e.State == runs.Running {
-			return refuse(http.StatusConflict, "run %s is under way; wait for it, or stop it", e.ID)
+			return refuse(http.StatusConflict, "run %s is in progress; wait for its end, or stop "+
+				"it", e.ID)
 		}
 	}
 	return nil

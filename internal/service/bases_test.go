@@ -126,7 +126,7 @@ func TestImageBuildHasABound(t *testing.T) {
 	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM x\n")
 	began := time.Now()
 	_, err := w.Image(t.Context(), w.s)
-	if err == nil || !strings.Contains(err.Error(), "it was ended after 200ms") ||
+	if err == nil || !strings.Contains(err.Error(), "the step was ended after 200ms") ||
 		strings.Count(err.Error(), "the end of ") != 1 || time.Since(began) > 30*time.Second {
 		t.Errorf("after %v: %v", time.Since(began), err)
 	}

@@ -156,7 +156,7 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 	}
 	name := s.buildName()
 	unlock, err := cache.Lock(ctx, filepath.Join(dir, name+".lock"), "build", func() {
-		b.say("build %s: waiting for another build of it", s.Label())
+		b.say("build %s: waiting for another build of the same service", s.Label())
 	})
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func (b *Builder) cached(kind string) (string, error) {
 	}
 	folder := filepath.Join(b.Cache, kind)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
+		return "", fmt.Errorf("create the cache folder: %w", err)
 	}
 	return folder, nil
 }
@@ -269,7 +269,7 @@ func (b *Builder) make(ctx context.Context, s *Service, built *Built, sources []
 	artifact := filepath.Join(built.Dir, s.Build.Artifact)
 	sum, size, err := digest(artifact)
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("the steps made no %s; log: %s", s.Build.Artifact, built.Log)
+		return fmt.Errorf("the build steps created no %s; log: %s", s.Build.Artifact, built.Log)
 	} else if err != nil {
 		return fmt.Errorf("read the artifact: %w", err)
 	}

@@ -253,7 +253,7 @@ func TestFailedBuilds(t *testing.T) {
 		"build sh-none: step 1 of 1 (no-such-program): exec: \"no-such-program\": executable "+
 			"file not found in $PATH; the end of "+log+":\n  $ no-such-program")
 	check("no artifact", steps([]string{"true"}),
-		"build sh-none: the steps made no out; log: "+log)
+		"build sh-none: the build steps created no out; log: "+log)
 	check("no tool", func(w *workshop) { w.s.Needs = []Need{{"java", "99"}} },
 		"build sh-none: needs java >= 99: found 25.0.3 (set JAVA_HOME or install a JDK 99)")
 	check("no source", func(w *workshop) { w.s.Dir += "-gone" },
@@ -304,7 +304,7 @@ func TestTwoBuildersAtOnce(t *testing.T) {
 		}()
 	}
 	await(t, "one waits", func() bool {
-		return w.said("build sh-none: waiting for another build of it")
+		return w.said("build sh-none: waiting for another build of the same service")
 	})
 	// A third builder gives up with its context, and does not affect the others.
 	ctx, cancel := context.WithCancel(t.Context())
@@ -475,7 +475,7 @@ func TestStepsHaveABound(t *testing.T) {
 	w := newWorkshop(t, "out", []string{"sh", "-c", "sleep 1000 & echo $! > pid; wait"})
 	w.Bound = 300 * time.Millisecond
 	_, err := w.Build(t.Context(), w.s)
-	if err == nil || !strings.Contains(err.Error(), "it was ended after 300ms") {
+	if err == nil || !strings.Contains(err.Error(), "the step was ended after 300ms") {
 		t.Errorf("error %v", err)
 	}
 }

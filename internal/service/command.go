@@ -182,7 +182,7 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	memory := p.MemoryBytes / mebibyte
 	if p.Port < 1 || p.Port > math.MaxUint16 || memory < 1 || !(v.CPUs > 0) {
 		return nil, fmt.Errorf("port %d, %g CPUs, %d bytes of memory: a target needs a port, "+
-			"processor time and at least 1 MiB", p.Port, v.CPUs, p.MemoryBytes)
+			"processor time and at least 1 MiB of memory", p.Port, v.CPUs, p.MemoryBytes)
 	}
 	values := b.values()
 	values["host"], values["port"] = v.Host, strconv.Itoa(p.Port)

@@ -60,7 +60,7 @@ func TestCommandErrors(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	const what = ": a target needs a port, processor time and at least 1 MiB"
+	const what = ": a target needs a port, processor time and at least 1 MiB of memory"
 	check(java, func(v *Values) { v.Ports[0] = 0 },
 		"start java-good/virtual: port 0, 1 CPUs, 67108864 bytes of memory"+what)
 	check(java, func(v *Values) { v.CPUs = 0 },

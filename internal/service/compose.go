@@ -28,7 +28,7 @@ type Compose struct {
 
 // errNoCompose says how to install Compose.
 var errNoCompose = errors.New("needs docker compose: neither docker compose nor docker-compose " +
-	"of version 2 answers (install Docker's package docker-compose-plugin)")
+	"of version 2 was found (install Docker's package docker-compose-plugin)")
 
 // composer returns the command of Compose. It skips docker-compose of version 1, which has no JSON.
 func composer(ctx context.Context) ([]string, error) {
@@ -79,7 +79,7 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	}
 	var known composed
 	if err := json.Unmarshal([]byte(model), &known); err != nil {
-		return nil, fmt.Errorf("read what Compose makes of %s: %w", compose.File, err)
+		return nil, fmt.Errorf("read Compose's output for %s: %w", compose.File, err)
 	}
 	front, ok := known.Services[compose.Service]
 	if !ok {
@@ -112,8 +112,8 @@ func (b *Builder) compose(ctx context.Context, docker string, s *Service) (*Buil
 	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
-		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
-			"%s pull it first", i.tag, strings.Join(compose.Program, " "))
+		return nil, fmt.Errorf("the Docker engine has no image %s, and Prony does not pull "+
+			"images; run %s pull first", i.tag, strings.Join(compose.Program, " "))
 	}
 	if compose.Model, err = pinned(ctx, docker, project, []byte(model)); err != nil {
 		return nil, err
@@ -159,7 +159,8 @@ func portOf(ports []composedPort, expose []string) (int, error) {
 	}
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) != 1 {
-		return 0, fmt.Errorf("names %d ports: say with port which takes requests", len(all))
+		return 0, fmt.Errorf("has %d ports: set the key port to the port that receives requests",
+			len(all))
 	}
 	return all[0], nil
 }

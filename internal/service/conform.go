@@ -97,8 +97,8 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 		return Report{Contract: contractName}, nil
 	}
 	if !ok {
-		return Report{Contract: contractName}, fmt.Errorf("check contract %s: there is no such "+
-			"contract; %s", contractName, oneOf(Contracts()))
+		return Report{Contract: contractName}, fmt.Errorf("check contract %s: the contract does "+
+			"not exist; %s", contractName, oneOf(Contracts()))
 	}
 	k := newCheck(c, contractName, quick)
 	c = k.Checker
@@ -111,10 +111,10 @@ func conform(ctx context.Context, c Checker, contractName string, quick bool) (R
 		result := &k.Cases[len(k.Cases)-1]
 		switch {
 		case quick && !gc.quick():
-			result.Skipped = "not part of the quick check"
+			result.Skipped = "the case is not part of the quick check"
 			continue
 		case gc.Logs != "" && c.Logs == nil:
-			result.Skipped = "the service's log is not at hand"
+			result.Skipped = "the service's log is not available"
 			continue
 		}
 		if err := k.askCase(ctx, gc, template, result); err != nil {
@@ -169,7 +169,7 @@ func newCheck(c Checker, contractName string, quick bool) *check {
 }
 
 // notKept is the difference of the answer before a request that found its connection closed.
-const notKept = "the connection was closed after the answer, want keep-alive"
+const notKept = "the service closed the connection after the response, want keep-alive"
 
 // lateAgain is how often a correct but late answer is requested again: a busy machine delays a
 // single answer, a slow service every one.
@@ -261,7 +261,7 @@ func (k *check) askAsOthers(ctx context.Context, c goldenCase, headline bool, re
 		_, err := k.ask(ctx, k.second, c, d, &again)
 		for _, difference := range again.Differences {
 			result.Differences = append(result.Differences, fmt.Sprintf(
-				"asked as %s does, over another connection: %s", d.name, difference))
+				"with the headers of %s, over another connection: %s", d.name, difference))
 		}
 		if err != nil {
 			return err
@@ -307,7 +307,7 @@ func (k *check) ask(ctx context.Context, w *wire, c goldenCase, d *dress,
 	if a.StatusCode != c.Status {
 		head := make([]byte, excerptBytes)
 		n, _ := fill(a.Body, head) // the status suffices; the body may explain it
-		wrong(fmt.Sprintf("status %d, want %d; the body begins %q", a.StatusCode, c.Status,
+		wrong(fmt.Sprintf("status %d, want %d; the body begins with %q", a.StatusCode, c.Status,
 			head[:n]))
 		_ = w.finish(a.reply, false) // the body was not read, so its end cannot be checked
 		return a, nil
@@ -367,13 +367,13 @@ func (k *check) broken(ctx, limited context.Context, err error, wrong func(strin
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case limited.Err() != nil:
-		wrong(fmt.Sprintf("no whole answer within %v", answerLimit))
-		return fmt.Errorf("no whole answer within %v", answerLimit)
+		wrong(fmt.Sprintf("no complete response within %v", answerLimit))
+		return fmt.Errorf("no complete response within %v", answerLimit)
 	case errors.As(err, &unconnected):
 		wrong("no connection: " + unconnected.Error())
 		return unconnected.error
 	}
-	wrong("the answer broke off: " + err.Error())
+	wrong("the response was incomplete: " + err.Error())
 	return nil
 }
 
@@ -397,9 +397,10 @@ func (k *check) judgeLogs(ctx context.Context) {
 		switch {
 		case n < 1:
 			c.Differences = append(c.Differences, fmt.Sprintf(
-				"log line missing after %v: none matches %s", logLimit, l.line))
+				"log line missing after %v: no line matches %s", logLimit, l.line))
 		case n > 1:
-			c.Differences = append(c.Differences, fmt.Sprintf("%d log lines match %s, want 1", n,
+			c.Differences = append(c.Differences, fmt.Sprintf("%d log lines match %s, want 1 line",
+				n,
 				l.line))
 		}
 	}
@@ -408,12 +409,13 @@ func (k *check) judgeLogs(ctx context.Context) {
 		// may log this, but never under load.
 		return
 	}
-	silent := Case{Name: "nothing is logged unasked"}
+	silent := Case{Name: "the log has no unrequested lines"}
 	// A runtime may log lines of its own; lines that grow with the requests come from the requests.
 	unasked := len(lines) - k.linesAt - len(k.logged)
 	if unasked*2 >= k.requested {
-		silent.Differences = []string{fmt.Sprintf("%d lines for %d requests, of which %d asked "+
-			"for one; the last: %q", unasked+len(k.logged), k.requested, len(k.logged),
+		silent.Differences = []string{fmt.Sprintf("%d log lines for %d requests, but only %d "+
+			"requests should log a line; the last line: %q",
+			unasked+len(k.logged), k.requested, len(k.logged),
 			lines[len(lines)-1])}
 	}
 	k.Cases = append(k.Cases, silent)

@@ -130,28 +130,29 @@ func TestWrongBodies(t *testing.T) {
 	// 16 bytes of "Hello from REST ", then "value-3141", then the wrong byte: 27.
 	checkLie(t, "one byte", "hello", "GET /hello/virtual?key=31415",
 		says(200, plain, "Hello from REST value-31416"),
-		`body differs at byte 27: got "value-31416", want "value-31415"`)
+		`the body differs at byte 27: got "value-31416", want "value-31415"`)
 	checkLie(t, "first byte", "http", hello, says(200, plain, "hello world"),
-		`body differs at byte 1: got "hello", want "Hello"`)
+		`the body differs at byte 1: got "hello", want "Hello"`)
 	checkLie(t, "short", "http", hello, says(200, plain, "Hello worl"),
-		"body ends after 10 bytes, want 11")
-	checkLie(t, "none", "http", hello, says(200, plain, ""), "body ends after 0 bytes, want 11")
+		"the body ends after 10 bytes, want 11 bytes")
+	checkLie(t, "none", "http", hello, says(200, plain, ""), "the body ends after 0 bytes, want "+
+		"11 bytes")
 	checkLie(t, "long", "http", hello, says(200, plain, "Hello world\n"),
-		`body goes on after byte 11, where it should end, with "\n"`)
+		`the body continues after byte 11, where it should end, with "\n"`)
 	checkLie(t, "not empty", "http", "GET /load", says(404, plain, "not found"),
-		`body goes on after byte 0, where it should end, with "not found"`)
+		`the body continues after byte 0, where it should end, with "not found"`)
 }
 
 func TestWrongHeads(t *testing.T) {
 	checkLie(t, "status", "http", hello, says(500, plain, "no cache"),
-		`status 500, want 200; the body begins "no cache"`)
+		`status 500, want 200; the body begins with "no cache"`)
 	checkLie(t, "status of an error", "http", "GET /file?size=-1", says(200, plain, ""),
-		`status 200, want 400; the body begins ""`)
+		`status 200, want 400; the body begins with ""`)
 	checkLie(t, "type", "http", hello, says(200, "text/html; charset=utf-8", "Hello world"),
 		"Content-Type text/html; charset=utf-8, want text/plain")
 	checkLie(t, "no type", "http", hello, exactly(head(ok, eleven)+"Hello world"),
-		"no Content-Type, want text/plain",
-		"the connection was closed after the answer, want keep-alive")
+		"no Content-Type header, want text/plain",
+		"the service closed the connection after the response, want keep-alive")
 	checkLie(t, "chunked", "http", hello, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", plain)
 		_, _ = io.WriteString(w, "Hello ")
@@ -169,25 +170,28 @@ func TestWrongHeads(t *testing.T) {
 func TestWrongConnections(t *testing.T) {
 	checkLie(t, "HTTP/1.0", "http", hello,
 		exactly(head("HTTP/1.0 200 OK", typed, eleven)+"Hello world"),
-		"answered in HTTP/1.0, want HTTP/1.1")
+		"the response is in HTTP/1.0, want HTTP/1.1")
 	checkLie(t, "closes", "http", hello, exactly(head(ok, typed, eleven)+"Hello world"),
-		"the connection was closed after the answer, want keep-alive")
+		"the service closed the connection after the response, want keep-alive")
 	checkLie(t, "closes and says so", "http", hello, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Connection", "close")
 		answer(w, 200, plain, "Hello world")
 	}, "Connection: close, want keep-alive")
 	checkLie(t, "goes on", "http", hello,
-		exactly(head(ok, typed, eleven)+"Hello world!"), "at least 1 bytes follow the answer's end",
-		"the connection was closed after the answer, want keep-alive")
+		exactly(head(ok, typed, eleven)+"Hello world!"), "at least 1 bytes follow the end of the "+
+			"response",
+		"the service closed the connection after the response, want keep-alive")
 	checkLie(t, "endless head", "http", "GET /no-read", exactly(ok+"\r\nX: "+
-		strings.Repeat("x", 2*headLimitBytes)), "the answer broke off: the head is longer than "+
-		"1048576 bytes", "the answer broke off: the head is longer than 1048576 bytes")
+		strings.Repeat("x", 2*headLimitBytes)), "the response was incomplete: the response's "+
+		"head is longer than 1048576 bytes",
+		"the response was incomplete: the response's head is longer than "+
+			"1048576 bytes")
 	checkLie(t, "breaks off", "http", hello, exactly(head(ok, typed, eleven)+"Hello"),
-		"the answer broke off: unexpected EOF")
+		"the response was incomplete: unexpected EOF")
 	checkLie(t, "no HTTP", "http", "GET /file", exactly("220 mail\r\n\r\n"),
-		`the answer broke off: malformed HTTP status code "mail"`)
-	checkLie(t, "silence", "http", "GET /", exactly(""), "the answer broke off: EOF",
-		"the answer broke off: EOF") // two cases, the second one with a body
+		`the response was incomplete: malformed HTTP status code "mail"`)
+	checkLie(t, "silence", "http", "GET /", exactly(""), "the response was incomplete: EOF",
+		"the response was incomplete: EOF") // two cases, the second one with a body
 
 	// The service may close the connection after a body was sent, and after an error.
 	checkLie(t, "closes after a body", "http", "POST /load",
@@ -204,7 +208,7 @@ func TestWrongConnections(t *testing.T) {
 func TestRequestsAreAskedTwice(t *testing.T) {
 	for losses, want := range map[int][]string{
 		1: nil,
-		2: {"POST /load: the answer broke off: EOF"},
+		2: {"POST /load: the response was incomplete: EOF"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			lost := 0
@@ -272,34 +276,34 @@ func TestWrongFilesAndDraws(t *testing.T) {
 	checkLie(t, "end of a file", "http", "GET /file", func(w http.ResponseWriter, _ *http.Request) {
 		all, _ := io.ReadAll(loremReader(1 << 20))
 		answer(w, 200, "application/octet-stream", string(all[:len(all)-1])+"!")
-	}, `body differs at byte 1048576: got "c!", want "co"`)
+	}, `the body differs at byte 1048576: got "c!", want "co"`)
 	// 1025 = 2 * 446 + 133, which is the a of "Ut enim ad".
 	checkLie(t, "file too long", "http", "GET /file?size=1024",
 		func(w http.ResponseWriter, _ *http.Request) {
 			all, _ := io.ReadAll(loremReader(1025))
 			answer(w, 200, "application/octet-stream", string(all))
-		}, `body goes on after byte 1024, where it should end, with "a"`)
+		}, `the body continues after byte 1024, where it should end, with "a"`)
 
 	checkLie(t, "same draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 10000)+`"}`),
-		"the same body twice, want a new random body on every request")
+		"two responses have the same body, want a new random body for each request")
 	checkLie(t, "short draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 9999)+`"}`),
-		"body ends after 10012 bytes, want 10013")
+		"the body ends after 10012 bytes, want 10013 bytes")
 	checkLie(t, "counted draw", "compute", "GET /concat", counting(),
 		// 11 bytes before the characters, 9,990 and 2 that stay, and 9 of the 10 digits.
-		"two bodies agree in 10012 of 10013 bytes, want a new random body each")
+		"two bodies have 10012 of 10013 equal bytes, want a new random body for each request")
 	checkLie(t, "long draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("a", 10001)+`"}`),
-		"body goes on after byte 10013, where it should end")
+		"the body continues after byte 10013, where it should end")
 	checkLie(t, "strange draw", "compute", "GET /concat",
 		says(200, "application/json", `{"concat":"`+strings.Repeat("_", 10000)+`"}`),
-		`body, beginning "{\"concat\":\"_____________________", does not match `+
+		`the body, which begins with "{\"concat\":\"_____________________", does not match `+
 			`\{"concat":"[A-Za-z0-9]+"\}`)
 	checkLie(t, "spaces", "compute", "GET /fibonacci",
 		says(200, "application/json", `{"fibonacci": 832040}`),
 		// {"fibonacci": is 13 bytes.
-		`body differs at byte 14: got "{\"fibonacci\": 832040}", want "{\"fibonacci\":832040}"`)
+		`the body differs at byte 14: got "{\"fibonacci\": 832040}", want "{\"fibonacci\":832040}"`)
 }
 
 func TestWrongTimes(t *testing.T) {
@@ -311,13 +315,14 @@ func TestWrongTimes(t *testing.T) {
 		}
 	}
 	checkLie(t, "too early", "hello", slept, greets(49*time.Millisecond),
-		"took 49ms, want at least 50ms")
+		"the response took 49ms, want at least 50ms")
 	checkLie(t, "in time", "hello", slept, greets(50*time.Millisecond))
 	checkLie(t, "just in time", "hello", slept, greets(time.Second))
 	checkLie(t, "too late", "hello", slept, greets(1001*time.Millisecond),
-		"took 1.001s, want at most 1s")
+		"the response took 1.001s, want at most 1s")
 	// A delay of single answers comes from the machine.
-	for times, difference := range map[int32][]string{2: nil, 3: {"took 1.001s, want at most 1s"}} {
+	for times, difference := range map[int32][]string{2: nil, 3: {"the response took 1.001s, " +
+		"want at most 1s"}} {
 		var asked atomic.Int32
 		checkLie(t, "late at first", "hello", slept, func(w http.ResponseWriter, r *http.Request) {
 			after := 1001 * time.Millisecond
@@ -366,14 +371,14 @@ func TestLogs(t *testing.T) {
 	}
 	const good = "hello mode=virtual key=4711 thread=VirtualThread[#33]/runnable"
 	check("one line", asked(good))
-	check("no line", asked(), request+": log line missing after 2s: none matches "+pattern)
+	check("no line", asked(), request+": log line missing after 2s: no line matches "+pattern)
 	check("a thread of another kind", asked("hello mode=virtual key=4711 thread=worker-1"),
-		request+": log line missing after 2s: none matches "+pattern)
+		request+": log line missing after 2s: no line matches "+pattern)
 	check("no thread", asked("hello mode=virtual key=4711 thread="),
-		request+": log line missing after 2s: none matches "+pattern)
+		request+": log line missing after 2s: no line matches "+pattern)
 	check("with a date before", asked("2026-01-01 "+good),
-		request+": log line missing after 2s: none matches "+pattern)
-	check("two lines", asked(good, good), request+": 2 log lines match "+pattern+", want 1")
+		request+": log line missing after 2s: no line matches "+pattern)
+	check("two lines", asked(good, good), request+": 2 log lines match "+pattern+", want 1 line")
 	check("late, but there", func(h *honest, r *http.Request) {
 		if get(r, "log", "") == "true" {
 			time.AfterFunc(time.Second, func() { h.log(good) })
@@ -382,7 +387,8 @@ func TestLogs(t *testing.T) {
 	check("an access log", func(h *honest, r *http.Request) {
 		asked(good)(h, r)
 		h.log(r.URL.Path)
-	}, `nothing is logged unasked: 61 lines for 60 requests, of which 1 asked for one; the last: `+
+	}, `the log has no unrequested lines: 61 log lines for 60 requests, but only 1 requests `+
+		`should log a line; the last line: `+
 		`"/hello/virtual"`)
 }
 
@@ -407,7 +413,7 @@ func TestLinesOfAnEarlierCheckDoNotCount(t *testing.T) {
 		report, err = Conform(t.Context(), c, "hello")
 		i := slices.IndexFunc(report.Cases, func(c Case) bool { return c.Skipped != "" })
 		if err != nil || i < 0 || report.Cases[i].Name != "logs one line" ||
-			report.Cases[i].Skipped != "the service's log is not at hand" {
+			report.Cases[i].Skipped != "the service's log is not available" {
 			t.Errorf("%v, %+v", err, report.Cases)
 		}
 	})
@@ -464,9 +470,9 @@ func TestWhatEndsACheck(t *testing.T) {
 		return t.Context(), Checker{Dial: p.dial, Base: "service:1", Mode: "virtual"}
 	}
 	check("no contract", plainly, "helo",
-		"check contract helo: there is no such contract; "+oneOf(Contracts()))
+		"check contract helo: the contract does not exist; "+oneOf(Contracts()))
 	check("no answer", plainly, "hello",
-		"check contract hello: GET /hello/virtual: no whole answer within 30s")
+		"check contract hello: GET /hello/virtual: no complete response within 30s")
 	check("no connection", func(t *testing.T, p *pipes) (context.Context, Checker) {
 		ctx, c := plainly(t, p)
 		c.Dial = func(context.Context, string, string) (net.Conn, error) {
@@ -503,7 +509,7 @@ func TestCompareFindsEveryByte(t *testing.T) {
 		got := slices.Clone(want)
 		got[at] = '!'
 		text, err := compare(strings.NewReader(string(got)), strings.NewReader(string(want)), 70000)
-		if begin := fmt.Sprintf("body differs at byte %d: got ", at+1); err != nil ||
+		if begin := fmt.Sprintf("the body differs at byte %d: got ", at+1); err != nil ||
 			!strings.HasPrefix(text, begin) {
 			t.Errorf("got %q, %v, want %s", text, err, begin)
 		}
@@ -514,7 +520,7 @@ func TestCompareFindsEveryByte(t *testing.T) {
 	for _, n := range []int{0, 1, 32767, 32768, 32769, 65504, 65535, 65536, 70000} {
 		text, err := compare(strings.NewReader(string(want[:n])), strings.NewReader(string(want)),
 			70000)
-		begin := fmt.Sprintf("body ends after %d bytes, want 70000", n)
+		begin := fmt.Sprintf("the body ends after %d bytes, want 70000 bytes", n)
 		if n == 70000 {
 			begin = ""
 		}
@@ -523,7 +529,7 @@ func TestCompareFindsEveryByte(t *testing.T) {
 		}
 		text, err = compare(strings.NewReader(string(want)), strings.NewReader(string(want[:n])),
 			int64(n))
-		begin = fmt.Sprintf("body goes on after byte %d, where it should end, with ", n)
+		begin = fmt.Sprintf("the body continues after byte %d, where it should end, with ", n)
 		if n < 70000 && !strings.HasPrefix(text, begin) || n == 70000 && text != "" || err != nil {
 			t.Errorf("%d bytes wanted: got %q, %v", n, text, err)
 		}

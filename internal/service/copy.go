@@ -104,7 +104,7 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 // CopyMark.
 func RemoveCopy(dir string) error {
 	if !strings.HasPrefix(filepath.Base(dir), CopyPrefix) {
-		return fmt.Errorf("remove the copy %s: its name is not that of one", dir)
+		return fmt.Errorf("remove the copy %s: the name is not that of a copy", dir)
 	}
 	switch _, err := os.Lstat(filepath.Join(dir, CopyMark)); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -158,7 +158,8 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 		c.bytes += info.Size()
 	}
 	if c.files > copyFiles || c.bytes > copyBytes {
-		return &NoCopy{record.NoCopyLarge, fmt.Sprintf("more than %d GiB or %d files",
+		return &NoCopy{record.NoCopyLarge, fmt.Sprintf("the folder has more than %d GiB or %d "+
+			"files",
 			copyBytes>>30, copyFiles)}
 	}
 	target := filepath.Join(c.to, name)

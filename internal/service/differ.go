@@ -19,13 +19,13 @@ func headDifferences(c goldenCase, r *http.Response) []string {
 	var out []string
 	report := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 {
-		report("answered in %s, want HTTP/1.1", r.Proto)
+		report("the response is in %s, want HTTP/1.1", r.Proto)
 	}
 	if c.Type != "" && r.StatusCode == c.Status {
 		got := r.Header.Get("Content-Type")
 		media, _, _ := mime.ParseMediaType(got) // empty when it is none
 		if got == "" {
-			report("no Content-Type, want %s", c.Type)
+			report("no Content-Type header, want %s", c.Type)
 		} else if media != c.Type {
 			report("Content-Type %s, want %s", got, c.Type)
 		}
@@ -51,13 +51,16 @@ func (c goldenCase) readBody(body io.Reader) (difference string, sum []byte, err
 		case err != nil:
 			return "", nil, err
 		case len(got) > c.Length:
-			return fmt.Sprintf("body goes on after byte %d, where it should end", c.Length), got,
+			return fmt.Sprintf("the body continues after byte %d, where it should end",
+					c.Length), got,
 				nil
 		case len(got) < c.Length:
-			return fmt.Sprintf("body ends after %d bytes, want %d", len(got), c.Length), got, nil
+			return fmt.Sprintf("the body ends after %d bytes, want %d bytes",
+				len(got), c.Length), got, nil
 		case !regexp.MustCompile(`^(?:` + c.Pattern + `)$`).Match(got):
-			return fmt.Sprintf("body, beginning %q, does not match %s", got[:min(len(got),
-				excerptBytes)], c.Pattern), got, nil
+			return fmt.Sprintf("the body, which begins with %q, does not match %s",
+				got[:min(len(got),
+					excerptBytes)], c.Pattern), got, nil
 		}
 		return "", got, nil
 	}
@@ -80,16 +83,18 @@ func compare(got, want io.Reader, length int64) (string, error) {
 		g, w := gotBuf[:retained+n], wantBuf[:retained+m]
 		for i := retained; i < min(len(g), len(w)); i++ {
 			if g[i] != w[i] {
-				return fmt.Sprintf("body differs at byte %d: got %q, want %q", before+int64(i)+1,
+				return fmt.Sprintf("the body differs at byte %d: got %q, want %q",
+					before+int64(i)+1,
 					excerpt(g, i), excerpt(w, i)), nil
 			}
 		}
 		switch {
 		case n < m:
-			return fmt.Sprintf("body ends after %d bytes, want %d", before+int64(len(g)),
+			return fmt.Sprintf("the body ends after %d bytes, want %d bytes", before+int64(len(g)),
 				length), nil
 		case n > m:
-			return fmt.Sprintf("body goes on after byte %d, where it should end, with %q", length,
+			return fmt.Sprintf("the body continues after byte %d, where it should end, with %q",
+				length,
 				g[len(w):min(len(g), len(w)+excerptBytes)]), nil
 		case retained+n < step:
 			return "", nil
@@ -132,7 +137,7 @@ func excerpt(text []byte, pos int) []byte {
 // counter agrees at nearly all.
 func alike(a, b []byte) string {
 	if bytes.Equal(a, b) {
-		return "the same body twice, want a new random body on every request"
+		return "two responses have the same body, want a new random body for each request"
 	}
 	same := 0
 	for i := range min(len(a), len(b)) {
@@ -141,7 +146,8 @@ func alike(a, b []byte) string {
 		}
 	}
 	if same*2 > min(len(a), len(b)) {
-		return fmt.Sprintf("two bodies agree in %d of %d bytes, want a new random body each", same,
+		return fmt.Sprintf("two bodies have %d of %d equal bytes, want a new random body for "+
+			"each request", same,
 			len(b))
 	}
 	return ""
@@ -150,9 +156,9 @@ func alike(a, b []byte) string {
 func timeDifference(c goldenCase, elapsed time.Duration) string {
 	switch {
 	case c.TookMin > 0 && elapsed < c.TookMin:
-		return fmt.Sprintf("took %v, want at least %v", elapsed, c.TookMin)
+		return fmt.Sprintf("the response took %v, want at least %v", elapsed, c.TookMin)
 	case c.TookMax > 0 && elapsed > c.TookMax:
-		return fmt.Sprintf("took %v, want at most %v", elapsed, c.TookMax)
+		return fmt.Sprintf("the response took %v, want at most %v", elapsed, c.TookMax)
 	}
 	return ""
 }

@@ -49,7 +49,7 @@ type goldenCase struct {
 var goldens = sync.OnceValue(func() map[string]golden {
 	all, err := readGoldens(contract.Files)
 	if err != nil {
-		panic("the golden answers are broken: " + err.Error())
+		panic("the expected responses of contracts are invalid: " + err.Error())
 	}
 	return all
 })
@@ -92,7 +92,7 @@ func readGoldens(files fs.FS) (map[string]golden, error) {
 		}
 		d := document{check}
 		if g.Contract != strings.TrimSuffix(file, ".yaml") {
-			d.Wrong("$.contract", "", "contract %q is not the file's name", g.Contract)
+			d.Wrong("$.contract", "", "contract %q must have the name of its file", g.Contract)
 		}
 		for i, c := range g.Cases {
 			d.checkCase(fmt.Sprintf("$.cases[%d]", i), c)
@@ -109,10 +109,10 @@ var requestLine = regexp.MustCompile(`^[A-Z]+ /\S*$`)
 
 func (d document) checkCase(keyPath string, c goldenCase) {
 	if c.Name == "" || c.Status < 100 || c.Status > 616 {
-		d.Wrong(keyPath, "", "a case has a name and a status")
+		d.Wrong(keyPath, "", "a case must have a name and a status")
 	}
 	if !requestLine.MatchString(c.Request) {
-		d.Wrong(keyPath+".request", "", "request %q is not METHOD /path", c.Request)
+		d.Wrong(keyPath+".request", "", "request %q must have the form METHOD /path", c.Request)
 	}
 	if c.Send != "" && c.SendLorem != 0 {
 		d.Wrong(keyPath+".send", "", "send and sendLorem exclude each other")
@@ -122,7 +122,7 @@ func (d document) checkCase(keyPath string, c goldenCase) {
 			d.Wrong(
 				keyPath+".sendType",
 				"send or sendLorem",
-				"sendType is there and nothing to send",
+				"sendType is set, but there is nothing to send",
 			)
 		}
 		if media, _, err := mime.ParseMediaType(c.SendType); err != nil ||
@@ -132,16 +132,16 @@ func (d document) checkCase(keyPath string, c goldenCase) {
 		}
 	}
 	if c.Changes && c.Differs {
-		d.Wrong(keyPath+".changes", "what differs is asked several times",
+		d.Wrong(keyPath+".changes", "a response that differs is requested several times",
 			"changes and differs exclude each other")
 	}
 	bodies := slices.DeleteFunc([]bool{c.Body != nil, c.Lorem != nil, c.Base64Lorem != nil,
 		c.Pattern != ""}, func(exists bool) bool { return !exists })
 	if len(bodies) != 1 {
-		d.Wrong(keyPath, "", "a case has one of body, lorem, base64Lorem and pattern")
+		d.Wrong(keyPath, "", "a case must have exactly one of body, lorem, base64Lorem and pattern")
 	}
 	if (c.Pattern == "") != (c.Length == 0) {
-		d.Wrong(keyPath, "", "pattern and length go together")
+		d.Wrong(keyPath, "", "pattern and length must be set together")
 	}
 	for key, pattern := range map[string]string{"pattern": c.Pattern, "logs": c.Logs} {
 		if _, err := regexp.Compile(pattern); err != nil {

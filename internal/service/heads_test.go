@@ -143,7 +143,7 @@ func liesTo(knows func(*http.Request) bool) func(*honest, http.ResponseWriter,
 func TestNoAnswerDependsOnHeaders(t *testing.T) {
 	const how = ", over another connection: "
 	// 16 bytes of "Hello from REST ", 6 of "value-", then the wrong byte.
-	const wrong = `body differs at byte 23: got "value-2", want "value-1"`
+	const wrong = `the body differs at byte 23: got "value-2", want "value-1"`
 	check := func(name string, knows func(*http.Request) bool, want ...string) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestNoAnswerDependsOnHeaders(t *testing.T) {
 			})
 		})
 	}
-	curl, browser := "asked as curl does"+how+wrong, "asked as a browser does"+how+wrong
-	proxy := "asked as a proxy with headers of its own does" + how + wrong
+	curl, browser := "with the headers of curl"+how+wrong, "with the headers of a browser"+how+wrong
+	proxy := "with the headers of a proxy that adds headers" + how + wrong
 	bare := func(r *http.Request) bool { return len(r.Header) == 0 }
 	check("the load", bare, wrong)
 	// The case before, the default key, was sent as curl, so the browser is next.
@@ -191,7 +191,7 @@ func TestQuickAsksAsOneOther(t *testing.T) {
 			seed += 3 // a zero seed would be random
 			report, err := Quick(t.Context(), Checker{Dial: p.dial, Base: "service:1",
 				Mode: "virtual", Seed: seed}, "hello")
-			want := "asked as " + dresses[seed%3].name + " does"
+			want := "with the headers of " + dresses[seed%3].name
 			if got := report.Failures(); err != nil || len(got) != 1 || asked != 1 ||
 				!strings.Contains(got[0], want) {
 				t.Errorf("seed %d: %v, %d questions, %q, want %s", seed, err, asked, got, want)
@@ -233,7 +233,7 @@ func TestKeysAreDrawn(t *testing.T) {
 			(&honest{}).ServeHTTP(w, r)
 		}))
 		for server, want := range map[*pipes][]string{p: nil, broken: {
-			c.filled("virtual").Request + `: status 404, want 200; the body begins "" ` +
+			c.filled("virtual").Request + `: status 404, want 200; the body begins with "" ` +
 				`(drawn with seed 5)`}} {
 			report, err := Quick(t.Context(), Checker{Dial: server.dial, Base: "service:1",
 				Mode: "virtual", Seed: 5}, "hello")
@@ -275,7 +275,7 @@ cases:
 	}
 	check("good", "", "", "")
 	check("nothing to send", "    send: '{\"name\":\"Leo\"}'\n", "",
-		"pets.yaml:5: sendType is there and nothing to send")
+		"pets.yaml:5: sendType is set, but there is nothing to send")
 	check("no media type", "application/json", "json", `pets.yaml:6: sendType "json" `+
 		`is not a media`)
 	check("half a media type", "application/json", "application/",

@@ -32,7 +32,7 @@ func (s *Service) NoImage(t Target) string {
 	}
 	for _, p := range s.Processes(t) {
 		if p.Image == noImage {
-			return fmt.Sprintf("its process %s has no image", p.Name)
+			return fmt.Sprintf("process %s of the service has no image", p.Name)
 		}
 	}
 	file, _ := s.dockerfile()
@@ -92,14 +92,14 @@ func (b *Builder) image(ctx context.Context, s *Service) (*Built, error) {
 	fmt.Fprintf(h, "file %q arguments %q\n", from, args)
 	wanted := image{docker: docker, dir: s.Dir, file: from, args: args, bound: b.Bound}
 	if err := wanted.addBases(ctx, h); err != nil {
-		return nil, fmt.Errorf("ask for its base images: %w", err)
+		return nil, fmt.Errorf("read its base images: %w", err)
 	}
 	dir, err := cache.Folder(b.Root, "images")
 	if err != nil {
 		return nil, err
 	}
 	unlock, err := cache.Lock(ctx, filepath.Join(dir, s.Name+".lock"), "build", func() {
-		b.say("build the image of %s: waiting for another build of it", s.Label())
+		b.say("build the image of %s: waiting for another build of the same image", s.Label())
 	})
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func found(ctx context.Context, docker string, built Built) (*Built, error) {
 	i := image{docker: docker, tag: built.Front}
 	id, size := i.look(ctx)
 	if id == "" {
-		return nil, fmt.Errorf("the Docker engine has no image %s, and nothing is pulled here; "+
-			"docker build or docker pull it first", i.tag)
+		return nil, fmt.Errorf("the Docker engine has no image %s, and Prony does not pull "+
+			"images; run docker build or docker pull first", i.tag)
 	}
 	built.SHA256, built.SizeBytes, built.ImageBytes = strings.TrimPrefix(id, "sha256:"), size, size
 	built.Tools = map[string]Tool{}
@@ -146,11 +146,12 @@ func found(ctx context.Context, docker string, built Built) (*Built, error) {
 	output, err := Command(ctx, os.TempDir(), os.Environ(), docker, "image", "inspect", "--format",
 		"{{range $port, $_ := .Config.ExposedPorts}}{{$port}} {{end}}", i.tag).Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask for the ports of %s: %w", i.tag, err)
+		return nil, fmt.Errorf("read the ports of %s: %w", i.tag, err)
 	}
 	ports := strings.Fields(string(output))
 	if len(ports) > 1 {
-		return nil, fmt.Errorf("image %s exposes %s: say with port which of them takes requests",
+		return nil, fmt.Errorf("image %s exposes %s: set the key port to the port that receives "+
+			"requests",
 			i.tag, strings.Join(ports, ", "))
 	}
 	for _, port := range ports {
@@ -194,7 +195,7 @@ func (b *Builder) take1(ctx context.Context, i *image, built *Built) error {
 			return err
 		}
 		if id, size = i.look(ctx); id == "" {
-			return fmt.Errorf("docker built %s and does not know its size", i.tag)
+			return fmt.Errorf("docker built %s, but did not report its size", i.tag)
 		}
 	}
 	built.SHA256 = strings.TrimPrefix(id, "sha256:")

@@ -104,7 +104,7 @@ func TestImagesOf(t *testing.T) {
 		t.Errorf("asked for\n%s", asked)
 	}
 	if a, b := w.s.NoImage(w.s.Targets[0]), w.s.NoImage(w.s.Targets[1]); a != "" ||
-		b != "its process db has no image" {
+		b != "process db of the service has no image" {
 		t.Errorf("h2: %q, postgres: %q", a, b)
 	}
 	w.s.Run.Processes = nil
@@ -152,7 +152,7 @@ func TestImageErrors(t *testing.T) {
 	check("Dockerfile", "FROM x\n", "", "build the image of sh-none: needs docker: not found")
 	check("other", "", docker, "build the image of sh-none: it has no Dockerfile")
 	check("Dockerfile", "BROKEN\n", docker, "no such base")
-	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "and does not know its size")
+	check("Dockerfile", "FROM x\n", "#!/bin/sh\n", "but did not report its size")
 }
 
 // Versions of tools at run time come from the image, those of compilers from the stage that made
@@ -163,7 +163,8 @@ func TestToolsOfAnImage(t *testing.T) {
 	put(t, filepath.Join(w.s.Dir, "Dockerfile"), "FROM golang AS build\nFROM scratch\n")
 	w.s.Needs = []Need{{Tool: "java"}, {Tool: "go"}, {Tool: "mvn"}, {Tool: "cargo"}}
 	lacks := func() bool {
-		return w.said("prony/" + w.tag(t) + " does not say which cargo it was built with")
+		return w.said("image prony/" + w.tag(t) + " does not report the version of cargo that " +
+			"built it")
 	}
 	put(t, filepath.Join(bin, "java in sh-none"), `openjdk version "25.0.3" 2026-04-21`)
 	put(t, filepath.Join(bin, "go in sh-none-build"), "go version go1.26.5 linux/amd64")

@@ -60,13 +60,14 @@ func (b *Builder) toolsOf(ctx context.Context, i *image, id string, needs []Need
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if len(lacks) > 0 { // perhaps because the engine was slow: the next call asks again
-		b.say("%s does not say which %s it was built with%s", i.tag, lacks[0].Tool, because(err))
+	if len(lacks) > 0 { // perhaps because the engine was slow: the next time it is asked again
+		b.say("image %s does not report the version of %s that built it%s",
+			i.tag, lacks[0].Tool, because(err))
 		return known.Tools, nil
 	}
 	data, err := json.Marshal(known)
 	if err != nil {
-		return nil, fmt.Errorf("note the tools of %s: %w", i.tag, err)
+		return nil, fmt.Errorf("store the tools of %s: %w", i.tag, err)
 	}
 	return known.Tools, files.Put(dir, data)
 }
@@ -122,7 +123,7 @@ func (i *image) maker(ctx context.Context) (id string, drop func(), err error) {
 		return "", nil, err
 	}
 	if !strings.Contains(strings.ToLower(string(text)), " as "+buildStage+"\n") {
-		return "", nil, fmt.Errorf("its %s has no stage %q", i.file, buildStage)
+		return "", nil, fmt.Errorf("the file %s of the service has no stage %q", i.file, buildStage)
 	}
 	stage := *i
 	stage.tag += "-" + buildStage

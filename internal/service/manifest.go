@@ -71,10 +71,10 @@ func (d document) checkHead(s *Service) {
 		d.present("$."+field.key, field.key, field.value)
 	}
 	if folder := filepath.Base(s.Dir); s.Name != "" && s.Name != folder {
-		d.Wrong("$.name", "", "name %q is not the folder's, %q", s.Name, folder)
+		d.Wrong("$.name", "", "name %q differs from the folder's name, %q", s.Name, folder)
 	} else if s.Name != "" && !serviceName.MatchString(s.Name) {
-		d.Wrong("$.name", "small letters, digits and dashes, as java-netty",
-			"name %q is not language-framework", s.Name)
+		d.Wrong("$.name", "use use small letters, digits and dashes, such as java-netty",
+			"name %q must have the form language-framework", s.Name)
 	}
 	if len(s.Contracts) == 0 {
 		d.Wrong("$.contracts", oneOf(Contracts()), "contracts is missing")
@@ -83,7 +83,7 @@ func (d document) checkHead(s *Service) {
 		keyPath := fmt.Sprintf("$.contracts[%d]", i)
 		d.known(keyPath, "contract", name, Contracts())
 		if slices.Index(s.Contracts, name) < i {
-			d.Wrong(keyPath, "", "contract %q is there twice", name)
+			d.Wrong(keyPath, "", "contract %q is listed twice", name)
 		}
 	}
 }
@@ -92,10 +92,10 @@ func (d document) checkNeeds(location string, needs []Need) {
 	for i, need := range needs {
 		keyPath := fmt.Sprintf("%s[%d]", location, i)
 		if d.known(keyPath+".tool", "tool", need.Tool, toolNames()) && index(needs, need.Tool) < i {
-			d.Wrong(keyPath, "", "tool %q is there twice", need.Tool)
+			d.Wrong(keyPath, "", "tool %q is listed twice", need.Tool)
 		}
 		if _, ok := parseVersion(need.Version); need.Version != "" && !ok {
-			d.Wrong(keyPath+".version", "as 25 or 3.11", "version %q is not dotted numbers",
+			d.Wrong(keyPath+".version", "as 25 or 3.11", "version %q must be numbers with dots",
 				need.Version)
 		}
 	}
@@ -105,11 +105,13 @@ func (d document) checkBuild(location string, s *Service, b Build) {
 	for i, step := range b.Steps {
 		key := fmt.Sprintf("%s.steps[%d]", location, i)
 		if len(step) == 0 || step[0] == "" {
-			d.Wrong(key, "a program and its arguments, as [mvn, -q, package]", "the step is empty")
+			d.Wrong(key, "write a program and its arguments, such as [mvn, -q, package]",
+				"the build step "+
+					"is empty")
 			continue
 		}
 		if slices.Contains(toolNames(), step[0]) && s.needs(step[0]) < 0 {
-			d.Wrong(key, "", "the step runs %s, which is not among needs", step[0])
+			d.Wrong(key, "", "the step runs %s, which is missing in needs", step[0])
 		}
 		d.placeholders(key, s, step, buildPlaceholders)
 	}
@@ -117,7 +119,7 @@ func (d document) checkBuild(location string, s *Service, b Build) {
 	if d.present(keyPath, subject, b.Artifact) && !filepath.IsLocal(b.Artifact) {
 		d.Wrong(
 			keyPath,
-			"a relative path without ..",
+			"use a relative path without ..",
 			"artifact %q is outside the folder",
 			b.Artifact,
 		)
@@ -132,10 +134,10 @@ func (d document) checkBuilds(s *Service) {
 		d.named(keyPath, "build", b.Name, visited)
 		used := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Build == b.Name })
 		if !used && len(b.Protocols) == 0 {
-			d.Wrong(keyPath+".name", "", "no target is of build %q", b.Name)
+			d.Wrong(keyPath+".name", "", "no target uses build %q", b.Name)
 		} else if used && len(b.Protocols) > 0 {
-			d.Wrong(keyPath+".protocols", "leave out one of the two",
-				"build %q has targets, and protocols for which those of the usual build run it",
+			d.Wrong(keyPath+".protocols", "remove targets or protocols",
+				"build %q has both targets of its own and protocols for targets of the usual build",
 				b.Name)
 		}
 		ownService := *s
@@ -144,7 +146,7 @@ func (d document) checkBuilds(s *Service) {
 		d.checkBuild(keyPath, &ownService, b.Build)
 		d.placeholders(keyPath+".command", &ownService, b.Command, runPlaceholders)
 		if len(b.Command) > 0 && len(s.Run.Processes) > 0 {
-			d.Wrong(keyPath+".command", "", "a system has a command for each process")
+			d.Wrong(keyPath+".command", "", "in a system, each process has its own command")
 		}
 	}
 }
@@ -153,19 +155,20 @@ func (d document) checkRun(s *Service) {
 	if len(s.Run.Processes) > 0 {
 		d.checkProcesses(s)
 	} else if len(s.Run.Command) == 0 || s.Run.Command[0] == "" {
-		d.Wrong("$.run.command", "a program and its arguments", "run.command is missing")
+		d.Wrong("$.run.command", "write a program and its arguments", "run.command is missing")
 	}
 	d.placeholders("$.run.command", s, s.Run.Command, runPlaceholders)
 	d.checkEnv("$.run.env", s, s.Run.Env)
 	if wait := s.Run.Startup; wait != 0 && (wait < leastStartup || wait > mostStartup) {
-		d.Wrong("$.run.startup", "as 6m", "run.startup is %v, want %v to %v", wait, leastStartup,
+		d.Wrong("$.run.startup", "as 6m", "run.startup is %v, but must be from %v to %v",
+			wait, leastStartup,
 			mostStartup)
 	}
 	for _, path := range []struct{ key, value string }{
 		{"run.health", s.Run.Health}, {"run.ready", s.Run.Ready},
 	} {
 		if d.present("$."+path.key, path.key, path.value) && !urlPath.MatchString(path.value) {
-			d.Wrong("$."+path.key, "as /health", "%s %q is not a path", path.key, path.value)
+			d.Wrong("$."+path.key, "as /health", "%s %q is not a URL path", path.key, path.value)
 		}
 	}
 }
@@ -175,7 +178,8 @@ const leastStartup, mostStartup = time.Second, time.Hour
 
 func (d document) checkTargets(s *Service) {
 	if len(s.Targets) == 0 {
-		d.Wrong("$.targets", "at least one, with name, runtime and mode", "targets is missing")
+		d.Wrong("$.targets", "add at least one target with name, runtime and mode",
+			"targets is missing")
 	}
 	visited := map[string]bool{}
 	for i, t := range s.Targets {
@@ -190,10 +194,10 @@ func (d document) checkTargets(s *Service) {
 		d.checkEnv(keyPath+".env", &ownService, t.Env)
 		d.checkCounters(keyPath, &ownService, t)
 		if len(t.Args) > 0 && len(s.Run.Processes) > 0 {
-			d.Wrong(keyPath+".args", "use env", "a system has a command for each process")
+			d.Wrong(keyPath+".args", "use env", "in a system, each process has its own command")
 		}
 		if builds := s.builds(); t.Build != "" && !slices.Contains(builds, t.Build) {
-			d.Wrong(keyPath+".build", oneOf(builds), "there is no build %q", t.Build)
+			d.Wrong(keyPath+".build", oneOf(builds), "the service has no build %q", t.Build)
 		}
 	}
 }
@@ -202,9 +206,9 @@ func (d document) checkEnv(keyPath string, s *Service, env map[string]string) {
 	for _, name := range sortedKeys(env) {
 		switch {
 		case slices.Contains(Reserved, name):
-			d.Wrong(keyPath+"."+name, "", "the lab itself sets %s", name)
+			d.Wrong(keyPath+"."+name, "", "Prony itself sets the variable %s", name)
 		case !envName.MatchString(name):
-			d.Wrong(keyPath, "", "%q is not a name of an environment variable", name)
+			d.Wrong(keyPath, "", "%q is not a valid name of an environment variable", name)
 		}
 		d.placeholders(keyPath+"."+name, s, []string{env[name]}, envPlaceholders)
 	}
@@ -220,14 +224,16 @@ func (d document) placeholders(keyPath string, s *Service, texts, known []string
 				continue
 			}
 			if name == "jvm" && text != "{jvm}" {
-				d.Wrong(keyPath, "it becomes several", "{jvm} is an argument of its own")
+				d.Wrong(keyPath, "the placeholder expands to several arguments",
+					"{jvm} is an argument of its own")
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)
 				if near := strictyaml.Nearest(name, known); near != "" {
 					hint = fmt.Sprintf("did you mean {%s}?", near)
 				} else if slices.Contains(runPlaceholders, name) {
-					hint = "a build knows no trial; it knows " + strings.Join(known, ", ")
+					hint = "builds do not run in trials, so their placeholders " +
+						"are " + strings.Join(known, ", ")
 				}
 				d.Wrong(keyPath, hint, "{%s} has no value here", name)
 			} else if slices.Contains(toolNames(), name) && !s.mayNeed(name) {
@@ -241,10 +247,11 @@ func (d document) placeholders(keyPath string, s *Service, texts, known []string
 func (d document) named(keyPath, subject, name string, visited map[string]bool) {
 	keyPath += ".name"
 	if d.present(keyPath, "the "+subject+"'s name", name) && !targetName.MatchString(name) {
-		d.Wrong(keyPath, "small letters, digits and dashes", "%s %q is not a name", subject, name)
+		d.Wrong(keyPath, "use small letters, digits and dashes", "%s %q is not a valid name",
+			subject, name)
 	}
 	if visited[name] {
-		d.Wrong(keyPath, "", "%s %q is there twice", subject, name)
+		d.Wrong(keyPath, "", "%s %q is listed twice", subject, name)
 	}
 	visited[name] = true
 }

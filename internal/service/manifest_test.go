@@ -113,12 +113,13 @@ func TestBrokenHeads(t *testing.T) {
 	checkBroken(t, "empty key", "language: Java", "language:",
 		`service.yaml:2: language is missing in "language:"`)
 	checkBroken(t, "another folder's name", "name: java-good", "name: java-bad",
-		`service.yaml:1: name "java-bad" is not the folder's, "java-good" in "name: java-bad"`)
+		`service.yaml:1: name "java-bad" differs from the folder's name, "java-good" in "name: `+
+			`java-bad"`)
 	checkBroken(t, "unknown contract", "[hello, http]", "[helo, http]",
 		`service.yaml:6: unknown contract "helo" in "contracts: [helo, http]"; `+
 			`did you mean "hello"?`)
 	checkBroken(t, "contract twice", "[hello, http]", "[http, http]",
-		`service.yaml:6: contract "http" is there twice in "contracts: [http, http]"`)
+		`service.yaml:6: contract "http" is listed twice in "contracts: [http, http]"`)
 	checkBroken(t, "no contract", "contracts: [hello, http]\n", "",
 		`service.yaml: contracts is missing; one of compute, hello, http, petclinic`)
 }
@@ -127,23 +128,26 @@ func TestBrokenNeedsAndBuilds(t *testing.T) {
 	checkBroken(t, "unknown tool", "tool: mvn", "tool: gradle",
 		`service.yaml:9: unknown tool "gradle" in "- {tool: gradle}"; one of go, java, mvn, node, `+
 			`npm, python, cargo, native-image, postgres`,
-		`service.yaml:12: the step runs mvn, which is not among needs in "- [mvn, -q, package]"`)
+		`service.yaml:12: the step runs mvn, which is missing in needs in "- [mvn, -q, package]"`)
 	checkBroken(t, "tool twice", "tool: mvn", "tool: java",
-		`service.yaml:9: tool "java" is there twice in "- {tool: java}"`,
-		`service.yaml:12: the step runs mvn, which is not among needs in "- [mvn, -q, package]"`)
+		`service.yaml:9: tool "java" is listed twice in "- {tool: java}"`,
+		`service.yaml:12: the step runs mvn, which is missing in needs in "- [mvn, -q, package]"`)
 	checkBroken(t, "tool's version", `version: "25"}`, `version: "25+"}`,
-		`service.yaml:8: version "25+" is not dotted numbers in `+
+		`service.yaml:8: version "25+" must be numbers with dots in `+
 			`"- {tool: java, version: \"25+\"}"; as 25 or 3.11`)
 	checkBroken(t, "step as a line", "[mvn, -q, package]", "mvn -q package",
 		`service.yaml:12: string was used where sequence is expected in "- mvn -q package"`)
 	checkBroken(t, "empty step", "[mvn, -q, package]", "[]",
-		`service.yaml:12: the step is empty in "- []"; a program and its arguments, as `+
+		`service.yaml:12: the build step is empty in "- []"; write a program and its `+
+			`arguments, such as `+
 			`[mvn, -q, package]`)
 	checkBroken(t, "trial's value in a build", "{dir}/target/done", "{port}",
-		`service.yaml:13: {port} has no value here in "- [touch, \"{port}\"]"; a build knows no `+
-			`trial; it knows dir, java, python, node`)
+		`service.yaml:13: {port} has no value here in "- [touch, \"{port}\"]"; builds do not `+
+			`run in `+
+			`trials, so their placeholders are dir, java, python, node`)
 	checkBroken(t, "artifact outside", "artifact: target", "artifact: ../x",
-		`service.yaml:14: artifact "../x" is outside the folder in "artifact: ../x"; a relative `+
+		`service.yaml:14: artifact "../x" is outside the folder in "artifact: ../x"; use a `+
+			`relative `+
 			`path without ..`)
 	checkBroken(t, "no artifact", "  artifact: target\n", "",
 		`service.yaml:11: build.artifact is missing in "steps:"`)
@@ -158,19 +162,22 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 		`service.yaml:16: {node} is used, and node is not among needs in "command: [\"{node}\", `+
 			`\"-Xmx{heapMiB}m\", -jar, target/app.jar]"`)
 	checkBroken(t, "the lab's variable", "{BUDGET:", "{PORT:",
-		`service.yaml:17: the lab itself sets PORT in "env: {PORT: \"{memoryMiB}\", WHERE: `+
+		`service.yaml:17: Prony itself sets the variable PORT in "env: {PORT: \"{memoryMiB}\", `+
+			`WHERE: `+
 			`\"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
 	checkBroken(t, "no variable", "{BUDGET:", "{A-B:",
-		`service.yaml:17: "A-B" is not a name of an environment variable in "env: {A-B: `+
+		`service.yaml:17: "A-B" is not a valid name of an environment variable in "env: {A-B: `+
 			`\"{memoryMiB}\", WHERE: \"http://{host}:{port}\", JSON: '{\"a\": 1}'}"`)
 	checkBroken(t, "startup for ever", "ready: /ready", "ready: /ready\n  startup: 2h",
-		`service.yaml:20: run.startup is 2h0m0s, want 1s to 1h0m0s in "startup: 2h"; as 6m`)
+		`service.yaml:20: run.startup is 2h0m0s, but must be from 1s to 1h0m0s in "startup: `+
+			`2h"; as 6m`)
 	checkBroken(t, "no path", "ready: /ready", "ready: ready",
-		`service.yaml:19: run.ready "ready" is not a path in "ready: ready"; as /health`)
+		`service.yaml:19: run.ready "ready" is not a URL path in "ready: ready"; as /health`)
 	checkBroken(t, "no command", `["{java}", "-Xmx{heapMiB}m", -jar, target/app.jar]`, "[]",
-		`service.yaml:16: run.command is missing in "command: []"; a program and its arguments`)
+		`service.yaml:16: run.command is missing in "command: []"; write a program and its `+
+			`arguments`)
 	checkBroken(t, "target twice", "name: virtual", "name: platform",
-		`service.yaml:22: target "platform" is there twice in "- {name: platform, runtime: jvm, `+
+		`service.yaml:22: target "platform" is listed twice in "- {name: platform, runtime: jvm, `+
 			`mode: virtual, env: {MODE: virtual, WHERE: here}, args: [\"-c{cpus}\"]}"`)
 	checkBroken(t, "mode", "mode: platform", "mode: threads",
 		`service.yaml:21: unknown mode "threads" in "- {name: platform, runtime: jvm, mode: `+
@@ -180,19 +187,19 @@ func TestBrokenRunsAndTargets(t *testing.T) {
 			`platform, env: {MODE: platform}}"; did you mean "jvm"?`)
 	checkBroken(t, "target's name", "name: platform", "name: Platform/1",
 		`service.yaml:21: target "Platform/1" `+
-			`is not a name in "- {name: Platform/1, runtime: jvm, `+
-			`mode: platform, env: {MODE: platform}}"; small letters, digits and dashes`)
+			`is not a valid name in "- {name: Platform/1, runtime: jvm, `+
+			`mode: platform, env: {MODE: platform}}"; use small letters, digits and dashes`)
 	checkBroken(t, "no targets", good[strings.Index(good, "targets:"):], "",
-		`service.yaml: targets is missing; at least one, with name, runtime and mode`)
+		`service.yaml: targets is missing; add at least one target with name, runtime and mode`)
 	checkBroken(t, "nothing at all", good, "",
 		`service.yaml: name is missing`, `service.yaml: language is missing`,
 		`service.yaml: framework is missing`, `service.yaml: version is missing`,
 		`service.yaml: about is missing`,
 		`service.yaml: contracts is missing; one of compute, hello, http, petclinic`,
 		`service.yaml: build.artifact is missing`,
-		`service.yaml: run.command is missing; a program and its arguments`,
+		`service.yaml: run.command is missing; write a program and its arguments`,
 		`service.yaml: run.health is missing`, `service.yaml: run.ready is missing`,
-		`service.yaml: targets is missing; at least one, with name, runtime and mode`)
+		`service.yaml: targets is missing; add at least one target with name, runtime and mode`)
 }
 
 func TestCatalogKeepsTheGoodOnes(t *testing.T) {
@@ -208,7 +215,8 @@ func TestCatalogKeepsTheGoodOnes(t *testing.T) {
 	if len(services) != 2 || services[0].Name != "java-a" || services[1].Name != "java-b" {
 		t.Errorf("got %v", services)
 	}
-	want := `service.yaml:1: name "java-x" is not the folder's, "java-c" in "name: java-x"`
+	want := `service.yaml:1: name "java-x" differs from the folder's name, "java-c" in "name: ` +
+		`java-x"`
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -52,21 +52,23 @@ func (s *Service) mayNeed(tool string) bool {
 
 func (d document) checkProcesses(s *Service) {
 	if len(s.Run.Command) > 0 {
-		d.Wrong("$.run.command", "", "a system has a command for each process")
+		d.Wrong("$.run.command", "", "in a system, each process has its own command")
 	}
 	visited := map[string]bool{}
 	for i, p := range s.Run.Processes {
 		keyPath := fmt.Sprintf("$.run.processes[%d]", i)
 		d.named(keyPath, "process", p.Name, visited)
 		if len(p.Command) == 0 || p.Command[0] == "" {
-			d.Wrong(keyPath+".command", "a program and its arguments", "the process has no command")
+			d.Wrong(keyPath+".command", "write a program and its arguments",
+				"the process has no command")
 		}
 		if p.Ready != "" && !urlPath.MatchString(p.Ready) {
-			d.Wrong(keyPath+".ready", "as /health", "ready %q is not a path", p.Ready)
+			d.Wrong(keyPath+".ready", "as /health", "ready %q is not a URL path", p.Ready)
 		}
 		if p.Image != "" && p.Image != noImage {
-			d.Wrong(keyPath+".image", "none, or leave it out: it is built by the Dockerfile",
-				"there is no image %q", p.Image)
+			d.Wrong(keyPath+".image", "use none, or remove the key, so that the Dockerfile "+
+				"builds the image",
+				"image %q is not allowed", p.Image)
 		}
 		if p.Share < 0 {
 			d.Wrong(keyPath+".share", "", "share %g is negative", p.Share)
@@ -95,7 +97,8 @@ func (d document) checkPorts(s *Service, t Target) {
 			name, port, _ := strings.Cut(match[1], ".")
 			exists := slices.ContainsFunc(parts, func(p Process) bool { return p.Name == name })
 			if port == "port" && !exists && s.process(match[1]) {
-				d.Wrong("$.run.processes", "name it in env of the targets that have it",
+				d.Wrong("$.run.processes", "set the variable in env of only the targets that "+
+					"have this process",
 					"%s needs {%s}, and target %s has no %s", p.Name, match[1], t.Name, name)
 			}
 		}
@@ -108,19 +111,22 @@ func (d document) checkProcessTargets(keyPath string, s *Service, p Process, las
 	for i, name := range p.Targets {
 		known := slices.ContainsFunc(s.Targets, func(t Target) bool { return t.Name == name })
 		if !known {
-			d.Wrong(fmt.Sprintf("%s.targets[%d]", keyPath, i), "", "there is no target %q", name)
+			d.Wrong(fmt.Sprintf("%s.targets[%d]", keyPath, i), "", "the service has no target %q",
+				name)
 		}
 	}
 	if last && len(p.Targets) > 0 {
-		d.Wrong(keyPath+".targets", "", "the last process takes the requests of every target")
+		d.Wrong(keyPath+".targets", "", "the last process receives the requests of every target, "+
+			"so it cannot have targets")
 	}
 	if last && p.Backing {
-		d.Wrong(keyPath+".backing", "leave it out",
-			"the last process takes the requests: it is measured")
+		d.Wrong(keyPath+".backing", "remove the key",
+			"the last process receives the requests and is measured, so it cannot be a backing "+
+				"process")
 	}
 	if last && p.Ready != s.Run.Ready {
-		d.Wrong(keyPath+".ready", "give both the same path",
-			"the last process is ready when run.ready says so")
+		d.Wrong(keyPath+".ready", "set both keys to the same path",
+			"the last process must use the path of run.ready")
 	}
 }
 

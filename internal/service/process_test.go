@@ -111,30 +111,30 @@ func TestBrokenSystems(t *testing.T) {
 		}
 	}
 	check("  processes:\n", "  command: [x]\n  processes:\n",
-		"a system has a command for each process")
-	check("- name: back", "- name: front", `process "front" is there twice`)
-	check("- name: back", "- name: Back", `process "Back" is not a name`)
+		"in a system, each process has its own command")
+	check("- name: back", "- name: front", `process "front" is listed twice`)
+	check("- name: back", "- name: Back", `process "Back" is not a valid name`)
 	check("- name: back", "- name: other", "{back.port} has no value here")
 	check("{back.port}", "{back.prt}", "{back.prt} has no value here")
 	check(`["{java}", "{jvm}", -jar, back.jar]`, "[]", "the process has no command")
-	check("ready: /up", "ready: up", `ready "up" is not a path`)
+	check("ready: /up", "ready: up", `ready "up" is not a URL path`)
 	check("share: 0.5", "share: -1", "share -1 is negative")
-	check("targets: [postgres]", "targets: [postgre]", `there is no target "postgre"`)
+	check("targets: [postgres]", "targets: [postgre]", `the service has no target "postgre"`)
 	check("    - name: front\n", "    - name: front\n      targets: [plain]\n",
-		"the last process takes the requests of every target")
+		"the last process receives the requests of every target, so it cannot have targets")
 	check("      ready: /ready\n", "      ready: /other\n",
-		"the last process is ready when run.ready says so")
+		"the last process must use the path of run.ready")
 	check("needs: [{tool: postgres, version: \"15\"}]", "args: [x]",
-		"a system has a command for each process")
+		"in a system, each process has its own command")
 	check("needs: [{tool: postgres, version: \"15\"}]", "about: x", "unknown key")
 	check("needs: [{tool: postgres, version: \"15\"}]", "needs: [{tool: postgrez}]",
 		`unknown tool "postgrez"`)
-	check("build: native", "build: nativ", `there is no build "nativ"`)
-	check("  - name: native\n", "  - name: other\n", `no target is of build "other"`)
+	check("build: native", "build: nativ", `the service has no build "nativ"`)
+	check("  - name: native\n", "  - name: other\n", `no target uses build "other"`)
 	check("artifact: app-native", "artifact: ../app", `artifact "../app" is outside the folder`)
 	check("[[native-image, -jar", "[[cargo, -jar", "the step runs cargo")
 	check("artifact: app-native\n", "artifact: app-native\n    command: [x]\n",
-		"a system has a command for each process")
+		"in a system, each process has its own command")
 	check(`{WHO: nobody, ALL: "yes"}`, `{WHO: "{jvm}"}`, "{jvm} has no value here")
 	check(`"{jvm}", -jar, back.jar`, `"-D={jvm}", -jar, back.jar`,
 		"{jvm} is an argument of its own")

@@ -78,7 +78,7 @@ func (d document) checkProtocols(s *Service) {
 			at := fmt.Sprintf("%s.protocols[%d]", at, i)
 			d.known(at, "protocol", name, Protocols)
 			if visited[name] {
-				d.Wrong(at, "", "protocol %q is there twice", name)
+				d.Wrong(at, "", "protocol %q is listed twice", name)
 			}
 			visited[name] = true
 		}
@@ -88,7 +88,8 @@ func (d document) checkProtocols(s *Service) {
 		check(fmt.Sprintf("$.builds[%d]", i), b.Protocols)
 	}
 	if len(visited) > 0 && len(s.Run.Processes) > 0 {
-		d.Wrong("$.protocols", "leave them out", "a system of several processes speaks HTTP/1.1")
+		d.Wrong("$.protocols", "remove the key", "a system of several processes supports only "+
+			"HTTP/1.1")
 	}
 }
 

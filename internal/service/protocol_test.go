@@ -91,11 +91,13 @@ func TestNarrow(t *testing.T) {
 func TestWrongProtocols(t *testing.T) {
 	for _, row := range []struct{ from, to, want string }{
 		{"[https, h2c]", "[https, h4]", `service.yaml:7: unknown protocol "h4"`},
-		{"[https, h2c]", "[https, grpc]", `service.yaml:10: protocol "grpc" is there twice`},
-		{"runtime: native", "runtime: native, build: more", `build "more" has targets, and prot`},
-		{"run: {command: [x]", "run: {command: [x], env: {TLS_KEY: x}", "lab itself sets TLS_K"},
+		{"[https, h2c]", "[https, grpc]", `service.yaml:10: protocol "grpc" is listed twice`},
+		{"runtime: native", "runtime: native, build: more",
+			`build "more" has both targets of its own and prot`},
+		{"run: {command: [x]", "run: {command: [x], env: {TLS_KEY: x}",
+			"Prony itself sets the variable TLS_K"},
 		{"run: {command: [x]", "run: {processes: [{name: a, command: [x], ready: /ready}]",
-			"a system of several processes speaks HTTP/1.1"},
+			"a system of several processes supports only HTTP/1.1"},
 	} {
 		if _, err := catalogOf(t, strings.Replace(spoken, row.from, row.to, 1)); err == nil ||
 			!strings.Contains(err.Error(), row.want) {
@@ -184,7 +186,7 @@ func (c calls) RoundTrip(r *http.Request) (*http.Response, error) {
 // answers is not checked.
 func TestConformInCalls(t *testing.T) {
 	for wrong, want := range map[string]string{"": "", "status": "status 600, want 200",
-		"key": "POST /prony.Hello/Say: body differs", "drawn": "drawn with seed 7"} {
+		"key": "POST /prony.Hello/Say: the body differs", "drawn": "drawn with seed 7"} {
 		c := Checker{Base: "h:1", Mode: "virtual", Ask: calls{wrong}, Calls: true, Seed: 7}
 		r, err := Conform(t.Context(), c, "hello")
 		if err != nil || len(r.Cases) < 9 {

@@ -26,10 +26,11 @@ const stampEnd = ".used"
 // lock of the build, so that no other lab takes a copy meanwhile.
 func (b *Builder) keepCopy(s *Service, name, folder string) error {
 	removed, err := keep(folder, name, "", discard, func(_ string, err error) {
-		b.say("build %s: an earlier copy stays: %v", s.Label(), err)
+		b.say("build %s: an earlier copy could not be removed: %v", s.Label(), err)
 	})
 	if removed > 0 {
-		b.say("build %s: earlier copies removed that were not used for %d days: %d", s.Label(),
+		b.say("build %s: earlier copies that were unused for %d days and were removed: %d",
+			s.Label(),
 			int(idleFor.Hours()/24), removed)
 	}
 	return err
@@ -57,7 +58,7 @@ func (b *Builder) keepImage(ctx context.Context, i *image) error {
 		}
 		return nil
 	}, func(alternative string, err error) {
-		b.say("an earlier image %s stays: %v", alternative, err)
+		b.say("an earlier image %s could not be removed: %v", alternative, err)
 	})
 	return err
 }

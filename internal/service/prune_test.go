@@ -58,7 +58,7 @@ func TestOldCopiesAreRemoved(t *testing.T) {
 			t.Errorf("%s is empty", folder)
 		}
 	}
-	if !w.said("build sh-none: earlier copies removed that were not used for 7 days: 2") {
+	if !w.said("build sh-none: earlier copies that were unused for 7 days and were removed: 2") {
 		t.Errorf("it said %q", w.lines)
 	}
 	// The last use of the copy without a stamp is unknown, so its idle time begins now.
@@ -121,7 +121,7 @@ func TestWhenCopiesStay(t *testing.T) {
 	w.s.Build.Steps = [][]string{{"cp", "main.txt", "out"}}
 	w.build()
 	if !slices.ContainsFunc(w.lines, func(l string) bool {
-		return strings.HasPrefix(l, "build sh-none: an earlier copy stays: ")
+		return strings.HasPrefix(l, "build sh-none: an earlier copy could not be removed: ")
 	}) {
 		t.Errorf("it said %q", w.lines)
 	}

@@ -68,9 +68,9 @@ func WaitReadyIn(ctx context.Context, speak Speaker, dial Dial, addr, path strin
 		case <-asking.Done():
 		}
 		cause := cmp.Or(context.Cause(ctx), ErrExited)
-		subject := fmt.Sprintf("GET %s on %s answers 200", path, addr)
+		subject := fmt.Sprintf("GET %s on %s returns status 200", path, addr)
 		if path == "" {
-			subject = "somebody listens on " + addr
+			subject = "a process listens on " + addr
 		}
 		return w.listenNs(), 0, fmt.Errorf("wait until %s: %w; last: %w", subject, cause, last)
 	}

@@ -126,7 +126,7 @@ func TestWhatEndsTheWait(t *testing.T) {
 			})
 		})
 	}
-	const what = "wait until GET /ready on service:1 answers 200: "
+	const what = "wait until GET /ready on service:1 returns status 200: "
 	check("exit before it listens", never, "/ready", 1234*time.Microsecond, true, ErrExited,
 		what+"the service exited before it was ready; last: connection refused")
 	check("exit before it is ready", 0, "/ready", 1234*time.Microsecond, true, ErrExited,

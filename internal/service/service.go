@@ -210,7 +210,8 @@ func Catalog(root string) ([]*Service, error) {
 	folder := filepath.Join(root, "services")
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, fmt.Errorf("read the catalog: %w (the root of a checkout holds services/)", err)
+		return nil, fmt.Errorf("read the catalog: %w (run the command in the root of a checkout, "+
+			"which contains services/)", err)
 	}
 	var services []*Service
 	var errs []error
@@ -226,7 +227,7 @@ func Catalog(root string) ([]*Service, error) {
 		}
 	}
 	if len(services) == 0 && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("read the catalog: %s holds no */service.yaml", folder))
+		errs = append(errs, fmt.Errorf("read the catalog: %s contains no */service.yaml", folder))
 	}
 	slices.SortStableFunc(services, func(a, b *Service) int {
 		return strings.Compare(a.Name, b.Name)

@@ -36,7 +36,7 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 	}
 	user := privilege.Build(b.Root, append(paths, built.folder)...)
 	if err := user.Give(built.copy()); err != nil { // not the files beside the copy
-		return fmt.Errorf("give the copy to user %d: %w", user.UID, err)
+		return fmt.Errorf("change the owner of the copy to user %d: %w", user.UID, err)
 	}
 	env := below(user.Env(buildEnv(built.Tools)), built.folder)
 	for i, step := range s.Build.Steps {
@@ -90,8 +90,8 @@ func (b *Builder) runStep(ctx context.Context, built *Built, user privilege.User
 // bounded adds a time limit to ctx, stepBound if 0, with an error that says so.
 func bounded(ctx context.Context, bound time.Duration) (context.Context, context.CancelFunc) {
 	bound = cmp.Or(bound, stepBound)
-	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("it was ended after %v, as it would "+
-		"have gone on for ever: look what it waits for", bound))
+	return context.WithTimeoutCause(ctx, bound, fmt.Errorf("the step was ended after %v without "+
+		"a result: check what it waits for", bound))
 }
 
 // withTail adds the end of the log and its path to an error.

@@ -107,7 +107,7 @@ func askTool(ctx context.Context, env []string, program string, args ...string) 
 	defer cancel()
 	output, err := Command(ctx, os.TempDir(), env, program, args...).CombinedOutput()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %v", versionLimit)
+		err = fmt.Errorf("no response within %v", versionLimit)
 	}
 	if line := lastLine(string(output)); err != nil && line != "" {
 		err = fmt.Errorf("%w: %s", err, line)
@@ -161,11 +161,11 @@ func (t *Tools) candidate(name, path string, request []string) *candidate {
 		}
 		output, err := t.run(t.ctx, env, path, request...)
 		if err != nil {
-			return "", fmt.Errorf("ask %s for its version: %w", path, err)
+			return "", fmt.Errorf("read the version of %s: %w", path, err)
 		}
 		version := versionIn(output)
 		if version == "" {
-			return "", fmt.Errorf("ask %s for its version: no number in %q", path, output)
+			return "", fmt.Errorf("read the version of %s: no number in %q", path, output)
 		}
 		c.oracle = name == "native-image" && strings.Contains(output, "Oracle GraalVM")
 		return version, nil
@@ -236,7 +236,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 	for i, c := range t.byTool[need.Tool] {
 		home := homeOf(c.path)
 		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
-			cause = fmt.Errorf("%s is a JRE, without javac", home)
+			cause = fmt.Errorf("%s is a JRE without javac: a JDK is required", home)
 			continue
 		}
 		version, err := c.version()
@@ -256,8 +256,8 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 	}
 	if need.Tool == "python" {
 		if err := t.venvOf(); err != nil {
-			return Tool{}, fmt.Errorf("needs python with venv and ensurepip: %w (install Python's "+
-				"venv package, as python3-venv)", err)
+			return Tool{}, fmt.Errorf("needs python with venv and ensurepip: %w (install "+
+				"Python's venv package, such as python3-venv)", err)
 		}
 	}
 	return best, nil
@@ -272,7 +272,8 @@ func (t *Tools) ask(need Want) (Tool, error) {
 	}
 	path, err := exec.LookPath(need.Tool)
 	if err != nil {
-		return Tool{}, fmt.Errorf("needs %s: not found (install it, or put it on the PATH)",
+		return Tool{}, fmt.Errorf("needs %s: not found (install the tool, or add its folder to "+
+			"PATH)",
 			need.Tool)
 	}
 	tool := Tool{Path: path}
@@ -281,8 +282,8 @@ func (t *Tools) ask(need Want) (Tool, error) {
 		err = fmt.Errorf("no number in %q", lastLine(text))
 	}
 	if err != nil {
-		return Tool{}, fmt.Errorf("needs %s: ask for its version with %q: %w (say with version "+
-			"what tells it)", need.Tool, strings.Join(need.Ask, " "), err)
+		return Tool{}, fmt.Errorf("needs %s: reading its version with %q failed: %w (set version "+
+			"to a command that prints it)", need.Tool, strings.Join(need.Ask, " "), err)
 	}
 	if t.requested == nil {
 		t.requested = map[string]Tool{}

@@ -137,9 +137,9 @@ func TestMissing(t *testing.T) {
 	check("nowhere, with version", Need{"cargo", "1.85"}, func(*machine) {},
 		"needs cargo >= 1.85: not found (install Rust 1.85)")
 	check("broken", Need{"mvn", ""}, func(m *machine) { m.has("bin/mvn", "broken exit status 1") },
-		"needs mvn: ask /bin/mvn for its version: exit status 1 (install Apache Maven)")
+		"needs mvn: read the version of /bin/mvn: exit status 1 (install Apache Maven)")
 	check("dumb", Need{"mvn", ""}, func(m *machine) { m.has("bin/mvn", "hello") },
-		`needs mvn: ask /bin/mvn for its version: no number in "hello" (install Apache Maven)`)
+		`needs mvn: read the version of /bin/mvn: no number in "hello" (install Apache Maven)`)
 
 	check("old JDK", java25, func(m *machine) { m.jdk("17", "17.0.15") },
 		"needs java >= 25: found 17.0.15 (set JAVA_HOME or install a JDK 25)")
@@ -149,7 +149,8 @@ func TestMissing(t *testing.T) {
 		m.link("bin/java", "jvm/17/bin/java")
 	})
 	check("only a JRE", java25, func(m *machine) { m.has("jvm/25/bin/java", "25.0.3") },
-		"needs java >= 25: /jvm/25 is a JRE, without javac (set JAVA_HOME or install a JDK 25)")
+		"needs java >= 25: /jvm/25 is a JRE without javac: a JDK is required (set JAVA_HOME or "+
+			"install a JDK 25)")
 	check("a JRE and an old JDK", java25, func(m *machine) {
 		m.has("jvm/25/bin/java", "25.0.3")
 		m.jdk("17", "17.0.15")
@@ -162,7 +163,7 @@ func TestMissing(t *testing.T) {
 	check("old Python", python, func(m *machine) { m.has("bin/python3", "bare 3.9.2") },
 		"needs python >= 3.11: found 3.9.2 (install CPython 3.11)")
 	check("bare Python", python, func(m *machine) { m.has("bin/python3", "bare 3.11.7") },
-		"needs python with venv and ensurepip: 3.11.7 (install Python's venv package, as "+
+		"needs python with venv and ensurepip: 3.11.7 (install Python's venv package, such as "+
 			"python3-venv)")
 	check("native-image of a JDK", Need{"native-image", "25"}, func(m *machine) {
 		m.jdk("graal", "25.0.3")
@@ -251,8 +252,8 @@ func TestWants(t *testing.T) {
 		}
 	}
 	check("needs no-such-tool: not found", "no-such-tool", "no-such-tool", "--version")
-	check(`no number in "none" (say with version what tells it)`, "sh", "echo", "none")
-	check(`ask for its version with "false"`, "sh", "false")
+	check(`no number in "none" (set version to a command that prints it)`, "sh", "echo", "none")
+	check(`reading its version with "false" failed`, "sh", "false")
 	check("", "sh", "echo", "shell 1.2")
 	made := &Service{Made: &Built{}, Wants: []Want{{Tool: "sh", Ask: []string{"sh"}}}}
 	built, err := (&Builder{Tools: tools}).Build(t.Context(), made)

@@ -108,13 +108,13 @@ func (w *wire) readHead(method string) (*http.Response, int64, error) {
 			return response, w.got - int64(w.in.Buffered()) - began, nil
 		}
 	}
-	return nil, 0, fmt.Errorf("more than %d answers 1xx", interimMax)
+	return nil, 0, fmt.Errorf("the service sent more than %d interim responses (1xx)", interimMax)
 }
 
 // Read reads from the connection for the buffer, and counts the bytes.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.headLeft == 0 {
-		return 0, fmt.Errorf("the head is longer than %d bytes", headLimitBytes)
+		return 0, fmt.Errorf("the response's head is longer than %d bytes", headLimitBytes)
 	}
 	if w.headLeft > 0 {
 		p = p[:min(int64(len(p)), w.headLeft)]
@@ -143,7 +143,7 @@ func (w *wire) finish(r reply, complete bool) error {
 		w.close()
 	}
 	if complete && beyond > 0 {
-		return fmt.Errorf("at least %d bytes follow the answer's end", beyond)
+		return fmt.Errorf("at least %d bytes follow the end of the response", beyond)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ var dresses = []dress{
 		"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
 		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
 		"Accept-Language: en-US,en;q=0.5", "Accept-Encoding: gzip, deflate, br"}},
-	{"a proxy with headers of its own", []string{"x-forwarded-for: 203.0.113.7",
+	{"a proxy that adds headers", []string{"x-forwarded-for: 203.0.113.7",
 		"x-request-id: 4711", "x-key: 4711", "key: 4711", "x-answer: 4711", "cookie: key=4711",
 		`if-none-match: "4711"`, "user-agent: prony", "host: {base}"}},
 }

@@ -199,7 +199,7 @@ var mistakes = []struct {
 	{"memory", "memory: 832M", "memory: 1M", `s.yaml:8: memory 1MiB is outside 16MiB to 1024GiB ` +
 		`in "limits: {cpus: 0.5, memory: 1M}"`, false},
 	{"memory in powers of ten", "memory: 832M", "memory: 1GB",
-		`s.yaml:8: size "1GB" is not a number with a binary unit (as in 1GiB, 832M) in ` +
+		`s.yaml:8: size "1GB" is not a number with a binary unit, such as 1GiB or 832M in ` +
 			`"limits: {cpus: 0.5, memory: 1GB}"`, true},
 	{"timeout without unit", "timeout: 3s", "timeout: 3",
 		`s.yaml:9: duration "3" is not numbers with units (as in 2s, 200ms, 1m30s) in "timeout: 3"`,
@@ -210,7 +210,7 @@ var mistakes = []struct {
 		`s.yaml:12: duration "-1s" is not numbers with units (as in 2s, 200ms, 1m30s) in ` +
 			`"min: -1s"`, true},
 	{"duration of a list", "min: 0s", "min: [1s]",
-		`s.yaml:12: one plain value is wanted here in "min: [1s]"`, true},
+		`s.yaml:12: a single plain value is required in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
 		`s.yaml:12: warmup.min 2m is above warmup.max 1m30s in "min: 2m"`, false},
 	{"warm-up on a quota", "min: 0s", "min: 0s\n  cores: all", `s.yaml:13: warmup.cores all: ` +

@@ -84,7 +84,7 @@ func (c *Client) Scrape(ctx context.Context, t Trial) error {
 func (c *Client) tell(ctx context.Context, path, subject string, t Trial) error {
 	err := c.post(ctx, path, beginWait, t, nil)
 	if err != nil {
-		err = fmt.Errorf("tell the home of telemetry of %s %s: %w", subject, t.ID, err)
+		err = fmt.Errorf("tell the telemetry collector of %s %s: %w", subject, t.ID, err)
 		c.failed(err)
 	}
 	return err
@@ -113,7 +113,7 @@ func (c *Client) End(ctx context.Context) Report {
 	c.mu.Unlock()
 	var r Report
 	if err := c.post(ctx, "/prony/end", endWait, over, &r); err != nil {
-		c.failed(fmt.Errorf("ask the home of telemetry for its report: %w", err))
+		c.failed(fmt.Errorf("read the telemetry collector's report: %w", err))
 	}
 	if n := c.dropped.Load(); n > 0 {
 		c.failed(fmt.Errorf("%d marks were not sent, because the telemetry collector did not "+
@@ -147,7 +147,7 @@ func (c *Client) Points(ctx context.Context, o Own) {
 	c.deaf = c.deaf || !errors.As(err, &no)
 	if !c.reported {
 		c.reported = true
-		c.lost = fmt.Sprintf("tell the home of telemetry what the lab measured in %s: %v",
+		c.lost = fmt.Sprintf("send Prony's own measurements of %s to the telemetry collector: %v",
 			o.Trial.ID, err)
 	}
 }
@@ -196,7 +196,7 @@ func (c *Client) failed(err error) {
 	case len(c.why) < atMost:
 		c.why = append(c.why, err.Error())
 	case len(c.why) == atMost:
-		c.why = append(c.why, "and more went wrong")
+		c.why = append(c.why, "and further errors occurred")
 	}
 }
 

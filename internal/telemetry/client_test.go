@@ -74,7 +74,7 @@ func TestClient(t *testing.T) {
 	}
 	r = c.End(t.Context())
 	if n := strings.Count(r.Telemetry.Partial, "not under way"); n != 3 ||
-		!strings.Contains(r.Telemetry.Partial, "and more went wrong") {
+		!strings.Contains(r.Telemetry.Partial, "and further errors occurred") {
 		t.Errorf("%q, want 3 of 9 refusals and that there were more", r.Telemetry.Partial)
 	}
 	if err := c.Begin(t.Context(), Trial{ID: "c"}); err != nil {
@@ -102,8 +102,8 @@ func TestHomeThatHangs(t *testing.T) {
 	}
 	c.Mark(Mark{Trial: "a", Kind: Open, Name: "x"})
 	r := c.End(ctx)
-	if !strings.Contains(r.Telemetry.Partial, "tell the home of telemetry of trial a") ||
-		!strings.Contains(r.Telemetry.Partial, "ask the home of telemetry for its report") {
+	if !strings.Contains(r.Telemetry.Partial, "tell the telemetry collector of trial a") ||
+		!strings.Contains(r.Telemetry.Partial, "read the telemetry collector's report") {
 		t.Errorf("%q", r.Telemetry.Partial)
 	}
 }
@@ -159,7 +159,7 @@ func TestPoints(t *testing.T) {
 	defer c.Close()
 	check("a home that takes it", c, 3, "")
 	refuse.Store(true)
-	check("a home that refuses", c, 3, "what the lab measured in a: 3 old")
+	check("a home that refuses", c, 3, "measurements of a to the telemetry collector: 3 old")
 	refuse.Store(false)
 	hang.Store(true)
 	check("a home that hangs, after it was said that something is lost", c, 1, "")

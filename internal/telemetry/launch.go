@@ -60,12 +60,12 @@ const (
 // Launch starts a collector and waits until it listens. After an error nothing is left running.
 func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
 	c := &Child{exited: make(chan struct{}), log: filepath.Join(s.Dir, logFile)}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
 	defer log.Close()
 	c.cmd = exec.Command(s.Program, s.args()...)
@@ -79,10 +79,11 @@ func Launch(ctx context.Context, s LaunchSpec) (*Child, error) {
 		c.life, err = c.cmd.StdinPipe()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("start the home of telemetry: %w", err)
+		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
 	if err := startOn(c.cmd, s.Cores); err != nil {
-		return nil, errors.Join(fmt.Errorf("start the home of telemetry: %w", err), c.life.Close())
+		return nil, errors.Join(fmt.Errorf("start the telemetry collector: %w",
+			err), c.life.Close())
 	}
 	reported := make(chan error, 1)
 	go func() {
@@ -123,17 +124,17 @@ func (c *Child) ready(ctx context.Context, reported <-chan error) error {
 	select {
 	case err = <-reported:
 	case <-ctx.Done():
-		err = fmt.Errorf("it did not say where it listens: %w", ctx.Err())
+		err = fmt.Errorf("the collector did not report its address: %w", ctx.Err())
 	}
 	if err == nil {
 		return nil
 	}
 	kill := c.kill()
-	why := "it listens nowhere"
+	why := "the collector listens on no address"
 	if tail := c.Log(5); len(tail) > 0 {
 		why = strings.Join(tail, "\n")
 	}
-	return errors.Join(fmt.Errorf("start the home of telemetry: %w; %s", err, why), kill)
+	return errors.Join(fmt.Errorf("start the telemetry collector: %w; %s", err, why), kill)
 }
 
 // startOn starts a command on some cores with its niceness. Both are inherited from the forking
@@ -150,13 +151,13 @@ func lower(cores []int, action func() error) error {
 			set.Set(c)
 		}
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return fmt.Errorf("confine it to cores %v: %w", cores, err)
+			return fmt.Errorf("limit the collector to cores %v: %w", cores, err)
 		}
 	}
 	// A process with a higher nice value may not lower it, which does no harm.
 	err := unix.Setpriority(unix.PRIO_PROCESS, 0, niceness)
 	if err != nil && !errors.Is(err, unix.EACCES) && !errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("lower its priority to nice %d: %w", niceness, err)
+		return fmt.Errorf("lower the collector's priority to nice %d: %w", niceness, err)
 	}
 	return action()
 }
@@ -186,18 +187,18 @@ func (c *Child) Log(n int) []string { return files.Tail(c.log, n) }
 func (c *Child) Stop(ctx context.Context) error {
 	err := c.life.Close()
 	if err != nil && !errors.Is(err, os.ErrClosed) {
-		return errors.Join(fmt.Errorf("end the home of telemetry: %w", err), c.kill())
+		return errors.Join(fmt.Errorf("end the telemetry collector: %w", err), c.kill())
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
 	select {
 	case <-c.exited:
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("end the home of telemetry: it did not, in %v; what it had "+
-			"not yet stored is lost", stopWait), c.kill())
+		return errors.Join(fmt.Errorf("end the telemetry collector: it did not end within %v, so "+
+			"data that it had not stored is lost", stopWait), c.kill())
 	}
 	if c.exit != nil {
-		return fmt.Errorf("end the home of telemetry: %w; %s", c.exit,
+		return fmt.Errorf("end the telemetry collector: %w; %s", c.exit,
 			strings.Join(c.Log(5), "\n"))
 	}
 	return nil
@@ -205,12 +206,12 @@ func (c *Child) Stop(ctx context.Context) error {
 
 func (c *Child) kill() error {
 	if err := c.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill the home of telemetry: %w", err)
+		return fmt.Errorf("kill the telemetry collector: %w", err)
 	}
 	select {
 	case <-c.exited:
 		return nil
 	case <-time.After(killWait):
-		return fmt.Errorf("kill the home of telemetry: process %d is still there", c.PID())
+		return fmt.Errorf("kill the telemetry collector: process %d still runs", c.PID())
 	}
 }

@@ -34,12 +34,12 @@ func (s Series) Check() error {
 	known := slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == s.Name })
 	switch {
 	case !known:
-		return fmt.Errorf("series %q: the lab has no such metric", s.Name)
+		return fmt.Errorf("series %q: Prony has no metric with this name", s.Name)
 	case len(s.WallNs) == 0 || len(s.WallNs) != len(s.Values):
-		return fmt.Errorf("series %s: %d times for %d values", s.Name, len(s.WallNs),
+		return fmt.Errorf("series %s: there are %d times for %d values", s.Name, len(s.WallNs),
 			len(s.Values))
 	case !slices.IsSorted(s.WallNs) || s.UntilNs != 0 && s.UntilNs <= s.WallNs[len(s.WallNs)-1]:
-		return errors.New("series " + s.Name + ": its times do not ascend")
+		return errors.New("series " + s.Name + ": the times do not ascend")
 	}
 	return nil
 }
@@ -72,11 +72,11 @@ type Metric struct {
 // docs/formats/metrics.md lists them.
 var Metrics = []Metric{
 	{"prony_load_requests_per_second", []string{"state"}, Second,
-		"requests that were due (open loads), sent, answered and failed"},
+		"rate of requests that were due (open loads), sent, answered or failed"},
 	{"prony_load_latency_seconds", []string{"quantile"}, Second,
 		"response times of answered requests, from when they were due"},
 	{"prony_load_outstanding", nil, Second,
-		"open loads: requests that became due in the window and have not ended"},
+		"open loads: number of requests that became due in the window and have not ended"},
 	{"prony_generator_lag_seconds", []string{"quantile"}, Window,
 		"open loads: delay between due and sent"},
 	{"prony_generator_cpu_cores", nil, Second,
@@ -84,7 +84,8 @@ var Metrics = []Metric{
 	{"prony_generator_busiest_share", nil, Window,
 		"utilization of its core by the busiest load thread"},
 	{"prony_generator_delayed_share", nil, Window,
-		"share of the window in which load threads were ready and did not run, summed"},
+		"share of the window in which load threads were ready but did not run, as a sum over " +
+			"threads"},
 	{"prony_generator_ceiling_per_second", nil, Window,
 		"closed loads: highest rate of the generator against a null server"},
 	{"prony_service_cpu_cores", nil, Second, "CPU cores that the service used"},
@@ -93,17 +94,17 @@ var Metrics = []Metric{
 	{"prony_service_throttled_share", nil, Window,
 		"share of the window in which the CPU limit throttled the service"},
 	{"prony_host_cpu_share", []string{"mode"}, Second,
-		"share of all CPU time: busy, steal (hypervisor), other programs (per window)"},
+		"share of all CPU time, by use: busy, steal (hypervisor), other programs (per window)"},
 	{"prony_host_pressure_share", []string{"resource"}, Window,
 		"share of the window in which a task waited for cpu, memory or io (PSI, some)"},
 	{"prony_trial_throughput_per_second", nil, Load, "good answers"},
 	{"prony_trial_latency_seconds", []string{"quantile"}, Load,
-		"response times, if the target kept up with the load"},
+		"response times of loads whose rate the target reached"},
 	{"prony_trial_error_share", nil, Load, "failed requests, as a share of ended requests"},
 	{"prony_trial_cpu_seconds_per_request", nil, Load, "CPU time of the service"},
 	{"prony_trial_memory_peak_bytes", nil, Load, "highest resident memory of the service"},
 	{"prony_trial_network_bytes_per_request", nil, Load,
-		"bytes on the service's network interface, both directions"},
+		"bytes on the service's network interface, in both directions"},
 	{"prony_trial_allocated_bytes_per_request", nil, Load,
 		"bytes allocated on the heap, if garbage collections were logged"},
 	{"prony_trial_heap_after_gc_bytes", nil, Load,
@@ -111,13 +112,14 @@ var Metrics = []Metric{
 	{"prony_trial_gc_paused_share", nil, Load,
 		"share of the window in garbage collection pauses, if logged"},
 	{"prony_trial_spans_per_request", nil, Load, "spans that the telemetry collector received"},
-	{"prony_trial_verdict", []string{"grade"}, Whole, "always 1; the label is the trial's grade"},
+	{"prony_trial_verdict", []string{"grade"}, Whole, "always 1; the label has the trial's grade"},
 	{"prony_trial_reason", []string{"reason", "grade"}, Whole,
-		"always 1; a series per rule that the trial broke, with the load if the rule is about one"},
+		"always 1; one series per rule that the trial broke, with the load if the rule is about " +
+			"a load"},
 	{"prony_trial_start_seconds", nil, Whole, "time from exec to ready"},
 	{"prony_trial_duration_seconds", nil, Whole, "time from the trial's first step to its last"},
 	{"prony_trial_bytes_per_request", nil, Whole,
-		"telemetry that the service sent, OTLP without compression"},
+		"bytes of telemetry that the service sent, as OTLP without compression"},
 	{"prony_trial_home_cpu_cores", nil, Whole, "CPU cores that the telemetry collector used"},
 	{"prony_trial_home_memory_bytes", nil, Whole,
 		"memory of the telemetry collector, at the trial's end"},

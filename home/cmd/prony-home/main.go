@@ -30,8 +30,9 @@ func main() {
 	os.Exit(cli.Code(err))
 }
 
-const about = `Prony-home takes in what services tell about themselves and answers queries about it.
-Prony starts it when it is needed; to do so by hand, say "prony telemetry serve" or "prony query".`
+const about = `Prony-home collects telemetry of services (traces, metrics and logs) and
+serves queries on it. Prony starts it when it is needed; to start it by hand, run
+"prony telemetry serve" or "prony query".`
 
 // program holds the streams of the commands.
 type program struct {
@@ -49,14 +50,14 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddCommand(flags.Telemetry(p.serve), flags.Ask(p.query), flags.Bucket(p.store))
 	root.AddCommand(&cobra.Command{
-		Use: "version", Short: "Say which prony this belongs to, as JSON",
+		Use: "version", Short: "Print the version of prony that this program belongs to, as JSON",
 		Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error {
 			return json.NewEncoder(out).Encode(telemetry.OwnVersion())
 		},
 	})
 	root.AddCommand(&cobra.Command{
-		Use: telemetry.ParquetVerb, Short: "Store a table that prony writes here as Parquet",
+		Use: telemetry.ParquetVerb, Short: "Store a table from standard input as Parquet",
 		Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return parquet.Write(stdout, stdin) },
 	})

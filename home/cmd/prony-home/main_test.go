@@ -30,10 +30,10 @@ func TestVersion(t *testing.T) {
 		t.Errorf("exit %d, %v: %q", exit, err, out)
 	}
 	for _, row := range []struct{ line, says string }{
-		{"telemetry serve", "prony: serve telemetry: name a folder"},
-		{"telemetry serve --dir d --grpc 0.0.0.0:1", "or pass --expose"},
-		{"query --step -1s x", "prony: --step -1s: want more than 0"},
-		{"version more", "want prony-home version"},
+		{"telemetry serve", "prony: serve telemetry: set a folder"},
+		{"telemetry serve --dir d --grpc 0.0.0.0:1", "or add --expose"},
+		{"query --step -1s x", "prony: --step must be greater than 0, got -1s"},
+		{"version more", "expected prony-home version"},
 	} {
 		_, errs, exit := say(t, strings.Fields(row.line)...)
 		if exit != cli.Misused || !strings.Contains(errs, row.says) {

@@ -24,7 +24,8 @@ import (
 func (p *program) query(ctx context.Context, q flags.Query) (err error) {
 	db := telemetry.DatabaseIn(q.Run)
 	if db == "" {
-		return fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", q.Run)
+		return fmt.Errorf("query %s: the run has no metrics; repeat the run with --telemetry",
+			q.Run)
 	}
 	s, err := tsdb.OpenReadOnly(db, tsdb.Options{})
 	if err != nil {
@@ -66,7 +67,7 @@ func ask(ctx context.Context, s *tsdb.Store, q flags.Query) (*tsdb.Answer, error
 	w := tsdb.Window{Trial: q.Trial}
 	var ok bool
 	if w.From, w.To, ok = s.Bounds(); !ok {
-		return nil, fmt.Errorf("query %s: it has no samples", q.Run)
+		return nil, fmt.Errorf("query %s: the run has no samples", q.Run)
 	}
 	if q.Trial != "" {
 		if err := windowOf(q.Run, q.Trial, &w); err != nil {
@@ -101,17 +102,18 @@ func windowOf(dir, trial string, w *tsdb.Window) error {
 		}
 		ids = append(ids, r.Trial)
 	}
-	return cli.Usagef("--trial %s: there are %s", trial, strings.Join(ids, ", "))
+	return cli.Usagef("--trial %s: the run has only the trials %s", trial, strings.Join(ids, ", "))
 }
 
 // serveMetrics answers queries until the command ends.
 func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address string) error {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return fmt.Errorf("serve metrics: %w; name another address, such as 127.0.0.1:0", err)
+		return fmt.Errorf("serve metrics: %w; use another address, such as 127.0.0.1:0", err)
 	}
 	from, to, _ := s.Bounds()
-	fmt.Fprintf(p.stdout, "http://%s answers as Prometheus does, from %s to %s; Ctrl-C ends it\n",
+	fmt.Fprintf(p.stdout, "http://%s serves the API of Prometheus, from %s to %s; Ctrl-C ends "+
+		"the server\n",
 		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
 	srv := &http.Server{Handler: hostguard.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	ended := context.AfterFunc(ctx, func() { srv.Close() })

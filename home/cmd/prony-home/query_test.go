@@ -153,10 +153,10 @@ func TestQuery(t *testing.T) {
 		says string
 	}{
 		{[]string{dir, "sum("}, cli.Failed, "unclosed left parenthesis"},
-		{[]string{t.TempDir(), "up"}, cli.Failed, "it has no metrics"},
+		{[]string{t.TempDir(), "up"}, cli.Failed, "the run has no metrics"},
 		{[]string{dir, "up", "--trial", "b9"}, cli.Misused, first.Trial},
-		{[]string{dir, "up", "--step", "1ns"}, cli.Failed, "take a step of"},
-		{[]string{dir, "--serve", "127.0.0.1:-1"}, cli.Failed, "name another address"},
+		{[]string{dir, "up", "--step", "1ns"}, cli.Failed, "use a step of"},
+		{[]string{dir, "--serve", "127.0.0.1:-1"}, cli.Failed, "use another address"},
 	} {
 		check(row.exit, row.args, row.says)
 	}

@@ -38,11 +38,11 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 		word.Token = token
 	}
 	if err := json.NewEncoder(p.stdout).Encode(word); err != nil {
-		fmt.Fprintf(p.stderr, "prony: tell where telemetry is taken in: %v\n", err)
+		fmt.Fprintf(p.stderr, "prony: report the collector's addresses: %v\n", err)
 	}
 	at := h.Endpoints()
 	fmt.Fprintf(p.stderr, "OTLP on %s (gRPC) and %s (HTTP), Zipkin on %s, queries on http://%s; "+
-		"kept in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
+		"stored in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
 	var whole func()
 	if !s.UntilEnd {
 		whole = oneTrial(ctx, at.Query, token)
@@ -52,7 +52,7 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 		whole()
 	}
 	if err := h.Close(context.WithoutCancel(ctx)); err != nil {
-		fmt.Fprintf(p.stderr, "prony: end the home of telemetry: %v\n", err)
+		fmt.Fprintf(p.stderr, "prony: end the telemetry collector: %v\n", err)
 	}
 	return failed
 }

@@ -67,7 +67,7 @@ func TestPullEvery(t *testing.T) {
 	push("b")
 	comes(t, to, "b")
 	stop()
-	if e := <-ended; e.exit != cli.Fine || !strings.Contains(e.errs, "make the bucket") {
+	if e := <-ended; e.exit != cli.Fine || !strings.Contains(e.errs, "create the bucket") {
 		t.Errorf("told to end, it exits %d: %s", e.exit, e.errs)
 	}
 	if err := os.Rename(bench, bench+"-gone"); err != nil {
@@ -75,7 +75,7 @@ func TestPullEvery(t *testing.T) {
 	}
 	stop, ended = pulling()
 	defer stop()
-	if e := <-ended; e.exit != cli.Failed || !strings.Contains(e.errs, "make the bucket") {
+	if e := <-ended; e.exit != cli.Failed || !strings.Contains(e.errs, "create the bucket") {
 		t.Errorf("without a bucket from the beginning it exits %d: %s", e.exit, e.errs)
 	}
 }

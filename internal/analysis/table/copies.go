@@ -43,7 +43,7 @@ func (sc *Scenario) copiesNote() []Note {
 // noCopyTexts has the reasons in words.
 var noCopyTexts = map[string]string{
 	record.NoCopyContainer: "it runs in a container",
-	record.NoCopyAttached:  "it ran already",
+	record.NoCopyAttached:  "it was already running",
 	record.NoCopyGiven:     "Prony did not build it",
 	record.NoCopyLarge:     "its folder is too large to copy",
 	record.NoCopyFailed:    "copying its folder failed",

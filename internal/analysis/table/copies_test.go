@@ -24,7 +24,7 @@ func TestTargetsWithoutCopies(t *testing.T) {
 	}
 	check("", nil)
 	check("", map[string]string{"a": record.NoCopyGiven, "b": record.NoCopyGiven})
-	check("as the others had: b (its folder is too large to copy).",
+	check("each start: b (its folder is too large to copy).",
 		map[string]string{"b": record.NoCopyLarge})
-	check("as the others had: b (another reason).", map[string]string{"b": "another reason"})
+	check("each start: b (another reason).", map[string]string{"b": "another reason"})
 }

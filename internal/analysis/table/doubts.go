@@ -178,7 +178,7 @@ func share(rateOf string) string { return strings.Replace(rateOf, "%", " %", 1) 
 // Consequences for the trials of a footnote.
 const (
 	kept     = ", kept"
-	excluded = ", not in the numbers"
+	excluded = ", excluded from results"
 )
 
 // nameNotes returns the footnotes on a target's name, which are about whole trials.

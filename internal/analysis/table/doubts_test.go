@@ -114,7 +114,8 @@ func TestWhatFalls(t *testing.T) {
 // TestInvalidLoadIsSaid checks that a withheld number names the load, the block and the reason, and
 // that the trial counts as INVALID.
 func TestInvalidLoadIsSaid(t *testing.T) {
-	capacity := finding(record.Invalid, "half", "capacity", "backlog grows by 80/s", "52/s")
+	capacity := finding(record.Invalid, "half", "capacity", "the backlog of requests grows by 80/s",
+		"52/s")
 	check := func(name string, records []record.Record, key, text, note string) {
 		t.Helper()
 		tab := only(t, sheetOf(records, Options{}))
@@ -125,7 +126,7 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 		}
 	}
 	one := []record.Record{judged(with(trial("a", 1, 1000), 5000, 1e6), capacity)}
-	const why = "half INVALID: capacity (backlog grows by 80/s > 52/s)"
+	const why = "half INVALID: capacity (the backlog of requests grows by 80/s > 52/s)"
 	for _, key := range []string{"half/p50", "half/p99", "half/p99.9", "half/achieved"} {
 		check("one trial", one, key, units.Absent, why)
 	}
@@ -134,7 +135,8 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 	some := three()
 	some[1] = judged(some[1], capacity)
 	check("one of three", some, "half/p50", "2.0 ms",
-		"half INVALID in block 2, not in the numbers: capacity (backlog grows by 80/s > 52/s)")
+		"half INVALID in block 2, excluded from results: capacity (the backlog of requests grows "+
+			"by 80/s > 52/s)")
 	check("one of three", some, "half/p99", "4.0 ms", "")
 	check("one of three", some, "peak/throughput", "3.00", "")
 	s := sheetOf(some, Options{})
@@ -146,10 +148,10 @@ func TestInvalidLoadIsSaid(t *testing.T) {
 
 	share := three()
 	share[1] = judged(share[1], invalid("peak"))
-	check("a share of it", share, "half/p50", "2.0 ms", "half INVALID in block 2, not in the "+
-		"numbers: rate (50 % of peak, INVALID by errors)")
+	check("a share of it", share, "half/p50", "2.0 ms", "half INVALID in block 2, excluded from "+
+		"results: rate (50 % of peak, INVALID by errors)")
 	check("a share of it", share, "peak/throughput", "2.00",
-		"peak INVALID in block 2, not in the numbers: errors (7 went wrong, limit 0.1 %)")
+		"peak INVALID in block 2, excluded from results: errors (7 went wrong, limit 0.1 %)")
 
 	all := three()
 	for i := range all {
@@ -251,11 +253,12 @@ func TestDoubtsOnTheirLoad(t *testing.T) {
 	records := three()
 	records[1] = judged(records[1], suspect("half"))
 	records[2] = judged(records[2], finding(record.Suspect, "", "warm-up",
-		"not steady after 5s", "steady"))
+		"the service was not steady after 5s of warm-up", "steady"))
 	study := analyze(records, Options{})
 	tab := only(t, study.Sheet())
 	for key, want := range map[string]string{
-		"target":          "SUSPECT in block 3, kept: warm-up (not steady after 5s)",
+		"target": "SUSPECT in block 3, kept: warm-up (the service was not steady after " +
+			"5s of warm-up)",
 		"peak/throughput": "",
 		"half/p50":        "half SUSPECT in block 2, kept: run delay (4.4 % > 2.0 %)",
 		"half/p99":        "",
@@ -294,20 +297,26 @@ func TestObserve(t *testing.T) {
 	}
 	throttled := record.Finding{Rule: "throttled", Value: 0.315, Limit: 0.01,
 		Unit: record.UnitShare, Side: record.Above}
-	check("31.5 % > 1.0 %", "31.5 % of the window > 1.0 %", throttled)
+	check("31.5 % > 1.0 %", "the service was throttled for 31.5 % of the window > 1.0 %", throttled)
 	throttled.Value = 0.01 * (1 + 1e-9) // the excess is less than is printed
-	check("1.0 %, limit 1.0 %", "1.0 % of the window, limit 1.0 %", throttled)
-	check("96.2 % < 99.0 %", "96.2 % sent < 99.0 %", record.Finding{Rule: "delivered",
-		Value: 0.962, Limit: 0.99, Unit: record.UnitShare, Side: record.Below})
-	check("200 < 381", "64438 answers, worth 200 independent ones < 381", record.Finding{
-		Rule: "samples", Case: "in company", Value: 200, Limit: 381, Unit: record.UnitCount,
-		Side: record.Below, Facts: record.Facts{Count: 64438}})
+	check("1.0 %, limit 1.0 %", "the service was throttled for 1.0 % of the window, limit 1.0 %",
+		throttled)
+	check("96.2 % < 99.0 %", "requests sent of those due: 96.2 % < 99.0 %",
+		record.Finding{Rule: "delivered",
+			Value: 0.962, Limit: 0.99, Unit: record.UnitShare, Side: record.Below})
+	check("200 < 381", "64438 responses, equivalent to 200 independent responses < 381",
+		record.Finding{
+			Rule: "samples", Case: "in company", Value: 200, Limit: 381, Unit: record.UnitCount,
+			Side: record.Below, Facts: record.Facts{Count: 64438}})
 	// The text has no share to compare with the limit.
-	check("7 of 500 went wrong, limit 0.1 %", "7 of 500 went wrong, limit 0.1 %", record.Finding{
-		Rule: "errors", Case: "many", Value: 0.014, Limit: 0.001, Unit: record.UnitShare,
-		Side: record.Above, Facts: record.Facts{Count: 7, Total: 500}})
-	check("not steady after 5s", "not steady after 5s", record.Finding{Rule: "warm-up",
-		Case: "never steady", Value: 5e9, Unit: record.UnitNs})
+	check("7 of 500 requests failed, limit 0.1 %", "7 of 500 requests failed, limit 0.1 %",
+		record.Finding{
+			Rule: "errors", Case: "many", Value: 0.014, Limit: 0.001, Unit: record.UnitShare,
+			Side: record.Above, Facts: record.Facts{Count: 7, Total: 500}})
+	check("the service was not steady after 5s of warm-up",
+		"the service was not steady after 5s of warm-up",
+		record.Finding{Rule: "warm-up",
+			Case: "never steady", Value: 5e9, Unit: record.UnitNs})
 }
 
 // TestObserveOldWords checks that sentences of version 1 keep their meaning.

@@ -86,7 +86,7 @@ func TestVersusOrigin(t *testing.T) {
 	if got := find(t, tab, "x@base", "peak/ratio").Text(); got != "1" {
 		t.Errorf("x@base over itself is %q", got)
 	}
-	if !strings.Contains(strings.Join(Texts(tab.Notes), " "), "target over base, paired") {
+	if !strings.Contains(strings.Join(Texts(tab.Notes), " "), "divided by that of base, paired") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -113,7 +113,7 @@ func TestVersusProcess(t *testing.T) {
 		t.Errorf("the process over itself is %q", got)
 	}
 	said := strings.Join(Texts(tab.Notes), " ")
-	if !strings.Contains(said, "in a container over a plain process") {
+	if !strings.Contains(said, "in a container by a plain process") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -130,7 +130,7 @@ func TestBaselineInContainers(t *testing.T) {
 	if got := find(t, tab, "y in docker", "peak/ratio").Value; math.Abs(got-0.9055) > 1e-3 {
 		t.Errorf("y over x is %v, want 0.9055", got)
 	}
-	if !strings.Contains(fmt.Sprint(tab.Notes), "target over x in docker, paired") {
+	if !strings.Contains(fmt.Sprint(tab.Notes), "divided by that of x in docker, paired") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 	other := rates("x", 50, 51)

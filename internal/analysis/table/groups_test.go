@@ -75,7 +75,7 @@ func TestGroupsLoseStarts(t *testing.T) {
 		t.Error("the other group has no ratio")
 	}
 	if text := strings.Join(Texts(sc.FindingNotes()), "\n"); !strings.Contains(text,
-		"1 of 4 starts lost, most to c") {
+		"1 of 4 starts excluded, most because c failed") {
 		t.Error(text)
 	}
 }

@@ -36,14 +36,14 @@ func TestMissing(t *testing.T) {
 	a := record.Record{Run: "r", Trial: "b1-01-a", Block: 1, Scenario: "s",
 		Target: record.Target{Name: "a"}, Outcome: record.Measured,
 		Verdict: record.Verdict{Grade: record.Valid}}
-	gone := "missing in blocks 1, 2: planned, without a record"
+	gone := "missing in blocks 1, 2: the trial was planned, but has no record"
 	check([]record.Record{a}, "2 targets × 2 blocks", "a: ", "b: "+gone)
 	check(nil, "no records of 2 targets × 2 blocks",
-		"b: "+gone, "a: missing in block 2: planned, without a record")
+		"b: "+gone, "a: missing in block 2: the trial was planned, but has no record")
 	sh := sheetOf([]record.Record{a}, o)
 	if notes := sh.Tables[0].Footnotes; len(notes) == 0 ||
 		notes[0][0].Kind != NoteTrialsMissing ||
-		!strings.HasPrefix(notes[0].String(), "missing in block 2: planned") {
+		!strings.HasPrefix(notes[0].String(), "missing in block 2: the trial was planned") {
 		t.Errorf("footnotes %q", notes)
 	}
 }

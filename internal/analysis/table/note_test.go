@@ -25,24 +25,27 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNone:         {{"", nil}},
 	NoteVerbatim:     {{"100 % of it", []any{"100 % of it"}}},
 	NoteInSomeTrials: {{"in 2 of 3 trials " + noCPU, []any{OfTrials{2, 3}, Lack(metric.CPU)}}},
-	NoteSearchEnded: {{"at least 300/s: in the only trial the search ended early (late)",
+	NoteSearchEnded: {{"at least 300/s, because in the only trial the search for the capacity " +
+		"ended early (late)",
 		[]any{Rate(300), OfTrials{1, 1}, "late"}}},
 	NoteNoRateHeld: {{"in 1 of 2 trials no rate met the objectives: late",
 		[]any{OfTrials{1, 2}, "late"}}},
-	NoteBacklogGrew: {{"offered 500/s, of which 70 % ended in the window: the backlog grew by " +
-		"150/s, so latency depends on the length of the test (offer less than the capacity)",
+	NoteBacklogGrew: {{"500/s were offered and 70 % of these requests ended in the window: the " +
+		"backlog grew by 150/s, so latency depends on the length of the test (offer less than " +
+		"the capacity)",
 		[]any{Rate(500), Percent(0.7), Rate(150)}}},
 	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s, and ten times as many 82.5 s of 101 s.
-	NoteFewAnswers: {{"needs n ≥ 381 a trial for an interval; had 380 (raise --measure to 12s)",
+	NoteFewAnswers: {{"an interval needs n ≥ 381 responses in each trial; n was 380 (raise " +
+		"--measure to 12s)",
 		[]any{Count(381), Count(380), Longer{"--measure", 381, 380, 10e9}}},
-		{"needs n ≥ 3,838 a trial for an interval; had 0",
+		{"an interval needs n ≥ 3,838 responses in each trial; n was 0",
 			[]any{Count(3838), Count(0), Longer{"--measure", 3838, 0, 10e9}}}},
-	NoteFewIndependent: {{"needs n ≥ 381 independent answers; had 40",
+	NoteFewIndependent: {{"an interval needs n ≥ 381 independent responses; n was 40",
 		[]any{Count(381), Count(40), Longer{"--for", 381, 40, 0}}}},
-	NoteNeverAnswered: {{"7 of 1,000 requests were never answered, more than lie above this " +
-		"percentile", []any{Count(7), Count(1000)}}},
-	NoteUnanswered: {{"in a trial 7 of 9 requests were never answered, more than lie above " +
-		"this percentile", []any{Count(7), Count(9)}}},
+	NoteNeverAnswered: {{"7 of 1,000 requests got no response, more than the share of requests " +
+		"above this percentile", []any{Count(7), Count(1000)}}},
+	NoteUnanswered: {{"in a trial 7 of 9 requests got no response, more than the share of " +
+		"requests above this percentile", []any{Count(7), Count(9)}}},
 	NoteNoAnswers: {{"no response time was recorded", nil}},
 	NoteNoHistogram: {{"no histogram of response times, or a damaged one, in b1, b2",
 		[]any{Names{"b1", "b2"}}}},
@@ -51,26 +54,29 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteNeverOffered:  {{"no trial was offered this load", nil}},
 	NoteNoTrial:       {{"no trial is usable", nil}},
 	NoteNoneGood:      {{"no trial has usable numbers", nil}},
-	NoteNoCommonBlock: {{"no number of this target can be paired with one of b", []any{"b"}}},
+	NoteNoCommonBlock: {{"no value of this target can be paired with a value of b", []any{"b"}}},
 	NoteOneTrial:      {{"no interval from a single trial (raise --blocks)", nil}},
-	NoteFewStarts:     {{"needs at least 4 starts, has 3: raise --blocks", []any{4, 3}}},
-	NoteNoInterval:    {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
+	NoteFewStarts: {{"needs at least 4 starts, but the run has 3: raise --blocks", []any{4,
+		3}}},
+	NoteNoInterval: {{"no interval: n ≥ 6", []any{Warning("n >= 6")}}},
 	NoteIntervalWide: {{"unknown: too few trials, the interval spans more than a factor of 3 " +
 		"(raise --blocks)", nil}},
 	NoteDifferenceWide: {{"unknown: too few trials, differences below a factor of 3 are not " +
 		"detected (raise --blocks)", nil}},
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
-	NoteLackInSome: {{"No CPU, RSS if in any trial " + noCPU + ".",
+	NoteLackInSome: {{"No CPU, RSS is shown if in any trial " + noCPU + ".",
 		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
-	NoteNoneHeldInSome: {{"No req/s if in any trial no rate met the objectives: late.",
+	NoteNoneHeldInSome: {{"No req/s is shown if in any trial no rate met the " +
+		"objectives: late.",
 		[]any{Columns{{Label: "req/s"}}, "late"}}},
 	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
 		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
 
-	NoteTrialsMissing: {{"missing in blocks 1–3: planned, without a record",
+	NoteTrialsMissing: {{"missing in blocks 1–3: the trial was planned, but has no record",
 		[]any{Blocks{"block", []int{3, 1, 2}}}},
-		{"missing in start 4: planned, without a record", []any{Blocks{"start", []int{4}}}}},
+		{"missing in start 4: the trial was planned, but has no record",
+			[]any{Blocks{"start", []int{4}}}}},
 	NoteTrialsDoubted: {{"half INVALID in block 2, kept: errors (7 of 9)", []any{fated{&doubt{
 		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3, repeat: "block",
 		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
@@ -87,8 +93,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRemarked: {{"peak, half: no counter (ask it)",
 		[]any{Loads{"peak", "half"}, "no counter", "ask it"}}},
 	NoteWarned: {{"all ratios are equal", []any{"all ratios are equal"}}},
-	NoteFalseAlarm: {{"a false alarm: the interval excludes 1 though nothing differs. One in " +
-		"20 does by design; more would mean that the method is broken",
+	NoteFalseAlarm: {{"a false alarm: the interval excludes 1 although nothing differs. By " +
+		"design, one interval in 20 does so; a higher share would mean that the method is broken",
 		[]any{Odds(1 / (1 - 0.95))}}},
 	NoteVaries: {{"varies in kernel: 6.1 | 6.2", []any{"kernel", Differing{"6.1", "6.2"}}}},
 	NoteNoGoodTrial: {{"no good trial: no trial is usable; no trial has usable numbers",
@@ -100,62 +106,70 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteRowsSweep: {{"Rows have different loads, as requested: 1 (a, b); 2 (c).", []any{alike}}},
 	NoteToolsVary: {{"Rows have different versions of go, which is part of their difference: " +
 		"1 (a, b); 2 (c).", []any{"go", alike}}},
-	NoteRatios: {{"Ratios are target over bare, paired within blocks.",
+	NoteRatios: {{"Each ratio is a target's value divided by that of bare, paired within blocks.",
 		[]any{Over{Versus{VersusBaseline, "bare"}, "block"}}},
-		{"Ratios are target over main, paired within blocks.",
+		{"Each ratio is a target's value divided by that of main, paired within blocks.",
 			[]any{Over{Versus{VersusOrigin, "main"}, "block"}}},
-		{"Ratios are target with its variant over the same target bare, paired within blocks.",
+		{"Each ratio is the value of a target with its variant divided by its value without " +
+			"(bare), " +
+			"paired within blocks.",
 			[]any{Over{Versus{Kind: VersusBare}, "block"}}},
-		{"Ratios are target in a container over the same target as a plain process, paired " +
-			"within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
-		{"Ratios are arm b over arm a of the same target, paired within blocks: differences " +
-			"from 1 are noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
-		{"Ratios are target over the same target (arm b over arm a, with its variant over " +
-			"bare, in a container over a plain process, or over the other checkout), paired " +
-			"within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
-	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices and by +10 % in " +
-		"windows alone (the lead-in may be too short, or the machine changed between slices " +
-		"and windows: run more starts).", []any{OnStarts{Rule: "levels",
+		{"Each ratio is the value of a target in a container divided by its value as a plain " +
+			"process, paired within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
+		{"Each ratio is arm b's value divided by arm a's of the same target, paired within " +
+			"blocks: " +
+			"differences from 1 are noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
+		{"Each ratio is a target's value divided by that of the same target (arm b by arm a, " +
+			"with " +
+			"its variant by bare, in a container by a plain process, or by the other checkout), " +
+			"paired within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
+	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices, but by +10 % in " +
+		"windows (the lead-in may be too short, or the machine changed between slices and " +
+		"windows: run more starts).", []any{OnStarts{Rule: "levels",
 		Grade: record.Suspect, Load: "peak",
 		Facts: record.Facts{Name: "b", Subject: metric.Throughput, Expected: 0.95,
 			Observed: 1.1}}}},
-		{"1 of 9 starts lost, most to b (read its log: a failure while slices run " +
-			"excludes the start for all targets).", []any{OnStarts{Rule: "starts",
+		{"1 of 9 starts excluded, most because b failed (read the target's log: a failure while " +
+			"slices run excludes the start for all targets).", []any{OnStarts{Rule: "starts",
 			Grade: record.Valid,
 			Facts: record.Facts{Name: "b", Count: 1, Total: 9}}}}},
-	NoteCopies: {{"These targets had no fresh copy of their files in each start, as the others " +
-		"had: b (its folder is too large to copy), c (it runs in a container, copying its folder " +
-		"failed). Intervals of their ratios do not cover the effect of where these files are in " +
-		"memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
+	NoteCopies: {{"Unlike the other targets, these had no fresh copy of their files in each " +
+		"start: b (its folder is too large to copy), c (it runs in a container, copying its " +
+		"folder failed). Intervals of their ratios do not cover the effect of where these files " +
+		"are in memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
-	NoteStartNoise: {{"Scatter of peak req/s ratios between starts: rounds do not explain 71 % " +
-		"of it; more starts would help, longer slices would not.", []any{LoadOf("peak"),
-		"req/s", Percent(0.71), StartAdvice(0.71)}},
-		{"Scatter of req/s ratios between starts: rounds do not explain 50 % of it; " +
-			"more starts would help most, longer slices (--slices) somewhat.", []any{LoadOf(""),
-			"req/s", Percent(0.5), StartAdvice(0.5)}},
-		{"Scatter of req/s ratios between starts: rounds do not explain 0 % of it; " +
-			"longer slices (--slices) would help as much as more starts.", []any{LoadOf(""),
-			"req/s", Percent(0), StartAdvice(0)}}},
-	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is larger " +
-		"beyond chance.", []any{Names{"b", "c"}}}},
+	NoteStartNoise: {{"Scatter of peak req/s ratios between starts: the scatter of rounds within " +
+		"a start does not explain 71 % of it; more starts would help, longer slices would not.",
+		[]any{LoadOf("peak"),
+			"req/s", Percent(0.71), StartAdvice(0.71)}},
+		{"Scatter of req/s ratios between starts: the scatter of rounds within a start does not " +
+			"explain 50 % of it; more starts would help most, longer slices (--slices) somewhat.",
+			[]any{LoadOf(""),
+				"req/s", Percent(0.5), StartAdvice(0.5)}},
+		{"Scatter of req/s ratios between starts: the scatter of rounds within a start does not " +
+			"explain 0 % of it; longer slices (--slices) would help as much as more starts.",
+			[]any{LoadOf(""),
+				"req/s", Percent(0), StartAdvice(0)}}},
+	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is " +
+		"significantly larger than their own.", []any{Names{"b", "c"}}}},
 	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +
 		"starts: their cost is not measured.", []any{0.8}}},
-	NoteStartsLost: {{"too many starts were lost: a target failed in them", nil}},
+	NoteStartsLost: {{"too many starts were excluded, because a target failed in them", nil}},
 	NoteStalled: {
 		{
-			"unknown without the machine's stalls: many are too short to be recorded (measure on " +
-				"a quieter machine; --stalls keep has all arrivals)",
+			"unknown without the machine's stalls: many stalls are too short to be recorded " +
+				"(measure on a quieter machine; --stalls keep includes all arrivals)",
 			[]any{Stalled{stats.UnrecordedStalls, 0.9}},
 		},
 		{
-			"unknown without the machine's stalls: 45 % of arrivals remain, at least 60 % are " +
-				"needed (measure on a quieter machine; --stalls keep has all arrivals)",
+			"unknown without the machine's stalls: 45 % of arrivals remain after those near " +
+				"stalls are left out, but at least 60 % are needed (measure on a quieter " +
+				"machine; --stalls keep includes all arrivals)",
 			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
 		},
 		{
-			"unknown without the machine's stalls: they strike more often, or less often, " +
-				"while the service pauses (measure on another machine; --stalls keep has all " +
+			"unknown without the machine's stalls: stalls occur more often, or less often, while " +
+				"the service pauses (measure on another machine; --stalls keep includes all " +
 				"arrivals)", []any{Stalled{stats.StallsDepend, 0.9}},
 		},
 	},
@@ -171,19 +185,21 @@ var noteExamples = map[NoteKind][]noteExample{
 				StallsFound{0.041, 0.07, "b", 0.99, 0.23e6, 11.4e6}}},
 	},
 	NoteStallsRemain: {
-		{"The values of p99, p99.9 in windows of half include the machine's stalls, " +
-			"because without them those of b are unknown: 45 % of arrivals remain, at least 60 % " +
-			"are needed (measure on a quieter machine; --stalls keep has all arrivals).",
+		{"The values of p99, p99.9 in windows of half include the machine's stalls, because " +
+			"without them those of b are unknown: 45 % of arrivals remain after those near " +
+			"stalls are left out, but at least 60 % are needed (measure on a quieter machine; " +
+			"--stalls keep includes all arrivals).",
 			[]any{Names{"p99", "p99.9"}, "half", "b", Stalled{stats.TooMuchExcluded, 0.45}}},
 	},
 	NoteWithStalls: {{"includes the machine's stalls, because without them it is unknown: 45 % " +
-		"of arrivals remain, at least 60 % are needed (measure on a quieter machine; " +
-		"--stalls keep has all arrivals)", []any{Stalled{stats.TooMuchExcluded, 0.45}}}},
+		"of arrivals remain after those near stalls are left out, but at least 60 % are needed " +
+		"(measure on a quieter machine; --stalls keep includes all arrivals)",
+		[]any{Stalled{stats.TooMuchExcluded, 0.45}}}},
 	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
-		"recorded (prony doctor says why).", []any{"half"}}},
+		"recorded (prony doctor reports why).", []any{"half"}}},
 	NoteEqualRate: {
-		{"Ratios of half p50, half p99 compare response times at the same rate for all " +
-			"targets (1.40k/s to 1.50k/s); the levels beside them are at the rate of the load.",
+		{"Ratios of half p50, half p99 compare response times at the same rate for all targets " +
+			"(1.40k/s to 1.50k/s); the absolute values beside them are at the load's own rate.",
 			[]any{MetricsOf{{Load: "half", Name: "p50"}, {Load: "half", Name: "p99"}}, Rate(1400),
 				Rate(1500)}},
 	},
@@ -192,8 +208,9 @@ var noteExamples = map[NoteKind][]noteExample{
 		"other numbers come from windows in which each target is loaded alone.",
 		[]any{MetricsOf{{Load: "peak", Name: metric.Throughput}, {Load: "half", Name: "p99"}},
 			&Starts{Count: 8, Rounds: 280, ElapsedNs: 118e9, Lost: []int{3}}}}},
-	NotePlanned: {{"Planned 14 starts by the scatter of the first 6; the intervals of these " +
-		"ratios use that scatter.", []any{14, 6}}},
+	NotePlanned: {{"The scatter of ratios between the first starts determined the number of " +
+		"starts (14 planned, from the first 6); the intervals of these ratios use that scatter.",
+		[]any{14, 6}}},
 	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
 		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
 		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
@@ -208,40 +225,40 @@ var noteExamples = map[NoteKind][]noteExample{
 			"difference of 3 % would take about 3 more blocks.",
 			[]any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
-			"Targets in one tier do not differ significantly with these blocks; they " +
-				"are enough to detect a difference of 3 %.",
+			"Targets in one tier do not differ significantly with these blocks; this number is " +
+				"enough to detect a difference of 3 %.",
 			[]any{"block", Plan{0.03, 5, 5, "block"}},
 		},
 		{"Targets in one tier do not differ significantly with these blocks; at this noise, no " +
 			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
-	NoteNoiseBetween: {{"Noise of peak req/s: 70 % is between trials; longer windows " +
-		"would not help, more trials would.", []any{"peak", Percent(0.7), Advice(0.7)}},
-		{"Noise of peak req/s: 31 % is between trials; more trials would help most, " +
-			"longer windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
-		{"Noise of peak req/s: 30 % is between trials; longer windows would help as " +
-			"much as more trials.", []any{"peak", Percent(0.3), Advice(0.3)}}},
+	NoteNoiseBetween: {{"Noise of peak req/s: 70 % of it is between trials; longer windows would " +
+		"not help, more trials would.", []any{"peak", Percent(0.7), Advice(0.7)}},
+		{"Noise of peak req/s: 31 % of it is between trials; more trials would help most, longer " +
+			"windows somewhat.", []any{"peak", Percent(0.31), Advice(0.31)}},
+		{"Noise of peak req/s: 30 % of it is between trials; longer windows would help as much " +
+			"as more trials.", []any{"peak", Percent(0.3), Advice(0.3)}}},
 	NoteLogNormal: {{"Intervals from so few trials assume log-normal trials.", nil}},
 	NoteModerated: {{"Intervals from so few trials assume log-normal trials and share noise " +
 		"estimates between targets (moderated variances).", nil}},
-	NoteChanges: {{"Changes against the same target bare, paired within blocks, with their " +
-		"99.5 % interval, below the bare target's own values. An interval that includes 0 " +
-		"shows no significant difference. Unknown is an interval that spans more than a " +
+	NoteChanges: {{"Rows below a bare target show changes against that target, paired " +
+		"within blocks, with their 99.5 % interval. An interval that includes 0 " +
+		"shows no significant difference. A change is unknown if its interval spans more than a " +
 		"factor of 3; more blocks make it narrower.", []any{"block", Confidence(0.995)}}},
-	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from " +
-		"its response times alone (users / (response + think time)), so it does not show the " +
-		"capacity. The slower arm also gets fewer requests.", []any{"half"}}},
+	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from its " +
+		"response times alone (users / (response + think time)), so it does not show the " +
+		"capacity. A slower target also gets fewer requests.", []any{"half"}}},
 	NoteLoadIsClosed: {{"peak is a closed load: its req/s is the capacity with that number of " +
 		"connections, and its response times include waits for the service.", []any{"peak"}}},
-	NoteTelemetry: {{"Medians of whole trials, from start to stop, warm-up included. Bytes " +
-		"are of OTLP before compression, per request of the loads and the warm-up. Not kept: " +
-		"counted, but not stored. CPU of the telemetry collector (home): 100 % is one " +
-		"processor, not of the service's.", nil}},
+	NoteTelemetry: {{"Values are medians of whole trials, from start to stop, including the " +
+		"warm-up. Bytes are OTLP before compression, per request of the loads and the warm-up. " +
+		"Not kept: telemetry that was counted, but not stored. CPU of the telemetry collector " +
+		"(home): 100 % is one processor, which is not one of the service's.", nil}},
 	NoteNotWhole:   {{"Incomplete: b1 (it is gone).", []any{"b1", "it is gone"}}},
 	NoteStepFailed: {{"b1 failed in step ready: no.", []any{"b1", "ready", "no"}}},
-	NoteProcesses: {{"Medians of the trials, at peak. CPU: 100 % is one processor. Ready: from " +
-		"the exec of that process.", []any{"peak"}}},
+	NoteProcesses: {{"Values are medians of the trials, at peak. CPU: 100 % is one processor. " +
+		"Ready: time from the exec of that process until it is ready.", []any{"peak"}}},
 	NoteResolves: {{"Resolves: the smallest difference between two targets that this number " +
 		"of blocks detects in 80 % of runs, at 95 % confidence and with the noise of this run.",
 		[]any{"block", Percent(0.8), Confidence(0.95)}}},
@@ -279,7 +296,8 @@ func TestNotesNameColumns(t *testing.T) {
 		// The columns of cost have no load, whatever a load is called.
 		{"[CPU: cost INVALID]", []Cell{named("a"), named("b"), withheld(kept)}},
 		{"[p99: no trial is usable]", []Cell{named("a"), withheld(NoteOf(NoteNoTrial))}},
-		{"[at least 3.00/s: in 1 of 2 trials the search ended early (late)]", []Cell{bound}},
+		{"[at least 3.00/s, because in 1 of 2 trials the search for the capacity ended early " +
+			"(late)]", []Cell{bound}},
 	} {
 		r := Row{Cells: row.cells}
 		got := "[" + strings.Join(Texts(r.notes(columns)), "; ") + "]"
@@ -299,7 +317,8 @@ func TestVersusByAnyName(t *testing.T) {
 			t.Errorf("versus %+v, want %+v", sc.Versus, want)
 		}
 		if got := Texts(sc.ratioNote()); len(got) != 1 ||
-			got[0] != "Ratios are target over "+name+", paired within blocks." {
+			got[0] != "Each ratio is a target's value divided by that of "+name+", paired "+
+				"within blocks." {
 			t.Errorf("%q", got)
 		}
 	}

@@ -18,13 +18,13 @@ var noteTexts = [...]string{
 	NoteNone: "", NoteVerbatim: "%s",
 
 	NoteInSomeTrials: "in %s %s",
-	NoteSearchEnded:  "at least %s: in %s the search ended early (%s)",
+	NoteSearchEnded:  "at least %s, because in %s the search for the capacity ended early (%s)",
 	NoteNoRateHeld:   "in %s no rate met the objectives: %s",
-	NoteBacklogGrew: "offered %s, of which %s ended in the window: the backlog grew by %s, so " +
-		"latency depends on the length of the test (offer less than the capacity)",
-	NoteFewAnswers:    "needs n ≥ %s a trial for an interval; had %s%s",
+	NoteBacklogGrew: "%s were offered and %s of these requests ended in the window: the backlog " +
+		"grew by %s, so latency depends on the length of the test (offer less than the capacity)",
+	NoteFewAnswers:    "an interval needs n ≥ %s responses in each trial; n was %s%s",
 	NoteNeverAnswered: neverAnswered, NoteUnanswered: "in a trial " + neverAnswered,
-	NoteFewIndependent: "needs n ≥ %s independent answers; had %s%s",
+	NoteFewIndependent: "an interval needs n ≥ %s independent responses; n was %s%s",
 	NoteNoAnswers:      "no response time was recorded",
 	NoteNoHistogram:    "no histogram of response times, or a damaged one, in %s",
 	NoteAllInvalid:     "every trial that offered %s is INVALID",
@@ -32,26 +32,26 @@ var noteTexts = [...]string{
 	NoteNeverOffered:   "no trial was offered this load",
 	NoteNoTrial:        "no trial is usable",
 	NoteNoneGood:       "no trial has usable numbers",
-	NoteNoCommonBlock:  "no number of this target can be paired with one of %s",
-	NoteStartsLost:     "too many starts were lost: a target failed in them",
+	NoteNoCommonBlock:  "no value of this target can be paired with a value of %s",
+	NoteStartsLost:     "too many starts were excluded, because a target failed in them",
 	NoteOneTrial:       "no interval from a single trial (raise --blocks)",
-	NoteFewStarts:      "needs at least %d starts, has %d: raise --blocks",
+	NoteFewStarts:      "needs at least %d starts, but the run has %d: raise --blocks",
 	NoteNoInterval:     "no interval: %s",
 	NoteIntervalWide:   notKnown + ", " + spansTooMuch,
 	NoteDifferenceWide: fmt.Sprintf(notKnown+", differences below a factor of %d are not "+
 		"detected (raise --blocks)", tooWide),
 	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
-	NoteLackInSome:     "No %s if in any trial %s.",
-	NoteNoneHeldInSome: "No %s if in any trial no rate met the objectives: %s.",
+	NoteLackInSome:     "No %s is shown if in any trial %s.",
+	NoteNoneHeldInSome: "No %s is shown if in any trial no rate met the objectives: %s.",
 	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
 
-	NoteTrialsMissing: MissingGrade + " in %s: planned, without a record",
+	NoteTrialsMissing: MissingGrade + " in %s: the trial was planned, but has no record",
 	NoteTrialsDoubted: "%s",
 	NoteMayBeOff:      "%smay be off: %s",
 	NoteRemarked:      "%s: %s (%s)",
 	NoteWarned:        "%s",
-	NoteFalseAlarm: "a false alarm: the interval excludes 1 though nothing differs. One in %s " +
-		"does by design; more would mean that the method is broken",
+	NoteFalseAlarm: "a false alarm: the interval excludes 1 although nothing differs. By design, " +
+		"one interval in %s does so; a higher share would mean that the method is broken",
 	NoteVaries:      "varies in %s: %s",
 	NoteNoGoodTrial: "no good trial: %s",
 	NoteSkipped:     "skipped: %s",
@@ -59,12 +59,12 @@ var noteTexts = [...]string{
 	NoteRowsVary:  "Rows differ in %s, so they are not comparable: %s.",
 	NoteRowsSweep: "Rows have different loads, as requested: %s.",
 	NoteToolsVary: "Rows have different versions of %s, which is part of their difference: %s.",
-	NoteRatios:    "Ratios are %s.",
+	NoteRatios:    "Each ratio is %s.",
 	NoteSliced: "Ratios and tiers of %s come from slices, in which the targets of a start take " +
 		"turns on the same cores (%s); all other numbers come from windows in which each target " +
 		"is loaded alone.",
-	NotePlanned: "Planned %d starts by the scatter of the first %d; the intervals of these " +
-		"ratios use that scatter.",
+	NotePlanned: "The scatter of ratios between the first starts determined the number of starts " +
+		"(%d planned, from the first %d); the intervals of these ratios use that scatter.",
 	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
 		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
 		"both ratios.",
@@ -77,15 +77,15 @@ var noteTexts = [...]string{
 	NoteStallsRemain: "The values of %s in windows of %s include the machine's stalls, because " +
 		"without them those of %s are unknown: %s.",
 	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not " +
-		"recorded (prony doctor says why).",
+		"recorded (prony doctor reports why).",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
-		"%s); the levels beside them are at the rate of the load.",
-	NoteCopies: "These targets had no fresh copy of their files in each start, as the others " +
-		"had: %s. Intervals of their ratios do not cover the effect of where these files are in " +
-		"memory.",
-	NoteStartNoise: "Scatter of %s%s ratios between starts: rounds do not explain %s of it; %s.",
-	NoteControlScatter: "Intervals of %s use the scatter of the control, which is larger beyond " +
-		"chance.",
+		"%s); the absolute values beside them are at the load's own rate.",
+	NoteCopies: "Unlike the other targets, these had no fresh copy of their files in each start: " +
+		"%s. Intervals of their ratios do not cover the effect of where these files are in memory.",
+	NoteStartNoise: "Scatter of %s%s ratios between starts: the scatter of rounds within a start " +
+		"does not explain %s of it; %s.",
+	NoteControlScatter: "Intervals of %s use the scatter of the control, which is significantly " +
+		"larger than their own.",
 	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
 		"their cost is not measured.",
 	NoteOnStarts: "%s",
@@ -93,27 +93,27 @@ var noteTexts = [...]string{
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
 		"comparison needs at least 2 %[1]ss.",
 	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
-	NoteNoiseBetween: "Noise of %s req/s: %s is between trials; %s.",
+	NoteNoiseBetween: "Noise of %s req/s: %s of it is between trials; %s.",
 	NoteLogNormal:    "Intervals from so few trials assume log-normal trials.",
 	NoteModerated: "Intervals from so few trials assume log-normal trials and share noise " +
 		"estimates between targets (moderated variances).",
-	NoteChanges: fmt.Sprintf("Changes against the same target bare, paired within %%[1]ss, with "+
-		"their %%[2]s interval, below the bare target's own values. An interval that includes 0 "+
-		"shows no significant difference. Unknown is an interval that spans more than a factor "+
-		"of %d; more %%[1]ss make it narrower.", tooWide),
+	NoteChanges: fmt.Sprintf("Rows below a bare target show changes against that target, paired "+
+		"within %%[1]ss, with their %%[2]s interval. An interval that includes 0 shows no "+
+		"significant difference. A change is unknown if its interval spans more than a factor of "+
+		"%d; more %%[1]ss make it narrower.", tooWide),
 	NoteUsersThink: "%s is a closed load whose users think: its throughput follows from its " +
 		"response times alone (users / (response + think time)), so it does not show the " +
-		"capacity. The slower arm also gets fewer requests.",
+		"capacity. A slower target also gets fewer requests.",
 	NoteLoadIsClosed: "%s is a closed load: its req/s is the capacity with that number of " +
 		"connections, and its response times include waits for the service.",
-	NoteTelemetry: "Medians of whole trials, from start to stop, warm-up included. Bytes are of " +
-		"OTLP before compression, per request of the loads and the warm-up. Not kept: counted, " +
-		"but not stored. CPU of the telemetry collector (home): 100 % is one processor, not of " +
-		"the service's.",
+	NoteTelemetry: "Values are medians of whole trials, from start to stop, including the " +
+		"warm-up. Bytes are OTLP before compression, per request of the loads and the warm-up. " +
+		"Not kept: telemetry that was counted, but not stored. CPU of the telemetry collector " +
+		"(home): 100 % is one processor, which is not one of the service's.",
 	NoteNotWhole:   "Incomplete: %s (%s).",
 	NoteStepFailed: "%s failed in step %s: %s.",
-	NoteProcesses: "Medians of the trials, at %s. CPU: 100 %% is one processor. Ready: from the " +
-		"exec of that process.",
+	NoteProcesses: "Values are medians of the trials, at %s. CPU: 100 %% is one processor. " +
+		"Ready: time from the exec of that process until it is ready.",
 	NoteResolves: "Resolves: the smallest difference between two targets that this number of " +
 		"%ss detects in %s of runs, at %s confidence and with the noise of this run.",
 }
@@ -121,7 +121,8 @@ var noteTexts = [...]string{
 // Parts that several texts share.
 const notKnown = "unknown: too few trials"
 
-const neverAnswered = "%s of %s requests were never answered, more than lie above this percentile"
+const neverAnswered = "%s of %s requests got no response, more than the share of requests above " +
+	"this percentile"
 
 var spansTooMuch = fmt.Sprintf("the interval spans more than a factor of %d (raise --blocks)",
 	tooWide)
@@ -283,7 +284,7 @@ func (p Plan) String() string {
 		return fmt.Sprintf("detecting a difference of %s would take about %s", effect,
 			units.Plural(more, "more "+p.Repeat))
 	}
-	return "they are enough to detect a difference of " + effect
+	return "this number is enough to detect a difference of " + effect
 }
 
 // String returns the name of the references in a heading.
@@ -304,20 +305,23 @@ func (v Versus) String() string {
 func (o Over) String() string {
 	switch o.Kind {
 	case VersusArm:
-		return "arm b over arm a of the same target, paired within " +
+		return "arm b's value divided by arm a's of the same target, paired within " +
 			o.Repeat + "s: differences from 1 are noise"
 	case VersusMixed:
-		return "target over the same target (arm b over arm a, with its variant over bare, in " +
-			"a container over a plain process, or over the other checkout), paired within " +
+		return "a target's value divided by that of the same target (arm b by arm a, with its " +
+			"variant by bare, in a container by a plain process, or by the other checkout), " +
+			"paired within " +
 			o.Repeat + "s"
 	case VersusProcess:
-		return "target in a container over the same target as a plain process, paired within " +
+		return "the value of a target in a container divided by its value as a plain process, " +
+			"paired within " +
 			o.Repeat + "s"
 	case VersusBare:
-		return "target with its variant over the same target bare, paired within " +
+		return "the value of a target with its variant divided by its value without (bare), " +
+			"paired within " +
 			o.Repeat + "s"
 	}
-	return "target over " + o.Name + ", paired within " + o.Repeat + "s"
+	return "a target's value divided by that of " + o.Name + ", paired within " + o.Repeat + "s"
 }
 
 // Shares of noise between trials. From mostlyBetween on a longer window hardly helps, and up to

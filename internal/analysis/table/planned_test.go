@@ -34,7 +34,7 @@ func TestPlannedStarts(t *testing.T) {
 		math.Abs(math.Log(r.Hi/r.Lo)/2-0.00136) > 0.00001 {
 		t.Errorf("planned: %+v, fixed beforehand: %+v", r, fixed.Ratio)
 	}
-	note := "Planned 5 starts by the scatter of the first 4;"
+	note := "(5 planned, from the first 4);"
 	text := strings.Join(Texts(only(t, study.Sheet()).Notes), "\n")
 	if !strings.Contains(text, note) {
 		t.Error(text)
@@ -49,7 +49,7 @@ func TestPlannedStarts(t *testing.T) {
 	}
 	study = analyze(records, Options{Baseline: "a"})
 	text = strings.Join(Texts(only(t, study.Sheet()).Notes), "\n")
-	if !strings.Contains(text, "Planned 5 starts by the scatter of the first 3;") {
+	if !strings.Contains(text, "(5 planned, from the first 3);") {
 		t.Error(text)
 	}
 	r, study = ratioOf(9)
@@ -68,7 +68,7 @@ func TestRepeatedStart(t *testing.T) {
 		t.Errorf("starts %+v", sc.Starts)
 	}
 	text := strings.Join(Texts(sc.FindingNotes()), "\n")
-	if !strings.Contains(text, "1 of 5 starts lost, most to b (1 repeated)") {
+	if !strings.Contains(text, "1 of 5 starts excluded, most because b failed (1 repeated)") {
 		t.Error(text)
 	}
 }

@@ -25,8 +25,8 @@ func TestPercentilesWithoutHistogram(t *testing.T) {
 	check("not told", 381, 0, math.NaN(), "")
 	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s.
 	check("one too few", 380, 5e6, 5e6,
-		"needs n ≥ 381 independent answers; had 380 (raise --measure to 12s)")
-	check("none", 0, 0, math.NaN(), "needs n ≥ 381 independent answers; had 0")
+		"an interval needs n ≥ 381 independent responses; n was 380 (raise --measure to 12s)")
+	check("none", 0, 0, math.NaN(), "an interval needs n ≥ 381 independent responses; n was 0")
 }
 
 func TestEnds(t *testing.T) {

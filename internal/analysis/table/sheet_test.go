@@ -23,12 +23,13 @@ func TestGeneral(t *testing.T) {
 		{lacks("CPU", 2), lacks("p99.9", 2), bound}, nil}
 	want := []string{
 		"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
-		"No CPU if in any trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
+		"No CPU is shown if in any trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
 	}
 	if got := Texts(general(rows)); !slices.Equal(got, want) {
 		t.Errorf("said of all: %q", got)
 	}
-	const least = "at least 300/s: in 1 of 3 trials the search ended early (it took too long)"
+	const least = "at least 300/s, because in 1 of 3 trials the search for the capacity ended " +
+		"early (it took too long)"
 	if left := fmt.Sprint(rows); left != "[[half may be off: p50 by up to 34 % (lag) "+least+
 		"] [p99.9: in 2 of 3 trials "+metric.Named(metric.CPU, units.Ns).Missing+" "+least+"] []]" {
 		t.Errorf("said of rows: %s", left)

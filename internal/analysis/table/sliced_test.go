@@ -181,7 +181,8 @@ func TestRatioOfFewStarts(t *testing.T) {
 		for _, f := range table.Footnotes {
 			text += f.String() + "\n"
 		}
-		if n := strings.Count(text, "needs at least 4 starts, "+want+": raise --blocks"); n != 1 &&
+		if n := strings.Count(text,
+			"needs at least 4 starts, but the run "+want+": raise --blocks"); n != 1 &&
 			want != "" || want == "" && strings.Contains(text, "needs at least") {
 			t.Errorf("%d starts: %d times in\n%s", starts, n, text)
 		}

@@ -116,7 +116,8 @@ func TestRatiosWithoutStalls(t *testing.T) {
 			s.StallFree[1].Unknown, s.StallFree[1].KeptShare = stats.TooMuchExcluded, 0.45
 		}
 	}
-	check(false, few, 0, "unknown without the machine's stalls: 45 % of arrivals remain")
+	check(false, few, 0,
+		"unknown without the machine's stalls: 45 % of arrivals remain")
 	check(true, few, 4)
 	// Shares of arrivals that remain must be alike: on average they are 10 points apart, or 10.2.
 	apart := func(kept float64) func(*record.Record, *record.Sliced) {
@@ -128,7 +129,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	}
 	check(false, apart(0.8), 2)
 	check(false, apart(0.798), 0, "unknown without the machine's stalls: the shares of "+
-		"arrivals that remain of the two targets are more than 10 points apart")
+		"arrivals that the two targets keep are more than 10 percentage points apart")
 	check(true, apart(0.7), 4)
 	// Stalls too short to be recorded are estimated from all starts. That of one start alone, by
 	// which it decided, is mostly chance. A target that certainly has more of them counts alone.
@@ -143,7 +144,7 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	}
 	quiet := record.Unseen{Ns: 1e6, ErrNs: 5e6, TimeNs: 1e9}
 	check(false, unseen(quiet, quiet), 2)
-	short := "unknown without the machine's stalls: many are too short to be recorded"
+	short := "unknown without the machine's stalls: many stalls are too short to be recorded"
 	noisy := record.Unseen{Ns: 6e6, ErrNs: 1e6, TimeNs: 1e9}
 	check(false, unseen(noisy, noisy), 0, short)
 	// That of each start alone was too little, and that of all is too much.

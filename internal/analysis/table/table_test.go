@@ -161,7 +161,8 @@ func TestTooFewSamples(t *testing.T) {
 		t.Errorf("p99 %+v", c)
 	}
 	c := find(t, tab, "a", "half/p99.9")
-	const want = "needs n ≥ 3,838 a trial for an interval; had 2,900 (raise --measure to 13s)"
+	const want = "an interval needs n ≥ 3,838 responses in each trial; n was 2,900 (raise " +
+		"--measure to 13s)"
 	if c.Text() != units.Absent || !math.IsNaN(c.Value) || notes(tab, c) != want {
 		t.Errorf("p99.9 %+v: %s", c, notes(tab, c))
 	}
@@ -198,7 +199,7 @@ func TestOverload(t *testing.T) {
 	tab := only(t, sheetOf([]record.Record{r}, Options{}))
 	c := find(t, tab, "a", "half/p50")
 	if c.Text() != units.Absent ||
-		!strings.Contains(notes(tab, c), "offered 1.00k/s, of which 70 % ended "+
+		!strings.Contains(notes(tab, c), "1.00k/s were offered and 70 % of these requests ended "+
 			"in the window: the backlog grew by 300/s") {
 		t.Errorf("p50 %+v: %s", c, notes(tab, c))
 	}
@@ -230,8 +231,8 @@ func TestVerdicts(t *testing.T) {
 	if c.Value != 102 || c.N != 3 { // the middle of 100, 102, 104: 900 is INVALID
 		t.Errorf("a: %+v", c)
 	}
-	const want = "INVALID in block 3, not in the numbers: steal (4.0 % stolen by the hypervisor " +
-		"> 1.0 %)\nSUSPECT in block 4, kept: steal (4.0 % > 1.0 %)"
+	const want = "INVALID in block 3, excluded from results: steal (the hypervisor took 4.0 % of " +
+		"the processor time > 1.0 %)\nSUSPECT in block 4, kept: steal (4.0 % > 1.0 %)"
 	if got := notes(tab, find(t, tab, "a", "target")); got != want {
 		t.Errorf("footnotes of a:\n%s\nwanted\n%s", got, want)
 	}

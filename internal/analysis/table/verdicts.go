@@ -188,7 +188,7 @@ const noFinding = "no finding recorded"
 // Failure returns the step that failed and a one-line description of the error.
 func Failure(r *record.Record) (step, subject string) {
 	if r.Failure == nil {
-		return "failed", "the record does not say why"
+		return "failed", "the record has no reason for the failure"
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(r.Failure.Error), "\n")
 	return r.Failure.Step, line
@@ -203,10 +203,11 @@ func (s *Study) missing() []Tally {
 	var why []string
 	ids := Distinct(s.Options.Missing, func(p record.Planned) string { return p.Trial })
 	if len(ids) > 0 {
-		why = append(why, "planned, without a record: "+units.Few(ids, mostMissing))
+		why = append(why, "trials planned, but without a record: "+units.Few(ids, mostMissing))
 	}
 	if lost := s.Options.Damaged; len(lost) > 0 {
-		why = append(why, units.Plural(len(lost), "line")+" of the records left out: "+
+		why = append(why, units.Plural(len(lost), "line")+" of the records left out as "+
+			"unreadable: "+
 			units.Few(lost, mostMissing))
 	}
 	if len(why) == 0 {

@@ -39,7 +39,7 @@ func TestRatiosToTheBareTarget(t *testing.T) {
 	check("a", "1")
 	check("b", "1")
 	said := strings.Join(Texts(tab.Notes), " ")
-	if !strings.Contains(said, "over the same target bare") {
+	if !strings.Contains(said, "divided by its value without (bare)") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }
@@ -67,12 +67,12 @@ func TestClosestReference(t *testing.T) {
 		}
 	}
 	check(records, map[string]string{"x (b)": "x (a)", "x +agent (b)": "x +agent (a)",
-		"x +agent (a)": "x (a)"}, "arm b over arm a, with its variant over bare")
+		"x +agent (a)": "x (a)"}, "arm b by arm a, with its variant by bare")
 	records = nil
 	for _, origin := range []string{"", "base"} {
 		records = append(records, riding("x", "none", "", origin, 100, 100)...)
 		records = append(records, riding("x", "agent", "", origin, 100, 100)...)
 	}
 	check(records, map[string]string{"x": "x@base", "x +agent": "x", "x@base +agent": "x@base"},
-		"or over the other checkout")
+		"or by the other checkout")
 }

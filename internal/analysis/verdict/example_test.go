@@ -21,7 +21,7 @@ func ExampleJudge() {
 	}
 	// Output:
 	// INVALID
-	// failed: observed ready: no answer within 4m0s, limit the trial ends well
+	// failed: observed ready: no answer within 4m0s, limit every step of the trial succeeds
 	// read the service's log
 }
 

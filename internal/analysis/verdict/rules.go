@@ -7,7 +7,7 @@ import (
 // The results of rules that bound their findings.
 const (
 	ifMoved = "SUSPECT by the bound"
-	aCause  = "named as a possible cause"
+	aCause  = "reported as a possible cause"
 	aRemark = "note on the service"
 )
 
@@ -22,14 +22,14 @@ var trialRules = []Rule{
 	{"warm-up",
 		"the service was steady before the first window, the closed window continues " +
 			"that state, and observable compilers were idle in it",
-		"the window's end against its mean, plus the compilers' share of the service's " +
-			"time; *drift* and *settled* if compilers were idle in the window, or the " +
-			"runtime has none",
+		"the difference between the window's end and its mean, plus the compilers' share of the " +
+			"service's time; the bounds of *drift* and *settled* if compilers were idle in the " +
+			"window, or the runtime has no compiler",
 		ifMoved + ", also if compilers were busy all the time",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet",
-		"no other process used the machine just before the trial, or it was quiet again " +
-			"soon",
+		"no other process used the machine just before the trial, or the machine was idle again " +
+			"soon after",
 		"",
 		aCause,
 		"postrust #11; bencher noise", quiet},
@@ -39,8 +39,8 @@ var trialRules = []Rule{
 		"SUSPECT",
 		"kubernetes #67577; docs/decisions/0005-launching.md", limits},
 	{"log",
-		"the service's whole output is kept: records have its beginning and end, up to a " +
-			"limit",
+		"the record has the whole output of the service; beyond a size limit, records have only " +
+			"its beginning and end",
 		"",
 		aCause,
 		"docs/formats/record.md", chatty},
@@ -55,13 +55,13 @@ var trialRules = []Rule{
 		"SUSPECT",
 		"Kubernetes, Control CPU Management Policies on the Node", podCores},
 	{"reader",
-		"a reader on the pod's node read at both edges of each window, late by at most 1 " +
-			"% of the window",
+		"a reader on the pod's node read the pod's resource usage at both edges of each window, " +
+			"late by at most 1 % of the window",
 		"",
 		"SUSPECT",
 		"docs/decisions/0043-reader.md", readings},
 	{"cluster",
-		"the cluster that started a pod was reachable all the time",
+		"the API of the cluster that started a pod was reachable all the time",
 		"",
 		aCause,
 		"docs/decisions/0035-kubernetes.md", clusterAway},
@@ -91,8 +91,8 @@ var boundRules = []Rule{
 		"docs/decisions/0037-generators.md", generators},
 	{"stalled",
 		"no load thread was stopped for 0.1 s",
-		"closed load: the stop's share of the window, beyond *run delay*; open load: " +
-			"that of *lag*",
+		"closed load: the stop's share of the window, beyond *run delay*; open load: the bound " +
+			"of *lag*",
 		ifMoved + "; from 0.5 s on INVALID",
 		"signal(7), SIGSTOP; Tene's jHiccup", stoodStill},
 	{"order",
@@ -121,13 +121,13 @@ var loadRules = []Rule{
 		"FrameworkBenchmarks #5207; Hyperfoil's watchdog", generatorBusy},
 	{"run delay",
 		"load threads never wait for a processor",
-		"closed load: the wait's share of the window, or what the service left unused, " +
-			"if less; open load: that of *lag*",
+		"closed load: the wait's share of the window, or the processor time that the service " +
+			"left unused if that is less; open load: the bound of *lag*",
 		ifMoved,
 		"Linux, Documentation/scheduler/sched-stats.rst", runDelay},
 	{"ceiling",
 		"throughput is below 70 % of the generator's against a no-op server",
-		"that of *generator*",
+		"the bound of *generator*",
 		ifMoved,
 		"the-benchmarker #9662, #9775", ceiling},
 	{"little",
@@ -141,8 +141,8 @@ var loadRules = []Rule{
 		ifMoved + "; above 0.1 % INVALID",
 		"HttpArena #939", failures},
 	{"backend calls",
-		"the backend's own counter has the calls that the suite declares for each " +
-			"request, within 1 %, five calls and what is not counted yet",
+		"the backend's own counter has the calls that the suite declares for each request, " +
+			"within 1 %, five calls and the calls that are not counted yet",
 		"",
 		"INVALID; SUSPECT if other clients of the backend may hide it",
 		"docs/project.md", unasked},
@@ -153,9 +153,9 @@ var loadRules = []Rule{
 		"Tene, How NOT to Measure Latency", censored},
 	{"datagrams",
 		"HTTP/3: no datagram was lost because a socket's buffer was full",
-		"one rank per request that a loss can have delayed; closed load: also the " +
-			"longest time of each",
-		ifMoved + ", also if losses exceed what congestion control passes unnoticed",
+		"one rank per request that a loss can have delayed; closed load: also the longest " +
+			"response time for each of them",
+		ifMoved + ", also if there are so many losses that congestion control reduces the rate",
 		"RFC 9002, section 7; Mathis et al., CCR 27(3), 1997; proc_pid_net(5)", datagrams},
 	{"clocks",
 		"the clocks of several generators of an open load are known and do not drift, " +
@@ -164,20 +164,20 @@ var loadRules = []Rule{
 		"SUSPECT, beyond 0.1 s INVALID",
 		"RFC 5905, section 8; docs/decisions/0037-generators.md", clocks},
 	{"range",
-		"no time exceeds the limit of histograms, 18 minutes",
+		"no response time exceeds the limit of histograms, 18 minutes",
 		"",
 		"SUSPECT",
 		"HdrHistogram; gcannon's 5 s, JMeter's window of 20,000", clipped},
 	{"connections",
-		"fewer than 1 % of the requests took a new connection, except requested ones. A " +
-			"service that closes 99 % and more is measured as it is",
-		"that of *steal*, with a request's time (at least 100 µs), TLS time and " +
-			"connection time for each; at least one rank per new connection",
+		"fewer than 1 % of the requests opened a new connection that the load does not request. " +
+			"A service that closes 99 % or more of its connections is measured as it is",
+		"the bound of *steal*, with a request's time (at least 100 µs), TLS time and connection " +
+			"time for each new connection; at least one rank per new connection",
 		ifMoved,
 		"the-benchmarker #9421", reconnects},
 	{"retried",
 		"at most 0.1 % of the requests were sent again because the service closed their " +
-			"kept-alive connection before it took them",
+			"kept-alive connection before it read them",
 		"",
 		aRemark,
 		"RFC 9112, section 9.3.1; RFC 9113, section 8.7", retried},
@@ -197,12 +197,12 @@ var loadRules = []Rule{
 	{"drift",
 		"both halves of a closed window of a steady load have the same throughput, " +
 			"within randomness",
-		"half the difference",
+		"half the difference between both halves",
 		ifMoved,
 		"Kalibera & Jones, ISMM 2013", drift},
 	{"steal",
 		"the hypervisor took no processor time",
-		"all of it was the service's; in ranks, twice the share",
+		"the taken share, as if all of it had been the service's; in ranks, twice this share",
 		ifMoved + "; above 10 % INVALID",
 		"proc(5), /proc/stat; bencher noise", steal},
 	{"throttled",
@@ -212,12 +212,12 @@ var loadRules = []Rule{
 		"kubernetes #67577", throttled},
 	{"neighbors",
 		"other processes used no processor time",
-		"that of *steal*, or what the service left unused, if less",
+		"the bound of *steal*, or the processor time that the service left unused if that is less",
 		ifMoved,
 		"postrust #11", neighbours},
 	{"memory",
 		"no task stalled on memory",
-		"that of *steal*",
+		"the bound of *steal*",
 		ifMoved,
 		"Linux, Documentation/accounting/psi.rst", memory},
 }
@@ -226,40 +226,42 @@ var loadRules = []Rule{
 // because their findings would follow from the INVALID finding.
 var latencyRules = []Rule{
 	{"lag",
-		"requests leave when they are due",
-		"the send delay that a response can have inherited since no request was under " +
-			"way; or, if less or if this is unknown, twice the send delay at the ranks that " +
-			"it can have moved",
+		"requests are sent when they are due",
+		"the send delay that a response can have inherited since no request was under way; or, " +
+			"if that is less or the former is unknown, twice the send delay at the ranks that it " +
+			"can have moved",
 		ifMoved,
 		"Treadmill, ISCA 2016; wrk2 #78", lag},
 	{"timer",
-		"if the load is late, its timer was not half as late before the load",
+		"if the load is sent late, its timer was less than half as late before the load",
 		"",
 		aCause,
 		"nighthawk #204; cql-stress #134, #140; Hyperfoil #342", timer},
 	{"waited",
 		"no arrival found every connection busy",
-		"the least of: one rank per such arrival, its wait, the time that more " +
-			"connections would have saved",
+		"the smallest of: one rank per such arrival, its wait, the time that more connections " +
+			"would have saved",
 		ifMoved,
 		"k6-docs #974; vegeta #344", waited},
 	{"rate",
-		"99 % of each second's arrivals, or all but five, left in it, not counting " +
+		"99 % of each second's arrivals, or all but five, were sent in that second, not counting " +
 			"arrivals that waited for a connection",
 		"",
 		"SUSPECT",
 		"HttpArena #1317; nghttp2 #1584", rate},
 	{"arrivals",
-		"gaps match the claimed process. Poisson: Anderson and Darling's A² is below " +
-			"twice its 1 % point or 2 % of the number of gaps. Constant: 99 % are within 100 " +
-			"µs, 10 % of the mean gap or what *lag* explains",
+		"the gaps between requests match the declared arrival process. Poisson: Anderson and " +
+			"Darling's A² is below twice its 1 % point or 2 % of the number of gaps. Constant: " +
+			"99 % of gaps are within 100 µs, 10 % of the mean gap, or the delay that *lag* " +
+			"explains",
 		"",
 		"SUSPECT",
 		"Lancet, ATC 2019; Stephens, JASA 69, 1974", arrivals},
 	{"bursts",
 		"request counts in bins of 1, 10 and 100 ms vary as those of Poisson arrivals, " +
 			"within randomness",
-		"excess: half of it, on what exceeds the minimum; deficit: all of it, up to 25 %",
+		"excess variance: half of it, applied to the part of response times above the minimum; " +
+			"too little variance: all of it, up to 25 %",
 		ifMoved,
 		"Cox & Lewis 1966; Kingman 1961; autocannon #174; wrk2 #89", bursts},
 	{"batch",
@@ -271,16 +273,16 @@ var latencyRules = []Rule{
 	{"samples",
 		"there are at least 381 independent responses, the minimum for an interval of p99",
 		"",
-		"named: the percentile is withheld",
+		"reported, and the percentile is withheld",
 		"order statistics as in Lancet, ATC 2019; Heidelberger & Lewis 1984", samples},
 	{"settled",
 		"both halves of an open window of a steady rate have the same median response " +
 			"time in 9 of 10 pairs of intervals",
-		"half the difference",
+		"half the difference between both halves",
 		ifMoved,
 		"Mann & Whitney 1947; wrk2's silent 10 s", settled},
 	{"third-party tool",
-		"the tool reports how late it sends an open load, and invents no samples",
+		"the tool reports how late it sends an open load, and adds no invented samples",
 		"",
 		"SUSPECT",
 		"Tene, How NOT to Measure Latency; wrk #485; wrk2 #78", foreign},

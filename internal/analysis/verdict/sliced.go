@@ -17,14 +17,14 @@ var sliceRules = []Rule{
 		ifMoved + "; above 0.1 % INVALID",
 		"docs/slices.md", sliceAnswers},
 	{"idle work",
-		"a target uses no processor time while others are loaded",
-		"on throughput: the target's share of the service's cores; on its processor " +
-			"time: what it used in slices of others, relative to its own slices",
+		"a target uses no processor time while other targets are loaded",
+		"for throughput: the target's share of the service's cores; for its processor time: its " +
+			"use in slices of other targets, relative to its own slices",
 		ifMoved + ", also if the effect is unknown",
 		"docs/slices.md", idleWork},
 	{"slice lag",
-		"requests of open slices leave on time",
-		"the excess of percentiles over those of requests that left on time",
+		"requests of open slices are sent on time",
+		"the excess of percentiles over those of requests that were sent on time",
 		ifMoved,
 		"docs/slices.md", sliceLag},
 }
@@ -169,21 +169,23 @@ type Starts struct {
 func ComparisonRules() []Rule {
 	return []Rule{
 		{Name: "starts", Meets: "every target was measured in every start; if a target fails " +
-			"while slices run, the start is excluded for all targets", Else: "named; if a " +
-			"target, or two together, lack more than one start in five, their ratios are INVALID",
+			"while slices run, the start is excluded for all targets", Else: "reported; if a " +
+			"target, or two together, lack more than one start in five, their ratios are " +
+			"INVALID",
 			Source: "docs/slices.md"},
 		{Name: "control", Meets: "the control (the first target again) does not differ from the " +
 			"first target, corrected for the number of metrics", Else: "SUSPECT: all ratios of " +
 			"the metric", Source: "Kalibera & Jones, ISMM 2013; docs/slices.md"},
-		{Name: "levels", Meets: "the ratio of the windows alone agrees with that of the slices, " +
-			"within the error of both or 1 %", Else: "SUSPECT: that ratio",
+		{Name: "levels", Meets: "the ratio from windows agrees with that from slices, within the " +
+			"error of both or 1 %", Else: "SUSPECT: that ratio",
 			Source: "docs/slices.md"},
 		{Name: "balance", Meets: "the hypervisor takes as much time from slices of one target as " +
-			"from those of another, within randomness", Else: "named; from 0.3 % of a core on " +
-			"SUSPECT", Source: "Fisher, The Design of Experiments, section 21"},
-		{Name: "rare events", Meets: "the typical round agrees with the whole, within 0.5 % and " +
-			"randomness", Else: "named: rare events are part of the result, except those that " +
-			"happen less than five times in a start", Source: "docs/slices.md"},
+			"from those of another, within randomness", Else: "reported; SUSPECT from 0.3 % of a " +
+			"core", Source: "Fisher, The Design of Experiments, section 21"},
+		{Name: "rare events", Meets: "the typical round agrees with all rounds together, within " +
+			"0.5 % and randomness",
+			Else: "reported: rare events are part of the result, except those that " +
+				"happen less than five times in a start", Source: "docs/slices.md"},
 	}
 }
 

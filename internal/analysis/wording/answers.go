@@ -12,56 +12,60 @@ import (
 // Findings of rules on responses, and on several generators of one load.
 
 func answers(f record.Finding) record.Words {
-	hint := "no answer came inside the window: raise measure, or read the service's log"
+	hint := "no response arrived in the window: raise measure, or read the service's log"
 	if text := first(f.Facts.Messages); text != "" {
 		hint = "see the errors: " + text
 	}
-	return words(hint, "at least 1", "no good answer")
+	return words(hint, "at least 1", "no good response")
 }
 
 func sums(f record.Finding) record.Words {
 	const ours = "this is a defect of Prony: please report it"
 	switch f.Case {
 	case "ends":
-		return words(ours, "as many", "%d more ends than requests", f.Facts.Count)
+		return words(ours, "as many", "%d more requests ended than were sent", f.Facts.Count)
 	case "times":
-		return words(ours, "as many", "%d response times of %d answers and timeouts",
+		return words(ours, "as many", "%d response times were recorded for %d responses and "+
+			"timeouts",
 			f.Facts.Count, f.Facts.Total)
 	}
-	return quantity(words("the tool's percentiles are not those of all its requests",
-		percent(f.Limit), "%d times of %d answers", f.Facts.Count, f.Facts.Total))
+	return quantity(words("the tool's percentiles do not cover all requests that it sent",
+		percent(f.Limit), "%d response times were recorded for %d responses",
+		f.Facts.Count, f.Facts.Total))
 }
 
 func order(f record.Finding) record.Words {
 	return words("this is a defect of "+f.Facts.Name+": please report it", "increasing",
-		"%v ns, mean %.0f", f.Facts.TimesNs, f.Facts.MeanNs)
+		"minimum, percentiles and maximum %v ns, mean %.0f ns", f.Facts.TimesNs, f.Facts.MeanNs)
 }
 
 func failures(f record.Finding) record.Words {
-	observed := fmt.Sprintf("%d of %d went wrong", f.Facts.Count, f.Facts.Total)
+	observed := fmt.Sprintf("%d of %d requests failed", f.Facts.Count, f.Facts.Total)
 	if text := first(f.Facts.Messages); text != "" {
 		observed += " (" + text + ")"
 	}
 	hint := "read the service's log"
 	if 2*f.Facts.Closed > f.Facts.Count {
 		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
-			"use a method that may be repeated"
+			"use an idempotent HTTP method such as GET"
 	}
 	if f.Case == "many" {
-		return quantity(words("an error is not an answer; "+hint, percent(f.Limit), "%s", observed))
+		return quantity(words("errors do not count as "+
+			"responses; "+hint, percent(f.Limit), "%s", observed))
 	}
 	return words(hint, "none", "%s", observed)
 }
 
 func retried(f record.Finding) record.Words {
-	return words("the service closed kept-alive connections before it took these requests, or it "+
-		"failed without an answer: compare with its keep-alive limits and its log", "",
+	return words("the service closed kept-alive connections before it read these requests, or it "+
+		"failed without a response: check its keep-alive limits and its log", "",
 		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Total)
 }
 
 func censored(f record.Finding) record.Words {
-	w := words("the tail is longer than the percentiles show: raise drain, or lower the rate",
-		"none", "%d of %d unanswered at the end", f.Facts.Count, f.Facts.Total)
+	w := words("requests without a response are missing from the percentiles: raise drain, or "+
+		"lower the rate",
+		"none", "%d of %d requests had no response at the end", f.Facts.Count, f.Facts.Total)
 	if f.Limit > 0 {
 		w.Limit = percent(f.Limit)
 		return quantity(w)
@@ -70,31 +74,34 @@ func censored(f record.Finding) record.Words {
 }
 
 func little(f record.Finding) record.Words {
-	return quantity(words("requests from before the window still wait: connections starve, or "+
-		"the window is too short", percent(f.Limit), "%.2f under way, rate × time gives %.2f",
+	return quantity(words("requests from before the window still had no response: connections "+
+		"starve, or the window is too short",
+		percent(f.Limit), "%.2f requests were under way on average, "+
+			"but rate × mean service time gives %.2f",
 		f.Facts.Observed, f.Facts.Expected))
 }
 
 func clipped(f record.Finding) record.Words {
 	limit := duration(f.Limit, time.Second).String()
-	return amount(words("longer times are recorded as this limit: set a timeout below it", limit,
-		"at least one took %s or longer", limit), limit)
+	return amount(words("longer response times are recorded as this limit: set a timeout below it",
+		limit,
+		"at least one request took %s or longer", limit), limit)
 }
 
 func connections(f record.Finding) record.Words {
-	w := words("the service closes connections: this measures handshakes too", "",
-		"%d for %d requests", f.Facts.Count, f.Facts.Total)
+	w := words("the service closes connections, so response times include handshakes", "",
+		"%d new connections for %d requests", f.Facts.Count, f.Facts.Total)
 	if f.Case == "none kept" {
-		w.Hint = "the service keeps no connection: each number is of a request with one of its own"
+		w.Hint = "the service keeps no connection alive, so each request includes a new connection"
 	}
 	return w
 }
 
 func datagrams(f record.Finding) record.Words {
-	w := words("raise net.core.rmem_max for service and load, or give them cores of their own",
-		"", "%d lost of %d answers", f.Facts.Count, f.Facts.Total)
+	w := words("raise net.core.rmem_max for service and load, or run them on separate cores",
+		"", "%d datagrams were lost for %d responses", f.Facts.Count, f.Facts.Total)
 	if f.Case == "under way" {
-		w.Observed += fmt.Sprintf(" of %.0f datagrams", f.Facts.Observed)
+		w.Observed += fmt.Sprintf(" of %.0f datagrams each", f.Facts.Observed)
 		w.Limit = fmt.Sprintf("%.0f under way", f.Limit)
 	}
 	return w
@@ -102,30 +109,32 @@ func datagrams(f record.Finding) record.Words {
 
 func unasked(f record.Finding) record.Words {
 	facts := f.Facts
-	const nobody = "whether the service calls it is unknown"
-	const alone = "let nothing else use it during the measurement"
+	const nobody = "it is unknown whether the service calls its backend"
+	const alone = "let no other program use the backend during the measurement"
 	switch f.Case {
 	case "not read":
-		return words(nobody, "", "%s cannot be read: %s", facts.Name, first(facts.Messages))
+		return words(nobody, "", "the call counter of %s cannot be read: %s",
+			facts.Name, first(facts.Messages))
 	case "late":
 		return words(
 			"raise measure: "+nobody,
 			"",
-			"%s counts %s up to %v late",
+			"the call counter of %s counts %s up to %v late",
 			facts.Name,
 			facts.Subject,
 			time.Duration(f.Value),
 		)
 	case "others":
-		return words(alone, "", "%s: others also call it, %.0f %s a second before the load",
+		return words(alone, "", "%s: other clients also call it, with %.0f %s per second before "+
+			"the load",
 			facts.Name, f.Value, facts.Subject)
 	}
 	perItem := apart(f.Value, f.Limit, 2)
-	w := words("the service may answer from a cache: let it call its backend, or lower "+
-		"backendCalls", apart(f.Limit, f.Value, 2), "%s: %s %s an answer",
+	w := words("the service may respond from a cache: configure it to call its backend, or lower "+
+		"backendCalls", apart(f.Limit, f.Value, 2), "%s: %s %s per response",
 		facts.Name, perItem, facts.Subject)
 	if f.Case == "shared" {
-		w.Observed += fmt.Sprintf(", of which others may have made %.0f %%", 100*facts.Others)
+		w.Observed += fmt.Sprintf("; other clients may have made %.0f %% of them", 100*facts.Others)
 		w.Hint = alone
 	}
 	return amount(w, perItem)
@@ -140,7 +149,8 @@ func called(index int, name string) string {
 }
 
 func generators(f record.Finding) record.Words {
-	hint := "a part of the schedule was not offered as planned: read that generator's log"
+	hint := "a generator did not send its part of the schedule as planned: read that generator's " +
+		"log"
 	var texts []string
 	for _, p := range f.Facts.Parts {
 		text := called(p.Generator, p.Name)
@@ -152,19 +162,20 @@ func generators(f record.Finding) record.Words {
 		hint = w.Hint
 		texts = append(texts, text+": "+p.Rule+": "+w.Observed)
 	}
-	return words(hint, fmt.Sprintf("%d without findings", f.Facts.Total), "%s",
+	return words(hint, fmt.Sprintf("all %d generators without findings", f.Facts.Total), "%s",
 		strings.Join(units.First(texts, namesMax), "; "))
 }
 
 func clocks(f record.Finding) record.Words {
 	name, limit := called(f.Facts.Generator, f.Facts.Name), time.Duration(f.Limit).String()
 	if f.Case == "wall" {
-		return quantity(words("no number is affected, but timestamps of its log are", limit,
+		return quantity(words("results are not affected, but timestamps in this generator's log "+
+			"are wrong", limit,
 			"%s: its wall clock is %v off", name, duration(f.Facts.DriftNs, time.Millisecond)))
 	}
 	deviation := duration(f.Value, time.Microsecond).String()
-	return amount(words("its part of the schedule was not sent on time: synchronize both "+
-		"machines' clocks with one time server, and use a quieter network", limit,
+	return amount(words("this generator did not send its part of the schedule on time: "+
+		"synchronize both machines' clocks with one time server, and use a quieter network", limit,
 		"%s: its clock is up to %s off, and drifted by %v", name, deviation,
 		duration(f.Facts.DriftNs, time.Microsecond)), deviation)
 }

@@ -156,9 +156,9 @@ func first(all []string) string {
 }
 
 func failed(f record.Finding) record.Words {
-	const limit = "the trial ends well"
+	const limit = "every step of the trial succeeds"
 	if f.Case == "unknown" {
-		return words("read the service's log", limit, "the record does not say why")
+		return words("read the service's log", limit, "the record has no reason for the failure")
 	}
 	return words(f.Facts.Hint, limit, "%s: %s", f.Facts.Step, first(f.Facts.Messages))
 }
@@ -167,20 +167,25 @@ func warmup(f record.Finding) record.Words {
 	after := duration(f.Value, 100*time.Millisecond)
 	switch f.Case {
 	case "never steady":
-		return words("raise warmup.max", "steady", "not steady after %v", after)
+		return words("raise warmup.max", "steady", "the service was not steady after %v of warm-up",
+			after)
 	case "steady before":
 		return words("raise warmup.min and measure", "steady",
-			"looked steady after %v, but was not steady in the window", after)
+			"the service looked steady after %v of warm-up, but was not steady in the window",
+			after)
 	case "steady late":
-		return words("raise warmup.min", "before it", "the steady state began %v into the window",
+		return words("raise warmup.min", "before it", "the steady state began %v after the start "+
+			"of the window",
 			after)
 	}
-	hint := "raise warmup.max, run as root so that compilers go first, or warm up on all cores"
+	hint := "raise warmup.max, run as root so that compiler threads get priority, or warm up on " +
+		"all cores"
 	if f.Case == "compiles again" {
 		hint = "raise warmup.min and measure"
 	}
-	return words(hint, "silent", "in the window of %s compilers ran for %s and waited for a core "+
-		"for %s of the time", f.Facts.Name, percent(f.Value), percent(f.Facts.WaitingShare))
+	return words(hint, "silent", "in the window of load %s, just-in-time compilers ran for %s "+
+		"and waited for a core for %s of the time",
+		f.Facts.Name, percent(f.Value), percent(f.Facts.WaitingShare))
 }
 
 func quiet(f record.Finding) record.Words {
@@ -190,22 +195,23 @@ func quiet(f record.Finding) record.Words {
 }
 
 func limits(f record.Finding) record.Words {
-	return words("run as root, or get a delegated cgroup", "all in force",
-		"not in force: %s", strings.Join(Limits(f.Facts.Limits), ", "))
+	return words("run Prony as root, or in a cgroup that is delegated to your user", "all in force",
+		"limits not in force: %s", strings.Join(Limits(f.Facts.Limits), ", "))
 }
 
 func logged(f record.Finding) record.Words {
-	return words("let it log less, as in production", "the whole log",
+	return words("reduce the service's logging to its level in production", "the whole log",
 		"%d MB of the service's log were dropped", int64(f.Value)/1e6)
 }
 
 func cores(f record.Finding) record.Words {
-	return words("give the machine a second core", "disjoint cores", "both on core %d",
+	return words("give the machine a second core", "disjoint cores", "service and load both ran "+
+		"on core %d",
 		f.Facts.Core)
 }
 
 func pod(f record.Finding) record.Words {
-	return words("have its node's kubelet run with cpuManagerPolicy: static, and ask for "+
+	return words("set cpuManagerPolicy: static for the kubelet of the pod's node, and request "+
 		"whole CPUs", "cores of its own", "%s", strings.Join(f.Facts.Messages, "; "))
 }
 
@@ -216,15 +222,15 @@ func reader(f record.Finding) record.Words {
 			strings.Join(f.Facts.Messages, "; "))
 	}
 	return words(hint, units.Duration(f.Limit)+", 1 % of load "+f.Facts.Name,
-		"a reading came %s late", units.Duration(f.Value))
+		"a reading of the service's resource usage was %s late", units.Duration(f.Value))
 }
 
 func cluster(f record.Finding) record.Words {
-	return words("the results do not depend on it", "none",
-		"its API did not answer for %s", units.Duration(f.Value))
+	return words("no action is needed, because results do not depend on the cluster's API", "none",
+		"the cluster's API did not respond for %s", units.Duration(f.Value))
 }
 
 func whole(f record.Finding) record.Words {
 	return words("let the load run to its end", time.Duration(f.Limit).String(),
-		"ended after %v of the window", duration(f.Value, time.Millisecond))
+		"the load ended after %v of the window", duration(f.Value, time.Millisecond))
 }

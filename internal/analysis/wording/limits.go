@@ -91,21 +91,21 @@ func unenforced(l record.Limit) string {
 	why := l.Detail
 	switch l.Reason {
 	case record.EndedBefore:
-		why = "it ended before they could be read"
+		why = "the process ended before its limits could be read"
 	case record.NotMounted:
 		why = "the container's control groups are not mounted here"
 	case record.PerContainer:
 		subject += " for the system as a whole"
-		why = "each container has as many: " + l.Detail
+		why = "each container has this limit by itself: " + l.Detail
 		if l.Kind == record.LimitMemory {
-			why = "each container has its share of it: " + l.Detail
+			why = "each container has a share of this limit: " + l.Detail
 		}
 	case record.NotCounted:
 		why = "the kernel does not count it"
 	case record.Permitted:
-		why = "the node lets pods swap"
+		why = "the node allows pods to swap"
 	case record.Strayed:
-		why = fmt.Sprintf("processes %v are in another one", l.PIDs)
+		why = fmt.Sprintf("processes %v are in another control group", l.PIDs)
 	}
 	if why == "" {
 		return subject

@@ -41,19 +41,22 @@ func TestUnenforcedLimit(t *testing.T) {
 	memory := record.Limit{Kind: record.LimitMemory, Value: 4096}
 	check("0.5 CPUs", cpu, "", "")
 	check("0.5 CPUs: cpu.max: denied", cpu, record.Refused, "cpu.max: denied")
-	check("0.5 CPUs for the system as a whole: each container has as many: systemd", cpu,
+	check("0.5 CPUs for the system as a whole: each container has this limit by itself: systemd",
+		cpu,
 		record.PerContainer, "systemd")
-	check("memory 4096 for the system as a whole: each container has its share of it: systemd",
+	check("memory 4096 for the system as a whole: each container has a share of this limit: "+
+		"systemd",
 		memory, record.PerContainer, "systemd")
-	check("memory 4096: it ended before they could be read", memory, record.EndedBefore, "")
+	check("memory 4096: the process ended before its limits could be read",
+		memory, record.EndedBefore, "")
 	check("memory 4096: the container's control groups are not mounted here", memory,
 		record.NotMounted, "")
 	check("cores [0 1]: no", record.Limit{Kind: record.LimitCores, Cores: []int{0, 1}},
 		record.Refused, "no")
 	swap := record.Limit{Kind: record.LimitSwap}
 	check("no swap: the kernel does not count it", swap, record.NotCounted, "")
-	check("no swap: the node lets pods swap", swap, record.Permitted, "")
-	check("db: control group: processes [7 8] are in another one", record.Limit{
+	check("no swap: the node allows pods to swap", swap, record.Permitted, "")
+	check("db: control group: processes [7 8] are in another control group", record.Limit{
 		Kind: record.LimitGroup, PIDs: []int{7, 8}, Process: "db"}, record.Strayed, "")
 }
 

@@ -12,11 +12,12 @@ import (
 
 func sliceAnswers(f record.Finding) record.Words {
 	if f.Case == "none" {
-		return words("read the service's log", "at least 1", "no good answer in its slices")
+		return words("read the service's log", "at least 1", "no good response in the target's "+
+			"slices")
 	}
 	observed := fmt.Sprintf("%d of %d requests in slices failed", f.Facts.Count, f.Facts.Total)
 	if f.Case == "many" {
-		return quantity(words("an error is not an answer; read the service's log",
+		return quantity(words("errors do not count as responses; read the service's log",
 			percent(f.Limit), "%s", observed))
 	}
 	return words("read the service's log", "none", "%s", observed)
@@ -24,28 +25,34 @@ func sliceAnswers(f record.Finding) record.Words {
 
 func idleWork(f record.Finding) record.Words {
 	if f.Case == "unknown" {
-		return words("its ratios may be too good or too bad: run it on this machine, where it can "+
-			"be stopped while others are loaded", "known", "its CPU time while others were loaded "+
-			"is unknown, and it was not stopped")
+		return words("ratios of this target may be too good or too bad: run it on this machine, "+
+			"where Prony can stop it while other targets are loaded",
+			"known", "the target's CPU time while other "+
+				"targets were loaded is unknown, and it was not stopped")
 	}
-	hint := "it works while it waits, and was not stopped: look for timers, collectors and pools"
+	hint := "the target works without load, and was not stopped: look for timers, garbage " +
+		"collectors and thread pools"
 	if f.Facts.Subject != record.FreezeOff {
-		hint = "it was stopped (" + f.Facts.Subject + "), so it used this while it was " +
-			"stopped and resumed: raise --slices"
+		hint = "the target was stopped " +
+			"(" + f.Facts.Subject + "), so stopping and resuming it took this " +
+			"CPU time: raise --slices"
 	}
-	return words(hint, "", "it used %s of a core while others were loaded", percent(f.Value))
+	return words(hint, "", "the target used %s of a core while other targets were loaded",
+		percent(f.Value))
 }
 
 func sliceLag(f record.Finding) record.Words {
 	return words("late requests raise response times; the machine stalled, or other work ran on "+
-		"the generator's core", "in time", "requests in open slices left late: it adds up to "+
-		"%s to p99", units.Duration(f.Value))
+		"the generator's core", "in time", "requests in open slices were sent late, which adds "+
+		"up to %s to p99", units.Duration(f.Value))
 }
 
 func starts(f record.Finding) record.Words {
-	w := words("read its log: a failure while slices run excludes the start for all targets",
+	w := words("read the target's log: a failure while slices run excludes the start for all "+
+		"targets",
 		percent(f.Limit),
-		"%d of %s lost, most to %s", f.Facts.Count, units.Plural(f.Facts.Total, "start"),
+		"%d of %s excluded, most because %s failed",
+		f.Facts.Count, units.Plural(f.Facts.Total, "start"),
 		f.Facts.Name)
 	if f.Facts.Repeated > 0 {
 		w.Observed += fmt.Sprintf(" (%d repeated)", f.Facts.Repeated)
@@ -58,25 +65,28 @@ func starts(f record.Finding) record.Words {
 }
 
 func control(f record.Finding) record.Words {
-	return words("a difference up to this size may come from the method: look for what treats "+
-		"equal targets unequally, or measure more starts", "no difference",
+	return words("a difference up to this size may come from the measurement itself: look for a "+
+		"cause that treats equal targets unequally, or measure more starts", "no difference",
 		"the control %s differs by %s from itself in %s %s in this run", f.Facts.Name,
 		units.Change(f.Facts.Observed), f.Load, metric.Named(f.Facts.Subject, "").Label)
 }
 
 func balance(f record.Finding) record.Words {
-	return words("one target caused it, or chance did: measure on a machine with less steal "+
-		"time", "the same for all targets", "the hypervisor took %s of a core more from slices of "+
-		"one target than from those of another", percent(f.Value))
+	return words("one target caused this difference, or chance did: measure on a machine with "+
+		"less steal time",
+		"the same for all targets", "the hypervisor took %s of a core more from slices of "+
+			"one target than from those of another", percent(f.Value))
 }
 
 func rareEvents(f record.Finding) record.Words {
-	w := words("it is part of the answer: look for collections, compactions and timers", "none",
-		"rare events: all work of %s differs in %s %s by %s from its typical slice", f.Facts.Name,
+	w := words("rare events are part of the result: look for garbage collections, compactions "+
+		"and timers", "none",
+		"rare events: over all slices, %s differs in %s %s by %s from its typical slice",
+		f.Facts.Name,
 		f.Load, metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Observed))
 	if f.Case == "few" {
-		w.Hint = fmt.Sprintf("there are %.1f of them in a start, so their cost is uncertain: "+
-			"measure longer starts", f.Facts.Expected)
+		w.Hint = fmt.Sprintf("a start has %.1f rare events on average, so their cost is "+
+			"uncertain: measure longer starts", f.Facts.Expected)
 	}
 	return w
 }
@@ -84,7 +94,7 @@ func rareEvents(f record.Finding) record.Words {
 func levels(f record.Finding) record.Words {
 	return words("the lead-in may be too short, or the machine changed between slices and "+
 		"windows: run more starts", "the same within their errors",
-		"%s differs in %s %s by %s in slices and by %s in windows alone", f.Facts.Name, f.Load,
+		"%s differs in %s %s by %s in slices, but by %s in windows", f.Facts.Name, f.Load,
 		metric.Named(f.Facts.Subject, "").Label, units.Change(f.Facts.Expected),
 		units.Change(f.Facts.Observed))
 }

@@ -25,7 +25,7 @@ func Folder(root, kind string) (string, error) {
 		err = os.MkdirAll(folder, 0o755)
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
+		return "", fmt.Errorf("create the cache folder: %w", err)
 	}
 	return folder, nil
 }
@@ -54,7 +54,8 @@ func Lock(ctx context.Context, path, subject string, waiting func()) (unlock fun
 		}
 		select {
 		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("wait for another %s: %w", subject,
+			return nil, errors.Join(fmt.Errorf("wait for another process that works on %s: %w",
+				subject,
 				context.Cause(ctx)), file.Close())
 		case <-time.After(poll):
 		}

@@ -37,7 +37,8 @@ func TestLock(t *testing.T) {
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	_, err = Lock(ctx, path, "build", func() { waits++; cancel(gone) })
-	if !errors.Is(err, gone) || !strings.Contains(err.Error(), "another build") || waits != 1 {
+	if !errors.Is(err, gone) || !strings.Contains(err.Error(),
+		"another process that works on build") || waits != 1 {
 		t.Errorf("error %v after %d waits, want one that was given up", err, waits)
 	}
 	held := make(chan func())

@@ -40,7 +40,7 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 		err = os.MkdirAll(all, 0o755)
 	}
 	if err != nil {
-		return "", fmt.Errorf("make the cache: %w; %s names another folder for it", err, Env)
+		return "", fmt.Errorf("create the cache folder: %w; set %s to another folder", err, Env)
 	}
 	if real, err := filepath.EvalSymlinks(ownText); err == nil {
 		ownText = real
@@ -53,7 +53,7 @@ func Project(ctx context.Context, root string, now time.Time) (string, error) {
 	}
 	defer unlock()
 	if err := errors.Join(os.MkdirAll(folder, 0o755), likeProject(folder, ownText)); err != nil {
-		return "", fmt.Errorf("make the cache: %w", err)
+		return "", fmt.Errorf("create the cache folder: %w", err)
 	}
 	if err := Hold(folder+usedEnd, now); err != nil {
 		return "", err
@@ -98,7 +98,7 @@ func projects() (string, error) {
 	}
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a folder for the cache: %w; %s names one", err, Env)
+		return "", fmt.Errorf("find a folder for the cache: %w; set %s to a folder", err, Env)
 	}
 	return filepath.Join(dir, "prony"), nil
 }

@@ -123,7 +123,7 @@ func FormerFlags(root *cobra.Command, names map[string]string) {
 // RemovedFlag declares a hidden flag that this release no longer has. Using it is an error that
 // says what to do instead.
 func RemovedFlag(fs *pflag.FlagSet, name, instead string) {
-	f := fs.VarPF(&removed{fmt.Errorf("the flag --%s is removed; %s", name, instead)}, name, "",
+	f := fs.VarPF(&removed{fmt.Errorf("the flag --%s was removed; %s", name, instead)}, name, "",
 		"(removed)")
 	f.Hidden, f.NoOptDefVal = true, "removed"
 }
@@ -167,24 +167,24 @@ func Output(c *cobra.Command, formatName, file *string, formats ...string) {
 // An empty value, for example from an unset variable of a script, would silently choose everything,
 // or compare or judge something else.
 var notEmpty = []struct{ name, want string }{
-	{"git", "name a revision, such as main or HEAD~1"},
-	{"url", "name a service, such as http://127.0.0.1:8081"},
-	{"image", "name an image of the Docker engine, such as app:1.2"},
-	{"build", "write the command that builds a revision"},
-	{"run", "write the command that starts the service"},
-	{"get", "write a path, such as /items"},
-	{"request", "write a method and a path, such as 'POST /items'"},
-	{"against", "name the folder of another checkout"},
+	{"git", "give a revision, such as main or HEAD~1"},
+	{"url", "give the URL of a service, such as http://127.0.0.1:8081"},
+	{"image", "give an image of the Docker engine, such as app:1.2"},
+	{"build", "give the command that builds a revision"},
+	{"run", "give the command that starts the service"},
+	{"get", "give a path, such as /items"},
+	{"request", "give a method and a path, such as 'POST /items'"},
+	{"against", "give the folder of another checkout"},
 	{"targets", ""}, {"target", ""}, {"scenarios", ""}, {"loads", ""}, {"load", ""}, {"trial", ""},
-	{"metric", "name a metric, such as throughput or p99"},
-	{"max-regression", "write a share, such as 5% or p99=10%"},
-	{"control", "name a row of both runs"},
-	{"baseline", "name a row of the run"},
-	{"last-good", "name the file that keeps the last good run"},
-	{"diff", "name a target, a run or a trial"},
-	{"resume", "name the folder of the run"},
+	{"metric", "give a metric, such as throughput or p99"},
+	{"max-regression", "give a share, such as 5% or p99=10%"},
+	{"control", "give the name of a row that both runs have"},
+	{"baseline", "give the name of a row of the run"},
+	{"last-good", "give the file that stores the last good run"},
+	{"diff", "give the name of a target, a run or a trial"},
+	{"resume", "give the folder of the run"},
 	{"from", "name a file"},
-	{"agent", "name an agent, as prony agents lists them"},
+	{"agent", "give the name of an agent that prony agents lists"},
 	{"slo", "write objectives, such as 'p99<20ms'"},
 	{"threshold", "write objectives, such as 'p99<20ms'"},
 	{"rate", ""}, {"users", ""}, {"trace", ""}, {"traces", ""}, {"scenario", ""}, {"detect", ""},
@@ -227,8 +227,8 @@ func FollowSuffix(fs *pflag.FlagSet) error {
 		return nil
 	}
 	if err := formatName.Value.Set(want); err != nil {
-		return Usagef("--output %s: there is no format for %s here; %w, and --format says which "+
-			"is meant", out.Value, suffix, err)
+		return Usagef("--output %s: this command has no format for %s; %w, or choose a format "+
+			"with --format", out.Value, suffix, err)
 	}
 	return nil
 }

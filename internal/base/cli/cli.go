@@ -83,7 +83,8 @@ func Code(err error) int {
 func Arguments(lowest, highest int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < lowest || len(args) > highest {
-			return Usagef("want %s, got %d arguments; see %s --help", c.UseLine(), len(args),
+			return Usagef("expected %s, got %d arguments; see %s --help",
+				c.UseLine(), len(args),
 				c.CommandPath())
 		}
 		if slices.Contains(args, "") {

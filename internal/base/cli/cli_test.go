@@ -89,9 +89,9 @@ func TestMisuse(t *testing.T) {
 	check(`--format "xml": there are text, csv, json; see verb --help`, "--format", "xml")
 	check(`--kind "cpu,heat": there are cpu, alloc, lock; see verb --help`, "--kind", "cpu,heat")
 	check(`--view "": there are auto, live; see verb --help`, "--view", "")
-	check("--output a.md: there is no format for .md here; there are text, csv, json, and "+
-		"--format says which is meant", "-o", "a.md")
-	check("want verb [A] [flags], got 2 arguments; see verb --help", "a", "b")
+	check("--output a.md: this command has no format for .md; there are text, csv, json, or "+
+		"choose a format with --format", "-o", "a.md")
+	check("expected verb [A] [flags], got 2 arguments; see verb --help", "a", "b")
 	check("unknown flag: --foo; see verb --help", "--foo")
 }
 
@@ -120,7 +120,7 @@ func TestNotEmpty(t *testing.T) {
 	check("")
 	check("", "--git", "main", "--metric", "p99,mean", "--rate", "1", "--body", "")
 	git := `--git "": the value is empty, perhaps because a variable of your script is not set; ` +
-		`name a revision, such as main or HEAD~1, or`
+		`give a revision, such as main or HEAD~1, or`
 	check(git, "--git", "")
 	check(git, "--git", "main", "--git", " \t")
 	check(`--metric "": `, "--metric=")

@@ -49,7 +49,7 @@ func Open(name string) (*os.File, error) {
 	}
 	if info, err := f.Stat(); err == nil && info.IsDir() {
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: name,
-			Err: errors.New("it is a folder, and a file is wanted")}, f.Close())
+			Err: errors.New("it is a folder, but a file is required")}, f.Close())
 	}
 	return f, nil
 }
@@ -136,10 +136,10 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	switch {
 	case err != nil: // reading to the end finds the size
 	case regular && !info.Mode().IsRegular():
-		return fail("it is not a regular file; what comes by a pipe or a device cannot be read " +
-			"again: save it to a file")
+		return fail("it is not a regular file; data from a pipe or a device cannot be read " +
+			"twice: save it to a file")
 	case info.Size() > bound:
-		return fail("it has %d bytes, and the bound is %d MiB", info.Size(), bound>>20)
+		return fail("the file has %d bytes, but at most %d MiB are allowed", info.Size(), bound>>20)
 	case info.Size() > 0:
 		room = info.Size() + 1 // one more byte detects the end
 	}
@@ -151,9 +151,9 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 		piece = piece[:len(piece)+n]
 		switch size += int64(n); {
 		case text && (bytes.IndexByte(read, 0) >= 0 || packed(piece) != ""):
-			return fail("%s", cmp.Or(packed(piece), "it is not text: it holds NUL bytes"))
+			return fail("%s", cmp.Or(packed(piece), "the file is not text: it contains NUL bytes"))
 		case size > bound:
-			return fail("it has more than %d MiB, the bound", bound>>20)
+			return fail("the file has more than the allowed %d MiB", bound>>20)
 		case errors.Is(err, io.EOF):
 			return piece, nil
 		case err != nil:

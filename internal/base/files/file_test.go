@@ -55,10 +55,9 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: Kept gives %q, want %q", what, got, kept)
 		}
 	}
-	const nul, pipe, large = "! read X: it is not text: it holds NUL bytes",
-		"! read X: it is not a regular file; what comes by a pipe or a device cannot " +
-			"be read again: " +
-			"save it to a file", "! read X: it has more than 0 MiB, the bound"
+	const nul, pipe, large = "! read X: the file is not text: it contains NUL bytes",
+		"! read X: it is not a regular file; data from a pipe or a device cannot be read twice: " +
+			"save it to a file", "! read X: the file has more than the allowed 0 MiB"
 	check("whole", put(t, "0123456789"), "0123456789", "0123456789", "0123456789")
 	check("empty", put(t, ""), "", "", "")
 	check("a mark", put(t, "\ufeffab"), "\ufeffab", "ab", "ab")
@@ -73,14 +72,14 @@ func TestRead(t *testing.T) {
 		"\xfd7zXZ\x00":     "it is compressed by xz; unpack it first, as unxz does",
 		"PK\x03\x04\x00":   "it is a ZIP archive; unpack it first, as unzip does",
 		"BZh91AY&SY":       "it is compressed by bzip2; unpack it first, as bunzip2 does",
-		"\x00\x00a\x00":    "it is not text: it holds NUL bytes",
-		"ab\x00c":          "it is not text: it holds NUL bytes",
+		"\x00\x00a\x00":    "the file is not text: it contains NUL bytes",
+		"ab\x00c":          "the file is not text: it contains NUL bytes",
 	} {
 		check(hint, put(t, start), start, "! read X: "+hint, "! read X: "+hint)
 	}
-	const more = "! read X: it has 11 bytes, and the bound is 0 MiB"
+	const more = "! read X: the file has 11 bytes, but at most 0 MiB are allowed"
 	check("more", put(t, "01234567890"), more, more, more)
-	const folder = "! open X: it is a folder, and a file is wanted"
+	const folder = "! open X: it is a folder, but a file is required"
 	check("a folder", t.TempDir(), folder, folder, folder)
 	const none = "! open X: no such file or directory"
 	check("none", filepath.Join(t.TempDir(), "a"), none, none, none)

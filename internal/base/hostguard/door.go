@@ -43,9 +43,8 @@ func Guard(next http.Handler) http.Handler {
 func Refusal(r *http.Request) (why string, code int) {
 	switch {
 	case !Named(r.Host):
-		return "the host " + clip(r.Host) + " is not a name of this port: " +
-			"call it by its address, " +
-			"or name the host in " + Hosts, http.StatusMisdirectedRequest
+		return "the host " + clip(r.Host) + " is not a known name of this server: use the " +
+			"server's address, or add the host to " + Hosts, http.StatusMisdirectedRequest
 	case foreign(r):
 		return "the request comes from a page of another origin; only programs and this port's " +
 				"own pages are allowed",

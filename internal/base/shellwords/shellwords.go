@@ -19,7 +19,7 @@ var ErrNeedsShell = errors.New("the command needs a shell")
 // expansions and patterns.
 func Split(command string) ([]string, error) {
 	if end := len(command) - len(strings.TrimRight(command, `\`)); end%2 == 1 {
-		return nil, errors.New("the backslash at the end escapes nothing")
+		return nil, errors.New("the command ends with a backslash that escapes no character")
 	}
 	if strings.ContainsRune(command, '\r') { // a blank to the parser, and part of a word to a shell
 		return nil, ErrNeedsShell

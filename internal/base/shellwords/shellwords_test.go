@@ -36,7 +36,7 @@ func TestSplit(t *testing.T) {
 	}
 	for command, want := range map[string]string{"a )": "line 1: ",
 		"a 'b": "line 1: reached EOF without closing quote", "a\n\"b": "line 2: reached EOF",
-		`a \`: "the backslash at the end escapes nothing"} {
+		`a \`: "the command ends with a backslash that escapes no character"} {
 		got, err := shellwords.Split(command)
 		if err == nil || errors.Is(err, shellwords.ErrNeedsShell) ||
 			!strings.Contains(err.Error(), want) {

@@ -96,7 +96,7 @@ func placed(file string, data []byte, err error) *Error {
 func guarded(decode func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("not understood: %v; plain YAML without tags is enough", p)
+			err = fmt.Errorf("invalid YAML: %v; use plain YAML without tags", p)
 		}
 	}()
 	return decode()
@@ -221,7 +221,7 @@ func plain(file string, data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	wrong := func(pos int, format string, args ...any) ([]byte, error) {
 		return nil, &Error{File: file, Line: 1 + bytes.Count(data[:pos], []byte("\n")),
-			Problem: fmt.Sprintf(format, args...), Hint: "is it the file that you meant?"}
+			Problem: fmt.Sprintf(format, args...), Hint: "check that this is the right file"}
 	}
 	depth := 0
 	for i, c := range data {
@@ -232,11 +232,11 @@ func plain(file string, data []byte) ([]byte, error) {
 			depth = max(depth-1, 0)
 		case '\n':
 			if bytes.HasPrefix(data[i+1:], bytes.Repeat([]byte(" "), 4*deepest)) {
-				return wrong(i+1, "a line that is set in by %d blanks", 4*deepest)
+				return wrong(i+1, "a line is indented by %d blanks", 4*deepest)
 			}
 		}
 		if depth > deepest {
-			return wrong(i, "more than %d brackets within each other", deepest)
+			return wrong(i, "brackets are nested more than %d levels deep", deepest)
 		}
 	}
 	if !bytes.ContainsRune(data, '*') {
@@ -251,7 +251,7 @@ func plain(file string, data []byte) ([]byte, error) {
 		all += values(doc.Body, map[string]int{})
 	}
 	if all > expanded {
-		return wrong(0, "its aliases make more than %d values of it", expanded)
+		return wrong(0, "YAML aliases expand the file to more than %d values", expanded)
 	}
 	return data, nil
 }

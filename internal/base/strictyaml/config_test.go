@@ -39,15 +39,15 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`Go struct field file.Count of type int in "count: many"`)
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
-	check("deep", strings.Repeat("[", 101), "s.yaml:1: more than 100 brackets within each other; "+
-		"is it the file that you meant?")
+	check("deep", strings.Repeat("[", 101), "s.yaml:1: brackets are nested more than 100 levels "+
+		"deep; check that this is the right file")
 	bomb := "a: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := range 8 {
 		one := fmt.Sprintf("*a%d", i)
 		bomb += fmt.Sprintf("b%d: &a%d [%s]\n", i, i+1, strings.Repeat(one+",", 9)+one)
 	}
-	check("aliases of aliases", bomb, "s.yaml:1: its aliases make more than 100000 values of it; "+
-		"is it the file that you meant?")
+	check("aliases of aliases", bomb, "s.yaml:1: YAML aliases expand the file to more than "+
+		"100000 values; check that this is the right file")
 	check("broken", "name: [a\n", `s.yaml:1: sequence end token ']' not found in "name: [a"`)
 }
 

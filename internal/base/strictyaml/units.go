@@ -45,7 +45,7 @@ func (s *Size) UnmarshalText(b []byte) error {
 	text := string(b)
 	m := sizeRe.FindStringSubmatch(text)
 	if m == nil {
-		return fmt.Errorf("size %q is not a number with a binary unit (as in 1GiB, 832M)", text)
+		return fmt.Errorf("size %q is not a number with a binary unit, such as 1GiB or 832M", text)
 	}
 	number, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {
@@ -82,7 +82,7 @@ func Text(n ast.Node, v interface{ UnmarshalText([]byte) error }) error {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		text = n.GetToken().Value
 	default:
-		return &yaml.SyntaxError{Token: n.GetToken(), Message: "one plain value is wanted here"}
+		return &yaml.SyntaxError{Token: n.GetToken(), Message: "a single plain value is required"}
 	}
 	if err := v.UnmarshalText([]byte(text)); err != nil {
 		return &yaml.SyntaxError{Token: n.GetToken(), Message: err.Error()}

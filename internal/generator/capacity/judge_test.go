@@ -71,7 +71,7 @@ func TestJudgeService(t *testing.T) {
 	})
 	// The backlog may grow by 1 % of the rate, and by 14.5 in 2 s.
 	check("p99<50ms", Met, "", func(l *record.Load) { l.BacklogPerS = 10 })
-	check("p99<50ms", Missed, "capacity: backlog", func(l *record.Load) { l.BacklogPerS = 11 })
+	check("p99<50ms", Missed, "capacity: the backlog", func(l *record.Load) { l.BacklogPerS = 11 })
 
 	// Errors: above 0.1 % the service has failed, if it has no objective about errors.
 	check("p99<50ms", Met, "", fails(2))
@@ -112,7 +112,7 @@ func TestJudgeInstrument(t *testing.T) {
 		l.InFlightMean, l.BacklogPerS = 50, 100
 	})
 	check("errors<1%", Met, "", func(l *record.Load) { l.Model = record.Closed })
-	check("p99<50ms", Missed, "answers: no good answer", func(l *record.Load) {
+	check("p99<50ms", Missed, "answers: no good response", func(l *record.Load) {
 		*l = record.Load{Model: "closed", WindowNs: 2e9, Threads: 1}
 	})
 }

@@ -84,12 +84,13 @@ func TestPercentiles(t *testing.T) {
 	check("a quarter", 0.25, 9860, 9940, free, "") // 9900 -+ 39.003 is 9860.997 and 9939.003
 	// 64 independent ones of 381 in 2 s: (381 + 3 sqrt(381))/64 x 2 s is 13.7 s.
 	check("too few", 0.0064, 0, 0, free,
-		"needs n ≥ 381 independent answers; had 64 (raise --duration to 14s)")
+		"an interval needs n ≥ 381 independent responses; n was 64 (raise --duration to 14s)")
 	check("unanswered", 1, 0, 0, free,
-		"200 of 10,200 requests were never answered, more than lie above this percentile",
+		"200 of 10,200 requests got no response, more than the share of requests above this "+
+			"percentile",
 		func(r *Report) { r.Load.Censored = 200 })
-	check("above capacity", 1, 0, 0, free, "capacity: backlog grows by 812.3/s; above capacity, "+
-		"latency depends on the length of the test: lower the rate",
+	check("above capacity", 1, 0, 0, free, "capacity: the backlog of requests grows by 812.3/s; "+
+		"above the capacity, latency depends on the length of the test: lower the rate",
 		func(r *Report) { r.Verdict = of(r.Load, tooMuch).Verdict })
 }
 
@@ -110,9 +111,11 @@ func TestWorth(t *testing.T) {
 	check("unknown", 0, "; they assume that answers are independent\n", "are worth")
 	check("all", 1, "[95 % intervals] of this window\n", "needs n")
 	check("p99", 1, "  p99            9.90 ms [9.88, 9.92]", "")
-	check("some", 0.04, "; its 10,000 answers are worth 400 independent ones\n", "p99 needs n")
+	check("some", 0.04, "; its 10,000 answers are worth 400 independent ones\n",
+		"p99 an interval needs n")
 	check("wider", 0.04, "  p99            9.90 ms [9.80, 10.0]", "") // 9900 -+ 97.5
 	check("none left", 0.0064,
-		"p99 needs n ≥ 381 independent answers; had 63 (raise --duration to 14s)\n",
+		"p99 an interval needs n ≥ 381 independent responses; n was 63\n"+
+			"               (raise --duration to 14s)\n",
 		"p99            9.90")
 }

@@ -39,7 +39,7 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		return p, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("attach to a service that runs: %w; start it first", err)
+		return nil, fmt.Errorf("attach to a running service: %w; start the service first", err)
 	}
 	if err := conn.Close(); err != nil {
 		return nil, err
@@ -48,8 +48,9 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		p.pids = host.Listening("tcp", int(l.At.Port()))
 	}
 	if p.near && len(p.pids) == 0 {
-		return nil, errors.New("attach to a service that runs: none of this machine's processes " +
-			"that can be seen here listens at " + l.At.String() + "; run as its user, or as root")
+		return nil, errors.New("attach to a running service: no process visible to this user " +
+			"listens at " + l.At.String() + "; run Prony as the service's " +
+			"user, or as root")
 	}
 	return p, nil
 }

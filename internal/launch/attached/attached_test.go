@@ -25,7 +25,7 @@ func TestOfDatagramsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := by.Launch(t.Context(), launch.Spec{}); err == nil ||
-		!strings.Contains(err.Error(), "start it first") {
+		!strings.Contains(err.Error(), "start the service first") {
 		t.Errorf("nobody listens: %v", err)
 	}
 }

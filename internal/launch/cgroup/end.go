@@ -125,9 +125,10 @@ func (m Memory) Exit(how string, stopped bool) string {
 	case how == killed && !stopped:
 		return "killed by the kernel: " + m.cause()
 	case m.Kills == 1:
-		return how + "; the kernel had killed a process of it: " + m.cause()
+		return how + "; the kernel had killed a process of this target: " + m.cause()
 	}
-	return fmt.Sprintf("%s; the kernel had killed %d processes of it: %s", how, m.Kills, m.cause())
+	return fmt.Sprintf("%s; the kernel had killed %d processes of this target: %s",
+		how, m.Kills, m.cause())
 }
 
 // cause returns the numbers in words: "out of memory (limit 64 MiB, peak 63.9 MiB)".

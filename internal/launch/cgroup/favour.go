@@ -57,8 +57,8 @@ func Favour(pids []int, enabled bool) (threads int, err error) {
 			threads++
 		}
 	}
-	return threads, fmt.Errorf("take back the precedence of compilers: after %d passes there are "+
-		"threads that have it", favourPasses)
+	return threads, fmt.Errorf("take back the precedence of compilers: after %d passes, some "+
+		"threads still have it", favourPasses)
 }
 
 // Tasks lists the threads of these processes that picked accepts.

@@ -59,7 +59,7 @@ func Own() (Whose, error) {
 	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	namespace, err2 := os.Readlink("/proc/self/ns/pid")
 	if err := cmp.Or(err1, err2); err != nil {
-		return Whose{}, fmt.Errorf("tell this lab from others: %w", err)
+		return Whose{}, fmt.Errorf("get a unique identity for this process: %w", err)
 	}
 	pid := os.Getpid()
 	return Whose{Process: fmt.Sprintf("%d-%s", pid, Born(pid)),

@@ -191,11 +191,11 @@ func TestExit(t *testing.T) {
 	check(Memory{LimitBytes: mib, PeakBytes: mib}, killed, false, killed)
 	check(all, killed, false, "killed by the kernel: "+cause)
 	// The lab sends this signal too; the killed process was another one.
-	check(all, killed, true, killed+"; the kernel had killed a process of it: "+cause)
+	check(all, killed, true, killed+"; the kernel had killed a process of this target: "+cause)
 	check(all, "exit status 1", false,
-		"exit status 1; the kernel had killed a process of it: "+cause)
+		"exit status 1; the kernel had killed a process of this target: "+cause)
 	check(Memory{Kills: 3}, "exit status 1", false,
-		"exit status 1; the kernel had killed 3 processes of it: out of memory")
+		"exit status 1; the kernel had killed 3 processes of this target: out of memory")
 	check(Memory{Kills: 1, LimitBytes: mib}, killed, false,
 		"killed by the kernel: out of memory (limit 1 MiB)")
 }

@@ -80,8 +80,8 @@ func (a *api) agree(ctx context.Context) error {
 	text, ok := strings.CutPrefix(theirs, "1.")
 	minor, err := strconv.Atoi(text)
 	if !ok || err != nil || minor < leastMinor {
-		return fmt.Errorf("it speaks version %q of the API, not 1.%d; Docker 19.03 or newer is "+
-			"needed", theirs, leastMinor)
+		return fmt.Errorf("the engine has version %q of the API, but Prony needs 1.%d; install "+
+			"Docker 19.03 or newer", theirs, leastMinor)
 	}
 	a.version = fmt.Sprintf("/v1.%d", min(minor, knownMinor))
 	return nil
@@ -172,7 +172,8 @@ func (a *api) attach(ctx context.Context, id string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if res.StatusCode != http.StatusSwitchingProtocols {
-		return nil, errors.Join(fmt.Errorf("it answers with %s", res.Status), res.Body.Close())
+		return nil, errors.Join(fmt.Errorf("the engine responded with %s",
+			res.Status), res.Body.Close())
 	}
 	return res.Body, nil
 }
@@ -235,9 +236,9 @@ func socketOf(path, env string) (string, error) {
 	}
 	path, ok := strings.CutPrefix(env, "unix://")
 	if !ok {
-		return "", fmt.Errorf("find the Docker engine: DOCKER_HOST is %s, and what runs on "+
-			"another machine cannot be measured from here; unset DOCKER_HOST, or set it to "+
-			"unix://%s", env, defaultSocket)
+		return "", fmt.Errorf("find the Docker engine: DOCKER_HOST is %s, but Prony cannot "+
+			"measure containers on another machine; unset DOCKER_HOST, or set it to unix://%s",
+			env, defaultSocket)
 	}
 	return path, nil
 }
@@ -272,17 +273,17 @@ func explained(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOENT):
-		hint = "no engine is there: install Docker, or start it (systemctl start docker)"
+		hint = "no engine was found: install Docker, or start it (systemctl start docker)"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		hint = "the engine has stopped: start it (systemctl start docker)"
 	case errors.Is(err, syscall.EACCES):
-		hint = "this user may not use it: join the group docker (usermod -aG docker USER), and " +
-			"log in again"
+		hint = "this user may not use the engine: join the group docker (usermod -aG docker " +
+			"USER), and log in again"
 	case errors.Is(err, context.DeadlineExceeded):
-		hint = "the engine does not answer: look at its log (journalctl -u docker)"
+		hint = "the engine does not respond: read its log (journalctl -u docker)"
 	case isGone(err):
-		hint = "the engine stopped in the middle: start it again (systemctl start docker); the " +
-			"next lab removes what is left"
+		hint = "the engine stopped during a request: start it again (systemctl start docker); " +
+			"the next run of Prony removes the remaining containers"
 	default:
 		return err
 	}
@@ -306,15 +307,15 @@ type info struct {
 // usable returns an error if this launcher cannot use the engine.
 func usable(item info) error {
 	if item.OSType != "linux" {
-		return fmt.Errorf("use the Docker engine: it runs containers of %s, only those of Linux "+
-			"can be watched", item.OSType)
+		return fmt.Errorf("use the Docker engine: it runs containers of %s, but Prony can "+
+			"measure only Linux containers", item.OSType)
 	}
 	if slices.ContainsFunc(item.SecurityOptions, func(s string) bool {
 		return strings.Contains(s, "name=rootless")
 	}) {
-		return errors.New("use the Docker engine: it is rootless, and its containers live in a " +
-			"network that this host has no address in; use the system's engine (unset " +
-			"DOCKER_HOST), or launch plain processes")
+		return errors.New("use the Docker engine: it is rootless, and this host cannot reach the " +
+			"network of its containers; use the system's engine (unset DOCKER_HOST), or launch " +
+			"plain processes")
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (p *stack) run(ctx context.Context) (err error) {
 func (p *stack) adapted() ([]byte, error) {
 	var model map[string]any
 	if err := json.Unmarshal(p.Spec.Compose.Model, &model); err != nil {
-		return nil, fmt.Errorf("read what Compose makes of %s: %w", p.Spec.Compose.File, err)
+		return nil, fmt.Errorf("read Compose's output for %s: %w", p.Spec.Compose.File, err)
 	}
 	labels := p.l.self.labels()
 	if p.pod != nil {
@@ -191,7 +191,8 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		front := c.Labels[labelService] == p.Spec.Compose.Service
 		running := got.State != nil && got.State.Running
 		if front && !running {
-			return fmt.Errorf("service %s ended at once: %s", p.Spec.Compose.Service,
+			return fmt.Errorf("service %s ended immediately after its start: %s",
+				p.Spec.Compose.Service,
 				cgroup.ExitWords(int64(got.State.ExitCode)))
 		}
 		if front {
@@ -201,7 +202,7 @@ func (p *stack) meet(ctx context.Context, before int64) error {
 		}
 	}
 	if len(p.all) == 0 || p.service(p.all[0]) != p.Spec.Compose.Service {
-		return fmt.Errorf("%s brought up no container of service %s", p.Spec.Compose.File,
+		return fmt.Errorf("%s started no container of service %s", p.Spec.Compose.File,
 			p.Spec.Compose.Service)
 	}
 	p.BeganNs = clock.Mono()
@@ -232,8 +233,8 @@ func (p *stack) place() error {
 		}
 	}
 	if !p.ip.IsValid() {
-		return fmt.Errorf("service %s has no address that this machine reaches: give it a network "+
-			"that is a bridge", p.Spec.Compose.Service)
+		return fmt.Errorf("service %s has no address that this machine can reach: give the "+
+			"service a bridge network", p.Spec.Compose.Service)
 	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.Main()) + "/cgroup")
 	if err == nil {

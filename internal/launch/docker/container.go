@@ -36,14 +36,14 @@ const (
 // look reads the user and the stop signal of the image.
 func (p *proc) look(ctx context.Context) error {
 	if p.Spec.Image == "" {
-		return fmt.Errorf("it has no image; `prony build --images` makes one")
+		return fmt.Errorf("the service has no image; run prony build --images to build one")
 	}
 	var got struct {
 		Config struct{ User, StopSignal string }
 	}
 	err := p.l.engine.get(ctx, "/images/"+p.Spec.Image+"/json", nil, &got)
 	if refused(err, http.StatusNotFound) {
-		return fmt.Errorf("image %s is missing; `prony build --images` makes it", p.Spec.Image)
+		return fmt.Errorf("image %s is missing; run prony build --images to build it", p.Spec.Image)
 	}
 	if err != nil {
 		return fmt.Errorf("inspect image %s: %w", p.Spec.Image, explained(err))
@@ -80,8 +80,8 @@ func (p *proc) create(ctx context.Context) error {
 		container.CreateRequest{Config: c, HostConfig: h}, &got)
 	if refused(err, http.StatusConflict) {
 		p.created = false // the container with this name belongs to another lab
-		return fmt.Errorf("create container %s: %w; another lab's container has its name: end it, "+
-			"or `docker rm -f %s`", p.name, err, p.name)
+		return fmt.Errorf("create container %s: %w; a container of another run has this name: "+
+			"stop that run, or run docker rm -f %s", p.name, err, p.name)
 	}
 	if err != nil {
 		return fmt.Errorf("create container %s: %w", p.name, explained(err))

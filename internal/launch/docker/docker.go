@@ -102,13 +102,14 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	reaped, err = sweep(ctx, l.engine, self.outlived)
 	if err != nil {
 		l.engine.Close()
-		return nil, reaped, fmt.Errorf("remove what earlier labs left in the Docker engine: %w",
+		return nil, reaped, fmt.Errorf("remove containers and networks that earlier runs left in "+
+			"the Docker engine: %w",
 			err)
 	}
 	if l.guard, err = post.Start(watch{Socket: path, Lab: self, Dir: o.Dir}); err != nil {
 		l.engine.Close()
-		return nil, reaped, fmt.Errorf("start the guard that removes containers if this lab is "+
-			"killed: %w", err)
+		return nil, reaped, fmt.Errorf("start the guard process that removes containers if Prony "+
+			"is killed: %w", err)
 	}
 	if err = l.makeNetwork(ctx); err != nil {
 		return nil, reaped, errors.Join(err, l.Close())
@@ -120,7 +121,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 func (l *Launcher) know(ctx context.Context) error {
 	var got info
 	if err := l.engine.get(ctx, "/info", nil, &got); err != nil {
-		return fmt.Errorf("ask the Docker engine about itself: %w", explained(err))
+		return fmt.Errorf("read the Docker engine's properties: %w", explained(err))
 	}
 	l.driver, l.version = got.CgroupDriver, 1
 	if got.CgroupVersion == "2" {
@@ -161,7 +162,8 @@ func (l *Launcher) makeNetwork(ctx context.Context) error {
 
 func ranges(configs []network.IPAMConfig) string {
 	if len(configs) == 0 {
-		return "the engine gave it no range; look at default-address-pools in its daemon.json"
+		return "the engine assigned no address range; check default-address-pools in its " +
+			"daemon.json"
 	}
 	text := "it has"
 	for _, c := range configs {

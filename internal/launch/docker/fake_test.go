@@ -165,14 +165,15 @@ func TestUnusableEngine(t *testing.T) {
 		}
 	}
 	check("absent", `^reach the Docker engine: dial unix .*none: connect: no such file or `+
-		`directory; no engine is there: install Docker, or start it`,
+		`directory; no engine was found: install Docker, or start it`,
 		func(f *fakeEngine) string { return f.socket + "none" })
 	check("stopped", `connect: connection refused; the engine has stopped: start it`,
 		func(f *fakeEngine) string {
 			stale(t, f.socket+"2")
 			return f.socket + "2"
 		})
-	check("too old", `it speaks version "1.24" of the API, not 1.40; Docker 19.03 or newer`,
+	check("too "+
+		"old", `the engine has version "1.24" of the API, but Prony needs 1.40`,
 		func(f *fakeEngine) string { f.api = "1.24"; return f.socket })
 	check("rootless", `it is rootless.*; use the system's engine`, func(f *fakeEngine) string {
 		f.info.SecurityOptions = []string{"name=seccomp", "name=rootless"}
@@ -182,7 +183,7 @@ func TestUnusableEngine(t *testing.T) {
 		f.info.OSType = "windows"
 		return f.socket
 	})
-	check("gone", `ask the Docker engine about itself: .*EOF; the engine stopped in the middle`,
+	check("gone", `read the Docker engine's properties: .*EOF; the engine stopped during a request`,
 		func(f *fakeEngine) string {
 			f.fail("GET /info", hangUp)
 			return f.socket
@@ -237,7 +238,7 @@ func TestForbiddenEngine(t *testing.T) {
 		_, _, err := New(context.Background(), Options{Socket: f.socket})
 		got <- err
 	}()
-	const want = "permission denied; this user may not use it: join the group docker"
+	const want = "permission denied; this user may not use the engine: join the group docker"
 	if err := <-got; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error is %v, want %q", err, want)
 	}
@@ -248,7 +249,8 @@ func TestSocketOf(t *testing.T) {
 		{want: "/var/run/docker.sock"},
 		{env: "unix:///run/user/1/docker.sock", want: "/run/user/1/docker.sock"},
 		{path: "/x", env: "tcp://far:2375", want: "/x"},
-		{env: "tcp://far:2375", err: "DOCKER_HOST is tcp://far:2375, and what runs on another"},
+		{env: "tcp://far:2375",
+			err: "DOCKER_HOST is tcp://far:2375, but Prony cannot measure containers on another"},
 		{env: "ssh://me@far", err: "unset DOCKER_HOST, or set it to unix:///var/run/docker.sock"},
 	} {
 		got, err := socketOf(row.path, row.env)
@@ -275,7 +277,7 @@ func TestLaunchRefused(t *testing.T) {
 		{"POST /containers/X/start", `^launch t: start container prony-\d+-\d+: .*` + full,
 			refuse(http.StatusInternalServerError, full), true},
 		{"POST /containers/X/start", `start container prony-\d+-\d+: .*EOF; the engine stopped ` +
-			`in the middle: start it again`, hangUp, true},
+			`during a request: start it again`, hangUp, true},
 		{"GET /containers/X/json", `inspect container prony-\d+-\d+: .*x`,
 			refuse(http.StatusInternalServerError, "x"), true},
 		{"GET /images/X/json", `inspect image img: .*x`,
@@ -320,12 +322,12 @@ func TestEngineStops(t *testing.T) {
 	}
 	f.stop()
 	<-p.Exited()
-	want := regexp.MustCompile(`^not known: wait for container prony-\d+-\d+: .*EOF; the engine ` +
-		`stopped in the middle`)
+	want := regexp.MustCompile(`^unknown, because waiting for container prony-\d+-\d+ failed: ` +
+		`.*EOF; the engine stopped during a request`)
 	if !want.MatchString(p.Exit()) {
-		t.Errorf("it ended with %q, want %s", p.Exit(), want)
+		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
 	}
-	want = regexp.MustCompile(`^stop t: remove container prony-\d+-\d+: .*; no engine is there`)
+	want = regexp.MustCompile(`^stop t: remove container prony-\d+-\d+: .*; no engine was found`)
 	if err := p.Stop(time.Second); err == nil || !want.MatchString(err.Error()) {
 		t.Errorf("stop says %v, want %s", err, want)
 	}
@@ -366,7 +368,7 @@ func TestProcessIsNotHere(t *testing.T) {
 			t.Errorf("%s: missing is %+v of no limits", what, missing)
 		}
 	}
-	const here = "it is not here: the engine runs in a virtual machine, or this program in"
+	const here = "it is not visible, because the engine runs in a virtual machine, or Prony runs in"
 	check("another process has its number", os.Getpid(), false, here)
 	check("none has its number", dead.Process.Pid, false, here)
 	check("it has ended", dead.Process.Pid, true, "")

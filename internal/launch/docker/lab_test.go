@@ -78,7 +78,7 @@ func TestKilledLab(t *testing.T) {
 	eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
 	b, err := os.ReadFile(filepath.Join(s.Dir, "docker-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
-		!strings.Contains(text, "lab "+s.ID+" is gone: removed [\"container prony-") {
+		!strings.Contains(text, "lab "+s.ID+" has ended: removed [\"container prony-") {
 		t.Errorf("the guard noted %q, error %v", text, err)
 	}
 }
@@ -159,7 +159,7 @@ func TestOutlived(t *testing.T) {
 func TestGuardClears(t *testing.T) {
 	const w = `{"socket": "/nowhere", "lab": {"id": "1-1-1"}}`
 	if err := clearUp([]byte(w)); err == nil ||
-		!strings.Contains(err.Error(), "no engine is there") {
+		!strings.Contains(err.Error(), "no engine was found") {
 		t.Errorf("error is %v, want that the engine is not there", err)
 	}
 	if err := clearUp([]byte("{")); err == nil {

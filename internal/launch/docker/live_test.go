@@ -257,7 +257,7 @@ func TestPortTaken(t *testing.T) {
 	<-p.Exited()
 	log := strings.Join(p.Log(9), " ")
 	if p.Exit() != "exit status 1" || !strings.Contains(log, "address already in use") {
-		t.Errorf("it ended with %q and said %q", p.Exit(), log)
+		t.Errorf("the process ended with %q and printed %q", p.Exit(), log)
 	}
 }
 
@@ -290,8 +290,8 @@ func TestNameTaken(t *testing.T) {
 	}
 	other := strings.TrimSpace(string(out))
 	_, err = l.Launch(t.Context(), filled(t, launch.Spec{Args: []string{"/act", "act-forever"}}))
-	if err == nil || !regexp.MustCompile(`create container `+name+`: .*already in use.*; another `+
-		`lab's container has its name`).MatchString(err.Error()) {
+	if err == nil || !regexp.MustCompile(`create container `+name+`: .*already in use.*; a `+
+		`container of another run has this name`).MatchString(err.Error()) {
 		t.Errorf("error is %v, want one that names the container", err)
 	}
 	if _, err := docker(nil, "container", "inspect", other); err != nil {

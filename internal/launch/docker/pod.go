@@ -52,14 +52,15 @@ func podGroups(mounts []cgroup.Mount, name string, version int) (out []launch.Gr
 // allowed returns why the group cannot be made; empty if it can.
 func (p *pod) allowed(driver string) string {
 	if driver != "cgroupfs" {
-		return "the engine's cgroup driver is " + driver + ", whose groups are systemd's to make"
+		return "the engine's cgroup driver is " + driver + ", so only systemd may create control " +
+			"groups"
 	}
 	if len(p.groups) == 0 {
-		return "the root of the control groups is not mounted here"
+		return "the root of the control groups is not mounted in this container"
 	}
 	for _, g := range p.groups {
 		if err := unix.Access(filepath.Dir(g.Dir), unix.W_OK); err != nil {
-			return fmt.Sprintf("make groups in %s: %v", filepath.Dir(g.Dir), err)
+			return fmt.Sprintf("create control groups in %s: %v", filepath.Dir(g.Dir), err)
 		}
 	}
 	return ""

@@ -43,7 +43,7 @@ func TestSystemOutOfMemory(t *testing.T) {
 	<-second.Exited()
 	const want = "killed by the kernel: out of memory (limit 64 MiB, peak 64 MiB)"
 	if second.Exit() != want {
-		t.Errorf("it ended with %q, want %q", second.Exit(), want)
+		t.Errorf("the process ended with %q, want %q", second.Exit(), want)
 	}
 	dir := filepath.Join(first.Groups()[0].Dir)
 	if err := second.Stop(0); err != nil {
@@ -69,7 +69,7 @@ func TestSystemWithoutGroup(t *testing.T) {
 	}) {
 		t.Errorf("in force is %+v, want its share of memory", inForce)
 	}
-	const why = "the engine's cgroup driver is systemd, whose groups are systemd's to make"
+	const why = "the engine's cgroup driver is systemd, so only systemd may create control groups"
 	want := []record.Limit{
 		{Kind: record.LimitCPU, Value: 0.5, By: record.ByNone, Reason: record.PerContainer,
 			Detail: why},

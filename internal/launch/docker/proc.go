@@ -58,13 +58,13 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	if s.Beside != nil {
 		host, ok := s.Beside.(*proc)
 		if !ok || host.l != l {
-			return nil, fmt.Errorf("launch %s: it is to share the limits of a process that this "+
-				"launcher did not start", s.Name)
+			return nil, fmt.Errorf("launch %s: the process must share the limits of a process "+
+				"that this launcher did not start", s.Name)
 		}
 		p.root, p.pod, p.noPod = host.root, host.root.pod, host.root.noPod
 		if p.pod == nil && p.noPod == "" {
-			return nil, fmt.Errorf("launch %s: the process beside it was started without a share "+
-				"of the memory, as if it was alone", s.Name)
+			return nil, fmt.Errorf("launch %s: the other process of the system was started "+
+				"without a share of the memory", s.Name)
 		}
 	} else if s.ShareBytes > 0 {
 		p.pod, p.noPod = l.podFor()
@@ -131,7 +131,7 @@ func (p *proc) meet(ctx context.Context, before int64) error {
 	}
 	state := got.State
 	if state == nil {
-		return fmt.Errorf("inspect container %s: the engine knows no state of it", p.name)
+		return fmt.Errorf("inspect container %s: the engine reported no state", p.name)
 	}
 	p.pid, p.BeganNs = state.Pid, beganAt(state.StartedAt, before)
 	if n := got.NetworkSettings; n != nil && n.Networks[p.l.network] != nil {
@@ -174,14 +174,14 @@ func (p *proc) recognise() error {
 			p.pid = 0
 			return nil
 		}
-		return fmt.Errorf("find process %d of container %s: it is not here: the engine runs in a "+
-			"virtual machine, or this program in a container of its own; run prony where the "+
-			"engine runs, or give its container the host's PID namespace", p.pid, p.name)
+		return fmt.Errorf("find process %d of container %s: it is not visible, because the "+
+			"engine runs in a virtual machine, or Prony runs in a container; run Prony on the "+
+			"engine's machine, or give Prony's container the host's PID namespace", p.pid, p.name)
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
 	if err == nil && strings.Contains(string(status), "\nUid:\t0\t") {
-		return fmt.Errorf("container %s runs as root: %q in its image is root's; give the image "+
-			"another USER", p.name, p.user)
+		return fmt.Errorf("container %s runs as root: user %q in its image is root; set another "+
+			"USER in the image", p.name, p.user)
 	}
 	paths := cgroup.Paths(string(text))
 	p.groups = cgroup.Groups(cgroup.OwnMounts(), paths, p.l.version)
@@ -329,7 +329,8 @@ func (p *proc) heed(end <-chan ended) {
 		how += " (" + got.Error.Message + ")"
 	}
 	if got.err != nil {
-		how = fmt.Sprintf("not known: wait for container %s: %v", p.name, explained(got.err))
+		how = fmt.Sprintf("unknown, because waiting for container %s failed: %v",
+			p.name, explained(got.err))
 	} else {
 		how = p.memory().Exit(how, p.Stopping.Load())
 	}

@@ -67,7 +67,8 @@ func New(p launch.Process, way string) (*Freezer, error) {
 		return f, nil
 	case "", record.FreezeCgroup, record.FreezeSignals, record.FreezeEngine:
 	default:
-		return nil, fmt.Errorf("freeze: %q is not a way: use %s, %s, %s or %s", way,
+		return nil, fmt.Errorf("freeze: %q is not a way to stop a target: use %s, %s, %s or %s",
+			way,
 			record.FreezeCgroup, record.FreezeSignals, record.FreezeEngine, record.FreezeOff)
 	}
 	if way == "" || way == record.FreezeCgroup {
@@ -213,6 +214,6 @@ func groupOf(p launch.Process) (launch.Group, error) {
 			return g, nil
 		}
 	}
-	return launch.Group{}, errors.New("it has no control group of its own with a freezer that " +
-		"this user may use")
+	return launch.Group{}, errors.New("the target has no separate control group with a freezer " +
+		"that this user may use")
 }

@@ -332,16 +332,16 @@ func TestWays(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(inside, "", record.FreezeOff, "")
-	check(inside, record.FreezeCgroup, "", "no control group")
+	check(inside, record.FreezeCgroup, "", "no separate control group")
 	check(inside, record.FreezeSignals, "", "no processes")
 	check(inside, "hammer", "", "not a way")
 	p := launched(t, record.FreezeSignals, 1, os.Args[0], "act-forever")
 	check(p, "", record.FreezeSignals, "")
-	check(p, record.FreezeCgroup, "", "no control group")
+	check(p, record.FreezeCgroup, "", "no separate control group")
 	check(p, record.FreezeOff, record.FreezeOff, "")
 	// A group with the test itself must be refused, because it would stop the test.
 	own := target{p, launch.Group{Version: 2, Dir: ownGroup(t)}}
-	check(own, record.FreezeCgroup, "", "no control group")
+	check(own, record.FreezeCgroup, "", "no separate control group")
 }
 
 // ownGroup returns this program's group of version 2, or any other folder if there is none.

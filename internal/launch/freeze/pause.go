@@ -19,7 +19,7 @@ func newPause(p launch.Process) (*pause, error) {
 			return &pause{do: do}, nil
 		}
 	}
-	return nil, errors.New("no engine can pause it")
+	return nil, errors.New("no container engine can pause the target")
 }
 
 func (p *pause) set(paused bool) error {

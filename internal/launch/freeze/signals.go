@@ -29,7 +29,7 @@ type signals struct {
 func newSignals(p launch.Process) (*signals, error) {
 	pids := p.PIDs()
 	if len(pids) == 0 {
-		return nil, errors.New("it has no processes that are visible here")
+		return nil, errors.New("the target has no processes that are visible to Prony")
 	}
 	for _, pid := range pids {
 		if err := unix.Kill(pid, 0); err != nil && !errors.Is(err, unix.ESRCH) {

@@ -140,7 +140,7 @@ func Note(dir, name, lab string, removed []string, failed error) error {
 	if dir == "" || failed == nil && len(removed) == 0 {
 		return failed
 	}
-	line := fmt.Sprintf("%s lab %s is gone: removed %q", clock.Wall().Format(time.RFC3339), lab,
+	line := fmt.Sprintf("%s lab %s has ended: removed %q", clock.Wall().Format(time.RFC3339), lab,
 		removed)
 	if failed != nil {
 		line += "; " + failed.Error()

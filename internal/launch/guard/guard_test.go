@@ -54,7 +54,7 @@ func TestNote(t *testing.T) {
 		t.Fatalf("noted is %q, %v", b, err)
 	}
 	for _, line := range lines[:2] {
-		if !strings.HasSuffix(line, ` lab L is gone: removed ["a"]; one; two`) {
+		if !strings.HasSuffix(line, ` lab L has ended: removed ["a"]; one; two`) {
 			t.Errorf("noted is %q", line)
 		}
 	}

@@ -47,11 +47,11 @@ const (
 func shared(groups []launch.Group, cpus float64) (out []string) {
 	cores := granted(groups)
 	if len(cores) == 0 {
-		return []string{"its cores cannot be read from here"}
+		return []string{"the pod's cores cannot be read from this machine"}
 	}
 	if float64(len(cores)) != cpus {
-		return []string{fmt.Sprintf("the kubelet gave it none of its own: it has %d cores for %g "+
-			"CPUs, as all pods have", len(cores), cpus)}
+		return []string{fmt.Sprintf("the kubelet gave the pod no exclusive cores: it shares %d "+
+			"cores with all pods, for %g CPUs", len(cores), cpus)}
 	}
 	ownText, _ := cgroup.Find(groups, "cpuset")
 	counted := 0

@@ -62,10 +62,13 @@ func TestShared(t *testing.T) {
 		[3]string{slices + "-pod1_2.slice/cri-c0.scope", "2-3", self},
 		[3]string{slices + "-besteffort.slice/kubelet-kubepods-besteffort-pod33_44.slice/" +
 			"cri-c1.scope", "2-3", self})
-	check("in the pool of all", 1, "the kubelet gave it none of its own: it has 2 cores for 1 CPUs",
+	check("in the pool of all", 1,
+		"the kubelet gave the pod no exclusive cores: it shares 2 cores with all pods, for 1 CPUs",
 		[3]string{own, "0-1", self})
-	check("of half a core", 0.5, "the kubelet gave it none of its own", [3]string{own, "1", self})
-	if got := shared(nil, 1); len(got) != 1 || !strings.HasPrefix(got[0], "its cores cannot") {
+	check("of half a core", 0.5, "the kubelet gave the pod no exclusive cores", [3]string{own, "1",
+		self})
+	if got := shared(nil, 1); len(got) != 1 || !strings.HasPrefix(got[0],
+		"the pod's cores cannot") {
 		t.Errorf("without groups: %q", got)
 	}
 }

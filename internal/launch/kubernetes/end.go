@@ -49,7 +49,7 @@ func (p *proc) heed() {
 	how, outOfMemory, err := p.howEnded(bound)
 	p.heard.Store(true)
 	if err != nil {
-		how = "not known: " + err.Error()
+		how = "unknown: " + err.Error()
 	}
 	if outOfMemory && memory.Kills == 0 {
 		memory.Kills = 1
@@ -76,21 +76,22 @@ func (p *proc) howEnded(bound time.Duration) (how string, outOfMemory bool, err 
 				return how, outOfMemory, nil
 			}
 			if c.Type == "DELETED" {
-				return "", false, fmt.Errorf("its pod was deleted before its node had said")
+				return "", false, fmt.Errorf("the pod was deleted before its node reported how " +
+					"it ended")
 			}
 		case err := <-failed:
 			return "", false, err
 		case <-silence.C:
 			now, err := p.now(ctx)
 			if err != nil && strings.Contains(err.Error(), "not found") {
-				return "", false, fmt.Errorf("another user or program deleted its pod, perhaps " +
-					"with its namespace")
+				return "", false, fmt.Errorf("another user or program deleted the pod, possibly " +
+					"together with its namespace")
 			}
 			if how, outOfMemory, ok := now.ended(); ok {
 				return how, outOfMemory, nil
 			}
 		case <-ctx.Done():
-			return "", false, fmt.Errorf("the cluster has not said within %v", bound)
+			return "", false, fmt.Errorf("the cluster did not report the end within %v", bound)
 		}
 	}
 }
@@ -124,7 +125,8 @@ func (p *proc) Stop(grace time.Duration) error {
 	}
 	for remaining := p.running(); len(remaining) > 0; remaining = p.running() {
 		if ctx.Err() != nil {
-			return fmt.Errorf("stop %s: its pod is gone, and processes %v of it run", p.Spec.Name,
+			return fmt.Errorf("stop %s: the pod is deleted, but its processes %v still run",
+				p.Spec.Name,
 				remaining)
 		}
 		time.Sleep(pollTurn)
@@ -158,8 +160,9 @@ func (p *proc) lost(ctx context.Context) string {
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" && c.Status != "True" {
-			return fmt.Sprintf("; node %s does not answer the cluster (%s): its kubelet removes "+
-				"the pod once it is back", said(n.Metadata.Name), said(c.Message))
+			return fmt.Sprintf("; node %s does not respond to the cluster (%s): its kubelet "+
+				"removes the pod when the node responds again",
+				said(n.Metadata.Name), said(c.Message))
 		}
 	}
 	return ""

@@ -70,7 +70,7 @@ func (l *line) carry() {
 		if failed++; heard || isAway(err) {
 			failed = 0
 		}
-		l.broken(cmp.Or(err, errors.New("the stream to it has ended")))
+		l.broken(cmp.Or(err, errors.New("the stream to the reader has ended")))
 		if l.ctx.Err() != nil || isAway(err) {
 			continue
 		}
@@ -148,7 +148,7 @@ func (l *line) lost() error {
 	if l.to != nil {
 		return nil
 	}
-	return cmp.Or(l.why, errors.New("it is not reached yet"))
+	return cmp.Or(l.why, errors.New("the reader is not connected yet"))
 }
 
 // ask sends a question and waits for the answer until the context ends.
@@ -159,7 +159,8 @@ func (l *line) ask(ctx context.Context, q question, into any) error {
 	q.ID = l.last
 	text, err := json.Marshal(q)
 	if err != nil {
-		panic("kubernetes: a question of strings and numbers has no JSON: " + err.Error())
+		panic("kubernetes: a request of strings and numbers cannot be encoded as " +
+			"JSON: " + err.Error())
 	}
 	l.waits[q.ID] = wait{append(text, '\n'), reply}
 	_ = l.write(l.waits[q.ID].text) // after a failure, one sends it on the next stream
@@ -175,7 +176,7 @@ func (l *line) ask(ctx context.Context, q question, into any) error {
 	case <-ctx.Done():
 		return cmp.Or(l.lost(), ctx.Err())
 	case <-l.over:
-		return cmp.Or(l.lost(), errors.New("it is over"))
+		return cmp.Or(l.lost(), errors.New("the connection to the reader is closed"))
 	}
 	if a.Error != "" {
 		return errors.New(said(a.Error))
@@ -184,7 +185,7 @@ func (l *line) ask(ctx context.Context, q question, into any) error {
 		return nil
 	}
 	if err := strictly(a.Is, into); err != nil {
-		return fmt.Errorf("it says what is not an answer: %w", err)
+		return fmt.Errorf("the reader sent an invalid response: %w", err)
 	}
 	return nil
 }
@@ -227,8 +228,9 @@ func (f *far) exchange(ctx context.Context) (clock.Offset, error) {
 			return 0, 0, 0, err
 		}
 		if h.Protocol != protocol {
-			return 0, 0, 0, fmt.Errorf("it speaks version %d, and this lab %d: give it the image "+
-				"of this very version (PRONY_KUBERNETES_READER_IMAGE)", h.Protocol, protocol)
+			return 0, 0, 0, fmt.Errorf("the reader has protocol version %d, but this Prony has "+
+				"%d: set PRONY_KUBERNETES_READER_IMAGE to an image of the same version",
+				h.Protocol, protocol)
 		}
 		f.boot = h.Boot
 		return h.MonoNs, h.WallNs, clock.Mono(), nil
@@ -323,7 +325,7 @@ func (f *far) cores(groups []launch.Group) (out []int) {
 
 func (f *far) shared(groups []launch.Group, cpus float64) (out []string) {
 	if err := f.quick(question{Do: "shared", Groups: groups, CPUs: cpus}, &out); err != nil {
-		return []string{"nobody can see which cores it has: " + said(err.Error())}
+		return []string{"the pod's cores are unknown: " + said(err.Error())}
 	}
 	out = out[:min(len(out), maxNeighbours)]
 	for i, words := range out {
@@ -392,7 +394,7 @@ func (s *Sampling) mark(do string, bound time.Duration) probe.Mark {
 	defer s.mu.Unlock()
 	m := r.Mark
 	if err == nil && (m.TNs <= s.last || m.Source != s.from) {
-		err = fmt.Errorf("it tells of the past")
+		err = fmt.Errorf("the reading is older than the one before it")
 	}
 	if err != nil {
 		if len(s.lost) < maxLost {

@@ -100,7 +100,7 @@ func child(t *testing.T) (*far, func() int) {
 		}
 		return s, err
 	}
-	dead := func(context.Context) error { return fmt.Errorf("its pod has ended: killed") }
+	dead := func(context.Context) error { return fmt.Errorf("the reader's pod has ended: killed") }
 	f := &far{line: newLine(open, dead)}
 	t.Cleanup(f.close)
 	if err := f.meet(t.Context()); err != nil {
@@ -236,7 +236,7 @@ func TestReaderDies(t *testing.T) {
 		t.Errorf("use of a window without its end is %+v, %+v", use, host)
 	}
 	r := f.record(s)
-	if len(r.Lost) != 1 || !strings.Contains(r.Lost[0], "its pod has ended: killed") {
+	if len(r.Lost) != 1 || !strings.Contains(r.Lost[0], "the reader's pod has ended: killed") {
 		t.Errorf("the record says %+v", r)
 	}
 	if pids := f.pids(groups); len(pids) > 0 {
@@ -270,7 +270,7 @@ func TestReaderHears(t *testing.T) {
 		}
 	}
 	got := ask(`{"id": 4, "do": "mark", "uid": "none"}` + "\n")
-	if !strings.Contains(got, `"error":"pod none is not sampled here"`) {
+	if !strings.Contains(got, `"error":"pod none is not sampled by this reader"`) {
 		t.Errorf("of a pod that nobody samples it says %s", got)
 	}
 	if err := errors.Join(r.forget("none"), ours.Close()); err != nil {
@@ -358,7 +358,7 @@ func TestReached(t *testing.T) {
 		}
 	}
 	if err := p.reached(t.Context()); err == nil || !strings.Contains(err.Error(),
-		"this machine gets no connection to "+p.addr.String()) {
+		"this machine cannot connect to "+p.addr.String()) {
 		t.Errorf("silence is %v", err)
 	}
 }

@@ -37,24 +37,24 @@ func hintOf(words, namespace string) string {
 		return fmt.Sprintf("this user may not %s %s in namespace %s: %s", m[1], m[2], namespace,
 			granting(namespace))
 	case strings.Contains(words, "exceeded quota"):
-		return "the namespace's quota is used up: free some of it, or ask for less (limits of " +
-			"the suite)"
+		return "the namespace's quota is used up: free some of it, or lower the limits of the suite"
 	case strings.Contains(words, "violates PodSecurity"):
 		return "the namespace does not admit the pod: its agent is mounted from the node, which " +
-			"only the level privileged allows"
+			"only the Pod Security level privileged allows"
 	case strings.Contains(words, "being terminated"):
 		return "the namespace is being deleted: choose another with PRONY_KUBERNETES_NAMESPACE"
 	case unset.MatchString(words):
-		return "kubectl knows no cluster: set KUBECONFIG, choose one with kubectl config " +
-			"use-context, or with PRONY_KUBERNETES_CONTEXT"
+		return "kubectl has no configured cluster: set KUBECONFIG, choose one with kubectl " +
+			"config use-context, or with PRONY_KUBERNETES_CONTEXT"
 	case unknown.MatchString(words):
-		return "the cluster does not know this user: log in as kubectl needs it"
+		return "the cluster does not accept this user: log in as your cluster requires for kubectl"
 	case away.MatchString(words):
-		return "the API server does not answer: is the cluster up, and this the right context?"
+		return "the API server does not respond: check that the cluster runs and that kubectl " +
+			"uses the right context"
 	}
 	if m := absent.FindStringSubmatch(words); m != nil {
-		return fmt.Sprintf("make it with kubectl create namespace %s, or choose another with "+
-			"PRONY_KUBERNETES_NAMESPACE", m[1])
+		return fmt.Sprintf("create the namespace with kubectl create namespace %s, or choose "+
+			"another with PRONY_KUBERNETES_NAMESPACE", m[1])
 	}
 	return ""
 }
@@ -71,7 +71,7 @@ func lacking(lacks []string, namespace string) string {
 }
 
 func granting(namespace string) string {
-	return fmt.Sprintf("kubectl apply -n %s -f %s grants all that is needed", namespace, grants)
+	return fmt.Sprintf("kubectl apply -n %s -f %s grants all required rights", namespace, grants)
 }
 
 // explained adds a hint to an error of kubectl.
@@ -90,15 +90,18 @@ func isAway(err error) bool { return err != nil && away.MatchString(err.Error())
 
 // hopeless maps reasons for which a container waits without end to hints.
 var hopeless = map[string]string{
-	"ErrImageNeverPull": "the node has no such image, and one without a registry in its name " +
-		"is never pulled: load it there (kind load docker-image, minikube image load, or docker " +
-		"save IMAGE | ctr -n k8s.io images import -), or name what does in PRONY_KUBERNETES_LOAD",
-	"ErrImagePull":               "the node cannot pull it: is the name right, and may the node?",
-	"ImagePullBackOff":           "the node cannot pull it: is the name right, and may the node?",
-	"InvalidImageName":           "it is not an image's name",
-	"CreateContainerConfigError": "the node does not take its settings",
-	"CreateContainerError":       "its runtime does not make it",
-	"RunContainerError":          "its runtime does not run it",
+	"ErrImageNeverPull": "the node does not have the image, and an image without a registry in " +
+		"its name is never pulled: load it on the node (kind load docker-image, minikube image " +
+		"load, or docker save IMAGE | ctr -n k8s.io images import -), or set " +
+		"PRONY_KUBERNETES_LOAD to a command that does",
+	"ErrImagePull": "the node cannot pull the image: check its name and the node's " +
+		"permission to pull it",
+	"ImagePullBackOff": "the node cannot pull the image: check its name and the node's " +
+		"permission to pull it",
+	"InvalidImageName":           "the name is not a valid image name",
+	"CreateContainerConfigError": "the node does not accept the container's settings",
+	"CreateContainerError":       "the node's container runtime cannot create the container",
+	"RunContainerError":          "the node's container runtime cannot run the container",
 }
 
 // stuck returns why a pod will never run, with a hint; empty: it may still run.
@@ -136,18 +139,19 @@ func pending(events []event) (why string, hopeless bool) {
 func hintPending(why string) string {
 	switch {
 	case strings.Contains(why, "Insufficient cpu"):
-		return "free processors there (one pod of a lab runs at a time), or ask for fewer " +
-			"(limits.cpus): a node keeps some for itself"
+		return "free processors on the node (Prony runs one pod at a time), or lower " +
+			"limits.cpus: a node reserves some processors for itself"
 	case strings.Contains(why, "Insufficient memory"):
-		return "free memory there, or ask for less (limits.memory)"
+		return "free memory on the node, or lower limits.memory"
 	case strings.Contains(why, "node affinity/selector"):
-		return "no node has the labels asked for (PRONY_KUBERNETES_NODES), or this lab's own"
+		return "no node has the labels of PRONY_KUBERNETES_NODES, or the labels that Prony " +
+			"itself requires"
 	case strings.Contains(why, "untolerated taint"):
-		return "the node is kept free of pods such as this one; prony's tolerate no taint"
+		return "the node has a taint, and Prony's pods tolerate no taint: choose another node"
 	case strings.Contains(why, "exceeded quota"), strings.Contains(why, "violates PodSecurity"):
 		return hintOf(why, "")
 	}
-	return "kubectl describe tells more"
+	return "kubectl describe shows more"
 }
 
 // ended describes how the pod ended, in the words for plain processes, with the reason if the
@@ -168,7 +172,7 @@ func (p *pod) ended() (how string, outOfMemory, ok bool) {
 		how += why
 	}
 	if how == "" {
-		how = "not known: its node did not say"
+		how = "unknown, because the node did not report the reason"
 	}
 	return how, outOfMemory, true
 }
@@ -176,11 +180,12 @@ func (p *pod) ended() (how string, outOfMemory, ok bool) {
 // reasons returns why the cluster ended a pod.
 func (p *pod) reasons() (out []string) {
 	if r := said(p.Status.Reason); r != "" {
-		out = append(out, strings.TrimSuffix("its node says "+r+": "+said(p.Status.Message), ": "))
+		out = append(out, strings.TrimSuffix("the node "+
+			"reported "+r+": "+said(p.Status.Message), ": "))
 	}
 	c := p.condition("DisruptionTarget")
 	if c != nil && c.Status == "True" && p.Status.Reason == "" {
-		out = append(out, "the cluster says "+said(c.Reason)+": "+said(c.Message))
+		out = append(out, "the cluster reported "+said(c.Reason)+": "+said(c.Message))
 	}
 	return out
 }

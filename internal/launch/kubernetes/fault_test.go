@@ -191,12 +191,15 @@ func refuses(t *testing.T, l *Launcher, s launch.Spec, want string) {
 func TestCannotStart(t *testing.T) {
 	l := launcher(t, Options{})
 	refuses(t, l, launch.Spec{Image: "no/such:image"}, `^launch t: ErrImageNeverPull: .*no/such:`+
-		`image.*; the node has no such image.*PRONY_KUBERNETES_LOAD$`)
-	refuses(t, l, launch.Spec{Image: "No Such"}, `InvalidImageName: .*; it is not an image's name$`)
-	refuses(t, l, launch.Spec{CPUs: 512, MemoryBytes: 64 << 20}, `^launch t: no node has taken it `+
-		`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors there`)
+		`image.*; the node does not have the image.*PRONY_KUBERNETES_LOAD$`)
+	refuses(t, l, launch.Spec{Image: "No Such"},
+		`InvalidImageName: .*; the name is not a valid image name$`)
+	refuses(t, l, launch.Spec{CPUs: 512, MemoryBytes: 64 << 20},
+		`^launch t: no node has accepted the pod `+
+			`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors there`)
 	l = launcher(t, Options{Nodes: "prony.test/disk=none"})
-	refuses(t, l, launch.Spec{}, `no node has taken it.*; no node has the labels asked for`)
+	refuses(t, l, launch.Spec{},
+		`no node has accepted the pod.*; no node has the labels of PRONY_KUBERNETES_NODES`)
 	namespace := space(t, "quota")
 	kubectl(t, "", "create", "quota", "little", "--hard=pods=0", "--namespace="+namespace)
 	l = launcher(t, Options{Namespace: namespace})
@@ -204,8 +207,9 @@ func TestCannotStart(t *testing.T) {
 		return strings.Contains(kubectl(t, "", "get", "quota", "little", "--output=json",
 			"--namespace="+namespace), `"used"`)
 	})
-	refuses(t, l, launch.Spec{}, `^launch t: the cluster makes no pod: .*exceeded quota: little.*`+
-		`; the namespace's quota is used up`)
+	refuses(t, l, launch.Spec{},
+		`^launch t: the cluster does not create the pod: .*exceeded quota: little.*`+
+			`; the namespace's quota is used up`)
 	kubectl(t, "", "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
 	kubectl(t, "", "delete", "quota", "little", "--namespace="+namespace)
 	refuses(t, l, launch.Spec{Args: []string{"/etc"}, Mounts: []launch.Mount{{Path: "/etc"}}},
@@ -224,9 +228,9 @@ func TestEndedByTheCluster(t *testing.T) {
 		"metadata": object{"name": name, "namespace": home.namespace}})), "create", "--raw",
 		"/api/v1/namespaces/"+home.namespace+"/pods/"+name+"/eviction", "--filename=-")
 	eventually(t, "end", p.Ended)
-	const evicted = "exit status 0; the cluster says EvictionByEvictionAPI: "
+	const evicted = "exit status 0; the cluster reported EvictionByEvictionAPI: "
 	if !strings.HasPrefix(p.Exit(), evicted) {
-		t.Errorf("evicted it ended with %q, want %s", p.Exit(), evicted)
+		t.Errorf("evicted the process ended with %q, want %s", p.Exit(), evicted)
 	}
 	namespace := space(t, "gone")
 	l = launcher(t, Options{Namespace: namespace})
@@ -235,7 +239,7 @@ func TestEndedByTheCluster(t *testing.T) {
 	kubectl(t, "", "delete", "namespace", namespace, "--wait=false")
 	_, _, err := New(t.Context(), Options{Namespace: namespace})
 	if err == nil || !strings.Contains(err.Error(), "the namespace is being deleted: choose") &&
-		!strings.Contains(err.Error(), "make it with kubectl create namespace") {
+		!strings.Contains(err.Error(), "create the namespace with kubectl create namespace") {
 		t.Errorf("a lab in a namespace that goes: %v", err)
 	}
 	eventually(t, "end", p.Ended)
@@ -246,7 +250,8 @@ func TestEndedByTheCluster(t *testing.T) {
 		t.Error(err)
 	}
 	_, _, err = New(t.Context(), Options{Namespace: home.namespace + "-never"})
-	if err == nil || !strings.Contains(err.Error(), "make it with kubectl create namespace") {
+	if err == nil || !strings.Contains(err.Error(),
+		"create the namespace with kubectl create namespace") {
 		t.Errorf("a lab in a namespace that never was: %v", err)
 	}
 }
@@ -330,7 +335,7 @@ func TestAPIAway(t *testing.T) {
 	before := clock.Mono()
 	time.Sleep(away / 2)
 	if _, _, err := New(t.Context(), Options{}); err == nil ||
-		!strings.Contains(err.Error(), "the API server does not answer") {
+		!strings.Contains(err.Error(), "the API server does not respond") {
 		t.Errorf("a lab without a server: %v", err)
 	}
 	c, err := net.Dial("tcp", p.Addr().String())
@@ -360,6 +365,6 @@ func TestAPIAway(t *testing.T) {
 		t.Error(err)
 	}
 	if p.Exit() == "" || strings.Count(fmt.Sprint(p.Log(99)), "ready") != 1 {
-		t.Errorf("it ended with %q and said %q", p.Exit(), p.Log(99))
+		t.Errorf("the process ended with %q and printed %q", p.Exit(), p.Log(99))
 	}
 }

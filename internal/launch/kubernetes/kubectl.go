@@ -35,8 +35,8 @@ type cluster struct {
 func find(ctx context.Context, context, namespace string) (*cluster, error) {
 	program, err := exec.LookPath("kubectl")
 	if err != nil {
-		return nil, errors.New("use Kubernetes: kubectl was not found; install it (it is one " +
-			"program), and have it know the cluster")
+		return nil, errors.New("use Kubernetes: kubectl was not found; install it, and configure " +
+			"it for your cluster")
 	}
 	c := &cluster{Program: program, Context: context, Namespace: namespace}
 	if c.Namespace != "" {
@@ -99,7 +99,7 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 		return nil, c.explain(ctx, err, talk.String(), args)
 	}
 	if out.cut {
-		return nil, fmt.Errorf("kubectl %s: it says more than %d bytes", args[0], maxSaid)
+		return nil, fmt.Errorf("kubectl %s: the output has more than %d bytes", args[0], maxSaid)
 	}
 	return out.Bytes(), nil
 }

@@ -77,13 +77,15 @@ func OptionsOf(get func(name string) string) (o Options, err error) {
 		Load: get("PRONY_KUBERNETES_LOAD"), Reader: get("PRONY_KUBERNETES_READER"),
 		ReaderImage: get("PRONY_KUBERNETES_READER_IMAGE")}
 	if o.Reader != "" && o.Reader != inPod {
-		return o, fmt.Errorf("read PRONY_KUBERNETES_READER: it is %q, want %s, or nothing",
+		return o, fmt.Errorf("read PRONY_KUBERNETES_READER: the value is %q; set it to %s, or "+
+			"leave it empty",
 			o.Reader, inPod)
 	}
 	const lifetime = "PRONY_KUBERNETES_LIFETIME"
 	if text := get(lifetime); text != "" {
 		if o.Lifetime, err = time.ParseDuration(text); err != nil || o.Lifetime < shortest {
-			return o, fmt.Errorf("read %s: it is %q, want at least %v, such as 90m", lifetime, text,
+			return o, fmt.Errorf("read %s: the value is %q; set a time of at least %v, such as 90m",
+				lifetime, text,
 				shortest)
 		}
 	}
@@ -152,7 +154,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 		}
 	}
 	if reaped, err = sweep(ctx, l.cluster, labelLab, l.self.outlived); err != nil {
-		return nil, reaped, fmt.Errorf("remove what earlier labs left in the cluster: %w", err)
+		return nil, reaped, fmt.Errorf("remove pods that earlier runs left in the cluster: %w", err)
 	}
 	l.address = l.cluster.listens(ctx)
 	if l.server, err = l.cluster.version(ctx); err != nil {
@@ -160,7 +162,7 @@ func New(ctx context.Context, o Options) (l *Launcher, reaped []string, err erro
 	}
 	w := watch{Cluster: *l.cluster, Lab: l.self, Dir: o.Dir}
 	if l.guard, err = post.Start(w, os.Environ()...); err != nil {
-		return nil, reaped, fmt.Errorf("start the guard that removes pods if this lab is "+
+		return nil, reaped, fmt.Errorf("start the guard process that removes pods if Prony is "+
 			"killed: %w", err)
 	}
 	return l, reaped, nil
@@ -195,7 +197,7 @@ func (l *Launcher) may(ctx context.Context, need []right) error {
 		return err
 	}
 	if len(got) != len(need) {
-		return fmt.Errorf("the cluster tells %d of %d rights", len(got), len(need))
+		return fmt.Errorf("the cluster reported only %d of %d rights", len(got), len(need))
 	}
 	var lacks []string
 	for i, r := range got {
@@ -283,7 +285,7 @@ func (l *Launcher) bring(ctx context.Context, image string) error {
 	cmd.Stdout, cmd.Stderr = talk, talk
 	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("bring image %s to the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,
+		return fmt.Errorf("load image %s on the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,
 			words[0], err, said(talk.String()))
 	}
 	l.loaded.Store(image, true)

@@ -89,7 +89,7 @@ func TestKilledLab(t *testing.T) {
 	}
 	b, err := os.ReadFile(filepath.Join(s.Dir, "kubernetes-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
-		!strings.Contains(text, "lab "+s.ID+" is gone: removed [\"job prony-"+s.ID) {
+		!strings.Contains(text, "lab "+s.ID+" has ended: removed [\"job prony-"+s.ID) {
 		t.Errorf("the guard noted %q, error %v", text, err)
 	}
 }
@@ -158,9 +158,9 @@ func TestDeadline(t *testing.T) {
 	l := launcher(t, Options{Lifetime: 3 * time.Second})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
 	eventually(t, "end", p.Ended)
-	if want := regexp.MustCompile(`; its node says DeadlineExceeded: `); !want.MatchString(
+	if want := regexp.MustCompile(`; the node reported DeadlineExceeded: `); !want.MatchString(
 		p.Exit()) {
-		t.Errorf("it ended with %q, want %s", p.Exit(), want)
+		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
 	}
 }
 

@@ -291,7 +291,8 @@ func reviewOf(namespace string, item []right) object {
 func text(o object) []byte {
 	b, err := json.Marshal(o)
 	if err != nil {
-		panic("kubernetes: a manifest of strings and numbers has no JSON: " + err.Error())
+		panic("kubernetes: a manifest of strings and numbers cannot be encoded as " +
+			"JSON: " + err.Error())
 	}
 	return b
 }

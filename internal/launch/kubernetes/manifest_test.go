@@ -161,10 +161,11 @@ func TestOptionsOf(t *testing.T) {
 	}
 	check("", "", "")
 	check("PRONY_KUBERNETES_LIFETIME", "90m", "")
-	check("PRONY_KUBERNETES_LIFETIME", "90", "want at least 1m0s")
-	check("PRONY_KUBERNETES_LIFETIME", "1s", "want at least 1m0s")
+	check("PRONY_KUBERNETES_LIFETIME", "90", "set a time of at least 1m0s")
+	check("PRONY_KUBERNETES_LIFETIME", "1s", "set a time of at least 1m0s")
 	check("PRONY_KUBERNETES_NODES", "disk=fast,zone=", "")
 	check("PRONY_KUBERNETES_READER", "pod", "")
-	check("PRONY_KUBERNETES_READER", "node", `it is "node", want pod, or nothing`)
+	check("PRONY_KUBERNETES_READER", "node",
+		`the value is "node"; set it to pod, or leave it empty`)
 	check("PRONY_KUBERNETES_NODES", "fast", "of the form NAME=VALUE")
 }

@@ -71,11 +71,12 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 func refused(s launch.Spec) string {
 	switch {
 	case s.Compose != nil:
-		return "a Compose file is not a pod; start it with the launcher docker"
+		return "a Compose file cannot run as a pod; use the launcher docker"
 	case s.Beside != nil || s.ShareBytes > 0:
-		return "a system of several processes cannot be a pod yet, whose containers start together"
+		return "a system of several processes cannot run as a pod, because Kubernetes starts " +
+			"containers of a pod together"
 	case s.Image == "":
-		return "it has no image; `prony build --images` makes one"
+		return "the service has no image; run prony build --images to build one"
 	}
 	return ""
 }
@@ -136,7 +137,8 @@ func (p *proc) serve(ctx context.Context) error {
 	}
 	ip, err := netip.ParseAddr(service.Spec.ClusterIP)
 	if err != nil {
-		return fmt.Errorf("make a service: it has the address %q", said(service.Spec.ClusterIP))
+		return fmt.Errorf("create a Kubernetes service: its address is %q",
+			said(service.Spec.ClusterIP))
 	}
 	p.addr = netip.AddrPortFrom(ip, uint16(p.Spec.Port))
 	return nil
@@ -176,7 +178,7 @@ func (p *proc) await(ctx context.Context) error {
 				return nil
 			}
 			if c.Type == "DELETED" {
-				return errors.New("another user or program deleted its pod")
+				return errors.New("another user or program deleted the pod")
 			}
 		case err := <-failed:
 			return err
@@ -187,7 +189,7 @@ func (p *proc) await(ctx context.Context) error {
 			}
 			since := time.Duration(clock.Mono() - began)
 			if p.pod.Spec.NodeName == "" && why != "" && since > pendingBound {
-				return fmt.Errorf("no node has taken it for %v: %s; %s",
+				return fmt.Errorf("no node has accepted the pod for %v: %s; %s",
 					since.Round(time.Second), why, hintPending(why))
 			}
 		case <-ctx.Done():
@@ -216,7 +218,8 @@ func (p *proc) warned(ctx context.Context) (why string, err error) {
 		}
 		got, hopeless := pending(events.Items)
 		if hopeless {
-			return "", fmt.Errorf("the cluster makes no pod: %s; %s", got, hintPending(got))
+			return "", fmt.Errorf("the cluster does not create the pod: %s; %s",
+				got, hintPending(got))
 		}
 		if got != "" {
 			why = got
@@ -342,17 +345,19 @@ func (p *proc) find(ctx context.Context) error {
 func (p *proc) elsewhere() error {
 	name, ownText := said(p.pod.Spec.NodeName), p.l.node.Metadata.Name
 	if f, is := p.site.(*far); is {
-		return cmp.Or(f.lost(), fmt.Errorf("its pod runs on node %s, and the reader there does "+
-			"not see its control group: has the node its groups at /sys/fs/cgroup?", name))
+		return cmp.Or(f.lost(), fmt.Errorf("the pod runs on node %s, but the reader on that node "+
+			"does not find the pod's control group: check that the node mounts control groups at "+
+			"/sys/fs/cgroup", name))
 	}
 	if name == ownText {
-		return fmt.Errorf("its pod runs on this node, %s, and its control group is not seen: this "+
-			"program runs in a container of its own; give that the host's PID namespace and "+
-			"/sys/fs/cgroup, or set PRONY_KUBERNETES_READER=pod", name)
+		return fmt.Errorf("the pod runs on this node, %s, but its control group is not visible, "+
+			"because Prony runs in a container; give Prony's container the host's PID namespace "+
+			"and /sys/fs/cgroup, or set PRONY_KUBERNETES_READER=pod", name)
 	}
-	return fmt.Errorf("its pod runs on node %s, and this lab does not: limits and use are read "+
-		"from the pod's cgroup, on its own node; set PRONY_KUBERNETES_READER=pod, which has a "+
-		"reader started there, or choose the node with PRONY_KUBERNETES_NODES", name)
+	return fmt.Errorf("the pod runs on node %s, but Prony runs on another node: limits and "+
+		"resource usage are read from the pod's cgroup on its own node; set "+
+		"PRONY_KUBERNETES_READER=pod, which starts a reader on that node, or choose the node "+
+		"with PRONY_KUBERNETES_NODES", name)
 }
 
 // now returns the present state of the pod.

@@ -92,7 +92,7 @@ func readChange(from *json.Decoder) (c change, err error) {
 		if errors.Is(err, io.EOF) {
 			return c, io.EOF
 		}
-		return c, fmt.Errorf("read a change of a pod: %w", err)
+		return c, fmt.Errorf("read a pod's change from kubectl's output: %w", err)
 	}
 	return c, nil
 }
@@ -100,7 +100,7 @@ func readChange(from *json.Decoder) (c change, err error) {
 // readAs decodes an answer with one object.
 func readAs[T any](answer []byte) (v T, err error) {
 	if err := json.Unmarshal(answer, &v); err != nil {
-		return v, fmt.Errorf("read what kubectl says: %w", err)
+		return v, fmt.Errorf("read kubectl's output: %w", err)
 	}
 	return v, nil
 }
@@ -110,7 +110,7 @@ func readEach[T any](answer []byte) (all []T, err error) {
 	for from := json.NewDecoder(bytes.NewReader(answer)); from.More(); {
 		var v T
 		if err := from.Decode(&v); err != nil {
-			return nil, fmt.Errorf("read what kubectl says: %w", err)
+			return nil, fmt.Errorf("read kubectl's output: %w", err)
 		}
 		all = append(all, v)
 	}

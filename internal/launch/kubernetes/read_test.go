@@ -37,7 +37,7 @@ func TestStuck(t *testing.T) {
 	check(status(`"terminated": {"exitCode": 3, "reason": "Error"}`, ""), "")
 	check(status(`"waiting": {"reason": "ErrImageNeverPull", "message": "image \"a:1\" is not `+
 		`present with pull policy of Never"}`, ""), `ErrImageNeverPull: image "a:1" is not `+
-		`present with pull policy of Never; the node has no such image`)
+		`present with pull policy of Never; the node does not have the image`)
 	check(status(`"terminated": {"exitCode": 128, "reason": "StartError", "message": "exec: `+
 		`\"./x\": no such file"}`, ""), `StartError: exec: "./x": no such file`)
 	// Another container, such as a mesh's, does not matter.
@@ -59,14 +59,16 @@ func TestEnded(t *testing.T) {
 	check(status(`"terminated": {"exitCode": 137, "reason": "OOMKilled"}`, ""), "signal: killed",
 		true)
 	check(`{"status": {"phase": "Failed", "reason": "Evicted", "message": "The node was low on `+
-		`resource: memory.\n"}}`, "its node says Evicted: The node was low on resource: memory.",
+		`resource: memory.\n"}}`, "the node reported Evicted: The node was low on resource: "+
+		"memory.",
 		false)
 	check(status(`"terminated": {"exitCode": 137}`, `, "phase": "Failed", "reason": `+
-		`"DeadlineExceeded"`), "signal: killed; its node says DeadlineExceeded", false)
+		`"DeadlineExceeded"`), "signal: killed; the node reported DeadlineExceeded", false)
 	check(status(`"terminated": {"exitCode": 0}`, `, "conditions": [{"type": "DisruptionTarget",`+
 		`"status": "True", "reason": "EvictionByEvictionAPI", "message": "drained"}]`),
-		"exit status 0; the cluster says EvictionByEvictionAPI: drained", false)
-	check(`{"status": {"phase": "Failed"}}`, "not known: its node did not say", false)
+		"exit status 0; the cluster reported EvictionByEvictionAPI: drained", false)
+	check(`{"status": {"phase": "Failed"}}`, "unknown, because the node did not report the reason",
+		false)
 }
 
 func TestPending(t *testing.T) {
@@ -109,10 +111,10 @@ func TestHints(t *testing.T) {
 	check(`unable to create new content in namespace bench because it is being terminated`,
 		"is being deleted")
 	check("The connection to the server 10.0.0.1:6443 was refused - did you specify the right "+
-		"host or port?", "does not answer")
+		"host or port?", "does not respond")
 	check("error: You must be logged in to the server (Unauthorized)", "log in")
-	check(`error: context "x" does not exist`, "knows no cluster")
-	check("The connection to the server localhost:8080 was refused", "knows no cluster")
+	check(`error: context "x" does not exist`, "has no configured cluster")
+	check("The connection to the server localhost:8080 was refused", "has no configured cluster")
 	check(`pods "a" is forbidden: violates PodSecurity "restricted:latest": hostPath volumes`,
 		"does not admit the pod")
 	check("something new", "")

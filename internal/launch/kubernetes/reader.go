@@ -108,11 +108,12 @@ func (p *proc) read(ctx context.Context) (*far, error) {
 		return nil, err
 	}
 	if how, _, ended := p.pod.ended(); ended {
-		return nil, fmt.Errorf("it ended at once, %s; is %s an image of prony of this version? "+
-			"PRONY_KUBERNETES_READER_IMAGE names another", how, said(p.Spec.Image))
+		return nil, fmt.Errorf("the reader ended immediately, %s; check that %s is an image of "+
+			"this version of Prony, or set PRONY_KUBERNETES_READER_IMAGE to another image",
+			how, said(p.Spec.Image))
 	}
 	if !nameForm.MatchString(p.pod.Spec.NodeName) {
-		return nil, fmt.Errorf("its node is called %q", said(p.pod.Spec.NodeName))
+		return nil, fmt.Errorf("the reader's node has the name %q", said(p.pod.Spec.NodeName))
 	}
 	f := &far{line: newLine(p.attach, p.stands), pod: p.pod}
 	ctx, cancel := context.WithTimeout(ctx, askBound)
@@ -134,10 +135,10 @@ func (p *proc) attach(ctx context.Context) (*stream, error) {
 func (p *proc) stands(ctx context.Context) error {
 	now, err := p.now(ctx)
 	if err != nil {
-		return fmt.Errorf("its pod is gone: %w", err)
+		return fmt.Errorf("the reader's pod no longer exists: %w", err)
 	}
 	if how, _, ended := now.ended(); ended {
-		return fmt.Errorf("its pod has ended: %s", how)
+		return fmt.Errorf("the reader's pod has ended: %s", how)
 	}
 	return nil
 }
@@ -173,9 +174,10 @@ func (p *proc) reached(ctx context.Context) error {
 		return conn.Close()
 	}
 	if late, is := errors.AsType[net.Error](err); is && late.Timeout() || unreachable(err) {
-		return fmt.Errorf("its pod runs on node %s, and this machine gets no connection to %s: "+
-			"%w; the load must reach addresses of pods, or with --launcher kubernetes-service "+
-			"those of services: run the lab on a node, or where the cluster's network is routed to",
+		return fmt.Errorf("the pod runs on node %s, but this machine cannot connect to %s: %w; "+
+			"the load must reach addresses of pods, or of services with --launcher "+
+			"kubernetes-service: run Prony on a node, or on a machine with a route to the "+
+			"cluster's network",
 			said(p.pod.Spec.NodeName), p.addr, err)
 	}
 	return nil

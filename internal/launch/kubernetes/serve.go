@@ -236,7 +236,7 @@ func (r *reader) sampled(p *podRead, q question) (any, error) {
 	s, last := p.sampler, p.last
 	r.mu.Unlock()
 	if s == nil {
-		return nil, fmt.Errorf("pod %s is not sampled here", q.UID)
+		return nil, fmt.Errorf("pod %s is not sampled by this reader", q.UID)
 	}
 	switch q.Do {
 	case "series":
@@ -245,7 +245,7 @@ func (r *reader) sampled(p *podRead, q question) (any, error) {
 		return s.Roles(), nil
 	case "mark", "pss":
 		if last != nil {
-			return nil, fmt.Errorf("pod %s is not sampled any more", q.UID)
+			return nil, fmt.Errorf("sampling of pod %s has ended", q.UID)
 		}
 		atNs, take := clock.Mono(), s.Mark
 		if q.Do == "pss" {
@@ -255,7 +255,8 @@ func (r *reader) sampled(p *podRead, q question) (any, error) {
 	case "stop":
 		return r.stop(p), nil
 	}
-	return nil, fmt.Errorf("%q is not known here: lab and reader are of two versions", q.Do)
+	return nil, fmt.Errorf("the request %q is unknown, because Prony and its reader have "+
+		"different versions", q.Do)
 }
 
 // stop ends the sampler. Its cost is the processor time of this whole process since the start.

@@ -39,7 +39,7 @@ func StartLab(t *testing.T, env, orders string) *Lab {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	f := strings.Fields(line)
 	if len(f) != 4 {
-		t.Fatalf("the lab said %q: %v", line, err)
+		t.Fatalf("the lab printed %q: %v", line, err)
 	}
 	l.ID, l.Said = f[1], f[3]
 	if l.Guard, err = strconv.Atoi(f[2]); err != nil {

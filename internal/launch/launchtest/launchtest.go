@@ -180,7 +180,7 @@ func (s *suite) missesProgram(t *testing.T) {
 		LogFile: filepath.Join(dir, "log"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "no-such-program") {
-		t.Errorf("error is %v, want one that names the program", err)
+		t.Errorf("error is %v, want an error that names the program", err)
 	}
 }
 
@@ -231,7 +231,7 @@ func checkFlood(t *testing.T, name string, dropped, retained int64) {
 			size -= int64(len(line)) + 1
 			want += int(dropped / FloodLine)
 			if !strings.Contains(line, fmt.Sprintf(" %d bytes ", dropped)) {
-				t.Errorf("it says %q, and %d bytes are not there", line, dropped)
+				t.Errorf("the log has the text %q, but %d bytes are missing", line, dropped)
 			}
 			continue
 		}
@@ -248,7 +248,8 @@ func checkFlood(t *testing.T, name string, dropped, retained int64) {
 	}
 	if gaps != 1 || want != FloodLines || dropped%FloodLine != 0 ||
 		size < retained-1<<20 || size > retained+2<<20 {
-		t.Errorf("%d bytes kept and %d not, in %d gaps, up to line %d; want about %d, 1, %d",
+		t.Errorf("the log has %d bytes and lacks %d, in %d gaps, up to line %d; want about %d "+
+			"bytes, 1 gap, line %d",
 			size, dropped, gaps, want, retained, FloodLines)
 	}
 }

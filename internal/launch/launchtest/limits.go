@@ -28,7 +28,7 @@ func ready(t *testing.T, p launch.Process) {
 	t.Helper()
 	eventually(t, "start", func() bool {
 		if ended(p) {
-			t.Fatalf("it ended with %q and said %q", p.Exit(), p.Log(9))
+			t.Fatalf("the process ended with %q and printed %q", p.Exit(), p.Log(9))
 		}
 		return slices.Contains(p.Log(9), "ready")
 	})
@@ -66,7 +66,7 @@ func (s *suite) isReached(t *testing.T) {
 func grouped(t *testing.T, p launch.Process) {
 	t.Helper()
 	if len(p.Groups()) == 0 {
-		t.Skip("no control groups are permitted here")
+		t.Skip("control groups are not permitted on this machine")
 	}
 }
 
@@ -126,7 +126,7 @@ func (s *suite) saysMemory(t *testing.T) {
 		want = strings.Replace(want, ")?\\)$", ")\\)$", 1)
 	}
 	if !regexp.MustCompile(want).MatchString(p.Exit()) {
-		t.Errorf("it ended with %q, want %s", p.Exit(), want)
+		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
 	}
 }
 
@@ -145,9 +145,10 @@ func (s *suite) tellsKills(t *testing.T) {
 	if err := p.Stop(0); err != nil {
 		t.Fatal(err)
 	}
-	const want = "signal: killed; the kernel had killed a process of it: out of memory (limit "
+	const want = "signal: killed; the kernel had killed a process of this target: out of memory " +
+		"(limit "
 	if !strings.HasPrefix(p.Exit(), want) {
-		t.Errorf("it ended with %q, want %q", p.Exit(), want)
+		t.Errorf("the process ended with %q, want %q", p.Exit(), want)
 	}
 }
 
@@ -165,16 +166,17 @@ func (s *suite) shares(t *testing.T) {
 	second := s.with(t, l, "act-dials", spec)
 	eventually(t, "answer", func() bool { return slices.Contains(second.Log(9), "heard hello") })
 	if second.Addr().Addr() != first.Addr().Addr() {
-		t.Errorf("they are at %v and %v, want one address", first.Addr(), second.Addr())
+		t.Errorf("the processes have addresses %v and %v, want one address",
+			first.Addr(), second.Addr())
 	}
 	if !slices.Equal(first.Groups(), second.Groups()) {
 		t.Errorf("groups are %v and %v, want the same", first.Groups(), second.Groups())
 	}
 	if all := first.PIDs(); !slices.Contains(all, second.Main()) {
-		t.Errorf("the first one's groups hold %v, without %d", all, second.Main())
+		t.Errorf("the first process's groups contain %v, without process %d", all, second.Main())
 	}
 	if ownPIDs := second.PIDs(); !slices.Equal(ownPIDs, []int{second.Main()}) {
-		t.Errorf("the second one's processes are %v, want %d alone", ownPIDs, second.Main())
+		t.Errorf("the second process has the processes %v, want only %d", ownPIDs, second.Main())
 	}
 	for _, p := range []launch.Process{first, second} {
 		inForce, missing := p.Limits()
@@ -195,7 +197,7 @@ func (s *suite) knowsNeighbours(t *testing.T) {
 	spec.Name, spec.Image, spec.Beside = "t", s.target.Image, struct{ launch.Process }{stranger}
 	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
 		!strings.Contains(err.Error(), "did not start") {
-		t.Errorf("error is %v, want one that refuses a stranger's limits", err)
+		t.Errorf("error is %v, want an error about limits of a foreign process", err)
 	}
 }
 
@@ -205,6 +207,6 @@ func (s *suite) refusesSystems(t *testing.T) {
 	spec.Name, spec.Image, spec.ShareBytes = "t", s.target.Image, 128<<20
 	if _, err := s.make(t).Launch(t.Context(), spec); err == nil ||
 		!strings.Contains(err.Error(), "a system of several processes cannot be") {
-		t.Errorf("error is %v, want one that refuses a system", err)
+		t.Errorf("error is %v, want an error about a system of processes", err)
 	}
 }

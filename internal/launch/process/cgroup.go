@@ -178,7 +178,8 @@ func endGroup(dir string) error {
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("kill processes %v in %s: still there after %v", pids, dir, killBound)
+			return fmt.Errorf("kill processes %v in %s: they still run after %v",
+				pids, dir, killBound)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -71,7 +71,8 @@ type Busy struct {
 
 // Error implements error.
 func (b *Busy) Error() string {
-	return fmt.Sprintf("%v: %s; two would spoil each other's numbers: %s", ErrBusy, b.Who, b.next)
+	return fmt.Sprintf("%v: %s; two measurements at once would distort each other: %s",
+		ErrBusy, b.Who, b.next)
 }
 
 // Unwrap returns ErrBusy.
@@ -107,8 +108,9 @@ func Private(dir string) (*os.Root, error) {
 	s, ok := opened.Sys().(*syscall.Stat_t)
 	if !os.SameFile(named, opened) || !ok || int(s.Uid) != os.Geteuid() ||
 		opened.Mode().Perm()&0o077 != 0 {
-		return nil, errors.Join(fmt.Errorf("open journal: %s is not this user's alone, with mode "+
-			"700: remove it, or set XDG_RUNTIME_DIR to a folder of your own", dir), root.Close())
+		return nil, errors.Join(fmt.Errorf("open journal: folder %s must belong to this user and "+
+			"have mode 700: remove it, or set XDG_RUNTIME_DIR to your own folder",
+			dir), root.Close())
 	}
 	return root, nil
 }
@@ -135,7 +137,8 @@ func (j *Journal) open() (reaped []string, err error) {
 	}
 	if err := unix.Flock(int(j.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", filepath.Join(j.dir.Name(), noteFile),
-			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for it, or end it"})
+			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for the other process, or " +
+				"end it"})
 	}
 	remaining := j.readNote()
 	if reaped, err = reap(remaining); err != nil {
@@ -195,7 +198,7 @@ func reap(n note) (reaped []string, err error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return reaped, fmt.Errorf("end what an earlier lab (process %d) left running: %w",
+		return reaped, fmt.Errorf("end processes that an earlier lab (process %d) left running: %w",
 			n.Lab, err)
 	}
 	return reaped, nil
@@ -216,7 +219,7 @@ func (n note) removeKeys() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("remove the keys that an earlier lab (process %d) left: %w",
+		return fmt.Errorf("remove the TLS keys that an earlier lab (process %d) left: %w",
 			n.Lab, err)
 	}
 	return nil
@@ -386,7 +389,7 @@ func (j *Journal) Alone(folder string) error {
 		return closed
 	}
 	return errors.Join(
-		&Busy{owner, fmt.Sprintf("wait for it, or say %s if that one does not measure",
+		&Busy{owner, fmt.Sprintf("wait for the other process, or set %s if it does not measure",
 			cmdlog.Variable(Beside+"=1"))},
 		closed,
 	)
@@ -394,7 +397,7 @@ func (j *Journal) Alone(folder string) error {
 
 // holder describes the process that holds a file's lock, from /proc/locks (proc(5)).
 func holder(f *os.File) string {
-	const nobody = "a process that the kernel does not name"
+	const nobody = "an unknown process"
 	var s, owner unix.Stat_t
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil || unix.Fstat(int(f.Fd()), &s) != nil {

@@ -20,7 +20,8 @@ func TestJournalOfOthers(t *testing.T) {
 	check := func(what, dir string) {
 		t.Helper()
 		_, _, err := OpenJournal(dir)
-		if err == nil || !strings.Contains(err.Error(), "is not this user's alone") {
+		if err == nil || !strings.Contains(err.Error(),
+			"must belong to this user and have mode 700") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

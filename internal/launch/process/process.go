@@ -69,8 +69,8 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	}
 	host, ok := s.Beside.(*proc)
 	if s.Beside != nil && !ok {
-		return nil, fmt.Errorf("launch %s: it is to share the limits of a process that this "+
-			"launcher did not start", s.Name)
+		return nil, fmt.Errorf("launch %s: the process must share the limits of a process that "+
+			"this launcher did not start", s.Name)
 	}
 	if host != nil {
 		p.guest, p.groups = true, host.groups
@@ -106,13 +106,14 @@ func (p *proc) ownDirs() []string {
 
 func lookPath(s launch.Spec) (string, error) {
 	if len(s.Args) == 0 {
-		return "", fmt.Errorf("launch %s: it has no command", s.Name)
+		return "", fmt.Errorf("launch %s: the target has no command", s.Name)
 	}
 	path := s.Args[0]
 	if !strings.Contains(path, "/") {
 		match, err := exec.LookPath(path)
 		if err != nil {
-			return "", fmt.Errorf("launch %s: %w; is it installed and on PATH?", s.Name, err)
+			return "", fmt.Errorf("launch %s: %w; install the program, or add its folder to PATH",
+				s.Name, err)
 		}
 		return match, nil
 	}
@@ -120,7 +121,7 @@ func lookPath(s launch.Spec) (string, error) {
 		path = filepath.Join(s.Dir, path)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("launch %s: %w; was it built?", s.Name, err)
+		return "", fmt.Errorf("launch %s: %w; build the service first", s.Name, err)
 	}
 	return path, nil
 }
@@ -156,10 +157,10 @@ func (p *proc) start(ctx context.Context, path string) error {
 	defer out.Close()
 	if user.Apart() { // the user may open it again, as /dev/stdout
 		if err := out.Chown(user.UID, user.GID); err != nil {
-			return fmt.Errorf("give it its log: %w", err)
+			return fmt.Errorf("pass the log to the process: %w", err)
 		}
 		if err := user.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
-			return fmt.Errorf("give it its certificate: %w", err)
+			return fmt.Errorf("pass the TLS certificate to the process: %w", err)
 		}
 	}
 	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // empty without /proc
@@ -215,14 +216,14 @@ func (p *proc) hear(ctx context.Context, r *os.File) error {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("its program did not begin within %v", startBound)
+		return fmt.Errorf("the program did not begin within %v", startBound)
 	}
 	if cause, failed := strings.CutPrefix(lastLine(text), "error: "); failed {
 		return errors.New(cause)
 	}
 	ns, err := strconv.ParseInt(strings.TrimPrefix(lastLine(text), "exec "), 10, 64)
 	if err != nil {
-		return fmt.Errorf("it ended before its program began (%q)", text)
+		return fmt.Errorf("the process ended before its program began (%q)", text)
 	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -359,7 +360,7 @@ func (p *proc) killProcessGroup() error {
 	select {
 	case <-p.Exited():
 	case <-deadline:
-		return fmt.Errorf("process %d is still there %v after being killed", pgid, killBound)
+		return fmt.Errorf("process %d still exists %v after it was killed", pgid, killBound)
 	}
 	for {
 		remaining := groupMembers(pgid)
@@ -368,7 +369,7 @@ func (p *proc) killProcessGroup() error {
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v are still there %v after being killed", remaining,
+			return fmt.Errorf("processes %v still exist %v after they were killed", remaining,
 				killBound)
 		case <-time.After(time.Millisecond):
 		}
@@ -441,7 +442,7 @@ func (p *proc) Move(cores []int) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("move %s to cores %s: after %d passes there are threads elsewhere",
+	return fmt.Errorf("move %s to cores %s: after %d passes, some threads still run on other cores",
 		p.Spec.Name, list, movePasses)
 }
 

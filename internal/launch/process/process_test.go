@@ -178,7 +178,7 @@ func killed(t *testing.T, dir, noGroup, frozen string) {
 	}
 	line, _ := bufio.NewReader(out).ReadString('\n')
 	line = strings.TrimSpace(line)
-	if strings.Contains(line, "no control group") {
+	if strings.Contains(line, "no separate control group") {
 		t.Skip(line)
 	}
 	if !strings.HasPrefix(line, "pids [") {

@@ -23,7 +23,7 @@ func TestStrays(t *testing.T) {
 	}
 	defer p.Stop(0) //nolint:errcheck // below
 	if len(p.Groups()) == 0 {
-		t.Skip("no control groups are permitted here")
+		t.Skip("control groups are not permitted on this machine")
 	}
 	inForce, missing := p.Limits()
 	if len(inForce) == 0 || len(missing) > 0 {

@@ -59,7 +59,8 @@ func OpenMachine(cores []int) (*Machine, error) {
 func openMachine(proc, cpuacct string, cores []int) (*Machine, error) {
 	for _, core := range cores {
 		if core < 0 || core >= maxCores {
-			return nil, fmt.Errorf("open the machine's processor time: there is no core %d", core)
+			return nil, fmt.Errorf("open the machine's processor time: core %d does not exist",
+				core)
 		}
 	}
 	stat, err := openFile(filepath.Join(proc, "stat"))

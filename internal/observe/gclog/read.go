@@ -48,11 +48,12 @@ func Read(r io.Reader) (Log, error) {
 		}
 		switch {
 		case err == nil && long:
-			p.problem(n, "longer than %d bytes", maxLine)
+			p.problem(n, "the line is longer than %d bytes", maxLine)
 		case err == nil:
 			p.take(n, text)
 		case errors.Is(err, io.EOF) && text != "":
-			p.problem(n, "it is torn, the JVM was ended as it wrote it: %.60q", text)
+			p.problem(n, "the line is incomplete, because the JVM ended while writing it: %.60q",
+				text)
 		case !errors.Is(err, io.EOF):
 			return Log{}, fmt.Errorf("read GC log, line %d: %w", n, err)
 		}
@@ -83,9 +84,9 @@ func (p *parser) take(n int, line string) {
 	m := decorated.FindStringSubmatch(line)
 	switch {
 	case m == nil:
-		p.problem(n, "no time and tags at its beginning: %.60q", line)
+		p.problem(n, "the line has no time and tags at its beginning: %.60q", line)
 	case twice.MatchString(m[3]):
-		p.problem(n, "two lines in one, two JVMs wrote into one file: %.60q", line)
+		p.problem(n, "two lines are merged, because two JVMs wrote into one file: %.60q", line)
 	default:
 		ns, err := strconv.ParseInt(m[1], 10, 64)
 		if err != nil {
@@ -103,7 +104,7 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 			if total := whole(m[2]); total <= ns {
 				p.safepoint(ns, m[1], total)
 			} else {
-				p.problem(n, "a pause of %d ns that began before the clock did", total)
+				p.problem(n, "a pause of %d ns began before the log's clock", total)
 			}
 		}
 		return
@@ -120,7 +121,7 @@ func (p *parser) said(n int, ns int64, tags, text string) {
 	}
 	id := whole(m[1])
 	if !p.begun && id > 0 {
-		p.problem(n, "the log begins with collection %d, what was before is missing", id)
+		p.problem(n, "the log begins with collection %d, and earlier collections are missing", id)
 	}
 	p.begun = true
 	switch tags {
@@ -281,7 +282,7 @@ const logSuffix = ".gc.log"
 func ReadTrial(dir, trial string) (logs []Log, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find collectors' logs: %w", err)
+		return nil, fmt.Errorf("find garbage collectors' logs: %w", err)
 	}
 	for _, e := range entries {
 		tail, ours := strings.CutPrefix(e.Name(), trial+".")
@@ -294,7 +295,7 @@ func ReadTrial(dir, trial string) (logs []Log, err error) {
 		}
 		f, err := os.Open(filepath.Join(dir, e.Name()))
 		if err != nil {
-			return nil, fmt.Errorf("read a collector's log: %w", err)
+			return nil, fmt.Errorf("read a garbage collector's log: %w", err)
 		}
 		log, err := Read(f)
 		if err = errors.Join(err, f.Close()); err != nil {

@@ -145,17 +145,18 @@ func TestReadTellsOfBadLines(t *testing.T) {
 		{"of no interest", line(6, "gc,heap", "GC(1) Eden regions: 3->0(2)") +
 			line(7, "gc,init", "Version: 25") + line(8, "safepoint", "Entering") + "\n",
 			"line 7", 1},
-		{"torn", "[6000000ns][gc] GC(1) Pause You", "line 4: it is torn", 1},
-		{"torn within its time", "[60000", "line 4: it is torn", 1},
-		{"of another program", "Picked up JAVA_TOOL_OPTIONS: -Xlog\n", "line 4: no time and tags",
+		{"torn", "[6000000ns][gc] GC(1) Pause You", "line 4: the line is incomplete", 1},
+		{"torn within its time", "[60000", "line 4: the line is incomplete", 1},
+		{"of another program", "Picked up JAVA_TOOL_OPTIONS: -Xlog\n",
+			"line 4: the line has no time and tags",
 			1},
 		{"of two JVMs", "[6000000ns][gc] GC(1) Pause You[6000001ns][gc] GC(1) Pause Full\n",
-			"line 4: two lines in one", 1},
-		{"endless", strings.Repeat("x", 3*maxLine) + "\n", "line 4: longer than", 1},
-		{"endless and torn", strings.Repeat("x", 3*maxLine), "line 4: it is torn", 1},
+			"line 4: two lines are merged", 1},
+		{"endless", strings.Repeat("x", 3*maxLine) + "\n", "line 4: the line is longer than", 1},
+		{"endless and torn", strings.Repeat("x", 3*maxLine), "line 4: the line is incomplete", 1},
 		{"a time of 30 digits", "[" + strings.Repeat("9", 30) + "ns][gc] GC(1) Pause Full\n",
 			"line 4: no time", 1},
-		{"many", strings.Repeat("x\n", 100), "line 4: no time", 100},
+		{"many", strings.Repeat("x\n", 100), "line 4: the line has no time", 100},
 	}
 	for _, tt := range tests {
 		l, err := Read(strings.NewReader(good + tt.add))

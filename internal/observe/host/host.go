@@ -33,13 +33,13 @@ func Divide(cores []int, cpus float64) (Layout, error) {
 	want := int(math.Ceil(cpus))
 	switch {
 	case len(cores) == 0 || want < 1:
-		return Layout{}, fmt.Errorf("divide %d cores: a service of %g CPUs does not fit",
+		return Layout{}, fmt.Errorf("divide %d cores: there is no room for a service with %g CPUs",
 			len(cores), cpus)
 	case len(cores) == 1 && want == 1:
 		return Layout{Service: cores, Load: cores, Shared: true}, nil
 	case want >= len(cores):
-		return Layout{}, fmt.Errorf("divide %d cores: the service asks for %d and the load needs "+
-			"one; set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
+		return Layout{}, fmt.Errorf("divide %d cores: the service requests %d cores and the load "+
+			"needs 1; set limits.cpus to %d or less", len(cores), want, max(len(cores)-1, 1))
 	}
 	pos := len(cores) - want
 	return Layout{Service: cores[pos:], Load: cores[:pos]}, nil

@@ -17,7 +17,7 @@ import (
 func Cores() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return nil, fmt.Errorf("read own affinity: %w", err)
+		return nil, fmt.Errorf("read the cores that this process may use: %w", err)
 	}
 	var out []int
 	for i := range len(set) * 64 {
@@ -32,7 +32,7 @@ func Cores() ([]int, error) {
 // keeps the lab's own work away from the service's cores.
 func Confine(cores []int) error {
 	if err := ConfineProcess("self", cores); err != nil {
-		return fmt.Errorf("confine the lab to cores %v: %w", cores, err)
+		return fmt.Errorf("confine this process to cores %v: %w", cores, err)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // Cores returns an error, because only Linux reports and sets the processors of a process.
 func Cores() ([]int, error) {
-	return nil, errors.New("threads can be pinned to cores on Linux alone")
+	return nil, errors.New("threads can be pinned to cores only on Linux")
 }
 
 // noGovernor is recorded because the frequency's control is not looked up here.

@@ -25,9 +25,9 @@ func TestDivide(t *testing.T) {
 	check([]int{0, 1, 2, 3}, 1, "[3] [0 1 2] false")
 	check([]int{0, 1, 2, 3}, 1.5, "[2 3] [0 1] false")
 	check([]int{5}, 1, "[5] [5] true")
-	check([]int{0, 1}, 2, "divide 2 cores: the service asks for 2 and the load needs one; "+
+	check([]int{0, 1}, 2, "divide 2 cores: the service requests 2 cores and the load needs 1; "+
 		"set limits.cpus to 1 or less")
-	check(nil, 1, "divide 0 cores: a service of 1 CPUs does not fit")
+	check(nil, 1, "divide 0 cores: there is no room for a service with 1 CPUs")
 }
 
 func TestDescribeKnowsThisMachine(t *testing.T) {

@@ -124,8 +124,8 @@ func PortsOf(pids []int) (ports []int) {
 func MayLoad(name string, addr netip.Addr) error {
 	isOwn, err := Ours(addr)
 	if err == nil && !isOwn {
-		err = fmt.Errorf("%s (%v) is another machine, and a load may harm it; where you may load "+
-			"it, say so: --remote %s", name, addr, name)
+		err = fmt.Errorf("%s (%v) is another machine, and a load may harm it; if you are allowed "+
+			"to load it, add --remote %s", name, addr, name)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import "prony.example/record"
 // tight. (The kernel's taskstats keeps the counters, but needs CAP_NET_ADMIN.)
 func Between(a, b Mark, samples Series, requests int64, cores float64) (record.Usage, record.Host) {
 	if b.TNs <= a.TNs || a.Source != b.Source {
-		panic("probe: Between wants two marks of one sampler, the earlier one first")
+		panic("probe: Between requires two marks of one sampler, with the earlier mark first")
 	}
 	if a.Lost || b.Lost {
 		return lost(b.Source, b.TNs-a.TNs)

@@ -45,9 +45,10 @@ func openGroups(groups []Group) (groupFiles, error) {
 		case group.Version == 2 && len(groups) == 1:
 			err = g.openV2(group)
 		case group.Version == 2:
-			err = errors.New("version 2 has one directory for all, and does not mix with others")
+			err = errors.New("cgroup version 2 has one directory for all controllers, and cannot " +
+				"be combined with other versions")
 		default:
-			err = fmt.Errorf("version %d, want 1 or 2", group.Version)
+			err = fmt.Errorf("cgroup version %d is unknown; supported are 1 and 2", group.Version)
 		}
 		if err != nil {
 			g.close()

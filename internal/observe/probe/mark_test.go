@@ -143,12 +143,13 @@ func TestStartErrors(t *testing.T) {
 		}
 	}
 	missing := filepath.Join(t.TempDir(), "gone")
-	check(Config{Period: 1}, nil, "period 1ns, want at least 1ms")
-	check(Config{Cores: []int{-1}}, nil, "core -1: there is none")
+	check(Config{Period: 1}, nil, "the sampling period must be at least 1ms, got 1ns")
+	check(Config{Cores: []int{-1}}, nil, "core -1: the core does not exist")
 	check(Config{Cores: []int{1023}}, nil, "pin sampling thread to cores [1023]: invalid argument")
 	check(Config{}, []Group{{Dir: missing, Version: 2}}, missing+": no such file")
 	check(Config{}, []Group{{missing, "cpuacct", 1}}, missing+": no such file")
 	check(Config{}, []Group{{"testdata/v1/cpu", "cpu,cpuacct", 1}}, "testdata/v1/cpu: no such file")
-	check(Config{}, []Group{{Dir: "testdata/v2"}}, "version 0, want 1 or 2")
-	check(Config{}, append(v1Groups(), v2Group("v2")...), "does not mix")
+	check(Config{}, []Group{{Dir: "testdata/v2"}}, "cgroup version 0 is unknown; supported are 1 "+
+		"and 2")
+	check(Config{}, append(v1Groups(), v2Group("v2")...), "cannot be combined")
 }

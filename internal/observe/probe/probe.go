@@ -132,7 +132,8 @@ func Start(cfg Config, subject Subject) (*Sampler, error) {
 func open(cfg Config, subject Subject) (*Sampler, error) {
 	cfg.Period = cmp.Or(cfg.Period, periodDefault)
 	if cfg.Period < periodMin {
-		return nil, fmt.Errorf("period %v, want at least %v", cfg.Period, periodMin)
+		return nil, fmt.Errorf("the sampling period must be at least %[2]v, got %[1]v",
+			cfg.Period, periodMin)
 	}
 	if cfg.proc == "" {
 		cfg.proc, cfg.powercap = "/proc", cmp.Or(cfg.powercap, "/sys/class/powercap")
@@ -243,13 +244,13 @@ func pin(cores []int) error {
 	var set unix.CPUSet
 	for _, core := range cores {
 		if core < 0 {
-			return fmt.Errorf("pin sampling thread to core %d: there is none", core)
+			return fmt.Errorf("pin sampling thread to core %d: the core does not exist", core)
 		}
 		set.Set(core)
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("pin sampling thread to cores %v: %w (is one of them online and in this "+
-			"process's cpuset?)", cores, err)
+		return fmt.Errorf("pin sampling thread to cores %v: %w (check that at least one core is "+
+			"online and in this process's cpuset)", cores, err)
 	}
 	return nil
 }

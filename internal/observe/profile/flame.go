@@ -116,7 +116,7 @@ func color(f *Frame) string {
 	}
 	h := fnv.New32a()
 	if _, err := io.WriteString(h, f.Name); err != nil {
-		panic("profile: a hash takes any text: " + err.Error())
+		panic("profile: hashing a text failed: " + err.Error())
 	}
 	return fmt.Sprintf("hsl(%d 75%% %d%%)", 15+h.Sum32()%40, 68+h.Sum32()/64%10)
 }

@@ -102,7 +102,7 @@ type Session interface {
 // given order. Its error joins the reasons why no collector fits.
 func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 	if !slices.Contains(Kinds, kind) {
-		return nil, fmt.Errorf("choose a profiler for %q: there are the kinds %s", kind,
+		return nil, fmt.Errorf("choose a profiler for %q: the kinds of profiles are %s", kind,
 			strings.Join(Kinds, ", "))
 	}
 	preferred := runtimes.Of(s.Runtime).Profilers
@@ -116,7 +116,7 @@ func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 	slices.SortStableFunc(ordered, func(a, b Collector) int { return rank(a) - rank(b) })
 	var refused []error
 	for _, c := range ordered {
-		err := fmt.Errorf("takes no %s profiles", kind)
+		err := fmt.Errorf("does not support %s profiles", kind)
 		if slices.Contains(c.Kinds(), kind) {
 			err = c.Fits(s)
 		}
@@ -126,9 +126,9 @@ func Choose(collectors []Collector, s Subject, kind string) (Collector, error) {
 		refused = append(refused, fmt.Errorf("%s: %w", c.Name(), err))
 	}
 	if len(refused) == 0 {
-		refused = append(refused, errors.New("no profiler is known"))
+		refused = append(refused, errors.New("there is no profiler for this runtime"))
 	}
-	return nil, fmt.Errorf("choose a profiler for the %s of a %s process: %w", kind, s.Runtime,
+	return nil, fmt.Errorf("choose a profiler for %s of a %s process: %w", kind, s.Runtime,
 		errors.Join(refused...))
 }
 

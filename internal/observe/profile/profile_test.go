@@ -143,7 +143,8 @@ func TestDiff(t *testing.T) {
 		t.Errorf("without numbers of samples: %+v, error %v", got, err)
 	}
 	if _, err := Diff(stacks(1, 1), folded(t, Alloc, "a 1\n")); err == nil ||
-		!strings.Contains(err.Error(), "cpu in nanoseconds, the other of alloc in bytes") {
+		!strings.Contains(err.Error(),
+			"cpu in nanoseconds, but the other measures alloc in bytes") {
 		t.Errorf("time against bytes: error %v", err)
 	}
 }
@@ -320,9 +321,11 @@ func TestChoose(t *testing.T) {
 	check("aot", CPU, "jfr", "", perf, jfr, broken)
 	check("native", CPU, "perf", "", perf)
 	check("jvm", Alloc, "jfr", "", perf, broken, jfr)
-	check("native", Alloc, "", "perf: takes no alloc profiles", perf)
-	check("jvm", Alloc, "", "async-profiler: not fetched\nperf: takes no alloc profiles", perf,
+	check("native", Alloc, "", "perf: does not support alloc profiles", perf)
+	check("jvm", Alloc, "", "async-profiler: not fetched\nperf: does not support alloc profiles",
+		perf,
 		broken)
-	check("node", CPU, "", "no profiler is known")
-	check("node", "heat", "", `for "heat": there are the kinds cpu, alloc, lock, offcpu`, perf)
+	check("node", CPU, "", "there is no profiler for this runtime")
+	check("node", "heat", "", `for "heat": the kinds of profiles are cpu, alloc, lock, offcpu`,
+		perf)
 }

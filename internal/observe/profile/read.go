@@ -33,7 +33,8 @@ func Open(run fs.FS, name string) (*pprof.Profile, error) {
 		file, err = run.Open(name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read profile: %w; details beside the records may have been deleted",
+		return nil, fmt.Errorf("read profile: %w; the files with details of the run may have "+
+			"been deleted",
 			err)
 	}
 	data, err := io.ReadAll(io.LimitReader(file, maxPacked+1))
@@ -51,7 +52,7 @@ func Open(run fs.FS, name string) (*pprof.Profile, error) {
 // service may have made it.
 func Parse(data []byte) (*pprof.Profile, error) {
 	if len(data) > maxPacked {
-		return nil, fmt.Errorf("it has more than %d MiB, the bound of a profile", maxPacked>>20)
+		return nil, fmt.Errorf("the profile has more than the allowed %d MiB", maxPacked>>20)
 	}
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(bytes.NewReader(data))
@@ -63,7 +64,7 @@ func Parse(data []byte) (*pprof.Profile, error) {
 		}
 	}
 	if len(data) > maxUnpacked {
-		return nil, fmt.Errorf("it has more than %d MiB unpacked, the bound of a profile",
+		return nil, fmt.Errorf("the unpacked profile has more than the allowed %d MiB",
 			maxUnpacked>>20)
 	}
 	parts, err := messages(data, lastMessage)
@@ -71,7 +72,7 @@ func Parse(data []byte) (*pprof.Profile, error) {
 		return nil, err
 	}
 	if parts > maxMessages {
-		return nil, fmt.Errorf("it has more than %d parts, the bound of a profile", maxMessages)
+		return nil, fmt.Errorf("the profile has more than the allowed %d parts", maxMessages)
 	}
 	p, err := pprof.ParseUncompressed(data)
 	if err != nil {

@@ -183,7 +183,7 @@ func Samples(p *pprof.Profile) int64 {
 // same values in the same units.
 func Merge(all ...*pprof.Profile) (*pprof.Profile, error) {
 	if len(all) == 0 {
-		return nil, fmt.Errorf("merge profiles: there are none")
+		return nil, fmt.Errorf("merge profiles: the list of profiles is empty")
 	}
 	p, err := pprof.Merge(all)
 	if err != nil {

@@ -123,11 +123,12 @@ func Diff(a, b *pprof.Profile) ([]Change, error) {
 
 func alike(a, b *pprof.Profile) error {
 	if len(a.SampleType) == 0 || len(b.SampleType) == 0 {
-		return fmt.Errorf("compare profiles: one has no values")
+		return fmt.Errorf("compare profiles: at least one profile has no values")
 	}
 	ta, tb := a.SampleType[Main(a)], b.SampleType[Main(b)]
 	if ta.Unit != tb.Unit {
-		return fmt.Errorf("compare profiles: one is of %s in %s, the other of %s in %s",
+		return fmt.Errorf("compare profiles: one profile measures %s in %s, but the other "+
+			"measures %s in %s",
 			ta.Type, ta.Unit, tb.Type, tb.Unit)
 	}
 	return nil

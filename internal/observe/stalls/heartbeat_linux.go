@@ -100,7 +100,7 @@ func (h *heartbeats) await(b *heartbeat.Beat, state uint32) error {
 		}
 		heartbeat.Wait(&b.State, is, int64(step))
 	}
-	return fmt.Errorf("the heartbeat did not obey within %v", obeyWithin)
+	return fmt.Errorf("the heartbeat process did not respond within %v", obeyWithin)
 }
 
 // failure returns an error with the reason why the process ended.
@@ -108,13 +108,13 @@ func (h *heartbeats) failure() error {
 	state := h.cmd.ProcessState
 	why, code := cmp.Or(h.output.String(), state.String()), state.ExitCode()
 	if code <= 0 || code == heartbeat.Failed {
-		return fmt.Errorf("the heartbeat ended: %s", why)
+		return fmt.Errorf("the heartbeat process ended: %s", why)
 	}
 	refused, remedy := syscall.Errno(code), ""
 	if errors.Is(refused, unix.EPERM) {
 		remedy = ": run as root, or give the program CAP_SYS_NICE"
 	}
-	return fmt.Errorf("the heartbeat ended: %s: %w%s", why, refused, remedy)
+	return fmt.Errorf("the heartbeat process ended: %s: %w%s", why, refused, remedy)
 }
 
 // close ends the process.

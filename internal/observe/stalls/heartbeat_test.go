@@ -101,7 +101,8 @@ func TestHeartbeatEnds(t *testing.T) {
 	}
 	ok(t, c.cmd.Process.Kill())
 	<-c.ended
-	if err := w.Begin(); err == nil || !strings.Contains(err.Error(), "the heartbeat ended") {
+	if err := w.Begin(); err == nil || !strings.Contains(err.Error(),
+		"the heartbeat process ended") {
 		t.Errorf("it begins with %v", err)
 	}
 }
@@ -159,7 +160,7 @@ func TestHeartbeatIsRefused(t *testing.T) {
 	if errors.Is(err, fs.ErrPermission) {
 		t.Skip(err)
 	}
-	if err == nil || !strings.Contains(err.Error(), "there is no core 32768") {
+	if err == nil || !strings.Contains(err.Error(), "the machine has no core 32768") {
 		t.Errorf("no such core: %v", err)
 	}
 	h := &heartbeats{cmd: exec.Command("sh", "-c", "exit 1"), output: &bytes.Buffer{}}

@@ -78,7 +78,8 @@ var errIdle = errors.New("the kernel does not record ticks of idle cores")
 
 // errBusy reports that the core runs other processes all the time, so that it is unknown whether
 // the kernel records ticks of idle cores.
-var errBusy = errors.New("the core was never idle for 20 ms, so its idle ticks are unknown")
+var errBusy = errors.New("the core was never idle for 20 ms, so it is unknown whether the kernel " +
+	"records its ticks when idle")
 
 // idleTicks caches the verdict on this kernel, which applies to all cores.
 var idleTicks struct {

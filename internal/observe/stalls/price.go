@@ -47,7 +47,7 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 		pauses = spin(pauses, d)
 	})
 	if err = cmp.Or(err, wrong, w.End()); err != nil {
-		return 0, fmt.Errorf("measure the price of a clock: %w", err)
+		return 0, fmt.Errorf("measure the cost of the stall recorder: %w", err)
 	}
 	w.drain()
 	ticks, rate := merge(c.ticks, c.ran), 1/float64(w.way.PeriodNs)
@@ -56,7 +56,8 @@ func (w *Watch) price(d time.Duration) (float64, error) {
 	}
 	costs := tickCosts(ticks, pauses, w.way.PeriodNs)
 	if len(costs) < leastTimes {
-		return 0, fmt.Errorf("measure the price of a clock: the core ran at too few of %d ticks",
+		return 0, fmt.Errorf("measure the cost of the stall recorder: the core was busy at too "+
+			"few of %d ticks",
 			len(ticks))
 	}
 	return float64(costs[len(costs)/10]) * rate, nil

@@ -49,7 +49,8 @@ func openRing(core, room int, attr unix.PerfEventAttr) (*ring, error) {
 	memory, err := unix.Mmap(fd, 0, os.Getpagesize()+ringBytes(room),
 		unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("map its ring: %w%s", err, permission(err)),
+		return nil, errors.Join(fmt.Errorf("map the event's ring buffer: %w%s",
+			err, permission(err)),
 			unix.Close(fd))
 	}
 	return &ring{fd: fd, memory: memory}, nil
@@ -75,7 +76,7 @@ func (r *ring) records(read func(kind uint32, record []byte)) (fullNs int64) {
 		b := r.bytes(position, recordHead)
 		kind, size := order.Uint32(b), int(order.Uint16(b[6:]))
 		if size < recordHead {
-			panic("stalls: the kernel wrote a record without a head")
+			panic("stalls: the kernel wrote an event record without a header")
 		}
 		read(kind, r.bytes(position, size))
 		position += uint64(size)

@@ -158,10 +158,10 @@ func Open(cores []int, period time.Duration, ours func(core, pid int) bool) (*Wa
 func open(cores []int, period time.Duration, ours func(core, pid int) bool,
 	openClocks func(cores []int, periodNs int64) (clocks, error)) (*Watch, error) {
 	if period < leastPeriod {
-		panic(fmt.Sprintf("stalls: a period of %v", period))
+		panic(fmt.Sprintf("stalls: a period of %v is too short", period))
 	}
 	if len(cores) == 0 {
-		return nil, errors.New("no cores are named")
+		return nil, errors.New("the list of cores is empty")
 	}
 	ns := int64(period)
 	c, err := openClocks(cores, ns)
@@ -194,7 +194,7 @@ func (w *Watch) Begin() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.begun {
-		return errors.New("begin to record stalls: it has begun")
+		return errors.New("begin to record stalls: recording has already begun")
 	}
 	w.begun = true
 	w.drain()
@@ -235,7 +235,7 @@ func (w *Watch) End() error {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if !w.begun {
-		return errors.New("end to record stalls: it has not begun")
+		return errors.New("end to record stalls: recording has not begun")
 	}
 	w.begun = false
 	w.filled.Stop()

@@ -548,6 +548,6 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v: %v, %v, want %q", cores, w, err, want)
 		}
 	}
-	check(nil, "no cores are named")
+	check(nil, "the list of cores is empty")
 	check([]int{1 << 15}, "core 32768")
 }

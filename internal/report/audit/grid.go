@@ -218,12 +218,13 @@ func (g *grid) shifted(r gridRow) string {
 		n--
 	}
 	if n > len(g.heads) {
-		return fmt.Sprintf("it has %d cells below %d heads", n, len(g.heads))
+		return fmt.Sprintf("the row has %d cells, but the table has %d column heads",
+			n, len(g.heads))
 	}
 	if n > 0 && n < len(g.heads) {
 		// A quoted cell may have several lines, but does not replace other cells.
 		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
-			return fmt.Sprintf("a quote is not closed, and hides what follows, %s",
+			return fmt.Sprintf("a quote is not closed and hides the text after it, %s",
 				units.Plural(hidden, "line"))
 		}
 	}
@@ -249,9 +250,9 @@ func (g *grid) unread(r gridRow, t *Table, some bool) {
 	if empty || some && bad == nil {
 		return
 	}
-	why := "no value of " + strings.Join(want, ", ")
+	why := "the row has no value of " + strings.Join(want, ", ")
 	if bad != nil {
-		why = "no number, or one without a unit: " + units.Few(bad, 2)
+		why = "the cell has no number, or a number without a unit: " + units.Few(bad, 2)
 	}
 	if line > 0 { // a transposed table: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)
@@ -277,7 +278,8 @@ func none(unread []Unread) error {
 	for _, u := range unread {
 		lines = append(lines, fmt.Sprintf("line %d: %s", u.Line, u.Reason))
 	}
-	return fmt.Errorf("it has heads of results and no line that could be read\n  %s",
+	return fmt.Errorf("the table has column heads of results, but no line that audit can read\n  "+
+		"%s",
 		strings.Join(units.First(lines, unreadShown), "\n  "))
 }
 

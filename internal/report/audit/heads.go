@@ -169,7 +169,7 @@ func ParseColumns(args []string) (*Columns, error) {
 		q, unit, _ := strings.Cut(strings.TrimSpace(meaning), ":")
 		_, known := kinds[Quantity(q)]
 		if !ok || !known && q != "name" {
-			return nil, fmt.Errorf("read --column %q: want NAME=MEANING or NAME=MEANING:UNIT; "+
+			return nil, fmt.Errorf("read --column %q: write NAME=MEANING or NAME=MEANING:UNIT; "+
 				"meanings are %s", a, strings.Join(Meanings(), ", "))
 		}
 		name = strings.TrimSpace(name)
@@ -217,14 +217,14 @@ func (c *Columns) Unknown() error {
 	if gone == nil {
 		return nil
 	}
-	location := "what was read has no columns"
+	location := "the files have no columns"
 	if len(c.heads) > 0 {
-		location = "there are " + strings.Join(c.heads[:min(headsMost, len(c.heads))], ", ")
+		location = "known columns are " + strings.Join(c.heads[:min(headsMost, len(c.heads))], ", ")
 	}
 	if len(c.heads) > headsMost {
 		location += " and more"
 	}
-	return fmt.Errorf("--column: there is no column %s; %s", strings.Join(gone, " or "), location)
+	return fmt.Errorf("--column: no file has a column %s; %s", strings.Join(gone, " or "), location)
 }
 
 func (c *Columns) given(text string) (head, bool) {

@@ -74,9 +74,9 @@ func checkOrder(r *Row, _ []Value) (hit, bool) {
 const roundingShare = 0.01
 
 const (
-	orderMeans = "these are not of one distribution: columns are swapped, of different runs, " +
-		"averaged over runs, or the tool lost samples"
-	orderDo = "use none of these latencies without the raw output"
+	orderMeans = "these values cannot come from one distribution: columns are swapped, come from " +
+		"different runs or are averaged over runs, or the tool lost samples"
+	orderDo = "use these latencies only together with the raw output"
 )
 
 // meanBounds returns the minimum and maximum mean that the percentiles allow: the requests between
@@ -119,13 +119,15 @@ func checkMean(r *Row, v []Value) (hit, bool) {
 		return hit{}, true
 	}
 	h := hit{severity: Contradiction, line: m.Line,
-		means: "mean and percentiles are not of the same requests", do: orderDo}
+		means: "mean and percentiles do not describe the same requests", do: orderDo}
 	switch s := m.span(); {
 	case s.hi < lo*(1-oddShare):
-		h.arithmetic = fmt.Sprintf("the percentiles alone add up to a mean of %s, and it says %s",
+		h.arithmetic = fmt.Sprintf("the percentiles imply a mean of at least %s, but the stated "+
+			"mean is %s",
 			units.Duration(lo), said(m))
 	case s.lo > hi*(1+oddShare):
-		h.arithmetic = fmt.Sprintf("percentiles and max allow a mean of %s at most, and it says %s",
+		h.arithmetic = fmt.Sprintf("percentiles and maximum imply a mean of at most %s, but the "+
+			"stated mean is %s",
 			units.Duration(hi), said(m))
 	default:
 		h = heavyTail(r, m)
@@ -145,16 +147,19 @@ func heavyTail(r *Row, m Value) hit {
 	}
 	least := (m.span().lo - p.q*p.span().hi) / (1 - p.q)
 	return hit{severity: Note, line: m.Line,
-		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s took %s on average at "+
-			"least", said(m), p.quantity, said(p.Value), percent(1-p.q), units.Duration(least)),
-		means: "a few very slow requests dominate the mean; it describes no typical request",
-		do:    "quote percentiles, and look for the cause of the slow ones"}
+		arithmetic: fmt.Sprintf("mean %s is above %s %s: the slowest %s of requests took at "+
+			"least %s on average",
+			said(m), p.quantity, said(p.Value), percent(1-p.q), units.Duration(least)),
+		means: "a few very slow requests dominate the mean, so it does not describe a typical " +
+			"request",
+		do: "quote percentiles, and look for the cause of the slow requests"}
 }
 
 func checkDeviation(r *Row, v []Value) (hit, bool) {
 	s, m := v[0], v[1]
 	h := hit{severity: Contradiction, line: s.Line,
-		means: "standard deviation and the other values are not of the same requests", do: orderDo}
+		means: "the standard deviation and the other values do not describe the same requests",
+		do:    orderDo}
 	checked := false
 	if p, ok := r.get(P50); ok {
 		checked = true
@@ -171,8 +176,9 @@ func checkDeviation(r *Row, v []Value) (hit, bool) {
 	}
 	reach := s.span().hi * math.Sqrt(max(most[1].span().hi-1, 0))
 	if over := most[0].span().lo - m.span().hi; over > reach*(1+cannotShare) {
-		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a deviation of %s and %s "+
-			"requests it can be %s at most", said(most[0]), units.Duration(over), said(s),
+		h.arithmetic = fmt.Sprintf("max %s is %s above the mean; with a standard deviation of %s "+
+			"and %s requests it can be at most %s above the mean",
+			said(most[0]), units.Duration(over), said(s),
 			most[1].Text, units.Duration(reach))
 		return h, true
 	}
@@ -195,9 +201,9 @@ func checkFlat(r *Row, _ []Value) (hit, bool) {
 			highest.quantity,
 			said(highest.Value),
 		),
-		means: "no service answers all requests alike: the clock or the histogram is coarser " +
-			"than what it measured, or a column was copied",
-		do: "ask for the resolution of the clock, and for the raw output"}, true
+		means: "no service has equal response times for all requests: the clock or the histogram " +
+			"is too coarse, or a column was copied",
+		do: "ask the authors for the resolution of the clock and for the raw output"}, true
 }
 
 // Ratios from which a tail is reported.
@@ -229,13 +235,14 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 			said(high.Value),
 			retransmission(most.V),
 		),
-		means: "a stall, a timeout or a lost packet",
-		do:    "look at latency over time; one number cannot tell a stall from a single request"}
+		means: "the slowest request met a stall, a timeout or a lost packet",
+		do: "look at latency over time, because the maximum alone does not show whether one " +
+			"request or all requests were slow"}
 	if r.Model == record.Open {
 		return h, true
 	}
-	h.means += "; if it stalled all connections of a closed load, the requests that would have " +
-		"come meanwhile were never sent and are in no percentile (coordinated omission)"
+	h.means += "; if a stall stopped all connections of a closed load, the requests due during " +
+		"the stall were never sent and are missing from percentiles (coordinated omission)"
 	elapsed, ok := r.get(Duration)
 	if rate, known := r.get(Rate); known {
 		h.arithmetic += fmt.Sprintf("; a stall of %s hides %s × %s = %s requests", said(most),
@@ -243,10 +250,10 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 	}
 	if share := most.V / elapsed.V; ok && share > 1-high.q {
 		h.severity = Doubt
-		h.arithmetic += fmt.Sprintf(", %s of the run of %s, so that on a schedule %s would be up "+
-			"to %s", percent(share), said(elapsed), high.quantity,
+		h.arithmetic += fmt.Sprintf(", which is %s of the run of %s; if requests had been sent "+
+			"on a schedule, %s would be up to %s", percent(share), said(elapsed), high.quantity,
 			units.Duration(most.V-(1-high.q)*elapsed.V))
-		h.do = "repeat it with an open load (prony load --rate) below its capacity"
+		h.do = "repeat the measurement with an open load (prony load --rate) below the capacity"
 	}
 	return h, true
 }
@@ -255,7 +262,7 @@ func checkTail(r *Row, v []Value) (hit, bool) {
 func retransmission(ns float64) string {
 	for _, s := range []float64{1, 3, 7} {
 		if ns >= s*second && ns < s*second*1.04 {
-			return fmt.Sprintf(" (%.0f s is what lost SYNs cost)", s)
+			return fmt.Sprintf(" (TCP takes %.0f s to replace lost SYN packets)", s)
 		}
 	}
 	return ""
@@ -278,15 +285,16 @@ func checkOverload(r *Row, v []Value) (hit, bool) {
 	}
 	share := (v[1].V + failed) / v[0].V
 	h := hit{severity: Note, line: v[1].Line,
-		arithmetic: fmt.Sprintf("%s of %s offered is %s", v[1].Text, v[0].Text, percent(share)),
-		means: "the load was above what it can take: the rate is a capacity, and no latency of " +
-			"that run would be one",
+		arithmetic: fmt.Sprintf("a rate of %s with %s offered is %s",
+			v[1].Text, v[0].Text, percent(share)),
+		means: "the load was above the capacity: the rate shows the capacity, but no latency of " +
+			"that run is meaningful",
 		do: "measure latency at rates below the capacity"}
 	if share >= overShare {
 		h.severity = Doubt
-		h.means = "the rate was not kept up: requests waited or were not sent, and the latency " +
-			"holds that waiting or leaves it out"
-		h.do = "ask what was not sent; measure at a lower rate"
+		h.means = "the offered rate was not reached: requests waited or were not sent, and the " +
+			"latency may or may not include these waits"
+		h.do = "ask the authors which requests were not sent; measure at a lower rate"
 		return h, true
 	}
 	elapsed, ok := r.get(Duration)
@@ -299,15 +307,16 @@ func checkOverload(r *Row, v []Value) (hit, bool) {
 	})
 	if ok {
 		behind := elapsed.V * (1 - share)
-		h.arithmetic += fmt.Sprintf("; after %s it is %s × (1 − %.3g) = %s behind, %s on average",
+		h.arithmetic += fmt.Sprintf("; after %s the load is %s × (1 − %.3g) = %s behind its "+
+			"schedule, %s on average",
 			units.Duration(elapsed.V), units.Duration(elapsed.V), share, units.Duration(behind),
 			units.Duration(behind/2))
 	}
 	if latency {
 		h.severity = Doubt
-		h.means = "the load was above what it can take, so its latency says how long the run " +
-			"was, not how fast it answers"
-		h.do = "strike the latency; measure it at rates below the capacity"
+		h.means = "the load was above the capacity, so its latency depends on the length of the " +
+			"run, not on the service's speed"
+		h.do = "do not use this latency; measure latency at rates below the capacity"
 	}
 	return h, true
 }

@@ -19,8 +19,8 @@ func Kinds() []string {
 	return append([]string{
 		"a folder of prony run (run.json and trials.ndjson), or its trials.ndjson",
 		"prony load --json, and the report as JSON; java-http's results JSON",
-		"Markdown with tables, JSON or the output of a tool in it",
-		"CSV or TSV with a line of heads",
+		"Markdown that contains tables, JSON or the output of a load generator",
+		"CSV or TSV with a line of column heads",
 	}, generator.Formats()...)
 }
 
@@ -57,8 +57,8 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		if d := saved(name, base, text); d != nil {
 			return d, nil // the requests in a tool's log are summed while it is read
 		}
-		return nil, fmt.Errorf("audit %s: it has more than %d values, and is not the output of a "+
-			"tool that is known; audit what was published of it", name, maxParts)
+		return nil, fmt.Errorf("audit %s: the file has more than %d values and is not the output "+
+			"of a known load generator; audit the published results instead", name, maxParts)
 	}
 	if d := readOwn(name, text, cols); d != nil {
 		return d, nil
@@ -72,8 +72,8 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 			return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
 		}
 		if len(d.Tables) == 0 {
-			return nil, fmt.Errorf("audit %s: this Markdown has no results that audit can "+
-				"read: no table with a column of rates or latencies, no output of a tool, no "+
+			return nil, fmt.Errorf("audit %s: this Markdown has no results that audit can read: "+
+				"no table with a column of rates or latencies, no output of a load generator, no "+
 				"JSON with metrics; name a column with --column NAME=MEANING", name)
 		}
 		return d, nil
@@ -118,11 +118,11 @@ func saved(name, base, text string) *Document {
 }
 
 func ownReport(name string) error {
-	return fmt.Errorf("audit %s: this is a report of Prony, made for reading; audit its run's "+
-		"folder, or report.json", name)
+	return fmt.Errorf("audit %s: this is a report of Prony for people; audit the folder of its "+
+		"run, or report.json", name)
 }
 
-func understood() string { return "these are:\n  " + strings.Join(Kinds(), "\n  ") }
+func understood() string { return "known formats are:\n  " + strings.Join(Kinds(), "\n  ") }
 
 // isMarkdown reports whether a text is Markdown, by its name or by fences, headings, or table
 // rules.
@@ -204,7 +204,7 @@ func openRun(dir string) (*Document, error) {
 		d.Notes = append(d.Notes, b.Error())
 	}
 	if len(d.Tables) == 0 {
-		return nil, fmt.Errorf("audit %s: no trial of it has a load", dir)
+		return nil, fmt.Errorf("audit %s: no trial of the run has a load", dir)
 	}
 	return d, nil
 }

@@ -246,14 +246,14 @@ func TestReadTellsWhatItCannot(t *testing.T) {
 		}
 	}
 	check("empty.txt", " \n", "is empty")
-	check("words.txt", "nothing to see", "these are", "wrk: its text", "CSV or TSV")
-	check("bytes", "\x7fELF\x00\x00", "not a text file", "these are")
+	check("words.txt", "nothing to see", "known formats are", "wrk: its text", "CSV or TSV")
+	check("bytes", "\x7fELF\x00\x00", "not a text file", "known formats are")
 	check("none.md", "# Title\n\nwords\n", "has no results", "--column")
-	check("cut.json", `{"results": [`, "these are")
-	check("other.json", `{"a": [1, 2]}`, "these are")
+	check("cut.json", `{"results": [`, "known formats are")
+	check("other.json", `{"a": [1, 2]}`, "known formats are")
 	check("report.md", "words\n```\n$ prony run x.yaml\n```\n", "report.json")
 	check("report.csv", "suite,run,scenario,x\na,b,c,1\n", "report.json")
-	check("deep.json", strings.Repeat("[", 100)+strings.Repeat("]", 100), "these are")
+	check("deep.json", strings.Repeat("[", 100)+strings.Repeat("]", 100), "known formats are")
 	if _, err := Open(filepath.Join(t.TempDir(), "absent"), nil); err == nil {
 		t.Error("an absent file is read")
 	}
@@ -437,7 +437,7 @@ func TestValuesAreBounded(t *testing.T) {
 		if took := after.TotalAlloc - before.TotalAlloc; took > 32<<20 {
 			t.Errorf("%s took %d MiB", name, took>>20)
 		}
-		if err == nil || !strings.Contains(err.Error(), "it has more than 131072 values") {
+		if err == nil || !strings.Contains(err.Error(), "the file has more than 131072 values") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

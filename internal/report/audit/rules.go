@@ -17,12 +17,12 @@ var rules = []rule{
 		needs:  "rate, requests and duration, all three as printed",
 		source: "requests = rate × time, by definition"},
 	{name: "asked requests", row: checkAskedRequests, quantities: []Quantity{AskedRequests},
-		needs: "a number of requests in the command beside it (-n), and requests or rate × " +
+		needs: "a number of requests in the command (-n), and the measured requests or rate × " +
 			"duration",
-		source: "hey, oha, ab and h2load end after -n requests"},
+		source: "hey, oha, ab and h2load end after the number of requests that -n sets"},
 	{name: "asked duration", row: checkAskedDuration, quantities: []Quantity{AskedDuration},
-		needs:  "a configured duration (-d, -z), and duration or requests / rate",
-		source: "wrk, wrk2, hey -z, oha -z and k6 end after the time that is asked for"},
+		needs:  "a configured duration (-d, -z), and the measured duration or requests / rate",
+		source: "wrk, wrk2, hey -z, oha -z and k6 end after the configured time"},
 	{
 		name:       "iterations",
 		row:        checkIterations,
@@ -31,60 +31,62 @@ var rules = []rule{
 		source:     "iterations = rate × time; virtual users = rate × iteration time (Little 1961)",
 	},
 	{name: "little", row: checkLittle, quantities: []Quantity{Rate, Connections},
-		needs: "rate, connections, and a mean or percentiles, of a closed load",
+		needs: "rate, connections, and a mean or percentiles of a closed load",
 		source: "J. D. C. Little, A Proof for the Queuing Formula L = λW, Operations Research " +
 			"9(3), 1961"},
 	{name: "order", row: checkOrder,
-		needs:  "two of min, mean, percentiles, max",
+		needs:  "two values of minimum, mean, percentiles and maximum",
 		source: "a percentile never falls as its rank rises; a mean is between min and max"},
 	{name: "mean", row: checkMean, quantities: []Quantity{Mean},
 		needs:  "a mean and percentiles",
-		source: "a mean is the area under the quantiles (Markov's inequality is one point of it)"},
+		source: "a mean is the integral of the quantiles (Markov's inequality follows from it)"},
 	{name: "deviation", row: checkDeviation, quantities: []Quantity{Deviation, Mean},
-		needs: "a standard deviation, with mean and median, or max and requests",
+		needs: "a standard deviation with mean and median, or with maximum and number of requests",
 		source: "|mean − median| ≤ s (Hotelling and Solomons 1932); max − mean ≤ s·√(n−1) " +
 			"(Samuelson 1968)"},
 	{name: "flat", row: checkFlat,
 		needs:  "two percentiles",
 		source: "docs/checks.md, numbers 8 and 19: timers and histograms too coarse"},
 	{name: "errors", row: checkErrors,
-		needs:  "errors, with requests or rate; or an error share",
-		source: "docs/checks.md, number 13; wrk counts answers of 4xx and 5xx as requests"},
+		needs: "a number of errors with requests or rate, or a share of errors",
+		source: "docs/checks.md, number 13; wrk counts responses with status 4xx and 5xx as " +
+			"requests"},
 	{name: "tail", row: checkTail, quantities: []Quantity{Max},
-		needs: "max and a percentile; how much of the run it is needs a duration too",
+		needs: "a maximum and a percentile, and the duration for the maximum's share of the run",
 		source: "coordinated omission: G. Tene, How NOT to Measure Latency, 2013; RFC 6298, 2.1, " +
 			"for 1 s and its doublings"},
 	{name: "samples", row: checkSamples, quantities: []Quantity{Requests},
-		needs:  "requests and p99 or above",
+		needs:  "the number of requests, and p99 or a higher percentile",
 		source: "order statistics, 95 %: Conover, Practical Nonparametric Statistics, 3.2"},
 	{name: "overload", row: checkOverload, quantities: []Quantity{Offered, Rate},
-		needs:  "an offered rate (wrk2 -R, --rate) and the rate achieved",
+		needs:  "an offered rate (wrk2 -R, --rate) and the achieved rate",
 		source: "backlog of an open load = (offered − achieved) × time; G. Tene, wrk2"},
 	{name: "overload elsewhere", document: checkOverloadElsewhere,
-		needs:  "a command with an offered rate in the text, and a table of rates without its own",
+		needs: "a command with an offered rate in the text, and a table of rates without a " +
+			"command",
 		source: "as overload"},
 	{name: "think time", table: checkThink,
-		needs:  "users with iteration times or think time, of one result or two to compare",
+		needs:  "users with iteration times or think time, for one result or two compared results",
 		source: "interactive response time law: X = N / (R + Z), Lazowska et al., 1984, chapter 3"},
 	{name: "bytes", row: checkBytes,
-		needs:  "two of bytes, bytes/s and duration, or size and requests",
+		needs:  "two values of bytes, bytes/s and duration, or size and requests",
 		source: "bytes = bytes/s × time ≥ size × requests"},
 	{name: "cpu", document: checkCPU,
-		needs:  "CPU used, with the cores there are or several rows to compare",
+		needs:  "used CPU, with the available cores or several rows to compare",
 		source: "utilisation law: busy time = rate × demand, Lazowska et al., 1984, chapter 3"},
 	{name: "windows", table: checkWindows,
-		needs: "durations, or requests and rates",
+		needs: "durations of the runs, or requests and rates",
 		source: "Kalibera and Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013; " +
 			"Barrett et al., Virtual Machine Warmup Blows Hot and Cold, OOPSLA 2017"},
 	{name: "best of", table: checkBestOf,
-		needs: "a table (it looks for the words in the headings and the text above)",
+		needs: "a table whose headings, or the text above it, mention the best of several runs",
 		source: "the largest of n is above the mean for every n > 1; order statistics of the " +
 			"normal"},
 	{name: "repetitions", table: checkRepetitions,
 		needs:  "a table of several rates",
 		source: "Kalibera and Jones 2013"},
 	{name: "ranks", table: checkRanks,
-		needs: "two rates of one scenario without a spread",
+		needs: "two rates of one scenario without a measure of spread",
 		source: "up to 25 % between runs of one framework: TechEmpower/FrameworkBenchmarks issue " +
 			"992; about 10 %: java-http's own README"},
 	{name: "plateau", table: checkPlateau,
@@ -95,13 +97,13 @@ var rules = []rule{
 		source: "expected number of coincidences, n over k / m^(k−1)"},
 	{name: "relative", table: checkRelative,
 		needs:  "a column of relative rates beside the rates",
-		source: "a ratio to oneself is 1 whatever changes"},
+		source: "the ratio of a row to itself is always 1"},
 	{name: "sums", table: checkSums,
 		needs:  "a row of totals",
 		source: "a total is the sum of its rows"},
 	{name: "histogram", row: checkHistogram,
-		needs:  "a histogram beside the percentiles, as Prony's records have",
-		source: "the histogram is the truth: docs/formats/record.md"},
+		needs:  "a histogram and percentiles, such as in Prony's records",
+		source: "percentiles are computed from the histogram: docs/formats/record.md"},
 	{name: "verdict", row: checkVerdict,
 		needs:  "a verdict of Prony",
 		source: "docs/method.md"},
@@ -156,17 +158,18 @@ func checkCount(r *Row, v []Value) (hit, bool) {
 	}
 	n := v[0].V * v[1].V / second
 	return hit{severity: severity, line: v[2].Line,
-		arithmetic: fmt.Sprintf("%s × %s = %s requests, and it says %s: %s", v[0].Text, v[1].Text,
+		arithmetic: fmt.Sprintf("%s × %s = %s requests, but the file states %s: %s",
+			v[0].Text, v[1].Text,
 			units.Whole(n), v[2].Text, times(n, v[2].V)),
-		means: "rate, time and number of requests are not of the same run, or one of them is " +
-			"mistyped",
-		do: "use none of the three without the raw output"}, true
+		means: "rate, time and number of requests do not come from the same run, or one of them " +
+			"has a typing error",
+		do: "use these three values only together with the raw output"}, true
 }
 
 // impliedRequests returns the stated requests, or rate × time.
 func impliedRequests(r *Row) (span, string, bool) {
 	if n, ok := r.get(Requests); ok {
-		return n.span(), n.Text + " requests are stated", true
+		return n.span(), n.Text + " requests in the file", true
 	}
 	v, ok := r.all(Rate, Duration)
 	if !ok {
@@ -196,21 +199,21 @@ func checkAskedRequests(r *Row, v []Value) (hit, bool) {
 	}
 	middle := (n.lo + n.hi) / 2
 	line := cmp.Or(r.Values[Requests].Line, r.Values[Duration].Line)
-	means := "the command that is printed is not the one that made these numbers"
+	means := "the printed command did not produce these numbers"
 	if middle < requested.V {
-		means += ", or many requests failed and are not told"
+		means += ", or many requests failed and are not reported"
 	}
 	return hit{severity: severity, line: line,
 		arithmetic: fmt.Sprintf(
-			"%s, and the command (line %d) asks for %s: %s",
+			"%s, but the command (line %d) requests %s: %s",
 			words,
 			requested.Line,
 			units.Whole(requested.V),
 			times(middle, requested.V),
 		),
 		means: means,
-		do: "run the printed command, or ask for the real one; nobody can repeat it as it " +
-			"stands",
+		do: "run the printed command, or ask the authors for the real command, because the " +
+			"printed one does not reproduce the result",
 	}, true
 }
 
@@ -218,7 +221,7 @@ func checkAskedDuration(r *Row, v []Value) (hit, bool) {
 	requested := v[0]
 	elapsed, words := span{}, ""
 	if d, ok := r.get(Duration); ok {
-		elapsed, words = d.span(), "it took "+said(d)
+		elapsed, words = d.span(), "the run took "+said(d)
 	} else if n, ok := r.all(Requests, Rate); ok {
 		elapsed = n[0].span().per(n[1].span()).by(second)
 		words = fmt.Sprintf("%s / %s = %s", n[0].Text, n[1].Text,
@@ -226,21 +229,21 @@ func checkAskedDuration(r *Row, v []Value) (hit, bool) {
 	} else {
 		return hit{}, false
 	}
-	h := hit{arithmetic: fmt.Sprintf("%s, and %s was asked for (line %d)", words,
+	h := hit{arithmetic: fmt.Sprintf("%s, but the configured duration is %s (line %d)", words,
 		units.Duration(requested.V), requested.Line)}
 	switch {
 	case elapsed.hi < requested.V*0.9:
 		h.severity = Contradiction
-		h.means = "it ended early, or the configuration that is printed is not the one that ran"
-		h.do = "look for what ended it; do not quote the configured duration"
+		h.means = "the run ended early, or it used another configuration than the printed one"
+		h.do = "find out why the run ended early; do not quote the configured duration"
 	case elapsed.hi < requested.V*0.98:
 		h.severity = Doubt
-		h.means = "it ended a little early"
-		h.do = "look for what ended it"
+		h.means = "the run ended a little early"
+		h.do = "find out why the run ended early"
 	case elapsed.lo > requested.V*1.1+second:
 		h.severity = Doubt
-		h.means = "answers were waited for long after the end, or the configuration is another: " +
-			"a rate over the longer time is too low"
+		h.means = "the tool waited for responses long after the end, or the configuration is " +
+			"different: a rate over the longer time is too low"
 		h.do = "look for a stall or timeouts at the end"
 	default:
 		return hit{}, true
@@ -252,10 +255,11 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 	implied := v[1].span().times(v[2].span()).by(1 / second)
 	if severity, odd := graded(v[0].span(), implied); odd {
 		return hit{severity: severity, line: v[0].Line,
-			arithmetic: fmt.Sprintf("%s × %s = %s iterations, and it says %s", v[1].Text, v[2].Text,
+			arithmetic: fmt.Sprintf("%s × %s = %s iterations, but the file states %s",
+				v[1].Text, v[2].Text,
 				units.Whole(v[1].V*v[2].V/second), v[0].Text),
-			means: "iterations, their rate and the time are not of the same run",
-			do:    "use none of the three without the raw output"}, true
+			means: "iterations, their rate and the time do not come from the same run",
+			do:    "use these three values only together with the raw output"}, true
 	}
 	u, ok := r.all(Users, IterationMean)
 	if !ok {
@@ -266,10 +270,10 @@ func checkIterations(r *Row, v []Value) (hit, bool) {
 		return hit{}, true
 	}
 	return hit{severity: Contradiction, line: u[1].Line,
-		arithmetic: fmt.Sprintf("%s × %s = %s users at once, and there were %s at most",
+		arithmetic: fmt.Sprintf("%s × %s = %s users at once, but there were at most %s users",
 			v[1].Text, u[1].Text, units.Whole(v[1].V*u[1].V/second), u[0].Text),
-		means: "users cannot be in more iterations than one each",
-		do:    "ask which of the three is of another run"}, true
+		means: "each user can be in only one iteration at a time",
+		do:    "ask the authors which of the three values comes from another run"}, true
 }
 
 // meanOf returns the mean latency, or the minimum that the percentiles allow.
@@ -279,7 +283,7 @@ func meanOf(r *Row) (s span, words string, stated bool) {
 	}
 	if lo, _ := meanBounds(r); lo > 0 {
 		return span{lo, math.Inf(1)}, "a mean of at least " + units.Duration(lo) +
-			" by the percentiles", false
+			" implied by the percentiles", false
 	}
 	return span{}, "", false
 }
@@ -302,33 +306,35 @@ func checkLittle(r *Row, v []Value) (hit, bool) {
 	sum := fmt.Sprintf("%s × %s = %s requests under way, on %s", v[0].Text, words,
 		few(v[0].V*(r.Values[Mean].V+think.V)/second), places)
 	if !stated {
-		sum = fmt.Sprintf("%s × %s = %s requests under way at least, on %s", v[0].Text, words,
+		sum = fmt.Sprintf("%s × %s = at least %s requests under way, on %s", v[0].Text, words,
 			few(busy.lo), places)
 	}
 	switch {
 	case busy.lo > n*(1+cannotShare) && r.Tool == "wrk" && stated:
 		return hit{severity: Doubt, arithmetic: sum,
-			means: "wrk's latency is not of the requests that it made: a script that pipelines " +
-				"has many under way on a connection, or wrk invented samples below each slow one " +
-				"(stats_correct in its source)",
-			do: "take no latency from that run; measure it with an open load"}, true
+			means: "wrk's latency does not describe the requests that it sent: a script with " +
+				"pipelining has several requests under way on a connection, or wrk added " +
+				"invented samples for each slow request (stats_correct in its source)",
+			do: "do not use latencies of that run; measure latency with an open load"}, true
 	case busy.lo > n*(1+cannotShare):
 		h := hit{severity: Contradiction, arithmetic: sum,
 			means: "a connection carries one request at a time, so rate, latency and connections " +
-				"are not of the same run",
-			do: "ask which of the three is of another run; pipelining would explain it"}
+				"do not come from the same run",
+			do: "ask the authors which of the three values comes from another run, or whether " +
+				"requests were pipelined"}
 		if r.Model != record.Closed {
 			h.severity = Doubt
-			h.means = "in a closed load this cannot be: the latency holds time outside of the " +
-				"connections, or it is an open load, or pipelined"
-			h.do = "ask for the load model; state it beside the latency"
+			h.means = "this is impossible in a closed load: the latency includes time outside of " +
+				"the connections, or the load is open, or requests were pipelined"
+			h.do = "ask the authors for the load model, and state it beside the latency"
 		}
 		return h, true
 	case stated && busy.hi < n*(1-idleShare):
 		return hit{severity: Doubt, arithmetic: sum,
-			means: "connections spent much time in no request that is counted: the client was " +
-				"busy, connecting or thinking, or answers never came; the rate may be the client's",
-			do: "look at the client's CPU; take the rate for no capacity before that"}, true
+			means: "connections spent much time outside of counted requests: the client was " +
+				"busy, connected or paused, or responses never arrived; the client may limit the " +
+				"rate",
+			do: "check the client's CPU before you take the rate for the capacity"}, true
 	}
 	return hit{}, true
 }
@@ -354,8 +360,8 @@ func checkSamples(r *Row, v []Value) (hit, bool) {
 		return hit{}, checked
 	}
 	return hit{severity: Doubt,
-		arithmetic: fmt.Sprintf("%s of %s requests; an interval needs %d",
+		arithmetic: fmt.Sprintf("%s of %s requests; a confidence interval needs %d requests",
 			strings.Join(words, ", "), n.Text, needs),
-		means: "so far out there are too few requests to say where the percentile is",
-		do:    "leave it out, or load longer"}, true
+		means: "there are too few requests above this percentile to estimate it",
+		do:    "leave the percentile out, or measure longer"}, true
 }

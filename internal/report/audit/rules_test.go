@@ -105,7 +105,8 @@ func TestCountsRules(t *testing.T) {
 	check("asked requests", "unchecked", "asked requests: 100", "rate: 60")
 
 	check("asked duration", "fine", "asked duration: 30s", "duration: 30.05s")
-	check("asked duration", "contradiction: 30.0 s was asked for", "asked duration: 30s",
+	check("asked duration", "contradiction: the configured duration is 30.0 s",
+		"asked duration: 30s",
 		"duration: 10.10s")
 	check("asked duration", "doubt: ", "asked duration: 30s", "duration: 29.1s")
 	check("asked duration", "doubt: ", "asked duration: 30s", "duration: 61s")
@@ -148,7 +149,7 @@ func TestLittleRules(t *testing.T) {
 	check("little", "fine", "rate: 34909", "mean: 2.9ms", "connections: 100", "model=closed")
 	check("little", "doubt: 49 requests", "rate: 50000", "mean: 0.980ms", "connections: 100")
 	// half of the requests took 30 ms: a mean of at least 15 ms, × 50,001/s = 750 (p50 ≥ 29.9)
-	check("little", "contradiction: 748 requests under way at least", "rate: 50001", "p50: 30.0ms",
+	check("little", "contradiction: at least 748 requests under way", "rate: 50001", "p50: 30.0ms",
 		"connections: 64", "model=closed")
 	check("little", "unchecked", "rate: 50001", "p50: 30.0ms", "connections: 64", "model=open")
 }
@@ -167,13 +168,14 @@ func TestDistributionRules(t *testing.T) {
 
 	// .5 × 0 + .49 × 2 + .01 × 10 = 1.08 ms at least
 	check("mean", "fine", "mean: 1.80ms", "p50: 2.00ms", "p99: 10.0ms", "max: 50ms")
-	check("mean", "contradiction: a mean of 1.07 ms", "mean: 0.50ms", "p50: 2.00ms", "p99: 10.0ms")
+	check("mean", "contradiction: a mean of at least 1.07 ms", "mean: 0.50ms", "p50: 2.00ms",
+		"p99: 10.0ms")
 	// .5 × 2.01 + .49 × 10.1 + .01 × 52 = 6.474 ms at most
-	check("mean", "contradiction: 6.47 ms at most", "mean: 7.00ms", "p50: 2.00ms", "p99: 10.0ms",
+	check("mean", "contradiction: at most 6.47 ms", "mean: 7.00ms", "p50: 2.00ms", "p99: 10.0ms",
 		"max: 51ms")
 	check("mean", "fine", "mean: 0.50ms", "p50: 2.00ms", "p99: 10.0ms", "requests: 100")
 	// (29.9 − .99 × 10.1) / .01 = 1990 ms
-	check("mean", "note: 1.99 s on average at least", "mean: 30.0ms", "p50: 2.00ms", "p99: 10.0ms")
+	check("mean", "note: at least 1.99 s on average", "mean: 30.0ms", "p50: 2.00ms", "p99: 10.0ms")
 	check("mean", "unchecked", "mean: 30.0ms", "max: 40ms")
 
 	check("deviation", "fine", "mean: 10.0ms", "stdev: 5.0ms", "p50: 7.0ms")
@@ -199,7 +201,8 @@ func TestDoubtsRules(t *testing.T) {
 	check("errors", "note: 2270 of 1385020 requests failed, 0.16 %", "errors: 2270",
 		"requests: 1385020", "error share: 0.16%")
 	check("errors", "doubt: 25.8 % of all", "errors/s: 17,656", "rate: 50,870")
-	check("errors", "contradiction: it says 0.16%", "errors: 22700", "requests: 1385020",
+	check("errors", "contradiction: but the file states 0.16%", "errors: 22700",
+		"requests: 1385020",
 		"error share: 0.16%")
 	check("errors", "contradiction: 990 good + 20 failed", "errors: 20", "good: 990",
 		"requests: 1000")
@@ -210,7 +213,7 @@ func TestDoubtsRules(t *testing.T) {
 	// 1339 ms of 27.849 s are 4.8 %; 1339 − 278 = 1060 ms
 	check("tail", "doubt: up to 1.06 s", "max: 1339ms", "p99: 52.3ms", "duration: 27.849s",
 		"rate: 3600")
-	check("tail", "note: (3 s is what lost SYNs cost)", "max: 3.01s", "p99: 5ms")
+	check("tail", "note: (TCP takes 3 s to replace lost SYN packets)", "max: 3.01s", "p99: 5ms")
 	check("tail", "unchecked", "max: 3.01s", "p50: 5ms")
 
 	check("samples", "fine", "requests: 381", "p99: 5ms")
@@ -218,7 +221,8 @@ func TestDoubtsRules(t *testing.T) {
 	check("samples", "unchecked", "requests: 380", "p90: 5ms")
 
 	// 30 s × (1 − .5) = 15 s
-	check("overload", "doubt: = 15.0 s behind, 7.50 s", "offered: 20000", "rate: 10001.0",
+	check("overload", "doubt: = 15.0 s behind its schedule, 7.50 s", "offered: 20000",
+		"rate: 10001.0",
 		"asked duration: 30s", "p99: 14.9s")
 	check("overload", "note: ", "offered: 20000", "rate: 10001.0")
 	check("overload", "doubt: is 97 %", "offered: 20000", "rate: 19401.0", "p99: 1s")
@@ -252,17 +256,17 @@ func TestThinkTimeRule(t *testing.T) {
 			"iteration min: 1s", "users: 700")
 	}
 	// 1.43 / 1.60 − 1 = −10.6 %
-	check("think time", "doubt: is -10.5 %; iterations of 1.43s and then 1.6s alone make it "+
-		"1.43s / "+
-		"1.6s − 1 = -10.6 %", k6("a", "1729.77", "338.93ms", "1.43s"),
+	check("think time", "doubt: by -10.5 %; the change of iteration times from 1.43s to 1.6s "+
+		"alone explains 1.43s / 1.6s − 1 = -10.6 %", k6("a", "1729.77", "338.93ms", "1.43s"),
 		k6("b", "1548.22", "461.38ms", "1.6s"))
 	check("think time", "doubt: about 999 ms", k6("a", "1729.77", "338.93ms", "1.43s"))
 	check("think time", "fine", r("a", "rate: 100.0", "min: 900ms", "iteration mean: 1.43s",
 		"iteration min: 1s", "users: 700"))
 	// 100 / (1 s + 0.25 s) = 80/s
-	check("think time", "doubt: 80/s, as it says", r("a", "users: 100", "think: 1000 ms",
-		"mean: 250 ms", "rate: 80.0"))
-	check("think time", "contradiction: and it says 160.0/s", r("a", "users: 100",
+	check("think time", "doubt: 80/s, which equals the stated rate",
+		r("a", "users: 100", "think: 1000 ms",
+			"mean: 250 ms", "rate: 80.0"))
+	check("think time", "contradiction: but the file states 160.0/s", r("a", "users: 100",
 		"think: 1001 ms", "mean: 249 ms", "rate: 160.0"))
 	check("think time", "unchecked", r("a", "users: 100", "rate: 160.0"))
 }
@@ -280,7 +284,8 @@ func TestTableRules(t *testing.T) {
 	check("windows", "fine", r("a", "duration: 12s"), r("b", "duration: 90s"))
 	check("windows", "unchecked", r("a", "rate: 12"))
 
-	check("best of", "doubt: “best of 3 executions”: for normally distributed runs that is 0.85",
+	check("best of",
+		"doubt: “best of 3 executions”: for normally distributed runs, this best run is 0.85",
 		r("a", "rate: 12"))
 
 	check("repetitions", "note: 2 rates", r("a", "rate: 12"), r("b", "rate: 13"))
@@ -289,12 +294,13 @@ func TestTableRules(t *testing.T) {
 
 	check("sums", "fine", r("a", "requests: 10"), r("b", "requests: 15"), r("Total",
 		"requests: 25"))
-	check("sums", "contradiction: add up to 25 requests, and it says 27", r("a", "requests: 10"),
+	check("sums", "contradiction: add up to 25 requests, but the file states 27",
+		r("a", "requests: 10"),
 		r("b", "requests: 15"), r("Total", "requests: 27"))
 	check("sums", "unchecked", r("a", "requests: 10"), r("b", "requests: 15"))
 
-	check("cpu", "contradiction: 450% of CPU on 4 cores", r("a", "cpu: 450%", "cores: 4"))
-	check("cpu", "doubt: a 78%, under half", r("a", "cpu: 78%", "rate: 10"),
+	check("cpu", "contradiction: 450% of CPU used on 4 cores", r("a", "cpu: 450%", "cores: 4"))
+	check("cpu", "doubt: a 78%, less than half", r("a", "cpu: 78%", "rate: 10"),
 		r("b", "cpu: 390%", "rate: 10"))
 	check("cpu", "fine", r("a", "cpu: 378%", "rate: 10"), r("b", "cpu: 390%", "rate: 10"))
 	check("cpu", "unchecked", r("a", "rate: 10"))
@@ -307,8 +313,8 @@ func TestComparisonRules(t *testing.T) {
 	}
 	r := func(cells ...string) []string { return cells }
 
-	check("ranks", "doubt: 1 of 2 neighbours are less than 10 % apart: b 1372/s and a 1364/s "+
-		"(0.59 %)",
+	check("ranks", "doubt: in 1 of 2 cases, rows with neighboring ranks differ by less than 10 "+
+		"%: b 1372/s and a 1364/s (0.59 %)",
 		r("a", "rate: 1364"), r("b", "rate: 1372"), r("c", "rate: 606"))
 	check("ranks", "fine", r("a", "rate: 110"), r("b", "rate: 100")) // 10.0 % is not less
 	check("ranks", "unchecked", r("a", "rate: 110"), r("a", "rate: 109"))
@@ -322,7 +328,7 @@ func TestComparisonRules(t *testing.T) {
 		r("d", "rate: 97k"), r("e", "rate: 96k"))
 
 	// 3 of 5 in 201 places: 10 / 201² = 0.0002 groups by chance
-	check("identical", "doubt: memory 495 MB stands in 3 rows: a, b, c", r("a", "memory: 495 MB"),
+	check("identical", "doubt: memory 495 MB, is in 3 rows: a, b, c", r("a", "memory: 495 MB"),
 		r("b", "memory: 495 MB"), r("c", "memory: 495 MB"), r("d", "memory: 301 MB"),
 		r("e", "memory: 501 MB"))
 	check("identical", "fine", r("a", "memory: 495 MB"), r("b", "memory: 495 MB"),
@@ -330,7 +336,7 @@ func TestComparisonRules(t *testing.T) {
 	// rounded to thousands, coincidences mean nothing
 	check("identical", "unchecked", r("a", "rate: 21k"), r("b", "rate: 21k"), r("c", "rate: 21k"))
 
-	check("relative", "contradiction: 500/s / 1000/s = 50 %, and it says 60%",
+	check("relative", "contradiction: 500/s / 1000/s = 50 %, but the file states 60%",
 		r("a", "rate: 1000", "relative: 100%"), r("b", "rate: 500", "relative: 60%"))
 	check("relative", "note: a is 1 by definition", r("a", "rate: 1000", "relative: 100%"),
 		r("b", "rate: 501", "relative: 50%"))

@@ -14,18 +14,20 @@ import (
 // failures returns the share of requests that failed, and its computation in words.
 func failures(r *Row) (share float64, words string, ok bool) {
 	if v, ok := r.all(Errors, Requests); ok && v[1].V > 0 {
-		return v[0].V / v[1].V, fmt.Sprintf("%s of %s requests failed, %s", v[0].Text, v[1].Text,
+		return v[0].V / v[1].V, fmt.Sprintf("%s of %s requests failed, %s",
+			v[0].Text, v[1].Text,
 			percent(v[0].V/v[1].V)), true
 	}
 	if v, ok := r.all(ErrorRate, Rate); ok && v[0].V+v[1].V > 0 {
 		// A rate of good responses next to one of failures: the two are all requests.
 		share := v[0].V / (v[0].V + v[1].V)
-		return share, fmt.Sprintf("%s failures/s beside %s: %s of all failed, %s if they are in "+
-			"the rate", strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
+		return share, fmt.Sprintf("%s failures/s and a rate of %s: %s of all "+
+			"requests failed, or %s if the rate includes failures",
+			strings.TrimSuffix(v[0].Text, "/s"), v[1].Text, percent(share),
 			percent(v[0].V/v[1].V)), true
 	}
 	if v, ok := r.get(ErrorShare); ok {
-		return v.V, v.Text + " failed", true
+		return v.V, v.Text + " of requests failed", true
 	}
 	return 0, "", false
 }
@@ -53,18 +55,19 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 		return hit{}, true
 	}
 	h := hit{severity: Note, line: failureLine(r), arithmetic: words,
-		means: "failures are often faster or slower than answers, and some tools count them in " +
-			"rate and percentiles",
-		do: "ask whether they are in the rate; print them beside it"}
+		means: "failures are often faster or slower than good responses, and some tools include " +
+			"them in rate and percentiles",
+		do: "ask the authors whether the rate includes failures; print the failures beside it"}
 	if share >= manyFailures {
 		h.severity = Doubt
-		h.means = "a service that fails so often does less work than its neighbours: its rate " +
-			"and its latency are not comparable with theirs"
-		h.do = "take the rate for no result; find out what failed"
+		h.means = "a service that fails so often does less work than others, so its rate and its " +
+			"latency are not comparable with those of others"
+		h.do = "do not use the rate as a result; find out why requests failed"
 	}
 	v, ok := r.all(Rate, Requests)
 	if ok && r.Counted > 0 && !v[0].derived && v[1].V > 0 {
-		h.arithmetic += fmt.Sprintf("; %s counts %s of them in its %s, of which %s/s are good",
+		h.arithmetic += fmt.Sprintf("; %s includes %s failures in its rate of %s, so that good "+
+			"responses are %s/s",
 			r.Tool, units.Whole(r.Counted), v[0].Text, units.Whole(v[0].V*(1-r.Counted/v[1].V)))
 	}
 	return h, true
@@ -72,16 +75,17 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 
 // miscounted finds counts of failures that contradict each other.
 func miscounted(r *Row) (hit, bool) {
-	h := hit{severity: Contradiction, means: "the counts of failures are not of the same run",
-		do: "use neither without the raw output"}
+	h := hit{severity: Contradiction, means: "the counts of failures do not come from the same run",
+		do: "use both counts only together with the raw output"}
 	e, okE := r.get(Errors)
 	n, okN := r.get(Requests)
 	if r.Tool == "" && okE && okN && e.span().lo > n.span().hi {
 		if _, ok := r.get(Good); !ok {
 			h.severity = Doubt
 			h.arithmetic = fmt.Sprintf("%s failures of %s requests", e.Text, n.Text)
-			h.means = "more failures than requests: the number of requests leaves failures out"
-			h.do = "ask what is counted"
+			h.means = "there are more failures than requests, so the number of requests excludes " +
+				"failures"
+			h.do = "ask the authors which requests are counted"
 			return h, true
 		}
 	}
@@ -93,7 +97,7 @@ func miscounted(r *Row) (hit, bool) {
 		if !s.span().meets(ofAll, roundingShare) && !s.span().meets(ofGood, roundingShare) &&
 			!s.span().meets(span{without, without}, roundingShare) {
 			h.line = s.Line
-			h.arithmetic = fmt.Sprintf("%s / %s = %s, and it says %s", e.Text, n.Text,
+			h.arithmetic = fmt.Sprintf("%s / %s = %s, but the file states %s", e.Text, n.Text,
 				percent(e.V/n.V), s.Text)
 			return h, true
 		}
@@ -101,7 +105,7 @@ func miscounted(r *Row) (hit, bool) {
 	if g, ok := r.get(Good); ok && okE && okN {
 		if sum := e.V + g.V; math.Abs(sum-n.V) > e.Slack+g.Slack+n.Slack+n.V*1e-3 {
 			h.line = g.Line
-			h.arithmetic = fmt.Sprintf("%s good + %s failed = %s, and there were %s requests",
+			h.arithmetic = fmt.Sprintf("%s good + %s failed = %s, but the file states %s requests",
 				g.Text, e.Text, units.Whole(sum), n.Text)
 			return h, true
 		}
@@ -110,15 +114,17 @@ func miscounted(r *Row) (hit, bool) {
 }
 
 func checkBytes(r *Row, _ []Value) (hit, bool) {
-	h := hit{severity: Contradiction, means: "bytes, requests and time are not of the same run",
-		do: "use none of them without the raw output"}
+	h := hit{severity: Contradiction, means: "bytes, requests and time do not come from the same " +
+		"run",
+		do: "use these values only together with the raw output"}
 	v, ok := r.all(ByteRate, Duration, Bytes)
 	if ok {
 		implied := v[0].span().times(v[1].span()).by(1 / second)
 		// kB may be 1000 or 1024 bytes, MB 1000² or 1024².
 		if !v[2].span().meets(implied, 0.08) {
 			h.line = v[2].Line
-			h.arithmetic = fmt.Sprintf("%s × %s = %s, and it says %s", v[0].Text, said(v[1]),
+			h.arithmetic = fmt.Sprintf("%s × %s = %s, but the file states %s",
+				v[0].Text, said(v[1]),
 				bytesText(v[0].V*v[1].V/second), v[2].Text)
 			return h, true
 		}
@@ -129,7 +135,8 @@ func checkBytes(r *Row, _ []Value) (hit, bool) {
 		least := s[0].span().lo * max(s[1].span().lo-e.V, 0)
 		if s[2].span().hi < least*0.92 {
 			h.line = s[2].Line
-			h.arithmetic = fmt.Sprintf("%s × %s requests = %s at least, and %s came", s[0].Text,
+			h.arithmetic = fmt.Sprintf("%s × %s requests = at least %s, but only %s were received",
+				s[0].Text,
 				s[1].Text, bytesText(s[0].V*s[1].V), s[2].Text)
 			return h, true
 		}
@@ -181,11 +188,12 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 			checked = checked || stated || most > v.V
 			if stated && v.span().lo > cores.V*(1+cannotShare) {
 				hits = append(hits, hit{severity: Contradiction, row: r.Name, line: v.Line,
-					arithmetic: fmt.Sprintf("%s of CPU on %s cores, which have %.0f%%", v.Text,
+					arithmetic: fmt.Sprintf("%s of CPU used on %s cores, which provide only %.0f%%",
+						v.Text,
 						cores.Text, cores.V*100),
-					means: "more CPU than there is: the limit was not in force, or it was read " +
-						"of something else",
-					do: "ask how it was read"})
+					means: "the service used more CPU than it had: the limit was not in force, " +
+						"or the value describes another process",
+					do: "ask the authors how the CPU time was measured"})
 				continue
 			}
 			limit := most
@@ -206,14 +214,14 @@ func checkCPU(d *Document) (hits []hit, checked bool) {
 
 func idleHit(t *Table, idle []string, line int, source string) hit {
 	if _, stated := t.Rows[0].get(Cores); stated {
-		source = "the cores that are stated"
+		source = "the cores that the file states"
 	}
 	return hit{severity: Doubt, line: line, row: t.Title,
-		arithmetic: fmt.Sprintf("%s, under half of what there was (%s)",
+		arithmetic: fmt.Sprintf("%s, less than half of the available CPU (%s)",
 			strings.Join(idle, ", "), source),
-		means: "these had CPU to spare, so something else set their rate: the client, the " +
-			"network, a lock, or fewer threads than cores",
-		do: "find what limits them before the rate is called theirs"}
+		means: "these services had unused CPU, so something else limited their rate: the client, " +
+			"the network, a lock, or fewer threads than cores",
+		do: "find what limits these services before you compare their rates"}
 }
 
 // checkOverloadElsewhere compares the open commands of a text with tables without a command.
@@ -249,14 +257,17 @@ func checkOverloadElsewhere(d *Document) (hits []hit, checked bool) {
 			continue
 		}
 		h := hit{severity: Note, line: t.Line,
-			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, and the table has %s to "+
-				"%s/s, %s to %s of it", most.line, units.Whole(offered.V), units.Whole(lo),
+			arithmetic: fmt.Sprintf("the command in line %d offers %s/s, but the table has rates "+
+				"of %s to %s/s, which are %s to %s of it",
+				most.line, units.Whole(offered.V), units.Whole(lo),
 				units.Whole(hi), percent(lo/offered.V), percent(hi/offered.V)),
-			means: "if that command made the table, every row is far above capacity: its rates " +
-				"are rates at saturation, and any latency of those runs says how long they were",
-			do: "name the command beside the table; take no latency from such runs"}
+			means: "if that command produced the table, the load was far above the capacity of " +
+				"every row: the rates are rates at saturation, and latencies depend on the " +
+				"length of the runs",
+			do: "print the command beside the table; do not use latencies of such runs"}
 		if elapsed.V > 0 {
-			h.arithmetic += fmt.Sprintf("; after %s the fastest is %s × (1 − %.2g) = %s behind",
+			h.arithmetic += fmt.Sprintf("; after %s the fastest row is %s × (1 − %.2g) = %s "+
+				"behind its schedule",
 				units.Duration(elapsed.V), units.Duration(elapsed.V), hi/offered.V,
 				units.Duration(elapsed.V*(1-hi/offered.V)))
 		}
@@ -281,18 +292,19 @@ func checkHistogram(r *Row, _ []Value) (hit, bool) {
 		sum := ""
 		switch {
 		case err != nil:
-			sum = fmt.Sprintf("its histogram cannot be read: %v", err)
+			sum = fmt.Sprintf("the histogram of the record cannot be read: %v", err)
 		case h.TotalCount() != d.Count:
-			sum = fmt.Sprintf("the histogram holds %d times, and count is %d", h.TotalCount(),
+			sum = fmt.Sprintf("the histogram has %d response times, but the field count is %d",
+				h.TotalCount(),
 				d.Count)
 		case math.Abs(float64(h.ValueAtQuantile(99)-d.P99Ns)) > 0.01*float64(d.P99Ns)+1e3:
-			sum = fmt.Sprintf("the histogram's p99 is %s, and p99Ns says %s",
+			sum = fmt.Sprintf("the histogram's p99 is %s, but the field p99Ns is %s",
 				units.Duration(float64(h.ValueAtQuantile(99))), units.Duration(float64(d.P99Ns)))
 		}
 		if sum != "" {
 			return hit{severity: Contradiction, arithmetic: sum,
-				means: "the record was changed after it was written, or made by another program",
-				do:    "take none of its latencies"}, true
+				means: "the record was changed after it was written, or another program wrote it",
+				do:    "do not use latencies of this record"}, true
 		}
 	}
 	return hit{}, checked
@@ -314,11 +326,13 @@ func checkVerdict(r *Row, _ []Value) (hit, bool) {
 		}
 	}
 	h := hit{severity: Note, arithmetic: r.verdict.Grade + ": " + strings.Join(words, "; "),
-		means: "the lab itself doubts this measurement", do: "quote it with its verdict"}
+		means: "Prony's own verdict doubts this measurement",
+		do: "quote the measurement together " +
+			"with its verdict"}
 	if r.verdict.Grade == record.Invalid {
 		h.severity = Doubt
-		h.means = "the lab itself calls this no measurement"
-		h.do = "do not quote it"
+		h.means = "Prony's own verdict excludes this measurement"
+		h.do = "do not quote this measurement"
 	}
 	return h, true
 }

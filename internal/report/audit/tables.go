@@ -60,12 +60,14 @@ func checkThink(t *Table) (hits []hit, checked bool) {
 			continue
 		}
 		hits = append(hits, hit{severity: Doubt, row: r.Name, line: v[0].Line,
-			arithmetic: fmt.Sprintf("no iteration took less than %s and requests as little as %s: "+
-				"about %s of the mean iteration of %s is waiting, %s", said(v[1]), said(fastest),
+			arithmetic: fmt.Sprintf("no iteration took less than %s, but some requests took only "+
+				"%s: about %s of the mean iteration of %s is waiting, which is %s",
+				said(v[1]), said(fastest),
 				units.Duration(think), said(v[0]), percent(think/v[0].V)),
-			means: "users seem to wait on purpose most of the time, so that the rate is users / " +
-				"(think time + latency) and no capacity",
-			do: "take capacity from a load without think time, or from a search (prony capacity)"})
+			means: "users seem to pause on purpose most of the time, so the rate is users / " +
+				"(think time + latency) and does not show the capacity",
+			do: "measure capacity with a load without think time, or with a search (prony " +
+				"capacity)"})
 		if last != nil {
 			if h, ok := explained(last, r); ok {
 				hits = append(hits, h)
@@ -94,17 +96,18 @@ func explained(a, b *Row) (hit, bool) {
 		return hit{}, false
 	}
 	h := hit{severity: Doubt, row: b.Name, line: vb[0].Line,
-		arithmetic: fmt.Sprintf("%s to %s is %+.1f %%; iterations of %s and then %s alone make it "+
-			"%s / %s − 1 = %+.1f %%", va[0].Text, vb[0].Text, count*100, said(va[1]), said(vb[1]),
+		arithmetic: fmt.Sprintf("the rate changes from %s to %s, by %+.1f %%; the change of "+
+			"iteration times from %s to %s alone explains %s / %s − 1 = %+.1f %%",
+			va[0].Text, vb[0].Text, count*100, said(va[1]), said(vb[1]),
 			said(va[1]), said(vb[1]), expected*100),
-		means: "with as many users and a fixed think time the change of throughput is that of " +
-			"latency told once more: it says nothing about capacity",
-		do: "do not quote it beside the latency; find the capacity of both"}
+		means: "with the same users and a fixed think time, throughput follows from latency, so " +
+			"its change is no evidence about capacity",
+		do: "do not quote the throughput beside the latency; find the capacity of both services"}
 	ma, okA := a.get(Mean)
 	mb, okB := b.get(Mean)
 	if okA && okB {
-		h.arithmetic += fmt.Sprintf("; under way were %s × %s = %s requests and then %s × %s = "+
-			"%s, so the two were not under the same load", va[0].Text, said(ma),
+		h.arithmetic += fmt.Sprintf("; requests under way were first %s × %s = %s and then %s × "+
+			"%s = %s, so the two services did not have the same load", va[0].Text, said(ma),
 			few(va[0].V*ma.V/second), vb[0].Text, said(mb), few(vb[0].V*mb.V/second))
 	}
 	return h, true
@@ -123,15 +126,17 @@ func interactive(r *Row) (hit, bool) {
 	switch {
 	case v[3].span().lo > law.hi*(1+cannotShare):
 		return hit{severity: Contradiction, row: r.Name, line: v[3].Line,
-			arithmetic: sum + ", and it says " + v[3].Text,
+			arithmetic: sum + ", but the file states " + v[3].Text,
 			means:      "this number of users with this think time cannot send this many requests",
-			do:         "ask for the requests of an iteration, and for the raw output"}, true
+			do: "ask the authors for the requests of an iteration and for the raw " +
+				"output"}, true
 	case v[1].V > v[2].V && v[3].span().meets(law, cannotShare):
 		return hit{severity: Doubt, row: r.Name, line: v[3].Line,
-			arithmetic: sum + ", as it says",
-			means: "the rate follows from users and think time: it would be the same of any " +
-				"service that is fast enough, and is no capacity",
-			do: "take capacity from a load without think time, or from a search (prony capacity)",
+			arithmetic: sum + ", which equals the stated rate",
+			means: "the rate follows from users and think time: any service that is fast enough " +
+				"would have it, so it does not show the capacity",
+			do: "measure capacity with a load without think time, or with a search (prony " +
+				"capacity)",
 		}, true
 	}
 	return hit{}, true
@@ -178,10 +183,11 @@ func checkWindows(t *Table) (hits []hit, checked bool) {
 		sum += fmt.Sprintf("; the longest run took %.2g times as long, %s", most/least,
 			units.Duration(most))
 	}
-	return []hit{{severity: Doubt, line: row.Line, arithmetic: "measured for " + sum,
-		means: "so short a run may be mostly warm-up, if none came before it, and runs of unlike " +
-			"length have unlike shares of it",
-		do: "ask whether it was warmed up; load each for the same time, 30 s or more"}}, true
+	return []hit{{severity: Doubt, line: row.Line, arithmetic: "the measurement took only " + sum,
+		means: "a run this short may be mostly warm-up if no warm-up came before it, and runs of " +
+			"different lengths have different shares of warm-up",
+		do: "ask the authors about the warm-up; load each service for the same time, 30 s or " +
+			"more"}}, true
 }
 
 var bestOf = lazyregexp.New(
@@ -200,12 +206,13 @@ func checkBestOf(t *Table) ([]hit, bool) {
 	}
 	sum := fmt.Sprintf("“%s”", strings.TrimSpace(m[0]))
 	if d := above[strings.ToLower(m[2])]; d != "" {
-		sum += fmt.Sprintf(": for normally distributed runs that is %s standard deviations above "+
-			"the mean", d)
+		sum += fmt.Sprintf(": for normally distributed runs, this best run is %s standard "+
+			"deviations above the mean", d)
 	}
 	return []hit{{severity: Doubt, line: t.Line, arithmetic: sum,
-		means: "the noisiest gains most by it, and the spread that was measured is thrown away",
-		do:    "print the median of the runs with its interval"}}, true
+		means: "the best of several runs favors the service with the most noise, and drops the " +
+			"measured spread",
+		do: "print the median of the runs with its interval"}}, true
 }
 
 // exactTimes is the value, in units of its last digit, from which a rate is printed too exactly:
@@ -227,13 +234,14 @@ func checkRepetitions(t *Table) ([]hit, bool) {
 			exact = v.Text
 		}
 	}
-	sum := fmt.Sprintf("%d rates, and neither a number of runs nor a spread beside any", n)
+	sum := fmt.Sprintf("%d rates, without a number of runs and without a measure of spread", n)
 	if exact != "" {
-		sum += "; " + exact + " has more digits than a run repeats"
+		sum += "; " + exact + " has more digits than a repeated run would reproduce"
 	}
 	return []hit{{severity: Note, line: t.Line, arithmetic: sum,
-		means: "it is unknown which differences a repetition would show again",
-		do:    "repeat in shuffled order, print the interval and n"}}, true
+		means: "it is unknown which differences a repetition would reproduce",
+		do: "repeat the runs in random order, and print the interval and the number of " +
+			"runs"}}, true
 }
 
 // noise is the known difference between single runs of one service.
@@ -258,12 +266,13 @@ func checkRanks(t *Table) (hits []hit, checked bool) {
 			continue
 		}
 		const shown = 3
-		sum := fmt.Sprintf("%d of %d neighbours are less than 10 %% apart: %s", len(pairs),
+		sum := fmt.Sprintf("in %d of %d cases, rows with neighboring ranks differ by less than "+
+			"10 %%: %s", len(pairs),
 			len(rows)-1, strings.Join(units.First(pairs, shown), "; "))
 		hits = append(hits, hit{severity: Doubt, line: rows[0].Values[Rate].Line, arithmetic: sum,
-			means: "runs of one and the same service are known to differ by as much, so these " +
-				"may change places the next time",
-			do: "call them equal, or repeat until their intervals differ"})
+			means: "repeated runs of one service often differ by this much, so the ranks may " +
+				"change in the next run",
+			do: "report these rows as equal, or repeat until their intervals do not overlap"})
 	}
 	return hits, checked
 }
@@ -294,9 +303,9 @@ func checkPlateau(t *Table) (hits []hit, checked bool) {
 		hits = append(hits, hit{severity: Doubt, line: best.Line,
 			arithmetic: fmt.Sprintf("%d of %d rates are within 1.5 %% of the highest, %s (%s)", n,
 				len(rows), best.Text, rows[0].Name),
-			means: "services that differ do not end up so close: the client, the network or " +
-				"another limit that they share was measured",
-			do: "find the client's own ceiling with a server that does nothing (prony null)"})
+			means: "different services rarely have rates this similar: the client, the network " +
+				"or another shared limit was measured",
+			do: "find the client's own limit with a server that does nothing (prony null)"})
 	}
 	return hits, checked
 }
@@ -352,11 +361,13 @@ func identical(q Quantity, rows []*Row, places float64) (hits []hit) {
 		}
 		v := equal[0].Values[q]
 		hits = append(hits, hit{severity: Doubt, line: v.Line,
-			arithmetic: fmt.Sprintf("%s %s stands in %d rows: %s", q, v.Text, len(names),
+			arithmetic: fmt.Sprintf("the same value, %s %s, is in %d rows: %s",
+				q, v.Text, len(names),
 				strings.Join(names, ", ")),
-			means: "hardly by chance: not each of these rows has a measurement of its own; one " +
-				"value was copied, or is of a process that several share",
-			do: "ask what each was measured on; do not compare rows that share a measurement"})
+			means: "this is hardly chance: not every row has a separate measurement; one value " +
+				"was copied, or comes from a process that several rows share",
+			do: "ask the authors how each row was measured; do not compare rows that share a " +
+				"measurement"})
 	}
 	return hits
 }
@@ -384,17 +395,18 @@ func checkRelative(t *Table) (hits []hit, checked bool) {
 				continue
 			}
 			hits = append(hits, hit{severity: Contradiction, row: r.Name, line: v.Line,
-				arithmetic: fmt.Sprintf("%s / %s = %s, and it says %s", r.Values[Rate].Text,
+				arithmetic: fmt.Sprintf("%s / %s = %s, but the file states %s", r.Values[Rate].Text,
 					base.Text, percent(r.Values[Rate].V/base.V), v.Text),
-				means: "ratio and rates are not of the same run",
-				do:    "make the ratio again from the rates"})
+				means: "the ratio and the rates do not come from the same run",
+				do:    "compute the ratio again from the rates"})
 		}
 		if checked {
 			hits = append(hits, hit{severity: Note, line: ownPart.Line,
 				arithmetic: fmt.Sprintf("%s is 1 by definition (%s)", ownPart.Name, base.Text),
-				means: "when that one gets slower its own ratio stays, and all others look " +
-					"faster: over time such a column cannot show what happened to it",
-				do: "compare rates in absolute terms, and between dates only each with itself"})
+				means: "if this baseline gets slower, its own ratio stays 1 and all others look " +
+					"faster: over time, such a column cannot show changes of the baseline",
+				do: "compare absolute rates, and compare each service only with itself between " +
+					"dates"})
 		}
 	}
 	return hits, checked
@@ -429,10 +441,10 @@ func checkSums(t *Table) (hits []hit, checked bool) {
 			continue
 		}
 		hits = append(hits, hit{severity: Contradiction, row: total.Name, line: stated.Line,
-			arithmetic: fmt.Sprintf("the rows add up to %s %s, and it says %s",
+			arithmetic: fmt.Sprintf("the rows add up to %s %s, but the file states %s",
 				units.Whole(middle), q, stated.Text),
-			means: "rows are missing, counted twice, or of another run",
-			do:    "ask for the missing rows"})
+			means: "rows are missing, are counted twice, or come from another run",
+			do:    "ask the authors for the missing rows"})
 	}
 	return hits, checked
 }

@@ -60,7 +60,7 @@ func (r *Result) Write(w io.Writer) error {
 	}
 	p.Line("\n%s", r.summary())
 	if len(r.Unchecked) > 0 {
-		p.Line("\nNot checked, for want of numbers:")
+		p.Line("\nNot checked, because numbers are missing:")
 		for _, u := range r.Unchecked {
 			fill(p, "  "+u.Rule+": needs ", u.Needs)
 		}

@@ -26,19 +26,20 @@ func TestUnreadLinesAreTold(t *testing.T) {
 		}
 	}
 	const head = "server,rps,p99 (ms)\ngo,1001,5\n"
-	const bad = "no number, or one without a unit: "
+	const bad = "the cell has no number, or a number without a unit: "
 	check("a.csv", head+"rust,1002,4\n", 2)
 	check("a.csv", head+"node,fast,\n", 1, "3 false a: "+bad+`rps "fast"`)
-	check("a.csv", head+"php,-,\n", 1, "3 false a: no value of rps, p99 (ms)")
+	check("a.csv", head+"php,-,\n", 1, "3 false a: the row has no value of rps, p99 (ms)")
 	check("a.csv", head+"c,900,<1\n", 2, "3 true a: "+bad+`p99 (ms) "<1"`)
 	check("a.csv", head+"d,900,n/a\ne,901\n,,\n", 3) // nothing there, and said so
-	check("a.csv", head+"java,1,200,7\n", 1, "3 false a: it has 4 cells below 3 heads")
+	check("a.csv", head+"java,1,200,7\n", 1,
+		"3 false a: the row has 4 cells, but the table has 3 column heads")
 	check("a.csv", head+"java,1200,7,,\n", 2)
 	check("a.csv", head+"ruby,\"800,1\nperl,700,1\nawk,600,1\n", 1,
-		"3 false a: a quote is not closed, and hides what follows, 2 lines")
+		"3 false a: a quote is not closed and hides the text after it, 2 lines")
 	check("a.md", "# Speed\n| who | RPS |\n|--|--|\n| a | WIP |\n| b | 7 |\n# More\n"+
 		"| who | RPS |\n|--|--|\n| a | none |\n", 1, "4 false Speed: "+bad+`RPS "WIP"`,
-		"9 false More: no value of RPS")
+		"9 false More: the row has no value of RPS")
 	// A transposed table names the column.
 	check("a.md", "| | Go | Py |\n|--|--|--|\n| Requests/s | 10 | TOO SLOW |\n", 1,
 		`3 false : column "Py": `+bad+`Requests/s "TOO SLOW"`)
@@ -58,8 +59,8 @@ func TestUnreadLinesAreCounted(t *testing.T) {
 	if err := Audit(d).Write(&b); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "  could not read 7 lines:\n    a.csv:3: no number") ||
-		!strings.Contains(b.String(), "    a.csv:7: no number") ||
+	if !strings.Contains(b.String(), "  could not read 7 lines:\n    a.csv:3: the cell has ") ||
+		!strings.Contains(b.String(), "    a.csv:7: the cell has ") ||
 		!strings.Contains(b.String(), "\n    and 2 more\n") ||
 		strings.Contains(b.String(), "csv:8") {
 		t.Errorf("it says\n%s", &b)
@@ -67,7 +68,7 @@ func TestUnreadLinesAreCounted(t *testing.T) {
 	for name, text := range map[string]string{"a.csv": "who,rps\nx,soon\ny,late\n",
 		"a.md": "| who | RPS |\n|--|--|\n| x | soon |\n| y | late |\n"} {
 		_, err := Read(name, text, nil)
-		if err == nil || !strings.Contains(err.Error(), "no line that could be read\n  line ") ||
+		if err == nil || !strings.Contains(err.Error(), "no line that audit can read\n  line ") ||
 			!strings.Contains(err.Error(), `"late"`) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -100,18 +101,19 @@ func TestUnknownColumns(t *testing.T) {
 	check("", nil, table)
 	check("", []string{"speed=rate", "LAT=p99:ms"}, table)
 	check("", []string{"Speed=rate"}, other, table) // one of the files is enough
-	check(`--column: there is no column "Spede"; there are Who, Speed, Lat`,
+	check(`--column: no file has a column "Spede"; known columns are Who, Speed, Lat`,
 		[]string{"Spede=rate"}, table)
-	check(`--column: there is no column "x" or "y"; there are who, rps`,
+	check(`--column: no file has a column "x" or "y"; known columns are who, rps`,
 		[]string{"x=rate", "y=name"}, other)
-	check(`--column: there is no column "x"; there are name, rps, deep`, []string{"x=p50"},
+	check(`--column: no file has a column "x"; known columns are name, rps, deep`,
+		[]string{"x=p50"},
 		`[{"name": "a", "rps": 5, "deep": 1}]`)
-	check(`--column: there is no column "x"; what was read has no columns`, []string{"x=p50"})
+	check(`--column: no file has a column "x"; the files have no columns`, []string{"x=p50"})
 	wide := "rps"
 	for i := range 2 * headsMost {
 		wide += fmt.Sprintf(",h%d", i)
 	}
-	check(`--column: there is no column "x"; there are `+
+	check(`--column: no file has a column "x"; known columns are `+
 		strings.ReplaceAll(wide[:strings.Index(wide, ",h49")], ",", ", ")+" and more",
 		[]string{"x=p50"}, wide+"\n5\n")
 }

@@ -125,7 +125,7 @@ func TestTheSameArtifactRunInAnotherWay(t *testing.T) {
 			change(b.Records[i])
 		}
 		c := compare(t, at(a, "x"), at(b, "x"), Options{})
-		const noise = "the same artifact: differences come from noise"
+		const noise = "the same artifact, so differences come from noise"
 		if got := strings.Contains(strings.Join(c.Warnings, "\n"), noise); got != want {
 			t.Errorf("warnings %q", c.Warnings)
 		}
@@ -165,7 +165,7 @@ func TestControlTakesTheMachineOut(t *testing.T) {
 	}
 	check("its own change", a, rebuilt(b, "same", "of something else"), "same")
 	check("already", at(a, "x"), at(a, "same"), "same")
-	check(`"nobody" in results/a: no such row; there are same, x`, a, b, "nobody")
+	check(`"nobody" in results/a: no row has this name; the rows are same, x`, a, b, "nobody")
 }
 
 func rebuilt(s Side, target, hash string) Side {
@@ -382,7 +382,7 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	}
 	check("x@base>x y@base>y", all, all)
 	check("x>y", at(all, "x"), at(all, "y"))
-	check("x>x z is in B only x@base is in A only y@base is in A only y is in A only", all, other)
+	check("x>x z is only in B x@base is only in A y@base is only in A y is only in A", all, other)
 	check("y>z", at(all, "y"), at(other, "z"))
 	check("x>x", at(all, "x"), other)
 	check("x>x", all, at(other, "x"))
@@ -390,10 +390,11 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	check("x in docker>y in docker", at(images, "x"), at(images, "y"))
 	check("x in docker>y in docker", at(images, "x in docker"), at(images, "y"))
 	check("x>x in docker", at(several, "x"), at(several, "x in docker"))
-	check(`find "q" in results/r: no such row; there are x, x@base, y, y@base`, at(all, "q"), other)
-	check("compare rows of results/o: say which two, such as results/o:x results/o:z", other, other)
-	check("compare results/aa with results/o: no row is in both; name one of each, such as "+
-		"results/aa:x (a) results/o:x", aa, other)
+	check(`find "q" in results/r: no row has this name; the rows are x, x@base, y, y@base`, at(all,
+		"q"), other)
+	check("compare rows of results/o: name two rows, such as results/o:x results/o:z", other, other)
+	check("compare results/aa with results/o: no row is in both runs; name one row of each, such "+
+		"as results/aa:x (a) results/o:x", aa, other)
 }
 
 func TestHolm(t *testing.T) {
@@ -473,7 +474,7 @@ func TestRatesThatDifferAreTold(t *testing.T) {
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})
 	// Medians of half the rates: (10500+11000)/4 = 5375; of the slower ones (10080+10340)/4 = 5105.
 	has(t, "warnings", strings.Join(c.Warnings, "\n"),
-		"half: old and new were each offered 50 % of peak, 5.38k/s and 5.11k/s")
+		"half: old and new were each offered 50 % of peak, which is 5.38k/s and 5.11k/s")
 	peak := compare(t, at(s, "old"), at(s, "new"), Options{Metrics: []string{"peak/throughput"}})
 	if strings.Contains(strings.Join(peak.Warnings, "\n"), "were each offered") {
 		t.Errorf("warned of a load that is not shown: %q", peak.Warnings)

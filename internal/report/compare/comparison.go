@@ -214,7 +214,7 @@ type UnlikeError struct {
 
 func (e *UnlikeError) Error() string {
 	var b strings.Builder
-	b.WriteString("compare: the two were not measured in the same way:")
+	b.WriteString("compare: A and B were measured with different configurations:")
 	for _, d := range e.Differences {
 		fmt.Fprintf(&b, "\n  %s", d)
 	}
@@ -255,8 +255,8 @@ func Compare(a, b Side, o Options) (Comparison, error) {
 		}
 	}
 	if len(c.Pairs) == 0 {
-		return c, fmt.Errorf("divide by %s: nothing is left to compare, for it is the only row "+
-			"that both runs have; leave out the control", o.Control)
+		return c, fmt.Errorf("divide by %s: nothing is left to compare, because the control is "+
+			"the only row that both runs have; leave out --control", o.Control)
 	}
 	c.judge()
 	c.Title = title(c)

@@ -10,5 +10,5 @@ func TestOnlyTheControl(t *testing.T) {
 	if err == nil {
 		t.Fatal("it compares nothing")
 	}
-	has(t, "the refusal", err.Error(), "divide by go", "the only row", "leave out the control")
+	has(t, "the refusal", err.Error(), "divide by go", "the only row", "leave out --control")
 }

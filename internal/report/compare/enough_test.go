@@ -27,7 +27,7 @@ func TestEnough(t *testing.T) {
 	says := c.Enough(0.05)
 	var n, more int
 	if _, err := fmt.Sscanf(says, "Detecting a difference of 5 %% in peak throughput would take "+
-		"about %d more blocks (--blocks %d, or --for", &more, &n); err != nil || n != 6+more {
+		"about %d more blocks (--blocks %d, or a longer", &more, &n); err != nil || n != 6+more {
 		t.Fatalf("it says %q: %v", says, err)
 	}
 	r := rowOf(t, c.Pairs[0], "peak", "throughput")

@@ -56,8 +56,8 @@ func (g *Gate) WarnOfStalls(raw Gate) {
 				k.Row.Metric == x.Row.Metric
 			if same && k.Outcome == stats.Pass && x.Outcome == stats.Fail && !k.FailsWithStalls {
 				k.FailsWithStalls = true
-				k.Why += fmt.Sprintf("; with the machine's stalls it changed by %s and would fail "+
-					"(--stalls keep)", changeText(*x.Row))
+				k.Why += fmt.Sprintf("; including the machine's stalls (--stalls keep), it "+
+					"changed by %s and would fail", changeText(*x.Row))
 			}
 		}
 	}
@@ -77,7 +77,8 @@ func ParseLimits(metrics, limits []string) ([]Limit, error) {
 		}
 		x, err := ParsePercent(value)
 		if err != nil {
-			return nil, fmt.Errorf("read limit %q: %w; want 5%% or p99=10%%", text, err)
+			return nil, fmt.Errorf("read limit %q: %w; write a limit such as 5%% or p99=10%%",
+				text, err)
 		}
 		if !named {
 			most = x
@@ -117,7 +118,7 @@ func ParsePercent(text string) (float64, error) {
 		x /= 100
 	}
 	if !(x >= 0 && x < 1) {
-		return 0, fmt.Errorf("it must be at least 0%% and below 100%%")
+		return 0, fmt.Errorf("the limit must be at least 0%% and below 100%%")
 	}
 	return x, nil
 }
@@ -140,7 +141,8 @@ func find(c Comparison, limits []Limit) (Gate, error) {
 			g.add(&c.Pairs[i], l)
 		}
 		if len(g.Checks) == before {
-			return g, fmt.Errorf("gate: there is no metric %q; there are %s", l.name(), known(c))
+			return g, fmt.Errorf("gate: no metric is called %q; the metrics are %s",
+				l.name(), known(c))
 		}
 	}
 	return g, nil
@@ -160,8 +162,8 @@ func Judge(c Comparison, limits []Limit, invalid int) (Gate, error) {
 		return g, err
 	}
 	if len(c.Missing) > 0 {
-		return g, fmt.Errorf("gate: not all can be judged: %s; name the rows to judge, as in "+
-			"RUN:TARGET", strings.Join(c.Missing, "; "))
+		return g, fmt.Errorf("gate: not all rows can be judged: %s; name the rows to judge, such "+
+			"as RUN:TARGET", strings.Join(c.Missing, "; "))
 	}
 	for i := range g.Checks {
 		g.Checks[i].decide(c, len(g.Checks), invalid)
@@ -250,8 +252,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 		}
 	case lost > invalid:
 		k.Outcome = InsufficientData
-		k.Why = fmt.Sprintf("%s INVALID or failed, and these may be the slow ones: fix the cause "+
-			"above, or allow them with --allow-invalid %d", were(lost), lost)
+		k.Why = fmt.Sprintf("%s INVALID or failed, and these trials may be the slow ones: fix "+
+			"the cause above, or allow them with --allow-invalid %d", were(lost), lost)
 	case k.Row.Ratio == nil:
 		k.exact()
 	case !k.Row.HasRatio():
@@ -270,9 +272,9 @@ func (k *Check) lost(x Subject, v Value) int {
 
 func were(n int) string {
 	if n == 1 {
-		return "1 trial of a side was"
+		return "1 trial of one side was"
 	}
-	return fmt.Sprintf("%d trials of a side were", n)
+	return fmt.Sprintf("%d trials of one side were", n)
 }
 
 // exact decides for values without noise, such as sizes.
@@ -285,7 +287,7 @@ func (k *Check) exact() {
 	if loss > k.Most {
 		k.Outcome = stats.Fail
 	}
-	k.Why = fmt.Sprintf("%s is exact and changed by %s", k.Row.Name(), changeText(*k.Row))
+	k.Why = fmt.Sprintf("%s has no noise and changed by %s", k.Row.Name(), changeText(*k.Row))
 	if math.IsNaN(k.Row.Change()) {
 		k.Why = k.Row.Name() + " is zero on both sides"
 	}
@@ -309,15 +311,17 @@ func (k *Check) test(c Comparison, checks int) {
 	name, change := k.Row.Name(), changeText(*k.Row)
 	switch {
 	case d.Outcome == stats.Inconclusive && beyond:
-		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed, but not significantly at "+
-			"the %.4g %% level that %d checks need; %s", name, change, limit, 100*requested,
+		k.Why = fmt.Sprintf("%s changed by %s, more than the allowed %s, but not significantly "+
+			"at the %.4g %% confidence level that %d checks need; %s",
+			name, change, limit, 100*requested,
 			checks, c.more(d.More))
 	case d.Outcome == stats.Pass:
-		k.Why = fmt.Sprintf("%s changed by %s, within the %s allowed", name, change, limit)
+		k.Why = fmt.Sprintf("%s changed by %s, within the allowed %s", name, change, limit)
 	case d.Outcome == stats.Fail:
-		k.Why = fmt.Sprintf("%s changed by %s, beyond the %s allowed", name, change, limit)
+		k.Why = fmt.Sprintf("%s changed by %s, more than the allowed %s", name, change, limit)
 	default:
-		k.Why = fmt.Sprintf("%s changed by %s, and its interval includes the %s allowed; %s", name,
+		k.Why = fmt.Sprintf("%s changed by %s, but its confidence interval includes the allowed "+
+			"%s; %s", name,
 			change, limit, c.more(d.More))
 	}
 	if k.Row.fewStarts() {
@@ -353,7 +357,8 @@ func (c Comparison) more(n int) string {
 	}
 	switch {
 	case n == stats.Unresolvable || n <= 0:
-		return "no number of " + perItem + " is likely to decide, because the change is close " +
+		return "no sensible number " +
+			"of " + perItem + " is likely to decide, because the change is close " +
 			"to the limit"
 	case n == 1:
 		return "about 1 more " + strings.Replace(perItem, repeat+"s", repeat, 1) +

@@ -37,7 +37,7 @@ func TestParseLimits(t *testing.T) {
 			t.Errorf("error of %q is %v", limit, err)
 		}
 	}
-	bad("five", `"five" is not a number; want 5% or p99=10%`)
+	bad("five", `"five" is not a number; write a limit such as 5% or p99=10%`)
 	bad("p99=", `"" is not a number`)
 	bad("-1%", "at least 0%")
 	bad("100%", "below 100%")
@@ -80,15 +80,17 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 	}
 	// With 0.99 and 1.01 alternately the interval is 1 ± 0.9 %: within 5 %, and across 0.5 %.
 	check(stats.Pass, "PASS: peak throughput changed by −0.01 % (−0.9", []string{"5%"}, 0.99, 1.01)
-	check(stats.Inconclusive, "its interval includes the −0.5 % allowed; about", []string{"0.5%"},
+	check(stats.Inconclusive, "its confidence interval includes the allowed −0.5 %; about",
+		[]string{"0.5%"},
 		0.99, 1.01)
 	// 0.9 ± 1 %.
-	check(stats.Fail, "FAIL: peak throughput changed by −10 % (−11 % to −9.1 %), beyond the −5.0 %",
+	check(stats.Fail,
+		"FAIL: peak throughput changed by −10 % (−11 % to −9.1 %), more than the allowed −5.0 %",
 		[]string{"5%"}, 0.89, 0.91)
-	check(stats.Pass, "within the −15 % allowed", []string{"15%"}, 0.89, 0.91)
+	check(stats.Pass, "within the allowed −15 %", []string{"15%"}, 0.89, 0.91)
 	check(stats.Pass, "+10 %", []string{"0%"}, 1.09, 1.11)
 	// At the limit no number of blocks decides.
-	check(stats.Inconclusive, "no number of blocks", []string{"5%"}, 0.94, 0.95*0.95/0.94)
+	check(stats.Inconclusive, "no sensible number of blocks", []string{"5%"}, 0.94, 0.95*0.95/0.94)
 }
 
 // TestGateOfALatency checks that a latency may rise by the limit: 9 % more is within 10 %, and
@@ -108,7 +110,8 @@ func TestGateOfALatency(t *testing.T) {
 	check(stats.Pass, 0.5, "10%")
 	check(stats.Fail, 2, "90%")
 	g := gate(t, p99, []string{"10%"}, 0.5, 0.501)
-	has(t, "the sentence", g.Sentence(), "half p99 changed by +100 %", "beyond the +10 % allowed")
+	has(t, "the sentence", g.Sentence(), "half p99 changed by +100 %",
+		"more than the allowed +10 %")
 }
 
 // TestGateWarnsOfStalls checks that a check that passes only without the machine's stalls has a
@@ -123,7 +126,8 @@ func TestGateWarnsOfStalls(t *testing.T) {
 		if k.FailsWithStalls != want || g.Outcome != outcome {
 			t.Errorf("%v, and %v with stalls: %s, %+v", free, raw, g.Outcome, k)
 		}
-		if strings.Contains(k.Why, "with the machine's stalls it changed by ") != want {
+		if strings.Contains(k.Why,
+			"including the machine's stalls (--stalls keep), it changed by ") != want {
 			t.Errorf("%v, and %v with stalls: %s", free, raw, k.Why)
 		}
 		var b strings.Builder
@@ -163,7 +167,8 @@ func TestWhichRowsAreGated(t *testing.T) {
 	s := runOf("r", noon, rows{"old": drifting, "new": drifting})
 	c := compare(t, at(s, "old"), at(s, "new"), Options{})
 	_, err := Judge(c, []Limit{{Metric: "p98", Most: 0.05}}, 0)
-	if err == nil || !strings.HasPrefix(err.Error(), `gate: there is no metric "p98"; there are `) {
+	if err == nil || !strings.HasPrefix(err.Error(),
+		`gate: no metric is called "p98"; the metrics are `) {
 		t.Errorf("error is %v", err)
 	}
 	for _, r := range s.Records {
@@ -196,7 +201,8 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 			many.Outcome, many.More)
 	}
 	// It has the reason, and does not claim that the limit lies inside the printed interval.
-	if s := many.Sentence(); !strings.Contains(s, "but not significantly at the 99.5 % level") {
+	if s := many.Sentence(); !strings.Contains(s,
+		"but not significantly at the 99.5 % confidence level") {
 		t.Errorf("the sentence is %q", s)
 	}
 }
@@ -207,7 +213,7 @@ func TestGateRefusesWhatIsMissing(t *testing.T) {
 	b := runOf("b", noon, rows{"x": drifting})
 	c := compare(t, a, b, Options{Metrics: []string{"peak/throughput"}})
 	_, err := Judge(c, []Limit{{Most: 0.5}}, 0)
-	if err == nil || !strings.Contains(err.Error(), "gone is in A only") {
+	if err == nil || !strings.Contains(err.Error(), "gone is only in A") {
 		t.Errorf("error is %v", err)
 	}
 }
@@ -234,7 +240,7 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 	fresh := func() Side {
 		return runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, 0.99, 1.01)})
 	}
-	check(InsufficientData, "1 trial of a side was INVALID or failed", spoil(fresh(), 2), 0)
+	check(InsufficientData, "1 trial of one side was INVALID or failed", spoil(fresh(), 2), 0)
 	check(stats.Pass, "PASS", spoil(fresh(), 2), 1)
 	check(InsufficientData, "allow them with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
 	check(InsufficientData, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)
@@ -276,7 +282,7 @@ func TestGateIsToldInEveryForm(t *testing.T) {
 	has(t, "Markdown", md.String(), "❌ **new against old**", "| peak throughput |", "| fail |",
 		"$ prony run r")
 	want := "::error title=prony gate fail%3A new peak throughput::peak throughput changed by " +
-		"−10 %25 (−11 %25 to −9.1 %25), beyond the −5.0 %25 allowed\n"
+		"−10 %25 (−11 %25 to −9.1 %25), more than the allowed −5.0 %25\n"
 	if notes.String() != want {
 		t.Errorf("annotations are %q, want %q", notes.String(), want)
 	}

@@ -116,7 +116,7 @@ func (r *Row) speak(alpha float64) {
 	case r.withheld():
 		r.Outcome, r.Text = Silent, "no number"
 		if r.Grade == record.Invalid {
-			r.Text = "INVALID: too many starts were lost"
+			r.Text = "INVALID: too many starts were excluded"
 		} else if r.unsliced.Is() {
 			r.Text = r.unsliced.String()
 		}
@@ -154,8 +154,8 @@ func checkControl(a, b *side, same bool, name string) error {
 		return nil
 	}
 	if same {
-		return fmt.Errorf("divide by %s: both sides come from one run, in which they are paired "+
-			"already; leave out the control", name)
+		return fmt.Errorf("divide by %s: both sides come from one run and are already paired, so "+
+			"leave out --control", name)
 	}
 	for _, s := range []*side{a, b} {
 		if _, err := s.row(name); err != nil {
@@ -163,8 +163,8 @@ func checkControl(a, b *side, same bool, name string) error {
 		}
 	}
 	if x, y := artifacts(a, name), artifacts(b, name); x != y || x == "" {
-		return fmt.Errorf("divide by %s: it is not the same artifact in both runs (%s and %s), so "+
-			"that its own change would be in the numbers; choose another control", name,
+		return fmt.Errorf("divide by %s: the control has different artifacts in both runs (%s "+
+			"and %s), so results would include its own change; choose another control", name,
 			cmp.Or(x, table.UnknownValue), cmp.Or(y, table.UnknownValue))
 	}
 	return nil
@@ -203,7 +203,7 @@ func (c *Comparison) divide(r *Row, ca, cb *table.Target) {
 	mb, okB := number(cb)
 	if !okA || !okB {
 		lost := stats.UnpairedRatio(nil, nil, c.Confidence)
-		lost.Warning = "the control has no such number"
+		lost.Warning = "the control has no value of this metric"
 		r.Ratio = &lost
 		return
 	}
@@ -237,21 +237,21 @@ func (c *Comparison) say(format string, args ...any) {
 // warn adds the warnings for a reader.
 func (c *Comparison) warn(a, b *side, pairs []pairing) {
 	if !c.Paired {
-		c.say("These runs are %s apart and not paired: differences include what changed on the "+
-			"machine between them, and intervals do not cover it.", between(a, b))
+		c.say("These runs are %s apart and not paired: differences include changes of the "+
+			"machine between the runs, and intervals do not cover these changes.", between(a, b))
 		c.warnControl(a, b)
 	}
 	var alike []string
 	c.warnStarts(b)
 	for _, r := range c.each() {
 		if r.fewStarts() && r.HasRatio() {
-			c.say("The interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
+			c.say("A reliable interval of a ratio from slices %s.", table.FewStarts(r.Ratio.N))
 		}
 	}
 	for _, p := range c.Pairs {
 		for _, x := range []Subject{p.A, p.B} {
 			for _, why := range x.Excluded {
-				c.say("Not in all numbers: %s.", why)
+				c.say("Excluded from some or all results: %s.", why)
 			}
 		}
 		same := p.A.Artifact != "" && p.A.Artifact == p.B.Artifact && p.A.ran == p.B.ran
@@ -260,7 +260,8 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 		}
 	}
 	if len(alike) > 0 {
-		c.say("Both sides of %s are the same artifact: differences come from noise or the machine.",
+		c.say("Both sides of %s are the same artifact, so differences come from noise or the "+
+			"machine.",
 			strings.Join(alike, ", "))
 	}
 	for _, p := range pairs {
@@ -290,7 +291,7 @@ func (c *Comparison) warnStarts(s *side) {
 func (c *Comparison) warnControl(a, b *side) {
 	if c.Control != "" {
 		c.say("Ratios are divided by those of the control %s, which is the same artifact in both "+
-			"runs: changes that affect both runs alike cancel.", c.Control)
+			"runs, so changes of the machine cancel.", c.Control)
 		return
 	}
 	var offered []string
@@ -301,8 +302,9 @@ func (c *Comparison) warnControl(a, b *side) {
 		}
 	}
 	if len(offered) > 0 {
-		c.say("Both runs have the same artifact of %s. With --control, ratios are divided by "+
-			"its own change, so that changes of the machine cancel.", strings.Join(offered, ", "))
+		c.say("Both runs have the same artifact of %s. With --control, Prony divides ratios by "+
+			"the change of this artifact, so changes of the machine cancel.",
+			strings.Join(offered, ", "))
 	}
 }
 
@@ -321,8 +323,8 @@ func (c *Comparison) warnRates(p pairing) {
 		if p.a.Name == p.b.Name {
 			owner = "both sides of " + p.a.Name
 		}
-		c.say("%s: %s were each offered %s, %s/s and %s/s: latencies compare at "+
-			"equal strain, not at an equal rate.", l.Name, owner,
+		c.say("%s: %s were each offered %s, which is %s/s and %s/s: latencies are compared at an "+
+			"equal share of the maximum, not at an equal rate.", l.Name, owner,
 			strings.Replace(l.RateOf, "%", " %", 1), units.Rate(x), units.Rate(y))
 	}
 }
@@ -373,11 +375,13 @@ func (c Comparison) Enough(effects ...float64) string {
 	n := ratio.Resolves(effect, (1-c.Confidence)*decides.share, power)
 	if n > enoughMost {
 		return fmt.Sprintf("No sensible number of %ss detects a difference of %s in %s at this "+
-			"noise. prony doctor reports what disturbs.", c.Repeat(), subject, decides.Name())
+			"noise. prony doctor reports what disturbs measurements.",
+			c.Repeat(), subject, decides.Name())
 	}
 	more := max(n-decides.Ratio.N, 1)
 	return fmt.Sprintf("Detecting a difference of %s in %s would take about %s (--blocks %d, or "+
-		"--for and a time).", subject, decides.Name(), units.Plural(more, "more "+c.Repeat()),
+		"a longer time with --for).",
+		subject, decides.Name(), units.Plural(more, "more "+c.Repeat()),
 		decides.Ratio.N+more)
 }
 

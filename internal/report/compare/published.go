@@ -53,8 +53,8 @@ func (x *results) is(o results) bool { return x.scenario == o.scenario && x.name
 func Published(a, b *audit.Document, nameA, nameB string, o Options) (Comparison, error) {
 	c := Comparison{Confidence: cmp.Or(o.Confidence, table.DefaultConfidence), Published: true}
 	if o.Control != "" {
-		return c, fmt.Errorf("divide by %s: published results have no artifact that could be seen "+
-			"to be the same; leave out the control", o.Control)
+		return c, fmt.Errorf("divide by %s: published results do not name the artifacts of the "+
+			"control, so leave out --control", o.Control)
 	}
 	aResults, bs := resultsOf(a), resultsOf(b)
 	pairs, err := c.pairUp(a, b, aResults, bs, nameA, nameB)
@@ -109,8 +109,8 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 		return [][2]*results{{aResults[0], bs[0]}}, nil
 	}
 	if a == b && (nameA == "" || nameA == nameB) {
-		return nil, fmt.Errorf("compare rows of %s: say which two with --targets A,B; there are "+
-			"%s", a.File, strings.Join(namesOf(aResults), ", "))
+		return nil, fmt.Errorf("compare rows of %s: name two rows with --targets A,B; the rows "+
+			"are %s", a.File, strings.Join(namesOf(aResults), ", "))
 	}
 	for _, y := range bs {
 		if nameB != "" && y.name != nameB {
@@ -126,7 +126,7 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 			i = slices.IndexFunc(aResults, is)
 		}
 		if i < 0 {
-			c.Missing = append(c.Missing, y.heading()+" is in B only")
+			c.Missing = append(c.Missing, y.heading()+" is only in B")
 			continue
 		}
 		pairs = append(pairs, [2]*results{aResults[i], y})
@@ -134,12 +134,13 @@ func (c *Comparison) pairUp(a, b *audit.Document, aResults, bs []*results, nameA
 	for _, x := range aResults {
 		isUsed := func(p [2]*results) bool { return p[0] == x }
 		if a != b && (nameA == "" || x.name == nameA) && !slices.ContainsFunc(pairs, isUsed) {
-			c.Missing = append(c.Missing, x.heading()+" is in A only")
+			c.Missing = append(c.Missing, x.heading()+" is only in A")
 		}
 	}
 	if len(pairs) == 0 {
-		return nil, fmt.Errorf("compare %s with %s: no row is in both; A has %s; B has %s; name "+
-			"one of each, such as %s:%s", a.File, b.File, units.Few(namesOf(aResults), few),
+		return nil, fmt.Errorf("compare %s with %s: no row is in both files; A has %s; B has %s; "+
+			"name one row of each, such as %s:%s",
+			a.File, b.File, units.Few(namesOf(aResults), few),
 			units.Few(namesOf(bs), few), a.File, aResults[0].name)
 	}
 	return pairs, nil
@@ -248,16 +249,16 @@ func (c *Comparison) published(a, b *audit.Document, p [2]*results, want []strin
 // warnPublished adds the warnings on one side for a reader.
 func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side int) {
 	if side == 0 {
-		c.say("Prony did not measure these figures: they are quoted from the files.")
+		c.say("Prony did not measure these values: they are quoted from the files.")
 		single := func(p [2]*results) bool { return min(len(p[0].rows), len(p[1].rows)) < 2 }
 		if slices.ContainsFunc(pairs, single) {
-			c.say("Single runs have no interval, so no difference gets a verdict. Rows that are " +
-				"repeated in a file have one.")
+			c.say("Single runs have no interval, so no difference gets a verdict. Only rows that " +
+				"are repeated in a file have an interval.")
 		}
 	}
 	match := audit.Audit(d)
 	if n := match.Count(audit.Contradiction); n > 0 {
-		c.say("%s contradicts itself in %s: see prony audit %s before you quote it.", d.File,
+		c.say("%s contradicts itself in %s: run prony audit %s before you quote it.", d.File,
 			units.Plural(n, "place"), d.File)
 	}
 	for _, p := range pairs {
@@ -266,7 +267,7 @@ func (c *Comparison) warnPublished(d *audit.Document, pairs [][2]*results, side 
 				c.say("%s (%s): %s.", p[side].name, d.File, n)
 			}
 			if n := r.Counted; n > 0 {
-				c.say("%s (%s): its rate includes %s.", p[side].name, d.File,
+				c.say("%s (%s): the rate includes %s.", p[side].name, d.File,
 					units.Plural(int(n), "failure"))
 			}
 		}

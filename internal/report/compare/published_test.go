@@ -65,9 +65,9 @@ func TestSingleRunsHaveNoVerdict(t *testing.T) {
 	text := publishedText(t, a, b, "", "", Options{})
 	wantAll(t, text, "throughput 110k/s 105k/s −4.5 % no verdict: single runs",
 		"errors 0 % 0 % – the same", "Single runs have no interval", "Prony did not measure "+
-			"these figures",
-		"How much of it is noise is unknown", "baseline · netty is in A only",
-		"baseline · jetty is in B only", "javaVersion: 21.0.10 of a.json against 21.0.10 of b.json")
+			"these values",
+		"Its noise is unknown", "baseline · netty is only in A",
+		"baseline · jetty is only in B", "javaVersion: 21.0.10 of a.json against 21.0.10 of b.json")
 	for _, not := range []string{"faster", "slower:", "± ", "description"} {
 		if strings.Contains(text, not) {
 			t.Errorf("it says %q of single runs:\n%s", not, text)
@@ -86,7 +86,7 @@ func TestRepetitionsHaveAVerdict(t *testing.T) {
 	b := javaHTTP(t, "b.json", "M4", javaResult("self", 100000.5), javaResult("self", 101000.5),
 		javaResult("self", 99000.5))
 	text := publishedText(t, a, b, "", "", Options{Metrics: []string{"throughput"}})
-	wantAll(t, text, "−9.1 % (−11 % to −7.1 %)", "slower", "Welch's t on logs")
+	wantAll(t, text, "−9.1 % (−11 % to −7.1 %)", "slower", "Welch's t-test on logarithms")
 	if strings.Contains(text, "Single runs") {
 		t.Errorf("repetitions are called single runs:\n%s", text)
 	}
@@ -136,8 +136,8 @@ func opened(t *testing.T, name string) *audit.Document {
 func TestPublishedFormats(t *testing.T) {
 	for name, want := range map[string]string{
 		"wrk-latency.txt": "p99", "wrk2-full.txt": "p99.9",
-		"hey.txt": "its rate includes 100 failures", "oha.json": "p99.9",
-		"k6-text.txt": "its rate includes 27 failures", "k6-summary.json": "mean response time",
+		"hey.txt": "the rate includes 100 failures", "oha.json": "p99.9",
+		"k6-text.txt": "the rate includes 27 failures", "k6-summary.json": "mean response time",
 		"vegeta.json": "throughput", "h2load.txt": "mean response time", "jmeter.jtl": "p99",
 	} {
 		name = "../../generator/testdata/" + name
@@ -163,9 +163,9 @@ func TestPublishedRefusals(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	check(a, "", "", Options{}, "say which two with --targets A,B; there are self, netty")
-	check(a, "self", "jetty", Options{}, `find "jetty" in a.json: no such row`)
-	check(a, "self", "netty", Options{Control: "self"}, "leave out the control")
+	check(a, "", "", Options{}, "name two rows with --targets A,B; the rows are self, netty")
+	check(a, "self", "jetty", Options{}, `find "jetty" in a.json: no row has this name`)
+	check(a, "self", "netty", Options{Control: "self"}, "leave out --control")
 	b := javaHTTP(t, "b.json", "M4", javaResult("jetty", 1e5), javaResult("tomcat", 1e5))
-	check(b, "", "", Options{}, "no row is in both; A has self, netty; B has jetty, tomcat")
+	check(b, "", "", Options{}, "no row is in both files; A has self, netty; B has jetty, tomcat")
 }

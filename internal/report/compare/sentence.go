@@ -68,7 +68,7 @@ func (r *Row) decided(a, b string) string {
 		how = fmt.Sprintf("%s uses %s %s than %s", b,
 			Comparative(r.Ratio.Center, "more", "less"), r.Label, a)
 	case metric.Throughput:
-		how = fmt.Sprintf("%s answers %s requests per second than %s", b,
+		how = fmt.Sprintf("%s serves %s requests per second than %s", b,
 			Comparative(r.Ratio.Center, "more", "fewer"), a)
 	case metric.Capacity:
 		how = fmt.Sprintf("%s has a capacity that is %s than that of %s", b,

@@ -38,7 +38,7 @@ type NoTargetError struct {
 }
 
 func (e *NoTargetError) Error() string {
-	return fmt.Sprintf("find %q in %s: no such row; there are %s", e.Name, e.Dir,
+	return fmt.Sprintf("find %q in %s: no row has this name; the rows are %s", e.Name, e.Dir,
 		strings.Join(e.Rows, ", "))
 }
 
@@ -123,7 +123,7 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 	for _, sc := range b.study.Scenarios {
 		theirs := a.study.Scenario(sc.Name)
 		if theirs == nil {
-			missing = append(missing, fmt.Sprintf("scenario %q is in B only", sc.Name))
+			missing = append(missing, fmt.Sprintf("scenario %q is only in B", sc.Name))
 			continue
 		}
 		for _, t := range sc.Targets {
@@ -137,7 +137,7 @@ func pair(a, b *side, same bool) (pairs []pairing, missing []string, err error) 
 			if second := theirs.Target(against); second != nil && second != t {
 				pairs = append(pairs, pairing{sc.Name, second, t})
 			} else if !same {
-				missing = append(missing, fmt.Sprintf("%s is in B only", t.Name))
+				missing = append(missing, fmt.Sprintf("%s is only in B", t.Name))
 			}
 		}
 	}
@@ -156,12 +156,12 @@ func only(a, b *side, name string, same bool) (out []string) {
 	for _, sc := range a.study.Scenarios {
 		theirs := b.study.Scenario(sc.Name)
 		if theirs == nil {
-			out = append(out, fmt.Sprintf("scenario %q is in A only", sc.Name))
+			out = append(out, fmt.Sprintf("scenario %q is only in A", sc.Name))
 			continue
 		}
 		for _, t := range sc.Targets {
 			if theirs.Target(t.Name) == nil {
-				out = append(out, fmt.Sprintf("%s is in A only", t.Name))
+				out = append(out, fmt.Sprintf("%s is only in A", t.Name))
 			}
 		}
 	}
@@ -170,11 +170,11 @@ func only(a, b *side, name string, same bool) (out []string) {
 
 func noPairs(a, b *side, same bool) error {
 	if same {
-		return fmt.Errorf("compare rows of %s: say which two, such as %s:%s %s:%s", a.Dir, a.Dir,
+		return fmt.Errorf("compare rows of %s: name two rows, such as %s:%s %s:%s", a.Dir, a.Dir,
 			example(a, 0), a.Dir, example(a, 1))
 	}
-	return fmt.Errorf("compare %s with %s: no row is in both; name one of each, such as %s:%s "+
-		"%s:%s", a.Dir, b.Dir, a.Dir, example(a, 0), b.Dir, example(b, 0))
+	return fmt.Errorf("compare %s with %s: no row is in both runs; name one row of each, such as "+
+		"%s:%s %s:%s", a.Dir, b.Dir, a.Dir, example(a, 0), b.Dir, example(b, 0))
 }
 
 func example(s *side, i int) string {
@@ -241,7 +241,7 @@ func reasons(r *record.Record) string {
 		}
 	}
 	if len(out) == 0 {
-		return "no finding says why"
+		return "no finding has the reason"
 	}
 	return strings.Join(out, "; ")
 }

@@ -109,8 +109,10 @@ func TestTextOfSlices(t *testing.T) {
 	}
 	flat := strings.Join(strings.Fields(b.String()), " ")
 	has(t, "text", flat, "8 starts · VALID 8", "no significant difference (would detect ≥ 0.",
-		"SUSPECT (control)", "B to A comes from slices, in which they take turns, with its 95 % "+
-			"interval (t on logs, paired within starts); of half p99 it comes from the windows.",
+		"SUSPECT (control)", "B to A comes from slices, in which the targets take turns, with its "+
+			"95 % confidence interval (t-test on logarithms, paired within starts); for half "+
+			"p99 the ratio comes "+
+			"from the windows.",
 		"Measured in 8 starts, 320 rounds, 120 s.", "the control a-again differs by −3.9 % from "+
 			"itself in peak CPU per request in this run")
 	if strings.Contains(flat, "block") {
@@ -118,7 +120,7 @@ func TestTextOfSlices(t *testing.T) {
 	}
 	below := strings.Join(c.Below(), "\n")
 	has(t, "what stands below an answer", below, "8 starts, 320 rounds, 120 s. Ratios come from "+
-		"slices, levels from windows alone.", "SUSPECT: the control a-again differs")
+		"slices, and absolute values come from windows.", "SUSPECT: the control a-again differs")
 	// 0.3 % of noise in eight starts: 5 % is detected, 0.1 % is not.
 	if text := c.Enough(0.05); text != "" {
 		t.Errorf("5 %%: %q", text)
@@ -145,7 +147,7 @@ func TestLostStartsHaveNoRatio(t *testing.T) {
 	if err != nil || g.Outcome != InsufficientData {
 		t.Errorf("%s, %v", g.Outcome, err)
 	}
-	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were lost")
+	has(t, "the gate's reason", g.Checks[0].Why, "too many starts were excluded")
 }
 
 // TestRunsThatEndedEarly checks that a run that ended early has the live interval, with a note:
@@ -198,14 +200,15 @@ func TestFewStarts(t *testing.T) {
 		has(t, "the comparison", strings.Join(strings.Fields(b.String()), " "), say)
 		has(t, "the gate's reason", g.Checks[0].Why, why)
 	}
-	few := "needs at least 4 starts, has "
+	few := "needs at least 4 starts, but the run has "
 	check(1, false, InsufficientData, few+"1: raise --blocks",
 		"there is no interval: "+few+"1: raise --blocks")
 	check(3, true, InsufficientData, few+"3: raise --blocks",
 		"there is no interval: "+few+"3: raise --blocks")
-	check(3, false, stats.Fail, "The interval of a ratio from slices "+few+"3: raise --blocks.",
+	check(3, false, stats.Fail,
+		"A reliable interval of a ratio from slices "+few+"3: raise --blocks.",
 		"; a reliable interval "+few+"3: raise --blocks")
-	check(4, false, stats.Fail, "slower", "beyond the −2.0 % allowed")
+	check(4, false, stats.Fail, "slower", "more than the allowed −2.0 %")
 }
 
 // TestSentence checks that the answer begins with the primary metric and continues with the others.
@@ -222,7 +225,7 @@ func TestSentence(t *testing.T) {
 		}
 	}
 	c = compare(t, at(s, "a"), at(s, "b"), Options{Metrics: []string{"peak/throughput"}})
-	if got := c.Sentence("a", "b"); !strings.HasPrefix(got, "b answers 5.0 % fewer requests per "+
+	if got := c.Sentence("a", "b"); !strings.HasPrefix(got, "b serves 5.0 % fewer requests per "+
 		"second than a (95 % CI −5.") {
 		t.Error(got)
 	}

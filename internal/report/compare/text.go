@@ -62,7 +62,8 @@ func (c Comparison) Banner() string {
 		return ""
 	}
 	return fmt.Sprintf("WARNING: A and B were measured under different conditions (%d "+
-		"differences). The results may reflect these instead of the targets", len(c.Mismatches))
+		"differences). The results may show these differences instead of those of the targets",
+		len(c.Mismatches))
 }
 
 func (p Pair) heading() string {
@@ -81,7 +82,7 @@ func (p Pair) Targets() string {
 func (x Subject) line() string {
 	if x.ConfigHash == "" { // published
 		return fmt.Sprintf("%s · %s · measured by %s", x.Target, x.Run,
-			cmp.Or(x.Tool, "what it does not say"))
+			cmp.Or(x.Tool, "an unnamed tool"))
 	}
 	words := []string{x.Target, "run " + x.Run}
 	if x.Commit != "" {
@@ -258,8 +259,7 @@ func lacks(r Row) (out []lack) {
 // closing explains the numbers and the next steps.
 func (c Comparison) closing() (out []string) {
 	if c.Published && c.Tests == 0 {
-		out = append(out, "B to A is the ratio of two single figures. How much of it is noise "+
-			"is unknown.")
+		out = append(out, "B to A is the ratio of two single values. Its noise is unknown.")
 		return append(out, c.rest()...)
 	}
 	how := c.How()
@@ -292,19 +292,20 @@ func (c Comparison) Sees() string {
 
 // How explains levels and ratios.
 func (c Comparison) How() string {
-	how := "Welch's t on logs, unpaired"
+	how := "Welch's t-test on logarithms, unpaired"
 	if c.Paired {
-		how = "t on logs, paired within " + c.Repeat() + "s"
+		how = "t-test on logarithms, paired within " + c.Repeat() + "s"
 	}
 	if c.some(moderated) {
 		how += ", noise estimated from all targets of a run"
 	}
 	if !c.some(fromSlices) {
-		return fmt.Sprintf("A and B are geometric means, B to A is their ratio with its %s "+
-			"interval (%s).", units.Percent(c.Confidence), how)
+		return fmt.Sprintf("Columns A and B are geometric means, and B to A is their ratio with "+
+			"its %s confidence interval (%s).", units.Percent(c.Confidence), how)
 	}
-	text := fmt.Sprintf("A and B are geometric means of windows in which each target is loaded "+
-		"alone. B to A comes from slices, in which they take turns, with its %s interval (%s)",
+	text := fmt.Sprintf("Columns A and B are geometric means of windows in which each target is "+
+		"loaded alone. Column B to A comes from slices, in which the targets take turns, with "+
+		"its %s confidence interval (%s)",
 		units.Percent(c.Confidence), how)
 	var windows []string
 	for _, r := range c.each() {
@@ -313,7 +314,7 @@ func (c Comparison) How() string {
 		}
 	}
 	if len(windows) > 0 {
-		text += "; of " + strings.Join(windows, ", ") + " it comes from the windows"
+		text += "; for " + strings.Join(windows, ", ") + " the ratio comes from the windows"
 	}
 	return text + "."
 }
@@ -326,7 +327,7 @@ func (c Comparison) Below() (out []string) {
 	for _, m := range c.Measured() {
 		text := m + "."
 		if c.some(fromSlices) {
-			text += " Ratios come from slices, levels from windows alone."
+			text += " Ratios come from slices, and absolute values come from windows."
 		}
 		out = append(out, text)
 	}
@@ -356,7 +357,8 @@ func (c Comparison) rest() (out []string) {
 		out = append(out, "Not compared: "+m+".")
 	}
 	if len(c.Differences) > 0 {
-		out = append(out, "Also different, which forbids nothing: "+differences(c.Differences)+".")
+		out = append(out, "Also different, but without effect on "+
+			"comparability: "+differences(c.Differences)+".")
 	}
 	if c.ConfigHash != "" {
 		out = append(out, "method     "+c.ConfigHash+", the same on both sides")

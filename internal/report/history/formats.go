@@ -110,7 +110,7 @@ func Text(w io.Writer, t Trend) error {
 }
 
 // young replaces the series of a single run, whose results are in its report.
-const young = "A history needs at least two runs. The results of this one are in its report."
+const young = "A history needs at least two runs. The results of a single run are in its report."
 
 func (t Trend) head() string {
 	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+

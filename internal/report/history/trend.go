@@ -273,7 +273,7 @@ func (t *Trend) apart() {
 
 func (t *Trend) note(a, b *Series) {
 	binding, reported := a.method.Differences(b.method)
-	subject := "a setting that only one of them recorded"
+	subject := "a setting that only one of these runs recorded"
 	if len(binding) > 0 {
 		subject = binding[0].String()
 	} else if len(reported) > 0 {

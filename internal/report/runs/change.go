@@ -34,14 +34,17 @@ func CheckLabels(labels map[string]string) error {
 		size += len(name) + len(value) + 8 // as in JSON
 		switch {
 		case name == "" || len(name) > maxLabelName || strings.Contains(name, "="):
-			return fmt.Errorf("%w: %.80q is not a name: want 1 to %d bytes without =", ErrLabels,
+			return fmt.Errorf("%w: %.80q is not a name: a label's name has 1 to %d bytes and no =",
+				ErrLabels,
 				name, maxLabelName)
 		case !printable(name) || !printable(value):
-			return fmt.Errorf("%w: %.80q: want a line of text", ErrLabels, name)
+			return fmt.Errorf("%w: %.80q: a label must be one line of printable text",
+				ErrLabels, name)
 		}
 	}
 	if size > maxLabels {
-		return fmt.Errorf("%w: %d bytes; want at most %d", ErrLabels, size, maxLabels)
+		return fmt.Errorf("%w: all labels together have %d bytes, but at most %d are allowed",
+			ErrLabels, size, maxLabels)
 	}
 	return nil
 }
@@ -74,7 +77,8 @@ func (s *Shelf) Label(id string, labels map[string]string) error {
 func lay(verb, dir, name string, data []byte) error {
 	id, path := filepath.Base(dir), filepath.Join(dir, name)
 	if _, err := os.Lstat(path); err == nil && !isRegular(path) {
-		return fmt.Errorf("%s run %s: its %s is not a regular file; remove it", verb, id, name)
+		return fmt.Errorf("%s run %s: the file %s of the run is not a regular file; remove it",
+			verb, id, name)
 	}
 	if err := files.Put(path, data); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, id, err)
@@ -105,7 +109,8 @@ func (s *Shelf) Remove(id string) error {
 		return err
 	}
 	if lab != nil {
-		return fmt.Errorf("remove run %s: %w in process %d; stop it first", id, ErrUnderWay,
+		return fmt.Errorf("remove run %s: %w in process %d; stop the process first",
+			id, ErrUnderWay,
 			lab.PID)
 	}
 	root, err := os.OpenRoot(s.dir)
@@ -121,7 +126,7 @@ func (s *Shelf) Remove(id string) error {
 		return fmt.Errorf("remove run %s: %w", id, err)
 	}
 	if err := root.RemoveAll(prefix + id); err != nil {
-		return fmt.Errorf("remove run %s: %w; what is left of it is in %s", id, err,
+		return fmt.Errorf("remove run %s: %w; the remaining files are in %s", id, err,
 			filepath.Join(s.dir, prefix+id))
 	}
 	return nil

@@ -63,8 +63,8 @@ func (r *Run) Options() table.Options {
 		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
 			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
 		if table.RepeatOf(r.Records...) == "block" { // an interrupted start is not resumed
-			note += ": what is compared within the block that was ended there is further apart " +
-				"in time"
+			note += ": the trials of the interrupted block are further apart in time than those " +
+				"of other blocks"
 		}
 		o.Notes = append(o.Notes, note+".")
 	}

@@ -109,9 +109,8 @@ func Open(dir string, o Options) (*Shelf, error) {
 	}
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("open runs: %s is not a folder; "+
-			"name the one that holds runs, such as "+
-			"results/", dir)
+		return nil, fmt.Errorf("open runs: %s is not a folder; name the folder that contains "+
+			"runs, such as results/", dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open runs: %w", err)
@@ -137,7 +136,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,127}$`)
 func Identifier(id string) bool { return identifier.MatchString(id) }
 
 // ErrNone reports that a run does not exist.
-var ErrNone = errors.New("there is no such run")
+var ErrNone = errors.New("the run does not exist")
 
 // Path returns a run's folder. The path consists of the shelf's folder and the identifier, and
 // neither the folder nor the run's head is a link.
@@ -181,7 +180,7 @@ func (s *Shelf) Read(id string) (*Run, error) {
 func plain(dir string) error {
 	for _, name := range []string{record.RunFile, record.TrialsFile} {
 		if !isRegular(filepath.Join(dir, name)) {
-			return fmt.Errorf("read run %s: its %s is missing, or no regular file",
+			return fmt.Errorf("read run %s: its file %s is missing, or is not a regular file",
 				filepath.Base(dir), name)
 		}
 	}
@@ -524,4 +523,4 @@ func (p *progress) read(line []byte) {
 	}
 }
 
-var errNotRegular = errors.New("it is not a regular file")
+var errNotRegular = errors.New("the record is not a regular file")

@@ -36,7 +36,7 @@ var built embed.FS
 func File(name string) []byte {
 	b, err := built.ReadFile("app/" + name)
 	if err != nil {
-		panic("web: there is no file " + name)
+		panic("web: missing file " + name)
 	}
 	return b
 }

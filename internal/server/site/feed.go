@@ -47,7 +47,7 @@ func writeFeed(name string, entries []runs.Entry, base string) error {
 		base = strings.TrimSuffix(base, "/") + "/"
 	}
 	c := channel{Title: "Prony: runs", Link: base + "index.html",
-		Description: "Runs of prony, the newest first"}
+		Description: "Runs of Prony, newest first"}
 	for _, e := range entries[:min(fed, len(entries))] {
 		title, about := fmt.Sprintf("%s: %s", e.Suite, verdicts(e)), e.Question
 		if e.Answer != "" { // it is more useful than the number of VALID values

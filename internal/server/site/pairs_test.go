@@ -149,7 +149,7 @@ func TestPairIsRefused(t *testing.T) {
 		var pairs []pair
 		document(t, x.to, "data/pairs", &pairs)
 		if len(pairs) != 3 || pairs[1].Refused != "" ||
-			!strings.Contains(pairs[0].Refused, "not measured in the same way") {
+			!strings.Contains(pairs[0].Refused, "measured with different configurations") {
 			t.Errorf("the comparisons are %+v", pairs)
 		}
 		if _, err := os.Stat(x.page(0, 1)); err == nil {

@@ -150,7 +150,7 @@ func ours(s *runs.Shelf, to string) error {
 		return fmt.Errorf("write site: %w", err)
 	}
 	if dir == s.Dir() {
-		return fmt.Errorf("write site: %s holds the runs themselves; name another folder", to)
+		return fmt.Errorf("write site: %s contains the runs themselves; choose another folder", to)
 	}
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -161,8 +161,8 @@ func ours(s *runs.Shelf, to string) error {
 	}
 	page, err := files.Read(filepath.Join(dir, "index.html"), files.Page)
 	if err != nil || !bytes.Contains(page, []byte(`name="prony-source" content="site"`)) {
-		return fmt.Errorf("write site: %s is not empty, and no site of prony's; name a folder "+
-			"that is new, or empty", to)
+		return fmt.Errorf("write site: %s is not empty and is not a site of Prony; choose a new "+
+			"or empty folder", to)
 	}
 	return nil
 }

@@ -38,14 +38,14 @@ type Place struct {
 func (p Place) Wrong(name string) (keyPath, hint, text string) {
 	switch {
 	case (p.Postgres == "") == (p.Metrics == ""):
-		return "", "keep one", "the counter " + name + " is had by one of postgres and metrics"
+		return "", "keep one", "the counter " + name + " must have either postgres or metrics"
 	case p.Metrics != "" && p.Series == "":
-		return ".metrics", "as series: requests_total",
-			"series is missing: which of the page is counted"
+		return ".metrics", "such as series: requests_total",
+			"series is missing: it selects the counted series of the page"
 	case p.Series != "" && p.Metrics == "":
-		return ".series", "take it out", "series is of a page of metrics"
+		return ".series", "remove the key", "series is allowed only with metrics"
 	case p.Statements && p.Postgres == "":
-		return ".statements", "take it out", "statements are of a postgres"
+		return ".statements", "remove the key", "statements is allowed only with postgres"
 	}
 	return "", "", ""
 }
@@ -66,8 +66,8 @@ func Open(p Place) (Counter, error) {
 	if p.Postgres != "" {
 		u, err := url.Parse(p.Postgres)
 		if err != nil || u.Hostname() == "" || u.User.Username() == "" {
-			return nil, fmt.Errorf("read the counter: want postgres://USER:PASSWORD@HOST:PORT/" +
-				"DATABASE")
+			return nil, fmt.Errorf("read the counter: the address must have the form " +
+				"postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 		}
 		return &postgres{url: u, statements: p.Statements}, nil
 	}

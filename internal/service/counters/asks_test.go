@@ -76,14 +76,15 @@ func TestUnreadable(t *testing.T) {
 		}
 	}
 	check(Place{Metrics: "http://me:secret@" + at + "/metrics", Series: "asks_total"},
-		"read the counter asks_total of http://me:xxxxx@"+at+"/metrics: it has no such series")
-	check(Place{Metrics: server.URL + "/none", Series: "a"}, "answers 404")
+		"read the counter asks_total of http://me:xxxxx@"+at+"/metrics: the page does not have "+
+			"the series")
+	check(Place{Metrics: server.URL + "/none", Series: "a"}, "responded with 404")
 	check(Place{Metrics: server.URL + "/long", Series: "a"},
 		"the page is larger than 16777216 bytes")
-	check(Place{Metrics: at, Series: "a"}, "want metrics: http://HOST")
+	check(Place{Metrics: at, Series: "a"}, "metrics must have the form http://HOST")
 	check(Place{Metrics: server.URL, Series: "a{"}, "is not a name")
-	check(Place{Postgres: "postgres://127.0.0.1/x"}, "want postgres://USER:PASSWORD@")
-	check(Place{Postgres: "postgres://u:se%zz@h/x"}, "want postgres://USER:PASSWORD@")
+	check(Place{Postgres: "postgres://127.0.0.1/x"}, "the form postgres://USER:PASSWORD@")
+	check(Place{Postgres: "postgres://u:se%zz@h/x"}, "the form postgres://USER:PASSWORD@")
 	server.Close()
 	check(Place{Metrics: server.URL + "/metrics", Series: "a"}, "connection refused")
 	check(Place{Postgres: "postgres://me:secret@" + at + "/x"}, "connection refused")

@@ -28,7 +28,7 @@ func openPage(keyPath, series string) (*page, error) {
 	u, err := url.Parse(keyPath)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("read the counter: want metrics: http://HOST:PORT/PATH")
+		return nil, errors.New("read the counter: metrics must have the form http://HOST:PORT/PATH")
 	case !ok:
 		return nil, fmt.Errorf("read the counter: series %q is not a name, "+
 			"nor one with labels, as "+
@@ -54,7 +54,7 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("read the counter %s: %s answers %s", p.series.name,
+		return 0, fmt.Errorf("read the counter %s: %s responded with %s", p.series.name,
 			req.URL.Redacted(), res.Status)
 	}
 	page := &io.LimitedReader{R: res.Body, N: pageMost + 1}
@@ -64,7 +64,7 @@ func (p *page) Read(ctx context.Context) (sum float64, err error) {
 	case page.N == 0: // the rest of the page may belong to the sum
 		err = fmt.Errorf("the page is larger than %d bytes", pageMost)
 	case !ok:
-		err = errors.New("it has no such series")
+		err = errors.New("the page does not have the series")
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the counter %s of %s: %w", p.series.name, req.URL.Redacted(),

@@ -162,7 +162,7 @@ func (p *postgres) next() (kind byte, body []byte, err error) {
 				return 0, nil, errors.New(text)
 			}
 		}
-		return 0, nil, errors.New("the server refuses without a word")
+		return 0, nil, errors.New("the server refused the connection without a reason")
 	}
 	return head[0], body, nil
 }
@@ -220,8 +220,8 @@ func (p *postgres) prove() error {
 		case saslEnd:
 			continue
 		default:
-			return fmt.Errorf("it requires authentication method %d; supported methods are "+
-				"trust, password and scram-sha-256", way)
+			return fmt.Errorf("the server requires authentication method %d; supported methods "+
+				"are trust, password and scram-sha-256", way)
 		}
 		if _, err := p.conn.Write(message('p', answer)); err != nil {
 			return err
@@ -245,7 +245,7 @@ func (s *scram) final(server string) (string, error) {
 	rounds, failed := strconv.Atoi(texts["i"])
 	if err != nil || failed != nil || rounds < 1 || rounds > roundsMost ||
 		!strings.HasPrefix(texts["r"], s.nonce) {
-		return "", errors.New("it speaks no SCRAM-SHA-256")
+		return "", errors.New("the server does not support SCRAM-SHA-256")
 	}
 	salted, err := pbkdf2.Key(sha256.New, s.password, salt, rounds, sha256.Size)
 	if err != nil {

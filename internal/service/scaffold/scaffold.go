@@ -43,8 +43,8 @@ var validName = regexp.MustCompile(`^([a-z]+)-[a-z0-9]+$`)
 func Pattern(name string) (string, error) {
 	m := validName.FindStringSubmatch(name)
 	if m == nil {
-		return "", fmt.Errorf("%q is not a LANGUAGE-FRAMEWORK "+
-			"in small letters and digits; try go-chi",
+		return "", fmt.Errorf("%q must have the form LANGUAGE-FRAMEWORK in small letters and "+
+			"digits, such as go-chi",
 			name)
 	}
 	for _, p := range patterns {
@@ -52,7 +52,7 @@ func Pattern(name string) (string, error) {
 			return p.service, nil
 		}
 	}
-	return "", fmt.Errorf("there is no language %q; there are %s", m[1],
+	return "", fmt.Errorf("there is no template for language %q; the languages are %s", m[1],
 		strings.Join(Languages(), ", "))
 }
 
@@ -81,10 +81,10 @@ type File struct {
 func Plan(root, name, like string) (*Layout, error) {
 	l := &Layout{Name: name, Like: like, Folder: "services/" + name}
 	wrong := func(err error) (*Layout, error) {
-		return nil, fmt.Errorf("lay out %s after %s: %w", name, like, err)
+		return nil, fmt.Errorf("create %s from %s: %w", name, like, err)
 	}
 	if _, err := os.Lstat(filepath.Join(root, l.Folder)); err == nil {
-		return nil, fmt.Errorf("lay out %s: %s is there: %w; what is there is never overwritten",
+		return nil, fmt.Errorf("create %s: %s exists: %w; Prony never overwrites existing files",
 			name, l.Folder, fs.ErrExist)
 	}
 	pattern, err := service.Load(filepath.Join(root, "services", like))
@@ -227,7 +227,7 @@ func (l *Layout) Next() string {
 		fmt.Fprintf(&b, "%s: lists it\n", f.Path)
 	}
 	for _, file := range l.Missing {
-		fmt.Fprintf(&b, "%s: not in this checkout, so not changed\n", file)
+		fmt.Fprintf(&b, "%s: the file is not in this checkout, so it was not changed\n", file)
 	}
 	fmt.Fprintf(&b, `
 It answers as its contracts say, by %s. Next:

@@ -134,9 +134,12 @@ func TestPlaces(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
-		"go-x": "", "cobol-x": `no language "cobol"; there are go, rust, java, node, python`,
-		"go": "is not a LANGUAGE-FRAMEWORK", "go-x-y": "is not a LANGUAGE-FRAMEWORK",
-		"../go-x": "is not a LANGUAGE-FRAMEWORK", "Go-X": "is not a LANGUAGE-FRAMEWORK",
+		"go-x": "", "cobol-x": `no template for language "cobol"; the languages are go, rust, ` +
+			`java, node, python`,
+		"go":      "must have the form LANGUAGE-FRAMEWORK",
+		"go-x-y":  "must have the form LANGUAGE-FRAMEWORK",
+		"../go-x": "must have the form LANGUAGE-FRAMEWORK",
+		"Go-X":    "must have the form LANGUAGE-FRAMEWORK",
 	} {
 		_, err := Pattern(name)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -209,7 +212,8 @@ func TestMissing(t *testing.T) {
 	}
 	said := l.Next()
 	for _, want := range []string{" files, after node-express\n",
-		"docs/fairness.md: not in this checkout", "deploy/rain.yaml: not in this checkout",
+		"docs/fairness.md: the file is not in this checkout",
+		"deploy/rain.yaml: the file is not in this checkout",
 		"  prony verify node-x ", "by Express. Next:"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)

@@ -72,7 +72,7 @@ func Ask(do func(context.Context, Query) error) *cobra.Command {
 	}
 	fs := c.Flags()
 	fs.StringVar(&q.At, "at", "", "one moment: end, a time (RFC 3339), or Unix time in seconds")
-	fs.StringVar(&q.Trial, "trial", "", "only the time and the series of this trial")
+	fs.StringVar(&q.Trial, "trial", "", "limit the query to the time and the series of this trial")
 	fs.DurationVar(&q.Step, "step", 0, "time between points (default: 1s, or more in a long run)")
 	fs.BoolVar(&q.List, "list", false, "list the metrics")
 	fs.StringVar(&q.Serve, "serve", "", "serve Prometheus' HTTP API on this address instead")
@@ -97,13 +97,14 @@ func (q *Query) split(args []string) error {
 	host, _, err := net.SplitHostPort(q.Serve)
 	switch {
 	case q.Step < 0:
-		return cli.Usagef("--step %s: want more than 0", q.Step)
+		return cli.Usagef("--step must be greater than 0, got %s", q.Step)
 	case alone && len(args) == 2:
 		return cli.Usagef("--list and --serve take no query")
 	case q.List && q.Serve != "":
 		return cli.Usagef("choose one of --list and --serve")
 	case q.Serve != "" && err == nil && !loopback(host):
-		return cli.Usagef("--serve %s: others could reach it; use 127.0.0.1", q.Serve)
+		return cli.Usagef("--serve %s: other machines could reach this address; use 127.0.0.1",
+			q.Serve)
 	case alone && len(args) == 1:
 		q.Run = args[0]
 	case alone:
@@ -112,8 +113,8 @@ func (q *Query) split(args []string) error {
 	case len(args) == 1 && !isDir(args[0]):
 		q.Expr = args[0]
 	default:
-		return cli.Usagef("name a query, such as prony query RUN --list, or " +
-			"prony query RUN 'jvm_memory_used_bytes'")
+		return cli.Usagef("give a query, such as prony query RUN --list, or prony query RUN " +
+			"'jvm_memory_used_bytes'")
 	}
 	_, err = q.Moment()
 	return cli.Usage(err)
@@ -134,7 +135,7 @@ func (q Query) Moment() (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, q.At)
 	if err != nil {
-		return t, fmt.Errorf("--at %s: want end, a time such as 2026-11-21T12:00:00Z, or seconds "+
+		return t, fmt.Errorf("--at %s: use end, a time such as 2026-11-21T12:00:00Z, or seconds "+
 			"of Unix time", q.At)
 	}
 	return t, nil

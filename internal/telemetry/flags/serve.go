@@ -102,11 +102,12 @@ func serve(do func(context.Context, Serve) error) *cobra.Command {
 		"their flags are set; one that others can reach also needs --expose")
 	f.StringVar(&s.Forward, "forward", "", "also send everything to this OTLP endpoint: "+
 		"http://HOST:4318, https://HOST, grpc://HOST:4317 or grpcs://HOST")
-	f.BoolVar(&s.ForwardOnly, "forward-only", false, "store only counts here")
+	f.BoolVar(&s.ForwardOnly, "forward-only", false, "forward all data, and store only counts on "+
+		"this machine")
 	f.TextVar(&s.Memory, "memory", s.Memory, "memory limit")
 	f.BoolVar(&s.Expose, "expose", false, "allow addresses that others can reach")
 	f.BoolVar(&s.UntilEnd, "until-stdin-ends", false,
-		"end when standard input ends; for a child of a run")
+		"end when standard input ends; used for the collector of a run")
 	return c
 }
 
@@ -127,8 +128,9 @@ func listenOn(s Serve, host string, isSet func(flag string) bool) (Serve, error)
 	}
 	ip := net.ParseIP(host)
 	if ip == nil || ip.IsUnspecified() {
-		return s, fmt.Errorf("serve telemetry: --listen %s: want one address of this machine, "+
-			"because senders use it as their target; ip address lists them", host)
+		return s, fmt.Errorf("serve telemetry: --listen %s must be an address of this machine, "+
+			"because senders use it as their target; the command ip address lists all addresses",
+			host)
 	}
 	for _, place := range []struct {
 		flag    string
@@ -146,11 +148,12 @@ func (s Serve) check() error {
 	const least = strictyaml.Size(128 << 20)
 	switch {
 	case s.Dir == "":
-		return fmt.Errorf("serve telemetry: name a folder for the data with --dir")
+		return fmt.Errorf("serve telemetry: set a folder for the data with --dir")
 	case s.Memory < least:
-		return fmt.Errorf("serve telemetry: --memory %v is too little, give it %v", s.Memory, least)
+		return fmt.Errorf("serve telemetry: --memory %v is too small, use at least %v",
+			s.Memory, least)
 	case s.ForwardOnly && s.Forward == "":
-		return fmt.Errorf("serve telemetry: --forward-only needs a --forward")
+		return fmt.Errorf("serve telemetry: --forward-only requires --forward")
 	}
 	for _, place := range []struct{ flag, address string }{
 		{"--grpc", s.GRPC}, {"--http", s.HTTP}, {"--zipkin", s.Zipkin},
@@ -158,15 +161,16 @@ func (s Serve) check() error {
 	} {
 		host, port, err := net.SplitHostPort(place.address)
 		if err != nil {
-			return fmt.Errorf("serve telemetry: %s %q: want HOST:PORT, as in 127.0.0.1:4318",
+			return fmt.Errorf("serve telemetry: %s %q: use HOST:PORT, such as 127.0.0.1:4318",
 				place.flag, place.address)
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil {
 			return fmt.Errorf("serve telemetry: %s %q: port %q is not a number from 0 to 65535",
 				place.flag, place.address, port)
 		} else if !s.Expose && !loopback(host) {
-			return fmt.Errorf("serve telemetry: %s %s: others could reach it and send or read "+
-				"anything; use 127.0.0.1:%d, or pass --expose", place.flag, place.address, n)
+			return fmt.Errorf("serve telemetry: %s %s: other machines could reach this address "+
+				"and send or read all data; use 127.0.0.1:%d, or add --expose",
+				place.flag, place.address, n)
 		}
 	}
 	return nil

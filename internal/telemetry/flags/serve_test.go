@@ -22,14 +22,14 @@ func TestCheckServe(t *testing.T) {
 		{"usual", func(*Serve) {}, most, false, ""},
 		{"no folder", func(c *Serve) { c.Dir = "" }, most, false, "--dir"},
 		{"IPv6", func(c *Serve) { c.GRPC = "[::1]:0" }, most, false, ""},
-		{"all", func(c *Serve) { c.HTTP = ":4318" }, most, false, "127.0.0.1:4318, or pass"},
+		{"all", func(c *Serve) { c.HTTP = ":4318" }, most, false, "127.0.0.1:4318, or add"},
 		{"all", func(c *Serve) { c.Query = "0.0.0.0:9090" }, most, false, "--query 0.0.0.0"},
 		{"a name", func(c *Serve) { c.Zipkin = "localhost:1" }, most, false, "--zipkin"},
 		{"exposed", func(c *Serve) { c.HTTP = "0.0.0.0:4318" }, most, true, ""},
 		{"no port", func(c *Serve) { c.HTTP = "127.0.0.1" }, most, false, "HOST:PORT"},
 		{"bad port", func(c *Serve) { c.HTTP = "127.0.0.1:99999" }, most, true, "99999"},
 		{"small", func(*Serve) {}, 127 << 20, false, "128MiB"},
-		{"only", func(c *Serve) { c.ForwardOnly = true }, most, false, "needs a --forward"},
+		{"only", func(c *Serve) { c.ForwardOnly = true }, most, false, "requires --forward"},
 	} {
 		const free = "127.0.0.1:0"
 		c := Serve{Dir: "d", GRPC: free, HTTP: free, Zipkin: free, Query: free}
@@ -53,8 +53,9 @@ func TestListenOn(t *testing.T) {
 		{"172.18.0.1", "", "172.18.0.1:4317 172.18.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
 		{"172.18.0.1", "http", "172.18.0.1:4317 127.0.0.1:4318 172.18.0.1:9411 127.0.0.1:9090"},
 		{"fd00::1", "grpc", "127.0.0.1:4317 [fd00::1]:4318 [fd00::1]:9411 127.0.0.1:9090"},
-		{"0.0.0.0", "", "want one address"}, {"::", "", "want one address"},
-		{"localhost", "", "want one address"},
+		{"0.0.0.0", "", "must be an address of this machine"}, {"::", "",
+			"must be an address of this machine"},
+		{"localhost", "", "must be an address of this machine"},
 	} {
 		c, err := listenOn(usual, row.host, func(flag string) bool { return flag == row.given })
 		got := strings.Join([]string{c.GRPC, c.HTTP, c.Zipkin, c.Query}, " ")

@@ -61,7 +61,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 	fs := pull.Flags()
 	fs.IntVar(&s.Newest, "newest", 0, "largest number of runs (default: all)")
 	fs.BoolVar(&s.LastGood, "last-good", false,
-		"only the run that a gate with --last-good RESULTS/good passed last")
+		"copy only the last run that passed a gate with --last-good RESULTS/good")
 	fs.DurationVar(&s.Every, "every", 0, "repeat at this interval until Ctrl-C")
 	c.AddCommand(push, pull)
 	return c
@@ -70,7 +70,7 @@ func Bucket(do func(context.Context, Store) error) *cobra.Command {
 // CheckPlace returns an error if place is not s3://BUCKET/PREFIX.
 func CheckPlace(place string) error {
 	if tail, ok := strings.CutPrefix(place, "s3://"); !ok || strings.Trim(tail, "/") == "" {
-		return cli.Usagef("%q does not name a place in a bucket: want s3://BUCKET/PREFIX", place)
+		return cli.Usagef("%q is not a location in a bucket: use s3://BUCKET/PREFIX", place)
 	}
 	return nil
 }

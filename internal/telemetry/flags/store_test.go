@@ -29,9 +29,9 @@ func TestStore(t *testing.T) {
 	}
 	for _, row := range []struct{ line, want string }{
 		{"push results", "got 1 arguments"},
-		{"push results b/p", "does not name a place in a bucket"},
-		{"push s3://b results", "does not name a place in a bucket"},
-		{"pull s3:// results", "does not name a place in a bucket"},
+		{"push results b/p", "is not a location in a bucket"},
+		{"push s3://b results", "is not a location in a bucket"},
+		{"pull s3:// results", "is not a location in a bucket"},
 		{"pull --newest=-1 s3://b results", "must not be negative"},
 		{"pull --every=-1s s3://b results", "must not be negative"},
 	} {

@@ -49,9 +49,10 @@ func (f Finder) Find(ctx context.Context) (string, error) {
 		}
 		return path, nil
 	case !isFile(filepath.Join(f.Root, homeModule, homeMain, "main.go")):
-		return "", fmt.Errorf("find %s, which takes telemetry in, answers queries and writes "+
-			"Parquet: it is neither beside this program nor on the PATH; put it there, or go into "+
-			"a checkout of Prony, where it is built when it is needed", telemetry.HomeName)
+		return "", fmt.Errorf("find %s, which collects telemetry, serves queries and writes "+
+			"Parquet: it is neither beside this program nor in PATH; install it there, or run "+
+			"the command in a checkout of Prony, which builds it when it is needed",
+			telemetry.HomeName)
 	}
 	return f.build(ctx)
 }
@@ -86,9 +87,10 @@ func check(ctx context.Context, path string, ownVersion telemetry.Version) error
 		return err
 	}
 	if got != ownVersion {
-		return fmt.Errorf("it is of version %s (protocol %d), this program of %s (protocol %d); "+
-			"build both of one checkout, or remove that one: in a checkout it is built when it is "+
-			"needed", got.Version, got.Protocol, ownVersion.Version, ownVersion.Protocol)
+		return fmt.Errorf("it has version %s (protocol %d), but this program has version %s "+
+			"(protocol %d); build both from one checkout, or remove the found program: a "+
+			"checkout builds it when it is needed",
+			got.Version, got.Protocol, ownVersion.Version, ownVersion.Protocol)
 	}
 	return nil
 }
@@ -111,13 +113,13 @@ func trust(path string) error {
 	const others = 0o002
 	switch {
 	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file; remove it")
+		return errors.New("the program is not a regular file; remove it")
 	case foreign(info) || foreign(folder):
-		return errors.New("it, or its folder, belongs to another user, who could run any " +
-			"program by it; remove it, or put one of your own on the PATH before it")
+		return errors.New("the program, or its folder, belongs to another user, who could " +
+			"replace it with any program; remove it, or put your own copy before it in PATH")
 	case info.Mode().Perm()&others != 0,
 		folder.Mode().Perm()&others != 0 && folder.Mode()&fs.ModeSticky == 0:
-		return fmt.Errorf("all users can write to it, or to its folder; run chmod o-w "+
+		return fmt.Errorf("all users can write to the program, or to its folder; run chmod o-w "+
 			"%s %s", real, filepath.Dir(real))
 	}
 	return nil
@@ -141,7 +143,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 		err = json.Unmarshal(out, &v)
 	}
 	if err != nil {
-		return v, fmt.Errorf("ask it for its version: %w; build it again, or remove it", err)
+		return v, fmt.Errorf("read the program's version: %w; build it again, or remove it", err)
 	}
 	return v, nil
 }
@@ -174,8 +176,8 @@ func (f Finder) build(ctx context.Context) (string, error) {
 	path := filepath.Join(built.Dir, made)
 	got, err := ask(ctx, path)
 	if err == nil && got.Protocol != telemetry.Protocol {
-		err = fmt.Errorf("the checkout's speaks protocol %d, this program %d; build this one "+
-			"again with make build", got.Protocol, telemetry.Protocol)
+		err = fmt.Errorf("the program of the checkout has protocol %d, but this program has %d; "+
+			"build this program again with make build", got.Protocol, telemetry.Protocol)
 	}
 	if err != nil {
 		return "", fmt.Errorf("use %s: %w", path, err)

@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 	beside, listed, root := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Setenv("PATH", listed+":/usr/bin:/bin")
 	f := Finder{Beside: beside, Root: root}
-	const nowhere = "neither beside this program nor on the PATH"
+	const nowhere = "neither beside this program nor in PATH"
 	if _, err := f.Find(t.Context()); err == nil || !strings.Contains(err.Error(), nowhere) {
 		t.Errorf("%v, want %q", err, nowhere)
 	}
@@ -64,8 +64,8 @@ func TestVersions(t *testing.T) {
 		v    telemetry.Version
 		want string
 	}{
-		{own, ""}, {older, "it is of version v0.1 (protocol"},
-		{other, "build both of one checkout"},
+		{own, ""}, {older, "it has version v0.1 (protocol"},
+		{other, "build both from one checkout"},
 	} {
 		err := check(t.Context(), place(t, t.TempDir(), row.v), own)
 		if (err == nil) != (row.want == "") ||
@@ -78,7 +78,7 @@ func TestVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := check(t.Context(), mute, own); err == nil ||
-		!strings.Contains(err.Error(), "ask it for its version: exit status 3") {
+		!strings.Contains(err.Error(), "read the program's version: exit status 3") {
 		t.Errorf("%v", err)
 	}
 }

@@ -102,7 +102,7 @@ func (f *Filter) matches(r *Record) bool {
 func Read(dir string, f Filter) (records []*Record, bad []*record.BadRecord, err error) {
 	bad, err = traces.ReadLines(filepath.Join(dir, telemetry.LogsFile), func(r *Record) error {
 		if r.Trial == "" || Level(r.Severity) < 0 {
-			return errors.New("it has no trial or no severity that is known")
+			return errors.New("the record has no trial or no known severity")
 		}
 		if f.holds(r) {
 			records = append(records, r)

@@ -116,7 +116,7 @@ func otlpOf(t *Trace, s *Span) (out otlpSpan, err error) {
 			digits = 32 // of a trace
 		}
 		if _, err := hex.DecodeString(id); err != nil || len(id) != digits && id != "" {
-			return out, fmt.Errorf("id %q: want %d hexadecimal digits", id, digits)
+			return out, fmt.Errorf("id %q must have %d hexadecimal digits", id, digits)
 		}
 	}
 	return out, nil

@@ -45,7 +45,7 @@ func (f *Filter) holds(t *Trace) bool {
 func Read(dir string, f Filter) (traces []*Trace, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, telemetry.SpansFile), func(t *Trace) error {
 		if len(t.Spans) == 0 || t.TraceID == "" {
-			return errors.New("it has no trace id or no spans")
+			return errors.New("the trace has no id or no spans")
 		}
 		if f.holds(t) {
 			traces = append(traces, t)
@@ -70,7 +70,8 @@ func Read(dir string, f Filter) (traces []*Trace, bad []*record.BadRecord, err e
 func ReadCalls(dir, trial, target string) (calls []*Calls, bad []*record.BadRecord, err error) {
 	bad, err = ReadLines(filepath.Join(dir, MetricsFile), func(c *Calls) error {
 		if len(c.Buckets) != len(Bounds)+1 {
-			return fmt.Errorf("it has %d buckets, this prony knows %d", len(c.Buckets),
+			return fmt.Errorf("the histogram has %d buckets, but this version of Prony supports %d",
+				len(c.Buckets),
 				len(Bounds)+1)
 		}
 		if (trial == "" || trial == c.Trial) && (target == "" || target == c.Target) {

@@ -175,7 +175,7 @@ func TestWaterfall(t *testing.T) {
 	// A column is 125 ns: a has the first two and the last two, b the four between.
 	for _, part := range []string{"web op", "██░░░░██", "  db op ✗", "    ████", "· warn slow",
 		"· event exception E no room", "? db op", "· info done", "+900 ns",
-		"3 more spans came", "? marks 1 spans"} {
+		"3 more spans than the limit", "? marks 1 spans"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("lacks %q:\n%s", part, got)
 		}

@@ -63,10 +63,11 @@ func Waterfall(w io.Writer, t *Trace, d Drawing) error {
 		fmt.Fprintf(w, "and %d more spans\n", rows-d.Rows)
 	}
 	if t.Cut > 0 {
-		fmt.Fprintf(w, "%d more spans came than a trace may have; they are not here\n", t.Cut)
+		fmt.Fprintf(w, "the trace had %d more spans than the limit of a trace; they are not "+
+			"shown\n", t.Cut)
 	}
 	if t.Roots > 1 {
-		fmt.Fprintf(w, "? marks %d spans whose parents never came\n", t.Roots-1)
+		fmt.Fprintf(w, "? marks %d spans whose parent spans were not received\n", t.Roots-1)
 	}
 	return nil
 }

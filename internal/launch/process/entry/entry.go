@@ -88,7 +88,7 @@ func (r *reader) text() string {
 		r.tail = r.tail[i+1+n:]
 		return s
 	}
-	r.tail, r.err = "", errors.New("it is cut short")
+	r.tail, r.err = "", errors.New("the start instructions are cut short")
 	return ""
 }
 
@@ -192,7 +192,7 @@ func drop(e Entry) error {
 		version3        = 0x20080522
 	)
 	if err := call(syscall.SYS_PRCTL, noNewPrivileges, 1, 0); err != nil {
-		return failed("renounce new privileges", err)
+		return failed("drop the right to new privileges", err)
 	}
 	// Until the kernel rejects the number. Without root there is nothing to drop, and the call
 	// fails.

@@ -38,7 +38,7 @@ func (Collector) Kinds() []string { return profile.Kinds }
 // Fits returns an error if the subject has no valid address of net/http/pprof.
 func (Collector) Fits(s profile.Subject) error {
 	if s.PprofURL == "" {
-		return errors.New("the process serves no net/http/pprof")
+		return errors.New("the process has no net/http/pprof endpoint")
 	}
 	u, err := url.Parse(s.PprofURL)
 	if err != nil {
@@ -61,9 +61,11 @@ type page struct {
 // the profile up to now; the collections are before the window's start and after its end.
 var pages = map[string]page{
 	profile.Alloc: {"heap?gc=1", "alloc_space", "event: alloc_space of the heap profile, one " +
-		"sample in runtime.MemProfileRate bytes, with a collection before and after the window"},
-	profile.Lock: {"mutex", "delay", "event: mutex profile, by the stacks that unlocked"},
-	profile.OffCPU: {"block", "delay", "event: block profile: channels, select, locks and " +
+		"sample per runtime.MemProfileRate bytes, with a garbage collection before and after the " +
+		"window"},
+	profile.Lock: {"mutex", "delay", "event: mutex profile, attributed to the stacks that " +
+		"released a lock"},
+	profile.OffCPU: {"block", "delay", "event: block profile of channels, select, locks and " +
 		"conditions, without system calls and sleep"},
 }
 
@@ -85,7 +87,8 @@ func (c Collector) Start(ctx context.Context, s profile.Subject, kind string) (p
 	}
 	from, ok := pages[kind]
 	if !ok {
-		return nil, fmt.Errorf("start pprof of process %d: it takes no %q profiles", s.PID, kind)
+		return nil, fmt.Errorf("start pprof of process %d: pprof does not support %q profiles",
+			s.PID, kind)
 	}
 	before, err := read(ctx, base+from.path)
 	if err != nil {
@@ -132,7 +135,8 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	})
 	// The value before it counts the same things: objects or contentions.
 	if keep < 1 {
-		return nil, fmt.Errorf("read %s: it has no %s beside a count", s.url, s.page.value)
+		return nil, fmt.Errorf("read %s: the profile has no value %s with a count",
+			s.url, s.page.value)
 	}
 	p.SampleType = p.SampleType[keep-1 : keep+1]
 	p.SampleType[1].Type, p.DefaultSampleType = s.kind, s.kind
@@ -142,7 +146,7 @@ func (s *sum) Stop(ctx context.Context) (*pprof.Profile, error) {
 	p = p.Compact()
 	notes := []string{s.page.note}
 	if total, _ := profile.Total(p); total == 0 && enable[s.kind] != "" {
-		notes = append(notes, "empty: the program is to call "+enable[s.kind]+" when it starts")
+		notes = append(notes, "empty: the program must call "+enable[s.kind]+" when it starts")
 	}
 	profile.Describe(p, "pprof of Go", notes...)
 	return p, nil
@@ -193,7 +197,8 @@ func startCPU(ctx context.Context, base string) (profile.Session, error) {
 	address := base + "profile?seconds=" + strconv.Itoa(longest)
 	if hasOthers, err := samples(ctx, base); err != nil || hasOthers {
 		if err == nil {
-			err = errors.New("its profile is in use: a program has one at a time")
+			err = errors.New("another profile of the program is running: Go supports one CPU " +
+				"profile at a time")
 		}
 		return nil, fmt.Errorf("read %s: %w", address, err)
 	}
@@ -231,11 +236,11 @@ func (s *cpu) begun(ctx context.Context, base string) error {
 		}
 		select {
 		case a := <-s.answer:
-			return cmp.Or(a.err, errors.New("it ended at once"))
+			return cmp.Or(a.err, errors.New("the profile ended immediately"))
 		default:
 		}
 	}
-	return fmt.Errorf("read %s: it has not begun: %w", s.url, ctx.Err())
+	return fmt.Errorf("read %s: the profile did not begin: %w", s.url, ctx.Err())
 }
 
 // read waits for the response without a time limit.
@@ -257,7 +262,7 @@ func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return nil, fmt.Errorf("end %s: no answer: %w", s.url, ctx.Err())
+		return nil, fmt.Errorf("end %s: no response: %w", s.url, ctx.Err())
 	case a := <-s.answer:
 		if a.err != nil {
 			return nil, a.err
@@ -266,7 +271,7 @@ func (s *cpu) Stop(ctx context.Context) (*pprof.Profile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", s.url, err)
 		}
-		profile.Describe(p, "pprof of Go", "event: SIGPROF, 100 a second and core")
+		profile.Describe(p, "pprof of Go", "event: SIGPROF, 100 samples per second and core")
 		return p, nil
 	}
 }

@@ -169,7 +169,7 @@ func TestSumOfOneValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := session.Stop(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "it has no delay beside a count") {
+		!strings.Contains(err.Error(), "the profile has no value delay with a count") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -183,16 +183,16 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	good := subject(t)
-	check(profile.Subject{}, profile.CPU, "serves no net/http/pprof")
+	check(profile.Subject{}, profile.CPU, "has no net/http/pprof")
 	check(profile.Subject{PprofURL: "unix:///x"}, profile.CPU, "not an http address")
 	check(profile.Subject{PprofURL: page404(t)}, profile.CPU, "404")
 	check(profile.Subject{PprofURL: page404(t)}, profile.Alloc, "404")
-	check(good, "heat", `takes no "heat" profiles`)
+	check(good, "heat", `does not support "heat" profiles`)
 	session, err := Collector{}.Start(t.Context(), good, profile.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(good, profile.CPU, "in use") // the program permits one at a time
+	check(good, profile.CPU, "another profile") // the program permits one at a time
 	if _, err := session.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}

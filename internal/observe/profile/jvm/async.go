@@ -37,7 +37,7 @@ func (AsyncProfiler) Kinds() []string { return profile.Kinds }
 // Fits returns an error unless the subject is an attachable JVM and the library exists.
 func (AsyncProfiler) Fits(s profile.Subject) error {
 	if s.Tools.AsyncProfiler == "" {
-		return errors.New("libasyncProfiler.so was not fetched")
+		return errors.New("libasyncProfiler.so was not downloaded")
 	}
 	for _, path := range []string{s.Dir, s.Tools.AsyncProfiler} {
 		if !filepath.IsAbs(path) || strings.ContainsAny(path, ",\x00") {
@@ -61,15 +61,17 @@ type try struct{ event, note string }
 var events = map[string][]try{
 	profile.CPU: {
 		{"cpu-clock,interval=10ms", "event: cpu-clock of perf_events, with the kernel's frames"},
-		{"ctimer,interval=10ms", "event: ctimer, as perf_events are not permitted here " +
-			"(kernel.perf_event_paranoid): no frames of the kernel"},
-		{"itimer,interval=10ms", "event: itimer, as neither perf_events nor timers of threads " +
-			"are permitted here: threads are sampled less evenly, without the kernel's frames"},
+		{"ctimer,interval=10ms", "event: ctimer, because perf_events are not permitted " +
+			"(kernel.perf_event_paranoid), so the kernel's frames are missing"},
+		{"itimer,interval=10ms", "event: itimer, because neither perf_events nor timers of " +
+			"threads are permitted, so threads are sampled less evenly and without the kernel's " +
+			"frames"},
 	},
-	profile.Alloc: {{"alloc,alloc=512k", "event: alloc, one sample in 512 KiB"}},
-	profile.Lock:  {{"lock,lock=0", "event: lock, every contended monitor and j.u.c. lock"}},
+	profile.Alloc: {{"alloc,alloc=512k", "event: alloc, one sample per 512 KiB"}},
+	profile.Lock: {{"lock,lock=0", "event: lock, every contended monitor and " +
+		"java.util.concurrent lock"}},
 	profile.OffCPU: {{"wall,interval=20ms,jfr", "event: wall, samples of threads that did not " +
-		"run; threads that wait for work are in it"}},
+		"run, including threads that wait for work"}},
 }
 
 // Start loads the library or calls it again, and starts to sample.
@@ -117,7 +119,7 @@ func begin(c profile.Collector, s profile.Subject, kind string, known bool) (out
 		return out, err
 	}
 	if !known {
-		return out, fmt.Errorf("it takes no %q profiles", kind)
+		return out, fmt.Errorf("it does not support %q profiles", kind)
 	}
 	out.kind = kind
 	if out.target, err = find(s.PID); err == nil {
@@ -246,8 +248,8 @@ func tool(pid int, name string) (string, error) {
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", fmt.Errorf("find the JDK's %s: it is neither beside the JVM's java, which may "+
-			"be of a JRE, nor in PATH", name)
+		return "", fmt.Errorf("find the JDK's %s: it is neither beside the running JVM's java, "+
+			"which may belong to a JRE, nor in PATH", name)
 	}
 	return path, nil
 }

@@ -42,13 +42,13 @@ func find(pid int) (target, error) {
 		return target{}, fmt.Errorf("find JVM %d: %w", pid, err)
 	}
 	if !strings.Contains(string(maps), "/libjvm.so") {
-		return target{}, fmt.Errorf("find JVM %d: it has no libjvm.so mapped; a native image is "+
-			"no JVM, and a wrapper script has the JVM as its child", pid)
+		return target{}, fmt.Errorf("find JVM %d: the process has no libjvm.so mapped; it may be "+
+			"a native image, or a wrapper script with the JVM as its child", pid)
 	}
 	t := target{pid: pid, inner: profile.Inner(pid), tmp: fmt.Sprintf("/proc/%d/root/tmp", pid)}
 	if !t.listens() && !profile.Handles(pid, syscall.SIGQUIT) {
-		return target{}, fmt.Errorf("attach to JVM %d: it does not handle SIGQUIT yet: it has "+
-			"only begun to start", pid)
+		return target{}, fmt.Errorf("attach to JVM %d: the JVM is still starting and does not "+
+			"handle SIGQUIT yet", pid)
 	}
 	return t, nil
 }
@@ -92,7 +92,7 @@ func (t target) open(ctx context.Context) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("attach to JVM %d: it opened no %s: %w; it may run with "+
+	return fmt.Errorf("attach to JVM %d: the JVM did not open %s: %w; it may run with "+
 		"-XX:+DisableAttachMechanism", t.pid, t.socket(), ctx.Err())
 }
 
@@ -115,15 +115,16 @@ func (t target) command(ctx context.Context, name string, args ...string) (strin
 		words = append(words, "")
 	}
 	if _, err := io.WriteString(conn, strings.Join(words, "\x00")+"\x00"); err != nil {
-		return "", fmt.Errorf("tell JVM %d to %s: %w", t.pid, name, err)
+		return "", fmt.Errorf("send JVM %d the command %s: %w", t.pid, name, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(conn, answerBytes))
 	if err != nil {
-		return "", fmt.Errorf("tell JVM %d to %s: %w", t.pid, name, errors.Join(err, ctx.Err()))
+		return "", fmt.Errorf("send JVM %d the command %s: %w",
+			t.pid, name, errors.Join(err, ctx.Err()))
 	}
 	status, answer, _ := strings.Cut(string(text), "\n")
 	if strings.TrimSpace(status) != "0" {
-		return answer, fmt.Errorf("tell JVM %d to %s: status %s: %s", t.pid, name, status,
+		return answer, fmt.Errorf("send JVM %d the command %s: status %s: %s", t.pid, name, status,
 			strings.TrimSpace(answer))
 	}
 	return answer, nil

@@ -236,12 +236,13 @@ func (r *reading) notes() (out []string) {
 		out = append(out, fmt.Sprintf("event: CPUTimeSample, every 10 ms of a thread's processor "+
 			"time; %d samples were lost, %d without a stack", r.lost, r.failed))
 	case r.kind == profile.CPU:
-		out = append(out, "event: ExecutionSample, threads in Java code only, a few of them a "+
-			"period, and none in loops without debug information: hints, not shares")
+		out = append(out, "event: ExecutionSample, which samples a few threads in Java code per "+
+			"period, and none in loops without debug information: use results as hints, not as "+
+			"shares")
 	case r.kind == profile.Alloc:
 		// Measured on JDK 25: it shows 95 % for a function that allocates 75 % of the bytes.
-		out = append(out, "event: ObjectAllocationSample, taken where a thread's buffer ends, "+
-			"which prefers large objects: an order of functions, not their shares")
+		out = append(out, "event: ObjectAllocationSample, taken when a thread's buffer is full, "+
+			"which favors large objects: use the order of functions, not their shares")
 	default:
 		out = append(out, "event: "+strings.Join(names, ", "))
 	}

@@ -102,7 +102,8 @@ func (d *duration) UnmarshalJSON(data []byte) error {
 	}
 	parts := iso.FindStringSubmatch(text)
 	if parts == nil {
-		return fmt.Errorf("read duration %q: it is not ISO 8601's, as PT0.01S", text)
+		return fmt.Errorf("read duration %q: it is not in the format of ISO 8601, such as PT0.01S",
+			text)
 	}
 	var total float64
 	for i, seconds := range []float64{3600, 60, 1} {
@@ -173,7 +174,8 @@ func decode(r io.Reader, visit func(event)) error {
 		visit(e)
 	}
 	if _, err := io.Copy(io.Discard, io.MultiReader(d.Buffered(), r)); err != nil {
-		return fmt.Errorf("read to the end: %w", err) // otherwise jfr fails with a closed pipe
+		return fmt.Errorf("read the recording to its end: %w",
+			err) // else jfr dies of a closed pipe
 	}
 	return nil
 }

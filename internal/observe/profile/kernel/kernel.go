@@ -40,7 +40,7 @@ func Collectors() []profile.Collector { return []profile.Collector{Tracing{}, Pe
 func running(s profile.Subject) error {
 	pids := s.Processes()
 	if len(pids) == 0 {
-		return errors.New("the subject has no process on this machine")
+		return errors.New("the profiled target has no process on this machine")
 	}
 	for _, pid := range pids {
 		if _, err := os.Stat(fmt.Sprintf("/proc/%d", pid)); err != nil {
@@ -77,7 +77,7 @@ func hints(pids []int) (notes []string) {
 			notes = append(notes, "the JVM does not keep frame pointers: callers of Java methods "+
 				"are missing or wrong; start it with -XX:+PreserveFramePointer")
 		case base == "node" && !strings.Contains(all, "--perf-basic-prof"):
-			notes = append(notes, "Node.js does not name its functions: start it with "+
+			notes = append(notes, "names of JavaScript functions are missing: start Node.js with "+
 				"--perf-basic-prof in NODE_OPTIONS")
 		}
 	}

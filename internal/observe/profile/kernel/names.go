@@ -61,8 +61,8 @@ func (n *names) refresh(ctx context.Context) (notes []string) {
 	for _, p := range n.processes {
 		maps, err := readMappings(p.pid)
 		if err != nil || len(maps) == 0 {
-			notes = append(notes, fmt.Sprintf("process %d has ended: what it loaded while it was "+
-				"profiled has no names", p.pid))
+			notes = append(notes, fmt.Sprintf("process %d has ended, so functions that it loaded "+
+				"during the profile have no names", p.pid))
 			continue
 		}
 		p.mappings = maps
@@ -79,8 +79,8 @@ func (n *names) refresh(ctx context.Context) (notes []string) {
 		return append(notes, "the kernel's functions have no names: "+err.Error())
 	}
 	if len(n.kernel.all) == 0 {
-		notes = append(notes, "the kernel's functions have no names: it hides their addresses "+
-			"(kernel.kptr_restrict)")
+		notes = append(notes, "the kernel's functions have no names, because the kernel hides "+
+			"their addresses (kernel.kptr_restrict)")
 	}
 	return notes
 }

@@ -47,7 +47,7 @@ func (Perf) Fits(s profile.Subject) error {
 		return err
 	}
 	if _, err := exec.LookPath("perf"); err != nil {
-		return fmt.Errorf("%w: it comes with the package linux-perf or linux-tools", err)
+		return fmt.Errorf("%w: install the package linux-perf or linux-tools", err)
 	}
 	level, err := paranoid()
 	if err != nil {
@@ -92,7 +92,7 @@ type perf struct {
 // Start starts perf and returns when it reports that it samples.
 func (Perf) Start(ctx context.Context, s profile.Subject, kind string) (profile.Session, error) {
 	if kind != profile.CPU {
-		return nil, fmt.Errorf("start perf: it takes no %s profiles", kind)
+		return nil, fmt.Errorf("start perf: perf does not support %s profiles", kind)
 	}
 	p := &perf{pids: s.Processes(), cores: s.Cores, ended: make(chan error, 1)}
 	p.file = filepath.Join(s.Dir, fmt.Sprintf("perf-%d.data", s.PID))
@@ -113,7 +113,8 @@ func (p *perf) start(ctx context.Context) error {
 		return err
 	} else if !ok && level > kernelToo {
 		event = "cpu-clock:u"
-		p.notes = append(p.notes, "without the kernel's part: kernel.perf_event_paranoid is above "+
+		p.notes = append(p.notes, "the kernel's functions are missing, because "+
+			"kernel.perf_event_paranoid is above "+
 			strconv.Itoa(kernelToo))
 	}
 	var pids []string
@@ -160,7 +161,8 @@ func (p *perf) enable(ctx context.Context) error {
 		_, err = io.ReadFull(p.pipes[1], answer)
 	}
 	if err != nil || string(answer) != perfDone {
-		return errors.Join(ctx.Err(), fmt.Errorf("wait for it to sample: %w: it answered %q", err,
+		return errors.Join(ctx.Err(), fmt.Errorf("wait for perf to start sampling: %w: perf "+
+			"responded %q", err,
 			answer))
 	}
 	return nil
@@ -200,7 +202,8 @@ func (p *perf) end() error {
 	case <-time.After(perfLimit):
 		err := p.cmd.Process.Kill()
 		<-p.ended
-		return errors.Join(err, fmt.Errorf("end perf: it took more than %v: %.400s", perfLimit,
+		return errors.Join(err, fmt.Errorf("end perf: perf did not end within %v: %.400s",
+			perfLimit,
 			p.output.String()))
 	}
 }
@@ -220,16 +223,17 @@ func (p *perf) Stop(ctx context.Context) (_ *pprof.Profile, err error) {
 	cmdlog.Command(script)
 	text, err := script.Output()
 	if err != nil {
-		return nil, fmt.Errorf("read what perf wrote: %w: %.400s%.400s", err, output.String(),
+		return nil, fmt.Errorf("read perf's output: %w: %.400s%.400s", err, output.String(),
 			p.output.String())
 	}
 	out, lost := p.read(bytes.NewReader(text))
 	if lost > 0 {
-		notes = append(notes, fmt.Sprintf("lost samples %d times: perf did not keep up", lost))
+		notes = append(notes, fmt.Sprintf("perf lost samples %d times because it was too slow",
+			lost))
 	}
 	version, err := exec.CommandContext(ctx, "perf", "--version").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask perf for its version: %w", err)
+		return nil, fmt.Errorf("read perf's version: %w", err)
 	}
 	profile.Describe(out, strings.TrimSpace(string(version)), notes...)
 	return out, nil
@@ -287,11 +291,11 @@ func (p *perf) frame(pid int, text string, caller bool) (string, error) {
 	digits, tail, _ := strings.Cut(text, " ")
 	i := strings.LastIndex(tail, " (")
 	if i < 0 {
-		return "", fmt.Errorf("read a frame of perf's: no file in %q", text)
+		return "", fmt.Errorf("read a stack frame of perf's output: no file in %q", text)
 	}
 	offset, err := strconv.ParseUint(digits, 16, 64)
 	if err != nil {
-		return "", fmt.Errorf("read a frame of perf's: %w", err)
+		return "", fmt.Errorf("read a stack frame of perf's output: %w", err)
 	}
 	name, file := tail[:i], strings.Trim(tail[i:], " ()")
 	switch {

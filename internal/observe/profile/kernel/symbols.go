@@ -130,7 +130,8 @@ func (s *symbols) readGo(f *elf.File, lines *elf.Section) error {
 	text := f.Section(".text")
 	data, err := lines.Data()
 	if err != nil || text == nil {
-		return errors.Join(err, errors.New("read Go's table of functions: no text"))
+		return errors.Join(err, errors.New("read Go's table of functions: the binary has no text "+
+			"section"))
 	}
 	s.table, err = gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr))
 	if err != nil {

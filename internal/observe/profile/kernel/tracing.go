@@ -64,16 +64,18 @@ func (Tracing) Fits(s profile.Subject) error {
 		name string
 	}{{unix.CAP_BPF, "CAP_BPF"}, {unix.CAP_PERFMON, "CAP_PERFMON"}} {
 		if ok, err := capable(c.bit); err != nil || !ok {
-			return errors.Join(err, fmt.Errorf("needs %s: run as root, or give the binary both "+
-				"by setcap cap_bpf,cap_perfmon+ep", c.name))
+			return errors.Join(err, fmt.Errorf("profiling needs %s: run as root, or grant both "+
+				"capabilities to the binary with setcap cap_bpf,cap_perfmon+ep", c.name))
 		}
 	}
 	if ns, err := os.Readlink("/proc/self/ns/pid"); err != nil || ns != initialPIDNamespace {
-		return errors.Join(err, errors.New("runs in a container: its process ids are not the "+
-			"kernel's; run outside, or with the host's process ids (docker run --pid=host)"))
+		return errors.Join(err, errors.New("Prony runs in a container, whose process ids differ "+
+			"from the kernel's; run it outside, or with the host's process ids (docker run "+
+			"--pid=host)"))
 	}
 	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
-		return fmt.Errorf("needs a kernel that describes its types (CONFIG_DEBUG_INFO_BTF): %w",
+		return fmt.Errorf("profiling needs a kernel with type information "+
+			"(CONFIG_DEBUG_INFO_BTF): %w",
 			err)
 	}
 	return nil
@@ -98,7 +100,7 @@ func (Tracing) Start(ctx context.Context, s profile.Subject, kind string) (profi
 	}
 	t := &tracing{kind: kind, pids: s.Processes()}
 	if err := t.start(s); err != nil {
-		return nil, errors.Join(fmt.Errorf("start to profile by eBPF: %w", err), t.close())
+		return nil, errors.Join(fmt.Errorf("start profiling with eBPF: %w", err), t.close())
 	}
 	return t, nil
 }
@@ -118,11 +120,11 @@ var programs = map[string]string{profile.CPU: "on_clock", profile.OffCPU: "on_sw
 func (t *tracing) start(s profile.Subject) error {
 	name := programs[t.kind]
 	if name == "" {
-		return fmt.Errorf("there are no %s profiles of the kernel's", t.kind)
+		return fmt.Errorf("the kernel profiler does not support %s profiles", t.kind)
 	}
 	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
 	if err != nil {
-		return fmt.Errorf("read the program: %w", err)
+		return fmt.Errorf("read the eBPF program: %w", err)
 	}
 	for candidate := range spec.Programs {
 		if candidate != name {
@@ -133,15 +135,15 @@ func (t *tracing) start(s profile.Subject) error {
 		spec.Maps["away"].MaxEntries = 1 // it is not used
 	}
 	if err := spec.Variables["least"].Set(uint64(leastAway)); err != nil {
-		return fmt.Errorf("set the shortest time that counts: %w", err)
+		return fmt.Errorf("set the shortest counted waiting time: %w", err)
 	}
 	t.names = newNames(t.pids)
 	if t.all, err = ebpf.NewCollection(spec); err != nil {
-		return fmt.Errorf("load the program: %w", err)
+		return fmt.Errorf("load the eBPF program: %w", err)
 	}
 	for _, pid := range t.pids {
 		if err := t.all.Maps["targets"].Put(uint32(pid), uint8(1)); err != nil {
-			return fmt.Errorf("name process %d to the program: %w", pid, err)
+			return fmt.Errorf("add process %d to the eBPF program: %w", pid, err)
 		}
 	}
 	if t.kind == profile.OffCPU {
@@ -227,7 +229,7 @@ func (t *tracing) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	}
 	ended := clock.Mono() + offset // the following work is not the subject's time
 	if err := t.detach(); err != nil {
-		return nil, fmt.Errorf("stop to profile: %w", err)
+		return nil, fmt.Errorf("stop profiling: %w", err)
 	}
 	notes := hints(t.pids)
 	notes = append(notes, t.names.refresh(ctx)...)
@@ -287,17 +289,17 @@ func (t *tracing) addAbsent(stacks map[uint64]*counted, now int64) error {
 		}
 	}
 	if err := entries.Err(); err != nil {
-		return fmt.Errorf("read the threads that wait: %w", err)
+		return fmt.Errorf("read the waiting threads: %w", err)
 	}
 	return nil
 }
 
 func (t *tracing) lost() (notes []string, err error) {
-	for i, subject := range []string{"stacks, all that came after the first 8192 different ones",
-		"waits, of threads beyond 16384 at a time"} {
+	for i, subject := range []string{"stacks after the first 8192 different stacks",
+		"waiting times of threads beyond 16384 waiting threads"} {
 		var n uint64
 		if err := t.all.Maps["lost"].Lookup(uint32(i), &n); err != nil {
-			return nil, fmt.Errorf("read how much was lost: %w", err)
+			return nil, fmt.Errorf("read the number of lost samples: %w", err)
 		}
 		if n > 0 {
 			notes = append(notes, fmt.Sprintf("lost %d %s", n, subject))

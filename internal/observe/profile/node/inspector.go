@@ -68,16 +68,16 @@ func connect(ctx context.Context, pid int) (item *inspector, opened bool, err er
 			opened = true
 		}
 	}
-	return nil, opened, fmt.Errorf("find the inspector of process %d: it listens on no port from "+
-		"%d upwards: %w", pid, firstPort, ctx.Err())
+	return nil, opened, fmt.Errorf("find the inspector of process %d: no port from %d upwards is "+
+		"open: %w", pid, firstPort, ctx.Err())
 }
 
 // signal opens the inspector. It returns an error if the process does not handle SIGUSR1, because
 // the signal would end it.
 func signal(pid int) error {
 	if !profile.Handles(pid, syscall.SIGUSR1) {
-		return fmt.Errorf("open the inspector of process %d: it does not handle SIGUSR1: it has "+
-			"only begun to start, or uses the signal otherwise", pid)
+		return fmt.Errorf("open the inspector of process %d: Node.js does not handle SIGUSR1, "+
+			"because it is still starting, or uses the signal for something else", pid)
 	}
 	if err := syscall.Kill(pid, syscall.SIGUSR1); err != nil {
 		return fmt.Errorf("open the inspector of process %d: %w", pid, err)
@@ -89,7 +89,8 @@ func signal(pid int) error {
 func listening(pid int) (int, error) {
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil || len(fds) == 0 {
-		return 0, fmt.Errorf("read the sockets of process %d: it has none, or is gone", pid)
+		return 0, fmt.Errorf("read the sockets of process %d: the process has no sockets, or has "+
+			"ended", pid)
 	}
 	ports, err := host.Sockets(fmt.Sprintf("/proc/%d/net/tcp", pid))
 	if err != nil {
@@ -120,7 +121,8 @@ func dial(ctx context.Context, c *http.Client, port int) (*inspector, error) {
 		return nil, err
 	}
 	if len(targets) != 1 || targets[0].URL == "" {
-		return nil, fmt.Errorf("read %s/json/list: %d targets, want one that nobody else inspects",
+		return nil, fmt.Errorf("read %s/json/list: there are %d targets, want exactly 1 target "+
+			"without another debugger",
 			base, len(targets))
 	}
 	conn, _, err := websocket.Dial(ctx, targets[0].URL, &websocket.DialOptions{
@@ -148,12 +150,12 @@ func (i *inspector) call(ctx context.Context, command, params string) (json.RawM
 	i.last++
 	request := fmt.Sprintf(`{"id":%d,"method":%q,"params":%s}`, i.last, command, params)
 	if err := i.conn.Write(ctx, websocket.MessageText, []byte(request)); err != nil {
-		return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
+		return nil, fmt.Errorf("send the inspector %s: %w", command, err)
 	}
 	for {
 		_, data, err := i.conn.Read(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("tell the inspector %s: %w", command, err)
+			return nil, fmt.Errorf("send the inspector %s: %w", command, err)
 		}
 		var reply struct {
 			ID     int             `json:"id"`
@@ -163,13 +165,13 @@ func (i *inspector) call(ctx context.Context, command, params string) (json.RawM
 			} `json:"error"`
 		}
 		if err := json.Unmarshal(data, &reply); err != nil {
-			return nil, fmt.Errorf("tell the inspector %s: read its answer: %w", command, err)
+			return nil, fmt.Errorf("send the inspector %s: read the response: %w", command, err)
 		}
 		if reply.ID != i.last {
 			continue
 		}
 		if reply.Error != nil {
-			return nil, fmt.Errorf("tell the inspector %s: %s", command, reply.Error.Message)
+			return nil, fmt.Errorf("send the inspector %s: %s", command, reply.Error.Message)
 		}
 		return reply.Result, nil
 	}
@@ -180,7 +182,7 @@ func (i *inspector) close() error {
 	if err == nil || websocket.CloseStatus(err) == websocket.StatusNoStatusRcvd {
 		return nil // Node closes without a status
 	}
-	return fmt.Errorf("leave the inspector: %w", err)
+	return fmt.Errorf("disconnect from the inspector: %w", err)
 }
 
 // client returns an HTTP client in the network of a process, because in a container 127.0.0.1 is

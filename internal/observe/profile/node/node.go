@@ -52,17 +52,17 @@ var methods = map[string]method{
 		prepare: [][2]string{{"Profiler.enable", "{}"},
 			{"Profiler.setSamplingInterval", `{"interval":1000}`}},
 		start: [2]string{"Profiler.start", "{}"}, stop: "Profiler.stop", read: readCPU,
-		note: "event: V8's processor profile, every 1 ms of wall time in which the loop was not " +
-			"idle; (program) is native code, such as libuv's and the kernel's",
+		note: "event: V8's CPU profile, one sample per 1 ms of wall time in which the event loop " +
+			"was not idle; (program) is native code, such as code of libuv and the kernel",
 	},
 	profile.Alloc: {
 		prepare: [][2]string{{"HeapProfiler.enable", "{}"}},
 		start: [2]string{"HeapProfiler.startSampling", `{"samplingInterval":32768,` +
 			`"includeObjectsCollectedByMajorGC":true,"includeObjectsCollectedByMinorGC":true}`},
 		stop: "HeapProfiler.stopSampling", read: readHeap,
-		note: "event: V8's sampled heap profile with what was collected since, one sample in " +
-			"32 KiB; what an inlined function allocates is its caller's, and buffers outside of " +
-			"V8's heap are not in it",
+		note: "event: V8's sampled heap profile including collected objects, one sample per 32 " +
+			"KiB; allocations of an inlined function count for its caller, and buffers outside " +
+			"of V8's heap are missing",
 	},
 }
 
@@ -73,7 +73,7 @@ func (c V8) Start(ctx context.Context, s profile.Subject, kind string) (profile.
 	}
 	m, ok := methods[kind]
 	if !ok {
-		return nil, fmt.Errorf("start V8's profiler: it takes no %q profiles", kind)
+		return nil, fmt.Errorf("start V8's profiler: it does not support %q profiles", kind)
 	}
 	run := &session{kind: kind, method: m}
 	for _, pid := range s.Processes() {
@@ -139,7 +139,7 @@ func (s *session) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 	notes := []string{s.method.note}
 	if s.opened > 0 {
 		notes = append(notes, fmt.Sprintf("the inspectors of %d processes were opened by SIGUSR1 "+
-			"and stay open, an idle thread each", s.opened))
+			"and stay open, with an idle thread in each process", s.opened))
 	}
 	profile.Describe(p, s.inspectors[0].version, notes...)
 	return p, nil

@@ -139,11 +139,11 @@ func TestReadCPU(t *testing.T) {
 	}
 	check(`"samples":[3,2,4],"timeDeltas":[1000,2000,4000]}}`, "a 1000000\na;b 4000000\n", "")
 	check(`"samples":[3],"timeDeltas":[-5]}}`, "", "") // V8's clock may step back: 0
-	check(`"samples":[3,2],"timeDeltas":[1000]}}`, "", "2 samples have 1 times")
-	check(`"samples":[9],"timeDeltas":[1000]}}`, "", "node 9, which is not there")
+	check(`"samples":[3,2],"timeDeltas":[1000]}}`, "", "the profile has 2 samples, but 1 times")
+	check(`"samples":[9],"timeDeltas":[1000]}}`, "", "node 9, which does not exist")
 	loop := strings.Replace(nodes, `"b"}`, `"b"},"children":[3]`, 1)
 	if err := readCPU(json.RawMessage(loop+`"samples":[]}}`), nil); err == nil ||
-		!strings.Contains(err.Error(), "node 3 is missing, nameless, or below two") {
+		!strings.Contains(err.Error(), "node 3 is missing, has no name, or has two") {
 		t.Errorf("a tree that is none: error %v", err)
 	}
 }

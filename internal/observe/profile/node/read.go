@@ -62,16 +62,17 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	}
 	p := reply.Profile
 	if len(p.Samples) != len(p.TimeDeltas) {
-		return fmt.Errorf("%d samples have %d times", len(p.Samples), len(p.TimeDeltas))
+		return fmt.Errorf("the profile has %d samples, but %d times",
+			len(p.Samples), len(p.TimeDeltas))
 	}
 	if len(p.Nodes) == 0 {
-		return errors.New("it has no nodes")
+		return errors.New("the profile has no nodes")
 	}
 	stacks := map[int64][]string{}
 	nodes := map[int64]*cpuNode{}
 	for i, n := range p.Nodes {
 		if n == nil {
-			return fmt.Errorf("node %d of the list is none", i)
+			return fmt.Errorf("entry %d of the list of nodes is empty", i)
 		}
 		nodes[n.ID] = n
 	}
@@ -79,7 +80,7 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	walk = func(id int64, above []string) error {
 		n := nodes[id]
 		if n == nil || n.CallFrame == nil || stacks[id] != nil {
-			return fmt.Errorf("node %d is missing, nameless, or below two others", id)
+			return fmt.Errorf("node %d is missing, has no name, or has two parents", id)
 		}
 		stacks[id] = below(above, frame(n.CallFrame.FunctionName, n.CallFrame.URL,
 			n.CallFrame.LineNumber))
@@ -96,7 +97,7 @@ func readCPU(answer json.RawMessage, into *profile.Stacks) error {
 	for i, id := range p.Samples {
 		stack := stacks[id]
 		if stack == nil {
-			return fmt.Errorf("sample %d is of node %d, which is not there", i, id)
+			return fmt.Errorf("sample %d refers to node %d, which does not exist", i, id)
 		}
 		if stack[len(stack)-1] != idle {
 			into.Add(stack[1:], 1, max(p.TimeDeltas[i], 0)*1000) // µs

@@ -38,7 +38,7 @@ func Start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out := run(t, cmd, cmd.Wait)
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
-		t.Fatalf("the program says %q, error %v", line, err)
+		t.Fatalf("the program printed %q, error %v", line, err)
 	}
 }
 
@@ -98,7 +98,7 @@ func Take(t *testing.T, c profile.Collector, s profile.Subject, kind string,
 		t.Error("not valid: ", err)
 	}
 	if profile.Tool(p) == "unknown" {
-		t.Error("it does not say what took it")
+		t.Error("the profile does not name the profiler")
 	}
 	t.Logf("%s of %s: %q", kind, profile.Tool(p), profile.Notes(p))
 	return p
@@ -157,7 +157,8 @@ func Split(t *testing.T, p *pprof.Profile, three, item string, n int64) {
 			profile.Folded(p))
 	}
 	got, allowed := float64(a)/float64(a+b), 4*math.Sqrt(0.75*0.25/float64(n))
-	t.Logf("%s holds %.4f of %d samples, allowed 0.75 ± %.4f", three, got, n, allowed)
+	t.Logf("function %s has a share of %.4f of %d samples, allowed is 0.75 ± %.4f",
+		three, got, n, allowed)
 	if math.Abs(got-0.75) > allowed {
 		t.Errorf("%s holds %.4f of both, want 0.75 ± %.4f of %d samples\n%s", three, got, allowed,
 			n, profile.Folded(p))
@@ -221,16 +222,17 @@ func fetch(t *testing.T, archive, member, program string, args ...string) string
 		return file
 	}
 	if _, err := exec.LookPath(program); err != nil {
-		t.Skip("needs a tool that is fetched: ", err)
+		t.Skip("the test needs a tool that is downloaded: ", err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = dir
 	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("needs a tool that is fetched: %s: %v: %s", program, err, output)
+		t.Skipf("the test needs a tool that is downloaded: %s: %v: %s", program, err, output)
 	}
 	matches, err := filepath.Glob(filepath.Join(dir, archive))
 	if err != nil || len(matches) != 1 {
-		t.Fatalf("%s brought %q, error %v; want one %s", program, matches, err, archive)
+		t.Fatalf("download of %s has the files %q, error %v; want one %s",
+			program, matches, err, archive)
 	}
 	if err := unpack(matches[0], member, file); err != nil {
 		t.Fatal(err)

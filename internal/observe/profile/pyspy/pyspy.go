@@ -70,10 +70,10 @@ var runs = map[string][][]string{
 }
 
 var notes = map[string]string{
-	profile.CPU: "event: every 10 ms, threads that are not idle: Python's and native code's; one " +
-		"that waits for the interpreter's lock (GIL) may be taken for running",
-	profile.OffCPU: "event: every 10 ms, all threads less those that are not idle, by two " +
-		"programs at once; threads that wait for work are in it",
+	profile.CPU: "event: every 10 ms, threads in Python and native code that are not idle; a " +
+		"thread that waits for the interpreter's lock (GIL) may count as running",
+	profile.OffCPU: "event: every 10 ms, idle threads (all threads minus busy threads, from two " +
+		"runs of py-spy at once), including threads that wait for work",
 }
 
 // Start starts to sample the process and its children. It does not pause the process
@@ -83,7 +83,7 @@ func (c PySpy) Start(ctx context.Context, s profile.Subject, kind string) (profi
 		return nil, fmt.Errorf("start py-spy: %w", err)
 	}
 	if len(runs[kind]) == 0 {
-		return nil, fmt.Errorf("start py-spy: it takes no %q profiles", kind)
+		return nil, fmt.Errorf("start py-spy: py-spy does not support %q profiles", kind)
 	}
 	path, err := program(s)
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *recording) begin(ctx context.Context, path string, args []string, cores
 	case <-r.reply:
 		return fmt.Errorf("it ended: %w", r.wait())
 	case <-ctx.Done():
-		return fmt.Errorf("it has not begun: %w", errors.Join(ctx.Err(), r.end(ctx)))
+		return fmt.Errorf("sampling has not begun: %w", errors.Join(ctx.Err(), r.end(ctx)))
 	}
 }
 
@@ -179,7 +179,7 @@ func (r *recording) wait() error {
 	<-r.reply
 	err := r.cmd.Wait()
 	if text := r.log.String(); err != nil || !strings.Contains(text, finished) {
-		return fmt.Errorf("it wrote no profile: %w", errors.Join(err,
+		return fmt.Errorf("py-spy wrote no profile: %w", errors.Join(err,
 			errors.New(strings.TrimSpace(text))))
 	}
 	return nil

@@ -64,7 +64,7 @@ func TestRefusals(t *testing.T) {
 	check(other, profile.CPU, "not python")
 	other = s
 	other.Tools.PySpy = "/bin/false" // it ends at once without output
-	check(other, profile.CPU, "it wrote no profile")
+	check(other, profile.CPU, "py-spy wrote no profile")
 	other.Tools.PySpy = "no/such"
 	check(other, profile.CPU, "no such file")
 }

@@ -152,7 +152,7 @@ func inputEnds() error {
 	for {
 		n, err := syscall.Read(0, b[:])
 		if n <= 0 && err != syscall.EINTR {
-			return errors.New("its input has ended")
+			return errors.New("the input from Prony has ended")
 		}
 	}
 }
@@ -190,7 +190,7 @@ func (s Start) run(core int, b *Beat) error {
 	const word = 64
 	var set [16]uint64
 	if core < 0 || core >= len(set)*word {
-		return errors.New("there is no core " + strconv.Itoa(core))
+		return errors.New("the machine has no core " + strconv.Itoa(core))
 	}
 	set[core/word] = 1 << (core % word)
 	if err := call(syscall.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(set),
