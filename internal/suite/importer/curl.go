@@ -19,18 +19,20 @@ var takesValue = " -o --output -w --write-out -m --max-time --connect-timeout -x
 	"--trace --trace-ascii --cert-type --key-type --pass --capath -P --ftp-port -Q --quote "
 
 // refused are options without which the request would be another one.
-var refused = map[string]string{"-F": "a form of several parts",
-	"--form": "a form of several parts", "--form-string": "a form of several parts",
+var refused = map[string]string{"-F": "a multipart form, which suites do not support",
+	"--form": "a multipart form, which suites do not " +
+		"support", "--form-string": "a multipart form, which suites do not " +
+		"support",
 	"-T": "an upload", "--upload-file": "an upload",
-	"-K": "a configuration of its own", "--config": "a configuration of its own",
-	"-r": "a range of bytes", "--range": "a range of bytes"}
+	"-K": "a separate curl configuration file", "--config": "a separate curl configuration file",
+	"-r": "a request for a range of bytes", "--range": "a request for a range of bytes"}
 
 func (d *Draft) readCurl(_ string, data []byte) error {
 	commands, err := shellwords.Commands(string(data), func(name string) string {
 		return hole(strings.ToUpper(name))
 	})
 	if err != nil {
-		return fmt.Errorf("%w; paste the whole command", err)
+		return fmt.Errorf("%w; paste the whole curl command", err)
 	}
 	for _, c := range commands {
 		if len(c) > 0 && c[0] == "$" {
@@ -50,15 +52,15 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		}
 		for _, r := range requests {
 			if nul(holeRe.ReplaceAllString(r.url+r.body, "")) {
-				d.leave("a NUL in its text")
+				d.leave("a request whose text contains a NUL character")
 				continue
 			}
 			d.add(r)
 		}
 	}
 	if d.Found == 0 {
-		return errors.New("no line of it begins with curl; paste one from the browser's tools " +
-			"(Copy as cURL)")
+		return errors.New("no line begins with curl; paste a command from the browser's " +
+			"developer tools (Copy as cURL)")
 	}
 	return nil
 }
@@ -107,7 +109,7 @@ func command(args []string) (out []raw, why string) {
 		}
 		if !ok {
 			if i++; i >= len(args) {
-				return nil, "an option without its value"
+				return nil, "a curl option without its value"
 			}
 			value = args[i]
 		}
@@ -138,7 +140,7 @@ func (l *line) flag(name string) {
 func (l *line) option(name, value string) {
 	body := func(kind string) {
 		if strings.HasPrefix(value, "@") && name != "--data-raw" {
-			l.why = "a body from a file; write it as bodyFile"
+			l.why = "a request body from a file; set bodyFile in prony.yaml instead"
 		}
 		l.data = append(l.data, value)
 		if l.kind == "" {
@@ -189,7 +191,7 @@ func (l *line) requests() (out []raw, why string) {
 		return nil, l.why
 	}
 	if len(l.urls) == 0 {
-		return nil, "a curl without an address"
+		return nil, "a curl command without a URL"
 	}
 	for _, u := range l.urls {
 		r := l.raw

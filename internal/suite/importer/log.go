@@ -43,12 +43,12 @@ func (d *Draft) readLog(_ string, data []byte) error {
 		d.Found++
 		m := logLine.FindSubmatch(l)
 		if m == nil {
-			d.leave("lines of another format than common or combined")
+			d.leave("lines in a format other than common or combined")
 			continue
 		}
 		moment, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
 		if err != nil {
-			d.leave("lines whose time is none")
+			d.leave("lines whose time is not a valid date")
 			continue
 		}
 		method, path, status := string(m[2]), string(m[3]), int(m[4][0]-'0')
@@ -67,7 +67,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 		byName[key].count++
 	}
 	if d.Found == 0 {
-		return errors.New("it has no lines; name a log that has some")
+		return errors.New("the log has no lines; choose a log with requests")
 	}
 	slices.SortStableFunc(order, func(a, b *seen) int { return cmp.Compare(b.count, a.count) })
 	for _, s := range order[:min(headMax, len(order))] {
@@ -84,15 +84,15 @@ func (d *Draft) readLog(_ string, data []byte) error {
 func (d *Draft) unfit(method, path string, class int) string {
 	switch {
 	case method != "GET" && method != "HEAD":
-		return "requests with a body, which a log does not have"
+		return "requests with a body, which an access log does not contain"
 	case !strings.HasPrefix(path, "/"):
-		return "requests that are not for a path of this server"
+		return "requests whose target is not a path of this server"
 	case isStatic(path, ""):
 		return "static files"
 	case class >= 4:
-		return "the answer was an error (4xx, 5xx)"
+		return "requests whose response was an error (4xx, 5xx)"
 	case class == 1:
-		return "no HTTP any more after it (101)"
+		return "requests that switched to another protocol (101)"
 	}
 	return ""
 }
@@ -111,7 +111,7 @@ func (d *Draft) tail(remaining []*seen) {
 	all, tried := 0, 0
 	for _, s := range remaining {
 		if s.method != "GET" || s.status != status {
-			d.leave("seldom asked, and not like the others that are")
+			d.leave("rare requests with another method or status than most rare requests")
 			continue
 		}
 		all += s.count // what is beyond the bound is asked as often as what is in it
@@ -129,7 +129,7 @@ func (d *Draft) tail(remaining []*seen) {
 	default:
 		d.add(raw{method: "GET", url: "/" + hole("{pick "+strings.Join(paths, "|")+"}"),
 			status: status, count: all, note: fmt.Sprintf(
-				"the tail: one of %d less frequent paths", len(paths))})
+				"one of the %d least frequent paths, drawn for each request", len(paths))})
 	}
 }
 
@@ -150,7 +150,7 @@ func (d *Draft) moments(times []int64) {
 		}
 	}
 	if remaining := len(times) - (to - from + 1); remaining > 0 {
-		d.leaveAll("moments outside of the busiest five minutes", remaining)
+		d.leaveAll("arrivals outside of the busiest five minutes", remaining)
 	}
 	times = times[from : to+1]
 	for i := 0; i < len(times); {

@@ -117,7 +117,7 @@ func (d *Draft) field(name, value string) string {
 	case strings.EqualFold(name, "authorization") && two && strings.EqualFold(scheme, "basic"):
 		return scheme + " " + d.secret("BASIC_AUTH", tail, "user:password in base64")
 	case strings.EqualFold(name, "cookie"):
-		return d.secret("COOKIE", value, "the header field Cookie, as NAME=VALUE; NAME=VALUE")
+		return d.secret("COOKIE", value, "the header field Cookie, such as NAME=VALUE; NAME=VALUE")
 	case isSecret(name):
 		return d.secret(name, value, about)
 	}
