@@ -65,7 +65,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		// A folder of the lab's own: nobody else gets to the socket, or can be there before it. The
 		// null server starts in it, so that it runs as who gets to it.
 		if dir, err = os.MkdirTemp("", "prony-null-"); err != nil {
-			return fmt.Errorf("make a folder for its socket: %w", err)
+			return fmt.Errorf("make a folder for the null server's socket: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		sc.Unix = filepath.Join(dir, "socket")

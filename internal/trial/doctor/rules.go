@@ -34,7 +34,7 @@ func unfit(observed, fix string) finding    { return finding{record.Unfit, obser
 func unknown(observed string) finding       { return finding{record.Unknown, observed, ""} }
 
 // unsaid is what most rules find where a file is not there.
-func unsaid() finding { return unknown("the kernel does not say") }
+func unsaid() finding { return unknown("the kernel does not report it") }
 
 // doubtfulIf is fit otherwise.
 func doubtfulIf(condition bool, observed, fix string) finding {
