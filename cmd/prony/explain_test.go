@@ -20,7 +20,7 @@ func TestExplain(t *testing.T) {
 	if exit == cli.Fine {
 		t.Error("a request of nobody is explained")
 	}
-	has(t, "the error", stderr, "no request has a trace id", "--telemetry")
+	has(t, "the error", stderr, "no request with a trace id was found", "--telemetry")
 	out, stderr, exit := say(t, mock{}, "explain", "--root", root, dir)
 	if exit != cli.Fine {
 		t.Fatal(stderr)

@@ -227,8 +227,7 @@ func TestFairnessTable(t *testing.T) {
 		newFairRow("d/z", fairHeads(97, true)),
 	}
 	text := fairnessMarkdown(rows)
-	const want = `| target | /hello/{mode} | /data | kept | ` +
-		`headers beyond Content-Length, Content-Type |
+	const want = `| target | /hello/{mode} | /data | kept | headers beyond Content-Length, Content-Type |
 |---|---|---|---|---|
 | a | 100+23 | 106+190 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
 | b | 90+23 | 96+190 | yes | none |
@@ -236,9 +235,9 @@ func TestFairnessTable(t *testing.T) {
 | d/x,y | 96+23 | 102+190 | yes | none |
 | d/z | 97+23 | 103+190 | yes | none |
 
-- heads of /hello/{mode}: 90 bytes (b) to 100 (a)
-- heads of /data: 96 bytes (b) to 106 (a)
-- the connection: closed by c
+- header size of /hello/{mode}: from 90 bytes (b) to 100 bytes (a)
+- header size of /data: from 96 bytes (b) to 106 bytes (a)
+- the connection is closed by c
 - Date (/hello/{mode}): sent by a, c
 - Server (/hello/{mode}): sent by a
 `

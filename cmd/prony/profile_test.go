@@ -124,12 +124,13 @@ func TestProfile(t *testing.T) {
 	check(cli.Misused, []string{"choose one with --target", platform, virtual})
 	check(cli.Misused, []string{`--kind "heat": there are cpu, alloc, lock, offcpu`}, "--kind",
 		"heat")
-	check(cli.Misused, []string{"its end says the format"}, "-o", "x.png")
-	check(cli.Misused, []string{"a difference is no profile"}, "-o", "x.folded", "--diff", virtual)
+	check(cli.Misused, []string{"the file name must end with"}, "-o", "x.png")
+	check(cli.Misused, []string{"with --diff, only .html"}, "-o", "x.folded", "--diff", virtual)
 	check(cli.Misused, []string{"--top -1"}, "--top", "-1")
 	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "could not be taken",
 		"no such event"}, "--target", virtual, "--kind", "alloc")
-	check(cli.Failed, []string{"has no lock profile; there are", "java-jdk/virtual alloc"},
+	check(cli.Failed, []string{"has no lock profile; the run has these profiles:",
+		"java-jdk/virtual alloc"},
 		"--kind", "lock")
 	check(cli.Failed, []string{"--diff gone: ", "has no cpu profile of gone"}, "--target", virtual,
 		"--diff", "gone")

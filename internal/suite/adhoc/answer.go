@@ -220,7 +220,7 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 			r.Checks = append(r.Checks, suite.Check{Place: suite.Place{JSON: path}, Is: &value})
 		}
 		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
-		return Held{r, fmt.Sprintf("by %s that stay the same; these parts vary: %s",
+		return Held{r, fmt.Sprintf("by %s with constant values; these parts vary: %s",
 			units.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
 	}
 	size := int64(len(first.Body))

@@ -78,7 +78,7 @@ func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 		but+"the address in the request (1 place)", "")
 	h := check(`{"url":"http://{h}/x","from":"{s}","id":1,"t":{s}}`,
 		`{"url":"http://{h}/x","t":1{s},"from":"{s}","id":1}`, "",
-		"by 3 fields that stay the same; these parts vary: t", "")
+		"by 3 fields with constant values; these parts vary: t", "")
 	if c := h.Request.Checks; len(c) != 3 || *c[0].Is != "{lab source}" ||
 		*c[2].Is != "http://{lab host}/x" {
 		t.Errorf("checks %+v", c)

@@ -180,7 +180,7 @@ func TestHold(t *testing.T) {
 	if h := check("", "", []string{"404 no", "404 no"}); h.Request.Expect.Status != 404 {
 		t.Errorf("held by status %d", h.Request.Expect.Status)
 	}
-	fields := check("by 2 fields that stay the same; these parts vary: time", "",
+	fields := check("by 2 fields with constant values; these parts vary: time", "",
 		[]string{`{"id":1,"a":[{"b":"x"}],"time":1}`, `{"id":1,"a":[{"b":"x"}],"time":2}`},
 		[]string{`{"id":1,"a":[{"b":"x"}],"time":3}`, `{"time":4,"a":[{"b":"x"}],"id":1}`})
 	if c := fields.Request.Checks; len(c) != 2 || c[0].JSON != "a.0.b" || string(*c[0].Is) != "x" {
