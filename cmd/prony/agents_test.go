@@ -40,12 +40,15 @@ func TestAgentsAreListed(t *testing.T) {
 	if err := a.listAgents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const missing = `AGENT     RUNTIMES  VERSION  HERE                                                             ABOUT
-again     jvm,node  -        nothing to fetch                                                 Nothing.
-own/low   jvm       -        needs the environment variable PRONY_TEST_JAR,
-	which is not set  Little.
-own/told  jvm       -        needs the environment variable PRONY_TEST_TO, which is not set   Much.
-`
+	const missing = "" +
+		"AGENT     RUNTIMES  VERSION  HERE                           " +
+		"                                  ABOUT\n" +
+		"again     jvm,node  -        nothing to fetch               " +
+		"                                  Nothing.\n" +
+		"own/low   jvm       -        needs the environment variable " +
+		"PRONY_TEST_JAR, which is not set  Little.\n" +
+		"own/told  jvm       -        needs the environment variable " +
+		"PRONY_TEST_TO, which is not set   Much.\n"
 	if out.String() != missing {
 		t.Errorf("got\n%swant\n%s", out, missing)
 	}

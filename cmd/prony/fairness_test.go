@@ -227,7 +227,8 @@ func TestFairnessTable(t *testing.T) {
 		newFairRow("d/z", fairHeads(97, true)),
 	}
 	text := fairnessMarkdown(rows)
-	const want = `| target | /hello/{mode} | /data | kept | headers beyond Content-Length, Content-Type |
+	const want = `| target | /hello/{mode} | /data | kept | ` +
+		`headers beyond Content-Length, Content-Type |
 |---|---|---|---|---|
 | a | 100+23 | 106+190 | yes | Date (/hello/{mode}), Server (/hello/{mode}) |
 | b | 90+23 | 96+190 | yes | none |

@@ -86,7 +86,8 @@ func TestRunForRefuses(t *testing.T) {
 func TestPlanForATime(t *testing.T) {
 	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "the plan", out, "starts of 2 trials each for 5m0s · about 5 min", "It does not begin a start")
+	has(t, "the plan", out, "starts of 2 trials each for 5m0s · about 5 min",
+		"It does not begin a start")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
 	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is time for") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)

@@ -395,8 +395,8 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 			"ws or wss", o.url)
 	}
 	if u.Fragment != "" {
-		return "", fmt.Errorf("load %q: clients do not send the fragment #%s of a URL; remove "+
-			"it", o.url, u.Fragment)
+		return "", fmt.Errorf("load %q: clients do not send fragments; remove #%s", o.url,
+			u.Fragment)
 	}
 	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
@@ -406,8 +406,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	protocol := nethttp.Schemes[u.Scheme]
 	switch {
 	case f.http3 && (f.http2 || f.unix != "" || u.Scheme != "https"):
-		return "", fmt.Errorf("--http3 needs an https URL, and cannot be combined with --http2 " +
-			"or --unix")
+		return "", fmt.Errorf("--http3 needs an https URL, and excludes --http2 and --unix")
 	case f.http3:
 		protocol = nethttp.H3
 	case f.http2 && u.Scheme == "http":

@@ -251,8 +251,8 @@ var slips = []struct {
 	{"header's name", "accept: app", `"a b": app`, `:12: headers "a b" does not have the form ` +
 		`of "accept" in "headers: {\"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
 	{"headers' names", "accept: app", `"b c": x, "a b": app`,
-		`:12: headers "a b" does not have the form of "accept" in "headers: {\"b c\": x, \"a b\": ` +
-			`application/json, x-request-id: \"{uuid}\"}"` + "\n" + fullFile +
+		`:12: headers "a b" does not have the form of "accept" in "headers: {\"b c\": x, ` +
+			`\"a b\": application/json, x-request-id: \"{uuid}\"}"` + "\n" + fullFile +
 			`:12: headers "b c" does not have the form of "accept" in ` +
 			`"headers: {\"b c\": x, \"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
 	{"header's value", `"{uuid}"`, `"{uid}"`, `:12: {uid}: there is no placeholder "uid" in ` +

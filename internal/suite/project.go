@@ -231,12 +231,10 @@ func (c *checker) target(keyPath string, s Source) {
 	}
 	for _, k := range []struct{ key, text, want string }{
 		{"command", s.Command, "write the command that starts the target"},
-		{"url", s.URL, "write a URL such as " +
-			"http://127.0.0.1:8081"}, {"image", s.Image, "write an image such as " +
-			"app:1.2"},
-		{"git", s.Git, "write a revision such as main, HEAD~1 or a " +
-			"commit"}, {"build", s.Build, "write the command " +
-			"that builds the target"}} {
+		{"url", s.URL, "write a URL such as http://127.0.0.1:8081"},
+		{"image", s.Image, "write an image such as app:1.2"},
+		{"git", s.Git, "write a revision such as main, HEAD~1 or a commit"},
+		{"build", s.Build, "write the command that builds the target"}} {
 		if strings.TrimSpace(k.text) == "" && c.Node(keyPath+"."+k.key) != nil {
 			c.Wrong(
 				keyPath+"."+k.key,
@@ -252,21 +250,15 @@ func (c *checker) target(keyPath string, s Source) {
 		c.Wrong(keyPath, "add command, url, image or compose to the target",
 			"the target %s has no command, url, image or compose", last(keyPath))
 	case len(kinds) > 1:
-		c.Wrong(keyPath+"."+kinds[1], "remove all but one of these "+
-			"keys", "the target %s has both %s", last(keyPath),
-			strings.Join(kinds, " and "))
+		c.Wrong(keyPath+"."+kinds[1], "remove all but one of these keys",
+			"the target %s has both %s", last(keyPath), strings.Join(kinds, " and "))
 	}
 	for _, k := range []struct{ key, text string }{
 		{"dir", s.Dir}, {"build", s.Build}, {"git", s.Git}} {
 		if k.text != "" && s.Command == "" && len(kinds) == 1 {
-			c.Wrong(
-				keyPath+"."+k.key,
-				"take it out",
-				"%s requires a command, but target %s is defined by %s",
-				k.key,
-				last(keyPath),
-				kinds[0],
-			)
+			c.Wrong(keyPath+"."+k.key, "remove "+k.key,
+				"%s requires a command, but target %s is defined by %s", k.key, last(keyPath),
+				kinds[0])
 		}
 	}
 	if s.Port != 0 && s.Image == "" {
@@ -284,14 +276,12 @@ func (c *checker) target(keyPath string, s Source) {
 	c.processes(keyPath, s)
 	c.counters(keyPath, s)
 	if s.Git != "" && s.Build == "" {
-		c.Wrong(keyPath+".git", "add build with the command that builds the "+
-			"revision", "git requires build, because a "+
-			"revision has no build results")
+		c.Wrong(keyPath+".git", "add build with the command that builds the revision",
+			"git requires build, because a revision has no build results")
 	}
 	if s.Git != "" && !isRevision.MatchString(s.Git) {
-		c.Wrong(keyPath+".git", "write a revision such as main, HEAD~1 or a "+
-			"commit", "git %q is not a valid "+
-			"revision", s.Git)
+		c.Wrong(keyPath+".git", "write a revision such as main, HEAD~1 or a commit",
+			"git %q is not a valid revision", s.Git)
 	}
 }
 

@@ -188,10 +188,9 @@ suites: {one: {targets: [app]}}
 		"body: [0B]":        "the generator cannot make a body of 0B",
 		"body: [17MiB]":     "write a body size from 1B to 16MiB",
 		"body: [1KB]":       "is not a number with a binary unit",
-		"body: [1B]": "the matrix of app changes the body, but no request of scenario " +
-			"requests has a body",
-		"bodies: [1B]":   `unknown key "bodies"`,
-		"env: {1X: [1]}": `env "1X" does not have the form of "GOGC"`,
+		"body: [1B]":        "the matrix of app changes the body, but no request of",
+		"bodies: [1B]":      `unknown key "bodies"`,
+		"env: {1X: [1]}":    `env "1X" does not have the form of "GOGC"`,
 		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with the axis X, the matrix makes " +
 			"65 targets",
 		"env: {X: [" + strings.Repeat("1", 30) + "]}": "is longer than 32 characters",
@@ -248,8 +247,7 @@ func TestProjectMistakes(t *testing.T) {
 		"prony.yaml:6: build requires a command, but target up is defined by image")
 	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port requires an image")
 	check("    url:", "    build: x\n    url:", "prony.yaml:5: build requires a command")
-	check("build: go build, ", "", "prony.yaml:3: git requires build, because a revision has "+
-		"no build results")
+	check("build: go build, ", "", "prony.yaml:3: git requires build, because a revision has")
 	system := func(processes string) string {
 		return "    processes: [" + processes + "]\n    command: ./up {db.port}"
 	}
@@ -263,8 +261,7 @@ func TestProjectMistakes(t *testing.T) {
 		"prony.yaml:5: a process has the name of its target, up")
 	check(url, system("{name: DB, command: ./db}"), `name "DB" does not have the form of "db"`)
 	check(url, system("{name: db}"), "prony.yaml:5: command is missing")
-	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" is not `+
-		`a path that begins with /`)
+	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" is not a path`)
 	check(url, system("{name: db, command: ./db, share: 0}"), "prony.yaml:5: share 0 is outside")
 	check(url, system("{name: db, command: ./db, env: {X: '{xx.port}'}}"),
 		"prony.yaml:5: {xx.port} names a process that the target does not have")

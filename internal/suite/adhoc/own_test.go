@@ -194,8 +194,8 @@ func TestHold(t *testing.T) {
 	check("", "of b has no field t, but the response of a has", []string{`{"id":1,"t":1}`,
 		`{"id":1,"t":2}`},
 		[]string{`{"id":1}`, `{"id":1}`})
-	check("by status and length (2 bytes), because the bytes of the body vary", "", []string{"ab", "cd"},
-		[]string{"ef", "gh"})
+	check("by status and length (2 bytes), because the bytes of the body vary", "",
+		[]string{"ab", "cd"}, []string{"ef", "gh"})
 	check("by the status alone, because bodies vary or are longer than 4.0 MiB", "", []string{"ab",
 		"cde"})
 	names, all := answers([]string{"x"}, []string{"y"})
