@@ -239,8 +239,8 @@ func TestFairnessTable(t *testing.T) {
 - header size of /hello/{mode}: from 90 bytes (b) to 100 bytes (a)
 - header size of /data: from 96 bytes (b) to 106 bytes (a)
 - the connection is closed by c
-- Date (/hello/{mode}): sent by a, c
-- Server (/hello/{mode}): sent by a
+- header field Date (/hello/{mode}) is sent by a, c
+- header field Server (/hello/{mode}) is sent by a
 `
 	if text != want {
 		t.Errorf("the table is\n%s, want\n%s", text, want)

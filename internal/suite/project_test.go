@@ -261,7 +261,7 @@ func TestProjectMistakes(t *testing.T) {
 		"prony.yaml:5: a process has the name of its target, up")
 	check(url, system("{name: DB, command: ./db}"), `name "DB" does not have the form of "db"`)
 	check(url, system("{name: db}"), "prony.yaml:5: command is missing")
-	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" is not a path`)
+	check(url, system("{name: db, command: ./db, ready: x}"), `ready "x" is not a path`)
 	check(url, system("{name: db, command: ./db, share: 0}"), "prony.yaml:5: share 0 is outside")
 	check(url, system("{name: db, command: ./db, env: {X: '{xx.port}'}}"),
 		"prony.yaml:5: {xx.port} names a process that the target does not have")

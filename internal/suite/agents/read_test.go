@@ -67,7 +67,8 @@ func TestMistakesAreTold(t *testing.T) {
 		`in "fetch: {path: \"${X}\", maven: \"org.x:agent:1.2\"}"; keep only one of maven, `+
 		`npm, pip, path and build`)
 	check("sha256: 0", "sha256: x",
-		`a.yaml:6: sha256 "x`+strings.Repeat("123456789abcdef0", 4)[:63]+`" is not a SHA-256 digest in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
+		`a.yaml:6: sha256 "x`+strings.Repeat("123456789abcdef0", 4)[:63]+
+			`" is not a SHA-256 digest in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
 			`"; write 64 hexadecimal digits`)
 	check(`{maven: "org.x:agent:1.2"}`, `{npm: ../x, package: x}`, `a.yaml:5: folder "../x" is `+
 		`outside of the checkout in "fetch: {npm: ../x, package: x}"; write a relative path `+
