@@ -27,9 +27,9 @@ func TestExplain(t *testing.T) {
 	}
 	// Due 250 ms into the window, sent 1 ms later, answered after 9 ms.
 	has(t, "the story", out, "observed-", "request 0123456789abcdef0123456789abcdef",
-		"due         250 ms into the window", "sent        1.00 ms later",
-		"first byte  7.00 ms after that", "answered    9.00 ms after it was due",
-		"none is stored")
+		"due         250 ms after the window began", "sent        1.00 ms later",
+		"first byte  7.00 ms after sending", "complete    9.00 ms after it was due",
+		"no trace is stored")
 }
 
 // The observed trial is beside the comparison: in its folder, and in none of its tables.

@@ -23,7 +23,7 @@ func TestImportTellsWhatIsKnown(t *testing.T) {
 	}
 	has(t, "import", out.String(),
 		"wrk-plain.txt: wrk, closed, 10 connections for 2.41s\n",
-		"6.10k good answers/s (14695 good, 0 failed, 0 unanswered)",
+		"6.10k good responses/s (14695 good, 0 failed, 0 unanswered)",
 		// It was run without --latency: a mean and the largest are all that it said.
 		"mean 186 ms  p50 –  p90 –  p99 –  p99.9 –  max 1.03 s  of 14695\n",
 		"synthetic", "hey.txt: hey for 175ms", "status 100", "first: status 503",

@@ -39,7 +39,7 @@ func TestRunForATime(t *testing.T) {
 		"would allow ",
 		" trials of each of ")
 	has(t, "the report", out, "--for 10m0s")
-	has(t, "what it said", said, "trials for 10m0s, seed 42")
+	has(t, "what it said", said, "trials each for 10m0s, seed 42")
 	if s.Ended != "decided" || len(s.Looks) != 5 || len(s.Looks[4].Decided) == 0 ||
 		s.Looks[4].Open != 0 || s.ForNs != 600e9 || s.SpentNs > s.ForNs {
 		t.Errorf("%+v", s)

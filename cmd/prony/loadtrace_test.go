@@ -57,7 +57,7 @@ func TestTraceFlag(t *testing.T) {
 	for _, bad := range []string{"101%", "-1%", "NaN%", "one%", "%", "1"} {
 		wrong("share", "--traces", bad)
 	}
-	wrong("are different loads", "--trace", file, "--rate", "1")
+	wrong("define different loads", "--trace", file, "--rate", "1")
 	wrong("no such file", "--trace", file+".gone")
 	// Two loads of one command line are not one in the eyes of whatever keeps traces.
 	a, errA := plan("--traces", "1%")

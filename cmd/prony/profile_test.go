@@ -110,7 +110,7 @@ func TestProfile(t *testing.T) {
 	// The blocks of a target are added up: 60 samples of 10 ms in each of, e.g., 5 are 3 s.
 	check(cli.Fine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
 		"100.0% serve"}, "--target", virtual)
-	check(cli.Fine, []string{"100 samples, 1.00 s in all, by test 1, in windows of 2s",
+	check(cli.Fine, []string{"100 samples, 1.00 s in total, by test 1, in windows of 2s",
 		"event: none",
 		"600 ms 60.0% 600 ms 60.0% handle"}, "--trial", trial)
 	// 60 % here, 30 % there: +30 points, and the reader has what the handler took more.
@@ -127,7 +127,7 @@ func TestProfile(t *testing.T) {
 	check(cli.Misused, []string{"the file name must end with"}, "-o", "x.png")
 	check(cli.Misused, []string{"with --diff, only .html"}, "-o", "x.folded", "--diff", virtual)
 	check(cli.Misused, []string{"--top -1"}, "--top", "-1")
-	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "could not be taken",
+	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "profiling failed",
 		"no such event"}, "--target", virtual, "--kind", "alloc")
 	check(cli.Failed, []string{"has no lock profile; the run has these profiles:",
 		"java-jdk/virtual alloc"},
