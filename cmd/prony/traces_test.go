@@ -93,7 +93,7 @@ func TestTraces(t *testing.T) {
 	check(cli.Fine, "event exception SQLTransientException no connection was free|✗|"+
 		"log error no connection was free within 30 ms", "", "traces", "RUN", "--id",
 		failedTrace)
-	check(cli.Failed, "find trace zz: it was not stored", "", "traces", "RUN", "--id", "zz")
+	check(cli.Failed, "trace zz was not stored", "", "traces", "RUN", "--id", "zz")
 	check(cli.Fine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
 		"traces", "RUN", "--services") // 40 calls in 40 s
 	check(cli.Fine,
@@ -102,9 +102,9 @@ func TestTraces(t *testing.T) {
 	check(cli.Misused, `--format "xml": there are text, json, otlp`, "", "traces", "--format",
 		"xml")
 	check(cli.Misused, "choose one", "", "traces", "--errors", "--uniform")
-	check(cli.Misused, "OTLP has traces", "", "traces", "--services", "--format", "otlp")
-	check(cli.Misused, "want 0 or more", "", "traces", "--limit", "-1")
-	check(cli.Failed, "find run absent", "", "traces", "absent")
+	check(cli.Misused, "which has only traces", "", "traces", "--services", "--format", "otlp")
+	check(cli.Misused, "must be at least 0", "", "traces", "--limit", "-1")
+	check(cli.Failed, "run absent was not found", "", "traces", "absent")
 }
 
 func TestTracesAsJSON(t *testing.T) {
@@ -140,20 +140,20 @@ func TestTracesAsJSON(t *testing.T) {
 func TestLogs(t *testing.T) {
 	root, _ := toldRun(t)
 	check := checker(t, root)
-	check(cli.Fine, "40 of 40 log records|error  visits  no connection", "", "logs", "RUN")
-	check(cli.Fine, "1 of 1 log records|trace "+failedTrace[:16], "found", "logs", "RUN",
+	check(cli.Fine, "40 of 40 stored log records|error  visits  no connection", "", "logs", "RUN")
+	check(cli.Fine, "1 of 1 stored log records|trace "+failedTrace[:16], "found", "logs", "RUN",
 		"--severity", "warn")
-	check(cli.Fine, "1 of 1 log records", "", "logs", "RUN", "--grep", "within 30 ms$")
+	check(cli.Fine, "1 of 1 stored log records", "", "logs", "RUN", "--grep", "within 30 ms$")
 	check(
 		cli.Fine,
-		"1 of 1 log records|found the visits",
+		"1 of 1 stored log records|found the visits",
 		"",
 		"logs",
 		"RUN",
 		"--trace",
 		slowestTrace,
 	)
-	check(cli.Fine, "0 of 0 log records", "", "logs", "RUN", "--trial", "other")
+	check(cli.Fine, "0 of 0 stored log records", "", "logs", "RUN", "--trial", "other")
 	check(cli.Misused, `--severity "loud" does not exist; choose one of trace, debug`, "", "logs",
 		"--severity",
 		"loud")
