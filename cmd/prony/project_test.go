@@ -123,7 +123,7 @@ func TestProjectHasNoEmptyTarget(t *testing.T) {
 		if exit != cli.Failed {
 			t.Errorf("%s: exit %d, want %d", key, exit, cli.Failed)
 		}
-		has(t, "what is said", stderr, "prony.yaml:1: "+empty+" of the target a is empty")
+		has(t, "what is said", stderr, "prony.yaml:1: the key "+empty+" of target a is empty")
 	}
 }
 

@@ -164,7 +164,7 @@ func TestVersusRefuses(t *testing.T) {
 		}
 	}
 	check(2, "no service is named: pass the command", "--get", "/")
-	check(2, "name a request", "./app")
+	check(2, "no request is named", "./app")
 	check(2, "add --slo", "./app", "--get", "/", "--by",
 		"capacity")
 	check(2, `"x" is not a request: a path begins with /`, "./app", "--get", "x")
@@ -193,7 +193,7 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, "the protocol h2c has no TLS", "--protocol", "h2c", "--url", "https://127.0.0.1:1",
 		"--get", "/")
 	check(2, "--remote needs --url", "./app", "--remote", "x", "--get", "/")
-	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
+	check(2, "the URL must be only http://HOST:PORT", "--url", "http://127.0.0.1:8/x", "--get", "/")
 	check(2, "is another machine, and a load may harm it; if you may load this host, add "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
 	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
