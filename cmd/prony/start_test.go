@@ -137,7 +137,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 	refused(t, url)
-	for line, want := range map[string]string{"start none": "there is no target",
+	for line, want := range map[string]string{"start none": "does not exist",
 		"start go-nethttp --cpus 0": "--cpus must be greater than 0", "start": "want prony start",
 		"start go-nethttp --memory 1KiB": "at least 1MiB"} {
 		_, stderr, exit := say(t, mock{}, append(strings.Fields(line), "--root", root)...)

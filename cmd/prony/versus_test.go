@@ -194,17 +194,17 @@ func TestVersusRefuses(t *testing.T) {
 		"--get", "/")
 	check(2, "--remote needs --url", "./app", "--remote", "x", "--get", "/")
 	check(2, "the URL must be only http://HOST:PORT", "--url", "http://127.0.0.1:8/x", "--get", "/")
-	check(2, "is another machine, and a load may harm it; if you may load this host, add "+
+	check(2, "is another machine, and a load may harm it; where you may load it, say so: "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
 	check(1, "connection refused; start it first", "--url", "http://127.0.0.1:1", "--get", "/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
-	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
+	check(1, "output of the service:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")
-	check(1, "sleep-60, for up to 4s: wait until GET / on 127.0.0.1:", "sleep 60", "--get", "/",
+	check(1, "sleep-60, waiting up to 4s: wait until GET / on 127.0.0.1:", "sleep 60", "--get", "/",
 		"--startup", "4s")
 	check(1, "must listen on 127.0.0.1 at the port in $PORT", "PORT=1 ./app", "--get", "/",
 		"--startup", "2s")
-	check(1, `app answers "hello", SAYS-bye-app "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
+	check(1, `app responds with body "hello", but SAYS-bye-app responds with body "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
 	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",
 		"--get", "/")
 	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "versus")); err == nil {
