@@ -144,7 +144,7 @@ func TestSaveRefused(t *testing.T) {
 	}{
 		{[]string{"--save=" + run}, cli.Misused, "already contains a run; choose another folder"},
 		{[]string{"--save=" + file}, cli.Failed, "choose another folder with --save"},
-		{[]string{"--name", "x"}, cli.Misused, "add --save"},
+		{[]string{"--name", "x"}, cli.Misused, "needs --save"},
 		{[]string{"-o", "page.pdf"}, cli.Misused, "page.pdf"},
 	} {
 		args := append([]string{"load", url, "-n", "10", "-c", "1"}, row.args...)
