@@ -40,11 +40,15 @@ func TestAgentsAreListed(t *testing.T) {
 	if err := a.listAgents(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const missing = `AGENT     RUNTIMES  VERSION  HERE                                        ABOUT
-again     jvm,node  -        nothing to fetch                            Nothing.
-own/low   jvm       -        needs the variable PRONY_TEST_JAR: not set  Little.
-own/told  jvm       -        needs the variable PRONY_TEST_TO: not set   Much.
-`
+	const missing = "" +
+		"AGENT     RUNTIMES  VERSION  HERE                           " +
+		"                                  ABOUT\n" +
+		"again     jvm,node  -        nothing to fetch               " +
+		"                                  Nothing.\n" +
+		"own/low   jvm       -        needs the environment variable " +
+		"PRONY_TEST_JAR, which is not set  Little.\n" +
+		"own/told  jvm       -        needs the environment variable " +
+		"PRONY_TEST_TO, which is not set   Much.\n"
 	if out.String() != missing {
 		t.Errorf("got\n%swant\n%s", out, missing)
 	}
@@ -66,17 +70,18 @@ func TestAgentsAreFetched(t *testing.T) {
 	if err := a.fetchAgents(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	const want = "again            nothing to fetch\n" +
-		"skipped own: needs the variable PRONY_TEST_JAR: not set\n"
+	const want = "again            nothing to fetch\nskipped own: needs the environment " +
+		"variable PRONY_TEST_JAR, which is not set\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
 	// A named agent that is missing is an error.
-	const named = "fetch agent own: cannot be had here: needs the variable PRONY_TEST_JAR: not set"
+	const named = "fetch agent own: the agent cannot be fetched on this machine: needs the " +
+		"environment variable PRONY_TEST_JAR, which is not set"
 	if err := a.fetchAgents(t.Context(), []string{"own"}); err == nil || err.Error() != named {
 		t.Errorf("got %v, want %s", err, named)
 	}
-	const unknown = `find agent "owm": there is none; did you mean "own"?`
+	const unknown = `agent "owm" does not exist; did you mean "own"?`
 	err := a.fetchAgents(t.Context(), []string{"owm"})
 	if err == nil || err.Error() != unknown || cli.Code(err) != cli.Misused {
 		t.Errorf("got %v, code %d, want %s as usage", err, cli.Code(err), unknown)

@@ -39,8 +39,9 @@ func (a *app) root() (string, error) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("find the catalog: no folder from %s upwards has services/ and "+
-				"suites/; go into a checkout of Prony, or name one with --root", dir)
+			return "", fmt.Errorf("the catalog was not found: neither %s nor a folder above it "+
+				"has services/ and suites/; go into a checkout of Prony, or name a checkout with "+
+				"--root", dir)
 		}
 	}
 }
@@ -84,20 +85,19 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 		if err == nil && (isRun(dir) || has(dir)) {
 			return dir, nil
 		}
-		return "", fmt.Errorf("find run %s: there is no such folder with a %s, nor one of that "+
-			"name below results/", args[0], record.RunFile)
+		return "", fmt.Errorf("run %s was not found: there is no such folder with a %s, here or "+
+			"below results/", args[0], record.RunFile)
 	}
 	if err != nil {
 		return "", err
 	}
 	for _, dir := range newest(filepath.Join(root, "results")) {
 		if has(dir) {
-			fmt.Fprintf(a.stderr, "prony: the newest is %s\n", dir)
+			fmt.Fprintf(a.stderr, "prony: using the newest run, %s\n", dir)
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("find the newest run: none below results/ has %s; make one with "+
-		"prony run --telemetry", what)
+	return "", fmt.Errorf("no run below results/ has %s; make one with prony run --telemetry", what)
 }
 
 // newest lists the folders of runs below a folder of results, the newest first. It leaves out runs

@@ -112,7 +112,7 @@ func (a *app) audit(files []string, cols *audit.Columns, asJSON bool) error {
 		return errors.Join(errs...)
 	}
 	if contradictions > 0 {
-		return cli.End(cli.Invalid, "the results contradict themselves")
+		return cli.End(cli.Invalid, "the published results contradict each other")
 	}
 	return nil
 }

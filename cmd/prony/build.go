@@ -31,14 +31,15 @@ Docker, and records its size. The size is in tables with the column "image".`,
 		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
-				return cli.Usagef("--jobs %d: want 1 or more", jobs)
+				return cli.Usagef("--jobs must be at least 1, got %d", jobs)
 			}
 			return a.build(c.Context(), args, jobs, images)
 		},
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0,
-		"builds at once; 0: one for each processor, and for each 2 GiB of free memory")
-	c.Flags().BoolVar(&images, "images", false, "build the container's images, too (needs Docker)")
+		"number of builds at once; 0: one for each CPU, and at most one for each 2 GiB of free "+
+			"memory")
+	c.Flags().BoolVar(&images, "images", false, "also build the container images (needs Docker)")
 	return c
 }
 

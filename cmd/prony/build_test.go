@@ -17,11 +17,12 @@ func TestKeptAside(t *testing.T) {
 	out, said, exit := say(t, mock{}, "run", "--root", checkout(t), "--targets",
 		"go-fiber,go-nethttp", "--blocks", "1")
 	if exit != cli.Fine || strings.Contains(out, name) ||
-		!strings.Contains(said, name+" is kept aside (--targets "+name+" measures it): it is") {
+		!strings.Contains(said,
+			name+" is excluded by default (--targets "+name+" includes it): it is") {
 		t.Errorf("exit %d\n%s\n%s", exit, out, said)
 	}
 	out, _, exit = say(t, mock{}, "run", "--root", checkout(t), "--targets", name, "--blocks", "1")
-	if exit != cli.Fine || strings.Contains(out, "kept aside") {
+	if exit != cli.Fine || strings.Contains(out, "excluded by default") {
 		t.Errorf("named, exit %d\n%s", exit, out)
 	}
 }

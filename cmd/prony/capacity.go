@@ -107,16 +107,17 @@ func (f *capacityFlags) check() (err error) {
 	}
 	switch {
 	case f.slo+f.concurrency+f.stress == "":
-		return fmt.Errorf("nothing to measure: add --slo 'p99<50ms,errors<0.1%%', " +
-			"--concurrency 1..256 or --stress 1000..8000")
+		return fmt.Errorf("nothing to measure: add --slo 'p99<50ms,errors<0.1%%', --concurrency " +
+			"1..256 or --stress 1000..8000")
 	case f.curve && f.slo == "":
-		return fmt.Errorf("--curve needs --slo: it goes up to the capacity")
+		return fmt.Errorf("--curve needs --slo, because it measures up to the capacity")
 	case f.load.given("duration"):
-		return fmt.Errorf("--duration: use --window for the length of a step, and --budget")
+		return fmt.Errorf("--duration is not possible here: set the length of a step with " +
+			"--window, and the length of the search with --budget")
 	case o.Window <= 0:
-		return fmt.Errorf("--window must be above 0, such as 2s; it is %v", o.Window)
+		return fmt.Errorf("--window must be greater than 0, such as 2s, got %v", o.Window)
 	case f.replicates < 1:
-		return fmt.Errorf("--replicates must be at least 1; it is %d", f.replicates)
+		return fmt.Errorf("--replicates must be at least 1, got %d", f.replicates)
 	}
 	o.Seed = f.load.spec.Seed
 	if f.load.given("lead-in") {

@@ -37,15 +37,15 @@ func TestCapacityUsage(t *testing.T) {
 	}
 	check("nothing to measure: add --slo")
 	check("--slo: parse objective \"p99\"", "--slo", "p99")
-	check("throughput is what is looked for", "--slo", "throughput>5/s")
-	check("confidence 2 is not between", "--slo", "p99<5ms", "--confidence", "2")
-	check("precision -1 is negative", "--slo", "p99<5ms", "--precision", "-1")
-	check("budget 0s is not positive", "--slo", "p99<5ms", "--budget", "0")
+	check("an objective limits the throughput", "--slo", "throughput>5/s")
+	check("must be between 0 and 1, got 2", "--slo", "p99<5ms", "--confidence", "2")
+	check("the precision must not be negative, got -1", "--slo", "p99<5ms", "--precision", "-1")
+	check("the budget must be greater than 0, got 0s", "--slo", "p99<5ms", "--budget", "0")
 	check("--curve needs --slo", "--curve", "--stress", "1..5")
-	check("--duration: use --window", "--slo", "p99<5ms", "--duration", "5s")
-	check("--replicates must be at least 1; it is 0", "--slo", "p99<5ms", "--replicates", "0")
-	check("--concurrency: \"x\": want a list", "--concurrency", "x")
-	check("--stress: \"5..1\": the numbers must rise", "--stress", "5..1")
+	check("--duration is not possible here", "--slo", "p99<5ms", "--duration", "5s")
+	check("--replicates must be at least 1, got 0", "--slo", "p99<5ms", "--replicates", "0")
+	check("--concurrency: \"x\" must be a list", "--concurrency", "x")
+	check(`--stress: "5..1" must be a rising sequence of numbers`, "--stress", "5..1")
 	check("got 2 arguments", "http://127.0.0.1:1/", "--slo", "p99<5ms")
 	_, _, err := capacityOf(t, "nothing", "--slo", "p99<5ms")
 	if cli.Code(err) != cli.Misused || !strings.Contains(err.Error(), "want a URL") {
@@ -106,5 +106,5 @@ func TestCapacityNobodyListens(t *testing.T) {
 	if cli.Code(err) != cli.Failed {
 		t.Errorf("%v", err)
 	}
-	has(t, "stdout", stdout, "not found: offer step 1 (warm-up)", "reproduce")
+	has(t, "stdout", stdout, "not found: run step 1 (warm-up)", "reproduce")
 }

@@ -106,7 +106,7 @@ func TestIdentityRefused(t *testing.T) {
 	args := []string{"load", "http://127.0.0.1:9/", "--generators", "1", "--listen", "127.0.0.1:0",
 		"--view", "none", "--identity"}
 	for name, row := range map[string]struct{ text, want string }{
-		"token":   {"sesame", "the token has 6 characters; want 64"},
+		"token":   {"sesame", "the token has 6 characters, but it must have 64"},
 		"tls.crt": {"sesame", "failed to find any PEM data"},
 		"tls.key": {"sesame", "failed to find any PEM data"},
 	} {
@@ -124,7 +124,7 @@ func TestIdentityRefused(t *testing.T) {
 	}
 	t.Setenv(indexName, "-1")
 	if _, stderr, _ := really("generate", "--of", "127.0.0.1:9"); !strings.Contains(stderr,
-		indexName+`: "-1" is not an index`) {
+		indexName+`: "-1" is not a valid index`) {
 		t.Errorf("a wrong index: %s", stderr)
 	}
 }

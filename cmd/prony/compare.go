@@ -40,11 +40,11 @@ are refused with their differences; --allow-mismatch compares them with a warnin
 func (f *compareFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	f.Refused = allTheSame
-	fs.StringSliceVar(&f.targets, "targets", nil, "two rows of the one run: A,B")
+	fs.StringSliceVar(&f.targets, "targets", nil, "two rows of the same run: A,B")
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
 	fs.StringVar(&f.Control, "control", "",
-		"row of both runs with the same artifact: divide ratios by its change")
+		"row with the same artifact in both runs: ratios are divided by its change")
 	fs.BoolVar(&f.Unlike, "allow-mismatch", false,
 		"compare results of different configurations, with a warning")
 	stallsFlag(c, &f.Stalls)
@@ -107,7 +107,7 @@ func (a *app) compare(args []string, f *compareFlags) (c compare.Comparison, err
 // page refuses to print HTML on a terminal.
 func (f *compareFlags) page() error {
 	if f.format == "html" && f.out == "" {
-		return cli.Usagef("a page goes into a file: name it with -o page.html")
+		return cli.Usagef("a terminal cannot show a page: write it to a file with -o page.html")
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func (a *app) write(name string, printTo func(io.Writer) error) error {
 const every = "all"
 
 // allTheSame is the hint for runs that were measured under different conditions.
-const allTheSame = "to compare them with a warning: --allow-mismatch"
+const allTheSame = "to compare them with a warning, add --allow-mismatch"
 
 // compareSides compares two sides that were read.
 func compareSides(from, to compare.Side, o compare.Options) (compare.Comparison, error) {
@@ -154,9 +154,9 @@ func compared(c compare.Comparison, err error, metrics []string) (
 	}
 	some := func(p compare.Pair) bool { return len(p.Rows) > 0 }
 	if err == nil && slices.Equal(metrics, []string{every}) && !slices.ContainsFunc(c.Pairs, some) {
-		err = cli.Usagef("the two have no number in common that could be judged")
+		err = cli.Usagef("the two sides have no metric in common that can be judged")
 	} else if err == nil && len(metrics) > 0 && !slices.ContainsFunc(c.Pairs, some) {
-		err = cli.Usagef("no row has a metric %s; see --metric all",
+		err = cli.Usagef("no row has the metric %s; --metric all shows all metrics",
 			strings.Join(metrics, " or "))
 	}
 	return c, err
@@ -200,13 +200,13 @@ func oneRun(args, targets []string) error {
 	for _, arg := range args {
 		name, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
 		if row == "" && name != arg {
-			return cli.Usagef("%q: the row behind the colon is empty, perhaps because a variable "+
-				"of your script is not set; name a row, or leave the colon out", arg)
+			return cli.Usagef("%q: the row after the colon is empty, perhaps because a variable "+
+				"of your script is not set; name a row, or omit the colon", arg)
 		}
 	}
 	if len(targets) > 0 && (len(args) != 1 || len(targets) != 2) {
-		return cli.Usagef("--targets names two rows, A,B, of one run; of " +
-			"two runs name them as RUN:TARGET")
+		return cli.Usagef("--targets names two rows A,B of one run; for two runs, write " +
+			"RUN:TARGET twice")
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 		if len(targets) == 2 {
 			from.Target, to.Target = targets[0], targets[1]
 		} else if from.Target != "" {
-			err = cli.Usagef("compare %s: name a second row, or only the run",
+			err = cli.Usagef("%s names only one row: name a second row, or only the run",
 				args[0])
 		}
 		return from, to, err
@@ -248,8 +248,8 @@ func sameFolder(a, b string) bool {
 func (a *app) side(arg string) (compare.Side, error) {
 	dir, target := address(arg)
 	if isFile(dir) {
-		return compare.Side{}, cli.Usagef("%s is a file: only a run's folder has trials to "+
-			"judge by; prony compare lays published results side by side", dir)
+		return compare.Side{}, cli.Usagef("%s is a file, but a gate needs the trials in a run's "+
+			"folder; compare published results with prony compare", dir)
 	}
 	run, err := runs.Read(dir)
 	if err != nil {
@@ -257,8 +257,8 @@ func (a *app) side(arg string) (compare.Side, error) {
 	}
 	a.tellBad(run.Bad)
 	if len(run.Records) == 0 {
-		return compare.Side{}, fmt.Errorf("read run %s: it has no records; was it ended before "+
-			"its first trial?", dir)
+		return compare.Side{}, fmt.Errorf("read run %s: the run has no records; it may have "+
+			"ended before its first trial", dir)
 	}
 	return run.Side(target), nil
 }

@@ -95,13 +95,13 @@ func TestTrend(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(cli.Fine, "slower: −10 %", "--root", root)
-	check(cli.Fine, "prony: left out: read run", dir)
+	check(cli.Fine, "prony: run left out: read run", dir)
 	check(cli.GateFailed, "9 runs", dir, "--fail-on-regression", "--metric", "throughput")
 	check(cli.Fine, "no change", dir, "--fail-on-regression", "--targets", "rust-axum")
 	check(cli.Fine, "| 1 change |", dir, "--format", "markdown")
 	check(cli.Fine, `"worse": true`, dir, "--format", "json")
 	check(cli.Fine, "scenario,target,config_hash", dir, "--format", "csv")
-	check(cli.Misused, "--alpha is a probability", dir, "--alpha", "2")
+	check(cli.Misused, "--alpha must be a probability", dir, "--alpha", "2")
 	check(cli.Misused, `--format "html": there are text, `, dir, "--format", "html")
 	check(cli.Failed, "find runs", filepath.Join(root, "nowhere"))
 }
@@ -117,7 +117,7 @@ func TestComparesNoEmptyRow(t *testing.T) {
 		if exit != cli.Misused || stdout != "" {
 			t.Errorf("%q: exit %d, want %d\n%s%s", args, exit, cli.Misused, stdout, stderr)
 		}
-		has(t, "what is said", stderr, `:": the row behind the colon is empty`)
+		has(t, "what is said", stderr, `:": the row after the colon is empty`)
 	}
 }
 

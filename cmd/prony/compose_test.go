@@ -225,6 +225,7 @@ func TestComposeIsMissing(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
-	has(t, "what is said", stderr, "web is left out: it needs docker compose: neither docker "+
-		"compose nor docker-compose of version 2 was found", "none of its targets can run here")
+	has(t, "what is said", stderr, "service web is left out: it needs docker compose: neither "+
+		"docker compose nor docker-compose of version 2 was found",
+		"none of the suite's targets can run here")
 }

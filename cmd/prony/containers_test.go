@@ -30,7 +30,8 @@ func TestRunInContainers(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("with nothing left exit %d", exit)
 	}
-	has(t, "the error", stderr, "none of its launchers works here; launcher docker: no engine")
+	has(t, "the error", stderr,
+		"none of the suite's launchers works here; launcher docker: no engine")
 	_, stderr, exit = run(mock{}, "podman")
 	if exit != cli.Misused {
 		t.Errorf("an unknown launcher exits %d", exit)
@@ -69,7 +70,7 @@ func TestStack(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("without a stack run exits %d", exit)
 	}
-	has(t, "the error", stderr, "start it with prony stack up")
+	has(t, "the error", stderr, "start the stack with prony stack up")
 }
 
 func TestParts(t *testing.T) {
@@ -89,7 +90,7 @@ func TestParts(t *testing.T) {
 	check(`{"Service":"loki","State":"exited"}`, true, "loki  exited")
 	check(`{"Service":"loki","State":"running","Health":"unhealthy"}`, true, "running unhealthy")
 	check(`{"Service":"loki","State":"running","Health":"starting"}`, false, "running starting")
-	check("", true, "prony stack up starts it")
+	check("", true, "start the stack with prony stack up")
 	if _, err := readParts([]byte("no JSON")); err == nil {
 		t.Error("text that is not JSON was read")
 	}

@@ -35,7 +35,7 @@ var detectable = []float64{0.01, 0.02, 0.05, 0.10}
 func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	asked, err := compare.ParsePercent(effect)
 	if err == nil && asked == 0 {
-		err = errors.New("the difference must be more than 0")
+		err = errors.New("the difference must be greater than 0")
 	}
 	if err != nil {
 		return cli.Usagef("--detect %s: %w", effect, err)
@@ -47,23 +47,24 @@ func (a *app) detect(results string, p *suite.Plan, effect, from string) error {
 	names := p.Targets()
 	targets := len(names)
 	// The date matters because noise changes with the machine's other load.
-	fmt.Fprintf(a.stdout, "noise floor of %s: each target against itself, measured %s UTC\n\n", dir,
+	fmt.Fprintf(a.stdout, "noise floor of run %s: each target against itself, measured %s "+
+		"UTC\n\n", dir,
 		study.Records[0].Time.UTC().Format(time.DateTime))
 	d := detection{asked: asked, blocks: p.Suite.Blocks, targets: targets, repeat: p.Repeat()}
 	d.print(a.stdout, study)
 	for _, r := range study.Records {
 		if !slices.Contains(names, r.Target.Name) {
-			fmt.Fprintf(a.stdout, "\n%s is not a target of this plan. Other targets may be more "+
-				"or less noisy.\n", r.Target.Name)
+			fmt.Fprintf(a.stdout, "\n%s is not a target of this plan. Other targets may have "+
+				"more or less noise.\n", r.Target.Name)
 			break
 		}
 	}
 	if floor := table.RepeatOf(study.Records...); floor != d.repeat {
-		fmt.Fprintf(a.stdout, "\nThis noise is that of %ss, and the plan has %ss: make a new run "+
+		fmt.Fprintf(a.stdout, "\nThe noise is from %ss, but the plan has %ss: make a new run "+
 			"with prony run --aa.\n", floor, d.repeat)
 	}
-	fmt.Fprintf(a.stdout, "\n%ss to find a difference in %.0f %% of runs at %.0f %% "+
-		"confidence.\nOne pair: a comparison by itself, such as a gate. All %d: every pair of the "+
+	fmt.Fprintf(a.stdout, "\n%ss that detect the difference in %.0f %% of runs at %.0f %% "+
+		"confidence.\nOne pair: a single comparison, such as a gate. All %d: every pair of the "+
 		"suite's targets, corrected by Holm.\n", strings.ToTitle(d.repeat[:1])+d.repeat[1:],
 		100*detectPower, 100*detectConfidence, targets)
 	return nil
@@ -133,8 +134,9 @@ func floorRun(results, from string) (dir string, study table.Study, err error) {
 			return run, study, nil
 		}
 	}
-	return "", study, fmt.Errorf("plan a difference: no A/A run of this machine in %s, so its "+
-		"noise is not known; make one with: prony run --aa --targets NAME --blocks 10", results)
+	return "", study, fmt.Errorf("cannot plan for a difference: no A/A run of this machine in "+
+		"%s, so its noise is unknown; make one with: prony run --aa --targets NAME --blocks "+
+		"10", results)
 }
 
 func sameMachine(a, b record.Provenance) bool {
@@ -148,8 +150,8 @@ func readFloor(dir string) (table.Study, error) {
 		return table.Study{}, err
 	}
 	if !head.AA {
-		return table.Study{}, fmt.Errorf("read the noise floor: %s is not an A/A run; make one "+
-			"with prony run --aa", dir)
+		return table.Study{}, fmt.Errorf("cannot read the noise floor: %s is not an A/A run; "+
+			"make one with prony run --aa", dir)
 	}
 	study := table.Analyze(records, table.Options{})
 	for _, sc := range study.Scenarios {
@@ -157,6 +159,6 @@ func readFloor(dir string) (table.Study, error) {
 			return study, nil
 		}
 	}
-	return study, fmt.Errorf("read the noise floor: %s has no two good trials of one target in "+
-		"the same start or block", dir)
+	return study, fmt.Errorf("cannot read the noise floor: %s has no two good trials of one "+
+		"target in the same start or block", dir)
 }

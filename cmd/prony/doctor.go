@@ -39,16 +39,17 @@ Exit codes: 0 fit or doubtful, 4 unfit; with --strict also 4 if doubtful.`,
   prony doctor --cpus 4   for a service that is to have four cores`,
 		RunE: func(c *cobra.Command, _ []string) error { return a.doctor(c.Context(), o) },
 	}
-	c.Flags().Float64Var(&o.cpus, "cpus", 1, "CPUs that a service is to have, as limits.cpus")
+	c.Flags().Float64Var(&o.cpus, "cpus", 1, "CPU limit of the service, as in limits.cpus")
 	c.Flags().BoolVar(&o.json, "json", false, "write JSON")
 	c.Flags().BoolVar(&o.all, "all", false, "also show checks that pass, and all reasons")
-	c.Flags().BoolVar(&o.strict, "strict", false, "exit with 4 also if doubtful")
+	c.Flags().BoolVar(&o.strict, "strict", false, "exit with code 4 also if the machine is "+
+		"doubtful")
 	return c
 }
 
 func (a *app) doctor(ctx context.Context, o doctorOptions) error {
 	if o.cpus <= 0 {
-		return cli.Usagef("--cpus %g: want more than 0, such as 1 or 0.5", o.cpus)
+		return cli.Usagef("--cpus must be greater than 0, such as 1 or 0.5, got %g", o.cpus)
 	}
 	g := a.world.Examine(ctx, doctor.Options{CPUs: o.cpus})
 	if err := a.writeGrading(g, o); err != nil {

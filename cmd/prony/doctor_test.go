@@ -16,7 +16,7 @@ func graded(grade string) mock {
 		{Name: "memory", Grade: record.Fit, Observed: "8.0 GiB", Expected: "2 GiB",
 			Impact: "it swaps",
 			Source: "proc(5)"},
-		{Name: "turbo", Grade: record.Unknown, Observed: "the kernel does not say",
+		{Name: "turbo", Grade: record.Unknown, Observed: "the kernel does not report it",
 			Expected: "off"},
 	}
 	if grade != record.Fit {
@@ -53,16 +53,16 @@ func TestDoctorExits(t *testing.T) {
 	if exit != cli.Misused {
 		t.Errorf("exit %d, %q; want a usage error", exit, stderr)
 	}
-	has(t, "stderr", stderr, "--cpus 0: want more than 0")
+	has(t, "stderr", stderr, "--cpus must be greater than 0, such as 1 or 0.5, got 0")
 }
 
 func TestDoctorPrints(t *testing.T) {
 	stdout, _, _ := say(t, graded(record.Unfit), "doctor")
-	want := `This host is unfit as a place to measure on: 1 unfit, 1 doubtful, 1 unknown, 1 fit.
+	want := `This host is unfit for measurements: 1 unfit, 1 doubtful, 1 unknown, 1 fit.
 
   ✗  clock source  hpet → tsc
   !  huge pages    always → madvise
-  ?  turbo         the kernel does not say
+  ?  turbo         the kernel does not report it
   OK fine: memory
 
 What to do:

@@ -153,7 +153,8 @@ func makeLoadExamples(t *testing.T, save func(file, text string, exit int)) {
 		t.Fatal(err)
 	}
 	defer stop()
-	stdout, stderr, exit := really("load", "http://"+addr.String()+"/", "--rate", "200", "--duration", "2s", "--json")
+	stdout, stderr, exit := really("load", "http://"+addr.String()+"/", "--rate", "200",
+		"--duration", "2s", "--json")
 	t.Log(stderr)
 	save("load.json", plainAddress(stdout, addr.String()), exit)
 	queue := queueServer(t, "md1", "1ms")

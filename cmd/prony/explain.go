@@ -36,7 +36,7 @@ func (a *app) explainCmd() *cobra.Command {
 		Long: `Explain shows why a request was slow: by default, the slowest request with a trace id
 in the run's instrumented trials. It combines all data about the request:
 
-  - the times at which it was due, sent and answered
+  - the times at which it was due, sent and complete
   - its trace, span by span, with the log lines
   - the pauses of the garbage collector during the request
   - the resources that the service used at that moment
@@ -62,7 +62,7 @@ without it, explain reads the newest run that has telemetry.`,
 	fs.StringVar(&f.target, "target", "", "only requests of this target")
 	fs.StringVar(&f.trial, "trial", "", "only requests of this trial")
 	fs.StringVar(&f.load, "load", "", "only requests of this load")
-	fs.StringVar(&f.id, "id", "", "id of the trace, or the beginning of its id")
+	fs.StringVar(&f.id, "id", "", "id of the trace, or the first characters of its id")
 	return c
 }
 
@@ -100,8 +100,8 @@ func findStory(dir string, f explainFlags) (*story, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("explain %s: no request has a trace id (or none that the flags "+
-			"select); run with --telemetry", dir)
+		return nil, fmt.Errorf("explain %s: no request with a trace id was found that matches "+
+			"the flags; record trace ids with prony run --telemetry", dir)
 	}
 	slices.SortStableFunc(found, func(a, b *story) int {
 		return cmp.Compare(b.request.ResponseNs, a.request.ResponseNs)
@@ -139,17 +139,17 @@ func (s *story) gather() (err error) {
 
 func (s *story) print(w io.Writer) error {
 	r, l := s.request, s.load
-	fmt.Fprintf(w, "%s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
-	fmt.Fprintf(w, "  %s; of this load p50 %s, p99 %s, the slowest %s\n\n",
+	fmt.Fprintf(w, "trial %s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
+	fmt.Fprintf(w, "  %s; response times of this load: p50 %s, p99 %s, maximum %s\n\n",
 		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
 	fmt.Fprintln(w, "as measured by the load generator")
-	fmt.Fprintf(w, "  due         %s into the window, %s\n", ms(r.ScheduledNs),
+	fmt.Fprintf(w, "  due         %s after the window began, %s\n", ms(r.ScheduledNs),
 		clockText(l.WindowOpenedUnixNs+r.ScheduledNs))
 	fmt.Fprintf(w, "  sent        %s later%s\n", ms(r.LagNs), waited(r))
 	if r.FirstByteNs > 0 {
-		fmt.Fprintf(w, "  first byte  %s after that\n", ms(r.FirstByteNs))
+		fmt.Fprintf(w, "  first byte  %s after sending\n", ms(r.FirstByteNs))
 	}
-	fmt.Fprintf(w, "  answered    %s after it was due\n\n", ms(r.ResponseNs))
+	fmt.Fprintf(w, "  complete    %s after it was due\n\n", ms(r.ResponseNs))
 	if err := s.printTrace(w); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *story) print(w io.Writer) error {
 func whyText(r record.Traced) string {
 	switch r.Class {
 	case "slowest":
-		return "one of the slowest that carried an id"
+		return "one of the slowest requests with a trace id"
 	case "failed":
 		return "it failed"
 	}
@@ -173,19 +173,19 @@ func whyText(r record.Traced) string {
 // generator.
 func waited(r record.Traced) string {
 	if r.LagNs > r.ResponseNs/2 {
-		return " (every connection was busy: most of its time is that of requests before it)"
+		return " (every connection was busy: most of this time belongs to earlier requests)"
 	}
 	return ""
 }
 
 func (s *story) printTrace(w io.Writer) error {
 	if s.trace == nil {
-		fmt.Fprint(w, "its trace\n  none is stored: no agent traced it, the agent did not "+
-			"sample this request, or the trace was lost (see \"Telemetry volume\" in prony "+
+		fmt.Fprint(w, "trace of the request\n  no trace is stored: no agent traced it, the agent "+
+			`did not sample this request, or the trace was lost (see "Telemetry volume" in prony `+
 			"report)\n\n")
 		return nil
 	}
-	fmt.Fprintln(w, "its trace, █ the critical path")
+	fmt.Fprintln(w, "trace of the request, █ on the critical path")
 	var notes []traces.Note
 	for _, line := range s.lines {
 		notes = append(notes, traces.Note{SpanID: line.SpanID, Ns: line.Ns,
@@ -195,8 +195,8 @@ func (s *story) printTrace(w io.Writer) error {
 		return err
 	}
 	outside := s.request.ResponseNs - s.request.LagNs - s.trace.DurationNs
-	fmt.Fprintf(w, "%s of the response time are outside the spans: sockets, the server before "+
-		"its first span, the way back\n\n", ms(max(outside, 0)))
+	fmt.Fprintf(w, "%s of the response time are outside of the spans: sockets, the server before "+
+		"its first span, and the way back\n\n", ms(max(outside, 0)))
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (s *story) printPauses(w io.Writer) {
 	case !s.logged:
 		return
 	case len(s.pauses) == 0:
-		fmt.Fprint(w, "collections\n  none while it was under way\n\n")
+		fmt.Fprint(w, "garbage collections\n  no garbage collection during the request\n\n")
 		return
 	}
 	fmt.Fprintln(w, "pauses during the request")
@@ -238,8 +238,8 @@ func (s *story) printMoment(w io.Writer) {
 	if at < 0 || at >= min(len(samples.CPUCores), len(samples.RSSBytes), len(samples.Threads)) {
 		return
 	}
-	fmt.Fprintf(w, "at that moment\n  the service used %.2f of %g processors, %s of memory and %d "+
-		"threads\n\n", samples.CPUCores[at], s.record.Limits.CPUs,
+	fmt.Fprintf(w, "resources at that moment\n  the service used %.2f of %g CPUs, %s of memory "+
+		"and %d threads\n\n", samples.CPUCores[at], s.record.Limits.CPUs,
 		units.Bytes(float64(samples.RSSBytes[at])), samples.Threads[at])
 }
 
@@ -253,12 +253,13 @@ func (s *story) printProfile(w io.Writer) {
 		if err != nil {
 			continue // a missing detail is no error
 		}
-		fmt.Fprintf(w, "CPU time by function during %s, by %s, all requests together\n", p.Load,
+		fmt.Fprintf(w, "CPU time by function during load %s, by %s, for all requests "+
+			"together\n", p.Load,
 			p.Tool)
 		for _, row := range profile.Top(seen, 8) {
 			fmt.Fprintf(w, "  %5.1f %%  %s\n", 100*row.FlatShare, traces.Line(row.Name))
 		}
-		fmt.Fprintf(w, "  prony profile %s --trial %s -o flame.html draws it\n", s.dir,
+		fmt.Fprintf(w, "  draw a flame graph: prony profile %s --trial %s -o flame.html\n", s.dir,
 			s.record.Trial)
 	}
 }

@@ -20,16 +20,16 @@ func TestExplain(t *testing.T) {
 	if exit == cli.Fine {
 		t.Error("a request of nobody is explained")
 	}
-	has(t, "the error", stderr, "no request has a trace id", "--telemetry")
+	has(t, "the error", stderr, "no request with a trace id was found", "--telemetry")
 	out, stderr, exit := say(t, mock{}, "explain", "--root", root, dir)
 	if exit != cli.Fine {
 		t.Fatal(stderr)
 	}
 	// Due 250 ms into the window, sent 1 ms later, answered after 9 ms.
 	has(t, "the story", out, "observed-", "request 0123456789abcdef0123456789abcdef",
-		"due         250 ms into the window", "sent        1.00 ms later",
-		"first byte  7.00 ms after that", "answered    9.00 ms after it was due",
-		"none is stored")
+		"due         250 ms after the window began", "sent        1.00 ms later",
+		"first byte  7.00 ms after sending", "complete    9.00 ms after it was due",
+		"no trace is stored")
 }
 
 // The observed trial is outside of the comparison: in its folder, and in none of its tables.

@@ -234,11 +234,11 @@ func TestFairnessTable(t *testing.T) {
 | d/x,y | 96+23 | 102+190 | yes | none |
 | d/z | 97+23 | 103+190 | yes | none |
 
-- heads of /hello/{mode}: 90 bytes (b) to 100 (a)
-- heads of /data: 96 bytes (b) to 106 (a)
-- the connection: closed by c
-- Date (/hello/{mode}): sent by a, c
-- Server (/hello/{mode}): sent by a
+- header size of /hello/{mode}: from 90 bytes (b) to 100 bytes (a)
+- header size of /data: from 96 bytes (b) to 106 bytes (a)
+- the connection is closed by c
+- header field Date (/hello/{mode}) is sent by a, c
+- header field Server (/hello/{mode}) is sent by a
 `
 	if text != want {
 		t.Errorf("the table is\n%s, want\n%s", text, want)

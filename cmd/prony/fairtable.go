@@ -87,7 +87,7 @@ func fairTable(rows []fairRow) [][]string {
 }
 
 func printFairness(out io.Writer, rows []fairRow) error {
-	fmt.Fprintln(out, "bytes of head+body of the response to each measured request")
+	fmt.Fprintln(out, "bytes of headers+body in the response to each measured request")
 	table := fairTable(rows)
 	table[0][0] = "TARGET"
 	_, err := fmt.Fprintf(out, "%s\n%s\n", format.Grid("", table, format.Left),
@@ -192,7 +192,7 @@ func fairDifferences(rows []fairRow) []string {
 	}
 	closing := func(r fairRow) bool { return r.kept != "yes" }
 	if slices.ContainsFunc(rows, closing) {
-		out = append(out, "the connection: closed by "+among(rows, closing))
+		out = append(out, "the connection is closed by "+among(rows, closing))
 	}
 	var names []string
 	for _, r := range rows {
@@ -202,7 +202,7 @@ func fairDifferences(rows []fairRow) []string {
 	for _, name := range slices.Compact(names) {
 		with := func(r fairRow) bool { return slices.Contains(r.beyond, name) }
 		if who := among(rows, with); who != "all" {
-			out = append(out, name+": sent by "+who)
+			out = append(out, "header field "+name+" is sent by "+who)
 		}
 	}
 	if len(out) == 0 {
@@ -230,11 +230,12 @@ func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
 		bodies[body] = append(bodies[body], r.target)
 	}
 	if least != most {
-		out = append(out, fmt.Sprintf("heads of %s: %d bytes (%s) to %d (%s)", path, least,
+		out = append(out, fmt.Sprintf("header size of %s: from %d bytes (%s) to %d bytes "+
+			"(%s)", path, least,
 			small.target, most, large.target))
 	}
 	if len(bodies) > 1 {
-		out = append(out, fmt.Sprintf("bodies of %s: %v", path, bodies))
+		out = append(out, fmt.Sprintf("body size of %s in bytes, with targets: %v", path, bodies))
 	}
 	return out
 }

@@ -52,9 +52,9 @@ func TestFixedPorts(t *testing.T) {
 		}
 	}
 	fixed, also := fmt.Sprintf("PORT=%d ./app", port), fmt.Sprintf("ALSO=%d ./app", port)
-	check(cli.Failed, []string{"a, b: all of them listen on port P and ignore $"},
+	check(cli.Failed, []string{"a, b: all of these targets listen on port P and ignore $"},
 		fixed, fixed+" x")
-	check(cli.Failed, []string{"a: it answers on port P, and not on $"}, fixed, "./app")
+	check(cli.Failed, []string{"a: the service responds on port P instead of $"}, fixed, "./app")
 	both := []string{"with ", ": both listen on port P, beside $", "--interleave blocks"}
 	check(cli.Failed, append(both, "compare a with b"), also, also+" x", "--aa=false")
 	check(cli.Failed, append(both, "compare a with a-again", "--aa=false"), also, "./app")

@@ -34,8 +34,8 @@ func TestNoiseFloor(t *testing.T) {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
-		"4 STARTS RESOLVE", "Starts to find a difference", "All 5",
-		"This noise is that of blocks, and the plan has starts: make a new run")
+		"4 STARTS RESOLVE", "Starts that detect the difference", "All 5",
+		"The noise is from blocks, but the plan has starts: make a new run")
 	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
@@ -115,7 +115,7 @@ func TestRunAgainst(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("exit %d for a folder without services", exit)
 	}
-	has(t, "stderr", stderr, "the checkout to run against")
+	has(t, "stderr", stderr, "read the other checkout of --against")
 	if _, err := os.Stat(filepath.Join(other, "results")); err == nil {
 		t.Error("the other checkout was written to")
 	}
@@ -135,7 +135,7 @@ func TestHostIsRefused(t *testing.T) {
 			t.Errorf("--host %s: exit %d, want %d; %s", bar, got, exit, stderr)
 		}
 	}
-	check("fit", cli.Failed, "prony: refuse to measure: the host is unfit, and --host requires "+
+	check("fit", cli.Failed, "prony: refused to measure: the host is unfit, but --host requires "+
 		"fit: "+
 		"steal (31 % stolen)")
 	check("doubtful", cli.Failed, "prony doctor")
@@ -166,14 +166,14 @@ func TestNothingIsRefused(t *testing.T) {
 			t.Errorf("%q: exit %d, said %q and %q, want %q", args, exit, stdout, stderr, words)
 		}
 	}
-	check("it contains a run already", one...)
-	check("want more than 0", "run", "--root", root, "--blocks", "0")
-	check("want more than 0", "run", "--root", root, "--measure", "0s")
-	check("no such row", "report", run, "--baseline", "nosuch")
-	check("no run has a number", "trend", run, "--metric", "throughputt")
-	check("no run has a number", "trend", run, "--targets", "nosuch", "--fail-on-regression")
-	check("--latest -1", "trend", run, "--latest", "-1")
-	check("--allow-invalid -1", "gate", run, "--allow-invalid", "-1")
+	check("already contains a run", one...)
+	check("must be greater than 0", "run", "--root", root, "--blocks", "0")
+	check("must be greater than 0", "run", "--root", root, "--measure", "0s")
+	check("no row with this name", "report", run, "--baseline", "nosuch")
+	check("no run has a value", "trend", run, "--metric", "throughputt")
+	check("no run has a value", "trend", run, "--targets", "nosuch", "--fail-on-regression")
+	check("--latest must be at least 0", "trend", run, "--latest", "-1")
+	check("--allow-invalid must be at least 0", "gate", run, "--allow-invalid", "-1")
 	check("add -o FILE", "gate", run, "--format", "json", "--github")
 	check("add -o FILE", "gate", run, "--format", "csv", "--github")
 }

@@ -26,16 +26,17 @@ func (a *app) importCmd() *cobra.Command {
 		Args: cli.Arguments(1, 1<<10),
 		Long: `Import reads the printed or saved output of wrk, wrk2, hey, oha, k6, h2load, JMeter
 or vegeta, and detects the format by the content. It prints the results in prony's terms: the load
-model, the definition of an error, and values that the output does not have. A dash is such a value.
-Import reads
+model, the definition of an error, and values that the output does not have. A dash stands for a
+missing value. Import reads
 
-  ` + strings.Join(generator.Formats(), "\n  "),
+  ` + strings.Join(generator.Formats(), "\n  ") + ``,
 		Example: "  prony import wrk.txt k6-summary.json",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.importFiles(args, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON: the load as in records, with the notes")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON with the load as in records, and the "+
+		"notes")
 	return c
 }
 
@@ -97,7 +98,7 @@ func printImported(w io.Writer, one imported) {
 	if l.WindowNs > 0 {
 		perS = units.Rate(l.ThroughputPerS)
 	}
-	fmt.Fprintf(w, "\n\n  throughput   %s good answers/s (%d good, %d failed, %d unanswered)\n",
+	fmt.Fprintf(w, "\n\n  throughput   %s good responses/s (%d good, %d failed, %d unanswered)\n",
 		perS, l.Done, e.Total(), l.Censored)
 	printKnown(w, "response", &l.ResponseTime)
 	// In a closed load, the two are equal.

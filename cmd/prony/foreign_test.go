@@ -23,11 +23,11 @@ func TestImportTellsWhatIsKnown(t *testing.T) {
 	}
 	has(t, "import", out.String(),
 		"wrk-plain.txt: wrk, closed, 10 connections for 2.41s\n",
-		"6.10k good answers/s (14695 good, 0 failed, 0 unanswered)",
+		"6.10k good responses/s (14695 good, 0 failed, 0 unanswered)",
 		// It ran without --latency and printed only a mean and a maximum.
 		"mean 186 ms  p50 –  p90 –  p99 –  p99.9 –  max 1.03 s  of 14695\n",
 		"synthetic", "hey.txt: hey for 175ms", "status 100", "first: status 503",
-		"its times are in steps of 0.1 ms")
+		"the times of hey have steps of 0.1 ms")
 }
 
 func TestImportAsJSON(t *testing.T) {
@@ -37,7 +37,8 @@ func TestImportAsJSON(t *testing.T) {
 	err := a.importFiles([]string{saved("k6-export.json"), missing, "foreign_test.go"}, true)
 	// Both unreadable files are reported, and the third is printed.
 	if err == nil || !errors.Is(err, os.ErrNotExist) ||
-		!strings.Contains(err.Error(), "import foreign_test.go: it looks like none of") {
+		!strings.Contains(err.Error(),
+			"import foreign_test.go: the format was not recognized as one of") {
 		t.Errorf("error %v", err)
 	}
 	var all []imported

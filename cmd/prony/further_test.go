@@ -35,10 +35,11 @@ func TestRunForATime(t *testing.T) {
 	}
 	out, said, s, records := run("10m", "--targets", manyTargets)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	has(t, "the last line", lines[len(lines)-1], "no comparison is open; another 5 min would give ",
+	has(t, "the last line", lines[len(lines)-1], "all comparisons are decided; another 5 min "+
+		"would allow ",
 		" trials of each of ")
 	has(t, "the report", out, "--for 10m0s")
-	has(t, "what it said", said, "trials for 10m0s, seed 42")
+	has(t, "what it said", said, "trials each for 10m0s, seed 42")
 	if s.Ended != "decided" || len(s.Looks) != 5 || len(s.Looks[4].Decided) == 0 ||
 		s.Looks[4].Open != 0 || s.ForNs != 600e9 || s.SpentNs > s.ForNs {
 		t.Errorf("%+v", s)
@@ -53,7 +54,7 @@ func TestRunForATime(t *testing.T) {
 		s.Next.Open == 0 {
 		t.Errorf("%+v", s)
 	}
-	has(t, "the last line", out, " open; another 5 min would give ")
+	has(t, "the last line", out, " open; another 5 min would allow ")
 
 	// A single target has no comparison: the whole time is for its blocks.
 	_, said, s, records = run("1m", "--targets", "go-nethttp")
@@ -64,7 +65,7 @@ func TestRunForATime(t *testing.T) {
 		t.Error(said)
 	}
 	_, said, _, _ = run("20s", "--targets", "go-nethttp")
-	has(t, "what it said", said, "20s is time for about ")
+	has(t, "what it said", said, "20s is enough for about ")
 }
 
 func TestRunForRefuses(t *testing.T) {
@@ -77,22 +78,23 @@ func TestRunForRefuses(t *testing.T) {
 		}
 	}
 	check("exclude each other", "run", "--for", "5m", "--blocks", "3")
-	check("want more than 0", "run", "--for", "0s")
-	check("of a target against itself", "plan", "--for", "5m", "--aa")
+	check("must be greater than 0", "run", "--for", "0s")
+	check("--for cannot be combined with --aa", "plan", "--for", "5m", "--aa")
 }
 
 // A plan for a time lists only its first start, because later ones depend on results.
 func TestPlanForATime(t *testing.T) {
 	out, _, exit := say(t, mock{}, "plan", "--root", checkout(t), "--for", "5m", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "the plan", out, "starts of 2 trials for 5m0s · about 5 min", "is not begun")
+	has(t, "the plan", out, "starts of 2 trials each for 5m0s · about 5 min",
+		"It does not begin a start")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
 	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is time for") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
 	}
 	out, _, _ = say(t, mock{}, "plan", "--root", checkout(t), "--for", "20s", "--targets",
 		"go-nethttp,rust-axum")
-	has(t, "a plan for a short time", out, "20s is time for about 1 whole start, too few ")
+	has(t, "a plan for a short time", out, "20s is enough for about 1 whole start, too few for ")
 }
 
 // The prediction for the next minutes.
@@ -105,16 +107,16 @@ func TestBought(t *testing.T) {
 		}
 	}
 	check(record.Next{Blocks: 6, Open: 1, Resolves: 0.034, Would: 0.021}, "1 comparison open; "+
-		"another 5 min would give 6 trials of each of a, b and detect differences of 2.1 %, "+
-		"now 3.4 %")
+		"another 5 min would allow 6 trials of each of a, b and detect differences of 2.1 %; "+
+		"now it detects 3.4 %")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 0.64}, "1 comparison open; "+
-		"another 5 min would give 3 trials of each of a, b and detect differences of 64 %, "+
-		"now only large ones")
+		"another 5 min would allow 3 trials of each of a, b and detect differences of 64 %; "+
+		"now it detects only large ones")
 	check(record.Next{Blocks: 3, Open: 1, Resolves: 53e12, Would: 2.5}, "1 comparison open; "+
-		"another 5 min would give 3 trials of each of a, b")
-	check(record.Next{Blocks: 1}, "no comparison is open; another 5 min would give 1 trial of "+
-		"each of a, b")
-	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; another 5 min would give "+
+		"another 5 min would allow 3 trials of each of a, b")
+	check(record.Next{Blocks: 1}, "all comparisons are decided; another 5 min would allow 1 "+
+		"trial of each of a, b")
+	check(record.Next{BlockNs: 420e9, Open: 2}, "2 comparisons open; another 5 min would allow "+
 		"no trial of a, b, which take 7 min together")
 }
 
@@ -122,7 +124,7 @@ func TestBought(t *testing.T) {
 func TestPlanOfNothing(t *testing.T) {
 	for _, flag := range [][]string{{"--blocks", "0"}, {"--measure", "0s"}, {"--warmup", "0s"}} {
 		_, said, exit := say(t, mock{}, append([]string{"plan", "--root", checkout(t)}, flag...)...)
-		has(t, "the error", said, strings.Join(flag, " ")+": want more than 0")
+		has(t, "the error", said, flag[0]+" must be greater than 0, got "+flag[1])
 		if exit != cli.Misused {
 			t.Errorf("%v: exit %d", flag, exit)
 		}
@@ -161,5 +163,5 @@ func TestLabels(t *testing.T) {
 		}
 	}
 	check("must be formatted as key=value", "pr")
-	check("bytes of labels; want at most 4096", "x="+strings.Repeat("y", 5000))
+	check("bytes, but at most 4096 are allowed", "x="+strings.Repeat("y", 5000))
 }

@@ -71,7 +71,7 @@ NEW becomes the base.
 	fs.StringSliceVar(&f.limits, "max-regression", []string{"5%"},
 		"largest allowed loss, for all metrics (5%) or for one (p99=10%)")
 	fs.IntVar(&f.invalid, "allow-invalid", 0,
-		"number of trials of a side that may be INVALID or failed")
+		"number of trials on each side that may be INVALID or failed")
 	cli.OneOf(c, &f.inconclusive, "inconclusive", "count an inconclusive gate as pass or fail",
 		stats.Pass, stats.Fail)
 	fs.StringVar(&f.good, "last-good", "", "file that names the last run that passed: BASE")
@@ -84,11 +84,11 @@ func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {
 		return g, err
 	}
 	if f.invalid < 0 {
-		return g, cli.Usagef("--allow-invalid %d: want 0 or more", f.invalid)
+		return g, cli.Usagef("--allow-invalid must be at least 0, got %d", f.invalid)
 	}
 	if f.github && (f.format == "json" || f.format == "csv") && f.out == "" {
-		return g, cli.Usagef("--github and --format %s would both be written to "+
-			"standard output: add -o FILE", f.format)
+		return g, cli.Usagef("both --github and --format %s would write to standard output: add "+
+			"-o FILE", f.format)
 	}
 	limits, err := compare.ParseLimits(f.Metrics, f.limits)
 	if err != nil {
@@ -163,25 +163,25 @@ const nameMost = 4 << 10
 // names two folders.
 func (a *app) gateLast(args []string, f *gateFlags) error {
 	if len(args) != 1 || len(f.targets) > 0 {
-		return cli.Usagef("--last-good names BASE: name only NEW, a run's folder")
+		return cli.Usagef("--last-good already names BASE: name only NEW, a run's folder")
 	}
 	dir := args[0]
 	text, err := files.String(f.good, nameMost)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read the last good run: %w", err)
+		return fmt.Errorf("read the file of --last-good: %w", err)
 	}
 	base := strings.TrimSpace(text)
 	if base == "" || !isRun(base) { // runs may have been removed
 		if base != "" {
-			a.say("prony: the last good run, " + base + ", is gone")
+			a.say("prony: the last good run, " + base + ", no longer exists")
 		}
 		return a.gateFirst(dir, f)
 	}
 	g, err := a.gate([]string{base, dir}, f)
 	var unlike *compare.UnlikeError
 	if errors.As(err, &unlike) {
-		unlike.Hint += fmt.Sprintf("\nto start over: remove %s, and the next run that this gate "+
-			"judges becomes the base of later ones", f.good)
+		unlike.Hint += fmt.Sprintf("\nto start over, remove %s: the next run that this gate "+
+			"judges then becomes the base of later runs", f.good)
 	}
 	// A run that passed undecided is no base: later losses would be measured from it.
 	if err != nil || g.Outcome != stats.Pass {
@@ -206,23 +206,24 @@ func (a *app) gateFirst(dir string, f *gateFlags) error {
 	lacking := ""
 	switch {
 	case lost > f.invalid:
-		lacking = fmt.Sprintf("INSUFFICIENT DATA: %d trials were INVALID or failed: "+
-			"no base for later runs", lost)
+		lacking = fmt.Sprintf("INSUFFICIENT DATA: %d trials were INVALID or failed, so this run "+
+			"is no base for later runs", lost)
 	case len(blocks) < 2:
-		lacking = "INSUFFICIENT DATA: only 1 trial of each target: no base for later runs"
+		lacking = "INSUFFICIENT DATA: only 1 trial of each target, so this run is no base for " +
+			"later runs"
 	}
 	if lacking != "" {
 		fmt.Fprintln(a.stdout, lacking)
 		return cli.End(cli.Invalid, "%s", lacking)
 	}
-	fmt.Fprintln(a.stdout, "PASS: there was no good run before; later runs are compared with "+
+	fmt.Fprintln(a.stdout, "PASS: there is no earlier good run; later runs are compared with "+
 		"this one")
 	return f.isGood(dir)
 }
 
 func (f *gateFlags) isGood(dir string) error {
 	if err := files.Put(f.good, []byte(dir+"\n")); err != nil {
-		return fmt.Errorf("record the last good run: %w", err)
+		return fmt.Errorf("write the file of --last-good: %w", err)
 	}
 	return nil
 }

@@ -63,11 +63,11 @@ Generate ends when the coordinator ends.`,
 	}
 	fs := c.Flags()
 	fs.StringVar(&g.Lab, "of", "", "address of the coordinator, HOST:PORT")
-	fs.IntVar(&g.Index, "index", g.Index, "number of this worker, from 0 (default: $"+
-		indexName+")")
+	fs.IntVar(&g.Index, "index", g.Index, "index of this worker, from 0 (default: $"+indexName+
+		")")
 	fs.DurationVar(&g.Wait, "wait", 0, "how long to retry until the coordinator listens")
 	fs.StringVar(&g.Name, "name", "", "name of this worker (default: host and process)")
-	fs.BoolVar(&child, "child", false, "the lab has started it")
+	fs.BoolVar(&child, "child", false, "set if prony itself starts the worker")
 	fs.Lookup("child").Hidden = true
 	return c
 }
@@ -78,22 +78,23 @@ func (a *app) generate(ctx context.Context, g *distributed.Generator, key string
 	if text := os.Getenv(indexName); g.Index == unknownIndex && text != "" {
 		n, err := strconv.ParseUint(text, 10, 31)
 		if err != nil {
-			return cli.Usagef("%s: %q is not an index", indexName, text)
+			return cli.Usagef("%s: %q is not a valid index", indexName, text)
 		}
 		g.Index = int(n)
 	}
 	switch {
 	case g.Lab == "":
-		return cli.Usagef("--of: want the address of the coordinator, such as 127.0.0.1:7070")
+		return cli.Usagef("--of is missing: set it to the address of the coordinator, such as " +
+			"127.0.0.1:7070")
 	case g.Index < 0:
-		return cli.Usagef("--index: want which generator this is, from 0")
+		return cli.Usagef("--index is missing: set it to the index of this worker, from 0")
 	case g.Wait < 0:
-		return cli.Usagef("--wait %s: want a time to wait", g.Wait)
+		return cli.Usagef("--wait must not be negative, got %s", g.Wait)
 	}
 	if key == "" {
 		line, err := bufio.NewReader(io.LimitReader(in, keyMost)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("read the key: %w", err)
+			return fmt.Errorf("read the key from standard input: %w", err)
 		}
 		key = line
 	}

@@ -32,26 +32,27 @@ type manyFlags struct {
 func (m *manyFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	fs.IntVar(&m.number, "generators", 0, "number of processes that send the requests of one "+
-		"schedule, each every N-th (default: only this one)")
-	fs.StringVar(&m.listen, "listen", "", "address for generators that are started elsewhere by "+
+		"schedule; each sends every N-th request (default: only this process)")
+	fs.StringVar(&m.listen, "listen", "", "address for workers that are started elsewhere with "+
 		"prony generate, such as 10.0.0.5:7070")
-	fs.StringVar(&m.key, "key", "", "file to write the key for these generators to")
-	fs.StringVar(&m.as, "identity", "", "folder of token, tls.crt and tls.key, if the generators "+
+	fs.StringVar(&m.key, "key", "", "file to which the key for these workers is written")
+	fs.StringVar(&m.as, "identity", "", "folder with token, tls.crt and tls.key, if the workers "+
 		"already have their key")
 }
 
 // generatorsHelp is the flag's help in verbs that start generators only on this machine.
-const generatorsHelp = "number of processes on this machine that send the requests of each load, " +
-	"each every N-th (default: only this one)"
+const generatorsHelp = "number of processes on this machine that send the requests of each load; " +
+	"each sends every N-th request (default: only this process)"
 
 // checkGenerators checks the number of generators; 0 connections are not known yet.
 func checkGenerators(number, connections int, given func(string) bool) error {
 	switch {
 	case !given("generators"):
 	case number < 1 || number > local.Most:
-		return cli.Usagef("--generators %d: want 1 to %d", number, local.Most)
+		return cli.Usagef("--generators must be 1 to %[2]d, got %[1]d", number, local.Most)
 	case connections > 0 && number > connections:
-		return cli.Usagef("%d connections for %d generators; each needs one: raise -c", connections,
+		return cli.Usagef("%d connections are too few for %d generators, because each generator "+
+			"needs at least one: raise -c", connections,
 			number)
 	}
 	return nil
@@ -72,24 +73,26 @@ func (m *manyFlags) check(p *offer, o *outputFlags, given func(string) bool) err
 		wrong bool
 		why   string
 	}{
-		{given("generators") && m.number < 1, "--generators: want at least 1"},
-		{m.listen != "" && m.number < 1, "--listen is for generators elsewhere: say how many " +
-			"there are by --generators"},
+		{given("generators") && m.number < 1, "--generators must be at least 1"},
+		{m.listen != "" && m.number < 1, "--listen needs --generators: set it to the number of " +
+			"workers elsewhere"},
 		{m.listen == "" && m.number > local.Most,
-			fmt.Sprintf("--generators: up to %d are started on one machine; more are elsewhere, "+
-				"see --listen", local.Most)},
-		{given("key") && m.key == "", "--key: want a file to write it to"},
-		{(m.listen == "") != (m.key == "" && m.as == ""), "--listen and --key go together: " +
-			"generators elsewhere need the key; or --identity, whose key they have"},
-		{m.key != "" && m.as != "", "--key is made for this load, that of --identity was before: " +
-			"leave one out"},
-		{m.listen != "" && len(p.spec.Cores) > 0, "--cores are this machine's: pin generators " +
-			"elsewhere there"},
-		{m.number > 0 && o.ceiling, "--ceiling is of one process; leave it out with --generators"},
-		{m.number > p.spec.Connections, fmt.Sprintf("%d connections for %d generators; each "+
-			"needs one: raise -c", p.spec.Connections, m.number)},
-		{m.number > 0 && len(p.spec.Cores)%max(m.number, 1) != 0, "--cores: want as many for " +
-			"each generator, " + fmt.Sprintf("a multiple of %d", m.number)},
+			fmt.Sprintf("--generators can start at most %d processes on one machine; start more "+
+				"on other machines with --listen", local.Most)},
+		{given("key") && m.key == "", "--key needs the name of a file to which the key is written"},
+		{(m.listen == "") != (m.key == "" && m.as == ""), "--listen needs --key, because workers " +
+			"elsewhere need the key, or --identity, if they already have it"},
+		{m.key != "" && m.as != "", "--key and --identity exclude each other: --key writes a new " +
+			"key, --identity uses an existing one"},
+		{m.listen != "" && len(p.spec.Cores) > 0, "--cores cannot be combined with --listen: it " +
+			"pins threads on this machine only; pin workers where you start them"},
+		{m.number > 0 && o.ceiling, "--ceiling cannot be combined with --generators: it measures " +
+			"the limit of one process"},
+		{m.number > p.spec.Connections, fmt.Sprintf("%d connections are too few for %d "+
+			"generators, because each generator needs at least one: raise "+
+			"-c", p.spec.Connections, m.number)},
+		{m.number > 0 && len(p.spec.Cores)%max(m.number, 1) != 0, "--cores must have the same " +
+			"number of cores for each generator: " + fmt.Sprintf("a multiple of %d", m.number)},
 	} {
 		if row.wrong {
 			return cli.Usagef("%s", row.why)
@@ -124,13 +127,13 @@ func (a *app) together(ctx, signals context.Context, p *offer, s load.Spec) (*lo
 		lab.Limits.Gather = 0
 		return new(local.Crew).Lead(ctx, lab, order)
 	case m.as != "":
-		said.say(fmt.Sprintf("waits for %d generators at %s", m.number, lab.Addr()))
+		said.say(fmt.Sprintf("waiting for %d generators at %s", m.number, lab.Addr()))
 	default:
 		if err := writeKey(m.key, lab.Key()); err != nil {
 			return nil, err
 		}
 		defer os.Remove(m.key) //nolint:errcheck // the key is no longer valid
-		said.say(fmt.Sprintf("waits for %d generators at %s: prony generate --of HOST:PORT "+
+		said.say(fmt.Sprintf("waiting for %d generators at %s: prony generate --of HOST:PORT "+
 			"--index 0 to %d < %s", m.number, lab.Addr(), m.number-1, m.key))
 	}
 	return lab.Offer(ctx, order)
@@ -147,13 +150,13 @@ func (m *manyFlags) open() (*distributed.Lab, error) {
 	for i, name := range []string{"token", "tls.crt", "tls.key"} {
 		var err error
 		if parts[i], err = files.Read(filepath.Join(m.as, name), identityMost); err != nil {
-			return nil, fmt.Errorf("read the identity: %w", err)
+			return nil, fmt.Errorf("read the files of --identity: %w", err)
 		}
 	}
 	token := string(bytes.TrimSpace(parts[0]))
 	id, err := distributed.ParseIdentity(token, parts[1], parts[2])
 	if err != nil {
-		return nil, fmt.Errorf("read the identity in %s: %w", m.as, err)
+		return nil, fmt.Errorf("read the files of --identity in %s: %w", m.as, err)
 	}
 	return distributed.ListenAs(id, at, m.number, version())
 }
@@ -201,7 +204,7 @@ func writeKey(name string, key distributed.Key) error {
 		err = errors.Join(err, f.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("write the key: %w", err)
+		return fmt.Errorf("write the key file: %w", err)
 	}
 	return nil
 }

@@ -110,20 +110,20 @@ func TestGenerators(t *testing.T) {
 // Invalid flags are reported before anything begins.
 func TestGeneratorsUsage(t *testing.T) {
 	for _, row := range []struct{ args, want string }{
-		{"load URL --generators 0", "--generators: want at least 1"},
-		{"load URL --listen :0", "say how many there are"},
-		{"load URL --generators 2 --listen :0", "go together"},
-		{"load URL --generators 2 --key x", "go together"},
-		{"load URL --generators 2 --identity x", "go together"},
-		{"load URL --generators 2 --listen :0 --key x --identity x", "leave one out"},
-		{"load URL --generators 999 -c 999", "up to 256"},
-		{"load URL --generators 9 -c 8", "8 connections for 9 generators"},
+		{"load URL --generators 0", "--generators must be at least 1"},
+		{"load URL --listen :0", "set it to the number of workers elsewhere"},
+		{"load URL --generators 2 --listen :0", "--listen needs --key"},
+		{"load URL --generators 2 --key x", "--listen needs --key"},
+		{"load URL --generators 2 --identity x", "--listen needs --key"},
+		{"load URL --generators 2 --listen :0 --key x --identity x", "exclude each other"},
+		{"load URL --generators 999 -c 999", "at most 256"},
+		{"load URL --generators 9 -c 8", "8 connections are too few for 9 generators"},
 		{"load URL --generators 2 --cores 0,0,0", "a multiple of 2"},
 		{"load URL --generators 2 --ceiling", "of one process"},
-		{"generate --index 0", "--of: want the address of the coordinator"},
-		{"generate --of 127.0.0.1:9", "--index: want which generator"},
-		{"generate --of 127.0.0.1:9 --index 0", "the key is none"},
-		{"generate --of 127.0.0.1:9 --index 0 --wait -1s", "--wait -1s: want a time"},
+		{"generate --index 0", "--of is missing: set it to the address of the coordinator"},
+		{"generate --of 127.0.0.1:9", "--index is missing"},
+		{"generate --of 127.0.0.1:9 --index 0", "the key is invalid"},
+		{"generate --of 127.0.0.1:9 --index 0 --wait -1s", "--wait must not be negative"},
 	} {
 		args := strings.Fields(strings.ReplaceAll(row.args, "URL", "http://127.0.0.1:9/"))
 		stdout, stderr, exit := really(args...)
@@ -286,7 +286,7 @@ func TestLabStandsStill(t *testing.T) {
 		said += p.told.Text() + "\n"
 	}
 	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
-	has(t, "what is told", said, "the coordinator stalled for 6.", " after the beginning")
+	has(t, "what is told", said, "the coordinator stalled for 6.", " after the start of the load")
 	l := loadPrinted(t, p.out.String())
 	if len(l.Generators) != 2 || l.Scheduled != l.Answered || l.WindowNs != 9e9 ||
 		l.Generators[0].Sent+l.Generators[1].Sent != asked.Load() {
@@ -328,7 +328,7 @@ func TestGeneratorsElsewhere(t *testing.T) {
 		wrong.Stdin = strings.NewReader("1" + string(text[1:]))
 	}
 	if said, err := wrong.CombinedOutput(); err == nil ||
-		!strings.Contains(string(said), "its token is not this lab's") {
+		!strings.Contains(string(said), "token is not the token of this load") {
 		t.Errorf("another token: %v, %s", err, said)
 	}
 	for i := range 2 {

@@ -40,7 +40,7 @@ func group(root *cobra.Command) {
 		for name := range strings.FieldsSeq(g.verbs) {
 			i := slices.IndexFunc(all, func(c *cobra.Command) bool { return c.Name() == name })
 			if i < 0 {
-				panic("prony: the help lists a verb that is not there: " + name)
+				panic("prony: the help lists a verb that does not exist: " + name)
 			}
 			all[i].GroupID = g.title
 			root.AddCommand(all[i])

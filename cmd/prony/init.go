@@ -66,11 +66,11 @@ func (a *app) initCmd() *cobra.Command {
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.believes.Insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.believes.CA, "ca", "",
-		"file of the certificates to trust, in PEM, in or below the folder of --out")
+		"PEM file with the certificates to trust, in or below the folder of --out")
 	fs.StringVar(&f.command, "command", "",
 		"command that starts the service; {port} or $PORT is its port")
 	fs.BoolVar(&f.writes, "writes", false,
-		"also request POST, PUT and PATCH of an OpenAPI document")
+		"also include POST, PUT and PATCH requests of an OpenAPI document")
 	fs.StringVar(&f.out, "out", f.out, "file to write")
 	return c
 }
@@ -80,17 +80,18 @@ const traceEnding = ".trace"
 
 func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.from == "" && f.url == "" && f.command == "" {
-		return cli.Usagef("init: name a file of requests with --from, or a running service with " +
-			"--url")
+		return cli.Usagef("nothing to measure: name a file of requests with --from, or a running " +
+			"service with --url")
 	}
 	if f.url != "" && f.command != "" {
-		return cli.Usagef("--url is of what runs already, --command starts it; give one")
+		return cli.Usagef("--url names a running service and --command starts one: set only one " +
+			"of them")
 	}
 	trace := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + traceEnding
 	for _, name := range []string{f.out, trace} {
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() {
-			return cli.Usagef("init: %s is there already; move it away, or write elsewhere "+
-				"by --out", name)
+			return cli.Usagef("file %s already exists; move it away, or write to another file "+
+				"with --out", name)
 		}
 	}
 	var origin, path string
@@ -112,7 +113,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	}
 	if origin == "" && f.command == "" {
 		if to.URL = d.Origin; to.URL == "" {
-			return cli.Usagef("%s does not say where the service is; %s", f.from, orYours)
+			return cli.Usagef("%s does not contain the address of the service; %s", f.from, orYours)
 		}
 	}
 	if err := f.reach(ctx, &to); err != nil {
@@ -140,7 +141,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 	secure := strings.HasPrefix(to.URL, "https:")
 	if f.believes != (suite.TLS{}) && !secure {
-		return cli.Usagef("-k and --ca are of certificates; only https URLs have some")
+		return cli.Usagef("-k and --ca need an https URL")
 	}
 	u, err := url.Parse(to.URL)
 	if err != nil {
@@ -153,11 +154,12 @@ func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 		if err == nil {
 			err = host.MayLoad(name, at.Addr())
 		} else {
-			err = fmt.Errorf("%w; where you may load it, say so: --remote %s", err, name)
+			err = fmt.Errorf("%w; if you may load this host, add --remote %s", err, name)
 		}
 		switch {
 		case err != nil && f.url == "":
-			return cli.Usagef("%s is of %s, which is not this machine: %w; or %s", f.from,
+			return cli.Usagef("the requests in %s are for %s, which is not this machine: %w; or "+
+				"%s", f.from,
 				to.URL, err, orYours)
 		case err != nil:
 			return cli.Usagef("--url %s: %w", to.URL, err)
@@ -185,21 +187,22 @@ func beside(out, name string) (string, error) {
 		return "", err
 	}
 	if path, err = filepath.Rel(folder, path); err != nil || !filepath.IsLocal(path) {
-		return "", cli.Usagef("--ca: %s is not in the folder of %s, where a run looks for it; "+
-			"copy it there", name, out)
+		return "", cli.Usagef("--ca: %s is not in or below the folder of %s, where a run looks "+
+			"for it; copy it there", name, out)
 	}
 	return path, nil
 }
 
 func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	if f.from == "" && f.writes {
-		return nil, cli.Usagef("--writes is of OpenAPI documents; name one by --from")
+		return nil, cli.Usagef("--writes needs an OpenAPI document; name one with --from")
 	}
 	if f.from == "" {
 		return importer.Alone(path), nil
 	}
 	if path != "" && path != "/" {
-		return nil, cli.Usagef("--url: with --from the paths are the file's; pass only %s", origin)
+		return nil, cli.Usagef("--url: the file of --from already contains the paths; write only "+
+			"%s", origin)
 	}
 	name := f.from
 	if name == "-" {
@@ -221,7 +224,8 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	case err != nil:
 		return nil, err
 	case d.Kind != importer.OpenAPI && f.writes:
-		return nil, cli.Usagef("--writes is of OpenAPI documents; of %s all is taken", d.Kind)
+		return nil, cli.Usagef("--writes is only for OpenAPI documents; of format %s, all "+
+			"requests are included without it", d.Kind)
 	case d.Kind == importer.OpenAPI && !f.writes:
 		if err := d.Hold(); err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
@@ -231,8 +235,8 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 }
 
 // orYours is the hint for a file whose host is unknown or another machine.
-const orYours = "say where yours runs, as --url http://127.0.0.1:8080, or what starts it, as " +
-	"--command './app --port {port}'"
+const orYours = "name your service with --url http://127.0.0.1:8080, or the command that starts " +
+	"it with --command './app --port {port}'"
 
 // told prints what was imported, what was left out and why, and the next step.
 func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
@@ -243,14 +247,14 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	}
 	p("%s: %s", f.out, kinds)
 	if d.Kind != "" {
-		p("from     %s, read as %s: %d found", f.from, d.Kind, d.Found)
+		p("from     %s, read as %s: %d requests found", f.from, d.Kind, d.Found)
 	}
 	if d.Origin != "" && f.url+f.command != "" && !strings.HasPrefix(f.url, d.Origin) {
-		p("host     %s; it goes to %s instead", d.Origin, cmp.Or(f.url, "the service of the "+
-			"command"))
+		p("host     %s; requests go to %s instead", d.Origin, cmp.Or(f.url,
+			"the service of --command"))
 	}
 	if len(d.Arrivals) > 0 {
-		p("arrivals %s: %d in %s", trace, len(d.Arrivals), d.Span)
+		p("arrivals %s: %d arrivals in %s", trace, len(d.Arrivals), d.Span)
 	}
 	for _, why := range d.Left {
 		p("left out %s", why)
@@ -259,11 +263,12 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("changed  %s", note)
 	}
 	if n := len(d.Held); n > 0 {
-		p("left out %d, which would change data of the service; they are comments in the file, "+
-			"and --writes includes them", n)
+		p("left out %d requests, which would change data of the service; they are comments in "+
+			"the file, and --writes includes them", n)
 	}
 	if n := len(d.Unknown); n > 0 {
-		p("left out %d: no example of a value that is required; they are comments in the file", n)
+		p("left out %d requests, because a required value has no example; they are comments in "+
+			"the file", n)
 	}
 	var names []string
 	for _, s := range d.Secrets {

@@ -61,50 +61,52 @@ func TestInit(t *testing.T) {
 	drafts(t, repo)
 	check := checkInit(t)
 	check(cli.Misused, []string{"name a file of requests"})
-	check(cli.Misused, []string{"--url is of what runs already"}, "--url", "http://a",
+	check(cli.Misused, []string{"--url names a running service"}, "--url", "http://a",
 		"--command", "b")
 	check(cli.Misused, []string{"without a user"}, "--url", "http://ann:s3cret@127.0.0.1")
-	check(cli.Misused, []string{"shop.har is of https://shop.example, which is not this machine",
-		"say so: --remote shop.example", "--command './app --port {port}'"}, "--from", "shop.har")
-	check(cli.Misused, []string{"pass only http://127.0.0.1:1"}, "--from", "shop.har", "--url",
+	check(cli.Misused, []string{"the requests in shop.har are for https://shop.example, which is not this machine",
+		"add --remote shop.example", "--command './app --port {port}'"}, "--from", "shop.har")
+	check(cli.Misused, []string{"write only http://127.0.0.1:1"}, "--from", "shop.har", "--url",
 		"http://127.0.0.1:1/x")
 	check(cli.Failed, []string{"no such file"}, "--from", "missing")
 	if _, err := os.Stat("prony.yaml"); err == nil {
 		t.Error("what fails writes a file")
 	}
-	check(cli.Fine, []string{"prony.yaml: 4 kinds of requests", "read as har: 10 found",
-		"https://shop.example; it goes to http://127.0.0.1:1 instead", "left out 1: static files",
+	check(cli.Fine, []string{"prony.yaml: 4 kinds of requests", "read as har: 10 requests found",
+		"https://shop.example; requests go to http://127.0.0.1:1 instead", "left out 1: static files",
 		"secret   ${PASSWORD}: password of a body", "next: export ACCESS_TOKEN=…", "prony run"},
 		"--from", "shop.har", "--url", "http://127.0.0.1:1")
-	check(cli.Misused, []string{"prony.yaml is there already"}, "--url", "http://127.0.0.1:1")
-	check(cli.Fine, []string{"arrivals log.trace: 87 in 7s"}, "--from", "access.log", "--command",
+	check(cli.Misused, []string{"prony.yaml already exists"}, "--url", "http://127.0.0.1:1")
+	check(cli.Fine, []string{"arrivals log.trace: 87 arrivals in 7s"}, "--from", "access.log",
+		"--command",
 		"./app", "--out", "log.yaml")
-	check(cli.Misused, []string{"log.trace is there already"}, "--from", "access.log", "--command",
+	check(cli.Misused, []string{"log.trace already exists"}, "--from", "access.log", "--command",
 		"./app", "--out", "log.yml")
 	check(cli.Fine, []string{"o.yaml: 2 kinds",
-		"left out 1, which would change data of the service"},
+		"left out 1 requests, which would change data of the service"},
 		"--from", "openapi.yaml", "--command", "./app", "--out", "o.yaml")
 	text, err := os.ReadFile("o.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, "the draft", string(text), "init --writes also requests",
+	has(t, "the draft", string(text), "prony init --writes includes them",
 		"\n  # - request: 'POST /v2/owners",
 		"\n  #   body: '{")
 	check(cli.Fine, []string{"w.yaml: 3 kinds"}, "--from", "openapi.yaml", "--command", "./app",
 		"--out", "w.yaml", "--writes")
-	check(cli.Misused, []string{"--writes is of OpenAPI"}, "--from", "shop.curl", "--writes",
+	check(cli.Misused, []string{"--writes is only for OpenAPI"}, "--from", "shop.curl", "--writes",
 		"--out", "p.yaml")
-	check(cli.Misused, []string{"--writes is of OpenAPI"}, "--url", "http://a", "--writes",
+	check(cli.Misused, []string{"--writes needs an OpenAPI"}, "--url", "http://a", "--writes",
 		"--out", "p.yaml")
 	posts := "openapi: 3.0.0\npaths: {/x: {post: {responses: {'200': {description: x}}}}}\n"
 	if err := os.WriteFile("posts.yaml", []byte(posts), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(cli.Failed, []string{"--writes asks it"}, "--from", "posts.yaml", "--command", "./app",
+	check(cli.Failed, []string{"pass --writes to include"}, "--from", "posts.yaml", "--command",
+		"./app",
 		"--out", "p.yaml")
-	check(cli.Fine, []string{"6 found"}, "--from", "shop.curl", "--out", "curl.yaml")
-	check(cli.Failed, []string{"read shop.curl as har: it is not JSON"}, "--from", "shop.curl",
+	check(cli.Fine, []string{"6 requests found"}, "--from", "shop.curl", "--out", "curl.yaml")
+	check(cli.Failed, []string{"read shop.curl as har: the file is not valid JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")
 }
 
@@ -118,10 +120,12 @@ func TestInitOfOthers(t *testing.T) {
 	check := checkInit(t)
 	check(cli.Misused, []string{"(192.0.2.1) is another machine", "say so: --remote 192.0.2.1"},
 		"--url", "https://192.0.2.1", "--remote", "192.0.2.2")
-	check(cli.Misused, []string{"only https URLs have some"}, "--url", "http://127.0.0.1", "-k")
-	check(cli.Misused, []string{"only https URLs have some"}, "--command", "./app", "--ca", "a.pem")
-	check(cli.Misused, []string{"--ca: ", "no such file"}, "--url", "https://127.0.0.1", "--ca", "no")
-	check(cli.Misused, []string{"is not in the folder of prony.yaml", "copy it there"},
+	check(cli.Misused, []string{"-k and --ca need an https URL"}, "--url", "http://127.0.0.1", "-k")
+	check(cli.Misused, []string{"-k and --ca need an https URL"}, "--command", "./app", "--ca",
+		"a.pem")
+	check(cli.Misused, []string{"--ca: ", "no such file"}, "--url", "https://127.0.0.1", "--ca",
+		"no")
+	check(cli.Misused, []string{"is not in or below the folder of prony.yaml", "copy it there"},
 		"--url", "https://127.0.0.1", "--ca", filepath.Join(repo, "LICENSE"))
 	check(cli.Fine, []string{"next: export ", "\n      prony run --remote shop.example\n"},
 		"--from", "shop.har", "--remote", "shop.example", "--out", "far.yaml")
@@ -130,7 +134,7 @@ func TestInitOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, "the draft", string(text), "app: {url: 'https://shop.example'}",
-		"# It is another machine, so: prony run --remote shop.example\n")
+		"# The service is on another machine, so run: prony run --remote shop.example\n")
 }
 
 // The file for a service over TLS works at once, with a certificate of a file or any.

@@ -47,9 +47,9 @@ type outputFlags struct {
 
 const loadAbout = `Load sends requests to a server and reports rates, errors and response times.
 
-Closed model (default): each connection sends its next request as soon as the last one was answered.
-This finds the peak throughput. Open model (--rate): requests are due on a schedule, whether the
-server has answered or not. Response time counts from the moment at which a request was due, as
+Closed model (default): each connection sends its next request as soon as the last response is
+complete. This finds the peak throughput. Open model (--rate): requests are due on a schedule that
+does not depend on responses. Response time counts from the moment at which a request was due, as
 users experience it.
 
 The rate may change over time. A shape is one of these, or several with commas between them:
@@ -63,7 +63,7 @@ With --users, the closed model has virtual users who pause (--think) between the
 
 URL, headers, body and --want may contain {key} (a random number from --keys), {seq} (the request's
 number), {random 1..9}, {hex 8}, {uuid} and {pick a|b}. A --scenario file describes a weighted mix
-of requests, or a flow in which a request uses values from earlier answers.
+of requests, or a flow in which a request uses values from earlier responses.
 
 --traces 1% adds a trace id (W3C Trace Context) to 1 % of the requests. A service with OpenTelemetry
 puts this id on its spans and log lines. The slowest traced requests are listed with their ids.
@@ -90,7 +90,7 @@ const loadExamples = `  prony load http://127.0.0.1:8080/hello -c 64 -d 10s
 func (a *app) loadCmd() *cobra.Command {
 	f, o, s, m := &loadFlags{}, &outputFlags{}, &saveFlags{}, &manyFlags{}
 	c := &cobra.Command{
-		Use: "load URL", Short: "Load one server and report how it answered",
+		Use: "load URL", Short: "Load one server and report its responses",
 		Args: cli.Arguments(1, 1), Long: loadAbout, Example: loadExamples,
 		RunE: func(c *cobra.Command, args []string) error {
 			p, err := f.plan(c.Context(), args[0])
@@ -109,22 +109,24 @@ func (a *app) loadCmd() *cobra.Command {
 	f.addModel(c)
 	m.add(c)
 	fs.StringVar(&o.threshold, "threshold", "", "objectives, such as 'p99<50ms,errors<0.1%'; "+
-		"exit code 3 if one is missed")
+		"exit code 3 if an objective is missed")
 	o.view, o.output = string(progress.Auto), "text"
 	cli.OneOf(c, &o.view, "view", "progress display", "auto", "live", "plain", "json", "none")
 	cli.OneOf(c, &o.output, "output,o", "format of the result", "text", "json", "csv", "hlog")
 	fs.BoolVar(&o.asJSON, "json", false, "same as --output json")
 	fs.BoolVar(&o.spectrum, "spectrum", false, "also print the percentile spectrum")
-	fs.StringVar(&o.saveTrace, "save-trace", "", "file to write the arrivals to, for --trace")
+	fs.StringVar(&o.saveTrace, "save-trace", "", "file to which the arrivals are written, for "+
+		"--trace")
 	for _, name := range []string{"slow", "slow-text", "slow-drip"} {
-		cli.RemovedFlag(fs, name, "tools such as slowhttptest hold requests open")
+		cli.RemovedFlag(fs, name, "Prony cannot hold requests open; use a tool such as "+
+			"slowhttptest")
 	}
 	cli.RemovedFlag(fs, "metrics", "--otlp pushes the same numbers, such as to Prometheus "+
 		"(https://prometheus.io/docs/guides/opentelemetry)")
 	fs.StringVar(&o.otlp, "otlp", "",
 		"OTLP endpoint for live metrics, such as http://127.0.0.1:4318")
-	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure the generator's own peak, against a "+
-		"server that does nothing")
+	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure the generator limit against a server "+
+		"that does nothing")
 	s.add(c)
 	return c
 }
@@ -264,7 +266,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	}
 	_, cut = view.Cut()
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("load %s: ended before its window began", p.url)
+		err = fmt.Errorf("load %s: the load ended before its window began", p.url)
 	}
 	return res, cut, err
 }
@@ -330,7 +332,7 @@ func (a *app) traced(l *record.Load) error {
 		return x.Class != "slowest"
 	})
 	if len(slowest) == 0 {
-		p.Line("  none has ended within the window and its drain")
+		p.Line("  no traced request ended within the window and its drain")
 		return p.To(a.stdout)
 	}
 	row := func(cells ...any) {
@@ -378,7 +380,7 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	case r.Verdict.Grade == record.Invalid:
 		return cli.End(cli.Invalid, "the load is INVALID")
 	case missed > 0:
-		return cli.End(cli.GateFailed, "%d of %d thresholds were not met", missed,
+		return cli.End(cli.GateFailed, "%d of %d thresholds were missed", missed,
 			len(objectives))
 	}
 	return nil
@@ -387,7 +389,7 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 // saveTrace writes the arrivals to a file.
 func saveTrace(name string, s *load.Spec) error {
 	if s.Model != record.Open {
-		return cli.Usagef("--save-trace: a closed load has no arrivals; see --rate")
+		return cli.Usagef("--save-trace needs --rate: a closed load has no schedule of arrivals")
 	}
 	p, err := s.Schedule.Process(s.Seed)
 	if err != nil {
@@ -422,7 +424,7 @@ func (o *offer) warming() (most time.Duration, steady bool, err error) {
 	}
 	most, err = time.ParseDuration(o.warmup)
 	if err != nil || most <= 0 {
-		err = cli.Usagef("--warmup %q: want steady, or a time such as 30s", o.warmup)
+		err = cli.Usagef("--warmup %q must be steady, or a time such as 30s", o.warmup)
 	}
 	return most, false, err
 }
@@ -442,7 +444,7 @@ func (a *app) warm(ctx context.Context, o *offer) error {
 	if w.Steady {
 		line += fmt.Sprintf("steady after %v", time.Duration(w.SteadyAtNs))
 	} else {
-		line += "and not steady: a longer --warmup may help"
+		line += "but the rate is not steady: a longer --warmup may help"
 	}
 	a.say(line)
 	return nil

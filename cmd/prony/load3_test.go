@@ -41,8 +41,8 @@ func TestLoadSpeaksHTTP3(t *testing.T) {
 	check(cli.Fine, "HTTP/3, closed", "https://"+at, "--http3", "--ca", known)
 	check(cli.Fine, "HTTP/3, closed", "h3://"+at, "-k", "--streams", "4")
 	check(cli.Failed, "trust its authority with --ca FILE", "https://"+at, "--http3")
-	check(cli.Misused, "--http3 goes with https", "http://"+at, "--http3")
-	check(cli.Misused, "--http3 goes with https", "https://"+at, "--http3", "--http2")
+	check(cli.Misused, "--http3 needs an https URL", "http://"+at, "--http3")
+	check(cli.Misused, "--http3 needs an https URL", "https://"+at, "--http3", "--http2")
 	check(cli.Misused, "--engine", "https://"+at, "--http3", "-k", "--engine", "epoll")
 	cancel()
 	if err := <-done; err != nil {

@@ -42,17 +42,18 @@ func (s *saveFlags) usualFolder() string { return filepath.Join(record.Kept, s.v
 func (s *saveFlags) add(c *cobra.Command) {
 	fs := c.Flags()
 	s.verb = c.Name()
-	fs.StringVar(&s.dir, "save", "", "keep a run's folder in `DIR`, for report, compare, trend "+
-		"and gate; name it as --save=DIR (in a checkout: results/TIME)")
+	fs.StringVar(&s.dir, "save", "", "store the results as a run in `DIR`, for report, compare, "+
+		"trend and gate; write --save=DIR (default in a checkout: results/TIME)")
 	fs.Lookup("save").NoOptDefVal = s.usualFolder()
-	fs.StringVar(&s.name, "name", "", "name of the server in the saved run (default: by URL)")
+	fs.StringVar(&s.name, "name", "", "name of the server in the stored run (default: from the "+
+		"URL)")
 	if f := fs.Lookup("output"); f != nil {
 		f.Value = &pageOr{f.Value, &s.page}
-		f.Usage += ", or a page such as page.html (also saves)"
+		f.Usage += ", or a page such as page.html (also stores the run)"
 		return
 	}
 	fs.StringVarP(&s.page, "output", "o", "",
-		"HTML page to write, such as page.html; also saves the run")
+		"HTML page to write, such as page.html; also stores the run")
 }
 
 // pageOr is a flag with a list of values that also accepts the name of a page.
@@ -87,28 +88,28 @@ type keeper struct {
 func (a *app) keep(s *saveFlags) (*keeper, error) {
 	switch {
 	case s.page != "" && !strings.HasSuffix(s.page, ".html"):
-		return nil, cli.Usagef("-o %s: want a page, as page.html", s.page)
+		return nil, cli.Usagef("-o %s must be an HTML page, such as page.html", s.page)
 	case s.dir == "" && s.page == "" && s.name != "":
-		return nil, cli.Usagef("--name is of what is saved: add --save")
+		return nil, cli.Usagef("--name needs --save")
 	case s.dir == "" && s.page == "":
 		return nil, nil
 	}
 	k := &keeper{app: a, flags: s, dir: s.dir, names: map[string]int{}}
 	k.head = record.Run{ID: clock.Wall().Format("2006-01-02T15-04-05Z"), Suite: s.verb,
-		Question: "What does the server answer under this load?", Blocks: 1,
+		Question: "How does the server respond under this load?", Blocks: 1,
 		Command: a.command(), Requests: map[string][]string{},
 		Notes: []string{"This run did not start the server, so its processes, CPU and memory are " +
 			"unknown."}}
 	if k.dir == "" || k.dir == s.usualFolder() {
 		results, err := a.resultsOf(s.verb)
 		if err != nil {
-			return nil, fmt.Errorf("keep the results: %w", err)
+			return nil, fmt.Errorf("store the results: %w", err)
 		}
 		k.head.ID, k.dir = record.NewFolder(results, k.head.ID)
 	}
 	if isRun(k.dir) {
-		return nil, cli.Usagef("--save=%s: it holds a run already; choose another folder, or see "+
-			"it with prony report", k.dir)
+		return nil, cli.Usagef("--save=%s already contains a run; choose another folder, or "+
+			"print it with prony report", k.dir)
 	}
 	var err error
 	if k.release, err = record.Reserve(k.dir, "--save"); err != nil {
@@ -242,7 +243,7 @@ func (k *keeper) close() error {
 			return r.print(w, reportFlags{format: "html"})
 		})
 	}
-	k.app.say("saved in " + k.dir + "; see prony report " + cmdlog.Quote(k.dir))
+	k.app.say("stored in " + k.dir + "; print it with prony report " + cmdlog.Quote(k.dir))
 	return err
 }
 

@@ -56,7 +56,7 @@ func TestSavedLoad(t *testing.T) {
 		if unspoilt(exit) != cli.Fine {
 			t.Fatalf("exit %d: %s", exit, stderr)
 		}
-		has(t, "what is said", out+stderr, "throughput", "saved in "+dir)
+		has(t, "what is said", out+stderr, "throughput", "stored in "+dir)
 	}
 	rec := only(t, a)
 	name := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
@@ -141,9 +141,9 @@ func TestSaveRefused(t *testing.T) {
 		exit int
 		says string
 	}{
-		{[]string{"--save=" + run}, cli.Misused, "it holds a run already; choose another folder"},
+		{[]string{"--save=" + run}, cli.Misused, "already contains a run; choose another folder"},
 		{[]string{"--save=" + file}, cli.Failed, "choose another folder with --save"},
-		{[]string{"--name", "x"}, cli.Misused, "add --save"},
+		{[]string{"--name", "x"}, cli.Misused, "needs --save"},
 		{[]string{"-o", "page.pdf"}, cli.Misused, "page.pdf"},
 	} {
 		args := append([]string{"load", url, "-n", "10", "-c", "1"}, row.args...)

@@ -76,24 +76,24 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.DurationVarP(&s.Window, "duration", "d", 10*time.Second,
 		"length of the window, unless --rate or --users is a shape")
 	fs.DurationVar(&s.Lead, "lead-in", 500*time.Millisecond,
-		"load before the window that does not count; none before a shape")
+		"load before the window, excluded from results; a shape has none")
 	fs.DurationVar(&s.Timeout, "timeout", 5*time.Second,
-		"timeout of a request, and of the wait for answers at the end")
+		"timeout of a request, and longest wait for outstanding responses at the end")
 
 	fs.StringVarP(&f.method, "method", "X", "GET", "request method")
 	fs.StringArrayVarP(&f.headers, "header", "H", nil, "header field 'Name: value'; repeatable")
 	fs.StringVar(&f.body, "body", "", "request body, or @FILE")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
-	fs.StringVar(&f.keys, "keys", "1-1", "range of {key}, such as 1-50000")
+	fs.StringVar(&f.keys, "keys", "1-1", "range from which {key} is drawn, such as 1-50000")
 	fs.Float64Var(&s.Scenario.Zipf, "zipf", 0,
 		"exponent of the Zipf distribution of keys; 0 is uniform")
 	fs.IntVar(&f.status, "status", 200, "expected status")
-	fs.StringVar(&f.want, "want", "", "expected body, byte for byte (default: any)")
+	fs.StringVar(&f.want, "want", "", "expected body, compared byte for byte (default: any body)")
 	fs.StringVar(&f.scenario, "scenario", "",
 		"YAML file with a mix or a flow of requests")
 
 	fs.IntSliceVar(&s.Cores, "cores", nil,
-		"cores to pin one load thread each to (default: one thread, not pinned)")
+		"cores, with one load thread pinned to each (default: one thread, not pinned)")
 	fs.Uint64Var(&s.Seed, "seed", 1, "seed of arrivals, keys, mix and pauses")
 	f.engine = load.Auto
 	cli.OneOf(c, &f.engine, "engine", "", load.Engines...)
@@ -101,8 +101,8 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.BoolVar(&f.http2, "http2", false, "use HTTP/2: over TLS for https, otherwise in the clear")
 	fs.BoolVar(&f.http3, "http3", false, "use HTTP/3 (https URLs)")
 	fs.StringVar(&f.unix, "unix", "", "Unix socket to connect to")
-	fs.StringVar(&f.warmup, "warmup", "", "closed load before the measurement, not counted: "+
-		"'steady' (until the rate is constant) or a time such as 30s")
+	fs.StringVar(&f.warmup, "warmup", "", "closed load before the measurement, excluded from "+
+		"results: 'steady' (until the rate is constant) or a time such as 30s")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "PEM file of trusted certificates")
@@ -125,9 +125,9 @@ func (f *loadFlags) addModel(c *cobra.Command) {
 		"closed model: virtual users, such as 700 or 'ramp 0..700 in 5m, 700 for 5m'")
 	fs.StringVar(&f.think, "think", "",
 		"pause of a user: 1s, 'uniform 500ms..2s' or 'exponential 1s'")
-	fs.Int64VarP(&s.Requests, "requests", "n", 0, "number of requests or flows after "+
-		"which to end, without the lead-in's")
-	fs.IntVar(&s.Churn, "churn", 0, "number of answers after which a connection is renewed")
+	fs.Int64VarP(&s.Requests, "requests", "n", 0, "number of requests or flows after which the "+
+		"load ends, without the lead-in")
+	fs.IntVar(&s.Churn, "churn", 0, "number of responses after which a connection is renewed")
 	cli.OneOf(c, &s.Pacing, "pacing", "open model: sleep until a request is due (frugal), or poll "+
 		"shortly before (precise)\n(default: precise if the load has its own cores)", load.Frugal,
 		load.Precise)
@@ -214,23 +214,23 @@ func (f *loadFlags) check() error {
 		{s.Lead < 0, "lead-in", "a time, or 0"},
 		{s.Timeout <= 0, "timeout", "a time such as 5s"},
 		{f.streams < 1, "streams", "at least 1"},
-		{f.status < 100 || f.status > 599, "status", "a status of HTTP, 100 to 599"},
-		{s.Requests < 0, "requests", "a number that is not negative"},
-		{s.Churn < 0, "churn", "a number that is not negative"},
-		{s.Most < 0, "max-connections", "a number that is not negative"},
+		{f.status < 100 || f.status > 599, "status", "an HTTP status from 100 to 599"},
+		{s.Requests < 0, "requests", "a number of at least 0"},
+		{s.Churn < 0, "churn", "a number of at least 0"},
+		{s.Most < 0, "max-connections", "a number of at least 0"},
 		{!(s.Scenario.Zipf >= 0 && s.Scenario.Zipf < math.Inf(1)), "zipf",
-			"an exponent that is not negative"},
-		{!isToken(f.method), "method", "a word of letters, as GET"},
+			"an exponent of at least 0"},
+		{!isToken(f.method), "method", "a word of letters, such as GET"},
 		{strings.ContainsAny(f.kind, "\r\n\x00"), "type", "one line"},
 	} {
 		if row.wrong {
-			return fmt.Errorf("--%s: want %s", row.flag, row.want)
+			return fmt.Errorf("--%s must be %s", row.flag, row.want)
 		}
 	}
 	for _, h := range f.headers {
 		name, _, ok := strings.Cut(h, ":")
 		if !ok || !isToken(name) || strings.ContainsAny(h, "\r\n\x00") {
-			return fmt.Errorf("--header %q: want 'Name: value' in one line", h)
+			return fmt.Errorf("--header %q must have the form 'Name: value' in one line", h)
 		}
 	}
 	return nil
@@ -246,10 +246,11 @@ func isToken(text string) bool {
 // model sets the load model and its schedule.
 func (f *loadFlags) model(s *load.Spec) error {
 	if f.rate != "" && f.users != "" || f.trace != "" && f.rate+f.users != "" {
-		return fmt.Errorf("--rate, --trace and --users are different loads; give one of them")
+		return fmt.Errorf("--rate, --trace and --users define different loads; set only one of " +
+			"them")
 	}
 	if f.think != "" && f.users == "" {
-		return fmt.Errorf("--think is the pause of --users; say how many there are")
+		return fmt.Errorf("--think is the pause of virtual users: add --users")
 	}
 	switch {
 	case f.rate != "":
@@ -258,7 +259,7 @@ func (f *loadFlags) model(s *load.Spec) error {
 			return fmt.Errorf("--rate: %w", err)
 		}
 		if mean := rate.Mean(0, int64(time.Hour)); !(mean > 0 && mean < math.Inf(1)) {
-			return fmt.Errorf("--rate %s: want some requests a second", f.rate)
+			return fmt.Errorf("--rate %s: the rate must be greater than 0 requests/s", f.rate)
 		}
 		s.Model, s.Schedule = record.Open, pace.Schedule{Arrivals: f.arrivals, Rate: rate}
 		f.fit(s, time.Duration(rate.Duration()))
@@ -317,7 +318,7 @@ func readTrace(name string) ([]int64, error) {
 	defer in.Close()
 	trace, err := pace.ReadTrace(in)
 	if err == nil && len(trace) == 0 {
-		err = fmt.Errorf("it has no arrival")
+		err = fmt.Errorf("the file contains no arrivals")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read trace %s: %w", name, err)
@@ -344,7 +345,8 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		return err
 	}
 	if f.method == http.MethodHead && f.given("want") {
-		return fmt.Errorf("--want: the answer to a HEAD has no body")
+		return fmt.Errorf("--want cannot be combined with HEAD, because the response to a HEAD " +
+			"request has no body")
 	}
 	r := load.Request{
 		Method: f.method, Path: path, Type: f.kind, Status: f.status, Want: f.want,
@@ -363,7 +365,7 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 		s.Scenario.KeyHi, err = strconv.ParseUint(hi, 10, 64)
 	}
 	if err != nil || !ok || s.Scenario.KeyLo > s.Scenario.KeyHi {
-		return fmt.Errorf("--keys %q: want a range such as 1-50000", f.keys)
+		return fmt.Errorf("--keys %q must be a range such as 1-50000", f.keys)
 	}
 	s.Scenario.Requests = []load.Request{r}
 	return nil
@@ -388,12 +390,13 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	o.url = cmdlog.Hush(at) // from here on it is only printed
 	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && nethttp.Schemes[u.Scheme] == "" {
-		return "", fmt.Errorf("load %q: want a URL such as http://127.0.0.1:8080/path; "+
-			"there are http, https, h2, h2c, h3, grpc, grpcs, ws and wss", o.url)
+		return "", fmt.Errorf("load %q: the URL must have a form such as "+
+			"http://127.0.0.1:8080/path, with the scheme http, https, h2, h2c, h3, grpc, grpcs, "+
+			"ws or wss", o.url)
 	}
 	if u.Fragment != "" {
-		return "", fmt.Errorf("load %q: clients do not send the fragment #%s of a URL; remove "+
-			"it", o.url, u.Fragment)
+		return "", fmt.Errorf("load %q: clients do not send fragments; remove #%s", o.url,
+			u.Fragment)
 	}
 	_, rest, _ := strings.Cut(at, "://")
 	path = "/"
@@ -403,7 +406,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	protocol := nethttp.Schemes[u.Scheme]
 	switch {
 	case f.http3 && (f.http2 || f.unix != "" || u.Scheme != "https"):
-		return "", fmt.Errorf("--http3 goes with https URLs, and neither with --http2 nor --unix")
+		return "", fmt.Errorf("--http3 needs an https URL, and excludes --http2 and --unix")
 	case f.http3:
 		protocol = nethttp.H3
 	case f.http2 && u.Scheme == "http":
@@ -411,11 +414,11 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 	case f.http2 && u.Scheme == "https":
 		protocol = nethttp.H2
 	case f.http2:
-		return "", fmt.Errorf("--http2 goes with http and https, not with %s", u.Scheme)
+		return "", fmt.Errorf("--http2 needs an http or https URL, got %s", u.Scheme)
 	case f.unix != "" && u.Scheme == "http":
 		protocol = nethttp.H1Unix
 	case f.unix != "":
-		return "", fmt.Errorf("--unix goes with http URLs")
+		return "", fmt.Errorf("--unix needs an http URL")
 	}
 	o.spec.Host = u.Host
 	if f.unix == "" {
@@ -442,10 +445,10 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) 
 			return "", err
 		}
 	} else if f.ca != "" {
-		return "", fmt.Errorf("--ca: http has no certificates; use https")
+		return "", fmt.Errorf("--ca needs an https URL: http has no certificates")
 	} else if f.streams > 1 {
-		return "", fmt.Errorf("--streams: HTTP/1.1 has one request at a time on a connection; " +
-			"see --http2")
+		return "", fmt.Errorf("--streams is not possible with HTTP/1.1, which has one request at " +
+			"a time on each connection; use --http2")
 	}
 	if strings.HasPrefix(u.Scheme, "grpc") || strings.HasPrefix(u.Scheme, "ws") {
 		f.method = "POST" // messages have a body
@@ -459,7 +462,8 @@ func trusted(name string, secure bool) (pem string, err error) {
 	case name == "":
 		return "", nil
 	case !secure:
-		return "", fmt.Errorf("--ca: the protocol has no certificates; use https, grpcs or wss")
+		return "", fmt.Errorf("--ca is not possible, because the protocol has no certificates; " +
+			"use https, grpcs or wss")
 	}
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {
@@ -484,11 +488,12 @@ func checkCores(want []int) error {
 	}
 	have, err := host.Cores()
 	if err != nil {
-		return fmt.Errorf("--cores: %w; leave it out", err)
+		return fmt.Errorf("--cores: %w; omit --cores", err)
 	}
 	for _, c := range want {
 		if !slices.Contains(have, c) {
-			return fmt.Errorf("core %d is not one of %v, which this process may use", c, have)
+			return fmt.Errorf("core %d is not one of %v, the cores that this process may "+
+				"use", c, have)
 		}
 	}
 	return nil
@@ -501,7 +506,7 @@ func resolve(ctx context.Context, name, port string) (netip.AddrPort, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("port %q is not a number up to 65535", port)
+		return netip.AddrPort{}, fmt.Errorf("port %q must be a number up to 65535", port)
 	}
 	first4 := slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() })
 	return netip.AddrPortFrom(ips[max(first4, 0)].Unmap(), uint16(n)), nil

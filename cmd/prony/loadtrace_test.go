@@ -57,7 +57,7 @@ func TestTraceFlag(t *testing.T) {
 	for _, bad := range []string{"101%", "-1%", "NaN%", "one%", "%", "1"} {
 		wrong("share", "--traces", bad)
 	}
-	wrong("are different loads", "--trace", file, "--rate", "1")
+	wrong("define different loads", "--trace", file, "--rate", "1")
 	wrong("no such file", "--trace", file+".gone")
 	// Two loads of one command line have different trace ids.
 	a, errA := plan("--traces", "1%")
@@ -84,8 +84,8 @@ func TestTracedTable(t *testing.T) {
 		"     due at        lag  first byte   response  trace id\n"
 	check(record.Load{Traced: []record.Traced{slow}}, "")
 	check(record.Load{TraceShare: 0.01},
-		"\n  traced: 1.0 % of the requests, the slowest first\n"+
-			"  none has ended within the window and its drain\n")
+		"\n  traced: 1.0 % of the requests, the slowest first\n  no traced request ended "+
+			"within the window and its drain\n")
 	row := "    1.234 s    1.50 µs     2.00 ms     5.00 s  0123456789abcdef0123456789abcdef\n"
 	check(record.Load{TraceShare: 0.01, Traced: []record.Traced{slow, late,
 		{TraceID: "0", Class: "failed"}, {TraceID: "1", Class: "uniform"}}}, head+row+

@@ -28,7 +28,7 @@ func TestLoadWarmsUp(t *testing.T) {
 	}
 	for _, wrong := range []string{"x", "0s", "-1s"} {
 		if _, stderr, exit := really("load", null(t), "--warmup", wrong); exit != cli.Misused ||
-			!strings.Contains(stderr, "want steady, or a time") {
+			!strings.Contains(stderr, "must be steady, or a time") {
 			t.Errorf("%s: exit %d: %s", wrong, exit, stderr)
 		}
 	}

@@ -55,11 +55,12 @@ the files even if there are records.`,
 	fs.StringVar(&f.Target, "target", "", "only this target")
 	fs.StringVar(&f.Service, "service", "", "only this service")
 	fs.StringVar(&f.TraceID, "trace", "", "only this trace: its id, or the beginning of its id")
-	fs.StringVar(&f.grep, "grep", "", "only lines that match this regular expression (RE2)")
+	fs.StringVar(&f.grep, "grep", "", "only lines that match this RE2 regular expression")
 	fs.StringVar(&f.severity, "severity", "",
-		"least severity: trace, debug, info, warn, error, fatal")
+		"lowest severity to show: trace, debug, info, warn, error, fatal")
 	fs.IntVar(&f.limit, "limit", 200, "lines; 0: all")
-	fs.BoolVar(&f.files, "files", false, "read the files with the services' output")
+	fs.BoolVar(&f.files, "files", false, "show the files with the services' output instead of "+
+		"log records")
 	f.format = "text"
 	cli.OneOf(c, &f.format, "format", "", "text", "json")
 	return c
@@ -68,11 +69,11 @@ the files even if there are records.`,
 func (f *logsFlags) filter() (logs.Filter, error) {
 	out := f.Filter
 	if f.limit < 0 {
-		return out, cli.Usagef("--limit: want 0 or more")
+		return out, cli.Usagef("--limit must be at least 0")
 	}
 	if f.severity != "" {
 		if out.MinSeverity = logs.Level(f.severity); out.MinSeverity < 0 {
-			return out, cli.Usagef("--severity %q: there are %s", f.severity,
+			return out, cli.Usagef("--severity %q does not exist; choose one of %s", f.severity,
 				strings.Join(logs.Severities[1:], ", "))
 		}
 	}
@@ -137,7 +138,7 @@ func (a *app) logRecords(dir string, filter logs.Filter, f logsFlags) error {
 		}
 		fmt.Fprintln(a.stdout, text)
 	}
-	fmt.Fprintf(a.stdout, "\n%d of %d log records that were kept and fit.\n", len(records), n)
+	fmt.Fprintf(a.stdout, "\n%d of %d stored log records that match.\n", len(records), n)
 	return nil
 }
 
@@ -152,8 +153,8 @@ func first[T any](list []T, limit int) []T {
 // logLines prints the lines of the services' own files.
 func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 	if f.severity != "" || f.Service != "" {
-		fmt.Fprintf(a.stderr, "prony: there are no log records of %s: nothing is known of the "+
-			"severity or service of the lines in its files, all are shown\n", dir)
+		fmt.Fprintf(a.stderr, "prony: %s has no log records, and lines in files have no severity "+
+			"or service: all lines are shown\n", dir)
 	}
 	var keep func(string) bool
 	if f.Target != "" {
@@ -186,7 +187,7 @@ func (a *app) logLines(dir string, filter logs.Filter, f logsFlags) error {
 		}
 		fmt.Fprintf(a.stdout, "  %d  %s\n", l.Line, traces.Line(l.Text))
 	}
-	fmt.Fprintf(a.stdout, "\n%d lines of the services' own files.\n", len(lines))
+	fmt.Fprintf(a.stdout, "\n%d lines from the output files of the services.\n", len(lines))
 	return nil
 }
 

@@ -67,7 +67,7 @@ func reading(ctx context.Context, verb string, do func() error) error {
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("%s: ended by a signal before it was done", verb)
+		return fmt.Errorf("%s: ended by a signal before it was complete", verb)
 	}
 }
 
@@ -77,14 +77,14 @@ difference is real. In a checkout, "prony" without a verb is "prony run".`
 const examples = `  prony                              in a checkout: the canonical comparison
   prony versus ./old ./new --get /   services of your own: which is faster?
   prony init --from openapi.yaml     a first prony.yaml for a service of your own
-  prony run --targets 'java-*'       only some of it
+  prony run --targets 'java-*'       only some targets
   prony plan suites/canonical.yaml   what would run, in which order
   prony services                     the catalog, and what is missing to run each here
-  prony verify go-nethttp            does it answer as the contract says?
+  prony verify go-nethttp            do its responses follow the contract?
   prony load http://127.0.0.1:8080/  load any server
-  prony report results/RUN           make the report again
+  prony report results/RUN           print the report again
   prony doctor                       is this machine fit to measure on?
-  prony run --aa --blocks 10         what differs here when nothing does
+  prony run --aa --blocks 10         noise: differences without a cause
   prony compare results/A results/B  what differs between two runs, and how sure that is
   prony gate results/RUN             pass, fail or inconclusive, for scripts
   prony audit results.md             can these published numbers be true?`
@@ -126,10 +126,10 @@ func newRoot(app *app) *cobra.Command {
 		}
 		return cli.FollowSuffix(c.Flags())
 	}
-	root.PersistentFlags().BoolVarP(&show, "show", "x", false, "print outside actions, "+
-		"such as commands, as shell lines")
+	root.PersistentFlags().BoolVarP(&show, "show", "x", false, "print external actions, such as "+
+		"commands, as shell lines")
 	root.PersistentFlags().StringVar(&app.rootFlag, "root", os.Getenv("PRONY_ROOT"),
-		"`FOLDER` of services/ and suites/ (default: found upwards)")
+		"`FOLDER` with services/ and suites/ (default: found upwards)")
 	root.AddCommand(app.loadCmd(), app.capacityCmd(), app.rainCmd(), app.reportCmd(),
 		app.importCmd(), app.auditCmd(), app.compareCmd(), app.gateCmd(), app.trendCmd(),
 		app.siteCmd(), app.profileCmd(), app.tracesCmd(), app.logsCmd(), app.explainCmd(),

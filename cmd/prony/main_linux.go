@@ -52,7 +52,7 @@ func (a *app) addTrials(root *cobra.Command) {
 		}
 		if c.Flags().Lookup("targets") != nil {
 			if err := c.RegisterFlagCompletionFunc("targets", a.completeTargets); err != nil {
-				panic("prony: a flag is completed twice: " + err.Error())
+				panic("prony: a flag has two completions: " + err.Error())
 			}
 		}
 	}

@@ -28,9 +28,9 @@ func (a *app) addTrials(root *cobra.Command) {
 		root.AddCommand(&cobra.Command{
 			Use: name, Short: "(works on Linux only)", DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return fmt.Errorf("%s works only on Linux: it needs cgroups and /proc. Run it on "+
-					"Linux, for example in a virtual machine; load, report and compare work "+
-					"here", name)
+				return fmt.Errorf("%s works only on Linux, because it needs cgroups and /proc. "+
+					"Run it on Linux, for example in a virtual machine; load, report and compare "+
+					"work here", name)
 			},
 		})
 	}
@@ -38,11 +38,12 @@ func (a *app) addTrials(root *cobra.Command) {
 
 // parquet fails, because prony-home writes Parquet and works only on Linux.
 func (a *app) parquet(context.Context, io.Writer, io.Reader) error {
-	return errors.New("--format parquet: prony-home, which writes Parquet, works on Linux only; " +
-		"write CSV instead (--format csv)")
+	return errors.New("--format parquet works only on Linux, because it needs prony-home; write " +
+		"CSV instead (--format csv)")
 }
 
 // ceiling fails, because the null server uses epoll.
 func (a *app) ceiling(context.Context, *offer) (float64, error) {
-	return 0, errors.New("--ceiling: the null server works only on Linux; leave it out")
+	return 0, errors.New("--ceiling works only on Linux, because the null server does; omit " +
+		"--ceiling")
 }

@@ -41,7 +41,7 @@ cannot be written, it writes none.`,
 		},
 	}
 	c.Flags().StringVar(&like, "like", "",
-		"lay it out after this service of the catalog (default: the language's simplest)")
+		"service of the catalog to copy (default: the simplest service of the language)")
 	return c
 }
 

@@ -46,7 +46,7 @@ func (a *app) nullCmd() *cobra.Command {
 		},
 	}
 	cli.OneOf(c, &protocol, "protocol", "", suite.Protocols...)
-	c.Flags().StringVar(&path, "unix", "", "listen at this Unix socket")
+	c.Flags().StringVar(&path, "unix", "", "listen on this Unix socket")
 	return c
 }
 
@@ -74,7 +74,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 		if err != nil && ctx.Err() != nil {
 			err = errors.New("interrupted before the load: nothing was measured")
 		} else if err != nil {
-			err = fmt.Errorf("measure the ceiling: %w", err)
+			err = fmt.Errorf("measure the generator limit: %w", err)
 		}
 	}()
 	dir, err := os.MkdirTemp("", "prony-null-") // accessible only to this user
@@ -112,7 +112,7 @@ func (a *app) ceiling(ctx context.Context, p *offer) (perS float64, err error) {
 	serving, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- serveNull(serving, protocol, l) }()
-	a.say("calibrate the generator against a null server")
+	a.say("measure the generator limit against a null server")
 	res, err := p.together(ctx, by, generator.Calibration(spec, by.Stack))
 	cancel()
 	if err = cmp.Or(err, <-done); err != nil {

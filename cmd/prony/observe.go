@@ -36,18 +36,18 @@ const (
 
 func (f *observeFlags) add(c *cobra.Command) {
 	fs := c.Flags()
-	fs.StringSliceVar(&f.telemetry, "telemetry", nil, "watch a further trial of each target: "+
-		"metrics, logs, traces, a profile. Kept with the run (by itself), sent to another "+
-		"endpoint (--telemetry=otlp=URL), both (--telemetry=embedded,otlp=URL), or kept and "+
-		"sent to Grafana's stack of prony stack up (--telemetry=lgtm)")
+	fs.StringSliceVar(&f.telemetry, "telemetry", nil, "observe an additional trial of each "+
+		"target: metrics, logs, traces, a profile. Stored with the run (default), sent to "+
+		"another endpoint (--telemetry=otlp=URL), both (--telemetry=embedded,otlp=URL), or "+
+		"stored and sent to Grafana's stack of prony stack up (--telemetry=lgtm)")
 	fs.Lookup("telemetry").NoOptDefVal = embedded
-	fs.StringSliceVar(&f.agents, "agent", nil, "attach this agent to every target that can have "+
-		"it, in trials of its own: NAME/LEVEL of prony agents")
-	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the further trial takes (with "+
-		"--telemetry: cpu)", suite.ProfileKinds...)
-	fs.BoolVar(&f.inWindow, "profile-in-window", false, "take the profiles in the windows of the "+
-		"comparison's own trials, so its numbers include the cost of profiling")
-	fs.StringVar(&f.traces, "traces", "", "share of the further trial's requests that carry a "+
+	fs.StringSliceVar(&f.agents, "agent", nil, "attach this agent to every target that supports "+
+		"it, in separate trials: NAME/LEVEL of prony agents")
+	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the additional trial records "+
+		"(with --telemetry: cpu)", suite.ProfileKinds...)
+	fs.BoolVar(&f.inWindow, "profile-in-window", false, "record the profiles in the windows of "+
+		"the comparison's own trials, so its numbers include the cost of profiling")
+	fs.StringVar(&f.traces, "traces", "", "share of the additional trial's requests that carry a "+
 		"trace id (with --telemetry: "+usualTraces.String()+")")
 }
 
@@ -64,12 +64,12 @@ func (f *observeFlags) wish(to *lab.Wish) (err error) {
 		return cli.Usage(err)
 	}
 	if f.traces != "" && len(f.telemetry) == 0 {
-		return cli.Usagef("--traces: add --telemetry, which collects the traces")
+		return cli.Usagef("--traces needs --telemetry, which collects the traces")
 	}
 	if f.inWindow {
 		if len(f.profile) != 1 {
-			return cli.Usagef("--profile-in-window: name one kind with --profile; " +
-				"most profilers can take one at a time")
+			return cli.Usagef("--profile-in-window needs exactly one kind in --profile, because " +
+				"most profilers can record only one at a time")
 		}
 		o.InWindow, w.Profile = f.profile, nil
 	}
@@ -95,7 +95,7 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 	for _, t := range all {
 		text, ok := strings.CutPrefix(t, otlpPrefix)
 		if !ok && t != embedded {
-			return out, fmt.Errorf("--telemetry=%s: want %s, %sURL, both with a comma, or %s", t,
+			return out, fmt.Errorf("--telemetry=%s must be %s, %sURL, both with a comma, or %s", t,
 				embedded, otlpPrefix, lgtm)
 		}
 		if !ok {
@@ -103,15 +103,16 @@ func (f *observeFlags) destination() (out lab.Telemetry, err error) {
 		}
 		at, err := url.Parse(text)
 		if err == nil && at.User != nil {
-			return out, errors.New("--telemetry: a password on a command line is in every " +
-				"record; use an endpoint on this machine that adds it")
+			return out, errors.New("--telemetry: do not write a password on the command line, " +
+				"which every record contains; use an endpoint on this machine that adds the " +
+				"password")
 		}
 		if err != nil || at.Host == "" {
-			return out, fmt.Errorf("--telemetry=%s: want %shttp://HOST:4318 or "+
+			return out, fmt.Errorf("--telemetry=%s must have the form %shttp://HOST:4318 or "+
 				"%sgrpc://HOST:4317", t, otlpPrefix, otlpPrefix)
 		}
 		if out.Forward != "" {
-			return out, errors.New("--telemetry: only one other endpoint is possible")
+			return out, errors.New("--telemetry: name at most one other endpoint")
 		}
 		out.Forward = text
 	}

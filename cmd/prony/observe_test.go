@@ -20,14 +20,14 @@ func TestWrongObservingFlags(t *testing.T) {
 		has(t, "the error", stderr, want)
 	}
 	check("write --telemetry=otlp=http://x:1", "--telemetry", "otlp=http://x:1")
-	check("want otlp=http://HOST:4318", "--telemetry=otlp=")
+	check("must have the form otlp=http://HOST:4318", "--telemetry=otlp=")
 	check("one other endpoint", "--telemetry=otlp=http://x:1,otlp=http://y:1")
-	check("a password on a command line", "--telemetry=otlp=http://me:secret@x:1")
-	check("want embedded", "--telemetry=all")
+	check("do not write a password on the command line", "--telemetry=otlp=http://me:secret@x:1")
+	check("must be embedded", "--telemetry=all")
 	check("there are cpu, alloc, lock, offcpu", "--profile", "time")
-	check("name one kind", "--profile-in-window", "--profile", "cpu,alloc")
-	check("add --telemetry", "--traces", "5%")
+	check("needs exactly one kind", "--profile-in-window", "--profile", "cpu,alloc")
+	check("--traces needs --telemetry", "--traces", "5%")
 	check("not a percentage", "--telemetry", "--traces", "5")
-	check("none of the targets can have it", "--agent", "otel-java/full", "--targets",
+	check("none of the targets supports this agent", "--agent", "otel-java/full", "--targets",
 		"go-nethttp")
 }

@@ -63,8 +63,8 @@ checkout or of this prony.yaml.`,
 	}
 	f.suiteFlags(c)
 	c.Flags().StringVar(&effect, "detect", "",
-		"print the starts or blocks that detect such a difference here, such as 3%, instead of "+
-			"the plan")
+		"print how many starts or blocks detect this difference here, such as 3%, instead of the "+
+			"plan")
 	c.Flags().StringVar(&from, "from", "", "folder of the A/A run for --detect")
 	return c
 }
@@ -77,14 +77,15 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		fmt.Fprintln(w, few)
 	}
 	if p.Blockwise != "" {
-		fmt.Fprintln(w, "blocks instead of slices: "+p.Blockwise)
+		fmt.Fprintln(w, "blocks are used instead of slices: "+p.Blockwise)
 	}
 	if p.Grouped != "" {
 		fmt.Fprintln(w, p.Grouped)
 	}
 	if p.Suite.For > 0 {
-		fmt.Fprintf(w, "After each %[1]s, targets whose comparisons are all decided are left "+
-			"out. A %[1]s that would not end\nin time is not begun. The first %[1]s:\n", p.Repeat())
+		fmt.Fprintf(w, "After each %[1]s, Prony leaves out targets whose comparisons are all "+
+			"decided. It does not begin a %[1]s\nthat would not end in time. The first "+
+			"%[1]s:\n", p.Repeat())
 	}
 	fmt.Fprintln(w)
 	rows := [][]string{{strings.ToUpper(p.Repeat()), "ORDER", "TARGET", "SCENARIO", "LOADS"}}
@@ -127,7 +128,7 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 // extent describes how much a plan runs.
 func extent(p *suite.Plan) string {
 	if p.Suite.For > 0 {
-		return fmt.Sprintf("%ss of %d trials for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
+		return fmt.Sprintf("%ss of %d trials each for %v", p.Repeat(), len(p.Trials)/p.Suite.Blocks,
 			time.Duration(p.Suite.For))
 	}
 	text := units.Plural(len(p.Trials), "trial") + " in " + units.Plural(p.Suite.Blocks, p.Repeat())
@@ -135,9 +136,11 @@ func extent(p *suite.Plan) string {
 		text += " of each group"
 	}
 	if x := p.Suite.Precision; x.Within > 0 {
-		text += fmt.Sprintf(", then more within %v for ± %v", time.Duration(x.Within), x.Half)
+		text += fmt.Sprintf(", then more starts within %v for ± "+
+			"%v", time.Duration(x.Within), x.Half)
 	} else if x.Half > 0 {
-		text += fmt.Sprintf(", then up to %d more for ± %v", p.Suite.MostStarts()-p.Suite.Blocks,
+		text += fmt.Sprintf(", then up to %d more starts for ± "+
+			"%v", p.Suite.MostStarts()-p.Suite.Blocks,
 			x.Half)
 	}
 	return text
@@ -152,7 +155,7 @@ func hurry(p *suite.Plan) string {
 	if lasts == 0 || enough*least <= lasts {
 		return ""
 	}
-	return fmt.Sprintf("%v is time for about %s, too few for any but large differences; %d take %s",
+	return fmt.Sprintf("%v is enough for about %s, too few for small differences; %d take %s",
 		lasts, units.Plural(max(int(lasts/least), 1), "whole "+p.Repeat()), enough,
 		between(enough*least, enough*most))
 }

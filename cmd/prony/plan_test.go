@@ -22,8 +22,9 @@ func TestPlanLeavesOutWhatLacksATool(t *testing.T) {
 	if got != alone {
 		t.Errorf("the plan is\n%s\nwant\n%s", got, alone)
 	}
-	has(t, "what it says", says, "left out, since a tool is missing here: go-nethttp; the first "+
-		"needs unobtainium >= 1: not found (see services/go-nethttp/README.md)")
+	has(t, "what it says", says, "targets left out because a tool is missing here: go-nethttp; "+
+		"the first one needs unobtainium >= 1: not found (see "+
+		"services/go-nethttp/README.md)")
 	whole, says := plan(mock{lacks: "go-nethttp"}, "go-nethttp")
 	has(t, "the plan of nothing that can run", whole+says, "go-nethttp  cached read", "left out")
 }

@@ -18,17 +18,19 @@ func TestPlanForAPrecision(t *testing.T) {
 			t.Errorf("%v: exit %d, want %d; it says %s%swant %q", args, got, exit, out, said, want)
 		}
 	}
-	check(cli.Fine, "8 trials in 4 starts, then up to 36 more for ± 1%", "--precision", "1%")
-	check(cli.Fine, "10 trials in 5 starts, then more within 10m0s for ± 0.5%", "--precision",
+	check(cli.Fine, "8 trials in 4 starts, then up to 36 more starts for ± 1%", "--precision", "1%")
+	check(cli.Fine, "10 trials in 5 starts, then more starts within 10m0s for ± 0.5%",
+		"--precision",
 		"0.5%", "--for", "10m", "--blocks", "5")
-	check(cli.Misused, "--precision 0%: want more than 0", "--precision", "0%")
+	check(cli.Misused, "--precision must be greater than 0, got 0%", "--precision", "0%")
 	check(cli.Misused, `share "1" is not a percentage`, "--precision", "1")
-	check(cli.Misused, "--precision 100%: want less than 100%", "--precision", "100%")
-	check(cli.Misused, "--precision needs --blocks of at least 4, not 3", "--precision", "1%",
+	check(cli.Misused, "--precision must be less than 100%, got 100%", "--precision", "100%")
+	check(cli.Misused, "--precision needs --blocks of at least 4, got 3", "--precision", "1%",
 		"--blocks", "3")
-	check(cli.Misused, "--precision plans starts with slices of two targets or more",
+	check(cli.Misused, "--precision needs slices of two or more targets",
 		"--precision", "1%", "--interleave", "blocks")
-	check(cli.Misused, "which are not possible: a quota of CPU time", "--precision", "1%", "--cpus",
+	check(cli.Misused, "which are not possible: limits.cpus is not a whole number", "--precision",
+		"1%", "--cpus",
 		"0.5")
 }
 
@@ -37,7 +39,8 @@ func TestVersusPrecisionRefuses(t *testing.T) {
 	for _, by := range []string{"p99", "capacity"} {
 		_, said, exit := versus(t, "./app", "./app -x", "--get", "/", "--precision", "1%",
 			"--by", by)
-		if want := "--precision is of CPU per request or throughput, not of --by " + by; exit !=
+		if want := "--precision is possible only for CPU per request or throughput, not for --by " +
+			"" + by; exit !=
 			cli.Misused || !strings.Contains(said, want) {
 			t.Errorf("exit %d: %s, want %q", exit, said, want)
 		}

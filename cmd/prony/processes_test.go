@@ -103,11 +103,11 @@ func TestProjectRefusesSystem(t *testing.T) {
 		has(t, "what is said", stderr, wants...)
 	}
 	check("sh -c \"echo bye; exit 3\"", "start shop: wait for db: ",
-		"the service exited before it was ready", "what ended is db: exit status 3", "db: bye")
+		"the service exited before it was ready", "ended: db: exit status 3", "db: bye")
 	check("./late", "start shop: wait for db: wait until a process listens on 127.0.0.1:",
-		"listens at $PORT of 127.0.0.1")
+		"must listen on 127.0.0.1 at the port in $PORT")
 	ended(t)
-	check("./none", "process db: there is no program ./none")
+	check("./none", "process db: program ./none was not found")
 	_, stderr, _ := inProject(t, several("./brief"), "run")
 	has(t, "what is said", stderr, "db: exit status 3")
 }

@@ -64,7 +64,7 @@ larger here than in the profile of --diff.`,
 	cli.OneOf(c, &f.kind, "kind", "", profile.Kinds...)
 	fs.StringVar(&f.load, "load", "", "only profiles of this load")
 	fs.StringVar(&f.diff, "diff", "", "profile to compare with: TARGET, RUN, RUN:TARGET or a trial")
-	fs.IntVar(&f.top, "top", 20, "functions in the table; 0: all")
+	fs.IntVar(&f.top, "top", 20, "number of functions in the table; 0: all")
 	fs.StringVarP(&f.out, "output", "o", "", "FILE.html, .svg, .pb.gz, .folded or .json")
 	return c
 }
@@ -74,16 +74,16 @@ var suffixes = []string{".html", ".svg", ".pb.gz", ".folded", ".json"}
 
 func (f profileFlags) check() error {
 	if f.top < 0 {
-		return cli.Usagef("--top %d: want 0 or more", f.top)
+		return cli.Usagef("--top must be at least 0, got %d", f.top)
 	}
 	suffix := f.suffix()
 	if f.out != "" && suffix == "" {
-		return cli.Usagef("--output %s: its end says the format: %s", f.out,
+		return cli.Usagef("--output %s: the file name must end with one of %s", f.out,
 			strings.Join(suffixes, ", "))
 	}
 	if f.diff != "" && (suffix == ".pb.gz" || suffix == ".folded") {
-		return cli.Usagef("--output %s: a difference is no profile; there are .html, "+
-			".svg and .json", f.out)
+		return cli.Usagef("--output %s: with --diff, only .html, .svg and .json are "+
+			"possible", f.out)
 	}
 	return nil
 }
@@ -173,7 +173,7 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	}
 	slices.Sort(rows)
 	if rows = slices.Compact(rows); len(rows) > 1 {
-		return nil, cli.Usagef("%s has the profiles of %s: choose one with --target",
+		return nil, cli.Usagef("%s has profiles of %s: choose one with --target",
 			run, strings.Join(rows, ", "))
 	}
 	if len(all) == 0 {
@@ -205,12 +205,12 @@ func noProfile(run string, f profileFlags, failed, has []string) error {
 	slices.Sort(has)
 	switch has = slices.Compact(has); {
 	case len(failed) > 0:
-		return fmt.Errorf("%w; it could not be taken: %s", err, strings.Join(failed, "; "))
+		return fmt.Errorf("%w; profiling failed: %s", err, strings.Join(failed, "; "))
 	case len(has) > 0:
-		return fmt.Errorf("%w; there are %s", err, strings.Join(has, ", "))
+		return fmt.Errorf("%w; the run has these profiles: %s", err, strings.Join(has, ", "))
 	}
-	return fmt.Errorf("%w: profiles are taken when the suite says so, or by prony run --profile "+
-		"%s", err, f.kind)
+	return fmt.Errorf("%w: record profiles with prony run --profile %s, or with observe.profile "+
+		"in the suite", err, f.kind)
 }
 
 func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
@@ -259,7 +259,7 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 // about describes the data of a profile.
 func (t *taken) about() []string {
 	total, unit := profile.Total(t.pprof)
-	line := fmt.Sprintf("%s in all, by %s", profile.Amount(float64(total), unit),
+	line := fmt.Sprintf("%s in total, by %s", profile.Amount(float64(total), unit),
 		strings.Join(t.tools, " and "))
 	if n := profile.Samples(t.pprof); n >= 0 {
 		line = fmt.Sprintf("%d samples, %s", n, line)
@@ -288,7 +288,8 @@ func printTop(w io.Writer, f profileFlags, shown, other *taken, changes []profil
 			p.Line("%+7.1fp %7s %7.1f%% %7.1f%% %+7.1fp  %s", 100*c.Flat(), noise(c), 100*c.FlatB,
 				100*c.FlatA, 100*c.Cum(), c.Name)
 		}
-		p.Line("\np: points of the total. ±: two standard errors by the numbers of samples")
+		p.Line("\np: percentage points of the total. ±: two standard errors, from the numbers of " +
+			"samples")
 	}
 	return p.To(w)
 }

@@ -110,7 +110,7 @@ func TestProfile(t *testing.T) {
 	// The blocks of a target are added up: 60 samples of 10 ms in each of, for example, 5 are 3 s.
 	check(cli.Fine, []string{"java-jdk/virtual, cpu:", "by test 1", "60.0%", "handle",
 		"100.0% serve"}, "--target", virtual)
-	check(cli.Fine, []string{"100 samples, 1.00 s in all, by test 1, in windows of 2s",
+	check(cli.Fine, []string{"100 samples, 1.00 s in total, by test 1, in windows of 2s",
 		"event: none",
 		"600 ms 60.0% 600 ms 60.0% handle"}, "--trial", trial)
 	// 60 % here, 30 % there: +30 points for the handler, and -30 points for read.
@@ -124,12 +124,13 @@ func TestProfile(t *testing.T) {
 	check(cli.Misused, []string{"choose one with --target", platform, virtual})
 	check(cli.Misused, []string{`--kind "heat": there are cpu, alloc, lock, offcpu`}, "--kind",
 		"heat")
-	check(cli.Misused, []string{"its end says the format"}, "-o", "x.png")
-	check(cli.Misused, []string{"a difference is no profile"}, "-o", "x.folded", "--diff", virtual)
+	check(cli.Misused, []string{"the file name must end with"}, "-o", "x.png")
+	check(cli.Misused, []string{"with --diff, only .html"}, "-o", "x.folded", "--diff", virtual)
 	check(cli.Misused, []string{"--top -1"}, "--top", "-1")
-	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "could not be taken",
+	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "profiling failed",
 		"no such event"}, "--target", virtual, "--kind", "alloc")
-	check(cli.Failed, []string{"has no lock profile; there are", "java-jdk/virtual alloc"},
+	check(cli.Failed, []string{"has no lock profile; the run has these profiles:",
+		"java-jdk/virtual alloc"},
 		"--kind", "lock")
 	check(cli.Failed, []string{"--diff gone: ", "has no cpu profile of gone"}, "--target", virtual,
 		"--diff", "gone")

@@ -51,18 +51,19 @@ func (s *progressLine) Begin(b lab.Begun) {
 		s.width = width
 	}
 	for _, r := range b.Reaped {
-		s.Say("ended " + r + ", left over by an earlier run that was killed")
+		s.Say("ended " + r + ", which an earlier run left when it was killed")
 	}
 	for _, why := range b.Stay {
-		s.Say("cannot remove a copy of a service's folder that an earlier run left: " + why +
+		s.Say("cannot remove a copy of a service's folder, which an earlier run left: " + why +
 			": remove it by hand")
 	}
-	where := fmt.Sprintf("service on cores %v, load on %v", b.Layout.Service, b.Layout.Load)
+	where := fmt.Sprintf("service on cores %v, load generator on "+
+		"%v", b.Layout.Service, b.Layout.Load)
 	if len(b.Layout.Backing) > 0 {
 		where += fmt.Sprintf(", backing processes on %v", b.Layout.Backing)
 	}
 	if b.Layout.Shared {
-		where = fmt.Sprintf("service and load share core %v", b.Layout.Load)
+		where = fmt.Sprintf("service and load generator share core %v", b.Layout.Load)
 	}
 	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; %s", p.Suite.Name, extent(p), p.Suite.Seed,
 		where, between(least, most)))

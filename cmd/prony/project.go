@@ -50,7 +50,7 @@ func findProject() (p *suite.Project, dir string, err error) {
 			}
 			data, err := files.Kept(path, files.Settings)
 			if err != nil {
-				return nil, dir, fmt.Errorf("read the project: %w", err)
+				return nil, dir, fmt.Errorf("read the project file: %w", err)
 			}
 			if short, err := filepath.Rel(here, path); err == nil {
 				path = short
@@ -76,7 +76,7 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 		return err
 	}
 	if wish.Against != "" {
-		return cli.Usagef("--against is for another checkout of the catalog: here, add a target "+
+		return cli.Usagef("--against needs a checkout of the catalog; in a project, add a target "+
 			"with git: REVISION to %s", p.File)
 	}
 	sources, err := adhoc.Sources(p, l.Root)
@@ -119,8 +119,8 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 	for _, other := range wish.Own.Suite.Scenarios {
 		if other.Protocol != speaks.Protocol || other.Unix != speaks.Unix ||
 			other.TLS != speaks.TLS {
-			return cli.Usagef("scenarios %s and %s speak different protocols: put them into "+
-				"experiments of their own, under suites", speaks.Name, other.Name)
+			return cli.Usagef("scenarios %s and %s use different protocols: move them into "+
+				"separate experiments under suites", speaks.Name, other.Name)
 		}
 	}
 	ports := lab.Ports{}
@@ -132,8 +132,8 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			asked[i] = h.Request
 		}
 		for _, request := range others {
-			l.Tell.Say(request + " is checked against status 200 only: its response varies, " +
-				"or others come before it; expect and checks say more")
+			l.Tell.Say(request + " is checked only for status 200, because its response varies, " +
+				"or other requests precede it; for stricter checks, set expect and checks")
 		}
 		return asked, err
 	})

@@ -54,17 +54,19 @@ func TestProjectRefuses(t *testing.T) {
 		}
 	}
 	check(1, `prony.yaml:2: unknown key "request"`, "targets: {a: {command: ./app}}\nrequest: []\n")
-	check(1, "the target a is both command and url",
+	check(1, "the target a has both command and url",
 		"targets: {a: {command: ./app, url: 'http://127.0.0.1:1'}}\n"+requests)
-	check(1, "it says nothing of what to ask for", "targets: {a: {command: ./app}}\n")
-	check(1, "target a: ./none: there is no program", "targets: {a: {command: ./none}}\n"+requests)
+	check(1, "the file has no requests", "targets: {a: {command: ./app}}\n")
+	check(1, "target a: ./none: program ./none was not found",
+		"targets: {a: {command: ./none}}\n"+requests)
 	check(1, "dir ../x is not below", "targets: {a: {command: ./app, dir: ../x}}\n"+requests)
 	check(1, "the service exited before it was ready", "targets: {a: {command: 'false'}}\n"+
 		requests)
 	check(1, "it wrote:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
-	check(1, "listens at $PORT of 127.0.0.1", "startup: 1s\ntargets: {a: {command: sleep 60}}\n"+
-		requests)
-	check(1, "listens at $PORT of 127.0.0.1",
+	check(1, "must listen on 127.0.0.1 at the port in $PORT",
+		"startup: 1s\ntargets: {a: {command: sleep 60}}\n"+
+			requests)
+	check(1, "must listen on 127.0.0.1 at the port in $PORT",
 		"startup: 1s\ntargets: {a: {command: PORT=1 ./app}}\n"+requests)
 	check(1, `a answers "hello", b "bye"`,
 		"targets: {a: {command: ./app}, b: {command: ./app, env: {SAYS: bye}}}\n"+requests)
@@ -73,12 +75,12 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, `a-say-hello answers "hello", a-say-bye "bye"`,
 		"targets: {a: {command: 'SAYS={say} ./app', matrix: {args: {say: [hello, bye]}}}}\n"+
 			requests)
-	check(1, "prony.yaml:1: with X the matrix makes 0 targets",
+	check(1, "prony.yaml:1: with the axis X, the matrix makes 0 targets",
 		"targets: {a: {command: ./app, matrix: {env: {X: []}}}}\n"+requests)
-	check(1, `a answers with status 200, and 404 is expected: "hello"`,
+	check(1, `a responds with status 200, but status 404 is expected: "hello"`,
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {status: 404}}]\n"+
 			"ready: /\n")
-	check(1, `a answers "hello", and "bye" is expected`,
+	check(1, `a responds with body "hello", but body "bye" is expected`,
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
 	check(1, "connection refused; start the service first",
 		"targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
@@ -99,7 +101,7 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, `baseline "b" is not among the targets of this project`,
 		"targets: {a: {command: ./app}, b: {command: ./app}}\n"+requests+
 			"suites: {x: {targets: [a], baseline: b}}\n", "x")
-	check(2, "--against is for another checkout", one, "--against", "..")
+	check(2, "--against needs a checkout", one, "--against", "..")
 	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "run")); err == nil {
 		t.Errorf("it left %v", entries)
 	}
@@ -122,7 +124,7 @@ func TestProjectHasNoEmptyTarget(t *testing.T) {
 		if exit != cli.Failed {
 			t.Errorf("%s: exit %d, want %d", key, exit, cli.Failed)
 		}
-		has(t, "what is said", stderr, "prony.yaml:1: "+empty+" of the target a is empty")
+		has(t, "what is said", stderr, "prony.yaml:1: the key "+empty+" of target a is empty")
 	}
 }
 
@@ -177,8 +179,9 @@ blocks: 1
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "what is said", stderr, "GET /me is checked against status and length, 10 bytes: "+
-		"it has the value of ${PRONY_TEST_TOKEN} (status 200)")
+	has(t, "what is said", stderr,
+		"GET /me is checked against status and length (10 bytes), because "+
+			"the body contains the value of ${PRONY_TEST_TOKEN} (status 200)")
 	if mu.Lock(); len(asked) < 4 || !slices.Equal(asked[:3],
 		slices.Repeat([]string{"GET /me Bearer s3cret"}, 3)) {
 		t.Errorf("first it asks %q", asked[:min(len(asked), 4)])
@@ -239,7 +242,7 @@ scenarios:
 	if exit != cli.Misused {
 		t.Errorf("nothing in containers: exit %d, %s", exit, stderr)
 	}
-	has(t, "what is said", stderr, "none of the targets can be a container; a: it has no "+
+	has(t, "what is said", stderr, "none of the targets can run as a container; a: it has no "+
 		"Dockerfile", "add process to the launchers")
 	some := strings.Replace(text, "c: {command: 'touch started; false'}", "c: {image: 'c:1'}", 1)
 	_, stderr, exit = inProject(t, strings.Replace(some, "baseline: a", "", 1), "plan",
@@ -247,7 +250,7 @@ scenarios:
 	if exit != cli.Fine {
 		t.Errorf("one image: exit %d, %s", exit, stderr)
 	}
-	has(t, "what is said", stderr, "a in a container is left out: it has no Dockerfile")
+	has(t, "what is said", stderr, "the container of target a is left out: it has no Dockerfile")
 	if _, stderr, exit := inProject(t, text, "plan"); exit != cli.Fine {
 		t.Errorf("back again: exit %d, %s", exit, stderr)
 	}
@@ -305,7 +308,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "what is said", stderr, "lacks is left out: it needs no-such-tool: not found",
+	has(t, "what is said", stderr, "service lacks is left out: it needs no-such-tool: not found",
 		"GET / is checked against status 200 and every byte of the body")
 	has(t, "the report", stdout, "project · 2 targets × 1 start", "reproduce  prony run",
 		"lacks", "needs no-such-tool")
@@ -335,7 +338,7 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 		t.Fatal(err)
 	}
 	_, stderr, _ = inProject(t, text, "run", "--resume", runs[0])
-	has(t, "going on", stderr, "1 of 2 trials have a record: the others follow")
+	has(t, "going on", stderr, "1 of 2 trials already have a record: the others run now")
 	if _, records, _, err := record.Read(runs[0]); err != nil || len(records) != 2 {
 		t.Errorf("after going on there are %d records, error %v", len(records), err)
 	}

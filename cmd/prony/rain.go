@@ -24,12 +24,12 @@ import (
 	"prony.example/record"
 )
 
-const rainAbout = `Rain offers the same load to several servers, one after the other, and keeps what
-was found of each as a JSON file of its host's name. Servers whose names nobody knows are left out:
-of a list of containers, those that are not up.
+const rainAbout = `Rain sends the same load to several servers, one after the other. It writes the
+results of each server into a JSON file with the name of its host. Rain leaves out servers whose
+host name does not exist, such as containers that do not run.
 
-It is what deploy/compose.yaml starts as RAIN_FIRE. It takes no turns and repeats nothing: to
-compare services, use prony run. The flags are those of prony load; --lead-in is the warm-up.`
+deploy/compose.yaml starts rain as RAIN_FIRE. Rain neither interleaves nor repeats loads: to compare
+services, use prony run. The flags are those of prony load; --lead-in is the warm-up.`
 
 // rainCmd loads the running servers of a list.
 func (a *app) rainCmd() *cobra.Command {
@@ -47,8 +47,10 @@ func (a *app) rainCmd() *cobra.Command {
 	fs := c.Flags()
 	f.add(c)
 	f.addModel(c)
-	fs.StringVar(&into, "into", "results/rain", "folder for the JSON files, one of each time in it")
-	fs.StringVar(&o.otlp, "otlp", "", "push live metrics there, as http://127.0.0.1:4318")
+	fs.StringVar(&into, "into", "results/rain", "folder for the JSON files, in a subfolder for "+
+		"each run of rain")
+	fs.StringVar(&o.otlp, "otlp", "", "push live metrics to this endpoint, such as "+
+		"http://127.0.0.1:4318")
 	s.add(c)
 	return c
 }
@@ -63,7 +65,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	for i, raw := range urls {
 		u, err := url.Parse(raw)
 		if err != nil || u.Hostname() == "" {
-			return cli.Usagef("%q is not a URL with a host", raw)
+			return cli.Usagef("%q must be a URL with a host", raw)
 		}
 		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // names are resolved later
 			if err := f.ask(u.Hostname(), at); err != nil {
@@ -88,7 +90,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	for i, u := range servers {
 		up, err := known(ctx, u.Hostname())
 		if err != nil {
-			failed = append(failed, fmt.Errorf("look up %s: %w", u.Hostname(), err))
+			failed = append(failed, fmt.Errorf("look up host %s: %w", u.Hostname(), err))
 		}
 		if !up {
 			continue
@@ -105,7 +107,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 		}
 	}
 	if loaded == 0 {
-		failed = append(failed, fmt.Errorf("none of the %d servers is up: start them, or choose "+
+		failed = append(failed, fmt.Errorf("none of the %d servers runs: start them, or choose "+
 			"others", len(urls)))
 	}
 	return errors.Join(failed...)
@@ -160,7 +162,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	report.Command = alone(report.Command, url)
 	err = files.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
 	if err != nil {
-		return fmt.Errorf("keep the result: %w", err)
+		return fmt.Errorf("store the result: %w", err)
 	}
 	return errors.Join(a.print(report, res, o), a.judge(report, nil, "text"))
 }

@@ -81,7 +81,7 @@ func TestRain(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("with nobody up exit %d", exit)
 	}
-	has(t, "the error", stderr, "none of the 1 servers is up")
+	has(t, "the error", stderr, "none of the 1 servers runs")
 	if _, stderr, exit = rain("not-up"); exit != cli.Misused {
 		t.Errorf("without a host exit %d: %s", exit, stderr)
 	}

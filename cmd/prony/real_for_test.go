@@ -47,7 +47,7 @@ func TestRealRunForATime(t *testing.T) {
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
 	}
-	has(t, "the last line", stdout.String(), "; another 5 min would give ")
+	has(t, "the last line", stdout.String(), "; another 5 min would allow ")
 	s, err := record.ReadSchedule(dir)
 	if err != nil || s == nil || s.Ended == "" || len(s.Looks) == 0 {
 		t.Fatalf("schedule %+v, error %v", s, err)

@@ -68,7 +68,7 @@ func TestRealOwnImages(t *testing.T) {
 		"prony-test/none:1")
 	refuses(`exec: "/app": stat /app: no such file`, "--image", "prony-test/empty:1")
 	refuses("exposes 8080/tcp, 9090/tcp: say with port", "--image", "prony-test/two:1")
-	refuses("listens at $PORT", "--image", "prony-test/fixed:1", "--port", "81")
+	refuses("at the port in $PORT", "--image", "prony-test/fixed:1", "--port", "81")
 
 	twoImages(t)
 

@@ -245,8 +245,8 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 		if exit != cli.Failed {
 			t.Errorf("it exits %d, want %d", exit, cli.Failed)
 		}
-		has(t, "what it says", said.text.String(), append(wants, "waits for process "+
-			itoa(os.Getpid())+", which measures on this machine, "+bound+" at most")...)
+		has(t, "what it says", said.text.String(), append(wants, "waiting for process "+
+			itoa(os.Getpid())+", which measures on this machine, for at most "+bound)...)
 	}
 	check("100ms", func() {}, "waited 100ms: open journal", "another prony is measuring")
 	leave := func() { other.Close() } //nolint:errcheck // it was only read

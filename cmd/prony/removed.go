@@ -21,7 +21,7 @@ func removedCmds() (out []*cobra.Command) {
 		}))
 	}
 	return append(out, removedCmd("man", func([]string) error {
-		return fmt.Errorf("the verb man is removed: releases bring the manual pages, in " +
+		return fmt.Errorf("the verb man was removed: releases contain the manual pages in " +
 			"share/man; prony VERB --help prints the same text")
 	}), removedCmd("fairness", func(args []string) error {
 		line := append([]string{"prony", "verify", "--table"}, args...)
@@ -29,7 +29,7 @@ func removedCmds() (out []*cobra.Command) {
 		if slices.ContainsFunc(args, update) {
 			line = slices.Delete(line, 2, 3) // --update did not print the table in the removed verb
 		}
-		return fmt.Errorf("the verb fairness is removed; run this line instead:\n\n  %s",
+		return fmt.Errorf("the verb fairness was removed; run this line instead:\n\n  %s",
 			cmdlog.Join(line))
 	}))
 }
@@ -48,17 +48,17 @@ func removedCmd(name string, instead func(args []string) error) *cobra.Command {
 func translated(tool string, args []string) error {
 	line, err := translate.Translate(tool, args)
 	if err != nil {
-		return fmt.Errorf("the verb %s is removed, and prony load has no line for these "+
-			"arguments: %w; docs/drivers.md maps each flag", tool, err)
+		return fmt.Errorf("the verb %s was removed, and prony load cannot run these arguments: "+
+			"%w; docs/drivers.md maps each flag", tool, err)
 	}
 	shown := cmdlog.Hushed(line.Args)
 	if !slices.Equal(shown, line.Args) {
-		line.Notes = append(line.Notes, "replace … or xxxxx by the secret of your line")
+		line.Notes = append(line.Notes, "replace … or xxxxx with the secret of your line")
 	}
 	var notes strings.Builder
 	for _, n := range line.Notes {
 		fmt.Fprintf(&notes, "\n- %s", n)
 	}
-	return fmt.Errorf("the verb %s is removed; run this line instead:\n\n  prony %s\n%s", tool,
+	return fmt.Errorf("the verb %s was removed; run this line instead:\n\n  prony %s\n%s", tool,
 		cmdlog.Join(shown), &notes)
 }

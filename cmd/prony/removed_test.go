@@ -23,22 +23,23 @@ func TestRemovedVerbs(t *testing.T) {
 		}
 		has(t, line, stderr, wants...)
 	}
-	check("wrk -t2 -c100 -d30s http://127.0.0.1:8080/", "prony: the verb wrk is removed",
+	check("wrk -t2 -c100 -d30s http://127.0.0.1:8080/", "prony: the verb wrk was removed",
 		"\n\n  prony load http://127.0.0.1:8080/ --connections 100 --duration 30s --timeout 2s\n",
-		"\n- -t: one load thread", "\n- an answer with another status than 200 is an error")
+		"\n- -t: one load thread",
+		"\n- prony load counts a response with a status other than 200 as an error")
 	check("wrk2 -R10 -d x{y http://localhost/", "wrk2: invalid argument", "docs/drivers.md")
 	check("hey -host a;b http://localhost/", "--header 'Host: a;b'")
-	check("hey -a ann:secret http://localhost/", "'Authorization: …'", "\n- replace … or xxxxx by")
+	check("hey -a ann:secret http://localhost/", "'Authorization: …'", "\n- replace … or xxxxx with")
 	check("oha --gibberish http://localhost/", "unknown flag: --gibberish")
-	check("hey", "want one URL")
-	check("oha --help", "a request for help")
+	check("hey", "must have one URL")
+	check("oha --help", "the command line prints help")
 	check("fairness go-nethttp rust-axum", "\n\n  prony verify --table go-nethttp rust-axum\n")
 	check("fairness --update docs/fairness.md", "\n\n  prony verify --update docs/fairness.md\n")
 	check("run --duet=shared", "the flag --duet is removed",
 		"prony versus and prony run compare targets")
 	check("plan --duet", "the flag --duet is removed", "see docs/slices.md")
 	check("load --metrics :9091 http://localhost/", "the flag --metrics is removed; --otlp pushes")
-	check("man /tmp/x", "the verb man is removed", "share/man", "--help")
+	check("man /tmp/x", "the verb man was removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {
 		if strings.Contains(help, "\n  "+tool+" ") {

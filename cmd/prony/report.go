@@ -40,7 +40,7 @@ type reportFlags struct {
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
 
-const whyHelp = "with text: also print the causes of doubts, each once, and what to do"
+const whyHelp = "with text: also print each cause of doubts once, with what to do"
 
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
@@ -68,7 +68,7 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 				return a.parquet(c.Context(), w, rows)
 			}
 			if f.why && cmp.Or(f.format, "text") != "text" {
-				return cli.Usagef("--why is of text: leave out --format %s", f.format)
+				return cli.Usagef("--why needs format text: omit --format %s", f.format)
 			}
 			_, err := a.report(args[0], *f)
 			return err
@@ -77,13 +77,13 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 	fs := c.Flags()
 	f.table, f.columns = report.FlatTables[0], allColumns
 	cli.OneOf(c, &f.table, "table", "table of parquet", report.FlatTables...)
-	fs.StringVar(&f.columns, "columns", f.columns, "columns of markdown: all, essential, or their "+
-		"keys, such as peak/throughput,cost/cpu")
+	fs.StringVar(&f.columns, "columns", f.columns, "columns of markdown: all, essential, or "+
+		"their keys, such as peak/throughput,cost/cpu")
 	_ = c.RegisterFlagCompletionFunc("columns", cobra.FixedCompletions( // the flag is there
 		[]string{allColumns, essentialColumns}, cobra.ShellCompDirectiveNoFileComp))
 	fs.BoolVar(&f.why, "why", false, whyHelp)
-	fs.BoolVar(&f.fold, "fold", false, "close the footnotes of markdown until a click")
-	fs.StringVar(&f.update, "update", "", "Markdown file whose section is to be rewritten")
+	fs.BoolVar(&f.fold, "fold", false, "fold the footnotes of markdown, so a click opens them")
+	fs.StringVar(&f.update, "update", "", "Markdown file in which to rewrite a section")
 	fs.StringVar(&f.section, "section", "", "name of that section (default: the suite's name)")
 	fs.StringVar(&f.baseline, "baseline", "", "target that ratios refer to (default: the run's)")
 	stallsFlag(c, &f.stalls)
@@ -129,7 +129,7 @@ func (a *app) publish(r *reported, dir string, f reportFlags) error {
 		return r.update(f)
 	}
 	if f.format == "parquet" && f.out == "" && isTerminal(a.stdout) {
-		return cli.Usagef("a terminal cannot show parquet: add -o FILE")
+		return cli.Usagef("a terminal cannot show parquet: write it to a file with -o FILE")
 	}
 	if err := a.write(f.out, func(w io.Writer) error { return r.print(w, f) }); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {
-		return nil, cli.Usagef("--baseline %s: the run has no such row", f.baseline)
+		return nil, cli.Usagef("--baseline %s: the run has no row with this name", f.baseline)
 	}
 	if exists(dir, "report.html") || f.save {
 		o.Report = filepath.Join(dir, "report.html")
@@ -168,8 +168,8 @@ func (a *app) reported(run *runs.Run, study table.Study) *reported {
 		}
 	}
 	if lost := len(bad) + table.Damaged(records); lost > 0 && lost == len(bad)+len(records) {
-		r.lost = fmt.Errorf("report %s: every one of its %s is damaged or not its own; bring %s "+
-			"back from where it was copied", run.Dir, units.Plural(lost, "record"),
+		r.lost = fmt.Errorf("report %s: all of its %s are damaged or belong to another run; copy "+
+			"%s again from its source", run.Dir, units.Plural(lost, "record"),
 			record.TrialsFile)
 	}
 	return r
@@ -251,7 +251,8 @@ func (r *reported) columnKeys(f reportFlags) ([]string, error) {
 	chosen, keys := strings.Split(f.columns, ","), report.ColumnKeys(r.sheet)
 	for _, key := range chosen {
 		if !slices.Contains(keys, key) {
-			return nil, cli.Usagef("--columns %q: there are %s, %s, and in this run %s", key,
+			return nil, cli.Usagef("--columns %q does not exist; choose %s, %s, or for this run "+
+				"%s", key,
 				allColumns, essentialColumns, strings.Join(keys, ", "))
 		}
 	}
@@ -314,7 +315,7 @@ func updatePage(page, section string, anew func(old []byte) ([]byte, error)) err
 		return fmt.Errorf("update %s: %w", page, err)
 	}
 	if err := files.Put(page, text); err != nil {
-		return fmt.Errorf("update %s: %w; it is as it was", page, err)
+		return fmt.Errorf("update %s: %w; the file was not changed", page, err)
 	}
 	return nil
 }

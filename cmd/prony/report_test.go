@@ -34,7 +34,8 @@ func TestReportForms(t *testing.T) {
 	check(cli.Fine, "| target | cost RSS |", "p99", "--format", "markdown", "--columns", "cost/rss")
 	check(cli.Fine, "<details>", "", "--format", "markdown", "--fold")
 	check(cli.Fine, "</svg>", "|", "--format", "svg")
-	check(cli.Misused, `--columns "few": there are all, essential, and in this run tier, `, "",
+	check(cli.Misused, `--columns "few" does not exist; choose all, essential, or for this run `+
+		`tier, `, "",
 		"--columns", "cost/rss,few")
 	check(cli.Misused, `--table "rows": there are trials, summary, series`, "", "--table", "rows")
 	check(cli.Misused, `--format "xml": there are text, `, "", "--format", "xml")

@@ -31,20 +31,20 @@ func (r *retainer) hold(ctx context.Context, h trial.Held) {
 	}
 	text := remains(h)
 	if exit := h.Service.Exit(); exit != "" {
-		r.tell.Say(text + "\n  it has ended: " + exit)
+		r.tell.Say(text + "\n  the service has ended: " + exit)
 		return
 	}
 	r.listen()
-	how := "Ctrl-C ends it and the run"
+	how := "Ctrl-C ends the service and the run"
 	if r.typed != nil {
-		how = "Enter ends it and goes on, " + how
+		how = "Enter ends the service and continues the run, " + how
 	}
-	r.tell.Say(text + "\n  it runs on; " + how)
+	r.tell.Say(text + "\n  the service still runs; " + how)
 	select {
 	case <-ctx.Done():
 	case <-r.typed:
 	case <-h.Service.Exited():
-		r.tell.Say("  it has ended: " + h.Service.Exit())
+		r.tell.Say("  the service has ended: " + h.Service.Exit())
 	}
 }
 

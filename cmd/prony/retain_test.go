@@ -109,15 +109,16 @@ func TestHold(t *testing.T) {
 	}
 	interrupted := func(_ *retainer, _ trial.Held, interrupt func()) { interrupt() }
 	check("Ctrl-C", runs+"  folder   /built\n  cgroup   /cgroup/prony\n"+
-		"  it runs on; Ctrl-C ends it and the run\n", process, nil, interrupted)
+		"  the service still runs; Ctrl-C ends the service and the run\n", process, nil, interrupted)
 	check("container", runs+"  named    prony-1-2\n  cgroup   /cgroup/prony\n", container, nil,
 		interrupted)
-	check("Enter", "Enter ends it and goes on, Ctrl-C ends it and the run\n", process, nil,
+	check("Enter", "Enter ends the service and continues the run, Ctrl-C ends the service and "+
+		"the run\n", process, nil,
 		func(r *retainer, _ trial.Held, _ func()) { r.typed <- struct{}{} })
-	check("killed", "the run\n  it has ended: exit status 0\n", process, nil,
+	check("killed", "the run\n  the service has ended: exit status 0\n", process, nil,
 		func(_ *retainer, h trial.Held, _ func()) {
 			h.Service.Stop(time.Second) //nolint:errcheck // stopping a fake one cannot fail
 		})
 	check("gone", failed+"  log      /run/a.log\n  folder   /built\n  cgroup   /cgroup/prony\n"+
-		"  it has ended: exit status 1\n", process, errors.New("no"), nil)
+		"  the service has ended: exit status 1\n", process, errors.New("no"), nil)
 }

@@ -47,24 +47,26 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"number of starts, or of blocks without slices, instead of the suite's")
 	interleaveFlags(c, o)
 	fs.DurationVar((*time.Duration)(&o.For), "for", 0,
-		"time to measure, instead of --blocks: later starts or blocks are only for undecided "+
+		"measuring time, instead of --blocks: later starts or blocks measure only undecided "+
 			"comparisons")
-	fs.Uint64Var(&f.seed, "seed", 0, "seed of order, arrivals and keys, instead of the suite's")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed of the order, arrivals and keys, instead of the "+
+		"suite's seed")
 	fs.DurationVar((*time.Duration)(&o.Measure), "measure", 0,
-		"length of every window, instead of the suite's")
+		"length of every window, instead of the suite's length")
 	fs.DurationVar((*time.Duration)(&o.Warmup), "warmup", 0,
-		"longest warm-up, instead of the suite's")
+		"longest warm-up, instead of the suite's warm-up")
 	fs.StringSliceVar(&o.Targets, "targets", nil,
-		"targets or services, as globs, instead of the suite's")
+		"names or globs of targets or services, instead of the suite's targets")
 	fs.StringSliceVar(&o.Scenarios, "scenarios", nil,
 		"only the suite's scenarios with these names, as globs")
 	fs.StringSliceVar(&o.Loads, "loads", nil, "only the suite's loads with these names, as globs, "+
 		"and the loads that their rates depend on")
-	fs.IntVar(&o.Generators, "generators", 0, "processes of this machine that offer every load "+
-		"together, instead of the suite's")
-	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "cores of a target, instead of the suite's")
+	fs.IntVar(&o.Generators, "generators", 0, "number of processes on this machine that send "+
+		"every load together, instead of the suite's number")
+	fs.Float64Var(&o.Limits.CPUs, "cpus", 0, "number of cores of a target, instead of the "+
+		"suite's number")
 	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
-		"memory of a target, such as 512MiB, instead of the suite's")
+		"memory limit of a target, such as 512MiB, instead of the suite's limit")
 	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
 		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
@@ -72,10 +74,10 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.BoolVar(&o.AA, "aa", false,
 		"run every target against itself, to show the noise floor")
 	fs.StringVar(&f.asked.Against, "against", "",
-		"also run the same targets of another checkout: its folder, or NAME=FOLDER")
+		"also run the same targets of another checkout, given by its folder or as NAME=FOLDER")
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
-	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's; "+
-		"several are compared", suite.Launchers...)
+	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's "+
+		"launchers; several launchers are compared", suite.Launchers...)
 	f.observe.add(c)
 }
 
@@ -165,7 +167,8 @@ func (a *app) runCmd() *cobra.Command {
 	}
 	f.suiteFlags(c)
 	f.asked.Host = "any"
-	cli.OneOf(c, &f.asked.Host, "host", "lowest grade of the machine by prony doctor",
+	cli.OneOf(c, &f.asked.Host, "host", "lowest grade of the machine in prony doctor with which "+
+		"the run may start",
 		doctor.Bars...)
 	c.Flags().StringVar(&f.asked.Resume, "resume", "",
 		"folder of an interrupted run: run the trials that have no record")
@@ -193,14 +196,14 @@ func extents(c *cobra.Command) error {
 		return cli.Usagef("--for and --blocks exclude each other: give a time or a number")
 	}
 	if labels := c.Flag("label"); labels != nil && len(labels.Value.String()) > maxLabels {
-		return cli.Usagef("--label: %d bytes of labels; want at most %d",
+		return cli.Usagef("--label: the labels have %d bytes, but at most %d are allowed",
 			len(labels.Value.String()), maxLabels)
 	}
 	for _, name := range []string{"blocks", "for", "measure", "slices", "warmup", "cpus", "memory",
 		"generators", "precision"} {
 		v := c.Flag(name).Value.String()
 		if c.Flag(name).Changed && strings.Trim(v, "0sB%") == "" {
-			return cli.Usagef("--%s %s: want more than 0", name, v)
+			return cli.Usagef("--%s must be greater than 0, got %s", name, v)
 		}
 	}
 	return nil
@@ -212,14 +215,15 @@ func (f *runFlags) check(c *cobra.Command) error {
 		return err
 	}
 	if c.Flag("wait").Changed && f.wait <= 0 {
-		return cli.Usagef("--wait %v: want more than 0", f.wait)
+		return cli.Usagef("--wait must be greater than 0, got %v", f.wait)
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
-		return cli.Usagef("--resume and --out: a resumed run continues in its own folder")
+		return cli.Usagef("--resume and --out exclude each other: a resumed run continues in its " +
+			"own folder")
 	}
 	if out := f.asked.Out; out != "" && isRun(out) {
-		return cli.Usagef("--out %s: it contains a run already; choose another folder, or print "+
-			"it with prony report", out)
+		return cli.Usagef("--out %s already contains a run; choose another folder, or print the "+
+			"run with prony report", out)
 	}
 	return nil
 }
@@ -276,7 +280,7 @@ func (a *app) again(c *cobra.Command, dir string) error {
 		return err
 	}
 	if head.File == "" || len(head.Command) == 0 {
-		return fmt.Errorf("resume %s: its command cannot be repeated; start a new run",
+		return fmt.Errorf("cannot resume %s: its command cannot be repeated; start a new run",
 			dir)
 	}
 	line := []string{"run"}
@@ -349,11 +353,11 @@ func (a *app) further(dir string) error {
 
 // bought formats this line.
 func bought(n *record.Next) string {
-	text := "no comparison is open"
+	text := "all comparisons are decided"
 	if n.Open > 0 {
 		text = units.Plural(n.Open, "comparison") + " open"
 	}
-	text += fmt.Sprintf("; another %s would give ", roughly(time.Duration(n.ForNs)))
+	text += fmt.Sprintf("; another %s would allow ", roughly(time.Duration(n.ForNs)))
 	of := strings.Join(n.Targets, ", ")
 	if n.Blocks == 0 {
 		return text + fmt.Sprintf("no trial of %s, which take %s together", of,
@@ -363,7 +367,7 @@ func bought(n *record.Next) string {
 	if n.Would <= 0 || table.Undetectable(n.Would) {
 		return text
 	}
-	text += fmt.Sprintf(" and detect differences of %s, now ", units.Percent(n.Would))
+	text += fmt.Sprintf(" and detect differences of %s; now it detects ", units.Percent(n.Would))
 	if table.Undetectable(n.Resolves) {
 		return text + "only large ones"
 	}

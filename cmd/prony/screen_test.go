@@ -85,7 +85,8 @@ func exchange(t *testing.T, file, old, by string) {
 func TestReproduceLines(t *testing.T) {
 	line := runs.Reproduce(record.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
 		"prony", "run", "--targets", "a'b*", "--telemetry=otlp=http://ann:s3cret@h"}})
-	const want = `prony run 'my suite.yaml' --targets 'a'\''b*' --telemetry=otlp=http://ann:xxxxx@h` +
+	const want = `prony run 'my suite.yaml' --targets 'a'\''b*' ` +
+		`--telemetry=otlp=http://ann:xxxxx@h` +
 		` --seed 7 --blocks 2`
 	if line != want {
 		t.Errorf("reproduce is\n%s, want\n%s", line, want)

@@ -148,12 +148,13 @@ func endOf(outcomes []selftest.Outcome) error {
 	states := count(outcomes)
 	switch {
 	case states[selftest.Wrong] > 0:
-		return cli.End(cli.Failed, "%d of %d cases are wrong, which the machine does not explain: "+
-			"please report it with the output of prony selftest --json", states[selftest.Wrong],
+		return cli.End(cli.Failed, "%d of %d cases are wrong, and delays of the machine do not "+
+			"explain it: please report this with the output of prony selftest "+
+			"--json", states[selftest.Wrong],
 			len(outcomes))
 	case states[selftest.Disturbed] > 0:
-		return cli.End(cli.Inconclusive, "no case is wrong, but the machine disturbed %d of %d: "+
-			"run them again when other programs use less of the processors, or as root or with "+
+		return cli.End(cli.Inconclusive, "no case is wrong, but the machine disturbed %d of %d "+
+			"cases: run them again when other programs use less CPU time, or as root or with "+
 			"CAP_SYS_NICE", states[selftest.Disturbed], len(outcomes))
 	}
 	return nil
@@ -186,7 +187,7 @@ func chooseCases(names []string) ([]selftest.Case, error) {
 			for _, c := range all {
 				known = append(known, c.Name)
 			}
-			return nil, cli.Usagef("there is no case %q; there are %s", n,
+			return nil, cli.Usagef("case %q does not exist; choose one of %s", n,
 				strings.Join(known, ", "))
 		}
 		out = append(out, all[i])
@@ -220,7 +221,7 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 	}
 	k, ok := truth.Find(kind)
 	if !ok {
-		panic("selftest: a case wants a truth server that does not exist: " + kind)
+		panic("selftest: a case needs a truth server that does not exist: " + kind)
 	}
 	args := []string{self, "truth", kind, "--json", "--port", strconv.Itoa(port)}
 	for _, n := range k.Needs {
@@ -315,7 +316,7 @@ func (s *truthServer) CPU() (time.Duration, error) {
 	}
 	ns := s.watch.Mark().CPUNs
 	if ns < 0 {
-		return 0, errors.New("read the server's processor time: the kernel does not say")
+		return 0, errors.New("read the server's CPU time: the kernel does not report it")
 	}
 	return time.Duration(ns), nil
 }
@@ -330,7 +331,8 @@ func (s *truthServer) Stop() (out truth.Report, err error) {
 	}
 	log := s.Log(1)
 	if len(log) == 0 || json.Unmarshal([]byte(log[0]), &out) != nil {
-		return out, fmt.Errorf("stop truth server: it did not say what it served: %q (%s)", log,
+		return out, fmt.Errorf("stop truth server: it did not report the requests that it "+
+			"served: %q (%s)", log,
 			s.Exit())
 	}
 	if s.times == "" {
@@ -338,7 +340,7 @@ func (s *truthServer) Stop() (out truth.Report, err error) {
 	}
 	file, err := os.Open(s.times)
 	if err != nil {
-		return out, fmt.Errorf("read times of a truth server: %w", err)
+		return out, fmt.Errorf("read the times of requests from a truth server: %w", err)
 	}
 	defer file.Close()
 	if out.Times, err = truth.ReadTimes(file); err != nil {

@@ -45,14 +45,14 @@ func TestOutcomesArePrinted(t *testing.T) {
 		"  mean                       s²/2T                             125 ms     126 ms    " +
 			"+0.80 %    ±2 %  ok",
 		"  rate                       1/d                              500.0/s    495.0/s    " +
-			"-0.99 %    ±3 %  ok, without 12.5 % of the arrivals near stalls",
+			"-0.99 %    ±3 %  ok, without 12.5 % of the requests, which were due near stalls",
 		"", "wrong: 1 in 10", head,
 		"  errors                     n/10                              12,000     11,999    " +
-			"-0.01 %    none  disturbed, the machine explains 11,998 to 12,000",
+			"-0.01 %    none  disturbed, delays of the machine explain 11,998 to 12,000",
 		"  under way                  N                                      0       0.25    " +
 			"   0.25    none  wrong",
 		"  disturbed: late by 1 ms", "",
-		"1 of 2 cases are ok, 0 wrong, 1 disturbed; they took 6.00 s", "",
+		"1 of 2 cases are ok, 0 wrong, 1 disturbed; the test took 6.00 s", "",
 	}, "\n")
 	if got := strings.ReplaceAll(out.String(), "  \n", "\n"); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)

@@ -30,7 +30,7 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 		tookNs += o.TookNs
 	}
 	states := count(outcomes)
-	fmt.Fprintf(w, "%d of %d cases are ok, %d wrong, %d disturbed; they took %s\n",
+	fmt.Fprintf(w, "%d of %d cases are ok, %d wrong, %d disturbed; the test took %s\n",
 		states[selftest.OK], len(outcomes), states[selftest.Wrong], states[selftest.Disturbed],
 		units.Duration(float64(tookNs)))
 }
@@ -39,10 +39,11 @@ func (a *app) printOutcomes(outcomes []selftest.Outcome) {
 func state(l selftest.Line) string {
 	text := l.State
 	if l.KeptShare > 0 {
-		text += fmt.Sprintf(", without %.1f %% of the arrivals near stalls", 100*(1-l.KeptShare))
+		text += fmt.Sprintf(", without %.1f %% of the requests, which were due near "+
+			"stalls", 100*(1-l.KeptShare))
 	}
 	if l.State != selftest.OK && l.Lowest < l.Highest {
-		text += fmt.Sprintf(", the machine explains %s to %s", amount(l.Lowest, l.Unit),
+		text += fmt.Sprintf(", delays of the machine explain %s to %s", amount(l.Lowest, l.Unit),
 			amount(l.Highest, l.Unit))
 	}
 	return text

@@ -61,7 +61,7 @@ Serve uses no CPUs of services under test and has a low priority. Ctrl-C ends it
 func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	at, err := netip.ParseAddrPort(listen)
 	if err != nil {
-		return cli.Usagef("--listen %s: want an address and a port, such as 127.0.0.1:7766",
+		return cli.Usagef("--listen %s must be an address and a port, such as 127.0.0.1:7766",
 			listen)
 	}
 	room, err := a.newRoom()
@@ -75,7 +75,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if len(args) > 0 {
 		dir = args[0]
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("serve: there is no folder %s; name a folder with runs, such as "+
+			return fmt.Errorf("folder %s does not exist; name a folder with runs, such as "+
 				"results/", dir)
 		}
 	}
@@ -91,7 +91,8 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	}
 	switch {
 	case given != "" && len(given) < tokenLeast:
-		return cli.Usagef("%s: %d characters; want at least %d, at random", tokenName, len(given),
+		return cli.Usagef("%s has %d characters; use at least %d random "+
+			"characters", tokenName, len(given),
 			tokenLeast)
 	case given != "":
 		o.Token = given
@@ -100,11 +101,12 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	}
 	l, err := net.Listen("tcp", at.String())
 	if err != nil {
-		return fmt.Errorf("serve: %w; choose another port with --listen 127.0.0.1:PORT", err)
+		return fmt.Errorf("cannot listen: %w; choose another port with --listen "+
+			"127.0.0.1:PORT", err)
 	}
 	away, err := standAside()
 	if err != nil {
-		a.say("prony: it shares the processors of services under test: " + err.Error())
+		a.say("prony: serve shares the CPUs of services under test: " + err.Error())
 	}
 	if room != nil {
 		room.away, o.Lab = away, room
@@ -114,7 +116,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 		query = "?token=" + o.Token
 	}
 	links := linksTo(l.Addr().(*net.TCPAddr).AddrPort(), machineAddresses())
-	fmt.Fprintf(a.stdout, "%s%s shows the runs in %s; Ctrl-C ends it\n", links[0], query,
+	fmt.Fprintf(a.stdout, "%s%s shows the runs in %s; Ctrl-C ends the server\n", links[0], query,
 		runList.Dir())
 	for _, link := range links[1:] {
 		fmt.Fprintf(a.stdout, "also at %s%s\n", link, query)

@@ -368,9 +368,9 @@ func TestServeStandsAside(t *testing.T) {
 			t.Errorf("%d of %d threads stand aside", own, len(tasks))
 		}
 	}
-	for line, want := range map[string]string{"serve --listen x": "want an address and a port",
-		"serve --listen localhost:80": "want an address", "serve a b": "expected prony serve",
-		"serve main_test.go": "is no folder"} {
+	for line, want := range map[string]string{"serve --listen x": "must be an address and a port",
+		"serve --listen localhost:80": "must be an address", "serve a b": "expected prony serve",
+		"serve main_test.go": "does not exist"} {
 		if _, stderr, exit := say(t, mock{}, strings.Fields(line)...); exit == 0 ||
 			!strings.Contains(stderr, want) {
 			t.Errorf("%s: %d %s", line, exit, stderr)

@@ -67,7 +67,7 @@ func standBehind(stays int) error {
 		return unix.Setpriority(unix.PRIO_PROCESS, tid, behind)
 	})
 	if err != nil {
-		return fmt.Errorf("stand behind other work: %w", err)
+		return fmt.Errorf("lower the priority of prony serve: %w", err)
 	}
 	return nil
 }

@@ -175,11 +175,11 @@ func (r *room) examine(ctx context.Context) (g record.Grading, err error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	if err := r.away.start(cmd); err != nil {
-		return g, fmt.Errorf("look at the machine: %w", err)
+		return g, fmt.Errorf("run prony doctor: %w", err)
 	}
 	ended := cmd.Wait() // 4 for an unfit machine, which is also a result
 	if err := json.Unmarshal(out.Bytes(), &g); err != nil {
-		return g, fmt.Errorf("look at the machine: %w", errors.Join(ended, err))
+		return g, fmt.Errorf("run prony doctor: %w", errors.Join(ended, err))
 	}
 	return g, nil
 }
@@ -210,7 +210,7 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	}
 	parts, err := readParts(text.Bytes())
 	if err != nil {
-		return h, fmt.Errorf("look at the stack: %w", err)
+		return h, fmt.Errorf("read the state of the stack: %w", err)
 	}
 	h.Grafana = grafanaOf(parts)
 	for _, p := range parts {
@@ -254,7 +254,7 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 	least, most := plan.Estimate()
 	p.LeastS, p.MostS, p.Repeat = least.Seconds(), most.Seconds(), plan.Repeat()
 	if plan.Blockwise != "" && len(plan.Targets()) > 1 {
-		p.Notes = append(p.Notes, "blocks instead of slices: "+plan.Blockwise)
+		p.Notes = append(p.Notes, "blocks are used instead of slices: "+plan.Blockwise)
 	}
 	for _, t := range plan.Trials {
 		if plan.Suite.For > 0 && t.Block > 1 {

@@ -37,18 +37,19 @@ trials.ndjson of a run before you publish it for the first time.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if u, err := url.Parse(o.URL); o.URL != "" && (err != nil || u.Host == "" ||
 				u.Scheme != "http" && u.Scheme != "https") {
-				return cli.Usagef("--url %s: want an address such as https://example.org/bench/",
+				return cli.Usagef("--url %s must be an address such as https://example.org/bench/",
 					o.URL)
 			}
 			if to == "" {
-				return cli.Usagef("--out is empty: want the folder that the site is written to")
+				return cli.Usagef("--out is empty: set it to the folder for the site")
 			}
 			o.Program = version()
 			return a.site(c.Context(), args, to, o)
 		},
 	}
-	c.Flags().StringVarP(&to, "out", "o", "public", "folder that the site is written to")
-	c.Flags().StringVar(&o.URL, "url", "", "where the site will be, for links of its feed")
+	c.Flags().StringVarP(&to, "out", "o", "public", "folder to which the site is written")
+	c.Flags().StringVar(&o.URL, "url", "", "address at which the site will be published, for "+
+		"links of its feed")
 	return c
 }
 
@@ -75,16 +76,17 @@ func (a *app) site(ctx context.Context, args []string, to string, o site.Options
 	defer debug.SetGCPercent(debug.SetGCPercent(siteGarbage))
 	made, err := site.Write(ctx, runList, to, o)
 	for _, l := range made.Left {
-		fmt.Fprintf(a.stderr, "prony: left out: %s\n", l.Why)
+		fmt.Fprintf(a.stderr, "prony: run left out: %s\n", l.Why)
 	}
 	if err != nil {
 		return err
 	}
 	if made.Runs == 0 {
-		return fmt.Errorf("write site: there is no run in %s; name a folder with runs, such as "+
-			"results/", dir)
+		return fmt.Errorf("cannot write a site: there is no run in %s; name a folder with runs, "+
+			"such as results/", dir)
 	}
-	fmt.Fprintf(a.stdout, "%s (%d made now): %s\n", units.Plural(made.Runs, "run"), made.Fresh,
+	fmt.Fprintf(a.stdout, "%s in the site (%d of them renewed): "+
+		"%s\n", units.Plural(made.Runs, "run"), made.Fresh,
 		filepath.Join(to, "index.html"))
 	return nil
 }

@@ -50,21 +50,21 @@ func (a *app) stackUpCmd() *cobra.Command {
 		Use: "up", Short: "Start the stack and wait until it is healthy", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if wait < time.Second {
-				return cli.Usagef("--wait %v: want a second at least", wait)
+				return cli.Usagef("--wait must be at least 1s, got %v", wait)
 			}
 			err := a.compose(c.Context(), a.stderr, a.stderr, "up", "--detach", "--no-recreate",
 				"--wait", "--wait-timeout", fmt.Sprint(int(wait.Seconds())))
 			if err != nil {
-				return fmt.Errorf("%w; prony stack status says which part, docker logs "+
-					"prony-PART-1 why", err)
+				return fmt.Errorf("%w; prony stack status shows the failed part, docker logs "+
+					"prony-PART-1 shows its log", err)
 			}
-			fmt.Fprintf(a.stdout, "Grafana is at %s; send to it with prony run "+
+			fmt.Fprintf(a.stdout, "Grafana is at %s; send telemetry to it with prony run "+
 				"--telemetry=lgtm\n", stackGrafana)
 			return nil
 		},
 	}
 	c.Flags().DurationVar(&wait, "wait", 5*time.Minute,
-		"how long to wait until its parts are healthy")
+		"how long to wait until the parts of the stack are healthy")
 	return c
 }
 
@@ -87,7 +87,7 @@ func (a *app) stackDownCmd() *cobra.Command {
 func (a *app) stackStatusCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "List the parts of the stack and their addresses", Args: cobra.NoArgs,
-		Long: "Status lists the parts of the stack. The exit code is 0 when all of them run and " +
+		Long: "Status lists the parts of the stack. The exit code is 0 if all of them run and " +
 			"none is unhealthy, else 1.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			var text bytes.Buffer
@@ -121,7 +121,7 @@ func readParts(text []byte) (parts []part, err error) {
 	for d.More() {
 		var p part
 		if err := d.Decode(&p); err != nil {
-			return nil, fmt.Errorf("read what docker compose says: %w", err)
+			return nil, fmt.Errorf("read the output of docker compose: %w", err)
 		}
 		parts = append(parts, p)
 	}
@@ -151,8 +151,8 @@ func grafanaOf(parts []part) string {
 
 func (a *app) printParts(parts []part) error {
 	if len(parts) == 0 {
-		fmt.Fprintln(a.stdout, "nothing of the stack is there; prony stack up starts it")
-		return cli.End(cli.Failed, "the stack is down")
+		fmt.Fprintln(a.stdout, "no part of the stack exists; start the stack with prony stack up")
+		return cli.End(cli.Failed, "the stack does not run")
 	}
 	var rows [][]string
 	bad := 0
@@ -173,7 +173,7 @@ func (a *app) printParts(parts []part) error {
 		return err
 	}
 	if bad > 0 {
-		return cli.End(cli.Failed, "%d parts do not run well", bad)
+		return cli.End(cli.Failed, "%d parts of the stack do not run or are unhealthy", bad)
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (a *app) compose(ctx context.Context, out, talk io.Writer, args ...string) 
 	}
 	folder := filepath.Join(root, "deploy")
 	if _, err := os.Stat(filepath.Join(folder, "compose.yaml")); err != nil {
-		return fmt.Errorf("find the stack: %w; run it in a checkout of prony, or name one with "+
-			"--root", err)
+		return fmt.Errorf("the stack was not found: %w; run prony in a checkout, or name a "+
+			"checkout with --root", err)
 	}
 	args = append([]string{"compose", "--project-directory", folder, "--profile", "OBS"}, args...)
 	// Compose itself moves the cursor of a terminal.

@@ -58,7 +58,7 @@ Nothing else is measured meanwhile: like a run it has the machine to itself.`,
 
 func (a *app) start(ctx context.Context, target string, f *startFlags) error {
 	if f.cpus <= 0 || f.memory < 1<<20 {
-		return cli.Usagef("want --cpus above 0 and --memory of 1MiB or more")
+		return cli.Usagef("--cpus must be greater than 0, and --memory at least 1MiB")
 	}
 	cores, err := host.Cores()
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *starter) watch(ctx context.Context, t lab.Seen) error {
 		case <-ctx.Done():
 			return nil
 		case <-t.System.Exited():
-			return errors.New("the service ended: " + t.System.Exit())
+			return errors.New("the service has ended: " + t.System.Exit())
 		case <-tick.C:
 		}
 		now := sampler.Mark()

@@ -127,7 +127,7 @@ func TestStart(t *testing.T) {
 		}
 	}
 	has(t, "start", said, "go-nethttp listens at http://127.0.0.1:", "limits", "hello: ",
-		"as the contract says")
+		"all responses follow the contract")
 	_, url, _ := strings.Cut(said, "listens at ")
 	url, _, _ = strings.Cut(url, ",")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -137,9 +137,9 @@ func TestStart(t *testing.T) {
 		t.Errorf("it ends with %v", err)
 	}
 	refused(t, url)
-	for line, want := range map[string]string{"start none": "there is no target",
-		"start go-nethttp --cpus 0": "want --cpus above 0", "start": "expected prony start",
-		"start go-nethttp --memory 1KiB": "1MiB or more"} {
+	for line, want := range map[string]string{"start none": "does not exist",
+		"start go-nethttp --cpus 0": "--cpus must be greater than 0", "start": "expected prony start",
+		"start go-nethttp --memory 1KiB": "at least 1MiB"} {
 		_, stderr, exit := say(t, mock{}, append(strings.Fields(line), "--root", root)...)
 		if exit != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %d %s", line, exit, stderr)

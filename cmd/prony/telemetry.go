@@ -45,7 +45,8 @@ func (a *app) metricsOf(run string) (dir string, err error) {
 		return "", fmt.Errorf("query: %w", err)
 	}
 	if telemetry.DatabaseIn(dir) == "" {
-		return "", fmt.Errorf("query %s: it has no metrics; was it run with --telemetry?", dir)
+		return "", fmt.Errorf("query %s: the run has no metrics; record metrics with prony run "+
+			"--telemetry", dir)
 	}
 	return dir, nil
 }

@@ -48,7 +48,7 @@ func TestHandedOver(t *testing.T) {
 		{args: []string{"query", dir, "up", "--at", "end", "-o", "a.csv"}, want: asked},
 		{args: []string{"query", name, "up", "--at", "end", "-o", "a.csv"}, want: asked},
 		{args: []string{"query", "up", "--at", "end", "-o", "a.csv"}, want: asked,
-			says: "the newest is"},
+			says: "using the newest run"},
 		{args: []string{"query", "--list"}, want: listed},
 		{args: []string{"query", told, "--list"},
 			want: append(slices.Clone(listed[:len(listed)-1]), told)},

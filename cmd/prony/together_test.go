@@ -255,7 +255,8 @@ func nights(t *testing.T, results string, after func(dir string)) (folder string
 		bad  int64
 		exit int
 		want string
-	}{{1, cli.Invalid, "INSUFFICIENT DATA: 2 trials were INVALID or failed: no base"},
+	}{{1, cli.Invalid,
+		"INSUFFICIENT DATA: 2 trials were INVALID or failed, so this run is no base"},
 		{0, cli.Fine, "PASS"},
 		{1, cli.Invalid, "INSUFFICIENT DATA"}} {
 		bad.Store(row.bad)

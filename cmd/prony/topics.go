@@ -17,9 +17,9 @@ var exitCodes = []topicRow{
 	{"0", "The command did its work. Results are VALID or SUSPECT, checks passed."},
 	{"1", "The command failed. For selftest: a case is wrong."},
 	{"2", "The command line is wrong."},
-	{"3", "A threshold was missed, a gate failed, or a trend got worse."},
-	{"4", "A trial, a load or the machine is INVALID, a trial failed, responses differ from the " +
-		"contract, published results contradict themselves, or a gate lacks valid data."},
+	{"3", "A threshold was missed, a gate failed, or a metric in trend became worse."},
+	{"4", "A trial, a load or the machine is INVALID or unfit, a trial failed, responses differ " +
+		"from the contract, published results contradict each other, or a gate lacks valid data."},
 	{"5", "A gate is inconclusive: its limit is inside the interval. For selftest: the machine " +
 		"disturbed some cases."},
 }
@@ -35,20 +35,21 @@ var variables = []topicRow{
 	{"OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_RESOURCE_ATTRIBUTES",
 		"Headers, certificate and attributes of what --otlp sends; other variables of the " +
 			"OpenTelemetry exporter also work."},
-	{"PRONY_BESIDE", "If 1, measure although another user measures on this machine. Each trial " +
-		"is judged by what the other one used."},
+	{"PRONY_BESIDE", "If 1, measure although another user measures on this machine. Verdicts " +
+		"then consider the CPU time of the other measurement."},
 	{"PRONY_CACHE", "Directory of clones and builds of versus (default ~/.cache/prony)."},
-	{"PRONY_HOSTS", "Host names under which serve and the telemetry collector answer, beside " +
+	{"PRONY_HOSTS", "Host names that serve and the telemetry collector accept, in addition to " +
 		"their addresses."},
-	{"PRONY_KEY", "Key of a generator, which the coordinator of prony load --generators sends."},
+	{"PRONY_KEY", "Key of a worker of prony load --generators, which its coordinator writes."},
 	{"PRONY_KUBERNETES_CONTEXT, PRONY_KUBERNETES_NAMESPACE, PRONY_KUBERNETES_NODES",
 		"Context, namespace and node labels of pods."},
 	{"PRONY_KUBERNETES_LIFETIME", "Longest life of a pod, for example 90m (default 2h)."},
 	{"PRONY_KUBERNETES_LOAD", "Command that brings an image to the nodes."},
 	{"PRONY_KUBERNETES_READER, PRONY_KUBERNETES_READER_IMAGE",
-		"With the value pod, a reader on the pod's node reads its CPU and memory; its image."},
-	{"PRONY_ROOT", "Directory of services/ and suites/, as --root."},
-	{"PRONY_TOKEN", "Token of serve, if clients of other machines are permitted."},
+		"With the value pod, a reader pod on the node reads CPU and memory of the service's pod; " +
+			"the other variable is its image."},
+	{"PRONY_ROOT", "Folder with services/ and suites/, like --root."},
+	{"PRONY_TOKEN", "Token that clients of serve must send, if other machines have access."},
 	{"XDG_CACHE_HOME", "Directory of caches (default ~/.cache)."},
 }
 

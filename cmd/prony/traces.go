@@ -66,17 +66,19 @@ takes.`,
 	fs.StringVar(&f.Trial, "trial", "", "only this trial, such as b1-03-go-nethttp")
 	fs.StringVar(&f.Target, "target", "", "only this target")
 	fs.StringVar(&f.Window, "load", "", "only traces that began in the window of this load")
-	fs.StringVar(&f.ID, "id", "", "id of one trace, or the beginning of its id")
+	fs.StringVar(&f.ID, "id", "", "id of one trace, or the first characters of its id")
 	fs.StringVar(&f.Service, "service", "", "only traces with a span of this service")
 	fs.BoolVar(&f.errors, "errors", false, "only traces with an error")
-	fs.BoolVar(&f.asked, "asked", false, "only traces that the load had marked")
+	fs.BoolVar(&f.asked, "asked", false, "only traces of requests to which the load gave a trace "+
+		"id")
 	fs.BoolVar(&f.uniform, "uniform", false, "only traces of the uniform sample, by time")
 	fs.IntVar(&f.Limit, "slowest", 0,
 		"only the `N` slowest of the traces that the other flags select")
-	fs.IntVar(&f.limit, "limit", 20, "lines of the table; 0: all")
+	fs.IntVar(&f.limit, "limit", 20, "number of lines of the table; 0: all")
 	fs.DurationVar((*time.Duration)(&f.Min), "min", 0,
 		"only traces that took at least this time")
-	fs.BoolVar(&f.services, "services", false, "services and their operations instead of traces")
+	fs.BoolVar(&f.services, "services", false, "show services and their operations instead of "+
+		"traces")
 	f.format = "text"
 	cli.OneOf(c, &f.format, "format", "", "text", "json", "otlp")
 	return c
@@ -91,11 +93,12 @@ func (f *tracesFlags) check() error {
 	}
 	switch {
 	case classes > 1:
-		return cli.Usagef("--errors, --asked and --uniform: choose one")
+		return cli.Usagef("--errors, --asked and --uniform exclude each other: choose one")
 	case f.services && f.format == "otlp":
-		return cli.Usagef("--services: OTLP has traces; choose text or json")
+		return cli.Usagef("--services cannot be combined with --format otlp, which has only " +
+			"traces; choose text or json")
 	case f.Limit < 0 || f.limit < 0 || f.Min < 0:
-		return cli.Usagef("--slowest, --limit and --min: want 0 or more")
+		return cli.Usagef("--slowest, --limit and --min must be at least 0")
 	}
 	return nil
 }
@@ -150,7 +153,8 @@ func (a *app) kept(dir string, f traces.Filter) ([]*traces.Trace, error) {
 	traceList, bad, err := traces.Read(homeIn(dir), f)
 	a.tellBad(bad)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read traces of %s: none were kept; run again with --telemetry", dir)
+		return nil, fmt.Errorf("%s has no stored traces; record traces with prony run "+
+			"--telemetry", dir)
 	}
 	return traceList, err
 }
@@ -163,7 +167,7 @@ func (a *app) tellBad(bad []*record.BadRecord) {
 
 func (a *app) traceTable(dir string, traceList []*traces.Trace, f tracesFlags) error {
 	if len(traceList) == 0 {
-		fmt.Fprintf(a.stdout, "No kept trace of %s fits.\n", dir)
+		fmt.Fprintf(a.stdout, "No stored trace of %s matches.\n", dir)
 		return nil
 	}
 	shown := first(traceList, f.limit)
@@ -176,7 +180,8 @@ func (a *app) traceTable(dir string, traceList []*traces.Trace, f tracesFlags) e
 	if err := a.grid(rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\n%d of %d traces. Look at one: prony traces %s --id %s\n", len(shown),
+	fmt.Fprintf(a.stdout, "\n%d of %d traces. Show one trace with: prony traces %s --id "+
+		"%s\n", len(shown),
 		len(traceList), dir, shortID(shown[0].TraceID))
 	return nil
 }
@@ -193,11 +198,12 @@ func shortID(id string) string {
 // oneTrace prints a trace with its log lines.
 func (a *app) oneTrace(dir string, traceList []*traces.Trace, f tracesFlags) error {
 	if len(traceList) == 0 {
-		return fmt.Errorf("find trace %s: it was not stored; prony traces %s lists the stored ones",
+		return fmt.Errorf("trace %s was not stored; prony traces %s lists the stored traces",
 			f.ID, dir)
 	}
 	if traceList[0].TraceID != traceList[len(traceList)-1].TraceID {
-		return fmt.Errorf("find trace %s: %d begin so; give more of its id", f.ID, len(traceList))
+		return fmt.Errorf("trace %s is ambiguous: %d ids begin with these characters; write more "+
+			"of the id", f.ID, len(traceList))
 	}
 	if f.format == "otlp" {
 		return traces.WriteOTLP(a.stdout, traceList)
@@ -232,7 +238,8 @@ const maxOwnLines = 50
 func (a *app) drawTrace(dir string, t *traces.Trace, lines []*logs.Record, own []logs.Line) error {
 	head := [][]string{
 		{"trace", fmt.Sprintf("%s (%s)", t.TraceID, strings.Join(t.Classes, ", "))},
-		{"trial", fmt.Sprintf("%s of %s, load %s", t.Trial, t.Target, cmp.Or(t.Window, "none"))},
+		{"trial", fmt.Sprintf("%s of target %s, load "+
+			"%s", t.Trial, t.Target, cmp.Or(t.Window, "none"))},
 		{"began", time.Unix(0, t.StartNs).UTC().Format(time.RFC3339Nano)},
 	}
 	if text := requestOf(dir, t); text != "" {
@@ -264,7 +271,7 @@ func (a *app) drawTrace(dir string, t *traces.Trace, lines []*logs.Record, own [
 		return err
 	}
 	if len(own) > 0 {
-		fmt.Fprintln(a.stdout, "\nLines of the services' own files that name the trace:")
+		fmt.Fprintln(a.stdout, "\nLines with the trace's id in the output files of the services:")
 		for _, l := range own {
 			fmt.Fprintf(a.stdout, "%s:%d  %s\n", l.File, l.Line, traces.Line(l.Text))
 		}
@@ -291,18 +298,19 @@ func requestOf(dir string, t *traces.Trace) string {
 }
 
 func requestText(load string, q record.Traced) string {
-	text := fmt.Sprintf("%s of load %s: due %s into the window, sent %s later", q.Class, load,
+	text := fmt.Sprintf("%s request of load %s: due %s after the window began, sent %s "+
+		"later", q.Class, load,
 		traces.Duration(q.ScheduledNs), traces.Duration(q.LagNs))
 	if q.Failed {
 		return text + fmt.Sprintf(", failed %s after it was due", traces.Duration(q.ResponseNs))
 	}
-	return text + fmt.Sprintf(", first byte %s after that, answered %s after it was due",
+	return text + fmt.Sprintf(", first byte %s after sending, complete %s after it was due",
 		traces.Duration(q.FirstByteNs), traces.Duration(q.ResponseNs))
 }
 
 // operations prints services by their operations.
 func (a *app) operations(dir string, f tracesFlags) error {
-	source := "span metrics: of every span, from the trial's begin to its end"
+	source := "span metrics: of every span, from the beginning to the end of the trial"
 	calls, bad, err := traces.ReadCalls(homeIn(dir), f.Trial, f.Target)
 	a.tellBad(bad)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -310,7 +318,7 @@ func (a *app) operations(dir string, f tracesFlags) error {
 	}
 	list := traces.Metered(calls)
 	if len(calls) == 0 || f.Window != "" {
-		source = "the uniform sample of kept traces: how many calls there were, it does not say"
+		source = "the uniform sample of stored traces, which does not contain the number of calls"
 		filter := f.filter()
 		filter.Class = traces.Uniform
 		traceList, err := a.kept(dir, filter)

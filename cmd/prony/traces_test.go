@@ -76,7 +76,7 @@ func TestTraces(t *testing.T) {
 	// The slowest is the last: 2 ms and 39² times 10 µs more.
 	check(cli.Fine, "17.2 ms|half|asked,slow,uniform|gateway GET /api/visits|20 of 40 traces", "",
 		"traces", dir)
-	check(cli.Fine, "the newest is "+dir, "", "traces")
+	check(cli.Fine, "using the newest run, "+dir, "", "traces")
 	check(cli.Fine, "20 of 40", "the newest", "traces", "RUN")
 	check(cli.Fine, "40 of 40", "", "traces", "RUN", "--limit", "0")
 	check(cli.Fine, "1 of 1 traces|error,slow,uniform  gateway GET /api/visits  2.49 ms", "",
@@ -84,8 +84,8 @@ func TestTraces(t *testing.T) {
 	check(cli.Fine, "2 of 2 traces|17.2 ms|5.61 ms", "", "traces", "RUN", "--asked")
 	check(cli.Fine, "3 of 3 traces|16.4 ms", "2.00 ms", "traces", "RUN", "--slowest", "3")
 	check(cli.Fine, "3 of 3 traces", "", "traces", "RUN", "--min", "15.6ms") // 37² and more
-	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--target", "other")
-	check(cli.Fine, "No kept trace", "", "traces", "RUN", "--load", "peak")
+	check(cli.Fine, "No stored trace", "", "traces", "RUN", "--target", "other")
+	check(cli.Fine, "No stored trace", "", "traces", "RUN", "--load", "peak")
 	check(cli.Fine, "trace  "+slowest+"|█|visits SELECT petclinic (client)|CRITICAL PATH|"+
 		// the database has 0.4 of 17.21 ms, visits 15.21
 		"visits   2      16.1 ms  16.1 ms|log info found the visits", "files", "traces", "RUN",
@@ -93,7 +93,7 @@ func TestTraces(t *testing.T) {
 	check(cli.Fine, "event exception SQLTransientException no connection was free|✗|"+
 		"log error no connection was free within 30 ms", "", "traces", "RUN", "--id",
 		failedTrace)
-	check(cli.Failed, "find trace zz: it was not stored", "", "traces", "RUN", "--id", "zz")
+	check(cli.Failed, "trace zz was not stored", "", "traces", "RUN", "--id", "zz")
 	check(cli.Fine, "From span metrics|visits   GET /visits       server  40     1.0      1 ", "",
 		"traces", "RUN", "--services") // 40 calls in 40 s
 	check(cli.Fine,
@@ -102,9 +102,9 @@ func TestTraces(t *testing.T) {
 	check(cli.Misused, `--format "xml": there are text, json, otlp`, "", "traces", "--format",
 		"xml")
 	check(cli.Misused, "choose one", "", "traces", "--errors", "--uniform")
-	check(cli.Misused, "OTLP has traces", "", "traces", "--services", "--format", "otlp")
-	check(cli.Misused, "want 0 or more", "", "traces", "--limit", "-1")
-	check(cli.Failed, "find run absent", "", "traces", "absent")
+	check(cli.Misused, "which has only traces", "", "traces", "--services", "--format", "otlp")
+	check(cli.Misused, "must be at least 0", "", "traces", "--limit", "-1")
+	check(cli.Failed, "run absent was not found", "", "traces", "absent")
 }
 
 func TestTracesAsJSON(t *testing.T) {
@@ -140,21 +140,22 @@ func TestTracesAsJSON(t *testing.T) {
 func TestLogs(t *testing.T) {
 	root, _ := toldRun(t)
 	check := checker(t, root)
-	check(cli.Fine, "40 of 40 log records|error  visits  no connection", "", "logs", "RUN")
-	check(cli.Fine, "1 of 1 log records|trace "+failedTrace[:16], "found", "logs", "RUN",
+	check(cli.Fine, "40 of 40 stored log records|error  visits  no connection", "", "logs", "RUN")
+	check(cli.Fine, "1 of 1 stored log records|trace "+failedTrace[:16], "found", "logs", "RUN",
 		"--severity", "warn")
-	check(cli.Fine, "1 of 1 log records", "", "logs", "RUN", "--grep", "within 30 ms$")
+	check(cli.Fine, "1 of 1 stored log records", "", "logs", "RUN", "--grep", "within 30 ms$")
 	check(
 		cli.Fine,
-		"1 of 1 log records|found the visits",
+		"1 of 1 stored log records|found the visits",
 		"",
 		"logs",
 		"RUN",
 		"--trace",
 		slowestTrace,
 	)
-	check(cli.Fine, "0 of 0 log records", "", "logs", "RUN", "--trial", "other")
-	check(cli.Misused, `--severity "loud": there are trace, debug`, "", "logs", "--severity",
+	check(cli.Fine, "0 of 0 stored log records", "", "logs", "RUN", "--trial", "other")
+	check(cli.Misused, `--severity "loud" does not exist; choose one of trace, debug`, "", "logs",
+		"--severity",
 		"loud")
 	check(cli.Misused, "--grep", "", "logs", "--grep", "(")
 	check(cli.Misused, "there are text, json", "", "logs", "--format", "csv")
@@ -184,8 +185,8 @@ func TestLogsOfFiles(t *testing.T) {
 	}
 	stdout, stderr, exit := say(t, mock{}, "logs", dir, "--severity", "warn")
 	has(t, "logs", stdout, "  1  listening", "  2  saw abc", "  1  up",
-		"3 lines of the services' own files")
-	has(t, "stderr", stderr, "nothing is known of the severity")
+		"3 lines from the output files of the services")
+	has(t, "stderr", stderr, "lines in files have no severity")
 	if exit != cli.Fine {
 		t.Errorf("exit %d", exit)
 	}
@@ -197,25 +198,25 @@ func TestLogsOfFiles(t *testing.T) {
 	stdout, _, _ = say(t, mock{}, "logs", dir, "--trace", "abc", "--format", "json")
 	has(t, "logs", stdout, `"source": "files"`, `"text": "saw abc"`, `"line": 2`)
 	_, stderr, exit = say(t, mock{}, "traces", dir)
-	has(t, "stderr", stderr, "none were kept; run again with --telemetry")
+	has(t, "stderr", stderr, "has no stored traces; record traces with prony run --telemetry")
 	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
 	_, stderr, _ = say(t, mock{}, "traces", "--root", root)
-	has(t, "stderr", stderr, "find the newest run: none below results/ has")
+	has(t, "stderr", stderr, "no run below results/ has")
 }
 
 func TestRequestText(t *testing.T) {
 	q := record.Traced{Class: "slowest", ScheduledNs: 1.5e9, LagNs: 12_000, FirstByteNs: 3e6,
 		ResponseNs: 4e6}
-	want := "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, first byte " +
-		"3.00 ms after that, answered 4.00 ms after it was due"
+	want := "slowest request of load half: due 1.5 s after the window began, sent 12.0 µs " +
+		"later, first byte 3.00 ms after sending, complete 4.00 ms after it was due"
 	if got := requestText("half", q); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	q.Failed = true
-	want = "slowest of load half: due 1.5 s into the window, sent 12.0 µs later, failed 4.00 ms " +
-		"after it was due"
+	want = "slowest request of load half: due 1.5 s after the window began, sent 12.0 µs " +
+		"later, failed 4.00 ms after it was due"
 	if got := requestText("half", q); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -44,20 +44,22 @@ before and began within the --latest runs.`,
 	fs := c.Flags()
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
 		"metrics, such as throughput, p99 or half/p99 (that of one load); all shows all")
-	fs.StringSliceVar(&f.Targets, "targets", nil, "rows to look at (default: all)")
+	fs.StringSliceVar(&f.Targets, "targets", nil, "rows to include (default: all)")
 	cli.Output(c, &f.format, &f.out, history.Forms.Names()...)
-	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with 3 if the latest change is a loss")
-	fs.IntVar(&f.latest, "latest", 10, "runs within which a loss began that fails; 0: at any time")
-	fs.Float64Var(&f.Alpha, "alpha", 0.05, "probability of a false alarm, all series together")
+	fs.BoolVar(&f.fail, "fail-on-regression", false, "exit with code 3 if the latest change is a "+
+		"loss")
+	fs.IntVar(&f.latest, "latest", 10, "number of latest runs in which a loss must have begun to "+
+		"fail; 0: at any time")
+	fs.Float64Var(&f.Alpha, "alpha", 0.05, "probability of a false alarm, for all series together")
 	return c
 }
 
 func (a *app) trend(args []string, f *trendFlags) error {
 	if !(f.Alpha > 0 && f.Alpha < 1) {
-		return cli.Usagef("--alpha is a probability between 0 and 1, not %v", f.Alpha)
+		return cli.Usagef("--alpha must be a probability between 0 and 1, got %v", f.Alpha)
 	}
 	if f.latest < 0 {
-		return cli.Usagef("--latest %d: want 0 or more", f.latest)
+		return cli.Usagef("--latest must be at least 0, got %d", f.latest)
 	}
 	if len(args) == 0 {
 		root, err := a.root()
@@ -73,8 +75,8 @@ func (a *app) trend(args []string, f *trendFlags) error {
 	t := history.Find(runs, f.Options)
 	if len(t.Series) == 0 && len(f.Metrics)+len(f.Targets) > 0 {
 		// A check without data must not succeed.
-		return cli.Usagef("trend: no run has a number of metric %s and target %s; "+
-			"prony report RUN --format csv lists those that there are", orAny(f.Metrics),
+		return cli.Usagef("no run has a value of metric %s and target %s; prony report RUN "+
+			"--format csv lists the metrics and targets", orAny(f.Metrics),
 			orAny(f.Targets))
 	}
 	err = a.write(f.out, func(w io.Writer) error { return history.Forms.Write(w, f.format, t) })
@@ -82,7 +84,7 @@ func (a *app) trend(args []string, f *trendFlags) error {
 		return err
 	}
 	if lost := t.Regressions(f.latest); f.fail && len(lost) > 0 {
-		return cli.End(cli.GateFailed, "%d series got worse", len(lost))
+		return cli.End(cli.GateFailed, "%d series became worse", len(lost))
 	}
 	return nil
 }
@@ -118,14 +120,14 @@ func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
 	for _, dir := range dirs {
 		head, records, bad, err := record.Read(dir)
 		if err != nil {
-			fmt.Fprintf(a.stderr, "prony: left out: %v\n", err)
+			fmt.Fprintf(a.stderr, "prony: run left out: %v\n", err)
 			continue
 		}
 		a.tellBad(bad)
 		runs = append(runs, history.Run{Head: head, Records: record.Compared(records)})
 	}
 	if len(runs) == 0 {
-		return nil, errors.New("find runs: there is no folder with a run.json; name a folder " +
+		return nil, errors.New("no runs found: there is no folder with a run.json; name a folder " +
 			"with runs, such as results/")
 	}
 	return runs, nil

@@ -39,7 +39,7 @@ func (a *app) truthCmd() *cobra.Command {
 		fmt.Fprintf(&about, "  %s\n%s\n", k.Name, format.Wrap("      ", k.Does+". "+k.Reads, 92, 6))
 	}
 	c := &cobra.Command{
-		Use: "truth KIND", Short: "Serve known answers to test any load generator",
+		Use: "truth KIND", Short: "Serve responses with known times to test any load generator",
 		Args: cobra.ArbitraryArgs, Long: about.String(),
 		Example: `  prony truth stall --stall 1s --after 3s
   prony truth mm1 --service 2ms --port 9000 --duration 1m`,
@@ -51,7 +51,8 @@ func (a *app) truthCmd() *cobra.Command {
 			for _, k := range truth.Kinds() {
 				known = append(known, k.Name)
 			}
-			return cli.Usagef("there is no truth server %q; %s", args[0], strictyaml.Meant(args[0],
+			return cli.Usagef("truth server %q does not exist; "+
+				"%s", args[0], strictyaml.Meant(args[0],
 				known, "there are "+strings.Join(known, ", ")))
 		},
 	}
@@ -90,12 +91,12 @@ func (a *app) truthKind(k truth.Kind) *cobra.Command {
 			fs.Uint64Var(v, n.Name, *v, n.Says)
 		}
 	}
-	fs.Uint16Var(&f.port, "port", 0, "port on 127.0.0.1 (default: a free one)")
+	fs.Uint16Var(&f.port, "port", 0, "port on 127.0.0.1 (default: a free port)")
 	fs.DurationVarP(&f.duration, "duration", "d", 0, "how long to serve (default: until Ctrl-C)")
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print only the served requests, as JSON; the address goes to standard error")
-	fs.StringVar(&f.times, "times", "", "CSV file for the times of each request: its arrival, "+
-		"its response, and its service time")
+	fs.StringVar(&f.times, "times", "", "CSV file for the times of each request: arrival, "+
+		"response and service time")
 	fs.BoolVar(&f.ahead, "ahead", false,
 		"run ahead of other processes on the same core, if permitted (CAP_SYS_NICE)")
 	return c
@@ -112,7 +113,7 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 	}
 	l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(f.port))))
 	if err != nil {
-		return fmt.Errorf("serve truth: %w; is the port taken?", err)
+		return fmt.Errorf("serve truth: %w; check whether the port is in use", err)
 	}
 	defer l.Close()
 	if f.duration > 0 {
@@ -149,11 +150,11 @@ func (a *app) truth(ctx context.Context, k truth.Kind, p truth.Params, f *truthF
 	}
 	fmt.Fprintf(a.stdout, "served %s requests", units.Count(r.Requests))
 	if r.Delayed > 0 {
-		fmt.Fprintf(a.stdout, "; what was to wait left %s late on average, %s at most",
+		fmt.Fprintf(a.stdout, "; delayed responses were %s late on average, %s at most",
 			units.Duration(r.LateMeanNs), units.Duration(float64(r.LateMaxNs)))
 	}
 	if r.RunDelayNs > 0 {
-		fmt.Fprintf(a.stdout, "; its thread waited %s in all for a processor",
+		fmt.Fprintf(a.stdout, "; the server's thread waited %s in total for a CPU",
 			units.Duration(float64(r.RunDelayNs)))
 	}
 	fmt.Fprintln(a.stdout)

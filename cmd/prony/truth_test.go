@@ -27,12 +27,12 @@ func TestTruthUsage(t *testing.T) {
 				want)
 		}
 	}
-	check(`there is no truth server "stal"; did you mean "stall"?`, "truth", "stal")
-	check(`there is no truth server "x"; there are fixed, md1`, "truth", "x")
-	check("n is out of range; it is from 1 to 65536", "truth", "cap", "--n", "0")
+	check(`truth server "stal" does not exist; did you mean "stall"?`, "truth", "stal")
+	check(`truth server "x" does not exist; there are fixed, md1`, "truth", "x")
+	check("parameter --n is out of range: it must be from 1 to 65536", "truth", "cap", "--n", "0")
 	check("unknown flag: --stall", "truth", "cap", "--stall", "1s")
 	check("got 1 arguments", "truth", "cap", "now")
-	check(`there is no case "x"; there are stall, pause`, "selftest", "x")
+	check(`case "x" does not exist; choose one of stall, pause`, "selftest", "x")
 }
 
 // The help describes every kind: what it does and which numbers to expect.
@@ -88,7 +88,7 @@ func TestTruthServes(t *testing.T) {
 	var errs bytes.Buffer
 	err = run(context.Background(), machine.World{}, []string{"truth", "wrong", "--port",
 		url[strings.LastIndex(url, ":")+1 : len(url)-1]}, io.Discard, &errs)
-	if err == nil || !strings.Contains(errs.String(), "is the port taken?") {
+	if err == nil || !strings.Contains(errs.String(), "check whether the port is in use") {
 		t.Errorf("a second one at its port: %v, %s", err, &errs)
 	}
 	stop()

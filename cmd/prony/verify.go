@@ -21,7 +21,7 @@ func (a *app) verifyCmd() *cobra.Command {
 	f.by = suite.Launchers[0]
 	c := &cobra.Command{
 		Use:   "verify [SERVICE[/TARGET]...]",
-		Short: "Check that services answer as their contracts require",
+		Short: "Check that responses of services follow their contracts",
 		Args:  cobra.ArbitraryArgs,
 		Long: `Verify builds a service, starts each of its targets and sends every golden request of
 its contracts, in HTTP/1.1 and in each other protocol of the service. It prints each response that
@@ -44,8 +44,8 @@ With --update, verify writes that table into a Markdown file, between <!-- prony
 		},
 	}
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "also list the cases that pass")
-	c.Flags().BoolVar(&f.table, "table", false, "print a table of what the answers look like")
-	c.Flags().StringVar(&f.page, "update", "", "Markdown `FILE` to write that table into")
+	c.Flags().BoolVar(&f.table, "table", false, "print a table of the responses")
+	c.Flags().StringVar(&f.page, "update", "", "Markdown `FILE` to which the table is written")
 	cli.OneOf(c, &f.by, "launcher", "how targets are started", suite.Launchers...)
 	return c
 }
@@ -118,7 +118,7 @@ func (v *verifier) conform(ctx context.Context, t lab.Seen) (heads []service.Hea
 // conclude returns err, or an error if responses differ.
 func (v *verifier) conclude(err error) error {
 	if err == nil && v.bad > 0 {
-		err = cli.End(cli.Invalid, "%d answers differ", v.bad)
+		err = cli.End(cli.Invalid, "%d responses differ from the contract", v.bad)
 	}
 	return err
 }
@@ -136,9 +136,9 @@ func (v *verifier) print(target string, r service.Report) {
 		fmt.Fprintf(v.stdout, "  FAIL  %s\n", f)
 	}
 	v.bad += len(bad)
-	verdict := "as the contract says"
+	verdict := "all responses follow the contract"
 	if len(bad) > 0 {
-		verdict = fmt.Sprintf("%d answers differ", len(bad))
+		verdict = fmt.Sprintf("%d responses differ", len(bad))
 	}
 	fmt.Fprintf(v.stdout, "%s · %s: %d cases, %d skipped: %s\n", target, r.Contract, len(r.Cases),
 		skipped, verdict)

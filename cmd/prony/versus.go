@@ -50,8 +50,8 @@ type versusFlags struct {
 const versusAbout = `Versus compares services of your own, in any language, without changes to them.
 It starts them by their commands under equal limits and warms them up. Then it loads one at a time
 for some tens of milliseconds, in random order, while the others are stopped (a service of --url
-runs on). All services so meet the same machine. The report has each difference with its interval,
-and a verdict on each number.
+runs on). This way, all services meet the same machine. The report has each difference with its
+interval, and a verdict on each number.
 
 A service listens on 127.0.0.1 at the port in $PORT, or at {port} in its command. It has your
 environment. You can set variables in front of a command; versus passes commands with shell syntax
@@ -60,10 +60,10 @@ in its own folder. With --url, running services are compared as they are, withou
 memory are known only for services on this machine, and --remote allows another machine. With
 --image, each service runs as a container of an image of the local Docker engine.
 
-Before it measures, versus sends each request three times. Status and body that all answers have in
-common are the expected answer; a different answer under load is an error. If bodies vary, versus
-prints where, and checks the fields of JSON that stay the same. Services with different answers are
-not compared. With --ignore-body, versus checks the status only.
+Before it measures, versus sends each request three times. Status and body that all responses have
+in common are the expected response; a different response under load is an error. If bodies vary,
+versus prints where, and checks the fields of JSON that stay the same. Services with different
+responses are not compared. With --ignore-body, versus checks the status only.
 
 The first service also runs a second time in each start, as NAME-again. Differences between these
 two are noise. You can also measure one service alone.
@@ -119,7 +119,7 @@ func (a *app) versusCmd() *cobra.Command {
 		"header field, such as 'Name: value'; repeatable")
 	fs.StringVar(&f.body, "body", "", "body of requests other than GET")
 	fs.StringVar(&f.kind, "type", "", "media type of the body (default text/plain)")
-	fs.BoolVar(&f.asked.StatusOnly, "ignore-body", false, "check only the status of answers")
+	fs.BoolVar(&f.asked.StatusOnly, "ignore-body", false, "check only the status of responses")
 	speaks := &f.asked.Options.Speaks
 	speaks.Protocol = suite.Protocols[0]
 	cli.OneOf(c, &speaks.Protocol, "protocol", "protocol of the services", suite.Protocols...)
@@ -128,12 +128,13 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringVar(&speaks.Unix, "unix", "", "Unix socket of the services; {port} in its path "+
 		"is $PORT")
 	fs.BoolVarP(&speaks.TLS.Insecure, "insecure", "k", false, "accept any certificate")
-	fs.StringVar(&f.ca, "ca", "", "file of the certificates to trust, in PEM")
-	fs.StringVar(&f.asked.Ready, "ready", "", "path that answers 200 once a service serves, or - "+
-		"for its first connection (default: the first path of --get, else the connection)")
+	fs.StringVar(&f.ca, "ca", "", "PEM file with the certificates to trust")
+	fs.StringVar(&f.asked.Ready, "ready", "", "path that returns status 200 when a service is "+
+		"ready, or - to wait for its first connection (default: the first path of --get, else "+
+		"the connection)")
 	fs.DurationVar(&f.asked.Startup, "startup", 30*time.Second,
-		"how long a service may take to come up")
-	fs.StringVar(&f.asked.Options.SLO, "slo", "", "also find the highest rate that keeps these "+
+		"longest time from the start of a service until it is ready")
+	fs.StringVar(&f.asked.Options.SLO, "slo", "", "also find the highest rate that meets these "+
 		"objectives, such as 'p99<20ms,errors<0.1%'")
 	f.measured(c)
 	fs.BoolVar(&f.plan, "plan", false, "start each service, send its requests, and print the plan")
@@ -144,39 +145,45 @@ func (a *app) versusCmd() *cobra.Command {
 // measured declares the flags of the measurement.
 func (f *versusFlags) measured(c *cobra.Command) {
 	fs := c.Flags()
-	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "connections of the loads")
+	fs.IntVarP(&f.asked.Options.Connections, "connections", "c", 64, "number of connections of "+
+		"the loads")
 	fs.IntVar(&f.asked.Change.Generators, "generators", 0, generatorsHelp)
 	fs.IntVar(&f.asked.Options.Blocks, "blocks", 6,
-		"starts of each service: how often it is measured")
+		"number of starts of each service, which are its repetitions")
 	interleaveFlags(c, &f.asked.Change)
 	fs.DurationVar((*time.Duration)(&f.asked.Change.For), "for", 0,
-		"time to measure, instead of a number of starts; ends early if all is decided")
+		"measuring time, instead of a number of starts; the run ends early if all comparisons "+
+			"are decided")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Measure), "measure", 0,
 		"length of every window (default 1s; 3s with --interleave blocks)")
 	fs.DurationVar((*time.Duration)(&f.asked.Change.Warmup), "warmup", 0,
-		"longest warm-up of a service that is not steady earlier (default 20s)")
+		"longest warm-up of a service whose rate is not steady earlier (default 20s)")
 	fs.Uint64Var(&f.seed, "seed", 42, "seed of order and arrivals")
-	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "cores of a service (default: half of all)")
+	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "number of cores of a service (default: half "+
+		"of all cores)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
-		"memory of a service, such as 512MiB (default: an equal part of half of what is free)")
+		"memory limit of a service, such as 512MiB (default: an equal part of half of the free "+
+			"memory)")
 	f.asked.By = compare.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
-		"metric that decides; it detects smaller differences than the others", compare.Decisive...)
+		"metric that decides the comparison; it detects smaller differences than the "+
+			"others", compare.Decisive...)
 	fs.BoolVar(&f.asked.Again, "aa", true,
 		"run the first service twice in each start, to show the noise")
 }
 
 // interleaveFlags declares the flags of the comparison's method.
 func interleaveFlags(c *cobra.Command, o *suite.Override) {
-	cli.OneOf(c, &o.Interleave, "interleave", "how to compare (default: slices if possible)",
+	cli.OneOf(c, &o.Interleave, "interleave", "how services are compared (default: slices if "+
+		"possible)",
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
 	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
-		"target and start (default: 2s or the suite's, at most 5 × --measure)")
-	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "wanted half width of the 95 % "+
-		"interval, such as 1%: the scatter of the first --blocks starts decides how many more "+
-		"starts run (with --for: within this time)")
+		"target in each start (default: 2s or the suite's time, at most 5 × --measure)")
+	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "target for the half width of "+
+		"the 95 % interval, such as 1%: the scatter of the first --blocks starts decides how "+
+		"many more starts run (with --for: within this time)")
 	c.Flag("precision").DefValue = "" // an empty percentage prints no default
 }
 
@@ -187,7 +194,7 @@ func (f *versusFlags) given(is func(string) bool) error {
 	}
 	if half := f.asked.Change.Precision; is("precision") {
 		if half == 0 {
-			return cli.Usagef("--precision %v: want more than 0", half)
+			return cli.Usagef("--precision must be greater than 0, got %v", half)
 		}
 		switch f.asked.By {
 		case "cpu":
@@ -195,7 +202,8 @@ func (f *versusFlags) given(is func(string) bool) error {
 		case "throughput":
 			f.asked.Change.Metric = metric.Throughput
 		default:
-			return cli.Usagef("--precision is of CPU per request or throughput, not of --by %s",
+			return cli.Usagef("--precision is possible only for CPU per request or throughput, "+
+				"not for --by %s",
 				f.asked.By)
 		}
 	}
@@ -214,8 +222,9 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	var sources []adhoc.Source
 	for _, command := range args {
 		if strings.TrimSpace(command) == "" {
-			return nil, nil, cli.Usagef("%q: the command of a service is empty, perhaps because a "+
-				"variable of your script is not set; write the command, or leave it out", command)
+			return nil, nil, cli.Usagef("%q: the command of a service is empty, perhaps because "+
+				"a variable of your script is not set; write the command, or remove this "+
+				"argument", command)
 		}
 		sources = append(sources, adhoc.Source{Way: adhoc.Command(command), Dir: dir})
 	}
@@ -228,8 +237,8 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	}
 	for _, revision := range f.revisions {
 		if strings.HasPrefix(revision, "-") {
-			return nil, nil, cli.Usagef("--git %q: no revision begins with -; name a revision, "+
-				"such as main or HEAD~1", revision)
+			return nil, nil, cli.Usagef("--git %q: a revision cannot begin with -; name a "+
+				"revision, such as main or HEAD~1", revision)
 		}
 		sources = append(sources, adhoc.Source{Dir: dir,
 			Way:   adhoc.Revision{Git: revision, Start: adhoc.Command(f.command)},
@@ -237,30 +246,33 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	}
 	switch {
 	case len(sources) == 0:
-		return nil, nil, cli.Usagef("name a service by the command that starts it, as prony " +
-			"versus './app' --get /; see prony versus --help")
+		return nil, nil, cli.Usagef("no service is named: pass the command that starts it, such " +
+			"as prony versus './app' --get /; see prony versus --help")
 	case len(f.revisions) > 0 && (f.build == "" || f.command == ""):
-		return nil, nil, cli.Usagef("--git: say what builds a revision with --build, and what " +
-			"starts it with --run")
+		return nil, nil, cli.Usagef("--git needs --build with the command that builds a " +
+			"revision, and --run with the command that starts it")
 	case len(f.revisions) == 0 && f.build+f.command != "":
-		return nil, nil, cli.Usagef("--build and --run are for --git: name the revisions")
+		return nil, nil, cli.Usagef("--build and --run need --git: name the revisions")
 	case f.port != 0 && len(f.images) == 0 || f.port < 0 || f.port > math.MaxUint16:
-		return nil, nil, cli.Usagef("--port %d: it is where the service of an --image listens",
+		return nil, nil, cli.Usagef("--port %d needs --image: it is the port of the image's "+
+			"service",
 			f.port)
 	case len(f.remote) > 0 && len(f.urls) == 0:
-		return nil, nil, cli.Usagef("--remote is for --url: name the services that run there")
+		return nil, nil, cli.Usagef("--remote needs --url: name the services that run on this host")
 	case len(f.names) > len(sources):
-		return nil, nil, cli.Usagef("-n: %d names for %d services", len(f.names), len(sources))
+		return nil, nil, cli.Usagef("-n: there are %d names for %d "+
+			"services", len(f.names), len(sources))
 	case len(f.gets)+len(f.requests) == 0:
-		return nil, nil, cli.Usagef("name a request: --get /path, or --request 'POST /path'")
+		return nil, nil, cli.Usagef("no request is named: add --get /path, or --request 'POST " +
+			"/path'")
 	case f.asked.By == "capacity" && f.asked.Options.SLO == "":
 		return nil, nil, cli.Usagef("--by capacity needs objectives: add --slo, such as " +
 			"--slo 'p99<20ms'")
 	case f.asked.Options.Blocks < 1 || f.asked.Options.Connections < 1 || f.asked.Startup <= 0:
-		return nil, nil, cli.Usagef("--blocks, --connections and --startup: want more than nothing")
+		return nil, nil, cli.Usagef("--blocks, --connections and --startup must be greater than 0")
 	}
 	if f.asked.Change.For < 0 || f.asked.Change.Measure < 0 || f.asked.Change.Warmup < 0 {
-		return nil, nil, cli.Usagef("--for, --measure and --warmup: want more than nothing")
+		return nil, nil, cli.Usagef("--for, --measure and --warmup must be greater than 0")
 	}
 	for i, name := range f.names {
 		sources[i].Name = name
@@ -275,7 +287,7 @@ func (f *versusFlags) asks() (out []suite.Request, err error) {
 	for _, field := range f.headers {
 		name, value, ok := strings.Cut(field, ":")
 		if !ok {
-			return nil, cli.Usagef("-H %q: want 'Name: value'", field)
+			return nil, cli.Usagef("-H %q must have the form 'Name: value'", field)
 		}
 		headers[strings.TrimSpace(name)] = suite.Text(strings.TrimSpace(value))
 	}

@@ -162,21 +162,22 @@ func TestVersusRefuses(t *testing.T) {
 			t.Errorf("%q: what runs already is told about its port: %s", args, stderr)
 		}
 	}
-	check(2, "name a service by the command", "--get", "/")
-	check(2, "name a request", "./app")
+	check(2, "no service is named: pass the command", "--get", "/")
+	check(2, "no request is named", "./app")
 	check(2, "add --slo", "./app", "--get", "/", "--by",
 		"capacity")
 	check(2, `"x" is not a request: a path begins with /`, "./app", "--get", "x")
-	check(2, "there is no program ./none", "./none", "--get", "/")
+	check(2, "program ./none was not found", "./none", "--get", "/")
 	check(2, "without closing quote", "./app 'x", "--get", "/")
 	check(2, "2 names for 1 services", "./app", "--get", "/", "-n", "a", "-n", "b")
-	check(2, "say what builds a revision", "--git", "main", "--get", "/")
+	check(2, "--git needs --build with the command that builds a revision", "--git", "main",
+		"--get", "/")
 	check(2, "name the revisions", "./app", "--build", "x", "--get", "/")
 	built := []string{"--build", "x", "--run", "./app", "--get", "/"}
 	check(2, `--git "": the value is empty, perhaps because a variable of your script is not set; `+
 		"give a revision", append(built, "--git", "", "--git", "HEAD")...)
 	check(2, `--git "": the value is empty`, append(built, "--git", "HEAD", "--git", " ")...)
-	check(2, `--git "-x": no revision begins with -`, append(built, "--git", "-x")...)
+	check(2, `--git "-x": a revision cannot begin with -`, append(built, "--git", "-x")...)
 	check(2, `--url "": the value is empty`, "./app", "--url", "", "--get", "/")
 	check(2, `--image "": the value is empty`, "./app", "--image", "", "--get", "/")
 	check(2, `--build "": the value is empty`, "./app", "--build", "", "--get", "/")
@@ -184,24 +185,26 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, `--get "": the value is empty`, "./app", "--get", "")
 	check(2, `"": the command of a service is empty`, "./app", "", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
-	check(2, "--url ftp://127.0.0.1: want http or https", "--url", "ftp://127.0.0.1", "--get", "/")
-	check(2, "is requested with TLS and ./app without", "./app", "--url", "https://127.0.0.1:1",
+	check(2, "--url ftp://127.0.0.1: the URL must begin with http or https", "--url",
+		"ftp://127.0.0.1", "--get", "/")
+	check(2, "uses TLS and ./app does not", "./app", "--url", "https://127.0.0.1:1",
 		"--get", "/")
 	check(2, "the protocol h2c has no TLS", "--protocol", "h2c", "--url", "https://127.0.0.1:1",
 		"--get", "/")
-	check(2, "--remote is for --url", "./app", "--remote", "x", "--get", "/")
-	check(2, "want http://HOST:PORT alone", "--url", "http://127.0.0.1:8/x", "--get", "/")
+	check(2, "--remote needs --url", "./app", "--remote", "x", "--get", "/")
+	check(2, "the URL must be only http://HOST:PORT", "--url", "http://127.0.0.1:8/x", "--get", "/")
 	check(2, "is another machine, and a load may harm it; if you are allowed to load it, add "+
 		"--remote 192.0.2.1", "--url", "http://192.0.2.1:80", "--get", "/")
 	check(1, "connection refused; start the service first", "--url", "http://127.0.0.1:1", "--get",
 		"/")
 	check(1, "start echo-bye-exit-3: ", "echo bye; exit 3", "--get", "/")
-	check(1, "it wrote:\n  bye", "echo bye; exit 3", "--get", "/")
+	check(1, "output of the service:\n  bye", "echo bye; exit 3", "--get", "/")
 	check(1, "the service exited before it was ready", "false", "--get", "/")
-	check(1, "sleep-60, for up to 4s: wait until GET / on 127.0.0.1:", "sleep 60", "--get", "/",
+	check(1, "sleep-60, waiting up to 4s: wait until GET / on 127.0.0.1:", "sleep 60", "--get", "/",
 		"--startup", "4s")
-	check(1, "listens at $PORT of 127.0.0.1", "PORT=1 ./app", "--get", "/", "--startup", "2s")
-	check(1, `app answers "hello", SAYS-bye-app "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
+	check(1, "must listen on 127.0.0.1 at the port in $PORT", "PORT=1 ./app", "--get", "/",
+		"--startup", "2s")
+	check(1, `app responds with body "hello", but SAYS-bye-app responds with body "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
 	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",
 		"--get", "/")
 	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "versus")); err == nil {
@@ -229,10 +232,10 @@ func TestVersusPlans(t *testing.T) {
 		"versus\nplan ", "6 trials in 2 starts", "app-again"}, "./app", "SAYS=hello ./app", "--get",
 		"/")
 	check([]string{"2 trials in 2 blocks"}, "./app", "--aa=false", "--get", "/")
-	check([]string{"checked against what stays the same, 1 field; what varies: t", "POST /x"},
+	check([]string{"checked against 1 field with constant values; these parts vary: t", "POST /x"},
 		`SAYS='{"a":1,"t":"{now}"}' ./app`, "--request", "POST /x", "--body", "y")
 	if _, err := exec.LookPath("python3"); err == nil {
-		check([]string{"listens at every address of this machine"},
+		check([]string{"listens on all addresses of this machine"},
 			"python3 -m http.server {port}", "--get", "/app")
 	}
 	check([]string{"checked against the status only"}, "./app", "SAYS=bye ./app", "--get", "/",

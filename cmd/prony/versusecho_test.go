@@ -93,10 +93,10 @@ func TestVersusOfAnEcho(t *testing.T) {
 	if errors != 0 || done == 0 {
 		t.Errorf("%d of %d answers are errors", errors, done)
 	}
-	has(t, "what is said", says, "POST /x?a=b is checked against "+
-		"every byte of the body but what the "+
-		"lab itself gives, and it quotes: the address it is asked at (2 places), the port the "+
-		"asker comes from (1 place) (status 200)")
+	has(t, "what is said", says, "POST /x?a=b is checked against every byte of the body, "+
+		"except for values that Prony sets and the body repeats: the address in the request (2 "+
+		"places), the "+
+		"source port of the request (1 place) (status 200)")
 	if _, errors, done = check("lies", "SAYS='{echo}' LIES=4 ./app"); errors == 0 || done > errors {
 		t.Errorf("%d of %d answers are errors, want all", errors, done)
 	}

@@ -95,7 +95,7 @@ func Names() (out []string) {
 func named(name string) (*tool, error) {
 	i := slices.IndexFunc(tools, func(t *tool) bool { return t.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("find driver %q: there is none; there are prony, %s", name,
+		return nil, fmt.Errorf("driver %q does not exist; choose prony, %s", name,
 			strings.Join(Names(), ", "))
 	}
 	return tools[i], nil
@@ -124,7 +124,7 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 	if t.name == "wrk2" {
 		names = append(names, "wrk")
 	}
-	why := fmt.Errorf("it is not on the PATH")
+	why := fmt.Errorf("the program is not on the PATH")
 	for _, n := range names {
 		path, err := exec.LookPath(n)
 		if err != nil {
@@ -136,12 +136,12 @@ func (t *tool) find(ctx context.Context) (path, version string, err error) {
 			return "", "", err
 		case t.alternative != "" && strings.Contains(text, t.alternative),
 			!strings.Contains(text, t.text):
-			why = fmt.Errorf("%s is another tool of that name", path)
+			why = fmt.Errorf("%s is another program with that name", path)
 		default:
 			return path, t.versionIn(path, text), nil
 		}
 	}
-	return "", "", fmt.Errorf("find %s: %w; to get it: %s", t.name, why, t.get)
+	return "", "", fmt.Errorf("find load generator %s: %w; to install it: %s", t.name, why, t.get)
 }
 
 // said returns the output of the version request. It ignores the exit status, because wrk's is 1.
@@ -150,12 +150,12 @@ func (t *tool) said(ctx context.Context, path string) (string, error) {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "prony-"+t.name+"-")
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", t.name, err)
+		return "", fmt.Errorf("read the version of %s: %w", t.name, err)
 	}
 	defer os.RemoveAll(dir)
 	out, err := run(ctx, command{argv: append([]string{path}, t.request...)}, dir, nil)
 	if err != nil {
-		return "", fmt.Errorf("ask %s for its version: %w", t.name, err)
+		return "", fmt.Errorf("read the version of %s: %w", t.name, err)
 	}
 	return string(out.text) + string(out.errs), nil
 }
@@ -203,7 +203,7 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("offer %s with %s: %w", s.Name, t.name, err)
+		return nil, fmt.Errorf("run load %s with %s: %w", s.Name, t.name, err)
 	}
 	if err := t.cannot(&s); err != nil {
 		return fail(err)
@@ -274,12 +274,14 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case bounded.Err() != nil:
-		return nil, fmt.Errorf("it did not end within %v and was killed; it said: %s", limit,
+		return nil, fmt.Errorf("the load generator did not end within %v and was killed; end of "+
+			"its output: %s", limit,
 			out.tail())
 	case err != nil:
 		return nil, err
 	case out.exit != 0 && !slices.Contains(t.status, out.exit):
-		return nil, fmt.Errorf("it ended with status %d and said: %s; is the service running?",
+		return nil, fmt.Errorf("the load generator exited with status %d; end of its output: %s; "+
+			"check that the service is running",
 			out.exit, out.tail())
 	}
 	return out, nil
@@ -289,10 +291,11 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 func (t *tool) result(j *job, out *output) (*record.Load, error) {
 	reply, err := t.read(j, out)
 	if err != nil {
-		return nil, fmt.Errorf("read what it said: %w", err)
+		return nil, fmt.Errorf("read the output of the load generator: %w", err)
 	}
 	if reply.good+reply.errors.Total() == 0 {
-		return nil, fmt.Errorf("it had no answer to any request; it said: %s", out.tail())
+		return nil, fmt.Errorf("the load generator received no responses; end of its output: "+
+			"%s", out.tail())
 	}
 	if reply.durationNs <= 0 {
 		reply.durationNs = out.elapsedNs
@@ -351,10 +354,11 @@ func (o *output) tail() string {
 // report, because tools do not report the window's share.
 func (o *output) generator(t *tool, j *job, l *record.Load) record.Gen {
 	g := record.Gen{
-		Engine:       t.name,
-		EngineReason: "foreign driver; its CPU time is that of its whole process, start included",
-		Pacing:       t.measures,
-		CPUNs:        o.cpuNs, MemoryBytes: o.rssBytes, SwitchesForced: o.switches,
+		Engine: t.name,
+		EngineReason: "external load generator; its CPU time is that of its whole process, " +
+			"including its start",
+		Pacing: t.measures,
+		CPUNs:  o.cpuNs, MemoryBytes: o.rssBytes, SwitchesForced: o.switches,
 		CPUShare: float64(o.cpuNs) / float64(o.elapsedNs) / float64(max(len(j.spec.Cores), 1)),
 		Priority: "unknown",
 	}

@@ -96,7 +96,7 @@ func pinned(cores []int, f func() error) error {
 				set.Set(c)
 			}
 			if err := unix.SchedSetaffinity(0, &set); err != nil {
-				return fmt.Errorf("pin it to cores %v: %w", cores, err)
+				return fmt.Errorf("pin the load generator to cores %v: %w", cores, err)
 			}
 		}
 		return f()

@@ -9,5 +9,5 @@ import (
 
 // run returns an error, because only Linux enforces its limits.
 func run(context.Context, command, string, []int) (*output, error) {
-	return &output{}, errors.New("other tools are started on Linux alone; use prony load")
+	return &output{}, errors.New("other load generators can be run only on Linux; use prony load")
 }

@@ -59,7 +59,8 @@ func TestRunPins(t *testing.T) {
 		t.Errorf("cores are %v afterwards, were %v", after, cores)
 	}
 	if _, err := run(context.Background(), command{argv: []string{"/bin/true"}}, t.TempDir(),
-		[]int{1000}); err == nil || !strings.Contains(err.Error(), "pin it to cores [1000]") {
+		[]int{1000}); err == nil || !strings.Contains(err.Error(),
+		"pin the load generator to cores [1000]") {
 		t.Errorf("error %v for a core that is not there", err)
 	}
 }

@@ -20,8 +20,8 @@ var h2load = &tool{
 	request: []string{"--version"}, version: lazyregexp.New(`nghttp2/(\S+)`), text: "nghttp2/",
 	can:   ability{closed: true, open: true, counts: true, checks: "exact", waits: true},
 	grain: time.Millisecond,
-	measures: "closed clients, a rate as a timer for each; its clock starts when it submits, " +
-		"so that waiting for a turn is in no time; it logs each request",
+	measures: "closed clients, a rate as a timer for each client; time counts from when h2load " +
+		"submits a request, so the wait for a turn is in no time; logs each request",
 	start: startH2load,
 	read:  readH2load,
 }
@@ -103,7 +103,7 @@ func h2Rows(log string, want int) *tally {
 		status, good := int(integer(c[1])), false
 		if status == 0 {
 			r.errors.Read++
-			example(&r.errors, "a request had no answer")
+			example(&r.errors, "a request received no response")
 		} else {
 			good = r.answered(status, want, 1)
 		}
@@ -114,7 +114,7 @@ func h2Rows(log string, want int) *tally {
 
 func importH2Log(text string) (*tally, error) {
 	t := h2Rows(text, 0)
-	t.note("whether it had a rate (--rps) is not in it")
+	t.note("the h2load output does not contain whether the run had a rate (--rps)")
 	return t, nil
 }
 
@@ -123,8 +123,8 @@ func importH2load(text string) (*tally, error) {
 	m := h2Requests.FindStringSubmatch(text)
 	f := h2Finished.FindStringSubmatch(text)
 	if m == nil || f == nil {
-		return nil, fmt.Errorf("it has no lines \"finished in …\" and \"requests: …\"; " +
-			"is it whole?")
+		return nil, fmt.Errorf(`the h2load output has no lines "finished in …" and "requests: ` +
+			`…"; check that it is complete`)
 	}
 	t := &tally{durationNs: nanoseconds(f[1])}
 	// In a run by time, h2load computes its rate only over the main part.
@@ -135,7 +135,7 @@ func importH2load(text string) (*tally, error) {
 	if s := h2Status.FindStringSubmatch(text); s != nil {
 		t.good = integer(s[1]) + integer(s[2])
 		t.errors.Status = integer(s[3]) + integer(s[4])
-		example(&t.errors, "%s answers of 4xx, %s of 5xx", s[3], s[4])
+		example(&t.errors, "%s responses with status 4xx, %s with status 5xx", s[3], s[4])
 	}
 	if t.errors.Status == 0 {
 		t.errors.Example = ""
@@ -167,9 +167,10 @@ func importH2load(text string) (*tally, error) {
 		}
 	}
 	if t.service.P50Ns == 0 {
-		t.note("it has no percentiles; run h2load with --log-file and keep that")
+		t.note("the h2load output has no percentiles; run h2load with --log-file and import the " +
+			"log")
 	}
-	t.note("whether it had a rate (--rps) is not in it")
-	t.note("its times are of all answers, also of those with an error status")
+	t.note("the h2load output does not contain whether the run had a rate (--rps)")
+	t.note("the times are of all responses, including responses with an error status")
 	return t, nil
 }

@@ -24,8 +24,8 @@ var hey = &tool{
 	can: ability{closed: true, open: true, counts: true, renew: true, checks: "exact",
 		methods: []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS"}},
 	grain: time.Millisecond,
-	measures: "closed workers, a rate as a ticker for each that drops ticks; its clock " +
-		"starts before it takes a connection",
+	measures: "closed workers, a rate as a ticker for each worker that drops ticks; time counts " +
+		"from before hey takes a connection",
 	start: startHey,
 	read:  readHey,
 }
@@ -87,10 +87,11 @@ func readHey(j *job, out *output) (*tally, error) {
 	var total, size, count int64
 	var elapsed float64
 	if !lines.Scan() {
-		return nil, fmt.Errorf("it printed nothing: %s", out.tail())
+		return nil, fmt.Errorf("hey printed no results: %s", out.tail())
 	}
 	if _, err := fmt.Sscanf(lines.Text(), "prony %d %g %d", &total, &elapsed, &size); err != nil {
-		return nil, fmt.Errorf("%q is not its first line: %w", lines.Text(), err)
+		return nil, fmt.Errorf("the first line of hey's output, %q, has another form than "+
+			"expected: %w", lines.Text(), err)
 	}
 	t.durationNs, t.bytesIn = secondsOf(elapsed), size
 	var connect samples
@@ -119,7 +120,8 @@ func readHey(j *job, out *output) (*tally, error) {
 	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost &&
 		remaining > 0 {
 		t.good += remaining
-		t.note("it keeps its first %d answers: times and statuses of the last %d are unknown",
+		t.note("hey stores only its first %d responses: times and statuses of the last %d "+
+			"responses are unknown",
 			heyMost, remaining)
 	}
 	t.connect = connect.dist()
@@ -153,7 +155,8 @@ func importSummary(text, usual string) (*tally, error) {
 		}
 	}
 	if t.durationNs == 0 {
-		return nil, fmt.Errorf("it has no line such as \"Total: 2.0000 %s\"; is it whole?", usual)
+		return nil, fmt.Errorf(`the output has no line such as "Total: 2.0000 %s"; check that it `+
+			"is complete", usual)
 	}
 	for _, s := range summaryCode.FindAllStringSubmatch(text, -1) {
 		d.Count += integer(s[2])
@@ -185,15 +188,17 @@ func importHey(text string) (*tally, error) {
 	if t.service.Count >= heyMost {
 		if r := heyRate.FindStringSubmatch(text); r != nil {
 			all := int64(number(r[1]) * float64(t.durationNs) / 1e9)
-			t.note("it keeps its first %d answers; its rate tells of some %d, of which nothing "+
-				"more is known, and it divides their sum of times by too few: no mean",
+			t.note("hey stores only its first %d responses, but its rate counts about %d; "+
+				"nothing more is known of the others, and the mean is omitted because hey "+
+				"divides their times by the wrong count",
 				t.service.Count, all)
 			t.service.MeanNs = 0
 		}
 	}
-	t.note("its times are in steps of 0.1 ms")
-	t.note("its percentiles are of all answers, also of those with an error status")
-	t.note("whether it had a rate (-q) is not in it; if it had, it dropped ticks while it waited")
+	t.note("the times of hey have steps of 0.1 ms")
+	t.note("the percentiles are of all responses, including responses with an error status")
+	t.note("the hey output does not contain whether the run had a rate (-q); with a rate, hey " +
+		"dropped requests while it waited")
 	return t, nil
 }
 
@@ -209,7 +214,7 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 	positions := make([]int, len(names))
 	for i, n := range names {
 		if positions[i] = slices.Index(heads, n); positions[i] < 0 {
-			return fmt.Errorf("it has no column %q", n)
+			return fmt.Errorf("the CSV file has no column %q", n)
 		}
 	}
 	cells, bad := make([]string, len(names)), 0
@@ -228,7 +233,7 @@ func (r *rows) each(text string, names []string, f func(cells []string)) error {
 		f(cells)
 	}
 	if bad > 0 {
-		r.note("%d of its lines are not rows and were left out", bad)
+		r.note("%d lines of the file were left out because they are not valid rows", bad)
 	}
 	return nil
 }
@@ -255,11 +260,11 @@ func importHeyRows(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.note("its times are in steps of 0.1 ms")
-	t.note("requests without an answer are not in it")
-	t.note("whether it had a rate (-q) is not in it")
+	t.note("the times of hey have steps of 0.1 ms")
+	t.note("the hey output does not contain requests without a response")
+	t.note("the hey output does not contain whether the run had a rate (-q)")
 	if t.good+t.errors.Status >= heyMost {
-		t.note("it keeps its first %d answers", heyMost)
+		t.note("hey stores only its first %d responses", heyMost)
 	}
 	return t, nil
 }

@@ -86,12 +86,13 @@ func Import(name, text string) (*record.Load, []string, error) {
 	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
-		return nil, nil, fmt.Errorf("import %s: it is XML; let JMeter save CSV, with "+
-			"-Jjmeter.save.saveservice.output_format=csv", name)
+		return nil, nil, fmt.Errorf("import %s: the file is XML; configure JMeter to save CSV, "+
+			"with -Jjmeter.save.saveservice.output_format=csv", name)
 	}
 	if strings.HasPrefix(c.first, "{") {
 		if err := json.Unmarshal([]byte(c.text), &c.keys); err != nil {
-			return nil, nil, fmt.Errorf("import %s: it begins as JSON and is not: %w", name, err)
+			return nil, nil, fmt.Errorf("import %s: the file begins like JSON but is not valid "+
+				"JSON: %w", name, err)
 		}
 	}
 	for _, f := range formats {
@@ -104,29 +105,28 @@ func Import(name, text string) (*record.Load, []string, error) {
 		}
 		return t.finish(name, f.tool)
 	}
-	return nil, nil, fmt.Errorf("import %s: it looks like none of %s", name,
+	return nil, nil, fmt.Errorf("import %s: the format was not recognized as one of %s", name,
 		strings.Join(Formats(), "; "))
 }
 
 // finish returns the load of a file, and a note about its model.
 func (t *tally) finish(name, tool string) (*record.Load, []string, error) {
 	if t.good+t.errors.Total() == 0 {
-		return nil, nil, fmt.Errorf("import %s: %s had no answer to any request", name, tool)
+		return nil, nil, fmt.Errorf("import %s: %s received no responses", name, tool)
 	}
 	t.ordered()
 	l := t.imported()
 	l.Name, l.Driver = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), tool
-	first := "its model is unknown: were it closed, a stall would hide the requests that it kept " +
-		"from being sent (coordinated omission)"
+	first := "the load model is unknown: in a closed load, a stall would hide the requests that " +
+		"it delayed (coordinated omission)"
 	switch t.model {
 	case record.Closed:
-		first = "closed: a connection sends when its last answer is back, so that a stall hides " +
-			"the requests that it kept from being sent (coordinated omission)"
+		first = "closed load: a connection sends its next request after the last response, so a " +
+			"stall hides the requests that it delayed (coordinated omission)"
 	case record.Open:
-		first = "open: requests on a schedule"
+		first = "open load: requests are due on a schedule"
 		if l.ResponseTime.Count == 0 {
-			first += ", and its clock starts when one is really sent: waiting before that is in " +
-				"no time"
+			first += ", but times count from when a request is sent, without the wait before that"
 		}
 	}
 	return l, append([]string{first}, t.notes...), nil
@@ -143,7 +143,8 @@ func (t *tally) ordered() {
 				*ns = d.MaxNs
 			}
 			if *ns > 0 && (*ns < last || d.MaxNs > 0 && *ns > d.MaxNs) {
-				t.note("its times do not ascend (%d ns after %d ns): they are left out", *ns, last)
+				t.note("a higher percentile has a lower time (%d ns after %d ns), so the times "+
+					"are left out", *ns, last)
 				*d = record.Dist{}
 				break
 			}
@@ -154,7 +155,7 @@ func (t *tally) ordered() {
 		case d.MeanNs < rounding*most:
 			d.MeanNs = most
 		default:
-			t.note("its mean is above its largest time: it is left out")
+			t.note("the mean is larger than the maximum, so the mean is left out")
 			d.MeanNs = 0
 		}
 	}
@@ -189,7 +190,7 @@ func importVegeta(text string) (*tally, error) {
 		return nil, fmt.Errorf("its JSON: %w", err)
 	}
 	if s.Latencies == nil {
-		return nil, fmt.Errorf("its JSON has no latencies")
+		return nil, fmt.Errorf("the JSON of vegeta has no latencies")
 	}
 	rounded := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
 	ns := func(f float64) int64 { return scaled(f, 1) }
@@ -215,14 +216,15 @@ func importVegeta(text string) (*tally, error) {
 			}
 		}
 		blame(&t.errors, why, none)
-		t.note("of %d requests without an answer the kind is that of the first text", none)
+		t.note("%d requests received no response; all count as the kind of error of the first "+
+			"message", none)
 	}
 	t.service = record.Dist{Count: rounded(s.Requests), MinNs: ns(s.Latencies.Min),
 		MeanNs: float64(ns(s.Latencies.Mean)), MaxNs: ns(s.Latencies.Max),
 		P50Ns: ns(s.Latencies.P50), P90Ns: ns(s.Latencies.P90), P99Ns: ns(s.Latencies.P99)}
-	t.note("its clock starts at the sending: what its pacer was late is in no time, and with " +
+	t.note("vegeta counts times from sending, so delays of its pacer are in no time; with " +
 		"-max-workers it was a closed load")
-	t.note("the rate is the one that it came to; which one was asked for is not in it")
-	t.note("its percentiles are those of a t-digest, of all requests, failed ones too")
+	t.note("the rate is the achieved rate; the vegeta report does not contain the requested rate")
+	t.note("the percentiles are from a t-digest of all requests, including failed ones")
 	return t, nil
 }

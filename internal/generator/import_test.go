@@ -48,12 +48,12 @@ var savedFiles = []saved{
 	{file: "wrk-plain.txt", tool: "wrk", model: record.Closed, window: 2.41, good: 14695,
 		service: record.Dist{Count: 14695, MeanNs: 185.60 * ms, MaxNs: 1030 * ms}},
 	{file: "wrk-timeout.txt", tool: "wrk", model: record.Closed, window: 4.03,
-		good: 3669 - 4, errors: record.Errors{Timeout: 4}, notes: "later than its timeout",
+		good: 3669 - 4, errors: record.Errors{Timeout: 4}, notes: "later than wrk's timeout",
 		service: record.Dist{Count: 3665, MeanNs: 2.57 * ms, P50Ns: 98 * us, P90Ns: 476 * us,
 			P99Ns: 66_830 * us, MaxNs: 145_940 * us}},
 	// Its timeout is of an idle connection.
 	{file: "wrk2-full.txt", tool: "wrk2", model: record.Open, window: 12,
-		good: 11923 - 597, errors: record.Errors{Status: 597}, notes: "leaves out the first 10 s",
+		good: 11923 - 597, errors: record.Errors{Status: 597}, notes: "excludes the first 10 s",
 		response: record.Dist{Count: 2382, MinNs: 109 * us, MeanNs: 615.920 * ms,
 			P50Ns: 496_130 * us, P90Ns: 1540 * ms, P99Ns: 2050 * ms, P999Ns: 2100 * ms,
 			MaxNs: 2_101_248 * us},
@@ -71,7 +71,7 @@ var savedFiles = []saved{
 		service: record.Dist{Count: 499, MinNs: 100 * us, MeanNs: 0.5 * ms, P50Ns: 400 * us,
 			P90Ns: 900 * us, P99Ns: 2000 * us, MaxNs: 3000 * us}},
 	{file: "oha.json", tool: "oha", window: 1.502306484, good: 712,
-		errors: record.Errors{Status: 38}, notes: "also of those with an error status",
+		errors: record.Errors{Status: 38}, notes: "including responses with an error status",
 		service: record.Dist{Count: 750, MinNs: 77_474, MeanNs: 481_648, P50Ns: 172_993,
 			P90Ns: 374_820, P99Ns: 9_706_121, P999Ns: 20_992_893, MaxNs: 20_992_893}},
 	{file: "oha-deadline.json", tool: "oha", window: 1.001863184, good: 129, censored: 3,
@@ -83,7 +83,7 @@ var savedFiles = []saved{
 		service: record.Dist{Count: 10349, MinNs: 44_100, MeanNs: 191_100, P50Ns: 139_700,
 			P90Ns: 309_100, P99Ns: 1_024_900, P999Ns: 2_673_300, MaxNs: 7_913_700}},
 	{file: "k6-export.json", tool: "k6", model: record.Open, window: 2.001019, good: 526,
-		censored: 448, errors: record.Errors{Status: 27}, notes: "were dropped",
+		censored: 448, errors: record.Errors{Status: 27}, notes: "k6 dropped 448 iterations",
 		service: record.Dist{Count: 526, MinNs: 123_660, MeanNs: 437_609, P50Ns: 348_421,
 			P90Ns: 523_867, P99Ns: 3_081_646, P999Ns: 7_186_007, MaxNs: 7_220_490}},
 	{file: "k6-summary.json", tool: "k6", model: record.Open, window: 2.000498676, good: 626,
@@ -109,7 +109,7 @@ var savedFiles = []saved{
 			P90Ns: 601_127, P99Ns: 1_934_341, MaxNs: 10_381_767}},
 	// 933 at 433.6/s.
 	{file: "jmeter.txt", tool: "jmeter", window: 2.151753, good: 886,
-		errors: record.Errors{Status: 47}, notes: "keep the log",
+		errors: record.Errors{Status: 47}, notes: "save the log",
 		service: record.Dist{Count: 933, MeanNs: 3 * ms, MaxNs: 87 * ms}},
 	{file: "hey.csv", tool: "hey", window: 0.0056, good: 57, errors: record.Errors{Status: 3},
 		service: record.Dist{Count: 57, MinNs: 100 * us, P50Ns: 200 * us, MaxNs: 900 * us}},
@@ -121,7 +121,7 @@ var savedFiles = []saved{
 		service: record.Dist{Count: 57, MinNs: 44 * us, P50Ns: 136 * us, MaxNs: 871 * us}},
 	// Some of its samples took less than a millisecond.
 	{file: "jmeter.jtl", tool: "jmeter", window: 0.359, good: 57,
-		errors: record.Errors{Status: 3}, notes: "less than one",
+		errors: record.Errors{Status: 3}, notes: "less than 1 ms",
 		service: record.Dist{Count: 57, P50Ns: 4 * ms, P99Ns: 269 * ms, MaxNs: 282 * ms}},
 }
 
@@ -211,20 +211,20 @@ func TestImportOldK6(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "it looks like none of oha: its JSON",
-		"hello":                          "it looks like none of",
-		"{":                              "it begins as JSON and is not",
-		"{}":                             "it looks like none of",
+		"":                               "the format was not recognized as one of oha: its JSON",
+		"hello":                          "the format was not recognized as one of",
+		"{":                              "begins like JSON but is not valid JSON",
+		"{}":                             "the format was not recognized as one of",
 		`{"metrics":{}}`:                 "no http_reqs",
 		`{"latencies":null}`:             "no latencies",
 		`{"statusCodeDistribution":1}`:   "its JSON",
-		"<?xml version=\"1.0\"?>":        "let JMeter save CSV",
-		"<testResults version=\"1.2\">":  "let JMeter save CSV",
+		"<?xml version=\"1.0\"?>":        "configure JMeter to save CSV",
+		"<testResults version=\"1.2\">":  "configure JMeter to save CSV",
 		"timeStamp,elapsed,label\n1,2,3": `no column "responseCode"`,
-		"Thread Stats requests in x":     "is it whole?",
-		"Summary: Requests/sec: 1":       "is it whole?",
+		"Thread Stats requests in x":     "check that it is complete",
+		"Summary: Requests/sec: 1":       "check that it is complete",
 		"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code," +
-			"offset\n": "no answer to any request",
+			"offset\n": "received no responses",
 	} {
 		_, _, err := Import("x.txt", text)
 		if err == nil || !strings.Contains(err.Error(), want) ||

@@ -31,8 +31,8 @@ var jmeter = &tool{
 	can: ability{closed: true, open: true, poisson: true, keys: true, renew: true,
 		checks: "exact"},
 	grain: time.Second,
-	measures: "a thread for each user or arrival; its clock starts when the thread takes a " +
-		"connection, and counts whole milliseconds",
+	measures: "a thread for each user or arrival; time counts from when the thread takes a " +
+		"connection, in whole milliseconds",
 	start: startJMeter,
 	read:  readJMeter,
 }
@@ -107,19 +107,20 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 	if err != nil {
 		log, _ := os.ReadFile(filepath.Join(j.dir, "jmeter.log")) // the error below is sufficient
 		end := &output{text: log}
-		return nil, fmt.Errorf("it logged nothing: %w; it said: %s", err, end.tail())
+		return nil, fmt.Errorf("JMeter wrote no log of samples: %w; end of its output: "+
+			"%s", err, end.tail())
 	}
 	t, err := jmeterRows(string(b), j.requests[0].Status)
 	if err != nil {
 		return nil, err
 	}
 	if j.spec.Host != "" && !strings.Contains(j.spec.Host, ":") {
-		t.note("it sends Host with the port at its end")
+		t.note("JMeter sends the Host header field with the port appended")
 	}
 	if span := time.Duration(t.durationNs); j.spec.Model == record.Open && span < j.length {
 		// Requests that were due during the start are sent at once, which its log does not show.
 		if span < j.length*9/10 {
-			t.note("it sent what was due in %v within %v", j.length, span)
+			t.note("JMeter sent the requests that were due in %v within %v", j.length, span)
 		}
 		t.durationNs = int64(j.length)
 	}
@@ -142,11 +143,11 @@ func jmeterRows(text string, want int) (*tally, error) {
 		r.add(integer(c[0]), integer(c[1]), good)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w; save it with -Jjmeter.save.saveservice.output_format=csv and "+
-			"print_field_names=true", err)
+		return nil, fmt.Errorf("%w; save the log with "+
+			"-Jjmeter.save.saveservice.output_format=csv and print_field_names=true", err)
 	}
 	if r.ok.n > 0 && r.ok.least < 1 {
-		r.note("its times are in whole milliseconds, so what took less than one has none")
+		r.note("the times are in whole milliseconds, so responses in less than 1 ms have no time")
 	}
 	return r.sum(), nil
 }
@@ -156,8 +157,9 @@ func importJTL(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.note("whether its threads were closed users or open arrivals is not in it")
-	t.note("its clock counts whole milliseconds")
+	t.note("the JMeter output does not contain whether its threads were closed users or open " +
+		"arrivals")
+	t.note("the times of JMeter are in whole milliseconds")
 	return t, nil
 }
 
@@ -169,7 +171,8 @@ var jmeterLine = lazyregexp.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\
 func importJMeter(text string) (*tally, error) {
 	all := jmeterLine.FindAllStringSubmatch(text, -1)
 	if len(all) == 0 {
-		return nil, fmt.Errorf("it has no line such as \"summary = 1000 in 00:00:02 = 500.0/s …\"")
+		return nil, fmt.Errorf(`the JMeter output has no line such as "summary = 1000 in ` +
+			`00:00:02 = 500.0/s …"`)
 	}
 	m := all[len(all)-1]
 	n := integer(m[1])
@@ -184,10 +187,12 @@ func importJMeter(text string) (*tally, error) {
 	t.service = record.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
 	if t.errors.Status > 0 {
 		example(&t.errors, "Err: %d", t.errors.Status)
-		t.note("its errors are booked as status errors: of which kind is not in it")
+		t.note("all errors count as status errors, because the JMeter summary does not contain " +
+			"their kinds")
 	}
-	t.note("it has no percentiles; keep the log (-l) and import that")
-	t.note("its times are in whole milliseconds, of all samples, also of failed ones")
-	t.note("whether its threads were closed users or open arrivals is not in it")
+	t.note("the JMeter summary has no percentiles; save the log (-l) and import the log")
+	t.note("the times are in whole milliseconds and of all samples, including failed ones")
+	t.note("the JMeter output does not contain whether its threads were closed users or open " +
+		"arrivals")
 	return t, nil
 }

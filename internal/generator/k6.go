@@ -31,8 +31,8 @@ var k6 = &tool{
 	grain: time.Millisecond, least: time.Second,
 	// 99 is the status of a failed threshold: the run had no good response.
 	status: []int{99},
-	measures: "a schedule that drops what finds no free user; its clock starts at the write " +
-		"and leaves out waiting for a connection and connecting",
+	measures: "a schedule that drops iterations without a free user; time counts from when k6 " +
+		"writes the request, without the wait for a connection and without connecting",
 	start: startK6,
 	read:  readK6,
 }
@@ -146,7 +146,8 @@ func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stag
 			return first, append(out, k6Stage{time.Duration(remaining).String(), atNs}), nil
 		}
 		if len(out) > stagesMax {
-			return 0, nil, fmt.Errorf("k6 would need more than %d stages; use prony", stagesMax)
+			return 0, nil, fmt.Errorf("the rate shape needs more than %d stages in k6; use "+
+				"prony", stagesMax)
 		}
 		piece := p.Pieces[i%len(p.Pieces)]
 		if from := rounded(piece.From); from != atNs {
@@ -216,7 +217,8 @@ const k6Good = "http_req_duration{expected_response:true}"
 func readK6(j *job, out *output) (*tally, error) {
 	b, err := os.ReadFile(filepath.Join(j.dir, "summary.json"))
 	if err != nil {
-		return nil, fmt.Errorf("its script wrote no summary: %w; it said: %s", err, out.tail())
+		return nil, fmt.Errorf("the k6 script wrote no summary: %w; end of its output: "+
+			"%s", err, out.tail())
 	}
 	t, s, err := parseK6(b)
 	if err != nil {
@@ -226,11 +228,12 @@ func readK6(j *job, out *output) (*tally, error) {
 		Read: s.count("prony_read"), Timeout: s.count("prony_timeout"),
 		Status: s.count("prony_status"), Body: s.count("prony_body")}
 	if n := t.errors.Total(); n > 0 {
-		example(&t.errors, "%d of %d, see k6 run by hand", n, s.count("http_reqs"))
+		example(&t.errors, "%d of %d requests failed; run k6 by hand to see the "+
+			"reasons", n, s.count("http_reqs"))
 	}
 	t.good = max(s.count("http_reqs")-t.errors.Total(), 0)
 	if t.errors.Body > 0 {
-		t.note("answers with a wrong body are in its percentiles")
+		t.note("the percentiles include responses with a wrong body")
 	}
 	return t, nil
 }
@@ -242,8 +245,8 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 	}
 	requests := s.count("http_reqs")
 	if requests == 0 {
-		return nil, nil, fmt.Errorf("its summary has no http_reqs: it sent none, or it is of a " +
-			"later format; ask k6 for its legacy summary")
+		return nil, nil, fmt.Errorf("the k6 summary has no http_reqs: k6 sent no requests, or " +
+			"the summary has a newer format; save k6's legacy summary")
 	}
 	t := &tally{durationNs: scaled(s.State.TestRunDurationMs, 1e6),
 		dropped: s.count("dropped_iterations"), bytesIn: s.count("data_received"),
@@ -266,15 +269,17 @@ func parseK6(b []byte) (*tally, *k6Summary, error) {
 func k6Notes(t *tally) {
 	if t.dropped > 0 {
 		t.model = record.Open
-		t.note("open: %d iterations were due and found no free user; they were dropped and are in "+
-			"no percentile (coordinated omission)", t.dropped)
+		t.note("open load: k6 dropped %d iterations that were due, because no user was free; no "+
+			"percentile includes them (coordinated omission)", t.dropped)
 	} else {
-		t.note("whether its executor was closed (users) or open (a rate) is not in it")
+		t.note("the k6 output does not contain whether its executor was closed (users) or open " +
+			"(a rate)")
 	}
-	t.note("its times leave out waiting for a connection and connecting")
+	t.note("the times of k6 exclude waiting for a connection and connecting")
 	if t.errors.Status > 0 {
 		example(&t.errors, "http_req_failed")
-		t.note("its failed requests are booked as status errors: of which kind is not in it")
+		t.note("all failed requests count as status errors, because the k6 output does not " +
+			"contain their kinds")
 	}
 }
 
@@ -335,7 +340,8 @@ func importK6Text(text string) (*tally, error) {
 		}
 	}
 	if requests == 0 {
-		return nil, fmt.Errorf("it has no line such as \"http_reqs....: 1000 100/s\"; is it whole?")
+		return nil, fmt.Errorf(`the k6 output has no line such as "http_reqs....: 1000 100/s"; ` +
+			"check that it is complete")
 	}
 	t.good = max(requests-t.errors.Status, 0)
 	t.service = good

@@ -31,7 +31,7 @@ func importOha(text string) (*tally, error) {
 		return nil, fmt.Errorf("its JSON: %w", err)
 	}
 	if reply.Summary == nil {
-		return nil, fmt.Errorf("its JSON has no summary")
+		return nil, fmt.Errorf("the JSON of oha has no summary")
 	}
 	t := &tally{durationNs: secondsOf(reply.Summary.Total),
 		bytesIn: int64(max(reply.Summary.TotalData, 0))}
@@ -50,9 +50,10 @@ func importOha(text string) (*tally, error) {
 	t.service = ohaDist(answers, *reply.Summary, reply.LatencyPercentiles)
 	if t.errors.Status > 0 && len(reply.LatencyPercentilesSuccessful) > 0 {
 		t.service = ohaDist(t.good, ohaTimes{}, reply.LatencyPercentilesSuccessful)
-		t.note("percentiles are of good answers; least, mean and largest were of all: left out")
+		t.note("percentiles are of good responses; minimum, mean and maximum are left out, " +
+			"because they include failed responses")
 	} else if t.errors.Status > 0 {
-		t.note("its times are of all answers, also of those with an error status")
+		t.note("the times are of all responses, including responses with an error status")
 	}
 	if len(reply.FirstBytePercentiles) > 0 {
 		t.firstByte = ohaDist(answers, reply.Details.FirstByte, reply.FirstBytePercentiles)
@@ -71,10 +72,10 @@ func ohaDist(n int64, item ohaTimes, percentiles map[string]float64) record.Dist
 }
 
 func ohaNotes(t *tally) {
-	t.note("whether it had a rate (-q) and counted from when a permit was given " +
-		"(--latency-correction) is not in it")
+	t.note("the oha output does not contain whether the run had a rate (-q) and counted times " +
+		"from the schedule (--latency-correction)")
 	if t.errors.Status > 0 {
-		t.note("its success rate counts every answer, whatever its status")
+		t.note("the success rate of oha counts every response, whatever its status")
 	}
 }
 
@@ -83,7 +84,7 @@ func importOhaRows(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.note("requests without an answer are not in it")
+	t.note("the oha output does not contain requests without a response")
 	ohaNotes(t)
 	return t, nil
 }
@@ -95,7 +96,7 @@ func importOhaText(text string) (*tally, error) {
 		return nil, err
 	}
 	if t.errors.Status > 0 {
-		t.note("its times are of all answers, also of those with an error status")
+		t.note("the times are of all responses, including responses with an error status")
 	}
 	ohaNotes(t)
 	return t, nil

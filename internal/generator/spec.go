@@ -32,36 +32,41 @@ func (t *tool) cannot(s *load.Spec) error {
 		have bool
 		why  string
 	}{
-		{open, can.open || can.poisson, "it has no open model; use wrk2, k6 or prony"},
-		{!open, can.closed, "it has no closed model, only a rate; use wrk, or give a rate"},
+		{open, can.open || can.poisson, "the tool has no open model; use wrk2, k6 or prony"},
+		{!open, can.closed, "the tool has no closed model, only a rate; use wrk, or set a rate"},
 		{open && poisson, can.poisson,
-			"it cannot draw Poisson arrivals; use arrivals constant, or prony"},
-		{open && s.Schedule.Arrivals == pace.Replay, false, "it cannot replay a trace; use prony"},
+			"the tool cannot send Poisson arrivals; set arrivals: constant, or use prony"},
+		{open && s.Schedule.Arrivals == pace.Replay, false, "the tool cannot replay a trace; use " +
+			"prony"},
 		{open && !poisson && s.Schedule.Arrivals != pace.Constant, false,
-			"it has no " + s.Schedule.Arrivals + " arrivals; use prony"},
-		{shaped, can.shaped, "its rate cannot change over time; use k6 or prony"},
+			"the tool has no " + s.Schedule.Arrivals + " arrivals; use prony"},
+		{shaped, can.shaped, "the tool cannot change its rate over time; use k6 or prony"},
 		{shaped && s.Lead > 0, false,
-			"a lead would have to be part of the shape; set lead to 0 and give the shape one"},
+			"the tool cannot send a lead-in before a rate shape; set leadIn to 0 and include it " +
+				"in the shape"},
 		{open && can.complete && !shaped, rate == float64(int64(rate)),
-			"it takes whole rates only"},
-		{s.Users != nil, can.users, "it has no virtual users; use k6 or prony"},
-		{s.Requests > 0, can.counts, "it cannot end after a number of requests"},
-		{s.Churn > 1, false, "it cannot renew a connection after some answers; use churn 1"},
+			"the tool supports only whole rates"},
+		{s.Users != nil, can.users, "the tool has no virtual users; use k6 or prony"},
+		{s.Requests > 0, can.counts, "the tool cannot end after a number of requests"},
+		{s.Churn > 1, false, "the tool cannot renew a connection after several responses; set " +
+			"churn to 1"},
 		{s.Churn == 1, can.renew,
-			"it cannot renew a connection for each request; use hey or prony"},
-		{s.Trace.Share > 0, false, "it cannot send trace ids; use prony"},
-		{s.Pacing == load.Precise, false, "it paces as it does; leave pacing out"},
-		{s.Watch != nil || s.Live != nil, false, "it cannot be watched while it runs"},
-		{s.Describe.Protocol != "", false, "it is driven over plain HTTP/1.1 only; use prony"},
-		{s.Scenario.Flow, false, "it has no flows; use prony"},
+			"the tool cannot renew a connection for each request; use hey or prony"},
+		{s.Trace.Share > 0, false, "the tool cannot send trace ids; use prony"},
+		{s.Pacing == load.Precise, false, "the tool has a fixed pacing; remove pacing"},
+		{s.Watch != nil || s.Live != nil, false, "the tool reports no live results"},
+		{s.Describe.Protocol != "", false, "Prony runs the tool only over HTTP/1.1 without TLS; " +
+			"use prony"},
+		{s.Scenario.Flow, false, "the tool has no flows; use prony"},
 		{len(s.Scenario.Setup)+len(s.Scenario.Rows) > 0 || s.Scenario.Cookies, false,
-			"it has no setup, data and cookies; use prony"},
-		{len(s.Scenario.Requests) > 1, can.mix, "it has one kind of request; use wrk, k6 or prony"},
-		{s.Scenario.Zipf > 0, false, "it has no Zipf keys; use prony"},
-		{s.Scenario.KeyHi > keyMax, !can.keys, "its keys end at 2^53"},
+			"the tool does not support setup, data and cookies; use prony"},
+		{len(s.Scenario.Requests) > 1, can.mix, "the tool can send only one kind of request; use " +
+			"wrk, k6 or prony"},
+		{s.Scenario.Zipf > 0, false, "the tool has no Zipf keys; use prony"},
+		{s.Scenario.KeyHi > keyMax, !can.keys, "the tool supports keys only up to 2^53"},
 	} {
 		if c.want && !c.have {
-			return fmt.Errorf("%s cannot do that: %s", t.name, c.why)
+			return fmt.Errorf("load generator %s cannot run this load: %s", t.name, c.why)
 		}
 	}
 	return t.cannotSend(s)
@@ -76,15 +81,17 @@ func (t *tool) cannotSend(s *load.Spec) error {
 		name := r.Method + " " + r.Path
 		switch {
 		case len(r.Checks) > 0 || len(r.Extract) > 0:
-			return fmt.Errorf("%s cannot look into answers to %s; use prony", t.name, name)
+			return fmt.Errorf("%s cannot check or extract parts of the response to %s; use "+
+				"prony", t.name, name)
 		case t.can.methods != nil && !slices.Contains(t.can.methods, r.Method):
-			return fmt.Errorf("%s cannot send %s; it knows %s", t.name, name,
+			return fmt.Errorf("%s cannot send %s; it supports the methods %s", t.name, name,
 				strings.Join(t.can.methods, ", "))
 		case t.can.waits && r.Method == http.MethodHead:
-			return fmt.Errorf("%s waits for a body after the answer to %s, and none comes; use "+
+			return fmt.Errorf("%s waits for a body in the response to %s, which has no body; use "+
 				"prony", t.name, name)
 		case t.can.checks == "class" && r.Status >= 400:
-			return fmt.Errorf("%s takes status %d for an error; %s wants it", t.name, r.Status,
+			return fmt.Errorf("%s counts status %d as an error, but %s expects this "+
+				"status", t.name, r.Status,
 				name)
 		}
 	}
@@ -154,7 +161,8 @@ func requests(s *load.Spec, keys bool) ([]request, error) {
 			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
 		}
 		if !keys && !to.fixed() {
-			return nil, fmt.Errorf("it cannot draw {key} in %s %s; use wrk, k6, jmeter or prony",
+			return nil, fmt.Errorf("the tool cannot draw {key} in %s %s; use wrk, k6, jmeter or "+
+				"prony",
 				r.Method, r.Path)
 		}
 		out = append(out, to)
@@ -176,17 +184,18 @@ func split(s string) (texts, error) {
 		return nil, err
 	}
 	if names := t.Environment(); len(names) > 0 {
-		return nil, fmt.Errorf("${%s} would have to stand in a file or a command line; use prony",
+		return nil, fmt.Errorf("the value of ${%s} would be visible in a file or a command line; "+
+			"use prony",
 			names[0])
 	}
 	if lab := t.Lab(); lab != "" {
-		return nil, fmt.Errorf("%s is known to prony alone; use prony", lab)
+		return nil, fmt.Errorf("only Prony's generator supports %s; use prony", lab)
 	}
 	first := t.Append(nil, &template.Values{Key: mark})
 	for k := range uint64(renderings) {
 		v := template.Values{Seed: k * 0x9e3779b97f4a7c15, K: k, Key: mark}
 		if !bytes.Equal(first, t.Append(nil, &v)) {
-			return nil, fmt.Errorf("only {key} can be drawn by another tool; use prony")
+			return nil, fmt.Errorf("other tools can replace only the placeholder {key}; use prony")
 		}
 	}
 	return strings.Split(string(first), strconv.FormatUint(mark, 10)), nil

@@ -63,8 +63,8 @@ func TestCannot(t *testing.T) {
 		}
 	}
 	const closed = "wrk hey k6 h2load jmeter"
-	check(func(*load.Spec) {}, "it has no closed model", closed)
-	check(open(pace.Constant, pace.Flat(100)), "it has no open model",
+	check(func(*load.Spec) {}, "the tool has no closed model", closed)
+	check(open(pace.Constant, pace.Flat(100)), "the tool has no open model",
 		"wrk2 hey k6 h2load jmeter")
 	check(open(pace.Constant, pace.Flat(0.5)), "", "hey k6 h2load jmeter")
 	check(open(pace.Poisson, pace.Flat(100)), "", "jmeter")
@@ -178,14 +178,14 @@ func TestFindTellsWrkFromWrk2(t *testing.T) {
 		}
 	}
 	install("wrk", "wrk 4.0.0 [epoll] Copyright\n  -R, --rate <T>")
-	check("wrk", "", "is another tool of that name; to get it")
+	check("wrk", "", "is another program with that name; to install it")
 	check("wrk2", "4.0.0", "")
 	install("wrk2", "wrk 4.0.1 [epoll]\n  -R, --rate <T>")
 	check("wrk2", "4.0.1", "")
 	install("wrk", "wrk debian/4.1.0-3+b2 [epoll]\n  -c, --connections")
 	check("wrk", "4.1.0", "")
 	install("wrk2", "wrk debian/4.1.0")
-	check("wrk2", "", "is another tool of that name")
+	check("wrk2", "", "is another program with that name")
 	install("h2load", "h2load nghttp2/1.52.0")
 	check("h2load", "1.52.0", "")
 	install("hey", "Usage: hey [options...] <url>")
@@ -194,13 +194,13 @@ func TestFindTellsWrkFromWrk2(t *testing.T) {
 
 func TestForeign(t *testing.T) {
 	_, err := Foreign("ab")
-	if err == nil || !strings.Contains(err.Error(), "there are prony, wrk") {
+	if err == nil || !strings.Contains(err.Error(), "choose prony, wrk") {
 		t.Errorf("error %v for a tool that nobody knows", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	for _, name := range Names() {
 		_, err := Foreign(name)
-		if err == nil || !strings.Contains(err.Error(), "to get it: ") ||
+		if err == nil || !strings.Contains(err.Error(), "to install it: ") ||
 			!strings.Contains(err.Error(), "not on the PATH") {
 			t.Errorf("%s: error %v", name, err)
 		}

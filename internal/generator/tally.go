@@ -196,7 +196,7 @@ func (t *tally) answered(status, want int, n int64) bool {
 	case want == 0:
 		example(&t.errors, "status %d", status)
 	default:
-		example(&t.errors, "status %d instead of %d", status, want)
+		example(&t.errors, "status %d instead of status %d", status, want)
 	}
 	t.errors.Status += n
 	return false

@@ -47,7 +47,7 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	}
 	res, err := offer(ctx, spec)
 	if err == nil && res.Done == 0 && w.Requests == 0 {
-		err = fmt.Errorf("no good answer in %v: %s", time.Duration(res.WindowNs),
+		err = fmt.Errorf("no good response within %v: %s", time.Duration(res.WindowNs),
 			res.Errors.Why())
 	}
 	w.RatePerS, w.IntervalNs = Rates(counts), int64(WarmInterval)

@@ -31,11 +31,12 @@ var wrkVersion = lazyregexp.New(`wrk (?:\w+/)?(\d+(?:\.\d+)+)`)
 var wrk = &tool{
 	name: "wrk", get: "apt install wrk, brew install wrk, or build github.com/wg/wrk",
 	request: []string{"-v"}, version: wrkVersion, text: "wrk", alternative: "--rate",
-	can:      ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
-	grain:    time.Second,
-	measures: "closed; its clock starts at the write; gettimeofday, in steps of 1 µs",
-	start:    startWrk,
-	read:     readWrk,
+	can:   ability{closed: true, keys: true, mix: true, checks: "class", waits: true},
+	grain: time.Second,
+	measures: "closed; time counts from when wrk writes the request, by gettimeofday, in steps " +
+		"of 1 µs",
+	start: startWrk,
+	read:  readWrk,
 }
 
 // wrk2 is github.com/giltene/wrk2: a rate, with one schedule per connection.
@@ -53,8 +54,8 @@ var wrk2 = &tool{
 	},
 	grain:    time.Second,
 	excluded: calibration,
-	measures: "constant, a schedule of its own for each connection, timers in whole " +
-		"milliseconds; its clock starts when a request was due",
+	measures: "constant rate, with a separate schedule for each connection and timers in whole " +
+		"milliseconds; time counts from when a request was due",
 	start: startWrk,
 	read:  readWrk2,
 }
@@ -140,11 +141,12 @@ type wrkSaid struct {
 func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 	b, err := os.ReadFile(filepath.Join(j.dir, wrkReport))
 	if err != nil {
-		return nil, nil, fmt.Errorf("its script wrote no report: %w; it said: %s", err, out.tail())
+		return nil, nil, fmt.Errorf("the wrk script wrote no report: %w; end of its output: "+
+			"%s", err, out.tail())
 	}
 	reply := &wrkSaid{}
 	if err := json.Unmarshal(b, reply); err != nil {
-		return nil, nil, fmt.Errorf("its script's report: %w", err)
+		return nil, nil, fmt.Errorf("read the report of the wrk script: %w", err)
 	}
 	t := &tally{
 		durationNs: int64(reply.US * 1e3), bytesIn: int64(reply.Bytes),
@@ -156,11 +158,11 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 		},
 	}
 	if t.errors.Status > 0 {
-		example(&t.errors, "a status above 399")
+		example(&t.errors, "responses had a status above 399")
 	}
 	for _, r := range j.requests {
 		if r.Status != http.StatusOK {
-			t.note("it takes every status up to 399 for good, not %d alone", r.Status)
+			t.note("wrk counts every status up to 399 as good, not only %d", r.Status)
 		}
 	}
 	return reply, t, nil
@@ -174,7 +176,7 @@ func readWrk(j *job, out *output) (*tally, error) {
 	}
 	t.good = max(int64(reply.Requests)-t.errors.Status-t.errors.Timeout, 0)
 	if t.errors.Timeout > 0 {
-		t.note("answers later than the timeout of %v are in no percentile", j.spec.Timeout)
+		t.note("no percentile includes responses later than the timeout of %v", j.spec.Timeout)
 	}
 	var expected int64
 	if perItem := int64(reply.Requests) / int64(j.spec.Connections); perItem > 0 {
@@ -189,12 +191,13 @@ func readWrk(j *job, out *output) (*tally, error) {
 		return t, nil
 	}
 	t.service = real.dist()
-	t.note("percentiles are of its samples before it invents others; with those it prints p99 %s",
+	t.note("the percentiles exclude samples that wrk invents (backfill); with those samples, wrk "+
+		"prints p99 %s",
 		time.Duration(reply.P99*1e3))
 	return t, nil
 }
 
-const backfilled = "its percentiles are synthetic: it invents samples below each slow one " +
+const backfilled = "the percentiles are synthetic: wrk invents samples below each slow one " +
 	"(backfill)"
 
 func (w *wrkSaid) dist(n int64) record.Dist {
@@ -245,14 +248,14 @@ func readWrk2(j *job, out *output) (*tally, error) {
 	// wrk2 also counts timeouts of idle connections, so they say nothing about responses.
 	if n := t.errors.Timeout; n > 0 {
 		t.errors.Timeout = 0
-		t.note("it counted %d timeouts, of connections that may have been idle", n)
+		t.note("wrk2 counted %d timeouts of connections that may have been idle", n)
 	}
 	t.good = int64(reply.Requests) - t.errors.Status
 	t.response = reply.dist(int64(reply.Samples))
 	if _, text, ok := strings.Cut(string(out.text), "Uncorrected Latency"); ok {
 		t.service = spectrum(text)
 	}
-	t.note("its counts are of the whole run, its latency leaves out the first %v", calibration(j))
+	t.note("the counts are of the whole run, but the latency excludes the first %v", calibration(j))
 	return t, nil
 }
 
@@ -276,8 +279,8 @@ var (
 func wrkCounts(text string) (*tally, int64, error) {
 	m := wrkRequests.FindStringSubmatch(text)
 	if m == nil {
-		return nil, 0, fmt.Errorf("it has no line such as \"1000 requests in 2.00s, 1.00MB " +
-			"read\"; is it whole?")
+		return nil, 0, fmt.Errorf(`the output has no line such as "1000 requests in 2.00s, ` +
+			`1.00MB read"; check that it is complete`)
 	}
 	t := &tally{durationNs: nanoseconds(m[2]), bytesIn: int64(number(m[3]) * binary[m[4]])}
 	if h := wrkHead.FindStringSubmatch(text); h != nil {
@@ -289,7 +292,7 @@ func wrkCounts(text string) (*tally, int64, error) {
 	}
 	if e := wrkStatus.FindStringSubmatch(text); e != nil {
 		t.errors.Status = integer(e[1])
-		example(&t.errors, "a status above 399")
+		example(&t.errors, "responses had a status above 399")
 	}
 	return t, integer(m[1]), nil
 }
@@ -304,7 +307,7 @@ func importWrk(text string) (*tally, error) {
 	t.service = printed(text, requests-t.errors.Timeout)
 	t.note("%s", backfilled)
 	if t.errors.Timeout > 0 {
-		t.note("answers later than its timeout are in no percentile")
+		t.note("no percentile includes responses later than wrk's timeout")
 	}
 	return t, nil
 }
@@ -324,8 +327,9 @@ func importWrk2(text string) (*tally, error) {
 	if ok {
 		t.service = spectrum(uncorrected)
 	}
-	t.note("its latency leaves out the first 10 s and 5 ms a connection, its counts do not")
-	t.note("the rate that was asked for is not in it")
+	t.note("the latency excludes the first 10 s and 5 ms for each connection, but the counts " +
+		"include them")
+	t.note("the wrk2 output does not contain the requested rate")
 	return t, nil
 }
 

@@ -36,13 +36,14 @@ type named struct {
 func (s *Suite) check(c *checker) error {
 	walk(reflect.ValueOf(s).Elem(), "", "", c.value)
 	if s.Warmup.Min > s.Warmup.Max {
-		c.Wrong("warmup.min", "", "warmup.min %v is above warmup.max %v",
+		c.Wrong("warmup.min", "", "warmup.min %v exceeds warmup.max %v",
 			s.Warmup.Min, s.Warmup.Max)
 	}
 	c.widens(s)
 	if s.For > 0 && s.AA {
-		c.Wrong("blocks", "give --blocks", "a run for a time decides between targets: of a "+
-			"target against itself it knows nothing")
+		c.Wrong("blocks", "replace --for by "+
+			"--blocks", "--for cannot be combined with --aa: a run for a time "+
+			"ends when the targets differ, and with --aa each target is compared with itself")
 	}
 	for i, pattern := range s.Targets {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
@@ -72,12 +73,12 @@ func (s *Suite) check(c *checker) error {
 	c.podded(s)
 	foreign := others(s.Drivers, Drivers[0])
 	if s.Observe.Traces > 0 && foreign {
-		c.Wrong("observe.traces", "leave out drivers", "only prony itself can send trace ids")
+		c.Wrong("observe.traces", "remove drivers", "only Prony's generator can send trace ids")
 	}
 	if foreign && slices.ContainsFunc(s.Loads, func(l Load) bool {
 		return l.Model == record.Capacity
 	}) {
-		c.Wrong("drivers", "leave them out", "only prony itself can search for a capacity")
+		c.Wrong("drivers", "remove drivers", "only Prony's generator can search for a capacity")
 	}
 	c.unique("columns", "", s.Columns)
 	return c.Err()
@@ -95,15 +96,17 @@ func (c *checker) together(s *Suite) {
 			if l.Generators <= l.Connections {
 				continue
 			}
-			c.Wrong(fmt.Sprintf("loads[%d].generators", i), "raise the connections",
-				"%d connections of load %q are too few for %d generators, each with one of its own",
+			c.Wrong(fmt.Sprintf("loads[%d].generators", i), "raise the number of connections",
+				"%d connections of load %q are too few for %d generators: each generator needs "+
+					"at least one connection",
 				l.Connections, l.Name, l.Generators)
 			return
 		}
 	}
 	many := slices.ContainsFunc(s.Loads, func(l Load) bool { return l.Generators > 0 })
 	if many && others(s.Drivers, Drivers[0]) {
-		c.Wrong("drivers", "leave them out", "only prony itself is offered by several generators")
+		c.Wrong("drivers", "remove drivers", "only Prony's generator can divide a load among "+
+			"several generators")
 	}
 }
 
@@ -115,8 +118,8 @@ func (c *checker) podded(s *Suite) {
 	if s.Observe.Telemetry || slices.ContainsFunc(s.Variants,
 		func(v Variant) bool { return v.Home }) ||
 		s.Observed && pods(s.Launchers[0]) {
-		c.Wrong("launchers", "start what sends telemetry as a process, or in docker",
-			"pods do not reach the lab's home of telemetry yet")
+		c.Wrong("launchers", "start services that send telemetry as processes, or in Docker",
+			"pods cannot reach Prony's telemetry collector yet")
 	}
 }
 
@@ -129,11 +132,12 @@ func (c *checker) widens(s *Suite) {
 	switch {
 	case s.Warmup.Cores != AllCores:
 	case contained >= 0:
-		wrong("leave it out", "what %s starts cannot be moved to other cores",
+		wrong("remove warmup.cores", "targets of launcher %s cannot be moved to other cores",
 			s.Launchers[contained])
 	case s.Limits.CPUs != math.Trunc(s.Limits.CPUs):
-		wrong("leave it out, or give whole cores", "limits.cpus %g is a quota, which holds on any "+
-			"number of them", s.Limits.CPUs)
+		wrong("remove warmup.cores, or set limits.cpus to a whole "+
+			"number", "limits.cpus %g is a CPU quota, which "+
+			"additional cores do not raise", s.Limits.CPUs)
 	}
 }
 
@@ -172,13 +176,14 @@ func (c *checker) value(row *parameter, v reflect.Value, keyPath string) {
 func (c *checker) text(row *parameter, text, keyPath string) {
 	name := last(row.key)
 	if now := row.former[text]; now != "" {
-		c.Wrong(keyPath, "", "%s `%s` is now `%s`", name, text, now)
+		c.Wrong(keyPath, "", "%s `%s` was renamed to `%s`", name, text, now)
 	} else if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
-		c.Wrong(keyPath, strictyaml.Meant(text, row.choices, ""), "%s %q is none of %s", name, text,
+		c.Wrong(keyPath, strictyaml.Meant(text, row.choices, ""), "%s %q is not one of "+
+			"%s", name, text,
 			strings.Join(row.choices, ", "))
 	}
 	if row.form != nil && !row.form.MatchString(text) {
-		c.Wrong(keyPath, "", "%s %q is not of the form of %q", name, text, row.such)
+		c.Wrong(keyPath, "", "%s %q does not have the form of %q", name, text, row.such)
 	}
 }
 
@@ -194,14 +199,15 @@ func (c *checker) bounds(row *parameter, v reflect.Value, keyPath string) {
 		c.Wrong(
 			keyPath,
 			"",
-			"%s has %s items, outside %s",
+			"%s has %s items, but must have %s",
 			last(keyPath),
 			text,
 			row.bounds(v.Type()),
 		)
 		return
 	}
-	c.Wrong(keyPath, "", "%s %s is outside %s", last(keyPath), text, row.bounds(v.Type()))
+	c.Wrong(keyPath, "", "%s %s is outside of the range "+
+		"%s", last(keyPath), text, row.bounds(v.Type()))
 }
 
 // number returns a value's number for the bounds of its row, and its text: for a list its length,
@@ -244,7 +250,7 @@ func (c *checker) unique(list, key string, names []string) {
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
 			c.Wrong(fmt.Sprintf("%s[%d]%s", list, i, key), "",
-				"%s holds %q already; names are unique", list, name)
+				"%s contains %q twice; names must be unique", list, name)
 		}
 	}
 }
@@ -260,15 +266,16 @@ func newChecker(file string, data []byte) (*checker, error) {
 		return nil, &strictyaml.Error{File: file, Problem: "it is empty"}
 	}
 	if len(bodies) > 1 {
-		return nil, &strictyaml.Error{File: file, Problem: "it holds several YAML documents",
-			Hint: "it can be one only: take out the lines ---"}
+		return nil, &strictyaml.Error{File: file, Problem: "the file contains several YAML " +
+			"documents",
+			Hint: "keep one document and remove the lines ---"}
 	}
 	var tags tagFinder
 	ast.Walk(&tags, bodies[0])
 	if len(tags) > 0 {
 		return nil, &strictyaml.Error{File: file, Line: tags[0].Start.Position.Line,
-			Problem: fmt.Sprintf("there can be no YAML tags such as %s", tags[0].Start.Value),
-			Hint:    "quote the value if the exclamation mark is meant"}
+			Problem: fmt.Sprintf("YAML tags such as %s are not allowed", tags[0].Start.Value),
+			Hint:    "quote the value if it begins with an exclamation mark"}
 	}
 	return &checker{Check: strictyaml.Check{Document: d}}, nil
 }

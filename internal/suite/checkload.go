@@ -26,48 +26,55 @@ func (c *checker) load(keyPath string, l *Load, earlier []Load) {
 func (c *checker) closed(keyPath string, l *Load) {
 	switch {
 	case !l.Rate.IsZero():
-		c.Wrong(keyPath+".rate", "make it open, or take the rate out",
-			"closed load %q has a rate; its rate is whatever comes of its connections", l.Name)
+		c.Wrong(keyPath+".rate", "set model: open, or remove rate",
+			"closed load %q has a rate, but the rate of a closed load results from its "+
+				"connections", l.Name)
 	case l.Arrivals != "":
-		c.Wrong(keyPath+".arrivals", "make it open, or take them out",
-			"closed load %q has arrivals; it sends when it was answered", l.Name)
+		c.Wrong(keyPath+".arrivals", "set model: open, or remove arrivals",
+			"closed load %q has arrivals, but a closed load sends a request when the last "+
+				"response is complete", l.Name)
 	case l.Trace != "":
-		c.Wrong(keyPath+".trace", "make it open, or take the trace out",
-			"closed load %q has a trace; it sends when it was answered", l.Name)
+		c.Wrong(keyPath+".trace", "set model: open, or remove trace",
+			"closed load %q has a trace, but a closed load sends a request when the last "+
+				"response is complete", l.Name)
 	case l.Most != 0:
-		c.Wrong(keyPath+".maxConnections", "make it open, or take it out",
-			"closed load %q has maxConnections; it has as many as it keeps busy", l.Name)
+		c.Wrong(keyPath+".maxConnections", "set model: open, or remove maxConnections",
+			"closed load %q has maxConnections, but a closed load always uses all its "+
+				"connections", l.Name)
 	case !l.Users.IsZero() && l.Users.Max() > float64(l.Connections):
-		c.Wrong(keyPath+".connections", "leave them out",
-			"%d connections are too few for up to %g users, each with one of its own",
+		c.Wrong(keyPath+".connections", "remove connections",
+			"%d connections are too few for up to %g users: each user needs its own connection",
 			l.Connections, l.Users.Max())
 	}
 }
 
 func (c *checker) open(keyPath string, l *Load) {
 	if l.Most != 0 && l.Most < l.Connections {
-		c.Wrong(keyPath+".maxConnections", "raise it, or leave it out",
-			"open load %q begins with %d connections, more than %d", l.Name, l.Connections, l.Most)
+		c.Wrong(keyPath+".maxConnections", "raise maxConnections, or remove it",
+			"open load %q begins with %d connections, which exceeds maxConnections "+
+				"%d", l.Name, l.Connections, l.Most)
 	}
 	if !l.Users.IsZero() {
-		c.Wrong(keyPath+".users", "make it closed, or take them out",
-			"open load %q has users; its requests come on a schedule", l.Name)
+		c.Wrong(keyPath+".users", "set model: closed, or remove users",
+			"open load %q has users, but only closed loads can have users", l.Name)
 	}
 	if l.Think != (Think{}) {
-		c.Wrong(keyPath+".think", "make it closed, or take it out",
-			"open load %q has a think time; its requests come on a schedule", l.Name)
+		c.Wrong(keyPath+".think", "set model: closed, or remove think",
+			"open load %q has a think time, but only closed loads can have a think time", l.Name)
 	}
 	replay := l.Arrivals == Replay
 	switch {
 	case replay && l.Trace == "":
-		c.Wrong(keyPath+".arrivals", "name its file with trace", "replay lacks a trace")
+		c.Wrong(keyPath+".arrivals", "add the key trace with the file's "+
+			"name", "arrivals: replay needs a trace")
 	case replay && !l.Rate.IsZero():
-		c.Wrong(keyPath+".rate", "take it out", "a replay has no rate but its trace's")
+		c.Wrong(keyPath+".rate", "remove rate", "a load with arrivals: replay cannot have a "+
+			"rate: its trace defines the rate")
 	case replay:
 	case l.Trace != "":
-		c.Wrong(keyPath+".trace", `say "arrivals: replay"`, "the trace is not replayed")
+		c.Wrong(keyPath+".trace", `write "arrivals: replay"`, "trace requires arrivals: replay")
 	case l.Rate.IsZero():
-		c.Wrong(keyPath, `such as "rate: 20000/s" or "rate: 50% of peak"`,
+		c.Wrong(keyPath, `add a rate such as "rate: 20000/s" or "rate: 50% of peak"`,
 			"open load %q has no rate", l.Name)
 	}
 }
@@ -76,29 +83,32 @@ func (c *checker) open(keyPath string, l *Load) {
 func (c *checker) searched(keyPath string, l *Load) {
 	if l.Model != record.Capacity {
 		if l.SLO != "" {
-			c.Wrong(keyPath+".slo", "make its model capacity, or take slo out",
-				"%s load %q has objectives", l.Model, l.Name)
+			c.Wrong(keyPath+".slo", "set model: capacity, or remove slo",
+				"%s load %q has an slo, but only capacity loads can have an slo", l.Model, l.Name)
 		}
 		if l.Budget != 0 {
-			c.Wrong(keyPath+".budget", "make its model capacity, or take the budget out",
-				"%s load %q has a budget; measure is how long it is", l.Model, l.Name)
+			c.Wrong(keyPath+".budget", "set model: capacity, or remove budget",
+				"%s load %q has a budget, but only capacity loads can have a budget; measure "+
+					"sets the length of this load", l.Model, l.Name)
 		}
 		return
 	}
 	objectives, err := slo.Parse(l.SLO)
 	switch {
 	case l.SLO == "":
-		c.Wrong(keyPath, "such as slo: 'p99<50ms'", "capacity load %q has no objectives", l.Name)
+		c.Wrong(keyPath, "add objectives such as slo: "+
+			"'p99<50ms'", "capacity load %q has no objectives", l.Name)
 	case err != nil:
 		c.Wrong(keyPath+".slo", "", "%v", err)
 	case slices.ContainsFunc(objectives, slo.Objective.IsThroughput):
-		c.Wrong(keyPath+".slo", "leave it out", "throughput is what a capacity load looks for")
+		c.Wrong(keyPath+".slo", "remove the throughput "+
+			"objective", "a capacity load searches for the throughput, so "+
+			"throughput cannot be an objective")
 	case l.Budget < searchWindows*l.Measure:
 		c.Wrong(
 			keyPath+".budget",
-			"raise it, or shorten measure",
-			"a search of %v is too short for "+
-				"steps of %v: want %d of them at least",
+			"raise budget, or shorten measure",
+			"a search of %v is too short for steps of %v: it needs time for at least %d steps",
 			l.Budget,
 			l.Measure,
 			searchWindows,
@@ -107,18 +117,18 @@ func (c *checker) searched(keyPath string, l *Load) {
 	if !l.Rate.IsZero() || l.Arrivals != "" || l.Trace != "" {
 		c.Wrong(
 			keyPath,
-			"take them out",
-			"capacity load %q has a rate, arrivals or a trace; it looks "+
-				"for its rate, with Poisson arrivals",
+			"remove rate, arrivals and trace",
+			"capacity load %q has a rate, arrivals or a trace, but the search chooses its rates "+
+				"and uses Poisson arrivals",
 			l.Name,
 		)
 	}
 	if !l.Users.IsZero() || l.Think != (Think{}) || l.Most != 0 {
 		c.Wrong(
 			keyPath,
-			"take them out",
-			"capacity load %q has users, a think time or maxConnections, "+
-				"which a search does not have",
+			"remove users, think and maxConnections",
+			"capacity load %q has users, a think time or maxConnections, but a search cannot "+
+				"have these keys",
 			l.Name,
 		)
 	}
@@ -141,8 +151,8 @@ func (c *checker) share(keyPath string, l *Load, earlier []Load) {
 			c.Wrong(
 				keyPath,
 				"",
-				"rate is a share of %q, which is not closed: what it delivers was "+
-					"asked for",
+				"rate is a share of %q, but the rate can only be a share of a closed load's "+
+					"throughput",
 				l.Rate.Of,
 			)
 			return
@@ -150,10 +160,10 @@ func (c *checker) share(keyPath string, l *Load, earlier []Load) {
 			closed = append(closed, e.Name)
 		}
 	}
-	hint := "put a closed load before it"
+	hint := "put a closed load before this load"
 	if len(closed) > 0 {
 		hint = "earlier closed loads are " + strings.Join(closed, ", ")
 	}
 	c.Wrong(keyPath, strictyaml.Meant(l.Rate.Of, closed, hint),
-		"rate is a share of %q, which is no earlier load", l.Rate.Of)
+		"rate is a share of %q, but no earlier load has this name", l.Rate.Of)
 }

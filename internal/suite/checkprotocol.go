@@ -27,24 +27,28 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 		key, hint string
 		text      string
 	}{
-		{sc.Unix != "" && !plain, "unix", "leave out one of the two",
-			"a Unix socket goes with protocol http"},
-		{sc.TLS != (TLS{}) && !is("https", "h2", "h3", "grpcs", "wss"), "tls", "leave it out, or " +
-			"name a protocol that has it", "this protocol has no TLS"},
+		{sc.Unix != "" && !plain, "unix", "remove unix or protocol",
+			"a Unix socket requires protocol http"},
+		{sc.TLS != (TLS{}) && !is("https", "h2", "h3", "grpcs", "wss"), "tls", "remove tls, or " +
+			"set a protocol with TLS, such as https or h2", "the scenario's protocol has no TLS"},
 		{sc.Streams > 1 && !shares(sc.Protocol), "streams",
-			"give it connections", "this protocol has one request at a time on a connection"},
-		{!raw && others(s.Drivers, Drivers[0]), "protocol", "leave out drivers",
-			"only prony itself speaks anything but HTTP/1.1 over TCP"},
+			"use connections instead of " +
+				"streams", "the scenario's protocol allows only one request at a time on " +
+				"each connection"},
+		{!raw && others(s.Drivers, Drivers[0]), "protocol", "remove drivers",
+			"only Prony's generator supports protocols other than HTTP/1.1 over TCP"},
 		{!raw && !call && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw),
-			"protocol", "leave out the loads' engine",
-			"uring and epoll speak only HTTP/1.1, HTTP/2 and gRPC over TCP, or TLS over it"},
-		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "leave " +
-			"out contract: what the scenario expects is checked on every answer",
-			"contracts are checked in HTTP, and " + Contracts[0] + " also in gRPC"},
-		{s.Observe.Traces > 0 && socket, "protocol", "leave out observe.traces",
-			"messages of a WebSocket have no header fields for trace ids"},
-		{sc.Unix != "" && others(s.Launchers, Launchers[0]), "unix", "start it as a process",
-			"a container's socket is not on this machine"},
+			"protocol", "remove engine from the loads",
+			"the engines uring and epoll support only HTTP/1.1, HTTP/2 and gRPC over TCP, or " +
+				"over TLS"},
+		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "remove " +
+			"contract: Prony checks the scenario's expect on every response",
+			"contracts are checked only in HTTP; contract " + Contracts[0] + " also in gRPC"},
+		{s.Observe.Traces > 0 && socket, "protocol", "remove observe.traces",
+			"WebSocket messages have no header fields, so they cannot have trace ids"},
+		{sc.Unix != "" && others(s.Launchers, Launchers[0]), "unix", "start the target as a " +
+			"process",
+			"the Unix socket of a container is not accessible on this machine"},
 	} {
 		if row.wrong {
 			c.Wrong(keyPath+row.key, row.hint, "%s", row.text)
@@ -54,16 +58,18 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 		method, path := r.Line("")
 		line := fmt.Sprintf("%srequests[%d].request", keyPath, i)
 		if (socket || call) && method != http.MethodPost {
-			c.Wrong(line, "write POST "+path, "the message is the body of the request")
+			c.Wrong(line, "write POST "+path, "the request's body is the message, so its method "+
+				"must be POST")
 		}
 		if call && strings.Count(path, "/") != 2 {
-			c.Wrong(line, "such as POST /grpc.health.v1.Health/Check",
-				"a call's path is /package.Service/Method")
+			c.Wrong(line, "write a path such as POST /grpc.health.v1.Health/Check",
+				"the path of a gRPC call must have the form /package.Service/Method")
 		}
 		if _, first := sc.Requests[0].Line(""); socket &&
 			(path != first || strings.Contains(path, "{") || len(r.Headers) > 0) {
-			c.Wrong(line, "put what differs into the body", "a WebSocket is opened at one path, "+
-				"without placeholders or header fields of ours")
+			c.Wrong(line, "put the differences into the "+
+				"body", "a WebSocket opens at one path, "+
+				"which cannot have placeholders; requests cannot set header fields")
 		}
 	}
 }
@@ -72,11 +78,12 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 	if v.Protocol == "" || v.Protocol == Protocols[0] {
 		if v.Streams > 1 {
-			c.Wrong(keyPath+".streams", "name the variant's protocol, such as h2c",
-				"HTTP/1.1 has one request at a time on a connection")
+			c.Wrong(keyPath+".streams", "set the variant's protocol, such as h2c",
+				"HTTP/1.1 allows only one request at a time on each connection")
 		}
 		if v.Protocol != "" {
-			c.Wrong(keyPath+".protocol", "leave it out", "the bare target speaks HTTP/1.1")
+			c.Wrong(keyPath+".protocol", "remove protocol", "a variant cannot have protocol http: "+
+				"the target without the variant already uses HTTP/1.1")
 		}
 		return
 	}
@@ -86,23 +93,26 @@ func (c *checker) spoken(keyPath string, s *Suite, v Variant) {
 		}
 		here := fmt.Sprintf("scenarios[%d].", i)
 		if sc.Protocol != "" && sc.Protocol != Protocols[0] || sc.Unix != "" || sc.Streams > 0 {
-			c.Wrong(here+"protocol", "leave out protocol, unix and streams: variant "+v.Name+
-				" has them", "the scenario says what is spoken, and so does a variant in it")
+			c.Wrong(here+"protocol", "remove protocol, unix and streams from the scenario: "+
+				"variant "+v.Name+" sets "+
+				"them", "both the scenario and one of its variants set the protocol")
 			continue
 		}
 		for k, r := range sc.Requests {
 			if isCall(v.Protocol) && (r.Call.Method == "" || sc.Flow) {
-				c.Wrong(fmt.Sprintf("%srequests[%d]", here, k), "give each request a call, and no "+
-					"flow, or name the scenario's variants", "variant %s speaks gRPC, and the "+
-					"request is not a call", v.Name)
+				c.Wrong(fmt.Sprintf("%srequests[%d]", here, k), "add a call to each request and "+
+					"remove flow, or list other variants in the "+
+					"scenario", "variant %s uses gRPC, but the "+
+					"request has no call, or is part of a flow", v.Name)
 			}
 		}
 		scenario := sc.in(v)
 		c.speaks(here, s, &scenario)
 		for _, l := range s.LoadsOf(sc) {
 			if n := max(v.Streams, 1); l.Connections%n != 0 || l.Most%n != 0 {
-				c.Wrong(keyPath+".streams", fmt.Sprintf("want a divisor of %d", l.Connections),
-					"load %s of %s has %d requests at once, which are not %d on each connection",
+				c.Wrong(keyPath+".streams", fmt.Sprintf("choose a divisor of %d", l.Connections),
+					"load %s of scenario %s has %d concurrent requests, which cannot be divided "+
+						"into %d on each connection",
 					l.Name, sc.Name, l.Connections, n)
 			}
 		}
@@ -125,8 +135,8 @@ func (c *checker) call(keyPath string, s *scene, r Call) {
 		return
 	}
 	if strings.Count(r.Method, "/") != 2 || !strings.HasPrefix(r.Method, "/") {
-		c.Wrong(keyPath+".method", "such as /grpc.health.v1.Health/Check",
-			"a call's method is /package.Service/Method")
+		c.Wrong(keyPath+".method", "write a method such as /grpc.health.v1.Health/Check",
+			"the method of a gRPC call must have the form /package.Service/Method")
 	}
 	c.sends(keyPath+".send", s, r.Send)
 	c.wants(keyPath+".expect", s, r.Expect)

@@ -35,29 +35,30 @@ loads: [{name: peak, model: closedLOAD}]
 	}
 	check("", "unix: /tmp/s", "GET /", "", "")
 	check("", "protocol: https", "POST /x", "contract: hello", "")
-	check("is none of http, https", "protocol: spdy", "POST /x", "", "")
-	check("s.yaml:6: a Unix socket goes with protocol http",
+	check("is not one of http, https", "protocol: spdy", "POST /x", "", "")
+	check("s.yaml:6: a Unix socket requires protocol http",
 		"protocol: h2c\n    unix: /s", "POST /x", "",
 		"")
-	check("this protocol has no TLS", "tls: {insecure: true}", "POST /x", "", "")
+	check("the scenario's protocol has no TLS", "tls: {insecure: true}", "POST /x", "", "")
 	check("one request at a time", "streams: 2", "POST /x", "", "")
 	check("", "protocol: h2c", "POST /x", "contract: http", "")
 	check("", "protocol: grpc", "POST /p.S/M", "contract: hello", "")
-	check("and hello also in gRPC", "protocol: grpc", "POST /p.S/M", "contract: http", "")
-	check("and hello also in gRPC", "contract: http\n    protocol: grpc", "POST /p.S/M",
+	check("contract hello also in gRPC", "protocol: grpc", "POST /p.S/M", "contract: http", "")
+	check("contract hello also in gRPC", "contract: http\n    protocol: grpc", "POST /p.S/M",
 		"contract: hello", "")
-	check("contracts are checked in HTTP", "protocol: ws", "POST /x", "contract: hello", "")
-	check("only prony itself speaks", "protocol: h2c", "POST /x", "drivers: [prony, wrk]", "")
-	check("uring and epoll speak only", "protocol: h3", "POST /x", "", ", engine: epoll")
+	check("contracts are checked only in HTTP", "protocol: ws", "POST /x", "contract: hello", "")
+	check("only Prony's generator supports", "protocol: h2c", "POST /x", "drivers: [prony, wrk]",
+		"")
+	check("uring and epoll support only", "protocol: h3", "POST /x", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: epoll")
 	check("", "protocol: https", "POST /x", "", ", engine: epoll")
 	check("", "protocol: grpcs", "POST /x.Y/Z", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: nethttp")
-	check("no header fields for trace ids", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
-	check("a container's socket", "unix: /s", "POST /x", "launchers: [docker]", "")
+	check("messages have no header fields", "protocol: ws", "POST /x", "observe: {traces: 1%}", "")
+	check("the Unix socket of a container", "unix: /s", "POST /x", "launchers: [docker]", "")
 	check("the message", "protocol: ws", "PUT /x", "", "")
-	check("a call's path is", "protocol: grpc", "POST /x", "", "")
+	check("the path of a gRPC call", "protocol: grpc", "POST /x", "", "")
 	check("read none.pem: no such file", "protocol: h2\n    tls: {ca: none.pem}", "POST /x", "",
 		"")
-	check("opened at one path", "protocol: ws", `"POST /x", headers: {a: b}`, "", "")
+	check("opens at one path", "protocol: ws", `"POST /x", headers: {a: b}`, "", "")
 }

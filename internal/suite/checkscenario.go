@@ -34,8 +34,8 @@ func (c *checker) scenario(keyPath string, sc *Scenario) {
 			"first", sc.Keys[0], sc.Keys[1])
 	}
 	if sc.Zipf != 0 && !isSet {
-		c.Wrong(keyPath+"zipf", "give the scenario keys, such as [1, 50000]",
-			"zipf is of the keys, and there are none")
+		c.Wrong(keyPath+"zipf", "add keys to the scenario, such as [1, 50000]",
+			"zipf needs keys, but the scenario has no keys")
 	}
 	c.routes(keyPath, sc)
 	c.users(keyPath, sc)
@@ -52,8 +52,8 @@ func (c *checker) scenario(keyPath string, sc *Scenario) {
 		used = used || s.sent
 	}
 	if isSet && !used {
-		c.Wrong(keyPath+"keys", "take them out, or put {key} into a path",
-			"keys are given and not used")
+		c.Wrong(keyPath+"keys", "remove keys, or put {key} into a path",
+			"the scenario has keys, but no request uses {key}")
 	}
 }
 
@@ -64,7 +64,7 @@ func (c *checker) routes(keyPath string, sc *Scenario) {
 		name := sc.Requests[i].Name
 		if name != "" && visited[name] {
 			c.Wrong(fmt.Sprintf("%srequests[%d].name", keyPath, i), "",
-				"requests hold %q already; names are unique", name)
+				"two requests have the name %q; names must be unique", name)
 		}
 		visited[name] = true
 	}
@@ -73,7 +73,9 @@ func (c *checker) routes(keyPath string, sc *Scenario) {
 // users checks data, setups and other keys that distinguish users.
 func (c *checker) users(keyPath string, sc *Scenario) {
 	if sc.Rows != "" && sc.Data == "" {
-		c.Wrong(keyPath+"rows", "name a CSV file by data", "rows are of data, and there is none")
+		c.Wrong(keyPath+"rows", "add data with the name of a CSV "+
+			"file", "rows needs data, but the scenario "+
+			"has no data")
 	}
 	began, when := false, ""
 	for i := range sc.Requests {
@@ -83,33 +85,37 @@ func (c *checker) users(keyPath string, sc *Scenario) {
 		case r.Setup == "":
 			began = true
 		case began:
-			c.Wrong(here+".setup", "let the setup come first",
-				"a setup is sent before the load, and is listed after a request of it")
+			c.Wrong(here+".setup", "move the setup to the beginning of the list",
+				"a setup request is listed after a request of the load, but Prony sends setup "+
+					"requests before the load")
 		case when != "" && when != r.Setup:
-			c.Wrong(here+".setup", "give all of them the same",
-				"all setups are of one kind: once a run, or by each user")
+			c.Wrong(here+".setup", "set setup to the same value in all setup requests",
+				"all setup requests must be sent either once for each run, or once by each user")
 		}
 		if when == "" {
 			when = r.Setup
 		}
 		for _, name := range sortedNames(r.Headers) {
 			if sc.Cookies && strings.EqualFold(name, "cookie") {
-				c.Wrong(step(here+".headers", name), "keep one",
-					"cookies: true sends what answers have set in this field")
+				c.Wrong(step(here+".headers", name), "remove cookies or the header field",
+					"the header field Cookie conflicts with cookies: true, which sends the "+
+						"cookies of earlier responses")
 			}
 		}
 		for _, name := range sortedNames(r.Extract) {
 			if r.Setup == "" && sc.fixed(name) {
 				c.Wrong(step(here+".extract", name), "choose another name",
-					"{%s} stands for what data or setup has", name)
+					"{%s} is already a value of the data or of a setup request", name)
 			} else if slices.Contains(sc.columns, name) {
 				c.Wrong(step(here+".extract", name), "choose another name",
-					"{%s} is a column of the data", name)
+					"{%s} is already a column of the data", name)
 			}
 		}
 	}
 	if !began {
-		c.Wrong(keyPath+"requests", "add what the load sends", "all requests are setup")
+		c.Wrong(keyPath+"requests", "add a request without setup",
+			"all requests are setup requests, "+
+				"so the load has no requests")
 	}
 }
 
@@ -130,11 +136,15 @@ func (c *checker) request(keyPath string, s *scene, r *Request) {
 	ownText := r.header("content-type")
 	switch {
 	case r.Body != "" && r.BodyFile != "":
-		c.Wrong(keyPath+".bodyFile", "keep one", "there are two bodies, body and bodyFile")
+		c.Wrong(keyPath+".bodyFile", "remove body or "+
+			"bodyFile", "the request has both body and bodyFile")
 	case r.Body == "" && r.BodyFile == "" && r.Type != "":
-		c.Wrong(keyPath+".type", "", "type is the body's, and there is no body")
+		c.Wrong(keyPath+".type", "", "type is the media type of a body, but the request has no "+
+			"body")
 	case ownText != "" && r.Type != "":
-		c.Wrong(step(keyPath+".headers", ownText), "keep one", "type says the same as %s", ownText)
+		c.Wrong(step(keyPath+".headers", ownText), "remove type or the header "+
+			"field", "type and the header field %s "+
+			"both set the media type of the body", ownText)
 	case r.Body != "":
 		c.sends(keyPath+".body", s, r.Body)
 	default:
@@ -157,7 +167,8 @@ func (c *checker) bodiless(keyPath string, r *Request) {
 		return
 	}
 	report := func(key string) {
-		c.Wrong(key, "look at a header, or at the status", "the answer to a HEAD has no body")
+		c.Wrong(key, "check a header field or the status", "the response to a HEAD request has "+
+			"no body")
 	}
 	e := &r.Expect
 	for _, name := range e.bodies() {
@@ -186,27 +197,28 @@ func (c *checker) steps(keyPath string, s *scene, r *Request) {
 	for _, name := range sortedNames(r.Extract) {
 		here := step(keyPath+".extract", name)
 		if hasMeaning(name) {
-			c.Wrong(here, "choose another name", "{%s} has a meaning of its own", name)
+			c.Wrong(here, "choose another name", "{%s} is a built-in placeholder", name)
 		}
 		c.place(here, r.Extract[name])
 	}
 	switch {
 	case r.Setup != "" && r.Pause != 0:
-		c.Wrong(keyPath+".pause", "take it out", "nothing waits between the steps of a setup")
+		c.Wrong(keyPath+".pause", "remove pause", "a setup request cannot have a pause")
 	case r.Setup != "" && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
-		c.Wrong(keyPath+".weight", "take it out", "a setup is sent once, so it has no weight")
+		c.Wrong(keyPath+".weight", "remove weight", "a setup request is sent once, so it cannot "+
+			"have a weight")
 	case r.Setup != "":
 	case !s.Flow && len(r.Extract) > 0:
-		c.Wrong(keyPath+".extract", `say "flow: true" if the requests are steps`,
-			"only a later step of a flow could use what is extracted")
+		c.Wrong(keyPath+".extract", `write "flow: true" if the requests are steps of a flow`,
+			"extract sets values for later steps, but the scenario is not a flow")
 	case !s.Flow && r.Pause != 0:
-		c.Wrong(keyPath+".pause", `say "flow: true" if the requests are steps`,
-			"only a flow has steps to pause between")
+		c.Wrong(keyPath+".pause", `write "flow: true" if the requests are steps of a flow`,
+			"pause is the time between two steps, but the scenario is not a flow")
 	case s.Flow && (r.Weight > 1 || c.Node(keyPath+".weight") != nil):
 		c.Wrong(
 			keyPath+".weight",
-			"take it out",
-			"each step of a flow is sent once; it has no weight",
+			"remove weight",
+			"each step of a flow is sent once, so it cannot have a weight",
 		)
 	}
 }
@@ -227,8 +239,8 @@ func (c *checker) parse(keyPath string, s *scene, in string, modes bool) *templa
 		if i >= s.known && i < len(s.names) {
 			c.Wrong(
 				keyPath,
-				"use it in a later step",
-				"{%s} is used before a step has set it",
+				"use this placeholder only in later steps",
+				"{%s} is used before a step has set its value",
 				names[i],
 			)
 		}
@@ -246,8 +258,8 @@ func (c *checker) misread(keyPath string, err error, path bool) {
 	case e.Text == "{"+mode+"}":
 		c.Wrong(
 			keyPath,
-			"only paths have it, of requests to a target",
-			"{mode} stands for nothing here",
+			"only the path of a request to a target can have {mode}",
+			"{mode} has no value here",
 		)
 	case path || e.Literal == "":
 		c.Wrong(keyPath, e.Hint, "%s: %s", e.Text, e.Problem)
@@ -267,8 +279,8 @@ func (c *checker) sends(keyPath string, s *scene, in string) *template.Text {
 // asked reports placeholders in a request that only responses can have.
 func (c *checker) asked(keyPath string, t *template.Text) {
 	if t != nil && t.Lab() != "" {
-		c.Wrong(keyPath, "expect.body and a check's is may have it",
-			"%s is of answers, and this is sent", t.Lab())
+		c.Wrong(keyPath, "only expect.body and the key is of a check can have this placeholder",
+			"%s is a placeholder for responses, but this text is sent in a request", t.Lab())
 	}
 }
 
@@ -284,8 +296,8 @@ func (c *checker) key(keyPath string, s *scene, in string, t *template.Text) {
 	}
 	s.sent = true
 	if s.Keys == (Keys{}) {
-		c.Wrong(keyPath, "give the scenario keys, such as [1, 50000]",
-			"{key} stands for nothing: the scenario has no keys")
+		c.Wrong(keyPath, "add keys to the scenario, such as [1, 50000]",
+			"{key} has no value: the scenario has no keys")
 	}
 }
 
@@ -293,11 +305,12 @@ func (c *checker) key(keyPath string, s *scene, in string, t *template.Text) {
 func (c *checker) wants(keyPath string, s *scene, in string) {
 	t := c.parse(keyPath, s, in, false)
 	if t != nil && len(t.Environment()) > 0 {
-		c.Wrong(keyPath, "write $${NAME} if the text itself is meant",
-			"${%s} is for requests only; a check of an answer cannot use it", t.Environment()[0])
+		c.Wrong(keyPath, "write $${NAME} for the text ${NAME} itself",
+			"${%s} is possible only in requests; the check of a response cannot use "+
+				"it", t.Environment()[0])
 	}
 	if t != nil && t.HasKey() && !s.sent {
-		c.Wrong(keyPath, "", "{key} stands for nothing: no request before the answer has it")
+		c.Wrong(keyPath, "", "{key} has no value: no request before this response uses {key}")
 	}
 }
 
@@ -311,8 +324,8 @@ func (c *checker) path(keyPath string, s *scene, in string) {
 	}
 	for _, literal := range t.Literals() {
 		if i := bytes.IndexAny(literal, "{} #"); i >= 0 {
-			c.Wrong(keyPath, fmt.Sprintf("write %%%X if it is meant", literal[i]),
-				"a path cannot hold %q", literal[i])
+			c.Wrong(keyPath, fmt.Sprintf("write %%%X for this character in a path", literal[i]),
+				"a path cannot contain %q", literal[i])
 			return
 		}
 	}
@@ -325,16 +338,20 @@ func (c *checker) headers(keyPath string, s *scene, r *Request) {
 		here, lower := step(keyPath, name), strings.ToLower(name)
 		switch {
 		case lower == "content-length" || lower == "transfer-encoding":
-			c.Wrong(here, "leave it out", "header %s follows from the body", name)
+			c.Wrong(here, "remove this header field",
+				"header field %s cannot be set: it follows from the "+
+					"body", name)
 		case visited[lower]:
-			c.Wrong(here, "keep one", "header %s is given twice", name)
+			c.Wrong(here, "remove one of the two header fields",
+				"header field %s is set twice", name)
 		}
 		visited[lower] = true
 		if _, null := c.Node(here).(*ast.NullNode); null {
-			c.Wrong(here, `write "" if that is meant`, "header %s has no value", name)
+			c.Wrong(here, `write "" for an empty value`, "header field %s has no value", name)
 		}
 		if t := c.sends(here, s, string(r.Headers[name])); t != nil && holdsControl(t) {
-			c.Wrong(here, "", "header %s cannot hold line ends or other control characters", name)
+			c.Wrong(here, "", "header field %s cannot contain line ends or other control "+
+				"characters", name)
 		}
 	}
 }
@@ -351,8 +368,8 @@ func (c *checker) expect(keyPath string, s *scene, e *Expect) {
 	if len(specified) > 1 {
 		c.Wrong(
 			keyPath+"."+specified[1],
-			"keep one",
-			"expect has %s, which are checks of the same body",
+			"remove all but one of these checks",
+			"expect has %s, but only one check of the body is possible",
 			strings.Join(specified, " and "),
 		)
 	}
@@ -381,7 +398,9 @@ func present(value any) (keys []string) {
 func (c *checker) place(keyPath string, p Place) bool {
 	specified := present(p)
 	if len(specified) != 1 && !(len(specified) == 2 && p.Header != "" && p.Regex != "") {
-		c.Wrong(keyPath, "give one of json, header, regex, and body: true", "%d places to look at",
+		c.Wrong(keyPath, "set exactly one of json, header, regex, and body: "+
+			"true", "the check or "+
+			"extract has %d sources of a value",
 			len(specified))
 		return false
 	}
@@ -398,8 +417,8 @@ func (c *checker) check(keyPath string, s *scene, k *Check) {
 	if len(specified) != 1 {
 		c.Wrong(
 			keyPath,
-			"give one of is, contains, matches and exists",
-			"%d things to hold",
+			"set exactly one of is, contains, matches and exists",
+			"the check has %d conditions",
 			len(specified),
 		)
 		return

@@ -37,22 +37,22 @@ func TestCounters(t *testing.T) {
 		}
 	}
 	check(database, ", backendCalls: {databas: 1}",
-		"prony.yaml:6: no target has a counter databas in")
+		"prony.yaml:6: no target has the counter databas in")
 	check(database, ", backendCalls: {database: 0}",
-		"prony.yaml:6: it calls database 0 times, outside 1")
+		"prony.yaml:6: the request has database: 0 backend calls")
 	check(database, ", backendCalls: {database: 0.5}", "prony.yaml:6:")
 	check(database, ", setup: run, backendCalls: {database: 1}}, {request: GET /",
-		"prony.yaml:6: calls of a setup are in no window")
-	check("db: {}", "", "prony.yaml:5: the counter db must have either postgres or metrics")
-	check("db: {postgres: a, metrics: b}", "", "must have either postgres or metrics")
+		"prony.yaml:6: a setup request cannot have backendCalls: setup is not part of a window")
+	check("db: {}", "", "prony.yaml:5: the counter db is had by one of postgres and metrics")
+	check("db: {postgres: a, metrics: b}", "", "had by one of postgres and metrics")
 	check("db: {metrics: b}", "", "prony.yaml:5: series is missing")
-	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is allowed only with metrics")
-	check("db: {metrics: a, series: b, statements: true}", "",
-		"statements is allowed only with postgres")
-	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} is of no process")
+	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is of a page of metrics")
+	check("db: {metrics: a, series: b, statements: true}", "", "statements are of a postgres")
+	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} names a process "+
+		"that the target does not have")
 	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+
 		"backendCalls: {database: 1}}]\n")); err == nil ||
-		!strings.Contains(err.Error(), "a load without targets has no counters") {
+		!strings.Contains(err.Error(), "this load has no targets") {
 		t.Errorf("of a load alone: %v", err)
 	}
 }

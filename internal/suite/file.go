@@ -68,20 +68,22 @@ func (c *checker) data(s *Scenario, keyPath, dir string, sum hash.Hash) {
 	all, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\ufeff")))).ReadAll()
 	switch {
 	case err != nil:
-		wrong("it is read as CSV (RFC 4180)", "read %s: %v", s.Data, err)
+		wrong("write the file as CSV (RFC 4180)", "read %s: %v", s.Data, err)
 		return
 	case len(all) < 2:
-		wrong("its first line names the columns, and each other one is a row", "%s has no row",
+		wrong("add rows below the first line, which contains the column names", "data file %s has "+
+			"no rows",
 			s.Data)
 		return
 	case len(all) > rowsMax:
-		wrong("", "%s has %d rows, more than %d", s.Data, len(all)-1, rowsMax)
+		wrong("", "data file %s has %d rows, but at most %d are "+
+			"allowed", s.Data, len(all)-1, rowsMax)
 		return
 	}
 	for i, name := range all[0] {
 		if hasMeaning(name) || !varForm.MatchString(name) || slices.Contains(all[0][:i], name) {
-			wrong("name the columns in the first line, each once, such as user,password",
-				"%q is not a name of a column of %s", name, s.Data)
+			wrong("write unique column names into the first line, such as user,password",
+				"%q in the first line of %s is not a valid column name", name, s.Data)
 			return
 		}
 	}
@@ -129,9 +131,9 @@ func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([
 	if !cached && c.sealed {
 		c.Wrong(
 			keyPath,
-			"save the suite as a file and check it there",
-			"cannot check with file %s: "+
-				"the server opens only files that the saved suite names",
+			"save the suite as a file and check that file",
+			"cannot check a suite with the file %s: the server opens only files that a saved "+
+				"suite names",
 			name,
 		)
 		return nil, false
@@ -146,7 +148,8 @@ func (c *checker) read(keyPath, dir, name string, limit int64, sum hash.Hash) ([
 		}
 		c.Wrong(
 			keyPath,
-			"files are named from the suite's folder, and lie in it",
+			"write the file's path relative to the suite's folder, and keep the file in or below "+
+				"that folder",
 			"read %s: %v",
 			name,
 			err,
@@ -174,9 +177,10 @@ func readBelow(dir, name string, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("it is not a file")
+		return nil, fmt.Errorf("it is not a regular file")
 	case info.Size() > limit:
-		return nil, fmt.Errorf("it has %d bytes, more than %d", info.Size(), limit)
+		return nil, fmt.Errorf("its size is %d bytes, but at most %d bytes are "+
+			"allowed", info.Size(), limit)
 	}
 	f, err := root.Open(name)
 	if err != nil {

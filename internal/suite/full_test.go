@@ -206,7 +206,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(dir, "s.yaml") + ":22: read " + name + ": " + want + " in " +
 				"\"bodyFile: " +
-				name + "\"; files are named from the suite's folder, and lie in it"
+				name + `"; write the file's path relative to the suite's folder, and keep the ` +
+				"file in or below that folder"
 		}
 		if err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
@@ -215,8 +216,8 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	check("below/body", "")
 	check("below/../below/body", "")
 	check("none", "no such file or directory")
-	check("below", "it is not a file")
-	check("large", "it has 16777217 bytes, more than 16777216")
+	check("below", "it is not a regular file")
+	check("large", "its size is 16777217 bytes, but at most 16777216 bytes are allowed")
 	check("../secret", "path escapes from parent")
 	check("link", "path escapes from parent")
 	check(filepath.Join(outside, "secret"), "path escapes from parent")
@@ -227,132 +228,148 @@ var slips = []struct {
 	name, old, new, want string
 	schema               bool
 }{
-	{"driver", "[prony, wrk]", "[prony, wrc]", `:3: drivers "wrc" is none of prony, wrk, wrk2, ` +
-		`hey, k6, h2load, jmeter in "drivers: [prony, wrc]"; did you mean "wrk"?`, true},
+	{"driver", "[prony, wrk]", "[prony, wrc]", `:3: drivers "wrc" is not one of prony, wrk, ` +
+		`wrk2, hey, k6, h2load, jmeter in "drivers: [prony, wrc]"; did you mean "wrk"?`, true},
 	{"driver twice", "[prony, wrk]", "[wrk, wrk]",
-		`:3: drivers holds "wrk" already; names are unique in "drivers: [wrk, wrk]"`, true},
+		`:3: drivers contains "wrk" twice; names must be unique in "drivers: [wrk, wrk]"`, true},
 	{"flow with weights", "      - name: list", "      - name: list\n        weight: 1",
-		`:11: each step of a flow is sent once; it has no weight in "weight: 1"; take it ` +
-			`out`, true},
+		`:11: each step of a flow is sent once, so it cannot have a weight in "weight: 1"; ` +
+			`remove weight`, true},
 	{"extract in a mix", "        weight: 2", "        extract: {id: {json: id}}",
-		`:36: only a later step of a flow could use what is extracted in ` +
-			`"extract: {id: {json: id}}"; say "flow: true" if the requests are steps`, true},
-	{"pause in a mix", "        weight: 2", "        pause: 1s", `:36: only a flow has steps to ` +
-		`pause between in "pause: 1s"; say "flow: true" if the requests are steps`, true},
-	{"zipf", "zipf: 1.1", "zipf: 0", `:8: zipf 0 is outside 0.01 to 10 in "zipf: 0"`, true},
-	{"zipf without keys", "  - name: mix", "  - name: mix\n    zipf: 1", `:34: zipf is of the ` +
-		`keys, and there are none in "zipf: 1"; give the scenario keys, such as [1, 50000]`, true},
+		`:36: extract sets values for later steps, but the scenario is not a flow in "extract: ` +
+			`{id: {json: id}}"; write "flow: true" if the requests are steps of a flow`, true},
+	{"pause in a mix", "        weight: 2", "        pause: 1s", `:36: pause is the time ` +
+		`between two steps, but the scenario is not a flow in "pause: 1s"; write "flow: true" ` +
+		`if the requests are steps of a flow`, true},
+	{"zipf", "zipf: 1.1", "zipf: 0", `:8: zipf 0 is outside of the range 0.01 to 10 in "zipf: ` +
+		`0"`, true},
+	{"zipf without keys", "  - name: mix", "  - name: mix\n    zipf: 1", `:34: zipf needs ` +
+		`keys, but the scenario has no keys in "zipf: 1"; add keys to the scenario, such as ` +
+		`[1, 50000]`, true},
 	{"request's name twice", "name: create", "name: list",
-		`:16: requests hold "list" already; names are unique in "- name: list"`, false},
-	{"header's name", "accept: app", `"a b": app`, `:12: headers "a b" is not of the form of ` +
-		`"accept" in "headers: {\"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
-	{"headers' names", "accept: app", `"b c": x, "a b": app`, `:12: headers "a b" is not of the ` +
-		`form of "accept" in "headers: {\"b c\": x, \"a b\": application/json, x-request-id: ` +
-		`\"{uuid}\"}"` + "\n" + fullFile + `:12: headers "b c" is not of the form of "accept" in ` +
-		`"headers: {\"b c\": x, \"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
+		`:16: two requests have the name "list"; names must be unique in "- name: list"`, false},
+	{"header's name", "accept: app", `"a b": app`, `:12: headers "a b" does not have the form ` +
+		`of "accept" in "headers: {\"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
+	{"headers' names", "accept: app", `"b c": x, "a b": app`,
+		`:12: headers "a b" does not have the form of "accept" in "headers: {\"b c\": x, ` +
+			`\"a b\": application/json, x-request-id: \"{uuid}\"}"` + "\n" + fullFile +
+			`:12: headers "b c" does not have the form of "accept" in ` +
+			`"headers: {\"b c\": x, \"a b\": application/json, x-request-id: \"{uuid}\"}"`, true},
 	{"header's value", `"{uuid}"`, `"{uid}"`, `:12: {uid}: there is no placeholder "uid" in ` +
 		`"headers: {accept: application/json, x-request-id: \"{uid}\"}"; did you mean {uuid}? ` +
 		`The text itself is {{uid}}`, false},
-	{"header over two lines", `"{uuid}"`, `"a\nb"`, `:12: header x-request-id cannot hold line ` +
-		`ends or other control characters in "headers: {accept: application/json, x-request-id: ` +
-		`\"a\\nb\"}"`, false},
-	{"header of the body", "accept:", "Content-Length:", `:12: header Content-Length follows ` +
-		`from the body in "headers: {Content-Length: application/json, x-request-id: ` +
-		`\"{uuid}\"}"; ` +
-		`leave it out`, false},
-	{"header twice", "accept:", "X-Request-Id:", `:12: header x-request-id is given twice in ` +
-		`"headers: {X-Request-Id: application/json, x-request-id: \"{uuid}\"}"; keep one`, false},
-	{"header of nothing", "accept: application/json", "accept: null", `:12: header accept has no ` +
-		`value in "headers: {accept: null, x-request-id: \"{uuid}\"}"; write "" if that is meant`,
+	{"header over two lines", `"{uuid}"`, `"a\nb"`, `:12: header field x-request-id cannot ` +
+		`contain line ends or other control characters in "headers: {accept: application/json, ` +
+		`x-request-id: \"a\\nb\"}"`, false},
+	{"header of the body", "accept:", "Content-Length:", `:12: header field Content-Length ` +
+		`cannot be set: it follows from the body in "headers: {Content-Length: ` +
+		`application/json, x-request-id: \"{uuid}\"}"; remove this header field`, false},
+	{"header twice", "accept:", "X-Request-Id:", `:12: header field x-request-id is set twice ` +
+		`in "headers: {X-Request-Id: application/json, x-request-id: \"{uuid}\"}"; remove one ` +
+		`of the two header fields`, false},
+	{"header of nothing", "accept: application/json", "accept: null", `:12: header field ` +
+		`accept has no value in "headers: {accept: null, x-request-id: \"{uuid}\"}"; write "" ` +
+		`for an empty value`,
 		true},
 	{"type twice", "bodyFile: blob.bin", "bodyFile: blob.bin\n        type: text/plain",
-		`:40: type says the same as Content-Type in ` +
-			`"headers: {Content-Type: application/octet-stream}"; keep one`, false},
+		`:40: type and the header field Content-Type both set the media type of the body in ` +
+			`"headers: {Content-Type: application/octet-stream}"; remove type or the header ` +
+			`field`, false},
 	{"two bodies", "bodyFile: blob.bin", "bodyFile: blob.bin\n        body: a",
-		`:38: there are two bodies, body and bodyFile in "bodyFile: blob.bin"; keep one`, true},
+		`:38: the request has both body and bodyFile in "bodyFile: blob.bin"; remove body or ` +
+			`bodyFile`, true},
 	{"no such file", "bodyFile: blob.bin", "bodyFile: blob", `:38: read blob: no such file or ` +
-		`directory in "bodyFile: blob"; files are named from the suite's folder, and lie in it`,
+		`directory in "bodyFile: blob"; write the file's path relative to the suite's folder, ` +
+		`and keep the file in or below that folder`,
 		false},
 	{"key in a body without keys", "        weight: 2", "        body: '{key}'",
-		`:36: {key} stands for nothing: the scenario has no keys in "body: '{key}'"; give the ` +
-			`scenario keys, such as [1, 50000]`, false},
-	{"pick of blanks", "{pick a|b}", "{pick a b|c}", `:35: a path cannot hold ' ' in ` +
-		`"- request: GET /{pick a b|c}/{random 1..9}"; write %20 if it is meant`, false},
+		`:36: {key} has no value: the scenario has no keys in "body: '{key}'"; add keys to the ` +
+			`scenario, such as [1, 50000]`, false},
+	{"pick of blanks", "{pick a|b}", "{pick a b|c}", `:35: a path cannot contain ' ' in "- ` +
+		`request: GET /{pick a b|c}/{random 1..9}"; write %20 for this character in a path`, false},
 	{"range", "{random 1..9}", "{random 9..1}", `:35: {random 9..1}: 9 is above 1 in ` +
 		`"- request: GET /{pick a|b}/{random 9..1}"; write it as in {random 1..100}`, false},
 	{"variable before its time", "body: '{\"name\"", "body: '{ownerId}{\"name\"",
-		`:18: {ownerId} is used before a step has set it in "body: '{ownerId}{\"name\": \"{hex ` +
-			`8}\", \"age\": {random 18..99}}'"; use it in a later step`, false},
+		`:18: {ownerId} is used before a step has set its value in "body: '{ownerId}{\"name\": ` +
+			`\"{hex 8}\", \"age\": {random 18..99}}'"; use this placeholder only in later steps`,
+		false},
 	{"check before its time", `{json: "#", matches: "^[0-9]+$"}`, `{json: "#", is: "{place}"}`,
-		`:14: {place} is used before a step has set it in "- {json: \"#\", is: \"{place}\"}"; ` +
-			`use it in a later step`, false},
+		`:14: {place} is used before a step has set its value in "- {json: \"#\", is: ` +
+			`\"{place}\"}"; use this placeholder only in later steps`, false},
 	{"another check before its time", "contains: json", "contains: '{place}'",
-		`:15: {place} is used before a step has set it in ` +
-			`"- {header: content-type, contains: '{place}'}"; use it in a later step`, false},
+		`:15: {place} is used before a step has set its value in "- {header: content-type, ` +
+			`contains: '{place}'}"; use this placeholder only in later steps`, false},
 	{"variable that is none", "/owners/{ownerId}\n", "/owners/{ownerid}\n", `:26: {ownerid}: ` +
 		`there is no placeholder "ownerid" in "request: PUT /owners/{ownerid}"; did you mean ` +
 		`{ownerId}?`,
 		false},
-	{"variable's name", "place: {header", "key: {header", `:23: {key} has a meaning of its own ` +
-		`in "key: {header: location}"; choose another name`, false},
-	{"variable's form", "place: {header", "Place: {header", `:23: extract "Place" is not of the ` +
-		`form of "ownerId" in "Place: {header: location}"`, true},
-	{"two places", "{json: id}", "{json: id, body: true}", `:22: 2 places to look at in ` +
-		`"ownerId: {json: id, body: true}"; give one of json, header, regex, and body: true`, true},
-	{"no place", "{json: id}", "{body: false}", `:22: 0 places to look at in ` +
-		`"ownerId: {body: false}"; give one of json, header, regex, and body: true`, false},
+	{"variable's name", "place: {header", "key: {header", `:23: {key} is a built-in ` +
+		`placeholder in "key: {header: location}"; choose another name`, false},
+	{"variable's form", "place: {header", "Place: {header", `:23: extract "Place" does not ` +
+		`have the form of "ownerId" in "Place: {header: location}"`, true},
+	{"two places", "{json: id}", "{json: id, body: true}", `:22: the check or extract has 2 ` +
+		`sources of a value in "ownerId: {json: id, body: true}"; set exactly one of json, ` +
+		`header, regex, and body: true`, true},
+	{"no place", "{json: id}", "{body: false}", `:22: the check or extract has 0 sources of a ` +
+		`value in "ownerId: {body: false}"; set exactly one of json, header, regex, and body: ` +
+		`true`, false},
 	{"key of a place", "{json: id}", "{jason: id}", `:22: unknown key "jason" in ` +
 		`"ownerId: {jason: id}"; did you mean "json"?`, true},
 	{"regex", "{json: id}", "{regex: a(}", ":22: find by regular expression: error parsing " +
 		"regexp: " +
 		"missing closing ): `a(`; the syntax is RE2's, without backreferences and lookaround in " +
 		`"ownerId: {regex: a(}"`, false},
-	{"no check", ", contains: json", "", `:15: 0 things to hold in "- {header: content-type}"; ` +
-		`give one of is, contains, matches and exists`, true},
-	{"two checks of one", "exists: false", "exists: false, is: a", `:31: 2 things to hold in ` +
-		`"- {header: x-error, exists: false, is: a}"; give one of is, contains, matches and exists`,
+	{"no check", ", contains: json", "", `:15: the check has 0 conditions in "- {header: ` +
+		`content-type}"; set exactly one of is, contains, matches and exists`, true},
+	{"two checks of one", "exists: false", "exists: false, is: a", `:31: the check has 2 ` +
+		`conditions in "- {header: x-error, exists: false, is: a}"; set exactly one of is, ` +
+		`contains, matches and exists`,
 		true},
 	{"check of nothing", "header: content-type, contains", "contains",
-		`:15: 0 places to look at in "- {contains: json}"; give one of json, header, regex, and ` +
-			`body: true`, true},
-	{"users' number", "ramp 0..20 in 2s, 20 for 3s", "0", `:43: users "0" never come to 1 in ` +
+		`:15: the check or extract has 0 sources of a value in "- {contains: json}"; set ` +
+			`exactly one of json, header, regex, and body: true`, true},
+	{"users' number", "ramp 0..20 in 2s, 20 for 3s", "0", `:43: users "0" never reach 1 in ` +
 		`"users: 0"`, true},
-	{"users of words", "ramp 0..20 in 2s, 20 for 3s", "ramp 0..20", `:43: users "ramp 0..20" are ` +
-		`not a number over time: piece 1 ("ramp 0..20"): want "ramp 1000..5000 in 10s" in ` +
-		`"users: ramp 0..20"`, false},
+	{"users of words", "ramp 0..20 in 2s, 20 for 3s", "ramp 0..20", `:43: users "ramp 0..20" ` +
+		`must be a number over time, such as 100 or 'ramp 0..700 in 5m': piece 1 ("ramp ` +
+		`0..20"): want "ramp 1000..5000 in 10s" in "users: ramp 0..20"`, false},
 	{"more users than connections", "churn: 100", "connections: 19", `:45: 19 connections are ` +
-		`too few for up to 20 users, each with one of its own in "connections: 19"; leave them out`,
+		`too few for up to 20 users: each user needs its own connection in "connections: 19"; ` +
+		`remove connections`,
 		false},
-	{"think", "exponential 1s", "gaussian 1s", `:48: think time "gaussian 1s" is none of 1s, ` +
-		`uniform 500ms..1500ms and exponential 1s in "think: gaussian 1s"`, true},
-	{"churn", "churn: 100", "churn: -1", `:45: churn -1 is outside 0 to 1000000 in "churn: -1"`,
+	{"think", "exponential 1s", "gaussian 1s", `:48: think time "gaussian 1s" must have a form ` +
+		`such as 1s, uniform 500ms..1500ms or exponential 1s in "think: gaussian 1s"`, true},
+	{"churn", "churn: 100", "churn: -1", `:45: churn -1 is outside of the range 0 to 1000000 ` +
+		`in "churn: -1"`,
 		true},
-	{"pacing", "frugal", "exact", `:49: pacing "exact" is none of precise, frugal in ` +
+	{"pacing", "frugal", "exact", `:49: pacing "exact" is not one of precise, frugal in ` +
 		`"pacing: exact"`, true},
-	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is none of auto, uring, ` +
+	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is not one of auto, uring, ` +
 		`epoll, nethttp in "engine: poll"; did you mean "epoll"?`, true},
-	{"open users", "maxConnections: 200", "users: 3", `:54: open load "rising" has ` +
-		`users; its requests come on a schedule in "users: 3"; make it closed, or take them out`,
+	{"open users", "maxConnections: 200", "users: 3", `:54: open load "rising" has users, but ` +
+		`only closed loads can have users in "users: 3"; set model: closed, or remove users`,
 		true},
-	{"open think", "maxConnections: 200", "think: 3s", `:54: open load "rising" has a ` +
-		`think time; its requests come on a schedule in "think: 3s"; make it closed, or take it ` +
-		`out`,
+	{"open think", "maxConnections: 200", "think: 3s", `:54: open load "rising" has a think ` +
+		`time, but only closed loads can have a think time in "think: 3s"; set model: closed, ` +
+		`or remove think`,
 		true},
-	{"shape of a stranger", "% of steady", "% of stead", `:53: rate is a share of "stead", ` +
-		`which is no earlier load in "rate: ramp 10..90 in 2s % of stead"; did you mean ` +
+	{"shape of a stranger", "% of steady", "% of stead", `:53: rate is a share of "stead", but ` +
+		`no earlier load has this name in "rate: ramp 10..90 in 2s % of stead"; did you mean ` +
 		`"steady"?`, false},
-	{"replay without a trace", "    trace: arrivals.trace\n", "", `:57: replay lacks a trace in ` +
-		`"arrivals: replay"; name its file with trace`, true},
+	{"replay without a trace", "    trace: arrivals.trace\n", "", `:57: arrivals: replay needs ` +
+		`a trace in "arrivals: replay"; add the key trace with the file's name`, true},
 	{"replay with a rate", "trace: arrivals.trace", "trace: arrivals.trace\n    rate: 5",
-		`:59: a replay has no rate but its trace's in "rate: 5"; take it out`, true},
+		`:59: a load with arrivals: replay cannot have a rate: its trace defines the rate in ` +
+			`"rate: 5"; remove rate`, true},
 	{"trace without replay", "    arrivals: replay\n", "",
-		`:57: the trace is not replayed in "trace: arrivals.trace"; say "arrivals: replay"`, false},
+		`:57: trace requires arrivals: replay in "trace: arrivals.trace"; write "arrivals: ` +
+			`replay"`, false},
 	{"trace that is none", "trace: arrivals.trace", "trace: owner.json", `:58: read the trace: ` +
 		`line 1: "{\"id\": {ownerId}, \"name\": \"{hex 8}\"}" is not "# prony trace 1"; a trace ` +
 		`begins with that line in "trace: owner.json"`, false},
 	{"closed with a trace", "churn: 100", "trace: arrivals.trace", `:45: closed load "people" ` +
-		`has a trace; it sends when it was answered in "trace: arrivals.trace"; make it open, or ` +
-		`take the trace out`, true},
+		`has a trace, but a closed load sends a request when the last response is complete in ` +
+		`"trace: arrivals.trace"; set model: open, or remove trace`, true},
 }
 
 func TestSlips(t *testing.T) {
@@ -402,8 +419,9 @@ func TestCheckEdited(t *testing.T) {
 	check(own, own, "")
 	check(own, "bloks: 1\n"+own, `YAML:1: unknown key "bloks"`)
 	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: arrivals.trace", 1), "cannot "+
-		"check with file arrivals.trace: the server opens only files that the saved suite names")
+		"check a suite with the file arrivals.trace: the server opens only files that a saved "+
+		"suite names")
 	check(own, strings.Replace(own, "bodyFile: blob.bin", "bodyFile: /etc/passwd", 1),
-		"cannot check with file /etc/passwd")
+		"cannot check a suite with the file /etc/passwd")
 	check("name: [", strings.Replace(whole, "body: ab", "body: b", 1), "")
 }

@@ -17,11 +17,11 @@ func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
 	}
 	switch {
 	case p.Baseline == "":
-		return 0, reason + ", and there is no baseline that groups could share"
+		return 0, reason + ", and there is no baseline that the groups could share"
 	case s.For > 0:
-		return 0, reason + ", and groups need a number of starts (--blocks)"
+		return 0, reason + ", and groups of targets need a number of starts (--blocks)"
 	case len(s.Variants) > 0 || s.AA || len(s.Drivers) > 1 || len(s.Launchers) > 1:
-		return 0, reason + ", and only plain targets can be divided into groups"
+		return 0, reason + ", and only targets without variants can be divided into groups"
 	case fit < shared+1:
 		return 0, reason
 	}
@@ -29,7 +29,8 @@ func (p *Plan) GroupsOf(fit int, reason string) (together int, why string) {
 	for _, t := range p.Trials {
 		targets := starts[t.Start]
 		if len(targets) > fit && !slices.Contains(targets, p.Baseline) {
-			return 0, fmt.Sprintf("%s, and scenario %s lacks the baseline", reason, t.Scenario)
+			return 0, fmt.Sprintf("%s, and scenario %s does not include the "+
+				"baseline", reason, t.Scenario)
 		}
 	}
 	return min(fit, mostSideBySide), ""
@@ -66,7 +67,8 @@ func (p *Plan) divide(trials []Trial) [][]Trial {
 	slices.Sort(compared)
 	size := most - len(shared)
 	count := (len(compared) + size - 1) / size
-	p.Grouped = fmt.Sprintf("%d groups of up to %d targets that share %s: %s", count,
+	p.Grouped = fmt.Sprintf("%d groups of up to %d targets each, and each group includes %s: "+
+		"%s", count,
 		len(shared)+(len(compared)+count-1)/count, p.Baseline, p.Suite.Crowd)
 	block := trials[0].Block
 	out := make([][]Trial, count)

@@ -55,7 +55,8 @@ func groupsIn(trials []suite.Trial) map[string]string {
 func TestGroups(t *testing.T) {
 	s, targets := crowdOf(t, 4, func(*suite.Suite) {})
 	p := plan(t, s, targets)
-	if want := "2 groups of up to 4 targets that share a: too much"; p.Grouped != want {
+	if want := "2 groups of up to 4 targets each, and each group includes a: too " +
+		"much"; p.Grouped != want {
 		t.Errorf("%q, want %q", p.Grouped, want)
 	}
 	got := groupsIn(p.Trials)
@@ -103,12 +104,12 @@ func TestNoGroups(t *testing.T) {
 		}
 	}
 	check(2, "too much", func(*suite.Suite) {}) // no room beside the baseline and its control
-	check(4, "too much, and there is no baseline that groups could share",
+	check(4, "too much, and there is no baseline that the groups could share",
 		func(s *suite.Suite) { s.Baseline = "" })
-	check(3, "too much, and scenario hello lacks the baseline",
+	check(3, "too much, and scenario hello does not include the baseline",
 		func(s *suite.Suite) { s.Scenarios[0].Contract = "http" })
-	check(4, "too much, and groups need a number of starts (--blocks)",
+	check(4, "too much, and groups of targets need a number of starts (--blocks)",
 		func(s *suite.Suite) { s.For = suite.Duration(60e9) })
-	check(4, "too much, and only plain targets can be divided into groups",
+	check(4, "too much, and only targets without variants can be divided into groups",
 		func(s *suite.Suite) { s.AA = true })
 }

@@ -36,17 +36,19 @@ var unnamed = lazyregexp.New(`[^A-Za-z0-9._]+`)
 
 // matrixParameters are the keys of a Matrix.
 var matrixParameters = []parameter{
-	{key: "project.targets.NAME.matrix", about: "the target becomes one for each combination of " +
-		"these values, 64 at most, named as `app-GOGC-50`; its own name stands for all of them"},
+	{key: "project.targets.NAME.matrix", about: "replaces the target by one target for each " +
+		"combination of these values, at most 64 targets, with names such as `app-GOGC-50`; the " +
+		"target's own name selects all of them"},
 	{key: "project.targets.NAME.matrix.connections", max: rowsOfMatrix,
-		about: "numbers of connections, instead of those of its loads and its warm-up"},
+		about: "numbers of connections, which replace the number in the loads and the warm-up"},
 	{key: "project.targets.NAME.matrix.body", max: rowsOfMatrix,
-		about: "sizes of the bodies of its requests that have one, instead of those; the same " +
-			"bytes each time"},
+		about: "sizes of the body, for requests that have a body; the content of a size is " +
+			"always the same"},
 	{key: "project.targets.NAME.matrix.env", max: 8, form: envForm, such: "GOGC",
-		about: "lists of values of variables"},
+		about: "lists of values for environment variables"},
 	{key: "project.targets.NAME.matrix.args", max: 8, form: varForm, such: "gc",
-		about: "lists of what is added to the command, or stands in it where it says `{gc}`"},
+		about: "lists of arguments; an argument replaces its placeholder such as `{gc}` in the " +
+			"command, otherwise Prony appends the argument to the command"},
 }
 
 // expand replaces each target that has a matrix by its rows.
@@ -64,12 +66,12 @@ func (p *Project) expand(c *checker) {
 		delete(p.Targets, name)
 		for _, r := range rows {
 			if _, exists := p.Targets[r.name]; exists || slices.Contains(names, r.name) {
-				c.Wrong(keyPath, "give one of them another name or value",
-					"there are two targets %s", r.name)
+				c.Wrong(keyPath, "give one of the two targets another name or value",
+					"two targets have the name %s", r.name)
 			}
 			if len(r.name) > nameMax {
-				c.Wrong(keyPath, "shorten the target's name or the axes'",
-					"the name %s is longer than %d letters", r.name, nameMax)
+				c.Wrong(keyPath, "shorten the name of the target or of its axes",
+					"the name %s is longer than %d characters", r.name, nameMax)
 			}
 			p.Targets[r.name] = r.source
 			p.Names = append(p.Names, r.name)
@@ -93,8 +95,8 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 		here := step(strings.TrimSuffix(keyPath+"."+kind, "."), axis)
 		n := len(out) * len(values)
 		if n == 0 || n > rowsOfMatrix {
-			c.Wrong(here, fmt.Sprintf("want 1 to %d in all", rowsOfMatrix),
-				"with %s the matrix makes %d targets", axis, n)
+			c.Wrong(here, fmt.Sprintf("a matrix can make 1 to %d targets", rowsOfMatrix),
+				"with the axis %s, the matrix makes %d targets", axis, n)
 			return
 		}
 		var next []row
@@ -112,8 +114,8 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 	c.loaded(keyPath, m, sweep)
 	for _, axis := range doc.Names(keyPath + ".env") {
 		if _, exists := base.source.Env[axis]; exists || base.source.URL != "" {
-			c.Wrong(step(keyPath+".env", axis), "take one out",
-				"%s is set by the target itself, or it runs already", axis)
+			c.Wrong(step(keyPath+".env", axis), "remove the variable from env or from the matrix",
+				"the target itself sets the variable %s, or the target is a running service", axis)
 		}
 		sweep("env", axis, m.Env[axis], func(to *Source, value string) {
 			env := map[string]Text{axis: Text(value)}
@@ -125,8 +127,9 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 	}
 	for _, axis := range doc.Names(keyPath + ".args") {
 		if base.source.Command == "" || axis == "port" {
-			c.Wrong(step(keyPath+".args", axis), "name another axis, or use env",
-				"args are of a command, whose {port} is the lab's")
+			c.Wrong(step(keyPath+".args", axis), "choose another axis name, or use env",
+				"args need a command, and an axis cannot have the name port because Prony sets "+
+					"{port}")
 		}
 		sweep("args", axis, m.Args[axis], func(to *Source, value string) {
 			if place := "{" + axis + "}"; strings.Contains(to.Command, place) {
@@ -137,7 +140,8 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 		})
 	}
 	if m.Connections == nil && m.Body == nil && len(m.Env)+len(m.Args) == 0 {
-		c.Wrong(keyPath, "give it env, args, connections or body", "the matrix has no axis")
+		c.Wrong(keyPath, "add env, args, connections or body to the "+
+			"matrix", "the matrix has no axis")
 	}
 	return out
 }
@@ -149,7 +153,8 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 		var values []Text
 		for i, n := range m.Connections {
 			if n < 1 || n > connectionsMax {
-				c.Wrong(fmt.Sprintf("%s.connections[%d]", keyPath, i), fmt.Sprintf("want 1 to %d",
+				c.Wrong(fmt.Sprintf("%s.connections[%d]", keyPath, i), fmt.Sprintf("write a "+
+					"number of connections from 1 to %d",
 					connectionsMax), "a load cannot have %d connections", n)
 			}
 			values = append(values, Text(strconv.Itoa(n)))
@@ -163,7 +168,8 @@ func (c *checker) loaded(keyPath string, m Matrix, sweep func(kind, axis string,
 		var values []Text
 		for i, n := range m.Body {
 			if n < 1 || n > bodyMax {
-				c.Wrong(fmt.Sprintf("%s.body[%d]", keyPath, i), fmt.Sprintf("want 1B to %v",
+				c.Wrong(fmt.Sprintf("%s.body[%d]", keyPath, i), fmt.Sprintf("write a body size "+
+					"from 1B to %v",
 					strictyaml.Size(bodyMax)), "the generator cannot make a body of %v", n)
 			}
 			sizes[n.String()] = n
@@ -183,14 +189,15 @@ func (p *Project) sized(s *Suite, doc *strictyaml.Document) error {
 		for i := range s.Scenarios {
 			sc := &s.Scenarios[i]
 			if strings.HasPrefix(sc.Protocol, "grpc") {
-				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s sweeps body, and %s "+
-					"sends messages of gRPC, which are not text", p.Targets[name].Built, sc.Name),
-					"take body out of the matrix, or measure it in a suite of its own")
+				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s changes the body, "+
+					"but scenario %s sends gRPC messages, whose size cannot be "+
+					"changed", p.Targets[name].Built, sc.Name),
+					"remove body from the matrix, or measure this target in another suite")
 			}
 			if !slices.ContainsFunc(sc.Requests, func(r Request) bool { return r.sizes() }) {
-				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s sweeps body, and no "+
-					"request of %s has one", p.Targets[name].Built, sc.Name),
-					"give those that are to have one a body, such as body: x")
+				return doc.Problem("scenarios", fmt.Sprintf("the matrix of %s changes the body, "+
+					"but no request of scenario %s has a body", p.Targets[name].Built, sc.Name),
+					"add a body to requests whose size is to change, such as body: x")
 			}
 		}
 	}

@@ -77,11 +77,11 @@ func (p Percent) MarshalText() ([]byte, error) { return []byte(p.String()), nil 
 func (p *Percent) UnmarshalText(b []byte) error {
 	m := percentRe.FindStringSubmatch(string(b))
 	if m == nil {
-		return fmt.Errorf("share %q is not a percentage (as in 1%%)", b)
+		return fmt.Errorf("share %q is not a percentage such as 1%%", b)
 	}
 	v, err := strconv.ParseFloat(m[1], 64)
 	if err != nil || v > 100 {
-		return fmt.Errorf("share %q is above 100%%", b)
+		return fmt.Errorf("share %q exceeds 100%%", b)
 	}
 	*p = Percent(v / 100)
 	return nil
@@ -107,7 +107,9 @@ func (s *Suite) fillCapacity() {
 // observe checks that a profiler has a kind of profile.
 func (c *checker) observe(keyPath string, o Observe) {
 	if o.Profiler != "" && len(o.Profile) == 0 {
-		c.Wrong(keyPath+".profiler", "such as profile: [cpu]", "profiler %q has no kind to take",
+		c.Wrong(keyPath+".profiler", "add a kind such as profile: "+
+			"[cpu]", "profiler %q is set, but no kind "+
+			"of profile is set",
 			o.Profiler)
 	}
 }
@@ -115,13 +117,14 @@ func (c *checker) observe(keyPath string, o Observe) {
 // capacity checks that the measured capacity is used.
 func (c *checker) capacity(s *Suite) {
 	if s.Capacity != (Capacity{}) && !s.usesCapacity() {
-		c.Wrong("capacity", `such as "rate: 50% of capacity"`,
-			"capacity is measured, and no load's rate is a share of it")
+		c.Wrong("capacity", `add a load with a rate such as "rate: 50% of capacity"`,
+			"the suite measures the capacity, but no load's rate is a share of it")
 	}
 	for i, l := range s.Loads {
 		if l.Name == CapacityLoad {
-			c.Wrong(fmt.Sprintf("loads[%d].name", i), "another name",
-				"%q is what rates call the bare target's capacity", l.Name)
+			c.Wrong(fmt.Sprintf("loads[%d].name", i), "choose another name for the load",
+				"a load cannot have the name %q, which rates use for the capacity of the target "+
+					"without variants", l.Name)
 		}
 	}
 }
@@ -227,7 +230,9 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 			}
 			if ownText := overridden(match.Env, v.Env); ownText != "" {
 				return s.source.Problem(fmt.Sprintf("variants[%d].env.%s", i, ownText), fmt.Sprintf(
-					"%s attaches agent %s, and would no longer", ownText, v.Agent), "leave it out")
+					"the variable %s would disable agent %s, which needs its own "+
+						"value", ownText, v.Agent), "remove the "+
+					"variable")
 			}
 			env := map[string]Text{}
 			maps.Copy(env, match.Env)

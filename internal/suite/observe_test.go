@@ -102,17 +102,17 @@ func TestWrongObserving(t *testing.T) {
 			t.Errorf("%q: %v, want %q", more, err, want)
 		}
 	}
-	check("  - {name: capacity, model: closed}", `"capacity" is what rates call`)
+	check("  - {name: capacity, model: closed}", `"capacity", which rates use for`)
 	check("observe: {traces: 2}", `share "2" is not a percentage`)
-	check("observe: {traces: 101%}", `share "101%" is above 100%`)
-	check("observe: {profile: [time]}", `"time" is none of cpu, alloc, lock, offcpu`)
-	check("variants: [{name: none2}]", `"none2" changes nothing`)
-	check("variants: [{agent: Otel}]", `agent "Otel" is not of the form`)
-	check("observe: {profiler: jfr}", `profiler "jfr" has no kind to take`)
+	check("observe: {traces: 101%}", `share "101%" exceeds 100%`)
+	check("observe: {profile: [time]}", `"time" is not one of cpu, alloc, lock, offcpu`)
+	check("variants: [{name: none2}]", `"none2" has no effect`)
+	check("variants: [{agent: Otel}]", `agent "Otel" does not have the form`)
+	check("observe: {profiler: jfr}", `profiler "jfr" is set, but no kind of profile is set`)
 	check("observe: {profile: [cpu], profiler: jrf}", `did you mean "jfr"?`)
-	check("observe: {profile: [cpu, alloc]}", "profile has 2 items, outside 0 to 1")
-	check("observe: {traces: 1%}\ndrivers: [wrk]", "only prony itself can send trace ids")
-	check("variants: [{env: {X: y}}]", `the variant has no name`)
+	check("observe: {profile: [cpu, alloc]}", "profile has 2 items, but must have 0 to 1")
+	check("observe: {traces: 1%}\ndrivers: [wrk]", "only Prony's generator can send trace ids")
+	check("variants: [{env: {X: y}}]", `the variant has neither a name nor an agent`)
 	_, err := suite.Read("x.yaml", []byte(strings.Replace(fmt.Sprintf(observing,
 		"capacity: {measure: 1s}"), "50% of capacity", "20/s", 1)))
 	if err == nil || !strings.Contains(err.Error(), "no load's rate is a share of it") {
@@ -253,7 +253,7 @@ func TestLimitsOfRiding(t *testing.T) {
 	err := s.Attach(func(string) (suite.Variant, error) {
 		return suite.Variant{Env: map[string]suite.Text{"OPTIONS": "-javaagent:{agent}"}}, nil
 	})
-	if err == nil || !strings.Contains(err.Error(), "OPTIONS attaches agent a") {
+	if err == nil || !strings.Contains(err.Error(), "OPTIONS would disable agent a") {
 		t.Errorf("an agent is lost: %v", err)
 	}
 	page := mustRead(t, "variants: [{agent: a}]")

@@ -138,9 +138,9 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	if !slices.ContainsFunc(targets, func(t Target) bool { return len(s.launchers(t)) > 0 }) &&
 		len(p.Uncontained) > 0 {
 		lost := p.Uncontained[0]
-		return nil, s.where().Problem("launchers", fmt.Sprintf("none of the targets can be a "+
-			"container; %s: %s", lost.Name, lost.NoImage), "add process to the launchers, or "+
-			"what its image is made by")
+		return nil, s.where().Problem("launchers", fmt.Sprintf("none of the targets can run as a "+
+			"container; %s: %s", lost.Name, lost.NoImage), "add process to the launchers, or add "+
+			"the target's image build")
 	}
 	for block := 1; block <= s.Blocks; block++ {
 		p.Trials = append(p.Trials, s.block(block, targets)...)
@@ -253,7 +253,7 @@ func (s *Suite) uncontained(t Target) string {
 	case !others(s.Launchers, Launchers[0]) || t.Launcher != "":
 		return ""
 	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, pods):
-		return "a system of several processes cannot be a pod yet"
+		return "a system of several processes cannot run as a pod yet"
 	}
 	return t.NoImage
 }
@@ -329,11 +329,11 @@ func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 			return nil, nil, noTarget(s.where(), keyPath, pattern, catalog)
 		case len(retained) == 0 && pattern == "all":
 			return nil, nil, s.where().Problem("contract",
-				fmt.Sprintf("no target keeps the contract %s", s.Contract), "")
+				fmt.Sprintf("no target gives the contract %s", s.Contract), "")
 		case len(retained) == 0:
 			return nil, nil, s.where().
-				Problem(keyPath, fmt.Sprintf("no target that matches %q keeps "+
-					"the contract %s", pattern, s.Contract), "")
+				Problem(keyPath, fmt.Sprintf("no target that matches %q gives the contract "+
+					"%s", pattern, s.Contract), "")
 		}
 		for _, t := range retained {
 			if t.Aside == "" || pattern == t.Name {
@@ -348,8 +348,9 @@ func (s *Suite) choose(catalog []Target) (chosen, skipped []Target, err error) {
 		return slices.ContainsFunc(chosen, func(c Target) bool { return c.Name == t.Name })
 	})
 	if len(chosen) == 0 {
-		return nil, nil, s.where().Problem("targets", fmt.Sprintf("%s is kept aside: %s",
-			skipped[0].Name, skipped[0].Aside), "name it to measure it")
+		return nil, nil, s.where().Problem("targets", fmt.Sprintf("target %s is excluded by "+
+			"default: %s",
+			skipped[0].Name, skipped[0].Aside), "write its full name in targets to measure it")
 	}
 	return chosen, skipped, nil
 }
@@ -381,7 +382,7 @@ func noTarget(src *strictyaml.Document, keyPath, pattern string, catalog []Targe
 	names = slices.Compact(names)
 	hint := "there are " + strings.Join(names, ", ")
 	if len(names) == 0 {
-		hint = "the catalog is empty"
+		hint = "the catalog has no targets"
 	}
 	return src.Problem(keyPath, fmt.Sprintf("no target or service matches %q", pattern),
 		strictyaml.Meant(pattern, names, hint))
@@ -408,8 +409,8 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 		return names[0], nil
 	case len(names) > 1:
 		return "", s.source.Problem("baseline",
-			fmt.Sprintf("baseline %q is a service of several targets", s.Baseline),
-			"name one of "+strings.Join(names, ", "))
+			fmt.Sprintf("baseline %q is a service with several targets", s.Baseline),
+			"choose one of these targets: "+strings.Join(names, ", "))
 	case !slices.ContainsFunc(catalog, fits):
 		return "", noTarget(s.source, "baseline", s.Baseline, catalog)
 	case s.retargeted:
@@ -421,7 +422,7 @@ func (s *Suite) baseline(catalog, chosen []Target) (string, error) {
 	}
 	return "", s.source.Problem("baseline",
 		fmt.Sprintf("baseline %q is not among the targets of %s", s.Baseline, subject),
-		"add it to targets, or take the baseline out")
+		"add the baseline to targets, or remove the key baseline")
 }
 
 // Estimate returns the least and the greatest time of the plan: if each target starts in its

@@ -77,16 +77,17 @@ func TestPlanErrors(t *testing.T) {
 	check("nothing near", "[all]", "[elixir]", `s.yaml:4: no target or service matches "elixir" `+
 		`in "targets: [elixir]"; there are go, java, java/platform, java/virtual, node, rust`)
 	check("other contract", "[all]", "[node]",
-		`s.yaml:4: no target that matches "node" keeps the contract hello in "targets: [node]"`)
+		`s.yaml:4: no target that matches "node" gives the contract hello in "targets: [node]"`)
 	check("nobody", "contract: hello", "contract: petclinic",
-		`s.yaml:3: no target keeps the contract petclinic in "contract: petclinic"`)
+		`s.yaml:3: no target gives the contract petclinic in "contract: petclinic"`)
 	check("unknown baseline", "baseline: go", "baseline: rusty", `s.yaml:5: no target or service `+
 		`matches "rusty" in "baseline: rusty"; did you mean "rust"?`)
-	check("baseline of several", "baseline: go", "baseline: java", `s.yaml:5: baseline "java" is `+
-		`a service of several targets in "baseline: java"; name one of java/platform, java/virtual`)
-	check("baseline elsewhere", "baseline: go", "baseline: node", `s.yaml:5: baseline "node" is `+
-		`not among the targets of contract hello in "baseline: node"; add it to targets, or take `+
-		`the baseline out`)
+	check("baseline of several", "baseline: go", "baseline: java", `s.yaml:5: baseline "java" `+
+		`is a service with several targets in "baseline: java"; choose one of these targets: `+
+		`java/platform, java/virtual`)
+	check("baseline elsewhere", "baseline: go", "baseline: node", `s.yaml:5: baseline "node" `+
+		`is not among the targets of contract hello in "baseline: node"; add the baseline to `+
+		`targets, or remove the key baseline`)
 }
 
 func TestPlanIsAFunctionOfItsInput(t *testing.T) {
@@ -322,12 +323,12 @@ func TestOverride(t *testing.T) {
 		}
 	}
 	check(suite.Override{Blocks: -1},
-		"override suite quick: blocks: blocks -1 is outside 1 to 1000")
+		"override suite quick: blocks: blocks -1 is outside of the range 1 to 1000")
 	check(suite.Override{Blocks: 4, Targets: []string{"[x"}},
 		`override suite quick: targets[0]: target pattern "[x" is malformed`)
 	seed = 1 << 53
 	check(suite.Override{Seed: &seed}, "override suite quick: seed: seed 9007199254740992 is "+
-		"outside 0 to 9007199254740991")
+		"outside of the range 0 to 9007199254740991")
 
 	s = read(t, whole)
 	if err := s.Override(suite.Override{Targets: []string{"jav"}}); err != nil {

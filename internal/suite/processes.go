@@ -31,22 +31,25 @@ var processForm = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 // processParameters are the keys of a target's processes, and of the counters of their calls.
 var processParameters = slices.Concat([]parameter{
 	{key: "project.targets.NAME.processes", max: 16,
-		about: "started before the command, in this order, each once the one before it is ready; " +
-			"all but backing ones share the target's limits"},
+		about: "processes that Prony starts before the command, one after the other, each when " +
+			"the one before is ready; all processes except backing ones share the target's limits"},
 	{key: "project.targets.NAME.processes[].name", required: true, form: processForm, such: "db",
-		about: "its port stands as `{db.port}` in every command and variable of the target"},
+		about: "name of the process; `{db.port}` is the port of process db in every command and " +
+			"variable of the target"},
 	{key: "project.targets.NAME.processes[].command", required: true,
-		about: "starts it, in the folder of the target; its port comes as `$PORT` or `{port}`"},
+		about: "command that starts the process in the folder of the target; `$PORT` or `{port}` " +
+			"is its port"},
 	{key: "project.targets.NAME.processes[].env", max: 100, form: envForm, such: "GOGC",
-		about: "variables of this process, over the target's"},
+		about: "environment variables of this process, which override the target's variables"},
 	{key: "project.targets.NAME.processes[].ready",
-		about: "path that answers 200 once it serves; without it its first connection counts"},
+		about: "path that returns status 200 when the process is ready; without this key, the " +
+			"process is ready when it accepts a connection"},
 	{key: "project.targets.NAME.processes[].share", def: "1", min: 0.01, max: 100,
-		about: "parts of the target's memory, of which the command has one"},
+		about: "relative share of the target's memory; the share of the command is 1"},
 	{key: "project.targets.NAME.processes[].backing",
 		about: "`true`: a backing service that is not measured, such as a database. It has a " +
-			"core of its own and as much memory as the target, outside of its limits, if the " +
-			"machine has enough; else it shares them"},
+			"core of its own and as much memory as the target, outside of the target's limits, " +
+			"if the machine has enough; otherwise it shares the limits"},
 }, counterParameters)
 
 // portOf matches the port of another process in a command or variable.
@@ -57,9 +60,8 @@ func (c *checker) processes(keyPath string, s Source) {
 	if len(s.Processes) > 0 && s.Command == "" {
 		c.Wrong(
 			keyPath+".processes",
-			"give it a command",
-			"processes are started before a command, "+
-				"and %s has none",
+			"add a command to the target",
+			"processes start before the target's command, but target %s has no command",
 			last(keyPath),
 		)
 	}
@@ -81,18 +83,22 @@ func (c *checker) processes(keyPath string, s Source) {
 		texts[here+".command"] = p.Command
 		env(here, p.Env)
 		if p.Name == last(keyPath) {
-			c.Wrong(here+".name", "give it another", "%s is the target's own name", p.Name)
+			c.Wrong(here+".name", "give the process another "+
+				"name", "a process has the name of its target, "+
+				"%s", p.Name)
 		}
 		if p.Ready != "" && !strings.HasPrefix(p.Ready, "/") {
-			c.Wrong(here+".ready", "as /health, or leave it out for the first connection",
-				"ready %q is not a path", p.Ready)
+			c.Wrong(here+".ready", "write a path such as /health, or remove ready to wait for "+
+				"the first connection",
+				"ready %q is not a path that begins with /", p.Ready)
 		}
 	}
 	for _, key := range sortedNames(texts) {
 		for _, port := range portOf.FindAllStringSubmatch(texts[key], -1) {
 			if len(names) > 0 && !slices.Contains(names, port[1]) {
-				c.Wrong(key, strictyaml.Meant(port[1], names, "its processes are "+
-					strings.Join(names, ", ")), "%s is of no process", port[0])
+				c.Wrong(key, strictyaml.Meant(port[1], names, "the processes of the target are "+
+					strings.Join(names, ", ")), "%s names a process that the target does not "+
+					"have", port[0])
 			}
 		}
 	}
@@ -104,19 +110,20 @@ const asksMost = 10_000
 // counterParameters are the keys of counters.
 var counterParameters = []parameter{
 	{key: "project.targets.NAME.counters", max: 16, form: processForm, such: "database",
-		about: "backends of the target and the counters of their calls, by the names of a " +
+		about: "backends of the target and the counters of their calls, by the names in a " +
 			"request's `backendCalls`; see [backend " +
 			"calls](../project.md#a-service-that-answers-without-asking)"},
 	{key: "project.targets.NAME.counters.NAME.postgres",
-		about: "a PostgreSQL, as `postgres://USER:PASSWORD@127.0.0.1:{db.port}/NAME`: its " +
-			"transactions are counted"},
+		about: "address of a PostgreSQL, such as " +
+			"`postgres://USER:PASSWORD@127.0.0.1:{db.port}/NAME`: Prony counts its transactions"},
 	{key: "project.targets.NAME.counters.NAME.statements",
-		about: "its statements instead, as `pg_stat_statements` has them"},
+		about: "count statements instead of transactions, from `pg_stat_statements`"},
 	{key: "project.targets.NAME.counters.NAME.metrics",
-		about: "a page in Prometheus' text format, as `http://127.0.0.1:{stock.port}/metrics`"},
+		about: "address of a page in Prometheus' text format, such as " +
+			"`http://127.0.0.1:{stock.port}/metrics`"},
 	{key: "project.targets.NAME.counters.NAME.series",
-		about: "the counter on that page, as `requests_total` or `requests_total{path=\"/a\"}`; " +
-			"the sum of all that have these labels"},
+		about: "counter on the metrics page, such as `requests_total` or " +
+			"`requests_total{path=\"/a\"}`; Prony adds up all series with these labels"},
 }
 
 // counters checks the counters of a target.
@@ -136,7 +143,7 @@ func (c *checker) asks(keyPath string, r *Request) {
 			c.Wrong(
 				step(keyPath+".backendCalls", name),
 				"",
-				"it calls %s %d times, outside 1 to %d",
+				"the request has %s: %d backend calls, outside of the range 1 to %d",
 				name,
 				n,
 				asksMost,
@@ -144,7 +151,8 @@ func (c *checker) asks(keyPath string, r *Request) {
 		}
 	}
 	if len(r.BackendCalls) > 0 && r.Setup != "" {
-		c.Wrong(keyPath+".backendCalls", "take it out", "calls of a setup are in no window")
+		c.Wrong(keyPath+".backendCalls", "remove backendCalls", "a setup request cannot have "+
+			"backendCalls: setup is not part of a window")
 	}
 }
 
@@ -164,8 +172,8 @@ func (p *Project) counted(s *Suite, doc *strictyaml.Document) error {
 					continue
 				}
 				return doc.Problem(fmt.Sprintf("scenarios[%d].requests[%d].backendCalls", i, j),
-					"no target has a counter "+name, strictyaml.Meant(name, names, "add it to "+
-						"counters of the targets that ask it"))
+					"no target has the counter "+name, strictyaml.Meant(name, names, "add the "+
+						"counter to the targets that call this backend"))
 			}
 		}
 	}

@@ -83,43 +83,46 @@ const project = "project."
 // projectParameters are the keys of a project that suites do not have.
 var projectParameters = slices.Concat([]parameter{
 	{key: "project.targets", required: true, min: 1, max: 1000, form: ownForm, such: "old",
-		about: "a mapping of names to what is measured, each by one of command, " +
-			"url, image and compose"},
+		about: "mapping of names to targets; each target has exactly one of command, url, image " +
+			"and compose"},
 	{key: "project.targets.NAME.command",
-		about: "starts it; its port comes as `$PORT` or `{port}`"},
+		about: "command that starts the target; `$PORT` or `{port}` is its port"},
 	{key: "project.targets.NAME.dir",
-		about: "where it is built and started, below the file's folder"},
+		about: "folder in which the target is built and started, below the file's folder"},
 	{key: "project.targets.NAME.env", max: 100, form: envForm, such: "GOGC",
-		about: "variables over those of your environment"},
+		about: "environment variables, which override the variables of your environment"},
 	{key: "project.targets.NAME.build",
-		about: "command for `sh` that builds it, in a copy of the folder outside of the " +
+		about: "`sh` command that builds the target, in a copy of the folder outside of the " +
 			"repository"},
 	{key: "project.targets.NAME.git",
-		about: "revision of the repository, instead of the present files; needs build"},
+		about: "revision of the repository, instead of the present files; requires build"},
 	{key: "project.targets.NAME.url",
-		about: "where it runs already, as `http://127.0.0.1:8081`; another machine wants `--remote`"},
+		about: "address of a running service, such as `http://127.0.0.1:8081`; another machine " +
+			"requires `--remote`"},
 	{key: "project.targets.NAME.image",
-		about: "image of the local Docker engine, such as `app:1.2`; nothing is pulled"},
+		about: "image of the local Docker engine, such as `app:1.2`; Prony does not pull images"},
 	{key: "project.targets.NAME.port", min: 1, max: 65535,
-		about: "where the image's service listens; without it the one that it exposes, else " +
-			"`$PORT`"},
+		about: "port on which the image's service listens; default: the port that the image " +
+			"exposes, else `$PORT`"},
 	{key: "project.targets.NAME.compose",
-		about: "a service of a Compose file, brought up with what it depends on"},
+		about: "service of a Compose file, which Prony starts with its dependencies"},
 	{key: "project.targets.NAME.compose.file", def: "compose.yaml",
-		about: "the Compose file, below the file's folder"},
-	{key: "project.targets.NAME.compose.service", about: "its service that receives the requests"},
+		about: "path of the Compose file, below the file's folder"},
+	{key: "project.targets.NAME.compose.service", about: "Compose service that receives the " +
+		"requests"},
 	{key: "project.targets.NAME.compose.port", min: 1, max: 65535,
-		about: "where it listens in its container; without it the one that the Compose file names"},
+		about: "port on which the service listens in its container; default: the port in the " +
+			"Compose file"},
 }, needs("project.targets.NAME.needs"), processParameters, matrixParameters, []parameter{
 	{key: "project.ready",
-		about: "path that answers 200 once a target serves, or `-` for its first connection; " +
-			"without it that of the first GET"},
+		about: "path that returns status 200 when a target is ready, or `-` to wait for its " +
+			"first connection; default: the path of the first GET"},
 	{key: "project.startup", def: "30s", min: second / 10, max: hour,
-		about: "how long a target may take to come up"},
+		about: "longest time from the start of a target until it is ready"},
 }, needs("project.needs"), []parameter{
 	{key: "project.suites", max: 100, form: suiteForm, such: "peak",
-		about: "a mapping of names to experiments beside each other: each has keys of a suite, " +
-			"instead of the file's; `prony run NAME` runs one"},
+		about: "mapping of names to additional experiments: each has keys of a suite, which " +
+			"replace the keys of the file; `prony run NAME` runs one experiment"},
 })
 
 // needs returns the rows of a list of needs.
@@ -128,12 +131,12 @@ func needs(keyPath string) []parameter {
 		{
 			key: keyPath,
 			max: 100,
-			about: "tools without which a target is left out; records name their " +
-				"versions",
+			about: "tools that a target requires: without them, Prony leaves the target out; " +
+				"records contain their versions",
 		},
-		{key: keyPath + "[].tool", required: true, about: "a program on the PATH"},
+		{key: keyPath + "[].tool", required: true, about: "program on the PATH"},
 		{key: keyPath + "[].version",
-			about: "the command that says its version; without it `TOOL --version`"},
+			about: "command that prints the tool's version; default: `TOOL --version`"},
 	}
 }
 
@@ -170,8 +173,8 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		c.target(step("targets", name), p.Targets[name])
 	}
 	if p.Ready != "" && p.Ready != "-" && !strings.HasPrefix(p.Ready, "/") {
-		c.Wrong("ready", "as /health, or - for the first connection", "ready %q is not a path",
-			p.Ready)
+		c.Wrong("ready", "write a path such as /health, or - to wait for the first connection",
+			"ready %q is not a path that begins with /", p.Ready)
 	}
 	if p.expand(c); c.Err() != nil {
 		return nil, c.Err()
@@ -204,8 +207,10 @@ func (c *checker) known(ownNames []string) {
 	for _, name := range c.Names("") {
 		switch {
 		case name == "contract":
-			c.Wrong(name, "say with expect what each answer is to be, or leave it out: answers "+
-				"are asked for first", "contracts are the catalog's; a project has none")
+			c.Wrong(name, "set the expected responses with expect, or remove contract: Prony "+
+				"then uses the responses that all targets give before the "+
+				"run", "only targets of the catalog have contracts; a project "+
+				"cannot have a contract")
 		case !slices.Contains(all, name):
 			c.Wrong(step("", name), strictyaml.Meant(name, all, "known keys are "+
 				strings.Join(all, ", ")), "unknown key %q", name)
@@ -222,17 +227,19 @@ func (c *checker) target(keyPath string, s Source) {
 		Compose bool   `yaml:"compose"`
 	}{s.Command, s.URL, s.Image, c.Node(keyPath+".compose") != nil})
 	if c.Node(keyPath+".compose") != nil && s.Compose.Service == "" {
-		c.Wrong(keyPath+".compose", "as compose: {service: web}", "compose.service is missing")
+		c.Wrong(keyPath+".compose", "write compose: {service: web}", "compose.service is missing")
 	}
 	for _, k := range []struct{ key, text, want string }{
-		{"command", s.Command, "write the command that starts it"},
-		{"url", s.URL, "as http://127.0.0.1:8081"}, {"image", s.Image, "as app:1.2"},
-		{"git", s.Git, "as main, HEAD~1 or a commit"}, {"build", s.Build, "write what builds it"}} {
+		{"command", s.Command, "write the command that starts the target"},
+		{"url", s.URL, "write a URL such as http://127.0.0.1:8081"},
+		{"image", s.Image, "write an image such as app:1.2"},
+		{"git", s.Git, "write a revision such as main, HEAD~1 or a commit"},
+		{"build", s.Build, "write the command that builds the target"}} {
 		if strings.TrimSpace(k.text) == "" && c.Node(keyPath+"."+k.key) != nil {
 			c.Wrong(
 				keyPath+"."+k.key,
-				k.want+", or leave the key out",
-				"%s of the target %s is empty",
+				k.want+", or remove the key",
+				"the key %s of target %s is empty",
 				k.key,
 				last(keyPath),
 			)
@@ -240,44 +247,41 @@ func (c *checker) target(keyPath string, s Source) {
 	}
 	switch {
 	case len(kinds) == 0:
-		c.Wrong(keyPath, "give it a command, a url, an image or compose",
-			"the target %s has nothing to run", last(keyPath))
+		c.Wrong(keyPath, "add command, url, image or compose to the target",
+			"the target %s has no command, url, image or compose", last(keyPath))
 	case len(kinds) > 1:
-		c.Wrong(keyPath+"."+kinds[1], "keep one", "the target %s is both %s", last(keyPath),
-			strings.Join(kinds, " and "))
+		c.Wrong(keyPath+"."+kinds[1], "remove all but one of these keys",
+			"the target %s has both %s", last(keyPath), strings.Join(kinds, " and "))
 	}
 	for _, k := range []struct{ key, text string }{
 		{"dir", s.Dir}, {"build", s.Build}, {"git", s.Git}} {
 		if k.text != "" && s.Command == "" && len(kinds) == 1 {
-			c.Wrong(
-				keyPath+"."+k.key,
-				"take it out",
-				"%s is of what a command starts, and %s is had "+
-					"by %s",
-				k.key,
-				last(keyPath),
-				kinds[0],
-			)
+			c.Wrong(keyPath+"."+k.key, "remove "+k.key,
+				"%s requires a command, but target %s is defined by %s", k.key, last(keyPath),
+				kinds[0])
 		}
 	}
 	if s.Port != 0 && s.Image == "" {
-		c.Wrong(keyPath+".port", "take it out", "port is of an image; others get theirs in $PORT")
+		c.Wrong(keyPath+".port", "remove port", "port requires an image; other targets receive "+
+			"their port in $PORT")
 	}
 	if len(s.Env) > 0 && s.URL != "" {
 		c.Wrong(
 			keyPath+".env",
-			"take it out",
-			"%s runs already, with its own environment",
+			"remove env",
+			"target %s is a running service, so Prony cannot set its environment",
 			last(keyPath),
 		)
 	}
 	c.processes(keyPath, s)
 	c.counters(keyPath, s)
 	if s.Git != "" && s.Build == "" {
-		c.Wrong(keyPath+".git", "say with build what makes it", "a revision has nothing built")
+		c.Wrong(keyPath+".git", "add build with the command that builds the revision",
+			"git requires build, because a revision has no build results")
 	}
 	if s.Git != "" && !isRevision.MatchString(s.Git) {
-		c.Wrong(keyPath+".git", "as main, HEAD~1 or a commit", "%q is not a revision", s.Git)
+		c.Wrong(keyPath+".git", "write a revision such as main, HEAD~1 or a commit",
+			"git %q is not a valid revision", s.Git)
 	}
 }
 
@@ -303,7 +307,8 @@ func (p *Project) Suite(name string) (*Suite, error) {
 		name = names[0]
 	}
 	if name == "" && !p.runs() && len(names) > 1 {
-		return nil, fmt.Errorf("%s holds several experiments, %s: name the one to run", p.File,
+		return nil, fmt.Errorf("%s contains several experiments: %s; name the experiment to "+
+			"run", p.File,
 			strings.Join(names, ", "))
 	}
 	if name != "" && !slices.Contains(names, name) {
@@ -325,14 +330,14 @@ func (p *Project) Suite(name string) (*Suite, error) {
 	}
 	if doc.Node("requests") != nil {
 		if doc.Node("scenarios") != nil {
-			return nil, doc.Problem("requests", "there are both requests and scenarios",
-				"requests are short for one scenario: keep one")
+			return nil, doc.Problem("requests", "the file has both requests and scenarios",
+				"keep one of the two keys: requests is a short form of one scenario")
 		}
 		doc = doc.With("scenarios: [{name: requests, requests: 0}]", "scenarios[0].requests",
 			"requests").Pick(func(key string) bool { return key != "requests" })
 	}
 	if doc.Node("scenarios") == nil {
-		return nil, doc.Problem("", "it says nothing of what to ask for", "add requests, as in "+
+		return nil, doc.Problem("", "the file has no requests", "add requests, such as "+
 			"requests: [{request: GET /}]")
 	}
 	if doc.Node("loads") == nil {
@@ -357,9 +362,9 @@ func (p *Project) Suite(name string) (*Suite, error) {
 func (p *Project) movable(s *Suite, doc *strictyaml.Document) error {
 	for _, name := range p.Names {
 		if s.Warmup.Cores == AllCores && p.Targets[name].Command == "" && s.measures(name) {
-			return doc.Problem("warmup.cores", fmt.Sprintf("warmup.cores %s: %s is not started by "+
-				"a command, and cannot be moved to other cores", AllCores, name), "leave it out, "+
-				"or measure "+name+" in a suite of its own")
+			return doc.Problem("warmup.cores", fmt.Sprintf("warmup.cores %s: target %s has no "+
+				"command, so it cannot be moved to other cores", AllCores, name), "remove "+
+				"warmup.cores, or measure "+name+" in another suite")
 		}
 	}
 	return nil

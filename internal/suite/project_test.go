@@ -176,23 +176,24 @@ suites: {one: {targets: [app]}}
 	}
 	for matrix, want := range map[string]string{
 		"":                  "prony.yaml:2: the matrix has no axis",
-		"env: {X: []}":      "with X the matrix makes 0 targets",
-		"env: {A: [1]}":     "A is set by the target itself",
-		"env: {X: [1, 1]}":  "there are two targets app-X-1",
-		"args: {n: [1]}":    "there are two targets app-n-1",
-		"args: {port: [1]}": "args are of a command",
-		"connections: []":   "with connections the matrix makes 0 targets",
+		"env: {X: []}":      "with the axis X, the matrix makes 0 targets",
+		"env: {A: [1]}":     "the target itself sets the variable A",
+		"env: {X: [1, 1]}":  "two targets have the name app-X-1",
+		"args: {n: [1]}":    "two targets have the name app-n-1",
+		"args: {port: [1]}": "args need a command",
+		"connections: []":   "with the axis connections, the matrix makes 0 targets",
 		"connections: [0]":  "a load cannot have 0 connections",
 		"connections: [x]":  "connections",
-		"body: []":          "with body the matrix makes 0 targets",
+		"body: []":          "with the axis body, the matrix makes 0 targets",
 		"body: [0B]":        "the generator cannot make a body of 0B",
-		"body: [17MiB]":     "want 1B to 16MiB",
+		"body: [17MiB]":     "write a body size from 1B to 16MiB",
 		"body: [1KB]":       "is not a number with a binary unit",
-		"body: [1B]":        "the matrix of app sweeps body, and no request of requests has one",
+		"body: [1B]":        "the matrix of app changes the body, but no request of",
 		"bodies: [1B]":      `unknown key "bodies"`,
-		"env: {1X: [1]}":    `env "1X" is not of the form of "GOGC"`,
-		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with X the matrix makes 65 targets",
-		"env: {X: [" + strings.Repeat("1", 30) + "]}":    "is longer than 32 letters",
+		"env: {1X: [1]}":    `env "1X" does not have the form of "GOGC"`,
+		"env: {X: [" + strings.Repeat("1, ", 64) + "1]}": "with the axis X, the matrix makes " +
+			"65 targets",
+		"env: {X: [" + strings.Repeat("1", 30) + "]}": "is longer than 32 characters",
 	} {
 		if _, err := read(matrix); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: it says %v, want %q", matrix, err, want)
@@ -212,8 +213,8 @@ func TestProjectBodies(t *testing.T) {
 		t.Errorf("with bodies: %+v, error %v", p, err)
 	}
 	_, err := bodies("{name: a, protocol: grpc, requests: [{request: POST /a.B/C, body: x}]}")
-	if err == nil || !strings.Contains(err.Error(), "a sends messages of gRPC, "+
-		"which are not text") {
+	if err == nil || !strings.Contains(err.Error(), "a sends gRPC messages, "+
+		"whose size cannot be changed") {
 		t.Errorf("with bodies of gRPC it says %v", err)
 	}
 }
@@ -235,57 +236,59 @@ func TestProjectMistakes(t *testing.T) {
 	}
 	check("baseline:", "basline:", `prony.yaml:6: unknown key "basline"`,
 		`did you mean "baseline"?`)
-	check("baseline: old", "contract: hello", "prony.yaml:6: contracts are the catalog's")
+	check("baseline: old", "contract: hello",
+		"prony.yaml:6: only targets of the catalog have contracts")
 	check("    url:", "    command: x\n    url:",
-		"prony.yaml:6: the target up is both command and url")
+		"prony.yaml:6: the target up has both command and url")
 	check("    url: http://127.0.0.1:8081", "    env: {A: b}",
-		"prony.yaml:5: the target up has nothing to run",
-		"give it a command, a url, an image or compose")
+		"prony.yaml:5: the target up has no command, url, image or compose",
+		"add command, url, image or compose to the target")
 	check("    url: http://127.0.0.1:8081", "    image: a:1\n    build: x",
-		"prony.yaml:6: build is of what a command starts, and up is had by image")
-	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port is of an image")
-	check("    url:", "    build: x\n    url:", "prony.yaml:5: build is of what a command starts")
-	check("build: go build, ", "", "prony.yaml:3: a revision has nothing built")
+		"prony.yaml:6: build requires a command, but target up is defined by image")
+	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port requires an image")
+	check("    url:", "    build: x\n    url:", "prony.yaml:5: build requires a command")
+	check("build: go build, ", "", "prony.yaml:3: git requires build, because a revision has")
 	system := func(processes string) string {
 		return "    processes: [" + processes + "]\n    command: ./up {db.port}"
 	}
 	url := "    url: http://127.0.0.1:8081"
 	check(url, system("{name: db, command: ./db}, {name: db, command: ./b}"),
-		`prony.yaml:5: targets.up.processes holds "db" already`)
+		`prony.yaml:5: targets.up.processes contains "db" twice`)
 	check(url, system("{name: dbs, command: ./db}"),
-		`prony.yaml:6: {db.port} is of no process`, `did you mean "dbs"?`)
+		`prony.yaml:6: {db.port} names a process that the target does not have`,
+		`did you mean "dbs"?`)
 	check(url, system("{name: db, command: ./db}, {name: up, command: ./b}"),
-		"prony.yaml:5: up is the target's own name")
-	check(url, system("{name: DB, command: ./db}"), `name "DB" is not of the form of "db"`)
+		"prony.yaml:5: a process has the name of its target, up")
+	check(url, system("{name: DB, command: ./db}"), `name "DB" does not have the form of "db"`)
 	check(url, system("{name: db}"), "prony.yaml:5: command is missing")
-	check(url, system("{name: db, command: ./db, ready: x}"), `prony.yaml:5: ready "x" `+
-		`is not a path`)
+	check(url, system("{name: db, command: ./db, ready: x}"), `ready "x" is not a path`)
 	check(url, system("{name: db, command: ./db, share: 0}"), "prony.yaml:5: share 0 is outside")
 	check(url, system("{name: db, command: ./db, env: {X: '{xx.port}'}}"),
-		"prony.yaml:5: {xx.port} is of no process")
+		"prony.yaml:5: {xx.port} names a process that the target does not have")
 	check("    url:", "    processes: [{name: db, command: ./db}]\n    url:",
-		"prony.yaml:5: processes are started before a command, and up has none")
+		"prony.yaml:5: processes start before the target's command, but target up has no command")
 	check(url, "    compose: {file: a.yaml}", "prony.yaml:5: compose.service is missing")
 	check(url, "    compose: {service: web, port: 0}", "prony.yaml:5: port 0 is outside")
 	check(url, "    build: x\n    compose: {service: web}",
-		"prony.yaml:5: build is of what a command starts, and up is had by compose")
+		"prony.yaml:5: build requires a command, but target up is defined by compose")
 	check("    url:", "    compose: {service: web}\n    url:",
-		"prony.yaml:5: the target up is both url and compose")
+		"prony.yaml:5: the target up has both url and compose")
 	check("    url:", "    urll:", `prony.yaml:5: unknown key "urll"`, `did you mean "url"?`)
-	check("ready: /health", "ready: health", "prony.yaml:7: ready \"health\" is not a path")
-	check("  old: {", "  a b: {", `targets "a b" is not of the form of "old"`)
+	check("ready: /health", "ready: health", `prony.yaml:7: ready "health" is not a path that `+
+		"begins with /")
+	check("  old: {", "  a b: {", `targets "a b" does not have the form of "old"`)
 	check("    weight: 3", "    weight: 0", "prony.yaml:15: weight 0 is outside")
 	check("    weight: 3", "    wait: 3", `prony.yaml:15: unknown key "wait"`)
 	check("    blocks: 7", "    blocks: 0", "prony.yaml:20: blocks 0 is outside")
 	check("    blocks: 7", "    ready: /x", `prony.yaml:20: unknown key "ready"`)
 	check("requests:\n  - r", "scenarios:\n  - r", "unknown key")
 	check("limits: {", "scenarios: [{name: a, requests: [{request: GET /}]}]\nlimits: {",
-		"there are both requests and scenarios")
+		"the file has both requests and scenarios")
 	check("needs: [{tool: sh}]", "needs: [{version: sh}]", "prony.yaml:9: tool is missing")
 	check("limits: {cpus: 0.5, memory: 512M}", "warmup: {cores: all}", "prony.yaml:10: "+
-		"warmup.cores all: up is not started by a command", "measure up in a suite of its own")
+		"warmup.cores all: target up has no command", "measure up in another suite")
 	check("    blocks: 7", "    warmup: {cores: all}\n    limits: {cpus: 1}", "prony.yaml:20: "+
-		"warmup.cores all: up is not started by a command")
+		"warmup.cores all: target up has no command")
 }
 
 // Targets with a command may be warmed up on all cores, whatever else the file contains.
@@ -300,7 +303,7 @@ func TestProjectWarmedOnAllCores(t *testing.T) {
 requests: [{request: GET /}]
 suites: {one: {`+targets+`limits: {cpus: 1}, warmup: {cores: all}}}
 `))
-		if err == nil || !strings.Contains(err.Error(), "up is not started by a command") {
+		if err == nil || !strings.Contains(err.Error(), "target up has no command") {
 			t.Errorf("%s: error %v", targets, err)
 		}
 	}

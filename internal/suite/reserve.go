@@ -46,16 +46,16 @@ func (p *Plan) reserve(targets []Target) error {
 	sideBySide := p.Repeat() == "start"
 	switch {
 	case s.Precision.Half > 0 && !sideBySide && p.Blockwise != "":
-		return fmt.Errorf("--precision plans starts with slices, which are not possible: %s",
+		return fmt.Errorf("--precision needs slices, which are not possible: %s",
 			p.Blockwise)
 	case s.Precision.Half > 0 && !sideBySide:
-		return fmt.Errorf("--precision plans starts with slices of two targets or more; this " +
-			"plan has none")
+		return fmt.Errorf("--precision needs slices of two or more targets, but this plan has " +
+			"fewer targets")
 	case s.Precision.Half >= 1:
-		return fmt.Errorf("--precision %v: want less than 100%%", s.Precision.Half)
+		return fmt.Errorf("--precision must be less than 100%%, got %v", s.Precision.Half)
 	case s.Precision.Half > 0 && s.Blocks < leastByPrecision:
-		return fmt.Errorf("--precision needs --blocks of at least %d, not %d: the first starts "+
-			"show the scatter", leastByPrecision, s.Blocks)
+		return fmt.Errorf("--precision needs --blocks of at least %d, got %d: the first starts "+
+			"measure the scatter", leastByPrecision, s.Blocks)
 	case !sideBySide || s.For > 0:
 		return nil
 	}

@@ -166,13 +166,14 @@ func ReadScenario(file string, data []byte) (*Scenario, error) {
 	}
 	s.fill()
 	if s.Protocol != "" || s.Unix != "" || s.Streams != 0 || s.TLS != (TLS{}) {
-		c.Wrong("protocol", "take them out", "protocol, unix, streams and tls are of suites; here "+
-			"the URL and the flags say them")
+		c.Wrong("protocol", "remove protocol, unix, streams and "+
+			"tls", "protocol, unix, streams and tls are possible only "+
+			"in suites; prony load uses its URL and its flags instead")
 	}
 	for i, r := range s.Requests {
 		if len(r.BackendCalls) > 0 {
-			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "take it out",
-				"a load without targets has no counters for backendCalls")
+			c.Wrong(fmt.Sprintf("requests[%d].backendCalls", i), "remove backendCalls",
+				"backendCalls needs the counters of a target, and this load has no targets")
 		}
 	}
 	c.bodies(s, "", filepath.Dir(file), nil)

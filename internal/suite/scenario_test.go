@@ -43,26 +43,29 @@ func TestReadScenarioSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	check("body: a", "body: a{id}",
-		`5: {id} is used before a step has set it in "body: a{id}"; use it in a later step`)
-	check("body: a", "bodyFile: none", `5: read none: no such file or directory in `+
-		`"bodyFile: none"; files are named from the suite's folder, and lie in it`)
+		`5: {id} is used before a step has set its value in "body: a{id}"; use `+
+			`this placeholder only in later steps`)
+	check("body: a", "bodyFile: none", `5: read none: no such file or `+
+		`directory in "bodyFile: none"; write the file's path relative to the suite's folder, `+
+		`and keep the file in or below that folder`)
 	check("body: a", "bodyFile: owner.json", `5: {ownerId}: there is no placeholder "ownerId" in `+
 		`"bodyFile: owner.json"; known are id, key, seq, random, hex, uuid, pick, lab. The text `+
 		`itself is {{ownerId}}`)
-	check("body: a", "body: a{lab port}", `5: {lab port} is of answers, and this is sent in `+
-		`"body: a{lab port}"; expect.body and a check's is may have it`)
-	check("body: a", "body: a\n    weight: 1", `6: each step of a flow is `+
-		`sent once; it has no weight in "weight: 1"; take it out`)
-	check("owners/{id}", "owners/{mode}", `7: {mode} stands for nothing here in `+
-		`"- request: GET /owners/{mode}"; only paths have it, of requests to a target`)
+	check("body: a", "body: a{lab port}", `5: {lab port} is a placeholder for `+
+		`responses, but this text is sent in a request in "body: a{lab port}"; only `+
+		`expect.body and the key is of a check can have this placeholder`)
+	check("body: a", "body: a\n    weight: 1", `6: each step of a flow is sent `+
+		`once, so it cannot have a weight in "weight: 1"; remove weight`)
+	check("owners/{id}", "owners/{mode}", `7: {mode} has no value here in "- `+
+		`request: GET /owners/{mode}"; only the path of a request to a target can have {mode}`)
 	check("flow: true", "flo: true",
 		`2: unknown key "flo" in "flo: true"; did you mean "flow"?`)
-	check("flow: true", "keys: [1, 2]\nflow: true", `2: keys are given and not used in `+
-		`"keys: [1, 2]"; take them out, or put {key} into a path`)
+	check("flow: true", "keys: [1, 2]\nflow: true", `2: the scenario has keys, `+
+		`but no request uses {key} in "keys: [1, 2]"; remove keys, or put {key} into a path`)
 	check("name: owners\n", "", " name is missing")
 	check(alone, "", " it is empty")
-	check("flow: true", "flow: true\n---", " it holds several YAML documents; it can be one only: "+
-		"take out the lines ---")
+	check("flow: true", "flow: true\n---", " the file contains several YAML documents; keep "+
+		"one document and remove the lines ---")
 }
 
 func TestVariables(t *testing.T) {
@@ -120,7 +123,7 @@ func TestMethods(t *testing.T) {
 	check("", "HEAD /\n    checks: [{header: etag, exists: true}]")
 	check("", "HEAD /\n    extract: {tag: {header: etag}}\n    expect: {status: 204}")
 	check("", "OPTIONS /\n    expect: {body: \"\"}")
-	const none = "the answer to a HEAD has no body in "
+	const none = "the response to a HEAD request has no body in "
 	check(none+`"body: a"`, "HEAD /\n    expect:\n      body: a")
 	check(none+`"size: 0"`, "HEAD /\n    expect:\n      size: 0")
 	check(none+`"lorem: 5"`, "HEAD /\n    expect:\n      lorem: 5")

@@ -61,33 +61,40 @@ func TestWhatNoSessionIs(t *testing.T) {
 		}
 	}
 	const get = "requests:\n- request: GET /\n"
-	check(users, "rows: sequential\n"+get, "rows are of data, and there is none")
+	check(users, "rows: sequential\n"+get, "rows needs data, but the scenario has no data")
 	check(users, "rows: any\ndata: users.csv\n"+get, "rows")
-	check("a", "data: users.csv\n"+get, "users.csv has no row")
-	check("a\n\"", "data: users.csv\n"+get, "it is read as CSV")
-	check("a\nb,c\n", "data: users.csv\n"+get, "it is read as CSV")
-	check("A b\nc\n", "data: users.csv\n"+get, `"A b" is not a name of a column`)
-	check("key\nc\n", "data: users.csv\n"+get, `"key" is not a name of a column`)
-	check("a,a\nc,d\n", "data: users.csv\n"+get, `"a" is not a name of a column`)
-	check("", "data: ../users.csv\n"+get, "files are named from the suite's folder")
-	check("", get+"- request: GET /a\n  setup: run\n", "let the setup come first")
-	check("", "requests:\n- request: GET /\n  setup: run\n", "all requests are setup")
+	check("a", "data: users.csv\n"+get, "data file users.csv has no rows")
+	check("a\n\"", "data: users.csv\n"+get, "write the file as CSV")
+	check("a\nb,c\n", "data: users.csv\n"+get, "write the file as CSV")
+	check("A b\nc\n", "data: users.csv\n"+get,
+		`"A b" in the first line of users.csv is not a valid column`)
+	check("key\nc\n", "data: users.csv\n"+get,
+		`"key" in the first line of users.csv is not a valid column`)
+	check("a,a\nc,d\n", "data: users.csv\n"+get,
+		`"a" in the first line of users.csv is not a valid column`)
+	check("", "data: ../users.csv\n"+get, "write the file's path relative to the suite's folder")
+	check("", get+"- request: GET /a\n  setup: run\n", "move the setup to the beginning of the "+
+		"list")
+	check("", "requests:\n- request: GET /\n  setup: run\n", "all requests are setup requests, "+
+		"so the load has no requests")
 	check("", "requests:\n- request: GET /\n  setup: run\n- request: GET /a\n  setup: user\n"+
-		"- request: GET /b\n", "give all of them the same")
+		"- request: GET /b\n", "set setup to the same value in all setup requests")
 	check("", "requests:\n- request: GET /\n  setup: run\n  weight: 2\n- request: GET /a\n",
-		"a setup is sent once, so it has no weight")
+		"a setup request is sent once, so it cannot have a weight")
 	check("", "requests:\n- request: GET /\n  setup: run\n  pause: 1s\n- request: GET /a\n",
-		"nothing waits between the steps of a setup")
+		"a setup request cannot have a pause")
 	check("", "cookies: true\nrequests:\n- request: GET /\n  headers: {cookie: a=b}\n",
-		"cookies: true sends what answers have set")
+		"conflicts with cookies: true")
 	check(users, "data: users.csv\nflow: true\nrequests:\n- request: GET /\n"+
-		"  extract: {name: {json: a}}\n- request: GET /{name}\n", "{name} stands for what data")
+		"  extract: {name: {json: a}}\n- request: GET /{name}\n",
+		"{name} is already a value of the data")
 	check(users, "data: users.csv\nrequests:\n- request: GET /\n  setup: run\n"+
-		"  extract: {name: {json: a}}\n- request: GET /{name}\n", "{name} is a column of the data")
+		"  extract: {name: {json: a}}\n- request: GET /{name}\n", "{name} is already a column "+
+		"of the data")
 	check("", "flow: true\nrequests:\n- request: GET /\n  extract: {a: {json: a, regex: b}}\n"+
-		"- request: GET /{a}\n", "2 places to look at")
+		"- request: GET /{a}\n", "the check or extract has 2 sources of a value")
 	check("", "requests:\n- request: GET /\n  expect: {body: '${KEY}'}\n",
-		"a check of an answer cannot use it")
+		"the check of a response cannot use it")
 	check("", "requests:\n- request: GET /\n  checks: [{body: true, is: '${KEY}'}]\n",
-		"a check of an answer cannot use it")
+		"the check of a response cannot use it")
 }

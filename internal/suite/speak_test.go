@@ -115,22 +115,24 @@ func TestVariantsThatCannotSpeak(t *testing.T) {
 	}
 	check("variants: [h2c]", "variants: [h2]",
 		`s.yaml:16: the suite has no variant "h2"`)
-	check("streams: 10", "streams: 3", `load peak of read has 100 requests at once, which are `+
-		`not 3 on each connection`)
+	check("streams: 10", "streams: 3", `load peak of scenario read has 100 concurrent `+
+		`requests, which cannot be divided into 3 on each connection`)
 	check("{name: grpc, protocol: grpc}", "{name: grpc, streams: 2, env: {A: b}}",
-		"HTTP/1.1 has one request at a time")
+		"HTTP/1.1 allows only one request at a time")
 	check("{name: grpc, protocol: grpc}", "{name: grpc, protocol: http}",
-		"the bare target speaks HTTP/1.1")
+		"a variant cannot have protocol http: the target without the variant already uses HTTP/1.1")
 	check("{name: grpc, protocol: grpc}", "{name: grpc, protocol: https, streams: 2}",
-		"this protocol has one request at a time on a connection")
-	check("{name: grpc, protocol: grpc}", "{name: grpc, protocol: spdy}", "is none of http")
+		"the scenario's protocol allows only one request at a time on each connection")
+	check("{name: grpc, protocol: grpc}", "{name: grpc, protocol: spdy}", "is not one of http")
 	check("name: file\n", "name: file\n    protocol: h2c\n",
-		"the scenario says what is spoken, and so does a variant in it")
-	check("variants: [h2c]", "variants: [grpc]", "variant grpc speaks gRPC, and the request is no")
-	check("/p.S/Say", "/Say", "a call's method is /package.Service/Method")
+		"both the scenario and one of its variants set the protocol")
+	check("variants: [h2c]", "variants: [grpc]",
+		"variant grpc uses gRPC, but the request has no call")
+	check("/p.S/Say", "/Say", "the method of a gRPC call must have the form "+
+		"/package.Service/Method")
 	check("send: \"s {key}\"", "send: \"s {kez}\"", "{kez}")
 	check("{name: grpc, protocol: grpc}", "{name: grpc, env: {PROTOCOL: h2}}",
-		"the lab itself sets PROTOCOL")
+		"Prony itself sets the variable PROTOCOL, so a variant cannot set it")
 }
 
 // If no target supports a variant's protocol, the plan reports it.
@@ -141,7 +143,7 @@ func TestVariantThatNobodySpeaks(t *testing.T) {
 	}
 	_, err = s.Plan([]suite.Target{{Name: "c", Contracts: []string{"hello", "http"},
 		Protocols: []string{"h2c"}}})
-	if want := `no target can have variant "grpc"`; err == nil ||
+	if want := `no target supports variant "grpc"`; err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}

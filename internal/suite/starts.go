@@ -88,7 +88,7 @@ func (p *Plan) refuseSlices() error {
 		return nil
 	}
 	return p.Suite.where().Problem("interleave", "slices are not possible: "+p.Blockwise,
-		"choose blocks, or leave out interleave")
+		"set interleave: blocks, or remove interleave")
 }
 
 // Repeat returns what the plan repeats over all targets: "start" if they run side by side,
@@ -132,15 +132,15 @@ func (s *Suite) blockwise() string {
 	case s.NoSlices != "":
 		return s.NoSlices
 	case len(s.Drivers) > 0:
-		return "other load generators cannot offer slices"
+		return "only Prony's generator can load targets in slices"
 	case slices.ContainsFunc(s.Launchers, pods):
-		return "pods cannot be stopped while others are loaded"
+		return "pods cannot be stopped while other targets are loaded"
 	case s.Observed || !s.Observe.IsZero() || s.NeedsHome():
-		return "telemetry and profiles are collected from one target at a time"
+		return "telemetry and profiles can be collected from only one target at a time"
 	case !slices.ContainsFunc(s.Loads, Load.Sliceable):
-		return "slices need a closed load of one generator, without users and think time"
+		return "slices need a closed load of one generator, without virtual users and think time"
 	case s.Limits.CPUs != float64(int(s.Limits.CPUs)):
-		return "a quota of CPU time is not felt in slices"
+		return "limits.cpus is not a whole number, and a CPU quota has no effect within a slice"
 	}
 	return ""
 }

@@ -57,14 +57,16 @@ func TestBlockwise(t *testing.T) {
 			t.Errorf("asked for: error %v, want %q", err, want)
 		}
 	}
-	check(catalog, "a quota of CPU time is not felt in slices", "cpus: 1", "cpus: 1.5")
-	check(catalog, "other load generators cannot offer slices", "loads:", "drivers: [wrk]\nloads:")
-	check(catalog, "telemetry and profiles are collected from one target at a time", "loads:",
+	check(catalog, "limits.cpus is not a whole number, and a CPU quota has no effect within a "+
+		"slice", "cpus: 1", "cpus: 1.5")
+	check(catalog, "only Prony's generator can load targets in slices", "loads:",
+		"drivers: [wrk]\nloads:")
+	check(catalog, "telemetry and profiles can be collected from only one target at a time",
+		"loads:",
 		"observe: {gc: true}\nloads:")
 	check(
 		catalog,
-		"slices need a closed load of one generator, without users and "+
-			"think time",
+		"slices need a closed load of one generator, without virtual users and think time",
 		"model: closed",
 		"model: closed\n    users: 3",
 		"rate: 50% of peak",

@@ -179,150 +179,153 @@ var mistakes = []struct {
 	{"former key of a load", "leadIn: 0s", "lead: 0s",
 		"s.yaml:33: `lead` is now `leadIn` in \"lead: 0s\"", true},
 	{"former engine", "leadIn: 0s", "engine: stack",
-		"s.yaml:33: engine `stack` is now `nethttp` in \"engine: stack\"", true},
+		"s.yaml:33: engine `stack` was renamed to `nethttp` in \"engine: stack\"", true},
 	{"unknown key of a request", "weight: 3", "wieght: 3",
 		`s.yaml:23: unknown key "wieght" in "wieght: 3"; did you mean "weight"?`, true},
 	{"no name", "name: quick\n", "", `s.yaml: name is missing`, true},
-	{"bad name", "name: quick", "name: Quick One", `s.yaml:1: name "Quick One" is not of the ` +
-		`form of "canonical" in "name: Quick One"`, true},
-	{"contract", "contract: hello", "contract: helo", `s.yaml:3: contract "helo" is none of ` +
+	{"bad name", "name: quick", "name: Quick One", `s.yaml:1: name "Quick One" does not have ` +
+		`the form of "canonical" in "name: Quick One"`, true},
+	{"contract", "contract: hello", "contract: helo", `s.yaml:3: contract "helo" is not one of ` +
 		`hello, http, compute, petclinic in "contract: helo"; did you mean "hello"?`, true},
 	{"blocks", "blocks: 2", "blocks: 0",
-		`s.yaml:6: blocks 0 is outside 1 to 1000 in "blocks: 0"`, true},
+		`s.yaml:6: blocks 0 is outside of the range 1 to 1000 in "blocks: 0"`, true},
 	{"seed", "seed: 7", "seed: 9007199254740992", // 2^53
-		`s.yaml:7: seed 9007199254740992 is outside 0 to 9007199254740991 in ` +
+		`s.yaml:7: seed 9007199254740992 is outside of the range 0 to 9007199254740991 in ` +
 			`"seed: 9007199254740992"`, true},
-	{"cpus", "cpus: 0.5", "cpus: 0", `s.yaml:8: cpus 0 is outside 0.1 to 1024 in ` +
+	{"cpus", "cpus: 0.5", "cpus: 0", `s.yaml:8: cpus 0 is outside of the range 0.1 to 1024 in ` +
 		`"limits: {cpus: 0, memory: 832M}"`, true},
-	{"cpus not a number", "cpus: 0.5", "cpus: .nan", `s.yaml:8: cpus NaN is outside 0.1 to 1024 ` +
-		`in "limits: {cpus: .nan, memory: 832M}"`, true},
-	{"memory", "memory: 832M", "memory: 1M", `s.yaml:8: memory 1MiB is outside 16MiB to 1024GiB ` +
-		`in "limits: {cpus: 0.5, memory: 1M}"`, false},
+	{"cpus not a number", "cpus: 0.5", "cpus: .nan", `s.yaml:8: cpus NaN is outside of the ` +
+		`range 0.1 to 1024 in "limits: {cpus: .nan, memory: 832M}"`, true},
+	{"memory", "memory: 832M", "memory: 1M", `s.yaml:8: memory 1MiB is outside of the range ` +
+		`16MiB to 1024GiB in "limits: {cpus: 0.5, memory: 1M}"`, false},
 	{"memory in powers of ten", "memory: 832M", "memory: 1GB",
 		`s.yaml:8: size "1GB" is not a number with a binary unit, such as 1GiB or 832M in ` +
 			`"limits: {cpus: 0.5, memory: 1GB}"`, true},
 	{"timeout without unit", "timeout: 3s", "timeout: 3",
-		`s.yaml:9: duration "3" is not numbers with units (as in 2s, 200ms, 1m30s) in "timeout: 3"`,
+		`s.yaml:9: duration "3" must be a number with a unit, such as 2s, 200ms or 1m30s in ` +
+			`"timeout: 3"`,
 		true},
 	{"timeout of nothing", "timeout: 3s", "timeout: 0",
-		`s.yaml:9: timeout 0s is outside 1ms to 1h in "timeout: 0"`, false},
+		`s.yaml:9: timeout 0s is outside of the range 1ms to 1h in "timeout: 0"`, false},
 	{"negative", "min: 0s", "min: -1s",
-		`s.yaml:12: duration "-1s" is not numbers with units (as in 2s, 200ms, 1m30s) in ` +
+		`s.yaml:12: duration "-1s" must be a number with a unit, such as 2s, 200ms or 1m30s in ` +
 			`"min: -1s"`, true},
 	{"duration of a list", "min: 0s", "min: [1s]",
 		`s.yaml:12: a single plain value is required in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
-		`s.yaml:12: warmup.min 2m is above warmup.max 1m30s in "min: 2m"`, false},
+		`s.yaml:12: warmup.min 2m exceeds warmup.max 1m30s in "min: 2m"`, false},
 	{"warm-up on a quota", "min: 0s", "min: 0s\n  cores: all", `s.yaml:13: warmup.cores all: ` +
-		`limits.cpus 0.5 is a quota, which holds on any number of them in "cores: all"; leave ` +
-		`it out, or give whole cores`, false},
+		`limits.cpus 0.5 is a CPU quota, which additional cores do not raise in "cores: all"; ` +
+		`remove warmup.cores, or set limits.cpus to a whole number`, false},
 	{"warm-up elsewhere", "min: 0s", "min: 0s\n  cores: every",
-		`s.yaml:13: cores "every" is none of own, all in "cores: every"`, true},
+		`s.yaml:13: cores "every" is not one of own, all in "cores: every"`, true},
 	{"pattern", "targets: [all]", "targets:\n  - all\n  - '[x'",
 		`s.yaml:6: target pattern "[x" is malformed in "- '[x'"`, false},
-	{"one key", "keys: [1, 9]", "keys: [1]", `s.yaml:16: keys are not a list of the first and ` +
-		`the last (as in [1, 50000]) in "keys: [1]"`, true},
-	{"three keys", "keys: [1, 9]", "keys: [1, 2, 3]", `s.yaml:16: keys are not a list of the ` +
-		`first and the last (as in [1, 50000]) in "keys: [1, 2, 3]"`, true},
+	{"one key", "keys: [1, 9]", "keys: [1]", `s.yaml:16: keys must be a list of the first and ` +
+		`the last key, such as [1, 50000] in "keys: [1]"`, true},
+	{"three keys", "keys: [1, 9]", "keys: [1, 2, 3]", `s.yaml:16: keys must be a list of the ` +
+		`first and the last key, such as [1, 50000] in "keys: [1, 2, 3]"`, true},
 	{"keys upside down", "keys: [1, 9]", "keys: [9, 1]",
 		`s.yaml:16: keys 9 to 1: the last key must not be less than the first ` +
 			`in "keys: [9, 1]"`, false},
-	{"no keys", "    keys: [1, 9]\n", "", `s.yaml:17: {key} stands for nothing: the scenario has ` +
-		`no keys in "- request: GET /hello/{mode}?key={key}"; give the scenario keys, ` +
-		`such as [1, 50000]`,
+	{"no keys", "    keys: [1, 9]\n", "", `s.yaml:17: {key} has no value: the scenario has no ` +
+		`keys in "- request: GET /hello/{mode}?key={key}"; add keys to the scenario, such as ` +
+		`[1, 50000]`,
 		false},
 	{"idle keys", "    connections: 1000", "    keys: [1, 2]",
-		`s.yaml:26: keys are given and not used in "keys: [1, 2]"; take them out, or put {key} ` +
-			`into a path`, false},
+		`s.yaml:26: the scenario has keys, but no request uses {key} in "keys: [1, 2]"; remove ` +
+			`keys, or put {key} into a path`, false},
 	{"scenario's connections", "connections: 1000", "connections: 0",
-		`s.yaml:26: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
+		`s.yaml:26: connections 0 is outside of the range 1 to 65535 in "connections: 0"`, true},
 	{"placeholder", "GET /hello/{mode}?", "GET /hello/{moed}?",
 		`s.yaml:18: {moed}: there is no placeholder "moed" in ` +
 			`"- request: GET /hello/{moed}?key={key}"; did you mean {mode}?`, false},
-	{"brace", "GET /file?", "GET /{?", `s.yaml:28: a path cannot hold '{' in ` +
-		`"- request: GET /{?size=2"; write %7B if it is meant`, false},
-	{"no method", "POST /load", "/load", `s.yaml:21: request "/load" is not of the form of ` +
+	{"brace", "GET /file?", "GET /{?", `s.yaml:28: a path cannot contain '{' in "- request: ` +
+		`GET /{?size=2"; write %7B for this character in a path`, false},
+	{"no method", "POST /load", "/load", `s.yaml:21: request "/load" does not have the form of ` +
 		`"GET /hello/{mode}?key={key}" in "- request: /load"`, true},
 	{"no request", "      - request: POST /load\n        body", "      - body",
 		`s.yaml:21: request is missing in "- body: ab"`, true},
-	{"mode in a body", "body: ab", "body: a{mode}", `s.yaml:22: {mode} stands for nothing here ` +
-		`in "body: a{mode}"; only paths have it, of requests to a target`, false},
+	{"mode in a body", "body: ab", "body: a{mode}", `s.yaml:22: {mode} has no value here in ` +
+		`"body: a{mode}"; only the path of a request to a target can have {mode}`, false},
 	{"placeholder in a body", "body: ab", "body: a{sec}", `s.yaml:22: {sec}: there is no ` +
 		`placeholder "sec" in "body: a{sec}"; did you mean {seq}? The text itself is ` +
 		`{{sec}}`, false},
-	{"mode in an answer", "value-{key}", "value-{mode}", `s.yaml:20: {mode} stands for nothing ` +
-		`here in "body: value-{mode}"; only paths have it, of requests to a target`, false},
+	{"mode in an answer", "value-{key}", "value-{mode}", `s.yaml:20: {mode} has no value here ` +
+		`in "body: value-{mode}"; only the path of a request to a target can have {mode}`, false},
 	{"key in an answer", "expect: {size: 4}", `expect: {body: "{key}"}`,
-		`s.yaml:24: {key} stands for nothing: no request before the answer has it in ` +
-			`"expect: {body: \"{key}\"}"`, false},
+		`s.yaml:24: {key} has no value: no request before this response uses {key} in "expect: ` +
+			`{body: \"{key}\"}"`, false},
 	{"type without body", "body: ab", "type: text/html",
-		`s.yaml:22: type is the body's, and there is no body in "type: text/html"`, true},
+		`s.yaml:22: type is the media type of a body, but the request has no body in "type: ` +
+			`text/html"`, true},
 	{"type", "body: ab", "body: ab\n        type: text",
-		`s.yaml:23: type "text" is not of the form of "application/json" in "type: text"`, true},
+		`s.yaml:23: type "text" does not have the form of "application/json" in "type: text"`,
+		true},
 	{"weight", "weight: 3", "weight: 0",
-		`s.yaml:23: weight 0 is outside 1 to 1000000 in "weight: 0"`, true},
-	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside 200 to 616 in ` +
-		`"expect: {lorem: 2, status: 102}"`, true},
-	{"two checks", "lorem: 2, status: 206", "lorem: 2, size: 2", `s.yaml:29: expect has size and ` +
-		`lorem, which are checks of the same body in "expect: {lorem: 2, size: 2}"; ` +
-		`keep one`, true},
+		`s.yaml:23: weight 0 is outside of the range 1 to 1000000 in "weight: 0"`, true},
+	{"status", "status: 206", "status: 102", `s.yaml:29: status 102 is outside of the range ` +
+		`200 to 616 in "expect: {lorem: 2, status: 102}"`, true},
+	{"two checks", "lorem: 2, status: 206", "lorem: 2, size: 2", `s.yaml:29: expect has size ` +
+		`and lorem, but only one check of the body is possible in "expect: {lorem: 2, size: ` +
+		`2}"; remove all but one of these checks`, true},
 	{"size", "size: 4", "size: -1",
-		`s.yaml:24: size -1 is outside 0 to 1073741824 in "expect: {size: -1}"`, true},
-	{"lorem", "lorem: 2", "lorem: 16777217", `s.yaml:29: lorem 16777217 is outside 0 to 16777216 ` +
-		`in "expect: {lorem: 16777217, status: 206}"`, true},
+		`s.yaml:24: size -1 is outside of the range 0 to 1073741824 in "expect: {size: -1}"`, true},
+	{"lorem", "lorem: 2", "lorem: 16777217", `s.yaml:29: lorem 16777217 is outside of the ` +
+		`range 0 to 16777216 in "expect: {lorem: 16777217, status: 206}"`, true},
 	{"scenario twice", "name: other", "name: cached read",
-		`s.yaml:25: scenarios holds "cached read" already; names are unique in ` +
-			`"- name: cached read"`, false},
+		`s.yaml:25: scenarios contains "cached read" twice; names must be unique in "- name: ` +
+			`cached read"`, false},
 	{"scenario's name", "name: other", "name: a/b",
-		`s.yaml:25: name "a/b" is not of the form of "cached read" in "- name: a/b"`, true},
+		`s.yaml:25: name "a/b" does not have the form of "cached read" in "- name: a/b"`, true},
 	{"load twice", "name: fixed", "name: half",
-		`s.yaml:37: loads holds "half" already; names are unique in "- name: half"`, false},
+		`s.yaml:37: loads contains "half" twice; names must be unique in "- name: half"`, false},
 	{"no model", "    model: closed\n", "", `s.yaml:31: model is missing in "- name: peak"`, true},
-	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is none of ` +
-		`closed, open, capacity in "model: close"; did you mean "closed"?`, true},
+	{"model", "model: closed", "model: close", `s.yaml:32: model "close" is not one of closed, ` +
+		`open, capacity in "model: close"; did you mean "closed"?`, true},
 	{"connections", "leadIn: 0s", "connections: 0",
-		`s.yaml:33: connections 0 is outside 1 to 65535 in "connections: 0"`, true},
+		`s.yaml:33: connections 0 is outside of the range 1 to 65535 in "connections: 0"`, true},
 	{"measure", "measure: 100ms", "measure: 99ms",
-		`s.yaml:41: measure 99ms is outside 100ms to 24h in "measure: 99ms"`, false},
-	{"arrivals", "arrivals: constant", "arrivals: poison", `s.yaml:40: arrivals "poison" is none ` +
-		`of poisson, constant, replay in "arrivals: poison"; did you mean "poisson"?`, true},
-	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate in ` +
-		`"- name: fixed"; such as "rate: 20000/s" or "rate: 50% of peak"`, true},
+		`s.yaml:41: measure 99ms is outside of the range 100ms to 24h in "measure: 99ms"`, false},
+	{"arrivals", "arrivals: constant", "arrivals: poison", `s.yaml:40: arrivals "poison" is ` +
+		`not one of poisson, constant, replay in "arrivals: poison"; did you mean "poisson"?`,
+		true},
+	{"open without rate", "    rate: 20000\n", "", `s.yaml:37: open load "fixed" has no rate ` +
+		`in "- name: fixed"; add a rate such as "rate: 20000/s" or "rate: 50% of peak"`, true},
 	{"closed with rate", "leadIn: 0s", "rate: 1/s",
-		`s.yaml:33: closed load "peak" has a rate; its ` +
-			`rate is whatever comes of its connections in "rate: 1/s"; make it open, or take the ` +
-			`rate out`, true},
+		`s.yaml:33: closed load "peak" has a rate, but the rate of a closed load results from ` +
+			`its connections in "rate: 1/s"; set model: open, or remove rate`, true},
 	{"closed with arrivals", "leadIn: 0s", "arrivals: poisson",
-		`s.yaml:33: closed load "peak" has arrivals; it sends when it was answered in ` +
-			`"arrivals: poisson"; make it open, or take them out`, true},
+		`s.yaml:33: closed load "peak" has arrivals, but a closed load sends a request when ` +
+			`the last response is complete in "arrivals: poisson"; set model: open, or remove ` +
+			`arrivals`, true},
 	{"rate of nothing", "rate: 20000", "rate: 0",
-		`s.yaml:39: rate "0" is not above 0 in "rate: 0"`, true},
-	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" is neither requests ` +
-		`per second (as in 20000/s), nor a share of an earlier load (as in 50% of peak), nor a ` +
-		`shape: piece 1 ("fast"): "fast" ` +
-		`is not a number such as 1000, 0.5, 20k or 1M; want "1000" ` +
-		`in "rate: fast"`, true},
+		`s.yaml:39: rate "0" must be greater than 0 in "rate: 0"`, true},
+	{"rate of words", "rate: 20000", "rate: fast", `s.yaml:39: rate "fast" must be a number of ` +
+		`requests per second such as 20000/s, or a share of an earlier load such as 50% of ` +
+		`peak, or a shape: piece 1 ("fast"): "fast" is not a number such as 1000, 0.5, 20k or ` +
+		`1M; want "1000" in "rate: fast"`, true},
 	{"rate too high", "rate: 20000", "rate: 10000001",
-		`s.yaml:39: rate "10000001" is above 10000000/s in "rate: 10000001"`, true},
+		`s.yaml:39: rate "10000001" exceeds 10000000/s in "rate: 10000001"`, true},
 	{"share too high", "rate: 50% of peak", "rate: 1001% of peak",
-		`s.yaml:36: rate "1001% of peak" is above 1000% in "rate: 1001% of peak"`, false},
+		`s.yaml:36: rate "1001% of peak" exceeds 1000% in "rate: 1001% of peak"`, false},
 	{"share of a stranger", "rate: 50% of peak", "rate: 50% of peek",
-		`s.yaml:36: rate is a share of "peek", which is no earlier load in "rate: 50% of peek"; ` +
-			`did you mean "peak"?`, false},
+		`s.yaml:36: rate is a share of "peek", but no earlier load has this name in "rate: 50% ` +
+			`of peek"; did you mean "peak"?`, false},
 	{"share of a later load", "rate: 50% of peak", "rate: 50% of fixed",
-		`s.yaml:36: rate is a share of "fixed", which is no earlier load in "rate: 50% of ` +
-			`fixed"; earlier closed loads are peak`, false},
+		`s.yaml:36: rate is a share of "fixed", but no earlier load has this name in "rate: ` +
+			`50% of fixed"; earlier closed loads are peak`, false},
 	{"share of an open load", "rate: 20000", "rate: 50% of half",
-		`s.yaml:39: rate is a share of "half", which is not closed: what it delivers was asked ` +
-			`for in "rate: 50% of half"`, false},
+		`s.yaml:39: rate is a share of "half", but the rate can only be a share of a closed ` +
+			`load's throughput in "rate: 50% of half"`, false},
 	{"tag", "targets: [all]", "targets: !all", // a null for the schema
-		`s.yaml:4: there can be no YAML tags such as !all; quote the value if the exclamation ` +
-			`mark is meant`, true},
+		`s.yaml:4: YAML tags such as !all are not allowed; quote the value if it begins with ` +
+			`an exclamation mark`, true},
 	{"not YAML", "targets: [all]", "targets: [all",
 		`s.yaml:5: ',' or ']' must be specified in "baseline: go"`, true},
 	{"two documents", "loads:", "---\nloads:", // for the schema the first lacks loads
-		`s.yaml: it holds several YAML documents; it can be one only: take out the lines ` +
-			`---`, true},
+		`s.yaml: the file contains several YAML documents; keep one document and remove the ` +
+			`lines ---`, true},
 }
 
 func TestMistakes(t *testing.T) {
@@ -376,7 +379,7 @@ func TestWarmUpCores(t *testing.T) {
 		}
 	}
 	check(suite.Override{Launchers: []string{"process", "docker"}},
-		"what docker starts cannot be moved to other cores")
+		"targets of launcher docker cannot be moved to other cores")
 }
 
 func TestEmptyFilesAreErrors(t *testing.T) {

@@ -34,7 +34,8 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 func (d *Duration) UnmarshalText(b []byte) error {
 	text := string(b)
 	if !durationRe.MatchString(text) {
-		return fmt.Errorf("duration %q is not numbers with units (as in 2s, 200ms, 1m30s)", text)
+		return fmt.Errorf("duration %q must be a number with a unit, such as 2s, 200ms or "+
+			"1m30s", text)
 	}
 	v, err := time.ParseDuration(text)
 	if err != nil {
@@ -55,7 +56,7 @@ func (k *Keys) UnmarshalYAML(n ast.Node) error {
 	var shared []uint64
 	if err := yaml.NodeToValue(n, &shared); err != nil || len(shared) != 2 {
 		return &yaml.SyntaxError{Token: n.GetToken(),
-			Message: "keys are not a list of the first and the last (as in [1, 50000])"}
+			Message: "keys must be a list of the first and the last key, such as [1, 50000]"}
 	}
 	*k = Keys(shared)
 	return nil
@@ -158,13 +159,13 @@ func (r *Rate) UnmarshalText(b []byte) error {
 	number, err := strconv.ParseFloat(m[1], 64)
 	switch {
 	case err != nil || number == 0:
-		return fmt.Errorf("rate %q is not above 0", text)
+		return fmt.Errorf("rate %q must be greater than 0", text)
 	case m[4] != "" && number > 100*shareMax:
-		return fmt.Errorf("rate %q is above %d%%", text, 100*shareMax)
+		return fmt.Errorf("rate %q exceeds %d%%", text, 100*shareMax)
 	case m[4] != "":
 		*r = Rate{Share: number / 100, Of: m[4]}
 	case number > ratePerSMax:
-		return fmt.Errorf("rate %q is above %d/s", text, ratePerSMax)
+		return fmt.Errorf("rate %q exceeds %d/s", text, ratePerSMax)
 	default:
 		*r = Rate{PerS: number}
 	}
@@ -179,12 +180,12 @@ func (r *Rate) shape(text string) error {
 	p, err := pace.Parse(shape)
 	switch {
 	case err != nil:
-		return fmt.Errorf("rate %q is neither requests per second (as in 20000/s), nor a share of "+
-			"an earlier load (as in 50%% of peak), nor a shape: %w", text, cause(err))
+		return fmt.Errorf("rate %q must be a number of requests per second such as 20000/s, or a "+
+			"share of an earlier load such as 50%% of peak, or a shape: %w", text, cause(err))
 	case p.Max() == 0:
-		return fmt.Errorf("rate %q is not above 0", text)
+		return fmt.Errorf("rate %q must be greater than 0", text)
 	case p.Max() > limit:
-		return fmt.Errorf("rate %q is above %.0f%s", text, limit, unit)
+		return fmt.Errorf("rate %q exceeds %.0f%s", text, limit, unit)
 	case p.Duration() == 0 && subject == "": // such as 20k
 		*r = Rate{PerS: p.Max()}
 	case p.Duration() == 0:
@@ -221,11 +222,12 @@ func (u *Users) UnmarshalText(b []byte) error {
 	p, err := pace.Parse(string(b))
 	switch {
 	case err != nil:
-		return fmt.Errorf("users %q are not a number over time: %w", b, cause(err))
+		return fmt.Errorf("users %q must be a number over time, such as 100 or 'ramp 0..700 in "+
+			"5m': %w", b, cause(err))
 	case p.Max() < 1:
-		return fmt.Errorf("users %q never come to 1", b)
+		return fmt.Errorf("users %q never reach 1", b)
 	case p.Max() > usersMax:
-		return fmt.Errorf("users %q are more than %d", b, usersMax)
+		return fmt.Errorf("users %q exceed the maximum of %d", b, usersMax)
 	}
 	u.Profile = p
 	return nil
@@ -279,7 +281,8 @@ func (t *Think) UnmarshalText(b []byte) error {
 			return fmt.Errorf("think time %q: %w", text, err)
 		}
 	default:
-		return fmt.Errorf("think time %q is none of 1s, uniform 500ms..1500ms and exponential 1s",
+		return fmt.Errorf("think time %q must have a form such as 1s, uniform 500ms..1500ms or "+
+			"exponential 1s",
 			text)
 	}
 	if err := in.Lo.UnmarshalText([]byte(lo)); err != nil {
@@ -287,10 +290,10 @@ func (t *Think) UnmarshalText(b []byte) error {
 	}
 	switch {
 	case in.Kind == Uniform && in.Hi < in.Lo:
-		return fmt.Errorf("think time %q: from %v to %v: the second time must not be less than "+
-			"the first", text, in.Lo, in.Hi)
+		return fmt.Errorf("think time %q: the second time must not be less than the first one, "+
+			"got %v to %v", text, in.Lo, in.Hi)
 	case max(in.Lo, in.Hi) == 0 || max(in.Lo, in.Hi) > thinkMax:
-		return fmt.Errorf("think time %q is not above 0 and at most %v", text, thinkMax)
+		return fmt.Errorf("think time %q must be greater than 0 and at most %v", text, thinkMax)
 	}
 	*t = in
 	return nil

@@ -93,7 +93,7 @@ func (s *Suite) fits(targets []Target) error {
 		if !slices.ContainsFunc(targets, v.fits) {
 			return s.source.Problem(
 				keyPath,
-				fmt.Sprintf("no target can have variant %q", v.Name),
+				fmt.Sprintf("no target supports variant %q", v.Name),
 				"",
 			)
 		}
@@ -106,7 +106,7 @@ func (s *Suite) fits(targets []Target) error {
 				continue
 			}
 			return s.source.Problem(fmt.Sprintf("%s.processes[%d]", keyPath, k),
-				fmt.Sprintf("no target has a process %q", p), strictyaml.Meant(p, names, ""))
+				fmt.Sprintf("no target has the process %q", p), strictyaml.Meant(p, names, ""))
 		}
 	}
 	return nil
@@ -125,25 +125,30 @@ func (s *Suite) Variant(name string) Variant {
 // variant checks the conditions that the rows of the table cannot express.
 func (c *checker) variant(keyPath string, v Variant) {
 	if v.Name == "" {
-		c.Wrong(keyPath, "or name an agent with agent", "the variant has no name")
+		c.Wrong(keyPath, "add name, or add agent", "the variant has neither a name nor an "+
+			"agent")
 	}
 	if v.Name == none {
-		c.Wrong(keyPath+".name", "every target runs bare anyway", "variant %q "+
-			"is not a variant", none)
+		c.Wrong(keyPath+".name", "remove this variant: every target also runs without "+
+			"variants", "%q cannot be the name of a "+
+			"variant: it means a target without variants", none)
 	}
 	if len(v.Env) == 0 && v.Agent == "" && v.Protocol == "" && v.Observe.IsZero() {
-		c.Wrong(keyPath, "an agent of the JVM rides in JAVA_TOOL_OPTIONS, or is named with agent",
-			"variant %q changes nothing", v.Name)
+		c.Wrong(keyPath, "set agent, or set JAVA_TOOL_OPTIONS in env to attach an agent to a JVM",
+			"variant %q has no effect: it has no env, agent, protocol or observe", v.Name)
 	}
 	for _, name := range sortedNames(v.Env) {
 		location := keyPath + ".env." + name
 		if slices.Contains(slices.Concat(OwnEnv, SpokenEnv), name) {
-			c.Wrong(location, "", "the lab itself sets %s", name)
+			c.Wrong(location, "", "Prony itself sets the variable %s, so a variant cannot set "+
+				"it", name)
 		}
 		for _, match := range braced.FindAllStringSubmatch(string(v.Env[name]), -1) {
 			words := slices.Concat(RideWords, AgentWords)
 			if !slices.Contains(words, match[1]) {
-				c.Wrong(location, "one of "+strings.Join(words, ", "), "{%s} has no value here",
+				c.Wrong(location, "use one of "+
+					strings.Join(words, ", "), "{%s} is not a "+
+					"placeholder that a variant can use",
 					match[1])
 			}
 		}
@@ -151,7 +156,8 @@ func (c *checker) variant(keyPath string, v Variant) {
 	c.observe(keyPath+".observe", v.Observe)
 	for i, p := range v.Processes {
 		if slices.Index(v.Processes, p) < i {
-			c.Wrong(fmt.Sprintf("%s.processes[%d]", keyPath, i), "", "process %q is there twice", p)
+			c.Wrong(fmt.Sprintf("%s.processes[%d]", keyPath, i), "", "the list contains process "+
+				"%q twice", p)
 		}
 	}
 }

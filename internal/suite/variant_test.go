@@ -95,7 +95,7 @@ func TestTargetsKeptAside(t *testing.T) {
 	check("go/*", "go/bare", "go/otel")
 	check("go/otel", "go/otel", "")
 	if _, err := planned(t, "all", otel); err == nil ||
-		!strings.Contains(err.Error(), "go/otel is kept aside: instrumented") {
+		!strings.Contains(err.Error(), "target go/otel is excluded by default: instrumented") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -122,9 +122,9 @@ func TestVariantsThatFitNothing(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", new, err, want)
 		}
 	}
-	check("[jvm]", "[jvm]", `no target can have variant "agent"`, target("node", "node", ""))
+	check("[jvm]", "[jvm]", `no target supports variant "agent"`, target("node", "node", ""))
 	check("[jvm]", "[jvm], processes: [custmers]",
-		`riding.yaml:11: no target has a process "custmers"`, clinic, target("java", "jvm", ""))
+		`riding.yaml:11: no target has the process "custmers"`, clinic, target("java", "jvm", ""))
 	check("[jvm]", "[jvm], processes: [custmers]", `did you mean "customers"?`, clinic,
 		target("java", "jvm", ""))
 	check("[jvm]", "[jvm], processes: [customers]", "", clinic)
@@ -216,13 +216,15 @@ func TestBrokenVariants(t *testing.T) {
 			t.Errorf("%s: error %v, want %s", new, err, want)
 		}
 	}
-	check("name: agent", "name: none", `variant "none" is not a variant`)
+	check("name: agent", "name: none", `"none" cannot be the name of a variant: it means a `+
+		`target without variants`)
 	check("name: agent", "name: verbose", "verbose")
 	check("name: agent", "name: An Agent", `"An Agent"`)
-	check(`env: {LOG: "1"}`, "env: {}", `variant "verbose" changes nothing`)
+	check(`env: {LOG: "1"}`, "env: {}", `variant "verbose" has no effect: it has no env, `+
+		`agent, protocol or observe`)
 	check("LOG:", "LO-G:", `"LO-G"`)
-	check("LOG:", "PORT:", "the lab itself sets PORT")
-	check(`LOG: "1"`, `LOG: "{prot}"`, "{prot} has no value here")
+	check("LOG:", "PORT:", "Prony itself sets the variable PORT, so a variant cannot set it")
+	check(`LOG: "1"`, `LOG: "{prot}"`, "{prot} is not a placeholder that a variant can use")
 	check("[jvm]", "[jwm]", `did you mean "jvm"?`)
-	check("runtimes: [jvm]", "processes: [a, a]", `process "a" is there twice`)
+	check("runtimes: [jvm]", "processes: [a, a]", `the list contains process "a" twice`)
 }

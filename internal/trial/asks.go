@@ -111,7 +111,7 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 		r := record.BackendCalls{Counter: a.name, IntervalNs: l.WindowNs, IdlePerS: a.restPerS}
 		err := a.failed
 		if err == nil && len(readings) != 2*len(f.requested) {
-			err = errors.New("the window had no end")
+			err = errors.New("the window did not end")
 		}
 		if err != nil {
 			r.Error = err.Error()
@@ -127,9 +127,9 @@ func (f *life) asks(l *record.Load, readings []reading, fromNs int64) (out []rec
 		r.Expected = wanted(a.name, f.trial.Scene, l) * float64(l.Done)
 		switch {
 		case r.Count < 0:
-			r.Error = "the counter was reset in the window"
+			r.Error = "the counter was reset during the window"
 		case r.IntervalNs <= 0:
-			r.Error = "it answered after the end of the window"
+			r.Error = "the counter was read only after the end of the window"
 		}
 		out = append(out, r)
 	}

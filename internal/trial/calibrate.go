@@ -66,7 +66,7 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		// to the lab. The null server starts in it, so that it runs as a user who can open the
 		// socket.
 		if dir, err = os.MkdirTemp("", "prony-null-"); err != nil {
-			return fmt.Errorf("make a folder for its socket: %w", err)
+			return fmt.Errorf("make a folder for the null server's socket: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		sc.Unix = filepath.Join(dir, "socket")

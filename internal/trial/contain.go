@@ -65,7 +65,7 @@ func (f *life) contain(o *processes.Order) error {
 			continue // the service writes nothing there
 		}
 		if err := os.Chmod(path, everybody); err != nil {
-			return fmt.Errorf("let the service write into a folder: %w", err)
+			return fmt.Errorf("give the service write access to a folder: %w", err)
 		}
 		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
 	}

@@ -389,13 +389,13 @@ func TestFaults(t *testing.T) {
 		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
 			time.Sleep(time.Second)
 			return &load.Result{}, ctx.Err()
-		}), "warmup", "no good answer", "see ")
+		}), "warmup", "no good response", "see ")
 	check("stands still under peak", during("peak",
 		func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
 			res, err := w.steadyLoad(ctx, s)
 			res.Done, res.Answered, res.ThroughputPerS = 0, 0, 0
 			return res, err
-		}), "measure", "no good answer in 1s, every request is still waiting", "see ")
+		}), "measure", "no good response in 1s: every request is still waiting", "see ")
 	check("dies in the middle", during("peak",
 		func(w *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
 			w.launcher.Crash("signal: killed")

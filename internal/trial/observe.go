@@ -99,7 +99,7 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 		o.Words["zipkin"] = endpoints.Zipkin
 	} else if rides.Home {
 		return hinted("run with --telemetry",
-			"variant %s sends telemetry, and no home of it runs", rides.Name)
+			"variant %s sends telemetry, but the telemetry collector does not run", rides.Name)
 	}
 	if err := f.equip(o, port); err != nil {
 		return err
@@ -131,8 +131,9 @@ func (f *life) equip(o *processes.Order, port func() (int, error)) error {
 			return err
 		}
 		if strings.ContainsAny(path, " ,:") { // HotSpot's option would end there
-			return hinted("choose a folder without blanks, commas and colons with --out",
-				"JVMs cannot log their collections into %s", path)
+			return hinted("with --out, choose a folder without blanks, commas and colons in its "+
+				"path",
+				"JVMs cannot log their garbage collections into %s", path)
 		}
 		o.Append[javaOptions] = strings.ReplaceAll(gclog.LogOption, "{file}", path)
 		f.rec.Instruments = append(f.rec.Instruments, "GC logs")

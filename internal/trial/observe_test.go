@@ -260,7 +260,7 @@ func TestNoHome(t *testing.T) {
 		failed := 0
 		for _, r := range records {
 			if r.Failure != nil && r.Target.Variant == "agent" &&
-				strings.Contains(r.Failure.Error, "no home of it runs") {
+				strings.Contains(r.Failure.Error, "telemetry collector does not run") {
 				failed++
 			}
 		}
@@ -354,7 +354,7 @@ func TestFailedPilot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f := records[1].Failure; f == nil || !strings.Contains(f.Error, "the pilot trial") {
+		if f := records[1].Failure; f == nil || !strings.Contains(f.Error, "the calibration run") {
 			t.Errorf("failure %+v", f)
 		}
 	})

@@ -48,7 +48,7 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 	if l.Model == record.Open {
 		ofPerS, err := f.delivered(l.Rate.Of)
 		if err != nil {
-			return fmt.Errorf("offer load %s: %w", l.Name, err)
+			return fmt.Errorf("run load %s: %w", l.Name, err)
 		}
 		spec.Schedule = l.Schedule(ofPerS)
 		if l.Rate.Of != "" {
@@ -187,7 +187,8 @@ func (f *life) delivered(load string) (perS float64, err error) {
 	for i := range f.rec.Loads {
 		if l := &f.rec.Loads[i]; l.Name == load {
 			if l.ThroughputPerS <= 0 {
-				return 0, fmt.Errorf("its rate is a share of %s: no good answer in %v, %s",
+				return 0, fmt.Errorf("the rate is a share of load %s, which had no good response "+
+					"in %v: %s",
 					load, time.Duration(l.WindowNs), l.Errors.Why())
 			}
 			return l.ThroughputPerS, nil
@@ -197,10 +198,10 @@ func (f *life) delivered(load string) (perS float64, err error) {
 		if perS := f.pilots[pilotOf(f.trial)]; perS > 0 {
 			return perS, nil
 		}
-		return 0, errors.New("its rate is a share of the bare target's capacity, and the pilot " +
-			"trial that measures it failed or is INVALID")
+		return 0, errors.New("the rate is a share of the capacity of the target without " +
+			"variants, but the calibration run that measures it failed or is INVALID")
 	}
-	return 0, fmt.Errorf("its rate is a share of %s, which was not offered", load)
+	return 0, fmt.Errorf("the rate is a share of load %s, which did not run", load)
 }
 
 // offer runs a load and ends it when the service ends. The warm-up always uses Prony's own
@@ -261,7 +262,7 @@ func (f *life) pulse(name string) func(load.Glance) {
 func (f *life) scenario() load.Scenario {
 	s, err := generator.Scenario(f.trial.Scene, f.trial.Subject.Target.Mode)
 	if err != nil {
-		panic("trial: a scenario of a suite that was checked cannot be sent: " + err.Error())
+		panic("trial: a scenario of a checked suite is invalid: " + err.Error())
 	}
 	return s
 }
@@ -271,15 +272,15 @@ func (f *life) scenario() load.Scenario {
 func (f *life) firstAnswer(ctx context.Context) error {
 	req, err := f.firstRequest(ctx)
 	if err != nil {
-		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
+		return fmt.Errorf("send the first request to %s: %w", f.trial.Target, err)
 	}
 	res, err := transport(f.speech, f.lab.Dial).RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("ask %s its first request: %w", f.trial.Target, err)
+		return fmt.Errorf("send the first request to %s: %w", f.trial.Target, err)
 	}
 	defer res.Body.Close()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
-		return fmt.Errorf("read the first answer of %s: %w", f.trial.Target, err)
+		return fmt.Errorf("read the first response of %s: %w", f.trial.Target, err)
 	}
 	f.rec.Start.FirstResponseNs = clock.Mono() - f.proc.Began()
 	return nil

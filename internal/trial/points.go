@@ -387,8 +387,7 @@ func Results(study table.Study, run string, nowNs int64) []telemetry.Series {
 					"launcher": launcherOf(t.Info), "arm": armOf(t.Info)}
 				u, ok := units[m.Unit]
 				if !ok {
-					panic("trial: a metric of the table has the unit " + m.Unit +
-						": say what it is called here")
+					panic("trial: a metric of the table has the unknown unit " + m.Unit)
 				}
 				bound := func(name string, v float64) {
 					s.one("prony_result", v/u.perRequest, "metric", m.Name, "unit", u.name,

@@ -50,7 +50,7 @@ func (f *life) begin(ctx context.Context, load, kind string, part int) *shot {
 	defer cancel()
 	subject, err := f.toProfile(part)
 	if err == nil && f.lab.Profiler == nil {
-		err = errors.New("this lab has no profiler")
+		err = errors.New("profilers are not available here")
 	}
 	if err == nil {
 		var collector profile.Collector

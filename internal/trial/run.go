@@ -104,7 +104,7 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	for todo := l.orMore(e, nil, choose(nil, remaining)); len(todo) > 0; todo = l.orMore(e,
 		records, choose(records, todo)) {
 		if err := w.Look(); err != nil {
-			return records, fmt.Errorf("run %s: after %d of %d trials: %w", e.Head.ID,
+			return records, fmt.Errorf("run %s: stopped after %d of %d trials: %w", e.Head.ID,
 				len(e.Done)+len(records), len(e.Trials), err)
 		}
 		var now []*record.Record
@@ -194,8 +194,8 @@ func (e Experiment) recordOf(t Spec) *record.Record {
 
 // errCut is the error of a trial whose start already has records of other targets: it would not run
 // beside them.
-var errCut = hinted("begin a new run, or leave this start out",
-	"the program ended while the records of its start were saved")
+var errCut = hinted("start a new run, or exclude this start",
+	"prony ended while it saved the records of this start")
 
 // cut marks the trials of partly recorded starts as failed.
 func (e Experiment) cut(trials []Spec) []Spec {

@@ -27,7 +27,7 @@ const (
 func (f *life) search(ctx context.Context, l suite.Load) error {
 	objectives, err := slo.Parse(l.SLO)
 	if err != nil {
-		panic("trial: objectives of a suite that was checked cannot be read: " + err.Error())
+		panic("trial: the objectives of a checked suite are invalid: " + err.Error())
 	}
 	watcher := f.stallWatcher(true, l.Generators)
 	defer watcher.Close()
@@ -59,11 +59,12 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	})
 	stop()
 	if err != nil {
-		return fmt.Errorf("search for %s: %w", l.Name, err)
+		return fmt.Errorf("search the capacity in load %s: %w", l.Name, err)
 	}
 	index := decided(match)
 	if index < 0 {
-		return fmt.Errorf("search for %s: no step said anything: %s", l.Name, match.Reason)
+		return fmt.Errorf("search the capacity in load %s: no step had a valid result: "+
+			"%s", l.Name, match.Reason)
 	}
 	o := steps[index]
 	o.load.Name, o.load.Search = l.Name, searchOf(l, match)

@@ -109,7 +109,7 @@ func TestSearchReachesItsBound(t *testing.T) {
 			t.Fatal(err, records[0].Failure)
 		}
 		s := records[0].Loads[0].Search
-		if !strings.Contains(s.Reason, "never missed") || s.RatePerS != 0 || s.MetPerS <= 0 {
+		if !strings.Contains(s.Reason, "met at every rate") || s.RatePerS != 0 || s.MetPerS <= 0 {
 			t.Errorf("found %+v, want a bound and why", s)
 		}
 	})

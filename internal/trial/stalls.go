@@ -15,8 +15,7 @@ func (l *Lab) watchStalls(targets func() []launch.Process) *stallfree.Watcher {
 	}
 	for _, p := range targets() {
 		if len(p.PIDs()) == 0 {
-			return stallfree.Without("the processes of a target are not on this machine, or not " +
-				"known")
+			return stallfree.Without("the processes of a target are on another machine, or unknown")
 		}
 	}
 	shared := len(l.Layout.Backing) == 0

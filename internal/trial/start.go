@@ -127,7 +127,8 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 			f.fail(ctx, err)
 		default:
 			f.dragged = true
-			f.fail(ctx, hinted("a start counts whole or not at all: fix that target first",
+			f.fail(ctx, hinted("a start counts only if all of its targets succeed: fix that "+
+				"target first",
 				"target %s of the same start failed in step %s: %w", s.sides[failed].trial.Target,
 				s.sides[failed].step, err))
 		}

@@ -419,7 +419,7 @@ func TestStartFails(t *testing.T) {
 			}
 			return good(name)
 		}
-	}, "verify", "breaks the contract", true)
+	}, "verify", "violates the contract", true)
 }
 
 // TestStartInterrupted ends a start with its context and stops all of it.
@@ -485,7 +485,7 @@ func TestFurtherStart(t *testing.T) {
 		}
 		again, err := c.lab.Run(context.Background(), all)
 		if err != nil || len(again) != 1 || again[0].Failure == nil ||
-			!strings.Contains(again[0].Failure.Error, "while the records of its start") {
+			!strings.Contains(again[0].Failure.Error, "while it saved the records of this start") {
 			t.Errorf("%d records, error %v", len(again), err)
 		}
 	})
@@ -504,7 +504,7 @@ func TestStartCut(t *testing.T) {
 		all.Head.Resumed, all.Done = []record.Resumption{{Trials: 1}}, first[:1]
 		again, err := c.lab.Run(context.Background(), all)
 		if err != nil || len(again) != 1 || again[0].Failure == nil ||
-			!strings.Contains(again[0].Failure.Error, "while the records of its start") {
+			!strings.Contains(again[0].Failure.Error, "while it saved the records of this start") {
 			t.Fatalf("%d records, error %v", len(again), err)
 		}
 	})

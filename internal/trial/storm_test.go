@@ -334,7 +334,7 @@ func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		return start, err
 	}
 	l := trialtest.Load{Rate: rate}
-	if s.Watch != nil && m.breaks(id, "cold", "no good answer", true) {
+	if s.Watch != nil && m.breaks(id, "cold", "no good response", true) {
 		l.Rate = 0
 	}
 	if cross := s.OnWindow; cross != nil {
@@ -358,7 +358,7 @@ func (m *storm) flaw(id string, out *record.Load) {
 	if m.breaks(id, "wrong answers", "", true) {
 		out.Done, out.Errors.Body = out.Done/2, out.Done-out.Done/2
 	}
-	if m.breaks(id, "nothing answered", "no good answer", true) {
+	if m.breaks(id, "nothing answered", "no good response", true) {
 		out.Done, out.Answered, out.ThroughputPerS = 0, 0, 0
 		out.Errors = record.Errors{Timeout: out.Sent}
 	}

@@ -314,7 +314,7 @@ func (f *life) end(ctx context.Context) {
 	}
 	f.hear()
 	if err := f.tls.Remove(); err != nil && f.rec.Failure == nil {
-		f.fail(context.Background(), fmt.Errorf("remove the service's key: %w", err))
+		f.fail(context.Background(), fmt.Errorf("remove the service's TLS key: %w", err))
 	}
 	if err := f.saveDetails(); err != nil && f.rec.Failure == nil {
 		f.step = "save"
@@ -392,9 +392,9 @@ func (f *life) ready(ctx context.Context) error {
 		Speaker(f.speech, f.trial.Subject.Built.Host, f.addr), f.lab.Dial, f.addr.String(),
 		f.trial.Subject.Service.ReadyIn(f.trial.Scene.Protocol), f.proc.Began(), f.proc.Exited())
 	if err != nil {
-		return f.orExit(hinted("see "+f.proc.LogFile()+"; run.startup of a service.yaml, "+
-			"or startup of a prony.yaml, gives it longer",
-			"wait for %s to be ready: %w%s", f.trial.Target, err, f.lastSaid()))
+		return f.orExit(hinted("see "+f.proc.LogFile()+"; to wait longer, set run.startup of "+
+			"a service.yaml, or startup of a prony.yaml",
+			"wait until %s is ready: %w%s", f.trial.Target, err, f.lastSaid()))
 	}
 	if f.speech != nil {
 		if err := load.Messages(bounded, *f.speech, f.scene.Requests); err != nil {
@@ -436,7 +436,8 @@ func (f *life) orEnd(ctx context.Context, err error) error {
 func (f *life) orExit(err error) error {
 	select {
 	case <-f.proc.Exited():
-		return hinted("the end of its log is below; the whole log is "+f.proc.LogFile(),
+		return hinted("the last lines of the service's log are below; the whole log is "+
+			f.proc.LogFile(),
 			"the service ended (%s) during step %s%s", f.proc.Exit(), f.step, f.lastSaid())
 	default:
 		return err
@@ -449,7 +450,7 @@ func (f *life) lastSaid() string {
 	if len(log) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; its last line: %.*q", lastLine, log[len(log)-1])
+	return fmt.Sprintf("; last line of its log: %.*q", lastLine, log[len(log)-1])
 }
 
 type hintError struct {
@@ -479,8 +480,9 @@ func (f *life) verify(ctx context.Context) error {
 		return f.orEnd(ctx, fmt.Errorf("verify %s: %w", f.trial.Target, err))
 	}
 	if bad := report.Failures(); len(bad) > 0 {
-		return hinted("prony verify "+f.trial.Subject.Service.Name+" lists every answer",
-			"%s breaks the contract %s: %s", f.trial.Target, f.trial.Contract,
+		return hinted("run prony verify "+f.trial.Subject.Service.Name+" to list every "+
+			"response",
+			"%s violates the contract %s: %s", f.trial.Target, f.trial.Contract,
 			strings.Join(bad, "; "))
 	}
 	return nil

@@ -76,7 +76,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	f.rec.Warmup.RatePerS = generator.Rates(g.counts)
 	g.warm() // at the bound, which may be as early as the minimum
 	if f.rec.Warmup.Requests == 0 && res.Done == 0 {
-		return fmt.Errorf("warm up %s: no good answer in %v: %s", f.trial.Target,
+		return fmt.Errorf("warm up %s: no good response within %v: %s", f.trial.Target,
 			time.Duration(w.Max), res.Errors.Why())
 	}
 	return nil
@@ -158,7 +158,7 @@ func (g *warming) narrow() {
 	g.err = g.proc.Move(g.lab.Layout.Service)
 	g.rec.Limits.InForce, g.rec.Limits.Missing = g.proc.Limits()
 	if g.err != nil {
-		g.err = errors.Join(errors.New("end the warm-up on all cores"), g.err)
+		g.err = errors.Join(errors.New("end the warm-up that used all cores"), g.err)
 	}
 }
 

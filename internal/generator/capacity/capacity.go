@@ -116,9 +116,9 @@ func (o *Options) check() error {
 	case o.Offer == nil:
 		panic("capacity: Options.Offer is nil")
 	case o.Window <= 0:
-		return fmt.Errorf("find capacity: window %v is not positive", o.Window)
+		return fmt.Errorf("find capacity: the window must be greater than 0, got %v", o.Window)
 	case o.Lead < 0:
-		return fmt.Errorf("find capacity: lead %v is negative", o.Lead)
+		return fmt.Errorf("find capacity: the lead-in must not be negative, got %v", o.Lead)
 	}
 	o.Lead = cmp.Or(o.Lead, o.Window/4)
 	o.Precision = cmp.Or(o.Precision, 0.01)
@@ -174,9 +174,11 @@ func (s *session) offer(ctx context.Context, step Step) (*Tried, *record.Load, e
 	}
 	l, err := s.Offer(ctx, step)
 	if err != nil && ctx.Err() != nil {
-		return nil, nil, fmt.Errorf("interrupted in step %d (%s)", len(s.tried)+1, step.Phase)
+		return nil, nil, fmt.Errorf("the search was interrupted in step %d "+
+			"(%s)", len(s.tried)+1, step.Phase)
 	} else if err != nil {
-		return nil, nil, fmt.Errorf("offer step %d (%s): %w", len(s.tried)+1, step.Phase, err)
+		return nil, nil, fmt.Errorf("run step %d (%s) of the search: "+
+			"%w", len(s.tried)+1, step.Phase, err)
 	}
 	t := judge(l, s.SLO)
 	t.Step, t.N = step, len(s.tried)+1
@@ -213,7 +215,7 @@ func (s *session) warmUp(ctx context.Context) (peak float64, steady bool, err er
 			peak = float64(n) / s.Window.Seconds()
 		}
 		if peak <= 0 {
-			return 0, false, fmt.Errorf("warm up: no good answer in %v: %s", s.Window,
+			return 0, false, fmt.Errorf("warm up: no good response within %v: %s", s.Window,
 				l.Errors.Why())
 		}
 		if i > 0 && math.Abs(peak/before-1) < warmChange {

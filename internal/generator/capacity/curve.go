@@ -64,7 +64,8 @@ type Quantile struct {
 func Curve(ctx context.Context, o Options, capacityPerS float64, shares []float64,
 	replicates int) ([]Point, error) {
 	if !(capacityPerS > 0) {
-		return nil, fmt.Errorf("measure curve: capacity %v/s is not positive", capacityPerS)
+		return nil, fmt.Errorf("measure curve: the capacity must be greater than 0, got "+
+			"%v/s", capacityPerS)
 	}
 	s, err := newSession(o)
 	if err != nil {
@@ -107,7 +108,7 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	case t.instrument != "":
 		p.Excluded, p.Reason = p.Excluded+1, t.instrument
 	case times == nil:
-		p.Excluded, p.Reason = p.Excluded+1, "the record has no histogram"
+		p.Excluded, p.Reason = p.Excluded+1, "the record contains no histogram"
 	default:
 		p.add(times)
 		for _, rule := range t.Suspect {
@@ -265,13 +266,13 @@ func span(text string, most float64) (out []float64, isRange bool, err error) {
 	for _, part := range parts {
 		v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(v > 0 && v <= most) {
-			return nil, false, fmt.Errorf("%q: want a list as 50,100,200 or a range as 1..256, of "+
-				"numbers up to %.0f", text, most)
+			return nil, false, fmt.Errorf("%q must be a list such as 50,100,200 or a range such "+
+				"as 1..256, with numbers up to %.0f", text, most)
 		}
 		out = append(out, v)
 	}
 	if !slices.IsSorted(out) || len(slices.Compact(slices.Clone(out))) < len(out) {
-		return nil, false, fmt.Errorf("%q: the numbers must rise", text)
+		return nil, false, fmt.Errorf("%q must be a rising sequence of numbers", text)
 	}
 	return out, isRange, nil
 }

@@ -70,7 +70,8 @@ func TestCurve(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs n ≥ 3,838", "░",
+	for _, want := range []string{" 10 % ", "90.0 ", "855", "– p99.9: needs at least 3,838 " +
+		"responses", "░",
 		"doubt at 10 %: neighbors\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
@@ -91,13 +92,14 @@ func TestCurveLeavesOut(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	p := points[1]
-	if p.Replicates != 0 || p.Excluded != 3 || !strings.Contains(p.Reason, "answered 90.0 %") ||
+	if p.Replicates != 0 || p.Excluded != 3 || !strings.Contains(p.Reason,
+		"only 90.0 % of the due requests") ||
 		p.Quantiles[0].Ns != 0 {
 		t.Errorf("%+v", p)
 	}
 	var b strings.Builder
 	if err := CurveText(&b, points); err != nil || !strings.Contains(b.String(),
-		"left out at 95 %: 3 of 3 windows: answered 90.0 %") {
+		"left out at 95 %: 3 of 3 windows: only 90.0 % of the due requests") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
 	if _, err := Curve(context.Background(), s.options("p99<50ms", 1), 0, Shares, 1); err == nil {
@@ -175,8 +177,9 @@ func TestLine(t *testing.T) {
 	for want, step := range map[string]Tried{
 		" 12  falling       907/s  met      p99 41.2 ms": {N: 12, Outcome: Met, P99Ns: 41.2e6,
 			Step: Step{Phase: Falling, RatePerS: 907}},
-		"  3  bracket     1.20k/s  missed   answered 90.0 %": {N: 3, Outcome: Missed,
-			Reason: "answered 90.0 %", Step: Step{Phase: Bracket, RatePerS: 1200}},
+		"  3  bracket     1.20k/s  missed   only 90.0 % of the due " +
+			"requests": {N: 3, Outcome: Missed,
+			Reason: "only 90.0 % of the due requests", Step: Step{Phase: Bracket, RatePerS: 1200}},
 		"  1  warm-up      closed           1.00k/s": {N: 1, ThroughputPerS: 1000,
 			Step: Step{Phase: Warmup}},
 		"  2  quiet        1 conn": {N: 2, Step: Step{Phase: Quiet, Connections: 1}},
@@ -197,8 +200,8 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"capacity ", " at 95 % confidence",
-		"keeps p99<50ms in half of the",
-		"windows of 2.2s", "hysteresis  none seen", "83 % of the generator's own ceiling", "seed 1",
+		"meets p99<50ms in half of the",
+		"windows of 2.2s", "hysteresis  not detected", "83 % of the generator limit", "seed 1",
 		"rate  met", " of "} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s\nlacks %q", b.String(), want)
@@ -212,9 +215,11 @@ func TestText(t *testing.T) {
 func TestTextHysteresis(t *testing.T) {
 	for want, h := range map[string]Hysteresis{
 		"hysteresis  not checked": {},
-		"hysteresis  none seen: from below +1.0 % [-0.5 – +2.5] against": {Checked: true,
+		"hysteresis  not detected: rising against falling rates +1.0 % [-0.5 – " +
+			"+2.5]": {Checked: true,
 			Shift: 0.01, Lo: -0.005, Hi: 0.025},
-		"hysteresis  900/s from below, 800/s from above: +12.5 % [+9.0 – +16.0]": {Checked: true,
+		"hysteresis  900/s if the rate rises, 800/s if it falls: +12.5 % [+9.0 – " +
+			"+16.0]": {Checked: true,
 			Differs: true, Shift: 0.125, Lo: 0.09, Hi: 0.16, BelowPerS: 900, AbovePerS: 800},
 	} {
 		var b strings.Builder

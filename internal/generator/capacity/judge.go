@@ -126,7 +126,7 @@ func short(l *record.Load, promisesErrors bool) string {
 	if float64(l.Scheduled-good) <= max(shortMax*float64(l.Scheduled), noise) {
 		return ""
 	}
-	return fmt.Sprintf("answered %.1f %% of what was offered",
+	return fmt.Sprintf("only %.1f %% of the due requests received a response",
 		100*float64(good)/float64(l.Scheduled))
 }
 
@@ -155,7 +155,7 @@ func own(l *record.Load, objectives []slo.Objective) string {
 		if x == nil {
 			remain = true
 		} else if late := time.Duration(x.Ns - x.PunctualNs); late > lagLimit(o.Limit) {
-			return fmt.Sprintf("lag: the generator was late, which is %v of %s (limit %v)",
+			return fmt.Sprintf("lag: the generator sent late, which is %v of %s (limit %v)",
 				late.Round(time.Microsecond), o.Metric, lagLimit(o.Limit).Round(time.Microsecond))
 		}
 	}
@@ -163,7 +163,7 @@ func own(l *record.Load, objectives []slo.Objective) string {
 		promised, remain = float64(l.ResponseTime.P99Ns), true
 	}
 	if limit := lagLimit(promised); remain && time.Duration(l.OwnLag.P99Ns) > limit {
-		return fmt.Sprintf("lag: the generator was late, p99 %v (limit %v)",
+		return fmt.Sprintf("lag: the generator sent late, with a p99 delay of %v (limit %v)",
 			time.Duration(l.OwnLag.P99Ns).Round(time.Microsecond), limit.Round(time.Microsecond))
 	}
 	return ""

@@ -60,9 +60,10 @@ func TestJudgeService(t *testing.T) {
 
 	// Missing responses: 1 % of 2000 is 20, and 5 + 3 sqrt(10) = 14.5.
 	check("p99<50ms", Met, "", func(l *record.Load) { l.Done -= 20 })
-	check("p99<50ms", Missed, "answered 99.0 % of what was offered", func(l *record.Load) {
-		l.Done -= 21
-	})
+	check("p99<50ms", Missed, "only 99.0 % of the due requests received a response",
+		func(l *record.Load) {
+			l.Done -= 21
+		})
 	// With 100 in progress, 5 + 3 sqrt(100) = 35 are permitted.
 	check("p99<500ms", Met, "", func(l *record.Load) {
 		l.InFlightMean, l.ResponseTime = 100, exponential(2000, 100e6)
@@ -79,7 +80,7 @@ func TestJudgeService(t *testing.T) {
 	check("p99<50ms,errors<1%", Met, "", fails(3))
 	check("p99<50ms,errors<1%", Missed, "errors<1%: 1.05% (21 of 2000)", fails(21))
 	check("p99<50ms,errors<5%", Met, "", fails(50)) // failed, but quickly
-	check("p99<50ms,route x errors<5%", Missed, "answered 97.5 %", fails(50))
+	check("p99<50ms,route x errors<5%", Missed, "only 97.5 % of the due requests", fails(50))
 	check("p99<50ms", Missed, "censored", func(l *record.Load) {
 		l.Answered, l.Censored = 1970, 30
 		l.ResponseTime.Count = 1970
@@ -97,9 +98,10 @@ func TestJudgeInstrument(t *testing.T) {
 		return func(l *record.Load) { l.OwnLag = exponential(2000, p99Ns/4.606) }
 	}
 	check("p99<50ms", Met, "", late(2.4e6))
-	check("p99<50ms", Invalid, "lag: the generator was late, p99 2.6ms (limit 2.5ms)", late(2.6e6))
-	check("p99<40ms", Invalid, "lag", late(2.6e6))  // missed, but by whom is unknown
-	check("errors<1%", Invalid, "lag", late(2.6e6)) // without a time objective: 5 % of p99, 2.3 ms
+	check("p99<50ms", Invalid, "lag: the generator sent late, with a p99 delay of 2.6ms (limit "+
+		"2.5ms)", late(2.6e6))
+	check("p99<40ms", Invalid, "lag", late(2.6e6))  // broken, but by whom?
+	check("errors<1%", Invalid, "lag", late(2.6e6)) // no time promised: 5 % of p99, 2.3 ms
 	check("p99<50ms,max<100us", Invalid, "lag", late(60e3))
 	check("p99<50ms", Invalid, "steal", func(l *record.Load) { l.Host.StealShare = 0.2 })
 	check("p99<50ms", Met, "", func(l *record.Load) { l.Host.StealShare = 0.05 })
@@ -137,10 +139,11 @@ func TestJudgeLagWithoutStalls(t *testing.T) {
 				RawNs: l.ResponseTime.P99Ns, KeptShare: 0.9}}
 		}
 	}
-	const late = "lag: the generator was late, which is 3ms of p99 (limit 2.5ms)"
+	const late = "lag: the generator sent late, which is 3ms of p99 (limit 2.5ms)"
 	check("p99<50ms", Met, "", stalled(40e6, 39e6))
 	check("p99<50ms", Invalid, late, stalled(40e6, 37e6))
 	check("p99<20ms", Missed, "p99<20ms: 40ms (46.1ms with the machine's stalls)",
 		stalled(40e6, 39.9e6))
-	check("p99<50ms,p50<20ms", Invalid, "lag: the generator was late, p99 46", stalled(40e6, 39e6))
+	check("p99<50ms,p50<20ms", Invalid, "lag: the generator sent late, with a p99 delay of 46",
+		stalled(40e6, 39e6))
 }

@@ -123,7 +123,7 @@ func TestFindStretches(t *testing.T) {
 			}
 		}
 		return f.WindowNs, slices.ContainsFunc(f.Warnings, func(w string) bool {
-			return len(w) > 7 && w[:7] == "answers"
+			return len(w) > 9 && w[:9] == "responses"
 		})
 	}
 	// Five minutes less some 20 s for the bracket, by 22 steps of 5/4 of a window: about 10 s.

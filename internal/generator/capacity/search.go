@@ -88,7 +88,7 @@ type search struct {
 	doubt        []string // all rules that it broke
 }
 
-var errBudget = errors.New("the budget has ended")
+var errBudget = errors.New("the time budget is used up")
 
 // giveUp ends a search with a reason, which is a result and not an error.
 type giveUp struct{ reason string }
@@ -141,16 +141,17 @@ func known(steps []Tried) (atLeast, broke float64) {
 func (o Options) CheckSearch() error {
 	switch {
 	case len(o.SLO) == 0:
-		return fmt.Errorf("find capacity: there are no objectives to keep")
+		return fmt.Errorf("find capacity: objectives are missing; add some, such as p99<50ms")
 	case slices.ContainsFunc(o.SLO, slo.Objective.IsThroughput):
-		return fmt.Errorf("find capacity: throughput is what is looked for; leave it out of the " +
-			"objectives")
+		return fmt.Errorf("find capacity: an objective limits the throughput, which the search " +
+			"itself varies; remove this objective")
 	case !(o.Precision >= 0):
-		return fmt.Errorf("find capacity: precision %v is negative", o.Precision)
+		return fmt.Errorf("find capacity: the precision must not be negative, got %v", o.Precision)
 	case !(o.Confidence > 0 && o.Confidence < 1):
-		return fmt.Errorf("find capacity: confidence %v is not between 0 and 1", o.Confidence)
+		return fmt.Errorf("find capacity: the confidence level must be between 0 and 1, got "+
+			"%v", o.Confidence)
 	case o.Budget <= 0:
-		return fmt.Errorf("find capacity: budget %v is not positive", o.Budget)
+		return fmt.Errorf("find capacity: the budget must be greater than 0, got %v", o.Budget)
 	}
 	return nil
 }
@@ -163,10 +164,11 @@ func (s *search) run(ctx context.Context) error {
 	}
 	f.PeakPerS = peak
 	if !steady {
-		f.warn("the closed warm-up had not settled after %d windows", warmupsMax)
+		f.warn("the throughput of the closed warm-up was not steady after %d windows", warmupsMax)
 	}
 	if f.CeilingPerS > 0 && peak > ceilingNear*f.CeilingPerS {
-		f.warn("the first peak is %.0f %% of the generator's own ceiling: give the load more cores",
+		f.warn("the maximum throughput of the warm-up is %.0f %% of the generator limit: use "+
+			"more cores for the load",
 			100*peak/f.CeilingPerS)
 	}
 	if err := s.rest(ctx, 0); err != nil {
@@ -174,8 +176,8 @@ func (s *search) run(ctx context.Context) error {
 	}
 	lo, hi, err := s.bracket(ctx)
 	if errors.Is(err, errBudget) {
-		return giveUp{"the budget ended before a rate that meets the objectives and one that " +
-			"misses them were found; raise the budget"}
+		return giveUp{"the budget ended before the search found a rate that meets the objectives " +
+			"and a rate that misses them; raise the budget"}
 	}
 	if err != nil {
 		return err
@@ -185,10 +187,12 @@ func (s *search) run(ctx context.Context) error {
 	p, err := s.blocks(ctx, math.Log(lo), math.Log(hi))
 	if errors.Is(err, errBudget) {
 		if len(s.observations)-bracketed < leastSteps {
-			return giveUp{fmt.Sprintf("the budget ended after the bracket: the objectives were "+
-				"met at %.0f/s and missed at %.0f/s; raise the budget", lo, hi)}
+			return giveUp{fmt.Sprintf("the budget ended when only the range was known: the "+
+				"objectives were met at %.0f requests/s and missed at %.0f requests/s; raise the "+
+				"budget", lo, hi)}
 		}
-		f.warn("the budget ended before the interval was within ±%.1f %%", 100*s.Precision)
+		f.warn("the budget ended before the confidence interval was within ±%.1f "+
+			"%%", 100*s.Precision)
 		err = nil
 	}
 	if err != nil {
@@ -209,10 +213,11 @@ func (s *search) rest(ctx context.Context, rate float64) error {
 		return err
 	}
 	if rate == 0 {
-		return giveUp{"single requests fail while nothing else is under way; see the steps"}
+		return giveUp{"single requests fail although there is no load; the list of steps shows " +
+			"the errors"}
 	}
-	return giveUp{fmt.Sprintf("after the overload at %.0f/s the service did not come back to rest "+
-		"in %d tries: it may not recover by itself", rate, quietTries)}
+	return giveUp{fmt.Sprintf("after the overload at %.0f requests/s, the service did not "+
+		"recover within %d checks: it may not recover by itself", rate, quietTries)}
 }
 
 // lowest returns the rate below which a step takes too long or is not of interest.
@@ -280,17 +285,18 @@ func (s *search) instrument(rate float64) string {
 		owner = "the generator itself is the limit"
 	}
 	if owner != "" && slices.Contains(s.doubt, "run delay") {
-		owner = "the machine is too busy, others run on the generator's cores,"
+		owner = "the machine is too busy: other processes run on the generator's cores,"
 	}
-	out := fmt.Sprintf("steps at %.0f/s say nothing: %s", rate, s.last)
+	out := fmt.Sprintf("no step at %.0f requests/s gave a valid result: %s", rate, s.last)
 	if owner != "" {
-		out = fmt.Sprintf("%s at %.0f/s: %s", owner, rate, s.last)
+		out = fmt.Sprintf("%s at %.0f requests/s: %s", owner, rate, s.last)
 	}
 	if s.CeilingPerS > 0 {
-		out += fmt.Sprintf("; its ceiling against a null server is %.0f/s", s.CeilingPerS)
+		out += fmt.Sprintf("; the generator limit against a null server is %.0f "+
+			"requests/s", s.CeilingPerS)
 	}
 	if s.result.MetPerS > 0 {
-		out += fmt.Sprintf("; the objectives were met up to %.0f/s", s.result.MetPerS)
+		out += fmt.Sprintf("; the objectives were met up to %.0f requests/s", s.result.MetPerS)
 	}
 	return out
 }
@@ -303,8 +309,8 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 	}
 	rate, down := min(firstShare*s.result.PeakPerS, top), downBy
 	if rate < floor {
-		return 0, 0, giveUp{fmt.Sprintf("the objectives take %d answers a step, which at %.0f/s "+
-			"is too long for the budget; raise it", s.need, rate)}
+		return 0, 0, giveUp{fmt.Sprintf("the objectives need %d responses in each step, which "+
+			"takes too long for the budget at %.0f requests/s; raise the budget", s.need, rate)}
 	}
 	blocked, above, again := 0.0, 0.0, false
 	for {
@@ -326,9 +332,10 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 			return 0, 0, giveUp{s.instrument(blocked)}
 		case lo >= top && top == s.CeilingPerS:
 			return 0, 0, giveUp{fmt.Sprintf("the generator itself is the limit: the objectives "+
-				"were met at its ceiling against a null server, %.0f/s", top)}
+				"were met at the generator limit against a null server, %.0f requests/s", top)}
 		case lo >= top:
-			return 0, 0, giveUp{fmt.Sprintf("the objectives were never missed up to %.0f/s", lo)}
+			return 0, 0, giveUp{fmt.Sprintf("the objectives were met at every rate up to %.0f "+
+				"requests/s", lo)}
 		case lo > 0:
 			rate = min(rate*upBy, top)
 		case rate <= floor && blocked == rate:
@@ -347,10 +354,11 @@ func (s *search) bracket(ctx context.Context) (lo, hi float64, err error) {
 
 // tooSlow returns the reason if the objectives are missed at the lowest rate.
 func (s *search) tooSlow(rate float64) string {
-	out := fmt.Sprintf("the objectives are missed at the lowest rate, %.3g/s: %s", rate, s.why())
+	out := fmt.Sprintf("the objectives are missed at the lowest rate, %.3g requests/s: "+
+		"%s", rate, s.why())
 	if rate > floorShare*s.result.PeakPerS {
-		out += fmt.Sprintf("; steps of the %d answers they take would be too long for the budget "+
-			"below it: raise it to look there", s.need)
+		out += fmt.Sprintf("; at lower rates, steps of the required %d responses are too long "+
+			"for the budget: raise the budget", s.need)
 	}
 	return out
 }
@@ -431,21 +439,23 @@ func (s *search) conclude(p *posterior) {
 	f.LoPerS, f.HiPerS = math.Exp(p.center(tail)), math.Exp(p.center(1-tail))
 	f.ReliablePerS = math.Exp(p.at(lapseHigh + (1-lapseLow-lapseHigh)*0.95))
 	if f.Width > wideWidth {
-		f.warn("whether a step meets the objectives is chance from %.0f to %.0f/s: raise the "+
-			"window",
+		f.warn("from %.0f to %.0f requests/s it is chance whether a step meets the objectives: "+
+			"use longer windows",
 			f.RatePerS*math.Exp(-2*f.Width), f.RatePerS*math.Exp(2*f.Width))
 	}
 	if steps := about(s.tried); memory(steps) > len(steps)/2 {
-		f.warn("answers depend on one another for so long that windows of %v are short: in the "+
-			"long run a lower rate may be the limit; raise the budget",
+		f.warn("responses depend on earlier ones for so long that windows of %v are too short: "+
+			"the long-run capacity may be lower; raise the budget",
 			time.Duration(f.WindowNs).Round(100*time.Millisecond))
 	}
 	if s.invalid > 0 {
-		f.warn("%d steps said nothing and were repeated; the last one: %s", s.invalid, s.last)
+		f.warn("%d steps had no valid result and were repeated; the last reason: "+
+			"%s", s.invalid, s.last)
 	}
 	f.Hysteresis = s.hysteresis(p, tail)
 	if h := f.Hysteresis; h.Differs {
-		f.warn("hysteresis: come to from below it is %.0f/s, from above %.0f/s", h.BelowPerS,
+		f.warn("hysteresis: the capacity is %.0f requests/s if the rate rises and %.0f "+
+			"requests/s if it falls", h.BelowPerS,
 			h.AbovePerS)
 	}
 }

@@ -175,23 +175,21 @@ func TestFindReasons(t *testing.T) {
 	}
 	// An idle M/M/1 of 1000/s has a p99 of 4.6 ms. The lowest rate gives 1.3 * 381 answers in a
 	// twelfth of 120 s: 49.5/s.
-	check("p99<4ms", "missed at the lowest rate, 49.5/s: p99<4ms: ", nil)
-	check("p99<4ms", "of the 381 answers they take would be too long for the budget below it", nil)
-	check("p99<50ms", "never missed up to 4000/s", endless)
-	check("p99<50ms", "generator itself is the limit: the objectives were met at its ceiling "+
-		"against "+
-		"a null server, 1500/s", func(s *server, o *Options) {
+	check("p99<4ms", "missed at the lowest rate, 49.5 requests/s: p99<4ms: ", nil)
+	check("p99<4ms", "of the required 381 responses are too long for the budget", nil)
+	check("p99<50ms", "met at every rate up to 4000 requests/s", endless)
+	check("p99<50ms", "generator itself is the limit: the objectives were met at the generator "+
+		"limit against a null server, 1500 requests/s", func(s *server, o *Options) {
 		endless(s, o)
 		o.CeilingPerS = 1500
 	})
-	check("p99<50ms", "the generator itself is the limit at 800/s: lag: ", func(s *server,
+	check("p99<50ms", "the generator itself is the limit at 800 requests/s: lag: ", func(s *server,
 		o *Options) {
 		s.lateFrom, o.CeilingPerS = 700, 2000
 	})
-	check("p99<50ms", "the machine is too busy, others run on the generator's cores, at 800/s: lag",
+	check("p99<50ms", "other processes run on the generator's cores, at 800 requests/s: lag",
 		func(s *server, o *Options) { s.lateFrom, s.delayed = 700, true })
-	check("p99<50ms", "ceiling against a null server is 2000/s; the objectives were met up to "+
-		"533/s",
+	check("p99<50ms", "is 2000 requests/s; the objectives were met up to 533 requests/s",
 		func(s *server, o *Options) { s.lateFrom, o.CeilingPerS = 700, 2000 })
 	check("p99<50ms", "the generator itself is the limit at ", func(s *server, o *Options) {
 		o.Budget = time.Hour // near the boundary it is late in all but one of five steps
@@ -203,15 +201,17 @@ func TestFindReasons(t *testing.T) {
 			return s.offer(ctx, step)
 		}
 	})
-	check("p99<50ms", "did not come back to rest", func(s *server, o *Options) { s.stuck = true })
-	check("p99<50ms", "before a rate that meets the objectives and one that misses them were found",
+	check("p99<50ms", "did not recover within", func(s *server, o *Options) { s.stuck = true })
+	check("p99<50ms",
+		"before the search found a rate that meets the objectives and a rate that misses them",
 		func(s *server, o *Options) { o.Budget = 8 * time.Second })
-	check("p99<50ms", "the budget ended after the bracket: the objectives were met at 800/s "+
-		"and missed at 1000/s",
+	check("p99<50ms", "the budget ended when only the range was known: the objectives were met "+
+		"at 800 requests/s and missed at 1000 requests/s",
 		func(s *server, o *Options) { o.Budget = 20 * time.Second })
-	check("p99<5s", "take 381 answers a step, which at 8/s is too long for the budget",
+	check("p99<5s", "need 381 responses in each step, which takes too long for the budget at 8 ",
 		func(s *server, o *Options) { s.perS = 10 })
-	check("route x p99<1s", "say nothing: route x p99<1s: the load has no route x", nil)
+	check("route x p99<1s",
+		"at 50 requests/s gave a valid result: route x p99<1s: the load has no route x", nil)
 }
 
 // TestFindLooksAgainAtTheLowest checks that one stall of the machine at the lowest rate does not
@@ -246,16 +246,16 @@ func TestFindRefuses(t *testing.T) {
 			t.Errorf("%v, %v, want %q", f, err, want)
 		}
 	}
-	check("no objectives", func(o *Options) { o.SLO = nil })
-	check("window 0s is not positive", func(o *Options) { o.Window = 0 })
-	check("lead -1ns is negative", func(o *Options) { o.Lead = -1 })
-	check("budget 0s is not positive", func(o *Options) { o.Budget = 0 })
-	check("confidence 1 is not between", func(o *Options) { o.Confidence = 1 })
-	check("confidence 0 is not between", func(o *Options) { o.Confidence = 0 })
-	check("throughput is what is looked for", func(o *Options) {
+	check("objectives are missing", func(o *Options) { o.SLO = nil })
+	check("the window must be greater than 0, got 0s", func(o *Options) { o.Window = 0 })
+	check("the lead-in must not be negative, got -1ns", func(o *Options) { o.Lead = -1 })
+	check("the budget must be greater than 0, got 0s", func(o *Options) { o.Budget = 0 })
+	check("must be between 0 and 1, got 1", func(o *Options) { o.Confidence = 1 })
+	check("must be between 0 and 1, got 0", func(o *Options) { o.Confidence = 0 })
+	check("an objective limits the throughput", func(o *Options) {
 		o.SLO = append(o.SLO, must(slo.Parse("throughput>1/s"))...)
 	})
-	check("offer step 4 (bracket): refused", func(o *Options) {
+	check("run step 4 (bracket) of the search: refused", func(o *Options) {
 		offer := o.Offer
 		o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
 			if step.Phase == Bracket {
@@ -264,7 +264,7 @@ func TestFindRefuses(t *testing.T) {
 			return offer(ctx, step)
 		}
 	})
-	check("no good answer in 2s: status 500", func(o *Options) {
+	check("no good response within 2s: status 500", func(o *Options) {
 		o.Offer = func(context.Context, Step) (*record.Load, error) {
 			return &record.Load{Errors: record.Errors{Status: 9, Example: "status 500"}}, nil
 		}

@@ -30,9 +30,12 @@ func TestRates(t *testing.T) {
 
 func TestSpanRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "want a list", "x": "want a list", "1..": "want a list", "0..5": "want a list",
-		"-1": "want a list", "NaN": "want a list", "5..1": "must rise", "1,1": "must rise",
-		"1..1": "must rise", "1.5": "not a whole number", "2000000": "up to 1048576",
+		"": "must be a list", "x": "must be a list", "1..": "must be a list",
+		"0..5": "must be a list",
+		"-1":   "must be a list", "NaN": "must be a list", "5..1": "must be a rising sequence",
+		"1,1":  "must be a rising sequence",
+		"1..1": "must be a rising sequence", "1.5": "not a whole number",
+		"2000000": "up to 1048576",
 	} {
 		if got, err := Connections(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Connections(%q) = %v, %v, want %q", text, got, err, want)

@@ -47,8 +47,8 @@ func (f *Found) Text(w io.Writer) error {
 	if f.Found {
 		p.Line("capacity    %s/s  [%s – %s] at %g %% confidence", units.FineRate(f.RatePerS),
 			units.FineRate(f.LoPerS), units.FineRate(f.HiPerS), 100*f.Confidence)
-		p.Line("            keeps %s in half of the windows of %v;", f.SLO, window)
-		p.Line("            in 95 %% of them up to %s/s", units.FineRate(f.ReliablePerS))
+		p.Line("            meets %s in half of the windows of %v,", f.SLO, window)
+		p.Line("            and in 95 %% of the windows up to %s/s", units.FineRate(f.ReliablePerS))
 	} else {
 		subject := "not found"
 		if f.AtLeastPerS > 0 {
@@ -56,19 +56,21 @@ func (f *Found) Text(w io.Writer) error {
 		}
 		p.Line("capacity    %s: %s", subject, f.Reason)
 		if f.AtLeastPerS > 0 && f.MissedPerS > 0 {
-			p.Line("            a step met the objectives there, and one missed them at %s/s",
+			p.Line("            a step met the objectives at this rate, and a step missed them "+
+				"at %s/s",
 				units.FineRate(f.MissedPerS))
 		} else if f.AtLeastPerS > 0 {
-			p.Line("            a step met the objectives there, and none missed them")
+			p.Line("            a step met the objectives at this rate, and no step missed them")
 		}
 		p.Line("            objectives %s, windows of %v", f.SLO, window)
 	}
 	p.Line("peak        %s/s, closed", units.Rate(f.PeakPerS))
 	if f.CeilingPerS > 0 {
-		p.Line("ceiling     %s/s, the generator against a null server", units.Rate(f.CeilingPerS))
+		p.Line("ceiling     %s/s, the generator limit against a null "+
+			"server", units.Rate(f.CeilingPerS))
 	}
 	f.hysteresis(p)
-	p.Line("effort      %d steps, %d of them about the boundary, in %v; seed %d", len(f.Steps),
+	p.Line("effort      %d steps, %d of them near the capacity, in %v; seed %d", len(f.Steps),
 		len(about(f.Steps)), time.Duration(f.ElapsedNs).Round(time.Second), f.Seed)
 	for _, line := range doubts(f.Steps) {
 		p.Line("doubt       %s", line)
@@ -83,10 +85,10 @@ func (f *Found) Text(w io.Writer) error {
 func (f *Found) hysteresis(p *format.Page) {
 	switch h := f.Hysteresis; {
 	case !h.Checked:
-		p.Line("hysteresis  not checked: too few steps from below and from above")
+		p.Line("hysteresis  not checked: too few steps with rising and with falling rates")
 	case h.Differs:
 		p.Line(
-			"hysteresis  %s/s from below, %s/s from above: %+.1f %% [%+.1f – %+.1f]",
+			"hysteresis  %s/s if the rate rises, %s/s if it falls: %+.1f %% [%+.1f – %+.1f]",
 			units.FineRate(
 				h.BelowPerS,
 			),
@@ -96,7 +98,7 @@ func (f *Found) hysteresis(p *format.Page) {
 			100*h.Hi,
 		)
 	default:
-		p.Line("hysteresis  none seen: from below %+.1f %% [%+.1f – %+.1f] against from above",
+		p.Line("hysteresis  not detected: rising against falling rates %+.1f %% [%+.1f – %+.1f]",
 			100*h.Shift, 100*h.Lo, 100*h.Hi)
 	}
 }
@@ -129,7 +131,7 @@ func doubts(steps []Tried) []string {
 	}
 	var out []string
 	for _, name := range names {
-		out = append(out, fmt.Sprintf("%s: SUSPECT in %d of %d open steps", name, counts[name],
+		out = append(out, fmt.Sprintf("rule %s: SUSPECT in %d of %d open steps", name, counts[name],
 			all))
 	}
 	return out
@@ -218,7 +220,7 @@ func CurveText(w io.Writer, points []Point) error {
 	}
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
-			p.Line("%s %s: needs n ≥ %s", units.Absent, q.name, units.Count(need))
+			p.Line("%s %s: needs at least %s responses", units.Absent, q.name, units.Count(need))
 		}
 	}
 	for _, point := range points {
@@ -253,13 +255,13 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 			t.CPUPerRequest/1e3, t.Outcome, bar(t.ThroughputPerS/max(most, 1e-9)))
 	}
 	if n := len(rows); n > 0 && rows[n-1].Outcome != Met && rows[n-1].RatePerS > 0 {
-		p.Line("ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Reason)
+		p.Line("the sweep ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Reason)
 	}
 	if n := len(rows); n > 0 && rows[n-1].RatePerS == 0 {
-		p.Line("closed: latency follows from connections and throughput (Little's law)")
+		p.Line("closed load: latency follows from connections and throughput (Little's law)")
 	}
 	if len(objectives) > 0 {
-		p.Line("met and missed: %s", slo.Text(objectives))
+		p.Line("objectives that steps met or missed: %s", slo.Text(objectives))
 	}
 	return p.To(w)
 }

@@ -33,14 +33,14 @@ type Generator struct {
 }
 
 // errOver ends a generator after its work.
-var errOver = errors.New("the lab has the books")
+var errOver = errors.New("the coordinator has received all measurements")
 
 // Run runs the load that the lab orders. It returns when the lab has the results. If the connection
 // to the lab is lost, it stops the load.
 func (g *Generator) Run(ctx context.Context) error {
 	conn, err := g.find(ctx)
 	if err != nil {
-		return fmt.Errorf("find the lab at %s: %w", g.Lab, err)
+		return fmt.Errorf("connect to the coordinator at %s: %w", g.Lab, err)
 	}
 	return g.serve(ctx, conn)
 }
@@ -81,26 +81,26 @@ func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
 	defer leave()
 	form := helloForm{Version: g.Version, Token: g.Key.Token, Index: g.Index, Name: g.Name}
 	if err := c.tell(hello, form); err != nil {
-		return fmt.Errorf("greet the lab: %w", err)
+		return fmt.Errorf("send the first message to the coordinator: %w", err)
 	}
 	// The lab sends orders only when all generators have connected.
 	kind, body, err := c.hear(time.Hour, order, refused)
 	if ctx.Err() != nil {
-		return fmt.Errorf("wait for the lab's order: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the load from the coordinator: %w", context.Cause(ctx))
 	}
 	if err != nil {
-		return fmt.Errorf("wait for the lab's order: %w", err)
+		return fmt.Errorf("wait for the load from the coordinator: %w", err)
 	}
 	if kind == refused {
 		var why textForm
 		if err := read(body, &why); err != nil {
 			return err
 		}
-		return fmt.Errorf("the lab refuses generator %d: %s", g.Index, plain(why.Text))
+		return fmt.Errorf("the coordinator refused generator %d: %s", g.Index, plain(why.Text))
 	}
 	var f orderForm
 	if err := read(body, &f); err != nil {
-		return fmt.Errorf("read the lab's order: %w", err)
+		return fmt.Errorf("read the load from the coordinator: %w", err)
 	}
 	o, err := f.order()
 	if err != nil {
@@ -156,15 +156,16 @@ func (p *ordered) offer(ctx context.Context, o Order) error {
 	}
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the lab to hear the books: %w", context.Cause(ctx))
+		return fmt.Errorf("wait until the coordinator requests the measurements: "+
+			"%w", context.Cause(ctx))
 	case <-p.word:
 	}
 	if err := p.send(books, res.Ledger.Books()); err != nil {
-		return fmt.Errorf("tell the books: %w", err)
+		return fmt.Errorf("send the measurements: %w", err)
 	}
 	<-ctx.Done()
 	if cause := context.Cause(ctx); !errors.Is(cause, errOver) {
-		return fmt.Errorf("wait for the lab's thanks: %w", cause)
+		return fmt.Errorf("wait until the coordinator confirms the measurements: %w", cause)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (p *ordered) listen() error {
 	for {
 		kind, body, err := p.hear(365*24*time.Hour, ask, start, stop, word, thanks)
 		if err != nil {
-			return fmt.Errorf("the lab %s", lost(err))
+			return fmt.Errorf("the coordinator %s", lost(err))
 		}
 		switch kind {
 		case ask:
@@ -246,7 +247,7 @@ func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
 		case p.out <- b:
 			return !p.cut.Load()
 		default:
-			cancel(errors.New("the lab takes nothing"))
+			cancel(errors.New("the coordinator does not receive reports"))
 			return false
 		}
 	}
@@ -259,7 +260,7 @@ func (p *ordered) write(ctx context.Context, cancel context.CancelCauseFunc) {
 			continue
 		}
 		if err := p.send(piece, b); err != nil {
-			cancel(fmt.Errorf("the lab %s", lost(err)))
+			cancel(fmt.Errorf("the coordinator %s", lost(err)))
 		}
 	}
 }

@@ -51,8 +51,8 @@ func (k Key) String() string { return k.Token + ":" + k.Certificate }
 func ParseKey(text string) (k Key, err error) {
 	const token, sum = 2 * tokenBytes, 2 * sha256.Size
 	if len(text) != token+1+sum || text[token] != ':' {
-		return k, errors.New("the key is none: it has a token and a certificate's hash, as the " +
-			"lab has written it")
+		return k, errors.New("the key is invalid: it must be the token and the certificate hash " +
+			"that the coordinator has written")
 	}
 	return Key{text[:token], text[token+1:]}, nil
 }
@@ -74,11 +74,13 @@ func ParseIdentity(token string, certificate, secret []byte) (id Identity, err e
 		return Identity{}, err
 	}
 	if n := len(id.certificate.Certificate); n != 1 {
-		return Identity{}, fmt.Errorf("there are %d certificates; want the lab's alone", n)
+		return Identity{}, fmt.Errorf("the identity has %d certificates, but it must have only "+
+			"the coordinator's certificate", n)
 	}
 	id.key, err = ParseKey(token + ":" + sumOf(id.certificate.Certificate[0]))
-	if err != nil { // the error must not contain the token
-		return Identity{}, fmt.Errorf("the token has %d characters; want %d", len(token),
+	if err != nil { // the token is not told
+		return Identity{}, fmt.Errorf("the token has %d characters, but it must have "+
+			"%d", len(token),
 			2*tokenBytes)
 	}
 	return id, nil

@@ -193,12 +193,12 @@ func TestFaults(t *testing.T) {
 		stream := o.Spec.Stream
 		o.Spec.Stream = func(b []byte) bool { stream(b); s.stop[1](); return true }
 	})
-	check("dies", "is gone 0.7 s after", func(s *stage, o *Order) {
+	check("dies", "disconnected 0.7 s after", func(s *stage, o *Order) {
 		o.Spec.Stream = func([]byte) bool { return s.line[1].Close() == nil }
 	})
 	check("is late", "began 600ms late", late(600*time.Millisecond))
 	check("is a little late", "began 101ms late", late(101*time.Millisecond))
-	check("falls silent", "is silent 5.0 s after", func(_ *stage, o *Order) {
+	check("falls silent", "stopped responding 5.0 s after", func(_ *stage, o *Order) {
 		together := o.Spec.Together
 		o.Spec.Together = func(ctx context.Context) (int64, error) {
 			at, err := together(ctx)
@@ -206,8 +206,8 @@ func TestFaults(t *testing.T) {
 			return at, err
 		}
 	})
-	check("sends another schedule", "sent another schedule: hash",
+	check("sends another schedule", "sent another schedule: its hash",
 		func(_ *stage, o *Order) { o.Spec.Seed++ })
-	check("never ends", "has not ended 15s after it was to",
+	check("never ends", "was still running 15s after its scheduled end,",
 		func(_ *stage, o *Order) { o.Spec.Lead = time.Hour }) // with a valid number of intervals
 }

@@ -27,29 +27,31 @@ func TestCannotBegin(t *testing.T) {
 			}
 		})
 	}
-	check("gather 3 generators: 2 did not come within 30s, the first of them generator 0",
+	check("wait for 3 generators: 2 did not connect within 30s; the first missing one is "+
+		"generator 0",
 		func(_ *Order, all []*Generator) { all[0], all[2] = nil, nil })
 	check("generator 1 (g1): load: no way in", func(_ *Order, all []*Generator) {
 		all[1].Offer = func(context.Context, Order) (*load.Result, error) {
 			return nil, errors.New("load: no way in")
 		}
 	})
-	check("generator 2 (g2): is silent before it was ready", func(_ *Order, all []*Generator) {
+	check("generator 2 (g2): stopped responding before it was ready", func(_ *Order,
+		all []*Generator) {
 		all[2].Offer = func(ctx context.Context, _ Order) (*load.Result, error) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}
 	})
-	check("2 connections for 3 generators", func(o *Order, _ []*Generator) {
+	check("2 connections are too few for 3 generators", func(o *Order, _ []*Generator) {
 		o.Spec.Connections = 2
 	})
-	check("4 cores are not divided among 3", func(o *Order, _ []*Generator) {
+	check("4 cores cannot be divided among 3", func(o *Order, _ []*Generator) {
 		o.Spec.Cores = make([]int, 4)
 	})
-	check("8 connections of 8 streams are not divided", func(o *Order, _ []*Generator) {
+	check("8 connections of 8 streams cannot be divided", func(o *Order, _ []*Generator) {
 		o.By.Stack = &nethttp.Config{Streams: 8}
 	})
-	check("is not text in UTF-8", func(o *Order, _ []*Generator) {
+	check("is not valid UTF-8", func(o *Order, _ []*Generator) {
 		o.Spec.Scenario.Requests[0].Path = "/\xff"
 	})
 	check("is not UTF-8", func(o *Order, _ []*Generator) {
@@ -93,19 +95,20 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	refuse("its token is not this lab's", func(g *Generator) {
+	refuse("token is not the token of this load", func(g *Generator) {
 		g.Key.Token = "x" + g.Key.Token[1:]
 	})
 	refuse("is not the coordinator of this key", func(g *Generator) {
 		g.Key.Certificate = strings.Repeat("0", 64)
 	})
-	refuse("there are 0 to 0", func(g *Generator) { g.Index = 1 })
-	refuse("there are 0 to 0", func(g *Generator) { g.Index = -1 })
-	refuse("it is prony v2, and this lab is v1", func(g *Generator) { g.Version = "v2" })
+	refuse("outside of the range 0 to 0", func(g *Generator) { g.Index = 1 })
+	refuse("outside of the range 0 to 0", func(g *Generator) { g.Index = -1 })
+	refuse("version v2 of prony and the coordinator version v1",
+		func(g *Generator) { g.Version = "v2" })
 	for _, row := range []struct{ sent, want string }{
-		{"GET / HTTP/1.1\r\n\r\n", "sent what is not a message"},
-		{"\x00\x00\x00\x01p", "out of turn"},
-		{"\x7f\xff\xff\xffh", "4096 are the most"},
+		{"GET / HTTP/1.1\r\n\r\n", "sent data that is not a message"},
+		{"\x00\x00\x00\x01p", "at the wrong time"},
+		{"\x7f\xff\xff\xffh", "the limit for this kind is 4096 bytes"},
 		{"\x00\x00\x00\x03h{}", "token"},
 		{"\x00\x00\x00\x08h{\"x\":1}", "not a message"},
 		{"\x00\x00\x00\x05h{}{}", "not a message"},
@@ -124,17 +127,17 @@ func TestRefusals(t *testing.T) {
 		ended <- (&Generator{Lab: l.Addr(), Key: l.Key(), Name: "g", Version: "v1"}).Run(ctx)
 	}()
 	<-l.come
-	refuse("generator 0 is here already, as g", func(*Generator) {})
+	refuse("generator 0 is already connected, from g", func(*Generator) {})
 	cancel() // like a signal while it waits for its order
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
 	}
 	l.Close() //nolint:errcheck // the test is over
-	refuse("find the lab at 127.0.0.1", func(*Generator) {})
+	refuse("connect to the coordinator at 127.0.0.1", func(*Generator) {})
 	mu.Lock()
 	defer mu.Unlock()
 	for _, text := range said {
-		if !strings.HasPrefix(text, "refused a generator from 127.0.0.1:") ||
+		if !strings.HasPrefix(text, "refused a generator at 127.0.0.1:") ||
 			strings.Contains(text, l.Key().Token) {
 			t.Errorf("said: %q", text)
 		}
@@ -189,16 +192,17 @@ func TestHostile(t *testing.T) {
 		return func(c *line) { c.Write([]byte(text)) } //nolint:errcheck // the lab disconnects
 	}
 	check("a message of 268435455 bytes", write("\x10\x00\x00\x00p"))
-	check("out of turn", write("\x00\x00\x00\x02b "))
-	check("what is not a message", write("GET / HTTP/1.1"))
+	check("at the wrong time", write("\x00\x00\x00\x02b "))
+	check("data that is not a message", write("GET / HTTP/1.1"))
 	check("torn", write("\x00\x00\x00\x02p "))
-	check("what is not a message", write("\x00\x00\x00\x02e1"))
-	check("is gone", func(c *line) {
+	check("data that is not a message", write("\x00\x00\x00\x02e1"))
+	check("disconnected", func(c *line) {
 		write("\x00\x00\x10\x00p")(c)
 		c.Close() //nolint:errcheck // a pipe
 	})
-	check("is silent", func(*line) {})
-	check("is silent", func(c *line) { c.send(ended, []byte("{}")) }) //nolint:errcheck // see above
+	check("stopped responding", func(*line) {})
+	check("stopped responding",
+		func(c *line) { c.send(ended, []byte("{}")) }) //nolint:errcheck // likewise
 }
 
 // pose acts as a generator until the load begins.
@@ -226,7 +230,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("a load that was ended has a result: %+v", res.Generators)
 		}
 		for _, err := range s.ends {
-			if err == nil || !strings.Contains(err.Error(), "the lab is gone") {
+			if err == nil || !strings.Contains(err.Error(), "the coordinator disconnected") {
 				t.Errorf("a generator ended with %v", err)
 			}
 		}

@@ -47,7 +47,7 @@ type Lab struct {
 func Listen(address string, number int, version string) (*Lab, error) {
 	id, err := certify()
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate: %w", err)
+		return nil, fmt.Errorf("make a certificate for the coordinator: %w", err)
 	}
 	return ListenAs(id, address, number, version)
 }
@@ -55,7 +55,8 @@ func Listen(address string, number int, version string) (*Lab, error) {
 // ListenAs is Listen with an existing identity.
 func ListenAs(id Identity, address string, number int, version string) (*Lab, error) {
 	if number < 1 || number > numberMost {
-		return nil, fmt.Errorf("%d generators: want 1 to %d", number, numberMost)
+		return nil, fmt.Errorf("the number of generators must be 1 to %[2]d, got "+
+			"%[1]d", number, numberMost)
 	}
 	if strings.HasPrefix(address, ":") {
 		address = "127.0.0.1" + address
@@ -150,7 +151,7 @@ func (l *Lab) greet(c *line) {
 	notify := l.refused <= refusals && !l.over
 	l.mu.Unlock()
 	if notify {
-		l.say("refused a generator from " + from + ": " + lost(err))
+		l.say("refused a generator at " + from + ": " + lost(err))
 	}
 }
 
@@ -165,17 +166,20 @@ func (l *Lab) take(c *line, f *helloForm) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !same(f.Token, l.key.Token): // without the token, it gets no other information
-		return errors.New("its token is not this lab's: give it the key of this very load")
+	case !same(f.Token, l.key.Token): // nothing else is told to who does not have it
+		return errors.New("the generator's token is not the token of this load: use the key that " +
+			"this load wrote")
 	case l.over:
-		return errors.New("the load is over")
+		return errors.New("the load has already ended")
 	case f.Version != l.version:
-		return fmt.Errorf("it is prony %s, and this lab is %s: they must be the same",
+		return fmt.Errorf("the generator has version %s of prony and the coordinator version %s: "+
+			"use the same version for both",
 			plain(f.Version), l.version)
 	case f.Index < 0 || f.Index >= l.number:
-		return fmt.Errorf("it calls itself generator %d; there are 0 to %d", f.Index, l.number-1)
+		return fmt.Errorf("the index %d of the generator is outside of the range 0 to "+
+			"%d", f.Index, l.number-1)
 	case l.here[f.Index] != nil:
-		return fmt.Errorf("generator %d is here already, as %s", f.Index,
+		return fmt.Errorf("generator %d is already connected, from %s", f.Index,
 			l.here[f.Index].generator.Name)
 	}
 	m := &member{line: c}
@@ -211,8 +215,8 @@ func (l *Lab) gather(ctx context.Context) ([]*member, error) {
 		}
 	}
 	if missing > 0 {
-		return nil, fmt.Errorf("gather %d generators: %d did not come within %v, the first of "+
-			"them generator %d", l.number, missing,
+		return nil, fmt.Errorf("wait for %d generators: %d did not connect within %v; the first "+
+			"missing one is generator %d", l.number, missing,
 			time.Duration(clock.Mono()-began).Round(time.Second), first)
 	}
 	return all, nil

@@ -141,7 +141,7 @@ func remains(t *testing.T, o Order, n int) (due int64) {
 // numbers are in the result.
 func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 	t.Helper()
-	want := map[fate]string{isLost: "is gone ", isLate: "began 1s late"}
+	want := map[fate]string{isLost: "disconnected ", isLate: "began 1s late"}
 	for i, g := range res.Generators {
 		if w := want[fateOf(i)]; !strings.HasPrefix(g.Fault, w) || w == "" && g.Fault != "" {
 			t.Errorf("generator %d has the fault %q, want %q", i, g.Fault, w)
@@ -152,7 +152,7 @@ func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 			due)
 	}
 	grade, observed := finding(judged(&load.Result{Load: *res}), "generators")
-	if grade != record.Invalid || !strings.Contains(observed, "generator 7 (g7) is gone") {
+	if grade != record.Invalid || !strings.Contains(observed, "generator 7 (g7) disconnected") {
 		t.Errorf("%s: %s", grade, observed)
 	}
 }

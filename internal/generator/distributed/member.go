@@ -47,7 +47,7 @@ func (m *member) exchange() (clock.Offset, error) {
 // prepare sends the order and returns when the generator is ready.
 func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Duration) error {
 	if err := m.tell(order, o.form(part, cores)); err != nil {
-		return fmt.Errorf("%s when it received the load", lost(err))
+		return fmt.Errorf("%s while it received the load", lost(err))
 	}
 	kind, body, err := m.hear(patience, ready, failed)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *member) prepare(o *Order, part load.Part, cores []int, patience time.Du
 func (m *member) set() error {
 	now, err := m.exchange()
 	if err != nil {
-		return fmt.Errorf("%s when it was asked for its clock", lost(err))
+		return fmt.Errorf("%s while the coordinator read its clock", lost(err))
 	}
 	c := &m.generator.Clock
 	c.OffsetNs, c.WallNs, c.ErrorNs = now.MonoNs, now.WallNs, now.ErrorNs
@@ -93,7 +93,7 @@ func (p *offering) hear(ctx context.Context, m *member) {
 		kind, body, err := m.hear(min(quiet, remaining), piece, ended, failed)
 		switch {
 		case err != nil && clock.Mono() >= end+p.ownPulse.stillNs():
-			err = fmt.Errorf("has not ended %v after it was to", p.lab.Limits.End)
+			err = fmt.Errorf("was still running %v after its scheduled end,", p.lab.Limits.End)
 		case err != nil:
 		case kind == piece:
 			err = p.take(m, body)
@@ -116,9 +116,9 @@ func (p *offering) hear(ctx context.Context, m *member) {
 // sinceBeginning describes a time in words.
 func sinceBeginning(ns int64) string {
 	if s := float64(ns) / 1e9; s < 0 {
-		return fmt.Sprintf("%.1f s before the beginning", -s)
+		return fmt.Sprintf("%.1f s before the start of the load", -s)
 	}
-	return fmt.Sprintf("%.1f s after the beginning", float64(ns)/1e9)
+	return fmt.Sprintf("%.1f s after the start of the load", float64(ns)/1e9)
 }
 
 // blame records and reports a generator's fault while the others continue.
@@ -177,7 +177,8 @@ func (p *offering) close(ctx context.Context, m *member, body []byte) error {
 // judge checks a generator's part alone, before it is added.
 func (p *offering) judge(m *member, alone *load.Ledger) error {
 	if m.engine.Name != p.spec.Describe.Name {
-		m.generator.Fault = fmt.Sprintf("sends by %s, where others do by %s", m.generator.Engine,
+		m.generator.Fault = fmt.Sprintf("sends with engine %s, but other generators use engine "+
+			"%s", m.generator.Engine,
 			p.spec.Describe.Name)
 	}
 	alone.Describe(m.engine)
@@ -190,13 +191,13 @@ func (p *offering) judge(m *member, alone *load.Ledger) error {
 	if late := time.Duration(g.LateNs); late > lateMost {
 		g.Fault = fmt.Sprintf("began %v late", late.Round(time.Millisecond))
 		if p.tardy {
-			g.Fault += ", because the coordinator stalled and sent it late"
+			g.Fault += ", because the coordinator stalled and sent the start time late"
 		}
 	}
 	complete := alone.Window() == int64(p.spec.Window)
 	if want := p.hash(g.Index); complete && want != alone.Hash() {
-		g.Fault = "sent another schedule: hash " + plain(alone.Hash()) + " where " + want +
-			" was asked for; is its processor of another kind?"
+		g.Fault = "sent another schedule: its hash is " + plain(alone.Hash()) + ", but " + want +
+			" was expected; its CPU may have another architecture"
 	}
 	g.Findings = verdict.Alone(h)
 	return nil

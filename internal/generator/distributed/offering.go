@@ -87,14 +87,15 @@ func (p *offering) divides(o *Order) error {
 	}
 	switch {
 	case s.Connections < n:
-		return fmt.Errorf("%d connections for %d generators; each needs one: raise -c",
+		return fmt.Errorf("%d connections are too few for %d generators, because each generator "+
+			"needs at least one: raise -c",
 			s.Connections, n)
 	case streams > 1 && s.Connections/streams%n != 0:
-		return fmt.Errorf("%d connections of %d streams are not divided among %d generators; "+
-			"make -c a multiple of them", s.Connections/streams, streams, n)
+		return fmt.Errorf("%d connections of %d streams cannot be divided among %d generators; "+
+			"set -c to a multiple of both numbers", s.Connections/streams, streams, n)
 	case len(s.Cores)%n != 0:
-		return fmt.Errorf("%d cores are not divided among %d generators; make --cores a multiple "+
-			"of them", len(s.Cores), n)
+		return fmt.Errorf("%d cores cannot be divided among %d generators; list the same number "+
+			"of --cores for each generator", len(s.Cores), n)
 	}
 	return nil
 }
@@ -184,7 +185,7 @@ func (p *offering) hashes(n int) func(int) string {
 	all := sync.OnceValue(func() []string {
 		process, err := s.Schedule.Process(s.Seed)
 		if err != nil {
-			panic("generators: the schedule was checked and is bad all the same: " + err.Error())
+			panic("generators: a checked schedule is invalid: " + err.Error())
 		}
 		return pace.Hashes(process, n, int64(s.Lead+s.Window))
 	})

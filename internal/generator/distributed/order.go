@@ -86,8 +86,8 @@ func (o *Order) check() error {
 		}
 		for _, s := range texts {
 			if !utf8.ValidString(s) {
-				return fmt.Errorf("%q is not text in UTF-8, and generators receive only such "+
-					"text; in a path, write it as %%xx", s)
+				return fmt.Errorf("%q is not valid UTF-8, but generators receive only UTF-8 "+
+					"text; in a path, write such a byte as %%xx", s)
 			}
 		}
 	}
@@ -98,15 +98,15 @@ func (o *Order) check() error {
 func (o *Order) round() error {
 	b, err := json.Marshal(o.form(load.Part{}, nil))
 	if err != nil {
-		return fmt.Errorf("write the load for generators: %w", err)
+		return fmt.Errorf("encode the load for generators: %w", err)
 	}
 	var f orderForm
 	if err := json.Unmarshal(b, &f); err != nil {
-		return fmt.Errorf("read the load as generators do: %w", err)
+		return fmt.Errorf("decode the load as generators do: %w", err)
 	}
 	if !reflect.DeepEqual(&f, o.form(load.Part{}, nil)) {
-		return errors.New("the load has a text that is not UTF-8, in its checks or in what it " +
-			"takes out of answers; generators can be told of no other")
+		return errors.New("a check or an extract of the scenario contains text that is not " +
+			"UTF-8, which cannot be sent to generators")
 	}
 	return nil
 }

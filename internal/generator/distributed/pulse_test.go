@@ -36,7 +36,7 @@ func TestStandsStill(t *testing.T) {
 				speaks := time.AfterFunc(row.after, func() { _ = (&line{Conn: b}).send(word, nil) })
 				defer speaks.Stop()
 				_, _, err := (&line{Conn: a, ownPulse: own}).hear(5*time.Second, word)
-				if (err == nil) != row.heard || err != nil && lost(err) != "is silent" {
+				if (err == nil) != row.heard || err != nil && lost(err) != "stopped responding" {
 					t.Errorf("heard: %v", err)
 				}
 				if got := time.Duration(own.stillNs()); got != row.still ||

@@ -81,7 +81,7 @@ type line struct {
 // send writes a message within a time limit.
 func (c *line) send(kind byte, body []byte) error {
 	if len(body)+1 > longest[kind] {
-		return fmt.Errorf("a message of %d bytes is too long; %d are the most", len(body),
+		return fmt.Errorf("a message of %d bytes is too long; the limit is %d bytes", len(body),
 			longest[kind])
 	}
 	c.mu.Lock()
@@ -98,13 +98,13 @@ func (c *line) send(kind byte, body []byte) error {
 func (c *line) tell(kind byte, form any) error {
 	body, err := json.Marshal(form)
 	if err != nil {
-		return fmt.Errorf("write a message: %w", err)
+		return fmt.Errorf("encode a message: %w", err)
 	}
 	return c.send(kind, body)
 }
 
 // errGarbage reports an invalid message.
-var errGarbage = errors.New("sent what is not a message")
+var errGarbage = errors.New("sent data that is not a message")
 
 // hear reads the next message, which must have one of the given kinds and arrive in time. It
 // allocates memory only for bytes that have arrived.
@@ -124,10 +124,10 @@ func (c *line) hear(within time.Duration, kinds ...byte) (kind byte, body []byte
 	case !known || n < 0:
 		return 0, nil, errGarbage
 	case !bytes.Contains(kinds, []byte{kind}):
-		return 0, nil, fmt.Errorf("sent %q out of turn", kind)
+		return 0, nil, fmt.Errorf("sent the message %q at the wrong time", kind)
 	case n >= int64(most):
-		return 0, nil, fmt.Errorf("sent a message of %d bytes, and of that kind %d are the "+
-			"most", n, most)
+		return 0, nil, fmt.Errorf("sent a message of %d bytes, but the limit for this kind is %d "+
+			"bytes", n, most)
 	}
 	var all bytes.Buffer
 	if _, err := io.CopyN(&all, from, n); err != nil {
@@ -191,9 +191,9 @@ func plain(text string) string {
 func lost(err error) string {
 	switch late, is := errors.AsType[net.Error](err); {
 	case is && late.Timeout():
-		return "is silent"
+		return "stopped responding"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return "is gone"
+		return "disconnected"
 	}
 	return plain(err.Error())
 }

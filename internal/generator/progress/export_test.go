@@ -245,8 +245,10 @@ func TestBadSettings(t *testing.T) {
 			t.Errorf("%s: error is %v, want %q", variable, err, want)
 		}
 	}
-	check("OTEL_EXPORTER_OTLP_HEADERS=a", `push metrics: read OTEL_EXPORTER_OTLP_HEADERS: "a" is`)
-	check("OTEL_RESOURCE_ATTRIBUTES=a=%", `push metrics: read OTEL_RESOURCE_ATTRIBUTES: "a=%" is`)
+	check("OTEL_EXPORTER_OTLP_HEADERS=a",
+		`push metrics: read OTEL_EXPORTER_OTLP_HEADERS: "a" does not`)
+	check("OTEL_RESOURCE_ATTRIBUTES=a=%",
+		`push metrics: read OTEL_RESOURCE_ATTRIBUTES: "a=%" does not`)
 	for _, name := range []string{"CERTIFICATE", "CLIENT_CERTIFICATE"} {
 		check("OTEL_EXPORTER_OTLP_"+name+"=export_test.go",
 			"push metrics: read OTEL_EXPORTER_OTLP_"+name+": ")
@@ -264,7 +266,7 @@ func TestPushesInPart(t *testing.T) {
 		c := openLoad
 		c.OTLP = scheme + "://" + address
 		err := exporting(t, c).Close()
-		const want = `the first one: it took a part: 3 points were rejected: "too old"`
+		const want = `first error: the receiver rejected 3 data points: "too old"`
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: error is %v, want %q", scheme, err, want)
 		}
@@ -283,7 +285,7 @@ func TestPushesThatFail(t *testing.T) {
 			v := exporting(t, c)
 			err := v.Close()
 			var failed, pushed int64
-			form := "push metrics to " + endpoint + ": %d of %d pushes failed, the first one: "
+			form := "push metrics to " + endpoint + ": %d of %d pushes failed; first error: "
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Fatalf("error is %v, want %q", err, want)
 			}
@@ -323,10 +325,9 @@ func TestBadEndpoints(t *testing.T) {
 			t.Errorf("%q: error is %v, want %q", endpoint, err, want)
 		}
 	}
-	check("127.0.0.1:4318", "want an endpoint such as http://127.0.0.1:4318")
-	check("localhost", "want an endpoint such as")
-	check("udp://127.0.0.1:4318", "udp is not a scheme of OTLP; "+
-		"there are http, https, grpc and grpcs")
+	check("127.0.0.1:4318", "the address must be an endpoint such as http://127.0.0.1:4318")
+	check("localhost", "the address must be an endpoint such as")
+	check("udp://127.0.0.1:4318", "udp is not a scheme of OTLP; use http, https, grpc or grpcs")
 }
 
 // TestMetricNames checks that names are legal and unique.

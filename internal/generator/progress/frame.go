@@ -155,7 +155,7 @@ func rateOf(perS float64) string {
 // logarithmic, because a few slow responses among a million matter.
 func (s *state) bars(width, rows int) []string {
 	window := s.window()
-	title := fmt.Sprintf("response times of %s answers, bars logarithmic",
+	title := fmt.Sprintf("response times of %s responses, logarithmic bars",
 		units.Count(window.count))
 	lines := []string{faint.Render(title)}
 	bins := binsOf(&window, rows)
@@ -244,9 +244,9 @@ func (s *state) foot() []string {
 	if s.failures > 0 {
 		state += fmt.Sprintf(" · %s pushes failed", units.Count(s.failures))
 	}
-	help := "q ends the load and keeps its result so far"
+	help := "q ends the load and keeps the results so far"
 	if s.ending {
-		help = "ending; q again gives up the result"
+		help = "the load is ending; q again discards the results"
 	}
 	return []string{errors, state, faint.Render(help)}
 }

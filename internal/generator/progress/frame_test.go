@@ -130,7 +130,7 @@ func TestFrameSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	s.ending, s.failures = true, 3
-	for _, words := range []string{"  ending\n", "q again gives up", "3 pushes failed"} {
+	for _, words := range []string{"  ending\n", "q again discards", "3 pushes failed"} {
 		if got := ansi.Strip(frame(s, 80, 24)); !strings.Contains(got, words) {
 			t.Errorf("the page lacks %q:\n%s", words, got)
 		}

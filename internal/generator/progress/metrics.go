@@ -33,7 +33,7 @@ type sample struct {
 // The histogram of response times is exported separately.
 const (
 	responseName = "prony.load.response"
-	responseHelp = "Response time, from when a request was due to its last byte."
+	responseHelp = "Response time from the moment at which a request was due until its last byte."
 )
 
 func (s *state) measures() measures {
@@ -58,26 +58,28 @@ func (s *state) measures() measures {
 		about: []string{"engine", s.Engine, "model", s.Model, "target", s.Target},
 		metrics: []metric{
 			{"prony.load.due", "{request}",
-				"Requests whose time has come.", true, item(t.Due)},
+				"Requests that were due so far.", true, item(t.Due)},
 			{"prony.load.sent", "{request}",
 				"Requests sent.", true, item(t.Sent)},
 			{"prony.load.done", "{request}",
-				"Requests answered well.", true, item(t.Done)},
+				"Requests with a good response.", true, item(t.Done)},
 			{"prony.load.received", "By",
 				"Bytes received.", true, item(t.BytesIn)},
 			{"prony.load.failed", "{request}",
-				"Requests that failed, by class.", true, failed},
+				"Requests that failed, by class of error.", true, failed},
 			{"prony.load.in_flight", "{request}",
-				"Requests sent and not yet ended.", false, item(t.InFlight)},
+				"Requests that were sent and are not complete yet.", false, item(t.InFlight)},
 			{"prony.load.backlog", "{request}",
-				"Requests whose time has come and that have not ended.", false, item(s.backlog())},
+				"Requests that are due and not complete yet.", false, item(s.backlog())},
 			{"prony.load.window", "1",
-				"1 while the window is open, whose requests make the result.", false, item(window)},
+				"1 during the window, whose requests count for the result; otherwise " +
+					"0.", false, item(window)},
 		},
 	}
 	if len(lag) > 0 {
 		m.metrics = append(m.metrics, metric{"prony.load.lag", "s",
-			"Lateness of sending in the last interval, by quantile; 1 is the largest.", false, lag})
+			"Send delay in the last interval, by quantile; quantile 1 is the largest " +
+				"delay.", false, lag})
 	}
 	return m
 }

@@ -78,7 +78,7 @@ func startPushes(endpoint string, env []string, measure func() measures) (*pushe
 func newCarrier(endpoint string, s settings) (carrier, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" {
-		return nil, errors.New("want an endpoint such as http://127.0.0.1:4318")
+		return nil, errors.New("the address must be an endpoint such as http://127.0.0.1:4318")
 	}
 	switch u.Scheme {
 	case "http", "https":
@@ -97,7 +97,7 @@ func newCarrier(endpoint string, s settings) (carrier, error) {
 			grpc.WithUserAgent("prony"), grpc.WithDisableRetry())
 		return &overGRPC{conn: conn, settings: s}, err
 	}
-	return nil, fmt.Errorf("%s is not a scheme of OTLP; there are http, https, grpc and grpcs",
+	return nil, fmt.Errorf("%s is not a scheme of OTLP; use http, https, grpc or grpcs",
 		u.Scheme)
 }
 
@@ -138,12 +138,12 @@ func (p *pusher) push() error {
 	// code and message have the same numbers and types.
 	var refused status.Status
 	if err := proto.Unmarshal(answer.GetValue(), &refused); err != nil {
-		return fmt.Errorf("read its answer: %w", err)
+		return fmt.Errorf("read the response of the metrics receiver: %w", err)
 	}
 	if refused.GetCode() == 0 && refused.GetMessage() == "" {
 		return nil
 	}
-	return fmt.Errorf("it took a part: %d points were rejected: %q", refused.GetCode(),
+	return fmt.Errorf("the receiver rejected %d data points: %q", refused.GetCode(),
 		refused.GetMessage())
 }
 
@@ -165,12 +165,12 @@ func (p *pusher) close() error {
 	close(p.stop)
 	<-p.ended
 	if err := p.carrier.close(); p.failed == 0 && err != nil {
-		return fmt.Errorf("end the pushes to %s: %w", p.endpoint, err)
+		return fmt.Errorf("close the connection to %s: %w", p.endpoint, err)
 	}
 	if p.failed == 0 {
 		return nil
 	}
-	return fmt.Errorf("push metrics to %s: %d of %d pushes failed, the first one: %w", p.endpoint,
+	return fmt.Errorf("push metrics to %s: %d of %d pushes failed; first error: %w", p.endpoint,
 		p.failed, p.pushed, p.first)
 }
 
@@ -217,11 +217,12 @@ func (h *overHTTP) carry(ctx context.Context, m, answer proto.Message) error {
 	defer r.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(r.Body, answerBytes))
 	if r.StatusCode/100 != 2 {
-		return fmt.Errorf("it answered %s: %q", r.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("the receiver responded with status %s: "+
+			"%q", r.Status, strings.TrimSpace(string(text)))
 	}
 	if err == nil && r.Header.Get("Content-Type") == "application/x-protobuf" {
 		if err = proto.Unmarshal(text, answer); err != nil {
-			err = fmt.Errorf("read its answer: %w", err)
+			err = fmt.Errorf("read the response of the metrics receiver: %w", err)
 		}
 	}
 	return err
@@ -288,7 +289,7 @@ func readSettings(env []string) (settings, error) {
 		pem, err := os.ReadFile(file)
 		s.tls.RootCAs = x509.NewCertPool()
 		if err == nil && !s.tls.RootCAs.AppendCertsFromPEM(pem) {
-			err = fmt.Errorf("no certificate in %s", file)
+			err = fmt.Errorf("the file %s contains no certificate", file)
 		}
 		if err != nil {
 			return s, fmt.Errorf("read OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
@@ -313,7 +314,7 @@ func eachPair(text string, f func(name, value string)) error {
 		name, value, ok := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if name = strings.TrimSpace(name); !ok || name == "" || err != nil {
-			return fmt.Errorf("%q is not as in name=value,name=value", pair)
+			return fmt.Errorf("%q does not have the form name=value,name=value", pair)
 		}
 		f(name, value)
 	}

@@ -75,12 +75,12 @@ func stall() Case {
 	return Case{
 		Name: "stall", Kind: "stall", Params: truth.Params{After: 1500 * ms, Stall: freeze},
 		Spec:  lead(open(pace.Constant, perS, 64, window), 500*ms),
-		Known: "a freeze of s = 1 s in T = 4 s at R = 400/s, with 64 connections",
+		Known: "the server freezes for s = 1 s within T = 4 s at R = 400/s, with 64 connections",
 		lines: func(c *Case, m *measured) []Line {
 			r, a := &m.ResponseTime, planned(c, m)
 			const above = 50 * ms
 			return []Line{
-				a.above("held up > 50 ms", "R·(s−50 ms)", above, perS*(freeze-above).Seconds(),
+				a.above("delayed > 50 ms", "R·(s−50 ms)", above, perS*(freeze-above).Seconds(),
 					countAbove(r, above), close2),
 				a.mean("s²/2T", square(freeze)/(2*float64(window)), r.MeanNs, close2),
 				a.quantile("p90", "s−0.1·T", 0.9, float64(freeze-window/10), r.P90Ns, close2),
@@ -100,12 +100,12 @@ func pause() Case {
 	return Case{
 		Name: "pause", Kind: "pause", Params: truth.Params{Stall: freeze, Every: period},
 		Spec:  lead(open(pace.Constant, perS, 64, window), 200*ms),
-		Known: "a freeze of d = 400 ms in every P = 1 s, T = 4 s at R = 300/s",
+		Known: "the server freezes for d = 400 ms in every P = 1 s, T = 4 s at R = 300/s",
 		lines: func(c *Case, m *measured) []Line {
 			r, a := &m.ResponseTime, planned(c, m)
 			const above = 20 * ms
 			return []Line{
-				a.above("held up > 20 ms", "R·T·(d−20 ms)/P", above,
+				a.above("delayed > 20 ms", "R·T·(d−20 ms)/P", above,
 					perS*window.Seconds()*float64(freeze-above)/float64(period),
 					countAbove(r, above), close2),
 				a.mean("d²/2P", square(freeze)/(2*float64(period)), r.MeanNs, close2),
@@ -122,8 +122,8 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 	c := Case{
 		Name: name, Kind: kind, Params: truth.Params{Service: service, Seed: seed}, times: true,
 		Spec: lead(open(pace.Poisson, rho/service.Seconds(), 256, window), 500*ms),
-		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion over the moments at which "+
-			"requests came and the times that services took; the mean of all such runs is %v",
+		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion over the arrival times of the "+
+			"requests and their service times; the expected mean of such a queue is %v",
 			service, rho, time.Duration(textbook).Round(10*time.Microsecond)),
 	}
 	// A server that the machine has slowed down needs more time to answer all requests.
@@ -134,8 +134,8 @@ func queue(name, kind string, service time.Duration, rho float64, window time.Du
 		due := len(arrivals(&c.Spec))
 		const formula = "Lindley"
 		return []Line{
-			line("requests", "all that were due", Plain, due, m.server.Requests, exactly),
-			line("answered", "all that were due", Plain, want.TotalCount(), r.Count, exactly),
+			line("requests", "all due requests", Plain, due, m.server.Requests, exactly),
+			line("answered", "all due requests", Plain, want.TotalCount(), r.Count, exactly),
 			a.mean(formula, want.Mean(), r.MeanNs, close2),
 			a.quantile("p50", formula, 0.5, float64(want.ValueAtQuantile(50)), r.P50Ns, 2*close2),
 			a.quantile("p90", formula, 0.9, float64(want.ValueAtQuantile(90)), r.P90Ns, close2),
@@ -171,8 +171,8 @@ func capacity() Case {
 	return Case{
 		Name: "capacity", Kind: "md1", Params: truth.Params{Service: service}, times: true,
 		Spec: lead(closed(connections, window), 200*ms),
-		Known: "one server, N = 8 connections that always ask; d from answer to answer, as the " +
-			"server sent them: 2 ms of processor time and what interrupts it",
+		Known: "one server, N = 8 connections that always have a request; d between responses, " +
+			"as the server sent them: 2 ms of CPU time and interruptions",
 		lines: func(_ *Case, m *measured) []Line {
 			perS, share := serving(m)
 			c := steady{connections, m.Answered, m.machine.loadNs() * connections}
@@ -194,8 +194,8 @@ func overload() Case {
 	return Case{
 		Name: "overload", Kind: "md1", Params: truth.Params{Service: service}, Spec: spec,
 		times: true,
-		Known: "one server, R = 750/s; d from answer to answer, as the server sent them: 2 ms of " +
-			"processor time and what interrupts it",
+		Known: "one server, R = 750/s; d between responses, as the server sent them: 2 ms of CPU " +
+			"time and interruptions",
 		lines: func(_ *Case, m *measured) []Line {
 			rate, share := serving(m)
 			c := steady{spec.Connections, m.Answered,
@@ -222,8 +222,9 @@ func fixed() Case {
 	const service, connections, window = 25 * ms, 10, 3 * sec
 	return Case{
 		Name: "fixed service time", Kind: "fixed", Params: truth.Params{Service: service},
-		Spec:  lead(closed(connections, window), 200*ms),
-		Known: "d = 25 ms, any number at once, N = 10 connections that always ask",
+		Spec: lead(closed(connections, window), 200*ms),
+		Known: "d = 25 ms, any number of requests at once, N = 10 connections that always have a " +
+			"request",
 		lines: func(_ *Case, m *measured) []Line {
 			c := bothSides(m, connections)
 			return []Line{
@@ -240,7 +241,7 @@ func limited() Case {
 	return Case{
 		Name: "concurrency cap", Kind: "cap", Params: truth.Params{Service: service, N: atOnce},
 		Spec:  lead(closed(connections, window), 200*ms),
-		Known: "d = 10 ms, n = 4 at once, C = 16 connections that always ask",
+		Known: "d = 10 ms, n = 4 requests at once, C = 16 connections that always have a request",
 		lines: func(_ *Case, m *measured) []Line {
 			c := bothSides(m, connections)
 			return []Line{
@@ -258,8 +259,9 @@ func warmup() Case {
 	p := truth.Params{Cold: 100 * ms, Service: 20 * ms, After: 2 * sec}
 	return Case{
 		Name: "slow warm-up", Kind: "warmup", Params: p,
-		Spec:  open(pace.Constant, perS, 128, window),
-		Known: "A = 100 ms falls to B = 20 ms in 2 s: the median of each interval of the series",
+		Spec: open(pace.Constant, perS, 128, window),
+		Known: "the service time A = 100 ms falls to B = 20 ms in 2 s: the median of each " +
+			"interval of the series",
 		lines: func(c *Case, m *measured) []Line {
 			want := medians(arrivals(&c.Spec), p, m.Series.IntervalNs, int64(window))
 			const formula = "A−(A−B)·t/2 s"
@@ -290,7 +292,8 @@ func warmup() Case {
 			if needed <= planned(c, m).limits.sumNs && !early {
 				worst = worst.between(worst.Known, worst.Measured)
 			}
-			return []Line{worst, line("intervals", "all with ten answers or more", Plain, known,
+			return []Line{worst, line("intervals", "intervals with ten or more "+
+				"responses", Plain, known,
 				compared, exactly)}
 		},
 	}
@@ -312,7 +315,7 @@ func wrong() Case {
 	const n = 10_000
 	return Case{
 		Name: "wrong bodies", Kind: "wrong", Params: truth.Params{N: n}, Spec: closed(16, 2*sec),
-		Known: "one body in n = 10,000 has a wrong letter",
+		Known: "one response in n = 10,000 has a wrong letter in its body",
 		lines: func(_ *Case, m *measured) []Line {
 			return []Line{tally(m),
 				line("body errors", "⌊requests/n⌋", Plain, share(m, n), m.Errors.Body, exactly),
@@ -328,7 +331,7 @@ func reset() Case {
 	const n, connections = 100, 8
 	return Case{
 		Name: "resets", Kind: "reset", Params: truth.Params{N: n}, Spec: closed(connections, sec),
-		Known: "one answer in n = 100 is torn by a TCP reset",
+		Known: "one response in n = 100 ends with a TCP reset",
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
 			return []Line{tally(m),
@@ -348,7 +351,7 @@ func silent() Case {
 	spec.Timeout, spec.Drain = timeout, timeout+200*ms
 	return Case{
 		Name: "timeouts", Kind: "silent", Params: truth.Params{N: n}, Spec: spec,
-		Known: "one answer in n = 50 never comes; timeout t = 1 s",
+		Known: "one request in n = 50 receives no response; timeout t = 1 s",
 		lines: func(c *Case, m *measured) []Line {
 			r, a := &m.ResponseTime, planned(c, m)
 			return []Line{tally(m),
@@ -369,7 +372,7 @@ func hang() Case {
 	spec.Drain = 200 * ms
 	return Case{
 		Name: "hang", Kind: "hang", Params: truth.Params{After: sec - gap/2}, Spec: spec,
-		Known: "after 1 s nothing is answered any more; R = 300/s, T = 2 s",
+		Known: "after 1 s, no request receives a response; R = 300/s, T = 2 s",
 		lines: func(_ *Case, m *measured) []Line {
 			// Late requests may arrive after the server has stopped, or shift the time at which it
 			// stops.
@@ -391,8 +394,9 @@ func shed() Case {
 	return Case{
 		Name: "load shedding", Kind: "shed", Params: truth.Params{Service: service, N: atOnce},
 		Spec: open(pace.Poisson, perS, 64, window), times: true,
-		Known: fmt.Sprintf("d = 40 ms, n = 4 at once, the others get 503; R = 100/s: by the "+
-			"run's own arrivals; of all such runs' %.1f %% are refused",
+		Known: fmt.Sprintf("d = 40 ms, n = 4 requests at once, others receive 503; R = 100/s: "+
+			"computed from the run's own arrivals; the expected share of refused requests is "+
+			"%.1f %%",
 			100*erlangB(atOnce, perS*service.Seconds())),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
@@ -425,7 +429,8 @@ func keepalive() Case {
 	const n, connections = 100, 8
 	return Case{
 		Name: "keep-alive limit", Kind: "keepalive", Params: truth.Params{N: n},
-		Spec: closed(connections, sec), Known: "each connection is closed after n = 100 answers",
+		Spec: closed(connections, sec), Known: "the server closes each connection after n = 100 " +
+			"responses",
 		lines: func(_ *Case, m *measured) []Line {
 			want := share(m, n)
 			return []Line{tally(m),
@@ -444,7 +449,7 @@ func drip() Case {
 	return Case{
 		Name: "drip", Kind: "drip", Params: truth.Params{Service: first, Every: step, N: n},
 		Spec:  spec,
-		Known: "the first byte after a = 40 ms, nine more of the body 5 ms apart",
+		Known: "the first byte after a = 40 ms, then nine bytes of the body, 5 ms apart",
 		lines: func(_ *Case, m *measured) []Line {
 			s := bothSides(m, n)
 			return []Line{
@@ -462,10 +467,11 @@ func ownLag() Case {
 	const perS, window = 1000.0, 2 * sec
 	return Case{
 		Name: "own lag", Kind: "fixed", Spec: open(pace.Poisson, perS, 32, window),
-		Known: "a server that takes no time: each request has a lag, which its response time holds",
+		Known: "a server that takes no time: each request has a send delay, which its response " +
+			"time includes",
 		lines: func(c *Case, m *measured) []Line {
 			return []Line{
-				line("lags", "all that were due", Plain, len(arrivals(&c.Spec)), m.Lag.Count,
+				line("lags", "all due requests", Plain, len(arrivals(&c.Spec)), m.Lag.Count,
 					exactly),
 				line("lag + service", "response", Ns, m.ResponseTime.MeanNs,
 					m.Lag.MeanNs+m.ServiceTime.MeanNs, close2),
@@ -481,8 +487,8 @@ func spin() Case {
 	return Case{
 		Name: "processor time", Kind: "spin", Params: truth.Params{Service: burn},
 		Spec: open(pace.Constant, perS, 16, window), useCPU: true, times: true,
-		Known: "each request burns 10 ms of the server's processor time, which its thread's own " +
-			"clock shows",
+		Known: "each request uses 10 ms of the server's CPU time, as measured by the clock of " +
+			"its thread",
 		lines: func(_ *Case, m *measured) []Line {
 			sum, n := 0.0, float64(max(m.server.Requests, 1))
 			for _, t := range m.server.Times {

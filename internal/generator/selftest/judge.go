@@ -93,20 +93,20 @@ func (m *Machine) bothNs() (waitNs, quietNs float64) {
 // String describes the disturbance in figures.
 func (m *Machine) String() string {
 	timeNs := float64(max(m.TimeNs, 1))
-	parts := []string{fmt.Sprintf("load and server waited for a processor for %.1f and %.1f %% of "+
-		"the time", 100*m.loadNs()/timeNs, 100*m.serverNs()/timeNs)}
+	parts := []string{fmt.Sprintf("load and server waited for a CPU for %.1f and %.1f %% of the "+
+		"time", 100*m.loadNs()/timeNs, 100*m.serverNs()/timeNs)}
 	if m.StallsWay != "" {
-		parts = append(parts, fmt.Sprintf("stalls of the machine took %.1f and %.1f %%",
+		parts = append(parts, fmt.Sprintf("stalls of the machine took %.1f and %.1f %% of the time",
 			100*float64(m.Load.StalledNs)/timeNs, 100*float64(m.Service.StalledNs)/timeNs))
 	}
 	if ns := m.Load.StealNs + m.Service.StealNs; ns > 0 {
-		parts = append(parts, fmt.Sprintf("the hypervisor took %v of their cores",
+		parts = append(parts, fmt.Sprintf("the hypervisor took %v of CPU time from their cores",
 			time.Duration(ns)))
 	}
-	parts = append(parts, fmt.Sprintf("other programs used %.2f processors",
+	parts = append(parts, fmt.Sprintf("other programs used %.2f CPUs",
 		float64(m.Load.OthersNs+m.Service.OthersNs)/timeNs))
 	if m.ServerLateNs > 0 {
-		parts = append(parts, fmt.Sprintf("the server sent answers %v late in all",
+		parts = append(parts, fmt.Sprintf("the server sent responses late by %v in total",
 			time.Duration(m.ServerLateNs).Round(time.Microsecond)))
 	}
 	return strings.Join(parts, ", ")

@@ -38,7 +38,7 @@ func TestDisturbedIsTriedAgain(t *testing.T) {
 				o.Attempts, o.Disturbed, state, attempts)
 		}
 		text := strings.Join(said, "\n")
-		again := strings.Contains(text, "disturbed: ") || strings.Contains(text, "is off")
+		again := strings.Contains(text, "disturbed: ") || strings.Contains(text, "recorded reason")
 		if again != (attempts > 1) {
 			t.Errorf("%s: said %q", name, said)
 		}

@@ -149,8 +149,8 @@ type Outcome struct {
 const attempts = 3
 
 // unexplained is the disturbance of a case that deviated once, but not again.
-const unexplained = "a number was off in one attempt, which nothing that was recorded explains, " +
-	"and not in the next one"
+const unexplained = "a number was wrong in one attempt, without a recorded reason, but not in " +
+	"the next attempt"
 
 // Run runs the cases in sequence. If a case cannot be run, it returns an error and the earlier
 // outcomes.
@@ -183,7 +183,7 @@ func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
 		switch {
 		case out.State == Wrong && wrong == nil:
 			wrong = &out
-			s.Report(c.Name + ": " + wrongLine(out.Lines) + ", and nothing explains it")
+			s.Report(c.Name + ": " + wrongLine(out.Lines) + ", without a recorded reason")
 		case out.State == OK && wrong != nil:
 			wrong.State, wrong.Disturbed, wrong.Attempts = Disturbed, unexplained, n
 			return *wrong, nil
@@ -199,10 +199,10 @@ func (s Setup) try(ctx context.Context, c *Case) (Outcome, error) {
 func wrongLine(lines []Line) string {
 	i := slices.IndexFunc(lines, func(l Line) bool { return l.State == Wrong })
 	if i < 0 {
-		return "a number is off"
+		return "a number is wrong"
 	}
 	l := lines[i]
-	return fmt.Sprintf("%s is off: %.10g instead of %.10g", l.What, l.Measured, l.Known)
+	return fmt.Sprintf("%s is %.10g instead of %.10g", l.What, l.Measured, l.Known)
 }
 
 // measure runs the case once.

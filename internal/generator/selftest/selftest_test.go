@@ -58,7 +58,7 @@ func TestGeneratorPasses(t *testing.T) {
 				most = 1e6
 			case l.Unit == selftest.PerS:
 				most = l.Known / 100
-			case strings.HasPrefix(l.What, "held up"):
+			case strings.HasPrefix(l.What, "delayed > "):
 				most = 4
 			case l.What == "new connections":
 				most = 8

@@ -47,8 +47,8 @@ func neighbour(busy time.Duration) Case {
 		Params: truth.Params{Service: service, Seed: seed},
 		Spec:   spec,
 		slack:  service / 10, isExtra: func() func() { return spinning(busy, every) },
-		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley; somebody takes the generator's core for %v "+
-			"of every %v", service, rho, busy, every),
+		Known: fmt.Sprintf("s = %v, ρ = %g: Lindley's recursion; another program uses the "+
+			"generator's core for %v of every %v", service, rho, busy, every),
 		lines: func(c *Case, m *measured) []Line {
 			due := arrivals(&c.Spec)
 			want := distribution(lindley(due, truth.Exponential(service, seed))[before(due,
@@ -67,7 +67,8 @@ func crowd(connections int) Case {
 		Params: truth.Params{Service: service},
 		Spec:   lead(open(pace.Poisson, perS, connections, 4*sec), 500*ms),
 		slack:  service / 50,
-		Known: fmt.Sprintf("d = %v, R = %g/s, N = %d connections: d, if there were enough", service,
+		Known: fmt.Sprintf("d = %v, R = %g/s, N = %d connections: d, if there were enough "+
+			"connections", service,
 			perS, connections),
 		lines: func(c *Case, m *measured) []Line {
 			return doubted(c, m, "p99", int64(service), connections < 10)
@@ -83,7 +84,8 @@ func settling(cold time.Duration) Case {
 		Name: fmt.Sprintf("from %v", cold), Kind: "warmup",
 		Params: truth.Params{Cold: cold, Service: service, After: window},
 		Spec:   closed(connections, window), slack: service / 50,
-		Known: fmt.Sprintf("A = %v falls to B = %v in %v, N = %d: N/B in the end", cold, service,
+		Known: fmt.Sprintf("the service time A = %v falls to B = %v in %v, N = %d connections: "+
+			"N/B at the end", cold, service,
 			window, connections),
 		lines: func(c *Case, m *measured) []Line {
 			return doubted(c, m, metric.Throughput, int64(connections/service.Seconds()),
@@ -133,7 +135,7 @@ func held(m *measured, number string, known int64, fault bool, actual float64) [
 	case fault: // a fault without effect may be doubted
 		want, free = 1, 1
 	}
-	return []Line{moved, line("doubted", fmt.Sprintf("if off by > %.1f %%", 100*within), Plain,
+	return []Line{moved, line("doubted", fmt.Sprintf("if wrong by > %.1f %%", 100*within), Plain,
 		want, actual, free)}
 }
 

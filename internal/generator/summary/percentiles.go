@@ -112,7 +112,8 @@ func (p *page) latency(l *record.Load) {
 	}
 	p.stalls(l)
 	if l.Model == record.Closed {
-		p.row("", "a closed load waits for the server: this is no user's waiting time")
+		p.row("", "in a closed load, requests wait for the server, so these times are not those "+
+			"of users")
 	}
 }
 
@@ -191,13 +192,13 @@ func (p *page) worth(l *record.Load, columns []column) {
 	if !some {
 		return
 	}
-	text := "[95 % intervals] of this window"
+	text := "[95 % intervals] for this window"
 	switch share, present := l.Autocorrelation.Worth(); {
 	case !present:
-		text += "; they assume that answers are independent"
+		text += "; the intervals assume that responses are independent"
 	case share < 1:
 		n := l.ResponseTime.Count
-		text += fmt.Sprintf("; its %s answers are worth %s independent ones", units.Count(n),
+		text += fmt.Sprintf("; the %s responses are worth %s independent ones", units.Count(n),
 			units.Count(int64(share*float64(n))))
 	}
 	p.row("", "%s", text)

@@ -41,7 +41,7 @@ func (p *page) stalls(l *record.Load) {
 	}
 	text := fmt.Sprintf("the machine stalled %s of the time", units.PercentTo(share(l), 1))
 	if len(known) > 0 {
-		text += fmt.Sprintf("; without %s of the arrivals, near stalls:",
+		text += fmt.Sprintf("; without the %s of requests near stalls:",
 			units.PercentTo(1-remain, 1))
 	}
 	p.row("stalls", "%s", text)

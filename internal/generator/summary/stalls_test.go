@@ -39,10 +39,9 @@ func TestTextOfStalls(t *testing.T) {
 		{Quantile: 0.99, Ns: 230e3, RawNs: 11e6, KeptShare: 0.93},
 		{Quantile: 0.999, Ns: 1.2e6, RawNs: 16e6, KeptShare: 0.93,
 			LowestNs: 800e3, Unknown: stats.UnrecordedStalls}},
-		"the machine stalled 4.1 % of the time; without 7.0 % of the arrivals, near stalls:\n"+
-			"               p50 56.0 µs, p99 230 µs\n"+
-			"               unknown without stalls: p99.9 between 800 µs and 1.20 ms "+
-			"(stalls too short to record)\n"+causes)
+		"the machine stalled 4.1 % of the time; without the 7.0 % of requests near stalls:\n   "+
+			"            p50 56.0 µs, p99 230 µs\n               unknown without stalls: p99.9 "+
+			"between 800 µs and 1.20 ms (stalls too short to record)\n"+causes)
 	check(s, []record.StallFree{{Quantile: 0.5, KeptShare: 0.3, Unknown: stats.TooMuchExcluded},
 		{Quantile: 0.9, KeptShare: 0.3, Unknown: stats.TooMuchExcluded}},
 		"the machine stalled 4.1 % of the time\n"+

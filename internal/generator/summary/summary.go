@@ -151,7 +151,7 @@ func HLog(w io.Writer, title string, intervals []load.Interval) error {
 
 // HLogTitle returns the title of a log for a trial's load or a single load.
 func HLogTitle(subject string) string {
-	return "response time in ns, by when the answer came, of " + subject
+	return "response time in ns, by the time of the response, of " + subject
 }
 
 // SaveHLog writes the log of a trial's load to hdr/TRIAL.LOAD.hlog in a run's folder.
@@ -170,7 +170,7 @@ func SaveHLog(dir, trial, name string, intervals []load.Interval) error {
 func Spectrum(w io.Writer, l *record.Load) error {
 	h, err := l.ResponseTime.Histogram()
 	if err == nil && h == nil {
-		err = errors.New("it has no histogram")
+		err = errors.New("the load has no histogram")
 	}
 	if err != nil {
 		return fmt.Errorf("write the spectrum: %w", err)

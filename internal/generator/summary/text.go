@@ -28,12 +28,12 @@ func Text(w io.Writer, r Report, o Options) error {
 		p.Line("%s", r.Target)
 	}
 	p.Line("%s", what(l))
-	p.Line("%s, %s, for %v after %v of lead-in", units.Plural(int64(l.Threads), "thread"),
+	p.Line("%s, %s, for %v after a lead-in of %v", units.Plural(int64(l.Threads), "thread"),
 		connections(l), time.Duration(l.WindowNs).Round(time.Millisecond),
 		time.Duration(l.LeadInNs))
 	if r.Ran > 0 {
-		p.Line("CUT SHORT after %v of the window: this is of that part, and what was under way "+
-			"is unanswered", r.Ran.Round(time.Millisecond))
+		p.Line("CUT SHORT after %v of the window: results are of this part, requests in flight "+
+			"are unanswered", r.Ran.Round(time.Millisecond))
 	}
 	p.Line("")
 	withheld := verdict.Withheld(r.Verdict, r.Load.Name)
@@ -136,7 +136,8 @@ func (p *page) counts(l *record.Load) {
 		units.Count(l.Sent), units.Count(l.Answered),
 		units.Count(l.Errors.Requests()), units.Count(l.Censored))
 	if l.Waited > 0 {
-		p.row("", "%s of them found every connection busy", units.Count(l.Waited))
+		p.row("", "%s of these requests waited because every connection was "+
+			"busy", units.Count(l.Waited))
 	}
 }
 
@@ -169,7 +170,7 @@ func (p *page) conditions(l *record.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
 	if l.TLSResumed > 0 {
-		p.row("", "%s of %s handshakes resumed a session", units.Count(l.TLSResumed),
+		p.row("", "%s of %s TLS handshakes resumed a session", units.Count(l.TLSResumed),
 			units.Count(l.TLSTime.Count))
 	}
 	if l.TLS != "" {
@@ -179,8 +180,8 @@ func (p *page) conditions(l *record.Load) {
 		p.row("reconnects", "%s", units.Count(l.Reconnects))
 	}
 	if l.Retried > 0 {
-		p.row("retried", "%s requests sent again: the service closed their connections before it "+
-			"took them", units.Count(l.Retried))
+		p.row("retried", "%s requests sent again: the service closed the connection before it "+
+			"read them", units.Count(l.Retried))
 	}
 	if l.TraceHash != "" {
 		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)
@@ -194,7 +195,8 @@ func (p *page) conditions(l *record.Load) {
 		text += " (" + g.EngineReason + ")"
 	}
 	p.row("generator", "%s", text)
-	text = fmt.Sprintf("%s of CPU a request, busiest thread %s", units.Duration(g.CPUPerRequestNs),
+	text = fmt.Sprintf("%s of CPU time per request, busiest thread "+
+		"%s", units.Duration(g.CPUPerRequestNs),
 		units.Percent(g.CPUShare))
 	if g.MemoryBytes > 0 {
 		text += ", " + units.Bytes(float64(g.MemoryBytes))
@@ -221,7 +223,7 @@ func (p *page) verdict(v record.Verdict) {
 		p.Line("  %s: %s (%s)\n    %s", f.Rule, w.Observed, wording.Against(f), w.Hint)
 	}
 	if len(noted) > 0 {
-		p.Line("  noted, too little to move a number: %s", strings.Join(noted, ", "))
+		p.Line("  noted, too small to change a result: %s", strings.Join(noted, ", "))
 	}
 }
 
@@ -242,28 +244,28 @@ func (p *page) generators(l *record.Load) {
 		c := &all[i].Clock
 		within = max(within, c.ErrorNs, max(c.DriftNs, -c.DriftNs)+c.DriftErrorNs)
 	}
-	p.row("generators", "%d, their clocks known within %s", len(all),
+	p.row("generators", "%d, clock differences known within %s", len(all),
 		units.Duration(float64(within)))
 	slices.SortStableFunc(all, func(a, b record.Generator) int {
 		return cmp.Compare(ailing(&b), ailing(&a))
 	})
 	for i := range all[:min(len(all), generatorsShown)] {
 		g := &all[i]
-		text := fmt.Sprintf("%d  %s: %s sent", g.Index, g.Name, units.Count(g.Sent))
+		text := fmt.Sprintf("%d  %s: %s requests sent", g.Index, g.Name, units.Count(g.Sent))
 		if g.Fault != "" {
 			text += ", " + g.Fault
 		} else {
-			text += fmt.Sprintf(", lag up to %s, %s of CPU", units.Duration(float64(g.LagMaxNs)),
+			text += fmt.Sprintf(", delay up to %s, %s of CPU", units.Duration(float64(g.LagMaxNs)),
 				units.Percent(g.CPUShare))
 		}
 		// Offsets of monotonic clocks are arbitrary, and so are not printed.
 		if deviation := time.Duration(g.Clock.WallNs); deviation.Abs() > wallTold {
-			text += ", wall clock " + deviation.Round(time.Millisecond).String() + " off"
+			text += ", clock off by " + deviation.Round(time.Millisecond).String()
 		}
 		p.row("", "%s", text)
 	}
 	if n := len(all) - generatorsShown; n > 0 {
-		p.row("", "and %d more; --json has all", n)
+		p.row("", "and %d more generators; --json lists all", n)
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 )
 
 // onThreads is the remark for flags that start load threads.
-const onThreads = "one load thread is usually enough; `--cores 2,3` starts a thread on each of " +
+const onThreads = "one load thread is usually enough; `--cores 2,3` starts one thread on each of " +
 	"these cores"
 
 // statusFlag is a flag that the verbs had in addition to each tool's flags.
@@ -79,7 +79,7 @@ func login(a *asked, value string) error { return header(a, basic(value)) }
 func rate(text string) (float64, error) {
 	f, err := number(text)
 	if err == nil && f <= 0 {
-		err = fmt.Errorf("want a number above 0")
+		err = fmt.Errorf("the value must be a number greater than 0")
 	}
 	return f, err
 }
@@ -88,7 +88,7 @@ func rate(text string) (float64, error) {
 func some(text string) (time.Duration, error) {
 	d, err := span(text)
 	if err == nil && d == 0 {
-		err = fmt.Errorf("want a time above 0")
+		err = fmt.Errorf("the value must be a time greater than 0")
 	}
 	return d, err
 }
@@ -100,7 +100,8 @@ var wrkFlags = []row{
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
 	{"-t, --threads N", "--cores LIST", onThreads, nil},
 	{"-H, --header FIELD", "--header FIELD", "", header},
-	{"--timeout TIME", "--timeout TIME", "a request that times out counts with its timeout",
+	{"--timeout TIME", "--timeout TIME", "a request that times out counts in the latency with " +
+		"its timeout",
 		parsed(some, func(a *asked) *time.Duration { return &a.timeout })},
 	{"-s, --script FILE", none, "describe the requests in a `--scenario` file", nil},
 	{"-v, --version", none, "see `prony --version`", nil},
@@ -109,12 +110,12 @@ var wrkFlags = []row{
 // wrk2Flags lists the flags that wrk2 does not share with wrk.
 var wrk2Flags = []row{
 	{"-R, --rate N", "--rate N --arrivals constant", "wrk2 has a schedule for each connection " +
-		"and leaves out the latency of its first 10 s; prony load has one schedule and " +
-		"leaves out 0.5 s (`--lead-in`)",
+		"and excludes the latency of its first 10 s; prony load has one schedule and excludes " +
+		"0.5 s (`--lead-in`)",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-L, --latency", "--spectrum", "", on(func(a *asked) *bool { return &a.spectrum })},
-	{"-U, --u_latency", notNeeded, "service time is always printed", nil},
-	{"-B, --batch_latency", none, "requests are not pipelined", nil},
+	{"-U, --u_latency", notNeeded, "prony load always prints the service time", nil},
+	{"-B, --batch_latency", none, "prony load does not pipeline requests", nil},
 }
 
 var heyFlags = []row{
@@ -122,9 +123,8 @@ var heyFlags = []row{
 		parsed(count, func(a *asked) *int { return &a.requests })},
 	{"-c N", "--connections N", "",
 		parsed(count, func(a *asked) *int { return &a.connections })},
-	{"-q N", "--rate N×C --arrivals constant", "hey has this rate in each of its " +
-		"workers, and a worker that waits for a response skips requests; prony load " +
-		"sends each of them",
+	{"-q N", "--rate N×C --arrivals constant", "hey applies this rate to each of its workers, " +
+		"and a worker that waits for a response skips requests; prony load sends all of them",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-z TIME", "--duration TIME", "",
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
@@ -142,11 +142,11 @@ var heyFlags = []row{
 	{"-h2", "--http2", "", on(func(a *asked) *bool { return &a.http2 })},
 	{"-disable-keepalive", "--churn 1", "", on(func(a *asked) *bool { return &a.renew })},
 	{"-disable-compression", notNeeded, "prony load requests no compression", nil},
-	{"-disable-redirects", notNeeded, "redirects are never followed", nil},
+	{"-disable-redirects", notNeeded, "prony load never follows redirects", nil},
 	{"-cpus N", "--cores LIST", onThreads, nil},
-	{"-o FORMAT", none, "hey writes a row for each request, `--output csv` one for each " +
+	{"-o FORMAT", none, "hey writes a row for each request, `--output csv` writes a row for each " +
 		"interval", nil},
-	{"-x PROXY", none, "give the server's own address", nil},
+	{"-x PROXY", none, "use the server's own address", nil},
 	{"-enable-tmpl", none, "use placeholders such as `{uuid}` and `{random 1..9}`", nil},
 }
 
@@ -156,8 +156,8 @@ var ohaFlags = []row{
 	{"-c N", "--connections N", "",
 		parsed(count, func(a *asked) *int { return &a.connections })},
 	{"-p N", "--streams N", "", parsed(count, func(a *asked) *int { return &a.streams })},
-	{"-q N", "--rate N --arrivals constant", "response time always counts from when a request " +
-		"was due, as with `--latency-correction`",
+	{"-q N", "--rate N --arrivals constant", "prony load always counts response times from when " +
+		"a request was due, as with `--latency-correction`",
 		parsed(rate, func(a *asked) *float64 { return &a.ratePerS })},
 	{"-z TIME", "--duration TIME", "",
 		parsed(some, func(a *asked) *time.Duration { return &a.window })},
@@ -182,7 +182,7 @@ var ohaFlags = []row{
 	{"--output-format FORMAT", "--output json", "the keys differ",
 		func(a *asked, value string) error {
 			if a.json = value == "json"; !a.json && value != "text" {
-				return fmt.Errorf("prony load prints text or json in its stead")
+				return fmt.Errorf("prony load supports only the formats text and json")
 			}
 			return nil
 		}},
@@ -190,37 +190,37 @@ var ohaFlags = []row{
 	{"-w, --wait-ongoing-requests-after-deadline", notNeeded, "prony load always waits " +
 		"for the last responses", nil},
 	{"--disable-compression", notNeeded, "prony load requests no compression", nil},
-	{"-r, --redirect N", notNeeded, "redirects are never followed", nil},
-	{"--no-pre-lookup", notNeeded, "the name is resolved once", nil},
+	{"-r, --redirect N", notNeeded, "prony load never follows redirects", nil},
+	{"--no-pre-lookup", notNeeded, "prony load resolves the name once", nil},
 	{"--no-tui", "--view plain", "", on(func(a *asked) *bool { return &a.plain })},
-	{"--no-color", notNeeded, "without a terminal there is no color", nil},
-	{"--disable-color", notNeeded, "without a terminal there is no color", nil},
+	{"--no-color", notNeeded, "without a terminal, the output has no color", nil},
+	{"--disable-color", notNeeded, "without a terminal, the output has no color", nil},
 	{"--fps N", notNeeded, "see `--view`", nil},
-	{"--stats-success-breakdown", notNeeded, "errors are always counted by class", nil},
+	{"--stats-success-breakdown", notNeeded, "prony load always counts errors by class", nil},
 	{"-o, --output FILE", none, "redirect the standard output", nil},
-	{"-x, --proxy URL", none, "give the server's own address", nil},
-	{"--connect-to TEXT", none, "give the server's own address, and its name by a `Host` " +
+	{"-x, --proxy URL", none, "use the server's own address", nil},
+	{"--connect-to TEXT", none, "use the server's own address, and set its name with a `Host` " +
 		"header", nil},
-	{"--http-version VERSION", none, "HTTP/1.1, or `--http2`, or `--http3`", nil},
+	{"--http-version VERSION", none, "prony load uses HTTP/1.1, or `--http2`, or `--http3`", nil},
 	{"--rand-regex-url", none, "use `{key}` in the URL, and `--keys`", nil},
 	{"--max-repeat N", none, "use `{key}` in the URL, and `--keys`", nil},
 	{"--urls-from-file", none, "describe the requests in a `--scenario` file", nil},
 	{"-Z FILE", none, "describe the requests in a `--scenario` file", nil},
-	{"-F, --form FIELD", none, "give the whole body with `--body` and its `--type`", nil},
-	{"--burst-delay TIME", none, "use a `--rate` that changes", nil},
-	{"--burst-rate N", none, "use a `--rate` that changes", nil},
+	{"-F, --form FIELD", none, "set the whole body with `--body` and its `--type`", nil},
+	{"--burst-delay TIME", none, "use a `--rate` that changes over time", nil},
+	{"--burst-rate N", none, "use a `--rate` that changes over time", nil},
 	{"--ipv4", none, "give the address", nil},
 	{"--ipv6", none, "give the address", nil},
 	{"-V, --version", none, "see `prony --version`", nil},
 }
 
 // onClass describes wrk and wrk2.
-const onClass = "counts only those above 399 as errors"
+const onClass = "counts only statuses above 399 as errors"
 
 // tools lists the tools whose command lines are translated, with their defaults.
 var tools = []tool{
 	{name: "wrk", onStatus: onClass, flags: slices.Concat(wrkFlags, []row{
-		{"-L, --latency", notNeeded, "percentiles are always printed", nil},
+		{"-L, --latency", notNeeded, "prony load always prints percentiles", nil},
 	}),
 		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
 			status: usualStatus, insecure: true}},
@@ -228,11 +228,11 @@ var tools = []tool{
 		flags: slices.Concat(wrkFlags, wrk2Flags), additional: wrk2Flags,
 		usual: asked{connections: 10, window: 10 * time.Second, timeout: 2 * time.Second,
 			status: usualStatus, insecure: true}},
-	{name: "hey", onStatus: "lists them and counts them as requests", oneDash: true,
+	{name: "hey", onStatus: "lists such responses and counts them as requests", oneDash: true,
 		rateOfEach: true, flags: heyFlags,
 		usual: asked{connections: 50, requests: 200, timeout: 20 * time.Second,
 			mediaType: "text/html", status: usualStatus, insecure: true}},
-	{name: "oha", onStatus: "calls them a success", flags: ohaFlags,
+	{name: "oha", onStatus: "counts such responses as a success", flags: ohaFlags,
 		usual: asked{connections: 50, requests: 200, status: usualStatus}},
 }
 

@@ -20,7 +20,7 @@ func (w *wish) parse(args []string) (urls []string, err error) {
 		urls, err = w.parseGetopt(args)
 	}
 	if errors.Is(err, flag.ErrHelp) || errors.Is(err, pflag.ErrHelp) {
-		return nil, errors.New("a request for help is not a load")
+		return nil, errors.New("the command line prints help and runs no load")
 	}
 	return urls, err
 }
@@ -97,7 +97,7 @@ func (v *value) Set(text string) error {
 	remark := strings.ReplaceAll(v.row.remark, "`", "")
 	switch {
 	case v.row.load == none:
-		v.wish.note("%s: no counterpart: %s", name, remark)
+		v.wish.note("%s: prony load has no such flag: %s", name, remark)
 	case v.row.load != notNeeded && remark != "":
 		v.wish.note("%s: %s", name, remark)
 	}
@@ -128,7 +128,7 @@ func number(text string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !(f >= 0 && f*unit <= 1e15) {
-		return 0, fmt.Errorf("want a number such as 100 or 10k")
+		return 0, fmt.Errorf("the value must be a number such as 100 or 10k")
 	}
 	return f * unit, nil
 }
@@ -137,7 +137,7 @@ func number(text string) (float64, error) {
 func count(text string) (int, error) {
 	f, err := number(text)
 	if err != nil || f < 1 || f != float64(int(f)) {
-		return 0, fmt.Errorf("want a whole number from 1, such as 100 or 10k")
+		return 0, fmt.Errorf("the value must be a whole number of at least 1, such as 100 or 10k")
 	}
 	return int(f), nil
 }
@@ -149,7 +149,7 @@ func span(text string) (time.Duration, error) {
 		d, err = time.ParseDuration(text + "s")
 	}
 	if err != nil || d < 0 {
-		return 0, fmt.Errorf("want a time such as 30s")
+		return 0, fmt.Errorf("the value must be a time such as 30s")
 	}
 	return d, nil
 }

@@ -42,7 +42,8 @@ func Tools() []string {
 func Translate(name string, args []string) (*Line, error) {
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("translate %s: want one of %s", name,
+		return nil, fmt.Errorf("%s is not a load generator that can be translated; choose one of "+
+			"%s", name,
 			strings.Join(Tools(), ", "))
 	}
 	w := &wish{tool: &tools[i], asked: tools[i].usual}
@@ -51,7 +52,8 @@ func Translate(name string, args []string) (*Line, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(urls) != 1 {
-		return nil, fmt.Errorf("%s: want one URL, got %d: %q", name, len(urls), urls)
+		return nil, fmt.Errorf("%s: the command line must have one URL, got %d: "+
+			"%q", name, len(urls), urls)
 	}
 	line, err := w.line(urls[0])
 	if err != nil {
@@ -103,7 +105,7 @@ func (w *wish) line(address string) (*Line, error) {
 			address)
 	}
 	if w.tool.needsRate && w.ratePerS == 0 {
-		return nil, fmt.Errorf("it needs a rate, such as -R 1000")
+		return nil, fmt.Errorf("the command line needs a rate, such as -R 1000")
 	}
 	out := []string{"load", escaped(address), "--connections", strconv.Itoa(w.connections)}
 	add := func(when bool, words ...string) {
@@ -137,10 +139,11 @@ func (w *wish) line(address string) (*Line, error) {
 	add(w.json, "--output", "json")
 	add(w.plain, "--view", "plain")
 	if w.timeout == 0 {
-		w.note("%s waits for an answer without limit; prony load waits 5 s (--timeout)",
+		w.note("%s waits for a response without limit; prony load waits 5 s (--timeout)",
 			w.tool.name)
 	}
-	w.note("an answer with another status than %d is an error (--status); %s %s", w.status,
+	w.note("prony load counts a response with a status other than %d as an error (--status); %s "+
+		"%s", w.status,
 		w.tool.name, w.tool.onStatus)
 	return &Line{Args: out, Notes: w.notes}, nil
 }
@@ -157,11 +160,11 @@ func (w *wish) request() (out []string, err error) {
 		name, value, ok := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
-			return nil, fmt.Errorf("header %q is not like \"Accept: text/html\"", h)
+			return nil, fmt.Errorf(`header field %q does not have the form "Accept: text/html"`, h)
 		}
 		switch strings.ToLower(name) {
 		case "content-length", "transfer-encoding":
-			w.note("header %s: no counterpart: it is set from the body", name)
+			w.note("header field %s: left out, because prony load sets it from the body", name)
 			continue
 		}
 		out = append(out, "--header", name+": "+template.Escape(value))
@@ -171,8 +174,8 @@ func (w *wish) request() (out []string, err error) {
 	case w.file != "":
 		body = "@" + w.file
 	case strings.HasPrefix(body, "@"):
-		return nil, fmt.Errorf("prony load reads a body that begins with @ from a file: " +
-			"write the body into a file and name it with -D")
+		return nil, fmt.Errorf("prony load reads a body that begins with @ from a file: write " +
+			"the body into a file and pass it with -D")
 	}
 	if body == "" {
 		return out, nil

@@ -119,30 +119,30 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	const url = " http://x/"
-	check("ab"+url, "want one of wrk, wrk2, hey, oha")
-	check("wrk", "want one URL, got 0")
-	check("wrk a b", "want one URL, got 2")
+	check("ab"+url, "choose one of wrk, wrk2, hey, oha")
+	check("wrk", "must have one URL, got 0")
+	check("wrk a b", "must have one URL, got 2")
 	check("wrk x/y", `"x/y" is not a URL`)
 	check("wrk ftp://x/", "is not a URL")
 	check("wrk --gibberish 1"+url, "unknown flag: --gibberish")
 	check("wrk -R 5"+url, "unknown shorthand flag: 'R'")
-	check("wrk -c 0"+url, "--connections", "from 1")
+	check("wrk -c 0"+url, "--connections", "of at least 1")
 	check("wrk -c 1.5"+url, "whole number")
 	check("wrk -d soon"+url, "--duration", "a time such as 30s")
 	check("wrk -d -1s"+url, "a time such as 30s")
-	check("wrk -d 0"+url, "a time above 0")
-	check("wrk -H nonsense"+url, `"nonsense" is not like`)
-	check("wrk --help", "a request for help is not a load")
+	check("wrk -d 0"+url, "a time greater than 0")
+	check("wrk -H nonsense"+url, `"nonsense" does not have the form`)
+	check("wrk --help", "the command line prints help and runs no load")
 	check("wrk2"+url, "needs a rate, such as -R 1000")
-	check("wrk2 -R 0"+url, "a number above 0")
+	check("wrk2 -R 0"+url, "a number greater than 0")
 	check("hey -gibberish"+url, "-gibberish")
-	check("hey -c -1"+url, "from 1")
+	check("hey -c -1"+url, "of at least 1")
 	check("hey -d @x"+url, "begins with @")
-	check("hey -help", "a request for help")
-	check("oha --output-format csv"+url, "text or json")
+	check("hey -help", "prints help")
+	check("oha --output-format csv"+url, "text and json")
 }
 
-// TestNotes checks differences between a tool and prony load, and flags without a counterpart.
+// Notes say where a tool and prony load differ, and which flags have prony load has no such flag.
 func TestNotes(t *testing.T) {
 	check := func(line, want string) {
 		t.Helper()
@@ -152,14 +152,16 @@ func TestNotes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want a note with %q", line, got, err, want)
 		}
 	}
-	check("wrk", "another status than 200 is an error (--status); wrk counts only those above")
-	check("wrk -s x.lua", "-s: no counterpart: describe the requests in a --scenario file")
+	check("wrk", "a status other than 200 as an error (--status); wrk counts only statuses")
+	check("wrk -s x.lua", "-s: prony load has no such flag: describe the requests in a "+
+		"--scenario file")
 	check("wrk -t2", "-t: one load thread is usually enough")
-	check("wrk -H Content-Length:1", "Content-Length: no counterpart: it is set from the body")
-	check("wrk2 -R 10", "leaves out the latency of its first 10 s")
-	check("hey -q 2", "in each of its workers")
-	check("hey -x proxy:1", "-x: no counterpart: give the server's own address")
-	check("oha", "oha waits for an answer without limit")
+	check("wrk -H Content-Length:1",
+		"Content-Length: left out, because prony load sets it from the body")
+	check("wrk2 -R 10", "excludes the latency of its first 10 s")
+	check("hey -q 2", "to each of its workers")
+	check("hey -x proxy:1", "-x: prony load has no such flag: use the server's own address")
+	check("oha", "oha waits for a response without limit")
 	check("oha --rand-regex-url", "{key}")
 }
 
@@ -200,7 +202,7 @@ func TestEachFlag(t *testing.T) {
 			want, _, _ := strings.Cut(r.load, " ")
 			switch {
 			case r.load == none:
-				want = "no counterpart"
+				want = "prony load has no such flag"
 			case r.load == notNeeded || want == "--cores":
 				want = ""
 			}

@@ -256,12 +256,14 @@ func TestBadParameters(t *testing.T) {
 			t.Errorf("%s: %v, want %q", kind, err, want)
 		}
 	}
-	check("fixed", func(p *truth.Params) { p.Service = -1 }, "fixed: service is out of range; it m")
-	check("mm1", func(p *truth.Params) { p.Service = 0 }, "out of range; it must be more than 0")
-	check("cap", func(p *truth.Params) { p.N = 0 }, "n is out of range; it is from 1 to 65536")
+	check("fixed", func(p *truth.Params) { p.Service = -1 },
+		"fixed: parameter --service is out of range: it m")
+	check("mm1", func(p *truth.Params) { p.Service = 0 }, "out of range: it must be greater than 0")
+	check("cap", func(p *truth.Params) { p.N = 0 }, "n is out of range: it must be from 1 to 65536")
 	check("cap", func(p *truth.Params) { p.N = 1 << 40 }, "n is out of range")
-	check("wrong", func(p *truth.Params) { p.N = 0 }, "n is out of range; it must be more than 0")
-	check("drip", func(p *truth.Params) { p.N = 1 << 30 }, "it is from 1 to 1048576")
+	check("wrong", func(p *truth.Params) { p.N = 0 },
+		"n is out of range: it must be greater than 0")
+	check("drip", func(p *truth.Params) { p.N = 1 << 30 }, "must be from 1 to 1048576")
 	check("warmup", func(p *truth.Params) { p.After = 0 }, "after is out of range")
 	check("pause", func(p *truth.Params) { p.Stall = p.Every }, "never ends")
 	check("pause", func(p *truth.Params) { p.Every = 0 }, "every is out of range")

@@ -25,7 +25,7 @@ func (p *Params) Field(name string) any {
 	field, ok := map[string]any{"service": &p.Service, "cold": &p.Cold, "after": &p.After,
 		"stall": &p.Stall, "every": &p.Every, "n": &p.N, "seed": &p.Seed}[name]
 	if !ok {
-		panic("exact: there is no parameter " + name)
+		panic("exact: parameter " + name + " does not exist")
 	}
 	return field
 }
@@ -59,12 +59,13 @@ func (k Kind) Plan(p Params) (Plan, error) {
 			value = *v
 		}
 		if value < n.min || n.max > 0 && value > n.max {
-			return nil, fmt.Errorf("truth %s: %s is out of range; %s", k.Name, n.Name, n.bounds())
+			return nil, fmt.Errorf("truth %s: parameter --%s is out of range: it "+
+				"%s", k.Name, n.Name, n.bounds())
 		}
 	}
 	if k.Name == "pause" && p.Stall >= p.Every {
-		return nil, fmt.Errorf("truth pause: a freeze of %v in every %v never ends; let stall be "+
-			"less than every", p.Stall, p.Every)
+		return nil, fmt.Errorf("truth pause: a freeze of %v in every %v never ends; set --stall "+
+			"to less than --every", p.Stall, p.Every)
 	}
 	return k.plan(p), nil
 }
@@ -72,11 +73,11 @@ func (k Kind) Plan(p Params) (Plan, error) {
 func (n Need) bounds() string {
 	switch {
 	case n.max > 0:
-		return fmt.Sprintf("it is from %d to %d", n.min, n.max)
+		return fmt.Sprintf("must be from %d to %d", n.min, n.max)
 	case n.min > 0:
-		return "it must be more than 0"
+		return "must be greater than 0"
 	}
-	return "it must not be negative"
+	return "must not be negative"
 }
 
 // Find returns the kind with a name.
@@ -112,7 +113,7 @@ const (
 	saysAfter   = "time since the first request"
 	saysStall   = "length of a freeze"
 	saysAtOnce  = "requests at once"
-	saysOneIn   = "one request in as many"
+	saysOneIn   = "interval in requests: every n-th request"
 )
 
 // atOnceMax limits the servers of a Cap.
@@ -124,126 +125,131 @@ const dripMax = 1 << 20
 var kinds = []Kind{
 	{
 		Name: "fixed",
-		Does: "answers each request --service after it came, any number at once",
-		Reads: `N connections, closed: N/service requests a second, each of --service. Open, at any
-			rate: --service.`,
+		Does: "responds to each request --service after its arrival, any number at once",
+		Reads: `N connections, closed: N/service requests a second, each with response time
+			--service. Open, at any rate: response time --service.`,
 		Needs: []Need{{"service", saysService, 0, 0}},
 		Zero:  Params{Service: 10 * ms},
 		plan:  func(p Params) Plan { return Fixed(p.Service) },
 	}, {
 		Name: "md1",
-		Does: "serves one request at a time, --service of CPU time each; the others wait",
-		Reads: `Closed, N > 1: 1/service requests a second, each of N·service. Open with Poisson
-			arrivals at R (ρ = R·service < 1): a mean of service + ρ·service/(2(1−ρ)). Above
-			1/service: a backlog that grows by R − 1/service, so no stable latency.`,
+		Does: "serves one request at a time, --service of CPU time each; others wait",
+		Reads: `Closed, N > 1: 1/service requests a second, each with response time N·service. Open
+			with Poisson arrivals at R (ρ = R·service < 1): mean response time service +
+			ρ·service/(2(1−ρ)). Above 1/service: a backlog that grows by R − 1/service, so no stable
+			latency.`,
 		Needs: []Need{{"service", saysService, 1, 0}},
 		Zero:  Params{Service: 2 * ms},
 		plan:  func(p Params) Plan { return Burn(p.Service) },
 	}, {
 		Name: "mm1",
 		Does: "serves one request at a time, for exponential CPU time of mean --service",
-		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): a mean of m = service/(1−ρ),
-			p50 = 0.693·m, p99 = 4.605·m. One run is a sample of that, and a small one: a thousand
-			busy spells come near.`,
+		Reads: `Open with Poisson arrivals at R (ρ = R·service < 1): mean response time m =
+			service/(1−ρ), p50 = 0.693·m, p99 = 4.605·m. One run is only a small sample: after a
+			thousand busy periods, its results are close to these values.`,
 		Needs: []Need{{"service", "mean service time", 1, 0},
 			{"seed", "seed of the service times", 0, 0}},
 		Zero: Params{Service: 2 * ms, Seed: 1},
 		plan: func(p Params) Plan { return Busy(Exponential(p.Service, p.Seed)) },
 	}, {
-		Name:  "cap",
-		Does:  "serves --n requests at once, --service each; the others wait in line",
-		Reads: `C ≥ n connections, closed: n/service requests a second, each of C·service/n.`,
+		Name: "cap",
+		Does: "serves --n requests at once, --service each; others wait in line",
+		Reads: `C ≥ n connections, closed: n/service requests a second, each with response time
+			C·service/n.`,
 		Needs: []Need{{"service", saysService, 1, 0}, {"n", saysAtOnce, 1, atOnceMax}},
 		Zero:  Params{Service: 10 * ms, N: 4},
 		plan:  func(p Params) Plan { return Cap(p.N, p.Service) },
 	}, {
 		Name: "stall",
 		Does: "freezes for --stall once, --after the first request",
-		Reads: `At a rate R over a window T: stall·R requests are held up, uniform on 0…stall; max =
-			stall, mean = stall²/2T. The share of requests above x is (stall−x)/T. A generator with
-			lower values waits with the server (coordinated omission).`,
+		Reads: `At a rate R over a window T: stall·R requests are delayed, uniformly on 0…stall; max
+			= stall, mean = stall²/2T. The share of requests above x is (stall−x)/T. A generator
+			with lower values waits with the server (coordinated omission).`,
 		Needs: []Need{{"after", saysAfter, 0, 0}, {"stall", saysStall, 0, 0},
 			{"service", saysService, 0, 0}},
 		Zero: Params{After: 3000 * ms, Stall: 1000 * ms},
 		plan: func(p Params) Plan { return Stall(p.After, p.Stall, Fixed(p.Service)) },
 	}, {
 		Name: "pause",
-		Does: "freezes for --stall at the end of each --every",
-		Reads: `At any rate: a share of stall/every of the requests is held up, uniform on 0…stall;
-			max = stall, mean = stall²/(2·every).`,
-		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "time from freeze to freeze", 1, 0},
+		Does: "freezes for --stall at the end of each period of --every",
+		Reads: `At any rate: a share of stall/every of the requests is delayed, uniformly on
+			0…stall; max = stall, mean = stall²/(2·every).`,
+		Needs: []Need{{"stall", saysStall, 0, 0}, {"every", "time from the start of a freeze to " +
+			"the next", 1, 0},
 			{"service", saysService, 0, 0}},
 		Zero: Params{Stall: 100 * ms, Every: 1000 * ms},
 		plan: func(p Params) Plan { return Pause(p.Every, p.Stall, Fixed(p.Service)) },
 	}, {
 		Name: "warmup",
-		Does: "gets faster, from --cold to --service, in a straight line, until --after",
-		Reads: `t after the first request: cold − (cold−service)·t/after, and --service from then
-			on. A mean over all of it describes no moment.`,
-		Needs: []Need{{"cold", "service time at first", 0, 0},
-			{"service", "service time in the end", 0, 0}, {"after", saysAfter, 1, 0}},
+		Does: "becomes faster linearly from --cold to --service, until --after",
+		Reads: `Response time at t after the first request: cold − (cold−service)·t/after, and
+			--service after that. A mean over the whole load describes no moment.`,
+		Needs: []Need{{"cold", "service time at the beginning", 0, 0},
+			{"service", "service time at the end", 0, 0}, {"after", saysAfter, 1, 0}},
 		Zero: Params{Cold: 50 * ms, Service: 5 * ms, After: 5000 * ms},
 		plan: func(p Params) Plan { return WarmUp(p.Cold, p.Service, p.After) },
 	}, {
 		Name: "wrong",
-		Does: "answers every --n-th request with a wrong body of the right length",
-		Reads: `⌊k/n⌋ errors in k requests, if it compares bodies with "` + Body + `": the wrong
-			one is "` + bad + `".`,
+		Does: "responds to every --n-th request with a wrong body of the right length",
+		Reads: `⌊k/n⌋ errors in k requests, if the generator compares bodies with ` +
+			`"` + Body + `": the
+			wrong body is "` + bad + `".`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 10000},
 		plan:  func(p Params) Plan { return Every(p.N, Wrong, Fixed(0)) },
 	}, {
 		Name:  "reset",
-		Does:  "resets the connection in the middle of every --n-th answer",
-		Reads: `⌊k/n⌋ errors in k requests, and as many new connections.`,
+		Does:  "resets the connection in the middle of every --n-th response",
+		Reads: `⌊k/n⌋ errors in k requests, and the same number of new connections.`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Torn, Fixed(0)) },
 	}, {
 		Name: "silent",
-		Does: "never answers every --n-th request",
-		Reads: `⌊k/n⌋ timeouts in k requests. They count in the latency with at least the
-			timeout: if n = 50, p99 is the timeout.`,
+		Does: "never responds to every --n-th request",
+		Reads: `⌊k/n⌋ timeouts in k requests. They count in the latency with at least the timeout:
+			if n = 50, p99 is the timeout.`,
 		Needs: []Need{{"n", saysOneIn, 1, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{N: 1000},
 		plan:  func(p Params) Plan { return Every(p.N, Silent, Fixed(p.Service)) },
 	}, {
 		Name: "hang",
-		Does: "answers no request that comes --after the first one or later",
-		Reads: `At a rate R over a window T: R·after requests are answered, and R·(T−after) are
+		Does: "responds to no request that arrives --after the first one or later",
+		Reads: `At a rate R over a window T: R·after requests receive responses, and R·(T−after) are
 			reported as unanswered, with or without a timeout.`,
 		Needs: []Need{{"after", saysAfter, 0, 0}, {"service", saysService, 0, 0}},
 		Zero:  Params{After: 3000 * ms},
 		plan:  func(p Params) Plan { return Hang(p.After, Fixed(p.Service)) },
 	}, {
 		Name:  "drip",
-		Does:  "sends a body of --n bytes one by one, --every apart, the first after --service",
-		Reads: `First byte: --service. Whole answer: service + (n−1)·every.`,
+		Does:  "sends the --n bytes of a body one by one, --every apart, the first after --service",
+		Reads: `First byte: --service. Whole response: service + (n−1)·every.`,
 		Needs: []Need{{"service", "time until the first byte", 0, 0},
-			{"n", "bytes of the body", 1, dripMax}, {"every", "time between two bytes", 0, 0}},
+			{"n", "number of bytes of the " +
+				"body", 1, dripMax}, {"every", "time between two bytes", 0, 0}},
 		Zero: Params{Service: 20 * ms, N: 10, Every: 5 * ms},
 		plan: func(p Params) Plan { return Drip(p.Service, p.N, p.Every) },
 	}, {
 		Name: "shed",
-		Does: "serves up to --n requests at once, --service each, and refuses the others with 503",
-		Reads: `Good answers take --service. Open with Poisson arrivals at R, a = R·service: a share
-			of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal does not count as
-			a fast answer.`,
+		Does: "serves up to --n requests at once, --service each, and refuses others with 503",
+		Reads: `Good responses take --service. Open with Poisson arrivals at R, a = R·service: a
+			share of B(n, a) is refused (Erlang), 0.311 for n = 4 and a = 4. A refusal does not
+			count as a fast response.`,
 		Needs: []Need{{"service", saysService, 0, 0}, {"n", saysAtOnce, 1, atOnceMax}},
 		Zero:  Params{Service: 20 * ms, N: 4},
 		plan:  func(p Params) Plan { return Shed(p.N, p.Service) },
 	}, {
 		Name:  "keepalive",
-		Does:  "closes each connection after --n answers, and announces it with the last",
-		Reads: `k requests make k/n new connections and no error.`,
-		Needs: []Need{{"n", "answers of a connection", 1, 0}},
+		Does:  "closes each connection after --n responses, and announces it in the last response",
+		Reads: `k requests cause k/n new connections and no error.`,
+		Needs: []Need{{"n", "responses on each connection", 1, 0}},
 		Zero:  Params{N: 100},
 		plan:  func(p Params) Plan { return Renew(p.N, Fixed(0)) },
 	}, {
 		Name: "spin",
 		Does: "uses --service of CPU time for each request",
-		Reads: `CPU time per request: --service, and the cost of any request (some µs).
-			Closed: at most 1/service requests a second.`,
+		Reads: `CPU time per request: --service, plus the base cost of a request (some µs). Closed:
+			at most 1/service requests a second.`,
 		Needs: []Need{{"service", "CPU time of a request", 0, 0}},
 		Zero:  Params{Service: 1 * ms},
 		plan:  func(p Params) Plan { return Burn(p.Service) },

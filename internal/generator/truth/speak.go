@@ -47,7 +47,7 @@ type datagrams struct{ net.PacketConn }
 func Cramp(l net.Listener, bytes int) (net.Listener, error) {
 	conn, ok := l.(datagrams).PacketConn.(*net.UDPConn)
 	if !ok {
-		return nil, errors.New("cramp it: it is crowded already")
+		return nil, errors.New("limit the receive buffer: it is already limited")
 	}
 	return datagrams{cramped{conn}}, conn.SetReadBuffer(bytes)
 }
@@ -61,7 +61,7 @@ func (cramped) SetWriteBuffer(int) error { return nil }
 func (d datagrams) Addr() net.Addr { return d.LocalAddr() }
 
 func (datagrams) Accept() (net.Conn, error) {
-	return nil, errors.New("datagrams are not connections")
+	return nil, errors.New("a datagram socket cannot accept connections")
 }
 
 // Speak runs a Plan in a protocol on a listener of Listen until ctx ends; it closes the listener.
@@ -98,7 +98,7 @@ func Speak(
 	case "http", "https", "h2", "h2c", "h3", "ws", "wss":
 		serve, stop = s.web(protocol, l, conf)
 	default:
-		return fmt.Errorf("serve truth: there is no protocol %q", protocol)
+		return fmt.Errorf("serve truth: protocol %q does not exist", protocol)
 	}
 	defer context.AfterFunc(ctx, stop)()
 	if err := serve(); err != nil && ctx.Err() == nil {

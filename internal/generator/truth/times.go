@@ -35,7 +35,7 @@ func WriteTimes(w io.Writer, all []Times) error {
 		lines = append(lines, line)
 	}
 	if err := out.WriteAll(lines); err != nil {
-		return fmt.Errorf("write times of requests: %w", err)
+		return fmt.Errorf("write the file with the times of requests: %w", err)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func ReadTimes(r io.Reader) ([]Times, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read times of requests: %w", err)
+			return nil, fmt.Errorf("read the file with the times of requests: %w", err)
 		}
 		if first {
 			continue
@@ -59,7 +59,7 @@ func ReadTimes(r io.Reader) ([]Times, error) {
 		var t Times
 		for i, ns := range []*int64{&t.CameNs, &t.LeftNs, &t.ServiceNs, &t.ProcessorNs} {
 			if *ns, err = strconv.ParseInt(line[i], 10, 64); err != nil {
-				return nil, fmt.Errorf("read times of requests: %w", err)
+				return nil, fmt.Errorf("read the file with the times of requests: %w", err)
 			}
 		}
 		all = append(all, t)

@@ -33,7 +33,7 @@ func (r *Row) points() (out []point) {
 }
 
 // unordered has the texts of generator.Import for inconsistent times.
-var unordered = []string{"its times do not ascend", "its mean is above its largest time"}
+var unordered = []string{"a higher percentile has a lower time", "the mean is larger than the"}
 
 func checkOrder(r *Row, _ []Value) (hit, bool) {
 	for _, n := range r.Notes {

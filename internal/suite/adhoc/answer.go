@@ -173,44 +173,45 @@ func Hold(requests []suite.Request, names []string, byTarget [][][]Answer, statu
 
 // apart is the hint for services that respond differently.
 const apart = "responses differ, so the services are not compared. Fix one service, or compare " +
-	"only the status: --ignore-body, or expect: {status: 200} of a request in prony.yaml"
+	"only the status: use --ignore-body, or expect: {status: 200} for a request in prony.yaml"
 
 // hold returns what the responses to one request have in common.
 func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 	environment func(string) (string, bool)) (Held, error) {
 	if r.Given {
-		return Held{r, "by what the file expects"}, keeps(r, names, byTarget)
+		return Held{r, "by the expectations in the file"}, keeps(r, names, byTarget)
 	}
 	first := byTarget[0][0]
 	all := slices.Concat(byTarget...)
 	for k, answers := range byTarget {
 		for _, a := range answers {
 			if a.Status != first.Status {
-				return Held{}, fmt.Errorf("%s answers with status %d, %s with %d", names[0],
+				return Held{}, fmt.Errorf("%s responds with status %d, but %s responds with "+
+					"status %d", names[0],
 					first.Status, names[k], a.Status)
 			}
 		}
 	}
 	if first.Status >= http.StatusInternalServerError {
-		return Held{}, fmt.Errorf("%s answers with status %d: %s", names[0], first.Status,
+		return Held{}, fmt.Errorf("%s responds with status %d: %s", names[0], first.Status,
 			excerpt(first.Body, 0))
 	}
 	r.Expect.Status = first.Status
 	method, _, _ := strings.Cut(r.Request, " ")
 	if statusOnly || method == http.MethodHead {
-		return Held{r, "by the status only"}, nil
+		return Held{r, "by the status alone"}, nil
 	}
 	if err := differ(names, byTarget); err != nil {
 		return Held{}, err
 	}
-	why, positions := "its bytes vary", given{}
+	why, positions := "the bytes of the body vary", given{}
 	if name := tells(r, all, environment); name != "" { // expectations are stored in every record
-		why = "it has the value of ${" + name + "}"
+		why = "the body contains the value of ${" + name + "}"
 	} else if body, ok := same(all, positions); ok && len(first.Body) <= maxBody {
 		r.Expect.Body = &body
 		if len(positions) > 0 {
-			return Held{r, "by every byte of the body but what the lab itself gives, and " +
-				"it quotes: " + positions.String()}, nil
+			return Held{r, "by every byte of the body, except for values that Prony sets and the " +
+				"body repeats: " + positions.String()}, nil
 		}
 		return Held{r, ""}, nil
 	} else if fields := alike(all); len(fields) > 0 {
@@ -219,18 +220,18 @@ func hold(r suite.Request, names []string, byTarget [][]Answer, statusOnly bool,
 			r.Checks = append(r.Checks, suite.Check{Place: suite.Place{JSON: path}, Is: &value})
 		}
 		r.Checks = r.Checks[:min(len(r.Checks), maxFields)]
-		return Held{r, fmt.Sprintf("by what stays the same, %s; what varies: %s",
+		return Held{r, fmt.Sprintf("by %s with constant values; these parts vary: %s",
 			units.Plural(len(r.Checks), "field"), vary(fields, all))}, nil
 	}
 	size := int64(len(first.Body))
 	if size > maxBody || slices.ContainsFunc(all, func(a Answer) bool {
 		return int64(len(a.Body)) != size
 	}) {
-		return Held{r, "by the status only: bodies vary, or are longer than " +
+		return Held{r, "by the status alone, because bodies vary or are longer than " +
 			units.Bytes(maxBody)}, nil
 	}
 	r.Expect.Size = &size
-	return Held{r, fmt.Sprintf("by status and length, %d bytes: %s", size, why)}, nil
+	return Held{r, fmt.Sprintf("by status and length (%d bytes), because %s", size, why)}, nil
 }
 
 // tells returns the first variable of the environment in a request whose value is in a response;
@@ -263,7 +264,8 @@ func keeps(r suite.Request, names []string, byTarget [][]Answer) error {
 	for k, answers := range byTarget {
 		for _, a := range answers {
 			if a.Status != r.Expect.Status {
-				return fmt.Errorf("%s answers with status %d, and %d is expected: %s", names[k],
+				return fmt.Errorf("%s responds with status %d, but status %d is expected: "+
+					"%s", names[k],
 					a.Status, r.Expect.Status, excerpt(a.Body, 0))
 			}
 			if want := r.Expect.Body; want != nil {
@@ -272,7 +274,8 @@ func keeps(r suite.Request, names []string, byTarget [][]Answer) error {
 					expected, fixed := body.Fixed()
 					like := body.Pattern()
 					if fixed && !bytes.Equal(expected, a.Body) || like != nil && !like.Is(a.Body) {
-						return fmt.Errorf("%s answers %s, and %s is expected", names[k],
+						return fmt.Errorf("%s responds with body %s, but body %s is "+
+							"expected", names[k],
 							excerpt(a.Body, 0), excerpt([]byte(*want), 0))
 					}
 				}
@@ -291,22 +294,26 @@ func differ(names []string, answers [][]Answer) error {
 		_, stays := same(b, given{})
 		if _, ok := same(slices.Concat(a, b), given{}); still && stays && !ok {
 			from := begins(a[0], b[0])
-			return fmt.Errorf("%s answers %s, %s %s; %s", names[0], excerpt(a[0].Body, from),
+			return fmt.Errorf("%s responds with body %s, but %s responds with body %s; "+
+				"%s", names[0], excerpt(a[0].Body, from),
 				names[k], excerpt(b[0].Body, from), apart)
 		}
 		here, theirs, union := alike(a), alike(b), alike(slices.Concat(a, b))
 		for _, path := range slices.Sorted(maps.Keys(here)) {
 			_, ok := theirs[path]
 			if _, single := union[path]; ok && !single {
-				return fmt.Errorf("%s has %q at %s, %s %q; %s", names[0], leaves(a[0].Body)[path],
+				return fmt.Errorf("%s has the value %q in field %s, but %s has the value %q; "+
+					"%s", names[0], leaves(a[0].Body)[path],
 					path, names[k], leaves(b[0].Body)[path], apart)
 			}
 		}
 		if path := lacks(a, b); path != "" {
-			return fmt.Errorf("%s has no field %s, %s has; %s", names[k], path, names[0], apart)
+			return fmt.Errorf("the response of %s has no field %s, but the response of %s has "+
+				"this field; %s", names[k], path, names[0], apart)
 		}
 		if path := lacks(b, a); path != "" {
-			return fmt.Errorf("%s has no field %s, %s has; %s", names[0], path, names[k], apart)
+			return fmt.Errorf("the response of %s has no field %s, but the response of %s has "+
+				"this field; %s", names[0], path, names[k], apart)
 		}
 	}
 	return nil

@@ -21,8 +21,8 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	}
 	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git+"^{commit}")
 	if err != nil {
-		return "", s.wrong("--git "+way.Git, fmt.Errorf("%s is not a repository that has the "+
-			"revision %s (%w)", s.Dir, way.Git, err))
+		return "", s.wrong("--git "+way.Git, fmt.Errorf("folder %s is not in a Git repository "+
+			"with the revision %s (%w)", s.Dir, way.Git, err))
 	}
 	top, err := service.Git(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -41,9 +41,9 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 		return "", err
 	}
 	if len(missing) > 0 {
-		notes = append(notes, fmt.Sprintf("--git %s: the folders of these submodules are empty, "+
-			"because your repository does not have their commits: %s; have --build fetch them, "+
-			"or run git submodule update --init --recursive there first", way.Git,
+		notes = append(notes, fmt.Sprintf("--git %s: these submodule folders are empty, because "+
+			"your repository does not have their commits: %s; fetch the submodules in --build, "+
+			"or first run git submodule update --init --recursive in your repository", way.Git,
 			strings.Join(missing, ", ")))
 	}
 	return strings.Join(notes, "; "), nil
@@ -58,8 +58,8 @@ func (s *Source) changed(ctx context.Context, revision, id string) (notes []stri
 	}
 	changes, err := service.Git(ctx, s.Dir, "status", "--porcelain")
 	if err == nil && changes != "" {
-		notes = append(notes, "--git "+revision+" is what was committed: changes that are not "+
-			"stay out")
+		notes = append(notes, "--git "+revision+" uses the commit, without your uncommitted "+
+			"changes")
 	}
 	return notes
 }

@@ -125,9 +125,9 @@ func (g given) String() string {
 	var out []string
 	for _, kind := range labKinds {
 		if n := g[kind]; n > 0 {
-			text := map[string]string{template.LabHost: "the address it is asked at",
+			text := map[string]string{template.LabHost: "the address in the request",
 				template.LabPort:   "its port",
-				template.LabSource: "the port the asker comes from"}[kind]
+				template.LabSource: "the source port of the request"}[kind]
 			out = append(out, fmt.Sprintf("%s (%s)", text, units.Plural(n, "place")))
 		}
 	}

@@ -53,18 +53,20 @@ func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 		}
 		return h
 	}
-	const but = "by every byte of the body but what the lab itself gives, and it quotes: "
+	const but = "by every byte of the body, except for values that Prony sets and the body " +
+		"repeats: "
 	check("at http://{h}/x", "at http://{h}/x", "at http://{lab host}/x",
-		but+"the address it is asked at (1 place)", "")
+		but+"the address in the request (1 place)", "")
 	check("{p} {p} 127.0.0.1:{s}", "{p} {p} 127.0.0.1:{s}",
 		"{lab port} {lab port} 127.0.0.1:{lab source}", but+
-			"the port the asker comes from (1 place), its port (2 places)", "")
+			"the source port of the request (1 place), its port (2 places)", "")
 	check("http%3A%2F%2F127.0.0.1%3A{p}", "http%3A%2F%2F127.0.0.1%3A{p}",
 		"http%3A%2F%2F127.0.0.1%3A{lab port}", but+"its port (1 place)", "")
 	// A number that equals a port by chance, or contains one, is literal.
 	check("n=40001", "n=40001", "n=40001", "", "")
 	check("n=140001", "n=140001", "n=140001", "", "")
-	check("n=1{p}", "n=1{p}", "", "", `a answers "n=140001", b "n=140002"`)
+	check("n=1{p}", "n=1{p}", "", "",
+		`a responds with body "n=140001", but b responds with body "n=140002"`)
 	check("n={p}5", "n={p}5", "", "", "not compared")
 	check("n=0.{p}", "n=0.{p}", "", "", "not compared")
 	check("{p}", "{h}", "", "", "not compared")
@@ -74,16 +76,16 @@ func TestHoldLeavesOutWhatTheLabGave(t *testing.T) {
 	check("at {h}", "at {p}", "", "", "not compared")
 	// Text that looks like a placeholder is literal.
 	check("{lab host} {h} {key}", "{lab host} {h} {key}", "{{lab host}} {lab host} {{key}}",
-		but+"the address it is asked at (1 place)", "")
+		but+"the address in the request (1 place)", "")
 	h := check(`{"url":"http://{h}/x","from":"{s}","id":1,"t":{s}}`,
 		`{"url":"http://{h}/x","t":1{s},"from":"{s}","id":1}`, "",
-		"by what stays the same, 3 fields; what varies: t", "")
+		"by 3 fields with constant values; these parts vary: t", "")
 	if c := h.Request.Checks; len(c) != 3 || *c[0].Is != "{lab source}" ||
 		*c[2].Is != "http://{lab host}/x" {
 		t.Errorf("checks %+v", c)
 	}
 	check(`{"url":"{h}","id":1,"t":1{s}}`, `{"url":"{h}","id":2,"t":1{s}}`, "", "",
-		`a has "1" at id, b "2"`)
+		`a has the value "1" in field id, but b has the value "2"`)
 }
 
 // FuzzJoint checks the found template against the responses from which it was made.

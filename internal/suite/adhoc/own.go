@@ -218,9 +218,11 @@ func (s Source) address(subject string) (addr netip.AddrPort, name string, err e
 	case err != nil:
 		return addr, "", err
 	case ports[u.Scheme] == "":
-		return addr, "", errors.New("want http or https, as http://127.0.0.1:8081")
+		return addr, "", errors.New("the URL must begin with http or https, such as " +
+			"http://127.0.0.1:8081")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return addr, "", errors.New("want " + u.Scheme + "://HOST:PORT alone; --get has the path")
+		return addr, "", errors.New("the URL must be only " + u.Scheme + "://HOST:PORT; set the " +
+			"path with --get")
 	}
 	to, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(),
 		cmp.Or(u.Port(), ports[u.Scheme])))
@@ -252,11 +254,11 @@ func Protocol(sources []Source, requested string) (string, error) {
 	case len(secure) == 0 || nethttp.Secure(nethttp.Schemes[requested]):
 		return requested, nil
 	case requested != "":
-		return "", fmt.Errorf("%s: the protocol %s has no TLS; say https, h2, grpcs or wss, or "+
-			"begin the URL with http", secure[0], requested)
+		return "", fmt.Errorf("%s: the protocol %s has no TLS; choose https, h2, grpcs or wss, "+
+			"or begin the URL with http", secure[0], requested)
 	case len(plain) > 0:
-		return "", fmt.Errorf("%s is requested with TLS and %s without, but all services of a "+
-			"comparison need the same protocol; use https if both have it", secure[0],
+		return "", fmt.Errorf("%s uses TLS and %s does not, but all services of a comparison "+
+			"need the same protocol; use https if both services support it", secure[0],
 			plain[0])
 	}
 	return "https", nil
@@ -271,7 +273,8 @@ func named(sources []Source) ([]string, error) {
 	for _, from := range sources {
 		name := from.Name
 		if name != "" && (!isName.MatchString(name) || len(name) > maxName) {
-			return nil, cli.Usagef("-n %s: want at most %d letters, digits, dots and dashes", name,
+			return nil, cli.Usagef("-n %s: a name can have at most %d letters, digits, dots and "+
+				"dashes", name,
 				maxName)
 		}
 		if name == "" {
@@ -302,7 +305,7 @@ func made(dir string, processes []service.Process) (*service.Built, error) {
 	for _, p := range processes {
 		n, err := digest(sum, dir, p.Command)
 		if err == nil && n == 0 && p.Command[0] != "sh" {
-			err = fmt.Errorf("there is no program %s in %s, nor on the PATH", program(p.Command),
+			err = fmt.Errorf("program %s was not found in %s or on the PATH", program(p.Command),
 				dir)
 		}
 		if err != nil && len(processes) > 1 {
@@ -468,7 +471,8 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 			request := []string{need.Tool, "--version"}
 			if need.Version != "" {
 				if request, err = Words(need.Version); err != nil {
-					return nil, fmt.Errorf("%s: version of %s: %w", p.File, need.Tool, err)
+					return nil, fmt.Errorf("%s: command for the version of %s: "+
+						"%w", p.File, need.Tool, err)
 				}
 			}
 			from.Wants = append(from.Wants, service.Want{Tool: need.Tool, Ask: request})

@@ -170,29 +170,34 @@ func TestHold(t *testing.T) {
 	if body := same.Request.Expect.Body; body == nil || *body != template.Escape("x {key}") {
 		t.Errorf("the body is held as %v: what looks like a placeholder must be none", body)
 	}
-	check("", `a answers "x", b "y"; responses differ, so the services`, []string{"x"},
+	check("", `a responds with body "x", but b responds with body "y"; responses differ, so the `+
+		`services`, []string{"x"},
 		[]string{"y"})
-	check("", "a answers with status 200, b with 404", []string{"x"}, []string{"404 x"})
-	check("", "a answers with status 200, a with 404", []string{"x", "404 x"})
-	check("", "a answers with status 500", []string{"500 oh"})
+	check("", "a responds with status 200, but b responds with status "+
+		"404", []string{"x"}, []string{"404 x"})
+	check("", "a responds with status 200, but a responds with status 404", []string{"x", "404 x"})
+	check("", "a responds with status 500", []string{"500 oh"})
 	if h := check("", "", []string{"404 no", "404 no"}); h.Request.Expect.Status != 404 {
 		t.Errorf("held by status %d", h.Request.Expect.Status)
 	}
-	fields := check("by what stays the same, 2 fields; what varies: time", "",
+	fields := check("by 2 fields with constant values; these parts vary: time", "",
 		[]string{`{"id":1,"a":[{"b":"x"}],"time":1}`, `{"id":1,"a":[{"b":"x"}],"time":2}`},
 		[]string{`{"id":1,"a":[{"b":"x"}],"time":3}`, `{"time":4,"a":[{"b":"x"}],"id":1}`})
 	if c := fields.Request.Checks; len(c) != 2 || c[0].JSON != "a.0.b" || string(*c[0].Is) != "x" {
 		t.Errorf("checks are %+v", c)
 	}
-	check("", `a has "1" at id, b "2"`, []string{`{"id":1,"t":1}`, `{"id":1,"t":2}`},
+	check("", `a has the value "1" in field id, but b has the value "2"`, []string{`{"id":1,"t":1}`,
+		`{"id":1,"t":2}`},
 		[]string{`{"id":2,"t":1}`, `{"id":2,"t":2}`})
-	check("", "a has no field t, b has", []string{`{"id":1}`, `{"id":1}`},
+	check("", "of a has no field t, but the response of b has", []string{`{"id":1}`, `{"id":1}`},
 		[]string{`{"id":1,"t":1}`, `{"id":1,"t":2}`})
-	check("", "b has no field t, a has", []string{`{"id":1,"t":1}`, `{"id":1,"t":2}`},
+	check("", "of b has no field t, but the response of a has", []string{`{"id":1,"t":1}`,
+		`{"id":1,"t":2}`},
 		[]string{`{"id":1}`, `{"id":1}`})
-	check("by status and length, 2 bytes: its bytes vary", "", []string{"ab", "cd"},
-		[]string{"ef", "gh"})
-	check("by the status only: bodies vary, or are longer than 4.0 MiB", "", []string{"ab", "cde"})
+	check("by status and length (2 bytes), because the bytes of the body vary", "",
+		[]string{"ab", "cd"}, []string{"ef", "gh"})
+	check("by the status alone, because bodies vary or are longer than 4.0 MiB", "", []string{"ab",
+		"cde"})
 	names, all := answers([]string{"x"}, []string{"y"})
 	if held, err := Hold([]suite.Request{request}, names, all, true, nothing); err != nil ||
 		held[0].Request.Expect.Body != nil {
@@ -221,7 +226,8 @@ func TestHoldKeepsSecrets(t *testing.T) {
 			t.Errorf("%q is held as %+v, error %v; want %q", body, held, err, says)
 		}
 	}
-	check("it is given", "by status and length, 11 bytes: it has the value of ${PRONY_TEST_SET}")
+	check("it is given", "by status and length (11 bytes), because the body contains the value "+
+		"of ${PRONY_TEST_SET}")
 	check("it is word", "")
 }
 

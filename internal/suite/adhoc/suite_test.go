@@ -32,7 +32,7 @@ func TestSuiteOfALine(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	check("suite versus: blocks: blocks 5000 is outside 1 to 1000",
+	check("suite versus: blocks: blocks 5000 is outside of the range 1 to 1000",
 		func(o *Options) { o.Blocks = 5000 })
 	check("loads[0].connections: connections 70000 is", func(o *Options) { o.Connections = 70000 })
 	check("limits.memory: memory 0B is outside", func(o *Options) { o.MemoryBytes = 1 })

@@ -141,7 +141,7 @@ func (c *Catalog) Pick(name string) (Agent, error) {
 }
 
 func absent(name string, known []string) error {
-	return fmt.Errorf("find agent %q: there is none; %s", name,
+	return fmt.Errorf("agent %q does not exist; %s", name,
 		strictyaml.Meant(name, known, "there are "+strings.Join(known, ", ")))
 }
 
@@ -183,7 +183,8 @@ func (r Ride) lacks(lookup func(string) (string, bool)) (missing []string) {
 func unset(text string, lookup func(string) (string, bool)) (missing []string) {
 	for _, match := range variable.FindAllStringSubmatch(text, -1) {
 		if value, ok := lookup(match[1]); !ok || value == "" {
-			missing = append(missing, fmt.Sprintf("needs the variable %s: not set", match[1]))
+			missing = append(missing, fmt.Sprintf("needs the environment variable %s, which is "+
+				"not set", match[1]))
 		}
 	}
 	return missing

@@ -54,7 +54,7 @@ func (f Fetched) Record(name string) record.Agent {
 
 // ErrMissing is the error of Fetch for an agent that lacks a tool or a variable here. Callers with
 // many targets skip such agents.
-var ErrMissing = errors.New("cannot be had here")
+var ErrMissing = errors.New("the agent cannot be fetched on this machine")
 
 // markFile is written last and marks a complete fetch.
 const markFile = "fetched.json"
@@ -114,7 +114,7 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 	folder := filepath.Join(dir, a.Name+"-"+hash[:hashDigits])
 	if get {
 		unlock, err := cache.Lock(ctx, filepath.Join(dir, a.Name+".lock"), "fetch", func() {
-			f.say("fetch agent %s: waiting for another fetch of it", a.Name)
+			f.say("fetch agent %s: waiting for another prony that fetches this agent", a.Name)
 		})
 		if err != nil {
 			return out, err
@@ -135,7 +135,8 @@ func (f *Fetcher) fetch(ctx context.Context, a Agent, get bool) (Fetched, error)
 func (f *Fetcher) local(a Agent, out *Fetched) error {
 	path, ok := f.lookup(variable.FindStringSubmatch(a.Fetch.Path)[1])
 	if !ok || path == "" {
-		return fmt.Errorf("%w: set %s to its path", ErrMissing, a.Fetch.Path)
+		return fmt.Errorf("%w: set the environment variable %s to the path of the agent's "+
+			"file", ErrMissing, a.Fetch.Path)
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -146,7 +147,8 @@ func (f *Fetcher) local(a Agent, out *Fetched) error {
 		err = fmt.Errorf("%s is not a regular file", path)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; set %s to the path of its file", err, a.Fetch.Path)
+		return fmt.Errorf("%w; set the environment variable %s to the path of the agent's "+
+			"file", err, a.Fetch.Path)
 	}
 	// Only the file's name, because its folder on this machine does not belong in a record.
 	out.Path, out.Source = path, "path:"+filepath.Base(path)
@@ -164,7 +166,7 @@ func (f *Fetcher) hash(ctx context.Context, a Agent) (string, error) {
 	if folder := a.folder(); folder != "" {
 		sum, err := sumTree(filepath.Join(f.Root, filepath.FromSlash(folder)))
 		if err != nil {
-			return "", fmt.Errorf("read what is pinned: %w", err)
+			return "", fmt.Errorf("read pinned versions: %w", err)
 		}
 		fmt.Fprintf(h, "pinned %s by %s\n", sum, f.version(ctx, f.program(a.Tool())))
 	}
@@ -186,7 +188,8 @@ func (f *Fetcher) take(a Agent, folder, hash string, out *Fetched) bool {
 	}
 	sum, err := sumTree(filepath.Join(folder, contentDir))
 	if err != nil || sum != m.SHA256 {
-		f.say("fetch agent %s: its files in the cache have changed since the download", a.Name)
+		f.say("fetch agent %s: the agent's files in the cache have changed since the "+
+			"download", a.Name)
 		return false
 	}
 	out.Cached = true
@@ -204,7 +207,7 @@ func (f *Fetched) finish(a Agent, folder, sum string) {
 
 func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *Fetched) error {
 	if err := os.RemoveAll(folder); err != nil {
-		return fmt.Errorf("remove an earlier fetch: %w", err)
+		return fmt.Errorf("remove files of an earlier download: %w", err)
 	}
 	content := filepath.Join(folder, contentDir)
 	if err := os.MkdirAll(content, 0o755); err != nil {
@@ -215,7 +218,7 @@ func (f *Fetcher) make(ctx context.Context, a Agent, folder, hash string, out *F
 	}
 	sum, err := sumTree(content)
 	if err != nil {
-		return fmt.Errorf("read what was fetched: %w", err)
+		return fmt.Errorf("read downloaded files: %w", err)
 	}
 	data, err := json.Marshal(mark{hash, sum})
 	if err != nil {

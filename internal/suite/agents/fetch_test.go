@@ -109,9 +109,9 @@ func TestMavenBringsAFile(t *testing.T) {
 func TestAnotherFileIsRefused(t *testing.T) {
 	b := newBench(t, copies(t, "another jar"))
 	_, err := b.Fetch(t.Context(), jar("a jar"))
-	want := "fetch agent jar: agent-1.2.jar has the digest " + sha("another jar") +
-		", and agents.yaml says " + sha("a jar") + ": it is not the file that was tried, so it " +
-		"is not used; look into where your Maven takes it from"
+	want := "fetch agent jar: agent-1.2.jar has the SHA-256 digest " + sha("another jar") +
+		", but agents.yaml requires " + sha("a jar") + ": the file was not used; check the " +
+		"repository from which your Maven downloads it"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -144,7 +144,7 @@ func TestFetchesAreReused(t *testing.T) {
 	})
 	check("a file that was written to", false, func() { put(t, first.Path, "changed") })
 	if !slices.Contains(b.lines,
-		"fetch agent jar: its files in the cache have changed since the download") {
+		"fetch agent jar: the agent's files in the cache have changed since the download") {
 		t.Errorf("said %q", b.lines)
 	}
 	check("half a fetch", false, func() {
@@ -185,7 +185,8 @@ func TestFetchesOfOneAgentWaitForEachOther(t *testing.T) {
 	if results[0].Cached || !results[1].Cached || results[0].Path != results[1].Path {
 		t.Errorf("got %+v", results)
 	}
-	if !slices.Contains(b.lines, "fetch agent jar: waiting for another fetch of it") {
+	if !slices.Contains(b.lines, "fetch agent jar: waiting for another prony that fetches this "+
+		"agent") {
 		t.Errorf("said %q", b.lines)
 	}
 }
@@ -239,7 +240,8 @@ func TestJarsAreUnpacked(t *testing.T) {
 		}
 	}
 	check("linux-x64/lib.so", "library")
-	check("../lib.so", `fetch agent jar: unpack agent-1.2.jar: "../lib.so" is outside the folder`)
+	check("../lib.so", `fetch agent jar: unpack agent-1.2.jar: "../lib.so" is outside of the `+
+		`target folder`)
 }
 
 // npm and pip install the pinned packages, and no others.
@@ -267,7 +269,8 @@ func TestPinnedPackages(t *testing.T) {
 		t.Errorf("another Python took what is for the first: %+v", again)
 	}
 	put(t, pins, "one==1.5\ntwo\n")
-	const loose = `fetch agent pip: read what is pinned: %s:2: "two" has no version (as name==1.2)`
+	const loose = `fetch agent pip: read pinned versions: %s:2: "two" has no version; write ` +
+		`name==1.2`
 	if _, err := b.Fetch(t.Context(), pip); err == nil || err.Error() != fmt.Sprintf(loose, pins) {
 		t.Errorf("got %v, want %s", err, fmt.Sprintf(loose, pins))
 	}
@@ -290,7 +293,7 @@ func TestPinnedPackages(t *testing.T) {
 	}
 	npm.Fetch.Package = "@x/two"
 	if _, err := b.Fetch(t.Context(), npm); err == nil ||
-		!strings.HasSuffix(err.Error(), "package-lock.json has no @x/two") {
+		!strings.HasSuffix(err.Error(), "package-lock.json does not contain package @x/two") {
 		t.Errorf("got %v, want that there is no such package", err)
 	}
 }
@@ -306,9 +309,10 @@ func TestWhatIsMissingIsTold(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	check(jar("a jar"), "fetch agent jar: cannot be had here: needs mvn: not found "+
-		"(install Apache Maven)")
-	check(own, "fetch agent own: cannot be had here: needs the variable JAR: not set")
+	check(jar("a jar"), "fetch agent jar: the agent cannot be fetched on this machine: needs "+
+		"mvn, which was not found (install Apache Maven)")
+	check(own, "fetch agent own: the agent cannot be fetched on this machine: needs the "+
+		"environment variable JAR, which is not set")
 
 	path := filepath.Join(t.TempDir(), "own.jar")
 	put(t, path, "own")
@@ -328,7 +332,7 @@ func TestAToolThatFails(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "fetch.log")
 	err := execute(t.Context(), order{program: "/bin/sh", dir: t.TempDir(), log: log,
 		args: []string{"-c", "echo no such thing >&2; exit 3"}})
-	want := "sh: exit status 3; the end of " + log + ":\n  no such thing"
+	want := "sh: exit status 3; last lines of " + log + ":\n  no such thing"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -30,8 +30,8 @@ func Read(file string, data []byte) (*Catalog, error) {
 	}
 	k := &checker{places}
 	if len(c.Agents) == 0 {
-		k.Wrong("agents", "list one, with name, about and runtimes, or remove the file",
-			"it names no agent")
+		k.Wrong("agents", "add an agent with name, about and runtimes, or remove the file",
+			"the file lists no agent")
 	}
 	visited := map[string]bool{}
 	for i, a := range c.Agents {
@@ -51,24 +51,24 @@ type checker struct{ *strictyaml.Check }
 func (k *checker) named(keyPath, subject, name string, visited map[string]bool) {
 	switch {
 	case name == "":
-		k.Wrong(keyPath, "", "the %s's name is missing", subject)
+		k.Wrong(keyPath, "", "the name of the %s is missing", subject)
 	case !agentName.MatchString(name):
 		k.Wrong(
 			keyPath+".name",
-			"small letters, digits and dashes",
-			"%s %q is not a name",
+			"use lower-case letters, digits and dashes",
+			"%s %q is not a valid name",
 			subject,
 			name,
 		)
 	case visited[name]:
-		k.Wrong(keyPath+".name", "", "%s %q is there twice", subject, name)
+		k.Wrong(keyPath+".name", "", "the file lists %s %q twice", subject, name)
 	}
 	visited[name] = true
 }
 
 func (k *checker) agent(keyPath string, a Agent) {
 	if a.About == "" {
-		k.Wrong(keyPath, "what it is, in one sentence", "about is missing")
+		k.Wrong(keyPath, "describe the agent in one sentence", "about is missing")
 	}
 	if len(a.Runtimes) == 0 {
 		k.Wrong(keyPath, "one of "+strings.Join(runtimes.Names, ", "), "runtimes is missing")
@@ -90,19 +90,22 @@ func (k *checker) agent(keyPath string, a Agent) {
 		location := fmt.Sprintf("%s.levels[%d]", keyPath, i)
 		k.named(location, "level", l.Name, visited)
 		if l.About == "" {
-			k.Wrong(location, "what the agent does at this level", "about is missing")
+			k.Wrong(location, "describe what the agent does at this level", "about is missing")
 		}
 		k.env(location+".env", l.Env)
 	}
 	if a.Scrape != "" && !pagePath.MatchString(a.Scrape) {
-		k.Wrong(keyPath+".scrape", "as /metrics", "scrape %q is not a path", a.Scrape)
+		k.Wrong(keyPath+".scrape", "as /metrics", "scrape %q is not a path that begins with "+
+			"/", a.Scrape)
 	}
 	if a.Scrape != "" && !a.uses("metricsPort") {
-		k.Wrong(keyPath+".scrape", "name {metricsPort} in env", "nothing serves that page")
+		k.Wrong(keyPath+".scrape", "use {metricsPort} in env", "scrape needs a port, but no "+
+			"variable of the agent uses {metricsPort}")
 	}
 	home := a.uses("otlpGrpc") || a.uses("otlpHttp") || a.uses("zipkin")
 	if home != a.NeedsTelemetry {
-		k.Wrong(keyPath, "true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there",
+		k.Wrong(keyPath, "set needsTelemetry to true if and only if env uses {otlpGrpc}, "+
+			"{otlpHttp} or {zipkin}",
 			"needsTelemetry is %v", a.NeedsTelemetry)
 	}
 }
@@ -127,38 +130,42 @@ func (k *checker) fetch(keyPath string, a Agent) {
 	f := a.Fetch
 	n := len(f.ways())
 	if n > 1 {
-		k.Wrong(keyPath+".fetch", "at most one of maven, npm, pip, path and build",
-			"several ways to fetch one agent")
+		k.Wrong(keyPath+".fetch", "keep only one of maven, npm, pip, path and build",
+			"the agent has several sources in fetch")
 	}
 	if f.Maven != "" && !coordinates.MatchString(f.Maven) {
-		k.Wrong(keyPath+".fetch.maven", "group:artifact:version, or with :classifier",
-			"%q is not an artifact of Maven", f.Maven)
+		k.Wrong(keyPath+".fetch.maven", "write group:artifact:version or "+
+			"group:artifact:version:classifier",
+			"%q is not a Maven artifact", f.Maven)
 	}
 	for _, folder := range []struct{ key, value string }{{"npm", f.Npm}, {"pip", f.Pip}} {
 		if folder.value != "" && !filepath.IsLocal(folder.value) {
-			k.Wrong(keyPath+".fetch."+folder.key, "a relative path without ..",
-				"folder %q is outside the checkout", folder.value)
+			k.Wrong(keyPath+".fetch."+folder.key, "write a relative path without ..",
+				"folder %q is outside of the checkout", folder.value)
 		}
 	}
 	if pinned := f.Npm != "" || f.Pip != ""; pinned != (f.Package != "") {
-		k.Wrong(keyPath+".fetch", "whose version is the agent's",
-			"package belongs to npm and pip, and both need it")
+		k.Wrong(keyPath+".fetch", "set package to the package whose version is the agent's version",
+			"npm and pip need the key package, and other sources cannot have it")
 	}
 	if f.Path != "" && variable.FindString(f.Path) != f.Path {
-		k.Wrong(keyPath+".fetch.path", "${NAME}: where a file is differs between machines",
-			"path %q is not a variable", f.Path)
+		k.Wrong(keyPath+".fetch.path", "write ${NAME}, because the file's path differs between "+
+			"machines",
+			"path %q is not an environment variable", f.Path)
 	}
 	if (f.Maven != "") != (a.SHA256 != "") {
-		k.Wrong(keyPath, "npm's lock file has digests of its own",
-			"sha256 belongs to maven, and maven needs one")
+		k.Wrong(keyPath, "add or remove sha256; the lock file of npm already contains digests",
+			"maven needs the key sha256, and other sources cannot have it")
 	} else if a.SHA256 != "" && !digest.MatchString(a.SHA256) {
-		k.Wrong(keyPath+".sha256", "64 digits in hex", "%q is not a SHA-256", a.SHA256)
+		k.Wrong(keyPath+".sha256", "write 64 hexadecimal digits", "sha256 %q is not a SHA-256 "+
+			"digest", a.SHA256)
 	}
 	if f.Unpack && f.Maven == "" {
-		k.Wrong(keyPath+".fetch.unpack", "", "unpack is for maven")
+		k.Wrong(keyPath+".fetch.unpack", "", "unpack is possible only with maven")
 	}
 	if a.uses("agent") && (n == 0 || f.Build != "") {
-		k.Wrong(keyPath+".fetch", "", "{agent} is used, and nothing is fetched")
+		k.Wrong(keyPath+".fetch", "", "a variable uses {agent}, but the agent has no files to "+
+			"fetch")
 	}
 }
 
@@ -167,9 +174,10 @@ func (k *checker) env(keyPath string, env map[string]string) {
 		location := keyPath + "." + name
 		switch {
 		case slices.Contains(suite.OwnEnv, name):
-			k.Wrong(location, "", "the lab itself sets %s", name)
+			k.Wrong(location, "", "Prony itself sets the variable %s, so an agent cannot set "+
+				"it", name)
 		case !envName.MatchString(name):
-			k.Wrong(keyPath, "", "%q is not a name of an environment variable", name)
+			k.Wrong(keyPath, "", "%q is not a valid name of an environment variable", name)
 		}
 		plain := variable.ReplaceAllString(env[name], "")
 		for _, match := range word.FindAllStringSubmatch(plain, -1) {
@@ -180,7 +188,7 @@ func (k *checker) env(keyPath string, env map[string]string) {
 			if near := strictyaml.Nearest(match[1], Words); near != "" {
 				hint = fmt.Sprintf("did you mean {%s}?", near)
 			}
-			k.Wrong(location, hint, "{%s} has no value here", match[1])
+			k.Wrong(location, hint, "{%s} is not a placeholder that an agent can use", match[1])
 		}
 	}
 }

@@ -52,42 +52,50 @@ func TestMistakesAreTold(t *testing.T) {
 	}
 	check("about: An", "abuot: An", `a.yaml:3: unknown key "abuot" in "abuot: An agent."; `+
 		`did you mean "about"?`)
-	check("    about: An agent.\n", "", `a.yaml:2: about is missing in "- name: a"; what it is, `+
-		`in one sentence`)
-	check("name: a", "name: A b", `a.yaml:2: agent "A b" is not a name in "- name: A b"; `+
-		`small letters, digits and dashes`)
-	check("name: b", "name: a", `a.yaml:12: agent "a" is there twice in "- name: a"`)
+	check("    about: An agent.\n", "", `a.yaml:2: about is missing in "- name: a"; describe `+
+		`the agent in one sentence`)
+	check("name: a", "name: A b", `a.yaml:2: agent "A b" is not a valid name in "- name: A b"; `+
+		`use lower-case letters, digits and dashes`)
+	check("name: b", "name: a", `a.yaml:12: the file lists agent "a" twice in "- name: a"`)
 	check("name: high", "name: low",
-		`a.yaml:11: level "low" is there twice in "- {name: low, about: Much.}"`)
+		`a.yaml:11: the file lists level "low" twice in "- {name: low, about: Much.}"`)
 	check("[jvm]", "[jwm]", `a.yaml:4: unknown runtime "jwm" in "runtimes: [jwm]"; `+
 		`did you mean "jvm"?`)
-	check(":1.2", "", `a.yaml:5: "org.x:agent" is not an artifact of Maven in `+
-		`"fetch: {maven: \"org.x:agent\"}"; group:artifact:version, or with :classifier`)
-	check("{maven", `{path: "${X}", maven`, `a.yaml:5: several ways to fetch one agent in `+
-		`"fetch: {path: \"${X}\", maven: \"org.x:agent:1.2\"}"; at most one of maven, npm, pip, `+
-		`path and build`)
-	check("sha256: 0", "sha256: x", `a.yaml:6: "x`+strings.Repeat("123456789abcdef0", 4)[:63]+
-		`" is not a SHA-256 in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
-		`"; 64 digits in hex`)
+	check(":1.2", "", `a.yaml:5: "org.x:agent" is not a Maven artifact in "fetch: {maven: `+
+		`\"org.x:agent\"}"; write group:artifact:version or group:artifact:version:classifier`)
+	check("{maven", `{path: "${X}", maven`, `a.yaml:5: the agent has several sources in fetch `+
+		`in "fetch: {path: \"${X}\", maven: \"org.x:agent:1.2\"}"; keep only one of maven, `+
+		`npm, pip, path and build`)
+	check("sha256: 0", "sha256: x",
+		`a.yaml:6: sha256 "x`+strings.Repeat("123456789abcdef0", 4)[:63]+
+			`" is not a SHA-256 digest in "sha256: x`+strings.Repeat("123456789abcdef0", 4)[:63]+
+			`"; write 64 hexadecimal digits`)
 	check(`{maven: "org.x:agent:1.2"}`, `{npm: ../x, package: x}`, `a.yaml:5: folder "../x" is `+
-		`outside the checkout in "fetch: {npm: ../x, package: x}"; a relative path without ..`)
-	check(`{maven: "org.x:agent:1.2"}`, `{pip: x}`, `a.yaml:5: package belongs to npm and pip, `+
-		`and both need it in "fetch: {pip: x}"; whose version is the agent's`)
-	check(`{maven: "org.x:agent:1.2"}`, `{path: /x.jar}`, `a.yaml:5: path "/x.jar" is not a `+
-		`variable in "fetch: {path: /x.jar}"; ${NAME}: where a file is differs between machines`)
+		`outside of the checkout in "fetch: {npm: ../x, package: x}"; write a relative path `+
+		`without ..`)
+	check(`{maven: "org.x:agent:1.2"}`, `{pip: x}`, `a.yaml:5: npm and pip need the key `+
+		`package, and other sources cannot have it in "fetch: {pip: x}"; set package to the `+
+		`package whose version is the agent's version`)
+	check(`{maven: "org.x:agent:1.2"}`, `{path: /x.jar}`, `a.yaml:5: path "/x.jar" is not an `+
+		`environment variable in "fetch: {path: /x.jar}"; write ${NAME}, because the file's `+
+		`path differs between machines`)
 	check(`{maven: "org.x:agent:1.2"}`, `{build: otel}`,
-		`a.yaml:5: {agent} is used, and nothing is fetched in "fetch: {build: otel}"`)
-	check("{otlpGrpc}", "{otlpGrp}", `a.yaml:7: {otlpGrp} has no value here in `+
-		`"env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", TO: \"http://{otlpGrp}\"}"; `+
-		`did you mean {otlpGrpc}?`)
-	check("TO:", "PORT:", `a.yaml:7: the lab itself sets PORT in `+
-		`"env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", PORT: \"http://{otlpGrpc}\"}"`)
+		`a.yaml:5: a variable uses {agent}, but the agent has no files to fetch in "fetch: `+
+			`{build: otel}"`)
+	check("{otlpGrpc}", "{otlpGrp}", `a.yaml:7: {otlpGrp} is not a placeholder that an agent `+
+		`can use in "env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", TO: `+
+		`\"http://{otlpGrp}\"}"; did you mean {otlpGrpc}?`)
+	check("TO:", "PORT:", `a.yaml:7: Prony itself sets the variable PORT, so an agent cannot `+
+		`set it in "env: {JAVA_TOOL_OPTIONS: \"-javaagent:{agent}\", PORT: `+
+		`\"http://{otlpGrpc}\"}"`)
 	check("needsTelemetry: true", "needsTelemetry: false",
-		`a.yaml:2: needsTelemetry is false in "- name: a"; `+
-			`true where env names {otlpGrpc}, {otlpHttp} or {zipkin}, and only there`)
+		`a.yaml:2: needsTelemetry is false in "- name: a"; set needsTelemetry to true if and `+
+			`only if env uses {otlpGrpc}, {otlpHttp} or {zipkin}`)
 	check("needsTelemetry: true", "needsTelemetry: true\n    scrape: metrics",
-		`a.yaml:9: scrape "metrics" is not a path in "scrape: metrics"; as /metrics`,
-		`a.yaml:9: nothing serves that page in "scrape: metrics"; name {metricsPort} in env`)
+		`a.yaml:9: scrape "metrics" is not a path that begins with / in "scrape: metrics"; as `+
+			`/metrics`,
+		`a.yaml:9: scrape needs a port, but no variable of the agent uses {metricsPort} in `+
+			`"scrape: metrics"; use {metricsPort} in env`)
 }
 
 func TestAgentsAreFound(t *testing.T) {
@@ -111,10 +119,10 @@ func TestAgentsAreFound(t *testing.T) {
 	}
 	check("a/low", "a/low")
 	check("b", "b")
-	check("a/lwo", `find agent "a/lwo": there is none; did you mean "a/low"?`)
-	check("a", `find agent "a": there is none; there are a/low, a/high`)
-	check("b/high", `find agent "b/high": there is none; there are b`)
-	check("zebra", `find agent "zebra": there is none; there are a/low, a/high, b`)
+	check("a/lwo", `agent "a/lwo" does not exist; did you mean "a/low"?`)
+	check("a", `agent "a" does not exist; there are a/low, a/high`)
+	check("b/high", `agent "b/high" does not exist; there are b`)
+	check("zebra", `agent "zebra" does not exist; there are a/low, a/high, b`)
 }
 
 // A level's variables override the agent's; values of the user's environment and the machine are
@@ -142,7 +150,8 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	_, err = r.Own(func(string) (string, bool) { return "", false })
-	const missing = "agent a/low: cannot be had here: needs the variable TO: not set"
+	const missing = "agent a/low: the agent cannot be fetched on this machine: needs the " +
+		"environment variable TO, which is not set"
 	if err == nil || err.Error() != missing {
 		t.Errorf("got %v, want %s", err, missing)
 	}
@@ -241,8 +250,9 @@ func TestLockFilesNameNoHost(t *testing.T) {
 func TestReadNone(t *testing.T) {
 	for _, text := range []string{"agents: []\n", "{}\n"} {
 		_, err := agents.Read("a.yaml", []byte(text))
-		if err == nil || !strings.Contains(err.Error(), "it names no agent") ||
-			!strings.Contains(err.Error(), "list one, with name, about and runtimes, or remove") {
+		if err == nil || !strings.Contains(err.Error(), "the file lists no agent") ||
+			!strings.Contains(err.Error(),
+				"add an agent with name, about and runtimes, or remove") {
 			t.Errorf("%q: it says %v", text, err)
 		}
 	}

@@ -95,17 +95,18 @@ func (a Agent) npmVersion(root string) (string, error) {
 	name := filepath.Join(root, filepath.FromSlash(a.Fetch.Npm), "package-lock.json")
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("read what is pinned: %w", err)
+		return "", fmt.Errorf("read pinned versions: %w", err)
 	}
 	var file struct {
 		Packages map[string]struct{ Version string }
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return "", fmt.Errorf("read what is pinned: %s: %w", name, err)
+		return "", fmt.Errorf("read pinned versions: %s: %w", name, err)
 	}
 	version := file.Packages["node_modules/"+a.Fetch.Package].Version
 	if version == "" {
-		return "", fmt.Errorf("read what is pinned: %s has no %s", name, a.Fetch.Package)
+		return "", fmt.Errorf("read pinned versions: lock file %s does not contain package "+
+			"%s", name, a.Fetch.Package)
 	}
 	return version, nil
 }
@@ -114,7 +115,7 @@ func (a Agent) pipVersion(root string) (string, error) {
 	name := filepath.Join(root, filepath.FromSlash(a.Fetch.Pip), requirements)
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return "", fmt.Errorf("read what is pinned: %w", err)
+		return "", fmt.Errorf("read pinned versions: %w", err)
 	}
 	version := ""
 	for i, line := range strings.Split(string(data), "\n") {
@@ -124,7 +125,7 @@ func (a Agent) pipVersion(root string) (string, error) {
 		}
 		subject, is, pinned := strings.Cut(line, "==")
 		if !pinned {
-			return "", fmt.Errorf("read what is pinned: %s:%d: %q has no version (as name==1.2)",
+			return "", fmt.Errorf("read pinned versions: %s:%d: %q has no version; write name==1.2",
 				name, i+1, line)
 		}
 		if subject == a.Fetch.Package {
@@ -132,7 +133,8 @@ func (a Agent) pipVersion(root string) (string, error) {
 		}
 	}
 	if version == "" {
-		return "", fmt.Errorf("read what is pinned: %s has no %s", name, a.Fetch.Package)
+		return "", fmt.Errorf("read pinned versions: %s does not contain package "+
+			"%s", name, a.Fetch.Package)
 	}
 	return version, nil
 }
@@ -141,11 +143,12 @@ func (a Agent) pipVersion(root string) (string, error) {
 // variables of the user's environment.
 func (f *Fetcher) Missing(a Agent) (missing []string) {
 	if tool := a.Tool(); tool != "" && f.program(tool) == "" {
-		missing = append(missing, fmt.Sprintf("needs %s: not found (%s)", tool, install[tool]))
+		missing = append(missing, fmt.Sprintf("needs %s, which was not found "+
+			"(%s)", tool, install[tool]))
 	}
 	missing = append(missing, unset(a.Fetch.Path, f.lookup)...)
 	if Platform() == "" && a.uses("platform") {
-		missing = append(missing, fmt.Sprintf("has nothing for %s on %s", runtime.GOOS,
+		missing = append(missing, fmt.Sprintf("has no release for %s on %s", runtime.GOOS,
 			runtime.GOARCH))
 	}
 	return missing
@@ -187,7 +190,7 @@ func (f *Fetcher) get(ctx context.Context, a Agent, folder, content string) erro
 				err = os.WriteFile(filepath.Join(content, name), data, 0o644)
 			}
 			if err != nil {
-				return fmt.Errorf("read what is pinned: %w", err)
+				return fmt.Errorf("copy pinned versions: %w", err)
 			}
 		}
 		// Scripts of packages do not run: none of these packages needs one, and all code that runs
@@ -235,11 +238,11 @@ func (a Agent) check(content string) error {
 	jar := filepath.Join(content, a.fileName())
 	sum, err := files.Digest(jar)
 	if err != nil {
-		return fmt.Errorf("read what was fetched: %w", err)
+		return fmt.Errorf("read downloaded file: %w", err)
 	}
 	if sum != a.SHA256 {
-		return fmt.Errorf("%s has the digest %s, and agents.yaml says %s: it is not the file that "+
-			"was tried, so it is not used; look into where your Maven takes it from",
+		return fmt.Errorf("%s has the SHA-256 digest %s, but agents.yaml requires %s: the file "+
+			"was not used; check the repository from which your Maven downloads it",
 			filepath.Base(jar), sum, a.SHA256)
 	}
 	if !a.Fetch.Unpack {
@@ -258,13 +261,13 @@ func execute(ctx context.Context, o order) (err error) {
 	defer cancel()
 	log, err := os.Create(o.log)
 	if err != nil {
-		return fmt.Errorf("open the log: %w", err)
+		return fmt.Errorf("create the log file: %w", err)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	cmd := service.Command(ctx, o.dir, os.Environ(), o.program, o.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w; the end of %s:\n  %s", filepath.Base(o.program),
+		return fmt.Errorf("%s: %w; last lines of %s:\n  %s", filepath.Base(o.program),
 			cmp.Or(context.Cause(ctx), err), o.log,
 			strings.Join(files.Tail(o.log, tailLines), "\n  "))
 	}
@@ -295,10 +298,10 @@ func unpack(jar, to string) error {
 	remaining := uint64(unpackBytes)
 	for _, file := range files.File {
 		if !filepath.IsLocal(file.Name) {
-			return fmt.Errorf("%q is outside the folder", file.Name)
+			return fmt.Errorf("%q is outside of the target folder", file.Name)
 		}
 		if file.UncompressedSize64 > remaining {
-			return fmt.Errorf("more than %d bytes", int64(unpackBytes))
+			return fmt.Errorf("unpacked files exceed %d bytes", int64(unpackBytes))
 		}
 		remaining -= file.UncompressedSize64
 	}

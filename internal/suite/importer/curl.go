@@ -45,7 +45,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		return computed[source]
 	})
 	if err != nil {
-		return fmt.Errorf("%w; paste the whole command", err)
+		return fmt.Errorf("%w; paste the whole curl command", err)
 	}
 	for _, c := range commands {
 		words := c.Words
@@ -67,8 +67,8 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		d.command(words[1:])
 	}
 	if d.Found == 0 {
-		return errors.New("no line of it begins with curl; paste one from the browser's tools " +
-			"(Copy as cURL)")
+		return errors.New("no line begins with curl; paste a command from the browser's " +
+			"developer tools (Copy as cURL)")
 	}
 	return nil
 }

@@ -113,7 +113,8 @@ func (d *Draft) Hold() error {
 		return !safe
 	})
 	if len(d.Requests) == 0 {
-		return errors.New("all that can be asked changes what the service holds; --writes asks it")
+		return errors.New("every request of the file changes data of the service; pass --writes " +
+			"to include such requests")
 	}
 	return nil
 }
@@ -140,7 +141,7 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
 		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
 	if read == nil {
-		return nil, fmt.Errorf("read %s: there is no kind %q; there are %s", name, kind,
+		return nil, fmt.Errorf("read %s: format %q is unknown; choose one of %s", name, kind,
 			strings.Join(Kinds, ", "))
 	}
 	if err := read(name, data); err != nil {
@@ -148,13 +149,14 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	}
 	d.settle()
 	if len(d.Requests) == 0 {
-		why := "it has no requests"
+		why := "the file contains no requests"
 		if len(d.Left) > 0 {
-			why = "nothing is left: " + d.Left[0]
+			why = "every request was left out: " + d.Left[0]
 		} else if len(d.Unknown) > 0 {
-			why = "every operation wants a value that has no example"
+			why = "every operation needs a value that has no example"
 		}
-		return nil, fmt.Errorf("read %s as %s: %s; add an example, or give a --url alone", name,
+		return nil, fmt.Errorf("read %s as %s: %s; add an example to the file, or pass only "+
+			"--url", name,
 			kind, why)
 	}
 	return d, nil
@@ -250,7 +252,7 @@ func (d *Draft) add(r raw) {
 	}
 	origin, path, user, err := place(r.url)
 	if err != nil {
-		d.leave("an address that is not an http or https URL")
+		d.leave("a request whose address is not an http or https URL")
 		return
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
@@ -286,7 +288,7 @@ func place(address string) (origin, path, user string, err error) {
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
 		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
-			return "", "", "", fmt.Errorf("%s is not http", scheme)
+			return "", "", "", fmt.Errorf("%s is not an http or https URL", scheme)
 		}
 		end := strings.IndexAny(after, "/?#")
 		if end < 0 {
@@ -316,7 +318,8 @@ func Local(address string) (origin, path string, err error) {
 	}
 	origin, path, user, err := place(address)
 	if err != nil || user != "" {
-		return "", "", fmt.Errorf("want a URL such as http://127.0.0.1:8080/path, without a user")
+		return "", "", fmt.Errorf("the URL must have a form such as http://127.0.0.1:8080/path, " +
+			"without a user name")
 	}
 	return origin, path, nil
 }
@@ -335,7 +338,7 @@ func (d *Draft) settle() {
 	var retained []raw
 	for _, r := range d.raws {
 		if origin, _, _, _ := place(r.url); origin != "" && origin != d.Origin {
-			d.leave("of another host than " + d.Origin)
+			d.leave("a request to a host other than " + d.Origin)
 			continue
 		}
 		r.url = strings.TrimPrefix(r.url, d.Origin)
@@ -366,7 +369,7 @@ func (d *Draft) settle() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		err := r.check()
 		if err != nil {
-			d.leave("a suite cannot send it: " + problem(err))
+			d.leave("a request that suites cannot send: " + problem(err))
 		}
 		return err != nil
 	})
@@ -409,7 +412,7 @@ func (d *Draft) bound() {
 			}
 			out := r.Weight < least || r.Weight == least && ties < 0
 			if out {
-				d.leave(fmt.Sprintf("beyond the %d most frequent", kindsMax))
+				d.leave(fmt.Sprintf("a request beyond the %d most frequent requests", kindsMax))
 			}
 			return out
 		})
@@ -435,5 +438,5 @@ func problem(err error) string {
 	if e, is := errors.AsType[*strictyaml.Error](err); is {
 		return e.Problem
 	}
-	return "it is not a request"
+	return "the text is not a valid request"
 }

@@ -148,12 +148,12 @@ func TestCurl(t *testing.T) {
 	check(`curl http://a/ -H 'X-Any: ${HOME} {key}'`, "GET http://a/ X-Any=$${HOME} {{key}}")
 	check("curl http://a/eyJhbGciOiJI.eyJzdWIiOiIx.c2ln", "GET http://a/${SECRET}")
 	check("curl \\\n  http://a/ \\\n  -H 'A: b'", "GET http://a/ A=b")
-	check("curl 'http://a", "read stdin as curl: line 1: reached EOF without closing quote `'`; "+
-		"paste the whole command")
-	check("wget http://a", "read stdin as curl: no line of it begins with curl; paste one from the "+
-		"browser's tools (Copy as cURL)")
-	check("curl -T file http://a", "read stdin as curl: nothing is left: 1: an upload (-T); add an "+
-		"example, or give a --url alone")
+	check("curl 'http://a", "read stdin as curl: line 1: reached EOF without closing quote "+
+		"`'`; paste the whole curl command")
+	check("wget http://a", "read stdin as curl: no line begins with curl; paste a command from "+
+		"the browser's developer tools (Copy as cURL)")
+	check("curl -T file http://a", "read stdin as curl: every request was left out: 1: an "+
+		"upload (-T); add an example to the file, or pass only --url")
 }
 
 // Errors of unreadable files say what to do.
@@ -180,9 +180,9 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")
 	check("{", HAR, "it is not JSON from byte 1 on")
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
-	check("a: [", OpenAPI, "save it again")
-	check("x", Log, "nothing is left: 1: lines of another format")
-	check("x", "csv", `there is no kind "csv"`)
+	check("a: [", OpenAPI, "save the file again")
+	check("x", Log, "every request was left out: 1: lines in a format other")
+	check("x", "csv", `format "csv"`)
 }
 
 // The tail of a log is drawn with equal shares, and its arrivals are spread over their seconds.

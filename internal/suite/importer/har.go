@@ -75,17 +75,17 @@ func (d *Draft) readHAR(_ string, data []byte) error {
 		case isStatic(q.URL, a.Content.MimeType):
 			d.leave("static files")
 		case strings.EqualFold(q.Method, "OPTIONS"):
-			d.leave("a browser's question before a request (CORS)")
+			d.leave("a CORS preflight request of the browser")
 		case a.Status == 0:
-			d.leave("it was given up before an answer")
+			d.leave("a request that the browser canceled before the response")
 		case a.Status < 200 || a.Status >= 500:
-			d.leave("the answer was an error of the server, or no HTTP any more")
+			d.leave("a request whose response was a server error (5xx) or a protocol switch")
 		case a.Status >= 400:
-			d.leave("the answer was an error (4xx)")
+			d.leave("a request whose response was an error (4xx)")
 		case strings.HasPrefix(r.kind, "multipart/"):
-			d.leave("its body is a form of several parts, which the file holds in part")
+			d.leave("a multipart form, whose body the file contains only in part")
 		case nul(q.URL, r.body):
-			d.leave("a NUL in its text")
+			d.leave("a request whose text contains a NUL character")
 		default:
 			d.add(r)
 		}
@@ -115,11 +115,11 @@ func formWord(s string) string { return around(s, url.QueryEscape) }
 // broken describes an error in JSON. It does not quote the content, which may be a secret.
 func broken(err error) error {
 	if s, is := errors.AsType[*json.SyntaxError](err); is {
-		return fmt.Errorf("it is not JSON from byte %d on; save it again", s.Offset)
+		return fmt.Errorf("the file is not valid JSON from byte %d on; save it again", s.Offset)
 	}
 	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return fmt.Errorf("%s holds a %s where another kind of value is wanted; is it the file "+
-			"that you meant?", u.Field, u.Value)
+		return fmt.Errorf("field %s has the wrong type %s; check whether this is the right "+
+			"file", u.Field, u.Value)
 	}
-	return errors.New("it is not JSON; save it again")
+	return errors.New("the file is not valid JSON; save it again")
 }

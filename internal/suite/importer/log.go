@@ -83,12 +83,12 @@ func (d *Draft) readLog(_ string, data []byte) error {
 		d.Found++
 		m := logLine.FindSubmatch(l)
 		if m == nil {
-			d.leave("lines of another format than common or combined")
+			d.leave("lines in a format other than common or combined")
 			continue
 		}
 		moment, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
 		if err != nil {
-			d.leave("lines whose time is none")
+			d.leave("lines whose time is not a valid date")
 			continue
 		}
 		request := requestLine.FindStringSubmatch(unescaped(string(m[2])))
@@ -119,7 +119,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 		}
 	}
 	if d.Found == 0 {
-		return errors.New("it has no lines; name a log that has some")
+		return errors.New("the log has no lines; choose a log with requests")
 	}
 	slices.SortStableFunc(order, func(a, b *seen) int { return cmp.Compare(b.count, a.count) })
 	for _, s := range order[:min(headMax, len(order))] {
@@ -142,15 +142,15 @@ func (d *Draft) unfit(method, path string, class int) string {
 	case nul(path):
 		return "a NUL in its text"
 	case !strings.HasPrefix(path, "/"):
-		return "requests that are not for a path of this server"
+		return "requests whose target is not a path of this server"
 	case isStatic(path, ""):
 		return "static files"
 	case class < 1:
 		return "it was given up before an answer"
 	case class >= 4:
-		return "the answer was an error (4xx, 5xx)"
+		return "requests whose response was an error (4xx, 5xx)"
 	case class == 1:
-		return "no HTTP any more after it (101)"
+		return "requests that switched to another protocol (101)"
 	}
 	return ""
 }
@@ -169,7 +169,7 @@ func (d *Draft) tail(remaining []*seen) {
 	all, tried := 0, 0
 	for _, s := range remaining {
 		if s.method != "GET" || s.status != status {
-			d.leave("seldom asked, and not like the others that are")
+			d.leave("rare requests with another method or status than most rare requests")
 			continue
 		}
 		all += s.count // paths beyond the limit count for the weight
@@ -187,7 +187,7 @@ func (d *Draft) tail(remaining []*seen) {
 	default:
 		d.add(raw{method: "GET", url: "/" + hole("{pick "+strings.Join(paths, "|")+"}"),
 			status: status, count: all, note: fmt.Sprintf(
-				"the tail: one of %d less frequent paths", len(paths))})
+				"one of the %d least frequent paths, drawn for each request", len(paths))})
 	}
 }
 
@@ -209,7 +209,7 @@ func (d *Draft) moments(times []int64) {
 		}
 	}
 	if remaining := len(times) - (to - from + 1); remaining > 0 {
-		d.leaveAll("moments outside of the busiest five minutes", remaining)
+		d.leaveAll("arrivals outside of the busiest five minutes", remaining)
 	}
 	times = times[from : to+1]
 	for i := 0; i < len(times); {

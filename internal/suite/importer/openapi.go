@@ -38,11 +38,12 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 			return broken(err)
 		}
 	} else if err := strictyaml.Decode(name, data, &o.root); err != nil {
-		return errors.New(problem(err) + "; save it again, or as JSON")
+		return errors.New(problem(err) + "; save the file again, or save it as JSON")
 	}
 	version := fmt.Sprint(o.root["openapi"])
 	if !strings.HasPrefix(version, "3.") {
-		return errors.New("it is not of OpenAPI 3; convert it, as https://converter.swagger.io does")
+		return errors.New("the file is not an OpenAPI 3 document; convert it, for example with " +
+			"https://converter.swagger.io")
 	}
 	d.server(&o)
 	paths := o.tree(o.root["paths"])
@@ -59,11 +60,11 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if o.tree(o.tree(paths[path])["delete"]) != nil {
 			d.Found++
-			d.leave("DELETE, whose second answer is another one")
+			d.leave("DELETE requests, because a second one gets another response")
 		}
 	}
 	if len(o.outside) > 0 {
-		d.leaveAll("a reference to another file; bundle the document into one file first",
+		d.leaveAll("references to other files; first bundle the document into one file",
 			len(o.outside))
 	}
 	return nil
@@ -155,7 +156,7 @@ func (d *Draft) operation(o *openAPI, method, path string, item, op tree) {
 	}
 	if len(missing) > 0 {
 		r.unknown = true
-		r.note = "no example of " + strings.Join(missing, ", ")
+		r.note = "no example value for " + strings.Join(missing, ", ")
 		for _, name := range missing { // the reader fills in the part in braces
 			r.url = strings.ReplaceAll(r.url, "{"+name+"}", hole("{"+name+"}"))
 		}

@@ -54,7 +54,8 @@ func (d *Draft) readPostman(_ string, data []byte) error {
 		return broken(err)
 	}
 	if !strings.Contains(c.Info.Schema, "/v2.") {
-		return errors.New("it is not a collection of version 2; export it as Collection v2.1")
+		return errors.New("the file is not a Postman collection of version 2; export it as " +
+			"Collection v2.1")
 	}
 	variables := map[string]string{}
 	for _, v := range c.Variable {
@@ -86,14 +87,14 @@ func (d *Draft) request(i item, above *auth, variables map[string]string) {
 	var q postmanRequest
 	if json.Unmarshal(i.Request, &q) != nil || len(q.URL) == 0 {
 		if q.URL = i.Request; i.Request[0] != '"' {
-			d.leave("a request without an address")
+			d.leave("a request without a URL")
 			return
 		}
 	}
 	r := raw{method: q.Method, note: i.Name}
 	var ok bool
 	if r.url, ok = addressOf(q.URL); !ok {
-		d.leave("a path with a variable (:name) that has no value")
+		d.leave("a request whose path has a variable (:name) without a value")
 		return
 	}
 	var fields []pair
@@ -118,11 +119,12 @@ func (d *Draft) request(i item, above *auth, variables map[string]string) {
 		r.status = i.Response[0].Code
 	}
 	if nul(r.url, r.body) {
-		d.leave("a NUL in its text")
+		d.leave("a request whose text contains a NUL character")
 		return
 	}
 	if !d.resolve(&r, variables) {
-		d.leave("it draws a value that Prony has no placeholder for, such as {{$timestamp}}")
+		d.leave("a request with a dynamic value that Prony has no placeholder for, such as " +
+			"{{$timestamp}}")
 		return
 	}
 	if r.status >= 400 {
@@ -188,12 +190,12 @@ func (r *raw) postmanBody(q *postmanRequest) (why string) {
 		body, err := json.Marshal(map[string]any{"query": b.GraphQL.Query,
 			"variables": variables})
 		if err != nil {
-			return "a body of GraphQL that is none"
+			return "a GraphQL body that is not valid"
 		}
 		r.body, r.kind = string(body), "application/json"
 	case "", "none":
 	default:
-		return "a body of a file or of several parts"
+		return "a body from a file, or a multipart form"
 	}
 	for _, f := range r.headers {
 		if strings.EqualFold(f.Name, "content-type") {
@@ -231,7 +233,8 @@ func (r *raw) postmanAuth(a *auth) (why string) {
 		}
 		r.url += sign + name + "=" + value
 	default:
-		return "its authorization (" + oneLine(a.Type) + ") needs a program: take a token by hand"
+		return "a request whose authorization (" + oneLine(a.Type) + ") needs a program: set a " +
+			"token by hand"
 	}
 	return ""
 }
@@ -305,6 +308,6 @@ func (d *Draft) variable(name string) string {
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "VAR_" + name
 	}
-	d.tell(name, "a variable that the file has no value for")
+	d.tell(name, "a variable that has no value in the file")
 	return hole(name)
 }

@@ -59,7 +59,7 @@ func (d *Draft) text(s string) string {
 		if strings.HasPrefix(inside, "{") {
 			return inside
 		}
-		d.tell(inside, "a variable that the file has no value for")
+		d.tell(inside, "a variable that has no value in the file")
 		return "${" + inside + "}"
 	})
 }
@@ -102,12 +102,13 @@ func (r *Request) check() error {
 // Print writes the prony.yaml.
 func (d *Draft) Print(w io.Writer, f File) {
 	p := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
-	p("# What is measured here: `prony run` in this folder reads it.")
+	p("# This file defines a comparison: `prony run` in this folder runs it.")
 	if f.From != "" {
-		p("# Made of %s by prony init; every line is yours to change.", oneLine(f.From))
+		p("# prony init made it from %s; you can change every line.", oneLine(f.From))
 	}
 	if len(d.Secrets) > 0 {
-		p("#\n# These come from the environment when a load begins, and are in no record:")
+		p("#\n# These values come from environment variables when a load begins. No record " +
+			"contains them:")
 		for _, s := range d.Secrets {
 			p("#   %s: %s", s.Name, oneLine(s.About))
 		}
@@ -116,16 +117,17 @@ func (d *Draft) Print(w io.Writer, f File) {
 	if f.Command != "" {
 		p("  app:")
 		p("    command: %s   # {port} or $PORT is its port", quote(f.Command))
-		p("    # build: make               # before the first start")
+		p("    # build: make               # runs before the first start")
 	} else {
-		p("  app: {url: %s}   # runs already; a command in its place starts it under limits",
+		p("  app: {url: %s}   # a running service; with a command instead, Prony starts it under "+
+			"limits",
 			quote(f.URL))
 	}
 	if f.Remote != "" {
-		p("  # It is another machine, so: prony run --remote %s", oneLine(f.Remote))
+		p("  # The service is on another machine, so run: prony run --remote %s", oneLine(f.Remote))
 	}
-	p("  # old: {command: …, git: main}   # a second target is what it is compared with")
-	p("# ready: /health               # what answers 200 once it serves; else the first GET")
+	p("  # old: {command: …, git: main}   # a second target to compare with")
+	p("# ready: /health               # path that returns status 200 when the service is ready")
 	indent := ""
 	if f.TLS != (suite.TLS{}) {
 		p("\nscenarios:\n  - name: requests\n    protocol: https\n    tls: {%s}\n    requests:",
@@ -164,7 +166,7 @@ func (d *Draft) requests(w io.Writer, indent string) {
 		r.print(w, weight, indent+"  ")
 	}
 	if len(d.Held) > 0 {
-		p("  # These change data of the service; init --writes also requests them.")
+		p("  # These requests change data of the service; prony init --writes includes them.")
 	}
 	for _, r := range d.Held {
 		r.print(w, r.Weight, indent+"  # ")
@@ -177,12 +179,12 @@ func (d *Draft) requests(w io.Writer, indent string) {
 func (d *Draft) loads(p func(string, ...any), f File) {
 	p("\nloads:")
 	if len(d.Arrivals) > 0 && f.Trace != "" {
-		p("  # The moments of the log, in %s.", oneLine(f.Trace))
+		p("  # The arrival times of the log, in %s.", oneLine(f.Trace))
 		p("  - {name: replay, model: open, arrivals: replay, trace: %s, leadIn: 0s, measure: %s}",
 			quote(f.Trace), d.Span)
 		return
 	}
-	p("  # Everything that it can take, then how long answers take at half of that.")
+	p("  # First the maximum throughput, then response times at half of it.")
 	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
 	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
 }

@@ -13,38 +13,38 @@ var companyRules = []Rule{
 	{Name: "hypervisor", look: hypervisor,
 		Fit:      "none",
 		Doubtful: "a virtual machine",
-		Why: "neighbors on its host share caches, memory and network without any counter; " +
-			"the shown processors may not be the real ones",
+		Why: "virtual machines on the same host share caches, memory and network, and no counter " +
+			"shows their use; the CPUs may not be physical ones",
 		Source: "Laaber, Scheuner & Leitner 2019, EMSE 24: benchmarking in the cloud"},
 	{Name: "steal", look: steal, Vital: true,
-		Fit:      "at most 1 % of all cores' time",
+		Fit:      "at most 1 % of the time of all cores",
 		Doubtful: "up to 10 %",
 		Unfit:    "more",
-		Why: "a stolen core stops for milliseconds during requests: throughput falls by the " +
-			"share, tail latency rises by far more",
+		Why: "a core that the hypervisor takes away stops for milliseconds during requests: " +
+			"throughput falls by the same share, tail latency rises by far more",
 		Source: "proc(5), /proc/stat; verdict rule steal"},
 	{Name: "other load", look: otherLoad, Vital: true,
-		Fit:      "at most 5 % of all cores' time",
+		Fit:      "at most 5 % of the time of all cores",
 		Doubtful: "up to 25 %",
 		Unfit:    "more",
-		Why:      "other processes take time and come and go, so trials differ",
+		Why:      "other processes use CPU time and come and go, so trials differ",
 		Source:   "proc(5), /proc/stat; verdict rule neighbors"},
 	{Name: "load average", look: loadAverage,
 		Fit:      "at most one task for two cores in the last minute",
 		Doubtful: "more",
-		Why:      "the machine was busy, and that work may come back",
+		Why:      "the machine was busy, and this work may come back",
 		Source:   "proc(5), /proc/loadavg"},
 	{Name: "pressure", look: pressure,
-		Fit:      "waited for memory at most 1 % of the last 10 s",
+		Fit:      "waited for memory for at most 1 % of the last 10 s",
 		Doubtful: "longer",
 		Why: "threads that wait for memory add latency that no other metric shows. Without " +
-			"these files, verdicts cannot check it",
+			"/proc/pressure, verdicts cannot check it",
 		Source: "kernel, accounting/psi.rst"},
 	{Name: "container", look: container,
 		Fit:      "none seen",
-		Doubtful: "this runs in one",
-		Why: "filters make system calls slower, and may forbid io_uring and the cgroups " +
-			"that enforce limits",
+		Doubtful: "prony runs in a container",
+		Why: "system call filters slow down calls, and may forbid io_uring and the cgroups that " +
+			"enforce limits",
 		Source: "kernel, userspace-api/seccomp_filter.rst"},
 }
 
@@ -54,13 +54,13 @@ func hypervisor(m *machine) finding {
 	case virtual:
 		return doubtful(strings.TrimSuffix("virtual machine: "+vendor, ": "), elsewhere)
 	case host.Field(m.text("proc/cpuinfo"), "flags") == "":
-		return unknown("processors of this kind have no flag for it")
+		return unknown("this kind of CPU has no flag for virtual machines")
 	}
 	return fit("none")
 }
 
-const elsewhere = "measure on a machine of your own, or compare only within one run, " +
-	"which interleaves its targets"
+const elsewhere = "measure on a physical machine, or compare only within one run, which loads " +
+	"its targets in turns"
 
 const (
 	stealUnfit = 0.10 // as in the verdict's rule steal
@@ -72,10 +72,10 @@ func steal(m *machine) finding {
 	if s.steal < 0 {
 		return unsaid()
 	}
-	observed := fmt.Sprintf("%s now, %s since boot", units.PercentTo(s.steal, 1),
+	observed := fmt.Sprintf("%s of CPU time now, %s since boot", units.PercentTo(s.steal, 1),
 		units.PercentTo(s.stealEver, 1))
 	return worst(s.steal > stealUnfit, s.steal > stealMax, observed,
-		"wait, or use an instance of its own: dedicated, metal")
+		"wait, or use a dedicated or bare-metal instance")
 }
 
 func otherLoad(m *machine) finding {
@@ -87,7 +87,7 @@ func otherLoad(m *machine) finding {
 		s.otherShare > otherUnfit,
 		s.otherShare > otherMax,
 		units.PercentTo(s.otherShare, 1)+s.names(),
-		"end what else is running",
+		"end other programs",
 	)
 }
 
@@ -97,8 +97,8 @@ func loadAverage(m *machine) finding {
 		return unsaid()
 	}
 	return doubtfulIf(tasks > float64(len(m.cores))/2,
-		fmt.Sprintf("%.2f on %d cores", tasks, len(m.cores)),
-		"wait a minute after work; top shows what goes on")
+		fmt.Sprintf("%.2f tasks on %d cores", tasks, len(m.cores)),
+		"wait a minute after other work ends; top shows active programs")
 }
 
 const pressureMax = 1.0 // %
@@ -107,14 +107,17 @@ func pressure(m *machine) finding {
 	var percent10 float64
 	line := m.text("proc/pressure/memory")
 	if n, _ := fmt.Sscanf(line, "some avg10=%f", &percent10); n != 1 {
-		return unknown("the kernel does not account for it; boot with psi=1 if it could")
+		return unknown("the kernel does not record memory pressure; boot with psi=1 if the " +
+			"kernel supports it")
 	}
-	return doubtfulIf(percent10 > pressureMax, fmt.Sprintf("%.1f %% of the last 10 s", percent10),
-		"free memory, or lower what the service may use")
+	return doubtfulIf(percent10 > pressureMax, fmt.Sprintf("waited for memory for %.1f %% of the "+
+		"last 10 s", percent10),
+		"free memory, or lower the memory limit of the service")
 }
 
 func container(m *machine) finding {
-	const fix = "run on the host; or docker run --privileged --cgroupns=host --cpuset-cpus=…"
+	const fix = "run prony on the host, or use docker run --privileged --cgroupns=host " +
+		"--cpuset-cpus=…"
 	sign := ""
 	for _, file := range []string{".dockerenv", "run/.containerenv", "run/systemd/container"} {
 		if m.exists(file) {

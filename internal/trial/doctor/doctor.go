@@ -135,7 +135,7 @@ func Refuse(g record.Grading, bar string) error {
 			}
 		}
 	}
-	return fmt.Errorf("refuse to measure: the host is %s, and --host requires %s: %s; run prony "+
+	return fmt.Errorf("refused to measure: the host is %s, but --host requires %s: %s; run prony "+
 		"doctor for fixes", g.Grade, bar, strings.Join(matches, ", "))
 }
 

@@ -176,10 +176,10 @@ func TestRefuse(t *testing.T) {
 	}
 	check(soso, "any")
 	check(soso, record.Doubtful)
-	check(soso, record.Fit, "the host is doubtful, and --host requires fit", "huge pages (always)",
-		"clock source (the kernel does not say)", "prony doctor")
+	check(soso, record.Fit, "the host is doubtful, but --host requires fit", "huge pages (always)",
+		"clock source (the kernel does not report it)", "prony doctor")
 	check(bad, "any")
-	check(bad, record.Doubtful, "the host is unfit, and --host requires doubtful: "+
+	check(bad, record.Doubtful, "the host is unfit, but --host requires doubtful: "+
 		"clock source (hpet);")
 	check(bad, record.Fit, "unfit", "clock source (hpet)")
 }

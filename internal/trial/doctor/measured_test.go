@@ -35,12 +35,12 @@ func TestOthersAreMeasured(t *testing.T) {
 	stat := func(text string) happening {
 		return happening{after: tree{"proc/stat": "cpu  " + text}}
 	}
-	const ever = " now, 0.0 % since boot" // 41 of 100400 at most
+	const ever = " of CPU time now, 0.0 % since boot" // 41 of 100400 at most
 	check("steal", record.Fit, "1.0 %"+ever, stat("1000 0 1000 98396 0 0 0 4 0 0"))
 	check("steal", record.Doubtful, "1.2 %"+ever, stat("1000 0 1000 98395 0 0 0 5 0 0"))
 	check("steal", record.Doubtful, "10.0 %"+ever, stat("1000 0 1000 98360 0 0 0 40 0 0"))
 	check("steal", record.Unfit, "10.2 %"+ever, stat("1000 0 1000 98359 0 0 0 41 0 0"))
-	check("steal", record.Unknown, "the kernel does not say", stat("nonsense"))
+	check("steal", record.Unknown, "the kernel does not report it", stat("nonsense"))
 
 	// 21 ticks are busy (210 ms); without this process's 10 ms, 20/400.
 	own := stat("1021 0 1000 98379 0 0 0 0 0 0")
@@ -56,15 +56,15 @@ func TestOthersAreMeasured(t *testing.T) {
 	named.after["proc/302/stat"] = process(302, "new (1)", 30)
 	named.after["proc/77/stat"] = process(77, "prony", 99)
 	check("other load", record.Unfit, "25.2 % (big 15.0 %, new (1) 7.5 %)", named)
-	check("other load", record.Unknown, "the kernel does not say", stat("nonsense"))
+	check("other load", record.Unknown, "the kernel does not report it", stat("nonsense"))
 }
 
 func TestTheRestIsMeasured(t *testing.T) {
 	check := measuring(t)
 	hot := happening{after: idle.after.with(nil)}
 	hot.after[ofCore(2, "thermal_throttle/core_throttle_count")] = "3"
-	check("throttling", record.Unfit, "3 events while we looked", hot)
-	check("throttling", record.Fit, "no event since boot", idle)
+	check("throttling", record.Unfit, "3 throttling events during the check", hot)
+	check("throttling", record.Fit, "no throttling event since boot", idle)
 
 	// Of 200, the 100th and the 198th decide: ranks ⌈0.5·200⌉ and ⌈0.99·200⌉.
 	late := func(of100, of198 int64) happening {
@@ -79,10 +79,14 @@ func TestTheRestIsMeasured(t *testing.T) {
 		slices.Reverse(h.late) // in any order
 		return h
 	}
-	check("wake-ups", record.Fit, "40 µs late at p50, 250 µs at p99", late(40e3, 250e3))
-	check("wake-ups", record.Doubtful, "40 µs late at p50, 251 µs at p99", late(40e3, 251e3))
-	check("wake-ups", record.Doubtful, "999 µs late at p50, 3000 µs at p99", late(999e3, 3000e3))
-	check("wake-ups", record.Unfit, "1000 µs late at p50, 3000 µs at p99", late(1000e3, 3000e3))
+	check("wake-ups", record.Fit, "sleeps end 40 µs late at p50, 250 µs late at p99",
+		late(40e3, 250e3))
+	check("wake-ups", record.Doubtful, "sleeps end 40 µs late at p50, 251 µs late at p99",
+		late(40e3, 251e3))
+	check("wake-ups", record.Doubtful, "sleeps end 999 µs late at p50, 3000 µs late at p99",
+		late(999e3, 3000e3))
+	check("wake-ups", record.Unfit, "sleeps end 1000 µs late at p50, 3000 µs late at p99",
+		late(1000e3, 3000e3))
 	none := happening{after: idle.after, late: []int64{}}
 	check("wake-ups", record.Unknown, "not measured", none)
 
@@ -90,9 +94,11 @@ func TestTheRestIsMeasured(t *testing.T) {
 	reads := func(ns ...float64) happening {
 		return happening{after: idle.after, reads: ns}
 	}
-	check("shared cache", record.Fit, "20.0 ns a read at p10, 21.0 at p50, 22.0 at p90",
+	check("shared cache", record.Fit, "time of a read: 20.0 ns at p10, 21.0 ns at p50, 22.0 ns "+
+		"at p90",
 		reads(99, 22.0, 22, 22, 22, 21, 21, 21, 21, 20))
-	check("shared cache", record.Doubtful, "20.0 ns a read at p10, 21.0 at p50, 22.2 at p90",
+	check("shared cache", record.Doubtful, "time of a read: 20.0 ns at p10, 21.0 ns at p50, "+
+		"22.2 ns at p90",
 		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
 	check("shared cache", record.Unknown, "not measured", reads([]float64{}...))
 
@@ -107,21 +113,21 @@ func TestStallsAreMeasured(t *testing.T) {
 	stall := func(way stalls.Way, share float64, err error) happening {
 		return happening{after: idle.after, stall: &stallRecord{way, share, err}}
 	}
-	const again = "end what else runs, and run prony doctor again"
+	const again = "end other programs, and run prony doctor again"
 	check("stalls", record.Fit, "perf event, stalls of at least 1.2 ms, 3.0 % of a core",
 		stall(event, 0.03, nil))
 	check("stalls", record.Fit, "perf event and heartbeat, stalls of at least 1.2 ms, 2.6 % of a "+
 		"core", stall(stalls.Way{Name: stalls.Heartbeat, ShortestNs: 1.2e6}, 0.026, nil))
 	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, 3.1 % of a core",
 		stall(event, 0.031, nil))
-	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, price not measured: "+
+	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, cost unknown: "+
 		errRing.Error(), stall(event, 0, errRing))
 	none := stalls.Way{}
 	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error(),
 		stall(none, 0, errRing))
 	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error()+"; "+
 		errRing.Error(), stall(none, 0, errors.Join(errRing, errRing)))
-	check("stalls", record.Unknown, "not measured: the cores are not known",
+	check("stalls", record.Unknown, "not measured: the cores are unknown",
 		stall(none, 0, errNoCore))
 
 	fix := func(err error, want string) {
@@ -135,8 +141,8 @@ func TestStallsAreMeasured(t *testing.T) {
 		`"$(command -v prony)"`
 	fix(unix.EACCES, capability)
 	fix(unix.EPERM, capability)
-	fix(unix.ENOSYS, "use a machine whose kernel has perf events; response times here include the "+
-		"machine's stalls")
+	fix(unix.ENOSYS, "use a machine whose kernel has perf events; here, response times include "+
+		"the machine's stalls")
 	if f := stallsRule(&machine{stalls: stallRecord{way: event, share: 0.04}}); f.fix != again {
 		t.Errorf("a price of 4 %%: %q", f.fix)
 	}

@@ -14,37 +14,37 @@ import (
 // memoryRules are about memory.
 var memoryRules = []Rule{
 	{Name: "memory", look: memory, Vital: true,
-		Fit:      "twice as much available as the service may use",
-		Doubtful: "enough for the service, not twice",
-		Unfit:    "less than the service may use",
-		Why: "with little memory, the kernel drops caches and delays allocations: the " +
-			"machine is measured, not the service",
+		Fit:      "at least twice the service's memory limit is available",
+		Doubtful: "less than twice the service's memory limit is available",
+		Unfit:    "less than the service's memory limit is available",
+		Why: "with little memory, the kernel drops caches and delays allocations, so results " +
+			"depend on the machine instead of the service",
 		Source: "proc(5), /proc/meminfo: MemAvailable"},
 	{Name: "shared cache", look: sharedCache,
-		Fit:      "random reads of 4 MiB take the same time: eight walks of ten within 10 %",
-		Doubtful: "they take now more, now less",
-		Why: "other users of the last-level cache and memory bus, such as a hypervisor's " +
-			"other guests, change the speed of trials, and no counter shows it; only more blocks " +
+		Fit:      "the times of random reads in 4 MiB are even: eight of ten runs within 10 %",
+		Doubtful: "the times of random reads vary",
+		Why: "other users of the last-level cache and memory bus, such as other virtual machines " +
+			"of the host, change the speed of trials, and no counter shows it; only more blocks " +
 			"average it out",
 		Source: "Drepper 2007, What every programmer should know about memory; measured"},
 	{Name: "swap", look: swap,
 		Fit:      "none in use",
 		Doubtful: "some in use",
-		Why: "a swapped page costs a read from disk during a request, and garbage " +
+		Why: "a read of a swapped page waits for the disk during a request, and garbage " +
 			"collectors read all pages",
 		Source: "proc(5), /proc/meminfo"},
 	{Name: "huge pages", look: hugePages,
 		Fit:      "madvise or never",
 		Doubtful: "always",
-		Why: "heaps grow (Go's by 40 % and more), and services stop while the kernel " +
-			"compacts memory. Runtimes can request huge pages, such as a JVM with " +
+		Why: "heaps grow (by 40 % and more in Go), and services stop while the kernel compacts " +
+			"memory. Runtimes can request huge pages themselves, such as a JVM with " +
 			"-XX:+UseTransparentHugePages",
 		Source: "kernel, admin-guide/mm/transhuge.rst; golang/go #59960"},
 	{Name: "address layout", look: addressLayout,
 		Fit:      "random",
 		Doubtful: "fixed",
-		Why: "the speed of code depends on its addresses. Random ones are noise that blocks " +
-			"average out, fixed ones an invisible bias",
+		Why: "the speed of code depends on its addresses. Random addresses are noise that blocks " +
+			"average out; fixed addresses are an invisible bias",
 		Source: "Mytkowicz et al. 2009, ASPLOS; Curtsinger & Berger 2013, ASPLOS"},
 }
 
@@ -53,9 +53,10 @@ func memory(m *machine) finding {
 	if free == 0 {
 		return unsaid()
 	}
-	observed := fmt.Sprintf("%s available, %s for the service", gib(free), gib(m.MemoryBytes))
+	observed := fmt.Sprintf("%s of memory available, limit of the service "+
+		"%s", gib(free), gib(m.MemoryBytes))
 	return worst(free < m.MemoryBytes, free < 2*m.MemoryBytes, observed,
-		"end what uses it, or lower limits.memory")
+		"end programs that use memory, or lower limits.memory")
 }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
@@ -115,9 +116,10 @@ func sharedCache(m *machine) finding {
 	// Percentiles by nearest rank.
 	rank := func(percent int) float64 { return m.readNs[(percent*n+99)/100-1] }
 	p10, p50, p90 := rank(10), rank(50), rank(90)
-	return doubtfulIf(p90-p10 > evenMax*p50, fmt.Sprintf("%.1f ns a read at p10, %.1f at p50, "+
-		"%.1f at p90", p10, p50, p90), "end what else runs; in a virtual machine come back in a "+
-		"quieter hour, or take more blocks")
+	return doubtfulIf(p90-p10 > evenMax*p50, fmt.Sprintf("time of a read: %.1f ns at p10, %.1f "+
+		"ns at p50, %.1f ns at "+
+		"p90", p10, p50, p90), "end other programs; in a virtual machine, measure at "+
+		"another time, or use more blocks")
 }
 
 // wander measures n walks of about d each, and returns for each the time of one read in ns. Each

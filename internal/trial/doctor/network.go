@@ -11,31 +11,33 @@ var networkRules = []Rule{
 	{Name: "open files", look: openFiles,
 		Fit:      "16384 or more",
 		Doubtful: "fewer",
-		Why: "each connection takes one on both sides; beyond the limit, connects and " +
-			"accepts fail",
+		Why: "each connection uses one open file on both sides; beyond the limit, connecting and " +
+			"accepting fails",
 		Source: "getrlimit(2), RLIMIT_NOFILE"},
 	{Name: "ports", look: ports,
 		Fit:      "28000 or more",
 		Doubtful: "fewer",
-		Why: "a connection to one server takes a port, until 60 s after its end: a load " +
-			"that renews connections runs out of them",
+		Why: "a connection to one server occupies a port until 60 s after its end: a load that " +
+			"renews connections runs out of ports",
 		Source: "kernel, networking/ip-sysctl.rst: ip_local_port_range"},
 	{Name: "time-wait", look: timeWait,
-		Fit:      "ports are used again, on loopback at least",
+		Fit:      "the kernel reuses ports, at least on loopback",
 		Doubtful: "they are not",
-		Why:      "a load that renews connections is limited to ports / 60 s, 470 a second",
-		Source:   "kernel, networking/ip-sysctl.rst: tcp_tw_reuse"},
+		Why: "without reuse, a load can renew at most ports / 60 s connections, about 470 a " +
+			"second",
+		Source: "kernel, networking/ip-sysctl.rst: tcp_tw_reuse"},
 	{Name: "backlog", look: backlog,
 		Fit:      "1024 or more",
 		Doubtful: "less",
-		Why: "connections beyond a server's queue are dropped and retried after 1 s, which " +
-			"adds latencies of just over 1 s",
+		Why: "the kernel drops connections beyond a server's queue, and clients retry after 1 s, " +
+			"which adds latencies of just over 1 s",
 		Source: "listen(2), net.core.somaxconn; RFC 6298 §2"},
 	{Name: "conntrack", look: conntrack,
-		Fit:      "not loaded, or room for 30000 connections",
+		Fit:      "connection tracking is not loaded, or has room for 30000 connections",
 		Doubtful: "less room",
-		Why:      "if its table is full, packets are dropped without an error, also on loopback",
-		Source:   "kernel, networking/nf_conntrack-sysctl.rst"},
+		Why: "if the connection tracking table is full, the kernel drops packets without an " +
+			"error, also on loopback",
+		Source: "kernel, networking/nf_conntrack-sysctl.rst"},
 }
 
 const (
@@ -54,8 +56,9 @@ func openFiles(m *machine) finding {
 		}
 		soft, _, _ := strings.Cut(strings.TrimSpace(tail), " ")
 		n, err := strconv.ParseInt(soft, 10, 64)
-		return doubtfulIf(err == nil && n < filesMin, soft, fmt.Sprintf("ulimit -n %d; beyond the "+
-			"hard limit in /etc/security/limits.conf, LimitNOFILE= or docker run --ulimit",
+		return doubtfulIf(err == nil && n < filesMin, soft, fmt.Sprintf("raise the limit with "+
+			"ulimit -n %d; above the hard limit, set /etc/security/limits.conf, LimitNOFILE= or "+
+			"docker run --ulimit",
 			filesMin))
 	}
 	return unsaid()
@@ -66,7 +69,7 @@ func ports(m *machine) finding {
 	if n, _ := fmt.Sscan(m.text("proc/sys/net/ipv4/ip_local_port_range"), &first, &last); n != 2 {
 		return unsaid()
 	}
-	observed := fmt.Sprintf("%d: %d to %d", last-first+1, first, last)
+	observed := fmt.Sprintf("%d ports: %d to %d", last-first+1, first, last)
 	return doubtfulIf(last-first+1 < portsMin, observed,
 		asRoot(`sysctl -w net.ipv4.ip_local_port_range="32768 60999"`))
 }
@@ -78,7 +81,7 @@ func timeWait(m *machine) finding {
 	case 0:
 		return doubtful("never used again", asRoot("sysctl -w net.ipv4.tcp_tw_reuse=2"))
 	case 2:
-		return fit("used again on loopback")
+		return fit("reused only on loopback")
 	}
 	return fit("used again")
 }
@@ -101,6 +104,7 @@ func conntrack(m *machine) finding {
 	case most < 0 || now < 0:
 		return unsaid()
 	}
-	return doubtfulIf(most-now < conntrackMin, fmt.Sprintf("%d of %d entries in use", now, most),
+	return doubtfulIf(most-now < conntrackMin, fmt.Sprintf("%d of %d table entries in "+
+		"use", now, most),
 		asRoot("sysctl -w net.netfilter.nf_conntrack_max=262144"))
 }

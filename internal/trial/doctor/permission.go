@@ -12,21 +12,21 @@ import (
 // permissionRules are about the permissions of this process.
 var permissionRules = []Rule{
 	{Name: "cgroups", look: cgroups,
-		Fit:      "groups can be made, with cpuset, cpu and memory",
-		Doubtful: "they cannot, or not with all three",
-		Why: "limits that are not enforced are not equal. Affinity and rlimits replace " +
-			"them, and records say so",
+		Fit:      "prony can make groups with the controllers cpuset, cpu and memory",
+		Doubtful: "prony cannot make groups with all three controllers",
+		Why: "limits that are not enforced are not equal. Prony then uses affinity and rlimits " +
+			"instead, and records contain this",
 		Source: "kernel, admin-guide/cgroup-v2.rst and cgroup-v1"},
 	{Name: "io_uring", look: ioUring,
 		Fit:      "a ring answers",
-		Doubtful: "the kernel refuses one",
-		Why: "the generator uses epoll instead, with more system calls: its ceiling is " +
-			"lower, and runs with different engines are not compared",
+		Doubtful: "the kernel refuses io_uring",
+		Why: "the generator then uses epoll, with more system calls: its limit is lower, and " +
+			"runs with different engines are not compared",
 		Source: "kernel, admin-guide/sysctl/kernel.rst: io_uring_disabled"},
 	{Name: "perf events", look: perfEvents,
-		Fit: "any: it moves no number",
-		Why: "with 2 or more, profilers see user code only, not the kernel's; above 2, some " +
-			"kernels allow none",
+		Fit: "any value: it does not change results",
+		Why: "with the value 2 or more, profilers record only user code, not the kernel; above " +
+			"2, some kernels allow no profiler",
 		Source: "kernel, admin-guide/sysctl/kernel.rst: perf_event_paranoid"},
 }
 
@@ -76,8 +76,8 @@ func (g groups) of(controller string) (dirs []string) {
 }
 
 func cgroups(m *machine) finding {
-	const fix = "run as root, or systemd-run --user --scope -p Delegate=yes prony run; in a " +
-		"container, mount /sys/fs/cgroup to write"
+	const fix = "run as root, or use systemd-run --user --scope -p Delegate=yes prony run; in a " +
+		"container, mount /sys/fs/cgroup writable"
 	g := m.groups()
 	if g.version == "none" {
 		return doubtful("none", fix)
@@ -134,14 +134,14 @@ func ioUring(m *machine) finding {
 		return doubtful("kernel.io_uring_disabled is "+sysctl,
 			asRoot("sysctl -w kernel.io_uring_disabled=0"))
 	}
-	return doubtful(m.uring.Error(), "use Linux 6.0 or later; in a container, "+
-		"docker run --security-opt seccomp=…")
+	return doubtful(m.uring.Error(), "use Linux 6.0 or later; in a container, use docker run "+
+		"--security-opt seccomp=…")
 }
 
 func perfEvents(m *machine) finding {
 	level := m.text("proc/sys/kernel/perf_event_paranoid")
 	if level == "" {
-		return unknown("the kernel has none")
+		return unknown("the kernel has no perf events")
 	}
 	return fit("perf_event_paranoid is " + level)
 }

@@ -13,12 +13,12 @@ import (
 // processorRules are about cores and their speed.
 var processorRules = []Rule{
 	{Name: "cores", look: cores, Vital: true,
-		Fit:      "two or more beside the service's",
-		Doubtful: "one for load and all else",
-		Unfit:    "service and load share a core, or do not fit",
-		Why: "other work on the service's core takes its time; other work on the " +
-			"generator's core delays requests",
-		Source: "TechEmpower #5207, #1432: clients that were what was measured"},
+		Fit:      "two or more cores in addition to the service's",
+		Doubtful: "only one core for the load and everything else",
+		Unfit:    "service and load share a core, or there are too few cores",
+		Why: "other work on the service's core uses its CPU time; other work on the generator's " +
+			"core delays requests",
+		Source: "TechEmpower #5207, #1432: results limited by the clients"},
 	{Name: "siblings", look: siblings,
 		Fit:      "service and load have no physical core in common",
 		Doubtful: "a core of the service and one of the load are threads of one physical core",
@@ -26,60 +26,60 @@ var processorRules = []Rule{
 			"slows the service down",
 		Source: "kernel, admin-guide/cputopology.rst; postrust #11"},
 	{Name: "quota", look: quota, Vital: true,
-		Fit:      "no quota of CPU time on this process's own group",
-		Doubtful: "a quota that leaves room for service and load",
-		Unfit:    "a quota below what service and load may use",
-		Why: "a group that used up its quota is stopped for the rest of 100 ms, which " +
+		Fit:      "the cgroup of this process has no CPU quota",
+		Doubtful: "a CPU quota that is enough for service and load",
+		Unfit:    "a CPU quota below the limits of service and load",
+		Why: "a cgroup that used up its quota is stopped for the rest of a 100 ms period, which " +
 			"raises the latency tail and delays the generator",
 		Source: "kernel, scheduler/sched-bwc.rst; kubernetes #67577"},
 	{Name: "governor", look: governor,
 		Fit:      "performance, or a fixed frequency",
-		Doubtful: "one that changes the frequency with the load",
-		Why: "an idle core starts slow and speeds up over milliseconds: latency is worse at " +
-			"low rates, and depends on earlier load",
+		Doubtful: "a governor that changes the frequency with the load",
+		Why: "an idle core starts slow and speeds up over milliseconds: latency is higher at low " +
+			"rates, and depends on earlier load",
 		Source: "kernel, admin-guide/pm/cpufreq.rst"},
 	{Name: "turbo", look: turbo,
 		Fit:      "off",
 		Doubtful: "on",
-		Why: "the frequency depends on heat and on busy cores: trials are faster on a cold " +
-			"machine, and services run at different speeds",
+		Why: "the frequency depends on heat and on the number of busy cores: trials are faster " +
+			"on a cold machine, and services run at different speeds",
 		Source: "kernel, admin-guide/pm/cpufreq.rst and intel_pstate.rst"},
 	{Name: "idle states", look: idleStates,
-		Fit:      "none that takes longer than 50 µs to leave",
+		Fit:      "all enabled states take at most 50 µs to leave",
 		Doubtful: "deeper ones",
-		Why: "the first request after a pause waits until its core is awake; at low rates, " +
-			"every request does",
+		Why: "the first request after a pause waits until its core wakes up; at low rates, every " +
+			"request does",
 		Source: "kernel, admin-guide/pm/cpuidle.rst"},
 	{Name: "NUMA", look: numa,
-		Fit:      "the cores are on one node",
-		Doubtful: "they are on several",
-		Why: "memory and loopback traffic may cross between nodes: each start gets one of " +
-			"two levels",
+		Fit:      "all cores are on one NUMA node",
+		Doubtful: "the cores are on several NUMA nodes",
+		Why: "memory and loopback traffic may cross between nodes, so a start may be faster or " +
+			"slower by chance",
 		Source: "kernel, admin-guide/mm/numa_memory_policy.rst; aztec #24276"},
 	{Name: "throttling", look: throttling,
 		Fit:      "no thermal throttling since boot",
 		Doubtful: "some since boot",
 		Unfit:    "now",
-		Why:      "firmware slows down a hot processor for seconds at a time",
+		Why:      "the firmware slows down a hot CPU for seconds at a time",
 		Source:   "kernel, ABI/testing/sysfs-devices-system-cpu: thermal_throttle"},
 	{Name: "temperature", look: temperature,
 		Fit:      "below 85 °C",
 		Doubtful: "from there on",
-		Why:      "the processor is close to throttling, which may begin during a trial",
+		Why:      "the CPU is close to thermal throttling, which may begin during a trial",
 		Source:   "kernel, driver-api/thermal/sysfs-api.rst and hwmon/sysfs-interface.rst"},
 	{Name: "power", look: power,
 		Fit:      "mains",
 		Doubtful: "battery",
-		Why:      "firmware and kernel lower frequencies on battery",
+		Why:      "firmware and kernel lower CPU frequencies on battery",
 		Source:   "kernel, ABI/testing/sysfs-class-power"},
 	{Name: "mitigations", look: mitigations,
-		Fit:      "as the kernel chooses them",
-		Doubtful: "turned off at boot",
-		Why:      "system calls cost less without them, unlike in production",
+		Fit:      "the kernel's default mitigations",
+		Doubtful: "mitigations turned off at boot",
+		Why:      "without mitigations, system calls cost less than in production",
 		Source:   "kernel, admin-guide/hw-vuln and kernel-parameters: mitigations="},
 }
 
-const noCores = "the kernel does not say which cores there are"
+const noCores = "the kernel does not report the cores"
 
 func cores(m *machine) finding {
 	n := len(m.cores)
@@ -89,13 +89,13 @@ func cores(m *machine) finding {
 	const more = "use a machine with more cores, or give the service fewer (limits.cpus)"
 	switch {
 	case m.refused != nil:
-		return unfit(fmt.Sprintf("%d, and the service wants %g", n, m.CPUs), more)
+		return unfit(fmt.Sprintf("%d cores, but the service needs %g", n, m.CPUs), more)
 	case m.layout.Shared:
-		return unfit("1, for service and load", more)
+		return unfit("1 core for both service and load", more)
 	}
-	observed := fmt.Sprintf("%d: %d for the service, %d for load and all else", n,
+	observed := fmt.Sprintf("%d cores: %d for the service, %d for the load and everything else", n,
 		len(m.layout.Service), len(m.layout.Load))
-	return doubtfulIf(len(m.layout.Load) == 1, observed, more+"; end whatever else runs")
+	return doubtfulIf(len(m.layout.Load) == 1, observed, more+"; end all other programs")
 }
 
 func siblings(m *machine) finding {
@@ -107,36 +107,37 @@ func siblings(m *machine) finding {
 	for _, core := range m.cores {
 		byName[core] = m.text(ofCore(core, "topology/thread_siblings_list"))
 		if byName[core] == "" {
-			return unknown("the kernel shows no topology")
+			return unknown("the kernel does not report the CPU topology")
 		}
 		threads = threads || len(cgroup.ParseCores(byName[core])) > 1
 	}
 	if !threads {
 		if virtual, _ := m.hypervisor(); virtual {
-			return unknown("none shown, but a hypervisor may hide them")
+			return unknown("no thread siblings reported, but a hypervisor may hide them")
 		}
-		return fit("one thread per core")
+		return fit("one thread on each core")
 	}
 	for _, s := range m.layout.Service {
 		for _, l := range m.layout.Load {
 			if s != l && byName[s] == byName[l] {
-				return doubtful(fmt.Sprintf("service's core %d and load's core %d are one", s, l),
-					asRoot("echo off > /sys/devices/system/cpu/smt/control")+
-						"; or start prony with taskset on one thread of each core")
+				return doubtful(fmt.Sprintf("core %d of the service and core %d of the load are "+
+					"threads of one physical core", s, l),
+					asRoot("echo off > /sys/devices/system/cpu/smt/control")+"; or start prony "+
+						"with taskset on one thread of each core")
 			}
 		}
 	}
-	return fit("SMT is on; service and load are on cores of their own")
+	return fit("SMT is on, but service and load use different physical cores")
 }
 
 // quota reads the group of this process. Source: kernel, admin-guide/cgroup-v2.rst for cpu.max,
 // scheduler/sched-bwc.rst for version 1.
 func quota(m *machine) finding {
-	const fix = "run outside of the container or slice that has it, or raise it: " +
+	const fix = "run prony outside of the container or slice with the quota, or raise the quota: " +
 		"docker run --cpus, cpu.max, CPUQuota="
 	dirs := m.groups().of("cpu")
 	if len(dirs) == 0 || !m.exists("proc/self/cgroup") {
-		return unknown("the kernel does not show the group that this is in")
+		return unknown("the kernel does not report the cgroup of this process")
 	}
 	cpus := -1.0
 	for _, dir := range dirs {
@@ -151,14 +152,15 @@ func quota(m *machine) finding {
 		return fit("none")
 	}
 	want := float64(len(m.layout.Service) + len(m.layout.Load))
-	return worst(cpus < min(m.CPUs+1, want), true, fmt.Sprintf("%g CPUs for everything", cpus),
+	return worst(cpus < min(m.CPUs+1, want), true, fmt.Sprintf("quota of %g CPUs for service and "+
+		"load together", cpus),
 		fix)
 }
 
 func governor(m *machine) finding {
 	all := m.ofCores("cpufreq/scaling_governor")
 	if len(all) == 0 {
-		return unknown("the kernel shows no frequencies")
+		return unknown("the kernel does not report frequencies")
 	}
 	observed := strings.Join(all, ", ")
 	if drivers := m.ofCores("cpufreq/scaling_driver"); len(drivers) > 0 {
@@ -215,9 +217,10 @@ func idleStates(m *machine) finding {
 		}
 	}
 	if states == 0 {
-		return unknown("the kernel shows none")
+		return unknown("the kernel reports no idle states")
 	}
-	observed := fmt.Sprintf("%s by %s, left in %d µs", deepest, driver, max(latency, 0))
+	observed := fmt.Sprintf("deepest state %s of driver %s, takes %d µs to "+
+		"leave", deepest, driver, max(latency, 0))
 	return doubtfulIf(latency > idleUsMax, observed, asRoot(fmt.Sprintf("cpupower idle-set -D %d",
 		idleUsMax+1))+" (undo: cpupower idle-set -E)")
 }
@@ -225,7 +228,7 @@ func idleStates(m *machine) finding {
 func numa(m *machine) finding {
 	dirs := m.match("sys/devices/system/node/node[0-9]*")
 	if len(dirs) == 0 || len(m.cores) == 0 {
-		return unknown("the kernel shows no nodes")
+		return unknown("the kernel reports no NUMA nodes")
 	}
 	used := 0
 	for _, dir := range dirs {
@@ -234,21 +237,22 @@ func numa(m *machine) finding {
 			used++
 		}
 	}
-	return doubtfulIf(used > 1, fmt.Sprintf("%d of %d nodes", used, len(dirs)),
+	return doubtfulIf(used > 1, fmt.Sprintf("cores on %d of %d NUMA nodes", used, len(dirs)),
 		"numactl --cpunodebind=0 --membind=0 prony run")
 }
 
 func throttling(m *machine) finding {
-	const fix = "cool it: clean fans and filters, turn turbo off, pause longer between trials"
+	const fix = "cool the machine: clean fans and filters, turn turbo off, pause longer between " +
+		"trials"
 	switch s := m.sight; {
 	case s.throttledN < 0:
-		return unknown("the kernel does not count it here")
+		return unknown("the kernel does not count thermal throttling here")
 	case s.throttledNow > 0:
-		return unfit(fmt.Sprintf("%d events while we looked", s.throttledNow), fix)
+		return unfit(fmt.Sprintf("%d throttling events during the check", s.throttledNow), fix)
 	case s.throttledN > 0:
-		return doubtful(fmt.Sprintf("%d events since boot", s.throttledN), fix)
+		return doubtful(fmt.Sprintf("%d throttling events since boot", s.throttledN), fix)
 	}
-	return fit("no event since boot")
+	return fit("no throttling event since boot")
 }
 
 func temperature(m *machine) finding {
@@ -257,7 +261,7 @@ func temperature(m *machine) finding {
 		return unknown("no sensor")
 	}
 	return doubtfulIf(celsius >= hotC, fmt.Sprintf("%.0f °C (%s)", celsius, name),
-		"let it cool; clean fans and filters, turn turbo off")
+		"let the machine cool down; clean fans and filters, turn turbo off")
 }
 
 func power(m *machine) finding {

@@ -46,17 +46,18 @@ func TestQuiet(t *testing.T) {
 		happening{after: ticks(4, 0, 80)})
 	check("one look more",
 		record.Before{WindowNs: window, WaitedNs: window, Quiet: true,
-			Reason: "2.5 % stolen by the hypervisor, 50.0 % used by others"},
+			Reason: "the hypervisor took 2.5 % of the CPU time, other programs used 50.0 % of " +
+				"the CPU time"},
 		happening{after: ticks(40, 2, 80)}, happening{after: ticks(40, 2, 160)})
 	// The second check also reads who it is: 40 of 80 ticks. The bound of 1 s is five windows.
 	last := ticks(200, 0, 400).with(tree{"proc/300/stat": process(300, "big", 300)})
 	check("until the bound",
 		record.Before{WindowNs: window, WaitedNs: 4 * window, OtherCPUShare: 0.5,
-			Reason: "50.0 % used by others (big 50.0 %)"},
+			Reason: "other programs used 50.0 % of the CPU time (big 50.0 %)"},
 		step(40, 80, 140), step(80, 160, 180), step(120, 240, 220), step(160, 320, 260),
 		happening{after: last})
 	check("a kernel that says nothing", record.Before{WindowNs: window, StealShare: -1,
-		OtherCPUShare: -1, Reason: "the kernel does not say who uses its processors"},
+		OtherCPUShare: -1, Reason: "the kernel does not report which programs use its CPUs"},
 		happening{after: tree{"proc/stat": "nonsense"}})
 }
 
@@ -102,12 +103,13 @@ func TestUnrest(t *testing.T) {
 		}
 	}
 	check(sight{steal: 0.01, otherShare: 0.05}, "")
-	check(sight{steal: 0.0101}, "1.0 % stolen by the hypervisor")
-	check(sight{otherShare: 0.0501}, "5.0 % used by others")
+	check(sight{steal: 0.0101}, "the hypervisor took 1.0 % of the CPU time")
+	check(sight{otherShare: 0.0501}, "other programs used 5.0 % of the CPU time")
 	check(sight{steal: 0.025, otherShare: 0.025, tick: 0.025}, "") // one tick
-	check(sight{steal: 0.05, tick: 0.025}, "5.0 % stolen by the hypervisor")
+	check(sight{steal: 0.05, tick: 0.025}, "the hypervisor took 5.0 % of the CPU time")
 	check(sight{throttledNow: -1, hottestC: 84.9}, "")
-	check(sight{throttledNow: 2, hottestC: 85}, "throttled by heat 2 times, 85 °C hot")
+	check(sight{throttledNow: 2, hottestC: 85}, "the CPU was throttled because of heat 2 "+
+		"times, 85 °C hot")
 }
 
 func TestBetweenNamesTheThreeBusiest(t *testing.T) {

@@ -13,7 +13,7 @@ const (
 )
 
 const (
-	mute  = "the kernel does not say"
+	mute  = "the kernel does not report it"
 	state = "cpuidle/state1/"
 )
 
@@ -30,33 +30,39 @@ func allowed(list string) tree {
 
 func processorRows(check row) {
 	// The default service gets one core.
-	check("cores", good, "4: 1 for the service, 3 for load and all else", nil)
-	check("cores", good, "3: 1 for the service, 2 for load and all else", allowed("0,2-3"))
-	check("cores", soso, "2: 1 for the service, 1 for load and all else", allowed("0-1"))
-	check("cores", bad, "1, for service and load", allowed("2"))
+	check("cores", good, "4 cores: 1 for the service, 3 for the load and everything else", nil)
+	check("cores", good, "3 cores: 1 for the service, 2 for the load and everything else",
+		allowed("0,2-3"))
+	check("cores", soso, "2 cores: 1 for the service, 1 for the load and everything else",
+		allowed("0-1"))
+	check("cores", bad, "1 core for both service and load", allowed("2"))
 	check("cores", silence, noCores, allowed("x"))
 	check("cores", silence, noCores, tree{"proc/self/status": gone})
 
 	// The service gets core 3, the load 0 to 2.
 	const siblings = "topology/thread_siblings_list"
-	check("siblings", good, "one thread per core", nil)
-	check("siblings", soso, "service's core 3 and load's core 1 are one", tree{
+	check("siblings", good, "one thread on each core", nil)
+	check("siblings", soso, "core 3 of the service and core 1 of the load are threads of one "+
+		"physical core", tree{
 		ofCore(0, siblings): "0,2", ofCore(2, siblings): "0,2",
 		ofCore(1, siblings): "1,3", ofCore(3, siblings): "1,3"})
-	check("siblings", good, "SMT is on; service and load are on cores of their own", tree{
+	check("siblings", good, "SMT is on, but service and load use different physical cores", tree{
 		ofCore(0, siblings): "0-1", ofCore(1, siblings): "0-1",
 		ofCore(2, siblings): "2,6", ofCore(3, siblings): "3,7"})
-	check("siblings", silence, "the kernel shows no topology", on(siblings, gone))
-	check("siblings", silence, "none shown, but a hypervisor may hide them",
+	check("siblings", silence, "the kernel does not report the CPU topology", on(siblings, gone))
+	check("siblings", silence, "no thread siblings reported, but a hypervisor may hide them",
 		tree{"proc/cpuinfo": "flags : hypervisor"})
 
 	const own, above = mounted + "/user.slice/x.scope/cpu.max", mounted + "/user.slice/cpu.max"
 	check("quota", good, "none", nil)
-	check("quota", soso, "2 CPUs for everything", tree{own: "200000 100000"})
-	check("quota", soso, "2.5 CPUs for everything", tree{above: "250000 100000"})
-	check("quota", bad, "1.5 CPUs for everything", tree{own: "300000 100000", above: "75000 50000"})
-	const hidden = "the kernel does not show the group that this is in"
-	check("quota", bad, "1.5 CPUs for everything",
+	check("quota", soso, "quota of 2 CPUs for service and load together",
+		tree{own: "200000 100000"})
+	check("quota", soso, "quota of 2.5 CPUs for service and load together",
+		tree{above: "250000 100000"})
+	check("quota", bad, "quota of 1.5 CPUs for service and load together",
+		tree{own: "300000 100000", above: "75000 50000"})
+	const hidden = "the kernel does not report the cgroup of this process"
+	check("quota", bad, "quota of 1.5 CPUs for service and load together",
 		tree{own: "150000 100000", above: "300000 100000"})
 	check("quota", silence, hidden, tree{"proc/self/cgroup": gone})
 	check("quota", silence, hidden, tree{mounted + "/cgroup.controllers": gone})
@@ -64,14 +70,15 @@ func processorRows(check row) {
 		mounted + "/cpu,cpuacct/a/cpu.cfs_quota_us":  "-1",
 		mounted + "/cpu,cpuacct/a/cpu.cfs_period_us": "100000"}
 	check("quota", good, "none", v1)
-	check("quota", bad, "0.5 CPUs for everything",
+	check("quota", bad, "quota of 0.5 CPUs for service and load together",
 		v1.with(tree{mounted + "/cpu,cpuacct/a/cpu.cfs_quota_us": "50000"}))
 
 	const node = "sys/devices/system/node/node"
-	check("NUMA", good, "1 of 1 nodes", nil)
-	check("NUMA", good, "1 of 2 nodes", tree{node + "1/cpulist": "4-7"})
-	check("NUMA", soso, "2 of 2 nodes", tree{node + "0/cpulist": "0-1", node + "1/cpulist": "2-3"})
-	check("NUMA", silence, "the kernel shows no nodes", tree{node + "0/cpulist": gone})
+	check("NUMA", good, "cores on 1 of 1 NUMA nodes", nil)
+	check("NUMA", good, "cores on 1 of 2 NUMA nodes", tree{node + "1/cpulist": "4-7"})
+	check("NUMA", soso, "cores on 2 of 2 NUMA nodes", tree{node + "0/cpulist": "0-1",
+		node + "1/cpulist": "2-3"})
+	check("NUMA", silence, "the kernel reports no NUMA nodes", tree{node + "0/cpulist": gone})
 }
 
 func speedRows(check row) {
@@ -86,7 +93,7 @@ func speedRows(check row) {
 	check("governor", good, "userspace by intel_pstate, frequency fixed", fixed)
 	check("governor", soso, "userspace by intel_pstate",
 		fixed.with(tree{ofCore(3, "cpufreq/scaling_max_freq"): "3600000"}))
-	check("governor", silence, "the kernel shows no frequencies",
+	check("governor", silence, "the kernel does not report frequencies",
 		on("cpufreq/scaling_governor", gone))
 
 	const noTurbo, boost = cpus + "intel_pstate/no_turbo", cpus + "cpufreq/boost"
@@ -98,16 +105,16 @@ func speedRows(check row) {
 		cpus + "cpufreq/policy1/boost": "1"})
 	check("turbo", silence, mute, tree{noTurbo: gone})
 
-	check("idle states", good, "POLL by intel_idle, left in 0 µs", nil)
-	check("idle states", good, "C6 by intel_idle, left in 50 µs",
+	check("idle states", good, "deepest state POLL of driver intel_idle, takes 0 µs to leave", nil)
+	check("idle states", good, "deepest state C6 of driver intel_idle, takes 50 µs to leave",
 		tree{ofCore(1, state+"disable"): "0", ofCore(1, state+"latency"): "50"})
-	check("idle states", soso, "C6 by intel_idle, left in 133 µs",
+	check("idle states", soso, "deepest state C6 of driver intel_idle, takes 133 µs to leave",
 		tree{ofCore(3, state+"disable"): "0"})
 }
 
 func heatRows(check row) {
 	// The cores' own counts add up; of a package's, which each core reports, the highest counts.
-	check("throttling", soso, "9 events since boot", tree{
+	check("throttling", soso, "9 throttling events since boot", tree{
 		ofCore(0, "thermal_throttle/core_throttle_count"):    "1",
 		ofCore(1, "thermal_throttle/core_throttle_count"):    "3",
 		ofCore(0, "thermal_throttle/package_throttle_count"): "5",
@@ -163,18 +170,21 @@ func companyRows(check row) {
 	check("hypervisor", good, "none", tree{"sys/class/dmi/id/sys_vendor": "Amazon EC2"}) // metal
 	check("hypervisor", soso, "virtual machine", info("flags : fpu hypervisor tsc"))
 	check("hypervisor", soso, "virtual machine: xen", tree{"sys/hypervisor/type": "xen"})
-	check("hypervisor", silence, "processors of this kind have no flag for it",
+	check("hypervisor", silence, "this kind of CPU has no flag for virtual machines",
 		info("Features\t: fp asimd"))
 
 	load := func(text string) tree { return tree{"proc/loadavg": text} }
-	check("load average", good, "2.00 on 4 cores", load("2.00 9 9"))
-	check("load average", soso, "2.01 on 4 cores", load("2.01 9 9"))
+	check("load average", good, "2.00 tasks on 4 cores", load("2.00 9 9"))
+	check("load average", soso, "2.01 tasks on 4 cores", load("2.01 9 9"))
 	check("load average", silence, mute, load(gone))
 
 	some := func(text string) tree { return tree{"proc/pressure/memory": text} }
-	check("pressure", good, "1.0 % of the last 10 s", some("some avg10=1.00 avg60=9.00"))
-	check("pressure", soso, "1.2 % of the last 10 s", some("some avg10=1.20 avg60=0.00"))
-	check("pressure", silence, "the kernel does not account for it; boot with psi=1 if it could",
+	check("pressure", good, "waited for memory for 1.0 % of the last 10 s",
+		some("some avg10=1.00 avg60=9.00"))
+	check("pressure", soso, "waited for memory for 1.2 % of the last 10 s",
+		some("some avg10=1.20 avg60=0.00"))
+	check("pressure", silence, "the kernel does not record memory pressure; boot with psi=1 if "+
+		"the kernel supports it",
 		some(gone))
 
 	check("container", good, "none seen", nil)
@@ -188,10 +198,14 @@ func companyRows(check row) {
 func memoryRows(check row) {
 	free := func(kib string) tree { return tree{"proc/meminfo": meminfo("9", kib, "0", "0")} }
 	// The default service gets 1 GiB = 1048576 KiB.
-	check("memory", good, "2.0 GiB available, 1.0 GiB for the service", free("2097152"))
-	check("memory", soso, "2.0 GiB available, 1.0 GiB for the service", free("2097151"))
-	check("memory", soso, "1.0 GiB available, 1.0 GiB for the service", free("1048576"))
-	check("memory", bad, "1.0 GiB available, 1.0 GiB for the service", free("1048575"))
+	check("memory", good, "2.0 GiB of memory available, limit of the service 1.0 GiB",
+		free("2097152"))
+	check("memory", soso, "2.0 GiB of memory available, limit of the service 1.0 GiB",
+		free("2097151"))
+	check("memory", soso, "1.0 GiB of memory available, limit of the service 1.0 GiB",
+		free("1048576"))
+	check("memory", bad, "1.0 GiB of memory available, limit of the service 1.0 GiB",
+		free("1048575"))
 	check("memory", silence, mute, tree{"proc/meminfo": gone})
 
 	check("swap", good, "none in use", nil)
@@ -225,13 +239,13 @@ func networkRows(check row) {
 	check("open files", silence, mute, tree{"proc/self/limits": gone})
 
 	span := func(text string) tree { return tree{"proc/sys/net/ipv4/ip_local_port_range": text} }
-	check("ports", good, "28232: 32768 to 60999", nil)
-	check("ports", good, "28000: 1000 to 28999", span("1000 28999"))
-	check("ports", soso, "27999: 1000 to 28998", span("1000 28998"))
+	check("ports", good, "28232 ports: 32768 to 60999", nil)
+	check("ports", good, "28000 ports: 1000 to 28999", span("1000 28999"))
+	check("ports", soso, "27999 ports: 1000 to 28998", span("1000 28998"))
 	check("ports", silence, mute, span(gone))
 
 	reuse := func(n string) tree { return tree{"proc/sys/net/ipv4/tcp_tw_reuse": n} }
-	check("time-wait", good, "used again on loopback", nil)
+	check("time-wait", good, "reused only on loopback", nil)
 	check("time-wait", good, "used again", reuse("1"))
 	check("time-wait", soso, "never used again", reuse("0"))
 	check("time-wait", silence, mute, reuse(gone))
@@ -247,8 +261,8 @@ func networkRows(check row) {
 		return tree{dir + "max": most, dir + "count": now}
 	}
 	check("conntrack", good, "not loaded", nil)
-	check("conntrack", good, "5 of 30005 entries in use", track("30005", "5"))
-	check("conntrack", soso, "6 of 30005 entries in use", track("30005", "6"))
+	check("conntrack", good, "5 of 30005 table entries in use", track("30005", "5"))
+	check("conntrack", soso, "6 of 30005 table entries in use", track("30005", "6"))
 }
 
 func permissionRows(check row) {
@@ -273,5 +287,5 @@ func permissionRows(check row) {
 	perf := func(n string) tree { return tree{"proc/sys/kernel/perf_event_paranoid": n} }
 	check("perf events", good, "perf_event_paranoid is 2", nil)
 	check("perf events", good, "perf_event_paranoid is -1", perf("-1"))
-	check("perf events", silence, "the kernel has none", perf(gone))
+	check("perf events", silence, "the kernel has no perf events", perf(gone))
 }

@@ -34,7 +34,7 @@ func unfit(observed, fix string) finding    { return finding{record.Unfit, obser
 func unknown(observed string) finding       { return finding{record.Unknown, observed, ""} }
 
 // unsaid is the finding of most rules if a file is missing.
-func unsaid() finding { return unknown("the kernel does not say") }
+func unsaid() finding { return unknown("the kernel does not report it") }
 
 // doubtfulIf returns a doubtful finding if the condition is true, otherwise a fit one.
 func doubtfulIf(condition bool, observed, fix string) finding {

@@ -115,16 +115,19 @@ func between(a, b edge) sight {
 func (s sight) unrest() string {
 	var why []string
 	if s.steal > max(stealMax, s.tick) {
-		why = append(why, fmt.Sprintf("%s stolen by the hypervisor", units.PercentTo(s.steal, 1)))
+		why = append(why, fmt.Sprintf("the hypervisor took %s of the CPU "+
+			"time", units.PercentTo(s.steal, 1)))
 	}
 	if s.otherShare > max(otherMax, s.tick) {
 		why = append(
 			why,
-			fmt.Sprintf("%s used by others%s", units.PercentTo(s.otherShare, 1), s.names()),
+			fmt.Sprintf("other programs used %s of the CPU "+
+				"time%s", units.PercentTo(s.otherShare, 1), s.names()),
 		)
 	}
 	if s.throttledNow > 0 {
-		why = append(why, fmt.Sprintf("throttled by heat %d times", s.throttledNow))
+		why = append(why, fmt.Sprintf("the CPU was throttled because of heat %d "+
+			"times", s.throttledNow))
 	}
 	if s.hottestC >= hotC {
 		why = append(why, fmt.Sprintf("%.0f °C hot", s.hottestC))
@@ -243,7 +246,7 @@ func (s sight) before(waitedNs int64, earlier string) record.Before {
 	}
 	switch {
 	case s.steal < 0:
-		b.Reason = "the kernel does not say who uses its processors"
+		b.Reason = "the kernel does not report which programs use its CPUs"
 	case b.Reason == "":
 		b.Quiet, b.Reason = true, earlier
 	}

@@ -84,7 +84,7 @@ func (t *texter) head(g record.Grading) {
 			counts = append(counts, fmt.Sprintf("%d %s", n[grade], grade))
 		}
 	}
-	t.wrapped("This host is", 0, fmt.Sprintf("%s as a place to measure on: %s.",
+	t.wrapped("This host is", 0, fmt.Sprintf("%s for measurements: %s.",
 		t.paint("1;"+marks[g.Grade].sgr, g.Grade), strings.Join(counts, ", ")))
 	t.WriteString("\n")
 }

@@ -135,7 +135,7 @@ func (c Catalog) unknown(subject, name string) error {
 			known = append(known, s.Name)
 		}
 	}
-	return cli.Usagef("there is no %s %q; %s", subject, name, strictyaml.Meant(name, known,
+	return cli.Usagef("%s %q does not exist; %s", subject, name, strictyaml.Meant(name, known,
 		"there are "+strings.Join(known, ", ")))
 }
 
@@ -152,7 +152,7 @@ func (c Catalog) twin(s *service.Service, t service.Target, build string) (*serv
 			}
 		}
 	}
-	return s, t, fmt.Errorf("%s has no build %q for mode %s", s.Name, build, t.Mode)
+	return s, t, fmt.Errorf("service %s has no build %q for mode %s", s.Name, build, t.Mode)
 }
 
 // builds returns the names of the other builds in which a target is available.

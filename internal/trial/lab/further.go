@@ -127,7 +127,8 @@ func (f *further) repeat(done []*record.Record, planned int) bool {
 	if n >= min(len(lost), most) {
 		return false
 	}
-	f.report(fmt.Sprintf("start %d lost %s: it is repeated (repetition %d of at most %d)",
+	f.report(fmt.Sprintf("start %d lost %s, so the start is repeated (repetition %d of at most "+
+		"%d)",
 		lost[n].block, units.Few(lost[n].targets, 3), n+1, most))
 	return true
 }

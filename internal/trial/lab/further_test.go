@@ -70,19 +70,20 @@ func TestRepeatedStarts(t *testing.T) {
 		}
 	}
 	check(6, "measure", "- - - - - -", "", "")
-	check(6, "measure", "- - b - - - -", "7", "start 3 lost b: it is repeated (repetition 1 of at "+
-		"most 2)")
-	check(4, "ready", "- bc - - -", "5", "start 2 lost b, c: ")
+	check(6, "measure", "- - b - - - -", "7", "start 3 lost b, so the start is repeated "+
+		"(repetition 1 of at most 2)")
+	check(4, "ready", "- bc - - -", "5", "start 2 lost b, c, so")
 	// A target that fails once more exceeds one start in five: its starts are not repeated.
 	check(6, "measure", "- - b - - - b -", "7", "")
 	check(6, "measure", "- b b - - - - -", "", "")
 	check(6, "measure", "b b b b b b", "", "")
 	// Two targets that fail once each are repeated, and one that fails always adds nothing.
-	check(6, "measure", "b - - - c - - -", "7 8", "start 5 lost c: it is repeated (repetition 2")
+	check(6, "measure", "b - - - c - - -", "7 8",
+		"start 5 lost c, so the start is repeated (repetition 2")
 	check(6, "measure", "c bc c c c c c", "7", "start 2 lost b, c")
-	check(10, "measure", "- - b - - - - - - - b -", "11 12", "start 11 lost b: ")
+	check(10, "measure", "- - b - - - - - - - b -", "11 12", "start 11 lost b, so")
 	// At most one start in five, also if three targets fail once each.
-	check(10, "measure", "a b c - - - - - - -", "11 12", "start 2 lost b: ")
+	check(10, "measure", "a b c - - - - - - -", "11 12", "start 2 lost b, so")
 	check(20, "measure", "b b b b c - - - - - - - - - - - - - - - - - - -", "21 22 23 24", "")
 	check(6, "interrupted", "- - b - - - -", "", "")
 	check(6, "build", "b b b b b b", "", "")

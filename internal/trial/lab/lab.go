@@ -92,7 +92,7 @@ func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, er
 		}
 		if busy.Who != text {
 			text = busy.Who
-			l.Tell.Say(fmt.Sprintf("waits for %s, which measures on this machine, %v at most",
+			l.Tell.Say(fmt.Sprintf("waiting for %s, which measures on this machine, for at most %v",
 				text, l.Wait))
 		}
 		select {
@@ -125,7 +125,7 @@ func (l *Lab) Suite(name string) (*suite.Suite, error) {
 	name = cmp.Or(name, filepath.Join(l.Root, "suites", "canonical.yaml"))
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {
-		return nil, fmt.Errorf("read suite: %w; suites live in %s", err,
+		return nil, fmt.Errorf("read suite: %w; suite files are in %s", err,
 			filepath.Join(l.Root, "suites"))
 	}
 	if rel, err := filepath.Rel(l.Root, name); err == nil && !strings.HasPrefix(rel, "..") {
@@ -143,7 +143,7 @@ func (l *Lab) servicesOf(root string) (Catalog, error) {
 		return nil, err
 	}
 	if err != nil {
-		l.Tell.Say(fmt.Sprintf("prony: left out of the catalog: %v", err))
+		l.Tell.Say(fmt.Sprintf("prony: some services of the catalog are left out: %v", err))
 	}
 	return services, nil
 }
@@ -155,7 +155,7 @@ func (l *Lab) Agents() (*agents.Catalog, error) {
 		return &agents.Catalog{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the agents: %w", err)
+		return nil, fmt.Errorf("read the list of agents: %w", err)
 	}
 	return agents.Read("agents.yaml", data)
 }

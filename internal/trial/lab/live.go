@@ -132,7 +132,7 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 	}
 	line += fmt.Sprintf(" (95 %% CI %s to %s)", units.Change(r.Lo), units.Change(r.Hi))
 	if !a.advised {
-		line += ". Ctrl-C ends the run and keeps this answer"
+		line += ". Ctrl-C ends the run and keeps this result"
 		a.advised = true
 	}
 	a.Say(line)

@@ -103,7 +103,8 @@ func (r *run) open(ctx context.Context) error {
 		return nil
 	}
 	if len(retained) == 0 {
-		return fmt.Errorf("run %s: none of its launchers works here; %w", r.suite.Name, first)
+		return fmt.Errorf("run %s: none of the suite's launchers works here; "+
+			"%w", r.suite.Name, first)
 	}
 	return r.suite.Override(suite.Override{Launchers: retained})
 }
@@ -140,7 +141,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 		return nil, err
 	}
 	for _, t := range p.plan.Uncontained {
-		l.Tell.Say(t.Name + " in a container is left out: " + t.NoImage)
+		l.Tell.Say("the container of target " + t.Name + " is left out: " + t.NoImage)
 	}
 	if !plain(p.suite) {
 		return p.plan, nil
@@ -153,7 +154,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	for _, x := range lost {
 		names = append(names, x.Target)
 	}
-	l.Tell.Say(fmt.Sprintf("left out, since a tool is missing here: %s; the first %s",
+	l.Tell.Say(fmt.Sprintf("targets left out because a tool is missing here: %s; the first one %s",
 		strings.Join(names, ", "), lost[0].Reason))
 	if len(retained) == 0 {
 		return p.plan, nil
@@ -169,7 +170,8 @@ func (r *run) narrow() (err error) {
 	var uncontained []record.Skipped
 	p := r.plan
 	for _, t := range p.Aside {
-		r.Tell.Say(t.Name + " is kept aside (--targets " + t.Name + " measures it): " + t.Aside)
+		r.Tell.Say("target " + t.Name + " is excluded by default (--targets " + t.Name + " " +
+			"includes it): " + t.Aside)
 	}
 	for _, t := range p.Uncontained {
 		uncontained = append(uncontained, record.Skipped{Target: t.Name + " in a container",
@@ -182,13 +184,14 @@ func (r *run) narrow() (err error) {
 		return nil
 	}
 	if len(absent) > 0 && len(drivers) == 0 {
-		return fmt.Errorf("run %s: none of its drivers is installed; %s: %s", r.suite.Name,
+		return fmt.Errorf("run %s: none of the suite's load generators is installed; %s: "+
+			"%s", r.suite.Name,
 			absent[0].Target, absent[0].Reason)
 	}
 	r.suite.Drivers = drivers
 	if len(retained) == 0 {
 		lost := r.skipped[0]
-		return fmt.Errorf("run %s: none of its targets can run here; %s: %s", r.suite.Name,
+		return fmt.Errorf("run %s: none of the suite's targets can run here; %s: %s", r.suite.Name,
 			lost.Target, lost.Reason)
 	}
 	if err := r.suite.Override(suite.Override{Targets: retained}); err != nil {

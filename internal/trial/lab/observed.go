@@ -27,8 +27,8 @@ func (r *run) stack(ctx context.Context) error {
 	}
 	location := strings.TrimPrefix(r.wish.Telemetry.Stack, "http://")
 	if err := r.World.Reach(ctx, location); err != nil {
-		return fmt.Errorf("send telemetry to Grafana's stack: nothing listens at %s (%w); "+
-			"start it with prony stack up", location, err)
+		return fmt.Errorf("cannot send telemetry to Grafana's stack, because nothing listens at "+
+			"%s (%w); start the stack with prony stack up", location, err)
 	}
 	return nil
 }

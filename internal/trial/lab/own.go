@@ -63,9 +63,9 @@ func hostOf(s *service.Service) string {
 }
 
 // portHint is the hint for services that start and do not respond.
-const portHint = "a service listens at $PORT of 127.0.0.1, or where its command says {port}, " +
-	"and is ready when the path of ready (--ready), or else the first one asked for, answers 200 " +
-	"within the time of startup (--startup)"
+const portHint = "a service must listen on 127.0.0.1 at the port in $PORT, or at {port} in its " +
+	"command; it is ready when the path of ready (--ready), or else the path of the first " +
+	"request, returns status 200 within the time of startup (--startup)"
 
 // Meeting describes a check of services before they are measured.
 type Meeting struct {
@@ -141,7 +141,7 @@ func (l *Lab) meetAll(ctx context.Context, m Meeting,
 		visit := Visitor{Lab: l, Of: catalog, Bound: m.Startup, Launcher: launcher,
 			Doing: "start", Hint: portHint, Ports: m.Ports,
 			Skipped: func(name string, missing []string) {
-				l.Tell.Say(name + " is left out: it " + missing[0])
+				l.Tell.Say("service " + name + " is left out: it " + missing[0])
 			}, See: see,
 			Speak: func(s *service.Service, addr netip.AddrPort) service.Speaker {
 				return trial.Speaker(speech(s, addr), hostOf(s), addr)

@@ -94,7 +94,7 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	}
 	p.catalog = append(p.catalog, rivals...)
 	if w.Telemetry.Wanted {
-		p.suite.NoSlices = "telemetry is collected from one target at a time"
+		p.suite.NoSlices = "telemetry can be collected from only one target at a time"
 	}
 	if err = p.planAll(); err == nil && p.crowded() {
 		err = p.planAll()
@@ -110,8 +110,8 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 		if !slices.ContainsFunc(p.plan.Trials, func(t suite.Trial) bool {
 			return p.plan.Suite.Variant(t.Variant).Agent == name
 		}) {
-			return p, cli.Usagef("--agent %s: none of the targets can have it; prony agents says "+
-				"which runtimes it is for", name)
+			return p, cli.Usagef("--agent %s: none of the targets supports this agent; prony "+
+				"agents lists the runtimes that it supports", name)
 		}
 	}
 	return p, nil
@@ -161,7 +161,7 @@ func (l *Lab) attach(s *suite.Suite) error {
 	return s.Attach(func(name string) (suite.Variant, error) {
 		match, level, err := catalog.Find(name)
 		if err != nil && len(catalog.Agents) == 0 {
-			err = fmt.Errorf("find agent %q: %s has no agents.yaml", name, l.Root)
+			err = fmt.Errorf("agent %q does not exist: %s has no agents.yaml", name, l.Root)
 		}
 		if err != nil {
 			return suite.Variant{}, err
@@ -197,17 +197,16 @@ func (l *Lab) rivals(against string) (Catalog, error) {
 		name, dir = rivalName, against
 	}
 	if !rivalNames.MatchString(name) {
-		return nil, cli.Usagef("--against %s: %q is not a name; "+
-			"use letters, digits, dots and dashes "+
-			"before the =", against, name)
+		return nil, cli.Usagef("--against %s: %q is not a valid name; use letters, digits, dots "+
+			"and dashes before the =", against, name)
 	}
 	if dir == "" {
-		return nil, cli.Usagef("--against %s: there is no folder behind the =; name that of "+
-			"another checkout", against)
+		return nil, cli.Usagef("--against %s: the folder after the = is missing; name the folder "+
+			"of another checkout", against)
 	}
 	services, err := l.servicesOf(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read the checkout to run against: %w", err)
+		return nil, fmt.Errorf("read the other checkout of --against: %w", err)
 	}
 	for _, s := range services {
 		s.Origin = name

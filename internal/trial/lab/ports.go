@@ -30,7 +30,8 @@ type strayError struct {
 }
 
 func (e *strayError) Error() string {
-	return fmt.Sprintf("it answers on port %d, and not on $PORT, which is %d", e.port, e.expected)
+	return fmt.Sprintf("the service responds on port %d instead of $PORT, which is "+
+		"%d", e.port, e.expected)
 }
 
 // portsBeside lists the ports of this machine on which processes of a target listen, without those
@@ -73,10 +74,10 @@ func joinStrays(err error) error {
 	}
 	for _, port := range slices.Sorted(maps.Keys(names)) {
 		if targets := names[port]; len(targets) > 1 {
-			return fmt.Errorf("start %s: all of them listen on port %d and ignore $PORT. "+
-				"Targets run side by side, so each needs a port of its own: have them listen on "+
-				"$PORT, or write {port} into their commands; of a container, --port says where it "+
-				"listens", strings.Join(targets, ", "), port)
+			return fmt.Errorf("start %s: all of these targets listen on port %d and ignore "+
+				"$PORT. Targets run side by side, so each needs its own port: configure them to "+
+				"listen on $PORT, or write {port} into their commands; for a container, set "+
+				"--port", strings.Join(targets, ", "), port)
 		}
 	}
 	return err
@@ -123,12 +124,13 @@ func (l *Lab) CheckPorts(w Wish, ports Ports) error {
 				if port, ok := common(ports[a], ports[b]); ok {
 					hint := ""
 					if b == a+adhoc.AgainSuffix {
-						hint = ", or leave out the control: --aa=false"
+						hint = ", or run without the control: --aa=false"
 					}
-					return fmt.Errorf("compare %s with %s: both listen on port %d, beside $PORT. "+
-						"They run side by side, so the second one cannot have that port, or the "+
-						"first one answers for both. Have that port follow from $PORT or {port}, "+
-						"or compare whole trials in turns: --interleave blocks%s", a, b, port, hint)
+					return fmt.Errorf("compare %s with %s: both listen on port %d in addition to "+
+						"$PORT. They run side by side, so the second one cannot use this port, "+
+						"or the first one responds for both. Derive this port from $PORT or "+
+						"{port}, or compare whole trials in turns: --interleave "+
+						"blocks%s", a, b, port, hint)
 				}
 			}
 		}
@@ -154,7 +156,7 @@ func (v Visitor) reportPorts(name string, built *service.Built, p *processes.Sys
 		v.Ports[name] = ports
 	}
 	if built.Images == nil && len(p.PIDs()) > 0 && host.Wide(int(p.Addr().Port())) {
-		v.Tell.Say(name + " listens at every address of this machine, so other machines can " +
-			"reach it. Have it listen only at $HOST (127.0.0.1)")
+		v.Tell.Say(name + " listens on all addresses of this machine, so other machines can " +
+			"reach it. Configure it to listen only on $HOST (127.0.0.1)")
 	}
 }

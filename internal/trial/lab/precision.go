@@ -33,19 +33,22 @@ func (f *further) plan(done, first []*record.Record, id series) int {
 	f.reported[id] = true
 	aim := fmt.Sprintf("± %s of %s", units.Percent(float64(f.precision.Half)),
 		metric.Named(name, "").Label)
-	starts := fmt.Sprintf("planned %d starts, %d more", planned, planned-f.first)
+	starts := fmt.Sprintf("planned %d starts in total, %d more", planned, planned-f.first)
 	switch {
 	case need == 0:
 		f.report("no further starts are planned: no comparison has an interval")
 	case need <= f.first:
 		f.report(fmt.Sprintf("the first %d starts are enough for %s", f.first, aim))
 	case planned < need && need == stats.Unresolvable:
-		f.report(fmt.Sprintf("%s, as many as this run may have: %s is out of reach", starts, aim))
+		f.report(fmt.Sprintf("%s, which is the maximum for this run: %s cannot be "+
+			"reached", starts, aim))
 	case planned < need:
-		f.report(fmt.Sprintf("%s, as many as this run may have: %s would take %d", starts, aim,
+		f.report(fmt.Sprintf("%s, which is the maximum for this run: %s would take %d "+
+			"starts", starts, aim,
 			need))
 	default:
-		f.report(fmt.Sprintf("%s: the scatter of the first %d starts needs them for %s", starts,
+		f.report(fmt.Sprintf("%s: according to the scatter of the first %d starts, this is "+
+			"needed for %s", starts,
 			f.first, aim))
 	}
 	return planned

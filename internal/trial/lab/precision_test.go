@@ -97,18 +97,21 @@ func TestPrecisionPlansStarts(t *testing.T) {
 		}
 	}
 	// t(0.975, 5) = 2.571: (2.571 * 2 / 0.995)² = 26.7.
-	check(planningRun{first: 6, most: 60, sd: 2}, 27, "", "planned 27 starts, 21 more: the "+
-		"scatter of the first 6 starts needs them for ± 1.0 % of CPU per request")
+	check(planningRun{first: 6, most: 60, sd: 2}, 27, "", "planned 27 starts in total, 21 "+
+		"more: according to the scatter of the first 6 starts, this is needed for ± 1.0 % of "+
+		"CPU per request")
 	check(planningRun{first: 6, most: 60, sd: 0.3}, 6, "",
 		"the first 6 starts are enough for ± 1.0 % of CPU per request")
-	check(planningRun{first: 6, most: 60, sd: 4}, 60, "", "planned 60 starts, 54 more, as many as "+
-		"this run may have: ± 1.0 % of CPU per request would take 107")
-	check(planningRun{first: 6, most: 20, sd: 50}, 20, "", "is out of reach")
-	check(planningRun{first: 6, most: 60, sd: 2, within: 600}, 20, "", "planned 20 starts, 14 "+
-		"more, as many as this run may have: ")
-	check(planningRun{first: 6, most: 60, sd: 2, within: 60}, 6, "", "planned 6 starts, 0 more")
+	check(planningRun{first: 6, most: 60, sd: 4}, 60, "", "planned 60 starts in total, 54 "+
+		"more, which is the maximum for this run: ± 1.0 % of CPU per request would take 107 "+
+		"starts")
+	check(planningRun{first: 6, most: 20, sd: 50}, 20, "", "cannot be reached")
+	check(planningRun{first: 6, most: 60, sd: 2, within: 600}, 20, "", "planned 20 starts in "+
+		"total, 14 more, which is the maximum for this run: ")
+	check(planningRun{first: 6, most: 60, sd: 2, within: 60}, 6, "", "planned 6 starts in "+
+		"total, 0 more")
 	check(planningRun{first: 6, most: 60, sd: 2, unknownCPU: true}, 27, "", "of throughput")
 	// Start 2 is repeated before the others are planned, start 20 after all.
-	check(planningRun{first: 6, most: 60, sd: 2, lost: "2 20"}, 24, "7 26", "start 20 lost b: it "+
-		"is repeated (repetition 2 of at most 5)")
+	check(planningRun{first: 6, most: 60, sd: 2, lost: "2 20"}, 24, "7 26", "start 20 lost b, so "+
+		"the start is repeated (repetition 2 of at most 5)")
 }

@@ -55,8 +55,9 @@ func TestPickOneTarget(t *testing.T) {
 		}
 	}
 	_, err := catalog.Pick([]string{"java-jdk/vitrual", "go-netttp"})
-	for _, want := range []string{`no target "java-jdk/vitrual"; did you mean "java-jdk/virtual"?`,
-		`no service "go-netttp"; did you mean "go-nethttp"?`} {
+	for _, want := range []string{`target "java-jdk/vitrual" does not exist; did you mean ` +
+		`"java-jdk/virtual"?`,
+		`service "go-netttp" does not exist; did you mean "go-nethttp"?`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

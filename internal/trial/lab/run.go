@@ -191,7 +191,7 @@ func (r *run) grade(ctx context.Context) error {
 		return err
 	}
 	if g.Grade != record.Fit {
-		r.Tell.Say("the host is " + g.Grade + ": prony doctor says why, and what to do")
+		r.Tell.Say("the host is " + g.Grade + ": prony doctor prints the reasons and fixes")
 	}
 	return nil
 }
@@ -208,7 +208,8 @@ func (r *run) resume(context.Context) error {
 		return nil
 	}
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("resume %s: "+format+"; begin a new run", append([]any{dir}, args...)...)
+		return fmt.Errorf("cannot resume %s: "+format+"; start a new "+
+			"run", append([]any{dir}, args...)...)
 	}
 	head, records, _, err := record.Read(dir)
 	if err != nil {
@@ -219,27 +220,29 @@ func (r *run) resume(context.Context) error {
 			"results; start a new run", dir)
 	}
 	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
-		return fail("it keeps telemetry, whose parts cannot be put together")
+		return fail("the run has telemetry, and the telemetry of two parts cannot be combined")
 	}
 	now := &r.experiment
 	switch {
 	case len(head.Missing(records)) == 0 && !r.goesOn(records):
-		return fmt.Errorf("resume %s: each of its %d trials has a record; see it with prony "+
-			"report", dir, len(head.Trials))
+		return fmt.Errorf("cannot resume %s: each of its %d trials already has a record; print "+
+			"the run with prony report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
 		!slices.Equal(head.Trials, now.Head.Trials):
-		return fail("suite, flags, seed, free memory or installed tools now give other trials")
+		return fail("the suite, flags, seed, free memory or installed tools have changed, so the " +
+			"trials would differ")
 	}
 	for _, rec := range records {
 		if subject := r.unlike(rec); subject != "" {
-			return fail("%s is not that of %s", subject, rec.Trial)
+			return fail("%s differs from that of trial %s", subject, rec.Trial)
 		}
 	}
 	head.Resumed = append(head.Resumed, record.Resumption{Time: clock.Wall(),
 		Trials: len(records), Command: r.wish.Command})
 	head.Host = now.Head.Host
 	now.Head, now.Done = head, records
-	r.Tell.Say(fmt.Sprintf("%d of %d trials have a record: the others follow", len(records),
+	r.Tell.Say(fmt.Sprintf("%d of %d trials already have a record: the others run "+
+		"now", len(records),
 		len(head.Trials)))
 	return nil
 }

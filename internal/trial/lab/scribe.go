@@ -92,8 +92,8 @@ func (s *scribe) slow(r *record.Record) {
 		return
 	}
 	s.slowStart = true
-	s.Say(fmt.Sprintf("targets are compared by windows alone: a slice would take %s (at most %s, "+
-		"and no target is stopped for more than 4 s)", units.Duration(float64(x.MeanNs())),
+	s.Say(fmt.Sprintf("targets are compared only by windows: a slice would take %s (limit %s, "+
+		"because no target may be stopped for more than 4 s)", units.Duration(float64(x.MeanNs())),
 		units.Duration(float64(trial.LongestSlice))))
 }
 

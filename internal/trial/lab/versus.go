@@ -216,7 +216,8 @@ func effects(c compare.Comparison) []float64 {
 // compare compares each other service with the first, including the first service's A/A control.
 func (a *Answer) compare(c Comparison, services Catalog) error {
 	if len(a.Run.Records) == 0 {
-		return fmt.Errorf("read run %s: it has no records; was it ended before its first trial?",
+		return fmt.Errorf("read run %s: the run has no records; it may have ended before its "+
+			"first trial",
 			a.Dir)
 	}
 	side := a.Run.Side("")
@@ -227,7 +228,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
 		match, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
-			Refused: "prony compare --allow-mismatch compares the run's rows with a warning"})
+			Refused: "prony compare --allow-mismatch compares the rows of this run with a warning"})
 		if err != nil {
 			return err
 		}

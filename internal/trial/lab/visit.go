@@ -269,7 +269,7 @@ func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
 			return wrong
 		}
 	}
-	v.Tell.Say(fmt.Sprintf("%s, for up to %v: %v", name, bound, err))
+	v.Tell.Say(fmt.Sprintf("%s, waiting up to %v: %v", name, bound, err))
 	return wait(ctx)
 }
 
@@ -280,9 +280,9 @@ func lastSaid(err error, p *processes.System) error {
 	}
 	log := p.Log(20)
 	if len(log) == 0 {
-		return fmt.Errorf("%w; it wrote nothing", err)
+		return fmt.Errorf("%w; the service wrote no output", err)
 	}
-	return fmt.Errorf("%w; it wrote:\n  %s", err, strings.Join(log, "\n  "))
+	return fmt.Errorf("%w; output of the service:\n  %s", err, strings.Join(log, "\n  "))
 }
 
 // look starts one target, calls See for it and stops it.

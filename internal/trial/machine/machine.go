@@ -127,11 +127,12 @@ func (World) Container(ctx context.Context, name string, to *lab.Launchers) erro
 func (World) Docker(ctx context.Context, out, talk io.Writer, args []string) error {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
-		return errors.New("the stack needs Docker: docker was not found; install Docker Engine")
+		return errors.New("prony stack needs Docker, but the command docker was not found; " +
+			"install Docker Engine")
 	}
 	// Without Compose, docker would parse the flags as its own.
 	if err := exec.CommandContext(ctx, docker, "compose", "version").Run(); err != nil {
-		return errors.New("the stack needs Compose, version 2: install Docker's package " +
+		return errors.New("prony stack needs Docker Compose, version 2; install Docker's package " +
 			"docker-compose-plugin")
 	}
 	cmd := exec.CommandContext(ctx, docker, args...)
@@ -215,7 +216,7 @@ func profiler(s profile.Subject, kind, tool string) (profile.Collector, error) {
 	if tool != "" {
 		all = slices.DeleteFunc(all, func(c profile.Collector) bool { return c.Name() != tool })
 		if len(all) == 0 {
-			return nil, errors.New("there is no profiler " + tool)
+			return nil, errors.New("profiler " + tool + " does not exist")
 		}
 	}
 	return profile.Choose(all, s, kind)
@@ -319,7 +320,7 @@ func Parquet(ctx context.Context, root string, rows io.Reader, w io.Writer,
 	report func(string)) error {
 	err := Beside(ctx, root, []string{telemetry.ParquetVerb}, rows, w, report)
 	if err != nil {
-		return fmt.Errorf("store as Parquet: %w", err)
+		return fmt.Errorf("store telemetry as Parquet: %w", err)
 	}
 	return nil
 }

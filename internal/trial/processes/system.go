@@ -167,10 +167,10 @@ func (s Starter) await(ctx context.Context, sys *System, start service.Start) er
 	_, ready, err := service.WaitReady(ctx, s.Dial, part.Addr().String(), start.Ready,
 		part.Began(), sys.exited)
 	if errors.Is(err, service.ErrExited) {
-		return fmt.Errorf("wait for %s: %w; what ended is %s", start.Name, err, sys.Exit())
+		return fmt.Errorf("wait for process %s: %w; ended: %s", start.Name, err, sys.Exit())
 	}
 	if err != nil {
-		return fmt.Errorf("wait for %s: %w", start.Name, err)
+		return fmt.Errorf("wait for process %s: %w", start.Name, err)
 	}
 	part.ReadyNs = ready
 	return nil
@@ -287,7 +287,7 @@ func (s *System) Move(cores []int) error {
 		}
 		m, ok := p.Process.(launch.Mover)
 		if !ok {
-			return errors.New(s.named(i, "its launcher cannot move what runs to other cores"))
+			return errors.New(s.named(i, "its launcher cannot move processes to other cores"))
 		}
 		if err := m.Move(cores); err != nil {
 			return err
@@ -439,7 +439,7 @@ func Distinct(port func() (int, error)) func() (int, error) {
 				return p, err
 			}
 		}
-		return 0, errors.New("the same port is given again and again")
+		return 0, errors.New("find free ports: the same port was offered again and again")
 	}
 }
 

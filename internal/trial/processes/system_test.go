@@ -376,8 +376,8 @@ func TestSystemFaults(t *testing.T) {
 			s.Run.Processes[i].Command = []string{"sh", "-c", "echo cannot begin; exit 3"}
 		}
 	}
-	check("the first ends", fails(0), "wait for database: ", "database: cannot begin")
-	check("a later one ends", fails(1), "wait for back: ", "back: cannot begin")
+	check("the first ends", fails(0), "wait for process database: ", "database: cannot begin")
+	check("a later one ends", fails(1), "wait for process back: ", "back: cannot begin")
 	check("one is missing", func(s *service.Service) {
 		s.Run.Processes[1].Command = []string{"./none"}
 	}, "back: launch t: ", "database: name database")

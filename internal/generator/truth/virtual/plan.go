@@ -22,7 +22,7 @@ func Plan(p truth.Plan) func(Call) Reply {
 		case out.At == truth.Never:
 			return Reply{}
 		case out.Burn > 0 && out.At > busy:
-			panic("virtual: a plan burns processor time later than at once")
+			panic("virtual: a plan uses CPU time later than at the arrival of the request")
 		}
 		busy += int64(out.Burn)
 		out.At += int64(out.Burn)

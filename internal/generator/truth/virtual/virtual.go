@@ -224,7 +224,7 @@ func (e *Engine) Open(i int) {
 	defer w.mu.Unlock()
 	s := &e.slots[i]
 	if s.open {
-		panic("virtual: the slot is open already")
+		panic("virtual: the slot is already open")
 	}
 	s.open, s.onConn, s.ends = true, 0, math.MaxInt64
 	s.generation++
@@ -253,7 +253,7 @@ func (e *Engine) Send(i int, b []byte) {
 	defer w.mu.Unlock()
 	s := &e.slots[i]
 	if !s.open || s.busy {
-		panic("virtual: sent on a slot that is not open and free")
+		panic("virtual: a request was sent on a slot that is not open and free")
 	}
 	now := clock.Mono()
 	s.busy = true
@@ -352,8 +352,8 @@ func (e *Engine) turn(now int64) {
 		e.turns, e.turnedAt = 0, now
 	}
 	if e.turns > turnsMax {
-		panic("virtual: the worker turns without end at one moment; a closed load needs answers " +
-			"that take time")
+		panic("virtual: the worker makes no progress in virtual time; a closed load needs " +
+			"responses that take time")
 	}
 }
 
