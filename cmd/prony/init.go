@@ -255,6 +255,9 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	for _, why := range d.Left {
 		p("left out %s", why)
 	}
+	for _, note := range d.Changed {
+		p("changed  %s", note)
+	}
 	if n := len(d.Held); n > 0 {
 		p("left out %d, which would change data of the service; they are comments in the file, "+
 			"and --writes includes them", n)

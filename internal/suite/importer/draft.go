@@ -50,6 +50,7 @@ type Draft struct {
 	Unknown  []Request // those that lack a value: what is missing is Note
 	Held     []Request // those that change what a service holds, which Hold has set aside
 	Left     []string  // what was left out and why, one sentence for each reason
+	Changed  []string  // how the requests differ from those of the file, one sentence each
 	Secrets  []Secret  // by name
 	Arrivals []int64   // of a log: moments in ns from the first, ascending; else none
 	Span     string    // of Arrivals, as a suite's duration
@@ -65,7 +66,10 @@ type Draft struct {
 	counts   map[string]int // of reasons in Left
 
 	everywhere *strings.Replacer
-	why        []string // reasons in their order
+	why        []string       // reasons in their order
+	notes      map[string]int // requests with a difference, by the sentence in Changed
+	changed    []string       // sentences in their order
+	noise      map[string]int // requests by a field that is not sent
 }
 
 // Request is one kind of request. Its texts are those of a suite.
@@ -74,8 +78,10 @@ type Request struct {
 	Headers      []Field
 	Body, Type   string
 	Weight       int // how often the file has it
-	Status       int // of a good answer
+	Status       int // of a good answer: the most frequent in the file
 	Note         string
+
+	statuses map[int]int // how often the file has each
 }
 
 // Field is a header field.
@@ -91,6 +97,7 @@ type raw struct {
 	body, kind    string
 	status, count int
 	note          string
+	changes       []string // how it differs from the file's
 	unknown       bool
 }
 
@@ -149,7 +156,8 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 
 func empty() *Draft {
 	return &Draft{named: map[string]string{}, names: map[string]string{}, last: map[string]int{},
-		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{}}
+		reported: map[string]bool{}, hosts: map[string]int{}, counts: map[string]int{},
+		notes: map[string]int{}, noise: map[string]int{}}
 }
 
 // Alone is the draft of nothing but a URL or a command: one request.
@@ -224,6 +232,10 @@ func (d *Draft) add(r raw) {
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
+	}
+	if why := r.joined(); why != "" {
+		d.leave(why)
+		return
 	}
 	r.url, r.count = origin+path, max(r.count, 1)
 	if origin != "" && d.hosts[origin] == 0 {
@@ -306,13 +318,17 @@ func (d *Draft) settle() {
 		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
 		switch i, ok := known[string(key)]; {
 		case ok && !r.unknown:
-			d.Requests[i].Weight += out.Weight
+			same := &d.Requests[i]
+			same.Weight += out.Weight
+			same.statuses[out.Status] += out.Weight
+			same.Status = frequent(same.statuses)
 		case ok:
 		case r.unknown:
 			known[string(key)] = len(d.Unknown)
 			d.Unknown = append(d.Unknown, out)
 		default:
 			known[string(key)] = len(d.Requests)
+			out.statuses = map[int]int{out.Status: out.Weight}
 			d.Requests = append(d.Requests, out)
 		}
 	}
@@ -327,6 +343,7 @@ func (d *Draft) settle() {
 	for _, why := range d.why {
 		d.Left = append(d.Left, fmt.Sprintf("%d: %s", d.counts[why], why))
 	}
+	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
 	d.Secrets = slices.DeleteFunc(d.Secrets, func(s Secret) bool {
 		return !d.uses("${" + s.Name + "}")

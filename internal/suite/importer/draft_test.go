@@ -87,6 +87,9 @@ func TestSamples(t *testing.T) {
 		for _, why := range d.Left {
 			text += "left out " + why + "\n"
 		}
+		for _, note := range d.Changed {
+			text += "changed " + note + "\n"
+		}
 		if strings.Contains(text, "-secret") {
 			t.Errorf("%s: a secret is in\n%s", name, text)
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ var logLine = regexp.MustCompile(
 type seen struct {
 	method, path  string
 	count, status int
+	statuses      map[int]int // how often it has each
 }
 
 func (d *Draft) readLog(_ string, data []byte) error {
@@ -59,12 +61,18 @@ func (d *Draft) readLog(_ string, data []byte) error {
 		times = append(times, moment.Unix())
 		key := method + " " + path
 		if byName[key] == nil {
-			code := 0
-			fmt.Sscan(string(m[4]), &code)
-			byName[key] = &seen{method: method, path: path, status: code}
+			byName[key] = &seen{method: method, path: path, statuses: map[int]int{}}
 			order = append(order, byName[key])
 		}
-		byName[key].count++
+		r := raw{method: method}
+		r.status, _ = strconv.Atoi(string(m[4])) // three digits
+		same := byName[key]
+		same.count++
+		same.statuses[r.expected()]++
+		same.status = frequent(same.statuses)
+		for _, note := range r.changes {
+			d.change(note, 1)
+		}
 	}
 	if d.Found == 0 {
 		return errors.New("it has no lines; name a log that has some")

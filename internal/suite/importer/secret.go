@@ -67,26 +67,12 @@ func (d *Draft) tell(name, about string) {
 	}
 }
 
-// noise are fields that a browser or a tool adds, or that the generator sets itself: they would
-// make answers empty (if-none-match), or are those of a connection.
-var noise = regexp.MustCompile(`(?i)^(:.*|host|connection|content-length|transfer-encoding|te|` +
-	`trailer|upgrade|expect|keep-alive|proxy-connection|user-agent|referer|origin|dnt|priority|` +
-	`pragma|cache-control|range|if-.*|sec-.*|upgrade-insecure-requests|x-forwarded-.*|forwarded|` +
-	`via|postman-token|traceparent|tracestate|x-request-id)$`)
-
 // hide takes the secrets out of a request.
 func (d *Draft) hide(r raw) raw {
-	var fields []Field
-	for _, f := range r.headers {
-		f.Name, f.Value = strings.TrimSpace(f.Name), strings.TrimSpace(f.Value)
-		twice := slices.ContainsFunc(fields, isField(f.Name))
-		if noise.MatchString(f.Name) || f.Name == "" || twice {
-			continue
-		}
-		f.Value = d.field(f.Name, f.Value)
-		fields = append(fields, f)
+	d.strip(&r)
+	for i, f := range r.headers {
+		r.headers[i].Value = d.field(f.Name, f.Value)
 	}
-	r.headers = fields
 	path, query, requested := strings.Cut(r.url, "?")
 	if r.url = path; requested {
 		r.url += "?" + d.pairs(query, "query")
@@ -117,7 +103,7 @@ func (d *Draft) field(name, value string) string {
 	case strings.EqualFold(name, "authorization") && two && strings.EqualFold(scheme, "basic"):
 		return scheme + " " + d.secret("BASIC_AUTH", tail, "user:password in base64")
 	case strings.EqualFold(name, "cookie"):
-		return d.secret("COOKIE", value, "the header field Cookie, as NAME=VALUE; NAME=VALUE")
+		return d.secret("COOKIE", value, "the header field Cookie, as "+cookies(value))
 	case isSecret(name):
 		return d.secret(name, value, about)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"regexp"
 	"strings"
 
@@ -26,8 +25,12 @@ type File struct {
 // finish makes the texts of a suite: what stands in them as it is, is escaped, and holes are
 // filled.
 func (d *Draft) finish(r raw) Request {
+	status := r.expected()
+	for _, note := range r.changes {
+		d.change(note, r.count)
+	}
 	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
-		Weight: r.count, Status: r.status, Note: r.note}
+		Weight: r.count, Status: status, Note: r.note}
 	for _, f := range r.headers {
 		if strings.EqualFold(f.Name, "content-type") && r.body != "" {
 			r.kind = cmp.Or(r.kind, f.Value)
@@ -44,9 +47,6 @@ func (d *Draft) finish(r raw) Request {
 			out.Headers = append(out.Headers, Field{"Content-Type", d.text(r.kind)})
 			out.Type = ""
 		}
-	}
-	if out.Status == http.StatusNotModified || out.Status < http.StatusOK || out.Status > 599 {
-		out.Status = http.StatusOK // what is not changed is whole for whoever has it not
 	}
 	return out
 }
