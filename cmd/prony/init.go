@@ -258,11 +258,11 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	for _, note := range d.Changed {
 		p("changed  %s", note)
 	}
-	if n := len(d.Held); n > 0 {
+	if n := importer.Total(d.Held); n > 0 {
 		p("left out %d, which would change data of the service; they are comments in the file, "+
 			"and --writes includes them", n)
 	}
-	if n := len(d.Unknown); n > 0 {
+	if n := importer.Total(d.Unknown); n > 0 {
 		p("left out %d: no example of a value that is required; they are comments in the file", n)
 	}
 	var names []string

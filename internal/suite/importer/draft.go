@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"slices"
@@ -70,6 +71,9 @@ type Draft struct {
 	notes      map[string]int // requests with a difference, by the sentence in Changed
 	changed    []string       // sentences in their order
 	noise      map[string]int // requests by a field that is not sent
+
+	files      fs.FS
+	only, tags []string // expressions of paths, and tags
 }
 
 // Request is one kind of request. Its texts are those of a suite.
@@ -111,18 +115,41 @@ func (d *Draft) Hold() error {
 		}
 		return !safe
 	})
+	d.needed()
 	if len(d.Requests) == 0 {
 		return errors.New("all that can be asked changes what the service holds; --writes asks it")
 	}
 	return nil
 }
 
+// Total is how often the file has the requests.
+func Total(requests []Request) (n int) {
+	for _, r := range requests {
+		n += r.Weight
+	}
+	return n
+}
+
 // hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
 func hole(subject string) string { return "\x00" + subject + "\x00" }
 
-// Read makes a draft of the content of the named file, of the kind, or of the one that it looks
-// like when that is empty. The origin is the one whose requests are wanted; "": the most frequent.
+// Options say what is read of a file.
+type Options struct {
+	Kind   string   // "": the one that the content looks like
+	Origin string   // whose requests are wanted; "": the most frequent
+	Only   []string // paths that are wanted, in which * is any text; none: all
+	Tags   []string // of an OpenAPI document: those that are wanted; none: all
+	Files  fs.FS    // the folder of the file, for references to others; nil: none is read
+}
+
+// Read makes a draft of the content of the named file.
 func Read(name string, data []byte, kind, origin string) (*Draft, error) {
+	return Options{Kind: kind, Origin: origin}.Read(name, data)
+}
+
+// Read makes a draft of the content of the named file.
+func (o Options) Read(name string, data []byte) (*Draft, error) {
+	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
 			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
@@ -130,7 +157,10 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 		}
 	}
 	d := empty()
-	d.Kind, d.want = kind, origin
+	d.Kind, d.want, d.files, d.tags = kind, o.Origin, o.Files, o.Tags
+	for _, p := range o.Only {
+		d.only = append(d.only, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*"))
+	}
 	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
 		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
 	if read == nil {
@@ -143,10 +173,12 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	d.settle()
 	if len(d.Requests) == 0 {
 		why := "it has no requests"
-		if len(d.Left) > 0 {
+		if len(d.Left) > 0 && len(d.Unknown) == 0 {
 			why = "nothing is left: " + d.Left[0]
 		} else if len(d.Unknown) > 0 {
-			why = "every operation wants a value that has no example"
+			r := d.Unknown[0]
+			why = fmt.Sprintf("every request wants a value that has no example: %s %s, %s",
+				r.Method, oneLine(r.Path), oneLine(r.Note))
 		}
 		return nil, fmt.Errorf("read %s as %s: %s; add an example, or give a --url alone", name,
 			kind, why)
@@ -222,12 +254,20 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 func (d *Draft) add(r raw) {
 	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
 	if !slices.Contains(methods, r.method) {
-		d.leave("a method that suites do not have")
+		why := "a method that suites do not have"
+		if verb.MatchString(r.method) {
+			why = r.method + ", " + why
+		}
+		d.leave(why)
 		return
 	}
 	origin, path, user, err := place(r.url)
 	if err != nil {
 		d.leave("an address that is not an http or https URL")
+		return
+	}
+	if short, _, _ := strings.Cut(path, "?"); d.Kind != OpenAPI && !d.chosen(short, nil) {
+		d.leaveAll(unchosen, max(r.count, 1))
 		return
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
@@ -248,6 +288,20 @@ func (d *Draft) add(r raw) {
 	d.raws = append(d.raws, r)
 }
 
+// verb is a method that may be repeated.
+var verb = regexp.MustCompile(`^[A-Z-]{1,20}$`)
+
+// unchosen is why a request is left out that the user does not want.
+const unchosen = "not of --only or --tag"
+
+// chosen says whether the user wants a path with its tags.
+func (d *Draft) chosen(path string, tags []string) bool {
+	fits := func(p string) bool { return regexp.MustCompile("^(?:" + p + ")$").MatchString(path) }
+	tagged := func(tag string) bool { return slices.Contains(tags, tag) }
+	return (len(d.only) == 0 || slices.ContainsFunc(d.only, fits)) &&
+		(len(d.tags) == 0 || slices.ContainsFunc(d.tags, tagged))
+}
+
 func isField(name string) func(Field) bool {
 	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
 }
@@ -256,7 +310,8 @@ func isField(name string) func(Field) bool {
 func place(address string) (origin, path, user string, err error) {
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
-		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
+		scheme = strings.ToLower(scheme)
+		if scheme != "http" && scheme != "https" && !nul(scheme) {
 			return "", "", "", fmt.Errorf("%s is not http", scheme)
 		}
 		end := strings.IndexAny(after, "/?#")
@@ -266,6 +321,9 @@ func place(address string) (origin, path, user string, err error) {
 		host := after[:end]
 		if pos := strings.LastIndexByte(host, '@'); pos >= 0 {
 			user, host = host[:pos], host[pos+1:]
+		}
+		if nul(scheme, host) { // what a variable stands for is not known: only the path is
+			return place("/" + strings.TrimPrefix(after[end:], "/"))
 		}
 		u, err := url.Parse(scheme + "://" + host)
 		if err != nil || u.Hostname() == "" || u.Path != "" {
@@ -305,7 +363,7 @@ func (d *Draft) settle() {
 	var retained []raw
 	for _, r := range d.raws {
 		if origin, _, _, _ := place(r.url); origin != "" && origin != d.Origin {
-			d.leave("of another host than " + d.Origin)
+			d.leaveAll("of another host than "+d.Origin, r.count)
 			continue
 		}
 		r.url = strings.TrimPrefix(r.url, d.Origin)
@@ -323,6 +381,7 @@ func (d *Draft) settle() {
 			same.statuses[out.Status] += out.Weight
 			same.Status = frequent(same.statuses)
 		case ok:
+			d.Unknown[i].Weight += out.Weight
 		case r.unknown:
 			known[string(key)] = len(d.Unknown)
 			d.Unknown = append(d.Unknown, out)
@@ -336,7 +395,7 @@ func (d *Draft) settle() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		err := r.check()
 		if err != nil {
-			d.leave("a suite cannot send it: " + problem(err))
+			d.leaveAll("a suite cannot send it: "+problem(err), r.Weight)
 		}
 		return err != nil
 	})
@@ -345,13 +404,18 @@ func (d *Draft) settle() {
 	}
 	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	d.needed()
+}
+
+// needed keeps the secrets that the requests use.
+func (d *Draft) needed() {
 	d.Secrets = slices.DeleteFunc(d.Secrets, func(s Secret) bool {
 		return !d.uses("${" + s.Name + "}")
 	})
 }
 
 func (d *Draft) uses(text string) bool {
-	return slices.ContainsFunc(slices.Concat(d.Requests, d.Unknown), func(r Request) bool {
+	return slices.ContainsFunc(d.Requests, func(r Request) bool {
 		return strings.Contains(r.Path, text) || strings.Contains(r.Body, text) ||
 			slices.ContainsFunc(r.Headers, func(f Field) bool {
 				return strings.Contains(f.Value, text)
@@ -367,6 +431,10 @@ func (d *Draft) bound() {
 			weights[i] = r.Weight
 		}
 		slices.SortFunc(weights, func(a, b int) int { return b - a })
+		why := fmt.Sprintf("beyond the %d most frequent", kindsMax)
+		if slices.Min(weights) == weights[0] {
+			why = fmt.Sprintf("beyond the first %d; choose others with --only", kindsMax)
+		}
 		least, ties := weights[kindsMax-1], 0
 		for _, w := range weights[:kindsMax] {
 			if w == least {
@@ -379,13 +447,10 @@ func (d *Draft) bound() {
 			}
 			out := r.Weight < least || r.Weight == least && ties < 0
 			if out {
-				d.leave(fmt.Sprintf("beyond the %d most frequent", kindsMax))
+				d.leaveAll(why, r.Weight)
 			}
 			return out
 		})
-	}
-	if len(d.Unknown) > kindsMax {
-		d.Unknown = d.Unknown[:kindsMax]
 	}
 	const weightMax = 1_000_000
 	most := 0

@@ -168,7 +168,9 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
 	check("{}", "", "it looks like none of")
-	check(`{"swagger": "2.0"}`, "", "it is not of OpenAPI 3; convert it")
+	check(`{"swagger": "1.2"}`, "", `its version is "1.2"; convert it to OpenAPI 3`)
+	check(`{"openapi": "4.0.0"}`, "", `its version is "4.0.0"`)
+	check(`{"swagger": "2.0"}`, "", "it has no requests")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
 	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")

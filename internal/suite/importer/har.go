@@ -3,8 +3,6 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"path"
 	"regexp"
@@ -111,16 +109,3 @@ func form(pairs []pair) string {
 
 // formWord escapes a word of a form, but for its holes.
 func formWord(s string) string { return around(s, url.QueryEscape) }
-
-// broken is what is wrong with a text that is to be JSON. What it holds is not repeated: it may be
-// a secret.
-func broken(err error) error {
-	if s, is := errors.AsType[*json.SyntaxError](err); is {
-		return fmt.Errorf("it is not JSON from byte %d on; save it again", s.Offset)
-	}
-	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return fmt.Errorf("%s holds a %s where another kind of value is wanted; is it the file "+
-			"that you meant?", u.Field, u.Value)
-	}
-	return errors.New("it is not JSON; save it again")
-}

@@ -174,7 +174,11 @@ func (d *Draft) requests(w io.Writer, indent string) {
 	for _, r := range d.Held {
 		r.print(w, r.Weight, indent+"  # ")
 	}
-	for _, r := range d.Unknown {
+	for i, r := range d.Unknown {
+		if i == kindsMax {
+			p("  # … and %d more without an example", Total(d.Unknown[i:]))
+			break
+		}
 		p("  # - request: %s %s   # %s", r.Method, oneLine(r.Path), oneLine(r.Note))
 	}
 }
