@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -54,46 +53,6 @@ func Split(command string) ([]string, error) {
 	return words, nil
 }
 
-// caret ends a line of cmd.exe that the next line continues.
-var caret = regexp.MustCompile(`\^\r?\n`)
-
-// Commands returns the words of each simple command of a Bash script, variables in front of it
-// included. In place of the value of $NAME, a word has what the function returns for NAME. Other
-// expansions stay as they are written.
-func Commands(script string, variable func(name string) string) (out [][]string, err error) {
-	script = caret.ReplaceAllString(script, "\\\n")
-	file, err := parse(script, syntax.LangBash)
-	if err != nil {
-		return nil, err
-	}
-	expansion := func(p syntax.WordPart) string {
-		source := script[p.Pos().Offset():p.End().Offset()]
-		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(source, "$"), "{"), "}")
-		if _, is := p.(*syntax.ParamExp); is && syntax.ValidName(name) {
-			return variable(name)
-		}
-		return source
-	}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		call, is := n.(*syntax.CallExpr)
-		if !is {
-			return true
-		}
-		var words []string
-		for _, a := range call.Assigns {
-			words = append(words, script[a.Pos().Offset():a.End().Offset()])
-		}
-		for _, w := range call.Args {
-			word, failed := text(w.Parts, false, expansion)
-			err = errors.Join(err, failed)
-			words = append(words, word)
-		}
-		out = append(out, words)
-		return false
-	})
-	return out, err
-}
-
 // What a backslash can escape outside of quotes, and in double quotes (POSIX, Shell Command
 // Language, 2.2).
 var (
@@ -114,6 +73,9 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 				continue
 			}
 			plain := escaped.ReplaceAllString(p.Value, "")
+			if strings.ContainsAny(plain, typographic) {
+				return "", errTypographic
+			}
 			tilde := i == 0 && strings.HasPrefix(p.Value, "~")
 			if expansion == nil && (tilde || strings.ContainsAny(plain, "*?[$")) {
 				return "", ErrNeedsShell
@@ -121,7 +83,11 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 			b.WriteString(escaped.ReplaceAllString(p.Value, "$1"))
 		case *syntax.SglQuoted:
 			if p.Dollar {
-				b.WriteString(ansi(p.Value))
+				value, err := ansi(p.Value)
+				if err != nil {
+					return "", err
+				}
+				b.WriteString(value)
 				continue
 			}
 			b.WriteString(p.Value)
@@ -139,29 +105,6 @@ func text(parts []syntax.WordPart, quoted bool, expansion func(syntax.WordPart) 
 		}
 	}
 	return b.String(), nil
-}
-
-// ansi returns what the text of $'…' stands for: its escapes are those of Go but for octal numbers
-// of fewer digits, which browsers do not write.
-func ansi(text string) string {
-	var b strings.Builder
-	for text != "" {
-		c, rune, tail, err := strconv.UnquoteChar(text, '\'')
-		switch {
-		case err != nil: // such as \", which stands for the quote alone
-			text = strings.TrimPrefix(text, `\`)
-			n := min(1, len(text))
-			b.WriteString(text[:n])
-			text = text[n:]
-			continue
-		case rune:
-			b.WriteRune(c)
-		default:
-			b.WriteByte(byte(c))
-		}
-		text = tail
-	}
-	return b.String()
 }
 
 func parse(script string, langVariant syntax.LangVariant) (*syntax.File, error) {

@@ -49,8 +49,18 @@ func TestSplit(t *testing.T) {
 func TestCommands(t *testing.T) {
 	check := func(script string, want string) {
 		t.Helper()
-		named := func(name string) string { return "<" + name + ">" }
-		got, err := shellwords.Commands(script, named)
+		named := func(source string) string {
+			if name := strings.Trim(source, "${}"); name != "" && strings.ToUpper(name) == name &&
+				!strings.ContainsAny(name, " (:1") {
+				return "<" + name + ">"
+			}
+			return source
+		}
+		commands, err := shellwords.Commands(script, named)
+		var got [][]string
+		for _, c := range commands {
+			got = append(got, c.Words)
+		}
 		text := fmt.Sprintf("%q", got)
 		if err != nil {
 			text = err.Error()
@@ -63,9 +73,65 @@ func TestCommands(t *testing.T) {
 	check("a b\n# c\nd | e & f", `[["a" "b"] ["d"] ["e"] ["f"]]`)
 	check(`a $B "${C}d" '$E' ${F:-g} $1`, `[["a" "<B>" "<C>d" "$E" "${F:-g}" "$1"]]`)
 	check("a \"$(b c)\" `d` $((1+2))", "[[\"a\" \"$(b c)\" \"`d`\" \"$((1+2))\"]]")
-	check(`a $'b\n\u0041\x42\'é\"\!\\'`, `[["a" "b\nAB'é\"!\\"]]`)
+	check(`a $'b\n\u0041\x42\'é\"\!\\'`, `[["a" "b\nAB'é\"\\!\\"]]`) // as Bash 5.2 does
 	check("a \\\n b ^\n c ^\r\n d", `[["a" "b" "c" "d"]]`)
 	check("a b?c=d&e=f", `[["a" "b?c=d"] ["e=f"]]`)
 	check("a * ~ {b,c}", `[["a" "*" "~" "{b,c}"]]`)
 	check("a\nb 'c", "line 2: reached EOF without closing quote `'`")
+}
+
+// Lines for cmd.exe, as browsers copy them, and what the words of a script may not be.
+func TestOtherShells(t *testing.T) {
+	check := func(script string, want string) {
+		t.Helper()
+		got, err := shellwords.Commands(script, func(source string) string { return source })
+		var text []string
+		for _, c := range got {
+			text = append(text, fmt.Sprintf("%q%s", c.Words, c.Problem))
+		}
+		if joined := strings.Join(text, " "); err != nil || joined != want {
+			t.Errorf("%q: %s, %v, want %s", script, joined, err, want)
+		}
+	}
+	check("a ^\"b?c=d^&e=f^\" --g ^\"^{^\\^\"h^\\^\":^%^20^}^\"", `["a" "b?c=d&e=f" "--g" "{\"h\":%20}"]`)
+	check("a \"b c\" ^\r\n  -H \"d: e\" ^\r\n  --f \"g\"\r\nh", `["a" "b c" "-H" "d: e" "--f" "g"] ["h"]`)
+	check("a ^\"b^\n\nc^\" d\\e \"f\\\\\" \"g\"\"h\" \"\"", `["a" "b\nc" "d\\e" "f\\" "g\"h" ""]`)
+	check("a ^\"b^\" &\r\nc ^\"d^\"", `["a" "b"] ["c" "d"]`)
+	check("a ^\"b^\" c?d&e", `["a" "b" "c?d"]an & that is not in quotes: quote the address ["e"]`)
+	check("a ^\"b^\" > c", `["a" "b" "c"]a redirection of cmd.exe: take it away`)
+	check("a 'b ^\"c'", `["a" "b ^\"c"]`) // of a POSIX shell
+
+	check("a b?c=d&e=f", `["a" "b?c=d"]an & that is not in quotes: quote the address ["e=f"]`)
+	check("a b & c", `["a" "b"] ["c"]`)
+	check("a b& c;d", `["a" "b"] ["c"] ["d"]`)
+	check("a {b,c} '{b,c}' {b} {1..2", `["a" "{b,c}" "{b,c}" "{b}" "{1..2"]braces that the `+
+		`shell expands: put them in quotes`)
+	check("a {1..2}", `["a" "{1..2}"]braces that the shell expands: put them in quotes`)
+	const typographic = "a typographic quote, dash or space, such as “: type it as ASCII"
+	check("a “b c”", `["a" "" ""]`+typographic)
+	check("a '“b”' \"c — d\"", `["a" "“b”" "c — d"]`)
+	check("a –b", `["a" ""]`+typographic)
+	check("a > b 2>&1 < c", `["a"]`)
+	check("x=$(a b) c", `["x=$(a b)" "c"]`)
+}
+
+// The escapes of $'…' are those of Bash.
+func TestEscapes(t *testing.T) {
+	check := func(text, want string) {
+		t.Helper()
+		got, err := shellwords.Commands("$'"+text+"'", nil)
+		if err != nil || len(got) != 1 || got[0].Words[0]+got[0].Problem != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+	}
+	check(`\ud83d\ude00 \041\U0001F600`, "\U0001F600 !\U0001F600")
+	check(`\a\b\e\E\f\n\r\t\v\\\'\"\?`, "\a\b\x1b\x1b\f\n\r\t\v\\'\"?")
+	check(`\cA\c[\q\xg\x41b\xc3\xa9\7\u21x\u00e9z`, "\x01\x1b\\q\\xgAb\u00e9\a!x\u00e9z")
+	check(`\1234\x414\u00410`, "S4A4A0")
+	check(`a\400b`, `a NUL (\0) in $'…'`)
+	check(`a\0b`, `a NUL (\0) in $'…'`)
+	for _, half := range []string{`\ud83d`, `\ud83da\ude00`, `\ude00\ud83d`, `\ud83d\n`,
+		`\ud83d\ud83d`, `\ud83d\u0041`} {
+		check(half, `half a character (such as \ud83d) in $'…'`)
+	}
 }

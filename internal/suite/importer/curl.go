@@ -1,60 +1,66 @@
 package importer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"prony.example/internal/base/shellwords"
 )
 
-// takesValue are curl's options that are followed by a value and mean nothing to a load, by both of
-// their names, beside those that command knows.
-var takesValue = " -o --output -w --write-out -m --max-time --connect-timeout -x --proxy -U " +
-	"--proxy-user --cacert --cert -E --key --resolve --retry --retry-delay --retry-max-time -c " +
-	"--cookie-jar -D --dump-header --limit-rate --interface -r --range --max-redirs -K --config " +
-	"--unix-socket --ciphers --tls-max -T --upload-file -F --form --form-string -y -Y -z " +
-	"--time-cond -C --continue-at --dns-servers --local-port --noproxy --connect-to --stderr " +
-	"--trace --trace-ascii --cert-type --key-type --pass --capath -P --ftp-port -Q --quote "
+// wrappers are words before curl that leave its request as it is: prompts and other commands.
+var wrappers = []string{"$", "%", "time", "sudo", "command", "exec", "env", "nohup"}
 
-// refused are options without which the request would be another one.
-var refused = map[string]string{"-F": "a form of several parts",
-	"--form": "a form of several parts", "--form-string": "a form of several parts",
-	"-T": "an upload", "--upload-file": "an upload",
-	"-K": "a configuration of its own", "--config": "a configuration of its own",
-	"-r": "a range of bytes", "--range": "a range of bytes"}
+var (
+	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
+	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
+	powerShell = regexp.MustCompile("(?m)[ \t]`\r?$")
+)
 
 func (d *Draft) readCurl(_ string, data []byte) error {
-	commands, err := shellwords.Commands(string(data), func(name string) string {
-		return hole(strings.ToUpper(name))
+	if powerShell.Match(data) {
+		return errors.New("its lines end with a backtick, as in PowerShell; copy the commands as " +
+			"cURL (bash)")
+	}
+	computed := map[string]string{} // holes of expansions, by source
+	commands, err := shellwords.Commands(string(data), func(source string) string {
+		if m := simpleName.FindStringSubmatch(source); m != nil {
+			return hole(strings.ToUpper(m[1]))
+		}
+		if computed[source] == "" {
+			name := "VALUE"
+			if n := len(computed); n > 0 {
+				name = fmt.Sprintf("VALUE_%d", n+1)
+			}
+			computed[source] = hole(name)
+		}
+		return computed[source]
 	})
 	if err != nil {
 		return fmt.Errorf("%w; paste the whole command", err)
 	}
 	for _, c := range commands {
-		if len(c) > 0 && c[0] == "$" {
-			c = c[1:]
+		words := c.Words
+		for len(words) > 0 && (assignment.MatchString(words[0]) ||
+			slices.Contains(wrappers, words[0])) {
+			words = words[1:]
 		}
-		if len(c) == 0 || c[0] != "curl" && c[0] != "curl.exe" {
-			if len(c) > 0 {
+		if len(words) == 0 || !slices.Contains([]string{"curl", "curl.exe"}, path.Base(words[0])) {
+			if len(c.Words) > 0 {
 				d.leave("a command that is not curl")
 			}
 			continue
 		}
-		d.Found++
-		requests, why := command(c[1:])
-		if why != "" {
-			d.leave(why)
+		if c.Problem != "" {
+			d.Found++
+			d.leave(c.Problem)
 			continue
 		}
-		for _, r := range requests {
-			if nul(holeRe.ReplaceAllString(r.url+r.body, "")) {
-				d.leave("a NUL in its text")
-				continue
-			}
-			d.add(r)
-		}
+		d.command(words[1:])
 	}
 	if d.Found == 0 {
 		return errors.New("no line of it begins with curl; paste one from the browser's tools " +
@@ -63,160 +69,378 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 	return nil
 }
 
+// command takes the words after curl: a request for each address, and each --next.
+func (d *Draft) command(words []string) {
+	for {
+		var l line
+		for len(words) > 0 && !l.ended {
+			words = l.take(words)
+		}
+		d.Found++
+		requests := l.requests()
+		if l.why != "" {
+			d.leave(l.why)
+		} else {
+			for _, r := range requests {
+				if nul(holeRe.ReplaceAllString(r.url+r.body, "")) {
+					d.leave("a NUL in its text")
+					continue
+				}
+				d.add(r)
+			}
+		}
+		if !l.ended {
+			return
+		}
+	}
+}
+
 // line is a curl command as far as it was read.
 type line struct {
-	raw
-	urls      []string
-	data      []string
-	query     bool // -G: the data is the query
-	head      bool
-	why       string
-	plainOnly bool // the rest are addresses
+	method, scheme string
+	custom         []Field  // by -H
+	removed        []string // header fields that -H takes away
+	generated      []Field  // by other options
+	urls           []string
+	data           strings.Builder
+	posted, json   bool // there is data, or data of --json
+	query          []string
+	cookies        []string
+	changes        []string
+	why            string // the command cannot be taken
+
+	get, head, compressed, globOff, pathAsIs bool
+	redirects                                bool
+	plainOnly                                bool // the rest are addresses
+	ended                                    bool // by --next
 }
 
-// command reads the words after curl. It says why the command cannot be taken, or gives a request
-// for each of its addresses.
-func command(args []string) (out []raw, why string) {
-	var l line
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		if l.plainOnly || !strings.HasPrefix(a, "-") || a == "-" {
-			l.urls = append(l.urls, a)
-			continue
-		}
-		if a == "--" {
-			l.plainOnly = true
-			continue
-		}
-		name, value, ok := a, "", false
-		if strings.HasPrefix(a, "--") {
-			name, value, ok = strings.Cut(a, "=")
-		} else if len(a) > 2 { // -XPOST, -sS, -sXPOST
-			name = a[:2]
-			if value = a[2:]; !wants(name) {
-				args[i] = "-" + value
-				i--
-				l.flag(name)
-				continue
-			}
-			ok = true
-		}
-		if !wants(name) {
-			l.flag(name)
-			continue
-		}
-		if !ok {
-			if i++; i >= len(args) {
-				return nil, "an option without its value"
-			}
-			value = args[i]
-		}
-		l.option(name, value)
+func (l *line) refuse(why string) { l.why = cmp.Or(l.why, why) }
+
+// take takes the first word, with its value, and returns the others.
+func (l *line) take(words []string) []string {
+	word, words := words[0], words[1:]
+	switch {
+	case l.plainOnly || !strings.HasPrefix(word, "-") || word == "-":
+		l.urls = append(l.urls, word)
+		return words
+	case word == "--":
+		l.plainOnly = true
+		return words
+	case strings.HasPrefix(word, "--"):
+		return l.option(word, words)
 	}
-	return l.requests()
+	for letters := word[1:]; letters != ""; { // -XPOST, -sS, -sXPOST
+		name := "-" + letters[:1]
+		letters = letters[1:]
+		if curlOptions[name].value && letters != "" {
+			return l.option(name, slices.Insert(slices.Clone(words), 0, letters))
+		}
+		words = l.option(name, words)
+	}
+	return words
 }
 
-const known = " -X --request -H --header -d --data --data-raw --data-ascii --data-binary " +
-	"--data-urlencode --json -u --user -A --user-agent -b --cookie -e --referer --url " +
-	"--oauth2-bearer "
+// option takes an option, whose value is the first of the words if it has one.
+func (l *line) option(name string, words []string) []string {
+	o, known := curlOptions[name]
+	positive, off := strings.CutPrefix(name, "--no-")
+	if off && !known {
+		if o, known = curlOptions["--"+positive]; o.value {
+			known = false
+		}
+	}
+	expanded := strings.HasPrefix(name, "--expand-")
+	switch {
+	case name == "--next" || name == "-:":
+		l.ended = true
+		return words
+	case !known && !expanded:
+		l.unknown(name)
+		return words
+	case o.effect == refused && !off || expanded:
+		l.refuse(cmp.Or(o.refusal, "variables of curl") + " (" + name + ")")
+	case o.effect == connection:
+		l.changes = append(l.changes, "the option "+name+" is not part of a request and is not "+
+			"taken")
+	}
+	if !o.value && !expanded {
+		l.flag(o.name, !off)
+		return words
+	}
+	if len(words) == 0 {
+		l.refuse("an option without its value (" + name + ")")
+		return nil
+	}
+	if o.effect == taken {
+		l.apply(o.name, words[0])
+	}
+	return words[1:]
+}
 
-func wants(name string) bool { return strings.Contains(known+takesValue, " "+name+" ") }
+func (l *line) unknown(name string) {
+	if option, _, with := strings.Cut(name, "="); with {
+		l.refuse("option " + oneLine(option) + "=: curl takes a value as the next word")
+		return
+	}
+	l.refuse("option " + oneLine(strings.ToValidUTF8(name, "?")) + ", which curl 8 does not have")
+}
 
 // flag takes an option without a value.
-func (l *line) flag(name string) {
+func (l *line) flag(name string, on bool) {
 	switch name {
-	case "-G", "--get":
-		l.query = true
-	case "-I", "--head":
-		l.head = true
-	case "--compressed":
-		l.headers = append(l.headers, Field{"Accept-Encoding", "gzip"})
+	case "get":
+		l.get = on
+	case "head":
+		l.head = on
+	case "compressed":
+		l.compressed = on
+	case "globoff":
+		l.globOff = on
+	case "path-as-is":
+		l.pathAsIs = on
+	case "location", "location-trusted", "follow":
+		l.redirects = on
 	}
 }
 
-// option takes one with its value.
-func (l *line) option(name, value string) {
-	body := func(kind string) {
-		if strings.HasPrefix(value, "@") && name != "--data-raw" {
-			l.why = "a body from a file; write it as bodyFile"
-		}
-		l.data = append(l.data, value)
-		if l.kind == "" {
-			l.kind = kind
-		}
+// apply takes an option with its value.
+func (l *line) apply(name, value string) {
+	generate := func(name, value string) {
+		l.generated = slices.DeleteFunc(l.generated, isField(name))
+		l.generated = append(l.generated, Field{name, value})
 	}
-	const formType = "application/x-www-form-urlencoded"
 	switch name {
-	case "-X", "--request":
+	case "request":
 		l.method = value
-	case "-H", "--header":
-		if n, v, ok := strings.Cut(value, ":"); ok && strings.TrimSpace(v) != "" {
-			l.headers = append(l.headers, Field{n, v})
+	case "header":
+		l.header(value)
+	case "data", "data-ascii", "data-binary", "data-raw", "json", "data-urlencode":
+		l.post(name, value)
+	case "url-query":
+		if raw, is := strings.CutPrefix(value, "+"); is {
+			l.query = append(l.query, raw)
+		} else {
+			l.query = append(l.query, l.encoded(value, "a query"))
 		}
-	case "-d", "--data", "--data-raw", "--data-ascii", "--data-binary":
-		body(formType)
-	case "--data-urlencode":
-		n, v, ok := strings.Cut(value, "=")
-		if !ok {
-			n, v = "", value
+	case "user":
+		generate("Authorization", "Basic "+value)
+	case "oauth2-bearer":
+		generate("Authorization", "Bearer "+value)
+	case "user-agent":
+		generate("User-Agent", value)
+	case "referer":
+		generate("Referer", strings.TrimSuffix(value, ";auto"))
+	case "range":
+		generate("Range", "bytes="+value)
+	case "continue-at":
+		if value != "0" {
+			l.refuse("a download that is resumed (-C)")
 		}
-		if value = formWord(v); n != "" {
-			value = n + "=" + value
+	case "cookie":
+		if value != "" && !strings.Contains(value, "=") && !nul(value) {
+			l.refuse("cookies from a file (-b)")
+		} else if value != "" {
+			l.cookies = append(l.cookies, value)
 		}
-		body(formType)
-	case "--json":
-		body("application/json")
-		if !slices.ContainsFunc(l.headers, isField("accept")) {
-			l.headers = append(l.headers, Field{"Accept", "application/json"})
+	case "url":
+		if strings.HasPrefix(value, "@") {
+			l.refuse("addresses from a file (--url @)")
 		}
-	case "-u", "--user":
-		l.headers = append(l.headers, Field{"Authorization", "Basic " + value})
-	case "--oauth2-bearer":
-		l.headers = append(l.headers, Field{"Authorization", "Bearer " + value})
-	case "-b", "--cookie":
-		l.headers = append(l.headers, Field{"Cookie", value})
-	case "--url":
 		l.urls = append(l.urls, value)
-	default:
-		if subject := refused[name]; subject != "" {
-			l.why = subject + " (" + name + ")"
-		}
+	case "proto-default":
+		l.scheme = value
 	}
 }
 
-func (l *line) requests() (out []raw, why string) {
-	if l.why != "" {
-		return nil, l.why
+// header takes a -H: a field, one without a value (Name;), or one that is not sent (Name:).
+func (l *line) header(value string) {
+	name, content, ok := strings.Cut(value, ":")
+	empty, semicolon := strings.CutSuffix(value, ";")
+	switch {
+	case strings.HasPrefix(value, "@"):
+		l.refuse("header fields from a file (-H @)")
+	case ok && strings.TrimSpace(content) == "":
+		l.removed = append(l.removed, strings.TrimSpace(name))
+	case ok:
+		l.custom = append(l.custom, Field{name, content})
+	case semicolon:
+		l.custom = append(l.custom, Field{empty, ""})
 	}
-	if len(l.urls) == 0 {
-		return nil, "a curl without an address"
+}
+
+// post takes data. It is joined by &, but for JSON, whose pieces follow each other.
+func (l *line) post(option, value string) {
+	switch {
+	case option == "data-urlencode":
+		value = l.encoded(value, "a body")
+	case option != "data-raw" && strings.HasPrefix(value, "@"):
+		l.refuse("a body from a file; write it as bodyFile")
 	}
+	l.json = l.json || option == "json"
+	if l.posted && option != "json" {
+		l.data.WriteByte('&')
+	}
+	l.posted = true
+	l.data.WriteString(value)
+}
+
+// encoded escapes CONTENT, =CONTENT or NAME=CONTENT; NAME@FILE is refused.
+func (l *line) encoded(value, subject string) string {
+	name, content, named := strings.Cut(value, "=")
+	switch {
+	case !named && strings.Contains(value, "@"):
+		l.refuse(subject + " from a file; write it as bodyFile")
+	case !named:
+		return formWord(value)
+	case name == "":
+		return formWord(content)
+	}
+	return name + "=" + formWord(content)
+}
+
+// requests are those of the command; why says if it has none.
+func (l *line) requests() (out []raw) {
+	if len(l.urls) == 0 && l.why == "" {
+		l.refuse("a curl without an address")
+	}
+	if l.head && l.posted && !l.get {
+		l.refuse("-I with a body, which curl refuses")
+	}
+	if l.redirects {
+		l.changes = append(l.changes, "redirects are not followed (-L)")
+	}
+	method, data := cmp.Or(l.method, "GET"), l.data.String()
+	switch {
+	case l.method != "":
+	case l.head:
+		method = "HEAD"
+	case l.posted && !l.get:
+		method = "POST"
+	}
+	query := strings.Join(l.query, "&")
+	if l.get { // its data is the query, and curl sends no other
+		query, data = cmp.Or(data, query), ""
+	}
+	ofAll := slices.Clip(l.changes)
 	for _, u := range l.urls {
-		r := l.raw
-		if r.url = u; !strings.Contains(u, "://") {
-			r.url = "http://" + u // as curl does
-		}
-		for _, f := range l.headers {
+		l.changes = ofAll
+		r := raw{method: method, url: l.address(u, query), body: data,
+			headers: l.fields(l.posted && !l.get)}
+		r.changes = l.changes
+		for _, f := range r.headers {
 			if strings.EqualFold(f.Name, "content-type") {
 				r.kind = strings.TrimSpace(f.Value)
 			}
 		}
-		switch data := strings.Join(l.data, "&"); {
-		case l.query && data != "":
-			sign := "?"
-			if strings.Contains(r.url, "?") {
-				sign = "&"
-			}
-			r.url += sign + data
-		case data != "":
-			if r.body = data; r.method == "" {
-				r.method = "POST"
-			}
-		}
-		if l.head && r.method == "" {
-			r.method = "HEAD"
-		}
 		out = append(out, r)
 	}
-	return out, ""
+	return out
+}
+
+// fields are the header fields. Those of -H are sent in place of others of their name.
+func (l *line) fields(withBody bool) []Field {
+	generated := slices.Clone(l.generated)
+	if len(l.cookies) > 0 {
+		generated = append(generated, Field{"Cookie", strings.Join(l.cookies, "; ")})
+	}
+	if l.compressed {
+		generated = append(generated, Field{"Accept-Encoding", "gzip"})
+	}
+	switch {
+	case withBody && l.json:
+		generated = append(generated, Field{"Content-Type", "application/json"})
+	case withBody:
+		generated = append(generated, Field{"Content-Type", "application/x-www-form-urlencoded"})
+	}
+	if l.json {
+		generated = append(generated, Field{"Accept", "application/json"})
+	}
+	out := slices.Clone(l.custom)
+	for _, f := range generated {
+		lost := func(name string) bool { return strings.EqualFold(name, f.Name) }
+		if !slices.ContainsFunc(l.custom, isField(f.Name)) &&
+			!slices.ContainsFunc(l.removed, lost) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+var (
+	schemed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+	// hostLike is a host with or without a port; holes may be in it.
+	hostLike = regexp.MustCompile("^(\\[[0-9A-Fa-f:.]+(%[\\w.%-]+)?\\]|" +
+		"[\\w.~%\x00\\x{80}-\\x{10ffff}-]+)(:(\\d+|\x00\\w+\x00))?$")
+	bracketed = regexp.MustCompile(`^([A-Za-z]+://)?([^/?#]*@)?\[[0-9A-Fa-f:.]+(%[\w.%-]+)?\]`)
+	globbed   = regexp.MustCompile(`\\[\[\]{}]|[\[\]{}]`)
+)
+
+// address is the address that curl asks for a word of the command, with the query added.
+func (l *line) address(word, query string) string {
+	if !l.globOff {
+		head := bracketed.FindString(word) // an IPv6 address
+		word = head + globbed.ReplaceAllStringFunc(word[len(head):], func(s string) string {
+			if len(s) == 1 {
+				l.refuse("an address with [ ] or { }, of which curl makes several; write each " +
+					"one, or -g if it is one")
+			}
+			return s[len(s)-1:]
+		})
+	}
+	scheme := schemed.FindString(word)
+	tail := word[len(scheme):]
+	end := strings.IndexAny(tail+"/", "/?#")
+	host, tail := tail[:end], tail[end:]
+	_, name, user := strings.Cut(host, "@")
+	if !user {
+		name = host
+	}
+	if !hostLike.MatchString(name) || scheme == "" && len(l.urls) > 1 && name != "localhost" &&
+		!strings.ContainsAny(word, ".:/\x00") {
+		l.refuse("a word that is neither an option nor an address; quote values that have spaces")
+	}
+	if host != "" && strings.Contains(name, "\x00") {
+		if scheme == "" && !strings.HasPrefix(tail, "/") {
+			l.refuse("an address that is a variable")
+		}
+		if user {
+			l.refuse("a user before a variable host; write -u")
+		}
+		l.changes = append(l.changes, "the host is a variable: the path is one of the service's")
+		scheme, host = "", ""
+	} else if scheme == "" {
+		scheme = cmp.Or(l.scheme, "http") + "://" // as curl does
+	}
+	tail, _, _ = strings.Cut(tail, "#")
+	path, own, requested := strings.Cut(tail, "?")
+	if !l.pathAsIs && strings.Contains(path, "/.") {
+		path = dotless(path)
+	}
+	if requested || query != "" {
+		path += "?" + own
+	}
+	if query != "" && own != "" && !strings.HasSuffix(own, "&") {
+		path += "&"
+	}
+	return scheme + host + path + query
+}
+
+// dotless is a path without the segments . and .. (RFC 3986, section 5.2.4).
+func dotless(path string) string {
+	var out []string
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		switch {
+		case p != "." && p != "..":
+			out = append(out, p)
+			continue
+		case p == ".." && len(out) > 1:
+			out = out[:len(out)-1]
+		}
+		if i == len(parts)-1 {
+			out = append(out, "")
+		}
+	}
+	return strings.Join(out, "/")
 }

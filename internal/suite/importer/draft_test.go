@@ -134,7 +134,7 @@ func TestCurl(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	check("curl example.com", "GET http://example.com/")
 	check("curl -I http://a:1/x", "HEAD http://a:1/x")
-	check(`curl -sSXDELETE "http://a/x y?q={b}"`, "DELETE http://a/x%20y?q=%7Bb%7D")
+	check(`curl -gsSXDELETE "http://a/x y?q={b}"`, "DELETE http://a/x%20y?q=%7Bb%7D")
 	check("curl http://a -d a=1 --data-urlencode 'b=c d&e'", "POST http://a/ [a=1&b=c+d%26e] "+form)
 	check("curl -G http://a/x?y=1 -d a=1", "GET http://a/x?y=1&a=1")
 	check("curl http://a -H 'content-type: text/xml; charset=utf-8' -d '<a/>'",
@@ -263,7 +263,9 @@ func FuzzOpenAPI(f *testing.F) {
 }
 func FuzzHAR(f *testing.F) { fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`) }
 func FuzzCurl(f *testing.F) {
-	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &")
+	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &",
+		"curl ^\"http://a/?b^&c\" ^\r\n -H ^\"d: e\\^\"^\"", "curl $A/../b -GId c --next -r 0-9 d",
+		"curl 'http://[::1]/\\[a\\]?b#c' --json $'\\ud83d\\ude00' -b d=e -b f=g --url-query h=i")
 }
 func FuzzPostman(f *testing.F) { fuzz(f, Postman) }
 func FuzzLog(f *testing.F) {

@@ -36,9 +36,6 @@ func (d *Draft) finish(r raw) Request {
 			r.kind = cmp.Or(r.kind, f.Value)
 			continue
 		}
-		if strings.EqualFold(f.Name, "content-type") {
-			continue // it is of a body that is not there
-		}
 		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
 	}
 	if r.body != "" {

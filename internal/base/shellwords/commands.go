@@ -1,0 +1,139 @@
+package shellwords
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Command is a simple command of a script.
+type Command struct {
+	Words   []string // variables in front of the command included
+	Problem string   // why the words are not surely those that a program receives; "": they are
+}
+
+const inside = "an & that is not in quotes: quote the address"
+
+// typographic are quotes, dashes and spaces that word processors and web pages put in place of
+// those that a shell knows.
+const typographic = "“”„‟‘’‚‛–—\u00a0"
+
+var errTypographic = errors.New("a typographic quote, dash or space, such as “: type it as ASCII")
+
+// Commands returns the simple commands of a Bash script, or of lines for cmd.exe, which it
+// recognizes by their carets. A word has what the function returns for an expansion, such as
+// $NAME, ${NAME} or $(command), in its place.
+func Commands(script string, expansion func(source string) string) (out []Command, err error) {
+	if ofCmd.MatchString(script) && !backslash.MatchString(script) {
+		return cmdCommands(script), nil
+	}
+	script = caret.ReplaceAllString(script, "\\\n")
+	file, err := parse(script, syntax.LangBash)
+	if err != nil {
+		return nil, err
+	}
+	source := func(p syntax.WordPart) string {
+		return expansion(script[p.Pos().Offset():p.End().Offset()])
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		statement, is := n.(*syntax.Stmt)
+		if !is {
+			return true
+		}
+		call, is := statement.Cmd.(*syntax.CallExpr)
+		if !is {
+			return true
+		}
+		var c Command
+		if end := int(statement.Semicolon.Offset()); statement.Background && end > 0 &&
+			end+1 < len(script) && !blank(script[end-1]) && !blank(script[end+1]) {
+			c.Problem = inside
+		}
+		for _, a := range call.Assigns {
+			c.Words = append(c.Words, script[a.Pos().Offset():a.End().Offset()])
+		}
+		for _, w := range call.Args {
+			word, err := text(w.Parts, false, source)
+			switch {
+			case err != nil:
+				c.Problem = err.Error()
+			case syntax.SplitBraces(w):
+				c.Problem = "braces that the shell expands: put them in quotes"
+			}
+			c.Words = append(c.Words, word)
+		}
+		out = append(out, c)
+		return false
+	})
+	return out, nil
+}
+
+func blank(c byte) bool { return strings.IndexByte(" \t\r\n&;|)", c) >= 0 }
+
+// escape is an escape of $'…' (Bash Reference Manual, section 3.1.2.4).
+var escape = regexp.MustCompile(`(?s)\\(?:u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}|x[0-9A-Fa-f]{1,2}|` +
+	`[0-7]{1,3}|c.|.)`)
+
+// escapes are the letters of $'…'.
+var escapes = map[byte]string{'a': "\a", 'b': "\b", 'e': "\x1b", 'E': "\x1b", 'f': "\f",
+	'n': "\n", 'r': "\r", 't': "\t", 'v': "\v", '\\': `\`, '\'': "'", '"': `"`, '?': "?"}
+
+// ansi returns what the text of $'…' stands for. Two surrogates, which browsers write for a
+// character beyond 16 bits, are that character.
+func ansi(text string) (string, error) {
+	var b strings.Builder
+	high := rune(0) // a surrogate that waits for its second
+	at := 0
+	for _, m := range escape.FindAllStringIndex(text, -1) {
+		if high != 0 && m[0] > at {
+			break
+		}
+		b.WriteString(text[at:m[0]])
+		e := text[m[0]+1 : m[1]]
+		at = m[1]
+		digits, base := e[1:], 16
+		if e[0] >= '0' && e[0] <= '7' {
+			digits, base = e, 8
+		}
+		number, err := strconv.ParseUint(digits, base, 32)
+		switch plain := escapes[e[0]]; {
+		case plain != "":
+			b.WriteString(plain)
+			continue
+		case e[0] == 'c' && len(e) > 1:
+			b.WriteByte(e[1] & 0x1f)
+			continue
+		case len(digits) == 0 || err != nil: // such as \q, which stands for itself
+			b.WriteString(`\` + e)
+			continue
+		}
+		switch r := rune(number); {
+		case number == 0, base == 8 && byte(number) == 0:
+			return "", errors.New(`a NUL (\0) in $'…'`)
+		case base == 8 || e[0] == 'x':
+			b.WriteByte(byte(number))
+		case high != 0:
+			r = utf16.DecodeRune(high, r)
+			if high = 0; r == utf8.RuneError {
+				return "", errSurrogate
+			}
+			b.WriteRune(r)
+		case utf16.IsSurrogate(r):
+			high = r
+		default:
+			b.WriteRune(r)
+		}
+	}
+	if high != 0 {
+		return "", errSurrogate
+	}
+	b.WriteString(text[at:])
+	return b.String(), nil
+}
+
+var errSurrogate = errors.New(`half a character (such as \ud83d) in $'…'`)
