@@ -212,7 +212,8 @@ func recognise(data []byte) string {
 		var top struct {
 			OpenAPI, Swagger any
 			Log              *struct{ Entries json.RawMessage }
-			Info, Item       json.RawMessage
+			Item, Requests   json.RawMessage // of Postman, now and in version 1
+			Collection       *struct{ Item json.RawMessage }
 		}
 		if json.Unmarshal(data, &top) == nil {
 			switch {
@@ -220,7 +221,8 @@ func recognise(data []byte) string {
 				return OpenAPI
 			case top.Log != nil && top.Log.Entries != nil:
 				return HAR
-			case top.Item != nil && top.Info != nil:
+			case top.Item != nil || top.Requests != nil,
+				top.Collection != nil && top.Collection.Item != nil:
 				return Postman
 			}
 			return ""
@@ -271,6 +273,9 @@ func (d *Draft) add(r raw) {
 		return
 	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
+		if nul(user) {
+			user = hole("BASIC_AUTH")
+		}
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
 	if why := r.joined(); why != "" {
@@ -323,7 +328,8 @@ func place(address string) (origin, path, user string, err error) {
 			user, host = host[:pos], host[pos+1:]
 		}
 		if nul(scheme, host) { // what a variable stands for is not known: only the path is
-			return place("/" + strings.TrimPrefix(after[end:], "/"))
+			_, path, _, err := place("/" + strings.TrimPrefix(after[end:], "/"))
+			return "", path, user, err
 		}
 		u, err := url.Parse(scheme + "://" + host)
 		if err != nil || u.Hostname() == "" || u.Path != "" {

@@ -173,7 +173,7 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"swagger": "2.0"}`, "", "it has no requests")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
-	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")
+	check(`{"log": {"entries": "secret"}}`, HAR, "log.entries is of type string")
 	check("{", HAR, "it is not JSON from byte 1 on")
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save it again")

@@ -2,40 +2,67 @@ package importer
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // har is what is read of an HTTP Archive, version 1.2
 // (http://www.softwareishard.com/blog/har-12-spec/).
 type har struct {
-	Log struct {
-		Entries []struct {
-			Request struct {
-				Method, URL string
-				Headers     []pair
-				PostData    *struct {
-					MimeType, Text string
-					Params         []pair
-				}
-			}
-			Response struct {
-				Status  int
-				Content struct{ MimeType string }
-			}
+	Log struct{ Entries []json.RawMessage }
+}
+
+type entry struct {
+	Request struct {
+		Method, URL          scalar
+		Headers, QueryString []pair
+		Cookies              []pair
+		PostData             *struct {
+			MimeType, Text, Encoding scalar
+			Params                   []pair
 		}
+		BodySize scalar
+	}
+	Response *struct {
+		Status  scalar
+		Content struct{ MimeType scalar }
 	}
 }
 
+// pair is a name and a value of a HAR or of Postman.
 type pair struct {
-	Name, Value string
-	Key         string // Postman's word for a name
-	Disabled    bool
+	Name, Key, ID scalar // words for the name
+	Value         scalar
+	Disabled      bool
+	given         bool // it has a value, though it may be ""
 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *pair) UnmarshalJSON(data []byte) error {
+	var in struct {
+		Name, Key, ID scalar
+		Value         json.RawMessage
+		Disabled      any
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*p = pair{Name: in.Name, Key: in.Key, ID: in.ID, Disabled: in.Disabled == true,
+		given: len(in.Value) > 0 && in.Value[0] != 'n'}
+	if p.given {
+		return p.Value.UnmarshalJSON(in.Value)
+	}
+	return nil
+}
+
+func (p pair) name() string { return string(cmp.Or(p.Key, p.Name, p.ID)) }
 
 // static are the endings and media types of files that any web server sends.
 var static = []string{".js", ".mjs", ".css", ".map", ".png", ".jpg", ".jpeg", ".gif", ".svg",
@@ -57,38 +84,93 @@ func (d *Draft) readHAR(_ string, data []byte) error {
 		return broken(err)
 	}
 	d.Found = len(h.Log.Entries)
-	for _, e := range h.Log.Entries {
-		q, a := e.Request, e.Response
-		r := raw{method: q.Method, url: q.URL, status: a.Status}
-		for _, f := range q.Headers {
-			r.headers = append(r.headers, Field{f.Name, f.Value})
+	for _, data := range h.Log.Entries {
+		var e entry
+		if err := json.Unmarshal(data, &e); err != nil {
+			d.leave("an entry that is not understood: " + broken(err).Error())
+			continue
 		}
-		if p := q.PostData; p != nil {
-			r.kind, r.body = p.MimeType, p.Text
-			if r.body == "" && len(p.Params) > 0 {
-				r.body = form(p.Params)
-			}
+		r, why := e.raw()
+		if why == "" {
+			why = e.unfit(r)
 		}
-		switch {
-		case isStatic(q.URL, a.Content.MimeType):
-			d.leave("static files")
-		case strings.EqualFold(q.Method, "OPTIONS"):
-			d.leave("a browser's question before a request (CORS)")
-		case a.Status == 0:
-			d.leave("it was given up before an answer")
-		case a.Status < 200 || a.Status >= 500:
-			d.leave("the answer was an error of the server, or no HTTP any more")
-		case a.Status >= 400:
-			d.leave("the answer was an error (4xx)")
-		case strings.HasPrefix(r.kind, "multipart/"):
-			d.leave("its body is a form of several parts, which the file holds in part")
-		case nul(q.URL, r.body):
-			d.leave("a NUL in its text")
-		default:
-			d.add(r)
+		if why != "" {
+			d.leave(why)
+			continue
 		}
+		d.add(r)
 	}
 	return nil
+}
+
+// raw is the request of an entry. An archive without answers has a status of 0.
+func (e *entry) raw() (r raw, why string) {
+	q := e.Request
+	r = raw{method: string(q.Method), url: string(q.URL)}
+	if e.Response != nil {
+		r.status, _ = strconv.Atoi(string(e.Response.Status)) // what is no number is no answer
+	}
+	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
+		r.url += "?" + form(q.QueryString)
+	}
+	for _, f := range q.Headers {
+		r.headers = append(r.headers, Field{f.name(), string(f.Value)})
+	}
+	if !slices.ContainsFunc(r.headers, isField("cookie")) {
+		for _, c := range q.Cookies {
+			r.headers = append(r.headers, Field{"Cookie", c.name() + "=" + string(c.Value)})
+		}
+	}
+	if p := q.PostData; p != nil {
+		r.kind, r.body = string(p.MimeType), string(p.Text)
+		if r.body == "" && len(p.Params) > 0 {
+			r.body = form(p.Params)
+		}
+		if p.Encoding == "base64" {
+			plain, err := base64.StdEncoding.DecodeString(r.body)
+			if r.body = string(plain); err != nil || !utf8.Valid(plain) || nul(r.body) {
+				return r, "a body that is not text"
+			}
+		}
+	}
+	return r, ""
+}
+
+// unfit says why a request is not taken.
+func (e *entry) unfit(r raw) string {
+	mime, status := "", r.status
+	if e.Response != nil {
+		mime = string(e.Response.Content.MimeType)
+	}
+	size, _ := strconv.Atoi(string(e.Request.BodySize)) // -1 is unknown
+	for _, f := range r.headers {
+		if strings.EqualFold(f.Name, "content-length") {
+			n, _ := strconv.Atoi(f.Value) // what is no number is no length
+			size = max(size, n)
+		}
+	}
+	switch {
+	case isStatic(r.url, mime):
+		return "static files"
+	case strings.EqualFold(r.method, "OPTIONS"):
+		return "a browser's question before a request (CORS)"
+	case e.Response == nil:
+	case status == 0:
+		return "it was given up before an answer"
+	case status < 200 || status >= 500:
+		return "the answer was an error of the server, or no HTTP any more"
+	case status >= 400:
+		return "the answer was an error (4xx)"
+	}
+	switch {
+	case strings.HasPrefix(r.kind, "multipart/"):
+		return "its body is a form of several parts, which the file holds in part"
+	case nul(r.url, r.body):
+		return "a NUL in its text"
+	case r.body == "" && size > 0:
+		return "its body is not in the file"
+	}
+	return ""
 }
 
 // nul says whether a text has a character that none may have here.
@@ -101,7 +183,7 @@ func form(pairs []pair) string {
 	var out []string
 	for _, p := range pairs {
 		if !p.Disabled {
-			out = append(out, formWord(cmp.Or(p.Name, p.Key))+"="+formWord(p.Value))
+			out = append(out, formWord(p.name())+"="+formWord(string(p.Value)))
 		}
 	}
 	return strings.Join(out, "&")

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ func broken(err error) error {
 		return fmt.Errorf("it is not JSON from byte %d on; save it again", s.Offset)
 	}
 	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return fmt.Errorf("%s holds a %s where another kind of value is wanted; is it the file "+
-			"that you meant?", u.Field, u.Value)
+		return fmt.Errorf("%s is of type %s, which is not expected; is it the file that you meant?",
+			cmp.Or(strings.ToLower(u.Field), "it"), u.Value)
 	}
 	return errors.New("it is not JSON; save it again")
 }
