@@ -228,8 +228,8 @@ func recognise(data []byte) string {
 			return ""
 		}
 	}
-	switch first, _, _ := bytes.Cut(data, []byte("\n")); {
-	case logLine.Match(first):
+	switch {
+	case isLog(data):
 		return Log
 	case openKey.Match(data):
 		return OpenAPI

@@ -269,5 +269,6 @@ func FuzzCurl(f *testing.F) {
 }
 func FuzzPostman(f *testing.F) { fuzz(f, Postman) }
 func FuzzLog(f *testing.F) {
-	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`)
+	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`,
+		`h - - [22/Nov/2026:09:00:00 +0000] "GET /\x22\"\\ #|{\x00 HTTP/1.1" 206 1`)
 }

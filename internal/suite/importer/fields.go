@@ -84,8 +84,8 @@ func (r *raw) expected() int {
 	case s == 0 && part:
 		return http.StatusPartialContent
 	case s == http.StatusPartialContent && i < 0, s == http.StatusNotModified:
-		note := fmt.Sprintf("the status %d is expected as 200, because the field that asks for it "+
-			"is not sent", s)
+		note := fmt.Sprintf("the status %d is expected as 200, because the request is sent "+
+			"without the field that asks for it", s)
 		r.changes = append(r.changes, note)
 		return http.StatusOK
 	case s < http.StatusOK, s > 599:

@@ -71,8 +71,8 @@ func TestFields(t *testing.T) {
 	check("GET", "https://a/x", 200, "Host=a:80", "GET /x 1×200 Host=a:80\n")
 	check("GET", a, 206, "Range=bytes=0-9", "GET /x 1×206 Range=bytes=0-9\n")
 	check("GET", a, 200, "Range=bytes=0-9", "GET /x 1×200 Range=bytes=0-9\n")
-	const whole = "GET /x 1×200\n~ 1: the status %d is expected as 200, because the field that " +
-		"asks for it is not sent\n"
+	const whole = "GET /x 1×200\n~ 1: the status %d is expected as 200, because the request is " +
+		"sent without the field that asks for it\n"
 	check("GET", a, 206, "", fmt.Sprintf(whole, 206))
 	check("GET", a, 304, "If-None-Match=W/1|If-Modified-Since=x", fmt.Sprintf(whole, 304)+
 		"~ header fields of the client or the connection are not sent: if-modified-since, "+

@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,11 +22,48 @@ const (
 	spanMax = 5 * time.Minute
 )
 
-// logLine is a line of the common or the combined format, as Apache and nginx write it
-// (https://httpd.apache.org/docs/current/logs.html#accesslog).
-var logLine = regexp.MustCompile(
-	`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
-		`"([A-Z]+) (\S+)[^"]*" (\d{3}) `)
+var (
+	// logLine is a line of the common or the combined format, as Apache and nginx write it
+	// (https://httpd.apache.org/docs/current/logs.html#accesslog): its time, request and status.
+	logLine = regexp.MustCompile(
+		`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+			`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
+	// requestLine is a request of a log. Its target may have spaces.
+	requestLine = regexp.MustCompile(`(?s)^([A-Z]+) (.+?)(?: HTTP/\d(?:\.\d)?)?$`)
+	// logEscape is an escape of Apache or nginx.
+	logEscape = regexp.MustCompile(`\\(?:x[0-9A-Fa-f]{2}|["\\bnrtv])`)
+)
+
+// isLog says whether at least half of the first lines are of a log.
+func isLog(data []byte) bool {
+	lines, matches := 0, 0
+	for l := range bytes.Lines(data) {
+		if len(bytes.TrimSpace(l)) == 0 {
+			continue
+		}
+		if lines++; lines > 20 {
+			break
+		}
+		if logLine.Match(l) {
+			matches++
+		}
+	}
+	return matches > 0 && 2*matches >= lines
+}
+
+// unescaped is a text of a log without its escapes.
+func unescaped(text string) string {
+	return logEscape.ReplaceAllStringFunc(text, func(e string) string {
+		if e[1] == 'x' {
+			b, _ := hex.DecodeString(e[2:]) // two digits
+			return string(b)
+		}
+		if i := strings.IndexByte("bnrtv", e[1]); i >= 0 {
+			return "\b\n\r\t\v"[i : i+1]
+		}
+		return e[1:]
+	})
+}
 
 // seen is a path of a log.
 type seen struct {
@@ -53,19 +91,25 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			d.leave("lines whose time is none")
 			continue
 		}
-		method, path, status := string(m[2]), string(m[3]), int(m[4][0]-'0')
+		request := requestLine.FindStringSubmatch(unescaped(string(m[2])))
+		if request == nil {
+			d.leave("lines whose request is not HTTP")
+			continue
+		}
+		method, path, status := request[1], request[2], int(m[3][0]-'0')
 		if why := d.unfit(method, path, status); why != "" {
 			d.leave(why)
 			continue
 		}
 		times = append(times, moment.Unix())
+		path = strings.ReplaceAll(path, "#", "%23") // which a server received in the path
 		key := method + " " + path
 		if byName[key] == nil {
 			byName[key] = &seen{method: method, path: path, statuses: map[int]int{}}
 			order = append(order, byName[key])
 		}
 		r := raw{method: method}
-		r.status, _ = strconv.Atoi(string(m[4])) // three digits
+		r.status, _ = strconv.Atoi(string(m[3])) // three digits
 		same := byName[key]
 		same.count++
 		same.statuses[r.expected()]++
@@ -91,8 +135,12 @@ func (d *Draft) readLog(_ string, data []byte) error {
 // unfit says why a line's request is not taken.
 func (d *Draft) unfit(method, path string, class int) string {
 	switch {
-	case method != "GET" && method != "HEAD":
+	case slices.Contains([]string{"POST", "PUT", "PATCH"}, method):
 		return "requests with a body, which a log does not have"
+	case method != "GET" && method != "HEAD":
+		return "methods other than GET and HEAD"
+	case nul(path):
+		return "a NUL in its text"
 	case !strings.HasPrefix(path, "/"):
 		return "requests that are not for a path of this server"
 	case isStatic(path, ""):
