@@ -392,3 +392,30 @@ func TestCookies(t *testing.T) {
 		t.Errorf("it tells %v of %v", err, d)
 	}
 }
+
+// Readiness is asked of a path that answers 200: of health, or of one without parameters.
+func TestReady(t *testing.T) {
+	check := func(want string, paths ...string) {
+		t.Helper()
+		d, err := Read("f", []byte(written3("", strings.Join(paths, ", "))), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, _ := print(t, d, "f")
+		if want == "" && strings.Contains(written, "\nready:") ||
+			want != "" && !strings.Contains(written, "\nready: "+want+"   # what answers 200") {
+			t.Errorf("it has no %q:\n%s", want, written)
+		}
+	}
+	get := func(path, status, more string) string {
+		return path + ": {get: {" + more + " responses: {'" + status + "': {description: x}}}}"
+	}
+	check("", get("/a", "200", ""), get("/b", "200", ""))
+	check("/pets", get("/oops", "200", "summary: Always fails,"), get("/pets", "200", ""))
+	check("/b/healthz", get("/a", "200", ""), get("/b/healthz", "200", ""))
+	check("/b", get("/a", "204", ""), get("/b", "200", ""))
+	check("'-'", get("/a", "302", ""), get("/b", "204", ""))
+	check("/c", get("/a", "200", "parameters: [{name: q, in: query, example: 1}],"),
+		get("/c", "200", ""), get("/d", "200", ""))
+	check("", get("/a", "200", "parameters: [{name: token, in: query, required: true}],"))
+}

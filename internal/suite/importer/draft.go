@@ -299,12 +299,16 @@ var verb = regexp.MustCompile(`^[A-Z-]{1,20}$`)
 // unchosen is why a request is left out that the user does not want.
 const unchosen = "not of --only or --tag"
 
-// chosen says whether the user wants a path with its tags.
+// chosen says whether the user wants a path with its tags, which only documents have. Of a log all
+// is wanted: its times are of all paths.
 func (d *Draft) chosen(path string, tags []string) bool {
+	if d.Kind == Log {
+		return true
+	}
 	fits := func(p string) bool { return regexp.MustCompile("^(?:" + p + ")$").MatchString(path) }
 	tagged := func(tag string) bool { return slices.Contains(tags, tag) }
 	return (len(d.only) == 0 || slices.ContainsFunc(d.only, fits)) &&
-		(len(d.tags) == 0 || slices.ContainsFunc(d.tags, tagged))
+		(len(d.tags) == 0 || d.Kind != OpenAPI || slices.ContainsFunc(d.tags, tagged))
 }
 
 func isField(name string) func(Field) bool {

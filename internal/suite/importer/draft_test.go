@@ -41,7 +41,7 @@ func asSuite(t *testing.T, text, trace string) *suite.Suite {
 		t.Fatal(err)
 	}
 	for key := range keys {
-		if !strings.Contains(" targets requests loads ", " "+key+" ") {
+		if !strings.Contains(" targets ready requests loads ", " "+key+" ") {
 			t.Errorf("the contract has no key %s", key)
 		}
 	}

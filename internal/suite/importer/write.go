@@ -127,7 +127,12 @@ func (d *Draft) Print(w io.Writer, f File) {
 		p("  # It is another machine, so: prony run --remote %s", oneLine(f.Remote))
 	}
 	p("  # old: {command: …, git: main}   # a second target is what it is compared with")
-	p("# ready: /health               # what answers 200 once it serves; else the first GET")
+	if ready := d.ready(); ready != "" {
+		p("ready: %s   # what answers 200 once it serves; - is the first connection",
+			quote(ready))
+	} else {
+		p("# ready: /health               # what answers 200 once it serves; else the first GET")
+	}
 	indent := ""
 	if f.TLS != (suite.TLS{}) {
 		p("\nscenarios:\n  - name: requests\n    protocol: https\n    tls: {%s}\n    requests:",
