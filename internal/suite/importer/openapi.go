@@ -254,9 +254,6 @@ func from(name string, value any) {
 // operation makes a request of one, or says why it cannot.
 func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operation, why string) {
 	c = operation{raw: raw{method: method}, values: map[string]string{}}
-	if c.status, why = success(o.tree(op["responses"])); why != "" {
-		return c, why
-	}
 	if c.origin, c.path, why = o.server(d.want, item, op); why != "" {
 		return c, why
 	}
@@ -264,6 +261,10 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 		return c, "a path with #, which is not sent"
 	}
 	c.note, _ = op["summary"].(string)
+	status, bad := success(o.tree(op["responses"]))
+	if c.status = status; bad {
+		c.note = strings.TrimSpace(c.note + " (its only documented answers are errors)")
+	}
 	for _, param := range o.parameters(item, op) {
 		d.parameter(o, &c, param)
 	}
@@ -323,8 +324,9 @@ func (c *operation) finish() {
 	}
 }
 
-// success is the lowest good status that is documented. A document that has errors alone says so.
-func success(responses tree) (status int, why string) {
+// success is the lowest good status that is documented; 0: none is. It says whether all that are
+// documented are errors.
+func success(responses tree) (status int, bad bool) {
 	open := len(responses) == 0
 	for code := range responses {
 		n, err := strconv.Atoi(code)
@@ -339,8 +341,5 @@ func success(responses tree) (status int, why string) {
 	if status >= 300 && open {
 		status = 0
 	}
-	if status == 0 && !open {
-		return 0, "only errors are documented as its answers"
-	}
-	return status, ""
+	return status, status == 0 && !open
 }

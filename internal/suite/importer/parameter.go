@@ -36,7 +36,8 @@ func (o *openAPI) lost(item, op tree) (out []string) {
 		all, _ := node["parameters"].([]any)
 		for _, p := range all {
 			if t, _ := p.(tree); t != nil && o.tree(t) == nil {
-				out = append(out, oneLine(path.Base(plain(t["$ref"]))))
+				ref := strings.TrimRight(plain(t["$ref"]), "#/")
+				out = append(out, oneLine(path.Base(ref)))
 			}
 		}
 	}

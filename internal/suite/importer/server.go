@@ -2,6 +2,7 @@ package importer
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -78,6 +79,10 @@ func (o *openAPI) addresses2(op tree) (out []string) {
 	return out
 }
 
+// bareHost begins an address that leaves its scheme out, which a path of a document does not.
+var bareHost = regexp.MustCompile(`^(localhost|[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,})` +
+	`(:[0-9]+)?(/|$)|^[A-Za-z0-9.-]+:[0-9]+(/|$)`)
+
 // splitServer splits an address into origin and path before its variables have values. The origin
 // of an address with a variable in scheme, host or port is open.
 func splitServer(address string) (origin, base string, ok bool) {
@@ -89,6 +94,8 @@ func splitServer(address string) (origin, base string, ok bool) {
 		scheme, tail = "", address
 		if after, is := strings.CutPrefix(address, "//"); is { // of the scheme of the document
 			scheme, tail = "{scheme}", after
+		} else if bareHost.MatchString(address) {
+			scheme = "{scheme}"
 		}
 	}
 	if scheme == "" {
