@@ -11,6 +11,7 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -92,6 +93,31 @@ func lean(room int64) {
 	}
 }
 
+// forms are what files begin with that hold a text in another form.
+var forms = []struct{ start, hint string }{
+	{"\xff\xfe", "it is UTF-16; save it as UTF-8"},
+	{"\xfe\xff", "it is UTF-16; save it as UTF-8"},
+	{"\x1f\x8b", "it is compressed by gzip; unpack it first, as gunzip does"},
+	{"\x28\xb5\x2f\xfd", "it is compressed by zstd; unpack it first, as unzstd does"},
+	{"BZh91AY&SY", "it is compressed by bzip2; unpack it first, as bunzip2 does"},
+	{"\xfd7zXZ", "it is compressed by xz; unpack it first, as unxz does"},
+	{"PK\x03\x04", "it is a ZIP archive; unpack it first, as unzip does"},
+}
+
+// packed names the form of a file that holds a text in another one; "": none is known.
+func packed(data []byte) string {
+	for _, f := range forms {
+		if bytes.HasPrefix(data, []byte(f.start)) {
+			return f.hint
+		}
+	}
+	if len(data) >= 4 && (data[0] == 0) != (data[1] == 0) && (data[0] == 0) == (data[2] == 0) &&
+		(data[1] == 0) == (data[3] == 0) {
+		return forms[0].hint // without a mark: a NUL in each character of ASCII
+	}
+	return ""
+}
+
 // read reads to the end, or to the bound.
 func read(name string, bound int64, text, regular bool) ([]byte, error) {
 	f, err := Open(name)
@@ -121,8 +147,8 @@ func read(name string, bound int64, text, regular bool) ([]byte, error) {
 		read := piece[len(piece) : len(piece)+n]
 		piece = piece[:len(piece)+n]
 		switch size += int64(n); {
-		case text && bytes.IndexByte(read, 0) >= 0:
-			return fail("it is not text: it holds NUL bytes")
+		case text && (bytes.IndexByte(read, 0) >= 0 || packed(piece) != ""):
+			return fail("%s", cmp.Or(packed(piece), "it is not text: it holds NUL bytes"))
 		case size > bound:
 			return fail("it has more than %d MiB, the bound", bound>>20)
 		case errors.Is(err, io.EOF):

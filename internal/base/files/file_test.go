@@ -63,6 +63,21 @@ func TestRead(t *testing.T) {
 	check("empty", put(t, ""), "", "", "")
 	check("a mark", put(t, "\ufeffab"), "\ufeffab", "ab", "ab")
 	check("NUL", put(t, "a\x00"), "a\x00", nul, nul)
+	for start, hint := range map[string]string{
+		"\xff\xfea\x00":    "it is UTF-16; save it as UTF-8",
+		"\xfe\xff\x01a":    "it is UTF-16; save it as UTF-8",
+		"a\x00b\x00":       "it is UTF-16; save it as UTF-8",
+		"\x00a\x00b":       "it is UTF-16; save it as UTF-8",
+		"\x1f\x8b\x08\x01": "it is compressed by gzip; unpack it first, as gunzip does",
+		"\x28\xb5\x2f\xfd": "it is compressed by zstd; unpack it first, as unzstd does",
+		"\xfd7zXZ\x00":     "it is compressed by xz; unpack it first, as unxz does",
+		"PK\x03\x04\x00":   "it is a ZIP archive; unpack it first, as unzip does",
+		"BZh91AY&SY":       "it is compressed by bzip2; unpack it first, as bunzip2 does",
+		"\x00\x00a\x00":    "it is not text: it holds NUL bytes",
+		"ab\x00c":          "it is not text: it holds NUL bytes",
+	} {
+		check(hint, put(t, start), start, "! read X: "+hint, "! read X: "+hint)
+	}
 	const more = "! read X: it has 11 bytes, and the bound is 0 MiB"
 	check("more", put(t, "01234567890"), more, more, more)
 	const folder = "! open X: it is a folder, and a file is wanted"

@@ -88,14 +88,14 @@ var escapes = map[byte]string{'a': "\a", 'b': "\b", 'e': "\x1b", 'E': "\x1b", 'f
 func ansi(text string) (string, error) {
 	var b strings.Builder
 	high := rune(0) // a surrogate that waits for its second
-	at := 0
+	done := 0
 	for _, m := range escape.FindAllStringIndex(text, -1) {
-		if high != 0 && m[0] > at {
+		if high != 0 && m[0] > done {
 			break
 		}
-		b.WriteString(text[at:m[0]])
+		b.WriteString(text[done:m[0]])
 		e := text[m[0]+1 : m[1]]
-		at = m[1]
+		done = m[1]
 		digits, base := e[1:], 16
 		if e[0] >= '0' && e[0] <= '7' {
 			digits, base = e, 8
@@ -132,7 +132,7 @@ func ansi(text string) (string, error) {
 	if high != 0 {
 		return "", errSurrogate
 	}
-	b.WriteString(text[at:])
+	b.WriteString(text[done:])
 	return b.String(), nil
 }
 

@@ -93,8 +93,10 @@ func TestOtherShells(t *testing.T) {
 			t.Errorf("%q: %s, %v, want %s", script, joined, err, want)
 		}
 	}
-	check("a ^\"b?c=d^&e=f^\" --g ^\"^{^\\^\"h^\\^\":^%^20^}^\"", `["a" "b?c=d&e=f" "--g" "{\"h\":%20}"]`)
-	check("a \"b c\" ^\r\n  -H \"d: e\" ^\r\n  --f \"g\"\r\nh", `["a" "b c" "-H" "d: e" "--f" "g"] ["h"]`)
+	check(`a ^"b?c=d^&e=f^" --g ^"^{^\^"h^\^":^%^20^}^"`,
+		`["a" "b?c=d&e=f" "--g" "{\"h\":%20}"]`)
+	check("a \"b c\" ^\r\n  -H \"d: e\" ^\r\n  --f \"g\"\r\nh",
+		`["a" "b c" "-H" "d: e" "--f" "g"] ["h"]`)
 	check("a ^\"b^\n\nc^\" d\\e \"f\\\\\" \"g\"\"h\" \"\"", `["a" "b\nc" "d\\e" "f\\" "g\"h" ""]`)
 	check("a ^\"b^\" &\r\nc ^\"d^\"", `["a" "b"] ["c" "d"]`)
 	check("a ^\"b^\" c?d&e", `["a" "b" "c?d"]an & that is not in quotes: quote the address ["e"]`)

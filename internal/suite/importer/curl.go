@@ -12,13 +12,17 @@ import (
 	"prony.example/internal/base/shellwords"
 )
 
+// blockMax bounds the lines of a command within a text that is not a script.
+const blockMax = 100
+
 // wrappers are words before curl that leave its request as it is: prompts and other commands.
 var wrappers = []string{"$", "%", "time", "sudo", "command", "exec", "env", "nohup"}
 
 var (
 	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
 	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
-	powerShell = regexp.MustCompile("(?m)[ \t]`\r?$")
+	continued  = regexp.MustCompile(`[\\^]\r?\n?$`)
+	powerShell = regexp.MustCompile("(?m)^.*\\bcurl\\b.*[ \t]`\r?$")
 )
 
 func (d *Draft) readCurl(_ string, data []byte) error {
@@ -27,7 +31,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			"cURL (bash)")
 	}
 	computed := map[string]string{} // holes of expansions, by source
-	commands, err := shellwords.Commands(string(data), func(source string) string {
+	commands, err := commandsOf(string(data), func(source string) string {
 		if m := simpleName.FindStringSubmatch(source); m != nil {
 			return hole(strings.ToUpper(m[1]))
 		}
@@ -67,6 +71,38 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			"(Copy as cURL)")
 	}
 	return nil
+}
+
+// commandsOf are the commands of a script. A text that is none, such as Markdown, has those that
+// begin a line with curl, each to its end.
+func commandsOf(text string, expansion func(string) string) (out []shellwords.Command, err error) {
+	if out, err = shellwords.Commands(text, expansion); err == nil {
+		return out, nil
+	}
+	lines := strings.SplitAfter(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		if !curlLine.MatchString(lines[i]) {
+			continue
+		}
+		block := ""
+		for j := i; j < min(i+blockMax, len(lines)) && !strings.HasPrefix(lines[j], "```") &&
+			(j == i || !curlLine.MatchString(lines[j])); j++ {
+			block += lines[j]
+			found, failed := shellwords.Commands(block, expansion)
+			if failed == nil && !continued.MatchString(lines[j]) {
+				out, block, i = append(out, found...), "", j
+				break
+			}
+		}
+		if block != "" {
+			out = append(out, shellwords.Command{Words: []string{"curl"},
+				Problem: "a command whose end is not found, such as of a quote"})
+		}
+	}
+	if !slices.ContainsFunc(out, func(c shellwords.Command) bool { return c.Problem == "" }) {
+		return nil, err
+	}
+	return out, nil
 }
 
 // command takes the words after curl: a request for each address, and each --next.
@@ -144,8 +180,8 @@ func (l *line) take(words []string) []string {
 // option takes an option, whose value is the first of the words if it has one.
 func (l *line) option(name string, words []string) []string {
 	o, known := curlOptions[name]
-	positive, off := strings.CutPrefix(name, "--no-")
-	if off && !known {
+	positive, negated := strings.CutPrefix(name, "--no-")
+	if negated && !known {
 		if o, known = curlOptions["--"+positive]; o.value {
 			known = false
 		}
@@ -158,21 +194,21 @@ func (l *line) option(name string, words []string) []string {
 	case !known && !expanded:
 		l.unknown(name)
 		return words
-	case o.effect == refused && !off || expanded:
+	case o.effect == refused && !negated || expanded:
 		l.refuse(cmp.Or(o.refusal, "variables of curl") + " (" + name + ")")
 	case o.effect == connection:
 		l.changes = append(l.changes, "the option "+name+" is not part of a request and is not "+
 			"taken")
 	}
 	if !o.value && !expanded {
-		l.flag(o.name, !off)
+		l.flag(o.name, !negated)
 		return words
 	}
 	if len(words) == 0 {
 		l.refuse("an option without its value (" + name + ")")
 		return nil
 	}
-	if o.effect == taken {
+	if o.effect == applied {
 		l.apply(o.name, words[0])
 	}
 	return words[1:]
@@ -187,20 +223,20 @@ func (l *line) unknown(name string) {
 }
 
 // flag takes an option without a value.
-func (l *line) flag(name string, on bool) {
+func (l *line) flag(name string, enabled bool) {
 	switch name {
 	case "get":
-		l.get = on
+		l.get = enabled
 	case "head":
-		l.head = on
+		l.head = enabled
 	case "compressed":
-		l.compressed = on
+		l.compressed = enabled
 	case "globoff":
-		l.globOff = on
+		l.globOff = enabled
 	case "path-as-is":
-		l.pathAsIs = on
+		l.pathAsIs = enabled
 	case "location", "location-trusted", "follow":
-		l.redirects = on
+		l.redirects = enabled
 	}
 }
 
@@ -304,8 +340,14 @@ func (l *line) requests() (out []raw) {
 	if len(l.urls) == 0 && l.why == "" {
 		l.refuse("a curl without an address")
 	}
+	if l.method != strings.ToUpper(l.method) {
+		l.refuse("the method " + oneLine(l.method) + ", which curl sends in small letters")
+	}
 	if l.head && l.posted && !l.get {
 		l.refuse("-I with a body, which curl refuses")
+	}
+	if l.posted && !l.get && slices.ContainsFunc(l.generated, isField("range")) {
+		l.refuse("a range of bytes with a body")
 	}
 	if l.redirects {
 		l.changes = append(l.changes, "redirects are not followed (-L)")
@@ -322,9 +364,9 @@ func (l *line) requests() (out []raw) {
 	if l.get { // its data is the query, and curl sends no other
 		query, data = cmp.Or(data, query), ""
 	}
-	ofAll := slices.Clip(l.changes)
+	changes := slices.Clip(l.changes)
 	for _, u := range l.urls {
-		l.changes = ofAll
+		l.changes = changes
 		r := raw{method: method, url: l.address(u, query), body: data,
 			headers: l.fields(l.posted && !l.get)}
 		r.changes = l.changes
@@ -344,11 +386,13 @@ func (l *line) fields(withBody bool) []Field {
 	if len(l.cookies) > 0 {
 		generated = append(generated, Field{"Cookie", strings.Join(l.cookies, "; ")})
 	}
-	if l.compressed {
+	if l.compressed && !slices.ContainsFunc(l.custom, isField("accept-encoding")) {
 		generated = append(generated, Field{"Accept-Encoding", "gzip"})
+		l.changes = append(l.changes, "of the encodings that --compressed accepts, gzip alone is "+
+			"asked for")
 	}
 	switch {
-	case withBody && l.json:
+	case l.json: // also with -G
 		generated = append(generated, Field{"Content-Type", "application/json"})
 	case withBody:
 		generated = append(generated, Field{"Content-Type", "application/x-www-form-urlencoded"})
@@ -413,14 +457,14 @@ func (l *line) address(word, query string) string {
 		scheme = cmp.Or(l.scheme, "http") + "://" // as curl does
 	}
 	tail, _, _ = strings.Cut(tail, "#")
-	path, own, requested := strings.Cut(tail, "?")
+	path, present, requested := strings.Cut(tail, "?")
 	if !l.pathAsIs && strings.Contains(path, "/.") {
 		path = dotless(path)
 	}
 	if requested || query != "" {
-		path += "?" + own
+		path += "?" + present
 	}
-	if query != "" && own != "" && !strings.HasSuffix(own, "&") {
+	if query != "" && present != "" && !strings.HasSuffix(present, "&") {
 		path += "&"
 	}
 	return scheme + host + path + query

@@ -102,6 +102,9 @@ func TestCurlRefuses(t *testing.T) {
 	check("--expand-data '{{a}}'", "variables of curl (--expand-data)")
 	check("--request-target /b", "a request target of its own (--request-target)")
 	check("-C -", "a download that is resumed (-C)")
+	check("-X get", "the method get, which curl sends in small letters")
+	check("-X PURGE", "the method PURGE, which suites do not have")
+	check(`-d $'\xff'`, "bytes that are not UTF-8 in its body or its header fields")
 	check("-I -d x", "-I with a body, which curl refuses")
 	check("-X", "an option without its value (-X)")
 	check("--no-such-flag 5", "option --no-such-flag, which curl 8 does not have")
@@ -155,5 +158,9 @@ func TestCurlShells(t *testing.T) {
 		"quotes: quote the address; add an example, or give a --url alone")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+
 		"I: a variable that the file has no value for")
+	const fence = "```\n"
+	check("I'd ask:\n"+fence+"$ curl http://a/1 \\\n  -d 'b\n\nc'\n"+fence+"It's {ok\n"+
+		"curl isn't hard\n"+fence+"curl http://a/2\n"+fence, "POST /1 1×200 [b\n\nc] "+formBody+
+		"\nGET /2 1×200\n- 1: a command whose end is not found, such as of a quote")
 	check("curl -d $'\\ud83d\\ude00 \\041' http://a/", "POST / 1×200 [\U0001F600 !] "+formBody)
 }

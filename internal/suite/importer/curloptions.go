@@ -15,7 +15,7 @@ type effect int
 const (
 	ignored    effect = iota // of what curl shows, of its time limits, or of other protocols
 	connection               // of the connection, which the suite or the launcher decides
-	taken                    // see line.apply
+	applied                  // see line.apply
 	refused                  // without it the request would be another one
 )
 
@@ -32,10 +32,10 @@ var curlOptions = func() map[string]curlOption {
 			}
 		}
 	}
-	add(taken, true, "", "request/X header/H data/d data-raw data-ascii data-binary "+
+	add(applied, true, "", "request/X header/H data/d data-raw data-ascii data-binary "+
 		"data-urlencode json url-query user/u oauth2-bearer user-agent/A cookie/b referer/e url "+
 		"range/r continue-at/C proto-default")
-	add(taken, false, "", "get/G head/I compressed globoff/g location/L location-trusted follow "+
+	add(applied, false, "", "get/G head/I compressed globoff/g location/L location-trusted follow "+
 		"path-as-is")
 	add(refused, true, "a form of several parts", "form/F form-string")
 	add(refused, true, "an upload", "upload-file/T")

@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"prony.example/internal/base/strictyaml"
 )
@@ -152,6 +153,11 @@ func (o Options) Read(name string, data []byte) (*Draft, error) {
 	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
+			for _, f := range foreign {
+				if f.form.Match(data) {
+					return nil, fmt.Errorf("read %s: %s", name, f.hint)
+				}
+			}
 			return nil, fmt.Errorf("read %s: it looks like none of %s; say which it is with --as",
 				name, strings.Join(Kinds, ", "))
 		}
@@ -205,6 +211,23 @@ var (
 	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
 )
 
+// foreign are forms of content that no kind has, by what to do.
+var foreign = []struct {
+	hint string
+	form *regexp.Regexp
+}{
+	{"it is PowerShell; copy the commands as cURL (bash)", regexp.MustCompile(
+		`(?m)^[^'"\n]*\b(Invoke-WebRequest|Invoke-RestMethod|iwr|irm) `)},
+	{"it is JavaScript (fetch); copy the requests as cURL (bash)", regexp.MustCompile(
+		`(?m)^(await |return )?fetch\(["']`)},
+	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
+		`(?m)^#Fields: `)},
+	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
+		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
+	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
+		`"(GET|HEAD|POST) [^"\n]+ HTTP/\d`)},
+}
+
 // recognise says what the content looks like; "": nothing that is known.
 func recognise(data []byte) string {
 	data = bytes.TrimSpace(data)
@@ -256,11 +279,7 @@ var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS
 func (d *Draft) add(r raw) {
 	r.method = strings.ToUpper(cmp.Or(r.method, "GET"))
 	if !slices.Contains(methods, r.method) {
-		why := "a method that suites do not have"
-		if verb.MatchString(r.method) {
-			why = r.method + ", " + why
-		}
-		d.leave(why)
+		d.leave("the method " + oneLine(r.method) + ", which suites do not have")
 		return
 	}
 	origin, path, user, err := place(r.url)
@@ -278,7 +297,13 @@ func (d *Draft) add(r raw) {
 		}
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
-	if why := r.joined(); why != "" {
+	why := r.joined()
+	if !utf8.ValidString(r.body) || slices.ContainsFunc(r.headers, func(f Field) bool {
+		return !utf8.ValidString(f.Name + f.Value)
+	}) {
+		why = "bytes that are not UTF-8 in its body or its header fields"
+	}
+	if why != "" {
 		d.leave(why)
 		return
 	}
@@ -292,9 +317,6 @@ func (d *Draft) add(r raw) {
 	r.note = strings.TrimSpace(r.note)
 	d.raws = append(d.raws, r)
 }
-
-// verb is a method that may be repeated.
-var verb = regexp.MustCompile(`^[A-Z-]{1,20}$`)
 
 // unchosen is why a request is left out that the user does not want.
 const unchosen = "not of --only or --tag"

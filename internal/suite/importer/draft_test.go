@@ -171,6 +171,12 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"swagger": "1.2"}`, "", `its version is "1.2"; convert it to OpenAPI 3`)
 	check(`{"openapi": "4.0.0"}`, "", `its version is "4.0.0"`)
 	check(`{"swagger": "2.0"}`, "", "it has no requests")
+	check("$a = b\nInvoke-WebRequest -Uri \"http://a\"", "", "it is PowerShell; copy")
+	check("fetch(\"http://a\", {", "", "it is JavaScript (fetch); copy")
+	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log; write it in")
+	check(`http 2026-07-02T22:23:00.186641Z app/lb "GET http://a:80/ HTTP/1.1"`, "",
+		"it is an access log of another format")
+	check("{\"status\": 200}\n{\"status\": 200}\n", "", "it is a log of JSON lines; write it in")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
 	check(`{"log": {"entries": "secret"}}`, HAR, "log.entries is of type string")

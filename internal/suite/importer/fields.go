@@ -23,7 +23,7 @@ var single = regexp.MustCompile(`(?i)^(host|authorization|proxy-authorization|co
 
 // joined has each name of a field once, as a suite has it: values of a name become one line, with
 // "; " between cookies (RFC 6265, section 5.4) and ", " between others (RFC 9110, section 5.3). It
-// notes each join of a list in changes. A reason says why the request cannot be taken.
+// notes each change in changes. A reason says why the request cannot be taken.
 func (r *raw) joined() (why string) {
 	var out []Field
 	for _, f := range r.headers {
@@ -39,10 +39,13 @@ func (r *raw) joined() (why string) {
 		case noise.MatchString(f.Name):
 		case single.MatchString(f.Name) && f.Value != out[i].Value:
 			return "the header field " + oneLine(f.Name) + " with two values"
-		case !single.MatchString(f.Name):
-			out[i].Value += ", " + f.Value
-			note := "the lines of the header field " + oneLine(out[i].Name) +
-				" are joined with commas"
+		default:
+			note := "of equal lines of the header field " + oneLine(out[i].Name) + " one is sent"
+			if !single.MatchString(f.Name) {
+				out[i].Value += ", " + f.Value
+				note = "the lines of the header field " + oneLine(out[i].Name) +
+					" are joined with commas"
+			}
 			if !slices.Contains(r.changes, note) {
 				r.changes = append(r.changes, note)
 			}

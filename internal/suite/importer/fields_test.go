@@ -64,7 +64,8 @@ func TestFields(t *testing.T) {
 	check("GET", a, 200, "Host=b|host=c", fmt.Sprintf(twice, "host"))
 	check("GET", a, 200, "Authorization=Bearer x|Authorization=Basic y",
 		fmt.Sprintf(twice, "Authorization"))
-	check("GET", a, 200, "Host=b|host=b", "GET /x 1×200 Host=b\n")
+	check("GET", a, 200, "Host=b|host=b", "GET /x 1×200 Host=b\n"+
+		"~ 1: of equal lines of the header field Host one is sent\n")
 	check("GET", a, 200, "Host=A:1", "GET /x 1×200\n")
 	check("GET", "http://a/x", 200, "Host=a:80", "GET /x 1×200\n")
 	check("GET", "https://a/x", 200, "Host=a:443|:authority=a", "GET /x 1×200\n")

@@ -41,7 +41,7 @@ type pair struct {
 	Name, Key, ID scalar // words for the name
 	Value         scalar
 	Disabled      bool
-	given         bool // it has a value, though it may be ""
+	valued        bool // it has a value, though it may be ""
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -55,8 +55,8 @@ func (p *pair) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*p = pair{Name: in.Name, Key: in.Key, ID: in.ID, Disabled: in.Disabled == true,
-		given: len(in.Value) > 0 && in.Value[0] != 'n'}
-	if p.given {
+		valued: len(in.Value) > 0 && in.Value[0] != 'n'}
+	if p.valued {
 		return p.Value.UnmarshalJSON(in.Value)
 	}
 	return nil

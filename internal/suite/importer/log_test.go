@@ -23,8 +23,8 @@ func TestLogLines(t *testing.T) {
 	check("", `\x16\x03\x01 ~ 400 150|- ~ 408 0|`+a+"|"+a, "GET /a 2×200"+notHTTP)
 	check("", "# a comment||"+a, "GET /a 1×200\n"+
 		"- 1: lines of another format than common or combined")
-	check("", a+"|a|b", "read f: it looks like none of openapi, har, curl, postman, log; say "+
-		"which it is with --as")
+	check("", a+"|a|b", "read f: it is an access log of another format; write it in the "+
+		"combined format")
 	check("", `GET /s?q=\x22a\x22&r=\"b\" HTTP/1.1 ~ 200 5 "-" "a \"b\""`,
 		"GET /s?q=%22a%22&r=%22b%22 1×200")
 	check("", `GET /\xC3\xBC\\x\t\q#d HTTP/2.0 ~ 200 5`, "GET /%C3%BC%5Cx%09%5Cq%23d 1×200")
@@ -34,9 +34,10 @@ func TestLogLines(t *testing.T) {
 	check("", `GET /\x00A\x00 HTTP/1.1 ~ 200 5|`+a, "GET /a 1×200\n- 1: a NUL in its text")
 	check("", "get / HTTP/1.1 ~ 200 5| ~ 400 0|"+a, "GET /a 1×200"+notHTTP)
 	check("", "POST /a HTTP/1.1 ~ 200 5|DELETE /a HTTP/1.1 ~ 200 5|CONNECT b:443 HTTP/1.1 ~ 200 5|"+
-		"GET http://b/ HTTP/1.1 ~ 200 5|"+a, "GET /a 1×200\n- 1: requests with a body, which "+
-		"a log does not have\n- 2: methods other than GET and HEAD\n- 1: requests that are not for a "+
-		"path of this server")
+		"GET http://b/ HTTP/1.1 ~ 200 5|"+a, "GET /a 1×200\n"+
+		"- 1: requests with a body, which a log does not have\n"+
+		"- 2: methods other than GET and HEAD\n"+
+		"- 1: requests that are not for a path of this server")
 	const part = ": the status 206 is expected as 200, because the request is sent without the " +
 		"field that asks for it"
 	check("", "GET /d HTTP/1.1 ~ 206 10|GET /d HTTP/1.1 ~ 200 99", "GET /d 2×200\n~ 1"+part)

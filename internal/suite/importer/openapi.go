@@ -35,7 +35,7 @@ type openAPI struct {
 	inside  []string       // references whose schemas are being looked into
 	looked  int            // schemas of this value so far
 	files   fs.FS          // the folder of the document; nil: none is read
-	others  map[string]any // documents of that folder, by path; nil: one that cannot be read
+	loaded  map[string]any // documents of that folder, by path; nil: one that cannot be read
 	length  int            // bytes of those
 	outside map[string]bool
 }
@@ -55,7 +55,7 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	o := openAPI{root: root, files: d.files, others: map[string]any{},
+	o := openAPI{root: root, files: d.files, loaded: map[string]any{},
 		outside: map[string]bool{}}
 	switch version := oneLine(cmp.Or(plain(root["openapi"]), plain(root["swagger"]))); {
 	case root["openapi"] == nil && (version == "2.0" || version == "2"):
@@ -110,7 +110,7 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 	items := o.tree(o.root["paths"])
 	paths := slices.Sorted(maps.Keys(items))
 	paths = slices.DeleteFunc(paths, func(p string) bool { return strings.HasPrefix(p, "x-") })
-	each := func(method string, do func(p string, item, op tree)) {
+	visit := func(method string, do func(p string, item, op tree)) {
 		for _, p := range paths {
 			item := o.tree(items[p])
 			op := o.tree(item[method])
@@ -126,7 +126,7 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 		}
 	}
 	for _, method := range []string{"get", "head", "post", "put", "patch"} {
-		each(method, func(p string, item, op tree) {
+		visit(method, func(p string, item, op tree) {
 			call, why := d.operation(o, method, p, item, op)
 			if why != "" {
 				d.leave(why)
@@ -136,7 +136,7 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 		})
 	}
 	for _, r := range unasked {
-		each(r.method, func(string, tree, tree) { d.leave(r.why) })
+		visit(r.method, func(string, tree, tree) { d.leave(r.why) })
 	}
 	for _, p := range paths {
 		if item, is := items[p].(tree); is && o.tree(item) == nil {
@@ -174,7 +174,7 @@ func (o *openAPI) tree(value any) tree {
 func (o *openAPI) target(ref string) (value any) {
 	file, pointer, _ := strings.Cut(ref, "#")
 	if value = o.root; file != "" {
-		value = o.other(file)
+		value = o.load(file)
 	}
 	for p := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		if pointer == "" || value == nil {
@@ -201,19 +201,19 @@ func (o *openAPI) target(ref string) (value any) {
 	return value
 }
 
-// other is a document of the folder, whose references say from where they lead.
-func (o *openAPI) other(name string) any {
+// load is a document of the folder, whose references say from where they lead.
+func (o *openAPI) load(name string) any {
 	if u, err := url.PathUnescape(name); err == nil {
 		name = u
 	}
-	if name = path.Clean(name); o.others[name] != nil || o.files == nil ||
-		len(o.others) >= filesMax || o.length > filesLength {
-		return o.others[name]
+	if name = path.Clean(name); o.loaded[name] != nil || o.files == nil ||
+		len(o.loaded) >= filesMax || o.length > filesLength {
+		return o.loaded[name]
 	}
-	if _, known := o.others[name]; known {
+	if _, known := o.loaded[name]; known {
 		return nil
 	}
-	o.others[name] = nil
+	o.loaded[name] = nil
 	info, err := fs.Stat(o.files, name)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > filesLength {
 		return nil
@@ -225,9 +225,9 @@ func (o *openAPI) other(name string) any {
 	o.length += len(data)
 	if t, err := document(name, data); err == nil {
 		from(name, t)
-		o.others[name] = t
+		o.loaded[name] = t
 	}
-	return o.others[name]
+	return o.loaded[name]
 }
 
 // from puts the name of its file into each reference below a value.

@@ -341,7 +341,7 @@ func (f *filler) query(all []pair) string {
 			continue
 		}
 		text := strings.ReplaceAll(escape.Replace(f.text(p.name())), "=", "%3D")
-		if p.given {
+		if p.valued {
 			text += "=" + escape.Replace(f.text(string(p.Value)))
 		}
 		out = append(out, text)

@@ -93,7 +93,8 @@ func TestPostmanBodies(t *testing.T) {
 {"request": {"method": "PROPFIND", "url": "/a"}}, {"request": {"method": 7, "url": "/a"}}`), "GET /ok",
 		"-1: a body of GraphQL whose variables are not JSON",
 		"-1: a body of several parts (form-data)",
-		"-1: PROPFIND, a method that suites do not have", "-1: a method that suites do not have")
+		"-1: the method PROPFIND, which suites do not have",
+		"-1: the method 7, which suites do not have")
 	checkTold(t, Options{}, postman(`"protocolProfileBehavior": {"disableBodyPruning": true}, `,
 		`{"request": {"url": "/a", "body": {"mode": "raw", "raw": "kept"}}}, {"item": [{"request":
 {"url": "/b", "body": {"mode": "raw", "raw": "gone"}}}], "protocolProfileBehavior":

@@ -81,9 +81,9 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 		o.inside = append(o.inside, ref)
 		defer func() { o.inside = o.inside[:len(o.inside)-1] }()
 	}
-	v, ok := given(named) // OpenAPI 3.1: what stands beside a reference comes first
+	v, ok := stated(named) // OpenAPI 3.1: what stands beside a reference comes first
 	if !ok {
-		v, ok = given(s)
+		v, ok = stated(s)
 	}
 	if ok {
 		c.take(o.written(s, v, depth))
@@ -196,8 +196,8 @@ func (o *openAPI) written(s tree, v any, depth int) any {
 	return v
 }
 
-// given is a value that stands in a schema itself.
-func given(s tree) (any, bool) {
+// stated is a value that stands in a schema itself.
+func stated(s tree) (any, bool) {
 	for _, key := range []string{"example", "const", "default"} {
 		if v, ok := s[key]; ok {
 			return v, true

@@ -15,17 +15,17 @@ func (o *openAPI) server(want string, item, op tree) (origin, base, why string) 
 	if len(addresses) == 0 {
 		return "", "", ""
 	}
-	found := false
+	usable := false
 	for _, a := range addresses {
 		from, to, ok := splitServer(a)
-		if ok && (!found || want != "" && from == want) {
+		if ok && (!usable || want != "" && from == want) {
 			origin, base = from, to
-			if found = true; from == want {
+			if usable = true; from == want {
 				break
 			}
 		}
 	}
-	if !found {
+	if !usable {
 		return "", "", "of a server that is not of http or https"
 	}
 	return origin, base, ""
@@ -114,7 +114,7 @@ func splitServer(address string) (origin, base string, ok bool) {
 }
 
 // cutAny cuts a text around the first of some characters.
-func cutAny(s, chars string) (before, after string, found bool) {
+func cutAny(s, chars string) (before, after string, cut bool) {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return s[:i], s[i+1:], true
 	}
