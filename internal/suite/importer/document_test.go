@@ -75,7 +75,8 @@ func checkCounted(t *testing.T, d *Draft, text string) {
 
 // written3 is a document with paths in YAML's flow style, and what stands beside them.
 func written3(beside, paths string) string {
-	return "openapi: 3.0.3\ninfo: {title: t, version: '1'}\n" + beside + "\npaths: {" + paths + "}\n"
+	return "openapi: 3.0.3\ninfo: {title: t, version: '1'}\n" + beside +
+		"\npaths: {" + paths + "}\n"
 }
 
 // none is what is said of a document of which every operation lacks a value.
@@ -142,8 +143,9 @@ func TestServersOfOperations(t *testing.T) {
 
 // Each digit of a number is kept, and each character of a text.
 func TestExactValues(t *testing.T) {
-	checkTold(t, Options{}, `{"openapi":"3.0.3","paths":{"/a/{id}":{"get":{"parameters":[{"name":"id",
-"in":"path","required":true,"example":9007199254740993},{"name":"p","in":"query","example":12.50}]}},
+	checkTold(t, Options{}, `{"openapi":"3.0.3","paths":{"/a/{id}":{"get":{"parameters":[
+{"name":"id","in":"path","required":true,"example":9007199254740993},
+{"name":"p","in":"query","example":12.50}]}},
 "/g":{"post":{"requestBody":{"content":{"application/json":{"example":{"id":9007199254740993,
 "price":12.50,"huge":1e400,"t":"<a>&b"}}}}}}}}`,
 		"GET /a/9007199254740993?p=12.50",
@@ -163,11 +165,14 @@ func TestReadOnly(t *testing.T) {
 		checkTold(t, Options{}, written3(`components:
   schemas:
     Id: {type: integer, readOnly: true}
-    A: {type: object, required: [id, n], properties: {id: {type: integer, readOnly: true, example: 5}, n: {example: x}}}
+    A: {type: object, required: [id, n], properties: {n: {example: x},
+      id: {type: integer, readOnly: true, example: 5}}}
     B: {allOf: [{$ref: '#/components/schemas/A'}]}
     C: {allOf: [{$ref: '#/components/schemas/B'}, {properties: {m: {example: 2}}}]}
-    Late: {allOf: [{properties: {id: {example: 5}}}, {properties: {id: {readOnly: true}, n: {example: x}}}]}`,
-			`/a: {post: {requestBody: {content: {application/json: {schema: `+schema+`}}}, `+ok+`}}`),
+    Late: {allOf: [{properties: {id: {example: 5}}},
+      {properties: {id: {readOnly: true}, n: {example: x}}}]}`,
+			`/a: {post: {requestBody: {content: {application/json: {schema: `+schema+`}}}, `+
+				ok+`}}`),
 			want)
 	}
 	const kind = " application/json"
@@ -184,7 +189,8 @@ func TestReadOnly(t *testing.T) {
 		`POST /a [{"more":1,"n":"y"}]`+kind)
 	check(`{properties: {l: {type: array, items: `+ref("A")+`, example: [{id: 1, n: z}]}}}`,
 		`POST /a [{"l":[{"n":"z"}]}]`+kind)
-	check(`{allOf: [{example: {id: 1, n: z}, properties: {id: {readOnly: true}}}, {properties: {m: {default: 3}}}]}`,
+	check(`{allOf: [{example: {id: 1, n: z}, properties: {id: {readOnly: true}}}, `+
+		`{properties: {m: {default: 3}}}]}`,
 		`POST /a [{"m":3,"n":"z"}]`+kind)
 	check(`{oneOf: [{type: string}, `+ref("B")+`], properties: {m: {default: 3}}}`,
 		`POST /a [{"m":3,"n":"x"}]`+kind)
@@ -238,16 +244,17 @@ func TestStyles(t *testing.T) {
 
 // A hole that is left is said, by the name that the document has for it.
 func TestHolesOfPaths(t *testing.T) {
-	checkTold(t, Options{}, written3("", `'/a/{id}': {get: {parameters: [{$ref: 'common.yaml#/id'}], `+
-		ok+`}}, /ok: {get: {`+ok+`}}, '/b/{x}/{y}': {get: {parameters: [{name: x, in: path, `+
-		`required: true, example: 1}], `+ok+`}}, /q: {get: {parameters: [{$ref: '#/no/where'}], `+
+	checkTold(t, Options{}, written3("", `'/a/{id}': {get: {parameters: `+
+		`[{$ref: 'common.yaml#/id'}], `+ok+`}}, /ok: {get: {`+ok+`}}, `+
+		`'/b/{x}/{y}': {get: {parameters: [{name: x, in: path, required: true, example: 1}], `+ok+`}}, /q: {get: {parameters: [{$ref: '#/no/where'}], `+
 		ok+`}}, '/h#a': {get: {`+ok+`}}`),
 		"GET /ok", "?GET /a/{id} no example of id", "?GET /b/1/{y} no example of y",
 		"?GET /q no example of where", "-1: a path with #, which is not sent",
 		"~1: a reference leads to nothing that init reads: #/no/where",
 		"~1: a reference leads to nothing that init reads: common.yaml#/id")
 	checkTold(t, Options{}, written3("", `/a: {post: {requestBody: {$ref: 'b.yaml'}, `+ok+`}}, `+
-		`/ok: {get: {`+ok+`}}, /b: {post: {requestBody: {required: true, content: {multipart/form-data: {schema: `+
+		`/ok: {get: {`+ok+`}}, /b: {post: {requestBody: {required: true, `+
+		`content: {multipart/form-data: {schema: `+
 		`{properties: {a: {example: 1}}}}}}, `+ok+`}}, /c: {get: {security: [{s: []}], `+ok+`}}`),
 		"GET /ok", "?GET /c no example of the authorization s", "?POST /a no example of its body",
 		"?POST /b no example of its body (multipart/form-data)",
@@ -268,7 +275,8 @@ func TestBodies(t *testing.T) {
 		"[a=1,2&c%5Bd%5D=1] application/x-www-form-urlencoded")
 	check(`text/plain: {example: hi}, application/vnd.x+json: {example: {a: 1}}`,
 		`[{"a":1}] application/vnd.x+json`)
-	check(`application/x-ndjson: {example: '{"a":1} {"a":2}'}`, `[{"a":1} {"a":2}] application/x-ndjson`)
+	check(`application/x-ndjson: {example: '{"a":1} {"a":2}'}`,
+		`[{"a":1} {"a":2}] application/x-ndjson`)
 	check(`'*/*': {example: {a: 1}}`, `[{"a":1}] application/json`)
 	check(`application/json-patch+json: {example: [{op: add}]}`,
 		`[[{"op":"add"}]] application/json-patch+json`)
@@ -297,7 +305,8 @@ func TestEachOperationIsCounted(t *testing.T) {
 	left := strings.Join(d.Left, "\n")
 	for _, why := range []string{"1: DELETE",
 		"1: OPTIONS", "1: TRACE", "1: a path whose operations are in another file",
-		"1: webhooks, which the service sends", "8: beyond the first 40; choose others with --only"} {
+		"1: webhooks, which the service sends",
+		"8: beyond the first 40; choose others with --only"} {
 		if !strings.Contains("\n"+left, "\n"+why) {
 			t.Errorf("%q is not in\n%s", why, left)
 		}
@@ -310,7 +319,7 @@ func TestEachOperationIsCounted(t *testing.T) {
 		t.Helper()
 		d, err := o.Read("f", []byte(text))
 		if err != nil || len(d.Requests) != want || d.Found != 103 ||
-			!slices.ContainsFunc(d.Left, func(s string) bool { return strings.HasSuffix(s, unchosen) }) {
+			d.counts[unchosen] == 0 {
 			t.Errorf("%+v: %v, %v", o, d, err)
 		}
 	}
@@ -325,7 +334,8 @@ func TestFolder(t *testing.T) {
 	files := fstest.MapFS{
 		"paths/items.yaml": {Data: []byte("get: {parameters: [{$ref: ../common.yaml#/id}, " +
 			"{$ref: '#/q'}], responses: {200: {}}}\nq: {name: q, in: query, example: 1.50}\n")},
-		"common.yaml":      {Data: []byte("id: {name: id, in: path, schema: {$ref: schemas/id.json}}")},
+		"common.yaml": {Data: []byte("id: {name: id, in: path, " +
+			"schema: {$ref: schemas/id.json}}")},
 		"schemas/id.json":  {Data: []byte(`{"allOf": [{"$ref": "n.json#/a~1b/0"}]}`)},
 		"schemas/n.json":   {Data: []byte(`{"a/b": [{"example": 9007199254740993}]}`)},
 		"loop.yaml":        {Data: []byte("$ref: loop.yaml\n")},
@@ -353,7 +363,7 @@ securityDefinitions:
   key: {type: apiKey, in: header, name: X-Key}
   basic: {type: basic}
 definitions:
-  Item: {type: object, required: [id], properties: {id: {type: integer, readOnly: true}, n: {type: string, example: x}}}
+  Item: {required: [id], properties: {id: {type: integer, readOnly: true}, n: {example: x}}}
 parameters:
   page: {name: page, in: query, type: integer, default: 2}
 paths:
@@ -362,7 +372,7 @@ paths:
       parameters:
         - $ref: '#/parameters/page'
         - {name: tag, in: query, type: array, items: {type: string, enum: [a, b]}, required: true}
-        - {name: ids, in: query, type: array, collectionFormat: multi, x-example: 1, default: [1, 2]}
+        - {name: ids, in: query, type: array, collectionFormat: multi, default: [1, 2]}
         - {name: s, in: query, type: array, collectionFormat: pipes, default: [1, 2]}
       security: [{key: []}]
       responses: {200: {description: ok}}
@@ -375,7 +385,9 @@ paths:
   /form:
     post:
       consumes: [application/x-www-form-urlencoded]
-      parameters: [{name: a, in: formData, type: array, items: {type: integer, default: 1}}, {name: b, in: formData, type: string, default: x y}]
+      parameters:
+        - {name: a, in: formData, type: array, items: {type: integer, default: 1}}
+        - {name: b, in: formData, type: string, default: x y}
       security: [{basic: []}]
       responses: {default: {description: any}}
   /upload:
@@ -397,7 +409,8 @@ func TestCookies(t *testing.T) {
 	d, err := Read("f", []byte(written3("", `/a: {get: {parameters: [{name: theme, in: cookie, `+
 		`example: dark}, {name: lang, in: cookie, example: de}, {name: Authorization, in: header, `+
 		`example: x}], `+ok+`}}`)), "", "")
-	if err != nil || len(d.Secrets) != 1 || !strings.Contains(d.Secrets[0].About, "theme=…; lang=…") {
+	if err != nil || len(d.Secrets) != 1 ||
+		!strings.Contains(d.Secrets[0].About, "theme=…; lang=…") {
 		t.Errorf("it tells %v of %v", err, d)
 	}
 }

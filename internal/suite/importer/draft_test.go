@@ -270,8 +270,8 @@ func FuzzOpenAPI(f *testing.F) {
 	fuzz(f, OpenAPI, `{"openapi":"3.1.0","paths":{"/a":{"get":{"parameters":[`+
 		`{"$ref":"#/paths"}]}}}}`, `{"swagger":"2.0","host":"h","paths":{"/a/{b}":{"post":{`+
 		`"parameters":[{"in":"formData","name":"c","type":"array","default":[1,{"d":2}]}]}}}}`,
-		"openapi: 3\nservers: [{url: '{s}://{h}/{p}'}]\npaths: {'/{a}': {get: {parameters: [{name: a, "+
-			"in: path, style: matrix, explode: true, example: {b: [01, .5]}}]}}}\n")
+		"openapi: 3\nservers: [{url: '{s}://{h}/{p}'}]\npaths: {'/{a}': {get: {parameters: "+
+			"[{name: a, in: path, style: matrix, explode: true, example: {b: [01, .5]}}]}}}\n")
 }
 func FuzzHAR(f *testing.F) {
 	fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`, `{"log":{"entries":[7,`+
@@ -286,7 +286,8 @@ func FuzzCurl(f *testing.F) {
 func FuzzPostman(f *testing.F) {
 	fuzz(f, Postman, `{"item":[{"request":{"method":"POST","url":{"host":["{{a}}","b"],"path":`+
 		`[":c",{"value":1}],"query":[{"key":"d"}],"variable":[{"id":"c","value":true}]},"header":`+
-		`"A: {{b}}","body":{"mode":"graphql","graphql":{"query":"{a}","variables":{"b":"{{c}}"}}}}}]}`)
+		`"A: {{b}}","body":{"mode":"graphql","graphql":{"query":"{a}","variables":`+
+		`{"b":"{{c}}"}}}}}]}`)
 }
 func FuzzLog(f *testing.F) {
 	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`,

@@ -56,8 +56,8 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 // A document of several files says that it is one.
 func TestOtherFiles(t *testing.T) {
 	_, err := Read("f", []byte(`{"openapi":"3.0.0","paths":{"/a":{"$ref":"a.yaml"}}}`), OpenAPI, "")
-	if err == nil || !strings.Contains(err.Error(), "1: a path whose operations are in another file; "+
-		"bundle") {
+	if err == nil || !strings.Contains(err.Error(), "1: a path whose operations are in another "+
+		"file; bundle") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -44,13 +44,13 @@ func TestPostmanAddresses(t *testing.T) {
 "value": "new"}, ""], "query": []}`, "GET /new/")
 	check(`{"raw": "http://shop.test/:id?p={{page}}", "variable": [{"id": "id", "value": 8}]}`,
 		"GET /8?p=3")
-	check(`{"host": ["shop", "test"], "path": [":a", ":b", "c"], "variable": [{"key": "a", "value": true},
-{"key": "b", "value": null}]}`, "read f as postman: every request wants a value that has no "+
-		"example: GET /true/{b}/c, no example of b; add an example, or give a --url alone")
+	check(`{"host": ["shop", "test"], "path": [":a", ":b", "c"], "variable":
+[{"key": "a", "value": true}, {"key": "b", "value": null}]}`,
+		"read f as postman: every request wants a value that has no example: GET /true/{b}/c, no example of b; add an example, or give a --url alone")
 	check(`{}`, "read f as postman: nothing is left: 1: a request without an address; add an "+
 		"example, or give a --url alone")
-	check(`{"raw": "ws://shop.test/a"}`, "read f as postman: nothing is left: 1: an address that is "+
-		"not an http or https URL; add an example, or give a --url alone")
+	check(`{"raw": "ws://shop.test/a"}`, "read f as postman: nothing is left: 1: an address that "+
+		"is not an http or https URL; add an example, or give a --url alone")
 }
 
 // Postman sends a body with those methods alone that have one, unless it is told to.
@@ -58,7 +58,8 @@ func TestPostmanBodies(t *testing.T) {
 	check := func(method, body, want string, more ...string) {
 		t.Helper()
 		checkTold(t, Options{}, postman(`"variable": [{"key": "n", "value": 7}, {"key": "q",
-"value": "a \"b\" & c"}], `, `{"request": {"method": "`+method+`", "url": "/a", "body": `+body+`}}`),
+"value": "a \"b\" & c"}], `, `{"request": {"method": "`+method+`", "url": "/a",
+"body": `+body+`}}`),
 			append([]string{want}, more...)...)
 	}
 	const pruned = "~1: Postman does not send the body of "
@@ -74,7 +75,8 @@ func TestPostmanBodies(t *testing.T) {
 		"POST /a [a=a+%22b%22+%26+c&b=${OTHER}&c=1] application/x-www-form-urlencoded")
 	check("POST", `{"mode": "urlencoded", "urlencoded": "a=1&b=2"}`,
 		"POST /a [a=1&b=2] application/x-www-form-urlencoded")
-	check("DELETE", `{"mode": "raw", "raw": "{\"n\":{{n}}}", "options": {"raw": {"language": "json"}}}`,
+	check("DELETE", `{"mode": "raw", "raw": "{\"n\":{{n}}}",
+"options": {"raw": {"language": "json"}}}`,
 		`DELETE /a [{"n":7}] application/json`)
 	check("POST", `{"mode": "raw", "raw": "x", "disabled": true}`, "POST /a")
 	check("POST", `null`, "POST /a")
@@ -87,10 +89,11 @@ func TestPostmanBodies(t *testing.T) {
 			`"operationName":"o"}]`+kind)
 	check("POST", `{"mode": "graphql", "graphql": {"query": "{a}", "variables": ""}}`,
 		`POST /a [{"query":"{{a}}","variables":{}}]`+kind)
-	checkTold(t, Options{}, postman("", `{"request": "/ok"}, {"request": {"method": "POST", "url": "/a",
-"body": {"mode": "graphql", "graphql": {"query": "{a}", "variables": "{n: 1}"}}}},
-{"request": {"method": "POST", "url": "/a", "body": {"mode": "formdata", "formdata": [{"key": "a"}]}}},
-{"request": {"method": "PROPFIND", "url": "/a"}}, {"request": {"method": 7, "url": "/a"}}`), "GET /ok",
+	checkTold(t, Options{}, postman("", `{"request": "/ok"}, {"request": {"method": "POST",
+"url": "/a", "body": {"mode": "graphql", "graphql": {"query": "{a}", "variables": "{n: 1}"}}}},
+{"request": {"method": "POST", "url": "/a", "body": {"mode": "formdata",
+"formdata": [{"key": "a"}]}}}, {"request": {"method": "PROPFIND", "url": "/a"}},
+{"request": {"method": 7, "url": "/a"}}`), "GET /ok",
 		"-1: a body of GraphQL whose variables are not JSON",
 		"-1: a body of several parts (form-data)",
 		"-1: the method PROPFIND, which suites do not have",
@@ -105,7 +108,8 @@ func TestPostmanBodies(t *testing.T) {
 // that does not take the others with it.
 func TestPostmanTypes(t *testing.T) {
 	checkTold(t, Options{}, postman("", `{"request": {"url": {"raw": "http://shop.test/a"},
-"header": "Accept: text/plain\n// X-Off: 1\nX-A: b:c"}, "response": [{"code": 404}, {"code": "201"}]},
+"header": "Accept: text/plain\n// X-Off: 1\nX-A: b:c"},
+"response": [{"code": 404}, {"code": "201"}]},
 {"name": 7, "request": {"url": "http://shop.test/b", "header": [{"key": "X-N", "value": 1.0},
 {"key": "X-T", "value": true}, {"name": "X-O", "value": null}]}, "response": null},
 {"request": {"url": "http://shop.test/c", "header": null, "auth": {"type": "apikey", "apikey":
@@ -114,8 +118,8 @@ func TestPostmanTypes(t *testing.T) {
 {"request": {"url": 7}}, {"request": [1]}, 8, {"item": []}`),
 		"GET /a Accept=text/plain X-A=b:c 201", "GET /b X-N=1.0 X-T=true X-O=",
 		"GET /c?k=${API_KEY}", "GET /d Authorization=Bearer ${T}",
-		"-1: an address that is not understood: it is of type number, which is not expected; is it "+
-			"the file that you meant?",
+		"-1: an address that is not understood: it is of type number, which is not expected; is "+
+			"it the file that you meant?",
 		"-1: a request that is not understood: it is of type array, which is not expected; is it "+
 			"the file that you meant?",
 		"-1: an item that is not understood: it is of type number, which is not expected; is it "+
@@ -143,10 +147,11 @@ func TestPostmanFolders(t *testing.T) {
 	for range 60 {
 		deep = `{"item": [` + deep + `]}`
 	}
-	checkTold(t, Options{}, postman(`"variable": [{"key": "v", "value": "out"}], "event": [{"listen":
-"prerequest", "script": {"exec": [""]}}, {"listen": "test", "script": {"exec": ["x()"]}}], `,
-		deep+`, {"variable": [{"key": "v", "value": "in"}], "auth": {"type": "basic"}, "event":
-[{"listen": "prerequest", "script": {"exec": ["x()"]}}], "item": [{"request": "http://shop.test/{{v}}"}]}`),
+	checkTold(t, Options{}, postman(`"variable": [{"key": "v", "value": "out"}], "event":
+[{"listen": "prerequest", "script": {"exec": [""]}},
+{"listen": "test", "script": {"exec": ["x()"]}}], `, deep+`, {"variable": [{"key": "v", "value": "in"}], "auth": {"type": "basic"}, "event":
+[{"listen": "prerequest", "script": {"exec": ["x()"]}}], "item":
+[{"request": "http://shop.test/{{v}}"}]}`),
 		"GET /out", "GET /in Authorization=Basic ${BASIC_AUTH}",
 		"~1: a script before the request is not run")
 }
@@ -166,8 +171,8 @@ func TestPostmanKinds(t *testing.T) {
 func TestHAREntries(t *testing.T) {
 	check := func(request, response string, want ...string) {
 		t.Helper()
-		checkTold(t, Options{}, `{"log": {"entries": [{"request": {`+request+`}`+response+`}, {"request":
-{"url": "http://shop.test/ok"}, "response": {"status": 200}}]}}`, want...)
+		checkTold(t, Options{}, `{"log": {"entries": [{"request": {`+request+`}`+response+`},
+{"request": {"url": "http://shop.test/ok"}, "response": {"status": 200}}]}}`, want...)
 	}
 	const fine = `, "response": {"status": 200, "content": {"mimeType": "application/json"}}`
 	check(`"method": "GET", "url": "http://shop.test/a"`, `, "response": {"status": "200"}`,
@@ -177,7 +182,8 @@ func TestHAREntries(t *testing.T) {
 		"GET /ok", "-1: it was given up before an answer")
 	check(`"url": "http://shop.test/a", "headers": [{"name": "X-N", "value": 7}], "queryString":
 [{"name": "q", "value": 1}]`, fine, "GET /a?q=1 X-N=7", "GET /ok")
-	check(`"url": "http://shop.test/a", "cookies": [{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]`,
+	check(`"url": "http://shop.test/a", "cookies": [{"name": "a", "value": "1"},
+{"name": "b", "value": "2"}]`,
 		fine, "GET /a Cookie=${COOKIE}", "GET /ok")
 	check(`"method": "POST", "url": "http://shop.test/a", "bodySize": 17`, fine, "GET /ok",
 		"-1: its body is not in the file")
@@ -185,7 +191,8 @@ func TestHAREntries(t *testing.T) {
 "value": "3"}]`, fine, "GET /ok", "-1: its body is not in the file")
 	check(`"method": "POST", "url": "http://shop.test/a", "bodySize": -1, "postData": {"mimeType":
 "text/plain", "text": "aGk=", "encoding": "base64"}`, fine, "POST /a [hi] text/plain", "GET /ok")
-	check(`"method": "POST", "url": "http://shop.test/a", "postData": {"text": "/w==", "encoding": "base64"}`,
+	check(`"method": "POST", "url": "http://shop.test/a",
+"postData": {"text": "/w==", "encoding": "base64"}`,
 		fine, "GET /ok", "-1: a body that is not text")
 	check(`"method": "POST", "url": "http://shop.test/a", "postData": {"mimeType":
 "application/x-www-form-urlencoded", "params": [{"name": "a", "value": 1.50}]}`, fine,
