@@ -246,7 +246,8 @@ func TestStyles(t *testing.T) {
 func TestHolesOfPaths(t *testing.T) {
 	checkTold(t, Options{}, written3("", `'/a/{id}': {get: {parameters: `+
 		`[{$ref: 'common.yaml#/id'}], `+ok+`}}, /ok: {get: {`+ok+`}}, `+
-		`'/b/{x}/{y}': {get: {parameters: [{name: x, in: path, required: true, example: 1}], `+ok+`}}, /q: {get: {parameters: [{$ref: '#/no/where'}], `+
+		`'/b/{x}/{y}': {get: {parameters: [{name: x, in: path, `+
+		`required: true, example: 1}], `+ok+`}}, /q: {get: {parameters: [{$ref: '#/no/where'}], `+
 		ok+`}}, '/h#a': {get: {`+ok+`}}`),
 		"GET /ok", "?GET /a/{id} no example of id", "?GET /b/1/{y} no example of y",
 		"?GET /q no example of where", "-1: a path with #, which is not sent",

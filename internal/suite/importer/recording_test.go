@@ -46,7 +46,8 @@ func TestPostmanAddresses(t *testing.T) {
 		"GET /8?p=3")
 	check(`{"host": ["shop", "test"], "path": [":a", ":b", "c"], "variable":
 [{"key": "a", "value": true}, {"key": "b", "value": null}]}`,
-		"read f as postman: every request wants a value that has no example: GET /true/{b}/c, no example of b; add an example, or give a --url alone")
+		"read f as postman: every request wants a value that has no "+
+			"example: GET /true/{b}/c, no example of b; add an example, or give a --url alone")
 	check(`{}`, "read f as postman: nothing is left: 1: a request without an address; add an "+
 		"example, or give a --url alone")
 	check(`{"raw": "ws://shop.test/a"}`, "read f as postman: nothing is left: 1: an address that "+
@@ -149,7 +150,8 @@ func TestPostmanFolders(t *testing.T) {
 	}
 	checkTold(t, Options{}, postman(`"variable": [{"key": "v", "value": "out"}], "event":
 [{"listen": "prerequest", "script": {"exec": [""]}},
-{"listen": "test", "script": {"exec": ["x()"]}}], `, deep+`, {"variable": [{"key": "v", "value": "in"}], "auth": {"type": "basic"}, "event":
+{"listen": "test", "script": {"exec": ["x()"]}}], `,
+		deep+`, {"variable": [{"key": "v", "value": "in"}], "auth": {"type": "basic"}, "event":
 [{"listen": "prerequest", "script": {"exec": ["x()"]}}], "item":
 [{"request": "http://shop.test/{{v}}"}]}`),
 		"GET /out", "GET /in Authorization=Basic ${BASIC_AUTH}",
