@@ -59,8 +59,8 @@ func Decode(file string, data []byte, v any) error {
 // decoded puts an error of the YAML library into words for whoever wrote the file; v is what the
 // file was decoded into.
 func decoded(file string, data []byte, v any, err error) error {
-	if err == nil {
-		return nil
+	if _, is := errors.AsType[*Error](err); err == nil || is {
+		return err
 	}
 	out := placed(file, data, err)
 	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)

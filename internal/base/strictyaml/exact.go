@@ -24,12 +24,25 @@ func DecodeExact(file string, data []byte) (out map[string]any, err error) {
 		if err != nil {
 			return err
 		}
-		if err := bounded(file, tree); err != nil || len(tree.Docs) == 0 ||
-			tree.Docs[0].Body == nil {
+		if err := bounded(file, tree); err != nil {
 			return err
 		}
-		ast.Walk(numbers{}, tree.Docs[0].Body)
-		return yaml.NodeToValue(tree.Docs[0].Body, &out)
+		var body ast.Node
+		for _, doc := range tree.Docs {
+			switch doc.Body.(type) {
+			case nil, *ast.DirectiveNode, *ast.CommentGroupNode:
+				continue
+			}
+			if body != nil {
+				return mistaken(file, doc.Body.GetToken().Position.Line, "a second document")
+			}
+			body = doc.Body
+		}
+		if body == nil {
+			return nil
+		}
+		ast.Walk(numbers{}, body)
+		return yaml.NodeToValue(body, &out)
 	})
 	return out, decoded(file, data, &out, err)
 }

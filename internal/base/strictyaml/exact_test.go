@@ -2,6 +2,7 @@ package strictyaml_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -51,9 +52,16 @@ func TestBoundsCountStructure(t *testing.T) {
 	if err := strictyaml.Decode("f", []byte(long), &v); err != nil {
 		t.Error(err)
 	}
-	for _, text := range []string{"a: " + strings.Repeat("[", 101), "- 1\n", "a: {b: c", "a: *x"} {
-		if _, err := strictyaml.DecodeExact("f", []byte(text)); err == nil {
-			t.Errorf("%.20q is read", text)
+	for _, text := range []string{"# c\n---\na: 1.0\n", "%YAML 1.2\n---\na: 1.0\n---\n# c\n"} {
+		if tree, err := strictyaml.DecodeExact("f", []byte(text)); fmt.Sprint(tree) != "map[a:1.0]" {
+			t.Errorf("%q is %v, %v", text, tree, err)
+		}
+	}
+	for _, text := range []string{"a: " + strings.Repeat("[", 101), "- 1\n", "a: {b: c", "a: *x",
+		"a: 1\n---\nb: 2\n"} {
+		if _, err := strictyaml.DecodeExact("f", []byte(text)); err == nil ||
+			strings.Count(err.Error(), "f:") != 1 {
+			t.Errorf("%.20q is read with %v", text, err)
 		}
 	}
 }

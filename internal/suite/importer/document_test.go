@@ -405,6 +405,24 @@ paths:
 		"?POST /v1/upload no example of its body (multipart/form-data)")
 }
 
+// One of several authorizations is enough, and a field of a parameter is one as well.
+func TestAuthorizations(t *testing.T) {
+	check := func(operation string, want ...string) {
+		t.Helper()
+		checkTold(t, Options{}, written3(`components: {securitySchemes: {d: {type: http, scheme: `+
+			`digest}, b: {type: http, scheme: Bearer}, k: {type: apiKey, in: cookie, name: sid}, `+
+			`m: {type: mutualTLS}}}`, `/a: {get: {`+operation+`, `+ok+`}}`), want...)
+	}
+	const param = `parameters: [{name: Authorization, in: header, required: true}, ` +
+		`{name: Accept, in: header, example: a/b}]`
+	check(`security: [{d: []}, {b: []}]`, "GET /a Authorization=Bearer ${TOKEN}")
+	check(`security: [{d: []}, {}]`, "GET /a")
+	check(`security: [{m: [], k: []}]`, "GET /a Cookie=${COOKIE}")
+	check(`security: [{d: []}]`, none("GET /a, no example of the authorization d"))
+	check(param, "GET /a Authorization=${AUTHORIZATION} Accept=a/b")
+	check(param+`, security: [{b: []}]`, "GET /a Accept=a/b Authorization=Bearer ${TOKEN}")
+}
+
 // A cookie that a document describes is one of a field.
 func TestCookies(t *testing.T) {
 	d, err := Read("f", []byte(written3("", `/a: {get: {parameters: [{name: theme, in: cookie, `+

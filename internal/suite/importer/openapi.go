@@ -118,7 +118,9 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 				continue
 			}
 			d.Found++
-			if !d.chosen(p, o.texts(op["tags"])) {
+			tags := o.texts(op["tags"])
+			_, base, _ := o.server(d.want, item, op)
+			if !d.chosen(p, tags) && !d.chosen(base+p, tags) {
 				d.leave(unchosen)
 				continue
 			}

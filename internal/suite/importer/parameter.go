@@ -44,14 +44,11 @@ func (o *openAPI) lost(item, op tree) (out []string) {
 	return out
 }
 
-// parameter puts a parameter into the operation. The fields that other parts of a document
-// describe are ignored here (OpenAPI 3.1, section 4.8.12.2).
+// parameter puts a parameter into the operation.
 func (d *Draft) parameter(o *openAPI, c *operation, p tree) {
 	name, in := plain(p["name"]), plain(p["in"])
 	required := p["required"] == true || in == "path"
-	if nul(name) || o.second && (in == "body" || in == "formData") || in == "header" &&
-		slices.Contains([]string{"accept", "content-type", "authorization"},
-			strings.ToLower(name)) {
+	if nul(name) || o.second && (in == "body" || in == "formData") {
 		return
 	}
 	v, ok := o.value(p)
@@ -93,7 +90,9 @@ func (o *openAPI) value(p tree) (v any, ok bool) {
 			if o.second {
 				schema = any(p) // which describes its value itself
 			}
-			v, ok = o.sampled(schema)
+			if v, ok = p["x-example"]; !ok {
+				v, ok = o.sampled(schema)
+			}
 		}
 	}
 	switch t := v.(type) {
@@ -249,13 +248,20 @@ func (d *Draft) secure(o *openAPI, op tree, c *operation) {
 	if o.second {
 		schemes = o.tree(o.root["securityDefinitions"])
 	}
-	first, _ := all[0].(tree) // one of them is enough, and an empty one means nobody
-	for _, name := range slices.Sorted(maps.Keys(first)) {
-		s := o.tree(schemes[name])
-		field, kind, in := plain(s["name"]), plain(s["type"]), plain(s["in"])
-		if kind == "http" || kind == "basic" {
-			kind = strings.ToLower(cmp.Or(plain(s["scheme"]), kind))
+	// One of them is enough, and an empty one means nobody.
+	best := max(0, slices.IndexFunc(all, func(v any) bool {
+		names, _ := v.(tree)
+		for name := range names {
+			if !slices.Contains(authorizations, authorization(o.tree(schemes[name]))) {
+				return false
+			}
 		}
+		return true
+	}))
+	chosen, _ := all[best].(tree)
+	for _, name := range slices.Sorted(maps.Keys(chosen)) {
+		s := o.tree(schemes[name])
+		field, kind, in := plain(s["name"]), authorization(s), plain(s["in"])
 		switch {
 		case kind == "apiKey" && in == "query":
 			c.query = append(c.query, url.QueryEscape(field)+"="+d.variable(field))
@@ -264,14 +270,32 @@ func (d *Draft) secure(o *openAPI, op tree, c *operation) {
 		case kind == "apiKey":
 			c.headers = append(c.headers, Field{"Cookie", field + "=" + d.variable(field)})
 		case kind == "basic":
-			c.headers = append(c.headers, Field{"Authorization", "Basic " + hole("BASIC_AUTH")})
+			c.authorize("Basic " + hole("BASIC_AUTH"))
 		case kind == "bearer" || kind == "oauth2" || kind == "openIdConnect":
-			c.headers = append(c.headers, Field{"Authorization", "Bearer " + hole("TOKEN")})
+			c.authorize("Bearer " + hole("TOKEN"))
 		case kind == "mutualTLS": // of the connection, not of the request
 		default:
 			c.miss(oneLine("the authorization " + name))
 		}
 	}
+}
+
+// authorizations are those that a request can have.
+var authorizations = []string{"apiKey", "basic", "bearer", "oauth2", "openIdConnect", "mutualTLS"}
+
+// authorization is what a security scheme wants, in the words of version 3.
+func authorization(scheme tree) string {
+	kind := plain(scheme["type"])
+	if kind == "http" {
+		return strings.ToLower(plain(scheme["scheme"]))
+	}
+	return kind
+}
+
+// authorize sets the field, which a parameter may describe, too.
+func (c *operation) authorize(value string) {
+	c.headers = append(slices.DeleteFunc(c.headers, isField("authorization")),
+		Field{"Authorization", value})
 }
 
 // body takes the example of a body, of JSON where there is a choice, or names what is missing.
