@@ -17,7 +17,10 @@ type Command struct {
 	Problem string   // why the words are not surely those that a program receives; "": they are
 }
 
-const inside = "an & that is not in quotes: quote the address"
+const inside = "an & or ; that is not in quotes: quote the address"
+
+// cut is what follows the words of a command if its last one is cut within an address.
+var cut = regexp.MustCompile(`^(&[^&\s|;)>]|[;&|]+[\w.%-]+=)`)
 
 // typographic are quotes, dashes and spaces that word processors and web pages put in place of
 // those that a shell knows.
@@ -41,17 +44,12 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 		return expansion(script[p.Pos().Offset():p.End().Offset()])
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		statement, is := n.(*syntax.Stmt)
-		if !is {
-			return true
-		}
-		call, is := statement.Cmd.(*syntax.CallExpr)
+		call, is := n.(*syntax.CallExpr)
 		if !is {
 			return true
 		}
 		var c Command
-		if end := int(statement.Semicolon.Offset()); statement.Background && end > 0 &&
-			end+1 < len(script) && !blank(script[end-1]) && !blank(script[end+1]) {
+		if cut.MatchString(script[call.End().Offset():]) {
 			c.Problem = inside
 		}
 		for _, a := range call.Assigns {

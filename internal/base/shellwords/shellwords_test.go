@@ -99,11 +99,12 @@ func TestOtherShells(t *testing.T) {
 		`["a" "b c" "-H" "d: e" "--f" "g"] ["h"]`)
 	check("a ^\"b^\n\nc^\" d\\e \"f\\\\\" \"g\"\"h\" \"\"", `["a" "b\nc" "d\\e" "f\\" "g\"h" ""]`)
 	check("a ^\"b^\" &\r\nc ^\"d^\"", `["a" "b"] ["c" "d"]`)
-	check("a ^\"b^\" c?d&e", `["a" "b" "c?d"]an & that is not in quotes: quote the address ["e"]`)
+	check("a ^\"b^\" c?d&e",
+		`["a" "b" "c?d"]an & or ; that is not in quotes: quote the address ["e"]`)
 	check("a ^\"b^\" > c", `["a" "b" "c"]a redirection of cmd.exe: take it away`)
 	check("a 'b ^\"c'", `["a" "b ^\"c"]`) // of a POSIX shell
 
-	check("a b?c=d&e=f", `["a" "b?c=d"]an & that is not in quotes: quote the address ["e=f"]`)
+	check("a b?c=d&e=f", `["a" "b?c=d"]an & or ; that is not in quotes: quote the address ["e=f"]`)
 	check("a b & c", `["a" "b"] ["c"]`)
 	check("a b& c;d", `["a" "b"] ["c"] ["d"]`)
 	check("a {b,c} '{b,c}' {b} {1..2", `["a" "{b,c}" "{b,c}" "{b}" "{1..2"]braces that the `+

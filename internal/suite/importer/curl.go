@@ -300,6 +300,8 @@ func (l *line) header(value string) {
 		l.removed = append(l.removed, strings.TrimSpace(name))
 	case ok:
 		l.custom = append(l.custom, Field{name, content})
+	case nul(value):
+		l.refuse("a header field that is a variable (-H)")
 	case semicolon:
 		l.custom = append(l.custom, Field{empty, ""})
 	}

@@ -102,6 +102,8 @@ func TestCurlRefuses(t *testing.T) {
 	check("--expand-data '{{a}}'", "variables of curl (--expand-data)")
 	check("--request-target /b", "a request target of its own (--request-target)")
 	check("-C -", "a download that is resumed (-C)")
+	check("-H $A", "a header field that is a variable (-H)")
+	check("$A", "an address that is a variable")
 	check("-X get", "the method get, which curl sends in small letters")
 	check("-X PURGE", "the method PURGE, which suites do not have")
 	check(`-d $'\xff'`, "bytes that are not UTF-8 in its body or its header fields")
@@ -154,8 +156,11 @@ func TestCurlShells(t *testing.T) {
 		"a backtick, as in PowerShell; copy the commands as cURL (bash)")
 	check("A=b /usr/bin/curl http://a/a?b=1 & time curl 'http://a/b' | jq .", "GET /a?b=1 1×200\n"+
 		"GET /b 1×200\n- 1: a command that is not curl")
-	check("curl http://a/a?b=1&c=2", "read f as curl: nothing is left: 1: an & that is not in "+
-		"quotes: quote the address; add an example, or give a --url alone")
+	check("curl http://a/a?b=1&c=2", "read f as curl: nothing is left: 1: an & or ; that is not "+
+		"in quotes: quote the address; add an example, or give a --url alone")
+	check("curl http://a/a?b=1&&c=2; curl http://a/b;d=1\ncurl http://a/c;curl http://a/d",
+		"GET /c 1×200\nGET /d 1×200\n- 2: an & or ; that is not in quotes: quote the address\n"+
+			"- 2: a command that is not curl")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+
 		"I: a variable that the file has no value for")
 	const fence = "```\n"

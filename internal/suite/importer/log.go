@@ -145,6 +145,8 @@ func (d *Draft) unfit(method, path string, class int) string {
 		return "requests that are not for a path of this server"
 	case isStatic(path, ""):
 		return "static files"
+	case class < 1:
+		return "it was given up before an answer"
 	case class >= 4:
 		return "the answer was an error (4xx, 5xx)"
 	case class == 1:
