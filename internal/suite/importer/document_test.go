@@ -123,6 +123,7 @@ func TestServers(t *testing.T) {
 		"is not of http or https; add an example, or give a --url alone")
 	check(`{url: 'wss://shop.test/v1'}, {url: 'https://shop.test/v2'}`, "GET /v2/a")
 	check(`{url: 'https://shop.test/v2'}, {url: 'http://127.0.0.1:1/local'}`, "GET /local/a")
+	check(`{url: 'https://shop.test/v2'}, {url: 'https://other.test/v3'}, {url: /v4}`, "GET /v2/a")
 }
 
 // Servers of a path and of an operation come before those of the document.

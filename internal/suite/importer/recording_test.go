@@ -116,9 +116,10 @@ func TestPostmanTypes(t *testing.T) {
 {"request": {"url": "http://shop.test/c", "header": null, "auth": {"type": "apikey", "apikey":
 {"key": "k", "in": "query", "value": 1}}}}, {"request": {"url": "http://shop.test/d", "auth":
 {"type": "bearer", "bearer": [{"key": "token", "value": "{{t}}"}]}}},
-{"request": {"url": 7}}, {"request": [1]}, 8, {"item": []}`),
+{"request": {"url": 7}}, {"request": [1]}, 8, {"item": []},
+{"request": "http://shop.test/:id"}, {"request": {"url": {"raw": "http://shop.test/:id"}}}`),
 		"GET /a Accept=text/plain X-A=b:c 201", "GET /b X-N=1.0 X-T=true X-O=",
-		"GET /c?k=${API_KEY}", "GET /d Authorization=Bearer ${T}",
+		"GET /c?k=${API_KEY}", "GET /d Authorization=Bearer ${T}", "?GET /{id} no example of id",
 		"-1: an address that is not understood: it is of type number, which is not expected; is "+
 			"it the file that you meant?",
 		"-1: a request that is not understood: it is of type array, which is not expected; is it "+
