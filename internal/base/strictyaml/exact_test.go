@@ -54,7 +54,8 @@ func TestBoundsCountStructure(t *testing.T) {
 	}
 	for _, text := range []string{"# c\n---\na: 1.0\n",
 		"%YAML 1.2\n---\na: 1.0\n---\n# c\n"} {
-		if tree, err := strictyaml.DecodeExact("f", []byte(text)); fmt.Sprint(tree) != "map[a:1.0]" {
+		if tree, err := strictyaml.DecodeExact("f", []byte(text)); fmt.Sprint(tree) !=
+			"map[a:1.0]" {
 			t.Errorf("%q is %v, %v", text, tree, err)
 		}
 	}
