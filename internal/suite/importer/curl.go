@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ var wrappers = []string{"$", "%", "time", "sudo", "command", "exec", "env", "noh
 
 var (
 	assignment = regexp.MustCompile(`^[A-Za-z_]\w*=`)
+	curlName   = regexp.MustCompile(`(?i)^(.*[/\\])?curl(\.exe)?$`)
 	simpleName = regexp.MustCompile(`^\$\{?([A-Za-z_]\w*)\}?$`)
 	continued  = regexp.MustCompile(`[\\^]\r?\n?$`)
 	powerShell = regexp.MustCompile("(?m)^.*\\bcurl\\b.*[ \t]`\r?$")
@@ -53,7 +53,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 			slices.Contains(wrappers, words[0])) {
 			words = words[1:]
 		}
-		if len(words) == 0 || !slices.Contains([]string{"curl", "curl.exe"}, path.Base(words[0])) {
+		if len(words) == 0 || !curlName.MatchString(words[0]) {
 			if len(c.Words) > 0 {
 				d.leave("a command that is not curl")
 			}

@@ -161,6 +161,8 @@ func TestCurlShells(t *testing.T) {
 	check("curl http://a/a?b=1&&c=2; curl http://a/b;d=1\ncurl http://a/c;curl http://a/d",
 		"GET /c 1×200\nGET /d 1×200\n- 2: an & or ; that is not in quotes: quote the address\n"+
 			"- 2: a command that is not curl")
+	check("C:\\x\\curl.EXE http://a:80/1 ^\nhttps://a:443/2\ncurl http://a/3 ^\nhttp://a:8080/",
+		"GET /1 1×200\nGET /3 1×200\n- 2: of another host than http://a")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+
 		"I: a variable that the file has no value for")
 	const fence = "```\n"

@@ -361,7 +361,7 @@ func place(address string) (origin, path, user string, err error) {
 		if err != nil || u.Hostname() == "" || u.Path != "" {
 			return "", "", "", fmt.Errorf("no host")
 		}
-		origin, tail = scheme+"://"+strings.ToLower(u.Host), after[end:]
+		origin, tail = scheme+"://"+authority(scheme+":", strings.ToLower(u.Host)), after[end:]
 	}
 	tail, _, _ = strings.Cut(tail, "#")
 	if !strings.HasPrefix(tail, "/") {
