@@ -27,16 +27,18 @@ type initFlags struct {
 	url, command string
 	out          string
 	writes       bool
-	remote       []string // hosts of other machines that may be loaded
+	only, tags   []string
+	remote       []string // hosts that are other machines, and may be loaded
 	believes     suite.TLS
 }
 
 const initAbout = `Init writes a prony.yaml for a service of your own: its target, requests and
-loads. The requests come from an existing file: an OpenAPI 3 document, a HAR that a browser saved, a
-Postman collection, curl commands, or an access log. With --from -, init reads them from standard
-input. The paths of an access log become a weighted mix, and its times are replayed. Without --from,
-the only request is the path of the URL. POST, PUT and PATCH of a document change data of the
-service. They are comments in the file unless you pass --writes.
+loads. The requests come from an existing file: an OpenAPI or Swagger document, a HAR that a
+browser saved, a Postman collection, curl commands, or an access log. With --from -, init reads
+them from standard input. The paths of an access log become a weighted mix, and its times are
+replayed. Without --from, the only request is the path of the URL. POST, PUT and PATCH of a
+document change data of the service. They are comments in the file unless you pass --writes.
+--only and --tag choose requests of a large file.
 
 Pass --url for a service that runs, or --command to start one. You need neither if the file names
 this machine, or a host of --remote. Over https, -k accepts any certificate, and --ca names the
@@ -71,6 +73,10 @@ func (a *app) initCmd() *cobra.Command {
 		"command that starts the service; {port} or $PORT is its port")
 	fs.BoolVar(&f.writes, "writes", false,
 		"also include POST, PUT and PATCH requests of an OpenAPI document")
+	fs.StringArrayVar(&f.only, "only", nil,
+		"path to include, in which * is any text, such as '/users*'; repeatable")
+	fs.StringSliceVar(&f.tags, "tag", nil,
+		"tag of the operations to include of an OpenAPI document; repeatable")
 	fs.StringVar(&f.out, "out", f.out, "file to write")
 	return c
 }
@@ -197,6 +203,9 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	if f.from == "" && f.writes {
 		return nil, cli.Usagef("--writes needs an OpenAPI document; name one with --from")
 	}
+	if f.from == "" && len(f.only)+len(f.tags) > 0 {
+		return nil, cli.Usagef("--only and --tag choose requests of a file; name one by --from")
+	}
 	if f.from == "" {
 		return importer.Alone(path), nil
 	}
@@ -216,13 +225,23 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
+	o := importer.Options{Kind: f.as, Origin: origin, Only: f.only, Tags: f.tags}
 	if f.from == "-" {
 		name = "standard input"
+	} else if folder, err := os.OpenRoot(filepath.Dir(name)); err == nil { // else none is read
+		defer folder.Close()
+		o.Files = folder.FS()
 	}
-	d, err := importer.Read(name, data, f.as, origin)
+	d, err := o.Read(name, data)
 	switch {
 	case err != nil:
 		return nil, err
+	case d.Kind != importer.OpenAPI && len(f.tags) > 0:
+		return nil, cli.Usagef("--tag is of OpenAPI documents; choose paths of %s with --only",
+			d.Kind)
+	case d.Kind == importer.Log && len(f.only) > 0:
+		return nil, cli.Usagef("--only is not of logs, whose times are of all paths; choose " +
+			"lines with grep")
 	case d.Kind != importer.OpenAPI && f.writes:
 		return nil, cli.Usagef("--writes is only for OpenAPI documents; of format %s, all "+
 			"requests are included without it", d.Kind)
@@ -262,11 +281,11 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	for _, note := range d.Changed {
 		p("changed  %s", note)
 	}
-	if n := len(d.Held); n > 0 {
+	if n := importer.Total(d.Held); n > 0 {
 		p("left out %d requests, which would change data of the service; they are comments in "+
 			"the file, and --writes includes them", n)
 	}
-	if n := len(d.Unknown); n > 0 {
+	if n := importer.Total(d.Unknown); n > 0 {
 		p("left out %d requests, because a required value has no example; they are comments in "+
 			"the file", n)
 	}

@@ -106,8 +106,40 @@ func TestInit(t *testing.T) {
 		"./app",
 		"--out", "p.yaml")
 	check(cli.Fine, []string{"6 requests found"}, "--from", "shop.curl", "--out", "curl.yaml")
-	check(cli.Failed, []string{"read shop.curl as har: the file is not valid JSON"}, "--from", "shop.curl",
+	check(cli.Fine, []string{"n.yaml: 1 kind", "not of --only or --tag"}, "--from", "openapi.yaml",
+		"--only", "/items", "--command", "./app", "--out", "n.yaml")
+	check(cli.Misused, []string{"name one by --from"}, "--url", "http://a", "--only", "/a", "--out",
+		"t.yaml")
+	check(cli.Misused, []string{"choose paths of har with --only"}, "--from", "shop.har", "--tag",
+		"a", "--url", "http://127.0.0.1:1", "--out", "t.yaml")
+	check(cli.Misused, []string{"--only is not of logs"}, "--from", "access.log", "--only", "/a",
+		"--url", "http://127.0.0.1:1", "--out", "t.yaml")
+	check(cli.Failed, []string{"read shop.curl as har: it is not JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")
+}
+
+// A document may refer to files of its folder, and to no others.
+func TestInitReadsTheFolder(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(name, text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
+			os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "get: {responses: {200: {description: ok}}}\n"
+	write("api/paths/a.yaml", path)
+	write("outside.yaml", path)
+	if err := os.Symlink("../outside.yaml", "api/link.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	write("api/openapi.yaml", "openapi: 3.1.0\npaths: {/a: {$ref: paths/a.yaml}, "+
+		"/b: {$ref: ../outside.yaml}, /c: {$ref: link.yaml}}\n")
+	check := checkInit(t)
+	check(cli.Fine, []string{"1 kind of request", "3 found",
+		"left out 2: a path whose operations are in another file"},
+		"--from", "api/openapi.yaml", "--url", "http://127.0.0.1:1")
 }
 
 // Another machine must be named, and certificates must be in a file that a run will find.

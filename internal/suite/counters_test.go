@@ -43,11 +43,11 @@ func TestCounters(t *testing.T) {
 	check(database, ", backendCalls: {database: 0.5}", "prony.yaml:6:")
 	check(database, ", setup: run, backendCalls: {database: 1}}, {request: GET /",
 		"prony.yaml:6: a setup request cannot have backendCalls: setup is not part of a window")
-	check("db: {}", "", "prony.yaml:5: the counter db is had by one of postgres and metrics")
-	check("db: {postgres: a, metrics: b}", "", "had by one of postgres and metrics")
+	check("db: {}", "", "prony.yaml:5: the counter db must have either postgres or metrics")
+	check("db: {postgres: a, metrics: b}", "", "must have either postgres or metrics")
 	check("db: {metrics: b}", "", "prony.yaml:5: series is missing")
-	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is of a page of metrics")
-	check("db: {metrics: a, series: b, statements: true}", "", "statements are of a postgres")
+	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is allowed only with metrics")
+	check("db: {metrics: a, series: b, statements: true}", "", "statements is allowed only with postgres")
 	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} names a process "+
 		"that the target does not have")
 	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+

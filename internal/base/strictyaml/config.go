@@ -14,7 +14,9 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // Error describes a mistake in a file, for its author.
@@ -57,8 +59,8 @@ func Decode(file string, data []byte, v any) error {
 // decoded translates an error of the YAML library for the file's author; v is the value that the
 // file was decoded into.
 func decoded(file string, data []byte, v any, err error) error {
-	if err == nil {
-		return nil
+	if _, is := errors.AsType[*Error](err); err == nil || is {
+		return err
 	}
 	out := placed(file, data, err)
 	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
@@ -212,77 +214,107 @@ func distance(a, b string) int {
 // Bounds of a file's structure. Files that people write have ten levels and some thousand values.
 // The YAML library recurses, and copies the values of aliases: 441 bytes became more than 3 GB.
 const (
-	deepest  = 100     // nested brackets
-	expanded = 100_000 // values, including the repetitions by aliases
+	deepest  = 100     // brackets within each other
+	expanded = 100_000 // values that aliases repeat
 )
 
 // plain removes a byte order mark, and rejects files that would exhaust the YAML library's memory.
 func plain(file string, data []byte) ([]byte, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	wrong := func(pos int, format string, args ...any) ([]byte, error) {
-		return nil, &Error{File: file, Line: 1 + bytes.Count(data[:pos], []byte("\n")),
-			Problem: fmt.Sprintf(format, args...), Hint: "check that this is the right file"}
-	}
-	depth := 0
-	for i, c := range data {
-		switch c {
-		case '[', '{':
-			depth++
-		case ']', '}':
-			depth = max(depth-1, 0)
-		case '\n':
-			if bytes.HasPrefix(data[i+1:], bytes.Repeat([]byte(" "), 4*deepest)) {
-				return wrong(i+1, "a line is indented by %d blanks", 4*deepest)
-			}
-		}
-		if depth > deepest {
-			return wrong(i, "brackets are nested more than %d levels deep", deepest)
-		}
-	}
-	if !bytes.ContainsRune(data, '*') {
-		return data, nil
+	data, err := shallow(file, data)
+	if err != nil || !bytes.ContainsRune(data, '*') {
+		return data, err
 	}
 	tree, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, placed(file, data, err)
 	}
-	all := 0
-	for _, doc := range tree.Docs {
-		all += values(doc.Body, map[string]int{})
+	return data, bounded(file, tree)
+}
+
+// shallow takes a byte order mark away, and refuses what goes too deep.
+func shallow(file string, data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	depth, most := 0, 0
+	for i, c := range data {
+		switch c {
+		case '[', '{':
+			depth++
+			most = max(most, depth)
+		case ']', '}':
+			depth = max(depth-1, 0)
+		case '\n':
+			if bytes.HasPrefix(data[i+1:], bytes.Repeat([]byte(" "), 4*deepest)) {
+				return nil, mistaken(file, 1+bytes.Count(data[:i+1], []byte("\n")),
+					"a line that is set in by %d blanks", 4*deepest)
+			}
+		}
 	}
-	if all > expanded {
-		return wrong(0, "YAML aliases expand the file to more than %d values", expanded)
+	if most <= deepest {
+		return data, nil
+	}
+	depth = 0 // of brackets that are not in a text
+	for _, t := range lexer.Tokenize(string(data)) {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth = max(depth-1, 0)
+		}
+		if depth > deepest {
+			return nil, mistaken(file, t.Position.Line, "more than %d brackets within each other",
+				deepest)
+		}
 	}
 	return data, nil
 }
 
-// values counts the values below a node, including the values of its aliases; anchors has the
-// counts of earlier anchors. It caps the count at twice the bound.
-func values(n ast.Node, anchors map[string]int) int {
-	c := &counter{anchors: anchors}
-	if n != nil {
-		ast.Walk(c, n)
-	}
-	return min(c.n, 2*expanded)
+// mistaken is the error of a file that nobody has written by hand.
+func mistaken(file string, line int, format string, args ...any) error {
+	return &Error{File: file, Line: line, Problem: fmt.Sprintf(format, args...),
+		Hint: "is it the file that you meant?"}
 }
 
+// bounded refuses a tree whose aliases repeat too much.
+func bounded(file string, tree *ast.File) error {
+	all := 0
+	for _, doc := range tree.Docs {
+		c := &counter{anchors: map[string]int{}}
+		if doc.Body != nil {
+			ast.Walk(c, doc.Body)
+		}
+		all += c.repeated
+	}
+	if all > expanded {
+		return mistaken(file, 1, "its aliases make more than %d values of it", expanded)
+	}
+	return nil
+}
+
+// counter counts the values below a node with those that its aliases stand for; anchors has what
+// came before. Beyond the bound it counts no further.
 type counter struct {
-	anchors map[string]int
-	n       int
+	anchors     map[string]int
+	n, repeated int // repeated: those of aliases alone
 }
 
 // Visit implements ast.Visitor.
 func (c *counter) Visit(n ast.Node) ast.Visitor {
 	switch n := n.(type) {
 	case *ast.AnchorNode:
-		size := values(n.Value, c.anchors)
-		c.anchors[n.Name.GetToken().Value] = size
-		c.n += size
+		inside := &counter{anchors: c.anchors}
+		ast.Walk(inside, n.Value)
+		c.anchors[n.Name.GetToken().Value] = inside.n
+		c.add(inside.n, inside.repeated)
 		return nil
 	case *ast.AliasNode:
-		c.n += c.anchors[n.Value.GetToken().Value]
+		size := c.anchors[n.Value.GetToken().Value]
+		c.add(size, size)
 		return nil
 	}
 	c.n++
 	return c
+}
+
+func (c *counter) add(n, repeated int) {
+	c.n, c.repeated = min(c.n+n, 2*expanded), min(c.repeated+repeated, 2*expanded)
 }

@@ -243,7 +243,7 @@ func (r refusals) texts(columns []column) []string {
 		if len(a.columns) < all {
 			subject = " of " + strings.Join(a.columns, " and ")
 		}
-		text := a.Name + subject + " " + a.why
+		text := a.Name + subject + ": " + a.why
 		if head, hint, ok := strings.Cut(text, " ("); ok && len(text) > proseWidth {
 			out, text = append(out, head), "("+hint
 		}

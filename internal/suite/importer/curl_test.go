@@ -21,10 +21,10 @@ func drafted(t *testing.T, kind string) func(text, want string) {
 	}
 }
 
-// left is what is said when nothing is left.
+// left is the error if every request was left out.
 func left(kind, why string) string {
-	return "read f as " + kind + ": nothing is left: 1: " + why + "; add an example, or give a " +
-		"--url alone"
+	return "read f as " + kind + ": every request was left out: 1: " + why +
+		"; add an example to the file, or pass only --url"
 }
 
 // What is sent is what curl would send. Rows with a request were held against curl 7.88.
@@ -130,7 +130,7 @@ func TestCurlRefuses(t *testing.T) {
 // Variables and what a shell computes come from the environment.
 func TestCurlVariables(t *testing.T) {
 	check := drafted(t, Curl)
-	const about = ": a variable that the file has no value for"
+	const about = ": a variable that has no value in the file"
 	const host = "\n~ 1: the host is a variable: the path is one of the service's"
 	check("curl $BASE/a http://b/", "GET /a 1×200\nGET / 1×200"+host)
 	check(`curl "http://$HOST:$PORT/a?b=$C"`, "GET /a?b=${C} 1×200\nC"+about+host)
@@ -156,15 +156,15 @@ func TestCurlShells(t *testing.T) {
 		"a backtick, as in PowerShell; copy the commands as cURL (bash)")
 	check("A=b /usr/bin/curl http://a/a?b=1 & time curl 'http://a/b' | jq .", "GET /a?b=1 1×200\n"+
 		"GET /b 1×200\n- 1: a command that is not curl")
-	check("curl http://a/a?b=1&c=2", "read f as curl: nothing is left: 1: an & or ; that is not "+
-		"in quotes: quote the address; add an example, or give a --url alone")
+	check("curl http://a/a?b=1&c=2", "read f as curl: every request was left out: 1: an & or ; "+
+		"that is not in quotes: quote the address; add an example to the file, or pass only --url")
 	check("curl http://a/a?b=1&&c=2; curl http://a/b;d=1\ncurl http://a/c;curl http://a/d",
 		"GET /c 1×200\nGET /d 1×200\n- 2: an & or ; that is not in quotes: quote the address\n"+
 			"- 2: a command that is not curl")
 	check("C:\\x\\curl.EXE http://a:80/1 ^\nhttps://a:443/2\ncurl http://a/3 ^\nhttp://a:8080/",
 		"GET /1 1×200\nGET /3 1×200\n- 2: of another host than http://a")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+
-		"I: a variable that the file has no value for")
+		"I: a variable that has no value in the file")
 	const fence = "```\n"
 	check("I'd ask:\n"+fence+"$ curl http://a/1 \\\n  -d 'b\n\nc'\n"+fence+"It's {ok\n"+
 		"curl isn't hard\n"+fence+"curl http://a/2\n"+fence, "POST /1 1×200 [b\n\nc] "+formBody+

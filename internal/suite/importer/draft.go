@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"slices"
@@ -71,6 +72,9 @@ type Draft struct {
 	notes      map[string]int // requests with a difference, by the sentence in Changed
 	changed    []string       // sentences in their order
 	noise      map[string]int // requests by a field that is not sent
+
+	files      fs.FS
+	only, tags []string // expressions of paths, and tags
 }
 
 // Request is one kind of request. Its texts are templates of a suite.
@@ -112,6 +116,7 @@ func (d *Draft) Hold() error {
 		}
 		return !safe
 	})
+	d.needed()
 	if len(d.Requests) == 0 {
 		return errors.New("every request of the file changes data of the service; pass --writes " +
 			"to include such requests")
@@ -119,12 +124,34 @@ func (d *Draft) Hold() error {
 	return nil
 }
 
-// hole returns the mark for ${NAME}, or for a placeholder in braces. Texts of files contain no NUL.
+// Total is how often the file has the requests.
+func Total(requests []Request) (n int) {
+	for _, r := range requests {
+		n += r.Weight
+	}
+	return n
+}
+
+// hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
 func hole(subject string) string { return "\x00" + subject + "\x00" }
 
-// Read drafts from the content of the named file, of a kind; "": recognized by the content. origin
-// selects requests; "": the most frequent origin.
+// Options say what is read of a file.
+type Options struct {
+	Kind   string   // "": the one that the content looks like
+	Origin string   // whose requests are wanted; "": the most frequent
+	Only   []string // paths that are wanted, in which * is any text; none: all
+	Tags   []string // of an OpenAPI document: those that are wanted; none: all
+	Files  fs.FS    // the folder of the file, for references to others; nil: none is read
+}
+
+// Read makes a draft of the content of the named file.
 func Read(name string, data []byte, kind, origin string) (*Draft, error) {
+	return Options{Kind: kind, Origin: origin}.Read(name, data)
+}
+
+// Read makes a draft of the content of the named file.
+func (o Options) Read(name string, data []byte) (*Draft, error) {
+	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
 			for _, f := range foreign {
@@ -137,7 +164,10 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 		}
 	}
 	d := empty()
-	d.Kind, d.want = kind, origin
+	d.Kind, d.want, d.files, d.tags = kind, o.Origin, o.Files, o.Tags
+	for _, p := range o.Only {
+		d.only = append(d.only, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*"))
+	}
 	read := map[string]func(string, []byte) error{OpenAPI: d.readOpenAPI, HAR: d.readHAR,
 		Curl: d.readCurl, Postman: d.readPostman, Log: d.readLog}[kind]
 	if read == nil {
@@ -149,11 +179,13 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 	}
 	d.settle()
 	if len(d.Requests) == 0 {
-		why := "the file contains no requests"
-		if len(d.Left) > 0 {
+		why := "it has no requests"
+		if len(d.Left) > 0 && len(d.Unknown) == 0 {
 			why = "every request was left out: " + d.Left[0]
 		} else if len(d.Unknown) > 0 {
-			why = "every operation needs a value that has no example"
+			r := d.Unknown[0]
+			why = fmt.Sprintf("every request wants a value that has no example: %s %s, %s",
+				r.Method, oneLine(r.Path), oneLine(r.Note))
 		}
 		return nil, fmt.Errorf("read %s as %s: %s; add an example to the file, or pass only "+
 			"--url", name,
@@ -205,7 +237,8 @@ func recognise(data []byte) string {
 		var top struct {
 			OpenAPI, Swagger any
 			Log              *struct{ Entries json.RawMessage }
-			Info, Item       json.RawMessage
+			Item, Requests   json.RawMessage // of Postman, now and in version 1
+			Collection       *struct{ Item json.RawMessage }
 		}
 		if json.Unmarshal(data, &top) == nil {
 			switch {
@@ -213,7 +246,8 @@ func recognise(data []byte) string {
 				return OpenAPI
 			case top.Log != nil && top.Log.Entries != nil:
 				return HAR
-			case top.Item != nil && top.Info != nil:
+			case top.Item != nil || top.Requests != nil,
+				top.Collection != nil && top.Collection.Item != nil:
 				return Postman
 			}
 			return ""
@@ -255,7 +289,14 @@ func (d *Draft) add(r raw) {
 		d.leave("a request whose address is not an http or https URL")
 		return
 	}
+	if short, _, _ := strings.Cut(path, "?"); d.Kind != OpenAPI && !d.chosen(short, nil) {
+		d.leaveAll(unchosen, max(r.count, 1))
+		return
+	}
 	if user != "" && !slices.ContainsFunc(r.headers, isField("authorization")) {
+		if nul(user) {
+			user = hole("BASIC_AUTH")
+		}
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
 	why := r.joined()
@@ -279,6 +320,21 @@ func (d *Draft) add(r raw) {
 	d.raws = append(d.raws, r)
 }
 
+// unchosen is why a request is left out that the user does not want.
+const unchosen = "not of --only or --tag"
+
+// chosen says whether the user wants a path with its tags, which only documents have. Of a log all
+// is wanted: its times are of all paths.
+func (d *Draft) chosen(path string, tags []string) bool {
+	if d.Kind == Log {
+		return true
+	}
+	fits := func(p string) bool { return regexp.MustCompile("^(?:" + p + ")$").MatchString(path) }
+	tagged := func(tag string) bool { return slices.Contains(tags, tag) }
+	return (len(d.only) == 0 || slices.ContainsFunc(d.only, fits)) &&
+		(len(d.tags) == 0 || d.Kind != OpenAPI || slices.ContainsFunc(d.tags, tagged))
+}
+
 func isField(name string) func(Field) bool {
 	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
 }
@@ -287,8 +343,9 @@ func isField(name string) func(Field) bool {
 func place(address string) (origin, path, user string, err error) {
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
-		if scheme = strings.ToLower(scheme); scheme != "http" && scheme != "https" {
-			return "", "", "", fmt.Errorf("%s is not an http or https URL", scheme)
+		scheme = strings.ToLower(scheme)
+		if scheme != "http" && scheme != "https" && !nul(scheme) {
+			return "", "", "", fmt.Errorf("%s is not http", scheme)
 		}
 		end := strings.IndexAny(after, "/?#")
 		if end < 0 {
@@ -297,6 +354,10 @@ func place(address string) (origin, path, user string, err error) {
 		host := after[:end]
 		if pos := strings.LastIndexByte(host, '@'); pos >= 0 {
 			user, host = host[:pos], host[pos+1:]
+		}
+		if nul(scheme, host) { // what a variable stands for is not known: only the path is
+			_, path, _, err := place("/" + strings.TrimPrefix(after[end:], "/"))
+			return "", path, user, err
 		}
 		u, err := url.Parse(scheme + "://" + host)
 		if err != nil || u.Hostname() == "" || u.Path != "" {
@@ -338,7 +399,7 @@ func (d *Draft) settle() {
 	var retained []raw
 	for _, r := range d.raws {
 		if origin, _, _, _ := place(r.url); origin != "" && origin != d.Origin {
-			d.leave("a request to a host other than " + d.Origin)
+			d.leaveAll("of another host than "+d.Origin, r.count)
 			continue
 		}
 		r.url = strings.TrimPrefix(r.url, d.Origin)
@@ -356,6 +417,7 @@ func (d *Draft) settle() {
 			same.statuses[out.Status] += out.Weight
 			same.Status = frequent(same.statuses)
 		case ok:
+			d.Unknown[i].Weight += out.Weight
 		case r.unknown:
 			known[string(key)] = len(d.Unknown)
 			d.Unknown = append(d.Unknown, out)
@@ -369,7 +431,7 @@ func (d *Draft) settle() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		err := r.check()
 		if err != nil {
-			d.leave("a request that suites cannot send: " + problem(err))
+			d.leaveAll("a suite cannot send it: "+problem(err), r.Weight)
 		}
 		return err != nil
 	})
@@ -378,13 +440,18 @@ func (d *Draft) settle() {
 	}
 	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+	d.needed()
+}
+
+// needed keeps the secrets that the requests use.
+func (d *Draft) needed() {
 	d.Secrets = slices.DeleteFunc(d.Secrets, func(s Secret) bool {
 		return !d.uses("${" + s.Name + "}")
 	})
 }
 
 func (d *Draft) uses(text string) bool {
-	return slices.ContainsFunc(slices.Concat(d.Requests, d.Unknown), func(r Request) bool {
+	return slices.ContainsFunc(d.Requests, func(r Request) bool {
 		return strings.Contains(r.Path, text) || strings.Contains(r.Body, text) ||
 			slices.ContainsFunc(r.Headers, func(f Field) bool {
 				return strings.Contains(f.Value, text)
@@ -400,6 +467,10 @@ func (d *Draft) bound() {
 			weights[i] = r.Weight
 		}
 		slices.SortFunc(weights, func(a, b int) int { return b - a })
+		why := fmt.Sprintf("beyond the %d most frequent", kindsMax)
+		if slices.Min(weights) == weights[0] {
+			why = fmt.Sprintf("beyond the first %d; choose others with --only", kindsMax)
+		}
 		least, ties := weights[kindsMax-1], 0
 		for _, w := range weights[:kindsMax] {
 			if w == least {
@@ -412,13 +483,10 @@ func (d *Draft) bound() {
 			}
 			out := r.Weight < least || r.Weight == least && ties < 0
 			if out {
-				d.leave(fmt.Sprintf("a request beyond the %d most frequent requests", kindsMax))
+				d.leaveAll(why, r.Weight)
 			}
 			return out
 		})
-	}
-	if len(d.Unknown) > kindsMax {
-		d.Unknown = d.Unknown[:kindsMax]
 	}
 	const weightMax = 1_000_000
 	most := 0

@@ -41,7 +41,7 @@ func asSuite(t *testing.T, text, trace string) *suite.Suite {
 		t.Fatal(err)
 	}
 	for key := range keys {
-		if !strings.Contains(" targets requests loads ", " "+key+" ") {
+		if !strings.Contains(" targets ready requests loads ", " "+key+" ") {
 			t.Errorf("the contract has no key %s", key)
 		}
 	}
@@ -168,16 +168,18 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	check("", "", "it looks like none of openapi, har, curl, postman, log; say which it is")
 	check("{}", "", "it looks like none of")
+	check(`{"swagger": "1.2"}`, "", `its version is "1.2"; convert it to OpenAPI 3`)
+	check(`{"openapi": "4.0.0"}`, "", `its version is "4.0.0"`)
+	check(`{"swagger": "2.0"}`, "", "it has no requests")
 	check("$a = b\nInvoke-WebRequest -Uri \"http://a\"", "", "it is PowerShell; copy")
 	check("fetch(\"http://a\", {", "", "it is JavaScript (fetch); copy")
 	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log; write it in")
 	check(`http 2026-07-02T22:23:00.186641Z app/lb "GET http://a:80/ HTTP/1.1"`, "",
 		"it is an access log of another format")
 	check("{\"status\": 200}\n{\"status\": 200}\n", "", "it is a log of JSON lines; write it in")
-	check(`{"swagger": "2.0"}`, "", "it is not of OpenAPI 3; convert it")
 	check(`{"openapi": "3.1.0"}`, "", "it has no requests")
 	check(`{"log": {"entries": []}}`, "", "it has no requests")
-	check(`{"log": {"entries": "secret"}}`, HAR, "holds a string where another kind")
+	check(`{"log": {"entries": "secret"}}`, HAR, "log.entries is of type string")
 	check("{", HAR, "it is not JSON from byte 1 on")
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save the file again")
@@ -256,6 +258,9 @@ func fuzz(f *testing.F, kind string, samples ...string) {
 			if d, err := Read("f", data, kind, ""); err == nil {
 				text, trace := print(t, d, "f")
 				asSuite(t, text, trace)
+				if kind != Log && kind != Curl {
+					checkCounted(t, d, string(data))
+				}
 			}
 		}
 	})
@@ -263,15 +268,27 @@ func fuzz(f *testing.F, kind string, samples ...string) {
 
 func FuzzOpenAPI(f *testing.F) {
 	fuzz(f, OpenAPI, `{"openapi":"3.1.0","paths":{"/a":{"get":{"parameters":[`+
-		`{"$ref":"#/paths"}]}}}}`)
+		`{"$ref":"#/paths"}]}}}}`, `{"swagger":"2.0","host":"h","paths":{"/a/{b}":{"post":{`+
+		`"parameters":[{"in":"formData","name":"c","type":"array","default":[1,{"d":2}]}]}}}}`,
+		"openapi: 3\nservers: [{url: '{s}://{h}/{p}'}]\npaths: {'/{a}': {get: {parameters: "+
+			"[{name: a, in: path, style: matrix, explode: true, example: {b: [01, .5]}}]}}}\n")
 }
-func FuzzHAR(f *testing.F) { fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`) }
+func FuzzHAR(f *testing.F) {
+	fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`, `{"log":{"entries":[7,`+
+		`{"request":{"url":"http://a","cookies":[{"name":1}],"postData":{"text":"aA==",`+
+		`"encoding":"base64"}},"response":{"status":"200"}}]}}`)
+}
 func FuzzCurl(f *testing.F) {
 	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &",
 		"curl ^\"http://a/?b^&c\" ^\r\n -H ^\"d: e\\^\"^\"", "curl $A/../b -GId c --next -r 0-9 d",
 		"curl 'http://[::1]/\\[a\\]?b#c' --json $'\\ud83d\\ude00' -b d=e -b f=g --url-query h=i")
 }
-func FuzzPostman(f *testing.F) { fuzz(f, Postman) }
+func FuzzPostman(f *testing.F) {
+	fuzz(f, Postman, `{"item":[{"request":{"method":"POST","url":{"host":["{{a}}","b"],"path":`+
+		`[":c",{"value":1}],"query":[{"key":"d"}],"variable":[{"id":"c","value":true}]},"header":`+
+		`"A: {{b}}","body":{"mode":"graphql","graphql":{"query":"{a}","variables":`+
+		`{"b":"{{c}}"}}}}}]}`)
+}
 func FuzzLog(f *testing.F) {
 	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`,
 		`h - - [22/Nov/2026:09:00:00 +0000] "GET /\x22\"\\ #|{\x00 HTTP/1.1" 206 1`)

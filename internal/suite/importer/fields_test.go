@@ -59,8 +59,8 @@ func TestFields(t *testing.T) {
 		"accept=*/*\nCOOKIE: the header field Cookie, as k=…; l=…; …\n")
 	check("GET", a, 200, "Cookie=bare", "GET /x 1×200 Cookie=${COOKIE}\n"+
 		"COOKIE: the header field Cookie, as …\n")
-	const twice = "read f as har: nothing is left: 1: the header field %s with two values; add " +
-		"an example, or give a --url alone"
+	const twice = "read f as har: every request was left out: 1: the header field %s with two " +
+		"values; add an example to the file, or pass only --url"
 	check("GET", a, 200, "Host=b|host=c", fmt.Sprintf(twice, "host"))
 	check("GET", a, 200, "Authorization=Bearer x|Authorization=Basic y",
 		fmt.Sprintf(twice, "Authorization"))

@@ -2,44 +2,69 @@ package importer
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // har is the part of an HTTP Archive that is read, version 1.2
 // (http://www.softwareishard.com/blog/har-12-spec/).
 type har struct {
-	Log struct {
-		Entries []struct {
-			Request struct {
-				Method, URL string
-				Headers     []pair
-				PostData    *struct {
-					MimeType, Text string
-					Params         []pair
-				}
-			}
-			Response struct {
-				Status  int
-				Content struct{ MimeType string }
-			}
+	Log struct{ Entries []json.RawMessage }
+}
+
+type entry struct {
+	Request struct {
+		Method, URL          scalar
+		Headers, QueryString []pair
+		Cookies              []pair
+		PostData             *struct {
+			MimeType, Text, Encoding scalar
+			Params                   []pair
 		}
+		BodySize scalar
+	}
+	Response *struct {
+		Status  scalar
+		Content struct{ MimeType scalar }
 	}
 }
 
+// pair is a name and a value of a HAR or of Postman.
 type pair struct {
-	Name, Value string
-	Key         string // Postman's key of the name
-	Disabled    bool
+	Name, Key, ID scalar // words for the name
+	Value         scalar
+	Disabled      bool
+	valued        bool // it has a value, though it may be ""
 }
 
-// static are the extensions and media types of files that any web server sends.
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *pair) UnmarshalJSON(data []byte) error {
+	var in struct {
+		Name, Key, ID scalar
+		Value         json.RawMessage
+		Disabled      any
+	}
+	if err := json.Unmarshal(data, &in); err != nil {
+		return err
+	}
+	*p = pair{Name: in.Name, Key: in.Key, ID: in.ID, Disabled: in.Disabled == true,
+		valued: len(in.Value) > 0 && in.Value[0] != 'n'}
+	if p.valued {
+		return p.Value.UnmarshalJSON(in.Value)
+	}
+	return nil
+}
+
+func (p pair) name() string { return string(cmp.Or(p.Key, p.Name, p.ID)) }
+
+// static are the endings and media types of files that any web server sends.
 var static = []string{".js", ".mjs", ".css", ".map", ".png", ".jpg", ".jpeg", ".gif", ".svg",
 	".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm", ".mp3",
 	".wasm", ".txt.gz", ".webmanifest"}
@@ -59,41 +84,96 @@ func (d *Draft) readHAR(_ string, data []byte) error {
 		return broken(err)
 	}
 	d.Found = len(h.Log.Entries)
-	for _, e := range h.Log.Entries {
-		q, a := e.Request, e.Response
-		r := raw{method: q.Method, url: q.URL, status: a.Status}
-		for _, f := range q.Headers {
-			r.headers = append(r.headers, Field{f.Name, f.Value})
+	for _, data := range h.Log.Entries {
+		var e entry
+		if err := json.Unmarshal(data, &e); err != nil {
+			d.leave("an entry that is not understood: " + broken(err).Error())
+			continue
 		}
-		if p := q.PostData; p != nil {
-			r.kind, r.body = p.MimeType, p.Text
-			if r.body == "" && len(p.Params) > 0 {
-				r.body = form(p.Params)
-			}
+		r, why := e.raw()
+		if why == "" {
+			why = e.unfit(r)
 		}
-		switch {
-		case isStatic(q.URL, a.Content.MimeType):
-			d.leave("static files")
-		case strings.EqualFold(q.Method, "OPTIONS"):
-			d.leave("a CORS preflight request of the browser")
-		case a.Status == 0:
-			d.leave("a request that the browser canceled before the response")
-		case a.Status < 200 || a.Status >= 500:
-			d.leave("a request whose response was a server error (5xx) or a protocol switch")
-		case a.Status >= 400:
-			d.leave("a request whose response was an error (4xx)")
-		case strings.HasPrefix(r.kind, "multipart/"):
-			d.leave("a multipart form, whose body the file contains only in part")
-		case nul(q.URL, r.body):
-			d.leave("a request whose text contains a NUL character")
-		default:
-			d.add(r)
+		if why != "" {
+			d.leave(why)
+			continue
 		}
+		d.add(r)
 	}
 	return nil
 }
 
-// nul reports whether a text contains a NUL, which marks holes here.
+// raw is the request of an entry. An archive without answers has a status of 0.
+func (e *entry) raw() (r raw, why string) {
+	q := e.Request
+	r = raw{method: string(q.Method), url: string(q.URL)}
+	if e.Response != nil {
+		r.status, _ = strconv.Atoi(string(e.Response.Status)) // what is no number is no answer
+	}
+	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
+		r.url += "?" + form(q.QueryString)
+	}
+	for _, f := range q.Headers {
+		r.headers = append(r.headers, Field{f.name(), string(f.Value)})
+	}
+	if !slices.ContainsFunc(r.headers, isField("cookie")) {
+		for _, c := range q.Cookies {
+			r.headers = append(r.headers, Field{"Cookie", c.name() + "=" + string(c.Value)})
+		}
+	}
+	if p := q.PostData; p != nil {
+		r.kind, r.body = string(p.MimeType), string(p.Text)
+		if r.body == "" && len(p.Params) > 0 {
+			r.body = form(p.Params)
+		}
+		if p.Encoding == "base64" {
+			plain, err := base64.StdEncoding.DecodeString(r.body)
+			if r.body = string(plain); err != nil || !utf8.Valid(plain) || nul(r.body) {
+				return r, "a body that is not text"
+			}
+		}
+	}
+	return r, ""
+}
+
+// unfit says why a request is not taken.
+func (e *entry) unfit(r raw) string {
+	mime, status := "", r.status
+	if e.Response != nil {
+		mime = string(e.Response.Content.MimeType)
+	}
+	size, _ := strconv.Atoi(string(e.Request.BodySize)) // -1 is unknown
+	for _, f := range r.headers {
+		if strings.EqualFold(f.Name, "content-length") {
+			n, _ := strconv.Atoi(f.Value) // what is no number is no length
+			size = max(size, n)
+		}
+	}
+	switch {
+	case isStatic(r.url, mime):
+		return "static files"
+	case strings.EqualFold(r.method, "OPTIONS"):
+		return "a browser's question before a request (CORS)"
+	case e.Response == nil:
+	case status == 0:
+		return "it was given up before an answer"
+	case status < 200 || status >= 500:
+		return "the answer was an error of the server, or no HTTP any more"
+	case status >= 400:
+		return "the answer was an error (4xx)"
+	}
+	switch {
+	case strings.HasPrefix(r.kind, "multipart/"):
+		return "its body is a form of several parts, which the file holds in part"
+	case nul(r.url, r.body):
+		return "a NUL in its text"
+	case r.body == "" && size > 0:
+		return "its body is not in the file"
+	}
+	return ""
+}
+
+// nul says whether a text has a character that none may have here.
 func nul(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(s string) bool { return strings.ContainsRune(s, 0) })
 }
@@ -103,7 +183,7 @@ func form(pairs []pair) string {
 	var out []string
 	for _, p := range pairs {
 		if !p.Disabled {
-			out = append(out, formWord(cmp.Or(p.Name, p.Key))+"="+formWord(p.Value))
+			out = append(out, formWord(p.name())+"="+formWord(string(p.Value)))
 		}
 	}
 	return strings.Join(out, "&")
@@ -111,15 +191,3 @@ func form(pairs []pair) string {
 
 // formWord escapes a word of a form, without its holes.
 func formWord(s string) string { return around(s, url.QueryEscape) }
-
-// broken describes an error in JSON. It does not quote the content, which may be a secret.
-func broken(err error) error {
-	if s, is := errors.AsType[*json.SyntaxError](err); is {
-		return fmt.Errorf("the file is not valid JSON from byte %d on; save it again", s.Offset)
-	}
-	if u, is := errors.AsType[*json.UnmarshalTypeError](err); is {
-		return fmt.Errorf("field %s has the wrong type %s; check whether this is the right "+
-			"file", u.Field, u.Value)
-	}
-	return errors.New("the file is not valid JSON; save it again")
-}

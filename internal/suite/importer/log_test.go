@@ -22,7 +22,7 @@ func TestLogLines(t *testing.T) {
 	const notHTTP = "\n- 2: lines whose request is not HTTP"
 	check("", `\x16\x03\x01 ~ 400 150|- ~ 408 0|`+a+"|"+a, "GET /a 2×200"+notHTTP)
 	check("", "# a comment||"+a, "GET /a 1×200\n"+
-		"- 1: lines of another format than common or combined")
+		"- 1: lines in a format other than common or combined")
 	check("", a+"|a|b", "read f: it is an access log of another format; write it in the "+
 		"combined format")
 	check("", `GET /s?q=\x22a\x22&r=\"b\" HTTP/1.1 ~ 200 5 "-" "a \"b\""`,
@@ -38,7 +38,7 @@ func TestLogLines(t *testing.T) {
 		"GET http://b/ HTTP/1.1 ~ 200 5|"+a, "GET /a 1×200\n"+
 		"- 1: requests with a body, which a log does not have\n"+
 		"- 2: methods other than GET and HEAD\n"+
-		"- 1: requests that are not for a path of this server")
+		"- 1: requests whose target is not a path of this server")
 	const part = ": the status 206 is expected as 200, because the request is sent without the " +
 		"field that asks for it"
 	check("", "GET /d HTTP/1.1 ~ 206 10|GET /d HTTP/1.1 ~ 200 99", "GET /d 2×200\n~ 1"+part)

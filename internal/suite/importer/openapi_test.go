@@ -39,8 +39,8 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 		}
 	}
 	const ref = `$ref: '#/components/schemas/`
-	const none = "read f as openapi: every operation needs a value that has no example; add an " +
-		"example to the file, or pass only --url"
+	const none = "read f as openapi: every request wants a value that has no example: POST /x, " +
+		"no example of its body; add an example to the file, or pass only --url"
 	check(`{`+ref+`Base'}`, `{"id":7}`)
 	check(`{`+ref+`Named'}`, `{"id":7,"name":"Ann"}`)
 	check(`{allOf: [{`+ref+`Named'}, {properties: {x: {const: 1}}}]}`,
@@ -56,7 +56,8 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 // A document of several files is reported.
 func TestOtherFiles(t *testing.T) {
 	_, err := Read("f", []byte(`{"openapi":"3.0.0","paths":{"/a":{"$ref":"a.yaml"}}}`), OpenAPI, "")
-	if err == nil || !strings.Contains(err.Error(), "1: references to other files; first bundle") {
+	if err == nil || !strings.Contains(err.Error(), "1: a path whose operations are in another "+
+		"file; bundle") {
 		t.Errorf("it says %v", err)
 	}
 }

@@ -1,228 +1,466 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // collection is the part of a Postman collection that is read, version 2.1
 // (https://schema.postman.com/collection/json/v2.1.0/draft-07/docs/index.html).
 type collection struct {
-	Info     struct{ Schema string }
-	Item     []item
-	Variable []pair
-	Auth     *auth
+	Info       struct{ Schema scalar }
+	Collection json.RawMessage // around a collection that Postman's API gives
+	folder
 }
 
-type item struct {
-	Name     string
-	Item     []item
-	Request  json.RawMessage // an address, or an object
-	Response []struct{ Code int }
-	Auth     *auth
+// folder is what a collection, a folder and a request have in common. An item is either.
+type folder struct {
+	Name                    scalar
+	Item                    []json.RawMessage
+	Request                 json.RawMessage // an address, or more
+	Response                json.RawMessage
+	Auth                    *auth
+	Variable                []pair
+	Event                   json.RawMessage
+	ProtocolProfileBehavior struct{ DisableBodyPruning any }
+}
+
+// scope is what the folders around a request say.
+type scope struct {
+	auth      *auth
+	variables map[string]string
+	bodies    bool // of methods that have none mostly are sent
+	scripts   bool // run before the request
 }
 
 type postmanRequest struct {
-	Method string
-	URL    json.RawMessage // a string, or an object
-	Header json.RawMessage // fields, or a string
+	Method scalar
+	URL    json.RawMessage // a text, or an address in parts
+	Header json.RawMessage // fields, or a text
 	Body   *struct {
-		Mode, Raw  string
-		URLEncoded []pair
-		GraphQL    struct{ Query, Variables string }
-		Disabled   bool
-		Options    struct{ Raw struct{ Language string } }
+		Mode       scalar
+		Raw        scalar
+		URLEncoded json.RawMessage // fields, or a text
+		FormData   json.RawMessage
+		GraphQL    struct {
+			Query, OperationName scalar
+			Variables            scalar // their JSON, mostly as a text
+		}
+		Disabled bool
+		Options  struct{ Raw struct{ Language scalar } }
 	}
 	Auth *auth
 }
 
 type auth struct {
-	Type                  string
+	Type                  scalar
 	Bearer, Basic, APIKey json.RawMessage // pairs in 2.1, a mapping in 2.0
 }
-
-// itemDepth limits nested folders.
-const itemDepth = 50
 
 func (d *Draft) readPostman(_ string, data []byte) error {
 	var c collection
 	if err := json.Unmarshal(data, &c); err != nil {
 		return broken(err)
 	}
-	if !strings.Contains(c.Info.Schema, "/v2.") {
-		return errors.New("the file is not a Postman collection of version 2; export it as " +
-			"Collection v2.1")
+	if len(c.Collection) > 0 {
+		return d.readPostman("", c.Collection)
 	}
-	variables := map[string]string{}
-	for _, v := range c.Variable {
-		if !v.Disabled {
-			variables[cmp.Or(v.Key, v.Name)] = v.Value
-		}
+	if c.Info.Schema != "" && !strings.Contains(string(c.Info.Schema), "/v2.") ||
+		c.Info.Schema == "" && c.Item == nil {
+		return errors.New("it is not a collection of version 2; export it as Collection v2.1")
 	}
-	d.items(c.Item, c.Auth, variables, 0)
+	d.items(c.folder, scope{})
 	return nil
 }
 
-func (d *Draft) items(all []item, above *auth, variables map[string]string, depth int) {
-	for _, i := range all {
-		ownAuth := i.Auth
-		if ownAuth == nil {
-			ownAuth = above
+func (d *Draft) items(f folder, s scope) {
+	s.add(f)
+	for _, data := range f.Item {
+		var i folder
+		if err := json.Unmarshal(data, &i); err != nil {
+			d.Found++
+			d.leave("an item that is not understood: " + broken(err).Error())
+			continue
 		}
 		switch {
-		case len(i.Item) > 0 && depth < itemDepth:
-			d.items(i.Item, ownAuth, variables, depth+1)
+		case len(i.Item) > 0:
+			d.items(i, s)
 		case len(i.Request) > 0 && string(i.Request) != "null":
 			d.Found++
-			d.request(i, ownAuth, variables)
+			inner := s
+			inner.add(i)
+			if why := d.request(i, inner); why != "" {
+				d.leave(why)
+			}
 		}
 	}
 }
 
-func (d *Draft) request(i item, above *auth, variables map[string]string) {
+// add is what a folder says of what it holds.
+func (s *scope) add(f folder) {
+	if f.Auth != nil {
+		s.auth = f.Auth
+	}
+	s.variables = maps.Clone(s.variables)
+	if s.variables == nil {
+		s.variables = map[string]string{}
+	}
+	for _, v := range f.Variable {
+		if !v.Disabled && !nul(string(v.Value)) {
+			s.variables[v.name()] = string(v.Value)
+		}
+	}
+	if flag := f.ProtocolProfileBehavior.DisableBodyPruning; flag != nil {
+		s.bodies = flag == true
+	}
+	var events []struct {
+		Listen   scalar
+		Disabled bool
+		Script   struct{ Exec any }
+	}
+	_ = json.Unmarshal(f.Event, &events) // what is no list has no scripts
+	for _, e := range events {
+		lines, isList := e.Script.Exec.([]any)
+		text, _ := e.Script.Exec.(string)
+		written := slices.ContainsFunc(lines, func(line any) bool { return line != "" })
+		s.scripts = s.scripts || e.Listen == "prerequest" && !e.Disabled &&
+			(isList && written || strings.TrimSpace(text) != "")
+	}
+}
+
+// bodiless are the methods whose body Postman does not send by itself.
+var bodiless = []string{"GET", "HEAD", "COPY", "PURGE", "UNLOCK"}
+
+// request takes a request, or says why it cannot.
+func (d *Draft) request(i folder, s scope) (why string) {
 	var q postmanRequest
-	if json.Unmarshal(i.Request, &q) != nil || len(q.URL) == 0 {
-		if q.URL = i.Request; i.Request[0] != '"' {
-			d.leave("a request without a URL")
-			return
+	if i.Request[0] == '"' {
+		q.URL = i.Request
+	} else if err := json.Unmarshal(i.Request, &q); err != nil {
+		return "a request that is not understood: " + broken(err).Error()
+	}
+	if bytes.Contains(i.Request, []byte(`\u0000`)) {
+		return "a NUL in its text"
+	}
+	f := filler{d: d, variables: s.variables}
+	r := raw{method: strings.ToUpper(cmp.Or(string(q.Method), "GET")), note: string(i.Name)}
+	missing := []string{}
+	if r.url, missing, why = f.address(q.URL); why != "" {
+		return why
+	}
+	for _, h := range fieldsOf(q.Header) {
+		h.Name, h.Value = f.text(h.Name), f.text(h.Value)
+		if nul(h.Name) {
+			return "a header field whose name is a variable"
 		}
+		r.headers = append(r.headers, h)
 	}
-	r := raw{method: q.Method, note: i.Name}
-	var ok bool
-	if r.url, ok = addressOf(q.URL); !ok {
-		d.leave("a request whose path has a variable (:name) without a value")
-		return
+	if why = f.body(&r, &q, s.bodies); why != "" {
+		return why
 	}
-	var fields []pair
-	_ = json.Unmarshal(q.Header, &fields) // the string form of old versions is ignored
-	for _, f := range fields {
-		if !f.Disabled {
-			r.headers = append(r.headers, Field{cmp.Or(f.Key, f.Name), f.Value})
-		}
+	if why = f.authorize(&r, cmp.Or(q.Auth, s.auth)); why != "" {
+		return why
 	}
-	if why := r.postmanBody(&q); why != "" {
-		d.leave(why)
-		return
+	if f.drawn != "" {
+		return "it draws {{" + oneLine(f.drawn) + "}}, which Prony has no placeholder for"
 	}
-	if q.Auth == nil {
-		q.Auth = above
+	if s.scripts {
+		r.changes = append(r.changes, "a script before the request is not run")
 	}
-	if why := r.postmanAuth(q.Auth); why != "" {
-		d.leave(why)
-		return
-	}
-	if len(i.Response) > 0 {
-		r.status = i.Response[0].Code
-	}
-	if nul(r.url, r.body) {
-		d.leave("a request whose text contains a NUL character")
-		return
-	}
-	if !d.resolve(&r, variables) {
-		d.leave("a request with a dynamic value that Prony has no placeholder for, such as " +
-			"{{$timestamp}}")
-		return
-	}
-	if r.status >= 400 {
-		r.status = 0
+	if r.status = answered(i.Response); len(missing) > 0 {
+		r.unknown, r.note = true, "no example of "+strings.Join(missing, ", ")
 	}
 	d.add(r)
-}
-
-// addressOf returns the address of a request, with the values of its path variables.
-func addressOf(data json.RawMessage) (string, bool) {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		return text, true
-	}
-	var u struct {
-		Raw      string
-		Variable []pair
-	}
-	if json.Unmarshal(data, &u) != nil || u.Raw == "" {
-		return "", false
-	}
-	path, query, requested := strings.Cut(u.Raw, "?")
-	known := true
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		if name, ok := strings.CutPrefix(p, ":"); ok && name != "" {
-			index := slices.IndexFunc(u.Variable, func(v pair) bool {
-				return cmp.Or(v.Key, v.Name) == name
-			})
-			if index < 0 || u.Variable[index].Value == "" {
-				known = false
-				continue
-			}
-			parts[i] = u.Variable[index].Value
-		}
-	}
-	path = strings.Join(parts, "/")
-	if requested {
-		path += "?" + query
-	}
-	return path, known
-}
-
-func (r *raw) postmanBody(q *postmanRequest) (why string) {
-	if q.Body == nil || q.Body.Disabled {
-		return ""
-	}
-	switch b := q.Body; b.Mode {
-	case "raw":
-		r.body = b.Raw
-		kinds := map[string]string{"json": "application/json", "xml": "application/xml",
-			"html": "text/html"}
-		r.kind = kinds[b.Options.Raw.Language]
-	case "urlencoded":
-		// Variables in double braces are still unresolved and must not be escaped.
-		r.body, r.kind = form(b.URLEncoded), "application/x-www-form-urlencoded"
-		r.body = strings.NewReplacer("%7B%7B", "{{", "%7D%7D", "}}").Replace(r.body)
-	case "graphql":
-		variables := json.RawMessage(b.GraphQL.Variables)
-		if !json.Valid(variables) {
-			variables = json.RawMessage("{}")
-		}
-		body, err := json.Marshal(map[string]any{"query": b.GraphQL.Query,
-			"variables": variables})
-		if err != nil {
-			return "a GraphQL body that is not valid"
-		}
-		r.body, r.kind = string(body), "application/json"
-	case "", "none":
-	default:
-		return "a body from a file, or a multipart form"
-	}
-	for _, f := range r.headers {
-		if strings.EqualFold(f.Name, "content-type") {
-			r.kind = f.Value
-		}
-	}
 	return ""
 }
 
-func (r *raw) postmanAuth(a *auth) (why string) {
+// answered is the status of the first good answer that was saved; 0: there is none.
+func answered(data json.RawMessage) int {
+	var all []struct{ Code scalar }
+	_ = json.Unmarshal(data, &all) // anything else has no answers
+	for _, a := range all {
+		if code, err := strconv.Atoi(string(a.Code)); err == nil && code >= 200 && code < 400 {
+			return code
+		}
+	}
+	return 0
+}
+
+// fieldsOf are header fields: a list of them, or a text of lines.
+func fieldsOf(data json.RawMessage) (out []Field) {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		for line := range strings.Lines(text) {
+			name, value, is := strings.Cut(line, ":")
+			if is && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				out = append(out, Field{strings.TrimSpace(name), strings.TrimSpace(value)})
+			}
+		}
+		return out
+	}
+	var pairs []pair
+	_ = json.Unmarshal(data, &pairs) // null has none
+	for _, p := range pairs {
+		if !p.Disabled {
+			out = append(out, Field{p.name(), string(p.Value)})
+		}
+	}
+	return out
+}
+
+// postmanURL is an address in parts.
+type postmanURL struct {
+	Raw, Protocol, Port scalar
+	Host, Path          []json.RawMessage
+	Query, Variable     []pair
+}
+
+// listed makes a list of what may also be a text.
+func listed(data json.RawMessage) json.RawMessage {
+	if len(data) > 0 && data[0] == '"' {
+		return slices.Concat(json.RawMessage("["), data, json.RawMessage("]"))
+	}
+	return data
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (u *postmanURL) UnmarshalJSON(data []byte) error {
+	var parts struct {
+		Raw, Protocol, Port scalar
+		Host, Path          json.RawMessage
+		Query, Variable     []pair
+	}
+	if err := json.Unmarshal(data, &parts); err != nil {
+		return err
+	}
+	*u = postmanURL{Raw: parts.Raw, Protocol: parts.Protocol, Port: parts.Port,
+		Query: parts.Query, Variable: parts.Variable}
+	for _, list := range []struct {
+		from json.RawMessage
+		to   *[]json.RawMessage
+	}{{parts.Host, &u.Host}, {parts.Path, &u.Path}} {
+		if len(list.from) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(listed(list.from), list.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// joined puts a separator between parts, each of which is a text or has one.
+func joined(parts []json.RawMessage, sign string) string {
+	var out []string
+	for _, p := range parts {
+		var inner struct{ Value scalar }
+		var text scalar
+		if json.Unmarshal(p, &inner) != nil {
+			_ = text.UnmarshalJSON(p) // any value is one
+			inner.Value = text
+		}
+		out = append(out, string(inner.Value))
+	}
+	return strings.Join(out, sign)
+}
+
+// address is the address of a request with the values of variables. A host of unknown value is
+// left out, and so is what begins the address: the path is what is known. The variables of the
+// path without a value are missing.
+func (f *filler) address(data json.RawMessage) (address string, missing []string, why string) {
+	var u postmanURL
+	if len(data) > 0 && data[0] == '"' {
+		_ = u.Raw.UnmarshalJSON(data) // a text always can be
+	} else if err := json.Unmarshal(data, &u); err != nil && len(data) > 0 {
+		return "", nil, "an address that is not understood: " + broken(err).Error()
+	}
+	before, query, requested := strings.Cut(string(u.Raw), "?")
+	if len(u.Host) > 0 || u.Raw == "" {
+		before = joined(u.Host, ".")
+		if u.Protocol != "" {
+			before = strings.TrimSuffix(string(u.Protocol), "://") + "://" + before
+		}
+		if u.Port != "" {
+			before += ":" + string(u.Port)
+		}
+		if len(u.Path) > 0 {
+			before += "/" + strings.TrimPrefix(joined(u.Path, "/"), "/")
+		}
+	}
+	if before == "" {
+		return "", nil, "a request without an address"
+	}
+	before, missing = f.segments(before, u.Variable)
+	if query = f.text(query); u.Query != nil {
+		query = f.query(u.Query)
+		requested = query != ""
+	}
+	if requested {
+		before += "?" + query
+	}
+	return anchored(before), missing, ""
+}
+
+// segments fills an address but for its query, in which :name is a variable of the path.
+func (f *filler) segments(before string, values []pair) (address string, missing []string) {
+	parts := strings.Split(before, "/")
+	for i, p := range parts {
+		name, is := strings.CutPrefix(p, ":")
+		if parts[i] = f.text(p); !is || name == "" {
+			continue
+		}
+		index := slices.IndexFunc(values, func(v pair) bool { return v.name() == name })
+		if index >= 0 && values[index].Value != "" {
+			parts[i] = f.text(string(values[index].Value))
+			continue
+		}
+		missing = append(missing, name)
+		parts[i] = hole("{" + strings.Map(func(r rune) rune {
+			if r == '{' || r == '}' {
+				return -1
+			}
+			return r
+		}, name) + "}")
+	}
+	return strings.Join(parts, "/"), missing
+}
+
+// query joins parameters, each escaped so that it stays one.
+func (f *filler) query(all []pair) string {
+	var out []string
+	escape := strings.NewReplacer("&", "%26", "#", "%23")
+	for _, p := range all {
+		if p.Disabled {
+			continue
+		}
+		text := strings.ReplaceAll(escape.Replace(f.text(p.name())), "=", "%3D")
+		if p.valued {
+			text += "=" + escape.Replace(f.text(string(p.Value)))
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "&")
+}
+
+// anchored gives an address the scheme that it leaves out, and takes away a variable that stands
+// for all that is before the path.
+func anchored(address string) string {
+	host, _, _ := cutAny(address, "/?#")
+	if i := strings.Index(address, "://"); i >= 0 && i < len(host)+1 ||
+		strings.HasPrefix(address, "/") {
+		return address
+	}
+	if m := holeRe.FindStringIndex(host); m != nil && m[0] == 0 &&
+		!strings.ContainsAny(host[m[1]:], ".:\x00") {
+		return "/" + strings.TrimPrefix(address[m[1]:], "/")
+	}
+	return "http://" + address
+}
+
+func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
+	b := q.Body
+	if b == nil || b.Disabled {
+		return ""
+	}
+	switch b.Mode {
+	case "raw":
+		kinds := map[scalar]string{"json": "application/json", "xml": "application/xml",
+			"html": "text/html", "text": "text/plain", "javascript": "application/javascript"}
+		r.body, r.kind = f.text(string(b.Raw)), kinds[b.Options.Raw.Language]
+	case "urlencoded":
+		var words []string
+		for _, p := range formFields(b.URLEncoded) {
+			if !p.Disabled {
+				words = append(words, formWord(f.text(p.name()))+"="+
+					formWord(f.text(string(p.Value))))
+			}
+		}
+		r.body, r.kind = strings.Join(words, "&"), "application/x-www-form-urlencoded"
+	case "graphql":
+		if r.body, r.kind = f.graphQL(q), "application/json"; r.body == "" {
+			return "a body of GraphQL whose variables are not JSON"
+		}
+	case "formdata":
+		if slices.ContainsFunc(formFields(b.FormData), func(p pair) bool { return !p.Disabled }) {
+			r.body, why = "…", "a body of several parts (form-data)"
+		}
+	case "", "none":
+	default:
+		r.body, why = "…", "a body of a file"
+	}
+	if r.body != "" && !always && slices.Contains(bodiless, r.method) {
+		r.body, r.kind, why = "", "", ""
+		r.changes = append(r.changes, "Postman does not send the body of "+r.method)
+	}
+	if i := slices.IndexFunc(r.headers, isField("content-type")); i >= 0 && why == "" {
+		r.kind = r.headers[i].Value
+	}
+	return why
+}
+
+// formFields are the fields of a form: a list of them, or a text such as a=1&b=2.
+func formFields(data json.RawMessage) (out []pair) {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		for word := range strings.SplitSeq(text, "&") {
+			name, value, _ := strings.Cut(word, "=")
+			if word != "" {
+				out = append(out, pair{Key: scalar(name), Value: scalar(value)})
+			}
+		}
+		return out
+	}
+	_ = json.Unmarshal(data, &out) // null has none
+	return out
+}
+
+// graphQL is a body of GraphQL over HTTP; "": its variables are no JSON.
+func (f *filler) graphQL(q *postmanRequest) string {
+	g := q.Body.GraphQL
+	quoted := func(s scalar) string { return around(f.text(string(s)), inJSON) }
+	variables := f.text(strings.TrimSpace(string(g.Variables)))
+	if !json.Valid([]byte(holeRe.ReplaceAllString(cmp.Or(variables, "{}"), "0"))) {
+		return ""
+	}
+	body := `{"query":"` + quoted(g.Query) + `","variables":` + cmp.Or(variables, "{}")
+	if g.OperationName != "" {
+		body += `,"operationName":"` + quoted(g.OperationName) + `"`
+	}
+	return body + "}"
+}
+
+// inJSON is a text as it is within a string of JSON.
+func inJSON(s string) string {
+	text := marshal(s)
+	return text[1 : len(text)-1]
+}
+
+func (f *filler) authorize(r *raw, a *auth) (why string) {
 	if a == nil || slices.ContainsFunc(r.headers, isField("authorization")) {
 		return ""
 	}
 	switch a.Type {
 	case "", "noauth", "inherit":
 	case "bearer":
-		token := values(a.Bearer)["token"]
-		if token == "" {
-			token = hole("TOKEN")
-		}
-		r.headers = append(r.headers, Field{"Authorization", "Bearer " + token})
+		token := f.text(values(a.Bearer)["token"])
+		r.headers = append(r.headers, Field{"Authorization",
+			"Bearer " + cmp.Or(token, hole("TOKEN"))})
 	case "basic":
 		// User and password are one word in base64, so they cannot be filled in separately.
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + hole("BASIC_AUTH")})
 	case "apikey":
 		v := values(a.APIKey)
-		name, value := cmp.Or(v["key"], "X-Api-Key"), hole("API_KEY")
+		name, value := cmp.Or(f.text(v["key"]), "X-Api-Key"), hole("API_KEY")
+		if nul(name) {
+			return "an API key whose name is a variable"
+		}
 		if v["in"] != "query" {
 			r.headers = append(r.headers, Field{name, value})
 			break
@@ -231,9 +469,9 @@ func (r *raw) postmanAuth(a *auth) (why string) {
 		if strings.Contains(r.url, "?") {
 			sign = "&"
 		}
-		r.url += sign + name + "=" + value
+		r.url += sign + formWord(name) + "=" + value
 	default:
-		return "a request whose authorization (" + oneLine(a.Type) + ") needs a program: set a " +
+		return "its authorization (" + oneLine(string(a.Type)) + ") needs a program: take a " +
 			"token by hand"
 	}
 	return ""
@@ -242,17 +480,18 @@ func (r *raw) postmanAuth(a *auth) (why string) {
 // values returns the values of an authorization, in either form.
 func values(data json.RawMessage) map[string]string {
 	out := map[string]string{}
-	var pairs []struct {
-		Key   string
-		Value any
-	}
+	var pairs []pair
 	if json.Unmarshal(data, &pairs) == nil {
 		for _, p := range pairs {
-			out[p.Key], _ = p.Value.(string)
+			out[p.name()] = string(p.Value)
 		}
 		return out
 	}
-	_ = json.Unmarshal(data, &out) // other forms have no values
+	var fields map[string]scalar
+	_ = json.Unmarshal(data, &fields) // anything else has no values
+	for name, value := range fields {
+		out[name] = string(value)
+	}
 	return out
 }
 
@@ -263,43 +502,36 @@ var inBraces = regexp.MustCompile(`\{\{([^{}]{1,100})\}\}`)
 var drawn = map[string]string{"$guid": "{uuid}", "$randomUUID": "{uuid}",
 	"$randomInt": "{random 0..1000}"}
 
-// resolve fills in the collection's variables. The environment gives variables without a value and
-// variables whose name indicates a secret.
-func (d *Draft) resolve(r *raw, variables map[string]string) bool {
-	ok := true
-	var fill func(s string, depth int) string
-	fill = func(s string, depth int) string {
-		return inBraces.ReplaceAllStringFunc(s, func(m string) string {
-			name := strings.TrimSpace(m[2 : len(m)-2])
-			value, present := variables[name]
-			switch {
-			case drawn[name] != "":
-				return hole(drawn[name])
-			case strings.HasPrefix(name, "$"):
-				ok = false
-				return ""
-			case present && value != "" && isSecret(name):
-				return d.secret(name, value, "the variable "+name+" of the collection")
-			case present && value != "" && depth < 5: // a value may contain variables
-				return fill(value, depth+1)
-			}
-			return d.variable(name)
-		})
-	}
-	if base, tail, cut := strings.Cut(r.url, "}}"); cut && strings.HasPrefix(base, "{{") {
-		// Usually, the first variable is the host. Without its value, only the path is known.
-		if name := strings.TrimSpace(base[2:]); variables[name] == "" {
-			r.url = "/" + strings.TrimPrefix(tail, "/")
+// filler puts the variables of a collection into texts. One that it does not hold, or whose name
+// says that it is a secret, comes from the environment.
+type filler struct {
+	d         *Draft
+	variables map[string]string
+	drawn     string // a variable that nothing stands for
+}
+
+// variableDepth bounds variables whose values name others.
+const variableDepth = 5
+
+func (f *filler) text(s string) string { return f.fill(s, 0) }
+
+func (f *filler) fill(s string, depth int) string {
+	return inBraces.ReplaceAllStringFunc(s, func(m string) string {
+		name := strings.TrimSpace(m[2 : len(m)-2])
+		value := f.variables[name]
+		switch {
+		case drawn[name] != "":
+			return hole(drawn[name])
+		case strings.HasPrefix(name, "$"):
+			f.drawn = name
+			return ""
+		case value != "" && isSecret(name):
+			return f.d.secret(name, value, "the variable "+name+" of the collection")
+		case value != "" && depth < variableDepth:
+			return f.fill(value, depth+1)
 		}
-	}
-	r.url, r.body = fill(r.url, 0), fill(r.body, 0)
-	if !strings.Contains(r.url, "://") && !strings.HasPrefix(r.url, "/") {
-		r.url = "http://" + r.url
-	}
-	for i := range r.headers {
-		r.headers[i].Value = fill(r.headers[i].Value, 0)
-	}
-	return ok
+		return f.d.variable(name)
+	})
 }
 
 // variable returns the hole of a name for which the user must set a value.

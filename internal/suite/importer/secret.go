@@ -2,7 +2,6 @@ package importer
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -127,8 +126,9 @@ func (d *Draft) pairs(text, subject string) string {
 // formed matches a body of names and values.
 var formed = regexp.MustCompile(`^[^\s={}&<>"]+=[^\s{}<>"]*(&[^\s={}&<>"]+=[^\s{}<>"]*)*$`)
 
-// secretPair matches a name in JSON, or in GraphQL's variables, with a string or number.
-var secretPair = regexp.MustCompile(`"([A-Za-z0-9_.-]{1,64})"(\s*:\s*)("(?:[^"\\]|\\.)*"|[0-9]+)`)
+// secretPair is a name of JSON, GraphQL's variables or the like with a text or a number.
+var secretPair = regexp.MustCompile(`"([A-Za-z0-9_.-]{1,64})"(\s*:\s*)` +
+	`("(?:[^"\\]|\\.)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)`)
 
 func (d *Draft) inBody(body string) string {
 	if formed.MatchString(body) {
@@ -139,8 +139,7 @@ func (d *Draft) inBody(body string) string {
 		if !isSecret(m[1]) {
 			return pair
 		}
-		var text string
-		if json.Unmarshal([]byte(m[3]), &text) != nil { // a number
+		if m[3][0] != '"' { // a number
 			return `"` + m[1] + `"` + m[2] + d.secret(m[1], m[3], m[1]+" of a body")
 		}
 		inside := m[3][1 : len(m[3])-1]

@@ -126,8 +126,13 @@ func (d *Draft) Print(w io.Writer, f File) {
 	if f.Remote != "" {
 		p("  # The service is on another machine, so run: prony run --remote %s", oneLine(f.Remote))
 	}
-	p("  # old: {command: …, git: main}   # a second target to compare with")
-	p("# ready: /health               # path that returns status 200 when the service is ready")
+	p("  # old: {command: …, git: main}   # a second target is what it is compared with")
+	if ready := d.ready(); ready != "" {
+		p("ready: %s   # what answers 200 once it serves; - is the first connection",
+			quote(ready))
+	} else {
+		p("# ready: /health               # what answers 200 once it serves; else the first GET")
+	}
 	indent := ""
 	if f.TLS != (suite.TLS{}) {
 		p("\nscenarios:\n  - name: requests\n    protocol: https\n    tls: {%s}\n    requests:",
@@ -171,7 +176,11 @@ func (d *Draft) requests(w io.Writer, indent string) {
 	for _, r := range d.Held {
 		r.print(w, r.Weight, indent+"  # ")
 	}
-	for _, r := range d.Unknown {
+	for i, r := range d.Unknown {
+		if i == kindsMax {
+			p("  # … and %d more without an example", Total(d.Unknown[i:]))
+			break
+		}
 		p("  # - request: %s %s   # %s", r.Method, oneLine(r.Path), oneLine(r.Note))
 	}
 }

@@ -1,0 +1,215 @@
+package importer
+
+import (
+	"maps"
+	"slices"
+)
+
+// example is what stands beside a schema.
+func (o *openAPI) example(node tree) (any, bool) {
+	if v, ok := node["example"]; ok {
+		return v, true
+	}
+	all := o.tree(node["examples"])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if v, ok := o.tree(all[name])["value"]; ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// media is the value of a media type: its own example, or what its schema names.
+func (o *openAPI) media(node tree) (any, bool) {
+	if v, ok := o.example(node); ok {
+		return v, true
+	}
+	return o.sampled(node["schema"])
+}
+
+// sampled is a value that a schema names itself. A schema that is too large has none: a part of it
+// would be another value.
+func (o *openAPI) sampled(schema any) (any, bool) {
+	o.looked = 0
+	v, ok := o.sample(schema, 0)
+	return v, ok && o.looked <= lookedMax
+}
+
+// composed is what a schema and the schemas that it is made of have in common.
+type composed struct {
+	fields   tree     // of an object, without those that only answers have
+	required []string // names of fields
+	reads    []string // names of fields that only answers have
+	value    any      // of what is no object
+	known    bool     // there is such a value
+	failed   bool     // a part has no value
+}
+
+// sample is a value that a schema names; of an object the properties that have one, if all that are
+// required do.
+func (o *openAPI) sample(schema any, depth int) (any, bool) {
+	c := composed{fields: tree{}}
+	o.compose(schema, depth, &c, true)
+	for _, name := range c.required {
+		if _, ok := c.fields[name]; !ok && !slices.Contains(c.reads, name) {
+			return nil, false
+		}
+	}
+	switch {
+	case c.failed:
+		return nil, false
+	case c.known:
+		return c.value, true
+	}
+	return c.fields, len(c.fields) > 0
+}
+
+// compose adds a schema to c, and the schemas that it is made of, one below the other. The first
+// may have a value for all of it.
+func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
+	s := o.tree(schema)
+	if o.looked++; s == nil || depth > depthMax || o.looked > lookedMax {
+		c.failed = c.failed || first
+		return
+	}
+	named, _ := schema.(tree)
+	if ref, is := named["$ref"].(string); is {
+		if slices.Contains(o.inside, ref) {
+			c.failed = c.failed || first
+			return
+		}
+		o.inside = append(o.inside, ref)
+		defer func() { o.inside = o.inside[:len(o.inside)-1] }()
+	}
+	v, ok := stated(named) // OpenAPI 3.1: what stands beside a reference comes first
+	if !ok {
+		v, ok = stated(s)
+	}
+	if ok {
+		c.take(o.written(s, v, depth))
+		if _, is := v.(tree); first || !is {
+			return
+		}
+	}
+	parts, _ := s["allOf"].([]any)
+	for _, part := range parts {
+		o.compose(part, depth+1, c, false)
+	}
+	o.choose(s, depth, c)
+	if items, is := s["items"]; is {
+		v, ok := o.sample(items, depth+1)
+		if c.failed = c.failed || !ok; ok {
+			c.take([]any{v})
+		}
+	}
+	o.properties(s, depth, c)
+}
+
+// take adds a value.
+func (c *composed) take(v any) {
+	if fields, is := v.(tree); is {
+		maps.Copy(c.fields, fields)
+		if len(fields) > 0 {
+			return
+		}
+	}
+	c.value, c.known = v, true
+}
+
+// choose adds the first of several schemas that has a value.
+func (o *openAPI) choose(s tree, depth int, c *composed) {
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list, is := s[key].([]any)
+		if !is {
+			continue
+		}
+		i := slices.IndexFunc(list, func(single any) bool {
+			v, ok := o.sample(single, depth+1)
+			if ok {
+				c.take(v)
+			}
+			return ok
+		})
+		c.failed = c.failed || i < 0
+	}
+}
+
+// properties adds those of a schema, without what only answers have (readOnly).
+func (o *openAPI) properties(s tree, depth int, c *composed) {
+	all := o.tree(s["properties"])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if o.readOnly(all[name], 0) {
+			c.reads = append(c.reads, name)
+			delete(c.fields, name)
+		} else if v, ok := o.sample(all[name], depth+1); ok {
+			c.fields[name] = v
+		}
+	}
+	c.required = append(c.required, o.texts(s["required"])...)
+}
+
+// composedMax bounds schemas that are made of each other where only a mark is looked for.
+const composedMax = 4
+
+// readOnly says whether a property is one that only answers have.
+func (o *openAPI) readOnly(schema any, depth int) bool {
+	named, _ := schema.(tree)
+	s := o.tree(schema)
+	if named["readOnly"] == true || s["readOnly"] == true {
+		return true
+	}
+	parts, _ := s["allOf"].([]any)
+	return depth < composedMax && slices.ContainsFunc(parts, func(part any) bool {
+		return o.readOnly(part, depth+1)
+	})
+}
+
+// written is a value of a schema without what only answers have.
+func (o *openAPI) written(s tree, v any, depth int) any {
+	if depth > depthMax {
+		return v
+	}
+	switch v := v.(type) {
+	case []any:
+		items := o.tree(s["items"])
+		out := slices.Clone(v)
+		for i := range out {
+			out[i] = o.written(items, out[i], depth+1)
+		}
+		return out
+	case tree:
+		out := any(maps.Clone(v))
+		all := o.tree(s["properties"])
+		for name, value := range v {
+			if p, ok := all[name]; ok && o.readOnly(p, 0) {
+				delete(out.(tree), name)
+			} else if ok {
+				out.(tree)[name] = o.written(o.tree(p), value, depth+1)
+			}
+		}
+		parts, _ := s["allOf"].([]any)
+		for _, part := range parts[:min(len(parts), composedMax)] {
+			out = o.written(o.tree(part), out, depth+1)
+		}
+		return out
+	}
+	return v
+}
+
+// stated is a value that stands in a schema itself.
+func stated(s tree) (any, bool) {
+	for _, key := range []string{"example", "const", "default"} {
+		if v, ok := s[key]; ok {
+			return v, true
+		}
+	}
+	for _, key := range []string{"examples", "enum"} {
+		list, _ := s[key].([]any)
+		for _, v := range list {
+			if v != nil {
+				return v, true
+			}
+		}
+	}
+	return nil, false
+}
