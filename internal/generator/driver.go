@@ -280,11 +280,17 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 	case err != nil:
 		return nil, err
 	case out.exit != 0 && !slices.Contains(t.status, out.exit):
-		return nil, fmt.Errorf("it ended with status %d and said: %s; is the service running?",
-			out.exit, out.tail())
+		text := out.tail()
+		if absent.MatchString(text) {
+			text += "; is the service running?"
+		}
+		return nil, fmt.Errorf("it ended with status %d and said: %s", out.exit, text)
 	}
 	return out, nil
 }
+
+// absent matches the words of tools for a service that does not run or does not respond.
+var absent = lazyregexp.New(`(?i)refused|reset|timed? ?out`)
 
 // result turns what the tool said into a load.
 func (t *tool) result(j *job, out *output) (*record.Load, error) {
