@@ -77,7 +77,7 @@ var numbers = map[syscall.Errno]Fault{
 // alerts explain the alerts of servers by number (RFC 8446, section 6.2).
 var alerts = map[uint64]Fault{
 	40: {Options, "the server refuses the handshake: it has no TLS version, cipher or " +
-		"certificate for it; set the server name with -H 'Host: NAME', or give a "+
+		"certificate for it; set the server name with -H 'Host: NAME', or give a " +
 		"certificate with --cert FILE", nil},
 	42: {Options, clientRefused, nil}, 43: {Options, clientRefused, nil},
 	44: {Options, clientRefused, nil}, 45: {Options, clientRefused, nil},
@@ -108,14 +108,21 @@ func Explain(err error, unanswered bool) error {
 	if err == nil || errors.As(err, &known) || errors.Is(err, ErrNone) {
 		return err
 	}
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return ErrNone
+	}
 	f, ok := explained(err, unanswered)
 	if !ok {
 		return err
 	}
 	f.cause = err
-	if _, kernel := err.(syscall.Errno); kernel || isAlert(err) { // words that people search for
-		problem, hint, _ := strings.Cut(f.Text, "; ")
-		f.Text = problem + " (" + err.Error() + "); " + hint
+	var number syscall.Errno
+	var op *net.OpError
+	switch _, isAlert := alert(err); { // adds the words that people search for
+	case errors.As(err, &number):
+		f.Text = strings.Replace(f.Text, "; ", " ("+number.Error()+"); ", 1)
+	case isAlert && errors.As(err, &op):
+		f.Text = strings.Replace(f.Text, "; ", " ("+op.Error()+"); ", 1)
 	}
 	return &f
 }
@@ -123,9 +130,6 @@ func Explain(err error, unanswered bool) error {
 func explained(err error, unanswered bool) (Fault, bool) {
 	var number syscall.Errno
 	if errors.As(err, &number) {
-		if number == syscall.EMFILE || number == syscall.ENFILE {
-			return Fault{Machine, ErrNone.Error(), nil}, true
-		}
 		f, ok := numbers[number]
 		return f, ok
 	}
@@ -148,11 +152,6 @@ func explained(err error, unanswered bool) (Fault, bool) {
 		return Fault{Options, text, nil}, true
 	}
 	return certificate(err)
-}
-
-func isAlert(err error) bool {
-	_, ok := alert(err)
-	return ok
 }
 
 // alert returns the number of a server's alert. crypto/tls does not export the type.
