@@ -15,7 +15,6 @@ import (
 
 	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
-	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
@@ -97,7 +96,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.url != "" {
 		var err error
 		if origin, path, err = importer.Local(f.url); err != nil {
-			return cli.Usagef("--url %q: %w", cmdlog.Hush(f.url), err)
+			return cli.Usagef("--url %q: %w", address.Shown(f.url), err)
 		}
 	}
 	d, err := f.draft(origin, path)

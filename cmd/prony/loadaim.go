@@ -24,12 +24,10 @@ var schemes = []string{"http", "https", "h2", "h2c", "h3", "grpc", "grpcs", "ws"
 // aim resolves the server's address and protocol.
 func (f *loadFlags) aim(ctx context.Context, o *offer) (*address.Address, error) {
 	u, err := address.Parse(o.url, schemes...)
-	o.url = cmdlog.Hush(o.url) // from here on it is only printed
-	if err != nil && strings.Contains(o.url, "@") {
-		return nil, fmt.Errorf("load: %w", err) // the URL may contain a password
-	} else if err != nil {
-		return nil, fmt.Errorf("load %q: %w", o.url, err)
+	if err != nil {
+		return nil, fmt.Errorf("load %q: %w", address.Shown(o.url), err)
 	}
+	o.url = cmdlog.Hush(o.url) // from here on it is only printed
 	protocol, err := f.protocol(u.Scheme)
 	if err != nil {
 		return nil, err

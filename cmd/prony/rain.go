@@ -63,7 +63,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	for i, raw := range urls {
 		u, err := address.Parse(raw, schemes...)
 		if err != nil {
-			return cli.Usagef("URL %d of %d: %w", i+1, len(urls), err) // may contain a password
+			return cli.Usagef("load %q: %w", address.Shown(raw), err)
 		}
 		if at, err := netip.ParseAddr(u.Name); err == nil { // names are resolved later
 			if err := f.ask(u.Name, at); err != nil {
@@ -86,7 +86,10 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	var failed []error
 	loaded := 0
 	for i, u := range servers {
-		up, err := known(ctx, u.Name)
+		up, err := f.connect != "", error(nil)
+		if !up {
+			up, err = known(ctx, u.Name)
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("look up %s: %w", u.Name, err))
 		}

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/lazyregexp"
 )
 
@@ -248,6 +249,15 @@ func (a *Address) Choose(all []netip.AddrPort, dial func(netip.AddrPort) error) 
 	}
 	return all[0], fmt.Sprintf("%s has the addresses %s: none accepts a connection%s", a.Name, list,
 		strings.Join(failed, ""))
+}
+
+// Shown returns a URL for messages: without a password, also if the URL is refused because of it.
+func Shown(text string) string {
+	scheme, tail, _ := strings.Cut(text, "://")
+	if i := strings.IndexAny(tail, "/?#"); i >= 0 && strings.Contains(tail[i:], "@") {
+		return scheme + "://…" + tail[strings.LastIndexByte(tail, '@'):]
+	}
+	return cmdlog.Hush(text)
 }
 
 // WithoutZone returns an IP address and port as URLs and Host fields have them.

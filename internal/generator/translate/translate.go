@@ -99,10 +99,8 @@ func (w *wish) note(format string, args ...any) {
 func (w *wish) line(text string) (*Line, error) {
 	target, _, _ := strings.Cut(text, "#") // the tools do not send it either
 	to, err := address.Parse(target, "http", "https")
-	if err != nil && strings.Contains(text, "@") {
-		return nil, err // the text may contain a password
-	} else if err != nil {
-		return nil, fmt.Errorf("%q is not a URL of prony load: %w", text, err)
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a URL of prony load: %w", address.Shown(text), err)
 	}
 	if w.tool.needsRate && w.ratePerS == 0 {
 		return nil, fmt.Errorf("it needs a rate, such as -R 1000")

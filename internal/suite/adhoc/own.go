@@ -180,10 +180,7 @@ func (s Source) have(to *service.Service, target *service.Target, args []string)
 	case URL:
 		to.Made = &service.Built{Dir: s.Dir}
 		if err := s.attach(string(way), to.Made); err != nil {
-			if strings.Contains(string(way), "@") { // it may contain a password
-				return s.wrong("--url", err)
-			}
-			return s.wrong("--url "+string(way), err)
+			return s.wrong("--url "+address.Shown(string(way)), err)
 		}
 	case Compose:
 		to.Made = &service.Built{Dir: s.Dir, Front: way.Service, Port: way.Port,
@@ -219,7 +216,10 @@ func (s Source) wrong(called string, err error) error {
 // Remote, because a load may harm a machine that does not expect it.
 func (s Source) attach(text string, to *service.Built) error {
 	u, err := address.Parse(text, "http", "https")
+	scheme, _, _ := strings.Cut(text, "://")
 	switch {
+	case ports[strings.ToLower(scheme)] == "":
+		return errors.New("want http or https, as http://127.0.0.1:8081")
 	case err != nil:
 		return err
 	case u.Basic != "":

@@ -276,8 +276,8 @@ func Local(text string) (origin, path string, err error) {
 	}
 	u, err := address.Parse(text, "http", "https")
 	if err == nil && u.Basic != "" {
-		err = errors.New("the URL has a user, which no file should contain; remove it, and give " +
-			"the requests the header field 'Authorization: ${NAME}'")
+		err = errors.New("want a URL without a user, because files are read by others; give the " +
+			"requests the header field 'Authorization: ${NAME}'")
 	}
 	return strings.ToLower(u.Origin()), u.Path, err
 }
