@@ -54,8 +54,8 @@ func Blame(err error) Party {
 // numbers explain errors of the kernel that the service does not cause.
 var numbers = map[syscall.Errno]Fault{
 	syscall.EADDRNOTAVAIL: {Machine, "no free port on this machine for another connection to " +
-		"this address; wait a minute until closed connections leave TIME_WAIT, renew fewer " +
-		"connections, or widen net.ipv4.ip_local_port_range", nil},
+		"this address; wait a minute until closed connections leave TIME_WAIT, use and renew " +
+		"fewer connections, or widen net.ipv4.ip_local_port_range", nil},
 	syscall.ENETUNREACH: {Machine, "this machine has no route to the address; check the address " +
 		"and the network", nil},
 	syscall.EHOSTUNREACH: {Machine, "this machine cannot reach the host; check the address and " +
