@@ -143,14 +143,6 @@ func explained(err error, unanswered bool) (Fault, bool) {
 		f, ok := alerts[n]
 		return f, ok
 	}
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) {
-		text := "the port does not speak TLS; use http://, or the port that does"
-		if strings.HasPrefix(string(record.RecordHeader[:]), "HTTP") {
-			text = "the port speaks plain HTTP; use http://"
-		}
-		return Fault{Options, text, nil}, true
-	}
 	return certificate(err)
 }
 
@@ -200,6 +192,14 @@ func certificate(err error) (Fault, bool) {
 // Handshake is Explain for an error of a TLS handshake. Unless the service is absent, an error that
 // no table has is one of TLS.
 func Handshake(err error, unanswered bool) error {
+	var record tls.RecordHeaderError
+	if errors.As(err, &record) {
+		text := "the port does not speak TLS; use http://, or the port that does"
+		if strings.HasPrefix(string(record.RecordHeader[:]), "HTTP") {
+			text = "the port speaks plain HTTP; use http://"
+		}
+		return &Fault{Options, text, err}
+	}
 	err = Explain(err, unanswered)
 	var known *Fault
 	if errors.As(err, &known) || errors.Is(err, ErrNone) {
