@@ -158,8 +158,8 @@ func TestClientCertificate(t *testing.T) {
 		strict := newHeard(t)
 		strict.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MaxVersion: version}
 		strict.StartTLS()
-		want := "GET / of " + strict.Listener.Addr().String() + " by  over  with a certificate of " +
-			"Acme Co"
+		want := "GET / of " + strict.Listener.Addr().String() + " by  over  with a certificate " +
+			"of Acme Co"
 		for _, args := range [][]string{{"--cert", both}, {"--cert", cert, "--cert-key", keyFile},
 			{"--cert", both, "--engine", "nethttp"}} {
 			strict.check(t, "load", want, append(args, strict.URL, "-k")...)

@@ -11,7 +11,8 @@ import (
 )
 
 // webSocket is a WebSocket connection. The request's body is sent as one message, and the next
-// message received is its response. The opening request's path and headers come from the engine's Config.
+// message received is its response. The opening request's path and headers come from the engine's
+// Config.
 type webSocket struct {
 	e    *Engine
 	conn *websocket.Conn

@@ -21,8 +21,8 @@ func TestExplain(t *testing.T) {
 		t.Helper()
 		for _, wrapped := range []error{err, fmt.Errorf("dial: %w", err)} {
 			got := Explain(wrapped, unanswered)
-			if Blame(got) != party || !strings.Contains(got.Error(), want) || !errors.Is(got, err) &&
-				!errors.Is(got, ErrNone) {
+			if Blame(got) != party || !strings.Contains(got.Error(), want) ||
+				!errors.Is(got, err) && !errors.Is(got, ErrNone) {
 				t.Errorf("%v is of %q: %v; want %q: %s", err, Blame(got), got, party, want)
 			}
 			if again := Explain(got, unanswered); again != got {
