@@ -131,9 +131,8 @@ func TestMethods(t *testing.T) {
 
 // Paths are sent as prony load sends those of URLs.
 func TestLineBeyondASCII(t *testing.T) {
-	method, path := Request{Request: "GET /grüße/{mode}?q={pick ä|b}&r=%41"}.Line("virtual")
-	if method != "GET" || path != "/gr%C3%BC%C3%9Fe/virtual?q={pick %C3%A4|b}&r=%41" ||
-		!lineForm.MatchString("GET /grüße/{pick ä b|c}") {
+	method, path := suite.Request{Request: "GET /grüße/{mode}?q={pick ä|b}&r=%41"}.Line("virtual")
+	if method != "GET" || path != "/gr%C3%BC%C3%9Fe/virtual?q={pick %C3%A4|b}&r=%41" {
 		t.Errorf("%s %s", method, path)
 	}
 }
