@@ -7,6 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/load/arrivalcheck"
+	"prony.example/load/engine/socket"
 	"prony.example/record"
 )
 
@@ -72,6 +73,8 @@ type book struct {
 	answered  int64 // good responses to requests due in the window
 	failures  [classes]int64
 	exampleOf string
+	party     string       // that caused the example; empty: the service
+	blamed    socket.Party // for the failure being booked
 	inBytes   int64
 	outBytes  int64
 	renewed   int64
@@ -140,7 +143,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 
 // schedule sets the book's window. It drops an example from before, which belongs to no count.
 func (b *book) schedule(openAt, closeAt int64) {
-	b.exampleOf = ""
+	b.exampleOf, b.party = "", ""
 	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
 	b.curEnd = openAt + b.step
 	b.levelAt = openAt
@@ -387,7 +390,7 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf = example(f, c, cause)
+		b.exampleOf, b.party = example(f, c, cause), string(b.blamed)
 	}
 }
 
@@ -410,7 +413,7 @@ func (b *book) beside(now int64, f class, subject string) {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf = subject
+		b.exampleOf, b.party = subject, string(b.blamed)
 	}
 }
 
@@ -466,7 +469,7 @@ func (b *book) errors() record.Errors {
 	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
 		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unsolicited: f[unasked],
-		Closed: f[failClosed], Example: b.exampleOf,
+		Closed: f[failClosed], Example: b.exampleOf, Party: b.party,
 	}
 }
 

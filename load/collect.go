@@ -259,7 +259,7 @@ func (b *book) add(o *book) {
 	b.batchMax = max(b.batchMax, o.batchMax)
 	b.stillNs = max(b.stillNs, o.stillNs)
 	if b.exampleOf == "" {
-		b.exampleOf = o.exampleOf
+		b.exampleOf, b.party = o.exampleOf, o.party
 	}
 	hists := o.histogramsOf()
 	for i, h := range b.histogramsOf() {

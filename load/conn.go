@@ -2,6 +2,7 @@ package load
 
 import (
 	"prony.example/load/engine/http1"
+	"prony.example/load/engine/socket"
 	"prony.example/load/template"
 )
 
@@ -143,7 +144,9 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	cause := "the server closed the connection before the answer was whole"
 	switch {
 	case err != nil:
-		cause = err.Error()
+		explained := socket.Explain(err, false)
+		cause, w.book.blamed = explained.Error(), socket.Blame(explained)
+		defer func() { w.book.blamed = socket.Service }()
 	case c.first == 0:
 		cause = "the server closed the connection without an answer"
 	}

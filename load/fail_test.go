@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/load/engine/socket"
 	"prony.example/record"
 )
 
@@ -310,6 +311,23 @@ func TestBrokenEngine(t *testing.T) {
 	}
 }
 
+// The record says who caused the first error: here, of connects after the first two.
+func TestPartyOfErrors(t *testing.T) {
+	for err, want := range map[error]string{syscall.EADDRNOTAVAIL: record.PartyMachine,
+		errRefused: ""} {
+		w := &world{serve: after(time.Millisecond), connect: func(n int) (time.Duration, error) {
+			if n > 2 {
+				return 0, err
+			}
+			return 0, nil
+		}}
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2, Churn: 5})
+		if e := r.Errors; e.Connect == 0 || e.Example == "" || e.Party != want {
+			t.Errorf("%v: %+v, want the party %q", err, e, want)
+		}
+	}
+}
+
 func TestNoConnection(t *testing.T) {
 	w := &world{connect: refuse}
 	for name, called := range map[string]string{"peak": "load peak", "load": "load"} {
@@ -318,6 +336,19 @@ func TestNoConnection(t *testing.T) {
 			"connection refused; is the service running?"
 		if err == nil || err.Error() != want {
 			t.Errorf("error is %v, want %s", err, want)
+		}
+	}
+	// What this machine or the options cause is no question about the service.
+	for err, want := range map[error]string{
+		syscall.EADDRNOTAVAIL: "connect: no free port on this machine",
+		socket.ErrNone:        "connect: no more sockets",
+		syscall.EINVAL:        "needs a zone",
+	} {
+		w := &world{connect: func(int) (time.Duration, error) { return time.Millisecond, err }}
+		_, got := simulate(t, w, Spec{Model: record.Closed, Connections: 4})
+		if got == nil || !strings.Contains(got.Error(), want) ||
+			strings.Contains(got.Error(), "is the service running") {
+			t.Errorf("error is %v, want %s", got, want)
 		}
 	}
 	// Failed connections are retried 20 ms later; the load begins with the open ones.

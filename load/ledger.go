@@ -216,7 +216,7 @@ func (l *Ledger) histograms() []*hdrhistogram.Histogram {
 
 // words returns the texts; merging keeps the first nonempty one of each.
 func (l *Ledger) words() []*string {
-	return []*string{&l.pacing, &l.priority, &l.spoken, &l.total.exampleOf}
+	return []*string{&l.pacing, &l.priority, &l.spoken, &l.total.exampleOf, &l.total.party}
 }
 
 // called returns the request's name in results.

@@ -35,6 +35,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/rtsched"
 	"prony.example/load/arrivalcheck"
@@ -151,7 +152,7 @@ func (s Spec) ready(ctx context.Context) (*run, error) {
 			return nil, err
 		}
 	}
-	p, err := compile(s.Scenario, orElse(s.Host, s.Address.String()),
+	p, err := compile(s.Scenario, orElse(s.Host, address.WithoutZone(s.Address.String())),
 		strconv.Itoa(int(s.Address.Port())), s.Seed)
 	if err != nil {
 		return nil, err
@@ -448,14 +449,16 @@ func (r *run) prepare(i int, w *worker) error {
 	}
 	if w.alive == 0 {
 		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
-		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address, advised(why))
+		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address,
+			advised(why, w.book.party))
 	}
 	return nil
 }
 
-// advised adds advice to the reason why no connection could be opened.
-func advised(why string) string {
-	if strings.Contains(why, "; ") { // the reason has advice
+// advised adds advice to the reason why no connection could be opened. The party that caused it is
+// empty for the service.
+func advised(why, party string) string {
+	if party != "" || strings.Contains(why, "; ") { // the reason has advice
 		return why
 	}
 	return why + "; is the service running?"

@@ -306,7 +306,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 	out := c.render(nil, nil, nil, &sample)
 	line, _, _ := strings.Cut(string(out), "\r\n")
 	if strings.Count(line, " ") != 2 || strings.ContainsAny(line, "\r\n") {
-		return fmt.Errorf("path %q must have no spaces", r.Path)
+		return fmt.Errorf("path %q must have no spaces; write %%20", r.Path)
 	}
 	_, headFixed := c.head.Fixed()
 	if _, fixed := c.body.Fixed(); fixed && headFixed {

@@ -256,7 +256,7 @@ func (l *Loader) why(failed int64) string {
 		if w.book.exampleOf != "" {
 			why := w.book.exampleOf
 			if w.alive == 0 {
-				why = advised(why)
+				why = advised(why, w.book.party)
 			}
 			return fmt.Sprintf("%d requests failed, for example %s", failed, why)
 		}

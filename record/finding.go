@@ -82,6 +82,8 @@ type Facts struct {
 	Name    string `json:"name,omitempty"`
 	Subject string `json:"subject,omitempty"` // unit of a counter, a metric, or a way to freeze
 	Step    string `json:"step,omitempty"`    // the failed step of the trial
+	// Party is what caused the errors of Messages, as Errors.Party.
+	Party string `json:"party,omitempty"`
 	// Messages are texts from other programs: an error, a service's response, a node's report.
 	Messages []string      `json:"messages,omitempty"`
 	Hint     string        `json:"hint,omitempty"`   // advice that came with an error

@@ -206,6 +206,8 @@ type Errors struct {
 	Closed int64 `json:"closed,omitempty"`
 
 	Example string `json:"example,omitempty"` // description of the first one
+	// Party is what caused the first one: PartyMachine, PartyOptions; empty: the service.
+	Party string `json:"party,omitempty"`
 }
 
 // Total returns the number of all errors.
@@ -218,12 +220,22 @@ func (e Errors) Requests() int64 {
 
 // Plus returns the sum of errors of two loads, or of two threads of one load.
 func (e Errors) Plus(more Errors) Errors {
+	party := e.Party
+	if e.Example == "" {
+		party = more.Party
+	}
 	return Errors{Connect: e.Connect + more.Connect, Write: e.Write + more.Write,
 		Read: e.Read + more.Read, Timeout: e.Timeout + more.Timeout, Parse: e.Parse + more.Parse,
 		Status: e.Status + more.Status, Body: e.Body + more.Body,
 		Unsolicited: e.Unsolicited + more.Unsolicited, Closed: e.Closed + more.Closed,
-		Example: cmp.Or(e.Example, more.Example)}
+		Example: cmp.Or(e.Example, more.Example), Party: party}
 }
+
+// Parties other than the service that cause errors.
+const (
+	PartyMachine = "machine" // the load's machine: ports, files, routes, rights
+	PartyOptions = "options" // the request for the load: address, certificates, protocol
+)
 
 // Why explains why there is no good response: the first error, or that all requests are pending.
 func (e Errors) Why() string { return cmp.Or(e.Example, "every request is still waiting") }

@@ -150,6 +150,7 @@ func (a *app) capacity(ctx context.Context, target string, f *capacityFlags) err
 	if err := checkGenerators(f.generators, o.spec.Connections, f.load.given); err != nil {
 		return err
 	}
+	a.noted(o)
 	o.spec.Part.Of = f.generators
 	_, _ = load.RaiseFiles() // as for load
 	if f.slo != "" {

@@ -229,7 +229,7 @@ func (a *app) sides(args, targets []string) (from, to compare.Side, err error) {
 		}
 		return from, to, err
 	}
-	if dir, target := address(args[1]); sameFolder(dir, from.Dir) {
+	if dir, target := runTarget(args[1]); sameFolder(dir, from.Dir) {
 		to = from
 		to.Target = target
 		return from, to, nil
@@ -246,7 +246,7 @@ func sameFolder(a, b string) bool {
 
 // side reads a run's folder, or RUN:TARGET.
 func (a *app) side(arg string) (compare.Side, error) {
-	dir, target := address(arg)
+	dir, target := runTarget(arg)
 	if isFile(dir) {
 		return compare.Side{}, cli.Usagef("%s is a file, but a gate needs the trials in a run's "+
 			"folder; compare published results with prony compare", dir)
@@ -263,8 +263,8 @@ func (a *app) side(arg string) (compare.Side, error) {
 	return run.Side(target), nil
 }
 
-// address splits RUN:TARGET if RUN is a run's folder. Folder names may also contain colons.
-func address(arg string) (dir, target string) { return addressOf(arg, isRun) }
+// runTarget splits RUN:TARGET if RUN is a run's folder. Folder names may also contain colons.
+func runTarget(arg string) (dir, target string) { return addressOf(arg, isRun) }
 
 func addressOf(arg string, is func(string) bool) (name, row string) {
 	if is(arg) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
-	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
@@ -104,7 +103,7 @@ func (a *app) init(ctx context.Context, f initFlags) error {
 	if f.url != "" {
 		var err error
 		if origin, path, err = importer.Local(f.url); err != nil {
-			return cli.Usagef("--url %q: %w", cmdlog.Hush(f.url), err)
+			return cli.Usagef("--url %q: %w", address.Shown(f.url), err)
 		}
 	}
 	d, err := f.draft(origin, path)
@@ -149,16 +148,19 @@ func (f *initFlags) reach(ctx context.Context, to *importer.File) error {
 	if f.believes != (suite.TLS{}) && !secure {
 		return cli.Usagef("-k and --ca need an https URL")
 	}
-	u, err := url.Parse(to.URL)
-	if err != nil {
-		return cli.Usagef("--url: %w", err)
+	var u address.Address
+	var err error
+	if to.URL != "" {
+		if u, err = address.Parse(to.URL, "http", "https"); err != nil {
+			return cli.Usagef("--url: %w", err)
+		}
 	}
-	if name := u.Hostname(); slices.Contains(f.remote, name) {
+	if name := u.Name; slices.Contains(f.remote, name) {
 		to.Remote = name
 	} else if name != "" {
-		at, err := resolve(ctx, name, cmp.Or(u.Port(), "80"))
+		at, err := u.Resolve(ctx, "80")
 		if err == nil {
-			err = host.MayLoad(name, at.Addr())
+			err = host.MayLoad(name, at[0].Addr())
 		} else {
 			err = fmt.Errorf("%w; if you may load this host, add --remote %s", err, name)
 		}

@@ -101,6 +101,7 @@ func (a *app) loadCmd() *cobra.Command {
 				return err
 			}
 			p.many = *m
+			a.noted(p)
 			return a.offer(c.Context(), p, o, s)
 		},
 	}
@@ -129,6 +130,13 @@ func (a *app) loadCmd() *cobra.Command {
 		"that does nothing")
 	s.add(c)
 	return c
+}
+
+// noted reports addresses of the host that stay unused.
+func (a *app) noted(p *offer) {
+	if p.note != "" {
+		a.say(p.note)
+	}
 }
 
 // offer runs a load with its view, and prints and judges the result.

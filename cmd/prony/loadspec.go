@@ -1,14 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -19,7 +15,6 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
-	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/generator"
 	"prony.example/internal/generator/distributed/local"
@@ -27,7 +22,6 @@ import (
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/load"
-	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
 	"prony.example/load/template"
 	"prony.example/record"
@@ -60,6 +54,9 @@ type loadFlags struct {
 	unix     string
 	insecure bool
 	ca       string
+	cert     string // paths of the client's certificate and its key
+	certKey  string
+	connect  string   // HOST:PORT instead of the URL's
 	warmup   string   // steady, or a duration
 	remote   []string // hosts other than this machine that may be loaded
 
@@ -106,6 +103,10 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.BoolVarP(&f.insecure, "insecure", "k", false, "accept any certificate")
 	fs.StringVar(&f.ca, "ca", "", "PEM file of trusted certificates")
+	fs.StringVar(&f.cert, "cert", "", "PEM file of the client's certificate, and of its key")
+	fs.StringVar(&f.certKey, "cert-key", "", "PEM file of the key, if it is not in --cert")
+	fs.StringVar(&f.connect, "connect-to", "",
+		"HOST:PORT to connect to instead of the URL's")
 }
 
 // addModel declares the flags of the load model.
@@ -139,6 +140,7 @@ type offer struct {
 	by   generator.Prony
 	url  string
 	file []byte // content of the scenario file
+	note string // about the addresses that stay unused; empty: none
 	many manyFlags
 	crew local.Crew // running generators
 
@@ -155,7 +157,7 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	path, err := f.aim(ctx, o)
+	at, err := f.aim(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +180,15 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		}
 	}
 	err = reading(ctx, "load", func() error {
-		if err := f.request(path, s); err != nil {
+		if err := f.request(at.Path, s); err != nil {
 			return err
 		}
 		return f.model(s)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := authorize(o, at); err != nil {
 		return nil, err
 	}
 	o.file, o.warmup = f.file, f.warmup
@@ -227,11 +232,18 @@ func (f *loadFlags) check() error {
 			return fmt.Errorf("--%s must be %s", row.flag, row.want)
 		}
 	}
+	hosts := 0
 	for _, h := range f.headers {
 		name, _, ok := strings.Cut(h, ":")
 		if !ok || !isToken(name) || strings.ContainsAny(h, "\r\n\x00") {
 			return fmt.Errorf("--header %q must have the form 'Name: value' in one line", h)
 		}
+		if strings.EqualFold(name, "host") {
+			hosts++
+		}
+	}
+	if hosts > 1 {
+		return fmt.Errorf("--header: a request has one Host field, not %d", hosts)
 	}
 	return nil
 }
@@ -384,104 +396,6 @@ func bodyOf(flag string) (string, error) {
 	return template.Escape(string(data)), nil
 }
 
-// aim resolves the server's address and protocol. It returns the path as typed, with placeholders.
-func (f *loadFlags) aim(ctx context.Context, o *offer) (path string, err error) {
-	at := o.url
-	o.url = cmdlog.Hush(at) // from here on it is only printed
-	u, err := url.Parse(at)
-	if err != nil || u.Hostname() == "" || u.Scheme != "http" && nethttp.Schemes[u.Scheme] == "" {
-		return "", fmt.Errorf("load %q: the URL must have a form such as "+
-			"http://127.0.0.1:8080/path, with the scheme http, https, h2, h2c, h3, grpc, grpcs, "+
-			"ws or wss", o.url)
-	}
-	if u.Fragment != "" {
-		return "", fmt.Errorf("load %q: clients do not send fragments; remove #%s", o.url,
-			u.Fragment)
-	}
-	_, rest, _ := strings.Cut(at, "://")
-	path = "/"
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		path = rest[i:]
-	}
-	protocol := nethttp.Schemes[u.Scheme]
-	switch {
-	case f.http3 && (f.http2 || f.unix != "" || u.Scheme != "https"):
-		return "", fmt.Errorf("--http3 needs an https URL, and excludes --http2 and --unix")
-	case f.http3:
-		protocol = nethttp.H3
-	case f.http2 && u.Scheme == "http":
-		protocol = nethttp.H2C
-	case f.http2 && u.Scheme == "https":
-		protocol = nethttp.H2
-	case f.http2:
-		return "", fmt.Errorf("--http2 needs an http or https URL, got %s", u.Scheme)
-	case f.unix != "" && u.Scheme == "http":
-		protocol = nethttp.H1Unix
-	case f.unix != "":
-		return "", fmt.Errorf("--unix needs an http URL")
-	}
-	o.spec.Host = u.Host
-	if f.unix == "" {
-		usual := map[bool]string{true: "443", false: "80"}[nethttp.Secure(protocol)]
-		port := cmp.Or(u.Port(), usual)
-		if o.spec.Address, err = resolve(ctx, u.Hostname(), port); err != nil {
-			return "", err
-		}
-		if err := f.ask(u.Hostname(), o.spec.Address.Addr()); err != nil {
-			return "", fmt.Errorf("load %s: %w", o.url, err)
-		}
-	} else {
-		o.spec.Address = netip.MustParseAddrPort("127.0.0.1:1") // not used for connections
-	}
-	if protocol != "" {
-		o.by.Stack = &nethttp.Config{
-			Protocol: protocol, Network: "tcp", Address: o.spec.Address.String(),
-			Host: u.Host, Path: path, Streams: f.streams, Insecure: f.insecure,
-		}
-		if f.unix != "" {
-			o.by.Stack.Network, o.by.Stack.Address = "unix", f.unix
-		}
-		if o.by.Stack.CA, err = trusted(f.ca, nethttp.Secure(protocol)); err != nil {
-			return "", err
-		}
-	} else if f.ca != "" {
-		return "", fmt.Errorf("--ca needs an https URL: http has no certificates")
-	} else if f.streams > 1 {
-		return "", fmt.Errorf("--streams is not possible with HTTP/1.1, which has one request at " +
-			"a time on each connection; use --http2")
-	}
-	if strings.HasPrefix(u.Scheme, "grpc") || strings.HasPrefix(u.Scheme, "ws") {
-		f.method = "POST" // messages have a body
-	}
-	return path, nil
-}
-
-// trusted returns the certificates in a file, for protocols with TLS.
-func trusted(name string, secure bool) (pem string, err error) {
-	switch {
-	case name == "":
-		return "", nil
-	case !secure:
-		return "", fmt.Errorf("--ca is not possible, because the protocol has no certificates; " +
-			"use https, grpcs or wss")
-	}
-	data, err := files.Kept(name, files.Settings)
-	if err != nil {
-		return "", fmt.Errorf("--ca: %w", err)
-	}
-	return string(data), nil
-}
-
-const remoteHelp = "host other than this machine that may be loaded; repeatable"
-
-// ask refuses a host that is not this machine and was not named by --remote.
-func (f *loadFlags) ask(name string, at netip.Addr) error {
-	if slices.Contains(f.remote, name) {
-		return nil
-	}
-	return host.MayLoad(name, at)
-}
-
 func checkCores(want []int) error {
 	if len(want) == 0 { // nothing is pinned, which works on all systems
 		return nil
@@ -497,17 +411,4 @@ func checkCores(want []int) error {
 		}
 	}
 	return nil
-}
-
-func resolve(ctx context.Context, name, port string) (netip.AddrPort, error) {
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-	if err != nil || len(ips) == 0 {
-		return netip.AddrPort{}, fmt.Errorf("resolve %s: %w", name, err)
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return netip.AddrPort{}, fmt.Errorf("port %q must be a number up to 65535", port)
-	}
-	first4 := slices.IndexFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() })
-	return netip.AddrPortFrom(ips[max(first4, 0)].Unmap(), uint16(n)), nil
 }

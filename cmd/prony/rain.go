@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/cmdlog"
@@ -61,18 +61,18 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	if err := f.check(); err != nil {
 		return cli.Usage(err)
 	}
-	servers := make([]*url.URL, len(urls))
+	servers := make([]*address.Address, len(urls))
 	for i, raw := range urls {
-		u, err := url.Parse(raw)
-		if err != nil || u.Hostname() == "" {
-			return cli.Usagef("%q must be a URL with a host", raw)
+		u, err := address.Parse(raw, schemes...)
+		if err != nil {
+			return cli.Usagef("load %q: %w", address.Shown(raw), err)
 		}
-		if at, err := netip.ParseAddr(u.Hostname()); err == nil { // names are resolved later
-			if err := f.ask(u.Hostname(), at); err != nil {
+		if at, err := netip.ParseAddr(u.Name); err == nil { // names are resolved later
+			if err := f.ask(u.Name, at); err != nil {
 				return cli.Usagef("load %s: %w", cmdlog.Hush(raw), err)
 			}
 		}
-		servers[i] = u
+		servers[i] = &u
 	}
 	kept, err := a.keep(s)
 	if err != nil {
@@ -88,9 +88,12 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 	var failed []error
 	loaded := 0
 	for i, u := range servers {
-		up, err := known(ctx, u.Hostname())
+		up, err := f.connect != "", error(nil)
+		if !up {
+			up, err = known(ctx, u.Name)
+		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("look up host %s: %w", u.Hostname(), err))
+			failed = append(failed, fmt.Errorf("look up %s: %w", u.Name, err))
 		}
 		if !up {
 			continue
@@ -100,7 +103,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 		}
 		name := filepath.Join(folder, rainName(servers, i))
 		if err := a.one(ctx, f, o, name, urls[i], kept); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", u.Hostname(), err))
+			failed = append(failed, fmt.Errorf("%s: %w", u.Name, err))
 		}
 		if ctx.Err() != nil {
 			break
@@ -115,11 +118,11 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 
 // rainName returns a server's file name: its host, or, if several servers have this host, its
 // position in the list and the URL.
-func rainName(servers []*url.URL, i int) string {
+func rainName(servers []*address.Address, i int) string {
 	at := servers[i]
-	same := func(other *url.URL) bool { return other != at && other.Hostname() == at.Hostname() }
+	same := func(other *address.Address) bool { return other != at && other.Name == at.Name }
 	if !slices.ContainsFunc(servers, same) {
-		return at.Hostname() + ".json"
+		return at.Name + ".json"
 	}
 	return fmt.Sprintf("%02d-%s.json", i+1, fileName(at.Host+at.Path))
 }
@@ -155,6 +158,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	if err != nil {
 		return cli.Usage(err)
 	}
+	a.noted(p)
 	report, res, err := a.measured(ctx, p, o, kept)
 	if err != nil {
 		return err
@@ -169,6 +173,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 
 // alone returns a command line with only one of its servers.
 func alone(command []string, url string) []string {
+	url = cmdlog.Hush(url) // as in the command
 	return slices.DeleteFunc(slices.Clone(command), func(arg string) bool {
 		return arg != url && (strings.HasPrefix(arg, "http://") ||
 			strings.HasPrefix(arg, "https://"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/strictyaml"
@@ -296,6 +297,10 @@ func (f *versusFlags) asks() (out []suite.Request, err error) {
 		if err != nil {
 			return nil, cli.Usage(err)
 		}
+		_, path, _ := strings.Cut(r.Request, " ")
+		if _, err := address.Path(path); err != nil {
+			return nil, cli.Usagef("request %q: %w", text, err)
+		}
 		r.Headers = headers
 		if !strings.HasPrefix(r.Request, "GET ") && !strings.HasPrefix(r.Request, "HEAD ") {
 			r.Body, r.Type = f.body, f.kind
@@ -333,7 +338,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	c.Sources, c.Requests = sources, requests
 	c.Command, c.Version = append([]string{"prony"}, a.args...), version()
 	if c.Ready == "" && len(f.gets) > 0 {
-		c.Ready = f.gets[0]
+		_, c.Ready = requests[0].Line("")
 	}
 	show := &progressLine{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}

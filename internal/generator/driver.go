@@ -280,12 +280,18 @@ func (t *tool) once(ctx context.Context, j *job, name string) (*output, error) {
 	case err != nil:
 		return nil, err
 	case out.exit != 0 && !slices.Contains(t.status, out.exit):
-		return nil, fmt.Errorf("the load generator exited with status %d; end of its output: %s; "+
-			"check that the service is running",
-			out.exit, out.tail())
+		text := out.tail()
+		if absent.MatchString(text) {
+			text += "; check that the service is running"
+		}
+		return nil, fmt.Errorf("the load generator exited with status %d; end of its output: %s",
+			out.exit, text)
 	}
 	return out, nil
 }
+
+// absent matches the words of tools for a service that does not run or does not respond.
+var absent = lazyregexp.New(`(?i)refused|reset|timed? ?out`)
 
 // result converts the tool's output to a load.
 func (t *tool) result(j *job, out *output) (*record.Load, error) {

@@ -63,6 +63,8 @@ type Built struct {
 	Attached netip.AddrPort `json:"-"`
 	// Host is the Host header for Attached; empty: its address.
 	Host string `json:"-"`
+	// Note names the addresses of Attached's host that stay unused; empty: there are none.
+	Note string `json:"-"`
 }
 
 // values returns the placeholders that the build determines.

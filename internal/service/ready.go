@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/clock"
 )
 
@@ -154,7 +155,8 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 		}
 		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet,
+		"http://"+address.WithoutZone(addr)+path, nil)
 	if err != nil {
 		return err
 	}

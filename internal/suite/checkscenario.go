@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"prony.example/internal/base/address"
 	"prony.example/load/template"
 )
 
@@ -322,8 +323,14 @@ func (c *checker) path(keyPath string, s *scene, in string) {
 	if t == nil {
 		return
 	}
+	if _, err := address.Path(in); err != nil {
+		var e *address.Error
+		errors.As(err, &e)
+		c.Wrong(keyPath, e.Hint, "%s", e.Problem)
+		return
+	}
 	for _, literal := range t.Literals() {
-		if i := bytes.IndexAny(literal, "{} #"); i >= 0 {
+		if i := bytes.IndexAny(literal, "{}#"); i >= 0 {
 			c.Wrong(keyPath, fmt.Sprintf("write %%%X for this character in a path", literal[i]),
 				"a path cannot contain %q", literal[i])
 			return

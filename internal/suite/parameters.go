@@ -47,7 +47,7 @@ var (
 	suiteForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,39}$`)
 	nameForm  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9 ._-]{0,38}[A-Za-z0-9])?$`)
 	lineForm  = lazyregexp.New(`^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) ` +
-		`/([!-"$-~]|\{[a-z][A-Za-z0-9_]* [ -z|~]*\})*$`)
+		`/([!-"$-~]|[^\x00-\x7f]|\{[a-z][A-Za-z0-9_]* ([ -z|~]|[^\x00-\x7f])*\})*$`)
 	fieldForm = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // RFC 9110, section 5.6.2
 	agentForm = lazyregexp.New(`^[a-z0-9][a-z0-9-]*(/[a-z0-9][a-z0-9-]*)?$`)
 	envForm   = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)

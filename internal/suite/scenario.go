@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/load/extract"
 )
@@ -206,10 +207,14 @@ func (r *Request) header(name string) string {
 }
 
 // Line returns the method and the path for a target that serves the mode. Other placeholders stay:
-// their values are drawn for each request.
+// their values are drawn for each request. Characters beyond ASCII become percent-encoded.
 func (r Request) Line(mode string) (method, path string) {
 	method, path, _ = strings.Cut(r.Request, " ")
-	return method, strings.ReplaceAll(path, "{mode}", mode)
+	path = strings.ReplaceAll(path, "{mode}", mode)
+	if sent, err := address.Path(path); err == nil { // the check of the suite reports errors
+		path = sent
+	}
+	return method, path
 }
 
 // Content returns the text of the body, from Body or the file in BodyFile. A file that is not UTF-8

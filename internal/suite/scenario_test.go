@@ -131,3 +131,11 @@ func TestMethods(t *testing.T) {
 	check(none, "HEAD /\n    checks: [{body: true, is: b}]")
 	check(none, "HEAD /\n    extract: {tag: {regex: a}}")
 }
+
+// Paths are sent as prony load sends those of URLs.
+func TestLineBeyondASCII(t *testing.T) {
+	method, path := suite.Request{Request: "GET /grüße/{mode}?q={pick ä|b}&r=%41"}.Line("virtual")
+	if method != "GET" || path != "/gr%C3%BC%C3%9Fe/virtual?q={pick %C3%A4|b}&r=%41" {
+		t.Errorf("%s %s", method, path)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
@@ -27,7 +28,7 @@ func Speech(sc suite.Scenario, mode string, addr netip.AddrPort) *nethttp.Config
 		Protocol: protocol,
 		Network:  "tcp",
 		Address:  addr.String(),
-		Host:     addr.String(),
+		Host:     address.WithoutZone(addr.String()),
 		Streams:  sc.Streams,
 		Insecure: sc.TLS.Insecure,
 		CA:       sc.TLS.PEM,

@@ -99,7 +99,7 @@ func failures(_ *record.Record, l *load) *record.Finding {
 	}
 	part := float64(n) / float64(l.Answered+n)
 	facts := record.Facts{Count: n, Total: l.Answered + n, Closed: l.Errors.Closed,
-		Messages: said(l.Errors.Example)}
+		Messages: said(l.Errors.Example), Party: l.Errors.Party}
 	if float64(n) > errorsMax*float64(l.Answered+n) {
 		return invalid(in("many", with(facts, share(part, errorsMax))))
 	}

@@ -45,7 +45,12 @@ func failures(f record.Finding) record.Words {
 		observed += " (" + text + ")"
 	}
 	hint := "read the service's log"
-	if 2*f.Facts.Closed > f.Facts.Count {
+	switch {
+	case f.Facts.Party == record.PartyMachine:
+		hint = "this machine caused the first error, not the service: follow its hint"
+	case f.Facts.Party == record.PartyOptions:
+		hint = "the service did not cause the first error: change the options as it says"
+	case 2*f.Facts.Closed > f.Facts.Count:
 		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
 			"use an idempotent HTTP method such as GET"
 	}

@@ -56,6 +56,7 @@ type stackForm struct {
 	Streams                                int
 	Insecure                               bool
 	CA                                     string
+	Cert, Key                              string // paths on the generator's machine
 }
 
 // sceneForm is a scenario with its extractions and checks in separate lists, by request.
@@ -123,7 +124,7 @@ func (o *Order) form(part load.Part, cores []int) *orderForm {
 	}
 	if c := o.By.Stack; c != nil {
 		f.Stack = &stackForm{c.Protocol, c.Network, c.Address, c.Host, c.Path, c.Streams,
-			c.Insecure, c.CA}
+			c.Insecure, c.CA, c.Cert, c.Key}
 	}
 	return f
 }
@@ -140,7 +141,8 @@ func (f *orderForm) order() (o Order, err error) {
 	o.By.Engine = f.Engine
 	if c := f.Stack; c != nil {
 		o.By.Stack = &nethttp.Config{Protocol: c.Protocol, Network: c.Network, Address: c.Address,
-			Host: c.Host, Path: c.Path, Streams: c.Streams, Insecure: c.Insecure, CA: c.CA}
+			Host: c.Host, Path: c.Path, Streams: c.Streams, Insecure: c.Insecure, CA: c.CA,
+			Cert: c.Cert, Key: c.Key}
 	}
 	o.Spec.Scenario, err = f.Scene.scenario()
 	return o, err

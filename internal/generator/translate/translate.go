@@ -13,12 +13,12 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"prony.example/internal/base/address"
 	"prony.example/load/template"
 )
 
@@ -98,16 +98,16 @@ func (w *wish) note(format string, args ...any) {
 }
 
 // line returns the wish as a command line of prony load.
-func (w *wish) line(address string) (*Line, error) {
-	to, err := url.Parse(address)
-	if err != nil || to.Host == "" || to.Scheme != "http" && to.Scheme != "https" {
-		return nil, fmt.Errorf("%q is not a URL such as http://127.0.0.1:8080/path",
-			address)
+func (w *wish) line(text string) (*Line, error) {
+	target, _, _ := strings.Cut(text, "#") // the tools do not send it either
+	to, err := address.Parse(target, "http", "https")
+	if err != nil {
+		return nil, fmt.Errorf("%q is not a URL of prony load: %w", address.Shown(text), err)
 	}
 	if w.tool.needsRate && w.ratePerS == 0 {
 		return nil, fmt.Errorf("the command line needs a rate, such as -R 1000")
 	}
-	out := []string{"load", escaped(address), "--connections", strconv.Itoa(w.connections)}
+	out := []string{"load", escaped(text), "--connections", strconv.Itoa(w.connections)}
 	add := func(when bool, words ...string) {
 		if when {
 			out = append(out, words...)
@@ -128,7 +128,7 @@ func (w *wish) line(address string) (*Line, error) {
 	add(to.Scheme == "https" && w.insecure, "--insecure")
 	add(w.ca != "", "--ca", w.ca)
 	add(w.unix != "", "--unix", w.unix)
-	add(!local(to.Hostname()) && w.unix == "", "--remote", to.Hostname())
+	add(!local(to.Name) && w.unix == "", "--remote", to.Name)
 	request, err := w.request()
 	if err != nil {
 		return nil, err
@@ -189,9 +189,9 @@ func (w *wish) request() (out []string, err error) {
 
 // escaped returns a URL without its fragment, which is never sent, and with escaped placeholders,
 // because these tools have none.
-func escaped(address string) string {
-	address, _, _ = strings.Cut(address, "#")
-	scheme, tail, _ := strings.Cut(address, "://")
+func escaped(text string) string {
+	text, _, _ = strings.Cut(text, "#")
+	scheme, tail, _ := strings.Cut(text, "://")
 	host := len(tail)
 	if i := strings.IndexAny(tail, "/?"); i >= 0 {
 		host = i

@@ -14,6 +14,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/launch"
 	"prony.example/internal/observe/host"
+	"prony.example/load/engine/socket"
 	"prony.example/record"
 )
 
@@ -39,6 +40,9 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		return p, nil
 	}
 	if err != nil {
+		if socket.Blame(socket.Explain(err, false)) != socket.Service {
+			return nil, fmt.Errorf("attach to a running service: %w", socket.Explain(err, false))
+		}
 		return nil, fmt.Errorf("attach to a running service: %w; start the service first", err)
 	}
 	if err := conn.Close(); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/units"
 	"prony.example/internal/suite"
 	"prony.example/load/engine/nethttp"
@@ -119,7 +120,7 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 
 func ask(ctx context.Context, client *http.Client, base string, r suite.Request) (Answer, error) {
 	method, path := r.Line("")
-	q, err := http.NewRequestWithContext(ctx, method, "http://"+base+path,
+	q, err := http.NewRequestWithContext(ctx, method, "http://"+address.WithoutZone(base)+path,
 		strings.NewReader(r.Content()))
 	if err != nil {
 		return Answer{}, err

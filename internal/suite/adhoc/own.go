@@ -9,6 +9,7 @@ package adhoc
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -17,14 +18,15 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/shellwords"
 	"prony.example/internal/base/strictyaml"
@@ -177,8 +179,8 @@ func (s Source) have(to *service.Service, target *service.Target, args []string)
 	switch way := s.Way.(type) {
 	case URL:
 		to.Made = &service.Built{Dir: s.Dir}
-		if to.Made.Attached, to.Made.Host, err = s.address(string(way)); err != nil {
-			return s.wrong("--url "+string(way), err)
+		if err := s.attach(string(way), to.Made); err != nil {
+			return s.wrong("--url "+address.Shown(string(way)), err)
 		}
 	case Compose:
 		to.Made = &service.Built{Dir: s.Dir, Front: way.Service, Port: way.Port,
@@ -209,35 +211,55 @@ func (s Source) wrong(called string, err error) error {
 	return cli.Usagef("%s: %w", called, err)
 }
 
-// address returns where the service of a URL listens, and the host name for its requests; empty:
-// its address. Another machine must be in Remote, because a load may harm a machine that does not
-// expect it.
-func (s Source) address(subject string) (addr netip.AddrPort, name string, err error) {
-	u, err := url.Parse(subject)
+// attach finds the service of a URL, and its host name for requests; empty: its address. Of
+// several addresses it takes the first that accepts a connection. Another machine must be in
+// Remote, because a load may harm a machine that does not expect it.
+func (s Source) attach(text string, to *service.Built) error {
+	u, err := address.Parse(text, "http", "https")
+	scheme, _, _ := strings.Cut(text, "://")
 	switch {
+	case ports[strings.ToLower(scheme)] == "":
+		return errors.New("want http or https, as http://127.0.0.1:8081")
 	case err != nil:
-		return addr, "", err
-	case ports[u.Scheme] == "":
-		return addr, "", errors.New("the URL must begin with http or https, such as " +
-			"http://127.0.0.1:8081")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "":
-		return addr, "", errors.New("the URL must be only " + u.Scheme + "://HOST:PORT; set the " +
+		return err
+	case u.Basic != "":
+		return errors.New("the URL has a user; remove it, and give the requests -H " +
+			"'Authorization: Basic …', or ${NAME} of the environment instead of the value")
+	case strings.Trim(u.Path, "/") != "":
+		return errors.New("the URL must be only " + u.Scheme + "://HOST:PORT; set the " +
 			"path with --get")
 	}
-	to, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(u.Hostname(),
-		cmp.Or(u.Port(), ports[u.Scheme])))
+	all, err := u.Resolve(context.Background(), ports[u.Scheme])
 	if err != nil {
-		return addr, "", err
+		return err
 	}
-	addr = netip.AddrPortFrom(to.AddrPort().Addr().Unmap(), uint16(to.Port))
-	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
-		name = u.Host
+	may := func(addr netip.AddrPort) error {
+		if slices.Contains(s.Remote, u.Name) {
+			return nil
+		}
+		return host.MayLoad(u.Name, addr.Addr())
 	}
-	if slices.Contains(s.Remote, u.Hostname()) {
-		return addr, name, nil
+	to.Attached, to.Note = u.Choose(all, func(addr netip.AddrPort) error {
+		if may(addr) != nil {
+			return errors.New("it is another machine")
+		}
+		conn, err := net.DialTimeout("tcp", addr.String(), reachBound)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err
+	})
+	ip, err := netip.ParseAddr(u.Name)
+	if err != nil {
+		to.Host = u.Host
+	} else if ip.Zone() != "" {
+		to.Host = address.WithoutZone(to.Attached.String())
 	}
-	return addr, name, host.MayLoad(u.Hostname(), addr.Addr())
+	return may(to.Attached)
 }
+
+// reachBound bounds the connection to each address of a URL.
+const reachBound = 2 * time.Second
 
 // Protocol returns the protocol for all sources, given the one that the scenario requests; empty:
 // HTTP/1.1.

@@ -84,7 +84,7 @@ func warmup(to *suite.Warmup, o Options) {
 // ParseRequest reads "GET /path", or a path alone, which implies GET.
 func ParseRequest(text string) (suite.Request, error) {
 	method, path, ok := strings.Cut(text, " ")
-	if !ok {
+	if !ok || strings.HasPrefix(text, "/") {
 		method, path = "GET", text
 	}
 	if !strings.HasPrefix(path, "/") {

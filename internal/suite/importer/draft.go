@@ -24,6 +24,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/strictyaml"
 )
 
@@ -373,16 +374,16 @@ func place(address string) (origin, path, user string, err error) {
 }
 
 // Local returns the origin and the path of an address; an address without a scheme is http.
-func Local(address string) (origin, path string, err error) {
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
+func Local(text string) (origin, path string, err error) {
+	if !strings.Contains(text, "://") {
+		text = "http://" + text
 	}
-	origin, path, user, err := place(address)
-	if err != nil || user != "" {
-		return "", "", fmt.Errorf("the URL must have a form such as http://127.0.0.1:8080/path, " +
-			"without a user name")
+	u, err := address.Parse(text, "http", "https")
+	if err == nil && u.Basic != "" {
+		err = errors.New("want a URL without a user, because files are read by others; give the " +
+			"requests the header field 'Authorization: ${NAME}'")
 	}
-	return origin, path, nil
+	return strings.ToLower(u.Origin()), u.Path, err
 }
 
 // settle turns the raw requests into requests of one origin, without secrets and without

@@ -47,6 +47,9 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	for _, s := range services {
 		s.Run.Startup = max(startup, trial.ReadyBound)
+		if s.Made != nil && s.Made.Note != "" && s.ControlOf == "" {
+			l.Tell.Say(s.Made.Note)
+		}
 	}
 	if _, created := os.Stat(dir); err != nil && created != nil {
 		return nil, err // a refused command leaves no files

@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,7 +13,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load/engine/tlsconn"
+	"prony.example/load/engine/socket"
 )
 
 // Protocols by their names in records.
@@ -46,9 +47,13 @@ type Config struct {
 	Streams  int           // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
 	Insecure bool          // accept any certificate
 	CA       string        // PEM certificates to trust instead of the system's; empty: the system's
+	Cert     string        // PEM file with the client's certificate; empty: none
+	Key      string        // PEM file with its key; empty: Cert has it, too
 	Timeout  time.Duration // gRPC: the deadline to send to the server; 0: none
 	// Dial connects; nil: net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	pair []tls.Certificate // the content of Cert and Key, read once
 }
 
 func (c *Config) check() error {
@@ -64,6 +69,14 @@ func (c *Config) check() error {
 	if c.CA != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(c.CA)) {
 		return errors.New("start the engine: the file of trusted certificates holds none in PEM")
 	}
+	if c.Cert == "" || c.pair != nil {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.Cert, cmp.Or(c.Key, c.Cert))
+	if err != nil {
+		return fmt.Errorf("read the client certificate (--cert): %w", err)
+	}
+	c.pair = []tls.Certificate{pair}
 	return nil
 }
 
@@ -95,7 +108,7 @@ func (c *Config) clients(e *Engine, slots int) {
 func (e *Engine) newClient(i int) client {
 	switch e.config.Protocol {
 	case WS, WSS:
-		return &socket{e: e}
+		return &webSocket{e: e}
 	case H2, H2C, H3:
 		return &part{e: e, sharedConn: &e.shared[i/max(e.config.Streams, 1)]}
 	case GRPC, GRPCS:
@@ -123,10 +136,11 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	if e.config.Protocol == H1TLS { // as the raw engines do
 		config.ClientSessionCache = e.sessions
 	}
+	unanswered := socket.Certify(config)
 	c := tls.Client(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("TLS handshake: %w", tlsconn.Explain(err))
+		return nil, fmt.Errorf("TLS handshake: %w", socket.Handshake(err, unanswered.Load()))
 	}
 	e.shook(clock.Mono()-began, c.ConnectionState())
 	return c, nil
@@ -140,7 +154,7 @@ func (e *Engine) reach(ctx context.Context, network string) (net.Conn, error) {
 	}
 	conn, err := dial(ctx, network, e.config.Address)
 	if err != nil {
-		return nil, tlsconn.Explain(err)
+		return nil, socket.Explain(err, false)
 	}
 	return conn, nil
 }
@@ -157,7 +171,7 @@ func (c *Config) TLS(protos ...string) (*tls.Config, error) {
 // tls returns the TLS configuration of a valid Config.
 func (c *Config) tls(protos ...string) *tls.Config {
 	out := &tls.Config{
-		ServerName: name(c.Host), NextProtos: protos,
+		ServerName: name(c.Host), NextProtos: protos, Certificates: c.pair,
 		InsecureSkipVerify: c.Insecure, //nolint:gosec // asked for by the user
 	}
 	if c.CA != "" {

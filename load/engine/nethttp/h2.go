@@ -53,7 +53,8 @@ func (s *shared) connect(ctx context.Context) (http.RoundTripper, error) {
 	}
 	if c, ok := raw.(*tls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "h2" {
 		raw.Close()
-		return nil, errors.New("the server does not speak HTTP/2 (ALPN)")
+		return nil, errors.New("the server does not speak HTTP/2 (ALPN); use another protocol, " +
+			"for example without --http2")
 	}
 	t := &http2.Transport{AllowHTTP: true, DisableCompression: true}
 	c, err := t.NewClientConn(raw)

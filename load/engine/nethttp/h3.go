@@ -2,6 +2,7 @@ package nethttp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -14,7 +15,7 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"prony.example/internal/base/clock"
-	"prony.example/load/engine/tlsconn"
+	"prony.example/load/engine/socket"
 )
 
 // Times of QUIC.
@@ -52,27 +53,39 @@ func (s *shared) connectQUIC(ctx context.Context) (http.RoundTripper, error) {
 // no request leaves before the handshake (0-RTT), and all handshakes cost the same.
 func (e *Engine) dialQUIC(ctx context.Context) (*quicConn, error) {
 	began := clock.Mono()
-	socket, err := e.reach(ctx, "udp")
+	link, err := e.reach(ctx, "udp")
 	if err != nil {
 		return nil, err
 	}
-	over := &quic.Transport{Conn: datagrams{socket}}
+	over := &quic.Transport{Conn: datagrams{link}}
 	c := &quicConn{release: sync.OnceFunc(func() {
 		over.Close()
-		socket.Close()
+		link.Close()
 	})}
-	conn, err := over.Dial(ctx, socket.RemoteAddr(), e.config.tls(http3.NextProtoH3), &quic.Config{
+	config := e.config.tls(http3.NextProtoH3)
+	unanswered := socket.Certify(config)
+	conn, err := over.Dial(ctx, link.RemoteAddr(), config, &quic.Config{
 		Versions: []quic.Version{quic.Version1}, HandshakeIdleTimeout: quicPatience,
 		KeepAlivePeriod: quicAlive, MaxIncomingStreams: -1, // servers open no bidirectional streams
 	})
 	if err != nil {
 		c.release()
-		return nil, fmt.Errorf("QUIC handshake: %w", tlsconn.Explain(err))
+		err = socket.Handshake(alerted(err), unanswered.Load())
+		return nil, fmt.Errorf("QUIC handshake: %w", err)
 	}
 	e.shook(clock.Mono()-began, conn.ConnectionState().TLS)
 	context.AfterFunc(conn.Context(), c.release)
 	c.ClientConn = (&http3.Transport{DisableCompression: true}).NewClientConn(conn)
 	return c, nil
+}
+
+// alerted returns a server's alert in QUIC (RFC 9001, section 4.8) as crypto/tls reports one.
+func alerted(err error) error {
+	var transport *quic.TransportError
+	if errors.As(err, &transport) && transport.Remote && transport.ErrorCode.IsCryptoError() {
+		return &net.OpError{Op: "remote error", Err: tls.AlertError(uint8(transport.ErrorCode))}
+	}
+	return err
 }
 
 // takes reports whether a request may be sent: not after a GOAWAY. It opens a stream with a

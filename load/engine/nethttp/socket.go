@@ -10,14 +10,15 @@ import (
 	"prony.example/load/engine"
 )
 
-// socket is a WebSocket connection. The request's body is sent as one message, and the next message
-// received is its response. The opening request's path and headers come from the engine's Config.
-type socket struct {
+// webSocket is a WebSocket connection. The request's body is sent as one message, and the next
+// message received is its response. The opening request's path and headers come from the engine's
+// Config.
+type webSocket struct {
 	e    *Engine
 	conn *websocket.Conn
 }
 
-func (c *socket) open(ctx context.Context) error {
+func (c *webSocket) open(ctx context.Context) error {
 	transport := &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			conn, err := c.e.dial(ctx, "http/1.1")
@@ -37,7 +38,7 @@ func (c *socket) open(ctx context.Context) error {
 	return nil
 }
 
-func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, error) {
+func (c *webSocket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, error) {
 	a, err := understand(b)
 	if err != nil {
 		return engine.Writing, err
@@ -59,7 +60,7 @@ func (c *socket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, er
 	return 0, nil
 }
 
-func (c *socket) close() {
+func (c *webSocket) close() {
 	if c.conn != nil {
 		// The load is over or the connection broken, so a closing handshake would only take time.
 		_ = c.conn.CloseNow()

@@ -3,7 +3,9 @@
 package socket
 
 import (
+	"net"
 	"net/netip"
+	"strconv"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,9 +32,21 @@ func AddressOf(a netip.AddrPort) Address {
 	}
 	out.Family, out.Len = unix.AF_INET6, unix.SizeofSockaddrInet6
 	sa := (*unix.RawSockaddrInet6)(unsafe.Pointer(&out.Raw))
-	sa.Family, sa.Addr = unix.AF_INET6, a.Addr().As16()
+	sa.Family, sa.Addr, sa.Scope_id = unix.AF_INET6, a.Addr().As16(), scope(a.Addr().Zone())
 	*(*[2]byte)(unsafe.Pointer(&sa.Port)) = port
 	return out
+}
+
+// scope returns the number of an interface, which link-local addresses need; 0: none.
+func scope(zone string) uint32 {
+	if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
+		return uint32(n)
+	}
+	i, err := net.InterfaceByName(zone)
+	if err != nil { // connecting reports that the address needs a zone
+		return 0
+	}
+	return uint32(i.Index)
 }
 
 // Error returns the pending error of a socket, and clears it; nil: none.

@@ -45,3 +45,16 @@ func TestAddressOf(t *testing.T) {
 	check("[::1]:54321", "[::1]:54321")                  //
 	check("[::ffff:127.0.0.2]:54321", "127.0.0.2:54321") // IPv4
 }
+
+func TestScope(t *testing.T) {
+	all, err := net.Interfaces()
+	if err != nil || len(all) == 0 {
+		t.Skip("no interfaces")
+	}
+	for zone, want := range map[string]int{all[0].Name: all[0].Index, "7": 7, "": 0, "none9": 0} {
+		a := AddressOf(netip.AddrPortFrom(netip.MustParseAddr("fe80::1").WithZone(zone), 8))
+		if got := int(a.Raw[24]) | int(a.Raw[25])<<8; got != want { // sockaddr_in6, little-endian
+			t.Errorf("zone %q is interface %d, want %d", zone, got, want)
+		}
+	}
+}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync/atomic"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/base/clock"
 	"prony.example/load/engine"
+	"prony.example/load/engine/socket"
 )
 
 // Engine implements engine.Engine with TLS over another engine.
@@ -25,6 +27,8 @@ type Engine struct {
 	rooms   rooms
 	plain   []byte  // buffer for data that crypto/tls decrypts
 	untold  []int32 // slots with a failure to report in the next Wait
+
+	unanswered *atomic.Bool // the server asked for a certificate, and there was none
 
 	handshakes *hdrhistogram.Histogram
 	spoken     string // version and cipher of the last one
@@ -62,7 +66,8 @@ type slot struct {
 // plainSize is the buffer size for crypto/tls: the data of a record.
 const plainSize = plainMax
 
-var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN)")
+var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN); use another protocol, for " +
+	"example without --http2")
 
 var errUnasked = errors.New("an answer that nobody asked for came before the request")
 
@@ -72,6 +77,7 @@ func New(below engine.Engine, c *tls.Config, slots int) *Engine {
 	e := &Engine{below: below, config: c.Clone(), slots: make([]slot, slots), reading: -1,
 		handshakes: hdrhistogram.New(1, 1<<40, 3)}
 	e.config.KeyLogWriter = &e.log
+	e.unanswered = socket.Certify(e.config)
 	if e.config.ClientSessionCache == nil {
 		e.config.ClientSessionCache = tls.NewLRUClientSessionCache(1) // there is one server
 	}
@@ -354,7 +360,8 @@ func (e *Engine) step(i int, s *slot) {
 	s.phase = open // so that leave does not stop the handshake
 	if h.err != nil {
 		s.requested = true // so that Close sends no alert
-		e.end(i, s, now, engine.Connecting, fmt.Errorf("TLS handshake: %w", Explain(h.err)))
+		e.end(i, s, now, engine.Connecting, fmt.Errorf("TLS handshake: %w",
+			socket.Handshake(h.err, e.unanswered.Load())))
 		return
 	}
 	// The timeout of connects bounds the value, far inside the range.

@@ -3,17 +3,12 @@ package tlsconn
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"iter"
 	"net"
 	"os"
-	"strings"
-	"syscall"
 	"time"
-
-	"prony.example/load/engine/socket"
 )
 
 // shake is a handshake under way. crypto/tls blocks until its peer sends; here it runs as a
@@ -157,21 +152,3 @@ func (p *pipe) RemoteAddr() net.Addr             { return &net.TCPAddr{} }
 func (p *pipe) SetDeadline(time.Time) error      { return nil }
 func (p *pipe) SetReadDeadline(time.Time) error  { return nil }
 func (p *pipe) SetWriteDeadline(time.Time) error { return nil }
-
-// Explain adds advice to a connect error if it can.
-func Explain(err error) error {
-	var record tls.RecordHeaderError
-	var stranger x509.UnknownAuthorityError
-	switch {
-	case errors.As(err, &stranger):
-		return errors.New("no trusted authority signed its certificate; trust its authority with " +
-			"--ca FILE, or any certificate with -k")
-	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-		return socket.ErrNone
-	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
-		return errors.New("the port speaks plain HTTP; use http://")
-	case errors.As(err, &record):
-		return errors.New("the port does not speak TLS; use http://, or the port that does")
-	}
-	return err
-}
