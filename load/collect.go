@@ -33,6 +33,7 @@ func (l *Ledger) Result() *Result {
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
 		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
+		Early:          total.early,
 		InFlightMean:   float64(total.area) / float64(windowNs),
 		CarriedInMean:  float64(total.carriedNs) / float64(windowNs),
 		CarriedOutMean: float64(total.leftNs) / float64(windowNs),
@@ -233,7 +234,7 @@ func (b *book) endings(s *record.Series) []int64 {
 func (b *book) counters() []*int64 {
 	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
 		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
-		&b.waited, &b.carriedNs, &b.leftNs, &b.retried}
+		&b.waited, &b.carriedNs, &b.leftNs, &b.retried, &b.early}
 	for i := range b.failures {
 		out = append(out, &b.failures[i])
 	}

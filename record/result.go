@@ -275,6 +275,8 @@ type Load struct {
 	Reconnects     int64   `json:"reconnects"`
 	// requests sent again because the service had not processed them
 	Retried int64 `json:"retried,omitempty"`
+	// responses that were complete before their request was sent
+	Early int64 `json:"early,omitempty"`
 	// mean number of requests under way in the window
 	InFlightMean float64 `json:"inFlightMean"`
 	// part of InFlightMean by requests that were due before the window

@@ -20,6 +20,10 @@ type Engine interface {
 	// Send queues b on the slot. b must stay unchanged until the response or the slot's end. An
 	// engine that batches sends flushes them in the next Wait at the latest.
 	Send(slot int, b []byte)
+	// Unsent returns how many bytes of the slot's last Send have not left: the kernel has not
+	// accepted them, or they have no frame yet. It is valid until the slot's next Send or Open, so
+	// also after the slot's end. An engine that cannot know it returns 0.
+	Unsent(slot int) int
 	// Close drops the slot's connection without calling the Handler.
 	Close(slot int)
 	// Wait delivers events and waits for them until the deadline (clock.Mono) at most. With a

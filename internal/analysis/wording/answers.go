@@ -59,6 +59,12 @@ func retried(f record.Finding) record.Words {
 		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Total)
 }
 
+func early(f record.Finding) record.Words {
+	return words("the service responds before it has received the whole request: its times do "+
+		"not include the upload", "",
+		"%d of %d answers came before their requests were sent", f.Facts.Count, f.Facts.Total)
+}
+
 func censored(f record.Finding) record.Words {
 	w := words("the tail is longer than the percentiles show: raise drain, or lower the rate",
 		"none", "%d of %d unanswered at the end", f.Facts.Count, f.Facts.Total)
@@ -84,7 +90,11 @@ func clipped(f record.Finding) record.Words {
 func connections(f record.Finding) record.Words {
 	w := words("the service closes connections: this measures handshakes too", "",
 		"%d for %d requests", f.Facts.Count, f.Facts.Total)
-	if f.Case == "none kept" {
+	switch f.Case {
+	case "given up":
+		w.Hint = "Prony gave up connections after early answers or unexpected bytes: this " +
+			"measures handshakes too"
+	case "none kept":
 		w.Hint = "the service keeps no connection: each number is of a request with one of its own"
 	}
 	return w

@@ -182,6 +182,10 @@ func (p *page) conditions(l *record.Load) {
 		p.row("retried", "%s requests sent again: the service closed their connections before it "+
 			"took them", units.Count(l.Retried))
 	}
+	if l.Early > 0 {
+		p.row("early", "%s answers came before their requests were sent completely",
+			units.Count(l.Early))
+	}
 	if l.TraceHash != "" {
 		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)
 	}

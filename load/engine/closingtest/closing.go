@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,12 +91,44 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 				r.Errors)
 		}
 	})
+	t.Run("early answers", func(t *testing.T) {
+		early(t, server, make)
+	})
 	t.Run("before the first answer", func(t *testing.T) {
 		r := offer(t, http.MethodGet, 20, (*asked).reset)
 		if n := r.Errors.Read + r.Errors.Write; n != 20 || r.Answered != 0 || r.Retried != 0 {
 			t.Errorf("%d answered, %d retried, %+v", r.Answered, r.Retried, r.Errors)
 		}
 	})
+}
+
+// early tests a server that responds to large requests without reading their bodies. No response is
+// lost, no connection is used twice, and only sent bytes are counted.
+func early(t *testing.T, server *tls.Config, make enginetest.Make) {
+	const requests, size = 20, 16 << 20
+	addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			a := &asked{c: c}
+			a.answer("")
+		}
+		<-t.Context().Done()
+	})
+	r, err := load.Run(context.Background(), load.Spec{
+		Name: "test", Address: addr, Host: "example.com", Model: record.Closed,
+		Connections: 2, Requests: requests, Window: bound, Drain: bound, Timeout: bound,
+		Engine: make, Describe: load.EngineInfo{Protocol: "HTTP/1.1 over TLS"},
+		Scenario: load.Scenario{Requests: []load.Request{{Method: http.MethodPost, Path: "/",
+			Body: strings.Repeat("x", size), Want: "ok", HasWant: true}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Answered != requests || r.Early != requests || r.Errors.Total() != 0 {
+		t.Errorf("%d of %d answered, %d early, %+v", r.Answered, requests, r.Early, r.Errors)
+	}
+	if r.BytesOut < requests || r.BytesOut > requests*size*3/4 {
+		t.Errorf("%d of %d bytes went out", r.BytesOut, requests*size)
+	}
 }
 
 // Certificate returns TLS configurations for a server and a client that trusts it, with HTTP/1.1 or
