@@ -46,6 +46,10 @@ func (l *Ledger) Result() *Result {
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
 		out.Generator.CPUPerRequestNs = float64(max(sum.cpuNs-total.spinNs, 0)) / float64(n)
 	}
+	if l.peaks.short > 0 {
+		permitted := max(out.Streams, 1) - int(l.peaks.short)
+		out.StreamsPermitted = &permitted
+	}
 	out.Series = total.series(windowNs)
 	out.Routes = l.routes()
 	singles := arrivalcheck.Merge(l.singles...)
@@ -174,7 +178,7 @@ func (l *Ledger) routes() (out []record.Route) {
 	return out
 }
 
-// handshakes adds the handshakes of engines that make any.
+// handshakes adds what engines report: their handshakes, and the limit of streams.
 func (l *Ledger) handshakes(r *run) {
 	l.tls = newHist()
 	for _, w := range r.workers {
@@ -183,6 +187,9 @@ func (l *Ledger) handshakes(r *run) {
 			spoken, resumed := e.Session()
 			l.spoken = cmp.Or(l.spoken, spoken)
 			l.sums.resumed += resumed
+		}
+		if e, ok := w.engine.(engine.Limited); ok {
+			l.peaks.short = max(l.peaks.short, int64(e.Shortage()))
 		}
 	}
 }

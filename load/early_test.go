@@ -1,6 +1,7 @@
 package load
 
 import (
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
@@ -111,5 +112,27 @@ func TestBytesAfterHeadAreNamed(t *testing.T) {
 			!strings.Contains(r.Errors.Example, "bytes after an answer to HEAD (5 bytes)") {
 			t.Errorf("%s: %+v, %v", name, r.Errors, err)
 		}
+	}
+}
+
+// limited is an engine whose server permits three streams fewer than requested.
+type limited struct{ Engine }
+
+func (limited) Shortage() int { return 3 }
+
+func TestStreamsPermitted(t *testing.T) {
+	w := &world{serve: after(time.Millisecond)}
+	s := Spec{Model: record.Open, Schedule: even(10), Connections: 10,
+		Describe: EngineInfo{Protocol: "HTTP/2", Streams: 5}}
+	if r := good(t, w, s); r.StreamsPermitted != nil {
+		t.Errorf("%d streams are permitted without a limit", *r.StreamsPermitted)
+	}
+	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
+		e, err := w.engine(a, slots)
+		return limited{e}, err
+	}
+	w.engines = nil
+	if n := good(t, w, s).StreamsPermitted; n == nil || *n != 2 {
+		t.Errorf("%v streams are permitted, want 2 of 5", n)
 	}
 }

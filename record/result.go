@@ -245,8 +245,10 @@ type Load struct {
 	// responses after which a connection is renewed
 	Churn int `json:"churn,omitempty"`
 	// concurrent requests per connection
-	Streams     int `json:"streams,omitempty"`
-	Connections int `json:"connections"` // at the beginning
+	Streams int `json:"streams,omitempty"`
+	// concurrent requests per connection that the server permits, if fewer
+	StreamsPermitted *int `json:"streamsPermitted,omitempty"`
+	Connections      int  `json:"connections"` // at the beginning
 	// open: connections opened later, as needed
 	ConnectionsAdded int     `json:"connectionsAdded,omitempty"`
 	Threads          int     `json:"threads"`

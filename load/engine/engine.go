@@ -71,6 +71,13 @@ type Handshaker interface {
 	Session() (spoken string, resumed int64)
 }
 
+// Limited is an engine for protocols in which the server limits concurrent streams.
+type Limited interface {
+	// Shortage returns how many of the requested streams per connection the server does not permit,
+	// at its lowest limit. It is read after the load has ended.
+	Shortage() int
+}
+
 // Untaken is the error of a Closed whose request the peer has not processed, because the peer says
 // so or because the request never left: a stream above the last one of an HTTP/2 GOAWAY, a stream
 // that the peer refuses (REFUSED_STREAM), or a connection that had ended before the request. Such a

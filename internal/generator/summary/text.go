@@ -99,6 +99,9 @@ func connections(l *record.Load) string {
 	if l.Streams > 1 {
 		text += fmt.Sprintf(" of %d streams", l.Streams)
 	}
+	if n := l.StreamsPermitted; n != nil {
+		text += fmt.Sprintf(" (the server permits %d)", *n)
+	}
 	if l.Churn > 0 {
 		text += " renewed every " + units.Plural(l.Churn, "answer")
 	}

@@ -25,6 +25,7 @@ type Engine struct {
 	untold  []int32        // lanes with an event for the next Wait
 	text    []byte         // buffer for text passed to the Handler
 	callMax int            // maximum bytes of a gRPC message; 0: no gRPC
+	short   int            // see Shortage
 }
 
 type phase uint8
@@ -107,6 +108,9 @@ func (e *Engine) Session() (spoken string, resumed int64) {
 	}
 	return "", 0
 }
+
+// Shortage implements engine.Limited.
+func (e *Engine) Shortage() int { return e.short }
 
 // Open implements engine.Engine.
 func (e *Engine) Open(i int) {
