@@ -115,6 +115,19 @@ func TestBytesAfterHeadAreNamed(t *testing.T) {
 	}
 }
 
+// In a closed load, the next request has left when the bytes come.
+func TestBytesAfterHeadMeetTheNextRequest(t *testing.T) {
+	r, err := simulate(t, &world{serve: func(call) reply {
+		return reply{after: time.Millisecond, gap: time.Microsecond, extra: "hello",
+			pieces: []string{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"}}
+	}}, Spec{Model: record.Closed, Connections: 1, Requests: 10, Scenario: Scenario{
+		Requests: []Request{{Method: "HEAD", Path: "/", WantSize: -1}}}})
+	if err != nil || r.Errors.Parse == 0 || r.Errors.Parse+r.Answered != 10 ||
+		!strings.Contains(r.Errors.Example, "bytes after an answer to HEAD") {
+		t.Errorf("%d answered, %+v, %v", r.Answered, r.Errors, err)
+	}
+}
+
 // limited is an engine whose server permits three streams fewer than requested.
 type limited struct{ Engine }
 

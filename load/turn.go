@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/engine/http1"
 	"prony.example/load/template"
 )
 
@@ -150,7 +151,11 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	for len(b) > 0 {
 		n, body, done, err := c.resp.Next(b)
 		if err != nil {
-			w.fail(i, atNs, failParse, err.Error())
+			cause := err.Error()
+			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
+				cause += "; it may be bytes after an answer to HEAD"
+			}
+			w.fail(i, atNs, failParse, cause)
 			return
 		}
 		if len(body) > 0 {
