@@ -77,6 +77,7 @@ type book struct {
 	blamed    socket.Party // for the failure being booked
 	inBytes   int64
 	outBytes  int64
+	early     int64 // responses that were complete before their request was sent
 	renewed   int64
 	retried   int64 // repeated sends of requests that were due in the window
 	waited    int64
@@ -246,12 +247,26 @@ func (b *book) sent(c *conn, now int64) {
 }
 
 // sentAgain books a repeated send. Only the first send counts as the request.
-func (b *book) sentAgain(c *conn, now int64) {
-	if b.inside(now) {
+func (b *book) sentAgain(c *conn) {
+	if b.inside(c.sent) {
 		b.outBytes += int64(len(c.out))
 	}
 	if b.inside(c.due) {
 		b.retried++
+	}
+}
+
+// unsent corrects the bytes sent by those of a request that never left.
+func (b *book) unsent(c *conn, n int) {
+	if b.inside(c.sent) {
+		b.outBytes -= int64(n)
+	}
+}
+
+// answeredEarly books a response that was complete before its request was sent.
+func (b *book) answeredEarly(c *conn) {
+	if b.inside(c.due) {
+		b.early++
 	}
 }
 
@@ -401,8 +416,14 @@ func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 // is scheduled, it explains why the load cannot begin.
 func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
 
-func (b *book) stray(now int64, n int) {
-	b.beside(now, unasked, "an answer that nobody asked for ("+strconv.Itoa(n)+" bytes)")
+// stray books bytes that belong to no response. A server can send them after a response to HEAD,
+// which must have no body (RFC 9110, section 9.3.2).
+func (b *book) stray(now int64, n int, afterHead bool) {
+	subject := "an answer that nobody asked for ("
+	if afterHead {
+		subject = "bytes after an answer to HEAD ("
+	}
+	b.beside(now, unasked, subject+strconv.Itoa(n)+" bytes)")
 }
 
 func (b *book) beside(now int64, f class, subject string) {

@@ -33,6 +33,7 @@ func (l *Ledger) Result() *Result {
 		Answered: total.answered, BytesIn: total.inBytes, BytesOut: total.outBytes,
 		ThroughputPerS: float64(total.doneInWin) / (float64(windowNs) / 1e9),
 		Errors:         total.errors(), Reconnects: l.reconnects(), Retried: total.retried,
+		Early:          total.early,
 		InFlightMean:   float64(total.area) / float64(windowNs),
 		CarriedInMean:  float64(total.carriedNs) / float64(windowNs),
 		CarriedOutMean: float64(total.leftNs) / float64(windowNs),
@@ -44,6 +45,10 @@ func (l *Ledger) Result() *Result {
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
 		out.Generator.CPUPerRequestNs = float64(max(sum.cpuNs-total.spinNs, 0)) / float64(n)
+	}
+	if l.peaks.short > 0 {
+		permitted := max(out.Streams, 1) - int(l.peaks.short)
+		out.StreamsPermitted = &permitted
 	}
 	out.Series = total.series(windowNs)
 	out.Routes = l.routes()
@@ -173,7 +178,7 @@ func (l *Ledger) routes() (out []record.Route) {
 	return out
 }
 
-// handshakes adds the handshakes of engines that make any.
+// handshakes adds what engines report: their handshakes, and the limit of streams.
 func (l *Ledger) handshakes(r *run) {
 	l.tls = newHist()
 	for _, w := range r.workers {
@@ -182,6 +187,9 @@ func (l *Ledger) handshakes(r *run) {
 			spoken, resumed := e.Session()
 			l.spoken = cmp.Or(l.spoken, spoken)
 			l.sums.resumed += resumed
+		}
+		if e, ok := w.engine.(engine.Limited); ok {
+			l.peaks.short = max(l.peaks.short, int64(e.Shortage()))
 		}
 	}
 }
@@ -233,7 +241,7 @@ func (b *book) endings(s *record.Series) []int64 {
 func (b *book) counters() []*int64 {
 	out := []*int64{&b.sentInWin, &b.dueInWin, &b.doneInWin, &b.answered, &b.inBytes, &b.outBytes,
 		&b.renewed, &b.area, &b.flows.begun, &b.flows.ended, &b.flows.good, &b.spinNs, &b.turns,
-		&b.waited, &b.carriedNs, &b.leftNs, &b.retried}
+		&b.waited, &b.carriedNs, &b.leftNs, &b.retried, &b.early}
 	for i := range b.failures {
 		out = append(out, &b.failures[i])
 	}

@@ -92,7 +92,7 @@ func (w *worker) Opened(i int, atNs int64) {
 func (w *worker) available(i int, now int64) {
 	switch c := &w.conns[i]; {
 	case c.task == waiting && c.repeats > 0:
-		w.sendAgain(int32(i), now)
+		w.sendAgain(int32(i))
 	case c.task == waiting:
 		w.send(int32(i), now)
 	case c.task == spare && w.cfg.users == nil:
@@ -161,8 +161,8 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 		if op == Writing {
 			f = failWrite
 		}
-		if w.untaken(c, err) {
-			if c.route.repeatable || isUntaken(err) {
+		if untaken, sure := w.untaken(i, err); untaken {
+			if c.route.repeatable || sure {
 				w.retry(i, atNs)
 				return
 			}

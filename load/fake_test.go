@@ -53,6 +53,7 @@ type reply struct {
 	end    bool
 	err    error // of the end
 	op     Op
+	unsent int // bytes of the request that never leave
 }
 
 func answer(after time.Duration, body string) reply {
@@ -80,6 +81,7 @@ type fakeSlot struct {
 	gen    int
 	onConn int
 	busy   bool
+	unsent int
 }
 
 // happening is a future event of the engine. It is dropped if the slot has a different connection
@@ -139,6 +141,7 @@ func (f *fake) Open(i int) {
 	if f.w.connect != nil {
 		d, err = f.w.connect(f.w.attempts)
 	}
+	s.unsent = 0
 	f.later(now+int64(d), i, false, func(h Handler) {
 		if err != nil {
 			f.Close(i)
@@ -163,6 +166,7 @@ func (f *fake) Send(i int, b []byte) {
 	c := call{slot: i, onConn: s.onConn, n: len(f.w.calls) + 1, at: clock.Mono(), text: string(b)}
 	f.w.calls = append(f.w.calls, c)
 	r := f.w.serve(c)
+	s.unsent = r.unsent
 	at := c.at + int64(r.after)
 	for k, piece := range r.pieces {
 		f.later(at, i, k == len(r.pieces)-1, func(h Handler) {
@@ -245,6 +249,8 @@ func (f *fake) next() int64 {
 }
 
 func (f *fake) Release() { f.released++ }
+
+func (f *fake) Unsent(slot int) int { return f.slots[slot].unsent }
 
 // simulate runs a load in virtual time against the world, with defaults for missing fields of the
 // spec, and checks what must be true of every run: each engine is released once.

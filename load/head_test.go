@@ -68,7 +68,7 @@ func TestBodyAfterHead(t *testing.T) {
 		Scenario: load.Scenario{Requests: []load.Request{
 			{Method: "HEAD", Path: "/", WantSize: -1}}},
 	})
-	if r.Answered != 20 || r.Reconnects != 20 {
+	if r.Answered != 20 || r.Reconnects != 20 || r.Errors.Unsolicited != 20 {
 		t.Errorf("%d of 20 answered over %d new connections; %+v", r.Answered, r.Reconnects,
 			r.Errors)
 	}

@@ -53,6 +53,7 @@ type peaks struct {
 	busyNs   int64 // CPU time of the busiest load thread
 	windowNs int64 // length of the window, shorter than Spec.Window if the load ended within it
 	lateNs   int64 // from the window's opening until the last thread ran in it
+	short    int64 // requested streams per connection that the server does not permit
 }
 
 // NewLedger returns an empty ledger for a load that other processes send. It fails if the spec is
@@ -104,8 +105,8 @@ func (r *run) ledger() *Ledger {
 	l.total = total
 	l.sums = sums{cpuNs: sum.cpuNs, delayNs: sum.delayNs, switches: sum.switches,
 		threads: int64(len(r.workers)), unread: r.unread, memory: resident()}
-	l.handshakes(r)
 	l.peaks = peaks{busyNs: busiest.cpuNs, windowNs: r.window(), lateNs: r.opened() - r.cfg.openAt}
+	l.handshakes(r)
 	if s.Describe.Spread {
 		l.peaks.busyNs /= int64(runtime.NumCPU())
 	}
@@ -202,7 +203,7 @@ func (l *Ledger) counters() []*int64 {
 // greatest returns the values of which the maximum counts.
 func (l *Ledger) greatest() []*int64 {
 	b, p := l.total, &l.peaks
-	return []*int64{&b.batchMax, &b.stillNs, &p.busyNs, &p.windowNs, &p.lateNs}
+	return []*int64{&b.batchMax, &b.stillNs, &p.busyNs, &p.windowNs, &p.lateNs, &p.short}
 }
 
 // histograms returns all histograms except those of intervals, in a fixed order.

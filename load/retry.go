@@ -27,22 +27,24 @@ const notRepeatable = "the server closed the kept-alive connection without an an
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
 	http.MethodPut, http.MethodDelete}
 
-// isUntaken reports whether the engine reported that the server did not process the request.
-func isUntaken(err error) bool {
-	_, ok := err.(Untaken)
-	return ok
-}
-
-// untaken reports whether the server did not process the request of connection c, which has ended
-// with err. Either the engine reported it, or no byte of the response came over an HTTP/1.1
-// connection that had served a response before. On a fresh connection, or within a response, a
-// close or a reset is the server's failure.
-func (w *worker) untaken(c *conn, err error) bool {
+// untaken reports whether the server did not process the request of connection i, which has ended
+// with err. The worker is sure if the engine reported it, or if no byte of the request left a
+// connection that had served a response before. It assumes it if no byte of the response came over
+// such an HTTP/1.1 connection. On a fresh connection, or within a response, a close or a reset is
+// the server's failure.
+func (w *worker) untaken(i int, err error) (untaken, sure bool) {
+	c := &w.conns[i]
 	if c.repeats >= repeatMax {
-		return false
+		return false, false
 	}
-	return isUntaken(err) ||
-		w.cfg.serial && c.answers > 0 && c.first == 0 && (err == nil || isGone(err))
+	if _, reported := err.(Untaken); reported {
+		return true, true
+	}
+	if c.answers == 0 || c.first != 0 || err != nil && !isGone(err) {
+		return false, false
+	}
+	sure = w.engine.Unsent(i) == len(c.out)
+	return sure || w.cfg.serial, sure
 }
 
 // isGone reports whether an error means that the peer has closed the connection.
@@ -60,6 +62,7 @@ func serial(protocol string) bool {
 func (w *worker) retry(i int, now int64) {
 	c := &w.conns[i]
 	c.repeats++
+	w.book.unsent(c, w.engine.Unsent(i))
 	w.gone(i)
 	c.task = waiting
 	w.book.reconnected(now)
@@ -67,9 +70,9 @@ func (w *worker) retry(i int, now int64) {
 }
 
 // sendAgain repeats the request of connection i.
-func (w *worker) sendAgain(i int32, now int64) {
+func (w *worker) sendAgain(i int32) {
 	c := &w.conns[i]
 	w.expect(c)
-	w.book.sentAgain(c, now)
+	w.book.sentAgain(c)
 	w.engine.Send(int(i), c.out)
 }

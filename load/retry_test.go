@@ -200,11 +200,11 @@ func TestTurnsSurviveARetry(t *testing.T) {
 
 // Whether a connection ended is determined without an allocation, for any reason.
 func TestRetriesDoNotAllocate(t *testing.T) {
-	w, c := &worker{cfg: &config{serial: true}}, &conn{answers: 1}
+	w := &worker{cfg: &config{serial: true}, engine: &sink{}, conns: []conn{{answers: 1}}}
 	ends := []error{nil, syscall.ECONNRESET, syscall.EPIPE, Untaken("refused")}
 	n := testing.AllocsPerRun(100, func() {
 		for _, err := range ends {
-			if !w.untaken(c, err) {
+			if untaken, _ := w.untaken(0, err); !untaken {
 				t.Errorf("%v is taken for a failure", err)
 			}
 		}

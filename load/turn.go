@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/engine/http1"
 	"prony.example/load/template"
 )
 
@@ -139,7 +140,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	w.book.bytesIn(atNs, len(b))
 	if c.phase != busy { // bytes without a request: the stream cannot be trusted
 		if !isFarewell(b) {
-			w.book.stray(atNs, len(b))
+			w.book.stray(atNs, len(b), c.served && c.route.headOnly)
 		}
 		w.drop(i, atNs)
 		return
@@ -150,7 +151,11 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	for len(b) > 0 {
 		n, body, done, err := c.resp.Next(b)
 		if err != nil {
-			w.fail(i, atNs, failParse, err.Error())
+			cause := err.Error()
+			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
+				cause += "; it may be bytes after an answer to HEAD"
+			}
+			w.fail(i, atNs, failParse, cause)
 			return
 		}
 		if len(body) > 0 {
@@ -199,11 +204,15 @@ func (w *worker) compare(c *conn, body []byte) {
 }
 
 // finish records a complete response and continues the turn. It renews the connection if the server
-// will close it, if bytes follow the response, or if churn requires it. A response with bytes after
-// it is bad: it is longer than announced, or there are two.
+// will close it, if bytes follow the response, if a part of the request is still to be sent, or if
+// churn requires it. A response with bytes after it is bad: it is longer than announced, or there
+// are two. Bytes after a response to HEAD are booked as stray.
 func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
-	w.ends(i, now)
+	early := w.ends(i, now) > 0
+	if early {
+		w.book.answeredEarly(c)
+	}
 	if w.plan.cookies {
 		w.values.Seed, w.values.K = w.plan.seed^uint64(c.step)*stepSalt, c.k
 		w.values.Key, w.values.Vars = c.key, c.vars
@@ -216,7 +225,10 @@ func (w *worker) finish(i int, now int64, more int) {
 	}
 	c.served = true
 	c.answers++
-	again := !c.resp.Close && more == 0
+	if more > 0 && c.route.headOnly {
+		w.book.stray(now, more, true)
+	}
+	again := !c.resp.Close && more == 0 && !(early && w.cfg.serial)
 	c.resp.Reset()
 	switch {
 	case !again:
@@ -232,11 +244,16 @@ func (w *worker) finish(i int, now int64, more int) {
 	w.next(i, now, good)
 }
 
-// ends removes connection i's request from those under way.
-func (w *worker) ends(i int, now int64) {
+// ends removes connection i's request from those under way. It returns how many bytes of the
+// request have not left.
+func (w *worker) ends(i int, now int64) (unsent int) {
+	c := &w.conns[i]
 	w.unlink(int32(i))
 	w.flow(now, -1)
-	w.conns[i].late, w.conns[i].repeats = w.late, 0
+	c.late, c.repeats = w.late, 0
+	unsent = w.engine.Unsent(i)
+	w.book.unsent(c, unsent)
+	return unsent
 }
 
 // judge records the response and reports whether it is good.
@@ -252,7 +269,7 @@ func (w *worker) judge(c *conn, now int64, more int) bool {
 		w.book.failed(c, now, failStatus, "")
 	case bad:
 		w.book.failed(c, now, failBody, "")
-	case more > 0 && !r.headOnly: // the new connection shows it
+	case more > 0 && !r.headOnly:
 		w.book.failed(c, now, failBody, "more follows than its head announces")
 	default:
 		if cause := w.look(c); cause != "" {

@@ -168,6 +168,9 @@ func (w *worker) loop() error {
 		}
 		w.live.done.Store(w.book.total)
 		if w.over(now) {
+			for i := w.oldest; i != none; i = w.conns[i].next {
+				w.book.unsent(&w.conns[i], w.engine.Unsent(int(i)))
+			}
 			w.book.end(now, w.inFlight)
 			w.live.end(w.book, now, w.inFlight)
 			return nil

@@ -20,6 +20,7 @@ func (s *sink) Send(int, []byte)          { s.sends++ }
 func (s *sink) Close(int)                 { s.closes++ }
 func (s *sink) Wait(int64, Handler) error { return nil }
 func (s *sink) Release()                  {}
+func (s *sink) Unsent(int) int            { return 0 }
 
 // hot returns a worker in the middle of an endless window, with open connections and no engine
 // behind it.

@@ -245,8 +245,10 @@ type Load struct {
 	// responses after which a connection is renewed
 	Churn int `json:"churn,omitempty"`
 	// concurrent requests per connection
-	Streams     int `json:"streams,omitempty"`
-	Connections int `json:"connections"` // at the beginning
+	Streams int `json:"streams,omitempty"`
+	// concurrent requests per connection that the server permits, if fewer
+	StreamsPermitted *int `json:"streamsPermitted,omitempty"`
+	Connections      int  `json:"connections"` // at the beginning
 	// open: connections opened later, as needed
 	ConnectionsAdded int     `json:"connectionsAdded,omitempty"`
 	Threads          int     `json:"threads"`
@@ -275,6 +277,8 @@ type Load struct {
 	Reconnects     int64   `json:"reconnects"`
 	// requests sent again because the service had not processed them
 	Retried int64 `json:"retried,omitempty"`
+	// responses that were complete before their request was sent
+	Early int64 `json:"early,omitempty"`
 	// mean number of requests under way in the window
 	InFlightMean float64 `json:"inFlightMean"`
 	// part of InFlightMean by requests that were due before the window

@@ -20,6 +20,10 @@ type Engine interface {
 	// Send queues b on the slot. b must stay unchanged until the response or the slot's end. An
 	// engine that batches sends flushes them in the next Wait at the latest.
 	Send(slot int, b []byte)
+	// Unsent returns how many bytes of the slot's last Send have not left: the kernel has not
+	// accepted them, or they have no frame yet. It is valid until the slot's next Send or Open, so
+	// also after the slot's end. An engine that cannot know it returns 0.
+	Unsent(slot int) int
 	// Close drops the slot's connection without calling the Handler.
 	Close(slot int)
 	// Wait delivers events and waits for them until the deadline (clock.Mono) at most. With a
@@ -65,6 +69,13 @@ type Handshaker interface {
 	// Session returns the negotiated parameters of the last handshake, as in records, and how many
 	// handshakes resumed an earlier session.
 	Session() (spoken string, resumed int64)
+}
+
+// Limited is an engine for protocols in which the server limits concurrent streams.
+type Limited interface {
+	// Shortage returns how many of the requested streams per connection the server does not permit,
+	// at its lowest limit. It is read after the load has ended.
+	Shortage() int
 }
 
 // Untaken is the error of a Closed whose request the peer has not processed, because the peer says

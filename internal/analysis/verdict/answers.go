@@ -122,6 +122,17 @@ func retried(_ *record.Record, l *load) *record.Finding {
 		share(float64(l.Retried)/float64(all), errorsMax)))
 }
 
+// early reports a service that responds before it has received the requests. Their times do not
+// include the upload.
+func early(_ *record.Record, l *load) *record.Finding {
+	all := l.Answered + l.Errors.Total()
+	if float64(l.Early) <= errorsMax*float64(all) {
+		return nil
+	}
+	return remark(with(record.Facts{Count: l.Early, Total: all},
+		share(float64(l.Early)/float64(all), errorsMax)))
+}
+
 func censored(_ *record.Record, l *load) *record.Finding {
 	if l.Censored <= 0 || l.Scheduled == 0 {
 		return nil
@@ -208,8 +219,15 @@ func reconnects(r *record.Record, l *load) *record.Finding {
 	}
 	f := record.Finding{Value: float64(l.Reconnects) / float64(l.Done), Unit: record.UnitShare,
 		Facts: record.Facts{Count: l.Reconnects, Total: l.Done}}
+	givenUp := 2*(l.Early+l.Errors.Unsolicited) > l.Reconnects
+	if givenUp {
+		f = in("given up", f)
+	}
 	if float64(l.Reconnects) >= keepsNone*float64(l.Done) {
-		return remark(in("none kept", f))
+		if !givenUp {
+			f = in("none kept", f)
+		}
+		return remark(f)
 	}
 	perItem := max(connectionNs, l.Service.CPUPerRequestNs) + l.TLSTime.MeanNs
 	elapsed := float64(l.Reconnects) / float64(max(l.WindowNs, 1)) *

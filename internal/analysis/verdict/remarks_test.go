@@ -55,6 +55,9 @@ func TestRemarks(t *testing.T) {
 	// 0.1 % of 10,000 answers.
 	check("", func(l ld) { l.Retried, l.Reconnects = 10, 10 })
 	check("peak retried", func(l ld) { l.Retried, l.Reconnects = 11, 11 })
+	check("", func(l ld) { l.Early = 10 })
+	check("peak early", func(l ld) { l.Early = 11 })
+	check("peak connections, peak early", func(l ld) { l.Early, l.Reconnects = 10000, 10000 })
 
 	// Half of its time is enough, and 32 connections are some.
 	using := func(share float64, change func(ld)) func(ld) {

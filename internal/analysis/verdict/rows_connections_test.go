@@ -37,6 +37,7 @@ var connectionRows = []row{
 	{"connections", peak, valid, renewed(9900, 0, 1950e3)},
 	// This is the service's own behavior, and its numbers are valid: TestRemarks.
 	{"retried", peak, valid, func(_ rec, l ld) { l.Retried = 100 }},
+	{"early", peak, valid, func(_ rec, l ld) { l.Early = 100 }},
 	{"delayed ack", peak, valid, func(_ rec, l ld) { pieces(44*ms, 0)(l) }},
 	{"unused", peak, valid, func(_ rec, l ld) { l.Service.CPUShare = 0.1 }},
 	// Of 150 times of 4 ms without 101 p99 is one of 2 ms, if all of them were those.

@@ -181,6 +181,11 @@ var loadRules = []Rule{
 		"",
 		aRemark,
 		"RFC 9112, section 9.3.1; RFC 9113, section 8.7", retried},
+	{"early",
+		"at most 0.1 % of the responses came before their request was sent completely",
+		"",
+		aRemark,
+		"RFC 9112, section 9.5; RFC 9113, section 8.1", early},
 	{"delayed ack",
 		"responses do not end with the kernel's delayed acknowledgment: from first byte " +
 			"to end, the median is outside of 39 to 51 ms, or times above the median vary by " +

@@ -67,6 +67,12 @@ func retried(f record.Finding) record.Words {
 		"%d of %d requests were sent again", f.Facts.Count, f.Facts.Total)
 }
 
+func early(f record.Finding) record.Words {
+	return words("the service responds before it has received the whole request: its times do "+
+		"not include the upload", "",
+		"%d of %d answers came before their requests were sent", f.Facts.Count, f.Facts.Total)
+}
+
 func censored(f record.Finding) record.Words {
 	w := words("requests without a response are missing from the percentiles: raise drain, or "+
 		"lower the rate",
@@ -96,7 +102,11 @@ func clipped(f record.Finding) record.Words {
 func connections(f record.Finding) record.Words {
 	w := words("the service closes connections, so response times include handshakes", "",
 		"%d new connections for %d requests", f.Facts.Count, f.Facts.Total)
-	if f.Case == "none kept" {
+	switch f.Case {
+	case "given up":
+		w.Hint = "Prony gave up connections after early responses or unexpected bytes, so response " +
+			"times include handshakes"
+	case "none kept":
 		w.Hint = "the service keeps no connection alive, so each request includes a new connection"
 	}
 	return w

@@ -83,7 +83,7 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"delayed ack": delayed, "unused": unused, "drift": drift,
 	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
-	"bursts": bursts, "batch": batch, "retried": retried,
+	"bursts": bursts, "batch": batch, "retried": retried, "early": early,
 	"samples": samples, "settled": settled,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
 	"slice lag": sliceLag,

@@ -99,6 +99,9 @@ func connections(l *record.Load) string {
 	if l.Streams > 1 {
 		text += fmt.Sprintf(" of %d streams", l.Streams)
 	}
+	if n := l.StreamsPermitted; n != nil {
+		text += fmt.Sprintf(" (the server permits %d)", *n)
+	}
 	if l.Churn > 0 {
 		text += " renewed every " + units.Plural(l.Churn, "answer")
 	}
@@ -182,6 +185,10 @@ func (p *page) conditions(l *record.Load) {
 	if l.Retried > 0 {
 		p.row("retried", "%s requests sent again: the service closed the connection before it "+
 			"read them", units.Count(l.Retried))
+	}
+	if l.Early > 0 {
+		p.row("early", "%s answers came before their requests were sent completely",
+			units.Count(l.Early))
 	}
 	if l.TraceHash != "" {
 		p.row("schedule", "seed %d, hash %s", l.Seed, l.TraceHash)

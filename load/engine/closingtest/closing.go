@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 		if server != nil {
 			protocol = "HTTP/1.1 over TLS"
 		}
-		return offerTo(t, addr, protocol, 4, requests, method, make)
+		return offerTo(t, addr, protocol, 4, requests, method, "", make)
 	}
 	const requests = 400
 	check := func(name string, again bool, end func(a *asked)) {
@@ -90,12 +91,36 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 				r.Errors)
 		}
 	})
+	t.Run("early answers", func(t *testing.T) {
+		early(t, server, make)
+	})
 	t.Run("before the first answer", func(t *testing.T) {
 		r := offer(t, http.MethodGet, 20, (*asked).reset)
 		if n := r.Errors.Read + r.Errors.Write; n != 20 || r.Answered != 0 || r.Retried != 0 {
 			t.Errorf("%d answered, %d retried, %+v", r.Answered, r.Retried, r.Errors)
 		}
 	})
+}
+
+// early tests a server that responds to large requests without reading their bodies. No response is
+// lost, no connection is used twice, and only sent bytes are counted.
+func early(t *testing.T, server *tls.Config, make enginetest.Make) {
+	const requests, size = 20, 16 << 20
+	addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) {
+		if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+			a := &asked{c: c}
+			a.answer("")
+		}
+		<-t.Context().Done()
+	})
+	r := offerTo(t, addr, "HTTP/1.1 over TLS", 2, requests, http.MethodPost,
+		strings.Repeat("x", size), make)
+	if r.Answered != requests || r.Early != requests || r.Errors.Total() != 0 {
+		t.Errorf("%d of %d answered, %d early, %+v", r.Answered, requests, r.Early, r.Errors)
+	}
+	if r.BytesOut < requests || r.BytesOut > requests*size*3/4 {
+		t.Errorf("%d of %d bytes went out", r.BytesOut, requests*size)
+	}
 }
 
 // Certificate returns TLS configurations for a server and a client that trusts it, with HTTP/1.1 or
@@ -167,8 +192,8 @@ func polite(a *asked) {
 func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const requests = 500
 	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
-		addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, serve) })
-		return offerTo(t, addr, "HTTP/2", 10, requests, http.MethodPost, make)
+		addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) { leave(c, false, serve) })
+		return offerTo(t, addr, "HTTP/2", 10, requests, http.MethodPost, "", make)
 	}
 	check := func(name string, serve func(w *leaver, id uint32) error) {
 		t.Run(name, func(t *testing.T) {
@@ -195,6 +220,21 @@ func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 		}
 		return w.answer(id)
 	})
+	t.Run("early answers", func(t *testing.T) {
+		const size = 1 << 20
+		addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) {
+			leave(c, true, (*leaver).answer)
+		})
+		r := offerTo(t, addr, "HTTP/2", 1, 20, http.MethodPost, strings.Repeat("x", size), make)
+		if r.Answered != 20 || r.Early != 20 || r.Errors.Total() != 0 || r.Reconnects != 0 {
+			t.Errorf("%d of 20 answered, %d early over %d new connections, %+v", r.Answered,
+				r.Early, r.Reconnects, r.Errors)
+		}
+		// No window allows more than 64 KiB of a body.
+		if r.BytesOut < 20 || r.BytesOut > 20*128<<10 {
+			t.Errorf("%d bytes went out", r.BytesOut)
+		}
+	})
 	t.Run("breaks streams", func(t *testing.T) {
 		r := offer(t, func(w *leaver, id uint32) error {
 			if w.n%7 == 0 {
@@ -215,8 +255,9 @@ type leaver struct {
 	n int
 }
 
-// leave serves each request of a connection. A request's body must fit in one frame.
-func leave(c net.Conn, serve func(w *leaver, id uint32) error) {
+// leave serves each request of a connection: at its head, or at its end. It permits no more of the
+// bodies than the initial window of the connection.
+func leave(c net.Conn, atHead bool, serve func(w *leaver, id uint32) error) {
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}
@@ -238,9 +279,9 @@ func leave(c net.Conn, serve func(w *leaver, id uint32) error) {
 				err = w.WritePing(true, f.Data)
 			}
 		case *http2.HeadersFrame:
-			ended = f.StreamEnded()
+			ended = atHead || f.StreamEnded()
 		case *http2.DataFrame:
-			ended = f.StreamEnded()
+			ended = !atHead && f.StreamEnded()
 		}
 		if ended {
 			w.n++
@@ -283,7 +324,7 @@ func listenFor(t *testing.T, server *tls.Config,
 
 // offerTo sends a number of requests over engines that make returns.
 func offerTo(t *testing.T, addr netip.AddrPort, protocol string, connections int, requests int64,
-	method string, make enginetest.Make) *load.Result {
+	method, body string, make enginetest.Make) *load.Result {
 	t.Helper()
 	r, err := load.Run(context.Background(), load.Spec{
 		Name: "test", Address: addr, Host: "example.com", Model: record.Closed,
@@ -291,7 +332,7 @@ func offerTo(t *testing.T, addr netip.AddrPort, protocol string, connections int
 		Drain: bound, Timeout: bound, Engine: make,
 		Describe: load.EngineInfo{Protocol: protocol},
 		Scenario: load.Scenario{Requests: []load.Request{
-			{Method: method, Path: "/", Want: "ok", HasWant: true}}},
+			{Method: method, Path: "/", Body: body, Want: "ok", HasWant: true}}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -87,9 +87,9 @@ func (s *suite) halfClosed(t *testing.T) {
 	}
 }
 
-// earlyAnswer tests a server that responds before it has read the request. The connection is then
-// unfit for the next request, because the rest of the first would have to go out before it. The
-// engine must report this and mix up no bytes.
+// earlyAnswer tests a server that responds before it has read the request. The engine must report
+// how much has not left. The connection is unfit for the next request, because the rest of the
+// first would have to go out before it. The engine must report this and mix up no bytes.
 func (s *suite) earlyAnswer(t *testing.T) {
 	var observed bytes.Buffer
 	used, remaining, finished := make(chan bool, 9), make(chan bool), make(chan bool)
@@ -106,6 +106,9 @@ func (s *suite) earlyAnswer(t *testing.T) {
 	}), 1)
 	first, second := pattern(32<<20), []byte("second request")
 	h.onReceived = func(i int) {
+		if n := h.Unsent(i); n <= 0 || n >= len(first) {
+			t.Errorf("%d of %d bytes are unsent", n, len(first))
+		}
 		used <- true
 		<-remaining // bytes of the first request's response must not count for the second
 		h.Send(i, second)

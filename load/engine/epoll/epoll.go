@@ -47,6 +47,7 @@ type slot struct {
 	opening bool
 	tail    []byte // of a write that the kernel took only in part
 	full    bool   // the kernel took only part of a Push
+	unsent  int    // bytes of the last Send that the kernel did not take; remains after the end
 	err     error  // error of the write or connect, reported in the next Wait
 }
 
@@ -88,7 +89,7 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 // even look open; Open keeps that error for the next Wait.
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
-	s.fd, s.opening, s.tail, s.full, s.err = -1, true, nil, false, nil
+	s.fd, s.opening, s.tail, s.full, s.err, s.unsent = -1, true, nil, false, nil, 0
 	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
 	if err != nil {
 		e.refuse(s, err)
@@ -124,6 +125,7 @@ func (e *Engine) refuse(s *slot, err error) {
 // write is reported in the next Wait, so that Send never calls the Handler.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
+	s.unsent = len(b)
 	if s.tail != nil {
 		e.spoil(s, socket.ErrEarly)
 		return
@@ -133,10 +135,13 @@ func (e *Engine) Send(i int, b []byte) {
 		e.spoil(s, errno)
 		return
 	}
-	if n < len(b) {
+	if s.unsent -= n; s.unsent > 0 {
 		s.tail = b[n:]
 	}
 }
+
+// Unsent implements engine.Engine.
+func (e *Engine) Unsent(i int) int { return e.slots[i].unsent }
 
 // Push implements engine.Streamer.
 func (e *Engine) Push(i int, b []byte) int {

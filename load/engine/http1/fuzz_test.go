@@ -58,6 +58,8 @@ func FuzzNext(f *testing.F) {
 		ok + "Transfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
 		ok + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
 		ok + "Set-Cookie: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok", ok + "Content-Length: x\r\nA: b\n\r\n\r\n",
+		ok + "Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok",
 		"HTTP/1.0 200 OK\r\n\r\nhello", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhello",
 		"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n",
 		"HTTP/1.0 304 x\r\nConnection: Keep-Alive, Close\r\n\r\n",

@@ -19,6 +19,7 @@ const MaxHead = 32 << 10
 // Errors after which the stream cannot be read further.
 var (
 	ErrHead   = errors.New("response head is not HTTP/1.x")
+	ErrBareLF = errors.New("response head has a bare LF: its lines must end with CRLF")
 	ErrLarge  = errors.New("response head is larger than 32 KiB")
 	ErrChunk  = errors.New("chunked body is malformed")
 	ErrLength = errors.New("response has a malformed Content-Length")
@@ -126,13 +127,15 @@ func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 		if i := bytes.Index(b, headEnd); i >= 0 {
 			n = i + len(headEnd)
 			if n > MaxHead {
-				return 0, false, ErrLarge
+				return 0, false, blame(b[:MaxHead], ErrLarge)
 			}
-			done, err = r.parseHead(b[:i+2])
-			if cache != nil && err == nil {
+			if done, err = r.parseHead(b[:i+2]); err != nil {
+				return n, false, blame(b[:i+2], err)
+			}
+			if cache != nil {
 				cache.learn(r, b[:n])
 			}
-			return n, done, err
+			return n, done, nil
 		}
 	}
 	// The head came in pieces, which is rare: collect it. The end mark can straddle pieces.
@@ -146,16 +149,46 @@ func (r *Response) readHead(b []byte) (n int, done bool, err error) {
 	r.head = append(r.head, take...)
 	i := bytes.Index(r.head[from:], headEnd)
 	if i < 0 {
-		if len(r.head) >= MaxHead {
-			return 0, false, ErrLarge
+		err = flaw(r.head, old)
+		if err == nil && len(r.head) >= MaxHead {
+			err = ErrLarge
 		}
-		return len(take), false, nil
+		return len(take), false, err
 	}
 	end := from + i + 4
 	head := r.head[:end-2]
 	r.head = r.head[:0]
-	done, err = r.parseHead(head)
+	if done, err = r.parseHead(head); err != nil {
+		err = blame(head, err)
+	}
 	return end - old, done, err
+}
+
+// flaw returns why no head can begin with h, or nil. It lets an incomplete head fail at once, since
+// its end may never come. The bytes before from have passed already.
+func flaw(h []byte, from int) error {
+	const begin = "HTTP/1."
+	if n := min(len(h), len(begin)); string(h[:n]) != begin[:n] {
+		return ErrHead
+	}
+	for {
+		k := bytes.IndexByte(h[from:], '\n')
+		if k < 0 {
+			return nil
+		}
+		if from += k + 1; h[from-2] != '\r' {
+			return ErrBareLF
+		}
+	}
+}
+
+// blame returns the error of a complete head: its flaw, which is the error also if the head comes
+// in pieces, otherwise err.
+func blame(h []byte, err error) error {
+	if why := flaw(h, 0); why != nil {
+		return why
+	}
+	return err
 }
 
 // framing holds the header values that decide where the response ends and whether the connection
@@ -237,9 +270,11 @@ func (f *framing) header(line []byte) (bool, error) {
 		}
 	case 't':
 		if v, ok := value(line, "transfer-encoding"); ok {
-			f.coding = otherCoding
-			if equalFold(bytes.TrimSpace(v[bytes.LastIndexByte(v, ',')+1:]), "chunked") {
+			switch {
+			case equalFold(bytes.TrimSpace(v[bytes.LastIndexByte(v, ',')+1:]), "chunked"):
 				f.coding = chunked
+			case !equalFold(v, "identity"): // of RFC 2616, and no coding
+				f.coding = otherCoding
 			}
 			return true, nil
 		}

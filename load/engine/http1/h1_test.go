@@ -180,9 +180,6 @@ func TestMalformed(t *testing.T) {
 		"HTTP/1.1 +20 OK\r\n\r\n", "HTTP/1.1  200 OK\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
 		"HTTP/1.1 099 OK\r\n\r\n", "HTTP/1.1 000 OK\r\n\r\n", "HTTP/1.1 200\r OK\r\n\r\n",
 		" HTTP/1.1 200 OK\r\n\r\n",
-		// A bare LF (§2.2 permits to refuse it): line ends decide where the response ends.
-		"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello\r\n\r\n",
-		ok + "X: y\nContent-Length: 5\r\n\r\n",
 		// A folded line that would change the framing (§5.2).
 		ok + "Transfer-Encoding:\r\n chunked\r\n\r\n",
 		ok + "Content-Length: 1\r\n\t2\r\n\r\n",
@@ -191,6 +188,39 @@ func TestMalformed(t *testing.T) {
 	}
 	// A fold elsewhere does not matter.
 	check(t, ok+"Set-Cookie: a\r\n Content-Length: 7\r\nContent-Length: 2\r\n\r\nok",
+		answer{status: 200, body: "ok", done: true})
+}
+
+// A head that cannot be valid is an error before its end, which may never come. A bare LF is one
+// (§2.2 permits to refuse it), because line ends decide where the response ends.
+func TestFlawsEndTheReading(t *testing.T) {
+	for text, want := range map[string]error{
+		"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello\r\n\r\n": ErrBareLF,
+		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok":            ErrBareLF,
+		"HTTP/1.1 200 OK\n":                                   ErrBareLF,
+		ok + "X: y\nContent-Length: 5\r\n\r\n":                ErrBareLF,
+		ok + "Content-Length: 2\n":                            ErrBareLF,
+		ok + "Content-Length: x\r\nA: b\n\r\n\r\n":            ErrBareLF,
+		ok + "Content-Length: 2\r\n\n":                        ErrBareLF,
+		"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\n":   ErrBareLF,
+		"HTTP/1.1 2x0 OK\n":                                   ErrBareLF,
+		"ok":                                                  ErrHead,
+		"hello":                                               ErrHead,
+		"HTTP/2":                                              ErrHead,
+		"\n":                                                  ErrHead,
+		"SSH-2.0-OpenSSH_9.2\r\n":                             ErrHead,
+		"\x15\x03\x01\x00\x02":                                ErrHead, // a TLS alert
+		ok + "X: " + strings.Repeat("x", MaxHead) + "\n":      ErrLarge,
+		ok + "X: y\n" + strings.Repeat("x", MaxHead):          ErrBareLF,
+	} {
+		check(t, text, answer{err: want})
+	}
+	// The end of a head can still come.
+	for _, text := range []string{"H", "HTTP/1.", ok, ok + "A: b\r", "HTTP/1.1 200 OK\r"} {
+		check(t, text, answer{})
+	}
+	// identity is no coding, so the length counts.
+	check(t, ok+"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nok",
 		answer{status: 200, body: "ok", done: true})
 }
 
@@ -277,7 +307,7 @@ func TestPipelined(t *testing.T) {
 
 // Errors are sentences for the record's example.
 func TestErrorsHaveWords(t *testing.T) {
-	for _, err := range []error{ErrHead, ErrLarge, ErrChunk, ErrLength, ErrCoding} {
+	for _, err := range []error{ErrHead, ErrBareLF, ErrLarge, ErrChunk, ErrLength, ErrCoding} {
 		if len(strings.Fields(err.Error())) < 4 || !errors.Is(err, err) {
 			t.Errorf("%q says too little", err)
 		}

@@ -248,6 +248,7 @@ func (e *Engine) set(k int, name uint16, value uint32) error {
 		}
 	case setMaxStreams:
 		c.most = int(min(value, 1<<30))
+		e.short = max(e.short, e.streams-c.most)
 	case setInitialWindow:
 		if value > windowMax {
 			return wrong(codeFlow, "the server's streams have a window of %d bytes", value)

@@ -25,6 +25,7 @@ type Engine struct {
 	untold  []int32        // lanes with an event for the next Wait
 	text    []byte         // buffer for text passed to the Handler
 	callMax int            // maximum bytes of a gRPC message; 0: no gRPC
+	short   int            // see Shortage
 }
 
 type phase uint8
@@ -51,6 +52,7 @@ type lane struct {
 	tail    []byte // rest of the body to send
 	lead    int    // bytes of a message's prefix to send before tail
 	sends   bool   // in the connection's list of bodies
+	unsent  int    // bytes of the request that have no frame yet; remains after its end
 	window  int64  // send window
 	room    int64  // receive window that is left
 
@@ -107,10 +109,13 @@ func (e *Engine) Session() (spoken string, resumed int64) {
 	return "", 0
 }
 
+// Shortage implements engine.Limited.
+func (e *Engine) Shortage() int { return e.short }
+
 // Open implements engine.Engine.
 func (e *Engine) Open(i int) {
 	l := &e.lanes[i]
-	l.phase, l.err = opening, nil
+	l.phase, l.err, l.unsent = opening, nil, 0
 	e.attach(i)
 	if l.connIndex != none && e.conns[l.connIndex].phase == idle {
 		e.untold = append(e.untold, int32(i))
@@ -228,6 +233,7 @@ var errNoRequest = errors.New("HTTP/2: a request was sent amidst another")
 // Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	l := &e.lanes[i]
+	l.unsent = len(b)
 	switch l.phase {
 	case ending:
 		return // the Handler is about to get its Closed
@@ -247,6 +253,10 @@ func (e *Engine) Send(i int, b []byte) {
 	}
 	e.queue(i)
 }
+
+// Unsent implements engine.Engine. Of a connection's frames, up to outMax bytes can wait for the
+// kernel.
+func (e *Engine) Unsent(i int) int { return e.lanes[i].unsent }
 
 // queue queues a lane's request, which leaves as soon as its connection accepts it.
 func (e *Engine) queue(i int) {

@@ -213,7 +213,13 @@ func TestRoom(t *testing.T) {
 // At most as many streams are under way as the server permits; the others wait in order.
 func TestLimit(t *testing.T) {
 	b := newBench(t, 4, 4)
+	if b.Shortage() != 0 {
+		t.Errorf("%d streams are withheld before any settings", b.Shortage())
+	}
 	b.open(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
+	if b.Shortage() != 2 {
+		t.Errorf("%d of 4 streams are withheld, want 2", b.Shortage())
+	}
 	for i := range 4 {
 		b.Send(i, []byte(get))
 	}

@@ -42,7 +42,8 @@ func (e *Engine) begin(i int, c *conn) error {
 	l.plain, l.answered, l.chunks, l.retained = h.plain, false, false, l.retained[:0]
 	l.window, l.room = c.initial, laneWindow
 	flags := byte(0)
-	if l.tail = b[len(h.text):]; e.callMax > 0 {
+	l.tail = b[len(h.text):]
+	if l.unsent = len(l.tail); e.callMax > 0 {
 		l.lead, l.call = prefixSize, call{}
 	} else if len(l.tail) == 0 {
 		flags, l.tail = flagEndStream, nil
@@ -92,6 +93,7 @@ func (e *Engine) fillBodies(c *conn) {
 			l.lead, n = l.lead-k, n-k
 		}
 		c.out = append(c.out, l.tail[:n]...)
+		l.unsent -= n
 		if l.tail = l.tail[n:]; flags != 0 {
 			l.tail = nil
 		}

@@ -73,6 +73,7 @@ func (u *under) Open(k int) {
 }
 func (u *under) Close(k int)                      { u.wires[k].open = false }
 func (u *under) Release()                         {}
+func (u *under) Unsent(int) int                   { return 0 }
 func (u *under) Send(int, []byte)                 { u.t.Error("sent, not pushed") }
 func (u *under) Wait(int64, engine.Handler) error { return nil }
 func (u *under) Push(k int, b []byte) int {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/http2"
@@ -101,12 +102,13 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	if c.e.config.secure() {
 		scheme = "https"
 	}
+	s.unsent.Store(int64(len(a.body)))
 	req, err := http.NewRequestWithContext(ctx, a.method, scheme+"://"+a.host+a.path,
-		bytes.NewReader(a.body))
+		&counted{bytes.NewReader(a.body), s.unsent})
 	if err != nil {
 		return engine.Writing, err
 	}
-	req.Header = a.header
+	req.Header, req.ContentLength = a.header, int64(len(a.body))
 	if len(a.body) == 0 {
 		req.Body = nil // HTTP/3 sends the end of a body, even an empty one, in its own packet
 	}
@@ -131,6 +133,18 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 }
 
 func (c *part) close() {}
+
+// counted is a request body that counts the bytes that the library has not taken yet.
+type counted struct {
+	body   *bytes.Reader
+	unsent *atomic.Int64
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.body.Read(b[:min(len(b), writeAtOnce)]) // the library sends a piece before the next
+	c.unsent.Add(int64(-n))
+	return n, err
+}
 
 // gone are the errors of golang.org/x/net/http2 for requests that a server with GOAWAY has not
 // processed, and that http2.Transport would repeat itself. The package does not export them.

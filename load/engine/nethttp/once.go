@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // Transport sends single requests in a protocol of the engine, each over its own connection, by the
@@ -98,7 +99,7 @@ func (c Config) once(ctx context.Context, request []byte) (answer []byte, err er
 	if err := client.open(ctx); err != nil || request == nil {
 		return nil, err
 	}
-	if _, err := client.exchange(ctx, request, &sink{e: e}); err != nil {
+	if _, err := client.exchange(ctx, request, &sink{e: e, unsent: new(atomic.Int64)}); err != nil {
 		return nil, err
 	}
 	for _, v := range e.queue {

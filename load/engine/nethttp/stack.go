@@ -57,7 +57,8 @@ type Engine struct {
 type slot struct {
 	gen    int32
 	cancel context.CancelFunc
-	work   chan []byte // requests; closed to end the goroutine
+	work   chan []byte   // requests; closed to end the goroutine
+	unsent *atomic.Int64 // bytes of the last Send, as far as the goroutine counts them
 }
 
 // event is a pending call of the Handler.
@@ -122,16 +123,16 @@ func (e *Engine) Open(i int) {
 	s.gen++
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.work = make(chan []byte, 1)
+	s.work, s.unsent = make(chan []byte, 1), new(atomic.Int64)
 	e.running.Add(1)
-	go e.run(ctx, int32(i), s.gen, e.newClient(i), s.work)
+	to := &sink{e: e, slot: int32(i), gen: s.gen, unsent: s.unsent}
+	go e.run(ctx, to, e.newClient(i), s.work)
 }
 
 // run serves one connection.
-func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []byte) {
+func (e *Engine) run(ctx context.Context, to *sink, c client, work <-chan []byte) {
 	defer e.running.Done()
 	defer c.close()
-	to := &sink{e: e, slot: i, gen: gen}
 	if err := c.open(ctx); err != nil {
 		to.put(event{kind: closed, op: engine.Connecting, err: err})
 		return
@@ -146,7 +147,18 @@ func (e *Engine) run(ctx context.Context, i, gen int32, c client, work <-chan []
 }
 
 // Send implements engine.Engine.
-func (e *Engine) Send(i int, b []byte) { e.slots[i].work <- b }
+func (e *Engine) Send(i int, b []byte) {
+	e.slots[i].unsent.Store(0) // unless the client counts
+	e.slots[i].work <- b
+}
+
+// Unsent implements engine.Engine. gRPC and WebSocket clients do not count.
+func (e *Engine) Unsent(i int) int {
+	if n := e.slots[i].unsent; n != nil {
+		return int(n.Load())
+	}
+	return 0
+}
 
 // Close implements engine.Engine.
 func (e *Engine) Close(i int) {
@@ -176,6 +188,7 @@ func (e *Engine) Release() {
 type sink struct {
 	e         *Engine
 	slot, gen int32
+	unsent    *atomic.Int64 // bytes of the request that have not left
 }
 
 func (s *sink) put(v event) {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
+	"sync/atomic"
+	"time"
 
 	"prony.example/internal/base/clock"
 	"prony.example/load/engine"
@@ -39,14 +42,56 @@ func (c *stream) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// writeAtOnce is the most that is written before the response is read. It fits into the kernel's
+// buffer.
+const writeAtOnce = 16 << 10
+
+// write writes the request in pieces and counts what has left. If the server responds or ends the
+// connection meanwhile, cut ends the write. write puts its error, or nil, into end.
+func (c *stream) write(b []byte, unsent *atomic.Int64, end chan<- error) {
+	var err error
+	for len(b) > 0 && err == nil {
+		var n int
+		n, err = c.conn.Write(b[:min(len(b), writeAtOnce)])
+		b = b[n:]
+		unsent.Store(int64(len(b)))
+	}
+	end <- err
+}
+
+// cut ends a write that is under way and returns its error. The connection is then of no use unless
+// all was written.
+func (c *stream) cut(end <-chan error) error {
+	select {
+	case err := <-end:
+		return err
+	default:
+	}
+	_ = c.conn.SetWriteDeadline(time.Unix(1, 0)) // cannot fail on an open connection
+	err := <-end
+	if err == nil {
+		_ = c.conn.SetWriteDeadline(time.Time{})
+	}
+	return err
+}
+
 // exchange reads a response to its end, after which the next request may leave. It also passes on a
-// response that it cannot parse, because the Handler parses the same bytes.
+// response that it cannot parse, because the Handler parses the same bytes. A server can respond
+// before it has read a large request, so exchange reads while it writes.
 func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, error) {
 	if err := c.before(); err != nil {
 		return engine.Writing, err
 	}
-	if _, err := c.conn.Write(b); err != nil {
-		return engine.Writing, err
+	s.unsent.Store(int64(len(b)))
+	end := make(chan error, 1)
+	if len(b) <= writeAtOnce {
+		c.write(b, s.unsent, end)
+		if err := <-end; err != nil {
+			return engine.Writing, err
+		}
+		end <- nil
+	} else {
+		go c.write(b, s.unsent, end)
 	}
 	c.resp.Reset()
 	c.resp.Expect(len(b) > 4 && string(b[:5]) == "HEAD ", false)
@@ -55,10 +100,15 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 		atNs := clock.Mono()
 		if n > 0 {
 			piece := append([]byte(nil), c.buf[:n]...)
-			done = c.whole(piece)
+			if done = c.whole(piece); done {
+				_ = c.cut(end) // the Handler gives the connection up if the request is not sent
+			}
 			s.answer(atNs, piece)
 		}
 		if err != nil && !done {
+			if cut := c.cut(end); cut != nil && !errors.Is(cut, os.ErrDeadlineExceeded) {
+				return engine.Writing, cut
+			}
 			return engine.Reading, err
 		}
 	}

@@ -61,6 +61,7 @@ type slot struct {
 	sealed, before []byte
 	waits          []byte // encrypted data that the engine below has not accepted
 	err            error  // why it must end; reported in the next Wait
+	size           int    // of the last Send, before encryption
 }
 
 // plainSize is the buffer size for crypto/tls: the data of a record.
@@ -109,7 +110,7 @@ func Spoken(s *tls.ConnectionState) string {
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.leave()
-	s.phase = connecting
+	s.phase, s.size = connecting, 0
 	e.below.Open(i)
 }
 
@@ -176,7 +177,7 @@ func (e *Engine) Release() {
 // Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
-	s.requested = true
+	s.requested, s.size = true, len(b)
 	s.early = s.early || e.reading == i
 	s.in.stale = s.in.stale || s.in.partial()
 	if s.cached {
@@ -194,6 +195,9 @@ func (e *Engine) Send(i int, b []byte) {
 	}
 	e.below.Send(i, s.sealed)
 }
+
+// Unsent implements engine.Engine. The encrypted rest is longer than the rest by about 0.1 %.
+func (e *Engine) Unsent(i int) int { return min(e.below.Unsent(i), e.slots[i].size) }
 
 // seal appends b, encrypted, to sealed.
 func (s *slot) seal(b []byte) error {

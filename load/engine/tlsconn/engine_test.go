@@ -43,9 +43,10 @@ func newBench(t testing.TB, c *tls.Config) *bench {
 // under is the engine below.
 type under bench
 
-func (u *under) Open(int)  { u.sent, u.shut = nil, false }
-func (u *under) Close(int) { u.shut = true }
-func (u *under) Release()  {}
+func (u *under) Open(int)       { u.sent, u.shut = nil, false }
+func (u *under) Close(int)      { u.shut = true }
+func (u *under) Release()       {}
+func (u *under) Unsent(int) int { return 0 }
 func (u *under) Send(_ int, b []byte) {
 	if u.shut {
 		u.t.Error("sent over a connection that is closed")

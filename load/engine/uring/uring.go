@@ -86,6 +86,7 @@ type slot struct {
 	hungry    bool   // in Engine.hungry
 	full      bool   // the kernel accepted only part of a Push; waits for space
 	out       []byte // bytes that the kernel may be reading; of a large request, the rest
+	unsent    int    // bytes of the last Send that the kernel did not take; remains after the end
 	err       error  // why the connection must end, if not closed by the peer
 }
 
@@ -173,7 +174,7 @@ func name(kind uint64, i int, gen uint32) uint64 {
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.gen++
-	s.opening, s.out, s.err = true, nil, nil
+	s.opening, s.out, s.err, s.unsent = true, nil, nil, 0
 	fd, err := e.addr.New(0)
 	if err == socket.ErrNone && len(e.closing) > 0 && e.drop() == nil {
 		fd, err = e.addr.New(0) // closing descriptors has made room
@@ -206,9 +207,9 @@ func (e *Engine) Send(i int, b []byte) {
 		e.fail(i, socket.ErrEarly)
 		return
 	}
-	s.out, s.requested = b, true
+	s.out, s.requested, s.unsent = b, true, 0
 	if len(b) > sendAtOnce {
-		s.parts = true
+		s.parts, s.unsent = true, len(b)
 		e.sendPart(i)
 		return
 	}
@@ -216,6 +217,9 @@ func (e *Engine) Send(i int, b []byte) {
 	q.fd, q.flags, q.opFlags = e.file(i), e.sendBy|e.fileBy, unix.MSG_NOSIGNAL|unix.MSG_WAITALL
 	q.addr, q.len = uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))), uint32(len(b))
 }
+
+// Unsent implements engine.Engine. A small request has left unless its send has failed.
+func (e *Engine) Unsent(i int) int { return e.slots[i].unsent }
 
 func (e *Engine) sendPart(i int) {
 	b := e.slots[i].out
@@ -467,6 +471,7 @@ func (e *Engine) connected(i int, res int32, h engine.Handler) {
 // sent handles the outcome of a small request, which exists only if it failed: the connection broke
 // before or during it.
 func (e *Engine) sent(s *slot, res int32) {
+	s.unsent = len(s.out) - int(max(res, 0))
 	switch {
 	case res < 0:
 		spoil(s, syscall.Errno(-res))
@@ -482,7 +487,9 @@ func (e *Engine) sentPart(i int, res int32) {
 		return
 	}
 	s.out = s.out[res:]
-	if s.parts = len(s.out) > 0; s.parts {
+	if s.unsent = len(s.out); s.unsent == 0 {
+		s.parts = false
+	} else {
 		e.sendPart(i)
 	}
 }

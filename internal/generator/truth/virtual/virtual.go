@@ -364,5 +364,8 @@ func (e *Engine) next() int64 {
 	return e.queue[0].atNs
 }
 
+// Unsent implements load.Engine. Requests leave at once.
+func (*Engine) Unsent(int) int { return 0 }
+
 // Release implements load.Engine.
 func (e *Engine) Release() { e.Released++ }
