@@ -137,7 +137,7 @@ func TestInitReadsTheFolder(t *testing.T) {
 	write("api/openapi.yaml", "openapi: 3.1.0\npaths: {/a: {$ref: paths/a.yaml}, "+
 		"/b: {$ref: ../outside.yaml}, /c: {$ref: link.yaml}}\n")
 	check := checkInit(t)
-	check(cli.Fine, []string{"1 kind of request", "3 found",
+	check(cli.Fine, []string{"1 kind of request", "3 requests found",
 		"left out 2: a path whose operations are in another file"},
 		"--from", "api/openapi.yaml", "--url", "http://127.0.0.1:1")
 }
@@ -150,7 +150,7 @@ func TestInitOfOthers(t *testing.T) {
 	}
 	drafts(t, repo)
 	check := checkInit(t)
-	check(cli.Misused, []string{"(192.0.2.1) is another machine", "say so: --remote 192.0.2.1"},
+	check(cli.Misused, []string{"(192.0.2.1) is another machine", "add --remote 192.0.2.1"},
 		"--url", "https://192.0.2.1", "--remote", "192.0.2.2")
 	check(cli.Misused, []string{"-k and --ca need an https URL"}, "--url", "http://127.0.0.1", "-k")
 	check(cli.Misused, []string{"-k and --ca need an https URL"}, "--command", "./app", "--ca",

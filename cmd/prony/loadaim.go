@@ -67,7 +67,7 @@ func (f *loadFlags) aim(ctx context.Context, o *offer) (*address.Address, error)
 func (f *loadFlags) protocol(scheme string) (string, error) {
 	switch {
 	case f.http3 && (f.http2 || f.unix != "" || scheme != "https"):
-		return "", fmt.Errorf("--http3 goes with https URLs, and neither with --http2 nor --unix")
+		return "", fmt.Errorf("--http3 needs an https URL, and excludes --http2 and --unix")
 	case f.http3:
 		return nethttp.H3, nil
 	case f.http2 && scheme == "http":
@@ -75,13 +75,13 @@ func (f *loadFlags) protocol(scheme string) (string, error) {
 	case f.http2 && scheme == "https":
 		return nethttp.H2, nil
 	case f.http2:
-		return "", fmt.Errorf("--http2 goes with http and https, not with %s", scheme)
+		return "", fmt.Errorf("--http2 needs an http or https URL, got %s", scheme)
 	case f.unix != "" && f.connect != "":
 		return "", fmt.Errorf("--unix and --connect-to exclude each other")
 	case f.unix != "" && scheme == "http":
 		return nethttp.H1Unix, nil
 	case f.unix != "":
-		return "", fmt.Errorf("--unix goes with http URLs")
+		return "", fmt.Errorf("--unix needs an http URL")
 	}
 	return nethttp.Schemes[scheme], nil
 }
@@ -90,16 +90,17 @@ func (f *loadFlags) protocol(scheme string) (string, error) {
 func (f *loadFlags) certificates(protocol string, secure bool) (err error) {
 	switch {
 	case protocol == "" && f.ca != "":
-		return fmt.Errorf("--ca: http has no certificates; use https")
+		return fmt.Errorf("--ca needs an https URL: http has no certificates")
 	case protocol == "" && f.streams > 1:
-		return fmt.Errorf("--streams: HTTP/1.1 has one request at a time on a connection; " +
-			"see --http2")
+		return fmt.Errorf("--streams is not possible with HTTP/1.1, which has one request at " +
+			"a time on each connection; use --http2")
 	case f.certKey != "" && f.cert == "":
 		return fmt.Errorf("--cert-key is the key of --cert; give both")
 	case f.cert == "":
 		return nil
 	case !secure:
-		return fmt.Errorf("--cert: the protocol has no certificates; use https, grpcs or wss")
+		return fmt.Errorf("--cert is not possible, because the protocol has no certificates; " +
+			"use https, grpcs or wss")
 	}
 	for _, path := range []*string{&f.cert, &f.certKey} {
 		if *path == "" {
@@ -190,7 +191,8 @@ func trusted(name string, secure bool) (pem string, err error) {
 	case name == "":
 		return "", nil
 	case !secure:
-		return "", fmt.Errorf("--ca: the protocol has no certificates; use https, grpcs or wss")
+		return "", fmt.Errorf("--ca is not possible, because the protocol has no certificates; " +
+			"use https, grpcs or wss")
 	}
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {

@@ -185,7 +185,7 @@ func TestClientCertificate(t *testing.T) {
 	check("read the client certificate (--cert): ", h.URL, "-k", "--cert", cert)
 	check("k.pem", h.URL, "-k", "--cert", cert, "--cert-key", filepath.Join(dir, "x", "k.pem"))
 	check("--cert-key is the key of --cert", h.URL, "-k", "--cert-key", keyFile)
-	check("--cert: the protocol has no certificates", "http://127.0.0.1:1/", "--cert", cert)
+	check("--cert is not possible", "http://127.0.0.1:1/", "--cert", cert)
 }
 
 // A URL that cannot be used as it is written is refused with what to write, and without a password.

@@ -126,7 +126,7 @@ func TestProfile(t *testing.T) {
 		"heat")
 	check(cli.Misused, []string{"the file name must end with"}, "-o", "x.png")
 	check(cli.Misused, []string{"with --diff, only .html"}, "-o", "x.folded", "--diff", virtual)
-	check(cli.Misused, []string{"--top -1"}, "--top", "-1")
+	check(cli.Misused, []string{"--top must be at least 0, got -1"}, "--top", "-1")
 	check(cli.Failed, []string{"has no alloc profile of java-jdk/virtual", "profiling failed",
 		"no such event"}, "--target", virtual, "--kind", "alloc")
 	check(cli.Failed, []string{"has no lock profile; the run has these profiles:",

@@ -64,8 +64,7 @@ func TestProjectRefuses(t *testing.T) {
 		requests)
 	check(1, "it wrote:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
-		"startup: 1s\ntargets: {a: {command: sleep 60}}\n"+
-			requests)
+		"startup: 1s\ntargets: {a: {command: sleep 60}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
 		"startup: 1s\ntargets: {a: {command: PORT=1 ./app}}\n"+requests)
 	check(1, `a answers "hello", b "bye"`,
@@ -83,8 +82,7 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, `a responds with body "hello", but body "bye" is expected`,
 		"targets: {a: {command: ./app}}\nrequests: [{request: GET /, expect: {body: bye}}]\n")
 	check(1, "connection refused; start the service first",
-		"targets: {a: {url: 'http://127.0.0.1:1'}}\n"+
-			requests)
+		"targets: {a: {url: 'http://127.0.0.1:1'}}\n"+requests)
 	check(1, "revision nothing",
 		"targets: {a: {command: ./app, git: nothing, build: x}}\n"+requests)
 	check(1, "  broken\n", "targets: {a: {command: ./app, git: main, "+

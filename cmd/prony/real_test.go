@@ -220,7 +220,7 @@ func TestLabOfAnotherUser(t *testing.T) {
 		who = itoa(os.Getpid()) + " of user " + itoa(os.Getuid())
 	}
 	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+who,
-		"say PRONY_BESIDE=1")
+		"set PRONY_BESIDE=1")
 }
 
 // A waiting lab reports for which one it waits, gives up at the bound, and continues when the other
@@ -239,7 +239,7 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	}
 	check := func(bound string, then func(), wants ...string) {
 		t.Helper()
-		said := hearing{words: "waits for", then: then}
+		said := hearing{words: "waiting for", then: then}
 		exit := cli.Code(run(t.Context(), machine.World{}, []string{"run", "--wait=" + bound},
 			&said, &said))
 		if exit != cli.Failed {

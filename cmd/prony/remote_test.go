@@ -18,7 +18,7 @@ func TestRemoteIsAsked(t *testing.T) {
 			}
 			out, stderr, exit := really(args...)
 			if exit != cli.Misused || out != "" ||
-				!strings.Contains(stderr, "say so: --remote 192.0.2.1") {
+				!strings.Contains(stderr, "add --remote 192.0.2.1") {
 				t.Errorf("%v: exit %d, %q, %q", args, exit, out, stderr)
 			}
 		}

@@ -35,10 +35,10 @@ func TestRemovedVerbs(t *testing.T) {
 	check("oha --help", "the command line prints help")
 	check("fairness go-nethttp rust-axum", "\n\n  prony verify --table go-nethttp rust-axum\n")
 	check("fairness --update docs/fairness.md", "\n\n  prony verify --update docs/fairness.md\n")
-	check("run --duet=shared", "the flag --duet is removed",
+	check("run --duet=shared", "the flag --duet was removed",
 		"prony versus and prony run compare targets")
-	check("plan --duet", "the flag --duet is removed", "see docs/slices.md")
-	check("load --metrics :9091 http://localhost/", "the flag --metrics is removed; --otlp pushes")
+	check("plan --duet", "the flag --duet was removed", "see docs/slices.md")
+	check("load --metrics :9091 http://localhost/", "the flag --metrics was removed; --otlp pushes")
 	check("man /tmp/x", "the verb man was removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {

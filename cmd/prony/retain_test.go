@@ -109,7 +109,8 @@ func TestHold(t *testing.T) {
 	}
 	interrupted := func(_ *retainer, _ trial.Held, interrupt func()) { interrupt() }
 	check("Ctrl-C", runs+"  folder   /built\n  cgroup   /cgroup/prony\n"+
-		"  the service still runs; Ctrl-C ends the service and the run\n", process, nil, interrupted)
+		"  the service still runs; Ctrl-C ends the service and the run\n", process, nil,
+		interrupted)
 	check("container", runs+"  named    prony-1-2\n  cgroup   /cgroup/prony\n", container, nil,
 		interrupted)
 	check("Enter", "Enter ends the service and continues the run, Ctrl-C ends the service and "+

@@ -204,7 +204,8 @@ func TestVersusRefuses(t *testing.T) {
 		"--startup", "4s")
 	check(1, "must listen on 127.0.0.1 at the port in $PORT", "PORT=1 ./app", "--get", "/",
 		"--startup", "2s")
-	check(1, `app responds with body "hello", but SAYS-bye-app responds with body "bye"`, "./app", "SAYS=bye ./app", "--get", "/")
+	check(1, `app responds with body "hello", but SAYS-bye-app responds with body "bye"`, "./app",
+		"SAYS=bye ./app", "--get", "/")
 	check(1, "exit status 7", "--git", "main", "--build", "echo broken; exit 7", "--run", "./app",
 		"--get", "/")
 	if entries, err := os.ReadDir(filepath.Join(dir, ".prony", "versus")); err == nil {

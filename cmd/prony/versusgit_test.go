@@ -89,7 +89,8 @@ git checkout -q -B mine; git config prony.was here; git tag built
 	if exit != cli.Failed {
 		t.Errorf("two versions that say which they are: exit %d, want %d", exit, cli.Failed)
 	}
-	has(t, "what is said", stderr, `a responds with body "v1.0.0", but b responds with body "v1.0.0-1-g`)
+	has(t, "what is said", stderr,
+		`a responds with body "v1.0.0", but b responds with body "v1.0.0-1-g`)
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE"} {
 		if err := os.Unsetenv(name); err != nil {
 			t.Fatal(err)

@@ -47,7 +47,8 @@ func TestCounters(t *testing.T) {
 	check("db: {postgres: a, metrics: b}", "", "must have either postgres or metrics")
 	check("db: {metrics: b}", "", "prony.yaml:5: series is missing")
 	check("db: {postgres: a, series: b}", "", "prony.yaml:5: series is allowed only with metrics")
-	check("db: {metrics: a, series: b, statements: true}", "", "statements is allowed only with postgres")
+	check("db: {metrics: a, series: b, statements: true}", "",
+		"statements is allowed only with postgres")
 	check("db: {postgres: 'postgres://a:b@h:{dbs.port}/x'}", "", "{dbs.port} names a process "+
 		"that the target does not have")
 	if _, err := ReadScenario("s.yaml", []byte("name: a\nrequests: [{request: GET /, "+

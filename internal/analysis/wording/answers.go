@@ -104,8 +104,8 @@ func connections(f record.Finding) record.Words {
 		"%d new connections for %d requests", f.Facts.Count, f.Facts.Total)
 	switch f.Case {
 	case "given up":
-		w.Hint = "Prony gave up connections after early responses or unexpected bytes, so response " +
-			"times include handshakes"
+		w.Hint = "Prony gave up connections after early responses or unexpected bytes, so " +
+			"response times include handshakes"
 	case "none kept":
 		w.Hint = "the service keeps no connection alive, so each request includes a new connection"
 	}

@@ -52,8 +52,8 @@ func Parse(text string, schemes ...string) (a Address, err error) {
 	scheme, tail, ok := strings.Cut(text, "://")
 	a.Scheme = strings.ToLower(scheme)
 	if !ok || !slices.Contains(schemes, a.Scheme) {
-		return a, refuse("there are "+strings.Join(schemes, ", "),
-			"want a URL such as %s://127.0.0.1:8080/path", schemes[0])
+		return a, refuse("with one of the schemes "+strings.Join(schemes, ", "),
+			"the URL must have a form such as %s://127.0.0.1:8080/path", schemes[0])
 	}
 	end := len(tail)
 	if i := strings.IndexAny(tail, "/?#"); i >= 0 {
@@ -180,7 +180,7 @@ func (a *Address) Resolve(ctx context.Context, port string) ([]netip.AddrPort, e
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return nil, fmt.Errorf("port %q is not a number up to 65535", port)
+		return nil, fmt.Errorf("port %q must be a number up to 65535", port)
 	}
 	var ips []netip.Addr
 	if ip, err := netip.ParseAddr(a.Name); err == nil { // the resolver drops unknown zones

@@ -66,9 +66,10 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: the error has the password: %v", text, err)
 		}
 	}
-	check("127.0.0.1:80/", "want a URL such as http://127.0.0.1:8080/path; there are http, https")
-	check("ftp://127.0.0.1/", "want a URL")
-	check("ftp://ann:sesame@127.0.0.1/", "want a URL")
+	check("127.0.0.1:80/", "the URL must have a form such as http://127.0.0.1:8080/path; with one "+
+		"of the schemes http, https")
+	check("ftp://127.0.0.1/", "the URL must have a form such as")
+	check("ftp://ann:sesame@127.0.0.1/", "the URL must have a form such as")
 	check("http:///x", `host and port "" cannot be read`)
 	check("http://127.0.0.1/a b", "a path cannot hold ' '; write %20")
 	check("http://127.0.0.1/{pick a b|c}", "write %20")

@@ -111,7 +111,8 @@ func TestWorth(t *testing.T) {
 	check("unknown", 0, "; the intervals assume that responses are independent\n", "are worth")
 	check("all", 1, "[95 % intervals] for this window\n", "needs n")
 	check("p99", 1, "  p99            9.90 ms [9.88, 9.92]", "")
-	check("some", 0.04, "; the 10,000 responses are worth 400 independent ones\n", "p99: an interval needs n")
+	check("some", 0.04, "; the 10,000 responses are worth 400 independent ones\n",
+		"p99: an interval needs n")
 	check("wider", 0.04, "  p99            9.90 ms [9.80, 10.0]", "") // 9900 -+ 97.5
 	check("none left", 0.0064,
 		"p99: an interval needs n ≥ 381 independent responses; n was 63\n"+

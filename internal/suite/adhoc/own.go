@@ -219,7 +219,8 @@ func (s Source) attach(text string, to *service.Built) error {
 	scheme, _, _ := strings.Cut(text, "://")
 	switch {
 	case ports[strings.ToLower(scheme)] == "":
-		return errors.New("want http or https, as http://127.0.0.1:8081")
+		return errors.New("the URL must begin with http or https, such as " +
+			"http://127.0.0.1:8081")
 	case err != nil:
 		return err
 	case u.Basic != "":

@@ -51,8 +51,9 @@ func TestPostmanAddresses(t *testing.T) {
 			"--url")
 	check(`{}`, "read f as postman: every request was left out: 1: a request without an "+
 		"address; add an example to the file, or pass only --url")
-	check(`{"raw": "ws://shop.test/a"}`, "read f as postman: every request was left out: 1: a request "+
-		"whose address is not an http or https URL; add an example to the file, or pass only --url")
+	check(`{"raw": "ws://shop.test/a"}`, "read f as postman: every request was left out: 1: a "+
+		"request whose address is not an http or https URL; add an example to the file, or pass "+
+		"only --url")
 }
 
 // Postman sends a body with those methods alone that have one, unless it is told to.
