@@ -138,8 +138,9 @@ func TestStart(t *testing.T) {
 	}
 	refused(t, url)
 	for line, want := range map[string]string{"start none": "does not exist",
-		"start go-nethttp --cpus 0": "--cpus must be greater than 0",
-		"start":                     "expected prony start", "start go-nethttp --memory 1KiB": "at least 1MiB"} {
+		"start go-nethttp --cpus 0":      "--cpus must be greater than 0",
+		"start":                          "expected prony start",
+		"start go-nethttp --memory 1KiB": "at least 1MiB"} {
 		_, stderr, exit := say(t, mock{}, append(strings.Fields(line), "--root", root)...)
 		if exit != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: %d %s", line, exit, stderr)

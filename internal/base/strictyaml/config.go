@@ -245,7 +245,7 @@ func shallow(file string, data []byte) ([]byte, error) {
 		case '\n':
 			if bytes.HasPrefix(data[i+1:], bytes.Repeat([]byte(" "), 4*deepest)) {
 				return nil, mistaken(file, 1+bytes.Count(data[:i+1], []byte("\n")),
-					"a line that is set in by %d blanks", 4*deepest)
+					"a line is indented by %d blanks", 4*deepest)
 			}
 		}
 	}
@@ -261,8 +261,8 @@ func shallow(file string, data []byte) ([]byte, error) {
 			depth = max(depth-1, 0)
 		}
 		if depth > deepest {
-			return nil, mistaken(file, t.Position.Line, "more than %d brackets within each other",
-				deepest)
+			return nil, mistaken(file, t.Position.Line,
+				"brackets are nested more than %d levels deep", deepest)
 		}
 	}
 	return data, nil
@@ -271,7 +271,7 @@ func shallow(file string, data []byte) ([]byte, error) {
 // mistaken is the error of a file that nobody has written by hand.
 func mistaken(file string, line int, format string, args ...any) error {
 	return &Error{File: file, Line: line, Problem: fmt.Sprintf(format, args...),
-		Hint: "is it the file that you meant?"}
+		Hint: "check that this is the right file"}
 }
 
 // bounded refuses a tree whose aliases repeat too much.
@@ -285,7 +285,7 @@ func bounded(file string, tree *ast.File) error {
 		all += c.repeated
 	}
 	if all > expanded {
-		return mistaken(file, 1, "its aliases make more than %d values of it", expanded)
+		return mistaken(file, 1, "YAML aliases expand the file to more than %d values", expanded)
 	}
 	return nil
 }
