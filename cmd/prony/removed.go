@@ -49,7 +49,7 @@ func translated(tool string, args []string) error {
 	line, err := translate.Translate(tool, args)
 	if err != nil {
 		return fmt.Errorf("the verb %s was removed, and prony load cannot run these arguments: "+
-			"%w; docs/drivers.md maps each flag", tool, err)
+			"%w; docs/formats/other-tools.md maps each flag", tool, err)
 	}
 	shown := cmdlog.Hushed(line.Args)
 	if !slices.Equal(shown, line.Args) {

@@ -27,7 +27,7 @@ func TestRemovedVerbs(t *testing.T) {
 		"\n\n  prony load http://127.0.0.1:8080/ --connections 100 --duration 30s --timeout 2s\n",
 		"\n- -t: one load thread",
 		"\n- prony load counts a response with a status other than 200 as an error")
-	check("wrk2 -R10 -d x{y http://localhost/", "wrk2: invalid argument", "docs/drivers.md")
+	check("wrk2 -R10 -d x{y http://localhost/", "wrk2: invalid argument", "docs/formats/other-tools.md")
 	check("hey -host a;b http://localhost/", "--header 'Host: a;b'")
 	check("hey -a ann:secret http://localhost/", "'Authorization: …'", "\n- replace … or xxxxx with")
 	check("oha --gibberish http://localhost/", "unknown flag: --gibberish")

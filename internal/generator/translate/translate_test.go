@@ -13,7 +13,7 @@ import (
 	"prony.example/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the tables of flags into docs/drivers.md")
+var update = flag.Bool("update", false, "write the tables of flags into docs/formats/other-tools.md")
 
 const target = "http://127.0.0.1:8080/a"
 
@@ -216,7 +216,7 @@ func TestEachFlag(t *testing.T) {
 
 // TestDocumentation checks that the documentation has the generated tables.
 func TestDocumentation(t *testing.T) {
-	page := filepath.Join("..", "..", "..", "docs", "drivers.md")
+	page := filepath.Join("..", "..", "..", "docs", "formats", "other-tools.md")
 	have, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
