@@ -228,7 +228,7 @@ func TestURLRefused(t *testing.T) {
 		check("link-local", append(verb, "http://[fe80::1]:1")...)
 	}
 	for _, request := range [][]string{{"--get", "/a b"}, {"--request", "GET /a b"}} {
-		check("a path cannot hold ' '; write %20", append([]string{"versus", "--url", at},
+		check("a path cannot contain ' '; write %20", append([]string{"versus", "--url", at},
 			request...)...)
 	}
 	check("write %25", "versus", "--url", at, "--get", "/100%")

@@ -36,7 +36,7 @@ func TestCheck(t *testing.T) {
 	check("canonical", "", "it is empty")
 	check("canonical", "a: [", "YAML:1: ")
 	check("canonical", edit("GET /", "POST /, bodyFile: ../../go.mod"),
-		"cannot check with file ../../go.mod")
+		"cannot check a suite with the file ../../go.mod")
 	check("prony.yaml", deskSuite, "edit the experiment in prony.yaml")
 	wrong := make([]string, mostProblems+1) // each of 25 requests is; the last line counts the rest
 	for i := range wrong {

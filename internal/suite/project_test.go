@@ -159,7 +159,7 @@ suites: {one: {targets: [app]}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, shown, _ := strings.Cut(string(page), "A `matrix` of a target")
+	_, shown, _ := strings.Cut(string(page), "The `matrix` of a target")
 	_, shown, _ = strings.Cut(shown, "```yaml\n")
 	shown, _, _ = strings.Cut(shown, "```")
 	there, err := ReadProject("prony.yaml", []byte(shown+"requests: [{request: GET /}]\n"))

@@ -243,7 +243,7 @@ var mistakes = []struct {
 	{"brace", "GET /file?", "GET /{?", `s.yaml:28: a path cannot contain '{' in "- request: ` +
 		`GET /{?size=2"; write %7B for this character in a path`, false},
 	{"percent", "GET /file?", "GET /5%?", `s.yaml:28: the % in "%?s" begins no escape such as ` +
-		`%20 in "- request: GET /5%?size=2"; write %25 if it is meant`, false},
+		`%20 in "- request: GET /5%?size=2"; write %25 for a percent sign`, false},
 	{"no method", "POST /load", "/load", `s.yaml:21: request "/load" does not have the form of ` +
 		`"GET /hello/{mode}?key={key}" in "- request: /load"`, true},
 	{"no request", "      - request: POST /load\n        body", "      - body",

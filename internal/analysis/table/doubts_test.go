@@ -301,7 +301,7 @@ func TestObserve(t *testing.T) {
 	throttled.Value = 0.01 * (1 + 1e-9) // the excess is less than is printed
 	check("1.0 %, limit 1.0 %", "the service was throttled for 1.0 % of the window, limit 1.0 %",
 		throttled)
-	check("96.2 % < 99.0 %", "requests sent of those due: 96.2 % < 99.0 %",
+	check("96.2 % < 99.0 %", "share of due requests sent: 96.2 % < 99.0 %",
 		record.Finding{Rule: "delivered",
 			Value: 0.962, Limit: 0.99, Unit: record.UnitShare, Side: record.Below})
 	check("200 < 381", "64438 responses, equivalent to 200 independent responses < 381",

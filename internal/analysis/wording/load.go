@@ -29,7 +29,7 @@ func delivered(f record.Finding) record.Words {
 		hint = "all connections were busy because the service cannot keep up: lower the rate"
 	}
 	sent := share(f)
-	return amount(words(hint, percent(f.Limit), "requests sent of those due: %s", sent), sent)
+	return amount(words(hint, percent(f.Limit), "share of due requests sent: %s", sent), sent)
 }
 
 // withRoom adds the service's unused processor time if that bounds the finding.

@@ -71,7 +71,7 @@ func TestRefused(t *testing.T) {
 	check("ftp://127.0.0.1/", "the URL must have a form such as")
 	check("ftp://ann:sesame@127.0.0.1/", "the URL must have a form such as")
 	check("http:///x", `host and port "" cannot be read`)
-	check("http://127.0.0.1/a b", "a path cannot hold ' '; write %20")
+	check("http://127.0.0.1/a b", "a path cannot contain ' '; write %20")
 	check("http://127.0.0.1/{pick a b|c}", "write %20")
 	check("http://127.0.0.1/{ a}", "write %20")
 	check("http://127.0.0.1/\tx", `'\t'; write %09`)

@@ -23,7 +23,8 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%q, want %q and not %q", got, want, not)
 		}
 	}
-	check(record.Invalid, "INVALID: half: delivered: 97.6 % sent and 1 more", "quiet")
+	check(record.Invalid, "INVALID: half: delivered: share of due requests sent: 97.6 % and 1 more",
+		"quiet")
 	check(record.Invalid, "half p99 –", "139 ms")
 	check(record.Suspect, "SUSPECT: quiet: others and 1 more", "delivered")
 	check(record.Suspect, "half p99 139 ms", "p99 –")
