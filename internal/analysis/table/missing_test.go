@@ -68,7 +68,8 @@ func TestStopped(t *testing.T) {
 		t.Errorf("the tally is %+v", got)
 	}
 	const want = "stopped in block 2, excluded from results: measure"
-	if notes := sh.Tables[0].Footnotes; len(notes) != 1 || !strings.HasPrefix(notes[0].String(), want) {
+	if notes := sh.Tables[0].Footnotes; len(notes) != 1 ||
+		!strings.HasPrefix(notes[0].String(), want) {
 		t.Errorf("footnotes %q, want %q", notes, want)
 	}
 }

@@ -148,7 +148,8 @@ func Path(text string) (string, error) {
 			return "", refuse(fmt.Sprintf("write %%%02X for this character in a path", x),
 				"a path cannot contain %q", x)
 		case x == '%' && !escape(text[i+1:]):
-			return "", refuse("write %25 for a percent sign", "the %% in %q begins no escape such as "+
+			return "", refuse("write %25 for a percent sign",
+				"the %% in %q begins no escape such as "+
 				"%%20", text[i:min(len(text), i+3)])
 		}
 		b.WriteByte(x)

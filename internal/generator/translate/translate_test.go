@@ -13,7 +13,8 @@ import (
 	"prony.example/internal/report"
 )
 
-var update = flag.Bool("update", false, "write the tables of flags into docs/formats/other-tools.md")
+var update = flag.Bool("update", false,
+	"write the tables of flags into docs/formats/other-tools.md")
 
 const target = "http://127.0.0.1:8080/a"
 
