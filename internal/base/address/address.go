@@ -150,7 +150,7 @@ func Path(text string) (string, error) {
 		case x == '%' && !escape(text[i+1:]):
 			return "", refuse("write %25 for a percent sign",
 				"the %% in %q begins no escape such as "+
-				"%%20", text[i:min(len(text), i+3)])
+					"%%20", text[i:min(len(text), i+3)])
 		}
 		b.WriteByte(x)
 	}
