@@ -78,7 +78,7 @@ func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	has(t, "the report", strings.Join(strings.Fields(stdout), " "), "asks/answer",
-		"stock: 0.00 asked_total an answer",
+		"stock: 0.00 asked_total per response",
 		"the call counter of stock cannot be read: read the counter none_total of "+
 			"http://127.0.0.1:")
 	runs, err := filepath.Glob(filepath.Join(record.Kept, "run", "*"))

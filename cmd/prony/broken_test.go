@@ -20,17 +20,18 @@ import (
 // verify must report it; sound targets have none.
 var broken = map[string][]string{
 	"go-hello/sound": nil, "go-compute/sound": nil,
-	"go-compute/body": {`GET /fibonacci: body differs at byte 14: ` +
+	"go-compute/body": {`GET /fibonacci: the body differs at byte 14: ` +
 		`got "{\\"fibonacci\\":514229}", want "{\\"fibonacci\\":832040}"`},
-	"go-compute/status": {`GET /data: status 201, want 200; the body begins "{\\"data\\":\[.*"`},
+	"go-compute/status": {`GET /data: status 201, want 200; the body begins with "{\\"data\\":\[.*"`},
 	"go-compute/route": {
-		`GET /fibonacci: status 404, want 200; the body begins ""`},
+		`GET /fibonacci: status 404, want 200; the body begins with ""`},
 	"go-compute/chunks": {`GET /data: chunked, want Content-Length`},
 	"go-compute/close": {`GET /data: the service closed the connection after the response, ` +
 		`want keep-alive`},
-	"go-compute/gzip": {`GET /data: asked as a browser does, over another connection: ` +
+	"go-compute/gzip": {`GET /data: with the headers of a browser, over another connection: ` +
 		`Content-Encoding gzip, want none`,
-		`GET /data: asked as a browser does, over another connection: body differs at byte 1: .*`},
+		`GET /data: with the headers of a browser, over another connection: the body ` +
+			`differs at byte 1: .*`},
 	"go-compute/remembered": {
 		`GET /concat: two responses have the same body, want a new random body for each request`},
 	"go-compute/stocked": {
@@ -63,12 +64,12 @@ const (
 
 // wrongKey matches the report of a key, with any other parameters, that has the value of another.
 func wrongKey(key, how string) string {
-	return `GET /hello/virtual\?key=` + key + `(&\S*)?: ` + how + `body (differs|ends) [^(]*`
+	return `GET /hello/virtual\?key=` + key + `(&\S*)?: ` + how + `the body (differs|ends) [^(]*`
 }
 
 // drawnKey matches the report of keys that are not in the golden responses.
 func drawnKey(how string) string {
-	return `GET /hello/virtual\?key=\d+: ` + how + `body .* \(drawn with seed \d+\)`
+	return `GET /hello/virtual\?key=\d+: ` + how + `the body .* \(drawn with seed \d+\)`
 }
 
 // Every broken service is built and started, and verify finds its error.

@@ -48,7 +48,7 @@ func TestCapacityUsage(t *testing.T) {
 	check(`--stress: "5..1" must be a rising sequence of numbers`, "--stress", "5..1")
 	check("got 2 arguments", "http://127.0.0.1:1/", "--slo", "p99<5ms")
 	_, _, err := capacityOf(t, "nothing", "--slo", "p99<5ms")
-	if cli.Code(err) != cli.Misused || !strings.Contains(err.Error(), "want a URL") {
+	if cli.Code(err) != cli.Misused || !strings.Contains(err.Error(), "the URL must have") {
 		t.Errorf("%v", err)
 	}
 }

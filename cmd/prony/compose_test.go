@@ -192,7 +192,8 @@ func TestComposeRefuses(t *testing.T) {
 	check(strings.Replace(stacked, "web: {build: .", "web: {build: {context: ., dockerfile: "+
 		"'${FILE}'}, image: 'prony-test-shared:1'", 1), strings.Replace(composed, "web}}",
 		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
-		`web-FILE-Dockerfile answers "hello", web-FILE-Other "hello2"`)
+		`web-FILE-Dockerfile responds with body "hello", but web-FILE-Other responds with body `+
+			`"hello2"`)
 	check("services: {web: {image: 'prony-test-none:1', ports: ['1']}}", composed,
 		"has no image prony-test-none:1, and Prony does not pull images")
 }

@@ -55,7 +55,7 @@ func TestFixedPorts(t *testing.T) {
 	check(cli.Failed, []string{"a, b: all of these targets listen on port P and ignore $"},
 		fixed, fixed+" x")
 	check(cli.Failed, []string{"a: the service responds on port P instead of $"}, fixed, "./app")
-	both := []string{"with ", ": both listen on port P, beside $", "--interleave blocks"}
+	both := []string{"with ", ": both listen on port P in addition to $", "--interleave blocks"}
 	check(cli.Failed, append(both, "compare a with b"), also, also+" x", "--aa=false")
 	check(cli.Failed, append(both, "compare a with a-again", "--aa=false"), also, "./app")
 	check(cli.Fine, []string{" starts"}, also, "./app", "--aa=false")

@@ -222,7 +222,7 @@ func TestGeneratorsEnd(t *testing.T) {
 	for _, row := range []struct {
 		sign syscall.Signal
 		want string
-	}{{syscall.SIGKILL, " is gone "}, {syscall.SIGTERM, " was ended: terminated "}} {
+	}{{syscall.SIGKILL, " disconnected "}, {syscall.SIGTERM, " was ended: terminated "}} {
 		p := startLab(t, append(args, "-d", "4s")...)
 		all := under(p, 3)
 		if err := syscall.Kill(all[1], row.sign); err != nil {

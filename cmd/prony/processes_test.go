@@ -102,9 +102,9 @@ func TestProjectRefusesSystem(t *testing.T) {
 		}
 		has(t, "what is said", stderr, wants...)
 	}
-	check("sh -c \"echo bye; exit 3\"", "start shop: wait for db: ",
+	check("sh -c \"echo bye; exit 3\"", "start shop: wait for process db: ",
 		"the service exited before it was ready", "ended: db: exit status 3", "db: bye")
-	check("./late", "start shop: wait for db: wait until a process listens on 127.0.0.1:",
+	check("./late", "start shop: wait for process db: wait until a process listens on 127.0.0.1:",
 		"must listen on 127.0.0.1 at the port in $PORT")
 	ended(t)
 	check("./none", "process db: program ./none was not found")

@@ -62,16 +62,16 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, "dir ../x is not below", "targets: {a: {command: ./app, dir: ../x}}\n"+requests)
 	check(1, "the service exited before it was ready", "targets: {a: {command: 'false'}}\n"+
 		requests)
-	check(1, "it wrote:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
+	check(1, "output of the service:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
 		"startup: 1s\ntargets: {a: {command: sleep 60}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
 		"startup: 1s\ntargets: {a: {command: PORT=1 ./app}}\n"+requests)
-	check(1, `a answers "hello", b "bye"`,
+	check(1, `a responds with body "hello", but b responds with body "bye"`,
 		"targets: {a: {command: ./app}, b: {command: ./app, env: {SAYS: bye}}}\n"+requests)
-	check(1, `a-SAYS-hello answers "hello", a-SAYS-bye "bye"`,
+	check(1, `a-SAYS-hello responds with body "hello", but a-SAYS-bye responds with body "bye"`,
 		"targets: {a: {command: ./app, matrix: {env: {SAYS: [hello, bye]}}}}\n"+requests)
-	check(1, `a-say-hello answers "hello", a-say-bye "bye"`,
+	check(1, `a-say-hello responds with body "hello", but a-say-bye responds with body "bye"`,
 		"targets: {a: {command: 'SAYS={say} ./app', matrix: {args: {say: [hello, bye]}}}}\n"+
 			requests)
 	check(1, "prony.yaml:1: with the axis X, the matrix makes 0 targets",
@@ -137,7 +137,8 @@ func TestMatrixIsBuiltOnce(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("exit %d", exit)
 	}
-	has(t, "what is said", stderr, `a-SAYS-hello answers "hello", a-SAYS-bye "bye"`)
+	has(t, "what is said", stderr,
+		`a-SAYS-hello responds with body "hello", but a-SAYS-bye responds with body "bye"`)
 	if text, err := os.ReadFile(count); err != nil || string(text) != "x\n" {
 		t.Errorf("it was built %d times, error %v", strings.Count(string(text), "x"), err)
 	}

@@ -284,7 +284,7 @@ func TestKilledLab(t *testing.T) {
 	if exit != cli.Failed {
 		t.Errorf("a second lab exits %d, want %d", exit, cli.Failed)
 	}
-	has(t, "stderr", stderr.String(), "wait for it",
+	has(t, "stderr", stderr.String(), "wait for the other process",
 		"another prony is measuring on this machine: process "+itoa(p.Process.Pid))
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)

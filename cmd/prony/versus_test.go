@@ -239,7 +239,7 @@ func TestVersusPlans(t *testing.T) {
 		check([]string{"listens on all addresses of this machine"},
 			"python3 -m http.server {port}", "--get", "/app")
 	}
-	check([]string{"checked against the status only"}, "./app", "SAYS=bye ./app", "--get", "/",
+	check([]string{"checked against the status alone"}, "./app", "SAYS=bye ./app", "--get", "/",
 		"--ignore-body")
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {

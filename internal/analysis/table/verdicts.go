@@ -206,8 +206,7 @@ func (s *Study) missing() []Tally {
 		why = append(why, "trials planned, but without a record: "+units.Few(ids, mostMissing))
 	}
 	if lost := s.Options.Damaged; len(lost) > 0 {
-		why = append(why, units.Plural(len(lost), "line")+" of the records left out as "+
-			"unreadable: "+
+		why = append(why, units.Plural(len(lost), "line")+" of the records left out: "+
 			units.Few(lost, mostMissing))
 	}
 	if len(why) == 0 {

@@ -139,7 +139,7 @@ func TestRevisions(t *testing.T) {
 		says []string
 	}{
 		{"versus --git HEAD --git nothing --build true --run ./app --get /", 2,
-			[]string{"--git nothing: ", "is not a repository that has the revision"}},
+			[]string{"--git nothing: ", "is not in a Git repository with the revision"}},
 		{"versus --git HEAD --build 'echo last words; exit 7' --run ./app --get /", 1,
 			[]string{"exit status 7", "last words"}},
 		{"versus --git HEAD --build true --run ./none --get /", 1, []string{"none"}},

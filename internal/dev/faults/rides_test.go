@@ -94,7 +94,7 @@ func TestRides(t *testing.T) {
 			"set ${RIDE} to the path"}},
 		{"damaged.jar", "end", "ready", []string{"agent ride was attached", "Agent_OnLoad"}},
 		{"ride.jar", "end", "ready", []string{"(exit status 3)", "agent ride was attached",
-			`its last line: "ride: no licence"`}},
+			`last line of its log: "ride: no licence"`}},
 		{"ride.jar", "wait", "ready", []string{"answers 200: not within 10s; last: ",
 			"agent ride was attached", "ride: asking for a licence"}},
 	} {

@@ -198,7 +198,7 @@ func TestUserAndSignal(t *testing.T) {
 	defer removeImage(ref)
 	_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: ref,
 		Args: []string{"/act", "act-forever"}}))
-	if err == nil || !strings.Contains(err.Error(), `runs as root: "toor" in its image`) {
+	if err == nil || !strings.Contains(err.Error(), `runs as root: user "toor" in its image`) {
 		t.Errorf("error is %v, want one that refuses root", err)
 	}
 	if names := left(t, l.self.owns); len(names) > 1 {
@@ -264,7 +264,8 @@ func TestPortTaken(t *testing.T) {
 func TestImageMissing(t *testing.T) {
 	l := launcher(t, Options{})
 	for _, row := range []struct{ image, want string }{
-		{"prony/no-such:image", "launch t: image prony/no-such:image is missing; `prony build"},
+		{"prony/no-such:image",
+			"launch t: image prony/no-such:image is missing; run prony build"},
 		{"Not A Name", "launch t: inspect image Not A Name: "},
 	} {
 		_, err := l.Launch(t.Context(), filled(t, launch.Spec{Image: row.image}))

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"prony.example/internal/launch"
-	"prony.example/internal/launch/attached"
 	"prony.example/internal/service"
 	"prony.example/record"
 )
@@ -85,7 +84,7 @@ type System struct {
 // stops it in any case.
 func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	if o.Built.Attached.IsValid() {
-		s.Launcher = attached.Launcher{At: o.Built.Attached}
+		s.Launcher = attached{o.Built.Attached}
 	}
 	ports := Distinct(s.Port)
 	processes := o.Service.Processes(o.Target)

@@ -1,7 +1,4 @@
-// Package attached treats a service that runs already as a launched one. It starts, limits and
-// stops nothing: the service runs as its owner configured it, and the record says so. Its processes
-// are those that listen on its port; processes of another machine are not visible.
-package attached
+package processes
 
 import (
 	"context"
@@ -18,23 +15,25 @@ import (
 	"prony.example/record"
 )
 
-// Launcher attaches to the service at one address.
-type Launcher struct{ At netip.AddrPort }
+// attached treats a service that runs already as a launched one. It starts, limits and stops
+// nothing: the service runs as its owner configured it, and the record says so. Its processes are
+// those that listen on its port; processes of another machine are not visible.
+type attached struct{ address netip.AddrPort }
 
 // Listen implements launch.Launcher.
-func (l Launcher) Listen() string { return l.At.Addr().String() }
+func (l attached) Listen() string { return l.address.Addr().String() }
 
 // Launch implements launch.Launcher. It checks that the service accepts connections.
-func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
-	p := &process{Common: launch.NewCommon(launch.Spec{}), address: l.At}
+func (l attached) Launch(ctx context.Context, _ launch.Spec) (launch.Process, error) {
+	p := &attachedProcess{Common: launch.NewCommon(launch.Spec{}), address: l.address}
 	p.BeganNs = clock.Mono()
 	var err error
-	if p.near, err = host.Ours(l.At.Addr()); err != nil {
+	if p.near, err = host.Ours(l.address.Addr()); err != nil {
 		return nil, err
 	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.At.String())
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", l.address.String())
 	if err != nil && p.near { // a service of HTTP/3 may have only a UDP port
-		p.pids = host.Listening("udp", int(l.At.Port()))
+		p.pids = host.Listening("udp", int(l.address.Port()))
 	}
 	if len(p.pids) > 0 {
 		return p, nil
@@ -49,29 +48,29 @@ func (l Launcher) Launch(ctx context.Context, _ launch.Spec) (launch.Process, er
 		return nil, err
 	}
 	if p.near {
-		p.pids = host.Listening("tcp", int(l.At.Port()))
+		p.pids = host.Listening("tcp", int(l.address.Port()))
 	}
 	if p.near && len(p.pids) == 0 {
 		return nil, errors.New("attach to a running service: no process visible to this user " +
-			"listens at " + l.At.String() + "; run Prony as the service's " +
+			"listens at " + l.address.String() + "; run Prony as the service's " +
 			"user, or as root")
 	}
 	return p, nil
 }
 
-type process struct {
+type attachedProcess struct {
 	*launch.Common
 	address netip.AddrPort
 	near    bool  // on this machine
 	pids    []int // of the processes that listened when the trial began
 }
 
-func (p *process) Addr() netip.AddrPort   { return p.address }
-func (p *process) PIDs() []int            { return p.pids }
-func (p *process) Groups() []launch.Group { return nil }
+func (p *attachedProcess) Addr() netip.AddrPort   { return p.address }
+func (p *attachedProcess) PIDs() []int            { return p.pids }
+func (p *attachedProcess) Groups() []launch.Group { return nil }
 
 // Main implements launch.Process. It returns 0 for a service on another machine.
-func (p *process) Main() int {
+func (p *attachedProcess) Main() int {
 	if !p.near {
 		return 0
 	}
@@ -79,7 +78,7 @@ func (p *process) Main() int {
 }
 
 // Limits implements launch.Process. The owner of the service sets its limits.
-func (p *process) Limits() (inForce, missing []record.Limit) {
+func (p *attachedProcess) Limits() (inForce, missing []record.Limit) {
 	source := record.ByHere
 	if !p.near {
 		source = record.ByAway
@@ -87,12 +86,12 @@ func (p *process) Limits() (inForce, missing []record.Limit) {
 	return []record.Limit{{Kind: record.LimitOwners, By: source}}, nil
 }
 
-func (p *process) Exit() string     { return "left alone" }
-func (p *process) Log(int) []string { return nil }
+func (p *attachedProcess) Exit() string     { return "left alone" }
+func (p *attachedProcess) Log(int) []string { return nil }
 
 // Stop leaves the service running. Only Stop closes Exited: if the service ends before, refused
 // connections show it.
-func (p *process) Stop(time.Duration) error {
+func (p *attachedProcess) Stop(time.Duration) error {
 	p.End("")
 	return nil
 }

@@ -1,4 +1,4 @@
-package attached
+package processes
 
 import (
 	"net"
@@ -16,7 +16,7 @@ func TestOfDatagramsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := Launcher{At: l.LocalAddr().(*net.UDPAddr).AddrPort()}
+	by := attached{l.LocalAddr().(*net.UDPAddr).AddrPort()}
 	p, err := by.Launch(t.Context(), launch.Spec{})
 	if err != nil || !slices.Equal(p.PIDs(), []int{os.Getpid()}) {
 		t.Errorf("%v, %v; want %d", p, err, os.Getpid())
