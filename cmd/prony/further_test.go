@@ -61,7 +61,7 @@ func TestRunForATime(t *testing.T) {
 	if s.Ended != "time" || len(records) < 4 {
 		t.Errorf("%d trials, %+v", len(records), s)
 	}
-	if strings.Contains(said, "is time for") {
+	if strings.Contains(said, "is enough for about") {
 		t.Error(said)
 	}
 	_, said, _, _ = run("20s", "--targets", "go-nethttp")
@@ -89,7 +89,7 @@ func TestPlanForATime(t *testing.T) {
 	has(t, "the plan", out, "starts of 2 trials each for 5m0s · about 5 min",
 		"It does not begin a start")
 	rows := strings.Count(out, "go-nethttp ") + strings.Count(out, "rust-axum ")
-	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is time for") {
+	if exit != cli.Fine || rows != 2 || strings.Contains(out, "is enough for about") {
 		t.Errorf("exit %d, %d rows:\n%s", exit, rows, out)
 	}
 	out, _, _ = say(t, mock{}, "plan", "--root", checkout(t), "--for", "20s", "--targets",

@@ -192,7 +192,8 @@ func TestChartLoads(t *testing.T) {
 	starts(t, in, image, loaded)
 	installs(t, in, image, "--values", filepath.Join(chart, "ci/generators.yaml"))
 	_, said := ended(t, in, part+"lab")
-	for _, want := range []string{"generators   2, their clocks known", "x-prony-1-generator-0/1:",
+	for _, want := range []string{"generators   2, clock differences known",
+		"x-prony-1-generator-0/1:",
 		"x-prony-1-generator-1/1:", " 0 failed, 0 unanswered"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the lab lacks %q: %s", want, said)

@@ -23,7 +23,7 @@ const contained = "versus --image IMAGE --get / --aa=false --blocks 1 -c 4 --war
 var containerFaults = []struct{ name, docker, says string }{
 	{"its command is killed", "kill", "the service ended"},
 	{"it is removed by another hand", "rm --force", "the service ended"},
-	{"it is paused", "pause", "no good answer"},
+	{"it is paused", "pause", "no good response"},
 }
 
 // image builds an image of a server that responds with hello, or skips the test.

@@ -196,7 +196,7 @@ func TestCannotStart(t *testing.T) {
 		`InvalidImageName: .*; the name is not a valid image name$`)
 	refuses(t, l, launch.Spec{CPUs: 512, MemoryBytes: 64 << 20},
 		`^launch t: no node has accepted the pod `+
-			`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors there`)
+			`for 3\ds: FailedScheduling: .*Insufficient cpu.*; free processors on the node`)
 	l = launcher(t, Options{Nodes: "prony.test/disk=none"})
 	refuses(t, l, launch.Spec{},
 		`no node has accepted the pod.*; no node has the labels of PRONY_KUBERNETES_NODES`)
