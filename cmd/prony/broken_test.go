@@ -22,7 +22,8 @@ var broken = map[string][]string{
 	"go-hello/sound": nil, "go-compute/sound": nil,
 	"go-compute/body": {`GET /fibonacci: the body differs at byte 14: ` +
 		`got "{\\"fibonacci\\":514229}", want "{\\"fibonacci\\":832040}"`},
-	"go-compute/status": {`GET /data: status 201, want 200; the body begins with "{\\"data\\":\[.*"`},
+	"go-compute/status": {`GET /data: status 201, want 200; ` +
+		`the body begins with "{\\"data\\":\[.*"`},
 	"go-compute/route": {
 		`GET /fibonacci: status 404, want 200; the body begins with ""`},
 	"go-compute/chunks": {`GET /data: chunked, want Content-Length`},

@@ -62,7 +62,8 @@ func TestProjectRefuses(t *testing.T) {
 	check(1, "dir ../x is not below", "targets: {a: {command: ./app, dir: ../x}}\n"+requests)
 	check(1, "the service exited before it was ready", "targets: {a: {command: 'false'}}\n"+
 		requests)
-	check(1, "output of the service:\n  bye", "targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
+	check(1, "output of the service:\n  bye",
+		"targets: {a: {command: 'echo bye; exit 3'}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
 		"startup: 1s\ntargets: {a: {command: sleep 60}}\n"+requests)
 	check(1, "must listen on 127.0.0.1 at the port in $PORT",
