@@ -35,7 +35,8 @@ Audit measures nothing. A result without findings may still be wrong: the end of
 the rules that had no numbers to work on.
 
 Values with a contradiction cannot be true, whatever was measured. Values with a doubt can be
-true, but are misleading. A note is useful to a reader. Audit allows for rounding: 2.6 ms may be 2.5 or 2.7.
+true, but are misleading. A note is useful to a reader. Audit allows for rounding: 2.6 ms may be
+2.5 or 2.7.
 
 It reads
 
