@@ -24,11 +24,16 @@ func serveAlso(port string) {
 		}
 		port = strconv.Itoa(own + 1)
 	}
-	if _, err := net.Listen("tcp", "127.0.0.1:"+port); err != nil {
+	l, err := net.Listen("tcp", "127.0.0.1:"+port)
+	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
+	further = l
 }
+
+// further keeps a port open: a listener that is not referenced ends with the next collection.
+var further net.Listener
 
 // Targets that run side by side and listen on one port are refused before any measurement, with
 // both names, the port and what to type. Ports that follow from $PORT are valid, and so are fixed
