@@ -310,7 +310,7 @@ func TestGeneratorsElsewhere(t *testing.T) {
 		"--listen", "127.0.0.1:0", "--key", key, "--view", "none")
 	at := ""
 	for at == "" && p.told.Scan() {
-		if _, rest, ok := strings.Cut(p.told.Text(), "waits for 2 generators at "); ok {
+		if _, rest, ok := strings.Cut(p.told.Text(), "waiting for 2 generators at "); ok {
 			at, _, _ = strings.Cut(rest, ": ")
 		}
 	}
