@@ -156,7 +156,7 @@ func TestRefusals(t *testing.T) {
 	}
 	s := split(t)
 	if _, err := (V8{}).Start(t.Context(), s, profile.Lock); err == nil ||
-		!strings.Contains(err.Error(), `takes no "lock" profiles`) {
+		!strings.Contains(err.Error(), `does not support "lock" profiles`) {
 		t.Errorf("locks: error %v", err)
 	}
 	s.PIDs = []int{s.PID, os.Getpid()} // a worker that is not Node

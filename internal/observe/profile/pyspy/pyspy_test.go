@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: left behind: %v, error %v", kind, left, err)
 		}
 	}
-	check(s, profile.Alloc, `takes no "alloc" profiles`)
+	check(s, profile.Alloc, `does not support "alloc" profiles`)
 	other := s
 	other.PID = os.Getpid()
 	check(other, profile.CPU, "not python")
