@@ -152,7 +152,8 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 	exit := cli.Code(run(context.Background(), machine.World{}, []string{"explain", dir,
 		"--root", root,
 		"--trial", r.Trial}, &out, &errs))
-	has(t, "the story", out.String(), "trace of the request", "as measured by", "CPU time by function")
+	has(t, "the story", out.String(), "trace of the request", "as measured by",
+		"CPU time by function")
 	if exit != cli.Fine {
 		t.Errorf("explain: exit %d, %s", exit, &errs)
 	}
