@@ -419,9 +419,9 @@ func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "co
 // stray books bytes that belong to no response. A server can send them after a response to HEAD,
 // which must have no body (RFC 9110, section 9.3.2).
 func (b *book) stray(now int64, n int, afterHead bool) {
-	subject := "an answer that nobody asked for ("
+	subject := "an unsolicited response ("
 	if afterHead {
-		subject = "bytes after an answer to HEAD ("
+		subject = "bytes after a response to HEAD ("
 	}
 	b.beside(now, unasked, subject+strconv.Itoa(n)+" bytes)")
 }

@@ -109,7 +109,7 @@ func TestBytesAfterHeadAreNamed(t *testing.T) {
 			Connections: 1, Drain: time.Second, Scenario: Scenario{Requests: []Request{
 				{Method: "HEAD", Path: "/", WantSize: -1}}}})
 		if err != nil || r.Errors.Unsolicited != 10 ||
-			!strings.Contains(r.Errors.Example, "bytes after an answer to HEAD (5 bytes)") {
+			!strings.Contains(r.Errors.Example, "bytes after a response to HEAD (5 bytes)") {
 			t.Errorf("%s: %+v, %v", name, r.Errors, err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestBytesAfterHeadMeetTheNextRequest(t *testing.T) {
 	}}, Spec{Model: record.Closed, Connections: 1, Requests: 10, Scenario: Scenario{
 		Requests: []Request{{Method: "HEAD", Path: "/", WantSize: -1}}}})
 	if err != nil || r.Errors.Parse == 0 || r.Errors.Parse+r.Answered != 10 ||
-		!strings.Contains(r.Errors.Example, "bytes after an answer to HEAD") {
+		!strings.Contains(r.Errors.Example, "bytes after a response to HEAD") {
 		t.Errorf("%d answered, %+v, %v", r.Answered, r.Errors, err)
 	}
 }

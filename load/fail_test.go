@@ -274,7 +274,7 @@ func TestUnaskedAnswers(t *testing.T) {
 		Drain: time.Second})
 	counts{scheduled: 100, sent: 100, done: 100, answered: 100}.check(t, r)
 	if e := r.Errors; e.Unsolicited != 100 || e.Total() != 100 || r.Reconnects != 100 ||
-		e.Example != "an answer that nobody asked for (40 bytes)" {
+		e.Example != "an unsolicited response (40 bytes)" {
 		t.Errorf("%d renewed, %+v", r.Reconnects, e)
 	}
 }

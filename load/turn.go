@@ -153,7 +153,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 		if err != nil {
 			cause := err.Error()
 			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
-				cause += "; it may be bytes after an answer to HEAD"
+				cause += "; it may be bytes after a response to HEAD"
 			}
 			w.fail(i, atNs, failParse, cause)
 			return

@@ -138,9 +138,10 @@ var peers = []struct {
 		grpcAnswer("application/grpc", "", []byte{0, 0, 0, 1, 0, 1})},
 	{"another type", "grpc", "status 2: gRPC: the answer is none",
 		grpcAnswer("text/html", "", []byte("<html>"))},
-	{"compressed by nobody", "grpc", "nobody asked for", grpcAnswer("application/grpc", "",
+	{"compressed by nobody", "grpc", "compression was not requested", grpcAnswer("application/grpc",
+		"",
 		message(1, []byte("no gzip")))},
-	{"a bomb", "grpc", "nobody asked for", func(c net.Conn) {
+	{"a bomb", "grpc", "compression was not requested", func(c net.Conn) {
 		grpcAnswer("application/grpc", "gzip", message(1, bomb()))(c)
 	}},
 	{"two messages", "grpc", "status 13: gRPC: two messages", grpcAnswer("application/grpc", "",

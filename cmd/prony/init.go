@@ -206,7 +206,7 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 		return nil, cli.Usagef("--writes needs an OpenAPI document; name one with --from")
 	}
 	if f.from == "" && len(f.only)+len(f.tags) > 0 {
-		return nil, cli.Usagef("--only and --tag choose requests of a file; name one by --from")
+		return nil, cli.Usagef("--only and --tag choose requests of a file; give it with --from")
 	}
 	if f.from == "" {
 		return importer.Alone(path), nil
@@ -239,11 +239,11 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	case err != nil:
 		return nil, err
 	case d.Kind != importer.OpenAPI && len(f.tags) > 0:
-		return nil, cli.Usagef("--tag is of OpenAPI documents; choose paths of %s with --only",
+		return nil, cli.Usagef("--tag needs an OpenAPI document; choose paths of %s with --only",
 			d.Kind)
 	case d.Kind == importer.Log && len(f.only) > 0:
-		return nil, cli.Usagef("--only is not of logs, whose times are of all paths; choose " +
-			"lines with grep")
+		return nil, cli.Usagef("--only is not possible for logs, because their times are those " +
+			"of all paths; choose lines with grep")
 	case d.Kind != importer.OpenAPI && f.writes:
 		return nil, cli.Usagef("--writes is only for OpenAPI documents; of format %s, all "+
 			"requests are included without it", d.Kind)

@@ -64,7 +64,8 @@ func TestInit(t *testing.T) {
 	check(cli.Misused, []string{"--url names a running service"}, "--url", "http://a",
 		"--command", "b")
 	check(cli.Misused, []string{"without a user"}, "--url", "http://ann:s3cret@127.0.0.1")
-	check(cli.Misused, []string{"the requests in shop.har are for https://shop.example, which is not this machine",
+	check(cli.Misused, []string{"the requests in shop.har are for https://shop.example, which is not " +
+		"this machine",
 		"add --remote shop.example", "--command './app --port {port}'"}, "--from", "shop.har")
 	check(cli.Misused, []string{"write only http://127.0.0.1:1"}, "--from", "shop.har", "--url",
 		"http://127.0.0.1:1/x")
@@ -108,12 +109,12 @@ func TestInit(t *testing.T) {
 	check(cli.Fine, []string{"6 requests found"}, "--from", "shop.curl", "--out", "curl.yaml")
 	check(cli.Fine, []string{"n.yaml: 1 kind", "not of --only or --tag"}, "--from", "openapi.yaml",
 		"--only", "/items", "--command", "./app", "--out", "n.yaml")
-	check(cli.Misused, []string{"name one by --from"}, "--url", "http://a", "--only", "/a", "--out",
-		"t.yaml")
+	check(cli.Misused, []string{"give it with --from"}, "--url", "http://a", "--only", "/a",
+		"--out", "t.yaml")
 	check(cli.Misused, []string{"choose paths of har with --only"}, "--from", "shop.har", "--tag",
 		"a", "--url", "http://127.0.0.1:1", "--out", "t.yaml")
-	check(cli.Misused, []string{"--only is not of logs"}, "--from", "access.log", "--only", "/a",
-		"--url", "http://127.0.0.1:1", "--out", "t.yaml")
+	check(cli.Misused, []string{"--only is not possible for logs"}, "--from", "access.log",
+		"--only", "/a", "--url", "http://127.0.0.1:1", "--out", "t.yaml")
 	check(cli.Failed, []string{"read shop.curl as har: it is not JSON"}, "--from", "shop.curl",
 		"--as", "har", "--out", "x.yaml")
 }

@@ -301,13 +301,13 @@ func (r *reported) update(f reportFlags) error {
 	})
 }
 
-// updatePage replaces a section of a Markdown file. anew receives the file's content.
-func updatePage(page, section string, anew func(old []byte) ([]byte, error)) error {
+// updatePage replaces a section of a Markdown file. replace receives the file's content.
+func updatePage(page, section string, replace func(old []byte) ([]byte, error)) error {
 	old, err := files.Read(page, files.Page)
 	if err != nil {
 		return fmt.Errorf("update %s: %w", page, err)
 	}
-	text, err := anew(old)
+	text, err := replace(old)
 	if err != nil {
 		return err
 	}

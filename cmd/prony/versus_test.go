@@ -185,7 +185,8 @@ func TestVersusRefuses(t *testing.T) {
 	check(2, `--get "": the value is empty`, "./app", "--get", "")
 	check(2, `"": the command of a service is empty`, "./app", "", "--get", "/")
 	check(2, "--git nothing: ", "--git", "nothing", "--build", "x", "--run", "./app", "--get", "/")
-	check(2, "--url ftp://127.0.0.1: the URL must begin with http or https", "--url",
+	check(2, "--url ftp://127.0.0.1: the URL must have a form such as http://127.0.0.1:8080/path",
+		"--url",
 		"ftp://127.0.0.1", "--get", "/")
 	check(2, "uses TLS and ./app does not", "./app", "--url", "https://127.0.0.1:1",
 		"--get", "/")

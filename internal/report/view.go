@@ -25,7 +25,7 @@ type view struct {
 	Answers   []answerView
 	Run       string
 	Date      string
-	Excluded  []table.Tally // trials that are in no number
+	Excluded  []table.Tally // trials that are excluded from results
 	Scenarios []scenarioView
 	Trials    []trialView
 	Prony     string

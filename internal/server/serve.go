@@ -113,7 +113,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// lastBound is the time that requests have after the server is told to end.
+// lastBound is the time that requests have after the server begins to end.
 const lastBound = 2 * time.Second
 
 // Handler returns the complete handler, with all checks.

@@ -61,7 +61,7 @@ func (f *life) warmUp(ctx context.Context) error {
 	g.favour(true)
 	res, err := f.offer(ctx, spec)
 	for err == nil && g.reopen {
-		g.anew()
+		g.renew()
 		spec.Window = time.Duration(w.Max) - g.before
 		res, err = f.offer(ctx, spec)
 	}
@@ -117,10 +117,10 @@ func (g *warming) look(done int64, elapsed time.Duration) bool {
 	return g.err == nil && (elapsed < time.Duration(w.Min) || g.wide || !g.warm())
 }
 
-// anew renews the connections, once the compilers are idle or two fifths of the time are over, and
+// renew renews the connections, once the compilers are idle or two fifths of the time are over, and
 // once more soon after: the windows open new connections, and JVMs discard code that was compiled
 // when no connection had ended and compile it again when the first one ends.
-func (g *warming) anew() {
+func (g *warming) renew() {
 	g.opened, g.reopen = g.opened+1, false
 	g.served, g.before = g.rec.Warmup.Requests, time.Duration(g.rec.Warmup.DurationNs)
 	g.from, g.heard = len(g.counts), compilers{}

@@ -51,14 +51,10 @@ func (t *Target) doubt(m *Metric) {
 	byName := map[string]float64{}
 	var rules, unbounded []string
 	for _, p := range m.Points {
-		index := slices.IndexFunc(
-			t.Trials,
-			func(r *record.Record) bool { return r.Trial == p.Trial },
-		)
-		if index < 0 {
+		r := t.trial(p)
+		if r == nil {
 			continue
 		}
-		r := t.Trials[index]
 		limit = max(limit, r.Verdict.Resolves())
 		for _, f := range t.bearing(r, m.Load) {
 			for _, move := range f.PossibleBias {

@@ -134,3 +134,23 @@ func TestUnknownIsNotValid(t *testing.T) {
 		t.Errorf("numbers %+v", n)
 	}
 }
+
+// Trials of several runs can have the same name. Each point is doubted for its own trial.
+func TestDoubtOfRunsWithEqualTrials(t *testing.T) {
+	records := rates("a", 100, 101, 102)
+	for i := range records {
+		records[i].Verdict = record.Verdict{Grade: record.Valid}
+	}
+	records[0].Verdict.Findings = []record.Finding{moved("drift", 0.09)}
+	second := rates("a", 100, 101, 102)
+	for i := range second {
+		second[i].Run = "another"
+		second[i].Verdict = record.Verdict{Grade: record.Valid,
+			Findings: []record.Finding{moved("drift", 0.09)}}
+	}
+	m, _ := analyze(append(records, second...), Options{}).Scenarios[0].Targets[0].
+		Metric("peak", metric.Throughput)
+	if len(m.Points) != 6 || m.Doubt == nil || math.Abs(m.Doubt.Share-0.06) > 1e-9 {
+		t.Errorf("%d points, doubt %+v, want 6 points and a doubt of 0.06", len(m.Points), m.Doubt)
+	}
+}

@@ -152,14 +152,11 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 // tooHigh bounds the share by which a percentile in the slices of a point's trial is too high
 // because of stalls that were too short to be recorded.
 func (t *Target) tooHigh(p Point, m *Metric) float64 {
-	if !m.SlicedFree {
+	r := t.trial(p)
+	if r == nil || !m.SlicedFree {
 		return 0
 	}
-	for _, r := range t.Trials {
-		l := loadOf(r, m.Load)
-		if r.Trial != p.Trial || t.blocks(r) != p.Block || l == nil || l.Slices == nil {
-			continue
-		}
+	if l := loadOf(r, m.Load); l != nil && l.Slices != nil {
 		if x := m.stallFreeOf(l.Slices.StallFree); x != nil {
 			return x.TooHigh()
 		}
@@ -167,16 +164,23 @@ func (t *Target) tooHigh(p Point, m *Metric) float64 {
 	return 0
 }
 
-// onSlices are the findings on the slices of a load in the trial of a point.
+// onSlices returns the findings on the slices of a load in the trial of a point.
 func (t *Target) onSlices(p Point, load string) []record.Finding {
-	for _, r := range t.Trials {
-		if r.Trial == p.Trial && t.blocks(r) == p.Block {
-			return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
-				return !ofSlices(r, load, f)
-			})
-		}
+	r := t.trial(p)
+	if r == nil {
+		return nil
 	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {
+		return !ofSlices(r, load, f)
+	})
+}
+
+// trial returns the record of a point, or nil. Trials of several runs can have the same name, but
+// not the same block.
+func (t *Target) trial(p Point) *record.Record {
+	return firstOf(t.Trials, func(r *record.Record) bool {
+		return r.Trial == p.Trial && t.blocks(r) == p.Block
+	})
 }
 
 // RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices with its doubt.

@@ -49,7 +49,7 @@ func failures(f record.Finding) record.Words {
 	case f.Facts.Party == record.PartyMachine:
 		hint = "this machine caused the first error, not the service: follow its hint"
 	case f.Facts.Party == record.PartyOptions:
-		hint = "the service did not cause the first error: change the options as it says"
+		hint = "the service did not cause the first error: change the options as its text advises"
 	case 2*f.Facts.Closed > f.Facts.Count:
 		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
 			"use an idempotent HTTP method such as GET"

@@ -52,7 +52,7 @@ func Parse(text string, schemes ...string) (a Address, err error) {
 	scheme, tail, ok := strings.Cut(text, "://")
 	a.Scheme = strings.ToLower(scheme)
 	if !ok || !slices.Contains(schemes, a.Scheme) {
-		return a, refuse("with one of the schemes "+strings.Join(schemes, ", "),
+		return a, refuse("use one of the schemes "+strings.Join(schemes, ", "),
 			"the URL must have a form such as %s://127.0.0.1:8080/path", schemes[0])
 	}
 	end := len(tail)
@@ -93,12 +93,12 @@ func (a *Address) authority(text string) error {
 			"as %40 for @", "the host, or the user before it, cannot be read")
 	}
 	if err != nil || u.Hostname() == "" {
-		return refuse("write such as 127.0.0.1:8080", "host and port %q cannot be read", host)
+		return refuse("use a form such as 127.0.0.1:8080", "host and port %q cannot be read", host)
 	}
 	a.Name, a.Port = u.Hostname(), u.Port()
 	if a.Port != "" {
 		if n, err := strconv.ParseUint(a.Port, 10, 16); err != nil || n == 0 {
-			return refuse("want a number from 1 to 65535", "port %q is none", a.Port)
+			return refuse("use a number from 1 to 65535", "port %q is not possible", a.Port)
 		}
 	}
 	if strings.ContainsFunc(a.Name, func(r rune) bool { return r >= utf8.RuneSelf }) {
@@ -219,8 +219,8 @@ func (a *Address) zoned(addrs []netip.AddrPort) error {
 			return nil
 		}
 	}
-	return refuse("write one of this machine's interfaces, such as [fe80::1%25eth0]; there are "+
-		strings.Join(names, ", "), "%s is a link-local address, and %q is no interface",
+	return refuse("write an interface of this machine, such as [fe80::1%25eth0]; the interfaces "+
+		"are "+strings.Join(names, ", "), "%s is a link-local address, and %q is not an interface",
 		ip.WithZone(""), ip.Zone())
 }
 

@@ -66,7 +66,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: the error has the password: %v", text, err)
 		}
 	}
-	check("127.0.0.1:80/", "the URL must have a form such as http://127.0.0.1:8080/path; with one "+
+	check("127.0.0.1:80/", "the URL must have a form such as http://127.0.0.1:8080/path; use one "+
 		"of the schemes http, https")
 	check("ftp://127.0.0.1/", "the URL must have a form such as")
 	check("ftp://ann:sesame@127.0.0.1/", "the URL must have a form such as")
@@ -83,8 +83,8 @@ func TestRefused(t *testing.T) {
 	check("http://127.0.0.1/%{key}", "write %25")
 	check("http://127.0.0.1/x#top", "do not send the fragment #top of a URL; remove it")
 	check("http://127.0.0.1#", "do not send the fragment")
-	check("http://127.0.0.1:0/", "want a number from 1 to 65535")
-	check("http://127.0.0.1:65536/", "want a number from 1 to 65535")
+	check("http://127.0.0.1:0/", "use a number from 1 to 65535")
+	check("http://127.0.0.1:65536/", "use a number from 1 to 65535")
 	check("http://127.0.0.1:x/", "cannot be read")
 	check("http://::1:80/", "write an IPv6 address in brackets")
 	check("http://a b/", "cannot be read")
@@ -126,8 +126,8 @@ func TestResolve(t *testing.T) {
 	check("http://127.0.0.1/", "127.0.0.1:80")
 	check("http://[::ffff:127.0.0.1]:8/", "127.0.0.1:8")
 	check("http://[::1]/", "[::1]:80")
-	check("http://[fe80::1]/", `fe80::1 is a link-local address, and "" is no interface; write one`)
-	check("http://[fe80::1%25none9]/", `"none9" is no interface`)
+	check("http://[fe80::1]/", `fe80::1 is a link-local address, and "" is not an interface; write an interface`)
+	check("http://[fe80::1%25none9]/", `"none9" is not an interface`)
 }
 
 // Of several addresses the first one that accepts a connection is used, and all others are named.

@@ -166,7 +166,7 @@ func (l *Lab) take(c *line, f *helloForm) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !same(f.Token, l.key.Token): // nothing else is told to who does not have it
+	case !same(f.Token, l.key.Token): // without it, nothing else is reported
 		return errors.New("the generator's token is not the token of this load: use the key that " +
 			"this load wrote")
 	case l.over:

@@ -43,9 +43,9 @@ type Report struct {
 	Ran time.Duration
 }
 
-// CutShort adds to a verdict that only a part of the window was measured. Whoever interrupted the
-// load may have seen intermediate results, and a threshold that held so far says nothing about the
-// complete window.
+// CutShort adds to a verdict that only a part of the window was measured. The user who
+// interrupted the load may have seen intermediate results, and a threshold that held so far says
+// nothing about the complete window.
 func CutShort(v record.Verdict, load string, ran, window time.Duration) record.Verdict {
 	v.Grade = record.Invalid
 	v.Findings = append([]record.Finding{{

@@ -42,7 +42,7 @@ func (c crowd) write(name, text string) {
 }
 
 // thread creates or changes a thread. Lengths must stay equal, because the files are not created
-// anew at each read as the kernel's are.
+// again at each read as the kernel's are.
 func (c crowd) thread(tid int, name string, runNs, waitNs int64) {
 	c.write(fmt.Sprintf("task/%d/comm", tid), name+"\n")
 	c.write(fmt.Sprintf("task/%d/schedstat", tid), fmt.Sprintf("%012d %012d 5\n", runNs, waitNs))

@@ -216,11 +216,7 @@ func (s Source) wrong(called string, err error) error {
 // Remote, because a load may harm a machine that does not expect it.
 func (s Source) attach(text string, to *service.Built) error {
 	u, err := address.Parse(text, "http", "https")
-	scheme, _, _ := strings.Cut(text, "://")
 	switch {
-	case ports[strings.ToLower(scheme)] == "":
-		return errors.New("the URL must begin with http or https, such as " +
-			"http://127.0.0.1:8081")
 	case err != nil:
 		return err
 	case u.Basic != "":

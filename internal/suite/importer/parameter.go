@@ -235,7 +235,7 @@ func (f format) deep(name string, v any) (out []string) {
 	return out
 }
 
-// secure adds what the operation, or the whole document, wants of whoever asks.
+// secure adds the credentials that the operation, or the whole document, requires.
 func (d *Draft) secure(o *openAPI, op tree, c *operation) {
 	all, ok := op["security"].([]any)
 	if !ok {

@@ -30,3 +30,13 @@ func TestDigest(t *testing.T) {
 	check(record.Suspect, "half p99 139 ms", "p99 –")
 	check(record.Valid, "VALID", "delivered") // findings without effect are omitted
 }
+
+// A trial that its user ended is stopped, and neither failed nor INVALID.
+func TestDigestOfStopped(t *testing.T) {
+	r := &record.Record{Trial: "b1-01-a", Outcome: "failed",
+		Failure: &record.Failure{Step: "measure", Error: "interrupted", Interrupted: true},
+		Verdict: record.Verdict{Grade: record.Invalid}}
+	if got := strings.Fields(Digest(r)); strings.Join(got, " ") != "b1-01-a stopped: measure" {
+		t.Errorf("%q", got)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
@@ -175,6 +176,10 @@ func Digest(r *record.Record) string {
 			}
 			fmt.Fprintf(&b, " · %s p99 %s", l.Name, p99)
 		}
+	}
+	if r.Failure != nil && r.Failure.Interrupted {
+		fmt.Fprintf(&b, "  %s: %s", table.StoppedGrade, r.Failure.Step)
+		return b.String()
 	}
 	fmt.Fprintf(&b, "  %s", r.Verdict.Grade)
 	counted := slices.DeleteFunc(slices.Clone(r.Verdict.Findings), func(f record.Finding) bool {

@@ -148,7 +148,7 @@ func (e *Engine) callHead(i int, atNs int64, a *answer, end bool) {
 			e.settle(i, atNs, l.foreign, string(l.retained), codeNone)
 		}
 	case l.answered && !end:
-		e.settle(i, atNs, callInternal, "gRPC: fields came amidst the answer", codeProtocol)
+		e.settle(i, atNs, callInternal, "gRPC: fields came within the response", codeProtocol)
 	case a.code == unread:
 		e.settle(i, atNs, callUnknown, "gRPC: grpc-status is not a number", codeProtocol)
 	case !l.answered && !a.grpc:
@@ -259,7 +259,7 @@ func wrongMessage(flag byte) string {
 	case 0:
 		return "gRPC: two messages came, and one is an answer"
 	case 1:
-		return "gRPC: a message is compressed, which nobody asked for"
+		return "gRPC: a message is compressed, although compression was not requested"
 	}
 	return fmt.Sprintf("gRPC: a message begins with %d", flag)
 }

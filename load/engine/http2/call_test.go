@@ -133,7 +133,7 @@ func TestCallAnswers(t *testing.T) {
 		b.answer(0, 1, false, ":status", "200")
 		b.must(w.WriteData(1, false, bytes.Repeat([]byte("x"), 2000)))
 	})
-	say(t, "which nobody asked for", "RST_STREAM 1 CANCEL", func(b *bench, w *wire) {
+	say(t, "compression was not requested", "RST_STREAM 1 CANCEL", func(b *bench, w *wire) {
 		b.callHead("grpc-encoding", "gzip")
 		b.must(w.WriteData(1, false, []byte("\x01\x00\x00\x00\x01x")))
 	})
@@ -191,7 +191,7 @@ func TestCallGoAway(t *testing.T) {
 }
 
 // A refused call may be repeated once; the next consecutive refusal is its status, and after that
-// the count begins anew.
+// the count begins again.
 func TestCallRefused(t *testing.T) {
 	b := newCalls(t, 1, 1)
 	b.open()
@@ -249,7 +249,7 @@ func TestCallFloods(t *testing.T) {
 		b.must(w.WriteData(1, false, make([]byte, 10_000)))
 	})
 	check("bring nothing", func(b *bench, w *wire) { b.must(w.WriteData(1, false, nil)) })
-	check("amidst the answer", func(b *bench, _ *wire) { b.callHead() })
+	check("within the response", func(b *bench, _ *wire) { b.callHead() })
 }
 
 func TestCallMax(t *testing.T) {

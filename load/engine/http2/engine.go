@@ -228,7 +228,7 @@ func (e *Engine) revive(k int) {
 // Release implements engine.Engine.
 func (e *Engine) Release() { e.below.Release() }
 
-var errNoRequest = errors.New("HTTP/2: a request was sent amidst another")
+var errNoRequest = errors.New("HTTP/2: a request was sent within another")
 
 // Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {

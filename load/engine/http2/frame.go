@@ -105,7 +105,7 @@ func (f *frame) number() uint32 { return binary.BigEndian.Uint32(f.payload) }
 // pieces.
 type reader struct {
 	part      []byte
-	amidst    bool   // DATA: the frame continues
+	within    bool   // DATA: the frame continues
 	remaining int    // DATA: bytes to come
 	pad       int    // DATA: padding to come
 	data      frame  // DATA: the current frame
@@ -116,12 +116,12 @@ type reader struct {
 func (r *reader) reset() { *r = reader{part: r.part[:0]} }
 
 // partial reports whether a frame is incomplete.
-func (r *reader) partial() bool { return len(r.part) > 0 || r.amidst }
+func (r *reader) partial() bool { return len(r.part) > 0 || r.within }
 
 // next takes a frame, or a piece of one, from the beginning of b. If ok is false, it has consumed
 // all of b and needs more.
 func (r *reader) next(b []byte) (f frame, tail []byte, ok bool, err error) {
-	if r.amidst {
+	if r.within {
 		f, tail, ok = r.piece(b)
 		return f, tail, ok, nil
 	}
@@ -199,7 +199,7 @@ func (r *reader) open(full, b []byte) (f frame, tail []byte, ok bool, err error)
 		case f.id == 0:
 			return f, nil, false, wrong(codeProtocol, "data came for no stream")
 		}
-		r.data, r.amidst = f, true
+		r.data, r.within = f, true
 		f, tail, _ = r.piece(b)
 		return f, tail, true, nil
 	}
@@ -233,7 +233,7 @@ func (r *reader) piece(b []byte) (f frame, tail []byte, ok bool) {
 		r.pad, b = r.pad-skip, b[skip:]
 	}
 	f.last = r.remaining == 0 && r.pad == 0
-	r.amidst = !f.last
+	r.within = !f.last
 	return f, b, f.last || n > 0
 }
 

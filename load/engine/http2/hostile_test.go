@@ -78,13 +78,13 @@ func TestFloods(t *testing.T) {
 		b.must(w.WriteRawFrame(typePriority, 0, 9, make([]byte, 5)))
 	})
 	check("fields without end", "more than 64 KiB", calm, func(b *bench, w *wire) {
-		if !b.conns[0].in.amidstFields() {
+		if !b.conns[0].in.withinFields() {
 			b.must(w.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}))
 		}
 		b.must(w.WriteContinuation(1, false, bytes.Repeat([]byte{0, 1, 'a', 1, 'b'}, 3000)))
 	})
 	check("fields that go on with nothing", "bring nothing", calm, func(b *bench, w *wire) {
-		if !b.conns[0].in.amidstFields() {
+		if !b.conns[0].in.withinFields() {
 			b.must(w.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}))
 		}
 		b.must(w.WriteContinuation(1, false, nil))
@@ -139,8 +139,8 @@ func TestForbidden(t *testing.T) {
 	})
 }
 
-// amidstFields reports whether fields continue in the next frame.
-func (r *reader) amidstFields() bool { return r.pending != 0 }
+// withinFields reports whether fields continue in the next frame.
+func (r *reader) withinFields() bool { return r.pending != 0 }
 
 // A server with a smaller table is informed that this side's table is empty, once.
 func TestTable(t *testing.T) {

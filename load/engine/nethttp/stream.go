@@ -22,6 +22,7 @@ type stream struct {
 	idle *idle // the connection below conn
 	buf  []byte
 	resp http1.Response
+	end  chan error  // of the write under way, or of the last one until cut reads it
 	stop func() bool // cancels the close of conn when the slot is closed
 }
 
@@ -36,7 +37,7 @@ func (c *stream) open(ctx context.Context) (err error) {
 	} else {
 		c.idle = c.conn.(*idle)
 	}
-	c.buf = make([]byte, readSize)
+	c.buf, c.end = make([]byte, readSize), make(chan error, 1)
 	conn := c.conn
 	c.stop = context.AfterFunc(ctx, func() { conn.Close() })
 	return nil
@@ -47,8 +48,8 @@ func (c *stream) open(ctx context.Context) (err error) {
 const writeAtOnce = 16 << 10
 
 // write writes the request in pieces and counts what has left. If the server responds or ends the
-// connection meanwhile, cut ends the write. write puts its error, or nil, into end.
-func (c *stream) write(b []byte, unsent *atomic.Int64, end chan<- error) {
+// connection meanwhile, cut ends the write. write puts its error, or nil, into c.end.
+func (c *stream) write(b []byte, unsent *atomic.Int64) {
 	var err error
 	for len(b) > 0 && err == nil {
 		var n int
@@ -56,19 +57,19 @@ func (c *stream) write(b []byte, unsent *atomic.Int64, end chan<- error) {
 		b = b[n:]
 		unsent.Store(int64(len(b)))
 	}
-	end <- err
+	c.end <- err
 }
 
 // cut ends a write that is under way and returns its error. The connection is then of no use unless
 // all was written.
-func (c *stream) cut(end <-chan error) error {
+func (c *stream) cut() error {
 	select {
-	case err := <-end:
+	case err := <-c.end:
 		return err
 	default:
 	}
 	_ = c.conn.SetWriteDeadline(time.Unix(1, 0)) // cannot fail on an open connection
-	err := <-end
+	err := <-c.end
 	if err == nil {
 		_ = c.conn.SetWriteDeadline(time.Time{})
 	}
@@ -83,15 +84,14 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 		return engine.Writing, err
 	}
 	s.unsent.Store(int64(len(b)))
-	end := make(chan error, 1)
 	if len(b) <= writeAtOnce {
-		c.write(b, s.unsent, end)
-		if err := <-end; err != nil {
+		c.write(b, s.unsent)
+		if err := <-c.end; err != nil {
 			return engine.Writing, err
 		}
-		end <- nil
+		c.end <- nil
 	} else {
-		go c.write(b, s.unsent, end)
+		go c.write(b, s.unsent)
 	}
 	c.resp.Reset()
 	c.resp.Expect(len(b) > 4 && string(b[:5]) == "HEAD ", false)
@@ -101,12 +101,12 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 		if n > 0 {
 			piece := append([]byte(nil), c.buf[:n]...)
 			if done = c.whole(piece); done {
-				_ = c.cut(end) // the Handler gives the connection up if the request is not sent
+				_ = c.cut() // the Handler gives the connection up if the request is not sent
 			}
 			s.answer(atNs, piece)
 		}
 		if err != nil && !done {
-			if cut := c.cut(end); cut != nil && !errors.Is(cut, os.ErrDeadlineExceeded) {
+			if cut := c.cut(); cut != nil && !errors.Is(cut, os.ErrDeadlineExceeded) {
 				return engine.Writing, cut
 			}
 			return engine.Reading, err

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-var errUnasked = errors.New("an answer that nobody asked for came before the request")
+var errUnasked = errors.New("an unsolicited response came before the request")
 
 // idle is a connection from which available bytes can be read without waiting.
 type idle struct {

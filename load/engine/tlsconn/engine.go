@@ -70,7 +70,7 @@ const plainSize = plainMax
 var errNoH2 = errors.New("the server does not speak HTTP/2 (ALPN); use another protocol, for " +
 	"example without --http2")
 
-var errUnasked = errors.New("an answer that nobody asked for came before the request")
+var errUnasked = errors.New("an unsolicited response came before the request")
 
 // New returns a TLS engine over the one below, which must have the same number of slots. Its
 // connections share sessions for resumption.

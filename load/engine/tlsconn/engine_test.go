@@ -228,7 +228,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("%s: the peer is told %v", tls.VersionName(version), err)
 			}
 		})
-		check("unasked", engine.Writing, "nobody asked for", func(b *bench) {
+		check("unasked", engine.Writing, "unsolicited", func(b *bench) {
 			b.onReceived = func() { b.Send(0, []byte("next")) }
 			for range 2 {
 				if _, err := b.peer.Write([]byte("answer")); err != nil {
