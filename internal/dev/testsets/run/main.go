@@ -145,7 +145,9 @@ func plan(suites []suite, set string) (steps [][]order) {
 		p, w, a := planModule(in, set, module == modules[0])
 		add(&plain, p, module)
 		add(&wide, w, module)
-		add(&alone, a, module)
+		for _, o := range a {
+			add(&alone, o, module)
+		}
 	}
 	for _, o := range plain {
 		steps = append(steps, []order{o})
@@ -160,8 +162,8 @@ func plan(suites []suite, set string) (steps [][]order) {
 }
 
 // planModule sorts the tests of a module into packages without a choice of tests, other exact and
-// live tests, and measured tests.
-func planModule(suites []suite, set string, main bool) (plain, wide, alone order) {
+// live tests, and measured tests in portions.
+func planModule(suites []suite, set string, main bool) (plain, wide order, alone []order) {
 	width := "-p=1"
 	if main {
 		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
@@ -170,7 +172,7 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 		remaining := func(s suite) []string { return without(s.long, s.measuring) }
 		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
 		return order{}, named(suites, remaining, set, "-p=1", "-count=1"),
-			named(suites, ones, set, "-p=1", "-count=1")
+			portions(suites, ones, set, "-p=1", "-count=1")
 	}
 	ones := func(s suite) []string { return without(s.measuring, s.full) }
 	var count []string
@@ -185,7 +187,25 @@ func planModule(suites []suite, set string, main bool) (plain, wide, alone order
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	none := func(suite) []string { return nil }
 	return except(suites, none, set, width), except(mixed, ones, set, append(count, width)...),
-		named(mixed, ones, set, append(count, "-p=1")...)
+		portions(mixed, ones, set, append(count, "-p=1")...)
+}
+
+// portion is how many names of tests an order has at most. A test that hangs until go test's timeout
+// then loses only the later tests of its order.
+const portion = 20
+
+// portions orders the tests that value selects, those of a package one after the other.
+func portions(suites []suite, value func(suite) []string, set string, args ...string) (out []order) {
+	var names []string
+	for _, s := range suites {
+		names = append(names, without(value(s), names)...)
+	}
+	for group := range slices.Chunk(names, portion) {
+		out = append(out, named(suites, func(s suite) []string {
+			return intersection(value(s), group)
+		}, set, args...))
+	}
+	return out
 }
 
 // named orders the tests that value selects. go test takes one pattern for all packages, so tests

@@ -148,6 +148,37 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// Many measured tests run in several orders, each test in one, also those that are measured in one
+// package and not in another.
+func TestPortions(t *testing.T) {
+	many := suite{path: "m", module: "."}
+	for i := range 2*portion + 1 {
+		many.measuring = append(many.measuring, fmt.Sprint("Test", i))
+	}
+	many.all = many.measuring
+	steps := plan([]suite{many, {path: "n", module: ".", all: []string{"Test7", "TestA"},
+		measuring: []string{"TestA"}}}, "")
+	runs := map[string]int{}
+	for _, step := range steps {
+		for path, names := range step[0].tests {
+			if len(names) > portion {
+				t.Errorf("an order has %d tests of %s", len(names), path)
+			}
+			for _, n := range names {
+				runs[path+n]++
+			}
+		}
+	}
+	if len(steps) < 3 || len(runs) != 2*portion+3 {
+		t.Errorf("%d steps run %d tests", len(steps), len(runs))
+	}
+	for test, n := range runs {
+		if n != 1 {
+			t.Errorf("%s runs %d times", test, n)
+		}
+	}
+}
+
 func TestPatterns(t *testing.T) {
 	all := []string{"./load", "./home/bucket", "./home/...", "./homely",
 		"prony.example/home/otlp", "."}
