@@ -190,13 +190,14 @@ func planModule(suites []suite, set string, main bool) (plain, wide order, alone
 		portions(mixed, ones, set, append(count, "-p=1")...)
 }
 
-// portion is how many names of tests an order has at most. A test that hangs until go test's timeout
-// then loses only the later tests of its order.
+// portion is how many names of tests an order has at most. A test that hangs until go test's
+// timeout then loses only the later tests of its order.
 const portion = 20
 
 // portions orders the tests that value selects, those of a package one after the other.
-func portions(suites []suite, value func(suite) []string, set string, args ...string) (out []order) {
+func portions(suites []suite, value func(suite) []string, set string, args ...string) []order {
 	var names []string
+	var out []order
 	for _, s := range suites {
 		names = append(names, without(value(s), names)...)
 	}
