@@ -52,10 +52,12 @@ type StallFree struct {
 	RawNs      int64   `json:"rawNs"`      // of all arrivals
 	PunctualNs int64   `json:"punctualNs"` // the quantile without the load's own lateness
 	KeptShare  float64 `json:"keptShare"`  // of the arrivals
-	// LowestNs is the least that the quantile may be without stalls too short to be recorded.
+	// Ignored is how many stalls left no arrivals out, because too few would have remained.
+	Ignored int `json:"ignored,omitempty"`
+	// LowestNs is the least that the quantile may be without stalls that left no arrivals out.
 	LowestNs int64 `json:"lowestNs"`
-	// LowerFrom has, for each of stats.LowerSteps, the share of the time from which on such stalls
-	// can have made so much of a difference; none if there are too few arrivals.
+	// LowerFrom has, for each of stats.LowerSteps, the share of the time from which on unrecorded
+	// stalls can have made so much of a difference; none if there are too few arrivals.
 	LowerFrom []float64 `json:"lowerFrom,omitempty"`
 	// HalfNs and DoubleNs are the quantile with half of the time around stalls, and with twice it.
 	HalfNs   int64  `json:"halfNs"`

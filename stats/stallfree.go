@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 )
@@ -23,6 +24,12 @@ const (
 
 // LeastShare of the arrivals must remain.
 const LeastShare = 0.6
+
+// ignorable has how long ignored stalls may be, as a share of the quantile, and the share of the
+// arrivals that must then remain. The first pair that achieves its share applies. The first one
+// makes most targets comparable, whose shares must not differ by more than a tenth; the second one
+// makes a quantile known.
+var ignorable = []struct{ length, share float64 }{{0.1, 0.9}, {0.2, LeastShare}}
 
 const (
 	// The margins of the first pass, which only has to find the margins of the second.
@@ -58,7 +65,7 @@ type StallFree struct {
 	RawNs   int64  // of all arrivals
 	Unknown string // one of the reasons above; "" if the value is known
 	// LowestNs bounds the true quantile from below, if unrecorded stalls took as much time as
-	// OpenLoad.Stalls say at most. ValueNs bounds it from above.
+	// OpenLoad.Stalls say at most, with the Ignored stalls. ValueNs bounds it from above.
 	LowestNs int64
 	// LowerFrom has, for each of LowerSteps, the share of the time that unrecorded stalls must take
 	// to make such a difference to the quantile; nil if there are too few arrivals.
@@ -69,6 +76,7 @@ type StallFree struct {
 	Margins          Margins
 	Stalls           int     // those that exclude arrivals
 	Negligible       int     // those that do not, because they cannot move the quantile
+	Ignored          int     // those that do not, because too few arrivals would remain
 	Strikes          Strikes // how stalls depend on the service
 
 	quantile float64
@@ -93,6 +101,11 @@ func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
 // A stall excludes nothing if it cannot matter: if it is shorter than a fiftieth of the quantile,
 // or if the shortest stalls together delay so few arrivals that the rank moves by at most a
 // fiftieth of those above it. So p50 needs no exclusion where p99 does.
+//
+// If fewer than nine tenths of the arrivals would remain, the shortest of the other stalls are
+// ignored if that suffices: as many as necessary, up to a tenth of the quantile long. LowestNs then
+// bounds what they did to the quantile, as it does for stalls that were too short to be recorded.
+// For LeastShare, stalls of up to a fifth are ignored.
 func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
 	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1, quantile: q}
@@ -101,9 +114,10 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 		return r
 	}
 	r.Margins = l.margins(q)
-	r.relevant = l.relevant(r.Margins, q)
-	relevant := r.relevant
-	r.Stalls, r.Negligible = len(relevant), len(l.Stalls)-len(relevant)
+	relevant, ignoredStalls := l.ignore(l.relevant(r.Margins, q), r.Margins)
+	r.relevant = relevant
+	r.Stalls, r.Ignored = len(relevant), len(ignoredStalls)
+	r.Negligible = len(l.Stalls) - len(relevant) - len(ignoredStalls)
 	with := func(factor float64) followed {
 		m := r.Margins
 		m.Factor = factor
@@ -113,8 +127,9 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	r.Share = float64(len(remaining.ns)) / float64(len(l.Arrivals))
 	times := remaining.distribution()
 	r.ValueNs = times.quantile(q)
-	short := unrecorded{times, q, r.Margins.idle(), r.Margins.WaitNs, l.ShortestNs,
-		r.ValueNs}
+	short := unrecorded{times: times, q: q, idle: r.Margins.idle(), meanNs: r.Margins.WaitNs,
+		longestNs: l.ShortestNs, valueNs: r.ValueNs}
+	short.include(ignoredStalls, l.TimeNs)
 	unseen := UnseenOf(l.Stalls, l.TimeNs).Most()
 	r.LowestNs = short.lowest(unseen)
 	r.LowerFrom = short.lowerFrom()
@@ -180,6 +195,28 @@ func (l OpenLoad) relevant(margins Margins, q float64) []Stall {
 		}
 	}
 	return nil
+}
+
+// ignore takes the shortest of the relevant stalls, which are sorted by length, away until enough
+// arrivals remain (ignorable). It takes none away if that is not enough.
+func (l OpenLoad) ignore(relevant []Stall, margins Margins) (remaining, ignoredStalls []Stall) {
+	share := func(n int) float64 {
+		kept := follow(l.Arrivals, clusters(relevant[n:], margins))
+		return float64(len(kept.ns)) / float64(len(l.Arrivals))
+	}
+	all := share(0)
+	for _, x := range ignorable {
+		if all >= x.share {
+			break
+		}
+		most, _ := slices.BinarySearchFunc(relevant, int64(x.length*float64(margins.BeforeNs)),
+			func(s Stall, ns int64) int { return cmp.Compare(s.EndNs-s.BeginNs, ns+1) })
+		if n := sort.Search(most, func(n int) bool { return share(n) >= x.share }); n < most ||
+			share(most) >= x.share {
+			return relevant[n:], relevant[:n]
+		}
+	}
+	return relevant, nil
 }
 
 // rank is the number of arrivals that were due before a moment.

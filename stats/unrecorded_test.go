@@ -35,8 +35,8 @@ func TestLowestBoundsTheQuantile(t *testing.T) {
 			times := follow(all, nil).distribution()
 			for _, p := range []float64{0.5, 0.9, 0.99, 0.999} {
 				want, value := quantileOf(truth, p), quantileOf(all, p)
-				u := unrecorded{times, p, 1 - q.utilization(), meanResponse(all), longest,
-					value}
+				u := unrecorded{times: times, q: p, idle: 1 - q.utilization(),
+					meanNs: meanResponse(all), longestNs: longest, valueNs: value}
 				lowest := u.lowest(float64(took) / float64(end))
 				if lowest > want || value < want {
 					t.Errorf("%s, stalls %g: p%g is %d, bounds %d and %d", q.name, share, 100*p,
@@ -51,11 +51,11 @@ func TestLowestBoundsTheQuantile(t *testing.T) {
 // But few stalls of 1.2 ms or less strike a response, so p99 is too high by few such lengths.
 func TestLowestOfLongTimes(t *testing.T) {
 	d := distribution{ns: []int64{100_000, 20_000_000}, until: []float64{0.987, 1}}
-	u := unrecorded{d, 0.99, 0.7, 400_000, 0, 20_000_000}
+	u := unrecorded{times: d, q: 0.99, idle: 0.7, meanNs: 400_000, valueNs: 20_000_000}
 	if got := u.lowest(0.01); got != 100_000 {
 		t.Errorf("by rank alone, p99 is at least %d", got)
 	}
-	u.shortestNs = 1_200_000
+	u.longestNs = 1_200_000
 	// 0.238 stalls on average; more than 2 with a probability of 0.0019.
 	if got := u.lowest(0.01); got != 20_000_000-2*1_200_000 {
 		t.Errorf("p99 is at least %d", got)
@@ -107,5 +107,48 @@ func TestLower(t *testing.T) {
 		if step, known := Lower(x.from, x.share); step != x.step || known != x.known {
 			t.Errorf("%v of the time is %v, %v, want %v, %v", x.share, step, known, x.step, x.known)
 		}
+	}
+}
+
+// With many stalls that are short beside the quantile, most arrivals of a slow service are due near
+// one. The shortest are then ignored, and the true quantile lies between the bounds.
+func TestIgnoredStalls(t *testing.T) {
+	q := queue{serviceNs: 300_000, pauseNs: 8_000_000, every: 100}
+	const rate, end = 1_600.0, int64(30e9)
+	check := func(perS float64, longest int64, least float64) {
+		t.Helper()
+		r := rand.New(rand.NewPCG(91, uint64(perS)))
+		due := poisson(r, rate, end)
+		var stalls []Stall
+		for _, at := range poisson(r, perS, end) {
+			if n := len(stalls); n == 0 || at > stalls[n-1].EndNs {
+				stalls = append(stalls, Stall{BeginNs: at, EndNs: at + 200_000 +
+					r.Int64N(longest-200_000)})
+			}
+		}
+		truth := q.serve(due, nil)
+		l := OpenLoad{Arrivals: q.serve(due, stalls), Stalls: stalls, TimeNs: end,
+			Utilization: rate / 1e9 * (300_000 + 8_000_000/100), ShortestNs: 200_000}
+		for _, p := range []float64{0.9, 0.99} {
+			f, want := l.WithoutStalls(p), quantileOf(truth, p)
+			if f.Ignored == 0 || f.Share < least || f.Unknown != "" ||
+				f.Stalls+f.Negligible+f.Ignored != len(stalls) {
+				t.Errorf("%g/s, p%g: %+v", perS, 100*p, f)
+			}
+			if f.LowestNs > want || float64(f.ValueNs) < 0.98*float64(want) {
+				t.Errorf("%g/s: p%g is %d, bounds %d and %d", perS, 100*p, want, f.LowestNs,
+					f.ValueNs)
+			}
+			if from := f.LowerFrom[0]; (f.LowestNs < f.ValueNs*98/100) != (from == 0) {
+				t.Errorf("%g/s: p%g is lower by 2 %% from %g of the time on", perS, 100*p, from)
+			}
+		}
+	}
+	check(30, 1_700_000, LeastShare)
+	check(12, 700_000, 0.9)
+	// Long stalls are not ignored.
+	l := play(longQueue, 0.15, 5, 45)
+	if f := l.load(longQueue).WithoutStalls(0.99); f.Ignored != 0 || f.Unknown != TooMuchExcluded {
+		t.Errorf("%+v", f)
 	}
 }
