@@ -52,8 +52,8 @@ type StallFree struct {
 	RawNs      int64   `json:"rawNs"`      // of all arrivals
 	PunctualNs int64   `json:"punctualNs"` // the quantile without the load's own lateness
 	KeptShare  float64 `json:"keptShare"`  // of the arrivals
-	// Ignored is how many stalls left no arrivals out, because too few would have remained.
-	Ignored int `json:"ignored,omitempty"`
+	// IgnoredStalls is how many stalls left no arrivals out, because too few would have remained.
+	IgnoredStalls int `json:"ignored,omitempty"`
 	// LowestNs is the least that the quantile may be without stalls that left no arrivals out.
 	LowestNs int64 `json:"lowestNs"`
 	// LowerFrom has, for each of stats.LowerSteps, the share of the time from which on unrecorded

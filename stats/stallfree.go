@@ -65,7 +65,7 @@ type StallFree struct {
 	RawNs   int64  // of all arrivals
 	Unknown string // one of the reasons above; "" if the value is known
 	// LowestNs bounds the true quantile from below, if unrecorded stalls took as much time as
-	// OpenLoad.Stalls say at most, with the Ignored stalls. ValueNs bounds it from above.
+	// OpenLoad.Stalls say at most, with the ignored stalls. ValueNs bounds it from above.
 	LowestNs int64
 	// LowerFrom has, for each of LowerSteps, the share of the time that unrecorded stalls must take
 	// to make such a difference to the quantile; nil if there are too few arrivals.
@@ -76,7 +76,7 @@ type StallFree struct {
 	Margins          Margins
 	Stalls           int     // those that exclude arrivals
 	Negligible       int     // those that do not, because they cannot move the quantile
-	Ignored          int     // those that do not, because too few arrivals would remain
+	IgnoredStalls    int     // those that do not, because too few arrivals would remain
 	Strikes          Strikes // how stalls depend on the service
 
 	quantile float64
@@ -116,7 +116,7 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	r.Margins = l.margins(q)
 	relevant, ignoredStalls := l.ignore(l.relevant(r.Margins, q), r.Margins)
 	r.relevant = relevant
-	r.Stalls, r.Ignored = len(relevant), len(ignoredStalls)
+	r.Stalls, r.IgnoredStalls = len(relevant), len(ignoredStalls)
 	r.Negligible = len(l.Stalls) - len(relevant) - len(ignoredStalls)
 	with := func(factor float64) followed {
 		m := r.Margins

@@ -131,8 +131,8 @@ func TestIgnoredStalls(t *testing.T) {
 			Utilization: rate / 1e9 * (300_000 + 8_000_000/100), ShortestNs: 200_000}
 		for _, p := range []float64{0.9, 0.99} {
 			f, want := l.WithoutStalls(p), quantileOf(truth, p)
-			if f.Ignored == 0 || f.Share < least || f.Unknown != "" ||
-				f.Stalls+f.Negligible+f.Ignored != len(stalls) {
+			if f.IgnoredStalls == 0 || f.Share < least || f.Unknown != "" ||
+				f.Stalls+f.Negligible+f.IgnoredStalls != len(stalls) {
 				t.Errorf("%g/s, p%g: %+v", perS, 100*p, f)
 			}
 			if f.LowestNs > want || float64(f.ValueNs) < 0.98*float64(want) {
@@ -148,7 +148,8 @@ func TestIgnoredStalls(t *testing.T) {
 	check(12, 700_000, 0.9)
 	// Long stalls are not ignored.
 	l := play(longQueue, 0.15, 5, 45)
-	if f := l.load(longQueue).WithoutStalls(0.99); f.Ignored != 0 || f.Unknown != TooMuchExcluded {
+	f := l.load(longQueue).WithoutStalls(0.99)
+	if f.IgnoredStalls != 0 || f.Unknown != TooMuchExcluded {
 		t.Errorf("%+v", f)
 	}
 }

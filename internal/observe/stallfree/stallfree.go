@@ -255,8 +255,8 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 		out = append(out, record.StallFree{Quantile: q, Ns: x.ValueNs, RawNs: x.RawNs,
 			LowestNs: x.LowestNs, LowerFrom: x.LowerFrom,
 			PunctualNs: x.QuantileOf(punctual),
-			KeptShare:  x.Share, Ignored: x.Ignored, HalfNs: x.HalfNs, DoubleNs: x.DoubleNs,
-			Unknown: x.Unknown})
+			KeptShare:  x.Share, IgnoredStalls: x.IgnoredStalls,
+			HalfNs: x.HalfNs, DoubleNs: x.DoubleNs, Unknown: x.Unknown})
 	}
 	return out
 }
