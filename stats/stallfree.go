@@ -204,15 +204,15 @@ func (l OpenLoad) ignore(relevant []Stall, margins Margins) (remaining, ignoredS
 		kept := follow(l.Arrivals, clusters(relevant[n:], margins))
 		return float64(len(kept.ns)) / float64(len(l.Arrivals))
 	}
-	all := share(0)
+	initial := share(0)
 	for _, x := range ignorable {
-		if all >= x.share {
+		if initial >= x.share {
 			break
 		}
-		most, _ := slices.BinarySearchFunc(relevant, int64(x.length*float64(margins.BeforeNs)),
+		limit, _ := slices.BinarySearchFunc(relevant, int64(x.length*float64(margins.BeforeNs)),
 			func(s Stall, ns int64) int { return cmp.Compare(s.EndNs-s.BeginNs, ns+1) })
-		if n := sort.Search(most, func(n int) bool { return share(n) >= x.share }); n < most ||
-			share(most) >= x.share {
+		if n := sort.Search(limit, func(n int) bool { return share(n) >= x.share }); n < limit ||
+			share(limit) >= x.share {
 			return relevant[n:], relevant[:n]
 		}
 	}
