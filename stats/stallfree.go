@@ -201,8 +201,8 @@ func (l OpenLoad) relevant(margins Margins, q float64) []Stall {
 // arrivals remain (ignorable). It takes none away if that is not enough.
 func (l OpenLoad) ignore(relevant []Stall, margins Margins) (remaining, ignoredStalls []Stall) {
 	share := func(n int) float64 {
-		kept := follow(l.Arrivals, clusters(relevant[n:], margins))
-		return float64(len(kept.ns)) / float64(len(l.Arrivals))
+		included := follow(l.Arrivals, clusters(relevant[n:], margins))
+		return float64(len(included.ns)) / float64(len(l.Arrivals))
 	}
 	initial := share(0)
 	for _, x := range ignorable {
