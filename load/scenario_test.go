@@ -40,6 +40,9 @@ func TestRequestsAsSent(t *testing.T) {
 	check(Request{Method: "POST", Path: "/p", Body: "é{}", Type: "application/json"}, 1,
 		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: application/json\r\n"+
 			"Content-Length: 4\r\n\r\né{}", "")
+	check(Request{Method: "POST", Path: "/p", Body: `{"id": {key}, "n": 1}`}, 23,
+		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Type: text/plain\r\n"+
+			"Content-Length: 18\r\n\r\n{\"id\": 23, \"n\": 1}", "")
 	check(Request{Method: "POST", Path: "/p"}, 1,
 		"POST /p HTTP/1.1\r\nHost: a.b:80\r\nContent-Length: 0\r\n\r\n", "")
 	check(Request{Method: "DELETE", Path: "/p"}, 1, "DELETE /p HTTP/1.1\r\nHost: a.b:80\r\n\r\n",

@@ -337,8 +337,9 @@ func TestCostIntervals(t *testing.T) {
 		if p.PerSRange == nil || p.PerSRange[0] > p.PerS || p.PerSRange[1] < p.PerS {
 			t.Errorf("%s serves %v, interval %v", p.Target, p.PerS, p.PerSRange)
 		}
-		if p.CPUUs != nil && p.CPURange != nil &&
-			(p.CPURange[0] > *p.CPUUs || p.CPURange[1] < *p.CPUUs) {
+		if p.CPUUs == nil {
+			t.Errorf("%s has no CPU time per request", p.Target)
+		} else if p.CPURange != nil && (p.CPURange[0] > *p.CPUUs || p.CPURange[1] < *p.CPUUs) {
 			t.Errorf("%s costs %v, interval %v", p.Target, *p.CPUUs, *p.CPURange)
 		}
 	}

@@ -1,0 +1,24 @@
+package lab
+
+import (
+	"strings"
+	"testing"
+
+	"prony.example/internal/service"
+)
+
+// Only accepts the full name of a target, and a service's name if it has one target.
+func TestOnlyTarget(t *testing.T) {
+	c := Catalog{{Name: "a", Targets: []service.Target{{Name: "x"}}},
+		{Name: "b", Targets: []service.Target{{Name: "y"}, {Name: "z"}}},
+		{Name: "c", Targets: []service.Target{{Name: "x", ExplicitOnly: "slow"}}}}
+	for name, want := range map[string]string{"a": "a", "c": "c", "c/x": "c"} {
+		got, err := c.Only(name)
+		if err != nil || len(got) != 1 || got[0].Name != want || len(got[0].Targets) != 1 {
+			t.Errorf("%s is %+v, %v", name, got, err)
+		}
+	}
+	if got, err := c.Only("d"); err == nil || !strings.Contains(err.Error(), `target "d"`) {
+		t.Errorf("an unknown name is %+v, %v", got, err)
+	}
+}
