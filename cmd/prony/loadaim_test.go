@@ -224,7 +224,7 @@ func TestURLRefused(t *testing.T) {
 			append(verb, "http://ann:sesame@127.0.0.1:1")...)
 		check("…@127.0.0.1:1", append(verb, "http://ann:sesame/@127.0.0.1:1")...)
 		check("cannot be read", append(verb, "http://ann:sesame/@127.0.0.1:1")...)
-		check("no interface", append(verb, "http://[fe80::1%25none9]:1")...)
+		check("is not an interface", append(verb, "http://[fe80::1%25none9]:1")...)
 		check("link-local", append(verb, "http://[fe80::1]:1")...)
 	}
 	for _, request := range [][]string{{"--get", "/a b"}, {"--request", "GET /a b"}} {

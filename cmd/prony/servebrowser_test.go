@@ -163,8 +163,12 @@ func TestLabInBrowser(t *testing.T) {
 	r.click("Compare with another run")
 	r.until(`location.hash.includes("` + second + `")`)
 	r.until(`document.querySelector("main select")?.value === "` + first + `"`)
+	r.do(chromedp.Click(chromedp.CSS("#theme"))) // to dark
 	r.click("Open the comparison")
 	r.until(`document.body?.innerText.includes("B against A") ?? false`)
+	r.until(`document.documentElement.dataset.theme === "dark"`)
+	r.do(chromedp.Click(chromedp.CSS("#home")))
+	r.until(`location.hash === "#/runs"`)
 	r.open("#/compare?a=" + second + ":fast&b=" + second + ":slow")
 	r.sees("slower")
 	r.do(chromedp.SendKeys(chromedp.CSS(`input[placeholder^="5%"]`), "5%"+kb.Enter))

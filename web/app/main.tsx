@@ -84,7 +84,10 @@ function App() {
 
 function Bar({ at }: { at: string }) {
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => theme.setUp(button.current, again), []);
+  useEffect(() => {
+    theme.setUp(button.current, again);
+    theme.follow();
+  }, []);
   return (
     <div class="bar">
       <a class="brand" href={to("runs")}>

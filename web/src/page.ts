@@ -16,6 +16,7 @@ import { printing } from "./print";
 import { saving } from "./save";
 import { Series } from "./series";
 import * as theme from "./theme";
+import { home } from "./home";
 
 // kinds are the figures by script, by the class of their section.
 const kinds: [string, (section: HTMLElement, s: Scenario, page: Page) => Plot | null][] = [
@@ -146,6 +147,7 @@ function start(): void {
   const redraw = () => drawn.forEach((d) => d.again());
   theme.setUp(document.querySelector<HTMLButtonElement>("#theme"), redraw);
   whenIdle(drawn.map((d) => () => d.idle()));
+  home();
   saving();
   printing(() => drawn.forEach((d) => d.draw()));
   let width = document.documentElement.clientWidth;

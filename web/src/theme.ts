@@ -3,6 +3,7 @@
 export type Theme = "light" | "dark";
 
 const key = "prony-theme";
+const parameter = "theme";
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 // A page opened from a file may be denied storage; then the choice lasts as long as the page.
@@ -13,6 +14,26 @@ function remembered(): Theme | null {
   } catch {
     return null;
   }
+}
+
+// given is the theme after the # of the address. The app passes it to reports, which a server shows without
+// access to the app's storage.
+function given(): Theme | null {
+  const [name, value] = location.hash.slice(1).split("=", 2);
+  return name === parameter && (value === "light" || value === "dark") ? value : null;
+}
+
+// follow passes the reader's choice on with links to reports, which have the attribute data-report.
+export function follow(): void {
+  const pass = (e: Event) => {
+    const link = (e.target as Element).closest<HTMLAnchorElement>("a[data-report]");
+    const chosen = document.documentElement.dataset["theme"];
+    if (link && chosen) {
+      link.hash = `${parameter}=${chosen}`;
+    }
+  };
+  addEventListener("click", pass, true);
+  addEventListener("auxclick", pass, true);
 }
 
 function remember(theme: Theme): void {
@@ -41,7 +62,7 @@ export function setUp(button: HTMLButtonElement | null, changed: () => void): vo
     button.setAttribute("aria-label", `Switch to the ${other} theme`);
     button.title = `Switch to the ${other} theme`;
   };
-  const chosen = remembered();
+  const chosen = given() ?? remembered();
   if (chosen) {
     document.documentElement.dataset["theme"] = chosen;
   }

@@ -155,7 +155,7 @@ function Shown({ c, href }: { c: Comparison; href: string }) {
         <p>{words.count((c.warnings ?? []).length, "warning")}, on the comparison's page</p>
       )}
       <p class="doors">
-        <a class="act" href={href}>Open the comparison</a>
+        <a class="act" href={href} data-report>Open the comparison</a>
       </p>
     </div>
   );
@@ -211,7 +211,7 @@ function Pairs({ runs, pairs, of }: { runs: Entry[]; pairs: Written[]; of: strin
               <Trouble text={p.refused} />
             ) : (
               <p class="doors">
-                <a class="act" href={site!.comparison(p)}>Open the comparison</a>
+                <a class="act" href={site!.comparison(p)} data-report>Open the comparison</a>
               </p>
             )}
           </li>

@@ -37,7 +37,7 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
       {run.answer && <p class="says">{run.answer}</p>}
       <Verdicts run={under ? { ...run, trials: { ...run.trials, missing: 0 } } : run} />
       <p class="doors">
-        <a class="act" href={source.report(run.id)}>
+        <a class="act" href={source.report(run.id)} data-report>
           {under ? "Report so far" : "Report"}
         </a>
         <a href={to("compare", "", { b: run.id })}>Compare with another run</a>

@@ -214,7 +214,7 @@ function Card({ run, marks, ends }: CardProps) {
         <Labels of={run.labels} />
       </p>
       <p class="foot">
-        <a href={source.report(run.id)}>Report</a>
+        <a href={source.report(run.id)} data-report>Report</a>
         <a href={to("compare", "", { b: run.id })}>Compare …</a>
       </p>
     </li>
@@ -268,7 +268,7 @@ function Table({ runs, marks }: { runs: Entry[]; marks: Marks }) {
                 <Level of={marks.get(run.id) ?? []} />
               </td>
               <td><Verdicts run={run} /></td>
-              <td><a href={source.report(run.id)}>Report</a></td>
+              <td><a href={source.report(run.id)} data-report>Report</a></td>
             </tr>
           ))}
         </tbody>
