@@ -28,6 +28,6 @@ func TestComparisonSays(t *testing.T) {
 		pair("b", alike, alike))
 	check("B against A: peak req/s −20 % (slower). No significant difference in 1 other metric.",
 		false, pair("b", slower, alike))
-	check("B against A: b: peak req/s −20 % (slower). No significant difference in 0 other metrics.",
-		false, pair("b", slower), pair("c"))
+	check("B against A: b: peak req/s −20 % (slower). "+
+		"No significant difference in 0 other metrics.", false, pair("b", slower), pair("c"))
 }
