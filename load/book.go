@@ -35,6 +35,15 @@ const Classes = int(classes)
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
 	"unsolicited", "closed"}
 
+// reason is why a request or a connect failed.
+type reason struct {
+	text string       // empty: the class implies it
+	by   socket.Party // that caused it
+}
+
+// because returns a reason that the service caused.
+func because(text string) reason { return reason{text: text} }
+
 // Histograms cover 1 ns to 18 minutes with three significant digits; longer times count as the
 // longest. Pages of a range without values are never touched and cost no memory.
 const (
@@ -73,8 +82,7 @@ type book struct {
 	answered  int64 // good responses to requests due in the window
 	failures  [classes]int64
 	exampleOf string
-	party     string       // that caused the example; empty: the service
-	blamed    socket.Party // for the failure being booked
+	party     string // that caused the example; empty: the service
 	inBytes   int64
 	outBytes  int64
 	early     int64 // responses that were complete before their request was sent
@@ -378,9 +386,8 @@ func (b *book) took(c *conn, now int64) {
 }
 
 // failed books a request that failed. A timeout enters the response times at its bound: the
-// response took at least that long, and leaving it out would flatter the tail. Parameter cause is
-// needed only for classes that do not imply it.
-func (b *book) failed(c *conn, now int64, f class, cause string) {
+// response took at least that long, and leaving it out would flatter the tail.
+func (b *book) failed(c *conn, now int64, f class, why reason) {
 	b.all.Failed++
 	b.all.Errors[f]++
 	b.edges(c, now)
@@ -405,7 +412,7 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = example(f, c, cause), string(b.blamed)
+		b.exampleOf, b.party = example(f, c, why.text), string(why.by)
 	}
 }
 
@@ -414,7 +421,9 @@ func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 // refused books a connect that failed. Like stray bytes, it is not a request, so no interval counts
 // it: the backlog is arrivals that did not end, and a refused connect ends none. Before the window
 // is scheduled, it explains why the load cannot begin.
-func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
+func (b *book) refused(now int64, why reason) {
+	b.beside(now, failConnect, reason{"connect: " + why.text, why.by})
+}
 
 // stray books bytes that belong to no response. A server can send them after a response to HEAD,
 // which must have no body (RFC 9110, section 9.3.2).
@@ -423,10 +432,10 @@ func (b *book) stray(now int64, n int, afterHead bool) {
 	if afterHead {
 		subject = "bytes after a response to HEAD ("
 	}
-	b.beside(now, unasked, subject+strconv.Itoa(n)+" bytes)")
+	b.beside(now, unasked, because(subject+strconv.Itoa(n)+" bytes)"))
 }
 
-func (b *book) beside(now int64, f class, subject string) {
+func (b *book) beside(now int64, f class, why reason) {
 	b.all.Errors[f]++
 	if b.inside(now) {
 		b.failures[f]++
@@ -434,7 +443,7 @@ func (b *book) beside(now int64, f class, subject string) {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = subject, string(b.blamed)
+		b.exampleOf, b.party = why.text, string(why.by)
 	}
 }
 

@@ -141,15 +141,7 @@ func (w *worker) open(i int, now int64) {
 // Closed implements Handler.
 func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	c := &w.conns[i]
-	cause := "the server closed the connection before the answer was whole"
-	switch {
-	case err != nil:
-		explained := socket.Explain(err, false)
-		cause, w.book.blamed = explained.Error(), socket.Blame(explained)
-		defer func() { w.book.blamed = socket.Service }()
-	case c.first == 0:
-		cause = "the server closed the connection without an answer"
-	}
+	why := c.ending(err)
 	switch c.phase {
 	case busy:
 		if err == nil && c.resp.EOF() {
@@ -166,9 +158,9 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 				w.retry(i, atNs)
 				return
 			}
-			f, cause = failClosed, notRepeatable
+			f, why.text = failClosed, notRepeatable
 		}
-		w.lost(i, atNs, f, cause)
+		w.lost(i, atNs, f, why)
 		w.gone(i)
 		w.reopen(i, atNs)
 		w.next(i, atNs, false)
@@ -177,12 +169,24 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 			w.turnedAway(i, atNs)
 			return
 		}
-		w.book.refused(atNs, cause)
+		w.book.refused(atNs, why)
 		c.phase, c.since = dead, atNs+retryAfterNs
 	case idle:
 		w.gone(i)
 		w.reopen(i, atNs)
 	}
+}
+
+// ending returns why connection c has ended; err is nil if the peer closed it in order.
+func (c *conn) ending(err error) reason {
+	switch {
+	case err != nil:
+		explained := socket.Explain(err, false)
+		return reason{explained.Error(), socket.Blame(explained)}
+	case c.first == 0:
+		return because("the server closed the connection without an answer")
+	}
+	return because("the server closed the connection before the answer was whole")
 }
 
 // The ring of idle connections. The longest idle goes first, so the load spreads over all of them.

@@ -155,7 +155,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
 				cause += "; it may be bytes after a response to HEAD"
 			}
-			w.fail(i, atNs, failParse, cause)
+			w.fail(i, atNs, failParse, because(cause))
 			return
 		}
 		if len(body) > 0 {
@@ -266,14 +266,14 @@ func (w *worker) judge(c *conn, now int64, more int) bool {
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
 	switch {
 	case c.resp.Status != r.status:
-		w.book.failed(c, now, failStatus, "")
+		w.book.failed(c, now, failStatus, reason{})
 	case bad:
-		w.book.failed(c, now, failBody, "")
+		w.book.failed(c, now, failBody, reason{})
 	case more > 0 && !r.headOnly:
-		w.book.failed(c, now, failBody, "more follows than its head announces")
+		w.book.failed(c, now, failBody, because("more follows than its head announces"))
 	default:
 		if cause := w.look(c); cause != "" {
-			w.book.failed(c, now, failBody, cause)
+			w.book.failed(c, now, failBody, because(cause))
 			return false
 		}
 		w.book.done(c, now)
@@ -330,17 +330,17 @@ func isWord(b []byte) bool {
 }
 
 // fail records a failed request and renews its connection.
-func (w *worker) fail(i int, now int64, f class, cause string) {
-	w.lost(i, now, f, cause)
+func (w *worker) fail(i int, now int64, f class, why reason) {
+	w.lost(i, now, f, why)
 	w.drop(i, now)
 	w.next(i, now, false)
 }
 
 // lost records a request that will get no complete response.
-func (w *worker) lost(i int, now int64, f class, cause string) {
+func (w *worker) lost(i int, now int64, f class, why reason) {
 	c := &w.conns[i]
 	w.ends(i, now)
-	w.book.failed(c, now, f, cause)
+	w.book.failed(c, now, f, why)
 	c.task = spare
 }
 

@@ -314,7 +314,7 @@ func (w *worker) tick(now int64) {
 		if now-c.sent < w.cfg.timeoutNs {
 			break
 		}
-		w.fail(int(w.oldest), now, failTimeout, "")
+		w.fail(int(w.oldest), now, failTimeout, reason{})
 	}
 	if w.alive == w.used {
 		return
@@ -332,7 +332,7 @@ func (w *worker) tick(now int64) {
 				w.turnedAway(i, now)
 				continue
 			}
-			w.book.refused(now, "no answer within the timeout")
+			w.book.refused(now, because("no answer within the timeout"))
 			c.phase, c.since = dead, now+retryAfterNs
 		}
 	}
