@@ -370,18 +370,23 @@ func (b *book) done(c *conn, now int64) {
 	}
 }
 
-// took books how long a response took, or how long the request waited before it timed out.
+// took books how long a response took, or how long the request waited before it timed out. A request
+// that never left has no service time.
 func (b *book) took(c *conn, now int64) {
 	recordNs(b.response, now-c.due)
 	recordNs(b.punctual, now-c.due-c.late)
-	recordNs(b.service, now-c.sent)
+	if !c.pending {
+		recordNs(b.service, now-c.sent)
+	}
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)
 	}
 	if b.routes != nil {
 		r := &b.routes[c.route.index]
 		recordNs(r.response, now-c.due)
-		recordNs(r.service, now-c.sent)
+		if !c.pending {
+			recordNs(r.service, now-c.sent)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (w *worker) send(i int32, atNs int64) {
 	if now < atNs { // must not happen; a request cannot be sent before its cause
 		now = atNs
 	}
-	c.sent = now
+	c.given = now
 	if w.cfg.plain {
 		if now >= w.cfg.closeAt && !w.cfg.sliced && !w.plan.flow {
 			w.tooLate(i)
@@ -55,10 +55,40 @@ func (w *worker) send(i int32, atNs int64) {
 		}
 		c.due = now
 	}
+	if c.pending = w.queues; c.pending {
+		w.pending++
+	} else {
+		w.leaves(c, now)
+	}
+	w.engine.Send(int(i), c.out)
+}
+
+// leaves records that the request of connection c is sent at a moment.
+func (w *worker) leaves(c *conn, now int64) {
+	c.sent = now
 	w.lateness(c)
 	w.flow(now, +1)
 	w.book.sent(c, now)
-	w.engine.Send(int(i), c.out)
+}
+
+// Sent implements engine.Departures. A wait for a stream is like a wait for a connection: the
+// request could leave only when the stream was free. Without such a wait, a request of a closed load
+// is due when it leaves, as over other engines, unless the window has closed since it was given to
+// the engine.
+func (w *worker) Sent(i int, freeNs, atNs int64) {
+	c := &w.conns[i]
+	if !c.pending {
+		return // it was sent again
+	}
+	c.pending = false
+	w.pending--
+	switch {
+	case freeNs > c.due:
+		c.since, c.late = max(c.since, freeNs), w.lateBefore
+	case w.cfg.plain && atNs < w.cfg.closeAt:
+		c.due = atNs
+	}
+	w.leaves(c, atNs)
 }
 
 // tooLate takes back the request of connection i. The window closed since the loop last read the
@@ -230,6 +260,7 @@ func (w *worker) finish(i int, now int64, more int) {
 	}
 	again := !c.resp.Close && more == 0 && !(early && w.cfg.serial)
 	c.resp.Reset()
+	c.pending = false
 	switch {
 	case !again:
 		c.task = spare
@@ -249,11 +280,27 @@ func (w *worker) finish(i int, now int64, more int) {
 func (w *worker) ends(i int, now int64) (unsent int) {
 	c := &w.conns[i]
 	w.unlink(int32(i))
-	w.flow(now, -1)
+	if c.pending { // it ends without having left, and counts as sent at its end
+		w.pending--
+		c.sent, c.since = now, now
+		w.book.sent(c, now)
+	} else {
+		w.flow(now, -1)
+	}
 	c.late, c.repeats = w.late, 0
-	unsent = w.engine.Unsent(i)
-	w.book.unsent(c, unsent)
-	return unsent
+	w.lateBefore = w.late
+	return w.unsent(i)
+}
+
+// unsent corrects the bytes sent by those of connection i's request that have not left, and returns
+// their number.
+func (w *worker) unsent(i int) int {
+	c := &w.conns[i]
+	if n := w.engine.Unsent(i); !c.pending {
+		w.book.unsent(c, n)
+		return n
+	}
+	return 0
 }
 
 // judge records the response and reports whether it is good.
@@ -341,7 +388,7 @@ func (w *worker) lost(i int, now int64, f class, why reason) {
 	c := &w.conns[i]
 	w.ends(i, now)
 	w.book.failed(c, now, f, why)
-	c.task = spare
+	c.task, c.pending = spare, false
 }
 
 // next continues after a request has ended: with the next step of the flow, with the user's pause,
