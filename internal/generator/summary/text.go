@@ -138,7 +138,11 @@ func (p *page) counts(l *record.Load) {
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		units.Count(l.Sent), units.Count(l.Answered),
 		units.Count(l.Errors.Requests()), units.Count(l.Censored))
-	if l.Waited > 0 {
+	switch {
+	case l.Waited > 0 && l.StreamsPermitted != nil:
+		p.row("", "%s of these requests waited because all streams that the server permits were "+
+			"busy", units.Count(l.Waited))
+	case l.Waited > 0:
 		p.row("", "%s of these requests waited because every connection was "+
 			"busy", units.Count(l.Waited))
 	}

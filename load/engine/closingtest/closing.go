@@ -1,4 +1,5 @@
-// Package closingtest runs complete loads over an engine against servers that close connections.
+// Package closingtest runs complete loads over an engine against servers that close connections or
+// permit few streams.
 // These tests cannot be in package enginetest, because it does not import package load.
 package closingtest
 
