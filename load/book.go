@@ -37,8 +37,8 @@ var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse",
 
 // reason is why a request or a connect failed.
 type reason struct {
-	text string       // empty: the class implies it
-	by   socket.Party // that caused it
+	text  string       // empty: the class implies it
+	party socket.Party // that caused it
 }
 
 // because returns a reason that the service caused.
@@ -370,8 +370,8 @@ func (b *book) done(c *conn, now int64) {
 	}
 }
 
-// took books how long a response took, or how long the request waited before it timed out. A request
-// that never left has no service time.
+// took books how long a response took, or how long the request waited before it timed out. A
+// request that never left has no service time.
 func (b *book) took(c *conn, now int64) {
 	recordNs(b.response, now-c.due)
 	recordNs(b.punctual, now-c.due-c.late)
@@ -417,7 +417,7 @@ func (b *book) failed(c *conn, now int64, f class, why reason) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = example(f, c, why.text), string(why.by)
+		b.exampleOf, b.party = example(f, c, why.text), string(why.party)
 	}
 }
 
@@ -427,7 +427,7 @@ func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 // it: the backlog is arrivals that did not end, and a refused connect ends none. Before the window
 // is scheduled, it explains why the load cannot begin.
 func (b *book) refused(now int64, why reason) {
-	b.beside(now, failConnect, reason{"connect: " + why.text, why.by})
+	b.beside(now, failConnect, reason{"connect: " + why.text, why.party})
 }
 
 // stray books bytes that belong to no response. A server can send them after a response to HEAD,
@@ -448,7 +448,7 @@ func (b *book) beside(now int64, f class, why reason) {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = why.text, string(why.by)
+		b.exampleOf, b.party = why.text, string(why.party)
 	}
 }
 

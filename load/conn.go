@@ -40,7 +40,7 @@ type conn struct {
 	pending bool // the request waits in the engine; see engine.Queueing
 	route   *route
 	due     int64          // when the request was to be sent
-	given   int64          // when it was passed to the engine
+	passed  int64          // when it was passed to the engine
 	sent    int64          // when it left the engine
 	first   int64          // first byte of the response, 0 before it
 	since   int64          // when the connect began, when it may be retried, or when it became free

@@ -69,8 +69,8 @@ func (w *worker) retry(i int, now int64) {
 	w.open(i, now)
 }
 
-// sendAgain repeats the request of connection i. If the request has not left the engine before, this
-// is its first send.
+// sendAgain repeats the request of connection i. If the request has not left the engine before,
+// this is its first send.
 func (w *worker) sendAgain(i int32) {
 	c := &w.conns[i]
 	w.expect(c)

@@ -47,7 +47,7 @@ func (w *worker) send(i int32, atNs int64) {
 	if now < atNs { // must not happen; a request cannot be sent before its cause
 		now = atNs
 	}
-	c.given = now
+	c.passed = now
 	if w.cfg.plain {
 		if now >= w.cfg.closeAt && !w.cfg.sliced && !w.plan.flow {
 			w.tooLate(i)
@@ -72,9 +72,9 @@ func (w *worker) leaves(c *conn, now int64) {
 }
 
 // Sent implements engine.Departures. A wait for a stream is like a wait for a connection: the
-// request could leave only when the stream was free. Without such a wait, a request of a closed load
-// is due when it leaves, as over other engines, unless the window has closed since it was given to
-// the engine.
+// request could leave only when the stream was free. Without such a wait, a request of a closed
+// load is due when it leaves, as over other engines, unless the window has closed since it was
+// given to the engine.
 func (w *worker) Sent(i int, freeNs, atNs int64) {
 	c := &w.conns[i]
 	if !c.pending {

@@ -315,7 +315,7 @@ func (w *worker) tick(now int64) {
 	w.live.ended.Store(int64(w.book.cur))
 	for w.oldest != none {
 		c := &w.conns[w.oldest]
-		if now-c.given < w.cfg.timeoutNs {
+		if now-c.passed < w.cfg.timeoutNs {
 			break
 		}
 		w.fail(int(w.oldest), now, failTimeout, reason{})

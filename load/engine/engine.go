@@ -66,8 +66,8 @@ type Drained interface {
 	Drained(slot int, atNs int64)
 }
 
-// Queueing is an engine in which a request can wait after Send: for a stream that the server permits,
-// or for the end of a Wait, which sends the requests of many events together.
+// Queueing is an engine in which a request can wait after Send: for a stream that the server
+// permits, or for the end of a Wait, which sends the requests of many events together.
 type Queueing interface {
 	// Queues reports whether requests can wait in the engine. If so, it calls Sent of a Departures
 	// once for each Send, in a Wait, unless the slot ends before.

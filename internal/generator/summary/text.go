@@ -132,7 +132,7 @@ func (p *page) counts(l *record.Load) {
 			units.Bytes(float64(l.BytesOut)/s))
 	}
 	due := ""
-	if l.Model == record.Open {
+	if l.Model == record.Open || l.Waited > 0 {
 		due = units.Count(l.Scheduled) + " due, "
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,

@@ -1,6 +1,7 @@
 package closingtest
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -84,78 +85,68 @@ func Batched(t *testing.T, server *tls.Config, make enginetest.Make) {
 	}
 	t.Cleanup(func() { l.Close() })
 	go enginetest.Serve(l, func(c net.Conn) {
-		below := &recordCounter{Conn: c, n: &records}
+		below := &gate{Conn: c}
 		over := tls.Server(below, server)
 		if over.Handshake() != nil {
 			return
 		}
+		// A read of crypto/tls brings no more than one record.
+		in := bufio.NewReaderSize(io.TeeReader(over, (*writeCounter)(&records)), 1<<15)
 		var ids []uint32
-		leave(over, false, func(w *leaver, id uint32) error {
+		leave(readWriter{in, over}, false, func(w *leaver, id uint32) error {
 			if ids = append(ids, id); len(ids) < streams {
 				return nil
 			}
-			below.holds = true
-			var errs error
+			below.shut = true
+			var err error
 			for _, id := range ids {
-				errs = errors.Join(errs, w.answer(id))
+				err = errors.Join(err, w.answer(id))
 			}
 			ids = ids[:0]
-			return errors.Join(errs, below.release())
+			return errors.Join(err, below.open())
 		})
 	})
 	addr := l.Addr().(*net.TCPAddr).AddrPort()
 	r := offerStreams(t, addr, streams, requests, make)
-	// The handshake, settings and the end have some records of their own.
+	// Settings have records of their own.
 	if n := records.Load(); r.Answered != requests || n > requests/streams*2 {
 		t.Errorf("%d of %d requests were answered, which came in %d records", r.Answered,
 			requests, n)
 	}
 }
 
-// recordCounter is the server's side of a TCP connection below TLS. It counts the records with data
-// that come, and can hold writes.
-type recordCounter struct {
+type readWriter struct {
+	io.Reader
+	io.Writer
+}
+
+// writeCounter counts calls of Write.
+type writeCounter atomic.Int64
+
+func (w *writeCounter) Write(b []byte) (int, error) {
+	(*atomic.Int64)(w).Add(1)
+	return len(b), nil
+}
+
+// gate is a connection that holds writes while it is shut.
+type gate struct {
 	net.Conn
-	n    *atomic.Int64
-	head []byte // of the record that comes
-	skip int    // bytes of its rest
-
-	holds bool
-	held  []byte
+	shut    bool
+	pending []byte
 }
 
-func (c *recordCounter) Read(b []byte) (int, error) {
-	const headSize, typeData = 5, 23
-	n, err := c.Conn.Read(b)
-	for come := b[:n]; len(come) > 0; {
-		if c.skip > 0 {
-			k := min(c.skip, len(come))
-			c.skip, come = c.skip-k, come[k:]
-			continue
-		}
-		c.head, come = append(c.head, come[0]), come[1:]
-		if len(c.head) == headSize {
-			if c.head[0] == typeData {
-				c.n.Add(1)
-			}
-			c.skip, c.head = int(c.head[3])<<8|int(c.head[4]), c.head[:0]
-		}
-	}
-	return n, err
-}
-
-func (c *recordCounter) Write(b []byte) (int, error) {
-	if c.holds {
-		c.held = append(c.held, b...)
+func (g *gate) Write(b []byte) (int, error) {
+	if g.shut {
+		g.pending = append(g.pending, b...)
 		return len(b), nil
 	}
-	return c.Conn.Write(b)
+	return g.Conn.Write(b)
 }
 
-// release writes what is held.
-func (c *recordCounter) release() error {
-	_, err := c.Conn.Write(c.held)
-	c.holds, c.held = false, c.held[:0]
+// open writes at once what is pending.
+func (g *gate) open() error {
+	_, err := g.Conn.Write(g.pending)
+	g.shut, g.pending = false, g.pending[:0]
 	return err
 }
 

@@ -155,7 +155,7 @@ func TestDepartures(t *testing.T) {
 	b.hear(0)
 	b.gone("1 5")
 
-	// A request leaves with its head: its body waits for the server's windows, or the kernel's room.
+	// A request leaves with its head: its body waits for the server's windows or the kernel's room.
 	b = newBench(t, 2, 2)
 	b.open(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1})
 	b.Send(0, post(100))
