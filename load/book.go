@@ -35,6 +35,15 @@ const Classes = int(classes)
 var ClassNames = [Classes]string{"connect", "write", "read", "timeout", "parse", "status", "body",
 	"unsolicited", "closed"}
 
+// reason is why a request or a connect failed.
+type reason struct {
+	text  string       // empty: the class implies it
+	party socket.Party // that caused it
+}
+
+// because returns a reason that the service caused.
+func because(text string) reason { return reason{text: text} }
+
 // Histograms cover 1 ns to 18 minutes with three significant digits; longer times count as the
 // longest. Pages of a range without values are never touched and cost no memory.
 const (
@@ -73,8 +82,7 @@ type book struct {
 	answered  int64 // good responses to requests due in the window
 	failures  [classes]int64
 	exampleOf string
-	party     string       // that caused the example; empty: the service
-	blamed    socket.Party // for the failure being booked
+	party     string // that caused the example; empty: the service
 	inBytes   int64
 	outBytes  int64
 	early     int64 // responses that were complete before their request was sent
@@ -362,25 +370,29 @@ func (b *book) done(c *conn, now int64) {
 	}
 }
 
-// took books how long a response took, or how long the request waited before it timed out.
+// took books how long a response took, or how long the request waited before it timed out. A
+// request that never left has no service time.
 func (b *book) took(c *conn, now int64) {
 	recordNs(b.response, now-c.due)
 	recordNs(b.punctual, now-c.due-c.late)
-	recordNs(b.service, now-c.sent)
+	if !c.pending {
+		recordNs(b.service, now-c.sent)
+	}
 	if c.sample > 0 {
 		b.sample.Response[c.sample-1] = max(now-c.due, 1)
 	}
 	if b.routes != nil {
 		r := &b.routes[c.route.index]
 		recordNs(r.response, now-c.due)
-		recordNs(r.service, now-c.sent)
+		if !c.pending {
+			recordNs(r.service, now-c.sent)
+		}
 	}
 }
 
 // failed books a request that failed. A timeout enters the response times at its bound: the
-// response took at least that long, and leaving it out would flatter the tail. Parameter cause is
-// needed only for classes that do not imply it.
-func (b *book) failed(c *conn, now int64, f class, cause string) {
+// response took at least that long, and leaving it out would flatter the tail.
+func (b *book) failed(c *conn, now int64, f class, why reason) {
 	b.all.Failed++
 	b.all.Errors[f]++
 	b.edges(c, now)
@@ -405,7 +417,7 @@ func (b *book) failed(c *conn, now int64, f class, cause string) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = example(f, c, cause), string(b.blamed)
+		b.exampleOf, b.party = example(f, c, why.text), string(why.party)
 	}
 }
 
@@ -414,7 +426,9 @@ func (b *book) connected(ns int64) { recordNs(b.connectT, ns) }
 // refused books a connect that failed. Like stray bytes, it is not a request, so no interval counts
 // it: the backlog is arrivals that did not end, and a refused connect ends none. Before the window
 // is scheduled, it explains why the load cannot begin.
-func (b *book) refused(now int64, cause string) { b.beside(now, failConnect, "connect: "+cause) }
+func (b *book) refused(now int64, why reason) {
+	b.beside(now, failConnect, reason{"connect: " + why.text, why.party})
+}
 
 // stray books bytes that belong to no response. A server can send them after a response to HEAD,
 // which must have no body (RFC 9110, section 9.3.2).
@@ -423,10 +437,10 @@ func (b *book) stray(now int64, n int, afterHead bool) {
 	if afterHead {
 		subject = "bytes after a response to HEAD ("
 	}
-	b.beside(now, unasked, subject+strconv.Itoa(n)+" bytes)")
+	b.beside(now, unasked, because(subject+strconv.Itoa(n)+" bytes)"))
 }
 
-func (b *book) beside(now int64, f class, subject string) {
+func (b *book) beside(now int64, f class, why reason) {
 	b.all.Errors[f]++
 	if b.inside(now) {
 		b.failures[f]++
@@ -434,7 +448,7 @@ func (b *book) beside(now int64, f class, subject string) {
 		return
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = subject, string(b.blamed)
+		b.exampleOf, b.party = why.text, string(why.party)
 	}
 }
 

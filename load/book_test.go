@@ -160,9 +160,9 @@ func TestBooksAdd(t *testing.T) {
 			b.bytesIn(at+9, 13)
 			switch k % 5 {
 			case 0:
-				b.failed(c, at+9, class(k%int64(classes)), "x")
+				b.failed(c, at+9, class(k%int64(classes)), because("x"))
 			case 1:
-				b.refused(at, "y")
+				b.refused(at, because("y"))
 				b.reconnected(at)
 			default:
 				b.done(c, at+9)

@@ -55,8 +55,10 @@ func (l *Ledger) Result() *Result {
 	singles := arrivalcheck.Merge(l.singles...)
 	out.Autocorrelation = arrivalcheck.Correlation(singles.Response)
 	// In a closed load without pauses, a request is due when its connection is free, so its
-	// response time equals its service time.
-	out.ResponseTime = out.ServiceTime
+	// response time equals its service time, unless it waited for a stream.
+	if out.ResponseTime = out.ServiceTime; total.waited > 0 {
+		out.ResponseTime, out.Lag, out.Waited = dist(total.response), dist(total.lag), total.waited
+	}
 	if s.Users != nil {
 		out.Users, out.Think = s.Users.Number.String(), s.Users.Think.String()
 	}

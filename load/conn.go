@@ -37,9 +37,11 @@ type conn struct {
 	served  bool // has answered since it was opened
 	met     bool // has been open before
 	traced  bool // the request carries a trace id
+	pending bool // the request waits in the engine; see engine.Queueing
 	route   *route
-	due     int64 // when the request was to be sent
-	sent    int64
+	due     int64          // when the request was to be sent
+	passed  int64          // when it was passed to the engine
+	sent    int64          // when it left the engine
 	first   int64          // first byte of the response, 0 before it
 	since   int64          // when the connect began, when it may be retried, or when it became free
 	pos     int            // bytes of the body that matched so far
@@ -141,15 +143,7 @@ func (w *worker) open(i int, now int64) {
 // Closed implements Handler.
 func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	c := &w.conns[i]
-	cause := "the server closed the connection before the answer was whole"
-	switch {
-	case err != nil:
-		explained := socket.Explain(err, false)
-		cause, w.book.blamed = explained.Error(), socket.Blame(explained)
-		defer func() { w.book.blamed = socket.Service }()
-	case c.first == 0:
-		cause = "the server closed the connection without an answer"
-	}
+	why := c.ending(err)
 	switch c.phase {
 	case busy:
 		if err == nil && c.resp.EOF() {
@@ -166,9 +160,9 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 				w.retry(i, atNs)
 				return
 			}
-			f, cause = failClosed, notRepeatable
+			f, why.text = failClosed, notRepeatable
 		}
-		w.lost(i, atNs, f, cause)
+		w.lost(i, atNs, f, why)
 		w.gone(i)
 		w.reopen(i, atNs)
 		w.next(i, atNs, false)
@@ -177,12 +171,24 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 			w.turnedAway(i, atNs)
 			return
 		}
-		w.book.refused(atNs, cause)
+		w.book.refused(atNs, why)
 		c.phase, c.since = dead, atNs+retryAfterNs
 	case idle:
 		w.gone(i)
 		w.reopen(i, atNs)
 	}
+}
+
+// ending returns why connection c has ended; err is nil if the peer closed it in order.
+func (c *conn) ending(err error) reason {
+	switch {
+	case err != nil:
+		explained := socket.Explain(err, false)
+		return reason{explained.Error(), socket.Blame(explained)}
+	case c.first == 0:
+		return because("the server closed the connection without an answer")
+	}
+	return because("the server closed the connection before the answer was whole")
 }
 
 // The ring of idle connections. The longest idle goes first, so the load spreads over all of them.

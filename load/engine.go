@@ -9,6 +9,7 @@ type (
 	Handler  = engine.Handler
 	Streamer = engine.Streamer
 	Drained  = engine.Drained
+	Queueing = engine.Queueing
 	Op       = engine.Op
 	Untaken  = engine.Untaken
 )

@@ -23,7 +23,8 @@ import (
 type world struct {
 	connect func(n int) (time.Duration, error) // outcome of the n-th attempt, from 1; nil: at once
 	serve   func(call) reply
-	broken  error // what Wait returns once a request was sent
+	wrap    func(*fake) Engine // what the load gets instead of the fake; nil: the fake
+	broken  error              // what Wait returns once a request was sent
 
 	mu       sync.Mutex
 	attempts int
@@ -114,6 +115,9 @@ func (w *world) engine(_ netip.AddrPort, slots int) (Engine, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.engines = append(w.engines, f)
+	if w.wrap != nil {
+		return w.wrap(f), nil
+	}
 	return f, nil
 }
 

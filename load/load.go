@@ -436,6 +436,9 @@ func (r *run) prepare(i int, w *worker) error {
 		return err
 	}
 	w.engine = e
+	if q, ok := e.(Queueing); ok {
+		w.queues = q.Queues()
+	}
 	if err := r.spec.Trace.carries(e); err != nil {
 		return err
 	}

@@ -62,17 +62,20 @@ func serial(protocol string) bool {
 func (w *worker) retry(i int, now int64) {
 	c := &w.conns[i]
 	c.repeats++
-	w.book.unsent(c, w.engine.Unsent(i))
+	w.unsent(i)
 	w.gone(i)
 	c.task = waiting
 	w.book.reconnected(now)
 	w.open(i, now)
 }
 
-// sendAgain repeats the request of connection i.
+// sendAgain repeats the request of connection i. If the request has not left the engine before,
+// this is its first send.
 func (w *worker) sendAgain(i int32) {
 	c := &w.conns[i]
 	w.expect(c)
-	w.book.sentAgain(c)
+	if !c.pending {
+		w.book.sentAgain(c)
+	}
 	w.engine.Send(int(i), c.out)
 }

@@ -47,7 +47,7 @@ func (w *worker) send(i int32, atNs int64) {
 	if now < atNs { // must not happen; a request cannot be sent before its cause
 		now = atNs
 	}
-	c.sent = now
+	c.passed = now
 	if w.cfg.plain {
 		if now >= w.cfg.closeAt && !w.cfg.sliced && !w.plan.flow {
 			w.tooLate(i)
@@ -55,10 +55,40 @@ func (w *worker) send(i int32, atNs int64) {
 		}
 		c.due = now
 	}
+	if c.pending = w.queues; c.pending {
+		w.pending++
+	} else {
+		w.leaves(c, now)
+	}
+	w.engine.Send(int(i), c.out)
+}
+
+// leaves records that the request of connection c is sent at a moment.
+func (w *worker) leaves(c *conn, now int64) {
+	c.sent = now
 	w.lateness(c)
 	w.flow(now, +1)
 	w.book.sent(c, now)
-	w.engine.Send(int(i), c.out)
+}
+
+// Sent implements engine.Departures. A wait for a stream is like a wait for a connection: the
+// request could leave only when the stream was free. Without such a wait, a request of a closed
+// load is due when it leaves, as over other engines, unless the window has closed since it was
+// given to the engine.
+func (w *worker) Sent(i int, freeNs, atNs int64) {
+	c := &w.conns[i]
+	if !c.pending {
+		return // it was sent again
+	}
+	c.pending = false
+	w.pending--
+	switch {
+	case freeNs > c.due:
+		c.since, c.late = max(c.since, freeNs), w.lateBefore
+	case w.cfg.plain && atNs < w.cfg.closeAt:
+		c.due = atNs
+	}
+	w.leaves(c, atNs)
 }
 
 // tooLate takes back the request of connection i. The window closed since the loop last read the
@@ -155,7 +185,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
 				cause += "; it may be bytes after a response to HEAD"
 			}
-			w.fail(i, atNs, failParse, cause)
+			w.fail(i, atNs, failParse, because(cause))
 			return
 		}
 		if len(body) > 0 {
@@ -230,6 +260,7 @@ func (w *worker) finish(i int, now int64, more int) {
 	}
 	again := !c.resp.Close && more == 0 && !(early && w.cfg.serial)
 	c.resp.Reset()
+	c.pending = false
 	switch {
 	case !again:
 		c.task = spare
@@ -249,11 +280,27 @@ func (w *worker) finish(i int, now int64, more int) {
 func (w *worker) ends(i int, now int64) (unsent int) {
 	c := &w.conns[i]
 	w.unlink(int32(i))
-	w.flow(now, -1)
+	if c.pending { // it ends without having left, and counts as sent at its end
+		w.pending--
+		c.sent, c.since = now, now
+		w.book.sent(c, now)
+	} else {
+		w.flow(now, -1)
+	}
 	c.late, c.repeats = w.late, 0
-	unsent = w.engine.Unsent(i)
-	w.book.unsent(c, unsent)
-	return unsent
+	w.lateBefore = w.late
+	return w.unsent(i)
+}
+
+// unsent corrects the bytes sent by those of connection i's request that have not left, and returns
+// their number.
+func (w *worker) unsent(i int) int {
+	c := &w.conns[i]
+	if n := w.engine.Unsent(i); !c.pending {
+		w.book.unsent(c, n)
+		return n
+	}
+	return 0
 }
 
 // judge records the response and reports whether it is good.
@@ -266,14 +313,14 @@ func (w *worker) judge(c *conn, now int64, more int) bool {
 		!r.check && r.size >= 0 && c.resp.Bytes != r.size
 	switch {
 	case c.resp.Status != r.status:
-		w.book.failed(c, now, failStatus, "")
+		w.book.failed(c, now, failStatus, reason{})
 	case bad:
-		w.book.failed(c, now, failBody, "")
+		w.book.failed(c, now, failBody, reason{})
 	case more > 0 && !r.headOnly:
-		w.book.failed(c, now, failBody, "more follows than its head announces")
+		w.book.failed(c, now, failBody, because("more follows than its head announces"))
 	default:
 		if cause := w.look(c); cause != "" {
-			w.book.failed(c, now, failBody, cause)
+			w.book.failed(c, now, failBody, because(cause))
 			return false
 		}
 		w.book.done(c, now)
@@ -330,18 +377,18 @@ func isWord(b []byte) bool {
 }
 
 // fail records a failed request and renews its connection.
-func (w *worker) fail(i int, now int64, f class, cause string) {
-	w.lost(i, now, f, cause)
+func (w *worker) fail(i int, now int64, f class, why reason) {
+	w.lost(i, now, f, why)
 	w.drop(i, now)
 	w.next(i, now, false)
 }
 
 // lost records a request that will get no complete response.
-func (w *worker) lost(i int, now int64, f class, cause string) {
+func (w *worker) lost(i int, now int64, f class, why reason) {
 	c := &w.conns[i]
 	w.ends(i, now)
-	w.book.failed(c, now, f, cause)
-	c.task = spare
+	w.book.failed(c, now, f, why)
+	c.task, c.pending = spare, false
 }
 
 // next continues after a request has ended: with the next step of the flow, with the user's pause,

@@ -15,6 +15,7 @@ import (
 type worker struct {
 	cfg    *config
 	engine Engine
+	queues bool // requests can wait in the engine
 	plan   *plan
 	conns  []conn // capacity: the most connections that it may open
 	first  int    // number of connections that the load begins with
@@ -31,8 +32,10 @@ type worker struct {
 	freeN  int
 
 	oldest, newest int32 // requests under way, in the order they were sent
-	inFlight       int
+	inFlight       int   // requests that have left and not ended
+	pending        int   // requests that wait in the engine
 	late           int64 // bound on the own delay of requests under way; see lateness
+	lateBefore     int64 // the same for the last response
 	turns          int   // flows begun and not ended
 
 	timers timers // of connections whose turn continues later
@@ -169,7 +172,7 @@ func (w *worker) loop() error {
 		w.live.done.Store(w.book.total)
 		if w.over(now) {
 			for i := w.oldest; i != none; i = w.conns[i].next {
-				w.book.unsent(&w.conns[i], w.engine.Unsent(int(i)))
+				w.unsent(int(i))
 			}
 			w.book.end(now, w.inFlight)
 			w.live.end(w.book, now, w.inFlight)
@@ -199,7 +202,8 @@ func (w *worker) due(offset int64) int64 {
 
 // over reports whether the load has ended for this worker.
 func (w *worker) over(now int64) bool {
-	if w.remaining == 0 && w.inFlight == 0 && w.turns == 0 {
+	done := w.inFlight == 0 && w.pending == 0 && w.turns == 0
+	if w.remaining == 0 && done {
 		return true
 	}
 	if now < w.cfg.closeAt {
@@ -209,7 +213,7 @@ func (w *worker) over(now int64) bool {
 		return true
 	}
 	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.remaining != 0
-	return w.inFlight == 0 && w.turns == 0 && !unsent
+	return done && !unsent
 }
 
 // more sends all that may be sent now. It is called as soon as a connection becomes free, without
@@ -311,10 +315,10 @@ func (w *worker) tick(now int64) {
 	w.live.ended.Store(int64(w.book.cur))
 	for w.oldest != none {
 		c := &w.conns[w.oldest]
-		if now-c.sent < w.cfg.timeoutNs {
+		if now-c.passed < w.cfg.timeoutNs {
 			break
 		}
-		w.fail(int(w.oldest), now, failTimeout, "")
+		w.fail(int(w.oldest), now, failTimeout, reason{})
 	}
 	if w.alive == w.used {
 		return
@@ -332,7 +336,7 @@ func (w *worker) tick(now int64) {
 				w.turnedAway(i, now)
 				continue
 			}
-			w.book.refused(now, "no answer within the timeout")
+			w.book.refused(now, because("no answer within the timeout"))
 			c.phase, c.since = dead, now+retryAfterNs
 		}
 	}

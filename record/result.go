@@ -292,9 +292,9 @@ type Load struct {
 	ServiceTime  Dist    `json:"serviceTime"`  // done - sent
 	FirstByte    Dist    `json:"firstByte"`    // first byte - sent
 	Lag          Dist    `json:"lag"`          // sent - scheduled
-	// part of lag after a connection was free: the generator's own delay
+	// part of lag after a connection and a stream were free: the generator's own delay
 	OwnLag Dist `json:"ownLag"`
-	// arrivals that found every connection busy
+	// requests that found every connection, or every stream that the server permits, busy
 	Waited int64 `json:"waited"`
 	// of failed requests; timeouts at their bound
 	ErrorTime Dist `json:"errorTime"`

@@ -6,7 +6,11 @@
 // checks and books of a load are the same for all protocols.
 package engine
 
-import "github.com/HdrHistogram/hdrhistogram-go"
+import (
+	"math"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
 
 // Engine moves bytes for one load thread. It owns the sockets; a slot is a connection's number,
 // from 0 up to the count given when the engine was made. Only one thread calls it, and it shares
@@ -61,6 +65,26 @@ type Drained interface {
 	// Drained reports that a slot has room again after an incomplete Push.
 	Drained(slot int, atNs int64)
 }
+
+// Queueing is an engine in which a request can wait after Send: for a stream that the server
+// permits, or for the end of a Wait, which sends the requests of many events together.
+type Queueing interface {
+	// Queues reports whether requests can wait in the engine. If so, it calls Sent of a Departures
+	// once for each Send, in a Wait, unless the slot ends before.
+	Queues() bool
+}
+
+// Departures is a Handler for Queueing.
+type Departures interface {
+	Handler
+	// Sent reports that the request of the slot's last Send leaves at a moment: its first bytes are
+	// passed to the connection. freeNs is when the server permitted the stream for which it had
+	// waited, or AtOnce. Unlike the Handler's other methods, Sent must not call the engine.
+	Sent(slot int, freeNs, atNs int64)
+}
+
+// AtOnce is the freeNs of a request that did not wait for a stream.
+const AtOnce = math.MinInt64
 
 // Handshaker is an engine that also measures the duration of TLS handshakes, in nanoseconds. The
 // histogram is read after the load has ended.

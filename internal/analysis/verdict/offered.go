@@ -120,10 +120,11 @@ func steady(l *record.Load) bool {
 	return l.Shape == "" && l.Arrivals != "replay" && !changing
 }
 
-// waited bounds the effect of waits for a connection as the least of three bounds. Without the
-// waiting requests, a percentile has a lower rank, whatever their times would have been. If the
-// waits were short, the requests' lateness is smaller. If the generator recorded the delays that it
-// caused itself, only the time that more connections would have saved remains.
+// waited bounds the effect of waits for a connection, or for a stream that the server permits, as
+// the least of three bounds. Without the waiting requests, a percentile has a lower rank, whatever
+// their times would have been. If the waits were short, the requests' lateness is smaller. If the
+// generator recorded the delays that it caused itself, only the time that more connections would
+// have saved remains.
 func waited(r *record.Record, l *load) *record.Finding {
 	if l.Model != record.Open || l.Waited <= 0 || l.Scheduled == 0 {
 		return nil
@@ -137,7 +138,11 @@ func waited(r *record.Record, l *load) *record.Finding {
 	if l.heldUpKnown() {
 		sooner = withMore(r, l.Load)
 	}
-	return bounded(record.Finding{Value: share, Unit: record.UnitShare},
+	f := record.Finding{Value: share, Unit: record.UnitShare}
+	if l.StreamsPermitted != nil {
+		f.Case = "streams"
+	}
+	return bounded(f,
 		moves(l.Load, 0, func(q float64) float64 {
 			retained := (1 - sooner) * times.at(q-2*sooner*share)
 			return min(times.below(q, share), late(q), times.above(q, retained))

@@ -194,8 +194,12 @@ var openRows = []row{
 		l.Waited, l.Lag = 101, flat(10000, ms)
 	})},
 	{"waited", half, valid, slowest(200, 4*ms, func(l ld) { l.Waited = 101 })}, // but for 2 µs
-	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // all alike
-	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }},             // users
+	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // for streams
+		permitted := 5
+		l.Waited, l.Lag, l.StreamsPermitted = 101, flat(10000, ms), &permitted
+	})},
+	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // all alike
+	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // users
 
 	// 1 % of the second's 1,000 may leave in the next one, and also arrivals that waited.
 	{"rate", half, valid, behind(10, 0)},

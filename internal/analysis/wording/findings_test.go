@@ -22,3 +22,16 @@ func TestAgainst(t *testing.T) {
 		record.Bias{Metric: "p99", Share: 1.001})
 	check("can have moved throughput by 4.1 %", "", record.Bias{Metric: "throughput", Share: 0.041})
 }
+
+// TestWaited checks that waits for streams are not called waits for connections.
+func TestWaited(t *testing.T) {
+	check := func(way, want string) {
+		t.Helper()
+		f := record.Finding{Rule: "waited", Case: way, Value: 0.58, Unit: record.UnitShare}
+		if got := Finding(f).Observed; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check("", "58.0 % of the arrivals found every connection busy")
+	check("streams", "58.0 % of the arrivals found every stream busy that the server permits")
+}

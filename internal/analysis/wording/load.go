@@ -96,6 +96,13 @@ func timer(f record.Finding) record.Words {
 }
 
 func waited(f record.Finding) record.Words {
+	if f.Case == "streams" {
+		return words("high percentiles include waits for a free stream: raise connections or the "+
+			"server's limit of concurrent streams, or lower the rate",
+			"",
+			"%s of the arrivals found every stream busy that the server permits",
+			percent(f.Value))
+	}
 	return words("high percentiles include waits for a free connection: raise connections, or "+
 		"lower the rate",
 		"",

@@ -186,6 +186,16 @@ func everything() *record.Load {
 	return l
 }
 
+// A closed load over HTTP/2 with more streams than the server permits has a response time of its
+// own, and requests that were due before they were sent.
+func TestTextOfPermittedStreams(t *testing.T) {
+	permitted := 5
+	l := closed()
+	l.Protocol, l.Connections, l.Streams, l.StreamsPermitted = "HTTP/2 over TLS", 1, 50, &permitted
+	l.Waited, l.ResponseTime, l.Lag = 9_990, dist(9_999, 2e6), dist(10_000, 1.8e6)
+	golden(t, "permitted.txt", textOf(t, of(l), Options{}))
+}
+
 func TestTextOfEverything(t *testing.T) {
 	golden(t, "everything.txt", textOf(t, of(everything(), wrong), Options{}))
 }

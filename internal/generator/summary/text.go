@@ -132,13 +132,17 @@ func (p *page) counts(l *record.Load) {
 			units.Bytes(float64(l.BytesOut)/s))
 	}
 	due := ""
-	if l.Model == record.Open {
+	if l.Model == record.Open || l.Waited > 0 {
 		due = units.Count(l.Scheduled) + " due, "
 	}
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		units.Count(l.Sent), units.Count(l.Answered),
 		units.Count(l.Errors.Requests()), units.Count(l.Censored))
-	if l.Waited > 0 {
+	switch {
+	case l.Waited > 0 && l.StreamsPermitted != nil:
+		p.row("", "%s of these requests waited because all streams that the server permits were "+
+			"busy", units.Count(l.Waited))
+	case l.Waited > 0:
 		p.row("", "%s of these requests waited because every connection was "+
 			"busy", units.Count(l.Waited))
 	}

@@ -1,4 +1,5 @@
-// Package closingtest runs complete loads over an engine against servers that close connections.
+// Package closingtest runs complete loads over an engine against servers that close connections or
+// permit few streams.
 // These tests cannot be in package enginetest, because it does not import package load.
 package closingtest
 
@@ -257,7 +258,7 @@ type leaver struct {
 
 // leave serves each request of a connection: at its head, or at its end. It permits no more of the
 // bodies than the initial window of the connection.
-func leave(c net.Conn, atHead bool, serve func(w *leaver, id uint32) error) {
+func leave(c io.ReadWriter, atHead bool, serve func(w *leaver, id uint32) error) {
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {
 		return
 	}

@@ -36,6 +36,7 @@ type conn struct {
 	next    uint32  // next stream id
 	queue   []int32 // lanes with queued requests, in order
 	bodies  []int32 // lanes with a body to send, round-robin
+	begun   []int32 // lanes whose streams began since the last push
 
 	out     []byte // frames to send; the first sent bytes have left
 	sent    int
@@ -54,7 +55,8 @@ func (c *conn) reset(calls bool) {
 	clear(c.places)
 	c.in.reset()
 	*c = conn{phase: opening, gen: c.gen + 1, members: c.members, in: c.in, places: c.places,
-		queue: c.queue[:0], bodies: c.bodies[:0], out: c.out[:0], block: c.block[:0], next: 1,
+		queue: c.queue[:0], bodies: c.bodies[:0], begun: c.begun[:0], out: c.out[:0],
+		block: c.block[:0], next: 1,
 		most: 1 << 30, window: windowInitial, initial: windowInitial, frameMax: frameMax,
 		fields: newFields(calls), room: connWindow, dirty: c.dirty}
 }
@@ -80,8 +82,9 @@ func (e *Engine) lane(c *conn, id uint32) (int, error) {
 type ear Engine
 
 // Opened implements engine.Handler.
-func (r *ear) Opened(k int, _ int64) {
+func (r *ear) Opened(k int, atNs int64) {
 	e, c := (*Engine)(r), &r.conns[k]
+	e.batch.atNs = atNs
 	c.phase = greeted
 	c.out = append(c.out, preface...)
 	c.out = appendSettings(c.out, setPush, 0, setInitialWindow, laneWindow, setListSize, listMax)
@@ -90,8 +93,8 @@ func (r *ear) Opened(k int, _ int64) {
 }
 
 // Drained implements engine.Drained.
-func (r *ear) Drained(k int, _ int64) {
-	r.conns[k].full = false
+func (r *ear) Drained(k int, atNs int64) {
+	r.conns[k].full, r.batch.atNs = false, atNs
 	(*Engine)(r).push(k)
 }
 
@@ -99,6 +102,8 @@ func (r *ear) Drained(k int, _ int64) {
 func (r *ear) Received(k int, atNs int64, b []byte) {
 	e, c := (*Engine)(r), &r.conns[k]
 	gen := c.gen
+	e.batch.atNs = atNs
+	e.batch.bytes += len(b)
 	if c.phase == greeted && !c.in.partial() && bytes.HasPrefix(b, []byte("HTTP/1.")) {
 		e.object(k, atNs, errors.New("the port speaks HTTP/1.1; use http://"))
 		return
@@ -120,7 +125,9 @@ func (r *ear) Received(k int, atNs int64, b []byte) {
 			break
 		}
 	}
-	e.flush()
+	if e.batch.full() {
+		e.flush()
+	}
 }
 
 // frame handles a frame.
@@ -314,8 +321,10 @@ func (e *Engine) retire(k int) {
 }
 
 // away handles GOAWAY. The server will answer the requests that it has accepted, but no others;
-// with an error code, the others have failed.
+// with an error code, the others have failed. Requests whose frames wait for the end of the batch
+// leave before, so that they count as sent and not taken.
 func (e *Engine) away(k int, atNs int64, last, code uint32) {
+	e.push(k)
 	e.retire(k)
 	c := &e.conns[k]
 	gen := c.gen
@@ -381,6 +390,7 @@ func (e *Engine) object(k int, atNs int64, err error) {
 // Closed implements engine.Handler.
 func (r *ear) Closed(k int, atNs int64, op engine.Op, err error) {
 	e, c := (*Engine)(r), &r.conns[k]
+	e.batch.atNs = atNs
 	switch {
 	case c.phase == shut:
 		return
@@ -395,7 +405,6 @@ func (r *ear) Closed(k int, atNs int64, op engine.Op, err error) {
 	c.gen++
 	e.end(k, atNs, op, err)
 	e.revive(k)
-	e.flush()
 }
 
 // end reports the end of a connection to all its lanes. Lanes without a request come first, because
@@ -413,6 +422,7 @@ func (e *Engine) end(k int, atNs int64, op engine.Op, err error) {
 				}
 			}
 			l.phase, l.tail, l.request, l.sends, l.err = ending, nil, nil, false, nil
+			l.withdraw()
 		}
 	}
 	c.members, c.active = 0, 0

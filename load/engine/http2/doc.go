@@ -14,6 +14,10 @@
 // content, and frames that require a reply. Exceeding a bound ends the connection with an error
 // that names it.
 //
+// A request leaves when its stream begins, and not before the end of a batch: what the events of a
+// Wait lead to is pushed at its end, once for each connection. The engine reports each departure
+// (engine.Departures), so that the wait for a stream is not part of the service time.
+//
 // Unary gRPC calls use the same text: the engine adds and removes the prefix of messages, and the
 // status in the trailers becomes the response's status.
 //

@@ -20,12 +20,14 @@ type Engine struct {
 	conns   []conn
 	current []uint8 // of each pair of connections, the one for new requests
 	heads   heads
-	to      engine.Handler // of the Wait under way
-	dirty   []int32        // connections with something to send
-	untold  []int32        // lanes with an event for the next Wait
-	text    []byte         // buffer for text passed to the Handler
-	callMax int            // maximum bytes of a gRPC message; 0: no gRPC
-	short   int            // see Shortage
+	to      engine.Handler    // of the Wait under way
+	departs engine.Departures // the same, if it is one
+	dirty   []int32           // connections with something to send
+	batch   batch
+	untold  []int32 // lanes with an event for the next Wait
+	text    []byte  // buffer for text passed to the Handler
+	callMax int     // maximum bytes of a gRPC message; 0: no gRPC
+	short   int     // see Shortage
 }
 
 type phase uint8
@@ -52,9 +54,14 @@ type lane struct {
 	tail    []byte // rest of the body to send
 	lead    int    // bytes of a message's prefix to send before tail
 	sends   bool   // in the connection's list of bodies
+	size    int    // of the request
 	unsent  int    // bytes of the request that have no frame yet; remains after its end
 	window  int64  // send window
 	room    int64  // receive window that is left
+
+	waits  bool  // the request did not leave at once
+	fresh  bool  // the request has a stream, and its frames are not pushed yet
+	freeNs int64 // when the stream that it waited for was permitted, or engine.AtOnce
 
 	plain     bool // the response has no body
 	answered  bool // the response's head has come
@@ -112,6 +119,9 @@ func (e *Engine) Session() (spoken string, resumed int64) {
 // Shortage implements engine.Limited.
 func (e *Engine) Shortage() int { return e.short }
 
+// Queues implements engine.Queueing.
+func (e *Engine) Queues() bool { return true }
+
 // Open implements engine.Engine.
 func (e *Engine) Open(i int) {
 	l := &e.lanes[i]
@@ -157,7 +167,7 @@ func (e *Engine) Close(i int) {
 			e.free(i)
 			e.soil(int(k))
 		}
-		l.phase = shut
+		l.phase, e.batch.atNs = shut, clock.Mono()
 		if e.detach(l); c.phase != shut && c.members == 0 {
 			e.part(int(k), codeNone)
 		} else if c.phase == idle {
@@ -184,6 +194,15 @@ func (e *Engine) free(i int) {
 		c.bodies = without(c.bodies, int32(i))
 	}
 	l.phase, l.tail = idle, nil
+	l.withdraw()
+}
+
+// withdraw marks the request of a lane that loses its stream as unsent if its frames were not
+// pushed.
+func (l *lane) withdraw() {
+	if l.fresh {
+		l.fresh, l.unsent = false, l.size
+	}
 }
 
 // part ends a connection without lanes.
@@ -233,7 +252,7 @@ var errNoRequest = errors.New("HTTP/2: a request was sent within another")
 // Send implements engine.Engine.
 func (e *Engine) Send(i int, b []byte) {
 	l := &e.lanes[i]
-	l.unsent = len(b)
+	l.size, l.unsent = len(b), len(b)
 	switch l.phase {
 	case ending:
 		return // the Handler is about to get its Closed
@@ -242,16 +261,17 @@ func (e *Engine) Send(i int, b []byte) {
 		e.fail(i, errNoRequest)
 		return
 	}
-	l.request, l.phase = b, queued
+	l.request, l.phase, l.waits = b, queued, false
 	if l.connIndex == none || e.conns[l.connIndex].phase != idle {
 		if l.connIndex != none {
 			e.detach(l)
 		}
-		if e.attach(i); l.connIndex == none {
-			return
-		}
+		e.attach(i)
 	}
-	e.queue(i)
+	if l.connIndex != none {
+		e.queue(i)
+	}
+	l.waits = l.phase == queued
 }
 
 // Unsent implements engine.Engine. Of a connection's frames, up to outMax bytes can wait for the
@@ -277,6 +297,7 @@ func (e *Engine) fail(i int, err error) {
 // Wait implements engine.Engine.
 func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	e.to = h
+	e.departs, _ = h.(engine.Departures)
 	if n := len(e.untold); n > 0 {
 		for _, i := range e.untold[:n] {
 			e.tell(int(i))
@@ -285,7 +306,9 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 		deadline = math.MinInt64 // an event was delivered: only poll for more
 	}
 	e.flush()
-	return e.below.Wait(deadline, (*ear)(e))
+	err := e.below.Wait(deadline, (*ear)(e))
+	e.flush() // what the events of this Wait led to, in one write for each connection
+	return err
 }
 
 // tell reports an event that could not be reported at once.

@@ -3,7 +3,26 @@ package http2
 import (
 	"encoding/binary"
 	"slices"
+
+	"prony.example/internal/base/clock"
+	"prony.example/load/engine"
 )
+
+// batch is what the events of a Wait have led to since the last flush.
+type batch struct {
+	atNs     int64 // moment of the last event
+	requests int   // streams that began
+	bytes    int   // received
+}
+
+// A batch that reaches one of these bounds is flushed within the Wait, so that requests do not wait
+// for the reading of many large bodies.
+const (
+	batchRequests = 64
+	batchBytes    = 1 << 18
+)
+
+func (b *batch) full() bool { return b.requests >= batchRequests || b.bytes >= batchBytes }
 
 // fill starts as many queued requests as the server permits.
 func (e *Engine) fill(k int) {
@@ -34,7 +53,12 @@ func (e *Engine) begin(i int, c *conn) error {
 	for c.places[c.place(c.next)] != 0 { // skipped ids count as ended
 		c.next += 2
 	}
-	l.id, l.phase = c.next, busy
+	l.id, l.phase, l.fresh, l.freeNs = c.next, busy, true, engine.AtOnce
+	if l.waits {
+		l.waits, l.freeNs = false, e.batch.atNs
+	}
+	c.begun = append(c.begun, int32(i))
+	e.batch.requests++
 	c.next += 2
 	c.places[c.place(l.id)] = int32(i) + 1
 	c.active++
@@ -116,11 +140,32 @@ func (e *Engine) flush() {
 		e.push(int(k))
 	}
 	e.dirty = e.dirty[:0]
+	e.batch.requests, e.batch.bytes = 0, 0
+}
+
+// depart reports that the requests whose streams have begun on a connection leave now. They also
+// leave if the kernel accepts none of their bytes: then the server does not read, and the wait for
+// it is part of their service time.
+func (e *Engine) depart(k int) {
+	c := &e.conns[k]
+	if e.departs != nil {
+		now := clock.Mono()
+		for _, i := range c.begun {
+			if l := &e.lanes[i]; l.fresh && l.connIndex == int32(k) {
+				l.fresh = false
+				e.departs.Sent(int(i), l.freeNs, now)
+			}
+		}
+	}
+	c.begun = c.begun[:0]
 }
 
 // push sends as much of a connection's data as possible.
 func (e *Engine) push(k int) {
 	c := &e.conns[k]
+	if len(c.begun) > 0 {
+		e.depart(k)
+	}
 	for c.phase != shut && c.phase != opening && !c.full {
 		e.fillBodies(c)
 		if c.sent == len(c.out) {

@@ -260,7 +260,8 @@ type counter struct {
 	want string
 }
 
-func (c *counter) Opened(int, int64) {}
+func (c *counter) Opened(int, int64)      {}
+func (c *counter) Sent(int, int64, int64) {}
 func (c *counter) Received(_ int, _ int64, b []byte) {
 	if string(b) == c.want {
 		*c.n++

@@ -21,17 +21,20 @@ type bench struct {
 	t     testing.TB
 	wires []wire
 	told  []told
-	takes int // maximum bytes of a push
+	takes int      // maximum bytes of a push
+	left  []string // requests that have left, with the moment at which their stream was permitted
 
+	during     func() // events of the next Wait
 	onReceived func(i int)
 	onClosed   func(i int)
 }
 
 // wire is a connection of the engine below.
 type wire struct {
-	open bool
-	sent bytes.Buffer // by the engine, and not read yet
-	out  bytes.Buffer // by the peer, and not delivered yet
+	open   bool
+	pushes int          // that took something
+	sent   bytes.Buffer // by the engine, and not read yet
+	out    bytes.Buffer // by the peer, and not delivered yet
 	*http2.Framer
 	fields bytes.Buffer
 	*hpack.Encoder
@@ -61,6 +64,14 @@ func newCalls(t testing.TB, slots, streams int) *bench {
 // under is the engine below.
 type under bench
 
+func (u *under) Wait(int64, engine.Handler) error {
+	if f := u.during; f != nil {
+		u.during = nil
+		f()
+	}
+	return nil
+}
+
 func (u *under) Open(k int) {
 	w := &u.wires[k]
 	if w.open {
@@ -71,18 +82,23 @@ func (u *under) Open(k int) {
 	w.AllowIllegalWrites = true
 	w.Encoder = hpack.NewEncoder(&w.fields)
 }
-func (u *under) Close(k int)                      { u.wires[k].open = false }
-func (u *under) Release()                         {}
-func (u *under) Unsent(int) int                   { return 0 }
-func (u *under) Send(int, []byte)                 { u.t.Error("sent, not pushed") }
-func (u *under) Wait(int64, engine.Handler) error { return nil }
+func (u *under) Close(k int)      { u.wires[k].open = false }
+func (u *under) Release()         {}
+func (u *under) Unsent(int) int   { return 0 }
+func (u *under) Send(int, []byte) { u.t.Error("sent, not pushed") }
 func (u *under) Push(k int, b []byte) int {
 	if !u.wires[k].open {
 		u.t.Errorf("pushed to connection %d, which is closed", k)
 	}
 	n := min(len(b), u.takes)
+	u.wires[k].pushes++
 	u.wires[k].sent.Write(b[:n])
 	return n
+}
+
+// Sent implements engine.Departures.
+func (b *bench) Sent(i int, freeNs, _ int64) {
+	b.left = append(b.left, fmt.Sprint(i, " ", max(freeNs, 0)))
 }
 
 // Opened, Received and Closed implement engine.Handler.
