@@ -400,7 +400,8 @@ func vary(same map[string]string, answers []Answer) string {
 }
 
 // leaves returns the values of a JSON document by their paths in gjson's syntax, which has none for
-// a field without a name. For other documents it returns an empty map.
+// a field without a name. Values are those that a check finds under load (extract.JSON): strings
+// without quotes and escapes, all others as written. For other documents it returns an empty map.
 func leaves(body []byte) map[string]string {
 	out := map[string]string{}
 	if !json.Valid(body) { // gjson's own check does not limit the depth
@@ -424,7 +425,10 @@ func leaves(body []byte) map[string]string {
 			if value.IsObject() || value.IsArray() {
 				walk(name, value, depth+1)
 			} else {
-				out[name] = value.String()
+				out[name] = value.Raw
+				if value.Type == gjson.String {
+					out[name] = value.Str
+				}
 			}
 			return true
 		})
