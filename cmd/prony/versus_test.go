@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func standIn(text string) {
 	}
 	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for began := time.Now(); time.Since(began) < spin; {
+		}
+		if status, err := strconv.Atoi(os.Getenv("STATUS")); err == nil {
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(status)
 		}
 		fmt.Fprint(w, strings.ReplaceAll(text, "{now}", fmt.Sprint(time.Now().UnixNano())))
 	}))

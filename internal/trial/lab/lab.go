@@ -41,6 +41,8 @@ type Lab struct {
 	Tell  Observer
 	// Wait is the maximum time to wait for another lab on this machine; 0: do not wait.
 	Wait time.Duration
+	// AsMe starts the user's own services as this program's user, also if that is root.
+	AsMe bool
 
 	used *turn // held machine, if several steps share one turn; nil: each takes it
 }

@@ -46,7 +46,7 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 	}
 	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	for _, s := range services {
-		s.Run.Startup = max(startup, trial.ReadyBound)
+		s.Run.Startup, s.AsMe = max(startup, trial.ReadyBound), l.AsMe
 		if s.Made != nil && s.Made.Note != "" && s.ControlOf == "" {
 			l.Tell.Say(s.Made.Note)
 		}
