@@ -165,8 +165,8 @@ func (f *versusFlags) measured(c *cobra.Command) {
 	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "number of cores of a service (default: half "+
 		"of all cores)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
-		"memory limit of a service, such as 512MiB (default: an equal part of half of the free "+
-			"memory)")
+		"memory limit of a service, such as 512MiB (default: an equal part of half of the "+
+			"machine's memory, or less if less is free)")
 	f.asked.By = compare.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
 		"metric that decides the comparison; it detects smaller differences than the "+

@@ -42,6 +42,18 @@ func TestVersusNamesWhatToType(t *testing.T) {
 	}
 }
 
+// A service whose responses take long is reported before it is measured, with what to type.
+func TestVersusOfASlowService(t *testing.T) {
+	testsets.Live(t)
+	ownFolder(t)
+	says, exit := versusPlan(t, "SPIN=60ms ./app", "--aa=false", "--cpus", "1")
+	if exit != cli.Fine {
+		t.Errorf("exit %d", exit)
+	}
+	has(t, "what is said", says, "GET / takes ", " alone, so 64 connections wait up to ",
+		"use --connections ", " --measure 10s")
+}
+
 // A service with a fixed port is compared in turns, if the port is named; a port in use is refused.
 func TestVersusOfAFixedPort(t *testing.T) {
 	testsets.Live(t)

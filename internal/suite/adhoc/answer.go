@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"prony.example/internal/base/address"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/base/units"
 	"prony.example/internal/suite"
 	"prony.example/load/engine/nethttp"
@@ -67,6 +68,7 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 type Answer struct {
 	Status int
 	Body   []byte
+	Took   time.Duration // from the request to the end of the body
 	// Values of the lab that the response may quote: the Host field, the service's port, and the
 	// port of the client's connection; empty: unknown.
 	Host, Port, Source string
@@ -107,11 +109,12 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 	out := make([][]Answer, len(requests))
 	for range askTimes {
 		for i, r := range requests {
+			began := clock.Mono()
 			a, err := ask(ctx, &client, base, r)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Request, err)
 			}
-			a.Source = source
+			a.Source, a.Took = source, time.Duration(clock.Mono()-began)
 			out[i] = append(out[i], a)
 		}
 	}
