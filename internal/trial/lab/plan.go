@@ -39,6 +39,7 @@ type Own struct {
 	Suite    *suite.Suite
 	Services Catalog
 	Results  string // folder of the runs' folders
+	Decides  string // metric that decides: one of compare.Decisive; empty: that of the ranking
 }
 
 // Telemetry is the destination of services' telemetry.

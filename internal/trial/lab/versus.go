@@ -125,7 +125,7 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	s, err := ownLab.suiteOf(ctx, c, services, ports)
 	if err == nil {
 		w := Wish{Own: &Own{Suite: s, Services: services,
-			Results: filepath.Join(l.Root, record.Kept, adhoc.Name)}, Host: "any",
+			Results: filepath.Join(l.Root, record.Kept, adhoc.Name), Decides: c.By}, Host: "any",
 			Version: c.Version, Command: c.Command, Out: c.Out}
 		if err = ownLab.CheckPorts(w, ports); err == nil {
 			err = do(ownLab, w)
