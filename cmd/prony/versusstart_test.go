@@ -126,7 +126,8 @@ func TestVersusAsMe(t *testing.T) {
 		t.Errorf("exit %d\n%s", exit, says)
 	}
 	has(t, "what is said", says, "starts services as user nobody", "--as-me")
-	if says, exit = versusPlan(t, "mkdir data && exec ./app", "--as-me", "--aa=false"); exit != cli.Fine {
+	says, exit = versusPlan(t, "mkdir data && exec ./app", "--as-me", "--aa=false")
+	if exit != cli.Fine {
 		t.Errorf("as root: exit %d\n%s", exit, says)
 	}
 }

@@ -49,8 +49,9 @@ func (n *NoCopy) Error() string {
 	return text
 }
 
-// Given reports whether the service runs in a folder of the user, which nothing built or copied.
-func (b *Built) Given() bool {
+// InUserFolder reports whether the service runs in a folder of the user, which nothing built or
+// copied.
+func (b *Built) InUserFolder() bool {
 	return len(b.Images) == 0 && b.Compose == nil && !b.Attached.IsValid() && b.folder == ""
 }
 
@@ -66,7 +67,7 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 		return nil, &NoCopy{Reason: record.NoCopyContainer}
 	case b.Attached.IsValid():
 		return nil, &NoCopy{Reason: record.NoCopyAttached}
-	case b.Given():
+	case b.InUserFolder():
 		return nil, &NoCopy{Reason: record.NoCopyGiven}
 	}
 	inside, err := filepath.Rel(b.copy(), b.Dir)

@@ -86,11 +86,11 @@ func InTurn(dir string) error {
 	if len(ahead) == 0 {
 		return nil
 	}
-	who := fmt.Sprintf("process %s, which waits in front", ahead[0])
+	holders := fmt.Sprintf("process %s, which waits in front", ahead[0])
 	if n := len(ahead) - 1; n > 0 {
-		who = fmt.Sprintf("process %s and %d more, which wait in front", ahead[0], n)
+		holders = fmt.Sprintf("process %s and %d more, which wait in front", ahead[0], n)
 	}
-	return &Busy{who, "wait in the queue with --wait, or end the other processes"}
+	return &Busy{holders, "wait in the queue with --wait, or end the other processes"}
 }
 
 // isWaiting reports whether a lab holds a ticket. It removes a ticket that no lab holds.

@@ -133,8 +133,8 @@ func Judged(c Comparison, limits []Limit) (names []string, err error) {
 }
 
 // DecidedLimits replaces the limit of the ranking metric by that of the metric that decided the
-// comparison of a run, by its word in Decisive; empty: the ranking metric stays. If the metric has no
-// row, the next one decides, as in the answer of the run.
+// comparison of a run, by its word in Decisive; empty: the ranking metric stays. If the metric has
+// no row, the next one decides, as in the answer of the run.
 func DecidedLimits(limits []Limit, c Comparison, word string) []Limit {
 	if !slices.Contains(Decisive, word) {
 		return limits
@@ -146,7 +146,7 @@ func DecidedLimits(limits []Limit, c Comparison, word string) []Limit {
 		}
 		for _, name := range DecidedBy(word) {
 			decided := limitOf(name, limits[i].Most)
-			if slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.has(decided) }) {
+			if slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.judges(decided) }) {
 				limits[i] = decided
 				break
 			}
@@ -155,8 +155,8 @@ func DecidedLimits(limits []Limit, c Comparison, word string) []Limit {
 	return limits
 }
 
-// has reports whether a pair has a number in the row of a limit.
-func (p Pair) has(l Limit) bool {
+// judges reports whether a pair has a number in the row of a limit.
+func (p Pair) judges(l Limit) bool {
 	return slices.ContainsFunc(p.Rows, func(r Row) bool {
 		return r.Load == l.Load && r.Metric == l.Metric && r.HasRatio()
 	})

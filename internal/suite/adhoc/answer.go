@@ -68,7 +68,8 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 type Answer struct {
 	Status int
 	Body   []byte
-	Took   time.Duration // from the request to the end of the body
+	// Duration is the time from the request to the end of the body.
+	Duration time.Duration
 	// Values of the lab that the response may quote: the Host field, the service's port, and the
 	// port of the client's connection; empty: unknown.
 	Host, Port, Source string
@@ -114,7 +115,7 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Request, err)
 			}
-			a.Source, a.Took = source, time.Duration(clock.Mono()-began)
+			a.Source, a.Duration = source, time.Duration(clock.Mono()-began)
 			out[i] = append(out[i], a)
 		}
 	}

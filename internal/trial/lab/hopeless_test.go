@@ -43,7 +43,7 @@ func TestSlowRequests(t *testing.T) {
 	m := Meeting{Connections: 64, CPUs: 1}
 	took := func(all ...time.Duration) (out []adhoc.Answer) {
 		for _, d := range all {
-			out = append(out, adhoc.Answer{Took: d})
+			out = append(out, adhoc.Answer{Duration: d})
 		}
 		return out
 	}

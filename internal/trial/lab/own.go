@@ -91,8 +91,8 @@ func (m Meeting) slow(request string, answers []adhoc.Answer) string {
 		return ""
 	}
 	alone := slices.MinFunc(answers, func(a, b adhoc.Answer) int {
-		return cmp.Compare(a.Took, b.Took)
-	}).Took
+		return cmp.Compare(a.Duration, b.Duration)
+	}).Duration
 	all := time.Duration(float64(alone) * float64(m.Connections) / m.CPUs)
 	if all <= slowBound {
 		return ""

@@ -25,15 +25,15 @@ const askElsewhere = time.Second
 // strayError is the error of a target that responds on another port than Prony gave it.
 type strayError struct {
 	name           string
-	at             netip.AddrPort
+	addr           netip.AddrPort
 	port, expected int
 }
 
 func (e *strayError) Error() string {
 	hint := fmt.Sprintf("set --port %d (in prony.yaml: port)", e.port)
-	if e.at.Addr().Is6() {
+	if e.addr.Addr().Is6() {
 		hint = fmt.Sprintf("configure it to listen on %s instead of %v, and set --port %d (in "+
-			"prony.yaml: port)", service.Loopback, e.at.Addr(), e.port)
+			"prony.yaml: port)", service.Loopback, e.addr.Addr(), e.port)
 	}
 	return fmt.Sprintf("the service responds on port %d instead of $PORT, which is %d. Configure "+
 		"it to listen on $PORT, or write {port} into its command. If its port is fixed, %s",

@@ -249,5 +249,10 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 			a.Enough = match.Enough(effects(match)...)
 		}
 	}
+	if last := len(a.Against) - 1; c.Again && last > 0 {
+		for i := range a.Against[:last] {
+			a.Against[i].DoubtBy(a.Against[last].Comparison, a.Against[last].Name)
+		}
+	}
 	return nil
 }

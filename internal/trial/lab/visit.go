@@ -114,8 +114,6 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		defer func() { err = errors.Join(err, containers.close()) }()
 		v.launcher = containers.By[v.Launcher]
 	}
-	var errs []error
-	hint := ""
 	b := v.Builder(tools)
 	b.Note = journal.Step
 	if v.Hint != "" { // what a service writes must not change its build
@@ -123,7 +121,14 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			return err
 		}
 	}
-	for i, o := range BuildAll(ctx, build, b, services, jobs) {
+	return v.visitAll(ctx, services, BuildAll(ctx, build, b, services, jobs))
+}
+
+// visitAll starts the targets of services one after another and calls See for each.
+func (v Visitor) visitAll(ctx context.Context, services Catalog, outcomes []Outcome) error {
+	var errs []error
+	hint := ""
+	for i, o := range outcomes {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue

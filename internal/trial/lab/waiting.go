@@ -106,17 +106,17 @@ func (c candidate) listens() string {
 	if c.built.Attached.IsValid() {
 		return ""
 	}
-	var other []string
+	var addresses []string
 	for _, s := range socketsOf(c.system) {
-		if own := c.system.Addr(); s.Port == int(own.Port()) && s.Reaches(own.Addr()) {
+		if addr := c.system.Addr(); s.Port == int(addr.Port()) && s.Reaches(addr.Addr()) {
 			return ""
 		}
-		other = append(other, s.String())
+		addresses = append(addresses, s.String())
 	}
-	if len(other) == 0 {
+	if len(addresses) == 0 {
 		return ""
 	}
-	return "; its processes listen on " + strings.Join(other, ", ")
+	return "; its processes listen on " + strings.Join(addresses, ", ")
 }
 
 // elsewhere returns the error of a target that listens at another address or responds on another
@@ -125,14 +125,14 @@ func (v Visitor) elsewhere(ctx context.Context, c candidate) error {
 	if c.built.Attached.IsValid() { // it has no $PORT
 		return nil
 	}
-	own := c.system.Addr()
+	assigned := c.system.Addr()
 	sockets := slices.DeleteFunc(socketsOf(c.system), func(s host.Socket) bool {
-		return s.Port != int(own.Port())
+		return s.Port != int(assigned.Port())
 	})
 	if len(sockets) > 0 && !slices.ContainsFunc(sockets, func(s host.Socket) bool {
-		return s.Reaches(own.Addr())
+		return s.Reaches(assigned.Addr())
 	}) {
-		return &wrongAddressError{sockets[0], own}
+		return &wrongAddressError{sockets[0], assigned}
 	}
 	return v.findStray(ctx, c)
 }
@@ -140,15 +140,15 @@ func (v Visitor) elsewhere(ctx context.Context, c candidate) error {
 // wrongAddressError is the error of a target that listens on an address at which Prony does not
 // connect.
 type wrongAddressError struct {
-	socket host.Socket
-	own    netip.AddrPort
+	socket   host.Socket
+	assigned netip.AddrPort
 }
 
 // Error implements error.
 func (e *wrongAddressError) Error() string {
 	return fmt.Sprintf("the service listens on %v, but Prony connects to %v: configure it to "+
-		"listen on %v, which is also in $HOST; the name localhost can mean ::1", e.socket, e.own,
-		e.own.Addr())
+		"listen on %v, which is also in $HOST; the name localhost can mean ::1", e.socket,
+		e.assigned, e.assigned.Addr())
 }
 
 // findStray sends requests to other ports of a target that is not ready, and returns a *strayError
@@ -182,11 +182,11 @@ func (v Visitor) explained(err error, p *processes.System) error {
 		err = fmt.Errorf("%w (%s)", err, p.Exit())
 	}
 	log := p.Log(20)
-	said := strings.Join(log, "\n  ")
+	output := strings.Join(log, "\n  ")
 	if len(log) == 0 {
 		err = fmt.Errorf("%w; the service wrote no output", err)
 	} else {
-		err = fmt.Errorf("%w; output of the service:\n  %s", err, said)
+		err = fmt.Errorf("%w; output of the service:\n  %s", err, output)
 	}
 	if user := p.User(); ended && user != "" && slices.ContainsFunc(log, isDenied) {
 		err = &otherUserError{err, user}

@@ -19,7 +19,7 @@ const mostStamps = 20_000
 // stamp is what shows that a file was written.
 type stamp struct {
 	bytes int64
-	at    time.Time
+	time  time.Time
 }
 
 // unwatched are folders that are not checked for changes: they are large, or hold no state.
@@ -54,7 +54,7 @@ func stamps(dir string) map[string]stamp {
 // watch notes the files of a target that has no fresh copy of its folder in each start, and returns
 // a function that reports which of them were written since.
 func (v Visitor) watch(name string, built *service.Built) (reportWritten func()) {
-	if v.Hint == "" || !built.Given() {
+	if v.Hint == "" || !built.InUserFolder() {
 		return func() {}
 	}
 	before := stamps(built.Dir)
