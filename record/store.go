@@ -29,12 +29,15 @@ const AgainSuffix = "-again"
 
 // Run is the head of a run's folder, written before anything is measured: the plan.
 type Run struct {
-	Version  int       `json:"version"`
-	ID       string    `json:"id"`
-	Suite    string    `json:"suite"`
-	Question string    `json:"question"`
-	File     string    `json:"file"` // of the suite
-	Baseline string    `json:"baseline"`
+	Version  int    `json:"version"`
+	ID       string `json:"id"`
+	Suite    string `json:"suite"`
+	Question string `json:"question"`
+	File     string `json:"file"` // of the suite
+	Baseline string `json:"baseline"`
+	// Decides is the metric that decides the comparison: cpu, throughput, p99 or capacity; empty:
+	// the one that ranks the targets.
+	Decides  string    `json:"decides,omitempty"`
 	Blocks   int       `json:"blocks"` // the maximum, if the run has a time limit
 	Seed     uint64    `json:"seed"`
 	PlanHash string    `json:"planHash"`

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,15 +43,20 @@ func TestAction(t *testing.T) {
 	bin := t.TempDir()
 	executable(t, bin, "prony", "#!/bin/sh\nPRONY_TEST_MAIN=1 exec "+self+" \"$@\"\n")
 	summary := filepath.Join(bin, "summary.md")
-	inputs := map[string]string{"build": "true", "run": python + " app.py", "get": "/",
-		"base": "HEAD", "blocks": "2", "options": "--measure 300ms --warmup 300ms -c 8"}
+	inputs := map[string]string{"build": "true", "run": python + " app.py", "get": "/\n/x\n",
+		"base": "HEAD", "blocks": "2", "options": "--measure 300ms --warmup 300ms -c 8 " +
+			"-H 'X-Words: a b'"}
 	runAction(t, action, inputs, bin, summary)
 	for _, file := range []string{summary, filepath.Join(dir, "prony-run", "compare.html")} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		has(t, file, string(text), "head", "base", "throughput")
+		has(t, file, string(text), "head", "base", "peak CPU per request")
+	}
+	head, _, _, err := record.Read(filepath.Join(dir, "prony-run"))
+	if err != nil || !slices.Contains(head.Command, "X-Words: a b") {
+		t.Errorf("the options are %q, error %v", head.Command, err)
 	}
 
 	// A project has the same in its file.

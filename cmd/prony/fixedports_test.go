@@ -59,7 +59,13 @@ func TestFixedPorts(t *testing.T) {
 	fixed, also := fmt.Sprintf("PORT=%d ./app", port), fmt.Sprintf("ALSO=%d ./app", port)
 	check(cli.Failed, []string{"a, b: all of these targets listen on port P and ignore $"},
 		fixed, fixed+" x")
-	check(cli.Failed, []string{"a: the service responds on port P instead of $"}, fixed, "./app")
+	check(cli.Failed, []string{"a: the service responds on port P instead of $",
+		"If its port is fixed, set --port P (in prony.yaml: port)"}, fixed, "./app")
+	if l, err := net.Listen("tcp", "[::1]:0"); err == nil {
+		_ = l.Close()
+		check(cli.Failed, []string{"a: the service listens on [::1]:", ": configure it to listen " +
+			"on 127.0.0.1"}, "AT=::1 ./app", "./app")
+	}
 	both := []string{"with ", ": both listen on port P in addition to $", "--interleave blocks"}
 	check(cli.Failed, append(both, "compare a with b"), also, also+" x", "--aa=false")
 	check(cli.Failed, append(both, "compare a with a-again", "--aa=false"), also, "./app")

@@ -237,20 +237,27 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	if err := os.WriteFile("prony.yaml", []byte(project), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check := func(bound string, then func(), wants ...string) {
+	versus := []string{"versus", "false", "--get", "/"}
+	check := func(line []string, bound string, then func(), wants ...string) {
 		t.Helper()
 		said := hearing{words: "waiting for", then: then}
-		exit := cli.Code(run(t.Context(), machine.World{}, []string{"run", "--wait=" + bound},
-			&said, &said))
+		exit := cli.Code(run(t.Context(), machine.World{}, append(line, "--wait="+bound), &said,
+			&said))
 		if exit != cli.Failed {
 			t.Errorf("it exits %d, want %d", exit, cli.Failed)
 		}
-		has(t, "what it says", said.text.String(), append(wants, "waiting for process "+
-			itoa(os.Getpid())+", which measures on this machine, for at most "+bound)...)
+		has(t, "what it says", said.text.String(), append(wants, "waiting for the machine, for at "+
+			"most "+bound+": it is used by process "+itoa(os.Getpid()))...)
 	}
-	check("100ms", func() {}, "waited 100ms: open journal", "another prony is measuring")
+	check([]string{"run"}, "100ms", func() {}, "waited 100ms: open journal",
+		"another prony is measuring")
+	check(versus, "100ms", func() {}, "waited 100ms: open journal")
 	leave := func() { other.Close() } //nolint:errcheck // it was only read
-	check("1m0s", leave, "the service exited before it was ready")
+	check(versus, "1m0s", leave, "the service exited before it was ready")
+	queue, err := os.ReadDir(filepath.Join(process.DefaultDir(), "queue"))
+	if err != nil || len(queue) > 0 {
+		t.Errorf("in the queue are %v, error %v", queue, err)
+	}
 }
 
 // hearing calls a function when certain words are printed.

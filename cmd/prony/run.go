@@ -30,16 +30,12 @@ type runFlags struct {
 	asked   lab.Wish // without the seed and observations
 	seed    uint64
 	retain  bool
-	wait    time.Duration
+	turn    turnFlags
 	why     bool
 	invalid string
 	remote  []string // hosts of a project's URLs on other machines that may be loaded
 	observe observeFlags
 }
-
-// waitDefault is the maximum wait for another lab without a value of --wait: longer than any run,
-// but finite.
-const waitDefault = "24h"
 
 func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs, o := c.Flags(), &f.asked.Override
@@ -176,9 +172,7 @@ func (a *app) runCmd() *cobra.Command {
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().StringToStringVar(&f.asked.Labels, "label", nil,
 		"label in all reports of the run, such as branch=main; repeatable")
-	c.Flags().DurationVar(&f.wait, "wait", 0, "wait while another prony measures on this "+
-		"machine; =10m waits at most ten minutes")
-	c.Flags().Lookup("wait").NoOptDefVal = waitDefault
+	f.turn.flags(c)
 	cli.OneOf(c, &f.invalid, "invalid", "count INVALID trials as pass or fail in the exit code; "+
 		"pass if prony gate judges the run", stats.Fail, stats.Pass)
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
@@ -214,8 +208,8 @@ func (f *runFlags) check(c *cobra.Command) error {
 	if err := extents(c); err != nil {
 		return err
 	}
-	if c.Flag("wait").Changed && f.wait <= 0 {
-		return cli.Usagef("--wait must be greater than 0, got %v", f.wait)
+	if err := f.turn.check(c); err != nil {
+		return err
 	}
 	if f.asked.Resume != "" && f.asked.Out != "" {
 		return cli.Usagef("--resume and --out exclude each other: a resumed run continues in its " +
@@ -239,7 +233,7 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	l.Wait = f.wait
+	f.turn.set(l)
 	wish, err := f.wish(c.Context(), c, args, l, project)
 	if err != nil {
 		return err

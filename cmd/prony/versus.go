@@ -43,6 +43,7 @@ type versusFlags struct {
 	kind     string
 	ca       string
 
+	turn  turnFlags
 	asked lab.Comparison // without the sources and the requests
 	plan  bool
 	seed  uint64
@@ -92,7 +93,7 @@ func (a *app) versusCmd() *cobra.Command {
 		Use: "versus [COMMAND...]", Short: "Compare services of your own: which is faster?",
 		Args: cobra.ArbitraryArgs, Long: versusAbout, Example: versusExamples,
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.given(c.Flags().Changed); err != nil {
+			if err := errors.Join(f.given(c.Flags().Changed), f.turn.check(c)); err != nil {
 				return err
 			}
 			return a.versus(c.Context(), args, f)
@@ -108,8 +109,8 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine to run, such "+
 		"as app:1.2; repeatable")
-	fs.IntVar(&f.port, "port", 0, "with --image: port of its service (default: the port that it "+
-		"exposes, else $PORT)")
+	fs.IntVar(&f.port, "port", 0, "fixed port of the services (default: one port for each, in "+
+		"$PORT; with --image: the port that it exposes, else $PORT)")
 	fs.StringVar(&f.build, "build", "", "with --git: shell command that builds a revision")
 	fs.StringVar(&f.command, "run", "", "with --git: command that starts a revision")
 	fs.StringArrayVar(&f.gets, "get", nil,
@@ -138,6 +139,7 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringVar(&f.asked.Options.SLO, "slo", "", "also find the highest rate that meets these "+
 		"objectives, such as 'p99<20ms,errors<0.1%'")
 	f.measured(c)
+	f.turn.flags(c)
 	fs.BoolVar(&f.plan, "plan", false, "start each service, send its requests, and print the plan")
 	fs.StringVar(&f.asked.Out, "out", "", "folder of the results (default: .prony/versus/TIME)")
 	return c
@@ -163,8 +165,8 @@ func (f *versusFlags) measured(c *cobra.Command) {
 	fs.Float64Var(&f.asked.Options.CPUs, "cpus", 0, "number of cores of a service (default: half "+
 		"of all cores)")
 	fs.TextVar(&f.asked.Memory, "memory", strictyaml.Size(0),
-		"memory limit of a service, such as 512MiB (default: an equal part of half of the free "+
-			"memory)")
+		"memory limit of a service, such as 512MiB (default: an equal part of half of the "+
+			"machine's memory, or less if less is free)")
 	f.asked.By = compare.Decisive[0]
 	cli.OneOf(c, &f.asked.By, "by",
 		"metric that decides the comparison; it detects smaller differences than the "+
@@ -227,7 +229,8 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 				"a variable of your script is not set; write the command, or remove this "+
 				"argument", command)
 		}
-		sources = append(sources, adhoc.Source{Way: adhoc.Command(command), Dir: dir})
+		sources = append(sources, adhoc.Source{Way: adhoc.Command(command), Port: f.port,
+			Dir: dir})
 	}
 	for _, url := range f.urls {
 		sources = append(sources, adhoc.Source{Way: adhoc.URL(url), Remote: f.remote, Dir: dir})
@@ -241,7 +244,7 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 			return nil, nil, cli.Usagef("--git %q: a revision cannot begin with -; name a "+
 				"revision, such as main or HEAD~1", revision)
 		}
-		sources = append(sources, adhoc.Source{Dir: dir,
+		sources = append(sources, adhoc.Source{Dir: dir, Port: f.port,
 			Way:   adhoc.Revision{Git: revision, Start: adhoc.Command(f.command)},
 			Steps: [][]string{{"sh", "-c", f.build}}})
 	}
@@ -254,10 +257,12 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 			"revision, and --run with the command that starts it")
 	case len(f.revisions) == 0 && f.build+f.command != "":
 		return nil, nil, cli.Usagef("--build and --run need --git: name the revisions")
-	case f.port != 0 && len(f.images) == 0 || f.port < 0 || f.port > math.MaxUint16:
-		return nil, nil, cli.Usagef("--port %d needs --image: it is the port of the image's "+
-			"service",
+	case f.port < 0 || f.port > math.MaxUint16:
+		return nil, nil, cli.Usagef("--port must be between 1 and %d, got %d", math.MaxUint16,
 			f.port)
+	case f.port != 0 && len(f.urls) == len(sources):
+		return nil, nil, cli.Usagef("--port %d needs a command, --git or --image: a running "+
+			"service has the port of its --url", f.port)
 	case len(f.remote) > 0 && len(f.urls) == 0:
 		return nil, nil, cli.Usagef("--remote needs --url: name the services that run on this host")
 	case len(f.names) > len(sources):
@@ -342,6 +347,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 	}
 	show := &progressLine{w: a.stderr}
 	l := &lab.Lab{Root: dir, World: a.world, Tell: show}
+	f.turn.set(l)
 	if f.plan {
 		p, err := l.PlanVersus(ctx, c)
 		if err != nil {

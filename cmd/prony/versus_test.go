@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,10 @@ func standIn(text string) {
 	}
 	err := http.ListenAndServe(addr, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for began := time.Now(); time.Since(began) < spin; {
+		}
+		if status, err := strconv.Atoi(os.Getenv("STATUS")); err == nil {
+			w.Header().Set("Location", "/login")
+			w.WriteHeader(status)
 		}
 		fmt.Fprint(w, strings.ReplaceAll(text, "{now}", fmt.Sprint(time.Now().UnixNano())))
 	}))
@@ -362,6 +367,13 @@ func TestVersusHoldsAnswers(t *testing.T) {
 	testsets.Once(t, "answers that change after a service was asked", testsets.Needs{})
 	testsets.Cores(t)
 	dir := ownFolder(t)
+	// Values whose text is not the one that a JSON library would write are compared as they are.
+	usual := `SAYS='{"a":null,"b":0.0,"c":10.50,"d":1e3,"t":{now}}' ./app`
+	if _, stderr, exit := versus(t, usual, "--get", "/", "--aa=false", "--blocks", "1",
+		"--measure", "300ms", "--warmup", "300ms", "--out", "usual"); strings.Contains(stderr,
+		"check failed") || !strings.Contains(stderr, "4 fields with constant values") {
+		t.Errorf("exit %d\n%s", exit, stderr)
+	}
 	// It is right three times per start: as often as it is checked before.
 	lie := `SAYS="$(cat said; echo bye > said)" exec ./app`
 	if err := os.WriteFile("said", []byte("hello"), 0o644); err != nil {

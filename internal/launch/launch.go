@@ -33,6 +33,12 @@ type Spec struct {
 	// empty: none.
 	Give string
 
+	// Copy is the process's own copy of the service's folder. It becomes the property of the user
+	// that the process runs as, so that the process can write there; empty: none.
+	Copy string
+	// AsMe lets the process run as this program's user, also if that is root.
+	AsMe bool
+
 	// Beside is a process of the same launcher that shares its limits with this one: both together
 	// may use the resources of the first. This needs a limit that can hold several processes, such
 	// as a cgroup.

@@ -49,6 +49,12 @@ func (n *NoCopy) Error() string {
 	return text
 }
 
+// InUserFolder reports whether the service runs in a folder of the user, which nothing built or
+// copied.
+func (b *Built) InUserFolder() bool {
+	return len(b.Images) == 0 && b.Compose == nil && !b.Attached.IsValid() && b.folder == ""
+}
+
 // Copy copies the folder of a build for one start, and returns the service in the copy. Its pages
 // are in newly allocated memory, and the next start is not affected by its writes. Contents, modes,
 // owners and modification times stay. Links into the folder point into the copy, as do first lines
@@ -61,7 +67,7 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 		return nil, &NoCopy{Reason: record.NoCopyContainer}
 	case b.Attached.IsValid():
 		return nil, &NoCopy{Reason: record.NoCopyAttached}
-	case b.folder == "":
+	case b.InUserFolder():
 		return nil, &NoCopy{Reason: record.NoCopyGiven}
 	}
 	inside, err := filepath.Rel(b.copy(), b.Dir)

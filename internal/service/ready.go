@@ -170,7 +170,22 @@ func (w *readyWait) ask(ctx context.Context, addr, path string) error {
 	// After reading the body, within limits, the connection can be reused.
 	_, _ = io.CopyN(io.Discard, response.Body, largeBytes)
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %d", response.StatusCode)
+		return &StatusError{response.StatusCode, response.Header.Get("Location")}
 	}
 	return nil
+}
+
+// StatusError is a response with another status than 200 on the readiness path.
+type StatusError struct {
+	Status   int
+	Location string // header field; empty: there is none
+}
+
+// Error implements error.
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("status %d", e.Status)
+	if e.Location != "" {
+		text += fmt.Sprintf(" (Location: %.200s)", e.Location)
+	}
+	return text
 }

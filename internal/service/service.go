@@ -55,6 +55,10 @@ type Service struct {
 	Wants []Want `yaml:"-"`
 	// Checkout is the revision to build from; nil: the files in Dir.
 	Checkout *Checkout `yaml:"-"`
+	// Port is the fixed port at which the process listens that receives the requests; 0: assigned.
+	Port int `yaml:"-"`
+	// AsMe lets the processes run as this program's user, also if that is root.
+	AsMe bool `yaml:"-"`
 	// ControlOf names the service of which this is an A/A control; empty: not a control.
 	ControlOf string `yaml:"-"`
 	// BuiltAs replaces Name in the names of builds, for services that share one.

@@ -43,7 +43,7 @@ type Source struct {
 	Git     string          `yaml:"git"`   // a revision
 	URL     string          `yaml:"url"`
 	Image   string          `yaml:"image"` // of the local Docker engine
-	Port    int             `yaml:"port"`  // of the container; 0: see adhoc.Source
+	Port    int             `yaml:"port"`  // of the container, or fixed; 0: see adhoc.Source
 	Needs   []Need          `yaml:"needs"`
 	Matrix  Matrix          `yaml:"matrix"`
 	Compose Compose         `yaml:"compose"`
@@ -261,9 +261,8 @@ func (c *checker) target(keyPath string, s Source) {
 				kinds[0])
 		}
 	}
-	if s.Port != 0 && s.Image == "" {
-		c.Wrong(keyPath+".port", "remove port", "port requires an image; other targets receive "+
-			"their port in $PORT")
+	if s.Port != 0 && s.Image == "" && s.Command == "" {
+		c.Wrong(keyPath+".port", "remove port", "port requires an image or a command")
 	}
 	if len(s.Env) > 0 && s.URL != "" {
 		c.Wrong(

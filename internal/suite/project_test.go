@@ -245,7 +245,7 @@ func TestProjectMistakes(t *testing.T) {
 		"add command, url, image or compose to the target")
 	check("    url: http://127.0.0.1:8081", "    image: a:1\n    build: x",
 		"prony.yaml:6: build requires a command, but target up is defined by image")
-	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port requires an image")
+	check("    url:", "    port: 1\n    url:", "prony.yaml:5: port requires an image or a command")
 	check("    url:", "    build: x\n    url:", "prony.yaml:5: build requires a command")
 	check("build: go build, ", "", "prony.yaml:3: git requires build, because a revision has")
 	system := func(processes string) string {

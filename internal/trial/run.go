@@ -29,6 +29,8 @@ type Experiment struct {
 	// includes the records of a resumed run. nil: there are no further starts.
 	More    func(done []*record.Record) []Spec
 	Reserve []Spec // all trials that More may return
+	// Stop returns why the remaining trials need not run, by all records so far; nil: they run.
+	Stop func(done []*record.Record) error
 }
 
 // Spec is a trial with all that it needs, resolved before it begins.
@@ -125,6 +127,11 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 			return records, e.interrupted(len(records), len(todo)-len(now))
 		}
 		todo = todo[len(now):]
+		if e.Stop != nil && len(todo) > 0 {
+			if err := e.Stop(slices.Concat(e.Done, records)); err != nil {
+				return records, err
+			}
+		}
 	}
 	return records, nil
 }

@@ -340,8 +340,10 @@ func (f *life) launch(ctx context.Context) error {
 		LogFile: filepath.Join(f.lab.Dir, "logs", f.trial.ID+".log"),
 		Values:  service.Values{CPUs: limits.CPUs, MemoryBytes: int64(limits.Memory)},
 	}
-	if f.trial.Start != "" {
+	if f.trial.Start != "" || f.trial.Contract == "" { // otherwise as earlier blocks were measured
 		order.Copies, order.Note = f.lab.Slicing.Copies, f.lab.Slicing.Note
+	}
+	if f.trial.Start != "" {
 		order.Pad = rand.New(rand.NewPCG(f.trial.Seed, uint64(f.trial.Order))).IntN(padMost)
 	}
 	if f.trial.Subject.Service.Backed(f.trial.Subject.Target) {

@@ -32,10 +32,19 @@ type User struct {
 	Home     string // empty: no home
 }
 
-func itself() User { return User{UID: os.Geteuid(), GID: os.Getegid()} }
+// Itself returns the user of this program.
+func Itself() User { return User{UID: os.Geteuid(), GID: os.Getegid()} }
 
 // Apart reports whether it is another user than the lab's.
 func (u User) Apart() bool { return u.UID != os.Geteuid() }
+
+// Name returns the user's name, or its id if it has no account.
+func (u User) Name() string {
+	if known, err := user.LookupId(strconv.Itoa(u.UID)); err == nil {
+		return known.Username
+	}
+	return strconv.Itoa(u.UID)
+}
 
 // Service returns the user that runs a service in a folder and reads the files and folders in
 // needs: the caller of sudo, the folder's owner, or nobody, whichever first can access all of them.
@@ -46,7 +55,7 @@ func Service(dir string, needs ...string) User {
 			return u
 		}
 	}
-	return itself()
+	return Itself()
 }
 
 // Build returns the user that builds a checkout with some tools: the caller of sudo, or the
@@ -58,7 +67,7 @@ func Build(checkout string, tools ...string) User {
 			return u
 		}
 	}
-	return itself()
+	return Itself()
 }
 
 // others returns the candidates in order of preference if the lab is root, and none otherwise.

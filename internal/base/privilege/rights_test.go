@@ -50,7 +50,7 @@ func TestReaches(t *testing.T) {
 
 func TestHome(t *testing.T) {
 	env := []string{"PATH=/bin", "HOME=/root", "X=HOME=1"}
-	for home, u := range map[string]User{"/root": itself(), "/var/a": {UID: -2, Home: "/var/a"},
+	for home, u := range map[string]User{"/root": Itself(), "/var/a": {UID: -2, Home: "/var/a"},
 		os.TempDir(): {UID: -2}} {
 		want := []string{"PATH=/bin", "HOME=" + home, "X=HOME=1"}
 		if got := u.Env(env); !slices.Equal(got, want) {

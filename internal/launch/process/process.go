@@ -53,6 +53,7 @@ type proc struct {
 	guest   bool // in the groups of another process, which removes them
 	journal *Journal
 	name    string
+	user    string         // under whose name it runs, if not this program's; otherwise empty
 	log     string         // path of the log as the kernel resolves it
 	workers map[int]string // start times of processes seen, by number
 }
@@ -95,6 +96,9 @@ func (l *Launcher) Launch(ctx context.Context, s launch.Spec) (launch.Process, e
 	p.noteLimits()
 	return p, nil
 }
+
+// User returns the name of the user that runs the process; empty: it is this program's.
+func (p *proc) User() string { return p.user }
 
 // ownDirs returns the cgroups to remove with this process.
 func (p *proc) ownDirs() []string {
@@ -144,8 +148,11 @@ func (p *proc) start(ctx context.Context, path string) error {
 		Parent: os.Getpid(), Groups: p.groups.dirs(), Cores: p.Spec.Cores,
 		Path: path, Args: p.Spec.Args,
 	}
-	user := privilege.Service(p.Spec.Dir, append(privilege.Runs(p.Spec.Dir, path, p.Spec.Args),
-		filepath.Dir(p.Spec.LogFile))...)
+	user := privilege.Itself()
+	if !p.Spec.AsMe {
+		user = privilege.Service(p.Spec.Dir, append(privilege.Runs(p.Spec.Dir, path, p.Spec.Args),
+			filepath.Dir(p.Spec.LogFile))...)
+	}
 	e.User, e.Group, e.Others, e.Env = user.UID, user.GID, user.Groups, user.Env(p.Spec.Env)
 	if cgroup.ReadMemory(p.groups.list).LimitBytes == 0 {
 		e.Data = p.Spec.Alone()
@@ -162,6 +169,10 @@ func (p *proc) start(ctx context.Context, path string) error {
 		if err := user.Give(p.Spec.Give); p.Spec.Give != "" && err != nil {
 			return fmt.Errorf("pass the TLS certificate to the process: %w", err)
 		}
+		if err := user.Give(p.Spec.Copy); p.Spec.Copy != "" && err != nil {
+			return fmt.Errorf("pass the copy of the service's folder to the process: %w", err)
+		}
+		p.user = user.Name()
 	}
 	p.log, _ = os.Readlink(fmt.Sprintf("/proc/self/fd/%d", out.Fd())) // empty without /proc
 	r, w, err := os.Pipe()

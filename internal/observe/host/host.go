@@ -67,6 +67,9 @@ func AvailableBytes() int64 {
 	return KiB(Field(read("/proc/meminfo"), "MemAvailable"))
 }
 
+// TotalBytes returns the memory of the machine (proc(5), MemTotal), in bytes; 0 if unknown.
+func TotalBytes() int64 { return KiB(Field(read("/proc/meminfo"), "MemTotal")) }
+
 // CgroupVersion returns which hierarchy has the processor controllers below root, the mount point
 // of cgroups: "v1", "v2" or "none". In a hybrid setup, version 2 is mounted one folder below and
 // has no controllers (systemd's CGROUP_DELEGATION); that is v1.

@@ -1,6 +1,9 @@
 package host
 
 import (
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"net"
@@ -15,8 +18,16 @@ import (
 // Socket is a listening socket.
 type Socket struct {
 	Port int
+	Addr netip.Addr
 	Wide bool // listens on all addresses, and so is reachable from other machines
 }
+
+// String returns the address as users write it.
+func (s Socket) String() string { return netip.AddrPortFrom(s.Addr, uint16(s.Port)).String() }
+
+// Reaches reports whether connections to an address of this machine arrive at the socket. A socket
+// of all IPv6 addresses also accepts IPv4, unless its program prevents that.
+func (s Socket) Reaches(addr netip.Addr) bool { return s.Wide || s.Addr == addr }
 
 // Sockets returns the listening sockets of a kernel table such as /proc/net/tcp (proc(5)), by the
 // target of their links in /proc/PID/fd. A UDP socket counts as listening if it has no peer.
@@ -35,14 +46,34 @@ func Sockets(table string) (map[string]Socket, error) {
 		if len(f) < 10 || f[3] != listen {
 			continue
 		}
-		address, hex, _ := strings.Cut(f[1], ":")
-		port, err := strconv.ParseUint(hex, 16, 16)
+		address, digits, _ := strings.Cut(f[1], ":")
+		port, err := strconv.ParseUint(digits, 16, 16)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: port %q: %w", table, hex, err)
+			return nil, fmt.Errorf("read %s: port %q: %w", table, digits, err)
 		}
-		out["socket:["+f[9]+"]"] = Socket{int(port), strings.Trim(address, "0") == ""}
+		addr, err := hexAddr(address)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: address %q: %w", table, address, err)
+		}
+		out["socket:["+f[9]+"]"] = Socket{int(port), addr, addr.IsUnspecified()}
 	}
 	return out, nil
+}
+
+// hexAddr reads an address of a kernel table: 32-bit words in the machine's byte order.
+func hexAddr(text string) (netip.Addr, error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	for i := 0; i+4 <= len(raw); i += 4 {
+		binary.BigEndian.PutUint32(raw[i:], binary.NativeEndian.Uint32(raw[i:]))
+	}
+	addr, ok := netip.AddrFromSlice(raw)
+	if !ok {
+		return netip.Addr{}, fmt.Errorf("it has %d bytes", len(raw))
+	}
+	return addr.Unmap(), nil
 }
 
 // tables lists the tables of this machine. A kernel without IPv6 lacks the second of each.
@@ -93,9 +124,9 @@ func Listening(network string, port int) (pids []int) {
 	return pids
 }
 
-// PortsOf lists the TCP ports of this machine on which the processes listen, in order. It ignores
-// processes with their own network, such as those of containers.
-func PortsOf(pids []int) (ports []int) {
+// SocketsOf lists the TCP sockets of this machine on which the processes listen, by their ports. It
+// ignores processes with their own network, such as those of containers.
+func SocketsOf(pids []int) (out []Socket) {
 	listening := map[string]Socket{}
 	for _, table := range tables["tcp"] {
 		all, _ := Sockets(table) // as in Wide
@@ -110,13 +141,15 @@ func PortsOf(pids []int) (ports []int) {
 		fds, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid)) // the pattern is well formed
 		for _, fd := range fds {
 			to, _ := os.Readlink(fd) // empty if it was closed meanwhile
-			if s, ok := listening[to]; ok && !slices.Contains(ports, s.Port) {
-				ports = append(ports, s.Port)
+			if s, ok := listening[to]; ok && !slices.Contains(out, s) {
+				out = append(out, s)
 			}
 		}
 	}
-	slices.Sort(ports)
-	return ports
+	slices.SortFunc(out, func(a, b Socket) int {
+		return cmp.Or(a.Port-b.Port, a.Addr.Compare(b.Addr))
+	})
+	return out
 }
 
 // MayLoad returns an error if an address is not one of this machine's, with the option that permits

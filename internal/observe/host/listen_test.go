@@ -25,6 +25,14 @@ func listen(network, address string) (io.Closer, int, error) {
 	return l, l.Addr().(*net.TCPAddr).Port, nil
 }
 
+// addressOf returns the address of a TCP listener; "" for any other.
+func addressOf(l io.Closer) string {
+	if tcp, ok := l.(*net.TCPListener); ok {
+		return tcp.Addr().String()
+	}
+	return ""
+}
+
 func TestListening(t *testing.T) {
 	for _, network := range []string{"tcp4", "tcp6", "udp4", "udp6"} {
 		l, port, err := listen(network, "localhost:0")
@@ -38,14 +46,19 @@ func TestListening(t *testing.T) {
 		if got := Listening(network[:3], port); !slices.Equal(got, []int{os.Getpid()}) {
 			t.Errorf("%s: %v listen, want %d", network, got, os.Getpid())
 		}
-		here := slices.Contains(PortsOf([]int{os.Getpid()}), port)
+		owns := func() bool { // the socket, at the address at which it listens
+			return slices.ContainsFunc(SocketsOf([]int{os.Getpid()}), func(s Socket) bool {
+				return s.Port == port && s.String() == addressOf(l)
+			})
+		}
+		here := owns()
 		if here != (network[:3] == "tcp") {
 			t.Errorf("%s: port %d is among those of this process: %v", network, port, here)
 		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if slices.Contains(PortsOf([]int{os.Getpid()}), port) {
+		if owns() {
 			t.Errorf("%s: port %d is among those of this process, and closed", network, port)
 		}
 		if got := Listening(network[:3], port); len(got) > 0 {

@@ -132,6 +132,36 @@ func Judged(c Comparison, limits []Limit) (names []string, err error) {
 	}), err
 }
 
+// DecidedLimits replaces the limit of the ranking metric by that of the metric that decided the
+// comparison of a run, by its word in Decisive; empty: the ranking metric stays. If the metric has
+// no row, the next one decides, as in the answer of the run.
+func DecidedLimits(limits []Limit, c Comparison, word string) []Limit {
+	if !slices.Contains(Decisive, word) {
+		return limits
+	}
+	limits = slices.Clone(limits)
+	for i := range limits {
+		if limits[i].Metric != "" {
+			continue
+		}
+		for _, name := range DecidedBy(word) {
+			decided := limitOf(name, limits[i].Most)
+			if slices.ContainsFunc(c.Pairs, func(p Pair) bool { return p.judges(decided) }) {
+				limits[i] = decided
+				break
+			}
+		}
+	}
+	return limits
+}
+
+// judges reports whether a pair has a number in the row of a limit.
+func (p Pair) judges(l Limit) bool {
+	return slices.ContainsFunc(p.Rows, func(r Row) bool {
+		return r.Load == l.Load && r.Metric == l.Metric && r.HasRatio()
+	})
+}
+
 // find returns the checks of the limits, without a decision.
 func find(c Comparison, limits []Limit) (Gate, error) {
 	g := Gate{Comparison: c}

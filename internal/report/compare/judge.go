@@ -392,3 +392,33 @@ func (r *Row) before(second *Row) bool {
 	}
 	return r.Detectable < second.Detectable
 }
+
+// DoubtBy marks the ratios from windows as SUSPECT if the control, the first target again, differs
+// significantly from the first target in the same metric: differences of this size can come from
+// the measurement itself. Ratios from slices have this finding already (verdict.JudgeStarts). Name
+// is the control's.
+func (c *Comparison) DoubtBy(control Comparison, name string) {
+	for _, k := range control.each() {
+		if k.Outcome != Better && k.Outcome != Worse || !k.HasRatio() || fromSlices(k) {
+			continue
+		}
+		for _, r := range c.each() {
+			if r.Load != k.Load || r.Metric != k.Metric || !r.HasRatio() || fromSlices(r) {
+				continue
+			}
+			if r.Grade != record.Invalid {
+				r.Grade = record.Suspect
+			}
+			doubt := table.Doubt{}
+			if r.Doubt != nil {
+				doubt = *r.Doubt
+			}
+			doubt.Rules = append(slices.Clone(doubt.Rules), "control")
+			r.Doubt = &doubt
+		}
+		c.Findings = append(c.Findings, wording.WithWords([]record.Finding{{Rule: "control",
+			Grade: record.Suspect, Load: k.Load, Value: math.Abs(k.Ratio.Center - 1),
+			Unit: record.UnitShare, Facts: record.Facts{Name: name, Subject: k.Metric,
+				Observed: k.Ratio.Center}}})...)
+	}
+}

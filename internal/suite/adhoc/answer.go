@@ -18,6 +18,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"prony.example/internal/base/address"
+	"prony.example/internal/base/clock"
 	"prony.example/internal/base/units"
 	"prony.example/internal/suite"
 	"prony.example/load/engine/nethttp"
@@ -67,6 +68,8 @@ func Fill(requests []suite.Request, environment func(string) (string, bool)) ([]
 type Answer struct {
 	Status int
 	Body   []byte
+	// Duration is the time from the request to the end of the body.
+	Duration time.Duration
 	// Values of the lab that the response may quote: the Host field, the service's port, and the
 	// port of the client's connection; empty: unknown.
 	Host, Port, Source string
@@ -107,11 +110,12 @@ func Ask(ctx context.Context, config *nethttp.Config, base string, requests []su
 	out := make([][]Answer, len(requests))
 	for range askTimes {
 		for i, r := range requests {
+			began := clock.Mono()
 			a, err := ask(ctx, &client, base, r)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.Request, err)
 			}
-			a.Source = source
+			a.Source, a.Duration = source, time.Duration(clock.Mono()-began)
 			out[i] = append(out[i], a)
 		}
 	}
@@ -400,7 +404,8 @@ func vary(same map[string]string, answers []Answer) string {
 }
 
 // leaves returns the values of a JSON document by their paths in gjson's syntax, which has none for
-// a field without a name. For other documents it returns an empty map.
+// a field without a name. Values are those that a check finds under load (extract.JSON): strings
+// without quotes and escapes, all others as written. For other documents it returns an empty map.
 func leaves(body []byte) map[string]string {
 	out := map[string]string{}
 	if !json.Valid(body) { // gjson's own check does not limit the depth
@@ -424,7 +429,10 @@ func leaves(body []byte) map[string]string {
 			if value.IsObject() || value.IsArray() {
 				walk(name, value, depth+1)
 			} else {
-				out[name] = value.String()
+				out[name] = value.Raw
+				if value.Type == gjson.String {
+					out[name] = value.Str
+				}
 			}
 			return true
 		})

@@ -52,6 +52,8 @@ type Source struct {
 	Counters map[string]counters.Place
 	// File is the file that describes the target; empty: it is on the command line.
 	File string
+	// Port is the fixed port of a service that is started by a command; 0: assigned.
+	Port int
 	// Built is the name of its build, for sources that share one; empty: its own name.
 	Built string
 	// Connections is the number of connections of its loads and warm-up; 0: the suite's.
@@ -146,7 +148,7 @@ func Services(sources []Source, environ []string, ready string) ([]*service.Serv
 		if err != nil {
 			return nil, from.wrong(from.Way.text(), err)
 		}
-		s := &service.Service{Name: names[i], Contracts: []string{""},
+		s := &service.Service{Name: names[i], Contracts: []string{""}, Port: from.Port,
 			Dir: from.Dir, Environ: environ, Wants: from.Wants,
 			Run:     service.Run{Command: args, Ready: ready, Env: from.Env},
 			Build:   service.Build{Steps: from.Steps, Artifact: artifact(args)},
@@ -467,6 +469,9 @@ func Sources(p *suite.Project, dir string) (out []Source, err error) {
 				name, t.Dir)
 		}
 		from.Built, from.Connections, from.Body = t.Built, t.Connections, t.Body
+		if t.Command != "" {
+			from.Port = t.Port
+		}
 		if t.Build != "" {
 			from.Steps = [][]string{{"sh", "-c", t.Build}}
 		}

@@ -205,6 +205,26 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// Values of JSON are held as checks find them under load: as written.
+func TestHoldUnusualValues(t *testing.T) {
+	const unusual = `"null":null,"zero":0.0,"price":10.50,"exp":1e3,"text":"\u00e9","t":`
+	names, all := answers([]string{"{" + unusual + "1}", "{" + unusual + "2}"})
+	request, err := ParseRequest("/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held, err := Hold([]suite.Request{request}, names, all, false, nothing)
+	if err != nil || len(held[0].Request.Checks) != 5 {
+		t.Fatalf("held %+v, error %v", held, err)
+	}
+	for _, c := range held[0].Request.Checks {
+		if want := map[string]string{"null": "null", "zero": "0.0", "price": "10.50", "exp": "1e3",
+			"text": "é"}[c.JSON]; string(*c.Is) != want {
+			t.Errorf("field %s is held as %q, but a check finds %q", c.JSON, *c.Is, want)
+		}
+	}
+}
+
 // nothing is an environment without variables.
 func nothing(string) (string, bool) { return "", false }
 

@@ -48,11 +48,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		return fmt.Errorf("%w; paste the whole curl command", err)
 	}
 	for _, c := range commands {
-		words := c.Words
-		for len(words) > 0 && (assignment.MatchString(words[0]) ||
-			slices.Contains(wrappers, words[0])) {
-			words = words[1:]
-		}
+		words := unwrapped(c.Words)
 		if len(words) == 0 || !curlName.MatchString(words[0]) {
 			if len(c.Words) > 0 {
 				d.leave("a command that is not curl")
@@ -76,9 +72,12 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 // commandsOf are the commands of a script. A text that is none, such as Markdown, has those that
 // begin a line with curl, each to its end.
 func commandsOf(text string, expansion func(string) string) (out []shellwords.Command, err error) {
-	if out, err = shellwords.Commands(text, expansion); err == nil {
+	out, err = shellwords.Commands(text, expansion)
+	if err == nil && calls(out) >= len(curlLine.FindAllString(text, -1)) {
 		return out, nil
 	}
+	script := out // in which apostrophes of prose can quote lines of curl
+	out = nil
 	lines := strings.SplitAfter(text, "\n")
 	for i := 0; i < len(lines); i++ {
 		if !curlLine.MatchString(lines[i]) {
@@ -99,10 +98,30 @@ func commandsOf(text string, expansion func(string) string) (out []shellwords.Co
 				Problem: "a command whose end is not found, such as of a quote"})
 		}
 	}
-	if !slices.ContainsFunc(out, func(c shellwords.Command) bool { return c.Problem == "" }) {
-		return nil, err
+	if calls(out) <= calls(script) {
+		return script, err
 	}
 	return out, nil
+}
+
+// calls counts the commands that call curl and have no problem.
+func calls(commands []shellwords.Command) (n int) {
+	for _, c := range commands {
+		words := unwrapped(c.Words)
+		if c.Problem == "" && len(words) > 0 && curlName.MatchString(words[0]) {
+			n++
+		}
+	}
+	return n
+}
+
+// unwrapped returns the words of a command without variables and wrappers in front of it.
+func unwrapped(words []string) []string {
+	for len(words) > 0 && (assignment.MatchString(words[0]) ||
+		slices.Contains(wrappers, words[0])) {
+		words = words[1:]
+	}
+	return words
 }
 
 // command takes the words after curl: a request for each address, and each --next.

@@ -169,5 +169,8 @@ func TestCurlShells(t *testing.T) {
 	check("I'd ask:\n"+fence+"$ curl http://a/1 \\\n  -d 'b\n\nc'\n"+fence+"It's {ok\n"+
 		"curl isn't hard\n"+fence+"curl http://a/2\n"+fence, "POST /1 1×200 [b\n\nc] "+formBody+
 		"\nGET /2 1×200\n- 1: a command whose end is not found, such as of a quote")
+	// Apostrophes of prose that happen to pair up quote no commands.
+	check("I'd ask:\n\n    curl http://a/1\n\nDon't, or\n$ curl http://a/2 \\\n  -H 'x: y'\n",
+		"GET /1 1×200\nGET /2 1×200 x=y")
 	check("curl -d $'\\ud83d\\ude00 \\041' http://a/", "POST / 1×200 [\U0001F600 !] "+formBody)
 }

@@ -106,6 +106,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if len(r.experiment.Reserve) > 0 {
 		r.experiment.More = r.further(r.Tell.Say).next
 	}
+	if r.wish.Own != nil {
+		r.experiment.Stop = hopeless
+	}
 	return nil
 }
 

@@ -41,6 +41,8 @@ type Lab struct {
 	Tell  Observer
 	// Wait is the maximum time to wait for another lab on this machine; 0: do not wait.
 	Wait time.Duration
+	// AsMe starts the user's own services as this program's user, also if that is root.
+	AsMe bool
 
 	used *turn // held machine, if several steps share one turn; nil: each takes it
 }
@@ -81,19 +83,32 @@ func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, l
 	return j, reaped, j.Close, nil
 }
 
+// wait takes the machine. If another lab has it, it waits in a queue, in the order of arrival.
 func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, err error) {
 	over := time.After(l.Wait)
 	text := ""
+	var ticket *process.Ticket
+	defer func() {
+		if ticket != nil {
+			err = errors.Join(err, ticket.Leave())
+		}
+	}()
 	for {
 		j, reaped, err = l.World.Enter()
 		busy, is := errors.AsType[*process.Busy](err)
 		if l.Wait == 0 || !is {
 			return j, reaped, err
 		}
+		if ticket == nil {
+			var failed error
+			if ticket, failed = process.Join(process.DefaultDir()); failed != nil {
+				return nil, nil, failed
+			}
+		}
 		if busy.Who != text {
 			text = busy.Who
-			l.Tell.Say(fmt.Sprintf("waiting for %s, which measures on this machine, for at most %v",
-				text, l.Wait))
+			l.Tell.Say(fmt.Sprintf("waiting for the machine, for at most %v: it is used by %s",
+				l.Wait, text))
 		}
 		select {
 		case <-ctx.Done():

@@ -46,7 +46,7 @@ func (l *Lab) Services(ctx context.Context, sources []adhoc.Source, ready string
 	}
 	services, err := adhoc.Services(sources, os.Environ(), strings.TrimPrefix(ready, "-"))
 	for _, s := range services {
-		s.Run.Startup = max(startup, trial.ReadyBound)
+		s.Run.Startup, s.AsMe = max(startup, trial.ReadyBound), l.AsMe
 		if s.Made != nil && s.Made.Note != "" && s.ControlOf == "" {
 			l.Tell.Say(s.Made.Note)
 		}
@@ -78,7 +78,33 @@ type Meeting struct {
 	Speaks     suite.Scenario // protocol of the requests; the rest is ignored
 	StatusOnly bool           // check only the status of responses
 	Ports      Ports          // Meet adds to it; nil: not recorded
+	// Connections is the number of connections of the loads, and CPUs the number of cores of a
+	// service, for a note on slow services; 0: there is none.
+	Connections int
+	CPUs        float64
 }
+
+// slow reports a request whose response takes so long that a load of all connections waits for more
+// than slowBound, if the service computes all this time.
+func (m Meeting) slow(request string, answers []adhoc.Answer) string {
+	if m.CPUs == 0 || len(answers) == 0 {
+		return ""
+	}
+	alone := slices.MinFunc(answers, func(a, b adhoc.Answer) int {
+		return cmp.Compare(a.Duration, b.Duration)
+	}).Duration
+	all := time.Duration(float64(alone) * float64(m.Connections) / m.CPUs)
+	if all <= slowBound {
+		return ""
+	}
+	fit := max(1, int(float64(slowBound)/2/float64(alone)*m.CPUs))
+	return fmt.Sprintf("%s takes %v alone, so %d connections wait up to %v for a service that "+
+		"computes all this time. If trials fail, use --connections %d --measure 10s", request,
+		alone.Round(time.Millisecond), m.Connections, all.Round(100*time.Millisecond), fit)
+}
+
+// slowBound is the waiting time of a closed load that is too long for windows of a second.
+const slowBound = time.Second
 
 // Meet starts each service once, sends it the requests, and returns what all responses have in
 // common, which it also reports. This needs a separate start: the first trial runs before the other
@@ -102,6 +128,11 @@ func (l *Lab) Meet(ctx context.Context, m Meeting) ([]adhoc.Held, error) {
 		item, err := adhoc.Ask(ctx, speech(s, addr), t.Base, speaks.To(hostOf(s)).
 			Sized(s.Targets[0].Body).Requests)
 		names, answers = append(names, t.Name), append(answers, item)
+		for i, list := range item {
+			if text := m.slow(filled[i].Request, list); text != "" {
+				l.Tell.Say(t.Name + ": " + text)
+			}
+		}
 		return err
 	}
 	if err := l.meetAll(ctx, m, speech, see); err != nil {

@@ -39,6 +39,7 @@ type Own struct {
 	Suite    *suite.Suite
 	Services Catalog
 	Results  string // folder of the runs' folders
+	Decides  string // metric that decides: one of compare.Decisive; empty: that of the ranking
 }
 
 // Telemetry is the destination of services' telemetry.
@@ -96,7 +97,7 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 	if w.Telemetry.Wanted {
 		p.suite.NoSlices = "telemetry can be collected from only one target at a time"
 	}
-	if err = p.planAll(); err == nil && p.crowded() {
+	if err = p.planAll(); err == nil && (p.fixedPorts() || p.crowded()) {
 		err = p.planAll()
 	}
 	if err != nil && (len(w.Override.Targets) > 0 || len(w.Override.Launchers) > 0 ||
@@ -121,6 +122,24 @@ func (l *Lab) expand(w Wish) (p planned, err error) {
 func (p *planned) planAll() (err error) {
 	p.plan, err = p.suite.Plan(p.catalog.Targets())
 	return err
+}
+
+// fixedPorts reports whether targets of a start listen on the same fixed port. It then sets in the
+// suite that slices are impossible.
+func (p *planned) fixedPorts() bool {
+	used := map[string][]int{} // ports by start
+	for _, t := range p.plan.Trials {
+		s, _, ok := p.catalog.Find(t.Target)
+		if t.Start == "" || !ok || s.Port == 0 {
+			continue
+		}
+		if slices.Contains(used[t.Start], s.Port) {
+			p.suite.NoSlices = fmt.Sprintf("several targets listen on the fixed port %d", s.Port)
+			return true
+		}
+		used[t.Start] = append(used[t.Start], s.Port)
+	}
+	return false
 }
 
 // crowded reports whether memory does not suffice for all targets of a start. It then sets in the

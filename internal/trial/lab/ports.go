@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,43 +25,41 @@ const askElsewhere = time.Second
 // strayError is the error of a target that responds on another port than Prony gave it.
 type strayError struct {
 	name           string
+	addr           netip.AddrPort
 	port, expected int
 }
 
 func (e *strayError) Error() string {
-	return fmt.Sprintf("the service responds on port %d instead of $PORT, which is "+
-		"%d", e.port, e.expected)
+	hint := fmt.Sprintf("set --port %d (in prony.yaml: port)", e.port)
+	if e.addr.Addr().Is6() {
+		hint = fmt.Sprintf("configure it to listen on %s instead of %v, and set --port %d (in "+
+			"prony.yaml: port)", service.Loopback, e.addr.Addr(), e.port)
+	}
+	return fmt.Sprintf("the service responds on port %d instead of $PORT, which is %d. Configure "+
+		"it to listen on $PORT, or write {port} into its command. If its port is fixed, %s",
+		e.port, e.expected, hint)
 }
 
-// portsBeside lists the ports of this machine on which processes of a target listen, without those
-// that Prony gave it.
-func portsBeside(s *processes.System) []int {
-	ports := host.PortsOf(slices.Concat(s.PIDs(), s.Backing()))
-	return slices.DeleteFunc(ports, func(port int) bool {
+// socketsOf lists the sockets of this machine on which processes of a target listen.
+func socketsOf(s *processes.System) []host.Socket {
+	return host.SocketsOf(slices.Concat(s.PIDs(), s.Backing()))
+}
+
+// socketsBeside lists the sockets of a target without those at ports that Prony gave it.
+func socketsBeside(s *processes.System) []host.Socket {
+	return slices.DeleteFunc(socketsOf(s), func(socket host.Socket) bool {
 		return slices.ContainsFunc(s.Parts, func(p processes.Part) bool {
-			return int(p.Addr().Port()) == port
+			return int(p.Addr().Port()) == socket.Port
 		})
 	})
 }
 
-// findStray sends requests to other ports of a target that is not ready, and returns a *strayError
-// if it responds there. Without a path, an open port proves nothing, and it returns nil.
-func (v Visitor) findStray(ctx context.Context, s *service.Service, name, path string,
-	p *processes.System) error {
-	if path == "" || v.Speak == nil {
-		return nil
+// portsBeside lists the ports of socketsBeside.
+func portsBeside(s *processes.System) (ports []int) {
+	for _, socket := range socketsBeside(s) {
+		ports = append(ports, socket.Port)
 	}
-	for _, port := range portsBeside(p) {
-		addr := netip.AddrPortFrom(p.Addr().Addr(), uint16(port))
-		bounded, cancel := context.WithTimeout(ctx, askElsewhere)
-		_, _, err := service.WaitReadyIn(bounded, v.Speak(s, addr), nil, addr.String(), path,
-			p.Began(), p.Exited())
-		cancel()
-		if err == nil {
-			return &strayError{name, port, int(p.Addr().Port())}
-		}
-	}
-	return nil
+	return slices.Compact(ports)
 }
 
 // joinStrays replaces the errors of targets that respond on the same port, whatever $PORT is, with
@@ -76,8 +73,9 @@ func joinStrays(err error) error {
 		if targets := names[port]; len(targets) > 1 {
 			return fmt.Errorf("start %s: all of these targets listen on port %d and ignore "+
 				"$PORT. Targets run side by side, so each needs its own port: configure them to "+
-				"listen on $PORT, or write {port} into their commands; for a container, set "+
-				"--port", strings.Join(targets, ", "), port)
+				"listen on $PORT, or write {port} into their commands. If their port is fixed, "+
+				"--port %[2]d (in prony.yaml: port) measures whole trials in turns",
+				strings.Join(targets, ", "), port)
 		}
 	}
 	return err

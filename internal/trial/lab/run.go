@@ -145,6 +145,9 @@ func (r *run) head(ctx context.Context) {
 		ForNs: int64(s.For), Labels: r.wish.Labels,
 		Requests: map[string][]string{}, Skipped: r.skipped,
 	}
+	if r.wish.Own != nil {
+		head.Decides = r.wish.Own.Decides
+	}
 	if s.For == 0 { // otherwise the trials are not known in advance
 		head.Planned, head.Reserve = outline(p.Trials), outline(p.Reserve)
 	}

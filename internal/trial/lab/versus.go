@@ -27,7 +27,7 @@ type Comparison struct {
 	Requests []suite.Request
 	Options  adhoc.Options   // CPUs: 0 is half of all cores
 	Change   suite.Override  // changes to the suite that Options make
-	Memory   strictyaml.Size // of a service, in bytes; 0: a share of half of what is free
+	Memory   strictyaml.Size // of a service, in bytes; 0: a share of half of the machine's
 	Ready    string          // path that answers 200 once a service serves, or - for a connection
 	Startup  time.Duration   // maximum startup time of a service
 	// StatusOnly checks only the status of responses. Again measures the first service a second
@@ -125,7 +125,7 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	s, err := ownLab.suiteOf(ctx, c, services, ports)
 	if err == nil {
 		w := Wish{Own: &Own{Suite: s, Services: services,
-			Results: filepath.Join(l.Root, record.Kept, adhoc.Name)}, Host: "any",
+			Results: filepath.Join(l.Root, record.Kept, adhoc.Name), Decides: c.By}, Host: "any",
 			Version: c.Version, Command: c.Command, Out: c.Out}
 		if err = ownLab.CheckPorts(w, ports); err == nil {
 			err = do(ownLab, w)
@@ -147,7 +147,8 @@ func (c *Comparison) fill() error {
 		o.CPUs = float64(max(1, len(cores)/2))
 	}
 	if o.MemoryBytes = int64(c.Memory); c.Memory == 0 {
-		o.MemoryBytes = host.AvailableBytes() / 2 / int64(len(c.Sources)+1)
+		o.MemoryBytes = usualMemory(host.TotalBytes(), host.AvailableBytes()) /
+			int64(len(c.Sources)+1)
 	}
 	for _, s := range c.Sources {
 		o.Stay = o.Stay || s.Stays()
@@ -168,6 +169,16 @@ func (c *Comparison) fill() error {
 	return cli.Usage(err)
 }
 
+// usualMemory returns the memory for all services: half of the machine's, so that two runs of one
+// command line have the same limits. It is halved until it is at most 3/4 of the free memory.
+func usualMemory(total, available int64) int64 {
+	out := total / 2
+	for out > available/4*3 && out > 1 {
+		out /= 2
+	}
+	return out
+}
+
 // unseen is a Sight that does nothing.
 func unseen(context.Context, Seen) error { return nil }
 
@@ -180,7 +191,8 @@ func (l *Lab) suiteOf(ctx context.Context, c Comparison, services Catalog, ports
 		distinct = services[:len(services)-1]
 	}
 	meeting := Meeting{Of: distinct, Startup: c.Startup, Requests: c.Requests,
-		Speaks: c.Options.Speaks, StatusOnly: c.StatusOnly, Ports: ports}
+		Speaks: c.Options.Speaks, StatusOnly: c.StatusOnly, Ports: ports,
+		Connections: c.Options.Connections, CPUs: c.Options.CPUs}
 	retained, err := l.Meet(ctx, meeting)
 	if err != nil {
 		return nil, err
@@ -235,6 +247,11 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		a.Against = append(a.Against, Against{s.Name, match})
 		if noise := c.Again && i == len(services)-2; !noise && a.Enough == "" {
 			a.Enough = match.Enough(effects(match)...)
+		}
+	}
+	if last := len(a.Against) - 1; c.Again && last > 0 {
+		for i := range a.Against[:last] {
+			a.Against[i].DoubtBy(a.Against[last].Comparison, a.Against[last].Name)
 		}
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"prony.example/internal/launch"
@@ -69,6 +68,7 @@ type Visitor struct {
 
 	journal  *process.Journal
 	launcher launch.Launcher
+	copies   string // folder for copies of services' folders; empty: none are made
 	missing  func(*service.Service, ...service.Target) []string
 }
 
@@ -114,11 +114,21 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 		defer func() { err = errors.Join(err, containers.close()) }()
 		v.launcher = containers.By[v.Launcher]
 	}
-	var errs []error
-	hint := ""
 	b := v.Builder(tools)
 	b.Note = journal.Step
-	for i, o := range BuildAll(ctx, build, b, services, jobs) {
+	if v.Hint != "" { // what a service writes must not change its build
+		if v.copies, err = b.Copies(); err != nil {
+			return err
+		}
+	}
+	return v.visitAll(ctx, services, BuildAll(ctx, build, b, services, jobs))
+}
+
+// visitAll starts the targets of services one after another and calls See for each.
+func (v Visitor) visitAll(ctx context.Context, services Catalog, outcomes []Outcome) error {
+	var errs []error
+	hint := ""
+	for i, o := range outcomes {
 		if o.Err != nil {
 			errs = append(errs, o.Err)
 			continue
@@ -133,7 +143,7 @@ func (v Visitor) Visit(ctx context.Context, names []string) (err error) {
 			}
 			if err := v.lookAll(ctx, services[i], t, o.Built); err != nil {
 				errs = append(errs, err)
-				if !o.Built.Attached.IsValid() { // otherwise it was not started
+				if needsHint(err) && !o.Built.Attached.IsValid() { // otherwise it was not started
 					hint = v.Hint
 				}
 			}
@@ -239,52 +249,6 @@ func speech(protocol string, c service.Certificate, addr netip.AddrPort) *nethtt
 		Requests: []suite.Request{{Request: "GET /"}}}, "", addr)
 }
 
-// hintAfter is the time after which the reason of a target's wait is reported.
-const hintAfter = 3 * time.Second
-
-// patient waits for a target. For a service of the user's own, it soon reports why the service is
-// not ready: a missing path has the same response until the bound is over. stray returns the error
-// of a target that responds on another port.
-func (v Visitor) patient(ctx context.Context, name string, bound time.Duration,
-	wait, stray func(context.Context) error) error {
-	if v.Hint == "" {
-		return wait(ctx)
-	}
-	notYet := errors.New("not yet")
-	early, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
-	defer cancel()
-	err := wait(early)
-	if !errors.Is(err, notYet) {
-		return err
-	}
-	if wrong := stray(ctx); wrong != nil {
-		v.Tell.Say(fmt.Sprintf("%s: %v", name, wrong))
-		// Some services open a second port first, so check again.
-		further, cancel := context.WithTimeoutCause(ctx, hintAfter, notYet)
-		defer cancel()
-		if err = wait(further); !errors.Is(err, notYet) {
-			return err
-		}
-		if wrong = stray(ctx); wrong != nil {
-			return wrong
-		}
-	}
-	v.Tell.Say(fmt.Sprintf("%s, waiting up to %v: %v", name, bound, err))
-	return wait(ctx)
-}
-
-// lastSaid adds to an error how a service ended, if it did, and its last output.
-func lastSaid(err error, p *processes.System) error {
-	if errors.Is(err, service.ErrExited) {
-		err = fmt.Errorf("%w (%s)", err, p.Exit())
-	}
-	log := p.Log(20)
-	if len(log) == 0 {
-		return fmt.Errorf("%w; the service wrote no output", err)
-	}
-	return fmt.Errorf("%w; output of the service:\n  %s", err, strings.Join(log, "\n  "))
-}
-
 // look starts one target, calls See for it and stops it.
 func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 	built *service.Built, protocol string) (err error) {
@@ -308,6 +272,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		Values: service.Values{CPUs: float64(min(n, runtime.NumCPU())),
 			MemoryBytes: verifyMemory * int64(n), Listen: v.launcher.Listen(),
 			Append: s.Brief(t)},
+		Copies: v.copies, Note: v.journal.Copy,
 	}
 	if b := v.Budget; b.CPUs > 0 {
 		order.Cores, order.CPUs, order.MemoryBytes = b.Cores, b.CPUs, b.MemoryBytes
@@ -324,6 +289,7 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 		order.Give = certificate.Dir
 	}
 	order.Env = certificate.Env(protocol)
+	defer v.watch(s.Full(t), built)()
 	p, err := starter.Start(bounded, order)
 	if p == nil {
 		return err
@@ -340,15 +306,10 @@ func (v Visitor) look(ctx context.Context, s *service.Service, t service.Target,
 			_, ready, err = service.WaitReadyIn(ctx, speak, nil, p.Addr().String(),
 				s.ReadyIn(protocol), p.Began(), p.Exited())
 			return err
-		}, func(ctx context.Context) error {
-			if built.Attached.IsValid() { // it has no $PORT
-				return nil
-			}
-			return v.findStray(ctx, s, s.Full(t), s.ReadyIn(protocol), p)
-		})
+		}, candidate{s, s.Full(t), s.ReadyIn(protocol), p, built})
 	}
 	if err != nil {
-		return lastSaid(err, p)
+		return v.explained(err, p)
 	}
 	v.reportPorts(s.Full(t), built, p)
 	checker := trial.Checker(speaks, nil, p.Addr(), t.Mode)

@@ -60,6 +60,9 @@ var _ lab.World = World{}
 
 // Enter implements lab.World.
 func (World) Enter() (j *process.Journal, reaped []string, err error) {
+	if err := process.InTurn(process.DefaultDir()); err != nil {
+		return nil, nil, err
+	}
 	if j, reaped, err = process.OpenJournal(process.DefaultDir()); err != nil {
 		return nil, nil, err
 	}

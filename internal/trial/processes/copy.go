@@ -40,7 +40,7 @@ func (s *System) copy(ctx context.Context, o *Order) error {
 		}
 		return errors.Join(err, forget())
 	}
-	o.Built = fresh
+	o.Built, s.folder = fresh, dir
 	s.remove = func() error {
 		if err := service.RemoveCopy(dir); err != nil {
 			return err // still in the journal

@@ -73,6 +73,7 @@ type System struct {
 	// NoCopy is why the ordered copy was not made; nil: it was, or none was ordered.
 	NoCopy *service.NoCopy
 
+	folder string       // the copy; empty: none
 	remove func() error // removes the copy
 	mu     sync.Mutex
 	exited chan struct{}
@@ -90,10 +91,12 @@ func (s Starter) Start(ctx context.Context, o Order) (*System, error) {
 	processes := o.Service.Processes(o.Target)
 	values := o.Values
 	values.Host, values.Backing = service.Loopback, len(o.Back)
-	for range processes {
+	for i := range processes {
 		port, err := ports()
 		if o.Built.Port != 0 {
 			port = o.Built.Port
+		} else if i == len(processes)-1 && o.Service.Port != 0 {
+			port, err = o.Service.Port, fixedPort(o.Service.Port)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
@@ -131,6 +134,7 @@ func (s Starter) add(ctx context.Context, sys *System, o Order, start service.St
 	spec := launch.Spec{
 		Name: o.Name, Dir: o.Built.Dir, Args: start.Args, Env: start.Env, LogFile: o.LogFile,
 		Cores: o.Cores, CPUs: o.CPUs, MemoryBytes: o.MemoryBytes, Port: start.Port, Give: o.Give,
+		AsMe: o.Service.AsMe, Copy: sys.folder,
 		Image: start.Image, Mounts: o.Mounts, Compose: (*launch.Compose)(o.Built.Compose),
 	}
 	if start.Name != "" {
@@ -227,6 +231,15 @@ func (s *System) pids(backing bool) (out []int) {
 
 // Groups returns the control groups of all parts but backing ones.
 func (s *System) Groups() []launch.Group { return s.first().Groups() }
+
+// User returns the name of the user that runs the part that explains a failure; empty: it is this
+// program's.
+func (s *System) User() string {
+	if p, ok := s.Parts[s.telling()].Process.(interface{ User() string }); ok {
+		return p.User()
+	}
+	return ""
+}
 
 // Containers returns the names of the parts that are containers.
 func (s *System) Containers() (names []string) {
@@ -464,6 +477,16 @@ func FreePort() (port int, err error) {
 		}
 	}
 	return 0, err
+}
+
+// fixedPort returns an error if a service's fixed port is in use.
+func fixedPort(port int) error {
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", service.Loopback, port))
+	if err != nil {
+		return fmt.Errorf("the service's fixed port %d is in use; end the process that listens "+
+			"there: %w", port, err)
+	}
+	return l.Close()
 }
 
 // unused returns an error if an address is in use.
