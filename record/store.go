@@ -89,8 +89,17 @@ func (r Run) Missing(records []*Record) (out []Planned) {
 // Resumption is a moment at which the trials without a record were started.
 type Resumption struct {
 	Time    time.Time `json:"time"`
-	Trials  int       `json:"trials"` // number of trials with a record by then
+	Trials  int       `json:"trials"` // number of trials with a record that counts by then
 	Command []string  `json:"command"`
+	// Repeats are the trials that were run again, because they or their start were interrupted. The
+	// later record of such a trial counts.
+	Repeats []string `json:"repeats,omitempty"`
+}
+
+// repeats reports whether a record is the one of a repeated trial.
+func (r Run) repeats(rec *Record) bool {
+	n := rec.Resumed
+	return 1 <= n && n <= len(r.Resumed) && slices.Contains(r.Resumed[n-1].Repeats, rec.Trial)
 }
 
 // Skipped is a target that could not take part, and why.
@@ -260,7 +269,7 @@ func (w *Writer) Append(r *Record) error {
 	}
 	if err != nil {
 		return errors.Join(
-			fmt.Errorf("save record of %s: %w; free some space and run again", r.Trial, err),
+			fmt.Errorf("save record of %s: %w; free some space", r.Trial, err),
 			w.f.Truncate(w.size))
 	}
 	w.size += int64(n)
@@ -284,8 +293,8 @@ func (e *BadRecord) Error() string {
 // Unwrap returns the cause.
 func (e *BadRecord) Unwrap() error { return e.Err }
 
-// Read returns head and records of a run's folder. Invalid lines are returned in bad; err is for
-// folders that cannot be read.
+// Read returns head and records of a run's folder: of a trial that was interrupted and repeated,
+// the later one. Invalid lines are returned in bad; err is for folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
 	if head, err = readHead(dir); err != nil {
 		return head, nil, nil, err
@@ -297,7 +306,16 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 	}
 	defer f.Close()
 	records, bad, err = readRecords(path, f, head.belongs())
-	return head, records, bad, err
+	return head, latest(records), bad, err
+}
+
+// latest leaves out records of trials that were repeated.
+func latest(records []*Record) []*Record {
+	last := map[string]*Record{}
+	for _, r := range records {
+		last[r.Trial] = r
+	}
+	return slices.DeleteFunc(records, func(r *Record) bool { return last[r.Trial] != r })
 }
 
 func readHead(dir string) (head Run, err error) {
@@ -332,6 +350,7 @@ func readHead(dir string) (head Run, err error) {
 // head has no run id or no trial ids, the check cannot use them.
 func (r Run) belongs() func(rec *Record, line int) error {
 	lines := map[string]int{}
+	resumed := map[string]int{} // of the last record of each trial
 	inReserve := func(id string) bool {
 		return slices.ContainsFunc(r.Reserve, func(p Planned) bool { return p.Trial == id })
 	}
@@ -342,10 +361,10 @@ func (r Run) belongs() func(rec *Record, line int) error {
 		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial) && !inReserve(rec.Trial):
 			return fmt.Errorf("a record of trial %q, which is not in the plan of %s", rec.Trial,
 				RunFile)
-		case first > 0:
+		case first > 0 && (!r.repeats(rec) || rec.Resumed <= resumed[rec.Trial]):
 			return fmt.Errorf("a second record of trial %s, after line %d", rec.Trial, first)
 		}
-		lines[rec.Trial] = line
+		lines[rec.Trial], resumed[rec.Trial] = line, rec.Resumed
 		return nil
 	}
 }

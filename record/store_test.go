@@ -305,7 +305,7 @@ func TestAppendOnAFullDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("error is %v, want no space left on device", err)
 	}
-	for _, words := range []string{"save record of b1-03-c: ", "; free some space and run again"} {
+	for _, words := range []string{"save record of b1-03-c: ", "; free some space"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("error is %q, want %q in it", err, words)
 		}
@@ -404,6 +404,43 @@ func TestResume(t *testing.T) {
 	if _, err := Resume(t.TempDir(), Run{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("nothing to resume: %v", err)
 	}
+}
+
+// The later record of a repeated trial counts. A second record without a repetition, or of the same
+// resumption, is left out and reported.
+func TestRepeatedTrials(t *testing.T) {
+	head := Run{Version: Version, ID: "r", Trials: []string{"a", "b"}, Resumed: []Resumption{
+		{Repeats: []string{"a"}}, {Repeats: []string{"a"}}}}
+	check := func(want string, bad int, records ...Record) {
+		t.Helper()
+		dir := t.TempDir()
+		w := create(t, dir, head)
+		for i := range records {
+			records[i].Order = i
+			if err := w.Append(&records[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, got, wrong, err := Read(dir)
+		text := ""
+		for _, r := range got {
+			text += fmt.Sprint(r.Trial, r.Order, " ")
+		}
+		if err != nil || text != want || len(wrong) != bad {
+			t.Errorf("read %q, %v, %v; want %q and %d bad lines", text, wrong, err, want, bad)
+		}
+	}
+	a, b := Record{Trial: "a"}, Record{Trial: "b"}
+	a1, a2, b1 := Record{Trial: "a", Resumed: 1}, Record{Trial: "a", Resumed: 2},
+		Record{Trial: "b", Resumed: 1}
+	check("b1 a2 ", 0, a, b, a1)
+	check("b1 a3 ", 0, a, b, a1, a2)
+	check("b1 a2 ", 0, a, b, a2)
+	check("a0 b1 ", 1, a, b, b1) // not repeated
+	check("a0 b1 ", 1, a, b, a)
+	check("b1 a2 ", 1, a, b, a1, a1)
+	check("b1 a2 ", 1, a, b, a2, a1)
+	check("a0 b1 ", 1, a, b, Record{Trial: "a", Resumed: 3}) // of no resumption
 }
 
 // endless returns one piece forever.

@@ -90,6 +90,10 @@ func (s *progressLine) renew(text string) {
 func (s *progressLine) Trial(e trial.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if e.Remark != "" {
+		s.renew(e.Remark + "\n")
+		return
+	}
 	s.pulse = ""
 	if p := e.Pulse; p != nil { // drawn at the next second
 		s.pulse = " · " + units.Rate(p.PerS) + "/s"
@@ -152,7 +156,10 @@ func (s *progressLine) draw() {
 		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
 	}
 	text += s.pulse
-	text += fmt.Sprintf(" · %s done · %s left", s.count(" of "), roughly(s.left(now)))
+	text += fmt.Sprintf(" · %s done", s.count(" of "))
+	if left := s.left(now); left >= time.Second { // otherwise it takes longer than estimated
+		text += fmt.Sprintf(" · %s left", roughly(left))
+	}
 	if runes := []rune(text); len(runes) >= s.width {
 		text = string(runes[:s.width-1])
 	}

@@ -18,6 +18,7 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/doctor"
 	"prony.example/internal/trial/lab"
@@ -130,7 +131,8 @@ one, with --wait=10m for ten minutes at most.
 With -x, run prints each action outside of prony, such as builds and starts, as a shell command.
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
-runs the trials that have no record, if plan, seed, artifacts, tools and machine are the same.
+runs the trials that have no record or were interrupted, if plan, seed, artifacts, tools and machine
+are the same.
 
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if one is INVALID or failed. --invalid
 pass turns 4 into 0, for a gate that follows. The exit code is 1 for a run that failed, and 2 for a
@@ -167,7 +169,7 @@ func (a *app) runCmd() *cobra.Command {
 		"the run may start",
 		doctor.Bars...)
 	c.Flags().StringVar(&f.asked.Resume, "resume", "",
-		"folder of an interrupted run: run the trials that have no record")
+		"folder of an interrupted run: run the trials that have no record or were interrupted")
 	c.Flags().StringVar(&f.asked.Out, "out", "",
 		"folder of the results (default: results/TIME below the root)")
 	c.Flags().StringToStringVar(&f.asked.Labels, "label", nil,
@@ -274,8 +276,9 @@ func (a *app) again(c *cobra.Command, dir string) error {
 		return err
 	}
 	if head.File == "" || len(head.Command) == 0 {
-		return fmt.Errorf("cannot resume %s: its command cannot be repeated; start a new run",
-			dir)
+		return fmt.Errorf("cannot resume %s: only runs of prony run can be resumed, because other "+
+			"commands measure expected responses and free memory before they start; start a "+
+			"new run with %s", dir, runs.Reproduce(head))
 	}
 	line := []string{"run"}
 	verb := false // found; flags that all verbs have may come before it

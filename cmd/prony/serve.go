@@ -84,7 +84,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 		return err
 	}
 	o := server.Options{Runs: runList, Version: version(), Ours: ours,
-		Busy: process.ErrBusy.Error()}
+		Busy: process.ErrBusy.Error(), Report: func(line string) { a.say("prony: " + line) }}
 	given := os.Getenv(tokenName)
 	if err := os.Unsetenv(tokenName); err != nil { // child processes do not need it
 		return err

@@ -30,6 +30,8 @@ type desk struct {
 	link string // as printed
 	base string // http://ADDRESS
 	cmd  *exec.Cmd
+
+	stderr io.Writer // nil: the test's
 }
 
 // serving starts prony serve on a folder with one run, in a checkout.
@@ -60,7 +62,9 @@ func (d *desk) begin(dir string, args ...string) {
 	d.cmd = exec.Command(os.Args[0], args...)
 	d.cmd.Dir = dir
 	d.cmd.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
-	d.cmd.Stderr = os.Stderr
+	if d.cmd.Stderr = d.stderr; d.stderr == nil {
+		d.cmd.Stderr = os.Stderr
+	}
 	out, err := d.cmd.StdoutPipe()
 	if err == nil {
 		err = d.cmd.Start()

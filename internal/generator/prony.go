@@ -13,8 +13,12 @@ type Prony struct {
 	Stack  *nethttp.Config // of other protocols than plain HTTP/1.1; nil: HTTP/1.1
 }
 
-// Offer runs the load. It returns an error if the requested engine is not available.
+// Offer runs the load. It returns an error if the requested engine is not available, or if this
+// process cannot open all connections.
 func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
+	if err := roomHere().check(&s, p.Stack); err != nil {
+		return nil, err
+	}
 	if err := p.choice().Set(&s); err != nil {
 		return nil, err
 	}

@@ -254,7 +254,7 @@ func trialViewOf(r *record.Record) trialView {
 		Findings: findingViews(r.Verdict.Findings),
 		When: fmt.Sprintf("%s · %s %d · %s in the run · %s", r.Scenario, table.RepeatOf(r),
 			r.Block, ordinal(r.Order), r.Time.UTC().Format("15:04:05")),
-		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(r.Provenance.Command),
+		Facts: provenanceFacts(r), Reproduce: cmdlog.Join(cmdlog.Repeatable(r.Provenance.Command)),
 	}
 	if r.Failure != nil {
 		v.Failure, v.Findings = r.Failure, nil // the only finding would repeat it

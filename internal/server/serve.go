@@ -8,7 +8,8 @@
 // Clients may start builds and runs of services in the catalog. So the server listens on 127.0.0.1
 // by default, and other addresses require a token; it accepts requests only from its own pages
 // (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a
-// path from a request; and it bounds request bodies, connections and concurrent work.
+// path from a request; and it bounds request bodies, connections and concurrent work. Connections
+// without a valid request make room for others (internal/base/connguard).
 //
 // Non-goals: it computes nothing itself, measures nothing, and has no flags.
 package server
@@ -32,8 +33,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/netutil"
-
+	"prony.example/internal/base/connguard"
 	"prony.example/internal/base/hostguard"
 	"prony.example/internal/report/runs"
 	"prony.example/internal/server/app"
@@ -56,6 +56,8 @@ type Options struct {
 	// anywhere and stopping a run sends a signal to the process that it names. Nil: every process
 	// may be.
 	Ours func(pid int) bool
+	// Report receives a line if connections were refused, at most once a minute. It may be nil.
+	Report func(line string)
 	// Busy is part of the output of a run that cannot start because another run is under way.
 	Busy string
 }
@@ -77,8 +79,9 @@ type Server struct {
 const (
 	maxBody    = 64 << 10 // of a request, bytes
 	maxHeader  = 16 << 10
-	maxConns   = 128 // concurrent connections
-	maxHeavy   = 2   // concurrent reports, comparisons and histories
+	maxConns   = 2048 // concurrent connections, of some 20 kB each
+	maxHeavy   = 2    // concurrent reports, comparisons and histories
+	headBound  = 5 * time.Second
 	readBound  = 20 * time.Second
 	writeBound = 2 * time.Minute // a report of many records takes seconds
 	idleBound  = 2 * time.Minute
@@ -94,11 +97,13 @@ func New(o Options) *Server {
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ErrorLog: log.New(io.Discard, "", 0), MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: readBound, ReadTimeout: readBound, WriteTimeout: writeBound,
+		ReadHeaderTimeout: headBound, ReadTimeout: readBound, WriteTimeout: writeBound,
 		IdleTimeout: idleBound,
 	}
+	guard := connguard.New(l, connguard.Options{Most: maxConns, Report: s.reportRefused})
+	guard.Watch(server)
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(netutil.LimitListener(l, maxConns)) }()
+	go func() { ended <- server.Serve(guard) }()
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve: %w", err)
@@ -111,6 +116,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(server.Close(), <-ended)
 	}
 	return nil
+}
+
+// reportRefused reports refused connections.
+func (s *Server) reportRefused(n connguard.Refused) {
+	if s.Report == nil {
+		return
+	}
+	connections := fmt.Sprintf("%d connections", n.Total())
+	if n.Total() == 1 {
+		connections = "1 connection"
+	}
+	if s.Token == "" {
+		s.Report(fmt.Sprintf("closed %s without a complete request, because %d were open",
+			connections, maxConns))
+		return
+	}
+	s.Report("refused " + connections + " without the token")
 }
 
 // lastBound is the time that requests have after the server begins to end.
@@ -284,6 +306,7 @@ const cookie = "prony"
 // that a browser gets when it follows the link with the token, which is then removed from the
 // address.
 func (s *Server) admit(next http.Handler) http.Handler {
+	next = admitted(next)
 	if s.Token == "" {
 		return next
 	}
@@ -300,14 +323,24 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/" && input != "" && right(input):
+			connguard.Admit(r)
 			http.SetCookie(w, &http.Cookie{Name: cookie, Value: input, Path: "/", HttpOnly: true,
 				SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		default:
+			connguard.Deny(w, r)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)
 			say(w, r, http.StatusUnauthorized, "this server requires the token that prony serve "+
 				"printed: open the printed link, or send Authorization: Bearer TOKEN")
 		}
+	})
+}
+
+// admitted marks the connection of a valid request, so that it makes no room for others.
+func admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connguard.Admit(r)
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -131,6 +131,7 @@ type Event struct {
 	// Rounds is the number of rounds of a step in slices; Round is how many are done, 0 when it
 	// begins.
 	Round, Rounds int
+	Remark        string // a line for the user about the step, which goes on
 }
 
 // Pulse is the current state of a load, made from data that are recorded in any case.
@@ -390,9 +391,11 @@ func (f *life) ready(ctx context.Context) error {
 	bound := cmp.Or(f.trial.Subject.Service.Run.Startup, ReadyBound)
 	bounded, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v", bound))
 	defer cancel()
+	stop := f.reportWait(bound)
 	listen, ready, err := service.WaitReadyIn(bounded,
 		Speaker(f.speech, f.trial.Subject.Built.Host, f.addr), f.lab.Dial, f.addr.String(),
 		f.trial.Subject.Service.ReadyIn(f.trial.Scene.Protocol), f.proc.Began(), f.proc.Exited())
+	stop()
 	if err != nil {
 		return f.orExit(hinted("see "+f.proc.LogFile()+"; to wait longer, set run.startup of "+
 			"a service.yaml, or startup of a prony.yaml",

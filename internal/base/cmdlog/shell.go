@@ -136,6 +136,23 @@ func Join(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// Repeatable returns a command line without the flags that name a folder of results, because the
+// folder has a run after the first time: --out DIR, and --save=DIR.
+func Repeatable(words []string) (out []string) {
+	for i := 0; i < len(words); i++ {
+		switch w := words[i]; {
+		case w == "--":
+			return append(out, words[i:]...)
+		case w == "--out":
+			i++
+		case strings.HasPrefix(w, "--out="), strings.HasPrefix(w, "--save="):
+		default:
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // password matches the user and password of a URL, before the last @ of its authority (RFC 3986,
 // 3.2.1).
 var password = regexp.MustCompile(`(://[^/?#\s:@]*):[^/?#\s]*@`)

@@ -108,3 +108,20 @@ func TestWhatIsShown(t *testing.T) {
 	}
 	Run("nobody", "looks") // has no effect
 }
+
+// TestRepeatable checks which words a line that repeats a command leaves out.
+func TestRepeatable(t *testing.T) {
+	for words, want := range map[string]string{
+		"prony versus a b --out d --get /":      "prony versus a b --get /",
+		"prony versus a --out=d --get /":        "prony versus a --get /",
+		"prony load u --save=d -c 2":            "prony load u -c 2",
+		"prony load u --save -c 2 --output h":   "prony load u --save -c 2 --output h",
+		"prony versus --get / -- ./a --out=b":   "prony versus --get / -- ./a --out=b",
+		"prony versus --out d --get / -- --out": "prony versus --get / -- --out",
+		"prony versus a --out":                  "prony versus a",
+	} {
+		if got := strings.Join(Repeatable(strings.Fields(words)), " "); got != want {
+			t.Errorf("%s is repeated as %s, want %s", words, got, want)
+		}
+	}
+}

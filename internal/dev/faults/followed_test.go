@@ -71,8 +71,12 @@ func TestFollowed(t *testing.T) {
 	again := s.begin("", s.arguments("--root ROOT run --resume OUT")...)
 	again.bound = 2 * within
 	again.run(t)
-	if e := again.wait(t); e.code != 4 { // the interrupted trial stays so
-		t.Errorf("it goes on to exit %d: %s", e.code, e.stderr)
+	e = again.wait(t)
+	_, records, _, err := record.Read(s.path("OUT"))
+	if err != nil || len(records) != 3 || slices.ContainsFunc(records, func(r *record.Record) bool {
+		return r.Failure != nil // the interrupted trial was run again
+	}) {
+		t.Errorf("it goes on to exit %d, %d records, %v: %s", e.code, len(records), err, e.stderr)
 	}
 	if _, err := os.Stat(s.path("OUT/" + record.StopFile)); err == nil {
 		t.Error("a reason to end a run that had ended waits for the next one")

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"prony.example/internal/base/clock"
@@ -38,24 +40,35 @@ var errOver = errors.New("the coordinator has received all measurements")
 // Run runs the load that the lab orders. It returns when the lab has the results. If the connection
 // to the lab is lost, it stops the load.
 func (g *Generator) Run(ctx context.Context) error {
-	conn, err := g.find(ctx)
+	c, err := g.find(ctx)
 	if err != nil {
-		return fmt.Errorf("connect to the coordinator at %s: %w", g.Lab, err)
+		return err
 	}
-	return g.serve(ctx, conn)
+	return g.serve(ctx, c)
 }
 
-// again is the pause between two attempts to connect.
-const again = 500 * time.Millisecond
+// again is the pause between two attempts to connect, and busyWait the time for which a generator
+// retries if something listens but does not welcome it: the lab closes connections if it has too
+// many.
+const (
+	again    = 500 * time.Millisecond
+	busyWait = 20 * time.Second
+)
 
-// find connects to the lab. It retries while nothing listens, but not if another program answers.
-func (g *Generator) find(ctx context.Context) (net.Conn, error) {
-	end := clock.Mono() + int64(g.Wait)
+// find connects to the lab until it is welcome. It retries while nothing listens or the lab is
+// busy, but not if another program answers or the lab refuses.
+func (g *Generator) find(ctx context.Context) (*line, error) {
+	began := clock.Mono()
 	for {
-		conn, err := dial(ctx, g.Lab, g.Key)
-		if late := (*net.OpError)(nil); err == nil || !errors.As(err, &late) ||
-			late.Op != "dial" || clock.Mono() > end {
-			return conn, err
+		c, err := g.connect(ctx)
+		wait := g.Wait
+		if isBusy(err) {
+			wait = max(wait, busyWait)
+		} else if err == nil || !nothingListens(err) {
+			return c, err
+		}
+		if time.Duration(clock.Mono()-began) >= wait || ctx.Err() != nil {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():
@@ -63,6 +76,31 @@ func (g *Generator) find(ctx context.Context) (net.Conn, error) {
 		case <-time.After(again):
 		}
 	}
+}
+
+// nothingListens reports whether no connection was opened.
+func nothingListens(err error) bool {
+	late, is := errors.AsType[*net.OpError](err)
+	return is && late.Op == "dial"
+}
+
+// isBusy reports whether a connection was opened, and closed or not answered before the welcome.
+func isBusy(err error) bool {
+	if err == nil || nothingListens(err) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	late, is := errors.AsType[net.Error](err)
+	return is && late.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// connect connects once, and returns when the lab has welcomed the generator.
+func (g *Generator) connect(ctx context.Context) (*line, error) {
+	conn, err := dial(ctx, g.Lab, g.Key)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the coordinator at %s: %w", g.Lab, err)
+	}
+	return g.greet(ctx, conn)
 }
 
 // dial connects to the lab and checks its certificate against the key.
@@ -73,30 +111,50 @@ func dial(ctx context.Context, location string, key Key) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", location)
 }
 
-// serve implements Run on a connection, which it closes.
-func (g *Generator) serve(ctx context.Context, conn net.Conn) error {
+// greet identifies the generator to the lab, and returns when it is welcome.
+func (g *Generator) greet(ctx context.Context, conn net.Conn) (_ *line, err error) {
 	c := &line{Conn: conn}
+	leave := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // unblocks readers
+	defer func() {
+		if leave(); err != nil {
+			c.Close() //nolint:errcheck // it failed
+		}
+	}()
+	form := helloForm{Version: g.Version, Token: g.Key.Token, Index: g.Index, Name: g.Name}
+	if err := c.tell(hello, form); err != nil {
+		return nil, fmt.Errorf("send the first message to the coordinator: %w", err)
+	}
+	kind, body, err := c.hear(greetIn, welcome, refused)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("wait for the coordinator at %s to accept generator %d: %w", g.Lab,
+			g.Index, err)
+	}
+	if kind == refused {
+		var why textForm
+		if err := read(body, &why); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("the coordinator refused generator %d: %s", g.Index,
+			plain(why.Text))
+	}
+	return c, nil
+}
+
+// serve runs the load on a connection, which it closes.
+func (g *Generator) serve(ctx context.Context, c *line) error {
 	defer c.Close()                                       //nolint:errcheck // all was sent
 	leave := context.AfterFunc(ctx, func() { c.Close() }) //nolint:errcheck // unblocks readers
 	defer leave()
-	form := helloForm{Version: g.Version, Token: g.Key.Token, Index: g.Index, Name: g.Name}
-	if err := c.tell(hello, form); err != nil {
-		return fmt.Errorf("send the first message to the coordinator: %w", err)
-	}
 	// The lab sends orders only when all generators have connected.
-	kind, body, err := c.hear(time.Hour, order, refused)
+	_, body, err := c.hear(time.Hour, order)
 	if ctx.Err() != nil {
 		return fmt.Errorf("wait for the load from the coordinator: %w", context.Cause(ctx))
 	}
 	if err != nil {
 		return fmt.Errorf("wait for the load from the coordinator: %w", err)
-	}
-	if kind == refused {
-		var why textForm
-		if err := read(body, &why); err != nil {
-			return err
-		}
-		return fmt.Errorf("the coordinator refused generator %d: %s", g.Index, plain(why.Text))
 	}
 	var f orderForm
 	if err := read(body, &f); err != nil {

@@ -3,7 +3,8 @@
 //
 //	lab                                              generator i of n
 //	listens ◄─────────────── hello: version, token, index ── dials, pins the lab's certificate
-//	refuses, or ── order: the load, its part ──────────────► connects to the service
+//	refuses, or ── welcome ────────────────────────────────► waits; otherwise tries again
+//	all are there: order: the load, its part ──────────────► connects to the service
 //	exchanges clocks ◄──────────────────────── ready ──
 //	agrees the start ────── start, by its clock ───────────► arrivals i, i+n, i+2n, …
 //	adds, shows, supervises ◄── pieces: a second's counters, histograms, intervals
@@ -17,7 +18,8 @@
 //
 // The lab trusts no message: each kind has a size limit, each message is checked before any of it
 // is stored, and an invalid message ends the connection. Only one long message is in memory at a
-// time. So the lab's memory is bounded whatever generators send.
+// time. So the lab's memory is bounded whatever generators send. Connections without the key make
+// room for others (internal/base/connguard).
 //
 // Non-goals: it starts no process and is independent of clusters; every holder of the key may
 // generate. No generator takes over another's part, because a load with a gap is invalid.
@@ -130,7 +132,8 @@ func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byt
 
 // Time limits.
 const (
-	greetIn = 10 * time.Second // from a connection to the hello message
+	helloIn = 5 * time.Second  // from a connection to the hello message
+	greetIn = 10 * time.Second // for a connection to the lab, and for its welcome message
 	replyIn = 10 * time.Second // for a response, and for writing a message
 	wordIn  = time.Minute      // for the books
 	every   = time.Second      // between pieces

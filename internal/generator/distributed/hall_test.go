@@ -104,7 +104,13 @@ func (s *stage) offer(o Order) (*load.Result, error) {
 		s.stop[i] = stop
 		if g != nil {
 			s.line[i] = s.hall.enter()
-			group.Go(func() { s.ends[i] = g.serve(ctx, s.line[i]) })
+			group.Go(func() {
+				c, err := g.greet(ctx, s.line[i])
+				if err == nil {
+					err = g.serve(ctx, c)
+				}
+				s.ends[i] = err
+			})
 		}
 	}
 	res, err := s.lab.Offer(s.t.Context(), o)

@@ -12,16 +12,18 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/connguard"
 )
 
 // numberMost is the largest number of a load's generators.
 const numberMost = 4096
 
-// greetings is the largest number of concurrent connections without a hello message.
-const greetings = 64
+// greetings is the number of concurrent connections beside those of the generators: of clients that
+// have not sent a valid hello message yet.
+const greetings = 256
 
-// refusals is the number of refused connections that are logged, so that repeated attempts cannot
-// fill a log.
+// refusals is the number of refused generators that are logged, so that repeated attempts cannot
+// fill a log. Clients without the key are only counted.
 const refusals = 20
 
 // Lab collects generators, one for each index below their number, and runs a load with them.
@@ -37,7 +39,8 @@ type Lab struct {
 	mu      sync.Mutex
 	begun   atomic.Bool
 	here    map[int]*member
-	come    chan struct{} // closed when all have connected
+	missing int           // generators that have no welcome message yet
+	come    chan struct{} // closed when all have one
 	over    bool
 	refused int
 }
@@ -71,8 +74,10 @@ func ListenAs(id Identity, address string, number int, version string) (*Lab, er
 
 // open returns a lab with a listener.
 func open(l net.Listener, key Key, number int, version string) *Lab {
-	lab := &Lab{number: number, version: version, key: key, listener: l,
+	lab := &Lab{number: number, version: version, key: key, missing: number,
 		here: map[int]*member{}, come: make(chan struct{})}
+	lab.listener = connguard.New(l, connguard.Options{Most: number + greetings,
+		Report: lab.reportRefused})
 	go lab.accept()
 	return lab
 }
@@ -115,17 +120,12 @@ func (l *Lab) Close() error {
 }
 
 func (l *Lab) accept() {
-	slots := make(chan struct{}, greetings)
 	for {
-		slots <- struct{}{}
 		conn, err := l.listener.Accept()
 		if err != nil {
 			return // the listener is closed
 		}
-		go func() {
-			defer func() { <-slots }()
-			l.greet(&line{Conn: conn})
-		}()
+		go l.greet(&line{Conn: conn})
 	}
 }
 
@@ -133,19 +133,25 @@ func (l *Lab) accept() {
 func (l *Lab) greet(c *line) {
 	var f helloForm
 	// The first message includes the TLS handshake, which has the same time limit.
-	_, body, err := c.hear(greetIn, hello)
+	_, body, err := c.hear(helloIn, hello)
 	if err == nil {
 		err = read(body, &f)
 	}
-	if err == nil {
-		err = l.take(c, &f)
+	if err == nil && !same(f.Token, l.key.Token) { // without it, nothing else is reported
+		err = errors.New("the generator's token is not the token of this load: use the key that " +
+			"this load wrote")
 	}
-	if err == nil {
+	if err != nil {
+		connguard.DenyConn(c.Conn)
+		c.refuse(err)
+		return
+	}
+	connguard.AdmitConn(c.Conn)
+	if err = l.accepted(c, &f); err == nil {
 		return
 	}
 	from := c.RemoteAddr().String()
-	_ = c.tell(refused, textForm{plain(err.Error())}) // it may be gone
-	c.Close()                                         //nolint:errcheck // it may be gone
+	c.refuse(err)
 	l.mu.Lock()
 	l.refused++
 	notify := l.refused <= refusals && !l.over
@@ -155,20 +161,50 @@ func (l *Lab) greet(c *line) {
 	}
 }
 
+// refuse sends the reason, and disconnects.
+func (c *line) refuse(why error) {
+	_ = c.tell(refused, textForm{plain(why.Error())}) // it may be gone
+	c.Close()                                         //nolint:errcheck // it may be gone
+}
+
+// reportRefused reports connections of clients without the key.
+func (l *Lab) reportRefused(n connguard.Refused) {
+	connections := fmt.Sprintf("%d connections", n.Total())
+	if n.Total() == 1 {
+		connections = "1 connection"
+	}
+	l.say("refused " + connections + " without the key of this load")
+}
+
 func (l *Lab) say(line string) {
 	if l.Say != nil {
 		l.Say(line)
 	}
 }
 
-// take accepts a valid generator.
+// accepted accepts a generator with the key, and welcomes it.
+func (l *Lab) accepted(c *line, f *helloForm) error {
+	if err := l.take(c, f); err != nil {
+		return err
+	}
+	err := c.send(welcome, nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil { // it may come again
+		delete(l.here, f.Index)
+		return err
+	}
+	if l.missing--; l.missing == 0 {
+		close(l.come)
+	}
+	return nil
+}
+
+// take takes a valid generator's place.
 func (l *Lab) take(c *line, f *helloForm) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case !same(f.Token, l.key.Token): // without it, nothing else is reported
-		return errors.New("the generator's token is not the token of this load: use the key that " +
-			"this load wrote")
 	case l.over:
 		return errors.New("the load has already ended")
 	case f.Version != l.version:
@@ -185,9 +221,6 @@ func (l *Lab) take(c *line, f *helloForm) error {
 	m := &member{line: c}
 	m.generator.Index, m.generator.Name = f.Index, plain(f.Name)
 	l.here[f.Index] = m
-	if len(l.here) == l.number {
-		close(l.come)
-	}
 	return nil
 }
 

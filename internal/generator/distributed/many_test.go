@@ -57,6 +57,9 @@ func (x *tape) tell(conn net.Conn, token string, index int, f fate) error {
 	if err := c.tell(hello, helloForm{"v1", token, index, fmt.Sprint("g", index)}); err != nil {
 		return err
 	}
+	if _, _, err := c.hear(time.Hour, welcome); err != nil {
+		return err
+	}
 	if _, _, err := c.hear(time.Hour, order); err != nil {
 		return err
 	}

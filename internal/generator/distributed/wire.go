@@ -27,7 +27,8 @@ const (
 	ended   = 'e' // its load has ended
 	books   = 'b' // all measurements
 	failed  = 'f' // reason of a failure
-	order   = 'o' // lab: the load
+	welcome = 'v' // lab: the generator is accepted
+	order   = 'o' // the load, when all are there
 	ask     = 'a' // requests the clocks
 	start   = 's' // start time
 	stop    = 'x' // stop now and report
@@ -39,8 +40,8 @@ const (
 // longest holds the largest size in bytes of each kind of message, including the kind.
 var longest = map[byte]int{
 	hello: 1 << 12, ready: 1 << 12, told: 1 << 7, piece: 1 << 20, ended: 1 << 12, books: 16 << 20,
-	failed: 1 << 13, order: 64 << 20, ask: 1, start: 1 << 7, stop: 1, word: 1, thanks: 1,
-	refused: 1 << 13,
+	failed: 1 << 13, order: 64 << 20, welcome: 1, ask: 1, start: 1 << 7, stop: 1, word: 1,
+	thanks: 1, refused: 1 << 13,
 }
 
 type helloForm struct {

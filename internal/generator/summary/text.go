@@ -59,7 +59,7 @@ func Text(w io.Writer, r Report, o Options) error {
 	p.verdict(r.Verdict)
 	if len(r.Command) > 0 {
 		p.Line("")
-		p.row("reproduce", "%s", cmdlog.Join(r.Command))
+		p.row("reproduce", "%s", cmdlog.Join(cmdlog.Repeatable(r.Command)))
 	}
 	if o.Spectrum && withheld == nil && l.ResponseTime.Count > 0 {
 		p.Line("\n  Response time in ms, percentile spectrum:")

@@ -62,7 +62,7 @@ func (r *Run) Options() table.Options {
 	for _, again := range head.Resumed {
 		note := fmt.Sprintf("The run was resumed on %s, when %s had a record",
 			again.Time.UTC().Format("2006-01-02 15:04 UTC"), units.Plural(again.Trials, "trial"))
-		if table.RepeatOf(r.Records...) == "block" { // an interrupted start is not resumed
+		if table.RepeatOf(r.Records...) == "block" { // an interrupted start is run again as a whole
 			note += ": the trials of the interrupted block are further apart in time than those " +
 				"of other blocks"
 		}
@@ -137,7 +137,7 @@ func escape(dir string) string {
 // blocks.
 func Reproduce(head record.Run) string {
 	if head.File == "" { // all of it is on the command line
-		return cmdlog.Join(head.Command)
+		return cmdlog.Join(cmdlog.Repeatable(head.Command))
 	}
 	args := []string{"prony", "run", head.File}
 	skip := false

@@ -11,6 +11,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
@@ -104,7 +105,10 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 			return "", err
 		}
 	}
-	return r.dir, r.measure(ctx)
+	if err = r.measure(ctx); err != nil && r.nextStep() != "" {
+		err = fmt.Errorf("%w; %s", err, r.nextStep())
+	}
+	return r.dir, err
 }
 
 // divide assigns cores to the run's services and loads.
@@ -200,11 +204,11 @@ func (r *run) grade(ctx context.Context) error {
 }
 
 // resume adopts the records of an interrupted run. It refuses a run whose further trials would
-// belong to another experiment: another plan or seed, other artifacts, another machine. It never
-// replaces a record: an interrupted trial has a record and stays failed. Within a block, results
-// from before and after the interruption are further apart in time than usual, so that slow changes
-// of the machine do not cancel. The order within blocks is random, which makes this noise and no
-// bias, and the report shows when it happened.
+// belong to another experiment: another plan or seed, other artifacts, another machine. Trials that
+// were interrupted are run again; their records stay in the file, and later ones count. Within a
+// block, results from before and after the interruption are further apart in time than usual, so
+// that slow changes of the machine do not cancel. The order within blocks is random, which makes
+// this noise and no bias, and the report shows when it happened.
 func (r *run) resume(context.Context) error {
 	dir := r.wish.Resume
 	if dir == "" {
@@ -214,7 +218,7 @@ func (r *run) resume(context.Context) error {
 		return fmt.Errorf("cannot resume %s: "+format+"; start a new "+
 			"run", append([]any{dir}, args...)...)
 	}
-	head, records, _, err := record.Read(dir)
+	head, all, _, err := record.Read(dir)
 	if err != nil {
 		return err
 	}
@@ -226,8 +230,12 @@ func (r *run) resume(context.Context) error {
 		return fail("the run has telemetry, and the telemetry of two parts cannot be combined")
 	}
 	now := &r.experiment
+	again := toRepeat(slices.Concat(now.Trials, now.Reserve), all)
+	records := slices.DeleteFunc(slices.Clone(all), func(rec *record.Record) bool {
+		return slices.Contains(again, rec.Trial)
+	})
 	switch {
-	case len(head.Missing(records)) == 0 && !r.goesOn(records):
+	case len(again) == 0 && len(head.Missing(records)) == 0 && !r.goesOn(records):
 		return fmt.Errorf("cannot resume %s: each of its %d trials already has a record; print "+
 			"the run with prony report", dir, len(head.Trials))
 	case head.PlanHash != now.Head.PlanHash || head.Seed != now.Head.Seed ||
@@ -235,19 +243,65 @@ func (r *run) resume(context.Context) error {
 		return fail("the suite, flags, seed, free memory or installed tools have changed, so the " +
 			"trials would differ")
 	}
-	for _, rec := range records {
+	for _, rec := range all {
 		if subject := r.unlike(rec); subject != "" {
 			return fail("%s differs from that of trial %s", subject, rec.Trial)
 		}
 	}
 	head.Resumed = append(head.Resumed, record.Resumption{Time: clock.Wall(),
-		Trials: len(records), Command: r.wish.Command})
+		Trials: len(records), Command: r.wish.Command, Repeats: again})
 	head.Host = now.Head.Host
 	now.Head, now.Done = head, records
 	r.Tell.Say(fmt.Sprintf("%d of %d trials already have a record: the others run "+
 		"now", len(records),
 		len(head.Trials)))
 	return nil
+}
+
+// toRepeat returns the trials with a record that a resumed run runs again, in the order of their
+// records: those that were interrupted, and those of a start in which a trial was interrupted or
+// has no record, because the trials of a start count only side by side.
+func toRepeat(trials []trial.Spec, records []*record.Record) (out []string) {
+	complete := map[string]bool{} // by trial: it has a record, and was not interrupted
+	for _, rec := range records {
+		complete[rec.Trial] = rec.Failure == nil || !rec.Failure.Interrupted
+	}
+	startOf, cut := map[string]string{}, map[string]bool{}
+	for _, t := range trials {
+		if t.Start != "" {
+			startOf[t.ID] = t.Start
+			cut[t.Start] = cut[t.Start] || !complete[t.ID]
+		}
+	}
+	for _, rec := range records {
+		if !complete[rec.Trial] || cut[startOf[rec.Trial]] {
+			out = append(out, rec.Trial)
+		}
+	}
+	return out
+}
+
+// nextStep returns what its user does after the run broke off; empty: nothing was stored.
+func (r *run) nextStep() string {
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(r.dir, name))
+		return err == nil
+	}
+	why := ""
+	switch s := r.plan.Suite; {
+	case !exists(record.RunFile):
+		return ""
+	case s.For != 0:
+		why = "a --for run"
+	case exists(telemetry.Dir):
+		why = "a run with telemetry"
+	case s.File == "":
+		why = "a run of prony versus"
+	default:
+		return "continue with " + cmdlog.Join([]string{"prony", "run", "--resume", r.dir})
+	}
+	return why + " cannot be resumed: start a new run with " +
+		cmdlog.Join(cmdlog.Hushed(cmdlog.Repeatable(r.wish.Command)))
 }
 
 // goesOn reports whether a run whose planned trials have records has a further start to run.

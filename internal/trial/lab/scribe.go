@@ -56,6 +56,10 @@ func (s *scribe) Say(line string) {
 // Trial implements Observer.
 func (s *scribe) Trial(e trial.Event) {
 	s.Observer.Trial(e)
+	if e.Remark != "" {
+		s.write(record.Progress{Kind: record.Says, Text: e.Remark})
+		return
+	}
 	p := record.Progress{Kind: record.Steps, Trial: e.Trial, Step: e.Step,
 		ExpectedNs: int64(e.Expect), Round: e.Round, Rounds: e.Rounds}
 	switch {

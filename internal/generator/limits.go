@@ -1,0 +1,54 @@
+package generator
+
+import (
+	"fmt"
+	"os"
+
+	"prony.example/load"
+	"prony.example/load/engine/nethttp"
+)
+
+// filesBeside is the number of open files of a load beside its connections.
+const filesBeside = 64
+
+// portsFile has the first and last local port that the kernel assigns (ip(7)).
+const portsFile = "/proc/sys/net/ipv4/ip_local_port_range"
+
+// room is what this process and the kernel allow; 0: unknown.
+type room struct{ files, ports int }
+
+// roomHere returns the room of this process. It raises the limit on open files as far as possible.
+func roomHere() (r room) {
+	if most, err := load.RaiseFiles(); err == nil {
+		r.files = int(min(most, 1<<30))
+	}
+	if text, err := os.ReadFile(portsFile); err == nil {
+		var first, last int
+		if n, _ := fmt.Sscan(string(text), &first, &last); n == 2 {
+			r.ports = last - first + 1
+		}
+	}
+	return r
+}
+
+// check refuses a load with more connections than can be opened, before it opens the first one.
+func (r room) check(s *load.Spec, c *nethttp.Config) error {
+	parts, streams, protocol := max(s.Part.Of, 1), 1, ""
+	if c != nil {
+		streams, protocol = max(c.Streams, 1), c.Protocol
+	}
+	sockets := (s.Connections/streams + parts - 1) / parts
+	switch {
+	case protocol == nethttp.H3: // connections share sockets
+		return nil
+	case r.files > 0 && sockets+filesBeside > r.files:
+		return fmt.Errorf("%d connections need %d open files, but this process may have %d: raise "+
+			"the limit with ulimit -n %d, or use at most %d connections", sockets,
+			sockets+filesBeside, r.files, sockets+filesBeside, max(r.files-filesBeside, 0))
+	case r.ports > 0 && sockets > r.ports && protocol != nethttp.H1Unix:
+		return fmt.Errorf("%d connections to %v need as many local ports, but %s has %d: widen "+
+			"the range with sysctl net.ipv4.ip_local_port_range, or use at most %d connections",
+			sockets, s.Address, portsFile, r.ports, r.ports)
+	}
+	return nil
+}
