@@ -15,10 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
@@ -129,8 +129,14 @@ func spansOf(service string, n int) []byte {
 	r := d.ResourceSpans().AppendEmpty()
 	r.Resource().Attributes().PutStr("service.name", service)
 	ss := r.ScopeSpans().AppendEmpty().Spans()
-	for range n {
-		ss.AppendEmpty().SetName("GET /")
+	now := pcommon.NewTimestampFromTime(clock.Wall())
+	for i := range n {
+		s := ss.AppendEmpty()
+		s.SetName("GET /")
+		s.SetTraceID(pcommon.TraceID{1})
+		s.SetSpanID(pcommon.SpanID{1, byte(i)})
+		s.SetStartTimestamp(now)
+		s.SetEndTimestamp(now)
 	}
 	data, _ := ptraceotlp.NewExportRequestFromTraces(d).MarshalProto()
 	return data
@@ -356,11 +362,7 @@ func TestForwards(t *testing.T) {
 		lines.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 		data, _ := plogotlp.NewExportRequestFromLogs(lines).MarshalProto()
 		deliver(t, h, "/v1/logs", data)
-		values := pmetric.NewMetrics()
-		m := values.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
-		m.AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty()
-		data, _ = pmetricotlp.NewExportRequestFromMetrics(values).MarshalProto()
-		deliver(t, h, "/v1/metrics", data)
+		deliver(t, h, "/v1/metrics", pointsOf("shop", 1))
 		if err := h.mark(t.Context(), telemetry.Mark{Trial: "a", Kind: telemetry.Open,
 			Name: "high", WallNs: clock.Wall().UnixNano()}); err != nil {
 			t.Fatal(err)

@@ -220,18 +220,39 @@ func (t *tally) counted(c Config, slots chan struct{}) Config {
 	out := c
 	// The constructors fail only for nil functions.
 	out.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+		t.sift(ctx, record.Spans, func() faults { return rejectSpans(d) })
 		if d.SpanCount() == 0 {
 			return nil
 		}
 		return pass(ctx, t.traces(d), func() error { return c.Traces.ConsumeTraces(ctx, d) })
 	})
 	out.Metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
+		t.sift(ctx, record.Points, func() faults { return rejectPoints(d) })
+		if d.DataPointCount() == 0 {
+			return nil
+		}
 		return pass(ctx, t.metrics(d), func() error { return c.Metrics.ConsumeMetrics(ctx, d) })
 	})
 	out.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+		t.sift(ctx, record.Logs, func() faults { return rejectLogs(d) })
+		if d.LogRecordCount() == 0 {
+			return nil
+		}
 		return pass(ctx, t.logs(d), func() error { return c.Logs.ConsumeLogs(ctx, d) })
 	})
 	return out
+}
+
+// sift rejects what cannot be right in a request of OTLP, counts it as refused, and leaves the
+// reasons for the answer. Zipkin's answers have no place for them.
+func (t *tally) sift(ctx context.Context, signal string, reject func() faults) {
+	v := visitOf(ctx)
+	if v == nil || v.zipkin || v.refused != nil {
+		return
+	}
+	if v.faults = reject(); v.faults.items > 0 {
+		t.refuse(signal, v.faults.items)
+	}
 }
 
 func (t *tally) traces(d ptrace.Traces) *batch {
