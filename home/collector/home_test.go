@@ -22,6 +22,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
+	"prony.example/home/spanstore"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
@@ -78,8 +79,11 @@ func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Outcomes, err
 	told := map[string]record.WindowTelemetry{"high": {Spans: 4}}
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
 }
-func (f *fakes) Fates() Outcomes { return f.fates }
-func (f *fakes) Close() error    { return f.say("close") }
+func (f *fakes) Save(spanstore.Put) error { return nil }
+func (f *fakes) Load(byte, []byte) error  { return nil }
+func (f *fakes) Files() []string          { return nil }
+func (f *fakes) Fates() Outcomes          { return f.fates }
+func (f *fakes) Close() error             { return f.say("close") }
 
 func up(t *testing.T, c Config) *Home {
 	t.Helper()

@@ -179,15 +179,34 @@ func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
 	}
 }
 
-// hand calls a consumer, unless the intake is closed: consumers are closed after it.
-func (t *tally) hand(to func() error) error {
+// hand calls a consumer and counts, unless the intake is closed: consumers are closed after it.
+func (t *tally) hand(b *batch, to func() error) error {
 	t.passing.RLock()
 	defer t.passing.RUnlock()
-	if t.closed {
-		return errClosed
+	err := errClosed
+	if !t.closed {
+		err = to()
 	}
-	return to()
+	t.note(b, err != nil)
+	return err
 }
+
+// Still calls do while no request is with the consumers or being counted. Requests wait.
+func (t *tally) Still(do func()) {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	do()
+}
+
+// Replay counts telemetry that an earlier process has accepted.
+type Replay struct{ *tally }
+
+// NewReplay returns a replay without counts.
+func NewReplay() Replay { return Replay{newTally()} }
+
+// Traces counts spans, and Logs counts log records.
+func (r Replay) Traces(d ptrace.Traces) { r.note(r.traces(d), false) }
+func (r Replay) Logs(d plog.Logs)       { r.note(r.logs(d), false) }
 
 func (t *tally) shut() {
 	t.passing.Lock()
@@ -210,12 +229,12 @@ func (t *tally) counted(c Config, slots chan struct{}) Config {
 		}
 		v.counted.Store(true)
 		err := takeSlot(ctx, slots, v, c.Limits.Wait)
-		if err == nil {
-			err = t.hand(to)
-			giveSlot(slots, v)
+		if err != nil {
+			t.note(b, true)
+			return err
 		}
-		t.note(b, err != nil)
-		return err
+		defer giveSlot(slots, v)
+		return t.hand(b, to)
 	}
 	out := c
 	// The constructors fail only for nil functions.
