@@ -40,10 +40,14 @@ const (
 // blocks arrivals for as long as it takes to write the state, so it must be rare.
 const renewBytes = 256 << 20
 
+// stateVersion is the version of the journal's records.
+const stateVersion = 1
+
 // state is the beginning of a journal.
 type state struct {
-	Counts record.Telemetry  `json:"counts"` // without those of the stores
-	Trials []telemetry.Under `json:"trials"`
+	Version int               `json:"version"`
+	Counts  record.Telemetry  `json:"counts"` // without those of the stores
+	Trials  []telemetry.Under `json:"trials"`
 }
 
 // ending precedes the writes of Stores.End, so that a collector that is killed during them writes
@@ -63,9 +67,11 @@ func (h *Home) accept(kind byte, encode func() ([]byte, error)) error {
 	if err == nil {
 		err = h.journal.Append(kind, data)
 	}
+	if isFull(err) {
+		err = fmt.Errorf("%w; free some space", err)
+	}
 	if err != nil {
-		return status.Errorf(codes.Unavailable, "cannot store telemetry: %v; free some space in %s",
-			err, h.c.Dir)
+		return status.Errorf(codes.Unavailable, "cannot store telemetry: %v", err)
 	}
 	return nil
 }
@@ -84,15 +90,36 @@ func (h *Home) log(kind byte, v any) error {
 
 // logEnd announces that the stores will write what they have of trials.
 func (h *Home) logEnd(closed bool, trials ...string) error {
-	e := ending{Trials: trials, Sizes: map[string]int64{}, Closed: closed}
-	for _, name := range h.stores.Files() {
+	sizes, err := sizesOf(h.stores.Files())
+	if err != nil {
+		return err
+	}
+	return h.log(endRecord, ending{Trials: trials, Sizes: sizes, Closed: closed})
+}
+
+func sizesOf(files []string) (map[string]int64, error) {
+	sizes := map[string]int64{}
+	for _, name := range files {
 		info, err := os.Stat(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		e.Sizes[filepath.Base(name)] = info.Size()
+		sizes[filepath.Base(name)] = info.Size()
 	}
-	return h.log(endRecord, e)
+	return sizes, nil
+}
+
+// cutBack removes what was appended to files.
+func cutBack(files []string, sizes map[string]int64) error {
+	var errs []error
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if size, ok := sizes[filepath.Base(name)]; ok && err == nil && info.Size() > size {
+			err = os.Truncate(name, size)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // renew replaces the journal by the present state.
@@ -113,7 +140,7 @@ func (h *Home) renew() error {
 // save returns a function that saves the present state. The caller holds mu.
 func (h *Home) save(now record.Telemetry) func(func(byte, []byte) error) error {
 	return func(put func(byte, []byte) error) error {
-		s := state{Counts: plus(h.base, now)}
+		s := state{Version: stateVersion, Counts: plus(h.base, now)}
 		for _, u := range h.under {
 			s.Trials = append(s.Trials, *u)
 		}
@@ -128,8 +155,8 @@ func (h *Home) save(now record.Telemetry) func(func(byte, []byte) error) error {
 	}
 }
 
-// secure syncs the journal once a second, and renews it if it is large or broken. While that fails,
-// telemetry is refused, and the reason is in the stats.
+// secure syncs the journal once a second, and renews it if it is large or could not be synced. While
+// that fails, the reason is in the stats.
 func (h *Home) secure() {
 	if h.journal == nil {
 		return
@@ -168,17 +195,12 @@ func (h *Home) recoverTrials(before *telemetry.Stats) error {
 		h.resumeTrials(before, "")
 		return nil
 	}
-	name := filepath.Join(h.c.Dir, JournalFile)
 	r := &recovery{h: h, replay: otlp.NewReplay()}
-	cut, err := journal.Read(name, func(kind byte, data []byte) error {
-		if r.restore(kind, data) != nil {
-			r.bad++
-		}
-		return nil
-	})
+	j, cut, err := journal.Open(filepath.Join(h.c.Dir, JournalFile), r.restore)
 	if err != nil {
 		return err
 	}
+	h.journal = j
 	why := ""
 	if cut > 0 {
 		h.torn++
@@ -198,9 +220,9 @@ func (h *Home) recoverTrials(before *telemetry.Stats) error {
 		}
 	} else {
 		h.resumeTrials(before, why)
+		return h.journal.Renew(h.save(record.Telemetry{}))
 	}
-	h.journal = journal.New(name)
-	return h.journal.Renew(h.save(record.Telemetry{}))
+	return nil
 }
 
 // atLeast returns counts that are at least those of the stats, which may be a second older than the
@@ -219,10 +241,19 @@ func atLeast(journal, stats record.Telemetry) record.Telemetry {
 	return out
 }
 
+// restore counts records that are not readable, and continues.
 func (r *recovery) restore(kind byte, data []byte) error {
+	if kind == stateRecord {
+		return decoded(data, r.start)
+	}
+	if r.one(kind, data) != nil {
+		r.bad++
+	}
+	return nil
+}
+
+func (r *recovery) one(kind byte, data []byte) error {
 	switch kind {
-	case stateRecord:
-		return r.start(data)
 	case beginRecord:
 		return decoded(data, r.begin)
 	case scrapeRecord:
@@ -257,14 +288,16 @@ func decoded[T any](data []byte, do func(T) error) error {
 	return do(v)
 }
 
-func (r *recovery) start(data []byte) error {
-	return decoded(data, func(s state) error {
-		r.found, r.counts = true, s.Counts
-		for _, u := range s.Trials {
-			_ = r.begin(u) // its error is in the trial's report
-		}
-		return nil
-	})
+func (r *recovery) start(s state) error {
+	if s.Version != stateVersion {
+		return fmt.Errorf("it has version %d, but this program writes version %d; use another "+
+			"folder", s.Version, stateVersion)
+	}
+	r.found, r.counts = true, s.Counts
+	for _, u := range s.Trials {
+		_ = r.begin(u) // its error is in the trial's report
+	}
+	return nil
 }
 
 func (r *recovery) begin(u telemetry.Under) error {
@@ -295,14 +328,7 @@ func (r *recovery) mark(m telemetry.Mark) error {
 // end repeats the end of trials: it removes what the earlier collector may have written of them.
 func (r *recovery) end(e ending) error {
 	h := r.h
-	var errs []error
-	for _, name := range h.stores.Files() {
-		info, err := os.Stat(name)
-		if size, ok := e.Sizes[filepath.Base(name)]; ok && err == nil && info.Size() > size {
-			err = os.Truncate(name, size)
-		}
-		errs = append(errs, err)
-	}
+	errs := []error{cutBack(h.stores.Files(), e.Sizes)}
 	for _, id := range e.Trials {
 		u := h.find(id)
 		if u == nil {

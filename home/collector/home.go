@@ -262,22 +262,26 @@ func (h *Home) Close(ctx context.Context) error {
 	return errors.Join(append(errs, h.closeStores(ctx))...)
 }
 
-// closeStores has the stores write everything, and keeps the journal if they fail.
+// closeStores has the stores write everything. If that fails, or the start has failed, the next
+// collector reads it from the journal.
 func (h *Home) closeStores(ctx context.Context) error {
 	if h.stores == nil {
 		return nil
 	}
-	var ids []string
-	for _, u := range h.under {
-		ids = append(ids, u.Trial.ID)
-	}
-	var errs []error
-	if len(ids) > 0 && h.journal != nil {
+	running := h.stop != nil
+	files := h.stores.Files()
+	sizes, err := sizesOf(files)
+	errs := []error{err}
+	if running && len(h.under) > 0 {
+		var ids []string
+		for _, u := range h.under {
+			ids = append(ids, u.Trial.ID)
+		}
 		errs = append(errs, h.logEnd(true, ids...))
 	}
 	stored := h.stores.Close()
 	errs = append(errs, stored)
-	if h.stop != nil { // it was running
+	if running {
 		h.writing.Lock()
 		h.ended = stored == nil
 		h.writing.Unlock()
@@ -285,6 +289,9 @@ func (h *Home) closeStores(ctx context.Context) error {
 	}
 	if h.journal != nil {
 		errs = append(errs, h.journal.Close(h.ended))
+		if !h.ended {
+			errs = append(errs, cutBack(files, sizes))
+		}
 	}
 	return errors.Join(errs...)
 }

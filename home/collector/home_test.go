@@ -87,7 +87,12 @@ func (f *fakes) Close() error             { return f.say("close") }
 
 func up(t *testing.T, c Config) *Home {
 	t.Helper()
-	c.Dir = t.TempDir()
+	return upIn(t, t.TempDir(), c)
+}
+
+func upIn(t *testing.T, dir string, c Config) *Home {
+	t.Helper()
+	c.Dir = dir
 	c.GRPC, c.HTTP, c.Zipkin = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Query, c.Token = "127.0.0.1:0", token
 	h, err := Start(t.Context(), c)

@@ -1,9 +1,9 @@
 // Package journal is a file of what a process has accepted and not yet stored, so that a process
 // that is killed can read it again.
 //
+//	Open   ─► all records of an earlier process, up to an incomplete end
 //	Append ─► write(2), before the sender gets its answer
 //	Renew  ─► a new file that begins with the present state, and replaces the old one
-//	Read   ─► all records of an earlier process, up to an incomplete end
 //
 // A written record survives the end of the process in any way. It survives a failure of the machine
 // from the next Sync on.
@@ -34,8 +34,7 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrBroken is the error of Append after a failed write, until Renew succeeds.
-var ErrBroken = errors.New("the journal has an incomplete record after a failed write")
+var errNone = errors.New("the journal has no file yet")
 
 // Journal is an open file of records. It is safe for concurrent use.
 type Journal struct {
@@ -43,30 +42,59 @@ type Journal struct {
 
 	mu     sync.Mutex
 	file   *os.File // nil: not yet renewed
-	size   int64
-	broken error // of a write
+	size   int64    // of complete records
+	broken error    // why no record is accepted until Renew
 	buffer []byte
 }
 
-// New returns a journal without a file: Renew makes it.
-func New(name string) *Journal { return &Journal{name: name, broken: ErrBroken} }
+// Open calls each with the records of an earlier process, and appends to its file. It cuts off an
+// incomplete or damaged end, and returns its length. Without a file it returns a journal that Renew
+// must begin.
+func Open(name string, each func(kind byte, data []byte) error) (j *Journal, cut int64,
+	err error) {
+	j = &Journal{name: name}
+	j.file, err = os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		j.broken = errNone
+		return j, 0, nil
+	} else if err != nil {
+		return nil, 0, fmt.Errorf("open the journal: %w", err)
+	}
+	info, err := j.file.Stat()
+	if err == nil {
+		j.size, err = read(j.file, info.Size(), each)
+	}
+	if err == nil {
+		err = j.file.Truncate(j.size)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("read the journal %s: %w", name, err),
+			j.file.Close())
+	}
+	return j, info.Size() - j.size, nil
+}
 
-// Append writes a record.
+// Append writes a record. After an error, such as of a full disk, the record is not in the file, and
+// the next one may succeed.
 func (j *Journal) Append(kind byte, data []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.broken != nil {
-		return fmt.Errorf("write %s: %w", j.name, j.broken)
+		return fmt.Errorf("write the journal %s: %w", j.name, j.broken)
 	}
 	j.buffer = encode(j.buffer[:0], kind, data)
-	n, err := j.file.Write(j.buffer)
-	j.size += int64(n)
+	_, err := j.file.WriteAt(j.buffer, j.size)
+	if err != nil {
+		_ = j.file.Truncate(j.size) // otherwise the next record overwrites the incomplete one
+		var at *fs.PathError
+		if errors.As(err, &at) { // with the name that the file had in Renew
+			err = at.Err
+		}
+		return fmt.Errorf("write the journal %s: %w", j.name, err)
+	}
+	j.size += int64(len(j.buffer))
 	if cap(j.buffer) > maxReused {
 		j.buffer = nil
-	}
-	if err != nil {
-		j.broken = err
-		return fmt.Errorf("write %s: %w", j.name, err)
 	}
 	return nil
 }
@@ -78,7 +106,7 @@ func encode(out []byte, kind byte, data []byte) []byte {
 	return append(append(out, kind), data...)
 }
 
-// Size returns the bytes of the file, and the error of a failed write.
+// Size returns the bytes of the file, and why it accepts no record until Renew.
 func (j *Journal) Size() (int64, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -100,7 +128,7 @@ func (j *Journal) Sync() error {
 		return nil
 	}
 	j.broken = err // the kernel may have dropped written pages
-	return fmt.Errorf("write %s: %w", j.name, err)
+	return fmt.Errorf("sync the journal: %w", err)
 }
 
 // Renew replaces the file by one that state fills. No record must be appended meanwhile. After an
@@ -116,7 +144,10 @@ func (j *Journal) Renew(state func(put func(kind byte, data []byte) error) error
 		_, err := w.Write(j.buffer)
 		return err
 	})
-	if err = errors.Join(err, w.w.Flush()); err == nil {
+	if err == nil {
+		err = w.w.Flush()
+	}
+	if err == nil {
 		err = file.Sync()
 	}
 	if err == nil {
@@ -162,34 +193,22 @@ func (j *Journal) Close(stored bool) error {
 	return err
 }
 
-// Read calls each with the records of an earlier process, and returns the bytes of an incomplete or
-// damaged end, which it leaves out. A missing file has no records.
-func Read(name string, each func(kind byte, data []byte) error) (cut int64, err error) {
-	file, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	} else if err != nil {
-		return 0, fmt.Errorf("read the journal: %w", err)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return 0, fmt.Errorf("read the journal: %w", err)
-	}
-	in, read := bufio.NewReaderSize(file, 1<<20), int64(0)
-	for read < info.Size() {
-		record, err := next(in, info.Size()-read-headBytes)
+// read returns the length of all complete records.
+func read(file io.Reader, size int64, each func(kind byte, data []byte) error) (int64, error) {
+	in, done := bufio.NewReaderSize(file, 1<<20), int64(0)
+	for done < size {
+		record, err := next(in, size-done-headBytes)
 		if errors.Is(err, errTorn) {
-			return info.Size() - read, nil
+			return done, nil
 		} else if err != nil {
-			return 0, fmt.Errorf("read the journal: %w", err)
+			return 0, err
 		}
-		read += headBytes + int64(len(record))
+		done += headBytes + int64(len(record))
 		if err := each(record[0], record[1:]); err != nil {
-			return 0, fmt.Errorf("read the journal: %s: %w", name, err)
+			return 0, err
 		}
 	}
-	return 0, nil
+	return done, nil
 }
 
 var errTorn = errors.New("the record is incomplete")

@@ -1,31 +1,37 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-func read(t *testing.T, name string) (all []string, cut int64) {
+// reopened opens a journal, and returns its records and the length of its incomplete end.
+func reopened(t *testing.T, name string) (j *Journal, all []string, cut int64) {
 	t.Helper()
-	cut, err := Read(name, func(kind byte, data []byte) error {
+	j, cut, err := Open(name, func(kind byte, data []byte) error {
 		all = append(all, fmt.Sprintf("%c%s", kind, data))
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return all, cut
+	return j, all, cut
 }
 
 // filled returns the name of a journal with a state and three records.
 func filled(t *testing.T) string {
 	t.Helper()
-	j := New(filepath.Join(t.TempDir(), "journal"))
-	if err := j.Append('a', nil); err == nil {
-		t.Error("a journal without a file accepts records")
+	j, all, _ := reopened(t, filepath.Join(t.TempDir(), "journal"))
+	if err := j.Append('a', nil); err == nil || len(all) > 0 {
+		t.Errorf("a journal without a file accepts records, and has %q", all)
 	}
 	for _, state := range []string{"first", "second"} {
 		if err := j.Renew(func(put func(byte, []byte) error) error {
@@ -59,7 +65,10 @@ func TestIncomplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, cut := read(t, name)
+	j, want, cut := reopened(t, name)
+	if err := j.Close(false); err != nil {
+		t.Error(err)
+	}
 	if !slices.Equal(want, []string{"ssecond", "r", "rone", "rthree"}) || cut != 0 {
 		t.Fatalf("%q, %d bytes cut", want, cut)
 	}
@@ -75,48 +84,68 @@ func TestIncomplete(t *testing.T) {
 		if err := os.WriteFile(name, whole[:at], 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, cut := read(t, name); !slices.Equal(got, want[:n]) || cut != int64(at-ends[n]) {
-			t.Errorf("cut at %d: %q and %d bytes left out", at, got, cut)
-		}
+		checkEnd(t, name, want[:n], int64(at-ends[n]))
 		damaged := slices.Clone(whole)
 		damaged[at] ^= 0x10
 		if err := os.WriteFile(name, damaged, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got, cut := read(t, name); !slices.Equal(got, want[:n]) ||
-			cut != int64(len(whole)-ends[n]) {
-			t.Errorf("damaged at %d: %q and %d bytes left out", at, got, cut)
-		}
+		checkEnd(t, name, want[:n], int64(len(whole)-ends[n]))
 	}
 }
 
-// After a failed write nothing is accepted until the journal is renewed.
-func TestFullDisk(t *testing.T) {
-	const full = "/dev/full"
-	file, err := os.OpenFile(full, os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip(err)
+// checkEnd checks the records and the cut-off end of a journal, and that it goes on.
+func checkEnd(t *testing.T, name string, want []string, wantCut int64) {
+	t.Helper()
+	j, got, cut := reopened(t, name)
+	if !slices.Equal(got, want) || cut != wantCut {
+		t.Errorf("%q and %d bytes left out, want %q and %d", got, cut, want, wantCut)
 	}
-	j := New(filepath.Join(t.TempDir(), "journal"))
-	j.file, j.broken = file, nil
-	for range 2 {
-		if err := j.Append('r', []byte("lost")); err == nil {
-			t.Error("a full disk accepts a record")
-		}
-	}
-	if err := j.Renew(func(func(byte, []byte) error) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Append('r', []byte("kept")); err != nil {
+	if err := errors.Join(j.Append('n', []byte("ew")), j.Close(false)); err != nil {
 		t.Error(err)
 	}
-	if all, cut := read(t, j.name); !slices.Equal(all, []string{"rkept"}) || cut != 0 {
+	j, got, cut = reopened(t, name)
+	if !slices.Equal(got, append(slices.Clone(want), "new")) || cut != 0 {
+		t.Errorf("%q and %d bytes left out after another record", got, cut)
+	}
+	if err := j.Close(false); err != nil {
+		t.Error(err)
+	}
+}
+
+// A record that the disk refuses is not in the file, and later ones are.
+func TestFullDisk(t *testing.T) {
+	name := filled(t)
+	j, _, _ := reopened(t, name)
+	limit := &unix.Rlimit{}
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, limit); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := j.Size()
+	small := unix.Rlimit{Cur: uint64(before) + 20, Max: limit.Max}
+	signal.Ignore(unix.SIGXFSZ)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &small); err != nil {
+		t.Fatal(err)
+	}
+	refused := j.Append('r', make([]byte, 30))
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, limit); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(name); refused == nil || err != nil || info.Size() != before {
+		t.Errorf("%v, %v bytes, want an error and %d bytes", refused, info.Size(), before)
+	}
+	if err := errors.Join(j.Append('r', []byte("kept")), j.Close(false)); err != nil {
+		t.Error(err)
+	}
+	j, all, cut := reopened(t, name)
+	if want := []string{"ssecond", "r", "rone", "rthree", "rkept"}; !slices.Equal(all, want) ||
+		cut != 0 {
 		t.Errorf("%q, %d", all, cut)
 	}
 	if err := j.Close(true); err != nil {
 		t.Error(err)
 	}
-	if all, _ := read(t, j.name); len(all) > 0 {
-		t.Errorf("%q are left", all)
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want that everything is stored elsewhere", err)
 	}
 }
