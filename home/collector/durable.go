@@ -155,8 +155,8 @@ func (h *Home) save(now record.Telemetry) func(func(byte, []byte) error) error {
 	}
 }
 
-// secure syncs the journal once a second, and renews it if it is large or could not be synced. While
-// that fails, the reason is in the stats.
+// secure syncs the journal once a second, and renews it if it is large or could not be synced.
+// While that fails, the reason is in the stats.
 func (h *Home) secure() {
 	if h.journal == nil {
 		return
@@ -185,7 +185,8 @@ type recovery struct {
 	replay otlp.Replay
 	counts record.Telemetry
 	found  bool
-	bad    int // records that could not be restored
+	ended  bool // ends of trials were repeated
+	bad    int  // records that could not be restored
 }
 
 // recoverTrials restores the trials under way, from the journal or, if the earlier collector ended
@@ -220,9 +221,11 @@ func (h *Home) recoverTrials(before *telemetry.Stats) error {
 		}
 	} else {
 		h.resumeTrials(before, why)
-		return h.journal.Renew(h.save(record.Telemetry{}))
 	}
-	return nil
+	if r.found && !r.ended {
+		return nil
+	}
+	return h.journal.Renew(h.save(record.Telemetry{}))
 }
 
 // atLeast returns counts that are at least those of the stats, which may be a second older than the
@@ -328,6 +331,7 @@ func (r *recovery) mark(m telemetry.Mark) error {
 // end repeats the end of trials: it removes what the earlier collector may have written of them.
 func (r *recovery) end(e ending) error {
 	h := r.h
+	r.ended = true
 	errs := []error{cutBack(h.stores.Files(), e.Sizes)}
 	for _, id := range e.Trials {
 		u := h.find(id)

@@ -289,9 +289,9 @@ func (h *Home) closeStores(ctx context.Context) error {
 	}
 	if h.journal != nil {
 		errs = append(errs, h.journal.Close(h.ended))
-		if !h.ended {
-			errs = append(errs, cutBack(files, sizes))
-		}
+	}
+	if !h.ended {
+		errs = append(errs, cutBack(files, sizes))
 	}
 	return errors.Join(errs...)
 }

@@ -136,6 +136,8 @@ func (s *sent) load(e telemetry.Endpoints) {
 	}
 }
 
+var homeNeeds = testsets.Needs{Files: []string{"home", "internal/telemetry"}}
+
 // killed kills a collector under load so many times, and checks that everything that was answered
 // with 200 is stored.
 func killed(t *testing.T, kills int, least, most time.Duration) {
@@ -159,8 +161,9 @@ func killed(t *testing.T, kills int, least, most time.Duration) {
 		<-c.Exited()
 		senders.Wait()
 		c = launched(t, telemetry.LaunchSpec{Dir: dir})
-		if got, _ := strconv.Atoi(ask(t, c.Endpoints(), "last_over_time(jobs[1h])")); got < s.point {
-			t.Errorf("the last value is %d after a kill, want %d", got, s.point)
+		last, _ := strconv.Atoi(ask(t, c.Endpoints(), "last_over_time(jobs[1h])"))
+		if last < s.point {
+			t.Errorf("the last value is %d after a kill, want %d", last, s.point)
 		}
 	}
 	report := endOf(t, c)
@@ -225,11 +228,11 @@ func eachLine[T any](t *testing.T, name string, do func(T)) {
 
 // What was answered with 200 survives kills at any moment.
 func TestAcknowledgedIsStored(t *testing.T) {
+	testsets.Once(t, "three kills of the collector", homeNeeds)
 	killed(t, 3, 300*time.Millisecond, 600*time.Millisecond)
 }
 
 func TestAcknowledgedIsStoredForLong(t *testing.T) {
-	testsets.Long(t, "50 kills at 5,000 spans/s",
-		testsets.Needs{Files: []string{"home", "internal/telemetry"}})
+	testsets.Long(t, "50 kills of the collector at 5,000 spans/s", homeNeeds)
 	killed(t, 50, 100*time.Millisecond, 1500*time.Millisecond)
 }

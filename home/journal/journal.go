@@ -74,8 +74,8 @@ func Open(name string, each func(kind byte, data []byte) error) (j *Journal, cut
 	return j, info.Size() - j.size, nil
 }
 
-// Append writes a record. After an error, such as of a full disk, the record is not in the file, and
-// the next one may succeed.
+// Append writes a record. After an error, such as of a full disk, the record is not in the file,
+// and the next one may succeed.
 func (j *Journal) Append(kind byte, data []byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -134,7 +134,7 @@ func (j *Journal) Sync() error {
 // Renew replaces the file by one that state fills. No record must be appended meanwhile. After an
 // error the old file is in use as before.
 func (j *Journal) Renew(state func(put func(kind byte, data []byte) error) error) error {
-	file, err := os.Create(j.name + ".new")
+	file, err := os.OpenFile(j.name+".new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("begin a new journal: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -80,7 +81,14 @@ func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	if err := c.g.decoding.take(weight, deep); err != nil {
 		return err
 	}
-	if err := c.CodecV2.Unmarshal(mem.BufferSlice{flat}, v); err != nil {
+	err := c.CodecV2.Unmarshal(mem.BufferSlice{flat}, v)
+	if whole := flat.ReadOnlyData(); err != nil {
+		if now := s.repaired(whole, 0); len(now) != len(whole) {
+			reflect.ValueOf(v).Elem().SetZero() // it may have some of the content
+			err = c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(now)}, v)
+		}
+	}
+	if err != nil {
 		c.g.decoding.held.Add(-weight)
 		return err
 	}

@@ -275,6 +275,10 @@ func (b *body) take() {
 	} else {
 		b.refuse(err, http.StatusRequestEntityTooLarge)
 	}
+	if s := shapes()[b.v.signal]; s != nil && !b.v.zipkin && strings.Contains(b.kind, "protobuf") &&
+		b.v.refused == nil {
+		b.whole = bytes.NewReader(s.repaired(data.Bytes(), 0))
+	}
 	if why := unknownKey(b.v, b.kind, data.Bytes()); why != "" && b.v.refused == nil {
 		b.refuse(status.Error(codes.InvalidArgument, why), http.StatusBadRequest)
 	}

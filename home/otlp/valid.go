@@ -87,7 +87,7 @@ func rejectSpans(d ptrace.Traces) (f faults) {
 func (f *faults) span(s ptrace.Span) string {
 	switch {
 	case s.TraceID().IsEmpty():
-		return "the trace id is missing or zero"
+		return "the trace id is missing or zero, or an id has a wrong length"
 	case s.SpanID().IsEmpty():
 		return "the span id is missing or zero"
 	case s.ParentSpanID() == s.SpanID():
@@ -116,7 +116,7 @@ func rejectLogs(d plog.Logs) (f faults) {
 
 func (f *faults) record(l plog.LogRecord) string {
 	if !l.SpanID().IsEmpty() && l.TraceID().IsEmpty() {
-		return "the span id has no trace id"
+		return "the span id has no trace id, or an id has a wrong length"
 	}
 	if l.Timestamp() != 0 {
 		if why := f.when("the time", l.Timestamp()); why != "" {

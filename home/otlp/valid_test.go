@@ -14,6 +14,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"prony.example/internal/base/clock"
 	"prony.example/record"
@@ -38,13 +40,13 @@ func TestSpansThatCannotBeRight(t *testing.T) {
 	}{
 		"right":    {func(ptrace.Span) {}, ""},
 		"instant":  {func(s ptrace.Span) { s.SetEndTimestamp(s.StartTimestamp()) }, ""},
-		"trace id": {func(s ptrace.Span) { s.SetTraceID(pcommon.TraceID{}) }, "trace id is missing"},
+		"trace id": {func(s ptrace.Span) { s.SetTraceID(pcommon.TraceID{}) }, "trace id is"},
 		"span id":  {func(s ptrace.Span) { s.SetSpanID(pcommon.SpanID{}) }, "span id is missing"},
 		"parent":   {func(s ptrace.Span) { s.SetParentSpanID(s.SpanID()) }, "its own parent"},
 		"start":    {func(s ptrace.Span) { s.SetStartTimestamp(0) }, "the start is missing"},
 		"end":      {func(s ptrace.Span) { s.SetEndTimestamp(0) }, "the end is missing"},
-		"backward": {func(s ptrace.Span) { s.SetEndTimestamp(now - 1e9) }, "end is before the start"},
-		"ms":       {func(s ptrace.Span) { s.SetStartTimestamp(now / 1e6) }, "start is before 1990"},
+		"backward": {func(s ptrace.Span) { s.SetEndTimestamp(now - 1e9) }, "before the start"},
+		"ms":       {func(s ptrace.Span) { s.SetStartTimestamp(now / 1e6) }, "before 1990"},
 		"ahead": {func(s ptrace.Span) { s.SetEndTimestamp(now + 25*3600*1e9) },
 			"the end is more than a day ahead"},
 		"no end of it": {func(s ptrace.Span) { s.SetEndTimestamp(math.MaxUint64) }, "a day ahead"},
@@ -217,8 +219,8 @@ func TestReasons(t *testing.T) {
 	spans.At(2).SetEndTimestamp(spans.At(2).StartTimestamp() - 1)
 	spans.At(4).SetTraceID(pcommon.TraceID{})
 	f := rejectSpans(d)
-	want := "3 of 5 spans rejected: 2 × the trace id is missing or zero; 1 × the end is before " +
-		"the start"
+	want := "3 of 5 spans rejected: 2 × the trace id is missing or zero, or an id has a wrong " +
+		"length; 1 × the end is before the start"
 	if got := f.text("spans"); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -287,6 +289,74 @@ func TestPartialSuccess(t *testing.T) {
 		t.Errorf("%d spans, %d points and %d logs arrived, want 6 each", sink.spans, sink.points,
 			sink.logs)
 	}
+}
+
+// A span or a log record with an id of a wrong length is rejected alone, although the decoder knows
+// only whole requests.
+func TestIDsOfWrongLength(t *testing.T) {
+	sink := &sink{}
+	in := opened(t, sink, Limits{})
+	conn := dial(t, in)
+	s, _ := ptraceotlp.NewExportRequestFromTraces(traces("shop", 3)).MarshalProto()
+	d := records("shop", 3)
+	for i, r := range d.ResourceLogs().At(0).ScopeLogs().All() {
+		r.LogRecords().At(0).SetTraceID(pcommon.TraceID{1, byte(i)})
+	}
+	l, _ := plogotlp.NewExportRequestFromLogs(d).MarshalProto()
+	long := append([]byte{1, 1}, make([]byte, 14)...) // the second item's
+	for path, whole := range map[string][]byte{"/v1/traces": s, "/v1/logs": l} {
+		body := shortened(t, shapes()[signals[path]], whole, bytes.Index(whole, long))
+		code, text := post(t, "http://"+in.Endpoints().HTTP+path, bytes.NewReader(body),
+			"Content-Type", proto)
+		if code != 200 || !strings.Contains(text, "1 of 3 ") ||
+			!strings.Contains(text, "wrong length") {
+			t.Errorf("%s: %d %q", path, code, text)
+		}
+		method := map[string]string{
+			"/v1/traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+			"/v1/logs":   "/opentelemetry.proto.collector.logs.v1.LogsService/Export"}[path]
+		var answer []byte
+		err := conn.Invoke(t.Context(), method, body, &answer, grpc.ForceCodec(bare{}))
+		if err != nil || !strings.Contains(string(answer), "wrong length") {
+			t.Errorf("%s: %q, %v", method, answer, err)
+		}
+	}
+	if sink.spans != 4 || sink.logs != 4 {
+		t.Errorf("%d spans and %d logs arrived, want 2 of each request", sink.spans, sink.logs)
+	}
+}
+
+// shortened removes the last byte of the id at an offset of an encoded message.
+func shortened(t *testing.T, s *shape, b []byte, at int) (out []byte) {
+	t.Helper()
+	if at < 0 {
+		t.Fatal("the request has no such id")
+	}
+	for from := 0; from < len(b); {
+		number, kind, content, size := field(b[from:])
+		if kind != protowire.BytesType || at < from || at >= from+size {
+			out = append(out, b[from:from+size]...)
+		} else {
+			if inner := s.fields[number]; inner != nil {
+				content = shortened(t, inner, content, at-from-size+len(content))
+			} else {
+				content = content[:len(content)-1]
+			}
+			out = protowire.AppendBytes(protowire.AppendTag(out, number, kind), content)
+		}
+		from += size
+	}
+	return out
+}
+
+// bare is a codec of gRPC for encoded messages.
+type bare struct{}
+
+func (bare) Name() string                  { return "proto" }
+func (bare) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+func (bare) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = bytes.Clone(data)
+	return nil
 }
 
 // Zipkin's spans may lack times, and its answer has no place for reasons.
