@@ -130,7 +130,7 @@ func (h *Home) begin(_ context.Context, t telemetry.Trial) error {
 		}
 	}
 	h.under = append(h.under, u)
-	if err := h.stores.Begin(t); err != nil {
+	if err := errors.Join(h.stores.Begin(t), h.log(beginRecord, u)); err != nil {
 		u.Partial = telemetry.Also(u.Partial, err.Error())
 	}
 	return nil
@@ -145,7 +145,7 @@ func (h *Home) scrape(_ context.Context, t telemetry.Trial) error {
 		return fmt.Errorf("scrape trial %s: the trial is not running", t.ID)
 	}
 	u.Trial.Scrape = t.Scrape
-	return h.stores.Scrape(u.Trial)
+	return errors.Join(h.stores.Scrape(u.Trial), h.log(scrapeRecord, u.Trial))
 }
 
 func (h *Home) find(id string) *telemetry.Under {
@@ -189,7 +189,7 @@ func (h *Home) mark(ctx context.Context, m telemetry.Mark) error {
 			maxMarks)
 	}
 	u.Marks = append(u.Marks, m)
-	err := h.stores.Mark(m)
+	err := errors.Join(h.stores.Mark(m), h.log(markRecord, m))
 	h.mu.Unlock()
 	return errors.Join(err, h.tellMark(ctx, u.Trial, m), h.write(ctx))
 }
@@ -199,6 +199,27 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 	if err := quiet(ctx, silence, patience, h.intake.Last, h.intake.Busy); err != nil {
 		return nil, fmt.Errorf("end trial %s: %w", id, err)
 	}
+	return h.finish(ctx, id)
+}
+
+// EndEarlier ends the trials that an earlier, killed collector has left, so that their traces and
+// logs can be read.
+func (h *Home) EndEarlier(ctx context.Context) error {
+	h.mu.Lock()
+	var ids []string
+	for _, u := range h.under {
+		ids = append(ids, u.Trial.ID)
+	}
+	h.mu.Unlock()
+	var errs []error
+	for _, id := range ids {
+		_, err := h.finish(ctx, id)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (h *Home) finish(ctx context.Context, id string) (*telemetry.Report, error) {
 	phases := h.closePhases(ctx, id)
 	h.mu.Lock()
 	u := h.find(id)
@@ -206,6 +227,7 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 		h.mu.Unlock()
 		return nil, fmt.Errorf("end trial %q: the trial is not running", id)
 	}
+	ending := h.logEnd(false, id)
 	h.under = slices.DeleteFunc(h.under, func(o *telemetry.Under) bool { return o == u })
 	loads, fates, err := h.stores.End(id)
 	base := h.base
@@ -217,7 +239,7 @@ func (h *Home) end(ctx context.Context, id string) (*telemetry.Report, error) {
 		t.Collector.CPUShare = float64(t.Collector.CPUNs) / float64(ns)
 	}
 	t.Partial = u.Partial
-	for _, err := range []error{err, phases, h.write(ctx)} {
+	for _, err := range []error{ending, err, phases, h.write(ctx), h.renew()} {
 		if err != nil {
 			t.Partial = telemetry.Also(t.Partial, err.Error())
 		}

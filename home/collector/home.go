@@ -7,8 +7,9 @@
 //	lab ─► /prony/trial, mark, end ─► counts since, ─► telemetry.Report
 //	lab ─► /prony/points ─► metrics, forward, in no count of what services sent
 //
-// It updates stats.json continuously. After a kill and a restart on the same folder it continues to
-// count, and marks the trials under way as partial.
+// It writes spans and log records into a journal before it accepts them, and updates stats.json
+// continuously. After a kill and a restart on the same folder it continues with everything that was
+// accepted, and marks the trials under way as partial.
 //
 // Non-goals: results do not depend on it; losing all telemetry loses no result.
 package collector
@@ -32,6 +33,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
 	"prony.example/home/forward"
+	"prony.example/home/journal"
 	"prony.example/home/otlp"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/flags"
@@ -68,6 +70,7 @@ type Home struct {
 	stores  Stores
 	intake  *otlp.Intake
 	forward *forward.Forward // nil: none
+	journal *journal.Journal // nil: nothing is stored here
 	server  *http.Server
 	query   string
 	failed  chan error
@@ -75,8 +78,13 @@ type Home struct {
 	mu     sync.Mutex // guards the fields below
 	base   record.Telemetry
 	broken int
+	torn   int
 	under  []*telemetry.Under
 	open   phases
+
+	trouble string // why telemetry is refused at present
+
+	synced int64 // bytes of the journal; only the background uses it
 
 	writing sync.Mutex
 	ended   bool // guarded by writing
@@ -118,11 +126,11 @@ func (h *Home) start(ctx context.Context) error {
 		}
 	}
 	h.resume(before)
-	if err := h.openDoors(ctx); err != nil {
+	if err := h.recoverTrials(before); err != nil {
 		return err
 	}
-	for _, u := range h.under { // before control requests can arrive
-		h.again(u)
+	if err := h.openDoors(ctx); err != nil {
+		return err
 	}
 	if err := h.serve(ctx); err != nil {
 		return err
@@ -150,6 +158,11 @@ func (h *Home) openDoors(ctx context.Context) error {
 	in := otlp.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits}
 	// The constructors fail only for nil functions.
 	in.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+		if err := h.accept(tracesRecord, func() ([]byte, error) {
+			return (&ptrace.ProtoMarshaler{}).MarshalTraces(d)
+		}); err != nil {
+			return err
+		}
 		h.forward.Traces(ctx, d)
 		return h.stores.ConsumeTraces(ctx, d)
 	})
@@ -158,6 +171,11 @@ func (h *Home) openDoors(ctx context.Context) error {
 		return h.stores.ConsumeMetrics(ctx, d)
 	})
 	in.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+		if err := h.accept(logsRecord, func() ([]byte, error) {
+			return (&plog.ProtoMarshaler{}).MarshalLogs(d)
+		}); err != nil {
+			return err
+		}
 		h.forward.Logs(ctx, d)
 		return h.stores.ConsumeLogs(ctx, d)
 	})
@@ -241,14 +259,39 @@ func (h *Home) Close(ctx context.Context) error {
 	if h.forward != nil {
 		bounded(forwardWait, h.forward.Close)
 	}
-	if h.stores != nil {
-		errs = append(errs, h.stores.Close())
+	return errors.Join(append(errs, h.closeStores(ctx))...)
+}
+
+// closeStores has the stores write everything. If that fails, or the start has failed, the next
+// collector reads it from the journal.
+func (h *Home) closeStores(ctx context.Context) error {
+	if h.stores == nil {
+		return nil
 	}
-	if h.stop != nil { // it was running
+	running := h.stop != nil
+	files := h.stores.Files()
+	sizes, err := sizesOf(files)
+	errs := []error{err}
+	if running && len(h.under) > 0 {
+		var ids []string
+		for _, u := range h.under {
+			ids = append(ids, u.Trial.ID)
+		}
+		errs = append(errs, h.logEnd(true, ids...))
+	}
+	stored := h.stores.Close()
+	errs = append(errs, stored)
+	if running {
 		h.writing.Lock()
-		h.ended = true
+		h.ended = stored == nil
 		h.writing.Unlock()
 		errs = append(errs, h.write(context.WithoutCancel(ctx)))
+	}
+	if h.journal != nil {
+		errs = append(errs, h.journal.Close(h.ended))
+	}
+	if !h.ended {
+		errs = append(errs, cutBack(files, sizes))
 	}
 	return errors.Join(errs...)
 }

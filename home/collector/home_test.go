@@ -15,13 +15,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
 	"go.opentelemetry.io/collector/pdata/pmetric"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
+	"prony.example/home/spanstore"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
@@ -78,12 +79,20 @@ func (f *fakes) End(id string) (map[string]record.WindowTelemetry, Outcomes, err
 	told := map[string]record.WindowTelemetry{"high": {Spans: 4}}
 	return told, f.fates, errors.Join(f.say("end "+id), f.ended)
 }
-func (f *fakes) Fates() Outcomes { return f.fates }
-func (f *fakes) Close() error    { return f.say("close") }
+func (f *fakes) Save(spanstore.Put) error { return nil }
+func (f *fakes) Load(byte, []byte) error  { return nil }
+func (f *fakes) Files() []string          { return nil }
+func (f *fakes) Fates() Outcomes          { return f.fates }
+func (f *fakes) Close() error             { return f.say("close") }
 
 func up(t *testing.T, c Config) *Home {
 	t.Helper()
-	c.Dir = t.TempDir()
+	return upIn(t, t.TempDir(), c)
+}
+
+func upIn(t *testing.T, dir string, c Config) *Home {
+	t.Helper()
+	c.Dir = dir
 	c.GRPC, c.HTTP, c.Zipkin = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Query, c.Token = "127.0.0.1:0", token
 	h, err := Start(t.Context(), c)
@@ -129,8 +138,14 @@ func spansOf(service string, n int) []byte {
 	r := d.ResourceSpans().AppendEmpty()
 	r.Resource().Attributes().PutStr("service.name", service)
 	ss := r.ScopeSpans().AppendEmpty().Spans()
-	for range n {
-		ss.AppendEmpty().SetName("GET /")
+	now := pcommon.NewTimestampFromTime(clock.Wall())
+	for i := range n {
+		s := ss.AppendEmpty()
+		s.SetName("GET /")
+		s.SetTraceID(pcommon.TraceID{1})
+		s.SetSpanID(pcommon.SpanID{1, byte(i)})
+		s.SetStartTimestamp(now)
+		s.SetEndTimestamp(now)
 	}
 	data, _ := ptraceotlp.NewExportRequestFromTraces(d).MarshalProto()
 	return data
@@ -356,11 +371,7 @@ func TestForwards(t *testing.T) {
 		lines.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty()
 		data, _ := plogotlp.NewExportRequestFromLogs(lines).MarshalProto()
 		deliver(t, h, "/v1/logs", data)
-		values := pmetric.NewMetrics()
-		m := values.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics()
-		m.AppendEmpty().SetEmptyGauge().DataPoints().AppendEmpty()
-		data, _ = pmetricotlp.NewExportRequestFromMetrics(values).MarshalProto()
-		deliver(t, h, "/v1/metrics", data)
+		deliver(t, h, "/v1/metrics", pointsOf("shop", 1))
 		if err := h.mark(t.Context(), telemetry.Mark{Trial: "a", Kind: telemetry.Open,
 			Name: "high", WallNs: clock.Wall().UnixNano()}); err != nil {
 			t.Fatal(err)

@@ -180,7 +180,7 @@ func received(t record.Telemetry, signal string) int64 {
 
 var trial = telemetry.Trial{Run: "run", ID: "b1-01-shop", Target: "shop", Variant: "none", Block: 1}
 
-// A collector that is killed during a trial and restarted on its folder still reports what arrived
+// A collector that is killed during a trial and restarted on its folder has everything that arrived
 // before, continues to count, and marks the trial as partial.
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
@@ -222,14 +222,18 @@ func TestKilledInTheMiddle(t *testing.T) {
 	if n := received(report.Telemetry, record.Spans); n != 8 {
 		t.Errorf("%d spans in the report, want 5 + 3", n)
 	}
-	if got := report.Telemetry.Signals[2]; got.Kept != 3 || got.Dropped != 5 {
-		t.Errorf("%+v, want the 5 that died with the first home dropped", got)
+	if got := report.Telemetry.Signals[2]; got.Kept != 8 || got.Dropped != 0 {
+		t.Errorf("%+v, want all 8 kept", got)
 	}
 	if !strings.Contains(report.Telemetry.Partial, "collector was killed") {
 		t.Errorf("partial: %q", report.Telemetry.Partial)
 	}
-	if got := report.Loads["high"].Spans; got != 3 {
-		t.Errorf("%d spans in the window that the first home saw open, want 3", got)
+	if got := report.Loads["high"].Spans; got != 8 {
+		t.Errorf("%d spans in the window that the first home saw open, want 8", got)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, telemetry.SpansFile))
+	if n := strings.Count(string(data), "\n"); err != nil || n != 8 {
+		t.Errorf("%d traces are stored, %v; want 8", n, err)
 	}
 	if got := ask(t, second.Endpoints(), high); got != "0 series" {
 		t.Errorf("prony_phase is %s after the trial, want none", got)

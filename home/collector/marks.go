@@ -139,6 +139,7 @@ func addPhase(d pmetric.Metrics, t telemetry.Trial, p phase, open bool, at pcomm
 	m.SetDescription("1 while this phase or window of the trial is open")
 	point := m.SetEmptyGauge().DataPoints().AppendEmpty()
 	point.SetTimestamp(at)
+	point.SetIntValue(0) // a point without a value is not the same
 	if open {
 		point.SetIntValue(1)
 	}

@@ -140,6 +140,7 @@ func pointsOf(service string, n int) []byte {
 	for i := range n {
 		p := points.AppendEmpty()
 		p.SetTimestamp(pcommon.NewTimestampFromTime(clock.Wall()))
+		p.SetIntValue(1)
 		p.Attributes().PutInt("queue", int64(i))
 	}
 	data, _ := pmetricotlp.NewExportRequestFromMetrics(d).MarshalProto()

@@ -69,16 +69,19 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	c := h.intake.Counts()
 	h.mu.Lock()
 	s := telemetry.Stats{
-		Version: telemetry.StatsVersion, Broken: h.broken, Ended: h.ended, Odd: c.Odd,
+		Version: telemetry.StatsVersion, Broken: h.broken, Torn: h.torn, Ended: h.ended, Odd: c.Odd,
 	}
 	for _, u := range h.under {
 		s.Trials = append(s.Trials, *u)
 	}
-	base := h.base
+	base, trouble := h.base, h.trouble
 	h.mu.Unlock()
 	s.Telemetry = plus(base, h.counted())
 	if s.Broken > 0 {
 		s.Telemetry.Partial = fmt.Sprintf("the collector was killed %d times", s.Broken)
+	}
+	if trouble != "" {
+		s.Telemetry.Partial = telemetry.Also(s.Telemetry.Partial, trouble)
 	}
 	if h.forward != nil {
 		var err error
@@ -196,17 +199,28 @@ func (h *Home) resume(before *telemetry.Stats) {
 	if before == nil {
 		return
 	}
-	h.base, h.broken = before.Telemetry, before.Broken
+	h.base, h.broken, h.torn = before.Telemetry, before.Broken, before.Torn
 	h.base.Partial = ""
-	why := "the collector was stopped and started again during the trial"
 	if !before.Ended {
 		h.broken++
+	}
+}
+
+// resumeTrials continues the trials of an earlier collector without a journal. Of a collector that
+// was killed, what was in its memory is lost.
+func (h *Home) resumeTrials(before *telemetry.Stats, journal string) {
+	if before == nil {
+		return
+	}
+	why := "the collector was stopped and started again during the trial"
+	if !before.Ended {
 		why = "the collector was killed and started again during the trial, so data in its " +
 			"memory is lost"
 	}
 	for _, u := range before.Trials {
-		u.Partial = telemetry.Also(u.Partial, why)
+		u.Partial = telemetry.Also(telemetry.Also(u.Partial, why), journal)
 		h.under = append(h.under, &u)
+		h.again(&u)
 	}
 }
 
@@ -221,6 +235,7 @@ func (h *Home) keep(ctx context.Context) {
 	n := 0
 	for range clock.Every(ctx, every) {
 		n++
+		h.secure()
 		var err error
 		if at := h.intake.Last(); at != last {
 			last, err = at, h.write(ctx)
@@ -228,9 +243,9 @@ func (h *Home) keep(ctx context.Context) {
 		if n%again == 0 && err == nil {
 			err = h.tellPhases(ctx)
 		}
-		if err != nil {
+		if err != nil && !isFull(err) {
 			select {
-			case h.failed <- err: // the disk is full or missing
+			case h.failed <- err: // the folder is missing
 			default:
 			}
 		}

@@ -35,6 +35,11 @@ type Stores interface {
 	Mark(telemetry.Mark) error
 	// End returns the counts of a trial by window, and what was kept.
 	End(trial string) (map[string]record.WindowTelemetry, Outcomes, error)
+	// Save passes on what is in memory of trials under way, and Load restores it in a process that
+	// has begun these trials again. Files are those to which End appends.
+	Save(spanstore.Put) error
+	Load(kind byte, data []byte) error
+	Files() []string
 	// Fates returns the counts since the stores were opened.
 	Fates() Outcomes
 	Close() error
@@ -69,8 +74,11 @@ func (none) Mark(telemetry.Mark) error    { return nil }
 func (none) End(string) (map[string]record.WindowTelemetry, Outcomes, error) {
 	return nil, Outcomes{}, nil
 }
-func (none) Fates() Outcomes { return Outcomes{} }
-func (none) Close() error    { return nil }
+func (none) Save(spanstore.Put) error { return nil }
+func (none) Load(byte, []byte) error  { return nil }
+func (none) Files() []string          { return nil }
+func (none) Fates() Outcomes          { return Outcomes{} }
+func (none) Close() error             { return nil }
 
 // stores are the real ones. Each embedded store provides the methods that only it has.
 type stores struct {
@@ -145,6 +153,19 @@ func (s *stores) End(trial string) (map[string]record.WindowTelemetry, Outcomes,
 		return told, f, fmt.Errorf("end trial %s in the stores: %w", trial, err)
 	}
 	return told, f, nil
+}
+
+// Save leaves out metrics, because their database has its own write-ahead log.
+func (s *stores) Save(put spanstore.Put) error {
+	return errors.Join(s.spanStore.Save(put), s.logStore.Save(put))
+}
+
+func (s *stores) Load(kind byte, data []byte) error {
+	return errors.Join(s.spanStore.Load(kind, data), s.logStore.Load(kind, data))
+}
+
+func (s *stores) Files() []string {
+	return append(s.spanStore.Files(), s.logStore.Files()...)
 }
 
 func (s *stores) Fates() Outcomes {

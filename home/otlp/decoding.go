@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime"
 	"runtime/metrics"
 	"strings"
@@ -80,7 +81,14 @@ func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	if err := c.g.decoding.take(weight, deep); err != nil {
 		return err
 	}
-	if err := c.CodecV2.Unmarshal(mem.BufferSlice{flat}, v); err != nil {
+	err := c.CodecV2.Unmarshal(mem.BufferSlice{flat}, v)
+	if whole := flat.ReadOnlyData(); err != nil {
+		if now := s.repaired(whole, 0); len(now) != len(whole) {
+			reflect.ValueOf(v).Elem().SetZero() // it may have some of the content
+			err = c.CodecV2.Unmarshal(mem.BufferSlice{mem.SliceBuffer(now)}, v)
+		}
+	}
+	if err != nil {
 		c.g.decoding.held.Add(-weight)
 		return err
 	}
@@ -88,7 +96,16 @@ func (c *weighing) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// done releases the weight of a message after its request was answered.
+// Marshal also accepts encoded answers.
+func (c *weighing) Marshal(v any) (mem.BufferSlice, error) {
+	if text, ok := v.(partialAnswer); ok {
+		return mem.BufferSlice{mem.SliceBuffer(text)}, nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// done releases the weight of a message after its request was answered, and answers with what was
+// rejected.
 func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (any, error) {
 	defer func() {
@@ -96,7 +113,12 @@ func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 			c.g.decoding.held.Add(-weight.(int64))
 		}
 	}()
-	return next(ctx, req)
+	answer, err := next(ctx, req)
+	if v := visitOf(ctx); err == nil && v != nil && v.faults.items > 0 {
+		text, err := v.faults.partial(v.signal, false)
+		return partialAnswer(text), err
+	}
+	return answer, err
 }
 
 // signalOf returns the signal of a request from its type's name, since the types are not exported.

@@ -52,6 +52,8 @@ type gate struct {
 // visit is the state of one request, from its header to its answer, in the request's context.
 type visit struct {
 	signal  string
+	zipkin  bool
+	faults  faults      // of the items that were rejected
 	slot    bool        // it occupies a slot
 	counted atomic.Bool // its items were counted, as received or as refused
 	refused error       // why the gate refused it
@@ -100,7 +102,7 @@ func (g *gate) GetHTTPHandler(context.Context) (
 func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	g.busy.Add(1)
 	defer g.busy.Add(-1)
-	v := &visit{signal: signals[r.URL.Path]}
+	v := &visit{signal: signals[r.URL.Path], zipkin: g.zipkin}
 	if why, code := refusal(r, g.zipkin); code != 0 {
 		g.turnAway(v)
 		http.Error(w, why, code)
@@ -178,11 +180,20 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
+// Write sends the answer, with what was rejected instead of a full success.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.code == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
-	return a.ResponseWriter.Write(p)
+	if a.code != http.StatusOK || a.v.faults.items == 0 {
+		return a.ResponseWriter.Write(p)
+	}
+	json := !strings.Contains(a.Header().Get("Content-Type"), "protobuf")
+	text, err := a.v.faults.partial(a.v.signal, json)
+	if err == nil {
+		_, err = a.ResponseWriter.Write(text)
+	}
+	return len(p), err
 }
 
 // body reads and unpacks a request's body within the limits. It reads everything before the
@@ -263,6 +274,13 @@ func (b *body) take() {
 		b.refuse(err, http.StatusTooManyRequests)
 	} else {
 		b.refuse(err, http.StatusRequestEntityTooLarge)
+	}
+	if s := shapes()[b.v.signal]; s != nil && !b.v.zipkin && strings.Contains(b.kind, "protobuf") &&
+		b.v.refused == nil {
+		b.whole = bytes.NewReader(s.repaired(data.Bytes(), 0))
+	}
+	if why := unknownKey(b.v, b.kind, data.Bytes()); why != "" && b.v.refused == nil {
+		b.refuse(status.Error(codes.InvalidArgument, why), http.StatusBadRequest)
 	}
 	if b.v.refused == nil {
 		if err := takeSlot(b.ctx, b.g.slots, b.v, b.g.limits.Wait); err != nil {

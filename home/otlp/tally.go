@@ -179,15 +179,34 @@ func date(o *telemetry.Odd, at pcommon.Timestamp, now time.Time) {
 	}
 }
 
-// hand calls a consumer, unless the intake is closed: consumers are closed after it.
-func (t *tally) hand(to func() error) error {
+// hand calls a consumer and counts, unless the intake is closed: consumers are closed after it.
+func (t *tally) hand(b *batch, to func() error) error {
 	t.passing.RLock()
 	defer t.passing.RUnlock()
-	if t.closed {
-		return errClosed
+	err := errClosed
+	if !t.closed {
+		err = to()
 	}
-	return to()
+	t.note(b, err != nil)
+	return err
 }
+
+// Still calls do while no request is with the consumers or being counted. Requests wait.
+func (t *tally) Still(do func()) {
+	t.passing.Lock()
+	defer t.passing.Unlock()
+	do()
+}
+
+// Replay counts telemetry that an earlier process has accepted.
+type Replay struct{ *tally }
+
+// NewReplay returns a replay without counts.
+func NewReplay() Replay { return Replay{newTally()} }
+
+// Traces counts spans, and Logs counts log records.
+func (r Replay) Traces(d ptrace.Traces) { r.note(r.traces(d), false) }
+func (r Replay) Logs(d plog.Logs)       { r.note(r.logs(d), false) }
 
 func (t *tally) shut() {
 	t.passing.Lock()
@@ -210,28 +229,49 @@ func (t *tally) counted(c Config, slots chan struct{}) Config {
 		}
 		v.counted.Store(true)
 		err := takeSlot(ctx, slots, v, c.Limits.Wait)
-		if err == nil {
-			err = t.hand(to)
-			giveSlot(slots, v)
+		if err != nil {
+			t.note(b, true)
+			return err
 		}
-		t.note(b, err != nil)
-		return err
+		defer giveSlot(slots, v)
+		return t.hand(b, to)
 	}
 	out := c
 	// The constructors fail only for nil functions.
 	out.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
+		t.sift(ctx, record.Spans, func() faults { return rejectSpans(d) })
 		if d.SpanCount() == 0 {
 			return nil
 		}
 		return pass(ctx, t.traces(d), func() error { return c.Traces.ConsumeTraces(ctx, d) })
 	})
 	out.Metrics, _ = consumer.NewMetrics(func(ctx context.Context, d pmetric.Metrics) error {
+		t.sift(ctx, record.Points, func() faults { return rejectPoints(d) })
+		if d.DataPointCount() == 0 {
+			return nil
+		}
 		return pass(ctx, t.metrics(d), func() error { return c.Metrics.ConsumeMetrics(ctx, d) })
 	})
 	out.Logs, _ = consumer.NewLogs(func(ctx context.Context, d plog.Logs) error {
+		t.sift(ctx, record.Logs, func() faults { return rejectLogs(d) })
+		if d.LogRecordCount() == 0 {
+			return nil
+		}
 		return pass(ctx, t.logs(d), func() error { return c.Logs.ConsumeLogs(ctx, d) })
 	})
 	return out
+}
+
+// sift rejects what cannot be right in a request of OTLP, counts it as refused, and leaves the
+// reasons for the answer. Zipkin's answers have no place for them.
+func (t *tally) sift(ctx context.Context, signal string, reject func() faults) {
+	v := visitOf(ctx)
+	if v == nil || v.zipkin || v.refused != nil {
+		return
+	}
+	if v.faults = reject(); v.faults.items > 0 {
+		t.refuse(signal, v.faults.items)
+	}
 }
 
 func (t *tally) traces(d ptrace.Traces) *batch {

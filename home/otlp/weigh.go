@@ -27,11 +27,13 @@ const (
 // arbitrarily; decoders recurse, and a full stack ends the program.
 const deepest = 64
 
-// shape describes a message type: which of its fields are messages, or packed numbers.
+// shape describes a message type: which of its fields are messages, packed numbers or ids.
 type shape struct {
 	cost    int64
 	fields  map[protowire.Number]*shape
 	numbers map[protowire.Number]bool
+	ids     map[protowire.Number]int // bytes of each
+	span    protowire.Number         // of the span's id
 }
 
 // shapes returns OTLP's message types, by signal, from the protocol's own descriptors.
@@ -49,7 +51,7 @@ func shapeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*
 		return s
 	}
 	s := &shape{cost: costMessage, fields: map[protowire.Number]*shape{},
-		numbers: map[protowire.Number]bool{}}
+		numbers: map[protowire.Number]bool{}, ids: map[protowire.Number]int{}}
 	if d.Name() == "KeyValue" || d.Name() == "AnyValue" {
 		s.cost = costValue
 	}
@@ -60,6 +62,12 @@ func shapeOf(d protoreflect.MessageDescriptor, known map[protoreflect.FullName]*
 			s.fields[f.Number()] = shapeOf(m, known)
 		}
 		s.numbers[f.Number()] = f.IsPacked()
+		if n := idBytes[string(f.Name())]; n > 0 && f.Kind() == protoreflect.BytesKind {
+			s.ids[f.Number()] = n
+		}
+		if f.Name() == "span_id" {
+			s.span = f.Number()
+		}
 	}
 	return s
 }

@@ -189,11 +189,15 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 	t.news = true
 	t.metrics.add(span, service)
 	add := record.WindowTelemetry{Spans: 1}
-	failed := span.Status().Code() == ptrace.StatusCodeError
-	if failed {
+	if span.Status().Code() == ptrace.StatusCodeError {
 		add.ErrorSpans = 1
 	}
 	t.Windows.Add(nanos(span.StartTimestamp()), wall, add)
+	s.assemble(t, span, service, now)
+}
+
+// assemble adds a counted span to its trace.
+func (s *Store) assemble(t *trial, span ptrace.Span, service string, now int64) {
 	id := span.TraceID()
 	if c := t.kept[id]; c != nil {
 		s.late(t, c, span, service)
@@ -207,7 +211,7 @@ func (s *Store) consume(t *trial, span ptrace.Span, service string, now, wall in
 		s.pending.silent.MoveToBack(p.at)
 	}
 	p.lastNs = now
-	if failed {
+	if span.Status().Code() == ptrace.StatusCodeError {
 		p.errors++
 	}
 	p.asked = p.asked || isAsked(span.TraceState().AsRaw())

@@ -107,7 +107,9 @@ type Stats struct {
 	// Trials are those under way, so that a restarted collector can report on them.
 	Trials []Under `json:"trials,omitempty"`
 	// Broken is the number of times that a collector of this folder was killed.
-	Broken    int         `json:"broken,omitempty"`
+	Broken int `json:"broken,omitempty"`
+	// Torn is the number of journals whose end was incomplete after a kill.
+	Torn      int         `json:"torn,omitempty"`
 	Ended     bool        `json:"ended"` // it was closed regularly
 	Forwarded []Forwarded `json:"forwarded,omitempty"`
 	Odd       Odd         `json:"odd"`

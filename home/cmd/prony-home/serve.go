@@ -45,6 +45,9 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 		"stored in %s\n", at.GRPC, at.HTTP, at.Zipkin, at.Query, dir)
 	var whole func()
 	if !s.UntilEnd {
+		if err := h.EndEarlier(ctx); err != nil {
+			fmt.Fprintf(p.stderr, "prony: store what an earlier collector left: %v\n", err)
+		}
 		whole = oneTrial(ctx, at.Query, token)
 	}
 	failed := h.Wait(ctx)

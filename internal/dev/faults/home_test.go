@@ -238,7 +238,8 @@ func bombard(t *testing.T, to func(telemetry.Endpoints) func(context.Context)) {
 func answers(t *testing.T, at telemetry.Endpoints) {
 	t.Helper()
 	const one = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":` +
-		`"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"x"}]}]}]}`
+		`"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"x",` +
+		`"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000000001"}]}]}]}`
 	why := ""
 	for range 50 {
 		answer, err := http.Post("http://"+at.HTTP+traces, "application/json",
