@@ -172,7 +172,7 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 }
 
 // readSeparated reads CSV or TSV with a line of heads; nil for other texts.
-func readSeparated(text string, cols *Columns) *Table {
+func readSeparated(text string, cols *Columns) (*Table, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	line, _, _ := strings.Cut(text, "\n")
@@ -185,10 +185,10 @@ func readSeparated(text string, cols *Columns) *Table {
 	for {
 		cells, err := r.Read()
 		if err == io.EOF {
-			return g.table(cols)
+			return g.table(cols), nil
 		}
 		if err != nil {
-			return nil
+			return nil, nil
 		}
 		pos, _ := r.FieldPos(0)
 		if g.heads == nil {
