@@ -121,6 +121,7 @@ func Import(name, text string) (*record.Load, []Note, error) {
 	if strings.HasPrefix(c.first, "{") {
 		c.keys = topKeys(c.text)
 	}
+	list := strings.HasPrefix(c.first, "[")
 	for _, f := range formats {
 		if !f.is(c) {
 			continue
@@ -140,7 +141,7 @@ func Import(name, text string) (*record.Load, []Note, error) {
 		return l, notes, nil
 	}
 	foreign := &Unrecognized{name: name, Known: described(c)}
-	if c.keys != nil && foreign.Known == "" && !json.Valid([]byte(c.text)) {
+	if (c.keys != nil || list) && foreign.Known == "" && !json.Valid([]byte(c.text)) {
 		_, foreign.Broken = document(c.text)
 	}
 	return nil, nil, foreign

@@ -124,7 +124,7 @@ func (s *scanner) table(i int) int {
 	g := &grid{heads: cells(s.lines[i]), line: i + 1}
 	end := i + 2
 	for ; end < len(s.lines) && strings.Contains(s.lines[end], "|"); end++ {
-		g.rows = append(g.rows, gridRow{end + 1, cells(s.lines[end])})
+		g.rows = append(g.rows, gridRow{line: end + 1, cells: cells(s.lines[end])})
 	}
 	switch t := g.table(s.cols); {
 	case t == nil:

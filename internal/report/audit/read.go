@@ -74,6 +74,11 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	if d, err := saved(name, base, text); d != nil || err != nil {
 		return d, err
 	}
+	var foreign *generator.Unrecognized
+	_, _, err := generator.Import(name, text)
+	if errors.As(err, &foreign) && foreign.Broken != nil {
+		return nil, fmt.Errorf("audit %s: %w; %s", name, foreign.Broken, understood())
+	}
 	t, err := readSeparated(text, cols)
 	if err != nil {
 		return nil, fmt.Errorf("audit %s: %w", name, err)
@@ -85,13 +90,8 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		t.Title = base
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
-	var foreign *generator.Unrecognized
-	_, _, err = generator.Import(name, text)
-	switch {
-	case errors.As(err, &foreign) && foreign.Known != "":
+	if foreign != nil && foreign.Known != "" {
 		return nil, fmt.Errorf("audit %s: %s", name, foreign.Known)
-	case foreign != nil && foreign.Broken != nil:
-		return nil, fmt.Errorf("audit %s: %w; %s", name, foreign.Broken, understood())
 	}
 	return nil, fmt.Errorf("audit %s: unrecognized format; %s", name, understood())
 }
