@@ -125,8 +125,12 @@ func importK6JSON(text string) (*tally, error) {
 }
 
 func (p *k6Points) json(o *k6JSON, clock *moments) error {
-	if o.Type != "Point" {
+	switch o.Type {
+	case "Point":
+	case "Metric": // what a metric is
 		return nil
+	default:
+		return &Misread{Column: `"type"`, Text: o.Type, Reason: "it is neither Point nor Metric"}
 	}
 	value := func() (float64, error) {
 		v, err := number(string(bytes.TrimSpace(o.Data.Value)))

@@ -76,13 +76,12 @@ func (m *moments) ns(cell string) (int64, error) {
 
 func (m *moments) decide(cell string) {
 	digits, _, fraction := strings.Cut(cell, ".")
-	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		for _, e := range epochs {
-			if n >= e.from && n < e.to {
-				m.unit, m.coarse = e.unit, e.unit == 1e9 && !fraction
-			}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	for _, e := range epochs {
+		if err == nil && n >= e.from && n < e.to {
+			m.unit, m.coarse = e.unit, e.unit == 1e9 && !fraction
+			return
 		}
-		return
 	}
 	for _, layout := range dates {
 		if _, err := time.Parse(layout, cell); err == nil {
