@@ -213,8 +213,8 @@ func TestImportOldK6(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "the format was not recognized as one of oha: its JSON",
-		"hello":                          "the format was not recognized as one of",
+		"":                               "the file is empty",
+		"hello":                          "the format was not recognized as one of oha: its JSON",
 		"{":                              "begins like JSON but is not valid JSON",
 		"{}":                             "the format was not recognized as one of",
 		`{"metrics":{}}`:                 "no http_reqs",

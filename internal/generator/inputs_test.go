@@ -377,6 +377,10 @@ var textInputs = []input{
 		refused: "a simulation log of Gatling"},
 	{name: "a histogram log", text: "#[Histogram log format version 1.3]\n",
 		refused: "a histogram log"},
+	{name: "intervals of prony load", text: "offset_ns,length_ns,scheduled\n0,1,2\n",
+		refused: "the file has the intervals of prony load"},
+	{name: "text of prony load", text: "1 thread, 2 connections, for 1s after a lead-in of 0s\n\n" +
+		"  latency       service\n", refused: "the file is the text of prony load"},
 	{name: "a result of prony load", text: `{"load": {}, "verdict": {}}`,
 		refused: "the result of prony load; read it with prony audit"},
 }

@@ -34,6 +34,11 @@ var known = []struct {
 		"log, which has no counts of errors and cannot be imported"},
 	{keys("load", "verdict"), "the file is the result of prony load; read it with prony audit or " +
 		"prony compare"},
+	{starts(`^offset_ns,length_ns,`), "the file has the intervals of prony load; save its result " +
+		"with --output json, and read it with prony audit or prony compare"},
+	{has("after a lead-in of ", " latency "), "the file is the text of prony load; save its " +
+		"result with --output json, and read it with prony audit or prony compare"},
+	{func(c *content) bool { return c.text == "" }, "the file is empty"},
 }
 
 // described returns the text of a known format; empty for others.

@@ -93,5 +93,26 @@ func TestInputs(t *testing.T) {
 	check("a.txt", "  1 threads and 2 connections\n  Thread Stats\n  Latency 1,24ms 5us 3ms 79.00%\n"+
 		"  201 requests in 2.00s, 23.92KB read\nRequests/sec: 100.42\n", nil, nil,
 		"audit a.txt as its text of wrk: line 3, column 1: cannot read")
+	check("a.md", "# Speed\n```\nRunning 2s test\n  1 threads and 2 connections\n  Thread Stats\n"+
+		"  Latency 1,24ms 5us 3ms 79.00%\n  201 requests in 2.00s, 23.92KB read\n"+
+		"Requests/sec: 100.42\n```\n| who | RPS |\n|--|--|\n| b | 7 |\n", []string{"b rate 7"},
+		[]string{"3: its text of wrk cannot be read; in this block, line 4, column 1: cannot " +
+			"read \"  Latency 1,24ms 5us 3ms 79.00%\": the line does not have the numbers that " +
+			"the tool prints there, with decimal points"}, "")
 	check("a.xml", "<?xml version=\"1.0\"?>\n<testResults/>", nil, nil, "audit a.xml: the file is XML")
+}
+
+// TestFallingPercentilesOfATool checks that a tool's times that contradict each other are found,
+// although its reader leaves them out.
+func TestFallingPercentilesOfATool(t *testing.T) {
+	d, err := Read("a.json", `{"latencies": {"50th": 9000000, "90th": 2000000}, "requests": 10,
+		"duration": 1000000000, "status_codes": {"200": 10}}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Audit(d)
+	if r.Count(Contradiction) != 1 || r.Findings[0].Rule != "order" ||
+		!strings.Contains(r.Findings[0].Cases[0].Arithmetic, "2000000 ns after 9000000 ns") {
+		t.Errorf("it finds %+v", r.Findings)
+	}
 }
