@@ -48,6 +48,7 @@ func starts(expression string) func(*content) bool {
 var (
 	h2Log      = lazyregexp.New(`^\d{12,}\t-?\d+\t\d+`)
 	wrk2Signs  = lazyregexp.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
+	jsonList   = lazyregexp.New(`^\[\s*($|[\[{"])`)
 	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
 )
 
@@ -113,24 +114,18 @@ func (u *Unrecognized) Error() string {
 // cannot be read is an error. If the tool has no opinion, 2xx and 3xx responses count as good.
 func Import(name, text string) (*record.Load, []Note, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
-	body := strings.TrimLeft(text, " \t\r\n")
-	before := strings.Count(text[:len(text)-len(body)], "\n")
-	c := &content{text: body}
+	c := &content{text: strings.TrimLeft(text, " \t\r\n")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
 	c.first = strings.TrimRight(c.first, "\r")
 	if strings.HasPrefix(c.first, "{") {
 		c.keys = topKeys(c.text)
 	}
-	list := strings.HasPrefix(c.first, "[")
+	list := jsonList.MatchString(c.first)
 	for _, f := range formats {
 		if !f.is(c) {
 			continue
 		}
-		t, err := f.read(c.text)
-		var m *Misread
-		if errors.As(err, &m) && m.Line > 0 {
-			m.Line += before
-		}
+		t, err := f.read(text) // with empty lines at its begin, which count
 		if err == nil && t.good+t.errors.Total() == 0 {
 			err = errors.New("the tool received no responses")
 		}
@@ -142,7 +137,7 @@ func Import(name, text string) (*record.Load, []Note, error) {
 	}
 	foreign := &Unrecognized{name: name, Known: described(c)}
 	if (c.keys != nil || list) && foreign.Known == "" && !json.Valid([]byte(c.text)) {
-		_, foreign.Broken = document(c.text)
+		_, foreign.Broken = document(text)
 	}
 	return nil, nil, foreign
 }

@@ -88,6 +88,11 @@ var jtlInputs = []input{
 	{name: "no number", text: jtlOf("1700000000000,10,a,200,OK,t,true,5",
 		"1700000000000,12x,a,200,OK,t,true,5"),
 		refused: `line 3, column "elapsed": cannot read "12x": it is not a number`},
+	{name: "no number below empty lines",
+		text:    "\n\n" + jtlOf("1700000000000,1x,a,200,OK,t,true,5"),
+		refused: `line 4, column "elapsed": cannot read "1x"`},
+	{name: "an open quote below an empty line",
+		text: "\n" + jtlOf(`1700000000500,9,a,500,"broken,t,false,5`), refused: "line 3: a quote"},
 	{name: "no time", text: jtlOf("1700000000000,,a,200,OK,t,true,5"),
 		refused: `line 2, column "elapsed": cannot read "": it is not a number`},
 	{name: "a negative time", text: jtlOf("1700000000000,-3,a,200,OK,t,true,5"),
@@ -255,8 +260,8 @@ var k6Inputs = []input{
 		refused: `cannot read "1e999": the number is too large`},
 	{name: "a summary with a key twice", text: "{\"metrics\": {\"http_reqs\": {\"count\": 5,\n" +
 		`"count": 6}}}`, refused: `line 2: the key "count" occurs twice in one object`},
-	{name: "a summary that is cut", text: "{\"metrics\": {\"http_reqs\":\n {\"count\": 5",
-		refused: "line 2: the text ends before the JSON value does"},
+	{name: "a summary that is cut", text: "\n{\"metrics\": {\"http_reqs\":\n {\"count\": 5",
+		refused: "line 3: the text ends before the JSON value does"},
 	{name: "more failures than requests", text: `{"metrics": {"http_reqs": {"count": 5, "rate": 1},
 		"http_req_failed": {"passes": 6}}}`, refused: `cannot read "6": only 5 requests were sent`},
 	{name: "text with commas", text: "http_req_duration....: avg=5ms min=1ms med=5ms max=9ms\n" +

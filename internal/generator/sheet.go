@@ -29,7 +29,7 @@ var delimiters = []rune{',', ';', '\t', '|'}
 // openSheet finds the delimiter, and the named columns. Optional ones may be missing. Only the last
 // line of a text may be incomplete, because a program that is killed leaves it so.
 func openSheet(text string, required, optional []string) (*sheet, error) {
-	first, _, _ := strings.Cut(text, "\n")
+	first, _, _ := strings.Cut(strings.TrimLeft(text, " \t\r\n"), "\n")
 	s := &sheet{ended: strings.HasSuffix(text, "\n")}
 	for _, d := range delimiters {
 		r := csv.NewReader(strings.NewReader(first))
