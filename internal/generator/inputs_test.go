@@ -62,6 +62,10 @@ var jtlInputs = []input{
 	{name: "a date whose month is unknown", text: "timeStamp,elapsed,responseCode,success\n" +
 		"11/10/26 10:00:00,10,200,true\n",
 		refused: `line 2, column "timeStamp": cannot read "11/10/26 10:00:00": it is not a time`},
+	{name: "a time in 5138", text: "timeStamp,elapsed,responseCode,success\n" +
+		"99999999999,10,200,true\n", refused: `cannot read "99999999999": it is not a time`},
+	{name: "a date before 1970", text: "timeStamp,elapsed,responseCode,success\n" +
+		"0001-01-01 00:00:00,10,200,true\n", refused: `: it is not a time`},
 	{name: "two units of time", text: "timeStamp,elapsed,responseCode,success\n" +
 		"1700000000000,10,200,true\n1700000001,12,200,true\n",
 		refused: `line 3, column "timeStamp": cannot read "1700000001": the times above it`},
@@ -87,20 +91,24 @@ var jtlInputs = []input{
 		"1700000000000,10,11,200\n", refused: `the column head "elapsed" occurs twice`},
 	{name: "no number", text: jtlOf("1700000000000,10,a,200,OK,t,true,5",
 		"1700000000000,12x,a,200,OK,t,true,5"),
-		refused: `line 3, column "elapsed": cannot read "12x": it is not a number`},
+		refused: `line 3, column "elapsed": cannot read "12x": it is not a whole number`},
 	{name: "no number below empty lines",
 		text:    "\n\n" + jtlOf("1700000000000,1x,a,200,OK,t,true,5"),
 		refused: `line 4, column "elapsed": cannot read "1x"`},
 	{name: "an open quote below an empty line",
 		text: "\n" + jtlOf(`1700000000500,9,a,500,"broken,t,false,5`), refused: "line 3: a quote"},
 	{name: "no time", text: jtlOf("1700000000000,,a,200,OK,t,true,5"),
-		refused: `line 2, column "elapsed": cannot read "": it is not a number`},
+		refused: `line 2, column "elapsed": cannot read "": it is not a whole number`},
 	{name: "a negative time", text: jtlOf("1700000000000,-3,a,200,OK,t,true,5"),
-		refused: `line 2, column "elapsed": cannot read "-3": it is negative`},
+		refused: `line 2, column "elapsed": cannot read "-3": a count cannot be negative`},
+	{name: "thousands", text: "timeStamp;elapsed;responseCode;success\n" +
+		"1700000000000;1,234;200;true\n", refused: `cannot read "1,234": it is not a whole number`},
 	{name: "an endless time", text: jtlOf("1700000000000,1e999,a,200,OK,t,true,5"),
-		refused: `line 2, column "elapsed": cannot read "1e999": the number is too large`},
+		refused: `line 2, column "elapsed": cannot read "1e999": it is not a whole number`},
 	{name: "two hours", text: jtlOf("1700000000000,7200000,a,200,OK,t,true,5"),
 		refused: `cannot read "7200000": the time is longer than an hour`},
+	{name: "a time beyond int64", text: jtlOf("1700000000000,999999999999999,a,200,OK,t,true,5"),
+		refused: `cannot read "999999999999999": the time is longer than an hour`},
 	{name: "perhaps a success", text: jtlOf("1700000000000,3,a,200,OK,t,yes,5"),
 		refused: `line 2, column "success": cannot read "yes": it is neither true nor false`},
 	{name: "a sum of samples", text: "timeStamp,elapsed,responseCode,success,SampleCount\n" +

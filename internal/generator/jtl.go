@@ -67,7 +67,11 @@ func jmeterRows(text string, want int) (*tally, error) {
 }
 
 func (l *jtl) row() {
-	begin, elapsed := l.moment(jtlTime, &l.clock), l.span(jtlElapsed, 1e6)
+	// JMeter writes whole milliseconds, so a decimal mark would separate thousands.
+	begin, elapsed := l.moment(jtlTime, &l.clock), l.count(jtlElapsed)
+	if elapsed > histMax/1e6 {
+		l.sheet.fail(jtlElapsed, errTooLong)
+	}
 	if l.err != nil {
 		l.err = fmt.Errorf("%w%s", l.err, jtlHint)
 		return
@@ -87,7 +91,7 @@ func (l *jtl) row() {
 		begun = append(begun[:0], begun[len(begun)-jtlKept:]...)
 	}
 	l.begun[thread] = begun
-	l.rows.add(begin, elapsed, l.judge())
+	l.rows.add(begin, elapsed*1e6, l.judge())
 }
 
 // jtlKept is the number of samples of a thread that its transactions can be compared with.

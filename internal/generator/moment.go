@@ -17,12 +17,12 @@ type moments struct {
 }
 
 // epochs are the units of numbers that count from 1970, by magnitude: from September 2001 to the
-// year 5138 no two of them overlap.
+// year 2261, after which nanoseconds overflow, no two of them overlap.
 var epochs = []struct {
 	from, to int64
 	unit     float64
 }{
-	{1e9, 1e11, 1e9}, {1e12, 1e14, 1e6}, {1e15, 1e17, 1e3}, {1e18, 1<<63 - 1, 1},
+	{1e9, 92e8, 1e9}, {1e12, 92e11, 1e6}, {1e15, 92e14, 1e3}, {1e18, 92e17, 1},
 }
 
 // dates are the formats of dates whose parts have one meaning. A fraction of a second may follow.
@@ -49,6 +49,9 @@ func (m *moments) ns(cell string) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("the times above it have the format of %s",
 				time.Date(2026, 11, 27, 10, 0, 0, 0, time.UTC).Format(m.layout))
+		}
+		if t.Year() < 1970 || t.Year() > 2260 {
+			return 0, errMoment
 		}
 		return t.UnixNano(), nil
 	case m.unit == 0:
