@@ -116,6 +116,8 @@ var jtlInputs = []input{
 	{name: "a shorter row", text: jtlOf("1700000000000,3,a,200",
 		"1700000000000,3,a,200,OK,t,true,5"),
 		refused: "line 2: the row has 4 cells, but the file has 8 column heads"},
+	{name: "a shorter last row", text: jtlOf("1700000000000,3,a,200,OK,t,true,5", "1700000000000,3"),
+		refused: "line 3: the row has 2 cells, but the file has 8 column heads"},
 	{name: "a longer row", text: jtlOf("1700000000000,3,a,200,O,K,t,true,5"),
 		refused: "line 2: the row has 9 cells, but the file has 8 column heads"},
 	{name: "a cut last row", text: jtlOf("1700000000000,3,a,200,OK,t,true,5") + "17000000000",
