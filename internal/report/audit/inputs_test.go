@@ -48,6 +48,9 @@ func TestInputs(t *testing.T) {
 	check("a.csv", "name,rps,p99\na,100,5ms\nb,1,\"6ms\nc,3,7ms\nd,4,8ms\n",
 		[]string{"a rate 100", "a p99 5e+06"},
 		[]string{"3: a quote is not closed and hides the text after it, 2 lines"}, "")
+	check("a.csv", "name,rps,p99\na,100,5ms\nb,1,\"6ms\nc,3\n",
+		[]string{"a rate 100", "a p99 5e+06"},
+		[]string{"3: a quote is not closed and hides the text after it, 1 line"}, "")
 	check("a.csv", "name,rps,note\na,100,\"fast,\nbut loud\"\n",
 		[]string{"a fast,\nbut loud rate 100"}, nil, "")
 	// Of two columns of one name, it is unknown which one counts.
