@@ -107,7 +107,8 @@ var writtenFormats = []written{
 			lines = append(lines, strings.TrimSuffix(k6Row("http_reqs", end, "1.0", "", "",
 				""), "\n"))
 			lines = append(lines, strings.TrimSuffix(k6Row("http_req_duration", end,
-				fmt.Sprintf("%.3f", float64(k.elapsed)/1e6), "", fmt.Sprint(k.good), fmt.Sprint(k.status)), "\n"))
+				fmt.Sprintf("%.3f", float64(k.elapsed)/1e6), "", fmt.Sprint(k.good),
+				fmt.Sprint(k.status)), "\n"))
 		}
 		return lines, 1
 	}},
