@@ -61,7 +61,7 @@ func (a *app) importFiles(fileList []string, asJSON bool) error {
 			errs = append(errs, err)
 			continue
 		}
-		all = append(all, imported{name, l, notes})
+		all = append(all, imported{name, l, generator.Sentences(notes)})
 	}
 	if asJSON {
 		enc := json.NewEncoder(a.stdout)

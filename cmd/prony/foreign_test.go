@@ -49,3 +49,31 @@ func TestImportAsJSON(t *testing.T) {
 		t.Errorf("it is %+v", all)
 	}
 }
+
+// TestImportNamesThePlace checks that a value that cannot be read is an error with its place, that
+// a compressed file is named, and that the other files are printed.
+func TestImportNamesThePlace(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const head = "timeStamp;elapsed;responseCode;success\n1700000000000;10;200;true\n"
+	bad := put("bad.jtl", head+"1700000000010;10ms;200;true\n")
+	packed := put("packed.jtl", "\x1f\x8b\x08")
+	var out bytes.Buffer
+	a := &app{stdout: &out}
+	err := a.importFiles([]string{bad, packed, put("good.jtl", head)}, false)
+	if err == nil {
+		t.Fatal("it is no error")
+	}
+	has(t, "errors", err.Error(), "import "+bad+" as its log (JTL) as CSV of jmeter: line 3, "+
+		`column "elapsed": cannot read "10ms": it is not a whole number`, "compressed by gzip")
+	has(t, "import", out.String(), "good.jtl: jmeter for 10ms", "(1 good, 0 failed, 0 unanswered)")
+	if strings.Contains(out.String(), "bad.jtl") {
+		t.Errorf("it prints %s", &out)
+	}
+}

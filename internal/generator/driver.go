@@ -320,7 +320,7 @@ func (t *tool) result(j *job, out *output) (*record.Load, error) {
 	}
 	l.Generator = out.generator(t, j, l)
 	if len(reply.notes) > 0 {
-		l.Generator.EngineReason += "; " + strings.Join(reply.notes, "; ")
+		l.Generator.EngineReason += "; " + strings.Join(Sentences(reply.notes), "; ")
 	}
 	return l, nil
 }

@@ -1,9 +1,11 @@
 package generator
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,8 +85,11 @@ func readH2load(j *job, out *output) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := h2Rows(string(log), j.requests[0].Status)
-	t.notes, t.conns, t.threads = nil, 0, 0
+	rows, err := h2Rows(string(log), j.requests[0].Status)
+	if err != nil {
+		return nil, fmt.Errorf("the log of h2load: %w", err)
+	}
+	t.notes, t.conns, t.threads = rows.notes, 0, 0
 	t.good, t.service, t.errored = rows.good, rows.service, rows.errored
 	t.errors.Status, t.errors.Example = rows.errors.Status, rows.errors.Example
 	t.errors.Read = max(rows.errors.Read, t.errors.Read)
@@ -92,73 +97,135 @@ func readH2load(j *job, out *output) (*tally, error) {
 }
 
 // h2Rows parses h2load's log: begin of a request in microseconds since 1970, its status, -1 if
-// none, and its duration in microseconds.
-func h2Rows(log string, want int) *tally {
-	r := &rows{unit: 1e3}
+// none, and its duration in microseconds. A last line without a line end may lack digits.
+func h2Rows(log string, want int) (*tally, error) {
+	r, clock, number := &rows{}, &moments{}, 0
 	for line := range strings.Lines(log) {
-		c := strings.Fields(line)
-		if len(c) < 3 {
-			continue
+		number++
+		if !strings.HasSuffix(line, "\n") {
+			r.note(NoteCutRow)
+			break
 		}
-		status, good := int(integer(c[1])), false
-		if status == 0 {
-			r.errors.Read++
-			example(&r.errors, "a request received no response")
-		} else {
-			good = r.answered(status, want, 1)
+		if err := r.h2Line(line, want, clock); err != nil {
+			err.Line = number
+			return nil, err
 		}
-		r.add(integer(c[0]), integer(c[2]), good)
 	}
-	return r.sum()
+	return r.sum(), nil
+}
+
+func (r *rows) h2Line(line string, want int, clock *moments) *Misread {
+	c := strings.Fields(line)
+	if len(c) == 0 {
+		return nil
+	}
+	fail := func(i int, err error) *Misread {
+		return &Misread{Column: strconv.Itoa(i + 1), Text: c[i], Reason: err.Error()}
+	}
+	if len(c) < 3 {
+		return fail(0, errors.New("a line of the log has 3 values"))
+	}
+	begin, err := clock.ns(c[0])
+	if err != nil {
+		return fail(0, err)
+	}
+	elapsed, err := span(c[2], 1e3)
+	if err == nil && elapsed > histMax {
+		err = errTooLong
+	}
+	if err != nil {
+		return fail(2, err)
+	}
+	good := false
+	if c[1] == "-1" {
+		r.errors.Read++
+		example(&r.errors, "a request received no response")
+	} else {
+		status, err := integer(c[1])
+		if err != nil {
+			return fail(1, err)
+		}
+		good = r.answered(int(status), want, 1)
+	}
+	r.add(begin, elapsed, good)
+	return nil
 }
 
 func importH2Log(text string) (*tally, error) {
-	t := h2Rows(text, 0)
-	t.note("the h2load output does not contain whether the run had a rate (--rps)")
+	t, err := h2Rows(text, 0)
+	if err != nil {
+		return nil, err
+	}
+	t.note(NoteRatedUnknown, "h2load", "--rps")
 	return t, nil
 }
 
+// h2Labels are the lines that the patterns must match.
+var h2Labels = labels(
+	`finished in\b`, `finished in [\d.]+\w+, [\d.]+ req/s`,
+	`^requests:`, `^requests: \d+ total, \d+ started, \d+ done, \d+ succeeded, \d+ failed, `+
+		`\d+ errored, \d+ timeout$`,
+	`^status codes:`, `: \d+ 2xx, \d+ 3xx, \d+ 4xx, \d+ 5xx$`,
+	`^traffic:`, `: \S+ \(\d+\) total`)
+
 // importH2load parses h2load's text output. Since 1.66 its table also has percentiles.
 func importH2load(text string) (*tally, error) {
-	m := h2Requests.FindStringSubmatch(text)
-	f := h2Finished.FindStringSubmatch(text)
-	if m == nil || f == nil {
-		return nil, fmt.Errorf(`the h2load output has no lines "finished in …" and "requests: ` +
-			`…"; check that it is complete`)
+	s := newScan(text)
+	s.check(h2Labels)
+	m, f, status := s.find(h2Requests), s.find(h2Finished), s.find(h2Status)
+	if *s.err != nil {
+		return nil, *s.err
 	}
-	t := &tally{durationNs: nanoseconds(f[1])}
+	if m == nil || f == nil || status == nil {
+		return nil, fmt.Errorf(`the h2load output has no lines "finished in …", "requests: …" ` +
+			`and "status codes: …"; check that it is complete`)
+	}
+	t := &tally{durationNs: f.nanoseconds(1)}
 	// In a run by time, h2load computes its rate only over the main part.
-	if done, rate := integer(m[3]), number(f[2]); done > 0 && rate > 0 {
-		t.durationNs = secondsOf(float64(done) / rate)
+	if done, rate := m.count(3), f.number(2); done > 0 && rate > 0 {
+		ns, err := scaled(float64(done)/rate, 1e9)
+		f.fail(2, err)
+		t.durationNs = ns
 	}
-	t.errors.Read, t.errors.Timeout = integer(m[6]), integer(m[7])
-	if s := h2Status.FindStringSubmatch(text); s != nil {
-		t.good = integer(s[1]) + integer(s[2])
-		t.errors.Status = integer(s[3]) + integer(s[4])
-		example(&t.errors, "%s responses with status 4xx, %s with status 5xx", s[3], s[4])
+	t.errors.Read, t.errors.Timeout = m.count(6), m.count(7)
+	t.good = status.count(1) + status.count(2)
+	t.errors.Status = status.count(3) + status.count(4)
+	if t.errors.Status > 0 {
+		example(&t.errors, "%s responses with status 4xx, %s with status 5xx", status.group(3),
+			status.group(4))
 	}
-	if t.errors.Status == 0 {
-		t.errors.Example = ""
+	if b := s.find(h2Traffic); b != nil {
+		t.bytesIn = b.count(1)
 	}
-	if b := h2Traffic.FindStringSubmatch(text); b != nil {
-		t.bytesIn = integer(b[1])
-	}
-	for _, c := range h2Clients.FindAllStringSubmatch(text, -1) {
+	for _, c := range s.all(h2Clients) {
 		t.threads++
-		t.conns += int(integer(c[1]))
+		t.conns += int(c.count(1))
 	}
+	t.h2Table(s)
+	if t.service.P50Ns == 0 {
+		t.note(NoteH2loadNoPercentiles)
+	}
+	t.note(NoteRatedUnknown, "h2load", "--rps")
+	t.note(NoteErrorStatus)
+	return t, *s.err
+}
+
+// h2Table reads the table of times, whose columns depend on the version.
+func (t *tally) h2Table(s *scan) {
 	columns := []string{"min", "max", "mean"}
-	if h := h2Names.FindString(text); h != "" {
-		columns = strings.Fields(h)
+	if h := s.find(h2Names); h != nil {
+		columns = strings.Fields(h.group(0))
 	}
-	for _, r := range h2Row.FindAllStringSubmatch(text, -1) {
+	for _, r := range s.all(h2Row) {
 		var d record.Dist
-		for i, cell := range strings.Fields(r[2]) {
-			if i < len(columns) {
-				put(&d, columns[i], nanoseconds(cell))
+		for i, cell := range strings.Fields(r.group(2)) {
+			if i < len(columns) && percentileOrTime(columns[i]) {
+				ns, err := nanoseconds(cell)
+				r.fail(2, err)
+				put(&d, columns[i], ns)
 			}
 		}
-		if strings.Contains(r[1], "connect") {
+		if strings.Contains(r.group(1), "connect") {
 			d.Count = int64(t.conns)
 			t.connect = d
 		} else {
@@ -166,11 +233,9 @@ func importH2load(text string) (*tally, error) {
 			t.service = d
 		}
 	}
-	if t.service.P50Ns == 0 {
-		t.note("the h2load output has no percentiles; run h2load with --log-file and import the " +
-			"log")
-	}
-	t.note("the h2load output does not contain whether the run had a rate (--rps)")
-	t.note("the times are of all responses, including responses with an error status")
-	return t, nil
+}
+
+// percentileOrTime reports whether put reads a column of the table; others have shares.
+func percentileOrTime(name string) bool {
+	return slices.Contains([]string{"min", "max", "mean", "median"}, name) || percentile(name) > 0
 }

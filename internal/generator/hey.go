@@ -3,12 +3,10 @@ package generator
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"fmt"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -93,24 +91,18 @@ func readHey(j *job, out *output) (*tally, error) {
 		return nil, fmt.Errorf("the first line of hey's output, %q, has another form than "+
 			"expected: %w", lines.Text(), err)
 	}
-	t.durationNs, t.bytesIn = secondsOf(elapsed), size
+	var err error
+	if t.durationNs, err = scaled(elapsed, 1e9); err != nil {
+		return nil, fmt.Errorf("the time in hey's output, %q: %w", lines.Text(), err)
+	}
+	t.bytesIn = size
 	var connect samples
 	for lines.Scan() {
-		if text, ok := strings.CutPrefix(lines.Text(), "error "); ok {
-			n, subject, _ := strings.Cut(text, " ")
-			blame(&t.errors, subject, integer(n))
-			continue
+		stored, err := t.heyLine(lines.Text(), j.requests[0].Status, &connect)
+		if err != nil {
+			return nil, fmt.Errorf("hey printed %q: %w", lines.Text(), err)
 		}
-		f := strings.Fields(lines.Text())
-		if len(f) != 3 {
-			continue
-		}
-		count++
-		status := int(integer(f[1]))
-		t.book(secondsOf(number(f[0])), t.answered(status, j.requests[0].Status, 1))
-		if c := secondsOf(number(f[2])); c > 0 {
-			connect.add(c, 1)
-		}
+		count += stored
 	}
 	if err := lines.Err(); err != nil {
 		return nil, err
@@ -120,23 +112,62 @@ func readHey(j *job, out *output) (*tally, error) {
 	if remaining := total - count - t.errors.Total() + t.errors.Status; count >= heyMost &&
 		remaining > 0 {
 		t.good += remaining
-		t.note("hey stores only its first %d responses: times and statuses of the last %d "+
-			"responses are unknown",
-			heyMost, remaining)
+		t.note(NoteHeyFirstOnly, heyMost, remaining)
 	}
 	t.connect = connect.dist()
 	return t.sum(), nil
 }
 
+// heyLine reads a line after the first one, and returns the number of its responses.
+func (r *rows) heyLine(line string, want int, connect *samples) (int64, error) {
+	if text, ok := strings.CutPrefix(line, "error "); ok {
+		count, subject, _ := strings.Cut(text, " ")
+		n, err := integer(count)
+		blame(&r.errors, subject, n)
+		return 0, err
+	}
+	f := strings.Fields(line)
+	if len(f) == 0 {
+		return 0, nil
+	}
+	if len(f) != 3 {
+		return 0, fmt.Errorf("a line of a response has 3 values")
+	}
+	elapsed, err := span(f[0], 1e9)
+	if err != nil {
+		return 0, err
+	}
+	status, err := integer(f[1])
+	if err != nil {
+		return 0, err
+	}
+	c, err := span(f[2], 1e9)
+	if err != nil {
+		return 0, err
+	}
+	r.book(elapsed, r.answered(int(status), want, 1))
+	if c > 0 {
+		connect.add(c, 1)
+	}
+	return 1, nil
+}
+
 // Patterns of the text of hey and oha, which have the same form with other units.
 var (
-	heyRate      = lazyregexp.New(`(?m)^\s*Requests/sec:\s+([\d.]+)`)
+	summaryRate  = lazyregexp.New(`(?m)^\s*Requests/sec:\s+([\d.]+)\s*$`)
 	heyData      = lazyregexp.New(`(?m)^\s*Total data:\s+(\d+) bytes`)
-	summaryStat  = lazyregexp.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+) (\w+)`)
-	summaryShare = lazyregexp.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+) (\w+)`)
+	summaryStat  = lazyregexp.New(`(?m)^\s*(Slowest|Fastest|Average|Total):\s+([\d.]+|NaN) (\w+)`)
+	summaryShare = lazyregexp.New(`(?m)^\s*([\d.]+)%+ in ([\d.]+|NaN) (\w+)`)
 	summaryCode  = lazyregexp.New(`(?m)^\s*\[(\d{3})\]\s+(\d+) responses`)
 	summaryError = lazyregexp.New(`(?m)^\s*\[(\d+)\]\s+(\S.*)$`)
 )
+
+// summaryLabels are the lines that the patterns must match.
+var summaryLabels = labels(
+	`^\s*(Slowest|Fastest|Average|Total):`, `:\s+([\d.]+|-?NaN) (ns|us|ms|secs?|m|min|hr?)$`,
+	`^\s*Requests/sec:`, `:\s+([\d.]+|NaN)$`,
+	`%+ in\b`, `^\s*[\d.]+%+ in ([\d.]+|NaN) (ns|us|ms|secs?|m|min|hr?)$`,
+	`^\s*\[\S*\]\s+\S+ resp`, `^\s*\[\d{3}\]\s+\d+ responses$`)
 
 // summaryUnits maps units to nanoseconds.
 var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9, "secs": 1e9,
@@ -144,36 +175,54 @@ var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9,
 
 // importSummary parses the text of hey or oha; usual is the unit in an example of it.
 func importSummary(text, usual string) (*tally, error) {
-	t := &tally{}
+	t, s := &tally{}, newScan(text)
+	s.check(summaryLabels)
 	d := &t.service
-	for _, s := range summaryStat.FindAllStringSubmatch(text, -1) {
-		ns := scaled(number(s[2]), summaryUnits[s[3]])
-		if s[1] == "Total" {
+	for _, m := range s.all(summaryStat) {
+		ns := m.span(2, summaryUnits[m.group(3)])
+		if m.group(1) == "Total" {
 			t.durationNs = ns
 		} else {
-			put(d, s[1], ns)
+			put(d, m.group(1), ns)
 		}
 	}
-	if t.durationNs == 0 {
+	if t.durationNs == 0 && *s.err == nil {
 		return nil, fmt.Errorf(`the output has no line such as "Total: 2.0000 %s"; check that it `+
 			"is complete", usual)
 	}
-	for _, s := range summaryCode.FindAllStringSubmatch(text, -1) {
-		d.Count += integer(s[2])
-		t.answered(int(integer(s[1])), 0, integer(s[2]))
+	for _, m := range s.all(summaryCode) {
+		n := m.count(2)
+		d.Count += n
+		t.answered(int(m.count(1)), 0, n)
 	}
-	_, failed, _ := strings.Cut(text, "Error distribution:")
-	for _, e := range summaryError.FindAllStringSubmatch(failed, -1) {
-		if e[2] == ohaEnd {
-			t.censored += integer(e[1])
-		} else {
-			blame(&t.errors, e[2], integer(e[1]))
+	if _, failed := s.cut("Error distribution:"); failed != nil {
+		for _, m := range failed.all(summaryError) {
+			if strings.TrimSpace(m.group(2)) == ohaEnd {
+				t.censored += m.count(1)
+			} else {
+				blame(&t.errors, m.group(2), m.count(1))
+			}
 		}
 	}
-	for _, p := range summaryShare.FindAllStringSubmatch(text, -1) {
-		put(d, p[1], scaled(number(p[2]), summaryUnits[p[3]]))
+	for _, m := range s.all(summaryShare) {
+		put(d, m.group(1), m.span(2, summaryUnits[m.group(3)]))
 	}
-	return t, nil
+	t.counted(s)
+	return t, *s.err
+}
+
+// counted compares the number of requests with rate × time, within their printed digits, because
+// an output that is cut in its distributions otherwise looks whole.
+func (t *tally) counted(s *scan) {
+	m := s.find(summaryRate)
+	if m == nil {
+		return
+	}
+	rate, elapsed := m.number(1), float64(t.durationNs)/1e9
+	all, counted := rate*elapsed, float64(t.good+t.errors.Total()+t.censored)
+	if counted < heyMost && all-counted > 1+1e-3*all {
+		t.note(NoteFewerCounted, int64(math.Round(all)), int64(counted))
+	}
 }
 
 // importHey parses hey's text.
@@ -182,77 +231,35 @@ func importHey(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d := heyData.FindStringSubmatch(text); d != nil {
-		t.bytesIn = integer(d[1])
+	s := newScan(text)
+	if d := s.find(heyData); d != nil {
+		t.bytesIn = d.count(1)
 	}
-	if t.service.Count >= heyMost {
-		if r := heyRate.FindStringSubmatch(text); r != nil {
-			all := int64(number(r[1]) * float64(t.durationNs) / 1e9)
-			t.note("hey stores only its first %d responses, but its rate counts about %d; "+
-				"nothing more is known of the others, and the mean is omitted because hey "+
-				"divides their times by the wrong count",
-				t.service.Count, all)
-			t.service.MeanNs = 0
-		}
+	if r := s.find(summaryRate); r != nil && t.service.Count >= heyMost {
+		all := int64(r.number(1) * float64(t.durationNs) / 1e9)
+		t.note(NoteHeyFirst, t.service.Count, all)
+		t.service.MeanNs = 0
 	}
-	t.note("the times of hey have steps of 0.1 ms")
-	t.note("the percentiles are of all responses, including responses with an error status")
-	t.note("the hey output does not contain whether the run had a rate (-q); with a rate, hey " +
-		"dropped requests while it waited")
-	return t, nil
-}
-
-// each calls f with the named columns of every row of a CSV file with a header line. It skips
-// incomplete rows, with a note.
-func (r *rows) each(text string, names []string, f func(cells []string)) error {
-	lines := csv.NewReader(strings.NewReader(text))
-	lines.ReuseRecord, lines.FieldsPerRecord, lines.LazyQuotes = true, -1, true
-	heads, err := lines.Read()
-	if err != nil {
-		return err
-	}
-	positions := make([]int, len(names))
-	for i, n := range names {
-		if positions[i] = slices.Index(heads, n); positions[i] < 0 {
-			return fmt.Errorf("the CSV file has no column %q", n)
-		}
-	}
-	cells, bad := make([]string, len(names)), 0
-	for {
-		row, err := lines.Read()
-		if err == io.EOF {
-			break
-		}
-		if err != nil || len(row) <= slices.Max(positions) {
-			bad++
-			continue
-		}
-		for i, c := range positions {
-			cells[i] = row[c]
-		}
-		f(cells)
-	}
-	if bad > 0 {
-		r.note("%d lines of the file were left out because they are not valid rows", bad)
-	}
-	return nil
+	t.note(NoteHeyResolution)
+	t.note(NoteAllResponses)
+	t.note(NoteHeyRated)
+	return t, *s.err
 }
 
 // importRows parses the CSV of hey and of oha: a row for each response, with times in seconds. The
 // columns are its begin, duration and status.
 func importRows(text string, columns ...string) (*tally, error) {
-	r := &rows{}
-	end := 0.0
-	err := r.each(text, columns, func(c []string) {
-		elapsed := number(c[1])
-		end = max(end, number(c[0])+elapsed)
-		r.book(secondsOf(elapsed), r.answered(int(integer(c[2])), 0, 1))
-	})
+	s, err := openSheet(text, columns, nil)
 	if err != nil {
 		return nil, err
 	}
-	r.durationNs = secondsOf(end)
-	return r.sum(), nil
+	r := &rows{}
+	for s.next() {
+		from, elapsed := s.offset(0, 1e9), s.span(1, 1e9)
+		r.durationNs = max(r.durationNs, from+elapsed)
+		r.book(elapsed, r.answered(s.status(2), 0, 1))
+	}
+	return r.sum(), s.finish(&r.tally)
 }
 
 func importHeyRows(text string) (*tally, error) {
@@ -260,11 +267,11 @@ func importHeyRows(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.note("the times of hey have steps of 0.1 ms")
-	t.note("the hey output does not contain requests without a response")
-	t.note("the hey output does not contain whether the run had a rate (-q)")
+	t.note(NoteHeyResolution)
+	t.note(NoteNoUnanswered, "hey")
+	t.note(NoteRatedUnknown, "hey", "-q")
 	if t.good+t.errors.Status >= heyMost {
-		t.note("hey stores only its first %d responses", heyMost)
+		t.note(NoteHeyResponses, heyMost)
 	}
 	return t, nil
 }

@@ -2,10 +2,10 @@ package generator
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"prony.example/internal/base/lazyregexp"
@@ -23,41 +23,49 @@ type format struct {
 // content is a file's content in the form that formats check.
 type content struct {
 	text  string
-	first string                     // its first line
-	keys  map[string]json.RawMessage // of a JSON object
+	first string          // its first line
+	keys  map[string]bool // of a JSON object at its begin; its values may be broken
 }
 
 func has(texts ...string) func(*content) bool {
 	return func(c *content) bool {
 		lacks := func(t string) bool { return !strings.Contains(c.text, t) }
-		return !slices.ContainsFunc(texts, lacks)
+		return c.keys == nil && !slices.ContainsFunc(texts, lacks)
 	}
 }
 
-func key(name string) func(*content) bool {
-	return func(c *content) bool { return c.keys[name] != nil }
+func keys(names ...string) func(*content) bool {
+	return func(c *content) bool {
+		return !slices.ContainsFunc(names, func(n string) bool { return !c.keys[n] })
+	}
 }
 
-func starts(s string) func(*content) bool {
-	return func(c *content) bool { return strings.HasPrefix(c.first, s) }
+func starts(expression string) func(*content) bool {
+	p := lazyregexp.New(expression)
+	return func(c *content) bool { return c.keys == nil && p.MatchString(c.first) }
 }
 
 var (
 	h2Log      = lazyregexp.New(`^\d{12,}\t-?\d+\t\d+`)
 	wrk2Signs  = lazyregexp.New(`HdrHistogram - |Thread calibration: |Req/Sec\s+-nan\s+-nan`)
+	jsonList   = lazyregexp.New(`^\[\s*($|[\[{"])`)
 	jmeterSign = lazyregexp.New(`summary [=+]\s+\d+ in `)
 )
 
 // formats are tried in this order, more specific ones first.
 var formats = []format{
-	{"oha", "its JSON", key("statusCodeDistribution"), importOha},
-	{"k6", "its JSON summary", key("metrics"), importK6},
-	{"vegeta", "its JSON report", key("latencies"), importVegeta},
-	{"hey", "its CSV", starts("response-time,DNS+dialup"), importHeyRows},
-	{"oha", "its CSV", starts("request-start,DNS"), importOhaRows},
+	{"oha", "its JSON", keys("statusCodeDistribution"), importOha},
+	{"k6", "its JSON summary", keys("metrics"), importK6},
+	{"k6", "its machine-readable summary", keys("results", "config"), importK6},
+	{"k6", "its points as JSON (--out json)", keys("type", "data", "metric"), importK6JSON},
+	{"vegeta", "its JSON report", keys("latencies"), importVegeta},
+	{"hey", "its CSV", starts(`^"?response-time"?[,;\t|]"?DNS\+dialup`), importHeyRows},
+	{"oha", "its CSV", starts(`^"?request-start"?[,;\t|]"?DNS`), importOhaRows},
+	{"k6", "its points as CSV (--out csv)", starts(`^"?metric_name"?[,;\t|]`), importK6Rows},
+	{"jmeter", "its log (JTL) as CSV", starts(`timeStamp.*elapsed|elapsed.*timeStamp`), importJTL},
 	{"jmeter", "its log (JTL) as CSV", func(c *content) bool {
-		return strings.Contains(c.first, "timeStamp") && strings.Contains(c.first, "elapsed")
-	}, importJTL},
+		return c.keys == nil && jtlBare.MatchString(c.first)
+	}, importBareJTL},
 	{"h2load", "its log", func(c *content) bool { return h2Log.MatchString(c.first) }, importH2Log},
 	{"wrk2", "its text", func(c *content) bool {
 		return has("Thread Stats", "requests in ")(c) && wrk2Signs.MatchString(c.text)
@@ -76,60 +84,122 @@ func Formats() (out []string) {
 	for _, f := range formats {
 		out = append(out, f.tool+": "+f.subject)
 	}
-	return out
+	return slices.Compact(out)
+}
+
+// Unrecognized is the error of Import for a text in no format that it reads.
+type Unrecognized struct {
+	name string
+	// Known describes a format that Import recognizes but does not read, and what to do; empty: the
+	// format is unknown.
+	Known  string
+	Broken error // where a text that begins like JSON stops being JSON
+}
+
+// Error names the formats that Import reads, or the one that it recognized.
+func (u *Unrecognized) Error() string {
+	if u.Known != "" {
+		return fmt.Sprintf("import %s: %s", u.name, u.Known)
+	}
+	if u.Broken != nil {
+		return fmt.Sprintf("import %s: %v", u.name, u.Broken)
+	}
+	return fmt.Sprintf("import %s: the format was not recognized as one of %s", u.name,
+		strings.Join(Formats(), "; "))
 }
 
 // Import parses the saved output of a load generator and recognizes its format by the content. name
 // is the file's name, for errors. The notes list missing and wrong information in the output.
-// Unknown numbers are 0, an unknown model is empty; 2xx and 3xx responses count as good.
-func Import(name, text string) (*record.Load, []string, error) {
-	c := &content{text: strings.TrimPrefix(strings.TrimSpace(text), "\ufeff")}
+// Unknown numbers are 0, an unknown model is empty. A text in a known format with a value that
+// cannot be read is an error. If the tool has no opinion, 2xx and 3xx responses count as good.
+func Import(name, text string) (*record.Load, []Note, error) {
+	text = strings.TrimPrefix(text, "\ufeff")
+	c := &content{text: strings.TrimLeft(text, " \t\r\n")}
 	c.first, _, _ = strings.Cut(c.text, "\n")
-	if strings.HasPrefix(c.first, "<?xml") || strings.HasPrefix(c.first, "<testResults") {
-		return nil, nil, fmt.Errorf("import %s: the file is XML; configure JMeter to save CSV, "+
-			"with -Jjmeter.save.saveservice.output_format=csv", name)
-	}
+	c.first = strings.TrimRight(c.first, "\r")
 	if strings.HasPrefix(c.first, "{") {
-		if err := json.Unmarshal([]byte(c.text), &c.keys); err != nil {
-			return nil, nil, fmt.Errorf("import %s: the file begins like JSON but is not valid "+
-				"JSON: %w", name, err)
-		}
+		c.keys = topKeys(c.text)
 	}
+	list := jsonList.MatchString(c.first)
 	for _, f := range formats {
 		if !f.is(c) {
 			continue
 		}
-		t, err := f.read(c.text)
-		if err != nil {
-			return nil, nil, fmt.Errorf("import %s as %s of %s: %w", name, f.subject, f.tool, err)
+		t, err := f.read(text) // with empty lines at its begin, which count
+		if err == nil && t.good+t.errors.Total() == 0 {
+			err = errors.New("the tool received no responses")
 		}
-		return t.finish(name, f.tool)
+		if err != nil {
+			return nil, nil, &Unreadable{name, f.subject + " of " + f.tool, err}
+		}
+		l, notes := t.finish(name, f.tool)
+		return l, notes, nil
 	}
-	return nil, nil, fmt.Errorf("import %s: the format was not recognized as one of %s", name,
-		strings.Join(Formats(), "; "))
+	foreign := &Unrecognized{name: name, Known: described(c)}
+	if (c.keys != nil || list) && foreign.Known == "" && !json.Valid([]byte(c.text)) {
+		_, foreign.Broken = document(text)
+	}
+	return nil, nil, foreign
+}
+
+// Unreadable is the error of Import for a text in a known format with a part that cannot be read.
+type Unreadable struct {
+	name   string
+	Format string // "its text of wrk"
+	Err    error
+}
+
+// Error names the file, the format and the part.
+func (u *Unreadable) Error() string {
+	return fmt.Sprintf("import %s as %s: %v", u.name, u.Format, u.Err)
+}
+
+// Unwrap returns the error about the part.
+func (u *Unreadable) Unwrap() error { return u.Err }
+
+// topKeys returns the keys of a JSON object, also of one that is broken further on.
+func topKeys(text string) map[string]bool {
+	out, depth := map[string]bool{}, 0
+	dec := json.NewDecoder(strings.NewReader(text))
+	for key := true; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return out
+		}
+		delim, isDelim := token.(json.Delim)
+		switch {
+		case isDelim && (delim == '{' || delim == '['):
+			depth++
+			key = depth == 1
+		case isDelim:
+			if depth--; depth == 0 {
+				return out
+			}
+			key = depth == 1
+		case depth == 1 && key:
+			name, _ := token.(string)
+			out[name], key = true, false
+		case depth == 1:
+			key = true
+		}
+	}
 }
 
 // finish returns the load of a file, and a note about its model.
-func (t *tally) finish(name, tool string) (*record.Load, []string, error) {
-	if t.good+t.errors.Total() == 0 {
-		return nil, nil, fmt.Errorf("import %s: %s received no responses", name, tool)
-	}
+func (t *tally) finish(name, tool string) (*record.Load, []Note) {
 	t.ordered()
 	l := t.imported()
 	l.Name, l.Driver = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), tool
-	first := "the load model is unknown: in a closed load, a stall would hide the requests that " +
-		"it delayed (coordinated omission)"
-	switch t.model {
-	case record.Closed:
-		first = "closed load: a connection sends its next request after the last response, so a " +
-			"stall hides the requests that it delayed (coordinated omission)"
-	case record.Open:
-		first = "open load: requests are due on a schedule"
-		if l.ResponseTime.Count == 0 {
-			first += ", but times count from when a request is sent, without the wait before that"
-		}
+	first := Note{Kind: NoteModelUnknown}
+	switch {
+	case t.model == record.Closed:
+		first.Kind = NoteClosed
+	case t.model == record.Open && l.ResponseTime.Count == 0:
+		first.Kind = NoteOpenFromSending
+	case t.model == record.Open:
+		first.Kind = NoteOpen
 	}
-	return l, append([]string{first}, t.notes...), nil
+	return l, append([]Note{first}, t.notes...)
 }
 
 // ordered removes impossible times: it reduces values that rounding put slightly above the largest
@@ -143,8 +213,7 @@ func (t *tally) ordered() {
 				*ns = d.MaxNs
 			}
 			if *ns > 0 && (*ns < last || d.MaxNs > 0 && *ns > d.MaxNs) {
-				t.note("a higher percentile has a lower time (%d ns after %d ns), so the times "+
-					"are left out", *ns, last)
+				t.note(NoteFallingPercentile, *ns, last)
 				*d = record.Dist{}
 				break
 			}
@@ -155,7 +224,7 @@ func (t *tally) ordered() {
 		case d.MeanNs < rounding*most:
 			d.MeanNs = most
 		default:
-			t.note("the mean is larger than the maximum, so the mean is left out")
+			t.note(NoteMeanAboveMax)
 			d.MeanNs = 0
 		}
 	}
@@ -164,67 +233,3 @@ func (t *tally) ordered() {
 // rounding is the largest ratio by which rounding to two decimals can be off: 1.005 is printed as
 // 1.01.
 const rounding = 1.006
-
-// vegetaSaid is the output of "vegeta report -type json". Times are nanoseconds.
-type vegetaSaid struct {
-	Latencies *struct {
-		Mean, Max, Min float64
-		P50            float64 `json:"50th"`
-		P90            float64 `json:"90th"`
-		P99            float64 `json:"99th"`
-	}
-	BytesIn     struct{ Total float64 } `json:"bytes_in"`
-	BytesOut    struct{ Total float64 } `json:"bytes_out"`
-	Duration    float64
-	Wait        float64
-	Requests    float64
-	Rate        float64
-	StatusCodes map[string]float64 `json:"status_codes"`
-	Errors      []string
-}
-
-// importVegeta parses a report of vegeta (github.com/tsenart/vegeta), which has no driver.
-func importVegeta(text string) (*tally, error) {
-	s := &vegetaSaid{}
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		return nil, fmt.Errorf("its JSON: %w", err)
-	}
-	if s.Latencies == nil {
-		return nil, fmt.Errorf("the JSON of vegeta has no latencies")
-	}
-	rounded := func(f float64) int64 { return int64(max(min(f, countMax), 0)) }
-	ns := func(f float64) int64 { return scaled(f, 1) }
-	t := &tally{model: record.Open, ratePerS: s.Rate, durationNs: ns(s.Duration + s.Wait),
-		bytesIn: rounded(s.BytesIn.Total), bytesOut: rounded(s.BytesOut.Total)}
-	var none int64
-	for code, n := range s.StatusCodes {
-		status, err := strconv.Atoi(code)
-		if err != nil || status == 0 {
-			none += rounded(n)
-			continue
-		}
-		t.answered(status, 0, rounded(n))
-	}
-	// vegeta lists each error text once, without a count; the first one becomes the reason of all
-	// failures.
-	if none > 0 {
-		why := "no answer"
-		for _, e := range s.Errors {
-			if !strings.HasPrefix(e, "4") && !strings.HasPrefix(e, "5") {
-				why = e
-				break
-			}
-		}
-		blame(&t.errors, why, none)
-		t.note("%d requests received no response; all count as the kind of error of the first "+
-			"message", none)
-	}
-	t.service = record.Dist{Count: rounded(s.Requests), MinNs: ns(s.Latencies.Min),
-		MeanNs: float64(ns(s.Latencies.Mean)), MaxNs: ns(s.Latencies.Max),
-		P50Ns: ns(s.Latencies.P50), P90Ns: ns(s.Latencies.P90), P99Ns: ns(s.Latencies.P99)}
-	t.note("vegeta counts times from sending, so delays of its pacer are in no time; with " +
-		"-max-workers it was a closed load")
-	t.note("the rate is the achieved rate; the vegeta report does not contain the requested rate")
-	t.note("the percentiles are from a t-digest of all requests, including failed ones")
-	return t, nil
-}

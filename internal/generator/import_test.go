@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ func imported(t *testing.T, file string) (*record.Load, []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, notes
+	return l, Sentences(notes)
 }
 
 // saved holds a file's expected numbers, which were read by eye.
@@ -116,7 +117,8 @@ var savedFiles = []saved{
 	{file: "oha.csv", tool: "oha", window: 0.020489824, good: 57,
 		errors:  record.Errors{Status: 3},
 		service: record.Dist{Count: 57, MinNs: 87_103, P50Ns: 337_117, MaxNs: 7_243_000}},
-	{file: "h2load.tsv", tool: "h2load", window: 0.000871, good: 57,
+	// From 1795261925088604 to 1795261925092761 + 44 µs.
+	{file: "h2load.tsv", tool: "h2load", window: 0.004201, good: 57,
 		errors:  record.Errors{Status: 3},
 		service: record.Dist{Count: 57, MinNs: 44 * us, P50Ns: 136 * us, MaxNs: 871 * us}},
 	// Some of its samples took less than a millisecond.
@@ -211,18 +213,19 @@ func TestImportOldK6(t *testing.T) {
 
 func TestImportRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                               "the format was not recognized as one of oha: its JSON",
-		"hello":                          "the format was not recognized as one of",
+		"":                               "the file is empty",
+		"hello":                          "the format was not recognized as one of oha: its JSON",
 		"{":                              "begins like JSON but is not valid JSON",
 		"{}":                             "the format was not recognized as one of",
 		`{"metrics":{}}`:                 "no http_reqs",
-		`{"latencies":null}`:             "no latencies",
-		`{"statusCodeDistribution":1}`:   "its JSON",
+		`{"latencies":null}`:             `no "latencies"`,
+		`{"statusCodeDistribution":1}`:   `no "summary"`,
 		"<?xml version=\"1.0\"?>":        "configure JMeter to save CSV",
 		"<testResults version=\"1.2\">":  "configure JMeter to save CSV",
 		"timeStamp,elapsed,label\n1,2,3": `no column "responseCode"`,
-		"Thread Stats requests in x":     "check that it is complete",
-		"Summary: Requests/sec: 1":       "check that it is complete",
+		"Thread Stats requests in x":     "does not have the numbers",
+		"Thread Stats\n 1 requests in 1s, 1B read\n": "check that it is complete",
+		"Summary: Requests/sec: 1":                   "check that it is complete",
 		"response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code," +
 			"offset\n": "received no responses",
 	} {
@@ -250,26 +253,45 @@ func TestImportTakesOtherEncodings(t *testing.T) {
 	}
 }
 
-// TestParse checks that numbers out of range or without meaning are unknown.
+// TestParse checks that numbers out of range or without meaning are errors, never 0.
 func TestParse(t *testing.T) {
-	check := func(what string, got, want int64) {
+	check := func(what string, got int64, err error, want int64, reason string) {
 		t.Helper()
-		if got != want {
-			t.Errorf("%s is %d, want %d", what, got, want)
+		if said := fmt.Sprint(err); got != want || (err == nil) != (reason == "") ||
+			err != nil && !strings.Contains(said, reason) {
+			t.Errorf("%s is %d, %v, want %d, %q", what, got, err, want, reason)
 		}
 	}
-	check("a count", integer("42"), 42)
-	check("a negative count", integer("-1"), 0)
-	check("a count beyond all", integer("1000000000000001"), 0)
-	check("a count beyond int64", integer("99999999999999999999"), 0)
-	check("milliseconds", millis("1.5"), 1_500_000)
-	check("no number", millis("NaN"), 0)
-	check("seconds without end", millis("1e999"), 0)
-	check("a negative time", millis("-1"), 0)
-	check("more than a century", secondsOf(1e10), 0)
-	check("a duration", nanoseconds(" 1.23ms "), 1_230_000)
-	check("a negative duration", nanoseconds("-1s"), 0)
-	check("no duration", nanoseconds("-nan"), 0)
+	n, err := integer("42")
+	check("a count", n, err, 42, "")
+	n, err = integer("-1")
+	check("a negative count", n, err, 0, "negative")
+	n, err = integer("1000000000000001")
+	check("a count beyond all", n, err, 0, "too large")
+	n, err = integer("99999999999999999999")
+	check("a count beyond int64", n, err, 0, "too large")
+	n, err = integer("1.5")
+	check("a part of a request", n, err, 0, "not a whole number")
+	n, err = span("1.5", 1e6)
+	check("milliseconds", n, err, 1_500_000, "")
+	n, err = span("NaN", 1e6)
+	check("no number", n, err, 0, "not a number")
+	n, err = span("1e999", 1e6)
+	check("seconds without end", n, err, 0, "too large")
+	n, err = span("-1", 1e6)
+	check("a negative time", n, err, 0, "negative")
+	n, err = span("0,5", 1e6)
+	check("a decimal comma", n, err, 0, "comma")
+	n, err = scaled(1e10, 1e9)
+	check("more than a century", n, err, 0, "century")
+	n, err = nanoseconds(" 1.23ms ")
+	check("a duration", n, err, 1_230_000, "")
+	n, err = nanoseconds("-1s")
+	check("a negative duration", n, err, 0, "negative")
+	n, err = nanoseconds("5")
+	check("a time without a unit", n, err, 0, "not a time")
+	n, err = nanoseconds("-nanus")
+	check("the mean of nothing", n, err, 0, "")
 }
 
 // TestOrdered checks that values slightly above the largest are reduced to it, and that impossible

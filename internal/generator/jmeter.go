@@ -115,84 +115,14 @@ func readJMeter(j *job, _ *output) (*tally, error) {
 		return nil, err
 	}
 	if j.spec.Host != "" && !strings.Contains(j.spec.Host, ":") {
-		t.note("JMeter sends the Host header field with the port appended")
+		t.note(NoteJMeterHost)
 	}
 	if span := time.Duration(t.durationNs); j.spec.Model == record.Open && span < j.length {
 		// Requests that were due during the start are sent at once, which its log does not show.
 		if span < j.length*9/10 {
-			t.note("JMeter sent the requests that were due in %v within %v", j.length, span)
+			t.note(NoteJMeterBurst, j.length, span)
 		}
 		t.durationNs = int64(j.length)
 	}
-	return t, nil
-}
-
-// jmeterRows parses a log with a row for each sample (JTL). A code that is not a number is an error
-// message.
-func jmeterRows(text string, want int) (*tally, error) {
-	r := &rows{unit: 1e6}
-	names := []string{"timeStamp", "elapsed", "responseCode"}
-	err := r.each(text, names, func(c []string) {
-		status, err := strconv.Atoi(c[2])
-		good := false
-		if err != nil {
-			blame(&r.errors, c[2], 1)
-		} else {
-			good = r.answered(status, want, 1)
-		}
-		r.add(integer(c[0]), integer(c[1]), good)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w; save the log with "+
-			"-Jjmeter.save.saveservice.output_format=csv and print_field_names=true", err)
-	}
-	if r.ok.n > 0 && r.ok.least < 1 {
-		r.note("the times are in whole milliseconds, so responses in less than 1 ms have no time")
-	}
-	return r.sum(), nil
-}
-
-func importJTL(text string) (*tally, error) {
-	t, err := jmeterRows(text, 0)
-	if err != nil {
-		return nil, err
-	}
-	t.note("the JMeter output does not contain whether its threads were closed users or open " +
-		"arrivals")
-	t.note("the times of JMeter are in whole milliseconds")
-	return t, nil
-}
-
-// jmeterLine matches a sum of the summariser; sums have =, parts have +.
-var jmeterLine = lazyregexp.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
-	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
-
-// importJMeter parses the last sum of JMeter's summariser.
-func importJMeter(text string) (*tally, error) {
-	all := jmeterLine.FindAllStringSubmatch(text, -1)
-	if len(all) == 0 {
-		return nil, fmt.Errorf(`the JMeter output has no line such as "summary = 1000 in ` +
-			`00:00:02 = 500.0/s …"`)
-	}
-	m := all[len(all)-1]
-	n := integer(m[1])
-	t := &tally{}
-	if rate := number(m[3]); rate > 0 {
-		t.durationNs = secondsOf(float64(n) / rate)
-	}
-	t.errors.Status = min(integer(m[7]), n)
-	t.good = n - t.errors.Status
-	// More milliseconds than in a century are not a duration.
-	ms := func(s string) int64 { return scaled(float64(integer(s)), 1e6) }
-	t.service = record.Dist{Count: n, MeanNs: float64(ms(m[4])), MinNs: ms(m[5]), MaxNs: ms(m[6])}
-	if t.errors.Status > 0 {
-		example(&t.errors, "Err: %d", t.errors.Status)
-		t.note("all errors count as status errors, because the JMeter summary does not contain " +
-			"their kinds")
-	}
-	t.note("the JMeter summary has no percentiles; save the log (-l) and import the log")
-	t.note("the times are in whole milliseconds and of all samples, including failed ones")
-	t.note("the JMeter output does not contain whether its threads were closed users or open " +
-		"arrivals")
 	return t, nil
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"prony.example/internal/base/lazyregexp"
@@ -167,51 +166,6 @@ func stages(p pace.Profile, length time.Duration, unit float64) (int64, []k6Stag
 	return first, out, nil
 }
 
-// k6Summary is k6's summary. Times are milliseconds.
-type k6Summary struct {
-	State struct {
-		TestRunDurationMs float64 `json:"testRunDurationMs"`
-	} `json:"state"`
-	Metrics map[string]any `json:"metrics"`
-}
-
-// values returns the numbers of a metric. handleSummary puts them into values; --summary-export
-// does not, and mixes them with thresholds.
-func (s *k6Summary) values(name string) map[string]float64 {
-	out := map[string]float64{}
-	metric, _ := s.Metrics[name].(map[string]any)
-	if values, ok := metric["values"].(map[string]any); ok {
-		metric = values
-	}
-	for k, v := range metric {
-		if f, ok := v.(float64); ok {
-			out[k] = f
-		}
-	}
-	return out
-}
-
-func (s *k6Summary) count(name string) int64 {
-	return max(int64(min(s.values(name)["count"], countMax)), 0)
-}
-
-// dist reads a trend metric.
-func (s *k6Summary) dist(name string, n int64) record.Dist {
-	v := s.values(name)
-	d := record.Dist{Count: n}
-	for k, ms := range v {
-		put(&d, k, scaled(ms, 1e6))
-	}
-	d.MeanNs = v["avg"] * 1e6
-	if c := int64(min(v["count"], countMax)); c > 0 {
-		d.Count = c
-	}
-	if d.MaxNs == 0 {
-		return record.Dist{}
-	}
-	return d
-}
-
 const k6Good = "http_req_duration{expected_response:true}"
 
 func readK6(j *job, out *output) (*tally, error) {
@@ -220,149 +174,24 @@ func readK6(j *job, out *output) (*tally, error) {
 		return nil, fmt.Errorf("the k6 script wrote no summary: %w; end of its output: "+
 			"%s", err, out.tail())
 	}
-	t, s, err := parseK6(b)
+	s, err := openK6(string(b))
 	if err != nil {
 		return nil, err
 	}
-	t.errors = record.Errors{Connect: s.count("prony_connect"), Write: s.count("prony_write"),
-		Read: s.count("prony_read"), Timeout: s.count("prony_timeout"),
-		Status: s.count("prony_status"), Body: s.count("prony_body")}
+	t, err := s.tally()
+	if err != nil {
+		return nil, err
+	}
+	t.errors = record.Errors{Connect: s.sum("prony_connect"), Write: s.sum("prony_write"),
+		Read: s.sum("prony_read"), Timeout: s.sum("prony_timeout"),
+		Status: s.sum("prony_status"), Body: s.sum("prony_body")}
 	if n := t.errors.Total(); n > 0 {
 		example(&t.errors, "%d of %d requests failed; run k6 by hand to see the "+
-			"reasons", n, s.count("http_reqs"))
+			"reasons", n, s.sum("http_reqs"))
 	}
-	t.good = max(s.count("http_reqs")-t.errors.Total(), 0)
+	t.good = max(s.sum("http_reqs")-t.errors.Total(), 0)
 	if t.errors.Body > 0 {
-		t.note("the percentiles include responses with a wrong body")
+		t.note(NoteK6BodyIncluded)
 	}
-	return t, nil
-}
-
-func parseK6(b []byte) (*tally, *k6Summary, error) {
-	s := &k6Summary{}
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, nil, fmt.Errorf("its summary: %w", err)
-	}
-	requests := s.count("http_reqs")
-	if requests == 0 {
-		return nil, nil, fmt.Errorf("the k6 summary has no http_reqs: k6 sent no requests, or " +
-			"the summary has a newer format; save k6's legacy summary")
-	}
-	t := &tally{durationNs: scaled(s.State.TestRunDurationMs, 1e6),
-		dropped: s.count("dropped_iterations"), bytesIn: s.count("data_received"),
-		bytesOut: s.count("data_sent")}
-	if rate := s.values("http_reqs")["rate"]; t.durationNs == 0 && rate > 0 {
-		t.durationNs = secondsOf(float64(requests) / rate)
-	}
-	// The metric is "failed", so its passes are failed requests.
-	t.errors.Status = int64(max(min(s.values("http_req_failed")["passes"], float64(requests)), 0))
-	t.good = requests - t.errors.Status
-	t.service = s.dist(k6Good, t.good)
-	if t.service.Count == 0 {
-		t.service = s.dist("http_req_duration", requests)
-	}
-	return t, s, nil
-}
-
-// k6Notes adds notes. k6 drops iterations only with a schedule, and nothing else in the output
-// indicates one.
-func k6Notes(t *tally) {
-	if t.dropped > 0 {
-		t.model = record.Open
-		t.note("open load: k6 dropped %d iterations that were due, because no user was free; no "+
-			"percentile includes them (coordinated omission)", t.dropped)
-	} else {
-		t.note("the k6 output does not contain whether its executor was closed (users) or open " +
-			"(a rate)")
-	}
-	t.note("the times of k6 exclude waiting for a connection and connecting")
-	if t.errors.Status > 0 {
-		example(&t.errors, "http_req_failed")
-		t.note("all failed requests count as status errors, because the k6 output does not " +
-			"contain their kinds")
-	}
-}
-
-func importK6(text string) (*tally, error) {
-	t, _, err := parseK6([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	k6Notes(t)
-	return t, nil
-}
-
-// Patterns of k6's text. A line is "name....: values".
-var (
-	k6Line = lazyregexp.New(
-		`(?m)^\s*[✓✗]?\s*(\{ ?expected_response:true ?\}|[a-z_]+)\.+:\s*(.*)$`)
-	k6Pair = lazyregexp.New(`(avg|min|med|max|p\(90\)|p\(99\)|p\(99\.9\)|count)=(\S+)`)
-	// Before version 1.0 "✓ 27 ✗ 526": the ticked number is the failures, because the metric is
-	// "failed".
-	k6Share = lazyregexp.New(`(\d+)\s+(?:out of|✗)\s+(\d+)`)
-	k6Count = lazyregexp.New(`^(\d+)\s+([\d.]+)/s`)
-)
-
-// importK6Text parses the text of k6's summary.
-func importK6Text(text string) (*tally, error) {
-	t := &tally{}
-	var requests int64
-	var all, good record.Dist
-	last := ""
-	for _, m := range k6Line.FindAllStringSubmatch(text, -1) {
-		name := m[1]
-		if strings.HasPrefix(name, "{") {
-			name = last + "{}"
-		}
-		last = m[1]
-		switch name {
-		case "http_req_duration":
-			all = k6Dist(m[2])
-		case "http_req_duration{}":
-			good = k6Dist(m[2])
-		case "http_req_failed":
-			if f := k6Share.FindStringSubmatch(m[2]); f != nil {
-				t.errors.Status = integer(f[1])
-			}
-		case "dropped_iterations", "http_reqs":
-			c := k6Count.FindStringSubmatch(m[2])
-			if c == nil {
-				continue
-			}
-			if name == "http_reqs" {
-				requests = integer(c[1])
-				if rate := number(c[2]); rate > 0 {
-					t.durationNs = secondsOf(float64(requests) / rate)
-				}
-			} else {
-				t.dropped = integer(c[1])
-			}
-		}
-	}
-	if requests == 0 {
-		return nil, fmt.Errorf(`the k6 output has no line such as "http_reqs....: 1000 100/s"; ` +
-			"check that it is complete")
-	}
-	t.good = max(requests-t.errors.Status, 0)
-	t.service = good
-	if good.MaxNs == 0 || good.Count == 0 && t.errors.Status == 0 {
-		t.service = all
-	}
-	if t.service.Count == 0 && t.service.MaxNs > 0 {
-		t.service.Count = t.good
-	}
-	k6Notes(t)
-	return t, nil
-}
-
-func k6Dist(values string) record.Dist {
-	d := record.Dist{}
-	for _, p := range k6Pair.FindAllStringSubmatch(values, -1) {
-		if p[1] == "count" {
-			d.Count = integer(p[2])
-		} else {
-			put(&d, p[1], nanoseconds(p[2]))
-		}
-	}
-	return d
+	return t, s.err
 }

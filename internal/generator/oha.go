@@ -1,81 +1,78 @@
 package generator
 
 import (
-	"encoding/json"
-	"fmt"
-
+	"prony.example/internal/base/jsontree"
 	"prony.example/record"
 )
-
-// ohaSaid is oha's JSON. Values that it could not compute are null, and stay 0, unknown.
-type ohaSaid struct {
-	Summary                      *ohaTimes
-	LatencyPercentiles           map[string]float64 // in seconds, as are all below
-	LatencyPercentilesSuccessful map[string]float64
-	FirstBytePercentiles         map[string]float64
-	Details                      struct{ FirstByte ohaTimes }
-	StatusCodeDistribution       map[string]int64
-	ErrorDistribution            map[string]int64
-}
-
-// ohaTimes are in seconds. Total is the duration of the run.
-type ohaTimes struct{ Total, Slowest, Fastest, Average, TotalData float64 }
 
 // ohaEnd is oha's name for a request in progress at the end of its time.
 const ohaEnd = "aborted due to deadline"
 
-// importOha parses the JSON of github.com/hatoo/oha.
+// importOha parses the JSON of github.com/hatoo/oha, whose times are seconds. Values that oha could
+// not compute are null: unknown.
 func importOha(text string) (*tally, error) {
-	reply := &ohaSaid{}
-	if err := json.Unmarshal([]byte(text), reply); err != nil {
-		return nil, fmt.Errorf("its JSON: %w", err)
+	reply, err := document(text)
+	if err != nil {
+		return nil, err
 	}
-	if reply.Summary == nil {
-		return nil, fmt.Errorf("the JSON of oha has no summary")
-	}
-	t := &tally{durationNs: secondsOf(reply.Summary.Total),
-		bytesIn: int64(max(reply.Summary.TotalData, 0))}
+	f := &fields{}
+	f.need(reply, "summary")
+	summary := reply.Field("summary")
+	f.need(summary, "total")
+	t := &tally{durationNs: f.span(summary.Field("total"), 1e9),
+		bytesIn: f.count(summary.Field("totalData"))}
 	var answers int64
-	for status, n := range reply.StatusCodeDistribution {
-		answers += max(n, 0)
-		t.answered(int(integer(status)), 0, max(n, 0))
+	for _, status := range members(reply.Field("statusCodeDistribution")) {
+		n := f.count(status)
+		code, err := integer(status.Key)
+		f.fail(status, err)
+		answers += n
+		t.answered(int(code), 0, n)
 	}
-	for subject, n := range reply.ErrorDistribution {
-		if subject == ohaEnd {
-			t.censored += max(n, 0)
+	for _, subject := range members(reply.Field("errorDistribution")) {
+		if subject.Key == ohaEnd {
+			t.censored += f.count(subject)
 		} else {
-			blame(&t.errors, subject, max(n, 0))
+			blame(&t.errors, subject.Key, f.count(subject))
 		}
 	}
-	t.service = ohaDist(answers, *reply.Summary, reply.LatencyPercentiles)
-	if t.errors.Status > 0 && len(reply.LatencyPercentilesSuccessful) > 0 {
-		t.service = ohaDist(t.good, ohaTimes{}, reply.LatencyPercentilesSuccessful)
-		t.note("percentiles are of good responses; minimum, mean and maximum are left out, " +
-			"because they include failed responses")
+	t.service = f.ohaDist(answers, summary, reply.Field("latencyPercentiles"))
+	good := reply.Field("latencyPercentilesSuccessful")
+	if t.errors.Status > 0 && len(members(good)) > 0 {
+		t.service = f.ohaDist(t.good, nil, good)
+		t.note(NoteOhaGoodOnly)
 	} else if t.errors.Status > 0 {
-		t.note("the times are of all responses, including responses with an error status")
+		t.note(NoteErrorStatus)
 	}
-	if len(reply.FirstBytePercentiles) > 0 {
-		t.firstByte = ohaDist(answers, reply.Details.FirstByte, reply.FirstBytePercentiles)
+	if first := reply.Field("firstBytePercentiles"); len(members(first)) > 0 {
+		t.firstByte = f.ohaDist(answers, reply.Path("details", "firstByte"), first)
 	}
 	ohaNotes(t)
-	return t, nil
+	return t, f.err
 }
 
-func ohaDist(n int64, item ohaTimes, percentiles map[string]float64) record.Dist {
-	d := record.Dist{Count: n, MinNs: secondsOf(item.Fastest),
-		MeanNs: float64(secondsOf(item.Average)), MaxNs: secondsOf(item.Slowest)}
-	for name, v := range percentiles {
-		put(&d, name, secondsOf(v))
+// members returns the members of an object; none for null.
+func members(n *jsontree.Node) []*jsontree.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Inside
+}
+
+func (f *fields) ohaDist(n int64, item, percentiles *jsontree.Node) record.Dist {
+	d := record.Dist{Count: n, MinNs: f.span(item.Field("fastest"), 1e9),
+		MeanNs: float64(f.span(item.Field("average"), 1e9)),
+		MaxNs:  f.span(item.Field("slowest"), 1e9)}
+	for _, p := range members(percentiles) {
+		put(&d, p.Key, f.span(p, 1e9))
 	}
 	return d
 }
 
 func ohaNotes(t *tally) {
-	t.note("the oha output does not contain whether the run had a rate (-q) and counted times " +
-		"from the schedule (--latency-correction)")
+	t.note(NoteOhaRated)
 	if t.errors.Status > 0 {
-		t.note("the success rate of oha counts every response, whatever its status")
+		t.note(NoteOhaSuccess)
 	}
 }
 
@@ -84,7 +81,7 @@ func importOhaRows(text string) (*tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.note("the oha output does not contain requests without a response")
+	t.note(NoteNoUnanswered, "oha")
 	ohaNotes(t)
 	return t, nil
 }
@@ -96,7 +93,7 @@ func importOhaText(text string) (*tally, error) {
 		return nil, err
 	}
 	if t.errors.Status > 0 {
-		t.note("the times are of all responses, including responses with an error status")
+		t.note(NoteErrorStatus)
 	}
 	ohaNotes(t)
 	return t, nil

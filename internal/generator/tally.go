@@ -35,11 +35,11 @@ type tally struct {
 	errored   record.Dist
 	connect   record.Dist
 
-	notes []string // for readers of these numbers
+	notes []Note // for readers of these numbers
 }
 
-func (t *tally) note(format string, args ...any) {
-	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+func (t *tally) note(kind NoteKind, args ...any) {
+	t.notes = append(t.notes, Note{kind, args})
 }
 
 // load returns the tally as a load with the requested model.
@@ -205,19 +205,20 @@ func (t *tally) answered(status, want int, n int64) bool {
 // rows collects single responses from a log.
 type rows struct {
 	tally
-	unit        float64 // unit of the log's numbers, in ns
 	ok, bad     samples
-	first, last int64 // begin of the first and end of the last, in that unit
+	first, last int64 // begin of the first and end of the last, in ns
 }
 
-// add adds the times of a response or failure that began at a time.
-func (r *rows) add(atNs, elapsed int64, good bool) {
-	if r.first == 0 || atNs < r.first {
-		r.first = atNs
+// add adds the times of a response or failure that began at a time, in ns.
+func (r *rows) add(at, elapsed int64, good bool) {
+	if r.ok.n+r.bad.n == 0 || at < r.first {
+		r.first = at
 	}
-	r.last = max(r.last, atNs+elapsed)
-	r.book(scaled(float64(elapsed), r.unit), good)
-	r.durationNs = scaled(float64(r.last-r.first), r.unit)
+	if r.ok.n+r.bad.n == 0 || at+elapsed > r.last {
+		r.last = at + elapsed
+	}
+	r.book(elapsed, good)
+	r.durationNs = r.last - r.first
 }
 
 func (r *rows) book(ns int64, good bool) {
@@ -225,6 +226,19 @@ func (r *rows) book(ns int64, good bool) {
 		r.ok.add(ns, 1)
 	} else {
 		r.bad.add(ns, 1)
+	}
+}
+
+// coarse adds a note if the times of a log are whole seconds. A duration that this can change by
+// more than a tenth stays unknown.
+func (r *rows) coarse(clock *moments) {
+	switch {
+	case !clock.coarse:
+	case r.durationNs < int64(10*time.Second):
+		r.durationNs = 0
+		r.note(NoteFewSeconds)
+	default:
+		r.note(NoteWholeSeconds)
 	}
 }
 
@@ -237,49 +251,13 @@ func (r *rows) sum() *tally {
 // binary lists the units of tools that count bytes in powers of 1024.
 var binary = map[string]float64{"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
-// Patterns find the numbers in a tool's text. Numbers that do not fit their types or make no sense
-// become 0, which is unknown.
-
-// countMax limits a count: no tool sends more, and sums of such counts do not overflow.
-const countMax = 1e15
-
-func integer(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n > countMax || n < 0 {
-		return 0
-	}
-	return n
-}
-
-func number(s string) float64 {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+// percentile reads the number in a tool's name of a percentile, such as p(90); 0 for other names.
+func percentile(name string) float64 {
+	f, err := strconv.ParseFloat(strings.Trim(name, "p()%"), 64)
+	if err != nil {
 		return 0
 	}
 	return f
-}
-
-// nanoseconds parses durations such as 1.23ms.
-func nanoseconds(s string) int64 {
-	d, err := time.ParseDuration(strings.TrimSpace(s))
-	if err != nil || d < 0 {
-		return 0
-	}
-	return int64(d)
-}
-
-func millis(s string) int64 { return scaled(number(s), 1e6) }
-
-// secondsOf converts seconds, as hey and oha print them, to nanoseconds.
-func secondsOf(f float64) int64 { return scaled(f, 1e9) }
-
-// scaled converts a value to nanoseconds; more than a century becomes 0.
-func scaled(f, unit float64) int64 {
-	ns := math.Round(f * unit)
-	if !(ns > 0 && ns < 100*365*24*float64(time.Hour)) {
-		return 0
-	}
-	return int64(ns)
 }
 
 // put sets the field for a tool's name of a time, or for a percentile; it ignores other names.
@@ -294,7 +272,7 @@ func put(d *record.Dist, name string, ns int64) {
 	case "med", "median":
 		d.P50Ns = ns
 	}
-	switch number(strings.Trim(name, "p()%")) {
+	switch percentile(name) {
 	case 50:
 		d.P50Ns = ns
 	case 90:

@@ -3,6 +3,7 @@ package generator
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -162,7 +163,7 @@ func readReport(j *job, out *output) (*wrkSaid, *tally, error) {
 	}
 	for _, r := range j.requests {
 		if r.Status != http.StatusOK {
-			t.note("wrk counts every status up to 399 as good, not only %d", r.Status)
+			t.note(NoteWrkStatus, r.Status)
 		}
 	}
 	return reply, t, nil
@@ -176,7 +177,7 @@ func readWrk(j *job, out *output) (*tally, error) {
 	}
 	t.good = max(int64(reply.Requests)-t.errors.Status-t.errors.Timeout, 0)
 	if t.errors.Timeout > 0 {
-		t.note("no percentile includes responses later than the timeout of %v", j.spec.Timeout)
+		t.note(NoteWrkTimeout, j.spec.Timeout)
 	}
 	var expected int64
 	if perItem := int64(reply.Requests) / int64(j.spec.Connections); perItem > 0 {
@@ -187,18 +188,13 @@ func readWrk(j *job, out *output) (*tally, error) {
 	if !ok {
 		t.service = reply.dist(int64(reply.Samples))
 		t.service.Count = t.good
-		t.note("%s", backfilled)
+		t.note(NoteWrkBackfilled)
 		return t, nil
 	}
 	t.service = real.dist()
-	t.note("the percentiles exclude samples that wrk invents (backfill); with those samples, wrk "+
-		"prints p99 %s",
-		time.Duration(reply.P99*1e3))
+	t.note(NoteWrkRestored, time.Duration(reply.P99*1e3))
 	return t, nil
 }
-
-const backfilled = "the percentiles are synthetic: wrk invents samples below each slow one " +
-	"(backfill)"
 
 func (w *wrkSaid) dist(n int64) record.Dist {
 	ns := func(us float64) int64 { return int64(math.Round(us * 1e3)) }
@@ -248,15 +244,16 @@ func readWrk2(j *job, out *output) (*tally, error) {
 	// wrk2 also counts timeouts of idle connections, so they say nothing about responses.
 	if n := t.errors.Timeout; n > 0 {
 		t.errors.Timeout = 0
-		t.note("wrk2 counted %d timeouts of connections that may have been idle", n)
+		t.note(NoteWrk2Idle, n)
 	}
 	t.good = int64(reply.Requests) - t.errors.Status
 	t.response = reply.dist(int64(reply.Samples))
-	if _, text, ok := strings.Cut(string(out.text), "Uncorrected Latency"); ok {
-		t.service = spectrum(text)
+	if _, uncorrected := newScan(string(out.text)).cut("Uncorrected Latency"); uncorrected != nil {
+		t.service = uncorrected.spectrum()
+		err = *uncorrected.err
 	}
-	t.note("the counts are of the whole run, but the latency excludes the first %v", calibration(j))
-	return t, nil
+	t.note(NoteWrk2Calibration, calibration(j))
+	return t, err
 }
 
 // Patterns of the text of wrk and wrk2.
@@ -267,102 +264,130 @@ var (
 	wrkSockets = lazyregexp.New(
 		`Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)`)
 	wrkStatus   = lazyregexp.New(`Non-2xx or 3xx responses: (\d+)`)
-	wrkLatency  = lazyregexp.New(`(?m)^\s*Latency\s+([\d.]+\w+)\s+([\d.]+\w+)\s+([\d.]+\w+)`)
+	wrkLatency  = lazyregexp.New(`(?m)^\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+\S+%\s*$`)
 	wrkPercent  = lazyregexp.New(`(?m)^\s*([\d.]+)%\s+([\d.]+\w+)\s*$`)
 	spectrumRow = lazyregexp.New(`(?m)^\s*([\d.]+)\s+([01]\.\d+)\s+(\d+)\s+[\d.a-z]+\s*$`)
 	spectrumSum = lazyregexp.New(`#\[Mean\s*=\s*([\d.]+)`)
 	spectrumMax = lazyregexp.New(`#\[Max\s*=\s*([\d.]+), Total count\s*=\s*(\d+)`)
 )
 
+// wrkLabels are the lines that the patterns must match.
+var wrkLabels = labels(
+	`threads and\b`, `^\s*\d+ threads and \d+ connections`,
+	`^\s*Latency\s+[^D\s]`, `^\s*Latency(\s+(-?nan\w*|[\d.]+\w+)){3}\s+(-?nan|[\d.]+)%$`,
+	`^\s*[\d.,]+%\s`, `^\s*[\d.]+%\s+(-?nan\w*|[\d.]+\w+)$`,
+	`requests in\b`, `^\s*\d+ requests in [\d.]+\w+, [\d.]+[KMGT]?B read$`,
+	`^\s*Socket errors:`, `: connect \d+, read \d+, write \d+, timeout \d+$`,
+	`Non-2xx`, `^\s*Non-2xx or 3xx responses: \d+$`,
+	`^Requests/sec:`, `:\s+[\d.]+$`,
+	`^#\[Mean`, `=\s*[\d.]+,`,
+	`^#\[Max`, `=\s*[\d.]+, Total count\s*=\s*\d+`)
+
 // wrkCounts parses the text that wrk and wrk2 have in common, and also returns the number of
-// requests.
-func wrkCounts(text string) (*tally, int64, error) {
-	m := wrkRequests.FindStringSubmatch(text)
-	if m == nil {
+// requests. Lines of errors come after that number, and before the rate.
+func wrkCounts(s *scan) (*tally, int64, error) {
+	s.check(wrkLabels)
+	m := s.find(wrkRequests)
+	if m == nil && *s.err == nil {
 		return nil, 0, fmt.Errorf(`the output has no line such as "1000 requests in 2.00s, ` +
 			`1.00MB read"; check that it is complete`)
 	}
-	t := &tally{durationNs: nanoseconds(m[2]), bytesIn: int64(number(m[3]) * binary[m[4]])}
-	if h := wrkHead.FindStringSubmatch(text); h != nil {
-		t.threads, t.conns = int(integer(h[1])), int(integer(h[2]))
+	s.ends("Requests/sec:")
+	if *s.err != nil {
+		return nil, 0, *s.err
 	}
-	if e := wrkSockets.FindStringSubmatch(text); e != nil {
-		t.errors = record.Errors{Connect: integer(e[1]), Read: integer(e[2]), Write: integer(e[3]),
-			Timeout: integer(e[4])}
+	t := &tally{durationNs: m.nanoseconds(2), bytesIn: m.bytes(3, 4)}
+	if h := s.find(wrkHead); h != nil {
+		t.threads, t.conns = int(h.count(1)), int(h.count(2))
 	}
-	if e := wrkStatus.FindStringSubmatch(text); e != nil {
-		t.errors.Status = integer(e[1])
+	if e := s.find(wrkSockets); e != nil {
+		t.errors = record.Errors{Connect: e.count(1), Read: e.count(2), Write: e.count(3),
+			Timeout: e.count(4)}
+	}
+	if e := s.find(wrkStatus); e != nil {
+		t.errors.Status = e.count(1)
 		example(&t.errors, "responses had a status above 399")
 	}
-	return t, integer(m[1]), nil
+	return t, m.count(1), *s.err
+}
+
+// bytes reads a size with a unit in powers of 1024.
+func (m *match) bytes(number, unit int) int64 {
+	n := m.number(number) * binary[m.group(unit)]
+	if n > countMax {
+		m.fail(number, errors.New("the number is too large for a count"))
+		return 0
+	}
+	return int64(n)
 }
 
 func importWrk(text string) (*tally, error) {
-	t, requests, err := wrkCounts(text)
+	s := newScan(text)
+	t, requests, err := wrkCounts(s)
 	if err != nil {
 		return nil, err
 	}
 	t.model = record.Closed
 	t.good = max(requests-t.errors.Status-t.errors.Timeout, 0)
-	t.service = printed(text, requests-t.errors.Timeout)
-	t.note("%s", backfilled)
+	t.service = s.printed(requests - t.errors.Timeout)
+	t.note(NoteWrkBackfilled)
 	if t.errors.Timeout > 0 {
-		t.note("no percentile includes responses later than wrk's timeout")
+		t.note(NoteWrkLate)
 	}
-	return t, nil
+	return t, *s.err
 }
 
 func importWrk2(text string) (*tally, error) {
-	t, requests, err := wrkCounts(text)
+	s := newScan(text)
+	t, requests, err := wrkCounts(s)
 	if err != nil {
 		return nil, err
 	}
 	t.model, t.errors.Timeout = record.Open, 0
 	t.good = max(requests-t.errors.Status, 0)
-	corrected, uncorrected, ok := strings.Cut(text, "Uncorrected Latency")
-	t.response = spectrum(corrected)
+	corrected, uncorrected := s.cut("Uncorrected Latency")
+	t.response = corrected.spectrum()
 	if t.response.Count == 0 {
-		t.response = printed(corrected, requests)
+		t.response = corrected.printed(requests)
 	}
-	if ok {
-		t.service = spectrum(uncorrected)
+	if uncorrected != nil {
+		t.service = uncorrected.spectrum()
 	}
-	t.note("the latency excludes the first 10 s and 5 ms for each connection, but the counts " +
-		"include them")
-	t.note("the wrk2 output does not contain the requested rate")
-	return t, nil
+	t.note(NoteWrk2Excluded)
+	t.note(NoteWrk2Rate)
+	return t, *s.err
 }
 
 // printed parses a distribution in the text: mean, maximum, and the percentiles of --latency.
-func printed(text string, n int64) record.Dist {
+func (s *scan) printed(n int64) record.Dist {
 	d := record.Dist{Count: max(n, 0)}
-	if m := wrkLatency.FindStringSubmatch(text); m != nil {
-		d.MeanNs, d.MaxNs = float64(nanoseconds(m[1])), nanoseconds(m[3])
+	if m := s.find(wrkLatency); m != nil {
+		d.MeanNs, d.MaxNs = float64(m.nanoseconds(1)), m.nanoseconds(3)
 	}
-	percents(&d, text)
+	s.percents(&d)
 	return d
 }
 
-func percents(d *record.Dist, text string) {
-	for _, m := range wrkPercent.FindAllStringSubmatch(text, -1) {
-		put(d, m[1], nanoseconds(m[2]))
+func (s *scan) percents(d *record.Dist) {
+	for _, m := range s.all(wrkPercent) {
+		put(d, m.group(1), m.nanoseconds(2))
 	}
 }
 
 // spectrum parses HdrHistogram's table of percentiles, in milliseconds, and its summary lines.
-func spectrum(text string) record.Dist {
-	m := spectrumMax.FindStringSubmatch(text)
+func (s *scan) spectrum() record.Dist {
+	m := s.find(spectrumMax)
 	if m == nil {
 		return record.Dist{}
 	}
-	d := record.Dist{Count: integer(m[2]), MaxNs: millis(m[1])}
-	if s := spectrumSum.FindStringSubmatch(text); s != nil {
-		d.MeanNs = number(s[1]) * 1e6
+	d := record.Dist{Count: m.count(2), MaxNs: m.span(1, 1e6)}
+	if mean := s.find(spectrumSum); mean != nil {
+		d.MeanNs = mean.number(1) * 1e6
 	}
-	percents(&d, text)
-	if rows := spectrumRow.FindAllStringSubmatch(text, -1); len(rows) > 0 {
+	s.percents(&d)
+	if row := s.find(spectrumRow); row != nil {
 		// The row of the 0th percentile has the smallest value.
-		d.MinNs = millis(rows[0][1])
+		d.MinNs = row.span(1, 1e6)
 	}
 	return d
 }

@@ -156,7 +156,8 @@ func TestWrkReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := got.service; d.P99Ns != 8000 || d.HDR != "" || !slices.Contains(got.notes, backfilled) {
+	if d := got.service; d.P99Ns != 8000 || d.HDR != "" || len(got.notes) != 1 ||
+		got.notes[0].Kind != NoteWrkBackfilled {
 		t.Errorf("service time is %+v with notes %q", d, got.notes)
 	}
 }

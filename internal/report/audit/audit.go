@@ -18,7 +18,9 @@ import (
 	"cmp"
 	"slices"
 
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/units"
+	"prony.example/internal/generator"
 	"prony.example/record"
 )
 
@@ -43,7 +45,7 @@ type Row struct {
 	Model  string // "closed", "open" or unknown: empty
 	Key    string // rows of one table are compared if their keys are equal
 	Values map[Quantity]Value
-	Notes  []string // values that the reader of a tool's output had to leave out
+	Notes  []generator.Note // what the reader of a tool's output says about its numbers
 	// Counted are failures that are part of the tool's rate.
 	Counted float64
 	ownLoad *record.Load // as Prony recorded it; nil: another tool did
@@ -243,14 +245,14 @@ type Fact struct {
 // the selection of tools (each result names its own).
 var untold = []string{"description", "label", "selected", "note", "notes"}
 
-// facts returns the plain members of an object.
-func (n *node) facts(before string, binds bool) (out []Fact) {
+// factsOf returns the plain members of an object.
+func factsOf(n *jsontree.Node, before string, binds bool) (out []Fact) {
 	if n == nil {
 		return nil
 	}
-	for _, f := range n.inside {
-		if f.text != "" && !slices.Contains(untold, f.key) {
-			out = append(out, Fact{before + f.key, f.text, binds && f.key != "javaVersion"})
+	for _, f := range n.Inside {
+		if f.Text != "" && !slices.Contains(untold, f.Key) {
+			out = append(out, Fact{before + f.Key, f.Text, binds && f.Key != "javaVersion"})
 		}
 	}
 	return out

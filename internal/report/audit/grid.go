@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,11 +22,14 @@ type grid struct {
 
 	lines   []int  // the line of each column, if the grid was turned; 0: its row's
 	columns []head // the contents of each column
+	comma   rune   // between the cells of a row; 0: the grid is Markdown
+	decimal []bool // the columns in which a comma is a decimal mark
 }
 
 type gridRow struct {
 	line  int
 	cells []string
+	open  bool // its last cell has a quote that is not closed
 }
 
 func (r gridRow) cell(i int) string {
@@ -70,7 +74,7 @@ func (g *grid) table(cols *Columns) *Table {
 // turned returns the transposed grid, for tables that list metrics downwards.
 func (g *grid) turned() *grid {
 	corner := gridRow{cells: g.heads}.cell(0)
-	out := &grid{line: g.line, heads: []string{cmp.Or(corner, "name")}}
+	out := &grid{line: g.line, comma: g.comma, heads: []string{cmp.Or(corner, "name")}}
 	out.lines = []int{0}
 	for _, r := range g.rows {
 		out.heads, out.lines = append(out.heads, r.cell(0)), append(out.lines, r.line)
@@ -97,16 +101,96 @@ func (g *grid) upright(cols *Columns) *Table {
 			present = present || slices.Contains(measured, h.quantity)
 		}
 	}
+	t := &Table{Line: g.line}
 	if !present {
 		return nil
 	}
-	t := &Table{Line: g.line}
+	g.repeated(t)
+	g.marks()
 	for _, r := range g.rows {
 		if row := g.row(r, t); row != nil {
 			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t
+}
+
+// repeated drops columns of results that have the same head, because it is unknown which of them
+// counts.
+func (g *grid) repeated(t *Table) {
+	columns := map[string][]int{}
+	for i, text := range g.heads {
+		if g.columns[i].quantity != "" {
+			columns[plain(text)] = append(columns[plain(text)], i)
+		}
+	}
+	for i, text := range g.heads {
+		same := columns[plain(text)]
+		if len(same) < 2 || same[0] != i {
+			continue
+		}
+		for _, c := range same {
+			g.columns[c].quantity = ignored
+		}
+		t.Unread = append(t.Unread, Unread{Line: cmp.Or(g.lines[i], g.line), Partial: true,
+			Reason: fmt.Sprintf("%d columns have the head %q, so none of them is read", len(same),
+				short(plain(text)))})
+	}
+}
+
+// ignored is the quantity of columns that are not read.
+const ignored Quantity = "ignored"
+
+// marks finds the columns in which a comma is a decimal mark: the comma of one of its cells cannot
+// separate thousands.
+func (g *grid) marks() {
+	g.decimal = make([]bool, len(g.heads))
+	for i := range g.columns {
+		for _, r := range g.rows {
+			n := numberIn(r.cell(i))
+			g.decimal[i] = g.decimal[i] || strings.Count(n, ",") == 1 &&
+				(!grouped(n, ",") || strings.Contains(n, "."))
+		}
+		// 1,234.5 has a decimal point.
+		for _, r := range g.rows {
+			n := numberIn(r.cell(i))
+			g.decimal[i] = g.decimal[i] && !(strings.Contains(n, ",") &&
+				strings.LastIndex(n, ".") > strings.LastIndex(n, ","))
+		}
+	}
+}
+
+// numberIn returns the digits and marks at the begin of a cell.
+func numberIn(cell string) string {
+	m := numberHead.FindStringSubmatch(plain(cell))
+	if m == nil {
+		return ""
+	}
+	return groupMarks.Replace(m[2])
+}
+
+// noNumber is the usual reason for a cell that cannot be read.
+const noNumber = "the cell has no number, or a number without a unit"
+
+// value reads a cell of a column, or returns the reason why it cannot. A number with one comma or
+// one point and three digits after it depends on the other cells of its column.
+func (g *grid) value(cell string, i int) (Value, string) {
+	n := numberIn(cell)
+	switch {
+	case strings.Contains(n, ".") && !strings.Contains(n, ",") && g.decimal[i] &&
+		strings.Count(n, ".") == 1:
+		return Value{}, "the cell has a point, but numbers of other cells have a decimal comma"
+	case strings.Count(n, ",") != 1 || strings.Contains(n, ".") || !grouped(n, ","):
+	case g.decimal[i]:
+		cell = strings.Replace(cell, ",", ".", 1)
+	case g.comma == ';' || slices.Contains(g.decimal, true):
+		return Value{}, "the comma of the cell may be a decimal mark or separate thousands"
+	}
+	v, ok := parseValue(cell, g.columns[i].unit, g.columns[i].quantity)
+	if !ok {
+		return Value{}, noNumber
+	}
+	return v, ""
 }
 
 // sample returns the first cell of a column with a number.
@@ -131,6 +215,9 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 	numbers := 0
 	for i, cell := range r.cells[:min(len(r.cells), len(g.columns))] {
 		q := g.columns[i].quantity
+		if q == ignored {
+			continue
+		}
 		if q == "" {
 			_, isNumber := parseValue(cell, "", Requests)
 			if keyHead.MatchString(strings.TrimSpace(g.heads[i])) {
@@ -141,8 +228,8 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 			}
 			continue
 		}
-		v, ok := parseValue(cell, g.columns[i].unit, q)
-		if !ok {
+		v, why := g.value(cell, i)
+		if why != "" {
 			continue
 		}
 		v.Line = cmp.Or(g.lines[i], r.line)
@@ -172,7 +259,7 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 }
 
 // readSeparated reads CSV or TSV with a line of heads; nil for other texts.
-func readSeparated(text string, cols *Columns) *Table {
+func readSeparated(text string, cols *Columns) (*Table, error) {
 	r := csv.NewReader(strings.NewReader(text))
 	r.FieldsPerRecord, r.LazyQuotes, r.TrimLeadingSpace = -1, true, true
 	line, _, _ := strings.Cut(text, "\n")
@@ -181,22 +268,29 @@ func readSeparated(text string, cols *Columns) *Table {
 			r.Comma, r.TrimLeadingSpace = mark, false
 		}
 	}
-	g := &grid{}
+	g := &grid{comma: r.Comma}
 	for {
 		cells, err := r.Read()
-		if err == io.EOF {
-			return g.table(cols)
+		if errors.Is(err, io.EOF) {
+			break
 		}
 		if err != nil {
-			return nil
+			return nil, fmt.Errorf("read as CSV: %w", err)
 		}
 		pos, _ := r.FieldPos(0)
 		if g.heads == nil {
 			g.heads, g.line = cells, pos
 			continue
 		}
-		g.rows = append(g.rows, gridRow{pos, cells})
+		g.rows = append(g.rows, gridRow{line: pos, cells: cells})
 	}
+	if n := len(g.rows); n > 0 {
+		// A quote that is not closed takes everything to the end of the text.
+		last := &g.rows[n-1]
+		last.open = strings.Contains(last.cells[len(last.cells)-1], "\n") &&
+			!strings.HasSuffix(strings.TrimSpace(text), `"`)
+	}
+	return g.table(cols), nil
 }
 
 // Unread is a line of a table of results that was left out, or a value in it.
@@ -221,9 +315,14 @@ func (g *grid) shifted(r gridRow) string {
 		return fmt.Sprintf("the row has %d cells, but the table has %d column heads",
 			n, len(g.heads))
 	}
-	if n > 0 && n < len(g.heads) {
-		// A quoted cell may have several lines, but does not replace other cells.
-		if hidden := strings.Count(strings.TrimSpace(r.cells[n-1]), "\n"); hidden > 0 {
+	for i, cell := range r.cells[:n] {
+		// A quoted cell may have several lines, but does not replace other cells, and does not have
+		// the separators of further rows.
+		hidden := strings.Count(strings.TrimSpace(cell), "\n")
+		last := i == n-1 && (n < len(g.heads) || r.open)
+		rows := len(g.heads) > 2 && g.comma != 0 &&
+			strings.Count(cell, string(g.comma)) == hidden*(len(g.heads)-1)
+		if hidden > 0 && (last || rows) {
 			return fmt.Sprintf("a quote is not closed and hides the text after it, %s",
 				units.Plural(hidden, "line"))
 		}
@@ -231,28 +330,40 @@ func (g *grid) shifted(r gridRow) string {
 	return ""
 }
 
-// unread records the unreadable measured values of a row; some is whether other values were read.
+// unread records the unreadable values of a row; some is whether measured values were read.
 func (g *grid) unread(r gridRow, t *Table, some bool) {
-	var want, bad []string
+	var want, reasons []string
+	bad := map[string][]string{} // by reason
 	line, empty := 0, true
 	for i, h := range g.columns {
 		cell := plain(r.cell(i))
 		empty = empty && cell == ""
-		if !slices.Contains(measured, h.quantity) {
+		isMeasured := slices.Contains(measured, h.quantity)
+		if isMeasured {
+			want = append(want, plain(g.heads[i]))
+		}
+		_, known := kinds[h.quantity]
+		if !known || !isMeasured && !some || nothing.MatchString(cell) {
 			continue
 		}
-		want = append(want, plain(g.heads[i]))
-		if _, ok := parseValue(cell, h.unit, h.quantity); !ok && !nothing.MatchString(cell) {
+		if _, why := g.value(r.cell(i), i); why != "" {
 			line = cmp.Or(line, g.lines[i])
-			bad = append(bad, fmt.Sprintf("%s %q", plain(g.heads[i]), short(cell)))
+			if bad[why] == nil {
+				reasons = append(reasons, why)
+			}
+			bad[why] = append(bad[why], fmt.Sprintf("%s %q", plain(g.heads[i]), short(cell)))
 		}
 	}
-	if empty || some && bad == nil {
+	if empty || some && len(bad) == 0 {
 		return
 	}
-	why := "the row has no value of " + strings.Join(want, ", ")
-	if bad != nil {
-		why = "the cell has no number, or a number without a unit: " + units.Few(bad, 2)
+	var parts []string
+	for _, why := range reasons {
+		parts = append(parts, why+": "+units.Few(bad[why], 2))
+	}
+	why := strings.Join(parts, "; ")
+	if why == "" {
+		why = "the row has no value of " + strings.Join(want, ", ")
 	}
 	if line > 0 { // a transposed table: its columns are the rows
 		why = fmt.Sprintf("column %q: %s", short(plain(r.cell(0))), why)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -32,16 +31,11 @@ func (r *Row) points() (out []point) {
 	return out
 }
 
-// unordered has the texts of generator.Import for inconsistent times.
-var unordered = []string{"a higher percentile has a lower time", "the mean is larger than the"}
-
 func checkOrder(r *Row, _ []Value) (hit, bool) {
 	for _, n := range r.Notes {
-		for _, u := range unordered {
-			if strings.HasPrefix(n, u) {
-				return hit{severity: Contradiction, arithmetic: n, means: orderMeans,
-					do: orderDo}, true
-			}
+		if n.Inconsistent() {
+			return hit{severity: Contradiction, arithmetic: n.String(), means: orderMeans,
+				do: orderDo}, true
 		}
 	}
 	valueAt := func(q Quantity) (known []point) {

@@ -2,9 +2,13 @@ package audit
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"prony.example/internal/base/lazyregexp"
+	"prony.example/internal/generator"
 )
 
 var (
@@ -120,7 +124,7 @@ func (s *scanner) table(i int) int {
 	g := &grid{heads: cells(s.lines[i]), line: i + 1}
 	end := i + 2
 	for ; end < len(s.lines) && strings.Contains(s.lines[end], "|"); end++ {
-		g.rows = append(g.rows, gridRow{end + 1, cells(s.lines[end])})
+		g.rows = append(g.rows, gridRow{line: end + 1, cells: cells(s.lines[end])})
 	}
 	switch t := g.table(s.cols); {
 	case t == nil:
@@ -144,13 +148,31 @@ func (s *scanner) fence(i int, mark string) int {
 	}
 	body := strings.Join(s.lines[i+1:end], "\n")
 	if begin := strings.TrimSpace(body); begin != "" && (begin[0] == '{' || begin[0] == '[') {
-		for _, t := range readObjects(body, i+1, s.cols) {
+		tables, err := readObjects(body, i+1, s.cols)
+		for _, t := range tables {
 			s.add(t)
+		}
+		if err != nil && s.results(body) {
+			s.doc.Unread = append(s.doc.Unread, Unread{Line: i + 1, Table: s.title(),
+				Reason: "the JSON of this block cannot be read: " + err.Error()})
 		}
 		return end + 1
 	}
 	s.output(body, i+2)
 	return end + 1
+}
+
+// jsonKey matches a key of JSON with a number or a text.
+var jsonKey = lazyregexp.New(`"([^"\n]{1,60})"\s*:\s*["\d-]`)
+
+// results reports whether JSON has keys of rates or latencies: other JSON may be shortened.
+func (s *scanner) results(body string) bool {
+	for _, m := range jsonKey.FindAllStringSubmatch(body, -1) {
+		if h, ok := s.cols.headOf(m[1], ""); ok && slices.Contains(measured, h.quantity) {
+			return true
+		}
+	}
+	return false
 }
 
 // output reads the output of one or several runs; outputs of one document are compared.
@@ -165,7 +187,12 @@ func (s *scanner) output(body string, line int) {
 		if i+1 < len(starts) {
 			end = starts[i+1][0]
 		}
-		row := readSaved(s.title(), body[from:end], line+strings.Count(body[:from], "\n"))
+		row, err := readSaved(s.title(), body[from:end], line+strings.Count(body[:from], "\n"))
+		if bad := (*generator.Unreadable)(nil); errors.As(err, &bad) {
+			s.doc.Unread = append(s.doc.Unread, Unread{Table: s.title(),
+				Line: line + strings.Count(body[:from], "\n"), Reason: fmt.Sprintf(
+					"%s cannot be read; in this block, %v", bad.Format, bad.Err)})
+		}
 		if row == nil {
 			continue
 		}

@@ -1,140 +1,63 @@
 package audit
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/units"
 	"prony.example/record"
 )
 
-// node is a JSON value with its line.
-type node struct {
-	line   int
-	key    string // in its object
-	object bool
-	inside []*node // an object or a list
-	text   string  // of a leaf
-}
-
-// field returns a member of an object, or nil.
-func (n *node) field(key string) *node {
-	if n == nil || !n.object {
-		return nil
-	}
-	for _, f := range slices.Backward(n.inside) {
-		if f.key == key {
-			return f
-		}
-	}
-	return nil
-}
-
-// maxDepth bounds nesting; published results have less.
-const maxDepth = 64
-
-type parser struct {
-	dec  *json.Decoder
-	data []byte
-	pos  int
-	line int
-}
-
-func parseJSON(data []byte, line int) (*node, error) {
-	p := &parser{dec: json.NewDecoder(bytes.NewReader(data)), data: data, line: line}
-	p.dec.UseNumber()
-	return p.value(0)
-}
-
-// here returns the line of the last token.
-func (p *parser) here() int {
-	to := int(p.dec.InputOffset())
-	p.line += bytes.Count(p.data[p.pos:to], []byte("\n"))
-	p.pos = to
-	return p.line
-}
-
-func (p *parser) value(depth int) (*node, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("nested deeper than %d", maxDepth)
-	}
-	tok, err := p.dec.Token()
-	n := &node{line: p.here()}
-	switch t := tok.(type) {
-	case json.Number:
-		n.text = t.String()
-	case string:
-		n.text = t
-	case json.Delim:
-		n.object = t == '{'
-		for err == nil && p.dec.More() {
-			var key json.Token
-			if n.object {
-				if key, err = p.dec.Token(); err != nil {
-					break
-				}
-			}
-			var v *node
-			if v, err = p.value(depth + 1); err == nil {
-				v.key, _ = key.(string)
-				n.inside = append(n.inside, v)
-			}
-		}
-		if err == nil {
-			_, err = p.dec.Token()
-		}
-	}
-	return n, err
-}
-
 // readObjects finds lists of results in a JSON text: objects with metrics, or flat ones with known
-// keys. Line numbers start after line.
-func readObjects(text string, line int, cols *Columns) (out []*Table) {
-	root, err := parseJSON([]byte(text), line+1)
+// keys. Line numbers start after line. Its error is about a text that is not JSON.
+func readObjects(text string, line int, cols *Columns) (out []*Table, err error) {
+	root, err := jsontree.Parse([]byte(text), line+1)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	var walk func(*node)
-	walk = func(n *node) {
+	var walk func(*jsontree.Node)
+	walk = func(n *jsontree.Node) {
 		if t := objects(n, cols); t != nil {
 			out = append(out, t)
 			return
 		}
-		for _, item := range n.inside {
+		for _, item := range n.Inside {
 			walk(item)
 		}
 	}
 	walk(root)
-	about := slices.Concat(root.field("system").facts("system ", true),
-		root.field("tools").facts("", true))
+	about := slices.Concat(factsOf(root.Field("system"), "system ", true),
+		factsOf(root.Field("tools"), "", true))
 	for _, t := range out {
 		for _, r := range t.Rows {
 			r.facts = append(r.facts, about...)
 		}
 	}
-	return out
+	return out, nil
 }
 
 // objects returns a table for a list of results, or nil for other values.
-func objects(n *node, cols *Columns) *Table {
-	list := n.inside
-	if n.field("metrics") != nil {
-		list = []*node{n}
-	} else if n.object {
+func objects(n *jsontree.Node, cols *Columns) *Table {
+	list := n.Inside
+	if n.Field("metrics") != nil {
+		list = []*jsontree.Node{n}
+	} else if n.Kind == jsontree.Object {
 		return nil
 	}
-	t := &Table{Line: n.line, Title: "results"}
+	t := &Table{Line: n.Line, Title: "results"}
 	for _, item := range list {
-		if r := object(item, cols); r != nil {
+		r, bad := object(item, cols)
+		if r != nil {
 			t.Rows = append(t.Rows, r)
-		} else if item.object {
-			t.Unread = append(t.Unread, Unread{Line: item.line,
-				Reason: "this object has neither a rate nor a mean latency"})
+		} else if item.Kind == jsontree.Object {
+			bad = []Unread{{Line: item.Line,
+				Reason: "this object has neither a rate nor a mean latency"}}
 		}
+		t.Unread = append(t.Unread, bad...)
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -142,25 +65,26 @@ func objects(n *node, cols *Columns) *Table {
 	return t
 }
 
-// object reads one result. A time in its config was requested, not measured.
-func object(n *node, cols *Columns) *Row {
-	r := &Row{Line: n.line, Values: map[Quantity]Value{}}
-	r.fields(n, cols, false)
-	if c := n.field("config"); c != nil {
-		r.fields(c, cols, true)
+// object reads one result, and returns the values of it that cannot be read. A time in its config
+// was requested, not measured.
+func object(n *jsontree.Node, cols *Columns) (*Row, []Unread) {
+	r := &Row{Line: n.Line, Values: map[Quantity]Value{}}
+	bad := r.fields(n, cols, false)
+	if c := n.Field("config"); c != nil {
+		bad = append(bad, r.fields(c, cols, true)...)
 	}
-	if m := n.field("metrics"); m != nil {
-		r.fields(m, cols, false)
-		r.failed(m)
+	if m := n.Field("metrics"); m != nil {
+		bad = append(bad, r.fields(m, cols, false)...)
+		bad = append(bad, r.failed(m)...)
 	}
 	if _, ok := r.Values[Rate]; !ok {
 		if _, ok := r.Values[Mean]; !ok {
-			return nil
+			return nil, nil
 		}
 	}
 	word := func(key string) string {
-		if f := n.field(key); f != nil {
-			return f.text
+		if f := n.Field(key); f != nil {
+			return f.Text
 		}
 		return ""
 	}
@@ -175,7 +99,7 @@ func object(n *node, cols *Columns) *Row {
 	if p := word("protocol"); p != "" {
 		r.facts = append(r.facts, Fact{"protocol", p, true})
 	}
-	for _, f := range n.field("config").facts("", true) {
+	for _, f := range factsOf(n.Field("config"), "", true) {
 		if _, ok := cols.headOf(f.Name, f.Value); !ok { // otherwise it is among the values
 			r.facts = append(r.facts, f)
 		}
@@ -187,47 +111,69 @@ func object(n *node, cols *Columns) *Row {
 			r.Model = record.Open
 		}
 	}
-	return r
+	return r, bad
 }
 
-func (r *Row) fields(n *node, cols *Columns, requested bool) {
-	for _, f := range n.inside {
-		if f.text != "" {
-			cols.meet(f.key)
+// fields reads the members with known keys. Of a key that occurs twice it is unknown which value
+// counts, so it has none.
+func (r *Row) fields(n *jsontree.Node, cols *Columns, requested bool) (bad []Unread) {
+	keys := map[string]int{}
+	for _, f := range n.Inside {
+		keys[f.Key]++
+	}
+	for _, f := range n.Inside {
+		if f.Text != "" {
+			cols.meet(f.Key)
 		}
-		h, ok := cols.headOf(f.key, f.text)
-		if !ok || f.text == "" {
+		h, ok := cols.headOf(f.Key, f.Text)
+		if !ok || f.Text == "" || h.quantity == "name" {
 			continue
 		}
 		if requested {
-			switch h.quantity {
-			case Duration:
-				h.quantity = AskedDuration
-			case Requests:
-				h.quantity = AskedRequests
-			case Rate:
-				h.quantity = Offered
-			}
+			h.quantity = cmp.Or(askedFor[h.quantity], h.quantity)
 		}
-		if v, ok := parseValue(f.text, h.unit, h.quantity); ok {
-			v.Line = f.line
+		v, ok := parseValue(f.Text, h.unit, h.quantity)
+		switch {
+		case keys[f.Key] > 1:
+			bad = append(bad, Unread{Line: f.Line, Partial: true,
+				Reason: fmt.Sprintf("the key %q occurs %d times in one object", f.Key,
+					keys[f.Key])})
+		case !ok && nothing.MatchString(plain(f.Text)):
+		case !ok:
+			bad = append(bad, Unread{Line: f.Line, Partial: true,
+				Reason: fmt.Sprintf("the value has no number, or a number without a unit: %s %q",
+					f.Key, short(f.Text))})
+		default:
+			v.Line = f.Line
 			if requested {
 				v.Slack = 0
 			}
 			r.Values[h.quantity] = v
 		}
 	}
+	return bad
 }
 
+// askedFor has the quantities that a config states before the measurement.
+var askedFor = map[Quantity]Quantity{Duration: AskedDuration, Requests: AskedRequests,
+	Rate: Offered}
+
 // failed sums the classes of errors.
-func (r *Row) failed(n *node) {
+func (r *Row) failed(n *jsontree.Node) (bad []Unread) {
 	sum, line := 0.0, 0
-	for _, f := range n.inside {
-		if strings.HasPrefix(f.key, "errors_") {
-			sum, line = sum+number(f.text), f.line
+	for _, f := range n.Inside {
+		if !strings.HasPrefix(f.Key, "errors_") {
+			continue
 		}
+		v, err := strconv.ParseFloat(f.Text, 64)
+		if err != nil || !(v >= 0) || v > hugest {
+			return []Unread{{Line: f.Line, Partial: true, Reason: fmt.Sprintf(
+				"the value is not a count, so errors are unknown: %s %q", f.Key, short(f.Text))}}
+		}
+		sum, line = sum+v, f.Line
 	}
 	if line > 0 {
 		r.Values[Errors] = Value{V: sum, Text: units.Whole(sum), Line: line}
 	}
+	return nil
 }

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,8 +55,9 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	}
 	base := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if parts(text) > maxParts {
-		if d := saved(name, base, text); d != nil {
-			return d, nil // the requests in a tool's log are summed while it is read
+		// The requests in a tool's log are summed while it is read.
+		if d, err := saved(name, base, text); d != nil || err != nil {
+			return d, err
 		}
 		return nil, fmt.Errorf("audit %s: the file has more than %d values and is not the output "+
 			"of a known load generator; audit the published results instead", name, maxParts)
@@ -64,27 +66,23 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		return d, nil
 	}
 	if isMarkdown(name, text) {
-		d := readMarkdown(name, text, cols)
-		if len(d.Tables) == 0 && strings.Contains(text, "$ prony run") {
-			return nil, ownReport(name)
-		}
-		if len(d.Tables) == 0 && len(d.Unread) > 0 {
-			return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
-		}
-		if len(d.Tables) == 0 {
-			return nil, fmt.Errorf("audit %s: this Markdown has no results that audit can read: "+
-				"no table with a column of rates or latencies, no output of a load generator, no "+
-				"JSON with metrics; name a column with --column NAME=MEANING", name)
-		}
-		return d, nil
+		return markdown(name, text, cols)
 	}
 	if strings.HasPrefix(text, "suite,run,scenario,") {
 		return nil, ownReport(name)
 	}
-	if d := saved(name, base, text); d != nil {
-		return d, nil
+	if d, err := saved(name, base, text); d != nil || err != nil {
+		return d, err
 	}
-	t := readSeparated(text, cols)
+	var foreign *generator.Unrecognized
+	_, _, err := generator.Import(name, text)
+	if errors.As(err, &foreign) && foreign.Broken != nil {
+		return nil, fmt.Errorf("audit %s: %w; %s", name, foreign.Broken, understood())
+	}
+	t, err := readSeparated(text, cols)
+	if err != nil {
+		return nil, fmt.Errorf("audit %s: %w", name, err)
+	}
 	if t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
 		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
 	}
@@ -92,7 +90,26 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		t.Title = base
 		return &Document{File: name, Kind: "CSV or TSV", Tables: []*Table{t}}, nil
 	}
+	if foreign != nil && foreign.Known != "" {
+		return nil, fmt.Errorf("audit %s: %s", name, foreign.Known)
+	}
 	return nil, fmt.Errorf("audit %s: unrecognized format; %s", name, understood())
+}
+
+// markdown reads Markdown, whose results are in tables and blocks.
+func markdown(name, text string, cols *Columns) (*Document, error) {
+	d := readMarkdown(name, text, cols)
+	switch {
+	case len(d.Tables) > 0:
+		return d, nil
+	case strings.Contains(text, "$ prony run"):
+		return nil, ownReport(name)
+	case len(d.Unread) > 0:
+		return nil, fmt.Errorf("audit %s: %w", name, none(d.Unread))
+	}
+	return nil, fmt.Errorf("audit %s: this Markdown has no results that audit can read: "+
+		"no table with a column of rates or latencies, no output of a load generator, no "+
+		"JSON with metrics; name a column with --column NAME=MEANING", name)
 }
 
 // maxParts bounds the values of tables and JSON, which take some KiB each to read: published
@@ -108,13 +125,16 @@ func parts(text string) (n int) {
 }
 
 // saved reads the output of a tool; nil for other texts.
-func saved(name, base, text string) *Document {
-	row := readSaved(base, text, 1)
-	if row == nil {
-		return nil
+func saved(name, base, text string) (*Document, error) {
+	row, err := readSaved(base, text, 1)
+	if bad := (*generator.Unreadable)(nil); errors.As(err, &bad) {
+		return nil, fmt.Errorf("audit %s as %s: %w", name, bad.Format, bad.Err)
+	}
+	if row == nil || err != nil {
+		return nil, err
 	}
 	return &Document{File: name, Kind: "output of " + row.Tool,
-		Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}
+		Tables: []*Table{{Title: base, Line: 1, Rows: []*Row{row}}}}, nil
 }
 
 func ownReport(name string) error {
@@ -157,7 +177,8 @@ func readOwn(name, text string, cols *Columns) *Document {
 		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
 		return &Document{File: name, Kind: "a load of Prony", Tables: []*Table{t}}
 	}
-	if tables := readObjects(text, 0, cols); len(tables) > 0 {
+	// A text that is not JSON may be a tool's, whose error is more exact.
+	if tables, err := readObjects(text, 0, cols); err == nil && len(tables) > 0 {
 		return &Document{File: name, Kind: "results as JSON", Tables: tables}
 	}
 	return nil

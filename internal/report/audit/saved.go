@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"errors"
 	"strings"
 
 	"prony.example/internal/base/lazyregexp"
@@ -110,11 +111,15 @@ var binarySize = lazyregexp.New(`([KMGT])B`)
 // A larger file has a row for each request and no such words, and searching it takes half a minute.
 const printedMost = 16 << 20
 
-// readSaved reads a tool's output; nil for other texts. Its first line has the number line.
-func readSaved(name, text string, line int) *Row {
+// readSaved reads a tool's output; nil for other texts. Its first line has the number line. Its
+// error is about a text in a tool's format.
+func readSaved(name, text string, line int) (*Row, error) {
 	l, notes, err := generator.Import(name, text)
+	if foreign := (*generator.Unrecognized)(nil); errors.As(err, &foreign) {
+		return nil, nil
+	}
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	tool, _, _ := strings.Cut(l.Driver, " ")
 	row := &Row{Name: name, Line: line + leading(text), Tool: tool, Model: l.Model,
@@ -162,7 +167,7 @@ func readSaved(name, text string, line int) *Row {
 		n.Slack = float64(l.Censored) // requests that its deadline aborted are in its rate
 		row.Values[Requests] = n
 	}
-	return row
+	return row, nil
 }
 
 // leading returns the number of empty lines at the start of a text.

@@ -304,8 +304,12 @@ func grouped(s, mark string) bool {
 // compound parses 1m30s and 00:01:30.
 func compound(text string) (Value, bool) {
 	if m := clockTime.FindStringSubmatch(text); m != nil {
-		h, m1, s := number(m[1]), number(m[2]), number(m[3])
-		return Value{V: (h*3600 + m1*60 + s) * second, Slack: second, Text: text}, true
+		v, err := strconv.ParseFloat(cmp.Or(m[1], "0"), 64)
+		for _, part := range m[2:] { // minutes and seconds of at most two digits
+			p, _ := strconv.ParseFloat(part, 64)
+			v = v*60 + p
+		}
+		return Value{V: v * second, Slack: second, Text: text}, err == nil && v*second <= hugest
 	}
 	if strings.Count(text, "m") == 1 && strings.HasSuffix(text, "s") &&
 		!strings.HasSuffix(text, "ms") || strings.Contains(text, "h") {
@@ -320,12 +324,4 @@ func compound(text string) (Value, bool) {
 		return Value{V: float64(d), Slack: slack, Text: text}, true
 	}
 	return Value{}, false
-}
-
-func number(s string) float64 {
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0
-	}
-	return f
 }
