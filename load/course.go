@@ -88,7 +88,7 @@ func (b *book) course(windowNs int64) course {
 	}
 	n := (windowNs + c.stepNs - 1) / c.stepNs
 	c.intervals = make([]interval, n)
-	own := make([]bool, n) // its histogram is a copy
+	copied := make([]bool, n) // its histogram is a copy
 	from := int64(0)
 	for i := range b.intervals {
 		// An event at the very end of the window belongs to the interval that ends there.
@@ -99,8 +99,8 @@ func (b *book) course(windowNs int64) course {
 		case iv.response == nil:
 			*iv = *more
 			continue
-		case !own[k] && more.response.TotalCount() > 0:
-			iv.response, own[k] = iv.response.Clone(), true
+		case !copied[k] && more.response.TotalCount() > 0:
+			iv.response, copied[k] = iv.response.Clone(), true
 		}
 		iv.add(more)
 	}

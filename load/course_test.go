@@ -18,9 +18,10 @@ func matches(t *testing.T, what string, r *Result) {
 	s := &r.Series
 	var length, done, failed int64
 	for i, iv := range r.Intervals {
-		if int64(iv.Offset) != length || iv.Length <= 0 || int64(iv.Offset) != int64(i)*s.IntervalNs {
-			t.Errorf("%s: interval %d begins at %v and takes %v, the one before ends at %v", what, i,
-				iv.Offset, iv.Length, time.Duration(length))
+		if int64(iv.Offset) != length || iv.Length <= 0 ||
+			int64(iv.Offset) != int64(i)*s.IntervalNs {
+			t.Errorf("%s: interval %d begins at %v and takes %v, the one before ends at %v",
+				what, i, iv.Offset, iv.Length, time.Duration(length))
 			return
 		}
 		length += int64(iv.Length)
@@ -35,8 +36,8 @@ func matches(t *testing.T, what string, r *Result) {
 	}
 	if done != r.Done || failed != r.Errors.Requests() || sum(s.Sent) != r.Sent ||
 		r.Model == record.Open && sum(s.Scheduled) != r.Scheduled {
-		t.Errorf("%s: lines have %d scheduled, %d sent, %d done, %d failed; the load %d, %d, %d, %d",
-			what, sum(s.Scheduled), sum(s.Sent), done, failed, r.Scheduled, r.Sent, r.Done,
+		t.Errorf("%s: lines have %d scheduled, %d sent, %d done, %d failed; the load %d, %d, "+
+			"%d, %d", what, sum(s.Scheduled), sum(s.Sent), done, failed, r.Scheduled, r.Sent, r.Done,
 			r.Errors.Requests())
 	}
 	// A ledger that has given its result still has its own intervals.
