@@ -37,8 +37,8 @@ func matches(t *testing.T, what string, r *Result) {
 	if done != r.Done || failed != r.Errors.Requests() || sum(s.Sent) != r.Sent ||
 		r.Model == record.Open && sum(s.Scheduled) != r.Scheduled {
 		t.Errorf("%s: lines have %d scheduled, %d sent, %d done, %d failed; the load %d, %d, "+
-			"%d, %d", what, sum(s.Scheduled), sum(s.Sent), done, failed, r.Scheduled, r.Sent, r.Done,
-			r.Errors.Requests())
+			"%d, %d", what, sum(s.Scheduled), sum(s.Sent), done, failed, r.Scheduled, r.Sent,
+			r.Done, r.Errors.Requests())
 	}
 	// A ledger that has given its result still has its own intervals.
 	again := r.Ledger.Result()

@@ -12,7 +12,8 @@ func TestFormNumbersAreExact(t *testing.T) {
 	check := func(body, want string) {
 		t.Helper()
 		err := readForm(httptest.NewRequest("POST", "/", strings.NewReader(body)), &Form{})
-		if got := fmt.Sprint(err); !strings.Contains(got, want) || (err == nil) != (want == "<nil>") {
+		if got := fmt.Sprint(err); !strings.Contains(got, want) ||
+			(err == nil) != (want == "<nil>") {
 			t.Errorf("%s is read with %v, want %s", body, err, want)
 		}
 	}

@@ -219,8 +219,8 @@ func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
 		Source: line(e.data, number), Hint: hint})
 }
 
-// JSON decodes a JSON document of a user into v. Unknown keys, more than one value, and numbers that
-// v cannot hold exactly are errors. A null is no number.
+// JSON decodes a JSON document of a user into v. Unknown keys, more than one value, and numbers
+// that v cannot hold exactly are errors. A null is no number.
 func JSON(r io.Reader, v any) error {
 	data, err := io.ReadAll(r)
 	if err != nil {

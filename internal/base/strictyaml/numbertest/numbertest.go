@@ -168,7 +168,7 @@ func number(text string) *big.Rat {
 	return out.Mul(out, new(big.Rat).SetInt64(scale))
 }
 
-// holds reports whether a decoded value is a number. Decimal numbers are the nearest that float64 has.
+// holds reports whether a decoded value is a number. Decimal numbers are the nearest of float64.
 func holds(v reflect.Value, want *big.Rat) bool {
 	switch {
 	case v.CanInt():
