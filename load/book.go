@@ -109,7 +109,7 @@ type book struct {
 	sample   arrivalcheck.Times      // of the window's first requests
 	traced   *shelves                // nil: no request is traced
 
-	step      int64 // ns per interval
+	grid      grid
 	cur       int
 	curEnd    int64
 	intervals []interval
@@ -137,13 +137,13 @@ type routeBook struct {
 // sampleMax bounds the requests whose times are kept one by one: the first ones of the window.
 const sampleMax = 1 << 16
 
-func newBook(window, step int64, usage func() threadUsage) *book {
+func newBook(g grid, usage func() threadUsage) *book {
 	b := &book{
-		openAt: never, closeAt: never, boundary: never, step: step, usage: usage,
+		openAt: never, closeAt: never, boundary: never, grid: g, usage: usage,
 		response: newHist(), service: newHist(), first: newHist(), lag: newHist(),
 		ownLag: newHist(), errored: newHist(), connectT: newHist(), punctual: newHist(),
 	}
-	b.intervals = make([]interval, (window+step-1)/step)
+	b.intervals = make([]interval, g.count())
 	for i := range b.intervals {
 		b.intervals[i].response = newHist()
 	}
@@ -154,7 +154,7 @@ func newBook(window, step int64, usage func() threadUsage) *book {
 func (b *book) schedule(openAt, closeAt int64) {
 	b.exampleOf, b.party = "", ""
 	b.openAt, b.closeAt, b.boundary = openAt, closeAt, openAt
-	b.curEnd = openAt + b.step
+	b.curEnd = openAt + b.grid.end(0)
 	b.levelAt = openAt
 }
 
@@ -184,7 +184,7 @@ func (b *book) inside(t int64) bool { return t >= b.openAt && t < b.closeAt }
 func (b *book) at(t int64) *interval {
 	for t >= b.curEnd && b.cur < len(b.intervals)-1 {
 		b.cur++
-		b.curEnd += b.step
+		b.curEnd = b.openAt + b.grid.end(b.cur)
 	}
 	return &b.intervals[b.cur]
 }

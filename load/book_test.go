@@ -4,15 +4,13 @@ import (
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
-
-	"prony.example/record"
 )
 
 func noUsage() threadUsage { return threadUsage{} }
 
 // window returns a book of a window [1000, 2000) with intervals of 100 (ns).
 func window() *book {
-	b := newBook(1000, 100, noUsage)
+	b := newBook(grid{100, 1000, false}, noUsage)
 	b.schedule(1000, 2000)
 	return b
 }
@@ -116,7 +114,7 @@ func TestRecordKeepsEverything(t *testing.T) {
 
 // A response belongs to the interval in which it came; the last interval can be short.
 func TestIntervals(t *testing.T) {
-	b := newBook(1050, 100, noUsage) // [1000, 2050): ten of 100 and one of 50
+	b := newBook(grid{100, 1050, false}, noUsage) // [1000, 2050): ten of 100 and one of 50
 	b.schedule(1000, 2050)
 	for _, at := range []int64{999, 1000, 1099, 1100, 1999, 2000, 2049, 2050} {
 		b.done(&conn{due: at - 7, sent: at - 7, first: at}, at)
@@ -134,14 +132,11 @@ func TestIntervals(t *testing.T) {
 	if n != b.doneInWin || n != 6 {
 		t.Errorf("intervals hold %d answers, the window %d, want 6", n, b.doneInWin)
 	}
-	columns := func(windowNs int64) int { return len(b.series(windowNs).Done) }
-	if got := columns(1050); got != 11 { // half an interval is kept
+	c := b.course(1050)
+	if got := len(c.series().Done); got != 11 {
 		t.Errorf("%d columns, want 11", got)
 	}
-	if got := columns(1049); got != 10 { // less is not
-		t.Errorf("%d columns, want 10", got)
-	}
-	for i, iv := range b.histograms(1050) {
+	for i, iv := range c.histograms() {
 		if want := min(100, 1050-100*i); int(iv.Length) != want || int(iv.Offset) != 100*i {
 			t.Errorf("interval %d: offset %d, length %d, want %d", i, iv.Offset, iv.Length, want)
 		}
@@ -210,7 +205,7 @@ func TestUsageIsOfTheWindow(t *testing.T) {
 	check := func(want int64, cross []int64, stop int64) {
 		t.Helper()
 		now := int64(0)
-		b := newBook(1000, 100, func() threadUsage { return threadUsage{cpuNs: now} })
+		b := newBook(grid{100, 1000, false}, func() threadUsage { return threadUsage{cpuNs: now} })
 		b.schedule(1000, 2000)
 		for _, now = range cross {
 			if now >= b.boundary {
@@ -251,9 +246,11 @@ func TestSamplesLeaveOutWaiting(t *testing.T) {
 func TestBacklogSlope(t *testing.T) {
 	check := func(windowNs int64, scheduled, done, failed []int64, want float64) {
 		t.Helper()
-		s := &record.Series{IntervalNs: 100 * ms, Scheduled: scheduled, Done: done, Failed: failed}
-		ended := (&book{}).endings(s)
-		exactly(t, "slope", backlogSlope(s, ended, windowNs), want)
+		c := course{stepNs: 100 * ms, windowNs: windowNs}
+		for i := range done {
+			c.intervals = append(c.intervals, interval{done: done[i], failed: failed[i]})
+		}
+		exactly(t, "slope", c.backlogSlope(scheduled, c.endings(false)), want)
 	}
 	none := []int64{0, 0, 0, 0}
 	check(400*ms, []int64{5, 5, 5, 5}, []int64{5, 5, 5, 5}, none, 0)
@@ -290,7 +287,7 @@ func TestLevelOutOfOrder(t *testing.T) {
 // An interrupted poll counts as the longest one: the rest of the time is not part of the thread's
 // CPU time, from which polls are subtracted.
 func TestInterruptedPoll(t *testing.T) {
-	b := newBook(1e9, 1e9, func() threadUsage { return threadUsage{} })
+	b := newBook(grid{1e9, 1e9, false}, func() threadUsage { return threadUsage{} })
 	b.openAt, b.closeAt = 0, 1e9
 	b.spun(1000, 4000)
 	b.spun(1e6, 1e6+8e6)

@@ -2,7 +2,6 @@ package load
 
 import (
 	"cmp"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -11,13 +10,6 @@ import (
 	"prony.example/load/pace"
 	"prony.example/record"
 )
-
-// Interval is one step of the window with its response times, by arrival of the responses.
-type Interval struct {
-	Offset   time.Duration // from the window's opening
-	Length   time.Duration
-	Response *hdrhistogram.Histogram
-}
 
 // Result computes the load's result: counters add, histograms merge, and no percentile is ever
 // averaged. The result shares its histograms with the ledger.
@@ -50,7 +42,8 @@ func (l *Ledger) Result() *Result {
 		permitted := max(out.Streams, 1) - int(l.peaks.short)
 		out.StreamsPermitted = &permitted
 	}
-	out.Series = total.series(windowNs)
+	course := total.course(windowNs)
+	out.Series = course.series()
 	out.Routes = l.routes()
 	singles := arrivalcheck.Merge(l.singles...)
 	out.Autocorrelation = arrivalcheck.Correlation(singles.Response)
@@ -72,11 +65,11 @@ func (l *Ledger) Result() *Result {
 		out.Generator.Pacing = l.pacing
 	}
 	if s.Model == record.Open {
-		l.open(&out, singles)
+		l.open(&out, &course, singles)
 	}
 	out.WindowOpenedUnixNs, out.TraceShare, out.Traced = l.wall, s.Trace.Share, l.traced()
 	out.Censored = out.Scheduled - out.Answered - out.Errors.Requests()
-	return &Result{Load: out, Intervals: total.histograms(windowNs), FromNs: l.fromNs,
+	return &Result{Load: out, Intervals: course.histograms(), FromNs: l.fromNs,
 		OpenedNs: l.fromNs + l.peaks.lateNs, Ledger: l, Sample: singles}
 }
 
@@ -129,12 +122,12 @@ func (r *run) opened() int64 {
 
 // open adds the fields that only open loads have. It counts scheduled requests from the schedule
 // itself, so arrivals that were never sent are included.
-func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
+func (l *Ledger) open(out *record.Load, c *course, singles arrivalcheck.Times) {
 	s := &l.spec
 	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
 	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
 	out.RatePerS /= float64(s.Part.of())
-	due := l.bound(pace.Count(s.schedule(), from, to)) // later arrivals were not to be sent
+	due := l.due(from, to)
 	switch {
 	case s.Schedule.Arrivals == pace.Replay:
 		out.RatePerS = float64(due) / (float64(out.WindowNs) / 1e9)
@@ -156,16 +149,16 @@ func (l *Ledger) open(out *record.Load, singles arrivalcheck.Times) {
 	}
 	out.TraceHash = pace.Hash(s.schedule(), to)
 	out.Generator.Wakeup = dist(l.wakeup)
-	out.Series.Scheduled = make([]int64, len(out.Series.Done))
-	p := s.schedule()
-	for t := p.Next(); t < to; t = p.Next() {
-		// A short last interval is in no column (see series), so its arrivals are in none either.
-		i := (t - from) / out.Series.IntervalNs
-		if t >= from && int(i) < len(out.Series.Scheduled) {
-			out.Series.Scheduled[i]++
+	scheduled := make([]int64, len(c.intervals))
+	p, remaining := s.schedule(), due
+	for t := p.Next(); t < to && remaining > 0; t = p.Next() {
+		if t >= from {
+			scheduled[(t-from)/c.stepNs]++
+			remaining--
 		}
 	}
-	out.BacklogPerS = backlogSlope(&out.Series, l.total.endings(&out.Series), out.WindowNs)
+	out.Series.Scheduled = scheduled
+	out.BacklogPerS = c.backlogSlope(scheduled, c.endings(l.total.flowTime != nil))
 }
 
 // routes returns the books of a mix or a flow, by request.
@@ -208,35 +201,6 @@ func (l *Ledger) expected() func(ns int64) float64 {
 		offset := ns + int64(s.Lead)
 		return s.Schedule.Rate.Mean(0, offset) * float64(offset) / 1e9
 	}
-}
-
-// backlogSlope returns the least-squares slope, per second, of the turns that were due but have not
-// ended, given how many ended in each interval. In a queue with spare capacity it is near zero;
-// above capacity it is arrivals minus capacity.
-func backlogSlope(s *record.Series, ended []int64, windowNs int64) float64 {
-	n := float64(len(ended))
-	if n < 2 {
-		return 0
-	}
-	var backlog, sx, sy, sxx, sxy float64
-	for i := range ended {
-		backlog += float64(s.Scheduled[i] - ended[i])
-		x := float64(min(int64(i+1)*s.IntervalNs, windowNs)) / 1e9
-		sx, sy, sxx, sxy = sx+x, sy+backlog, sxx+x*x, sxy+x*backlog
-	}
-	return (n*sxy - sx*sy) / (n*sxx - sx*sx)
-}
-
-// endings returns how many turns ended in each interval of the series, successfully or not.
-func (b *book) endings(s *record.Series) []int64 {
-	out := make([]int64, len(s.Done))
-	for i := range out {
-		out[i] = s.Done[i] + s.Failed[i]
-		if b.flowTime != nil {
-			out[i] = b.intervals[i].ended
-		}
-	}
-	return out
 }
 
 // counters returns all counters that add up, except routes and intervals, in a fixed order.
@@ -293,38 +257,9 @@ func (iv *interval) add(o *interval) {
 	for i, n := range iv.counters() {
 		*n += *from[i]
 	}
-	iv.response.Merge(o.response)
-}
-
-// series turns the intervals into columns. The last interval can be shorter than the others; series
-// omits it if it is shorter than half of one, because its rate would be noise.
-func (b *book) series(windowNs int64) record.Series {
-	s := record.Series{IntervalNs: b.step}
-	for i := range b.intervals {
-		if windowNs-int64(i)*b.step < b.step/2 {
-			break
-		}
-		iv := &b.intervals[i]
-		s.Sent = append(s.Sent, iv.sent)
-		s.Done = append(s.Done, iv.done)
-		s.Failed = append(s.Failed, iv.failed)
-		s.P50Ns = append(s.P50Ns, iv.response.ValueAtQuantile(50))
-		s.P99Ns = append(s.P99Ns, iv.response.ValueAtQuantile(99))
-		s.MaxNs = append(s.MaxNs, iv.response.Max())
+	if o.response.TotalCount() > 0 {
+		iv.response.Merge(o.response)
 	}
-	return s
-}
-
-func (b *book) histograms(windowNs int64) []Interval {
-	out := make([]Interval, len(b.intervals))
-	for i := range out {
-		atNs := int64(i) * b.step
-		out[i] = Interval{
-			Offset: time.Duration(atNs), Length: time.Duration(min(b.step, windowNs-atNs)),
-			Response: b.intervals[i].response,
-		}
-	}
-	return out
 }
 
 func distOf(h *hdrhistogram.Histogram) record.Dist {

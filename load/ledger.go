@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -59,15 +58,15 @@ type peaks struct {
 // NewLedger returns an empty ledger for a load that other processes send. It fails if the spec is
 // invalid.
 func NewLedger(s Spec) (*Ledger, error) {
-	return ledgerOf(s, s.Window)
+	return ledgerOf(s, s.grid())
 }
 
-// ledgerOf returns an empty ledger with the intervals of a window.
-func ledgerOf(s Spec, window time.Duration) (*Ledger, error) {
+// ledgerOf returns an empty ledger with the intervals of a grid.
+func ledgerOf(s Spec, g grid) (*Ledger, error) {
 	if err := s.checkLoad(); err != nil {
 		return nil, err
 	}
-	b := newBook(int64(window), int64(step(s.Window)), nil)
+	b := newBook(g, nil)
 	p := &plan{flow: s.Scenario.Flow, routes: make([]route, len(s.Scenario.Requests))}
 	b.extend(p, 0, false)
 	l := &Ledger{spec: s, total: b, wakeup: newHist(), tls: newHist()}
@@ -127,7 +126,7 @@ func (r *run) ledger() *Ledger {
 	}
 	if s.Model == record.Open {
 		from, to := int64(s.Lead), int64(s.Lead)+l.peaks.windowNs
-		l.sums.due = l.bound(pace.Count(s.schedule(), from, to))
+		l.sums.due = l.due(from, to)
 		l.hash = pace.Hash(s.schedule(), to)
 	}
 	return l
@@ -156,8 +155,10 @@ func (l *Ledger) Health() *record.Load {
 // Late returns how long after the window's opening the last thread first ran in it, ns.
 func (l *Ledger) Late() int64 { return l.peaks.lateNs }
 
-// bound limits arrivals to the number of requests after which the load was to end.
-func (l *Ledger) bound(due int64) int64 {
+// due returns how many arrivals of this part were to be sent in the window, from which a load by
+// number sends the first ones. Parameters are in ns from the load's begin.
+func (l *Ledger) due(from, to int64) int64 {
+	due := pace.Count(l.spec.schedule(), from, to)
 	if most := l.spec.Part.share(l.spec.Requests); most >= 0 {
 		return min(due, most)
 	}

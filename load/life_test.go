@@ -226,9 +226,9 @@ func TestOddWindows(t *testing.T) {
 	check(40*time.Millisecond, 1, 40*ms, 40) // shorter than half an interval
 	check(99*time.Millisecond, 1, 99*ms, 99)
 	check(150*time.Millisecond, 2, 100*ms, 150)
-	check(1040*time.Millisecond, 10, 100*ms, 1000) // 40 ms of an eleventh are no column
+	check(1040*time.Millisecond, 11, 100*ms, 1040)
 	check(1050*time.Millisecond, 11, 100*ms, 1050)
-	check(5080*time.Millisecond, 25, 200*ms, 5000) // nor are 80 ms of one of 200
+	check(5080*time.Millisecond, 26, 200*ms, 5080)
 }
 
 func TestBadSpecs(t *testing.T) {

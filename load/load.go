@@ -420,7 +420,7 @@ func (r *run) prepare(i int, w *worker) error {
 	case i == 0: // this worker counts the CPU time of all
 		usage = wholeUsage()
 	}
-	w.book = newBook(int64(r.spec.Window), int64(step(r.spec.Window)), usage)
+	w.book = newBook(r.spec.grid(), usage)
 	w.book.extend(r.plan, cmp.Or(r.spec.Sample, sampleMax)/r.cfg.threads,
 		r.spec.Live != nil || r.spec.Stream != nil)
 	if r.cfg.trace.limit > 0 {
@@ -465,20 +465,6 @@ func advised(why, party string) string {
 		return why
 	}
 	return why + "; is the service running?"
-}
-
-// step returns the length of the intervals of the window's series. It is fine enough to plot a
-// short window, and bounds the memory for histograms of a long one.
-func step(window time.Duration) time.Duration {
-	switch {
-	case window <= 5*time.Second:
-		return min(window, 100*time.Millisecond)
-	case window <= 30*time.Second:
-		return 200 * time.Millisecond
-	case window <= 600*time.Second:
-		return time.Second
-	}
-	return (window/600 + time.Second - 1).Truncate(time.Second)
 }
 
 // cross calls OnWindow at one end of the window.

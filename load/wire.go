@@ -352,7 +352,7 @@ func (r *reader) intervals(b *book, next int, add bool) int {
 func (l *Ledger) Close(b []byte, next int, part Part, look func(*Ledger) error) error {
 	s := l.spec
 	s.Part = part
-	alone, err := ledgerOf(s, 0)
+	alone, err := ledgerOf(s, grid{})
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func hotly(t testing.TB, s Scenario, conns int, arrivals pace.Process, trace Tra
 		endAt: 1 << 62, trace: newTracer(trace, "hot", 42)}
 	w := newWorker(cfg, p, 0, conns, conns)
 	w.engine, w.live, w.arrivals = &sink{}, &live{}, arrivals
-	w.book = newBook(100, 100, func() threadUsage { return threadUsage{} })
+	w.book = newBook(grid{100, 100, false}, func() threadUsage { return threadUsage{} })
 	w.book.schedule(now, 1<<61)
 	w.book.traced = newShelves(cfg.trace.keep)
 	if arrivals != nil {

@@ -24,7 +24,9 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	r := &record.Record{Version: record.Version, Run: "1", Trial: "b1-01-hello",
-		Outcome: record.Measured, Loads: []record.Load{{Name: "peak", ThroughputPerS: 1234}}}
+		Outcome: record.Measured, Verdict: record.Verdict{Grade: record.Valid},
+		Loads: []record.Load{{Name: "peak", WindowNs: 1e9, Scheduled: 1234, Done: 1234,
+			ThroughputPerS: 1234}}}
 	if err := w.Append(r); err != nil {
 		log.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func ExampleResume() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := w.Append(&record.Record{Trial: "b1-01-hello"}); err != nil {
+	if err := w.Append(&record.Record{Trial: "b1-01-hello", Outcome: record.Failed}); err != nil {
 		log.Fatal(err)
 	}
 	if err := w.Close(); err != nil { // the program ends here
@@ -70,7 +72,8 @@ func ExampleResume() {
 	}
 	for _, trial := range missing {
 		fmt.Println("missing:", trial.Trial)
-		r := &record.Record{Trial: trial.Trial, Resumed: len(head.Resumed)}
+		r := &record.Record{Trial: trial.Trial, Outcome: record.Failed,
+			Resumed: len(head.Resumed)}
 		if err := w.Append(r); err != nil {
 			log.Fatal(err)
 		}

@@ -294,8 +294,25 @@ func (e *BadRecord) Error() string {
 func (e *BadRecord) Unwrap() error { return e.Err }
 
 // Read returns head and records of a run's folder: of a trial that was interrupted and repeated,
-// the later one. Invalid lines are returned in bad; err is for folders that cannot be read.
+// the later one. Invalid lines, and records that Check refuses, are returned in bad; err is for
+// folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
+	return read(dir, func(rec *Record) error {
+		if err := rec.Check(); err != nil {
+			return fmt.Errorf("run %s, trial %s contradicts itself: %w", rec.Run, rec.Trial, err)
+		}
+		return nil
+	})
+}
+
+// ReadUnchecked is Read without Check, for programs that look for contradictions themselves.
+func ReadUnchecked(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
+	return read(dir, func(*Record) error { return nil })
+}
+
+// read reads a run's folder, and leaves out records for which check returns an error.
+func read(dir string, check func(*Record) error) (head Run, records []*Record, bad []*BadRecord,
+	err error) {
 	if head, err = readHead(dir); err != nil {
 		return head, nil, nil, err
 	}
@@ -305,7 +322,13 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
-	records, bad, err = readRecords(path, f, head.belongs())
+	fits := head.belongs()
+	records, bad, err = readRecords(path, f, func(rec *Record, line int) error {
+		if err := check(rec); err != nil {
+			return err // before fits, so that another record of the trial can replace it
+		}
+		return fits(rec, line)
+	})
 	return head, latest(records), bad, err
 }
 

@@ -95,7 +95,7 @@ func TestEveryFieldComesBack(t *testing.T) {
 		}
 	}
 	keepsTheSchemas(t, dir)
-	got, records, bad, err := Read(dir)
+	got, records, bad, err := ReadUnchecked(dir)
 	if err != nil || len(bad) > 0 || len(records) != 2 {
 		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
 	}
@@ -206,7 +206,7 @@ func TestReadRefusesAFolder(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			_, records, bad, err := Read(dir)
+			_, records, bad, err := ReadUnchecked(dir)
 			if err == nil || len(records)+len(bad) > 0 {
 				t.Fatalf("%d records, bad %v, error %v; want only an error", len(records), bad, err)
 			}
@@ -239,7 +239,7 @@ func TestCreateRefusesAFolderWithRecords(t *testing.T) {
 	if !errors.Is(err, os.ErrExist) || !strings.HasSuffix(err.Error(), "; choose another folder") {
 		t.Errorf("error is %v", err)
 	}
-	head, records, bad, err := Read(dir)
+	head, records, bad, err := ReadUnchecked(dir)
 	if err != nil || len(records) != 1 || len(bad) > 0 {
 		t.Errorf("%d records, bad %v, error %v; want the one of before", len(records), bad, err)
 	}
@@ -339,7 +339,7 @@ func TestAppendTakesBackATornRecord(t *testing.T) {
 	if err := w.Append(&Record{Trial: "d"}); err != nil {
 		t.Fatal(err)
 	}
-	_, records, bad, err := Read(dir)
+	_, records, bad, err := ReadUnchecked(dir)
 	if err != nil || len(bad) > 0 || len(records) != 3 || records[2].Trial != "d" {
 		t.Errorf("%d records, bad %v, error %v; want a, b and d", len(records), bad, err)
 	}
@@ -396,7 +396,7 @@ func TestResume(t *testing.T) {
 	if err := errors.Join(w.Append(&Record{Trial: "c"}), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	head, records, bad, err := Read(dir)
+	head, records, bad, err := ReadUnchecked(dir)
 	if err != nil || len(records) != 3 || len(bad) != 1 || bad[0].Line != 3 ||
 		records[2].Trial != "c" || len(head.Resumed) != 1 {
 		t.Errorf("head %+v, %d records, bad %v, error %v", head, len(records), bad, err)

@@ -53,7 +53,18 @@ func edit(t *testing.T, dir string, change func(*record.Record)) {
 func throughputOf(target string, by float64) func(*record.Record) {
 	return func(r *record.Record) {
 		if r.Target.Name == target {
-			r.Loads[0].ThroughputPerS *= by
+			l := &r.Loads[0]
+			l.ThroughputPerS *= by
+			l.Done = int64(float64(l.Done) * by)
+			for i, n := range l.Series.Done {
+				l.Series.Done[i] = int64(float64(n) * by)
+			}
+			if len(l.Series.Done) > 0 {
+				l.Done = 0
+				for _, n := range l.Series.Done {
+					l.Done += n
+				}
+			}
 		}
 	}
 }

@@ -324,8 +324,12 @@ func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (p
 		P99Ms:   []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
 	}
 	for i, done := range l.Series.Done {
-		out.Seconds = append(out.Seconds, roundTo(step*float64(i+1), 3))
-		out.PerS = append(out.PerS, roundTo(float64(done)/step, 1))
+		end, length := step*float64(i+1), step
+		if window := float64(l.WindowNs) / 1e9; window > end-step && window < end {
+			end, length = window, window-(end-step)
+		}
+		out.Seconds = append(out.Seconds, roundTo(end, 3))
+		out.PerS = append(out.PerS, roundTo(float64(done)/length, 1))
 		if i < len(l.Series.P99Ns) {
 			var ms *float64
 			if ns := l.Series.P99Ns[i]; ns > 0 {

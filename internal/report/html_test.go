@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -233,6 +234,14 @@ func TestData(t *testing.T) {
 					trial.Verdict)
 			}
 		}
+	}
+	// A shorter last interval has its own length.
+	l := &record.Load{WindowNs: 25e8, Series: record.Series{IntervalNs: 1e9,
+		Done: []int64{10, 20, 15}}}
+	last, _ := seriesOfLoad(&record.Record{}, l, nil)
+	if !slices.Equal(last.Seconds, []float64{1, 2, 2.5}) ||
+		!slices.Equal(last.PerS, []float64{10, 20, 30}) {
+		t.Errorf("short last interval: %v, %v per second", last.Seconds, last.PerS)
 	}
 	trial := sc.Series[0].Trials[0]
 	if trial.Probe == nil || len(trial.Probe.Cores) != 40 || len(trial.PerS) != fixtureWindowS {

@@ -35,6 +35,7 @@ import (
 
 	"prony.example/internal/base/connguard"
 	"prony.example/internal/base/hostguard"
+	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/report/runs"
 	"prony.example/internal/server/app"
 )
@@ -281,20 +282,14 @@ func bounded(next http.Handler) http.Handler {
 	})
 }
 
-// read parses the JSON of a request. It refuses unknown fields, because a mistyped limit must not
-// mean no limit.
+// read parses the JSON of a request. It refuses unknown fields and numbers that are not exact,
+// because a mistyped limit must not mean no limit.
 func read(r *http.Request, into any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := strictyaml.JSON(r.Body, into); err != nil {
 		if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 			return err
 		}
 		return refuse(http.StatusBadRequest, "read the request: %v", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return refuse(http.StatusBadRequest, "read the request: the body has more than one JSON "+
-			"value")
 	}
 	return nil
 }

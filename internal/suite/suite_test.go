@@ -194,8 +194,9 @@ var mistakes = []struct {
 			`"seed: 9007199254740992"`, true},
 	{"cpus", "cpus: 0.5", "cpus: 0", `s.yaml:8: cpus 0 is outside of the range 0.1 to 1024 in ` +
 		`"limits: {cpus: 0, memory: 832M}"`, true},
-	{"cpus not a number", "cpus: 0.5", "cpus: .nan", `s.yaml:8: cpus NaN is outside of the ` +
-		`range 0.1 to 1024 in "limits: {cpus: .nan, memory: 832M}"`, true},
+	{"cpus not a number", "cpus: 0.5", "cpus: .nan", `s.yaml:8: cpus must be a decimal ` +
+		`number, not .nan in "limits: {cpus: .nan, memory: 832M}"; write a decimal number, ` +
+		`such as 2 or 0.5, without quotes`, true},
 	{"memory", "memory: 832M", "memory: 1M", `s.yaml:8: memory 1MiB is outside of the range ` +
 		`16MiB to 1024GiB in "limits: {cpus: 0.5, memory: 1M}"`, false},
 	{"memory in powers of ten", "memory: 832M", "memory: 1GB",

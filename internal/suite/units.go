@@ -16,9 +16,7 @@ import (
 )
 
 // durationForm is the form of durations. Schema and parser use the same expression.
-const durationForm = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
-
-var durationRe = lazyregexp.New(durationForm)
+const durationForm = strictyaml.DurationForm
 
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".
 type Duration time.Duration
@@ -32,14 +30,9 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil
 // UnmarshalText reads a duration. A number without a unit is an error, except 0, because its unit
 // would be a guess.
 func (d *Duration) UnmarshalText(b []byte) error {
-	text := string(b)
-	if !durationRe.MatchString(text) {
-		return fmt.Errorf("duration %q must be a number with a unit, such as 2s, 200ms or "+
-			"1m30s", text)
-	}
-	v, err := time.ParseDuration(text)
+	v, err := strictyaml.Duration(string(b))
 	if err != nil {
-		return fmt.Errorf("duration %q is too long", text)
+		return err
 	}
 	*d = Duration(v)
 	return nil

@@ -98,7 +98,12 @@ func swell(l *record.Load) float64 {
 	if len(counts) == 0 { // users make their own rate
 		counts = l.Series.Sent
 	}
-	if steady(l) || len(counts) == 0 || l.Series.IntervalNs <= 0 {
+	if l.Series.IntervalNs <= 0 {
+		return 0
+	}
+	// A shorter last interval has fewer requests at the same rate.
+	counts = counts[:min(len(counts), int(l.WindowNs/l.Series.IntervalNs))]
+	if steady(l) || len(counts) == 0 {
 		return 0
 	}
 	elapsed := int64(math.MaxInt64)

@@ -167,6 +167,10 @@ var openRows = []row{
 	// (9.24 + 3.6)/10 s = 1.284/s.
 	{"capacity", half, valid, ramp(1.28, "ramp 400..1600 in 10s", "poisson")},
 	{"capacity", half, invalid, ramp(1.29, "ramp 400..1600 in 10s", "poisson")},
+	{"capacity", half, invalid, func(r rec, l ld) { // the last interval is shorter
+		ramp(1.29, "ramp 400..1600 in 10s", "poisson")(r, l)
+		l.Series.Scheduled = append(l.Series.Scheduled, 0)
+	}},
 	{"capacity", half, valid, ramp(1.28, "", "replay")},
 	{"capacity", half, invalid, ramp(1.29, "", "replay")},
 	{"capacity", half, invalid, ramp(1.28, "", "poisson")}, // the rate was to be steady

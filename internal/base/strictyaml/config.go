@@ -52,6 +52,15 @@ func Decode(file string, data []byte, v any) error {
 		return err
 	}
 	return decoded(file, data, v, guarded(func() error {
+		tree, err := parser.ParseBytes(data, 0)
+		if err != nil {
+			return err
+		}
+		for _, doc := range tree.Docs {
+			if err := exactYAML(file, data, doc.Body, v); err != nil {
+				return err
+			}
+		}
 		return yaml.UnmarshalWithOptions(data, v, yaml.Strict())
 	}))
 }

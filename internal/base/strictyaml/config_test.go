@@ -35,8 +35,8 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`s.yaml:1: unknown key "connections" in "connections: 3"; it is a key of inner`)
 	check("nothing near", "zebra: 3\n", `s.yaml:1: unknown key "zebra" in "zebra: 3"; `+
 		`known keys are name, count, inner, connections`)
-	check("wrong type", "count: many\n", `s.yaml:1: cannot unmarshal string into `+
-		`Go struct field file.Count of type int in "count: many"`)
+	check("wrong type", "count: many\n", `s.yaml:1: count must be a whole number, not many `+
+		`in "count: many"; write decimal digits, such as 3, without fraction, exponent or quotes`)
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
 	check("deep", strings.Repeat("[", 101), "s.yaml:1: brackets are nested more than 100 levels "+

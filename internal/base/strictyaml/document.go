@@ -158,6 +158,9 @@ func (d *Document) of(entries []*ast.MappingValueNode) *Document {
 // file.
 func (d *Document) Decode(v any) error {
 	return decoded(d.file, d.data, v, guarded(func() error {
+		if err := exactYAML(d.file, d.data, d.Node(""), v); err != nil {
+			return err
+		}
 		return yaml.NodeToValue(d.Node(""), v, yaml.Strict())
 	}))
 }

@@ -2,9 +2,10 @@ package strictyaml
 
 import (
 	"fmt"
-	"math"
+	"math/big"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -47,21 +48,56 @@ func (s *Size) UnmarshalText(b []byte) error {
 	if m == nil {
 		return fmt.Errorf("size %q is not a number with a binary unit, such as 1GiB or 832M", text)
 	}
-	number, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
+	number, isRead := new(big.Rat).SetString(m[1])
+	if !isRead {
 		return fmt.Errorf("size %q is too large", text)
 	}
 	for _, u := range units {
 		if u.name[:1] != strings.ToUpper(m[3][:1]) {
 			continue
 		}
-		bytes := number * float64(int64(1)<<u.shift)
-		if bytes != math.Trunc(bytes) || bytes >= 1<<62 {
+		bytes := number.Mul(number, new(big.Rat).SetInt64(1<<u.shift))
+		if !bytes.IsInt() || bytes.Num().BitLen() > 62 {
 			return fmt.Errorf("size %q is not a whole number of bytes below 2^62", text)
 		}
-		*s = Size(bytes)
+		*s = Size(bytes.Num().Int64())
+		return nil
 	}
 	return nil
+}
+
+// DurationForm is the regular expression of durations.
+const DurationForm = `^(0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$`
+
+var (
+	durationRe = lazyregexp.New(DurationForm)
+	partRe     = lazyregexp.New(`[0-9]+(\.[0-9]+)?|[nuµmsh]+`)
+)
+
+// Duration parses a duration as Go writes it. A fraction of a nanosecond is an error.
+func Duration(text string) (time.Duration, error) {
+	if !durationRe.MatchString(text) {
+		return 0, fmt.Errorf("duration %q must be a number with a unit, such as 2s, 200ms or "+
+			"1m30s", text)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, fmt.Errorf("duration %q is too long", text)
+	}
+	sum := new(big.Rat)
+	parts := partRe.FindAllString(text, -1)
+	for i := 0; i+1 < len(parts); i += 2 {
+		unit, err := time.ParseDuration("1" + parts[i+1])
+		amount, isRead := new(big.Rat).SetString(parts[i])
+		if err != nil || !isRead {
+			return 0, fmt.Errorf("duration %q is too long", text)
+		}
+		sum.Add(sum, amount.Mul(amount, new(big.Rat).SetInt64(int64(unit))))
+	}
+	if sum.Cmp(new(big.Rat).SetInt64(int64(d))) != 0 {
+		return 0, fmt.Errorf("duration %q is not a whole number of nanoseconds", text)
+	}
+	return d, nil
 }
 
 // UnmarshalYAML parses the node's text; errors name its line.

@@ -70,6 +70,8 @@ type View struct {
 	mu    sync.Mutex
 	state *state
 	cutAt time.Duration // time at which the load was interrupted
+	// opened is set when the window opens, before the first snapshot of the window.
+	opened bool
 
 	out   output
 	dirty chan struct{} // has a value if the state changed; senders never block
@@ -142,11 +144,18 @@ func (v *View) Snapshot(n load.Snapshot) bool {
 	return !ending
 }
 
+// Window notes that the window opens, or that it has closed; see load.Spec.OnWindow.
+func (v *View) Window(open bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.opened = v.opened || open
+}
+
 // Interrupt ends the load at the next snapshot, with the result so far. On a second call, or before
 // the window has opened, it calls Cancel, because there is no result.
 func (v *View) Interrupt() {
 	v.mu.Lock()
-	now := v.state.ending || !v.state.opened
+	now := v.state.ending || !v.state.opened && !v.opened
 	v.state.ending = true
 	v.mu.Unlock()
 	if now && v.cfg.Cancel != nil {

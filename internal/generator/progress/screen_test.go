@@ -205,7 +205,7 @@ func wantRestored(t *testing.T, text string) {
 // TestInterruptTwiceCancels checks that a view cancels at a second interrupt, and at one before the
 // window has opened.
 func TestInterruptTwiceCancels(t *testing.T) {
-	check := func(name string, snapshots, want int) {
+	check := func(name string, snapshots int, open bool, want int) {
 		t.Run(name, func(t *testing.T) {
 			p := openTerminal(t, 80, 24)
 			cancelled := make(chan struct{}, 9)
@@ -219,6 +219,9 @@ func TestInterruptTwiceCancels(t *testing.T) {
 			p.await("connecting")
 			for k := 1; k <= snapshots; k++ {
 				v.Snapshot(snapshot(k))
+			}
+			if open {
+				v.Window(true)
 			}
 			p.press("q")
 			p.await("ending")
@@ -235,9 +238,10 @@ func TestInterruptTwiceCancels(t *testing.T) {
 			p.tty.Close()
 		})
 	}
-	check("in the window", 3, 0)
-	check("in the lead-in", 2, 1)
-	check("before", 0, 1)
+	check("in the window", 3, false, 0)
+	check("in the window, before its first snapshot", 2, true, 0)
+	check("in the lead-in", 2, false, 1)
+	check("before", 0, false, 1)
 }
 
 func TestNoColour(t *testing.T) {

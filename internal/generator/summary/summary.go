@@ -126,8 +126,7 @@ func field(column []int64, i int, known bool) string {
 
 // HLog writes the interval histograms in HdrHistogram's log format, version 1.3, which its plotter
 // and every port read: docs/formats/load-hlog.md. Values are nanoseconds, times are seconds since
-// the window opened; the title is a comment in the log. HLog sets the histograms' times and changes
-// nothing else.
+// the window opened; the title is a comment in the log.
 func HLog(w io.Writer, title string, intervals []load.Interval) error {
 	out := hdrhistogram.NewHistogramLogWriter(w)
 	for _, write := range []func() error{
@@ -139,10 +138,15 @@ func HLog(w io.Writer, title string, intervals []load.Interval) error {
 			return err
 		}
 	}
+	// The library's lines have times in whole milliseconds, so a shorter interval would have none.
 	for _, iv := range intervals {
-		iv.Response.SetStartTimeMs(iv.Offset.Milliseconds())
-		iv.Response.SetEndTimeMs((iv.Offset + iv.Length).Milliseconds())
-		if err := out.OutputIntervalHistogram(iv.Response); err != nil {
+		coded, err := iv.Response.EncodeV2()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%.6f,%.6f,%.6f,%s\n", iv.Offset.Seconds(),
+			max(iv.Length, time.Microsecond).Seconds(), float64(iv.Response.Max())/1e6, coded)
+		if err != nil {
 			return err
 		}
 	}

@@ -370,6 +370,23 @@ func TestHLog(t *testing.T) {
 	}
 }
 
+// Intervals shorter than a millisecond have a length, too.
+func TestHLogOfShortIntervals(t *testing.T) {
+	var b bytes.Buffer
+	err := HLog(&b, "x", []load.Interval{
+		{Length: 1500 * time.Microsecond, Response: hist(1, 1e3)},
+		{Offset: 1500 * time.Microsecond, Length: 20, Response: hist(1, 1e3)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n0.000000,0.001500,", "\n0.001500,0.000001,"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the log lacks %q:\n%s", want, &b)
+		}
+	}
+}
+
 // full simulates a disk without room.
 type full struct{ room int }
 

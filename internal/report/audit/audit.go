@@ -89,6 +89,14 @@ type Document struct {
 	commands []*command
 	Unread   []Unread // of tables without any row that could be read
 	Notes    []string // other parts that could not be read
+	violated []violation
+}
+
+// violation is a record of a run that contradicts itself.
+type violation struct {
+	line  int
+	trial string
+	err   error
 }
 
 // Case is the place of a finding.

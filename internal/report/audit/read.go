@@ -199,14 +199,17 @@ func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 
 // openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
 func openRun(dir string) (*Document, error) {
-	_, all, bad, err := record.Read(dir)
+	_, all, bad, err := record.ReadUnchecked(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
 	records := record.Compared(all)
-	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: "a run of Prony"}
+	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: runKind}
 	byLoad := map[string]*Table{}
 	for i, rec := range records {
+		if err := rec.Check(); err != nil {
+			d.violated = append(d.violated, violation{i + 1, rec.Trial, err})
+		}
 		for j := range rec.Loads {
 			l := &rec.Loads[j]
 			row := ownRow(l, ofLoad(rec.Verdict, l.Name), i+1)

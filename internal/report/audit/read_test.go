@@ -265,7 +265,8 @@ func TestReadTellsWhatItCannot(t *testing.T) {
 // ownLoad has 1000 responses in a second on 10 connections, 9 ms each.
 func ownLoad() record.Load {
 	return record.Load{Name: "peak", Model: "closed", Connections: 10, WindowNs: 1e9, Done: 1000,
-		ThroughputPerS: 1000, ResponseTime: record.Dist{Count: 1000, MinNs: 5e6, MeanNs: 9e6,
+		Scheduled: 1000, Sent: 1000, Answered: 1000, ThroughputPerS: 1000,
+		ResponseTime: record.Dist{Count: 1000, MinNs: 5e6, MeanNs: 9e6,
 			P50Ns: 9e6, P90Ns: 10e6, P99Ns: 12e6, P999Ns: 13e6, MaxNs: 14e6}}
 }
 
@@ -295,6 +296,12 @@ func TestOwnRun(t *testing.T) {
 	check("0 contradictions, 1 doubt, 0 notes", func(*record.Record) {})
 	check("CONTRADICTION: little", func(r *record.Record) { r.Loads[0].ResponseTime.MeanNs = 11e6 })
 	check("CONTRADICTION: count", func(r *record.Record) { r.Loads[0].ThroughputPerS = 2000 })
+	check("load peak: throughputPerS is", func(r *record.Record) {
+		r.Loads[0].ThroughputPerS = -5
+	})
+	check("verdict.grade \"\"", func(r *record.Record) {
+		r.Verdict = record.Verdict{}
+	})
 	check("CONTRADICTION: histogram", func(r *record.Record) { r.Loads[0].ResponseTime.HDR = "x" })
 	check("1 doubt", func(r *record.Record) {
 		r.Loads[0].Think, r.Loads[0].Connections = "1s", 1000 // they think

@@ -1,0 +1,297 @@
+package strictyaml
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"prony.example/internal/base/lazyregexp"
+)
+
+// The YAML library cuts the fraction of a number for an integer key, and reads 0x10, 1_000 and "3"
+// as integers. A number must be exactly what its author wrote, so numbers are checked in the text
+// before it is decoded: YAML by exactYAML, JSON by exactJSON.
+
+var (
+	wholeForm   = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)$`)
+	decimalForm = lazyregexp.New(`^[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+)
+
+// Hints of problems with numbers.
+const (
+	wholeHint   = "write decimal digits, such as 3, without fraction, exponent or quotes"
+	decimalHint = "write a decimal number, such as 2 or 0.5, without quotes"
+	nullHint    = "write a number, or remove the key"
+)
+
+// number returns what is wrong with the text of a number for a type, and a hint; "" if the type
+// holds exactly this number, or if the type is no number.
+func number(t reflect.Type, text string) (problem, hint string) {
+	switch k := t.Kind(); {
+	case k >= reflect.Int && k <= reflect.Int64:
+		if !wholeForm.MatchString(text) {
+			return "must be a whole number, not " + text, wholeHint
+		}
+		if _, err := strconv.ParseInt(text, 10, t.Bits()); err != nil {
+			return "must be at most " + strconv.FormatUint(1<<(t.Bits()-1)-1, 10) + ", not " + text,
+				""
+		}
+	case k >= reflect.Uint && k <= reflect.Uint64:
+		if !wholeForm.MatchString(text) {
+			return "must be a whole number, not " + text, wholeHint
+		}
+		if _, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, t.Bits()); err != nil {
+			return "must be 0 to " + strconv.FormatUint(math.MaxUint64>>(64-t.Bits()), 10) +
+				", not " + text, ""
+		}
+	case k == reflect.Float32 || k == reflect.Float64:
+		if !decimalForm.MatchString(text) {
+			return "must be a decimal number, not " + text, decimalHint
+		}
+		if _, err := strconv.ParseFloat(text, t.Bits()); err != nil {
+			return "is too large: " + text, ""
+		}
+	}
+	return "", ""
+}
+
+// isNumeric reports whether a type holds a number, also if it is read as a text.
+func isNumeric(t reflect.Type) bool {
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64
+}
+
+// isNumber reports whether a type is read as a number, not as a text such as a size.
+func isNumber(t reflect.Type) bool {
+	return isNumeric(t) &&
+		!reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// members returns the types of a struct's keys by their tag, with those of embedded structs.
+func members(t reflect.Type, tag string) map[string]reflect.Type {
+	out := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		name, rest, _ := strings.Cut(f.Tag.Get(tag), ",")
+		inline := f.Anonymous && name == "" || strings.Contains(rest, "inline")
+		switch {
+		case inline && f.Type.Kind() == reflect.Struct:
+			for key, inner := range members(f.Type, tag) {
+				out[key] = inner
+			}
+		case name == "" && tag == "json" && f.IsExported():
+			out[f.Name] = f.Type
+		case name != "" && name != "-":
+			out[name] = f.Type
+		}
+	}
+	return out
+}
+
+// bareType follows pointers.
+func bareType(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+// numberCheck finds numbers in a tree that their types do not hold exactly.
+type numberCheck struct {
+	file    string
+	data    []byte
+	anchors map[string]ast.Node
+	errs    []error
+}
+
+// exactYAML checks all numbers of a file for the type of v.
+func exactYAML(file string, data []byte, body ast.Node, v any) error {
+	if body == nil {
+		return nil
+	}
+	e := &numberCheck{file: file, data: data, anchors: map[string]ast.Node{}}
+	ast.Walk(anchorFinder(e.anchors), body)
+	e.walk(body, reflect.TypeOf(v), "")
+	return errors.Join(e.errs...)
+}
+
+// anchorFinder collects the nodes that aliases repeat.
+type anchorFinder map[string]ast.Node
+
+// Visit implements ast.Visitor.
+func (f anchorFinder) Visit(n ast.Node) ast.Visitor {
+	if a, is := n.(*ast.AnchorNode); is && a.Name != nil {
+		f[a.Name.GetToken().Value] = a.Value
+	}
+	return f
+}
+
+// walk checks a node that is the value of a key.
+func (e *numberCheck) walk(n ast.Node, t reflect.Type, key string) {
+	switch alias := n.(type) {
+	case *ast.AnchorNode:
+		n = alias.Value
+	case *ast.AliasNode:
+		if n = e.anchors[alias.Value.GetToken().Value]; n == nil {
+			return
+		}
+	}
+	t = bareType(t)
+	switch n := n.(type) {
+	case nil:
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			e.entry(v, t)
+		}
+	case *ast.MappingValueNode: // a single entry, in older trees
+		e.entry(n, t)
+	case *ast.SequenceNode:
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			for _, v := range n.Values {
+				e.walk(v, t.Elem(), key)
+			}
+			return
+		}
+		e.scalar(n, t, key, "a list")
+	default:
+		e.scalar(n, t, key, written(n))
+	}
+}
+
+// entry checks an entry of a mapping.
+func (e *numberCheck) entry(v *ast.MappingValueNode, t reflect.Type) {
+	name := v.Key.GetToken().Value
+	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
+		e.walk(v.Value, t, name)
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		if inner, known := members(t, "yaml")[name]; known {
+			e.walk(v.Value, inner, name)
+		}
+	case reflect.Map:
+		e.walk(v.Value, t.Elem(), name)
+	}
+}
+
+// written returns a scalar as it is in the file; "" for no value.
+func written(n ast.Node) string {
+	if n.Type() == ast.NullType {
+		return ""
+	}
+	token := n.GetToken()
+	if s, is := n.(*ast.StringNode); is && token.Value == s.Value {
+		if origin := strings.TrimSpace(token.Origin); len(origin) > 1 && (origin[0] == '"' ||
+			origin[0] == '\'') {
+			return origin
+		}
+	}
+	return token.Value
+}
+
+func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
+	problem, hint := "", ""
+	switch {
+	case text == "" && isNumeric(t):
+		problem, hint = "has no value", nullHint
+	case !isNumber(t):
+		return
+	case t == reflect.TypeFor[time.Duration]():
+		if _, err := Duration(strings.Trim(text, `"'`)); err != nil {
+			problem = "cannot be read: " + err.Error()
+		}
+	default:
+		problem, hint = number(t, text)
+	}
+	if problem == "" {
+		return
+	}
+	number := n.GetToken().Position.Line
+	e.errs = append(e.errs, &Error{File: e.file, Line: number, Problem: key + " " + problem,
+		Source: line(e.data, number), Hint: hint})
+}
+
+// JSON decodes a JSON document of a user into v. Unknown keys, more than one value, and numbers
+// that v cannot hold exactly are errors. A null is no number.
+func JSON(r io.Reader, v any) error {
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	var tree any
+	d := json.NewDecoder(strings.NewReader(string(data)))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("the body has more than one JSON value")
+	}
+	if err := exactJSON(tree, reflect.TypeOf(v), ""); err != nil {
+		return err
+	}
+	d = json.NewDecoder(strings.NewReader(string(data)))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// exactJSON checks all numbers of a value for a type.
+func exactJSON(value any, t reflect.Type, key string) error {
+	t = bareType(t)
+	var errs []error
+	switch value := value.(type) {
+	case map[string]any:
+		known := map[string]reflect.Type{}
+		if t.Kind() == reflect.Struct {
+			known = members(t, "json")
+		}
+		for name, v := range value {
+			inner, is := known[name]
+			if t.Kind() == reflect.Map {
+				inner, is = t.Elem(), true
+			}
+			if is {
+				errs = append(errs, exactJSON(v, inner, name))
+			}
+		}
+	case []any:
+		if t.Kind() == reflect.Slice || t.Kind() == reflect.Array {
+			for _, v := range value {
+				errs = append(errs, exactJSON(v, t.Elem(), key))
+			}
+		}
+	case nil:
+		if isNumeric(t) {
+			return fmt.Errorf("%s has no value; %s", key, nullHint)
+		}
+	case json.Number:
+		if isNumber(t) {
+			return sentence(key, t, value.String())
+		}
+	case string:
+		if isNumber(t) {
+			return sentence(key, t, strconv.Quote(value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sentence returns the error of a number's text, or nil.
+func sentence(key string, t reflect.Type, text string) error {
+	problem, hint := number(t, text)
+	switch {
+	case problem == "":
+		return nil
+	case hint == "":
+		return fmt.Errorf("%s %s", key, problem)
+	}
+	return fmt.Errorf("%s %s; %s", key, problem, hint)
+}

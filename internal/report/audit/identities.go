@@ -1,0 +1,15 @@
+package audit
+
+// checkIdentities finds records of a run whose numbers do not agree with each other. Other verbs
+// leave such records out.
+func checkIdentities(d *Document) (hits []hit, checked bool) {
+	for _, v := range d.violated {
+		hits = append(hits, hit{Contradiction, v.line, v.trial, v.err.Error(),
+			"the record was damaged or changed: no verb uses it",
+			"measure the trial again with prony run --resume, or restore the record"})
+	}
+	return hits, d.Kind == runKind
+}
+
+// runKind is the kind of a document that is a run's folder.
+const runKind = "a run of Prony"

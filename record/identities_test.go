@@ -1,0 +1,142 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// proven is a record whose numbers agree with each other: 900 good responses and 90 errors of 1000
+// due requests in 2 s, in four intervals.
+func proven() *Record {
+	times := Dist{Count: 900, MinNs: 1e6, MeanNs: 2e6, P50Ns: 2e6, P90Ns: 3e6, P99Ns: 4e6,
+		P999Ns: 5e6, MaxNs: 6e6}
+	return &Record{Trial: "b1-01-a", Block: 1, Order: 1, Outcome: Measured,
+		Verdict: Verdict{Grade: Valid},
+		Loads: []Load{{Name: "half", Model: Open, WindowNs: 2e9, Scheduled: 1000, Sent: 990,
+			Done: 880, Answered: 900, Censored: 10, Errors: Errors{Status: 90},
+			ThroughputPerS: 440, ResponseTime: times, ServiceTime: times,
+			Series: Series{IntervalNs: 5e8, Done: []int64{220, 220, 220, 220},
+				Failed: []int64{20, 20, 20, 20}}}}}
+}
+
+// Check names the identity that a damaged or forged record violates.
+func TestCheck(t *testing.T) {
+	check := func(want string, change func(*Record, *Load)) {
+		t.Helper()
+		r := proven()
+		if change != nil {
+			change(r, &r.Loads[0])
+		}
+		err := r.Check()
+		if got := fmt.Sprint(err); !strings.Contains(got, want) ||
+			(err == nil) != (want == "<nil>") {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	check("<nil>", nil)
+	for _, row := range []struct {
+		want   string
+		change func(*Record, *Load)
+	}{
+		{`verdict.grade "" is none of VALID`, func(r *Record, _ *Load) { r.Verdict = Verdict{} }},
+		{`verdict.grade "GREAT"`, func(r *Record, _ *Load) { r.Verdict.Grade = "GREAT" }},
+		{`verdict.grade "valid"`, func(r *Record, _ *Load) { r.Verdict.Grade = "valid" }},
+		{"<nil>", func(r *Record, _ *Load) { r.Verdict.Grade = Invalid }},
+		{`outcome "" is neither`, func(r *Record, _ *Load) { r.Outcome = "" }},
+		{"<nil>", func(r *Record, _ *Load) { r.Outcome, r.Loads = Failed, nil }},
+		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = nil }},
+		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = []Load{} }},
+		{"block -1", func(r *Record, _ *Load) { r.Block = -1 }},
+		{"order -1", func(r *Record, _ *Load) { r.Order = -1 }},
+		{"throughputPerS is -5", func(_ *Record, l *Load) { l.ThroughputPerS = -5 }},
+		{"= throughputPerS: 440, but throughputPerS is 0",
+			func(_ *Record, l *Load) { l.ThroughputPerS = 0 }},
+		{"= throughputPerS: 440, but throughputPerS is 442",
+			func(_ *Record, l *Load) { l.ThroughputPerS = 442 }},
+		{"<nil>", func(_ *Record, l *Load) { l.ThroughputPerS, l.Driver = 442, "wrk 4.1.0" }},
+		{"scheduled ≥ sent: 1000, but sent is 1001", func(_ *Record, l *Load) { l.Sent = 1001 }},
+		{"scheduled ≥ answered + failed: 1000, but these are 950 + 90",
+			func(_ *Record, l *Load) { l.Answered = 950 }},
+		{"errors.status is -90", func(_ *Record, l *Load) { l.Errors.Status = -90 }},
+		{"censored is -1", func(_ *Record, l *Load) { l.Censored = -1 }},
+		{"windowNs is 0", func(_ *Record, l *Load) { l.WindowNs = 0 }},
+		{"responseTime.count ≤ answered", func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
+		{"<nil>", func(_ *Record, l *Load) {
+			l.ResponseTime.Count, l.Errors = 901, Errors{Status: 89, Timeout: 1}
+		}},
+		{"responseTime.p50Ns ≤ p90Ns", func(_ *Record, l *Load) { l.ResponseTime.P90Ns = 1e6 }},
+		{"serviceTime.p999Ns ≤ maxNs", func(_ *Record, l *Load) { l.ServiceTime.MaxNs = 45e5 }},
+		{"lag.p50Ns is -1", func(_ *Record, l *Load) { l.Lag.P50Ns = -1 }},
+		{"meanNs is 7e+06", func(_ *Record, l *Load) { l.ResponseTime.MeanNs = 7e6 }},
+		{"<nil>", func(_ *Record, l *Load) { l.ResponseTime.P999Ns = 0 }}, // some tools lack it
+		{"series.done: 880, but the sum is 881", func(_ *Record, l *Load) { l.Series.Done[3]++ }},
+		{"series.done: 880, but the sum is 879", func(_ *Record, l *Load) { l.Series.Done[3]-- }},
+		{"series.done[1] is -220", func(_ *Record, l *Load) { l.Series.Done[1] = -220 }},
+		{"series has 5 intervals", func(_ *Record, l *Load) {
+			l.Series.Done = append(l.Series.Done, 0)
+		}},
+		{"series.failed has 3 intervals", func(_ *Record, l *Load) {
+			l.Series.Failed = l.Series.Failed[:3]
+		}},
+		{"series.intervalNs is 0", func(_ *Record, l *Load) { l.Series.IntervalNs = 0 }},
+		{"<nil>", func(_ *Record, l *Load) { // a last interval of 0.2 s that was left out
+			l.WindowNs, l.Done, l.ThroughputPerS = 22e8, 968, 440
+		}},
+	} {
+		check(row.want, row.change)
+	}
+}
+
+// A record that contradicts itself is left out by name, and another record of the trial takes its
+// place.
+func TestReadLeavesOutContradictions(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	w, err := Create(dir, Run{ID: "r1", Trials: []string{"b1-01-a", "b2-01-a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := proven()
+	forged.Loads[0].ThroughputPerS = 1e6
+	good := proven()
+	good.Trial, good.Block = "b2-01-a", 2
+	for _, r := range []*Record{forged, good, proven()} {
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, records, bad, err := Read(dir)
+	if err != nil || len(records) != 2 || len(bad) != 1 || bad[0].Line != 1 || !strings.Contains(
+		bad[0].Error(), "run r1, trial b1-01-a contradicts itself: load half: done / windowNs = "+
+			"throughputPerS: 440, but throughputPerS is 1e+06; it is left out") {
+		t.Errorf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	if _, records, bad, err := ReadUnchecked(dir); err != nil || len(records) != 2 ||
+		records[0].Loads[0].ThroughputPerS != 1e6 || len(bad) != 1 {
+		t.Errorf("unchecked: %d records, bad %v, error %v", len(records), bad, err)
+	}
+}
+
+// The runs of the repository prove their results.
+func TestExamplesAreProven(t *testing.T) {
+	root := filepath.Join("..", "examples")
+	runs := 0
+	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Name() == RunFile {
+			runs++
+			if _, records, bad, err := Read(filepath.Dir(path)); err != nil || len(bad) > 0 ||
+				len(records) == 0 {
+				t.Errorf("%s: %d records, bad %v, error %v", path, len(records), bad, err)
+			}
+		}
+		return err
+	})
+	if err != nil || runs == 0 {
+		t.Errorf("%d runs, error %v", runs, err)
+	}
+}
