@@ -125,14 +125,15 @@ func (r *run) opened() int64 {
 func (l *Ledger) open(out *record.Load, c *course, singles arrivalcheck.Times) {
 	s := &l.spec
 	from, to := int64(s.Lead), int64(s.Lead)+out.WindowNs
-	out.Arrivals, out.RatePerS = s.Schedule.Arrivals, s.Schedule.Rate.Mean(from, to)
-	out.RatePerS /= float64(s.Part.of())
+	out.Arrivals = s.Schedule.Arrivals
 	due := l.due(from, to)
-	switch {
-	case s.Schedule.Arrivals == pace.Replay:
+	if s.Schedule.Arrivals == pace.Replay { // a trace has no rate of its own
 		out.RatePerS = float64(due) / (float64(out.WindowNs) / 1e9)
-	case !s.Schedule.Rate.IsFlat():
-		out.Shape = s.Schedule.Rate.String()
+	} else {
+		out.RatePerS = s.Schedule.Rate.Mean(from, to) / float64(s.Part.of())
+		if !s.Schedule.Rate.IsFlat() {
+			out.Shape = s.Schedule.Rate.String()
+		}
 	}
 	out.Scheduled = due
 	if l.total.flowTime != nil {

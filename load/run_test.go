@@ -106,6 +106,19 @@ func TestOpenLoopIsOnTime(t *testing.T) {
 	}
 }
 
+// A replay sends the arrivals of its trace, which has no rate of its own: the mean rate is the
+// number of arrivals due in the window, divided by its length.
+func TestReplayHasTheRateOfItsTrace(t *testing.T) {
+	r := good(t, &world{serve: after(time.Millisecond)}, Spec{
+		Model: record.Open, Connections: 2, Window: 4 * time.Second, Lead: time.Second,
+		Schedule: pace.Schedule{Arrivals: pace.Replay, Trace: []int64{0, 1e9, 1e9, 45e8, 9e9}},
+	})
+	if r.Arrivals != pace.Replay || r.Shape != "" || r.Scheduled != 3 || r.Done != 3 {
+		t.Errorf("%s %q, %d scheduled, %d done", r.Arrivals, r.Shape, r.Scheduled, r.Done)
+	}
+	exactly(t, "arrivals/s", r.RatePerS, 0.75)
+}
+
 // The server stops for 400 of 1,000 ms: one connection, 100/s, each response takes 1 ms, but none
 // leaves between 300 and 700 ms. The request of 300 ms gets its response at 700; the arrivals of
 // 310, …, 690 wait and go out back to back, a millisecond each, while those from 700 on queue

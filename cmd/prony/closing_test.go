@@ -2,21 +2,14 @@ package main
 
 import (
 	"bufio"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
@@ -129,93 +122,23 @@ func TestPostsToServersThatClose(t *testing.T) {
 	}
 }
 
-// nginx runs nginx with a line in its configuration, and returns the ports of HTTP/1.1, HTTP/2, and
-// both over TLS.
-func nginx(t *testing.T, line string) (ports [4]string) {
-	t.Helper()
-	path, err := exec.LookPath("nginx")
-	if err != nil {
-		t.Skip("no nginx on PATH: install nginx-light to load it")
-	}
-	dir := t.TempDir()
-	signed := httptest.NewUnstartedServer(nil) // for its certificate
-	signed.StartTLS()
-	defer signed.Close()
-	pair := signed.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := func(name string, data []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	put("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
-	put("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
-	var servers strings.Builder
-	for i, how := range []string{"", " http2", " ssl", " ssl http2"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close() // nginx uses this port
-		ports[i] = l.Addr().String()
-		fmt.Fprintf(&servers, "server { listen %s%s; location / { return 200 ok; } }\n", ports[i],
-			how)
-	}
-	temporary := ""
-	for _, of := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", of, dir, of)
-	}
-	put("nginx.conf", fmt.Appendf(nil, "daemon off; master_process off; pid %s/pid;\nevents {}\n"+
-		"http { access_log off; %s\n%sssl_certificate %s/cert.pem;\n"+
-		"ssl_certificate_key %s/key.pem;\n%s}\n", dir, line, temporary, dir, dir, &servers))
-	var said strings.Builder
-	cmd := exec.Command(path, "-c", filepath.Join(dir, "nginx.conf"), "-e", "stderr")
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill() //nolint:errcheck // it is there
-		cmd.Wait()         //nolint:errcheck // it was killed
-	})
-	for _, port := range ports {
-		eventually(t, "nginx", func() bool {
-			c, err := net.DialTimeout("tcp", port, time.Second)
-			if err == nil {
-				c.Close()
-			}
-			return err == nil
-		})
-	}
-	return ports
-}
-
-// nginx with its default, which closes a connection after 1,000 requests, and with 10, is sound
-// over all its protocols.
+// nginx that closes a connection after 10 requests is sound over all its protocols, with each
+// engine.
 func TestNginxIsSound(t *testing.T) {
-	testsets.Once(t, "nginx that closes connections", testsets.Needs{
+	testsets.Once(t, "nginx that closes connections", testsets.Needs{Files: []string{serverFiles},
 		Facts: []string{testsets.Version("nginx", "-v")}})
 	testsets.Cores(t)
-	for line, requests := range map[string]string{"": "5000", "keepalive_requests 10;": "500"} {
-		ports := nginx(t, line)
-		for _, row := range []struct{ scheme, port, streams string }{
-			{"http", ports[0], ""}, {"h2c", ports[1], "10"}, {"https", ports[2], ""},
-			{"h2", ports[3], "10"},
-		} {
-			for _, engine := range []string{"auto", "epoll", "stack"} {
-				args := []string{row.scheme + "://" + row.port + "/", "-c", "4", "-n", requests,
-					"--lead-in", "0s", "-k", "--engine", engine}
-				if row.streams != "" {
-					args = append(args, "--streams", row.streams)
-				}
-				got, _, _ := offeredOf(t, args...)
-				checkFaultless(t, fmt.Sprintf("%q, %s, %s", line, row.scheme, engine), got)
-				t.Logf("%q, %s, %s: %d answers, %d reconnects, %d retried", line, row.scheme,
-					engine, got.Load.Done, got.Load.Reconnects, got.Load.Retried)
-			}
+	nginx := &realServers[0]
+	p := newPlace(t)
+	p.Short = true
+	nginx.start(t, p, "http", p.Plain)
+	for scheme := range strings.FieldsSeq(nginx.schemes) {
+		c := serverCase{server: nginx, scheme: scheme, short: true, model: closedModel}
+		for _, engine := range []string{"auto", "epoll", "stack"} {
+			got, _, _ := offeredOf(t, append(c.args(t, p)[1:], "--engine", engine)...)
+			checkFaultless(t, scheme+", "+engine, got)
+			t.Logf("%s, %s: %d answers, %d reconnects, %d retried", scheme, engine, got.Load.Done,
+				got.Load.Reconnects, got.Load.Retried)
 		}
 	}
 }

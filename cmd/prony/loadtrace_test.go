@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/load"
 	"prony.example/load/pace"
 	"prony.example/record"
@@ -64,6 +66,22 @@ func TestTraceFlag(t *testing.T) {
 	b, errB := plan("--traces", "1%")
 	if errA != nil || errB != nil || a.Trace.Salt == b.Trace.Salt {
 		t.Errorf("salts %d and %d, %v, %v", a.Trace.Salt, b.Trace.Salt, errA, errB)
+	}
+}
+
+// A load sends the arrivals of a --trace file, without a rate.
+func TestTraceFileIsReplayed(t *testing.T) {
+	testsets.Live(t)
+	url, asked := counted(t)
+	file := filepath.Join(t.TempDir(), "arrivals")
+	if err := os.WriteFile(file, []byte("# prony trace 1\n0\n0.05\n0.1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, stderr, exit := offeredOf(t, url, "--trace", file, "-d", "200ms", "--lead-in", "0s")
+	if unspoilt(exit) != cli.Fine || got.Load.Arrivals != pace.Replay || got.Load.RatePerS != 15 ||
+		got.Load.Answered != 3 || asked.Load() != 3 {
+		t.Errorf("exit %d, %d answered of %g/s, %d received\n%s", exit, got.Load.Answered,
+			got.Load.RatePerS, asked.Load(), stderr)
 	}
 }
 

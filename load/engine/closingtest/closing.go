@@ -189,7 +189,7 @@ func polite(a *asked) {
 	}
 }
 
-// HTTP2 is HTTP1 for HTTP/2. Its servers send GOAWAY and refuse streams.
+// HTTP2 is HTTP1 for HTTP/2. Its servers send GOAWAY, also with an error code, and refuse streams.
 func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const requests = 500
 	offer := func(t *testing.T, serve func(w *leaver, id uint32) error) *load.Result {
@@ -205,16 +205,18 @@ func HTTP2(t *testing.T, server *tls.Config, make enginetest.Make) {
 			}
 		})
 	}
-	check("goes away", func(w *leaver, id uint32) error {
-		if w.n > keeps {
-			return nil // not processed
-		}
-		err := w.answer(id)
-		if w.n == keeps {
-			err = errors.Join(err, w.WriteGoAway(id, http2.ErrCodeNo, nil))
-		}
-		return err
-	})
+	for _, code := range []http2.ErrCode{http2.ErrCodeNo, http2.ErrCodeInternal} {
+		check("goes away with "+code.String(), func(w *leaver, id uint32) error {
+			if w.n > keeps {
+				return nil // not processed
+			}
+			err := w.answer(id)
+			if w.n == keeps {
+				err = errors.Join(err, w.WriteGoAway(id, code, nil))
+			}
+			return err
+		})
+	}
 	check("refuses streams", func(w *leaver, id uint32) error {
 		if w.n%7 == 0 {
 			return w.WriteRSTStream(id, http2.ErrCodeRefusedStream)

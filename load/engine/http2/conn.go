@@ -173,11 +173,9 @@ func (e *Engine) frame(k int, atNs int64, f *frame) error {
 	return nil
 }
 
-// Requests that the server reports as not processed may be sent again (RFC 9113, section 8.7).
-const (
-	wentAway = engine.Untaken("HTTP/2: the server went away before it took the request (NO_ERROR)")
-	refused  = engine.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
-)
+// refused reports a request that the server has not processed: it may be sent again (RFC 9113,
+// section 8.7).
+const refused = engine.Untaken("HTTP/2: the server has reset the stream (REFUSED_STREAM)")
 
 // cut handles a stream that the server resets. A refused call is repeated once, as other gRPC
 // clients do (gRFC A6); a second refusal is a status.
@@ -320,9 +318,10 @@ func (e *Engine) retire(k int) {
 	}
 }
 
-// away handles GOAWAY. The server will answer the requests that it has accepted, but no others;
-// with an error code, the others have failed. Requests whose frames wait for the end of the batch
-// leave before, so that they count as sent and not taken.
+// away handles GOAWAY. The server will answer the requests that it has accepted, but no others,
+// whatever the error code (RFC 9113, section 8.7). If it has accepted none and reports an error, it
+// would not accept the others on a new connection: they have failed. Requests whose frames wait for
+// the end of the batch leave before, so that they count as sent and not taken.
 func (e *Engine) away(k int, atNs int64, last, code uint32) {
 	e.push(k)
 	e.retire(k)
@@ -338,13 +337,14 @@ func (e *Engine) away(k int, atNs int64, last, code uint32) {
 			e.detach(l)
 			e.Open(i)
 		case l.phase == busy && l.id > last:
-			var why error = wentAway
-			if code != codeNone {
-				why = errors.New("HTTP/2: the server went away before it took the request (" +
-					codeName(code) + ")")
+			why := "HTTP/2: the server went away before it took the request (" +
+				codeName(code) + ")"
+			var err error = engine.Untaken(why)
+			if code != codeNone && last == 0 {
+				err = errors.New(why)
 			}
 			e.free(i)
-			e.lose(i, atNs, engine.Reading, why)
+			e.lose(i, atNs, engine.Reading, err)
 		}
 	}
 	if c.gen == gen && c.members == 0 {

@@ -292,8 +292,8 @@ func TestGoAway(t *testing.T) {
 }
 
 // A request that the server refuses before its response may be repeated on the same connection.
-// After the head of a response, or with another code, it fails, as do requests that a server leaves
-// with a GOAWAY that has an error.
+// After the head of a response, or with another code, it fails, as does a request that a server
+// leaves with an error and without having accepted any.
 func TestUntakenStreams(t *testing.T) {
 	check := func(again int, want string, act func(b *bench, w *wire)) {
 		t.Helper()
@@ -322,6 +322,25 @@ func TestUntakenStreams(t *testing.T) {
 	check(0, "(ENHANCE_YOUR_CALM)", func(b *bench, w *wire) {
 		b.must(w.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, nil))
 	})
+}
+
+// A server that goes away because of an error has accepted the streams up to the last one: the
+// others may be sent again (RFC 9113, section 8.7).
+func TestGoAwayWithError(t *testing.T) {
+	b := newBench(t, 2, 2)
+	b.open()
+	b.Send(0, []byte(get))
+	b.Send(1, []byte(get))
+	b.heard(0, "HEADERS 1 end", "HEADERS 3 end")
+	b.must(b.wires[0].WriteGoAway(1, http2.ErrCodeInternal, nil))
+	b.hear(0)
+	b.expect(1, "", "before it took the request (INTERNAL_ERROR)")
+	b.answer(0, 1, true, ":status", "200")
+	b.hear(0)
+	b.expect(0, "HTTP/1.1 200 \r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+	if b.told[0].again != 0 || b.told[1].again != 1 {
+		t.Errorf("%+v", b.told)
+	}
 }
 
 // greet2 greets on a connection with waiting requests.
