@@ -205,6 +205,8 @@ func TestHAREntries(t *testing.T) {
 	check(`"url": "http://shop.test/a", "headers": {}`, fine, "GET /ok",
 		"-1: an entry that is not understood: request.headers is of type object, which is not "+
 			"expected; is it the file that you meant?")
+	check(`"url": "http://shop.test/a", "cookies": {"name": "a", "value": "1"}`, fine,
+		"GET /a Cookie=${COOKIE}", "GET /ok")
 	check(`"url": "blob:http://shop.test/a"`, fine, "GET /ok",
 		"-1: a request whose address is not an http or https URL")
 	checkTold(t, Options{Only: []string{"/a/*"}}, `{"log": {"entries": [{"request": {"url":
