@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -89,8 +90,8 @@ func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 		}
 		value, _, _ := strings.Cut(strings.TrimSpace(tail), " ") // a time may follow
 		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, false, fmt.Errorf("%q is not a number", value)
+		if err != nil || math.IsNaN(sum+x) || math.IsInf(sum+x, 0) {
+			return 0, false, fmt.Errorf("%q is not a finite number", value)
 		}
 		sum, present = sum+x, true
 	}
