@@ -228,7 +228,7 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
 	o := importer.Options{Kind: f.as, Origin: origin, Only: f.only, Tags: f.tags,
-		Hold: !f.writes}
+		ReadOnly: !f.writes}
 	if f.from == "-" {
 		name = "standard input"
 	} else if folder, err := os.OpenRoot(filepath.Dir(name)); err == nil { // else none is read

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"prony.example/internal/dev/testsets"
 )
@@ -68,7 +69,7 @@ func FuzzCommands(f *testing.F) {
 			}
 			script := literal(c.Words)
 			if c.Problem != "" || len(c.Words) == 0 || ofCmd.MatchString(script) ||
-				strings.ContainsAny(script, "\r\x00"+typographic) {
+				strings.ContainsAny(script, "\r\x00"+typographic) || !utf8.ValidString(script) {
 				continue
 			}
 			again, err := Commands(script, nil)

@@ -48,7 +48,7 @@ func TestTotal(t *testing.T) {
 	if _, _, err := total(strings.NewReader("plain much\n"), s); err == nil {
 		t.Error("a word is a number")
 	}
-	for _, bad := range []string{"", "{}", `a{b}`, `a{b=c}`, `a{b="c"`, "a b"} {
+	for _, bad := range []string{"", "{}", `a{b}`, `a{b=c}`, `a{b="c"`, "a b", "#", "ü"} {
 		if s, ok := parseName(bad); ok {
 			t.Errorf("%q is taken for %+v", bad, s)
 		}

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"prony.example/internal/base/lazyregexp"
 )
 
 // pageMost limits a page of metrics, in bytes.
@@ -113,9 +115,12 @@ func (s sample) has(want sample) bool {
 	return s.name == want.name
 }
 
+// metricName is a name of the text format.
+var metricName = lazyregexp.New(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
+
 func parseName(text string) (sample, bool) {
 	s, tail, ok := cutName(text)
-	return s, ok && tail == ""
+	return s, ok && tail == "" && metricName.MatchString(s.name)
 }
 
 // cutName splits a line into a name with labels, and the rest.

@@ -338,18 +338,18 @@ func TestEachOperationIsCounted(t *testing.T) {
 }
 
 // Requests that change data do not take the places of those that read, and are limited as well.
-func TestHold(t *testing.T) {
+func TestWritesSetAside(t *testing.T) {
 	paths := "/r: {get: {" + ok + "}}"
 	for i := range 45 {
 		paths += fmt.Sprintf(", /w%02d: {post: {%s}}", i, ok)
 	}
-	hold := Options{Hold: true}
-	d, err := hold.Read("f", []byte(written3("", paths)))
+	reading := Options{ReadOnly: true}
+	d, err := reading.Read("f", []byte(written3("", paths)))
 	if err != nil || len(d.Requests) != 1 || len(d.Held) != 40 || len(d.Left) != 1 ||
 		d.Left[0] != "5: beyond the first 40; choose others with --only" {
 		t.Errorf("%v, %v", d, err)
 	}
-	checkTold(t, hold, written3("", "'/r/{id}': {get: {"+ok+"}}, /w: {post: {"+ok+"}}"),
+	checkTold(t, reading, written3("", "'/r/{id}': {get: {"+ok+"}}, /w: {post: {"+ok+"}}"),
 		"read f as openapi: 1 request of the file would change data of the service, and no other "+
 			"has all that it needs; pass --writes to include such requests")
 }

@@ -51,7 +51,7 @@ type Draft struct {
 	// Requests are in the order of the file, as a mix; never more than kindsMax.
 	Requests []Request
 	Unknown  []Request // those that lack a value: what is missing is Note
-	Held     []Request // those that change what a service holds, if Options.Hold sets them aside
+	Held     []Request // those that change what a service holds, if Options.ReadOnly sets them aside
 	Left     []string  // what was left out and why, one sentence for each reason
 	Changed  []string  // how the requests differ from those of the file, one sentence each
 	Secrets  []Secret  // by name
@@ -77,7 +77,7 @@ type Draft struct {
 
 	files      fs.FS
 	only, tags []string // expressions of paths, and tags
-	holds      bool
+	readOnly   bool
 }
 
 // Request is one kind of request. Its texts are templates of a suite.
@@ -109,9 +109,9 @@ type raw struct {
 	unknown       bool
 }
 
-// hold sets aside the requests that change data of a service, by their method (RFC 9110, section
+// setAside sets aside the requests that change data of a service, by their method (RFC 9110, section
 // 9.2.1).
-func (d *Draft) hold() {
+func (d *Draft) setAside() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
 		if !safe {
@@ -147,7 +147,8 @@ type Options struct {
 	Only   []string // paths that are wanted, in which * is any text; none: all
 	Tags   []string // of an OpenAPI document: those that are wanted; none: all
 	Files  fs.FS    // the folder of the file, for references to others; nil: none is read
-	Hold   bool     // of an OpenAPI document: set aside the requests that change data
+	// ReadOnly sets aside the requests of an OpenAPI document that change data.
+	ReadOnly bool
 }
 
 // Read makes a draft of the content of the named file.
@@ -171,7 +172,7 @@ func (o Options) Read(name string, data []byte) (*Draft, error) {
 	}
 	d := empty()
 	d.Kind, d.want, d.files, d.tags = kind, o.Origin, o.Files, o.Tags
-	d.holds = o.Hold && kind == OpenAPI
+	d.readOnly = o.ReadOnly && kind == OpenAPI
 	for _, p := range o.Only {
 		d.only = append(d.only, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*"))
 	}
@@ -441,8 +442,8 @@ func (d *Draft) settle() {
 			d.Requests = append(d.Requests, out)
 		}
 	}
-	if d.holds {
-		d.hold()
+	if d.readOnly {
+		d.setAside()
 	}
 	d.Requests, d.Held = d.sendable(d.bound(d.Requests)), d.sendable(d.bound(d.Held))
 	for _, why := range d.why {

@@ -36,7 +36,7 @@ func fuzz(f *testing.F, kind string, samples ...string) {
 		var d *Draft
 		var err error
 		testsets.Allocates(t, allocatedMax+allocatedEach*uint64(len(data)), func() {
-			d, err = Options{Kind: kind, Hold: len(data)%2 == 0}.Read("f", data)
+			d, err = Options{Kind: kind, ReadOnly: len(data)%2 == 0}.Read("f", data)
 		})
 		if err != nil {
 			return

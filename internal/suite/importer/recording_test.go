@@ -205,6 +205,8 @@ func TestHAREntries(t *testing.T) {
 	check(`"url": "http://shop.test/a", "headers": {}`, fine, "GET /ok",
 		"-1: an entry that is not understood: request.headers is of type object, which is not "+
 			"expected; is it the file that you meant?")
+	check(`"url": "http://shop.test/a", "headers": [{"name": "GET /a", "value": "HTTP/1.1"}]`, fine,
+		"GET /a", "GET /ok", "~1: a header field is not sent, because its name is not valid")
 	check(`"url": "http://shop.test/a", "cookies": {"name": "a", "value": "1"}`, fine,
 		"GET /a Cookie=${COOKIE}", "GET /ok")
 	check(`"url": "blob:http://shop.test/a"`, fine, "GET /ok",
