@@ -62,7 +62,7 @@ func checkTold(t *testing.T, o Options, text string, want ...string) {
 }
 
 // checkCounted holds each request of a file to be taken, or left out for a reason.
-func checkCounted(t *testing.T, d *Draft, text string) {
+func checkCounted(t testing.TB, d *Draft, text string) {
 	t.Helper()
 	n := Total(slices.Concat(d.Requests, d.Unknown, d.Held))
 	for _, times := range d.counts {

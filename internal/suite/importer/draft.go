@@ -158,6 +158,18 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 
 // Read makes a draft of the content of the named file.
 func (o Options) Read(name string, data []byte) (*Draft, error) {
+	d, err := o.draft(name, data)
+	if err == nil && len(d.Requests) == 0 {
+		err = fmt.Errorf("read %s as %s: %s", name, d.Kind, d.none())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// draft makes a draft, which may have no requests.
+func (o Options) draft(name string, data []byte) (*Draft, error) {
 	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
@@ -186,9 +198,6 @@ func (o Options) Read(name string, data []byte) (*Draft, error) {
 		return nil, fmt.Errorf("read %s as %s: %w", name, kind, err)
 	}
 	d.settle()
-	if len(d.Requests) == 0 {
-		return nil, fmt.Errorf("read %s as %s: %s", name, kind, d.none())
-	}
 	return d, nil
 }
 

@@ -17,7 +17,7 @@ import (
 var update = flag.Bool("update", false, "write the goldens")
 
 // asSuite reads a prony.yaml as a suite, without its targets.
-func asSuite(t *testing.T, text, trace string) *suite.Suite {
+func asSuite(t testing.TB, text, trace string) *suite.Suite {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\nrequests:\n")
 	if !found {

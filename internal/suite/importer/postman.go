@@ -297,7 +297,10 @@ func (f *filler) address(data json.RawMessage) (address string, missing []string
 	if before == "" {
 		return "", nil, "a request without an address"
 	}
-	before, missing = f.segments(before, u.Variable)
+	variable := strings.HasPrefix(before, "{{")
+	if before, missing = f.segments(before, u.Variable); variable && strings.HasPrefix(before, "//") {
+		before = before[1:] // the variable is /
+	}
 	if query = f.text(query); u.Query != nil {
 		query = f.query(u.Query)
 		requested = query != ""

@@ -17,7 +17,7 @@ func TestPostmanAddresses(t *testing.T) {
 		t.Helper()
 		checkTold(t, Options{}, postman(`"variable": [{"id": "page", "value": 3}, {"key": "home",
 "value": "{{host}}:81/v1"}, {"key": "h", "value": "shop.test"}, {"key": "and", "value": "a&b#c"},
-{"key": "off", "value": "x", "disabled": true}], `, `{"request": {"url": `+url+`}}`), want...)
+{"key": "off", "value": "x", "disabled": true}, {"key": "root", "value": "/"}], `, `{"request": {"url": `+url+`}}`), want...)
 	}
 	for _, base := range []string{"{{baseUrl}}", "{{host}}:3000", "http://{{host}}:{{port}}",
 		"{{protocol}}://{{host}}", "{{sub}}.shop.test", "https://{{sub}}.shop.test",
@@ -31,6 +31,7 @@ func TestPostmanAddresses(t *testing.T) {
 	check(`"{{baseUrl}}api/0"`, "GET /api/0")
 	check(`"{{baseUrl}}"`, "GET /")
 	check(`"{{baseUrl}}?q=1"`, "GET /?q=1")
+	check(`"{{root}}/api/0"`, "GET /api/0")
 	check(`"{{home}}/api/0"`, "GET /v1/api/0")
 	check(`"shop.test/api/0"`, "GET /api/0")
 	check(`"http://shop.test/{{x}}/{{off}}"`, "GET /${X}/${OFF}")
