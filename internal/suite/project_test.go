@@ -234,12 +234,6 @@ func TestProjectMistakes(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"0", "[a]", "a", "&a {targets: {}}", "*a", "null"} {
-		_, err := ReadProject("prony.yaml", []byte(text))
-		if err == nil || !strings.HasPrefix(err.Error(), "prony.yaml: the file is not a mapping") {
-			t.Errorf("%q: %v", text, err)
-		}
-	}
 	check("baseline:", "basline:", `prony.yaml:6: unknown key "basline"`,
 		`did you mean "baseline"?`)
 	check("baseline: old", "contract: hello",
@@ -326,6 +320,16 @@ func TestEveryRowOfAProjectIsChecked(t *testing.T) {
 	for i := range projectParameters {
 		if !visited[&projectParameters[i]] {
 			t.Errorf("%s is not checked", projectParameters[i].key)
+		}
+	}
+}
+
+// A file of another form than a mapping is refused.
+func TestProjectIsMapping(t *testing.T) {
+	for _, text := range []string{"0", "[a]", "a", "&a {targets: {}}", "*a", "null"} {
+		_, err := ReadProject("prony.yaml", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "prony.yaml: the file is not a mapping") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

@@ -73,7 +73,8 @@ func draftDocument(b *testing.B, name, inside string, data []byte) string {
 	if err != nil {
 		b.Logf("%v", err)
 		_, why, _ := strings.Cut(err.Error(), name)
-		return fmt.Sprintf("| %s | | | | | | refused: %s |\n", shown(inside), strings.TrimLeft(why, " :"))
+		return fmt.Sprintf("| %s | | | | | | refused: %s |\n", shown(inside),
+			strings.TrimLeft(why, " :"))
 	}
 	found, err := countRequests(d.Kind, folder, data)
 	if d.Found != found || err != nil {

@@ -57,7 +57,7 @@ type Draft struct {
 	Secrets  []Secret  // by name
 	Arrivals []int64   // of a log: times in ns from the first, ascending; otherwise empty
 	Span     string    // length of Arrivals, as a suite's duration
-	Outside  int       // requests of a log outside of its busiest five minutes, which Arrivals has
+	Outside  int       // requests of a log outside of its busiest five minutes
 
 	named    map[string]string // secret values by their names
 	names    map[string]string // names by value
@@ -109,8 +109,8 @@ type raw struct {
 	unknown       bool
 }
 
-// setAside sets aside the requests that change data of a service, by their method (RFC 9110, section
-// 9.2.1).
+// setAside sets aside the requests that change data of a service, by their method (RFC 9110,
+// section 9.2.1).
 func (d *Draft) setAside() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)

@@ -69,8 +69,8 @@ type pairs []pair
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *pairs) UnmarshalJSON(data []byte) error {
-	var one struct{ Name *scalar }
-	if data[0] == '{' && json.Unmarshal(data, &one) == nil && one.Name != nil {
+	var item struct{ Name *scalar }
+	if data[0] == '{' && json.Unmarshal(data, &item) == nil && item.Name != nil {
 		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
 	return json.Unmarshal(data, (*[]pair)(p))

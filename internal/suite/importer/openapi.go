@@ -274,8 +274,8 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	if c.path += "/" + strings.TrimPrefix(p, "/"); strings.Contains(c.path, "#") {
 		return c, "a path with #, which is not sent"
 	}
-	own := slices.Concat(o.list(op["servers"]), o.list(item["servers"]))
-	c.elsewhere = slices.ContainsFunc(own, func(server any) bool {
+	servers := slices.Concat(o.list(op["servers"]), o.list(item["servers"]))
+	c.elsewhere = slices.ContainsFunc(servers, func(server any) bool {
 		return strings.Contains(plain(o.tree(server)["url"]), "//")
 	})
 	c.note, _ = op["summary"].(string)

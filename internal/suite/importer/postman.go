@@ -298,7 +298,8 @@ func (f *filler) address(data json.RawMessage) (address string, missing []string
 		return "", nil, "a request without an address"
 	}
 	variable := strings.HasPrefix(before, "{{")
-	if before, missing = f.segments(before, u.Variable); variable && strings.HasPrefix(before, "//") {
+	before, missing = f.segments(before, u.Variable)
+	if variable && strings.HasPrefix(before, "//") {
 		before = before[1:] // the variable is /
 	}
 	if query = f.text(query); u.Query != nil {

@@ -17,7 +17,8 @@ func TestPostmanAddresses(t *testing.T) {
 		t.Helper()
 		checkTold(t, Options{}, postman(`"variable": [{"id": "page", "value": 3}, {"key": "home",
 "value": "{{host}}:81/v1"}, {"key": "h", "value": "shop.test"}, {"key": "and", "value": "a&b#c"},
-{"key": "off", "value": "x", "disabled": true}, {"key": "root", "value": "/"}], `, `{"request": {"url": `+url+`}}`), want...)
+{"key": "off", "value": "x", "disabled": true},
+{"key": "root", "value": "/"}], `, `{"request": {"url": `+url+`}}`), want...)
 	}
 	for _, base := range []string{"{{baseUrl}}", "{{host}}:3000", "http://{{host}}:{{port}}",
 		"{{protocol}}://{{host}}", "{{sub}}.shop.test", "https://{{sub}}.shop.test",
