@@ -51,7 +51,7 @@ type Draft struct {
 	// Requests are in the order of the file, as a mix; never more than kindsMax.
 	Requests []Request
 	Unknown  []Request // those that lack a value: what is missing is Note
-	Held     []Request // those that change what a service holds, if Options.ReadOnly sets them aside
+	Held     []Request // those that change data, if Options.ReadOnly sets them aside
 	Left     []string  // what was left out and why, one sentence for each reason
 	Changed  []string  // how the requests differ from those of the file, one sentence each
 	Secrets  []Secret  // by name
