@@ -185,8 +185,9 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save the file again")
 	check("x", Log, "every request was left out: 1: lines in a format other")
-	check("h - - [22/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 404 1\nx", Log, "1: requests whose "+
-		"response was an error (4xx, 5xx), 1: lines in a format other than common or combined")
+	check("h - - [22/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 404 1\nx", Log,
+		"1: requests whose response was an error (4xx, 5xx), 1: lines in a format other than "+
+			"common or combined")
 	check("x", "csv", `format "csv"`)
 }
 
@@ -227,11 +228,12 @@ func TestLog(t *testing.T) {
 // Each command and line is counted once, as taken or as left out; arrivals are counted apart.
 func TestCounted(t *testing.T) {
 	checkTold(t, Options{}, "curl http://a/1 http://a/2\nls\ncurl http://a/3 @\ncurl -T x http://a",
-		"GET /1", "GET /2", "-1: a word that is neither an option nor an address; quote values that "+
-			"have spaces", "-1: an upload (-T)", "~1: a command that is not curl is not run")
+		"GET /1", "GET /2", "-1: a word that is neither an option nor an address; quote values "+
+			"that have spaces", "-1: an upload (-T)", "~1: a command that is not curl is not run")
 	var b strings.Builder
 	line := func(minute int, request string) {
-		fmt.Fprintf(&b, "h - - [22/Nov/2026:09:%02d:00 +0000] \"%s HTTP/1.1\" 200 1\n", minute, request)
+		fmt.Fprintf(&b, "h - - [22/Nov/2026:09:%02d:00 +0000] \"%s HTTP/1.1\" 200 1\n", minute,
+			request)
 	}
 	for i := range headMax {
 		for range 3 {
