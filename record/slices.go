@@ -180,7 +180,11 @@ func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 		return head, nil, fmt.Errorf("read slices: %w", err)
 	}
 	defer f.Close()
-	d := json.NewDecoder(bufio.NewReader(f))
+	return readSlices(file, bufio.NewReader(f))
+}
+
+func readSlices(file string, in io.Reader) (head SlicesHead, all []Slice, err error) {
+	d := json.NewDecoder(in)
 	if err := d.Decode(&head); err != nil {
 		return head, nil, fmt.Errorf("read slices %s: %w", file, err)
 	}
@@ -188,7 +192,6 @@ func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 		return head, nil, fmt.Errorf("read slices %s: version %d, this program reads version %d",
 			file, head.Version, SlicesVersion)
 	}
-	var all []Slice
 	for {
 		var s Slice
 		err := d.Decode(&s)

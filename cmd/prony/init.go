@@ -227,7 +227,8 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--from: %w", err)
 	}
-	o := importer.Options{Kind: f.as, Origin: origin, Only: f.only, Tags: f.tags}
+	o := importer.Options{Kind: f.as, Origin: origin, Only: f.only, Tags: f.tags,
+		ReadOnly: !f.writes}
 	if f.from == "-" {
 		name = "standard input"
 	} else if folder, err := os.OpenRoot(filepath.Dir(name)); err == nil { // else none is read
@@ -247,10 +248,6 @@ func (f *initFlags) draft(origin, path string) (*importer.Draft, error) {
 	case d.Kind != importer.OpenAPI && f.writes:
 		return nil, cli.Usagef("--writes is only for OpenAPI documents; of format %s, all "+
 			"requests are included without it", d.Kind)
-	case d.Kind == importer.OpenAPI && !f.writes:
-		if err := d.Hold(); err != nil {
-			return nil, fmt.Errorf("read %s: %w", name, err)
-		}
 	}
 	return d, nil
 }
@@ -268,14 +265,19 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 	}
 	p("%s: %s", f.out, kinds)
 	if d.Kind != "" {
-		p("from     %s, read as %s: %d requests found", f.from, d.Kind, d.Found)
+		p("from     %s, read as %s: %s found", f.from, d.Kind, importer.Counted(d.Found))
 	}
 	if d.Origin != "" && f.url+f.command != "" && !strings.HasPrefix(f.url, d.Origin) {
 		p("host     %s; requests go to %s instead", d.Origin, cmp.Or(f.url,
 			"the service of --command"))
 	}
 	if len(d.Arrivals) > 0 {
-		p("arrivals %s: %d arrivals in %s", trace, len(d.Arrivals), d.Span)
+		outside := ""
+		if d.Outside > 0 {
+			outside = fmt.Sprintf("; %s outside of the busiest five minutes are not replayed",
+				importer.Counted(d.Outside))
+		}
+		p("arrivals %s: %d arrivals in %s%s", trace, len(d.Arrivals), d.Span, outside)
 	}
 	for _, why := range d.Left {
 		p("left out %s", why)
@@ -284,12 +286,12 @@ func (a *app) told(f initFlags, d *importer.Draft, trace, remote string) {
 		p("changed  %s", note)
 	}
 	if n := importer.Total(d.Held); n > 0 {
-		p("left out %d requests, which would change data of the service; they are comments in "+
-			"the file, and --writes includes them", n)
+		p("left out %s, which would change data of the service; see the comments in the file, or "+
+			"pass --writes", importer.Counted(n))
 	}
 	if n := importer.Total(d.Unknown); n > 0 {
-		p("left out %d requests, because a required value has no example; they are comments in "+
-			"the file", n)
+		p("left out %s, because a required value has no example; see the comments in the file",
+			importer.Counted(n))
 	}
 	var names []string
 	for _, s := range d.Secrets {

@@ -84,7 +84,7 @@ func TestInit(t *testing.T) {
 	check(cli.Misused, []string{"log.trace already exists"}, "--from", "access.log", "--command",
 		"./app", "--out", "log.yml")
 	check(cli.Fine, []string{"o.yaml: 2 kinds",
-		"left out 1 requests, which would change data of the service"},
+		"left out 1 request, which would change data of the service"},
 		"--from", "openapi.yaml", "--command", "./app", "--out", "o.yaml")
 	text, err := os.ReadFile("o.yaml")
 	if err != nil {

@@ -351,6 +351,12 @@ func FuzzImport(f *testing.F) {
 		f.Add(b)
 		f.Add(b[:len(b)/2])
 	}
+	const jtl = "timeStamp,elapsed,label,responseCode,responseMessage,success,URL\n"
+	f.Add([]byte(jtl + "1700000000000,9,a,500,\"broken,false,null\n1700000001000,9,a,200,OK,t,\n"))
+	f.Add([]byte(jtl + "2026/11/27 10:00:00.000,-1,a,x,OK,maybe,\n1e400,NaN,,,,,\n"))
+	f.Add([]byte(`{"metric":"http_reqs","type":"Point","data":{"time":"x","value":1e999}}` + "\n"))
+	f.Add([]byte(`{"results":{"metrics":[{"name":"http_reqs","values":{"count":-1}}]}}`))
+	f.Add([]byte("\xff\xfeR\x00u\x00n\x00"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		l, notes, err := Import("x", string(b))
 		if err != nil {

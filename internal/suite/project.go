@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"prony.example/internal/base/lazyregexp"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/service/counters"
@@ -157,6 +159,10 @@ func ReadProject(file string, data []byte) (*Project, error) {
 		return nil, err
 	}
 	doc := c.Document
+	if _, is := doc.Node("").(*ast.MappingNode); !is {
+		return nil, doc.Problem("$", "the file is not a mapping of keys",
+			"write keys such as targets and requests, without an anchor before them")
+	}
 	p := &Project{File: file, doc: doc, data: data}
 	ownNames := topKeys(reflect.TypeFor[Project]())
 	if c.known(ownNames); c.Err() != nil {

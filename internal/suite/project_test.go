@@ -323,3 +323,13 @@ func TestEveryRowOfAProjectIsChecked(t *testing.T) {
 		}
 	}
 }
+
+// A file of another form than a mapping is refused.
+func TestProjectIsMapping(t *testing.T) {
+	for _, text := range []string{"0", "[a]", "a", "&a {targets: {}}", "*a", "null"} {
+		_, err := ReadProject("prony.yaml", []byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), "prony.yaml: the file is not a mapping") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}

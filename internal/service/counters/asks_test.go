@@ -39,10 +39,16 @@ func TestTotal(t *testing.T) {
 	check("requests", 0)
 	check(`plain{path="/a"}`, 0)
 	s, _ := parseName("plain")
+	for _, value := range []string{"NaN", "+Inf", "1e308\nplain 1e308"} {
+		_, _, err := total(strings.NewReader("plain "+value+"\n"), s)
+		if err == nil || !strings.Contains(err.Error(), "is not a finite number") {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
 	if _, _, err := total(strings.NewReader("plain much\n"), s); err == nil {
 		t.Error("a word is a number")
 	}
-	for _, bad := range []string{"", "{}", `a{b}`, `a{b=c}`, `a{b="c"`, "a b"} {
+	for _, bad := range []string{"", "{}", `a{b}`, `a{b=c}`, `a{b="c"`, "a b", "#", "ü"} {
 		if s, ok := parseName(bad); ok {
 			t.Errorf("%q is taken for %+v", bad, s)
 		}

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"prony.example/internal/base/lazyregexp"
 )
 
 // pageMost limits a page of metrics, in bytes.
@@ -89,8 +92,8 @@ func total(text io.Reader, want sample) (sum float64, present bool, err error) {
 		}
 		value, _, _ := strings.Cut(strings.TrimSpace(tail), " ") // a time may follow
 		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return 0, false, fmt.Errorf("%q is not a number", value)
+		if err != nil || math.IsNaN(sum+x) || math.IsInf(sum+x, 0) {
+			return 0, false, fmt.Errorf("%q is not a finite number", value)
 		}
 		sum, present = sum+x, true
 	}
@@ -112,9 +115,12 @@ func (s sample) has(want sample) bool {
 	return s.name == want.name
 }
 
+// metricName is a name of the text format.
+var metricName = lazyregexp.New(`^[A-Za-z_:][A-Za-z0-9_:]*$`)
+
 func parseName(text string) (sample, bool) {
 	s, tail, ok := cutName(text)
-	return s, ok && tail == ""
+	return s, ok && tail == "" && metricName.MatchString(s.name)
 }
 
 // cutName splits a line into a name with labels, and the rest.

@@ -51,7 +51,7 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		words := unwrapped(c.Words)
 		if len(words) == 0 || !curlName.MatchString(words[0]) {
 			if len(c.Words) > 0 {
-				d.leave("a command that is not curl")
+				d.change("a command that is not curl is not run", 1)
 			}
 			continue
 		}
@@ -131,11 +131,12 @@ func (d *Draft) command(words []string) {
 		for len(words) > 0 && !l.ended {
 			words = l.take(words)
 		}
-		d.Found++
 		requests := l.requests()
 		if l.why != "" {
+			d.Found++
 			d.leave(l.why)
 		} else {
+			d.Found += len(requests)
 			for _, r := range requests {
 				if nul(holeRe.ReplaceAllString(r.url+r.body, "")) {
 					d.leave("a NUL in its text")

@@ -155,12 +155,12 @@ func TestCurlShells(t *testing.T) {
 	check("curl.exe \"http://a/a\" `\n  -H \"Accept: */*\"", "read f as curl: its lines end with "+
 		"a backtick, as in PowerShell; copy the commands as cURL (bash)")
 	check("A=b /usr/bin/curl http://a/a?b=1 & time curl 'http://a/b' | jq .", "GET /a?b=1 1×200\n"+
-		"GET /b 1×200\n- 1: a command that is not curl")
+		"GET /b 1×200\n~ 1: a command that is not curl is not run")
 	check("curl http://a/a?b=1&c=2", "read f as curl: every request was left out: 1: an & or ; "+
 		"that is not in quotes: quote the address; add an example to the file, or pass only --url")
 	check("curl http://a/a?b=1&&c=2; curl http://a/b;d=1\ncurl http://a/c;curl http://a/d",
 		"GET /c 1×200\nGET /d 1×200\n- 2: an & or ; that is not in quotes: quote the address\n"+
-			"- 2: a command that is not curl")
+			"~ 2: a command that is not curl is not run")
 	check("C:\\x\\curl.EXE http://a:80/1 ^\nhttps://a:443/2\ncurl http://a/3 ^\nhttp://a:8080/",
 		"GET /1 1×200\nGET /3 1×200\n- 2: of another host than http://a")
 	check("for i in 1 2; do curl http://a/$i; done", "GET /${I} 1×200\n"+

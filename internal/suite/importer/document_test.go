@@ -62,7 +62,7 @@ func checkTold(t *testing.T, o Options, text string, want ...string) {
 }
 
 // checkCounted holds each request of a file to be taken, or left out for a reason.
-func checkCounted(t *testing.T, d *Draft, text string) {
+func checkCounted(t testing.TB, d *Draft, text string) {
 	t.Helper()
 	n := Total(slices.Concat(d.Requests, d.Unknown, d.Held))
 	for _, times := range d.counts {
@@ -140,6 +140,12 @@ func TestServersOfOperations(t *testing.T) {
 		`/b: {get: {servers: [{url: 'https://other.test/v8'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
 			` d: {get: {`+ok+`}}`),
 		"GET /v1/c", "GET /v1/d", "-1: of another host than https://shop.test")
+	checkTold(t, Options{}, written3("servers: [{url: 'https://shop.test/v1'}]",
+		`/b: {get: {servers: [{url: 'https://{agent}'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
+			` /d: {servers: [{url: /v9}], get: {`+ok+`}}`),
+		"GET /v1/c", "GET /v9/d", "-1: of a host that the document does not name")
+	checkTold(t, Options{}, written3("", `/b: {get: {servers: [{url: 'https://a.test'}], `+ok+`}}`),
+		"GET /b")
 }
 
 // Each digit of a number is kept, and each character of a text.
@@ -329,6 +335,23 @@ func TestEachOperationIsCounted(t *testing.T) {
 	few(Options{Only: []string{"/q/11", "/moved", "/q/.1"}}, 2)
 	few(Options{Tags: []string{"t1"}}, 22)
 	few(Options{Only: []string{"*2"}, Tags: []string{"t0"}}, 5)
+}
+
+// Requests that change data do not take the places of those that read, and are limited as well.
+func TestWritesSetAside(t *testing.T) {
+	paths := "/r: {get: {" + ok + "}}"
+	for i := range 45 {
+		paths += fmt.Sprintf(", /w%02d: {post: {%s}}", i, ok)
+	}
+	reading := Options{ReadOnly: true}
+	d, err := reading.Read("f", []byte(written3("", paths)))
+	if err != nil || len(d.Requests) != 1 || len(d.Held) != 40 || len(d.Left) != 1 ||
+		d.Left[0] != "5: beyond the first 40; choose others with --only" {
+		t.Errorf("%v, %v", d, err)
+	}
+	checkTold(t, reading, written3("", "'/r/{id}': {get: {"+ok+"}}, /w: {post: {"+ok+"}}"),
+		"read f as openapi: 1 request of the file would change data of the service, and no other "+
+			"has all that it needs; pass --writes to include such requests")
 }
 
 // Documents of several files are read from the folder, each reference from its own file.

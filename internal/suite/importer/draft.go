@@ -51,12 +51,13 @@ type Draft struct {
 	// Requests are in the order of the file, as a mix; never more than kindsMax.
 	Requests []Request
 	Unknown  []Request // those that lack a value: what is missing is Note
-	Held     []Request // those that change what a service holds, which Hold has set aside
+	Held     []Request // those that change data, if Options.ReadOnly sets them aside
 	Left     []string  // what was left out and why, one sentence for each reason
 	Changed  []string  // how the requests differ from those of the file, one sentence each
 	Secrets  []Secret  // by name
 	Arrivals []int64   // of a log: times in ns from the first, ascending; otherwise empty
 	Span     string    // length of Arrivals, as a suite's duration
+	Outside  int       // requests of a log outside of its busiest five minutes
 
 	named    map[string]string // secret values by their names
 	names    map[string]string // names by value
@@ -76,6 +77,7 @@ type Draft struct {
 
 	files      fs.FS
 	only, tags []string // expressions of paths, and tags
+	readOnly   bool
 }
 
 // Request is one kind of request. Its texts are templates of a suite.
@@ -107,9 +109,9 @@ type raw struct {
 	unknown       bool
 }
 
-// Hold sets aside the requests that change data of a service, by their method (RFC 9110, section
-// 9.2.1). They are written as comments. It returns an error if no other request remains.
-func (d *Draft) Hold() error {
+// setAside sets aside the requests that change data of a service, by their method (RFC 9110,
+// section 9.2.1).
+func (d *Draft) setAside() {
 	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
 		safe := slices.Contains([]string{"GET", "HEAD", "OPTIONS"}, r.Method)
 		if !safe {
@@ -117,12 +119,6 @@ func (d *Draft) Hold() error {
 		}
 		return !safe
 	})
-	d.needed()
-	if len(d.Requests) == 0 {
-		return errors.New("every request of the file changes data of the service; pass --writes " +
-			"to include such requests")
-	}
-	return nil
 }
 
 // Total is how often the file has the requests.
@@ -131,6 +127,14 @@ func Total(requests []Request) (n int) {
 		n += r.Weight
 	}
 	return n
+}
+
+// Counted is a number of requests in words.
+func Counted(n int) string {
+	if n == 1 {
+		return "1 request"
+	}
+	return fmt.Sprintf("%d requests", n)
 }
 
 // hole stands for ${NAME}, or for a placeholder in braces. No text of a file has a NUL.
@@ -143,6 +147,8 @@ type Options struct {
 	Only   []string // paths that are wanted, in which * is any text; none: all
 	Tags   []string // of an OpenAPI document: those that are wanted; none: all
 	Files  fs.FS    // the folder of the file, for references to others; nil: none is read
+	// ReadOnly sets aside the requests of an OpenAPI document that change data.
+	ReadOnly bool
 }
 
 // Read makes a draft of the content of the named file.
@@ -152,6 +158,18 @@ func Read(name string, data []byte, kind, origin string) (*Draft, error) {
 
 // Read makes a draft of the content of the named file.
 func (o Options) Read(name string, data []byte) (*Draft, error) {
+	d, err := o.draft(name, data)
+	if err == nil && len(d.Requests) == 0 {
+		err = fmt.Errorf("read %s as %s: %s", name, d.Kind, d.none())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// draft makes a draft, which may have no requests.
+func (o Options) draft(name string, data []byte) (*Draft, error) {
 	kind := o.Kind
 	if kind == "" {
 		if kind = recognise(data); kind == "" {
@@ -166,6 +184,7 @@ func (o Options) Read(name string, data []byte) (*Draft, error) {
 	}
 	d := empty()
 	d.Kind, d.want, d.files, d.tags = kind, o.Origin, o.Files, o.Tags
+	d.readOnly = o.ReadOnly && kind == OpenAPI
 	for _, p := range o.Only {
 		d.only = append(d.only, strings.ReplaceAll(regexp.QuoteMeta(p), `\*`, ".*"))
 	}
@@ -179,20 +198,24 @@ func (o Options) Read(name string, data []byte) (*Draft, error) {
 		return nil, fmt.Errorf("read %s as %s: %w", name, kind, err)
 	}
 	d.settle()
-	if len(d.Requests) == 0 {
-		why := "it has no requests"
-		if len(d.Left) > 0 && len(d.Unknown) == 0 {
-			why = "every request was left out: " + d.Left[0]
-		} else if len(d.Unknown) > 0 {
-			r := d.Unknown[0]
-			why = fmt.Sprintf("every request wants a value that has no example: %s %s, %s",
-				r.Method, oneLine(r.Path), oneLine(r.Note))
-		}
-		return nil, fmt.Errorf("read %s as %s: %s; add an example to the file, or pass only "+
-			"--url", name,
-			kind, why)
-	}
 	return d, nil
+}
+
+// none says why a draft has no requests, and what to do.
+func (d *Draft) none() string {
+	const hint = "; add an example to the file, or pass only --url"
+	switch {
+	case len(d.Held) > 0:
+		return fmt.Sprintf("%s of the file would change data of the service, and no other has all "+
+			"that it needs; pass --writes to include such requests", Counted(Total(d.Held)))
+	case len(d.Unknown) > 0:
+		r := d.Unknown[0]
+		return fmt.Sprintf("every request wants a value that has no example: %s %s, %s",
+			r.Method, oneLine(r.Path), oneLine(r.Note)) + hint
+	case len(d.Left) > 0:
+		return "every request was left out: " + strings.Join(d.Left, ", ") + hint
+	}
+	return "it has no requests" + hint
 }
 
 func empty() *Draft {
@@ -428,14 +451,10 @@ func (d *Draft) settle() {
 			d.Requests = append(d.Requests, out)
 		}
 	}
-	d.bound()
-	d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
-		err := r.check()
-		if err != nil {
-			d.leaveAll("a suite cannot send it: "+problem(err), r.Weight)
-		}
-		return err != nil
-	})
+	if d.readOnly {
+		d.setAside()
+	}
+	d.Requests, d.Held = d.sendable(d.bound(d.Requests)), d.sendable(d.bound(d.Held))
 	for _, why := range d.why {
 		d.Left = append(d.Left, fmt.Sprintf("%d: %s", d.counts[why], why))
 	}
@@ -460,11 +479,22 @@ func (d *Draft) uses(text string) bool {
 	})
 }
 
+// sendable keeps the requests that a suite accepts.
+func (d *Draft) sendable(requests []Request) []Request {
+	return slices.DeleteFunc(requests, func(r Request) bool {
+		err := r.check()
+		if err != nil {
+			d.leaveAll("a suite cannot send it: "+problem(err), r.Weight)
+		}
+		return err != nil
+	})
+}
+
 // bound keeps the most frequent requests, in their order, and limits their weights to a suite's.
-func (d *Draft) bound() {
-	if len(d.Requests) > kindsMax {
-		weights := make([]int, len(d.Requests))
-		for i, r := range d.Requests {
+func (d *Draft) bound(requests []Request) []Request {
+	if len(requests) > kindsMax {
+		weights := make([]int, len(requests))
+		for i, r := range requests {
 			weights[i] = r.Weight
 		}
 		slices.SortFunc(weights, func(a, b int) int { return b - a })
@@ -478,7 +508,7 @@ func (d *Draft) bound() {
 				ties++
 			}
 		}
-		d.Requests = slices.DeleteFunc(d.Requests, func(r Request) bool {
+		requests = slices.DeleteFunc(requests, func(r Request) bool {
 			if r.Weight == least {
 				ties--
 			}
@@ -491,14 +521,15 @@ func (d *Draft) bound() {
 	}
 	const weightMax = 1_000_000
 	most := 0
-	for _, r := range d.Requests {
+	for _, r := range requests {
 		most = max(most, r.Weight)
 	}
-	for i := range d.Requests {
-		if r := &d.Requests[i]; most > weightMax {
+	for i := range requests {
+		if r := &requests[i]; most > weightMax {
 			r.Weight = max(1, int(float64(r.Weight)/float64(most)*weightMax))
 		}
 	}
+	return requests
 }
 
 // problem returns the problem of an error without its file and line, which belong to a draft that

@@ -17,15 +17,16 @@ import (
 var update = flag.Bool("update", false, "write the goldens")
 
 // asSuite reads a prony.yaml as a suite, without its targets.
-func asSuite(t *testing.T, text, trace string) *suite.Suite {
+func asSuite(t testing.TB, text, trace string) *suite.Suite {
 	t.Helper()
 	_, rest, found := strings.Cut(text, "\nrequests:\n")
 	if !found {
 		t.Fatalf("no requests in\n%s", text)
 	}
 	requests, loads, _ := strings.Cut(rest, "\nloads:\n")
-	dir := t.TempDir()
+	dir := ""
 	if trace != "" {
+		dir = t.TempDir()
 		err := os.WriteFile(filepath.Join(dir, "prony.trace"), []byte(trace), 0o600)
 		if err != nil {
 			t.Fatal(err)
@@ -184,6 +185,9 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save the file again")
 	check("x", Log, "every request was left out: 1: lines in a format other")
+	check("h - - [22/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 404 1\nx", Log,
+		"1: requests whose response was an error (4xx, 5xx), 1: lines in a format other than "+
+			"common or combined")
 	check("x", "csv", `format "csv"`)
 }
 
@@ -221,6 +225,37 @@ func TestLog(t *testing.T) {
 	asSuite(t, text, trace)
 }
 
+// Each command and line is counted once, as taken or as left out; arrivals are counted apart.
+func TestCounted(t *testing.T) {
+	checkTold(t, Options{}, "curl http://a/1 http://a/2\nls\ncurl http://a/3 @\ncurl -T x http://a",
+		"GET /1", "GET /2", "-1: a word that is neither an option nor an address; quote values "+
+			"that have spaces", "-1: an upload (-T)", "~1: a command that is not curl is not run")
+	var b strings.Builder
+	line := func(minute int, request string) {
+		fmt.Fprintf(&b, "h - - [22/Nov/2026:09:%02d:00 +0000] \"%s HTTP/1.1\" 200 1\n", minute,
+			request)
+	}
+	for i := range headMax {
+		for range 3 {
+			line(0, fmt.Sprintf("GET /head/%d", i))
+		}
+	}
+	line(7, "GET /tail")
+	line(7, "GET /tail/2")
+	line(7, "GET /tail/2")
+	line(8, "HEAD /tail")
+	line(9, "HEAD /tail")
+	d, err := Read("log", []byte(b.String()), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCounted(t, d, b.String())
+	if d.Found != 65 || Total(d.Requests) != 63 || len(d.Arrivals) != 60 || d.Outside != 5 {
+		t.Errorf("%d found, %d taken, %d arrivals, %d outside", d.Found, Total(d.Requests),
+			len(d.Arrivals), d.Outside)
+	}
+}
+
 func TestAlone(t *testing.T) {
 	text, _ := print(t, Alone("/a?b={c}"), "")
 	if s := asSuite(t, text, ""); s.Scenarios[0].Requests[0].Request != "GET /a?b=%7Bc%7D" {
@@ -238,58 +273,4 @@ func TestOrigin(t *testing.T) {
 			t.Errorf("%q: %v, %v", wants, d, err)
 		}
 	}
-}
-
-// fuzz requires that every draft of any bytes is a valid suite.
-func fuzz(f *testing.F, kind string, samples ...string) {
-	names, _ := filepath.Glob("testdata/*" + kind + "*")
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	for _, s := range samples {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if !bytes.Contains(data, []byte{0}) { // texts have none: see package file
-			if d, err := Read("f", data, kind, ""); err == nil {
-				text, trace := print(t, d, "f")
-				asSuite(t, text, trace)
-				if kind != Log && kind != Curl {
-					checkCounted(t, d, string(data))
-				}
-			}
-		}
-	})
-}
-
-func FuzzOpenAPI(f *testing.F) {
-	fuzz(f, OpenAPI, `{"openapi":"3.1.0","paths":{"/a":{"get":{"parameters":[`+
-		`{"$ref":"#/paths"}]}}}}`, `{"swagger":"2.0","host":"h","paths":{"/a/{b}":{"post":{`+
-		`"parameters":[{"in":"formData","name":"c","type":"array","default":[1,{"d":2}]}]}}}}`,
-		"openapi: 3\nservers: [{url: '{s}://{h}/{p}'}]\npaths: {'/{a}': {get: {parameters: "+
-			"[{name: a, in: path, style: matrix, explode: true, example: {b: [01, .5]}}]}}}\n")
-}
-func FuzzHAR(f *testing.F) {
-	fuzz(f, HAR, `{"log":{"entries":[{"request":{"url":"http://a"}}]}}`, `{"log":{"entries":[7,`+
-		`{"request":{"url":"http://a","cookies":[{"name":1}],"postData":{"text":"aA==",`+
-		`"encoding":"base64"}},"response":{"status":"200"}}]}}`)
-}
-func FuzzCurl(f *testing.F) {
-	fuzz(f, Curl, "curl -H a:b -d $'x\\u0000' http://a/{b}?c=${D}#e; curl a &",
-		"curl ^\"http://a/?b^&c\" ^\r\n -H ^\"d: e\\^\"^\"", "curl $A/../b -GId c --next -r 0-9 d",
-		"curl 'http://[::1]/\\[a\\]?b#c' --json $'\\ud83d\\ude00' -b d=e -b f=g --url-query h=i")
-}
-func FuzzPostman(f *testing.F) {
-	fuzz(f, Postman, `{"item":[{"request":{"method":"POST","url":{"host":["{{a}}","b"],"path":`+
-		`[":c",{"value":1}],"query":[{"key":"d"}],"variable":[{"id":"c","value":true}]},"header":`+
-		`"A: {{b}}","body":{"mode":"graphql","graphql":{"query":"{a}","variables":`+
-		`{"b":"{{c}}"}}}}}]}`)
-}
-func FuzzLog(f *testing.F) {
-	fuzz(f, Log, `h - - [22/Nov/2026:09:00:00 +0000] "GET /a?token=b HTTP/1.1" 200 1`,
-		`h - - [22/Nov/2026:09:00:00 +0000] "GET /\x22\"\\ #|{\x00 HTTP/1.1" 206 1`)
 }

@@ -17,6 +17,9 @@ var noise = regexp.MustCompile(`(?i)^(:.*|connection|content-length|transfer-enc
 	`pragma|cache-control|if-.*|sec-.*|upgrade-insecure-requests|x-forwarded-.*|forwarded|` +
 	`via|postman-token|traceparent|tracestate|x-request-id)$`)
 
+// fieldName is a name of a header field (RFC 9110, section 5.1).
+var fieldName = regexp.MustCompile("^[-!#$%&'*+.^_`|~0-9A-Za-z]+$")
+
 // single are fields whose lines cannot be joined into a list (RFC 9110, section 5.3).
 var single = regexp.MustCompile(`(?i)^(host|authorization|proxy-authorization|content-type|` +
 	`content-range|range|date|max-forwards)$`)
@@ -30,10 +33,11 @@ func (r *raw) joined() (why string) {
 		f.Name, f.Value = strings.TrimSpace(f.Name), strings.TrimSpace(f.Value)
 		i := slices.IndexFunc(out, isField(f.Name))
 		switch {
+		case f.Name == "", strings.HasPrefix(f.Name, ":"):
+		case !fieldName.MatchString(f.Name) && !nul(f.Name):
+			r.differ("a header field is not sent, because its name is not valid")
 		case i < 0:
-			if f.Name != "" {
-				out = append(out, f)
-			}
+			out = append(out, f)
 		case strings.EqualFold(f.Name, "cookie"):
 			out[i].Value = strings.TrimRight(out[i].Value, "; ") + "; " + f.Value
 		case noise.MatchString(f.Name):
@@ -46,13 +50,18 @@ func (r *raw) joined() (why string) {
 				note = "the lines of the header field " + oneLine(out[i].Name) +
 					" are joined with commas"
 			}
-			if !slices.Contains(r.changes, note) {
-				r.changes = append(r.changes, note)
-			}
+			r.differ(note)
 		}
 	}
 	r.headers = out
 	return ""
+}
+
+// differ notes a difference from the request of the file once.
+func (r *raw) differ(note string) {
+	if !slices.Contains(r.changes, note) {
+		r.changes = append(r.changes, note)
+	}
 }
 
 // strip takes out the fields that are noise and notes their names, and the Host that the URL has.

@@ -22,11 +22,11 @@ type har struct {
 type entry struct {
 	Request struct {
 		Method, URL          scalar
-		Headers, QueryString []pair
-		Cookies              []pair
+		Headers, QueryString pairs
+		Cookies              pairs
 		PostData             *struct {
 			MimeType, Text, Encoding scalar
-			Params                   []pair
+			Params                   pairs
 		}
 		BodySize scalar
 	}
@@ -63,6 +63,18 @@ func (p *pair) UnmarshalJSON(data []byte) error {
 }
 
 func (p pair) name() string { return string(cmp.Or(p.Key, p.Name, p.ID)) }
+
+// pairs are those of a list. Internet Explorer writes a list of one as its only item.
+type pairs []pair
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *pairs) UnmarshalJSON(data []byte) error {
+	var item struct{ Name *scalar }
+	if data[0] == '{' && json.Unmarshal(data, &item) == nil && item.Name != nil {
+		data = slices.Concat([]byte("["), data, []byte("]"))
+	}
+	return json.Unmarshal(data, (*[]pair)(p))
+}
 
 // static are the endings and media types of files that any web server sends.
 var static = []string{".js", ".mjs", ".css", ".map", ".png", ".jpg", ".jpeg", ".gif", ".svg",

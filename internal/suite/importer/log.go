@@ -169,7 +169,8 @@ func (d *Draft) tail(remaining []*seen) {
 	all, tried := 0, 0
 	for _, s := range remaining {
 		if s.method != "GET" || s.status != status {
-			d.leave("rare requests with another method or status than most rare requests")
+			d.leaveAll("rare requests with another method or status than most rare requests",
+				s.count)
 			continue
 		}
 		all += s.count // paths beyond the limit count for the weight
@@ -182,6 +183,9 @@ func (d *Draft) tail(remaining []*seen) {
 	}
 	switch len(paths) {
 	case 0:
+		if all > 0 {
+			d.leaveAll("rare requests with a secret in their path", all)
+		}
 	case 1:
 		d.add(raw{method: "GET", url: "/" + paths[0], status: status, count: all})
 	default:
@@ -209,7 +213,7 @@ func (d *Draft) moments(times []int64) {
 		}
 	}
 	if remaining := len(times) - (to - from + 1); remaining > 0 {
-		d.leaveAll("arrivals outside of the busiest five minutes", remaining)
+		d.Outside = remaining
 	}
 	times = times[from : to+1]
 	for i := 0; i < len(times); {

@@ -43,11 +43,12 @@ type openAPI struct {
 // operation is one on its way to a request.
 type operation struct {
 	raw
-	origin  string // of its server; "": the document leaves it open
-	path    string // with its server's, in braces what is filled in
-	values  map[string]string
-	query   []string
-	missing []string // names
+	origin    string // of its server; "": the document leaves it open
+	elsewhere bool   // its own server has a host, which the document may leave open
+	path      string // with its server's, in braces what is filled in
+	values    map[string]string
+	query     []string
+	missing   []string // names
 }
 
 func (d *Draft) readOpenAPI(name string, data []byte) error {
@@ -64,13 +65,19 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 		return fmt.Errorf("its version is %q; convert it to OpenAPI 3", version)
 	}
 	all := d.operations(&o)
-	open := slices.ContainsFunc(all, func(op operation) bool { return op.origin == "" })
+	home, _, _ := o.server(d.want, nil, nil)
+	open := home == "" && slices.ContainsFunc(all, func(op operation) bool {
+		return op.origin == ""
+	})
 	for _, op := range all {
-		if open && op.origin != "" && op.origin != d.want {
+		switch {
+		case open && op.origin != "" && op.origin != d.want:
 			d.leave("of another host than the document's: " + op.origin)
-			continue
+		case home != "" && op.origin == "" && op.elsewhere:
+			d.leave("of a host that the document does not name")
+		default:
+			d.add(op.raw)
 		}
-		d.add(op.raw)
 	}
 	if hooks := o.tree(root["webhooks"]); len(hooks) > 0 {
 		d.Found += len(hooks)
@@ -150,10 +157,15 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 	return out
 }
 
+// list is a list of a document; anything else has no items.
+func (o *openAPI) list(value any) []any {
+	all, _ := value.([]any)
+	return all
+}
+
 // texts are those of a list.
 func (o *openAPI) texts(list any) (out []string) {
-	all, _ := list.([]any)
-	for _, v := range all {
+	for _, v := range o.list(list) {
 		out = append(out, plain(v))
 	}
 	return out
@@ -262,6 +274,10 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	if c.path += "/" + strings.TrimPrefix(p, "/"); strings.Contains(c.path, "#") {
 		return c, "a path with #, which is not sent"
 	}
+	servers := slices.Concat(o.list(op["servers"]), o.list(item["servers"]))
+	c.elsewhere = slices.ContainsFunc(servers, func(server any) bool {
+		return strings.Contains(plain(o.tree(server)["url"]), "//")
+	})
 	c.note, _ = op["summary"].(string)
 	status, bad := success(o.tree(op["responses"]))
 	if c.status = status; bad {

@@ -297,7 +297,11 @@ func (f *filler) address(data json.RawMessage) (address string, missing []string
 	if before == "" {
 		return "", nil, "a request without an address"
 	}
+	variable := strings.HasPrefix(before, "{{")
 	before, missing = f.segments(before, u.Variable)
+	if variable && strings.HasPrefix(before, "//") {
+		before = before[1:] // the variable is /
+	}
 	if query = f.text(query); u.Query != nil {
 		query = f.query(u.Query)
 		requested = query != ""

@@ -17,7 +17,8 @@ func TestPostmanAddresses(t *testing.T) {
 		t.Helper()
 		checkTold(t, Options{}, postman(`"variable": [{"id": "page", "value": 3}, {"key": "home",
 "value": "{{host}}:81/v1"}, {"key": "h", "value": "shop.test"}, {"key": "and", "value": "a&b#c"},
-{"key": "off", "value": "x", "disabled": true}], `, `{"request": {"url": `+url+`}}`), want...)
+{"key": "off", "value": "x", "disabled": true},
+{"key": "root", "value": "/"}], `, `{"request": {"url": `+url+`}}`), want...)
 	}
 	for _, base := range []string{"{{baseUrl}}", "{{host}}:3000", "http://{{host}}:{{port}}",
 		"{{protocol}}://{{host}}", "{{sub}}.shop.test", "https://{{sub}}.shop.test",
@@ -31,6 +32,7 @@ func TestPostmanAddresses(t *testing.T) {
 	check(`"{{baseUrl}}api/0"`, "GET /api/0")
 	check(`"{{baseUrl}}"`, "GET /")
 	check(`"{{baseUrl}}?q=1"`, "GET /?q=1")
+	check(`"{{root}}/api/0"`, "GET /api/0")
 	check(`"{{home}}/api/0"`, "GET /v1/api/0")
 	check(`"shop.test/api/0"`, "GET /api/0")
 	check(`"http://shop.test/{{x}}/{{off}}"`, "GET /${X}/${OFF}")
@@ -205,6 +207,10 @@ func TestHAREntries(t *testing.T) {
 	check(`"url": "http://shop.test/a", "headers": {}`, fine, "GET /ok",
 		"-1: an entry that is not understood: request.headers is of type object, which is not "+
 			"expected; is it the file that you meant?")
+	check(`"url": "http://shop.test/a", "headers": [{"name": "GET /a", "value": "HTTP/1.1"}]`, fine,
+		"GET /a", "GET /ok", "~1: a header field is not sent, because its name is not valid")
+	check(`"url": "http://shop.test/a", "cookies": {"name": "a", "value": "1"}`, fine,
+		"GET /a Cookie=${COOKIE}", "GET /ok")
 	check(`"url": "blob:http://shop.test/a"`, fine, "GET /ok",
 		"-1: a request whose address is not an http or https URL")
 	checkTold(t, Options{Only: []string{"/a/*"}}, `{"log": {"entries": [{"request": {"url":
