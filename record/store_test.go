@@ -416,7 +416,7 @@ func TestRepeatedTrials(t *testing.T) {
 		dir := t.TempDir()
 		w := create(t, dir, head)
 		for i := range records {
-			records[i].Order = i
+			records[i].Order, records[i].Outcome = i, Failed
 			if err := w.Append(&records[i]); err != nil {
 				t.Fatal(err)
 			}
