@@ -151,8 +151,8 @@ func (s *Series) check(l *Load) error {
 	for _, n := range s.Done {
 		done += n
 	}
-	whole := int64(len(s.Done))*s.IntervalNs >= l.WindowNs
-	if done > l.Done || whole && done != l.Done {
+	complete := int64(len(s.Done))*s.IntervalNs >= l.WindowNs
+	if done > l.Done || complete && done != l.Done {
 		return fmt.Errorf("done = sum of series.done: %d, but the sum is %d", l.Done, done)
 	}
 	return nil

@@ -43,10 +43,12 @@ func (a *app) gateCmd() *cobra.Command {
                 starts or blocks for an interval: exit code 4
 
 If trials are independent and both sides are paired, a loss within the limit fails in at most 2.5 %
-of gates, and a larger one passes in at most 2.5 %. Without --metric, gate judges metrics with a
-limit of their own, and of a run of prony versus the metric that decides there (CPU time per request
-at the peak, or that of --by), else the metric of the ranking (throughput at the peak, or p99 of the
-first open load). Rows that only one side has are an error: name the rows to judge.
+of gates, and a larger one passes in at most 2.5 %. Rows that only one side has are an error: name
+the rows to judge.
+
+Without --metric, gate judges metrics that have a limit of their own, and one more metric. For a run
+of prony versus, this is the metric that decides there: CPU time per request, or that of --by. For
+other runs, it is the metric of the ranking: throughput at the peak, or p99 of the first open load.
 
 Gate judges response times without the machine's stalls, if these values are known. If a metric
 passes only without stalls, the result says so, and --github prints a warning.

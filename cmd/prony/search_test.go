@@ -67,6 +67,7 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 func searched(r *record.Record, perS float64) {
 	l := r.Loads[0]
 	l.Name, l.Model, l.RatePerS, l.WindowNs = "users", record.Open, perS*0.97, int64(1e12/perS)
+	l.ThroughputPerS, l.Series = float64(l.Done)*perS/1e3, record.Series{}
 	l.Search = &record.Search{SLO: "p99<20ms", RatePerS: perS, LoPerS: perS * 0.99,
 		HiPerS: perS * 1.01, MetPerS: perS, BudgetNs: 4e10, ElapsedNs: 3e10}
 	r.Loads = []record.Load{l}

@@ -22,6 +22,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/record"
 )
@@ -320,7 +321,8 @@ func TestInvalidPilot(t *testing.T) {
 		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
 			res, err := w.steadyLoad(ctx, s)
 			if s.Name == suite.CapacityLoad && err == nil {
-				res.Errors.Status = res.Done
+				res.Errors.Status = res.Done / 2
+				trialtest.Answer(&res.Load, res.Done-res.Errors.Status)
 			}
 			return res, err
 		}

@@ -19,6 +19,7 @@ import (
 	"prony.example/internal/observe/probe"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/record"
 	"prony.example/stats"
@@ -110,6 +111,8 @@ func (w *world) detailed(opened *int64) func(context.Context, load.Spec) (*load.
 			res.Intervals = append(res.Intervals, load.Interval{Response: h,
 				Offset: time.Duration(n * 2e8), Length: 2e8})
 		}
+		l.Scheduled, l.Sent, l.Errors.Status = 2400, 2400, 60
+		trialtest.Answer(l, 2280)
 		l.Lag = record.Dist{Count: 1, P50Ns: 1000, P99Ns: 2000, MaxNs: 3000}
 		l.GC = &record.GC{AllocatedBytes: 4000, PauseNs: 24e6, HeapAfterBytes: -1}
 		return res, nil
@@ -203,8 +206,8 @@ func TestAllThatIsTold(t *testing.T) {
 			"prony_trial_verdict INVALID":                  "1",
 			"prony_trial_throughput_per_second peak":       "1000",
 			"prony_trial_latency_seconds peak 0.99":        "0.001",
-			"prony_trial_error_share half":                 "0",
-			"prony_trial_allocated_bytes_per_request half": "8", // per 500 requests
+			"prony_trial_error_share half":                 "0.025641", // 60 of 2,340 responses
+			"prony_trial_allocated_bytes_per_request half": "1.7094",   // 4,000 bytes
 			"prony_trial_gc_paused_share half":             "0.01",
 			"prony_trial_heap_after_gc_bytes half":         "", // unknown
 			"prony_trial_reason INVALID half order":        "1",

@@ -356,14 +356,16 @@ func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 // flaw spoils a load's result.
 func (m *storm) flaw(id string, out *record.Load) {
 	if m.breaks(id, "wrong answers", "", true) {
-		out.Done, out.Errors.Body = out.Done/2, out.Done-out.Done/2
+		out.Errors.Body = out.Done - out.Done/2
+		trialtest.Answer(out, out.Done/2)
 	}
 	if m.breaks(id, "nothing answered", "no good response", true) {
-		out.Done, out.Answered, out.ThroughputPerS = 0, 0, 0
+		trialtest.Answer(out, 0)
 		out.Errors = record.Errors{Timeout: out.Sent}
 	}
 	if out.Model == record.Open && m.breaks(id, "not sent", "", true) {
-		out.Sent, out.Done, out.Answered = out.Sent/2, out.Done/2, out.Answered/2
+		out.Sent /= 2
+		trialtest.Answer(out, out.Done/2)
 	}
 }
 

@@ -16,8 +16,8 @@ function remembered(): Theme | null {
   }
 }
 
-// given is the theme after the # of the address. The app passes it to reports, which a server shows without
-// access to the app's storage.
+// given is the theme after the # of the address. The app passes it to reports, which a server shows
+// without access to the app's storage.
 function given(): Theme | null {
   const [name, value] = location.hash.slice(1).split("=", 2);
   return name === parameter && (value === "light" || value === "dark") ? value : null;

@@ -79,8 +79,8 @@ func isNumber(t reflect.Type) bool {
 func members(t reflect.Type, tag string) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for f := range t.Fields() {
-		name, rest, _ := strings.Cut(f.Tag.Get(tag), ",")
-		inline := f.Anonymous && name == "" || strings.Contains(rest, "inline")
+		name, options, _ := strings.Cut(f.Tag.Get(tag), ",")
+		inline := f.Anonymous && name == "" || strings.Contains(options, "inline")
 		switch {
 		case inline && f.Type.Kind() == reflect.Struct:
 			for key, inner := range members(f.Type, tag) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -51,7 +52,7 @@ func run(t *testing.T, dir string, i int, times float64) (id string) {
 	for k, r := range records {
 		r.Run, r.Time = id, at.Add(time.Duration(k)*time.Minute)
 		for j := range r.Loads { // no two trials are alike
-			r.Loads[j].ThroughputPerS *= times * (1 + 0.001*float64((7*i+3*k+j)%11))
+			scale(&r.Loads[j], times*(1+0.001*float64((7*i+3*k+j)%11)))
 		}
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -267,4 +268,15 @@ func TestOnlyWhatIsItsOwn(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(other, "index.html")); string(b) != "<p>mine" {
 		t.Errorf("the page of somebody else is %q: %v", b, err)
 	}
+}
+
+// scale multiplies the responses of a load in its window.
+func scale(l *record.Load, by float64) {
+	before := l.Done
+	l.ThroughputPerS *= by
+	l.Done = int64(math.Round(l.ThroughputPerS * float64(l.WindowNs) / 1e9))
+	for _, n := range []*int64{&l.Scheduled, &l.Sent, &l.Answered, &l.ResponseTime.Count} {
+		*n += l.Done - before
+	}
+	l.Series = record.Series{}
 }

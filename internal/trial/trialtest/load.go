@@ -100,6 +100,18 @@ func Good(s load.Spec, rate float64) record.Load {
 	}
 }
 
+// Answer sets the number of good responses of a load, and all that follows from it. Each took
+// ResponseNs.
+func Answer(l *record.Load, n int64) {
+	l.Done, l.Answered = n, n
+	l.ThroughputPerS = float64(n) / (float64(l.WindowNs) / 1e9)
+	d := record.Dist{}
+	if n > 0 {
+		d = Times(n, ResponseNs)
+	}
+	l.ResponseTime, l.ServiceTime, l.FirstByte = d, d, d
+}
+
 // Times returns the distribution of n equal times, with its histogram.
 func Times(n, ns int64) record.Dist {
 	h := hdrhistogram.New(1, 1<<40, 3)

@@ -33,38 +33,38 @@ func Exact(t *testing.T, v any) {
 	if len(places) == 0 {
 		t.Fatalf("%T has no numeric key", v)
 	}
-	for _, at := range places {
+	for _, spot := range places {
 		for _, text := range texts {
-			if text == "" && at[len(at)-1] == "[]" {
+			if text == "" && spot[len(spot)-1] == "[]" {
 				continue // the list is empty
 			}
-			check(t, at, text, reflect.New(reflect.TypeOf(v).Elem()))
+			check(t, spot, text, reflect.New(reflect.TypeOf(v).Elem()))
 		}
 	}
 }
 
 // find returns the places of all numeric keys of a type.
-func find(t reflect.Type, path place, seen map[reflect.Type]bool) (out []place) {
+func find(t reflect.Type, path place, visited map[reflect.Type]bool) (out []place) {
 	step := func(name string) place { return append(path[:len(path):len(path)], name) }
 	switch t.Kind() {
 	case reflect.Pointer:
-		return find(t.Elem(), path, seen)
+		return find(t.Elem(), path, visited)
 	case reflect.Slice, reflect.Array:
-		return find(t.Elem(), step("[]"), seen)
+		return find(t.Elem(), step("[]"), visited)
 	case reflect.Map:
-		return find(t.Elem(), step("{}"), seen)
+		return find(t.Elem(), step("{}"), visited)
 	case reflect.Struct:
-		if seen[t] || reflect.PointerTo(t).Implements(textType) {
+		if visited[t] || reflect.PointerTo(t).Implements(textType) {
 			return nil
 		}
-		seen[t] = true
-		defer delete(seen, t)
+		visited[t] = true
+		defer delete(visited, t)
 		for f := range t.Fields() {
-			name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 			if name != "" && name != "-" {
-				out = append(out, find(f.Type, step(name), seen)...)
-			} else if strings.Contains(rest, "inline") {
-				out = append(out, find(f.Type, path, seen)...)
+				out = append(out, find(f.Type, step(name), visited)...)
+			} else if strings.Contains(options, "inline") {
+				out = append(out, find(f.Type, path, visited)...)
 			}
 		}
 		return out
@@ -116,14 +116,14 @@ func (p place) value(v reflect.Value) reflect.Value {
 	case "{}":
 		return p[1:].value(v.MapIndex(reflect.ValueOf("some").Convert(v.Type().Key())))
 	}
-	for f, of := range v.Fields() {
-		name, rest, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	for f, field := range v.Fields() {
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == p[0] {
-			return p[1:].value(of)
+			return p[1:].value(field)
 		}
-		if strings.Contains(rest, "inline") {
-			if found := p.value(of); found.IsValid() {
-				return found
+		if strings.Contains(options, "inline") {
+			if match := p.value(field); match.IsValid() {
+				return match
 			}
 		}
 	}
@@ -131,23 +131,23 @@ func (p place) value(v reflect.Value) reflect.Value {
 }
 
 // check reads one text as the value of one key.
-func check(t *testing.T, at place, text string, v reflect.Value) {
+func check(t *testing.T, spot place, text string, v reflect.Value) {
 	t.Helper()
-	what := fmt.Sprintf("%s: %s", strings.Join(at, "."), text)
-	err := strictyaml.Decode("file.yaml", []byte("# a\n\n"+at.document(text)+"\n"), v.Interface())
+	label := fmt.Sprintf("%s: %s", strings.Join(spot, "."), text)
+	err := strictyaml.Decode("file.yaml", []byte("# a\n\n"+spot.document(text)+"\n"), v.Interface())
 	if err == nil {
-		got, want := at.value(v), number(text)
-		if !got.IsValid() || want == nil || !holds(got, want) {
-			t.Errorf("%s is read as %v", what, got)
+		got, want := spot.value(v), number(text)
+		if !got.IsValid() || want == nil || !equal(got, want) {
+			t.Errorf("%s is read as %v", label, got)
 		}
 		return
 	}
 	var placed *strictyaml.Error
 	message := err.Error()
 	if !errors.As(err, &placed) || placed.File != "file.yaml" || placed.Line != 3 ||
-		!strings.Contains(message, at.key()) ||
+		!strings.Contains(message, spot.key()) ||
 		!strings.Contains(message, strings.Trim(text, "[]")) || strings.Contains(message, "Go ") {
-		t.Errorf("%s is refused with %v", what, err)
+		t.Errorf("%s is refused with %v", label, err)
 	}
 }
 
@@ -169,7 +169,7 @@ func number(text string) *big.Rat {
 }
 
 // holds reports whether a decoded value is a number. Decimal numbers are the nearest of float64.
-func holds(v reflect.Value, want *big.Rat) bool {
+func equal(v reflect.Value, want *big.Rat) bool {
 	switch {
 	case v.CanInt():
 		return want.Cmp(new(big.Rat).SetInt64(v.Int())) == 0
