@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
-	"prony.example/internal/base/hostguard"
+	"prony.example/internal/base/portguard"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
 )
@@ -50,7 +50,7 @@ func (h *Home) handler() http.Handler {
 	}))
 	orders("points", order(maxOwn, done(h.own)))
 	m.Handle("/", h.stores.Handler())
-	return hostguard.Guard(m)
+	return portguard.Guard(m)
 }
 
 // lab checks the token of control requests, because they make the collector fetch pages and change

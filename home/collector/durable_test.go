@@ -199,7 +199,9 @@ func TestGoesOn(t *testing.T) {
 func TestJournalRefuses(t *testing.T) {
 	h := up(t, Config{})
 	trialWith(t, h)
-	if err := h.journal.Close(false); err != nil {
+	// A folder of this name prevents a new journal, which would begin within a second.
+	obstacle := filepath.Join(h.c.Dir, JournalFile+".new")
+	if err := errors.Join(os.Mkdir(obstacle, 0o755), h.journal.Close(false)); err != nil {
 		t.Fatal(err)
 	}
 	spans, line := failedSpan(1)
@@ -209,6 +211,9 @@ func TestJournalRefuses(t *testing.T) {
 	}
 	if s := h.counted().Signals[2]; s.Received != 0 || s.Refused != 1 {
 		t.Errorf("%+v", s)
+	}
+	if err := os.Remove(obstacle); err != nil {
+		t.Fatal(err)
 	}
 	h.secure()
 	if c := deliver(t, h, "/v1/traces", spans); c != 200 {

@@ -26,7 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"prony.example/internal/base/clock"
-	"prony.example/internal/base/hostguard"
+	"prony.example/internal/base/portguard"
 	"prony.example/record"
 )
 
@@ -129,10 +129,10 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	}
 }
 
-// refusal applies the rules of hostguard and, for Zipkin, checks the media type: its receiver
+// refusal applies the rules of portguard and, for Zipkin, checks the media type: its receiver
 // accepts any type as JSON, which includes forms of any web page. OTLP's receiver checks it itself.
 func refusal(r *http.Request, zipkin bool) (why string, code int) {
-	if why, code = hostguard.Refusal(r); code != 0 || !zipkin {
+	if why, code = portguard.Refusal(r); code != 0 || !zipkin {
 		return why, code
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
@@ -371,7 +371,7 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 			info.FullMethodName)
 	case !named(info):
 		err = status.Error(codes.PermissionDenied, "the host is not a known name of this server: "+
-			"use the server's address, or add the host to "+hostguard.Hosts)
+			"use the server's address, or add the host to "+portguard.Hosts)
 	case packed != "" && packed != "identity" && packed != "gzip":
 		err = status.Errorf(codes.Unimplemented, "compression %q is not supported; send gzip or "+
 			"none",
@@ -402,7 +402,7 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 // use HTTP/2 without TLS.
 func named(info *tap.Info) bool {
 	return !slices.ContainsFunc(info.Header.Get(":authority"), func(host string) bool {
-		return !hostguard.Named(host)
+		return !portguard.Named(host)
 	})
 }
 

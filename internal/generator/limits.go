@@ -42,9 +42,13 @@ func (r room) check(s *load.Spec, c *nethttp.Config) error {
 	case protocol == nethttp.H3: // connections share sockets
 		return nil
 	case r.files > 0 && sockets+filesBeside > r.files:
+		fewer := ""
+		if r.files > filesBeside {
+			fewer = fmt.Sprintf(", or use at most %d connections", r.files-filesBeside)
+		}
 		return fmt.Errorf("%d connections need %d open files, but this process may have %d: raise "+
-			"the limit with ulimit -n %d, or use at most %d connections", sockets,
-			sockets+filesBeside, r.files, sockets+filesBeside, max(r.files-filesBeside, 0))
+			"the limit with ulimit -n %d%s", sockets, sockets+filesBeside, r.files,
+			sockets+filesBeside, fewer)
 	case r.ports > 0 && sockets > r.ports && protocol != nethttp.H1Unix:
 		return fmt.Errorf("%d connections to %v need as many local ports, but %s has %d: widen "+
 			"the range with sysctl net.ipv4.ip_local_port_range, or use at most %d connections",

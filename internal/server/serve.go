@@ -7,9 +7,9 @@
 //
 // Clients may start builds and runs of services in the catalog. So the server listens on 127.0.0.1
 // by default, and other addresses require a token; it accepts requests only from its own pages
-// (internal/base/hostguard); it changes nothing on GET; it opens files by identifiers, never by a
+// (internal/base/portguard); it changes nothing on GET; it opens files by identifiers, never by a
 // path from a request; and it bounds request bodies, connections and concurrent work. Connections
-// without a valid request make room for others (internal/base/connguard).
+// without a valid request make room for others (internal/base/portguard).
 //
 // Non-goals: it computes nothing itself, measures nothing, and has no flags.
 package server
@@ -33,8 +33,7 @@ import (
 	"sync"
 	"time"
 
-	"prony.example/internal/base/connguard"
-	"prony.example/internal/base/hostguard"
+	"prony.example/internal/base/portguard"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/report/runs"
 	"prony.example/internal/server/app"
@@ -101,7 +100,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headBound, ReadTimeout: readBound, WriteTimeout: writeBound,
 		IdleTimeout: idleBound,
 	}
-	guard := connguard.New(l, connguard.Options{Most: maxConns, Report: s.reportRefused})
+	guard := portguard.New(l, portguard.Options{Most: maxConns, Report: s.reportRefused})
 	guard.Watch(server)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(guard) }()
@@ -120,7 +119,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 }
 
 // reportRefused reports refused connections.
-func (s *Server) reportRefused(n connguard.Refused) {
+func (s *Server) reportRefused(n portguard.Refused) {
 	if s.Report == nil {
 		return
 	}
@@ -151,7 +150,7 @@ func (s *Server) Handler() http.Handler {
 	}))
 	mux.Handle("GET /{$}", answer(s.index))
 	mux.Handle("GET /{name}", answer(s.asset))
-	return hostguard.Guard(headers(s.admit(bounded(mux))))
+	return portguard.Guard(headers(s.admit(bounded(mux))))
 }
 
 // routes returns the API. openapi.yaml describes each route, and a test compares the two.
@@ -318,12 +317,12 @@ func (s *Server) admit(next http.Handler) http.Handler {
 		case isBearer && right(bearer), !isBearer && err == nil && right(retained.Value):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/" && input != "" && right(input):
-			connguard.Admit(r)
+			portguard.Admit(r)
 			http.SetCookie(w, &http.Cookie{Name: cookie, Value: input, Path: "/", HttpOnly: true,
 				SameSite: http.SameSiteStrictMode})
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 		default:
-			connguard.Deny(w, r)
+			portguard.Deny(w, r)
 			w.Header().Set("WWW-Authenticate", `Bearer realm="prony"`)
 			say(w, r, http.StatusUnauthorized, "this server requires the token that prony serve "+
 				"printed: open the printed link, or send Authorization: Bearer TOKEN")
@@ -334,7 +333,7 @@ func (s *Server) admit(next http.Handler) http.Handler {
 // admitted marks the connection of a valid request, so that it makes no room for others.
 func admitted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		connguard.Admit(r)
+		portguard.Admit(r)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"prony.example/home/tsdb"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/files"
-	"prony.example/internal/base/hostguard"
+	"prony.example/internal/base/portguard"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/flags"
 	"prony.example/record"
@@ -115,7 +115,7 @@ func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address strin
 	fmt.Fprintf(p.stdout, "http://%s serves the API of Prometheus, from %s to %s; Ctrl-C ends "+
 		"the server\n",
 		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
-	srv := &http.Server{Handler: hostguard.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: portguard.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
 	ended := context.AfterFunc(ctx, func() { srv.Close() })
 	defer ended()
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

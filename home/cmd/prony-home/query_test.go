@@ -91,7 +91,7 @@ func told(t *testing.T) (dir string, records []*record.Record) {
 	at := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, name := range []string{"go-nethttp", "rust-axum"} {
 		r := &record.Record{Trial: fmt.Sprintf("b1-%02d-%s", i+1, name), Time: at,
-			DurationNs: int64(9*time.Second + 400*time.Millisecond)}
+			DurationNs: int64(9*time.Second + 400*time.Millisecond), Outcome: record.Failed}
 		r.Target.Name, r.Target.Service = name, name
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)

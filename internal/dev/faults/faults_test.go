@@ -178,7 +178,7 @@ func TestFewFiles(t *testing.T) {
 			e := s.try("ulimit -n "+row.limit, s.arguments("load "+url+" -n 10 -c 8")...)
 			e.check(t)
 			e.refused(t, 1)
-			if !strings.Contains(e.stderr, "may have "+row.limit+" open files; raise") ||
+			if !strings.Contains(e.stderr, "may have "+row.limit+": raise the limit") ||
 				strings.Contains(e.stderr, "is the service running?") {
 				t.Errorf("it says %s", e.stderr)
 			}

@@ -19,7 +19,7 @@
 // The lab trusts no message: each kind has a size limit, each message is checked before any of it
 // is stored, and an invalid message ends the connection. Only one long message is in memory at a
 // time. So the lab's memory is bounded whatever generators send. Connections without the key make
-// room for others (internal/base/connguard).
+// room for others (internal/base/portguard).
 //
 // Non-goals: it starts no process and is independent of clusters; every holder of the key may
 // generate. No generator takes over another's part, because a load with a gap is invalid.

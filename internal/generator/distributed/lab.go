@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
-	"prony.example/internal/base/connguard"
+	"prony.example/internal/base/portguard"
 )
 
 // numberMost is the largest number of a load's generators.
@@ -76,7 +76,7 @@ func ListenAs(id Identity, address string, number int, version string) (*Lab, er
 func open(l net.Listener, key Key, number int, version string) *Lab {
 	lab := &Lab{number: number, version: version, key: key, missing: number,
 		here: map[int]*member{}, come: make(chan struct{})}
-	lab.listener = connguard.New(l, connguard.Options{Most: number + greetings,
+	lab.listener = portguard.New(l, portguard.Options{Most: number + greetings,
 		Report: lab.reportRefused})
 	go lab.accept()
 	return lab
@@ -142,11 +142,11 @@ func (l *Lab) greet(c *line) {
 			"this load wrote")
 	}
 	if err != nil {
-		connguard.DenyConn(c.Conn)
+		portguard.DenyConn(c.Conn)
 		c.refuse(err)
 		return
 	}
-	connguard.AdmitConn(c.Conn)
+	portguard.AdmitConn(c.Conn)
 	if err = l.accepted(c, &f); err == nil {
 		return
 	}
@@ -168,7 +168,7 @@ func (c *line) refuse(why error) {
 }
 
 // reportRefused reports connections of clients without the key.
-func (l *Lab) reportRefused(n connguard.Refused) {
+func (l *Lab) reportRefused(n portguard.Refused) {
 	connections := fmt.Sprintf("%d connections", n.Total())
 	if n.Total() == 1 {
 		connections = "1 connection"

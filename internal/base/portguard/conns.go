@@ -1,22 +1,4 @@
-// Package connguard bounds the connections of a listener in such a way that unknown clients cannot
-// shut out known ones. A connection is fresh until its first valid request or greeting, then busy
-// or idle:
-//
-//	accept ─► fresh ─ Admit ─► busy ⇄ idle
-//
-// At the bound, a new connection takes the place of the oldest fresh one, otherwise of the oldest
-// idle one. Only if all are busy does it wait. A client that authenticates as soon as it has
-// connected is therefore served, however many others hold connections and stay silent.
-//
-//	guard := connguard.New(listener, connguard.Options{Most: 512})
-//	guard.Watch(server)       // an http.Server; its handler calls Admit(r) or Deny(w, r)
-//	server.Serve(guard)
-//
-// Other servers call AdmitConn and DenyConn.
-//
-// Non-goals: it authenticates nobody, and sets no time limits: the server bounds handshakes and
-// heads of requests.
-package connguard
+package portguard
 
 import (
 	"container/list"

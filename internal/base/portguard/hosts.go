@@ -1,18 +1,40 @@
-// Package hostguard decides which requests an HTTP port of this program answers. A port on
-// 127.0.0.1 is open to every page in a browser on this machine. A page may send there what a form
-// can send; a page whose name resolves to 127.0.0.1 (DNS rebinding) may also read responses. A
-// request must therefore name the port by an address or by a name that only this machine's owner
+// Package portguard protects the ports of this program from strangers: Guard decides which requests
+// an HTTP port answers, and a Listener bounds connections so that unknown clients cannot shut out
+// known ones.
+//
+// # Hosts
+//
+// A port on 127.0.0.1 is open to every page in a browser on this machine. A page may send there what
+// a form can send; a page whose name resolves to 127.0.0.1 (DNS rebinding) may also read responses.
+// A request must therefore name the port by an address or by a name that only this machine's owner
 // can give. A browser's request must also come from a page of the port itself.
 //
-//	server := &http.Server{Handler: hostguard.Guard(mux)}
+//	server := &http.Server{Handler: portguard.Guard(mux)}
 //
 // Two kinds of ports have no guard. Truth and null servers stand for services, which are called by
 // arbitrary names, and have neither secrets nor state. A service under test belongs to somebody
 // else.
 //
-// Non-goals: it does not authenticate. Programs on this machine may send any request; actions that
-// are reserved for the lab need a token of the port.
-package hostguard
+// # Connections
+//
+// A connection is fresh until its first valid request or greeting, then busy or idle:
+//
+//	accept ─► fresh ─ Admit ─► busy ⇄ idle
+//
+// At the bound, a new connection takes the place of the oldest fresh one, otherwise of the oldest
+// idle one. Only if all are busy does it wait. A client that authenticates as soon as it has
+// connected is therefore served, however many others hold connections and stay silent.
+//
+//	guard := portguard.New(listener, portguard.Options{Most: 512})
+//	guard.Watch(server)       // an http.Server; its handler calls Admit(r) or Deny(w, r)
+//	server.Serve(guard)
+//
+// Other servers call AdmitConn and DenyConn.
+//
+// Non-goals: it authenticates nobody, and sets no time limits: the server bounds handshakes and
+// heads of requests. Programs on this machine may send any request; actions that are reserved for
+// the lab need a token of the port.
+package portguard
 
 import (
 	"net"

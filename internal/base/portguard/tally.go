@@ -1,4 +1,4 @@
-package connguard
+package portguard
 
 import (
 	"sync"

@@ -1,4 +1,4 @@
-package hostguard
+package portguard
 
 import (
 	"net/http"
