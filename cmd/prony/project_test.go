@@ -338,7 +338,8 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 		t.Fatal(err)
 	}
 	_, stderr, _ = inProject(t, text, "run", "--resume", runs[0])
-	has(t, "going on", stderr, "1 of 2 trials already have a record: the others run now")
+	// A start counts as a whole.
+	has(t, "going on", stderr, "0 of 2 trials are complete: the others run now")
 	if _, records, _, err := record.Read(runs[0]); err != nil || len(records) != 2 {
 		t.Errorf("after going on there are %d records, error %v", len(records), err)
 	}

@@ -252,8 +252,7 @@ func (r *run) resume(context.Context) error {
 		Trials: len(records), Command: r.wish.Command, Repeats: again})
 	head.Host = now.Head.Host
 	now.Head, now.Done = head, records
-	r.Tell.Say(fmt.Sprintf("%d of %d trials already have a record: the others run "+
-		"now", len(records),
+	r.Tell.Say(fmt.Sprintf("%d of %d trials are complete: the others run now", len(records),
 		len(head.Trials)))
 	return nil
 }
