@@ -4,8 +4,9 @@
 //
 // # Hosts
 //
-// A port on 127.0.0.1 is open to every page in a browser on this machine. A page may send there what
-// a form can send; a page whose name resolves to 127.0.0.1 (DNS rebinding) may also read responses.
+// A port on 127.0.0.1 is open to every page in a browser on this machine. A page may send there
+// what a form can send; a page whose name resolves to 127.0.0.1 (DNS rebinding) may also read
+// responses.
 // A request must therefore name the port by an address or by a name that only this machine's owner
 // can give. A browser's request must also come from a page of the port itself.
 //
