@@ -43,7 +43,7 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 	}
 	for _, r := range records {
 		if r.Outcome != record.Measured {
-			if !strings.HasPrefix(r.Failure.Error, "search for users: ") {
+			if !strings.HasPrefix(r.Failure.Error, "search the capacity in load users: ") {
 				t.Errorf("%s failed for another reason: %+v", r.Trial, r.Failure)
 			}
 			continue

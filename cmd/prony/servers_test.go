@@ -319,7 +319,7 @@ func (s *realServer) versionOf(t *testing.T, p *place) string {
 // Real servers cause no error and no INVALID while they close connections: one load of each with
 // short keep-alive, and of two while they reload. In the third set, each server is loaded over all
 // its protocols, by all models, and also with its default keep-alive; the results are the table of
-// docs/servers.md.
+// docs/formats/servers.md.
 func TestRealServers(t *testing.T) {
 	needs := testsets.Needs{Files: []string{serverFiles}}
 	testsets.Once(t, "real servers", needs)

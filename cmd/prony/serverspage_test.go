@@ -16,10 +16,10 @@ import (
 	"prony.example/record"
 )
 
-var updateServers = flag.Bool("update.servers", false, "write the table of docs/servers.md")
+var updateServers = flag.Bool("update.servers", false, "write the table of docs/formats/servers.md")
 
 // serversPage is the page with the results of realServers.
-const serversPage = "../../docs/servers.md"
+const serversPage = "../../docs/formats/servers.md"
 
 // serverResult is one load of a server: a line of results.ndjson and of the table.
 type serverResult struct {
