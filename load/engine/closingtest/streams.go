@@ -16,14 +16,43 @@ import (
 	"golang.org/x/net/http2"
 
 	"prony.example/load"
+	"prony.example/load/engine"
 	"prony.example/load/engine/enginetest"
+	http2engine "prony.example/load/engine/http2"
+	"prony.example/load/engine/tlsconn"
 	"prony.example/record"
 )
 
-// Permitted runs an HTTP/2 load of 50 streams on one connection, over an engine that make returns,
+// Queues tests HTTP/2 and gRPC loads over an engine: requests that wait for a stream, and requests
+// that leave together. below returns the engine with a number of connections.
+func Queues(t *testing.T, below func(netip.AddrPort, int) (engine.Streamer, error)) {
+	over := func(client *tls.Config, streams int, calls bool) enginetest.Make {
+		return func(a netip.AddrPort, n int) (load.Engine, error) {
+			conns := http2engine.Below(n, streams)
+			e, err := below(a, conns)
+			if err != nil {
+				return nil, err
+			}
+			if client != nil {
+				e = tlsconn.NewStreamer(e, client, conns)
+			}
+			if calls {
+				return http2engine.NewCalls(e, n, streams, client != nil, 0), nil
+			}
+			return http2engine.New(e, n, streams, client != nil), nil
+		}
+	}
+	server, client := Certificate(t, "h2")
+	t.Run("h2c", func(t *testing.T) { permitted(t, nil, false, over(nil, 50, false)) })
+	t.Run("h2", func(t *testing.T) { permitted(t, server, false, over(client, 50, false)) })
+	t.Run("grpc", func(t *testing.T) { permitted(t, nil, true, over(nil, 50, true)) })
+	t.Run("batches", func(t *testing.T) { batched(t, server, over(client, 8, false)) })
+}
+
+// permitted runs an HTTP/2 load of 50 streams on one connection, over an engine that make returns,
 // against a server that permits 5. It tests that the wait for a stream is part of the response time
 // but not of the service time. If calls is set, the load makes gRPC calls.
-func Permitted(t *testing.T, server *tls.Config, calls bool, make enginetest.Make) {
+func permitted(t *testing.T, server *tls.Config, calls bool, make enginetest.Make) {
 	const streams, permits, requests, sleep = 50, 5, 100, 10 * time.Millisecond
 	var under, most atomic.Int64
 	addr := listenFor(t, server, func(c net.Conn, _ *net.TCPConn) {
@@ -73,10 +102,10 @@ func respond(w http.ResponseWriter, r *http.Request, calls bool) {
 	w.Header().Set("Grpc-Status", "0")
 }
 
-// Batched runs an HTTP/2 load over TLS, over an engine that make returns, against a server that
+// batched runs an HTTP/2 load over TLS, over an engine that make returns, against a server that
 // answers 8 requests in 8 records but in one write. It tests that the next 8 requests come in one
 // record, and so in one system call.
-func Batched(t *testing.T, server *tls.Config, make enginetest.Make) {
+func batched(t *testing.T, server *tls.Config, make enginetest.Make) {
 	const streams, requests = 8, 400
 	var records atomic.Int64
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -137,8 +137,8 @@ func TestBatchBounds(t *testing.T) {
 	b.must(b.Wait(0, b))
 }
 
-// A request that waits for a stream leaves when the stream begins, and the moment at which the
-// server permitted it is told.
+// A request that waits for a stream leaves when the stream begins. The engine reports the moment at
+// which the server permitted the stream.
 func TestDepartures(t *testing.T) {
 	b := newBench(t, 4, 4)
 	b.open(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 2})
