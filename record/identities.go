@@ -7,10 +7,9 @@ import (
 	"slices"
 )
 
-// A record proves a result only if its numbers agree with each other. Check tests the identities
-// below when a record is written and when it is read. They hold for records of all versions. Those
-// that need Prony's own counting hold only for its own loads; other tools define their numbers
-// themselves.
+// A record proves a result only if its numbers agree with each other. Read leaves out records that
+// violate one of the identities below, which hold for records of all versions. Those that need
+// Prony's own counting hold only for its own loads; other tools define their numbers themselves.
 
 // rounded bounds the relative difference of numbers that were rounded or quantized by a histogram
 // of three digits.

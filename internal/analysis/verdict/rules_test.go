@@ -180,6 +180,23 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
+// TestWaitsForStreams checks that the finding on waits names streams if the server permits too few,
+// and connections otherwise.
+func TestWaitsForStreams(t *testing.T) {
+	for _, permitted := range []*int{nil, new(int)} {
+		r := healthy()
+		l := r.Loads[slices.IndexFunc(r.Loads, func(l record.Load) bool { return l.Name == half })]
+		slowest(200, 4*ms, func(ld) {})(r, &l)
+		l.Waited, l.Lag, l.StreamsPermitted = 101, flat(10000, ms), permitted
+		r.Loads = []record.Load{l}
+		findings := verdict.Judge(r).Findings
+		i := slices.IndexFunc(findings, func(f record.Finding) bool { return f.Rule == "waited" })
+		if i < 0 || (findings[i].Case == "streams") != (permitted != nil) {
+			t.Errorf("of %v permitted streams: %+v", permitted, findings)
+		}
+	}
+}
+
 // TestUnknownIsNoFinding checks that unknown values cause no finding: -1 for values that the kernel
 // does not report, and 0 for values that nobody measured, for example in a load without a probe.
 func TestUnknownIsNoFinding(t *testing.T) {
