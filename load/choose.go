@@ -15,14 +15,13 @@ import (
 
 // Names of engines for Choice.Engine.
 const (
-	Auto    = "auto"    // the cheapest one that this machine permits
+	Auto    = "auto"    // Linux: io_uring if the kernel permits it, else epoll
 	Uring   = "uring"   // Linux: io_uring
 	Epoll   = "epoll"   // Linux: epoll
 	NetHTTP = "nethttp" // Go's network stack, everywhere
 )
 
-// Choice chooses the engine of a load. The zero value selects the cheapest engine for cleartext
-// HTTP/1.1.
+// Choice chooses the engine of a load. The zero value selects Auto for cleartext HTTP/1.1.
 type Choice struct {
 	Engine string          // Auto, which is the default, or another of the names above
 	Speak  *nethttp.Config // any protocol but cleartext HTTP/1.1; nil: cleartext HTTP/1.1

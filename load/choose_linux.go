@@ -21,13 +21,13 @@ const hasRaw = true
 // change.
 var probed = sync.OnceValue(uring.Probe)
 
-// useRaw sets the chosen engine, or the fastest one that the kernel permits.
+// useRaw sets the chosen engine, or io_uring if the kernel permits it, otherwise epoll.
 func (c Choice) useRaw(s *Spec) error {
 	refused := probed()
 	switch c.Engine {
 	case "", Auto:
 		if refused == nil {
-			useUring(s, "the fastest that this kernel permits")
+			useUring(s, "this kernel permits io_uring")
 		} else {
 			useEpoll(s, "io_uring cannot be used: "+refused.Error())
 		}
