@@ -239,7 +239,7 @@ func inGrafana(t *testing.T, b *tab, url string) {
 func followsStarts(t *testing.T, ctx context.Context) {
 	l := &lab{t: t, more: make(chan string)}
 	server := httptest.NewServer(l)
-	defer server.CloseClientConnections()
+	t.Cleanup(server.CloseClientConnections) // after the tab, which reports a stream that breaks
 	b := open(t, ctx, server.URL+"/#/run/R", 360, "light")
 	send := func(lines ...string) {
 		for _, line := range lines {

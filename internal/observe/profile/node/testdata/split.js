@@ -19,8 +19,12 @@ function three() { sum += spin(3_000_000); }
 
 function one() { sum += spin(1_000_000); }
 
-// An array of n elements holds 8 n bytes (or 4 n, where pointers are compressed).
-function allocThree(i) { kept[i % 64] = new Array(300).fill(i); }
+// Arrays of equal length, because an array has a header besides its elements.
+function allocThree(i) {
+  kept[i % 64] = new Array(100).fill(i);
+  kept[(i + 1) % 64] = new Array(100).fill(i);
+  kept[(i + 2) % 64] = new Array(100).fill(i);
+}
 
 function allocOne(i) { kept[i % 64] = new Array(100).fill(i); }
 
