@@ -67,10 +67,10 @@ func drawn(rng *rand.Rand) (s Spec, w *world, stopped *bool) {
 	}}
 	if rng.IntN(3) == 0 {
 		after := time.Duration(1+rng.IntN(1000)) * time.Millisecond << rng.IntN(3)
-		s.Every, s.Watch = 10*time.Millisecond, func(_ int64, elapsed time.Duration) bool {
-			*stopped = *stopped || elapsed > after
+		s.Every, s.Observer = 10*time.Millisecond, ProgressFunc(func(p Progress) bool {
+			*stopped = *stopped || p.Elapsed > after
 			return !*stopped
-		}
+		})
 	}
 	return s, w, stopped
 }
@@ -99,9 +99,9 @@ func TestCourseOfAStoppedLoad(t *testing.T) {
 		w := &world{serve: after1ms}
 		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2,
 			Window: 20 * time.Second, Every: time.Millisecond,
-			Watch: func(_ int64, elapsed time.Duration) bool {
-				return elapsed < after*time.Millisecond
-			}})
+			Observer: ProgressFunc(func(p Progress) bool {
+				return p.Elapsed < after*time.Millisecond
+			})})
 		matches(t, fmt.Sprintf("stopped after %d ms", after), r)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"prony.example/internal/base/clock"
 )
 
-// lookAhead is how long before the window OnWindow is called, if the lead-in is long enough. The
-// caller's own work must not fall into the window that it observes.
+// lookAhead is how long before the window Observer.Window is called, if the lead-in is long enough.
+// The observer's own work must not fall into the window that it observes.
 const lookAhead = 50 * time.Millisecond
 
 // Edges reports the two ends of a window, each once. Its timer fires when Cross must be called.
@@ -31,9 +31,7 @@ func (e *Edges) Cross() {
 	if e.passed++; e.passed > 2 {
 		return
 	}
-	if e.onEdge != nil {
-		e.onEdge(e.passed == 1)
-	}
+	e.onEdge(e.passed == 1)
 	if e.passed == 1 {
 		e.Reset(time.Duration(e.closeAt - clock.Mono()))
 	}

@@ -66,6 +66,31 @@ func ExampleRun_open() {
 	// from due to done at least as long as from sent to done: true
 }
 
+// An observer follows a load and ends it early: at the first report of 100 good responses.
+func ExampleObserver() {
+	at, end := greet()
+	defer end()
+	r, err := load.Run(context.Background(), load.Spec{
+		Name: "hello", Address: at, Model: record.Closed, Connections: 2,
+		Window: time.Hour, Timeout: 10 * time.Second,
+		Every: 10 * time.Millisecond,
+		Observer: load.ProgressFunc(func(p load.Progress) bool {
+			return p.Done < 100
+		}),
+		Scenario: load.Scenario{Requests: []load.Request{
+			{Method: "GET", Path: "/?key=7", Want: "hello 7", HasWant: true},
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("at least 100 answers:", r.Answered >= 100)
+	fmt.Println("in less than an hour:", time.Duration(r.WindowNs) < time.Hour)
+	// Output:
+	// at least 100 answers: true
+	// in less than an hour: true
+}
+
 // A load over TLS: the choice sets the engine, and the record names the protocol.
 func ExampleChoice_Set() {
 	server := httptest.NewTLSServer(http.NotFoundHandler())

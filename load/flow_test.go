@@ -190,19 +190,19 @@ const ms10 = 10 * time.Millisecond
 func TestLive(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(50 * time.Millisecond)}
-		var last Snapshot
+		var last Progress
 		var responses int64
 		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 20,
 			Cores: make([]int, threads), Drain: time.Second, Window: 3 * time.Second,
-			Every: 250 * time.Millisecond,
-			Live: func(s Snapshot) bool {
-				if s.Elapsed < last.Elapsed || s.Done < last.Done {
-					t.Errorf("went from %+v back to %+v", last.Totals, s.Totals)
+			Every: 250 * time.Millisecond, Detail: Full,
+			Observer: ProgressFunc(func(p Progress) bool {
+				if p.Elapsed < last.Elapsed || p.Done < last.Done {
+					t.Errorf("went from %+v back to %+v", last.Totals, p.Totals)
 				}
-				last = s
-				responses += s.Response.TotalCount()
+				last = p
+				responses += p.Response.TotalCount()
 				return true
-			}})
+			})})
 		// The last report comes after the end and includes everything.
 		if last.Done != 300 || responses != last.Done || last.Failed != 0 || last.InFlight != 0 {
 			t.Errorf("%d threads: after %v %d done, %d response times", threads, last.Elapsed,
@@ -217,27 +217,28 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Glances count each response of the window's ended intervals once, and never more.
-func TestGlance(t *testing.T) {
+// Brief reports count each response of the window's ended intervals once, and never more.
+func TestBrief(t *testing.T) {
 	for _, threads := range []int{1, 2} {
 		w := &world{serve: after(50 * time.Millisecond)}
-		var last Glance
+		var last Progress
 		var responses int64
 		r := good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 20,
 			Cores: make([]int, threads), Lead: time.Second, Window: 3 * time.Second,
 			Drain: time.Second, Every: 500 * time.Millisecond,
-			Glance: func(g Glance) {
-				if g.Elapsed <= last.Elapsed || g.Done < last.Done {
-					t.Errorf("went from %+v back to %+v", last, g)
+			Observer: ProgressFunc(func(p Progress) bool {
+				if p.Elapsed <= last.Elapsed || p.Done < last.Done {
+					t.Errorf("went from %+v back to %+v", last, p)
 				}
-				last = g
-				responses += g.Answered
-				if n := g.Answered; n > 0 && (!g.Window && g.Elapsed < 4*time.Second ||
-					g.Response.Max()/ms != 50) {
-					t.Errorf("after %v %d answers within %d ns", g.Elapsed, n, g.Response.Max())
+				last = p
+				responses += p.Answers
+				if n := p.Answers; n > 0 && (!p.Window && p.Elapsed < 4*time.Second ||
+					p.Response.Max()/ms != 50) {
+					t.Errorf("after %v %d answers within %d ns", p.Elapsed, n, p.Response.Max())
 				}
-			}})
-		// No glance covers the last interval before the load has ended.
+				return true
+			})})
+		// No brief report covers the last interval before the load has ended.
 		if responses < 280 || responses > 290 || last.Failed != 0 || last.Done < 350 {
 			t.Errorf("%d threads: after %v %d done, %d response times", threads, last.Elapsed,
 				last.Done, responses)
@@ -248,20 +249,19 @@ func TestGlance(t *testing.T) {
 	}
 }
 
-// A load that a progress callback ends has the window so far.
+// A load that its observer ends has the window so far.
 func TestCutShort(t *testing.T) {
 	w := &world{serve: after(10 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Window: time.Hour,
-		Every: 500 * time.Millisecond, Live: func(s Snapshot) bool {
-			return s.Elapsed < time.Second
-		}})
+		Every: 500 * time.Millisecond, Detail: Full,
+		Observer: ProgressFunc(func(p Progress) bool { return p.Elapsed < time.Second })})
 	if r.WindowNs < 1000*ms || r.WindowNs > 1100*ms {
 		t.Errorf("the window was %d", r.WindowNs)
 	}
 	exactly(t, "throughput", r.ThroughputPerS, float64(r.Done)*1e9/float64(r.WindowNs))
 	if _, err := simulate(t, &world{serve: after(ms10)}, Spec{Model: record.Closed, Connections: 2,
-		Lead: time.Minute, Every: time.Second,
-		Live: func(Snapshot) bool { return false }}); err == nil {
+		Lead: time.Minute, Every: time.Second, Detail: Full,
+		Observer: ProgressFunc(func(Progress) bool { return false })}); err == nil {
 		t.Error("a load without a window is a result")
 	}
 }

@@ -23,12 +23,12 @@ func added(t *testing.T, s Spec, n, threads int) *Result {
 	response, lag, next := newHist(), newHist(), make([]int, n)
 	all, _ := divided(t, s, n, threads, func(part *Spec) {
 		i := part.Part.Index
-		part.Stream = func(b []byte) bool {
-			if _, next[i], err = sum.Take(b, next[i], response, lag); err != nil {
+		part.Detail, part.Observer = Pieces, ProgressFunc(func(p Progress) bool {
+			if _, next[i], err = sum.Take(p.Piece, next[i], response, lag); err != nil {
 				t.Error(err)
 			}
 			return true
-		}
+		})
 	})
 	for i, r := range all {
 		if next[i] == 0 {
@@ -125,7 +125,10 @@ func TestTornMessages(t *testing.T) {
 	s.Window = 500 * time.Millisecond
 	var pieces [][]byte
 	one := s
-	one.Stream = func(b []byte) bool { pieces = append(pieces, slices.Clone(b)); return true }
+	one.Detail, one.Observer = Pieces, ProgressFunc(func(p Progress) bool {
+		pieces = append(pieces, slices.Clone(p.Piece))
+		return true
+	})
 	w := &world{serve: numbered}
 	one.Engine = w.engine
 	books := good(t, w, one).Ledger.Books()

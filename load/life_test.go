@@ -102,8 +102,8 @@ func TestOneThreadFails(t *testing.T) {
 	}
 }
 
-// OnWindow is called a little before the window, under the same load, and just after it.
-func TestOnWindow(t *testing.T) {
+// Window is called a little before the window, under the same load, and just after it.
+func TestWindow(t *testing.T) {
 	check := func(lead, before time.Duration) {
 		t.Helper()
 		type edge struct {
@@ -114,10 +114,10 @@ func TestOnWindow(t *testing.T) {
 		w := &world{serve: after(time.Millisecond)}
 		good(t, w, Spec{Model: record.Open, Schedule: even(100), Connections: 2, Lead: lead,
 			Drain: time.Second,
-			OnWindow: func(open bool) {
+			Observer: WindowFunc(func(open bool) {
 				at := clock.Mono() - w.opened[0] - int64(settle)
 				edges = append(edges, edge{open, time.Duration(at)})
-			}})
+			})})
 		want := []edge{{true, lead - before}, {false, lead + time.Second}}
 		if !slices.Equal(edges, want) {
 			t.Errorf("lead %v: %v, want %v", lead, edges, want)
@@ -129,30 +129,30 @@ func TestOnWindow(t *testing.T) {
 }
 
 // If the load ends before its window does, both calls are still made, in order.
-func TestOnWindowOfABrokenLoad(t *testing.T) {
+func TestWindowOfABrokenLoad(t *testing.T) {
 	var edges []bool
 	w := &world{serve: after(time.Millisecond), broken: errors.New("broken")}
 	_, err := simulate(t, w, Spec{Model: record.Closed, Connections: 1, Lead: time.Second,
-		OnWindow: func(open bool) { edges = append(edges, open) }})
+		Observer: WindowFunc(func(open bool) { edges = append(edges, open) })})
 	if err == nil || !slices.Equal(edges, []bool{true, false}) {
 		t.Errorf("error %v, calls %v", err, edges)
 	}
 }
 
-// Watch gets the number of good responses so far and can end the load: the counts so far are
+// An observer gets the number of good responses so far and can end the load: the counts so far are
 // returned, and the generator's cost is for the time that it ran.
-func TestWatchEndsTheLoad(t *testing.T) {
+func TestObserverEndsTheLoad(t *testing.T) {
 	var seen []int64
 	var at []time.Duration
 	w := &world{serve: after(10 * time.Millisecond)}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 2, Window: 10 * time.Second,
 		Drain: time.Second,
 		Every: 100 * time.Millisecond,
-		Watch: func(done int64, elapsed time.Duration) bool {
-			seen, at = append(seen, done), append(at, elapsed)
+		Observer: ProgressFunc(func(p Progress) bool {
+			seen, at = append(seen, p.Done), append(at, p.Elapsed)
 			return len(seen) < 3
-		}})
-	// A tick of Watch can come a turn before a response of the same moment is published. It started
+		})})
+	// A report can come a turn before a response of the same moment is published. It started
 	// 2 ms before the load did.
 	for k, n := range seen {
 		want := int64(20 * (k + 1))
@@ -251,6 +251,8 @@ func TestBadSpecs(t *testing.T) {
 	check("no address", func(s *Spec) { s.Address = netip.AddrPort{} })
 	check("rate 0/s", func(s *Spec) { s.Schedule.Rate = pace.Flat(0) })
 	check(`no arrival process "bursts"`, func(s *Spec) { s.Schedule.Arrivals = "bursts" })
+	check("between reports, -1ns, is negative", func(s *Spec) { s.Every = -1 })
+	check("detail 3 is none of", func(s *Spec) { s.Detail = Pieces + 1 })
 	check("it has no requests", func(s *Spec) { s.Scenario.Requests = nil })
 }
 

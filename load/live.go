@@ -72,18 +72,6 @@ type spectacle struct {
 	n             int64
 }
 
-// tell passes a snapshot to the callbacks. It returns false if the load must end.
-func (v *spectacle) tell(s Snapshot) bool {
-	enabled := true
-	if v.r.spec.Live != nil {
-		enabled = v.r.spec.Live(s)
-	}
-	if v.r.spec.Stream != nil {
-		enabled = v.r.spec.Stream(v.piece(&s)) && enabled
-	}
-	return enabled
-}
-
 func (r *run) watch() *spectacle {
 	n := len(r.workers)
 	v := &spectacle{
@@ -111,8 +99,8 @@ func (v *spectacle) ask() {
 }
 
 // look adds up the replies. A worker without a new reply counts as in its last. The next call
-// reuses the snapshot's histograms.
-func (v *spectacle) look() Snapshot {
+// reuses the report's histograms.
+func (v *spectacle) look() Progress {
 	v.response.Reset()
 	v.lag.Reset()
 	for i := range v.r.lives {
@@ -126,8 +114,8 @@ func (v *spectacle) look() Snapshot {
 	return v.sum()
 }
 
-// final returns the last snapshot, after all workers have ended.
-func (v *spectacle) final() Snapshot {
+// final returns the last report, after all workers have ended.
+func (v *spectacle) final() Progress {
 	v.response.Reset()
 	v.lag.Reset()
 	for i := range v.r.lives {
@@ -148,24 +136,27 @@ func (v *spectacle) take(i int, p *part) {
 }
 
 // sum returns the state at the earliest of the workers' last replies.
-func (v *spectacle) sum() Snapshot {
+func (v *spectacle) sum() Progress {
 	atNs := slices.Min(v.observed)
 	cfg := &v.r.cfg
-	s := Snapshot{
+	p := Progress{
 		Elapsed: time.Duration(atNs - cfg.start), Window: atNs >= cfg.openAt && atNs < cfg.closeAt,
-		Response: v.response, Lag: v.lag,
+		Answers: v.response.TotalCount(), Response: v.response, Lag: v.lag,
 	}
 	for i := range v.last {
-		s.Totals.Add(&v.last[i])
+		p.Totals.Add(&v.last[i])
 	}
-	s.Due = s.Sent
+	p.Due = p.Sent
 	if v.due != nil {
 		for end := min(atNs, cfg.closeAt) - cfg.start; v.next < end; v.next = v.due.Next() {
 			v.n++
 		}
-		s.Due = max(v.n, s.Sent)
+		p.Due = max(v.n, p.Sent)
 	}
-	return s
+	if v.r.spec.Detail == Pieces {
+		p.Piece = v.piece(&p)
+	}
+	return p
 }
 
 // Add adds the counters of o.

@@ -33,8 +33,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"prony.example/internal/base/address"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/rtsched"
@@ -55,27 +53,6 @@ type Users struct {
 type Think struct {
 	Kind   string        // "constant", "uniform" or "exponential"; empty: none
 	Lo, Hi time.Duration // uniform: the ends; the others: Lo is the value or the mean
-}
-
-// Snapshot is the state of a load under way, over all threads.
-type Snapshot struct {
-	Elapsed time.Duration // since the beginning of the lead-in
-	Window  bool          // whether the window is open
-	Totals                // since the beginning
-
-	// Times since the last snapshot; valid during the call only.
-	Response, Lag *hdrhistogram.Histogram
-}
-
-// Totals are counters of a load under way. Due minus Done minus Failed is the backlog.
-type Totals struct {
-	Due      int64 // arrivals whose time has come; closed: requests sent
-	Sent     int64
-	Done     int64 // good responses
-	Failed   int64
-	BytesIn  int64
-	InFlight int64
-	Errors   [Classes]int64 // by class, in the order of ClassNames
 }
 
 // EngineInfo describes the engine in the record.
@@ -126,7 +103,7 @@ const garbageMax = 512 << 20
 const settle = 2 * time.Millisecond
 
 // Run runs the load. It fails if no load is possible: the spec is invalid or no connection opens.
-// If the context is canceled, Run returns the context's error. If Watch, Live or Stream ends the
+// If the context is canceled, Run returns the context's error. If the observer ends the
 // load early, the result has its counters, but its rates are not representative.
 func Run(ctx context.Context, s Spec) (_ *Result, err error) {
 	defer func() {
@@ -179,16 +156,19 @@ func (s *Spec) check() error {
 	switch {
 	case !s.Address.IsValid():
 		return errors.New("it has no address to send to")
-	case s.overseen() && s.Every <= 0:
-		panic("load: Spec.Watch, Live, Glance or Stream is set, Spec.Every is not positive")
+	case s.Every < 0:
+		return fmt.Errorf("the time between reports, %v, is negative", s.Every)
+	case s.Detail < Brief || s.Detail > Pieces:
+		return fmt.Errorf("detail %d is none of Brief, Full and Pieces", s.Detail)
 	}
 	return s.checkLoad()
 }
 
-// overseen reports whether the spec has a progress callback.
-func (s *Spec) overseen() bool {
-	return s.Watch != nil || s.Live != nil || s.Glance != nil || s.Stream != nil
-}
+// reports reports whether the observer gets the load's progress.
+func (s *Spec) reports() bool { return s.Observer != nil && s.Every > 0 }
+
+// repeats reports whether the load threads record each request a second time.
+func (s *Spec) repeats() bool { return s.reports() && s.Detail > Brief }
 
 func (s *Spec) checkLoad() error {
 	switch {
@@ -421,8 +401,7 @@ func (r *run) prepare(i int, w *worker) error {
 		usage = wholeUsage()
 	}
 	w.book = newBook(r.spec.grid(), usage)
-	w.book.extend(r.plan, cmp.Or(r.spec.Sample, sampleMax)/r.cfg.threads,
-		r.spec.Live != nil || r.spec.Stream != nil)
+	w.book.extend(r.plan, cmp.Or(r.spec.Sample, sampleMax)/r.cfg.threads, r.spec.repeats())
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)
 	}
@@ -467,17 +446,15 @@ func advised(why, party string) string {
 	return why + "; is the service running?"
 }
 
-// cross calls OnWindow at one end of the window.
+// cross reports one end of the window to the observer.
 func (r *run) cross(open bool) {
-	if r.spec.OnWindow != nil {
-		r.spec.OnWindow(open)
-	}
+	Observers{r.spec.Observer}.Window(open)
 	if r.spec.Describe.Datagrams {
 		r.unread = unread() - r.unread
 	}
 }
 
-// oversee waits for the ends of the window and calls the progress callbacks.
+// oversee waits for the ends of the window and of the load, and calls the observer.
 func (r *run) oversee(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() { r.finished.Wait(); close(done) }()
@@ -485,15 +462,21 @@ func (r *run) oversee(ctx context.Context) error {
 	defer edges.Stop()
 	var tick, look <-chan time.Time
 	var view *spectacle
-	if r.spec.overseen() {
+	if r.spec.reports() {
 		t := time.NewTicker(r.spec.Every)
 		defer t.Stop()
 		tick = t.C
 	}
-	if r.spec.Live != nil || r.spec.Stream != nil {
+	if r.spec.repeats() {
 		view = r.watch()
 	}
 	sight := glancer{r: r}
+	report := func(p Progress) {
+		if !r.spec.Observer.Progress(p) {
+			r.stop()
+			tick, look = nil, nil
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -503,26 +486,20 @@ func (r *run) oversee(ctx context.Context) error {
 		case <-done:
 			edges.Rest()
 			if view != nil {
-				view.tell(view.final())
+				report(view.final())
 			}
 			return nil
 		case <-edges.C:
 			edges.Cross()
 		case <-tick:
-			if view != nil {
-				view.ask()
-				look = time.After(2 * tickNs)
-			} else if r.spec.Watch == nil {
-				r.spec.Glance(sight.look())
-			} else if !r.spec.Watch(r.count(), time.Duration(clock.Mono()-r.cfg.start)) {
-				r.stop()
-				tick = nil
+			if view == nil {
+				report(sight.look())
+				continue
 			}
+			view.ask()
+			look = time.After(2 * tickNs)
 		case <-look:
-			if !view.tell(view.look()) {
-				r.stop()
-				tick, look = nil, nil
-			}
+			report(view.look())
 		}
 	}
 }

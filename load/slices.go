@@ -78,11 +78,11 @@ func (w *worker) pass(now int64) {
 	}
 }
 
-// Open connects and prepares a Loader for its first slice. It ignores Window, Lead and Drain of the
-// spec. An open load restarts its schedule in each slice.
+// Open connects and prepares a Loader for its first slice. It ignores Window, Lead, Drain
+// and Observer of the spec. An open load restarts its schedule in each slice.
 func Open(ctx context.Context, s Spec) (*Loader, error) {
 	s.Window, s.Lead = time.Second, 0
-	s.Watch, s.Live, s.Glance, s.Stream, s.OnWindow = nil, nil, nil, nil, nil
+	s.Observer = nil
 	fail := func(err error) (*Loader, error) { return nil, fmt.Errorf("%s: %w", s.called(), err) }
 	switch {
 	case s.Users != nil:

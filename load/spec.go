@@ -47,16 +47,9 @@ type Spec struct {
 	// Sample bounds the requests whose times are kept one by one; 0: 65,536.
 	Sample int
 
-	// OnWindow is called just before the window opens and just after it closes.
-	OnWindow func(open bool)
-	// Watch, Glance, Live and Stream, if set, are called every Every, which must be positive then.
-	// The load ends if one returns false. Watch and Glance cost the load threads nothing; Live and
-	// Stream make them record each request a second time.
-	Every  time.Duration
-	Watch  func(done int64, elapsed time.Duration) bool // good responses; time since Lead began
-	Glance func(Glance)                                 // ignored if Watch is set
-	Live   func(Snapshot) bool
-	Stream func(piece []byte) bool // a message for Ledger.Take in another process
+	Observer Observer      // follows the load and can end it; nil: none
+	Every    time.Duration // between reports of the progress; 0: none
+	Detail   Detail        // of these reports
 
 	// Engine creates a thread's engine for a number of connections, and Describe describes it. If
 	// Engine is nil, Run uses the cheapest one for cleartext HTTP/1.1. Choice.Set sets both for

@@ -41,6 +41,8 @@ func main() {
 			Address: netip.MustParseAddrPort(server.Listener.Addr().String()),
 			Model: record.Closed, Connections: 2, Requests: 100, Window: time.Minute,
 			Timeout: 10 * time.Second,
+			Every: time.Millisecond,
+			Observer: load.ProgressFunc(func(p load.Progress) bool { return p.Failed == 0 }),
 			Scenario: load.Scenario{Requests: []load.Request{
 				{Method: "GET", Path: "/", Want: "hello", HasWant: true}}},
 		})

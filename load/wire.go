@@ -97,16 +97,16 @@ func (t *Totals) counters() []*int64 {
 }
 
 // piece returns the message with all that was measured since the last piece.
-func (v *spectacle) piece(s *Snapshot) []byte {
+func (v *spectacle) piece(p *Progress) []byte {
 	w := &writer{b: []byte{pieceKind}}
-	w.number(int64(s.Elapsed))
-	w.number(map[bool]int64{true: 1}[s.Window])
-	for _, n := range s.Totals.counters() {
+	w.number(int64(p.Elapsed))
+	w.number(map[bool]int64{true: 1}[p.Window])
+	for _, n := range p.Totals.counters() {
 		w.number(*n)
 	}
 	w.number(resident())
-	w.bins(s.Response)
-	w.bins(s.Lag)
+	w.bins(p.Response)
+	w.bins(p.Lag)
 	r := v.r
 	ended := r.lives[0].ended.Load()
 	for i := range r.lives {

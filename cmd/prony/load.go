@@ -261,7 +261,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	// The first Ctrl-C ends the load with the results so far, the second immediately.
 	stop := context.AfterFunc(ctx, view.Interrupt)
 	defer stop()
-	s.Live, s.Every, s.OnWindow = view.Snapshot, view.Every(), view.Window
+	s.Observer, s.Every, s.Detail = view, view.Every(), load.Full
 	if p.many.number > 0 {
 		res, err = a.together(inner, ctx, p, s)
 	} else {

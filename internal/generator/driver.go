@@ -233,13 +233,10 @@ func (f *foreign) Offer(ctx context.Context, s load.Spec) (*load.Result, error) 
 	if t.excluded != nil {
 		j.length = t.upTo(s.Window + t.excluded(j))
 	}
-	if s.OnWindow != nil {
-		s.OnWindow(true)
-	}
+	observers := load.Observers{s.Observer}
+	observers.Window(true)
 	out, err := t.once(ctx, j, "window")
-	if s.OnWindow != nil {
-		s.OnWindow(false)
-	}
+	observers.Window(false)
 	if err != nil {
 		return fail(err)
 	}

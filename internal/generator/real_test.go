@@ -131,14 +131,14 @@ func TestToolsCountAsTheServiceDoes(t *testing.T) {
 			spec := specFor(s, name)
 			var marks []bool
 			var before, after, refusedBefore, refusedAfter int64
-			spec.OnWindow = func(open bool) {
+			spec.Observer = load.WindowFunc(func(open bool) {
 				marks = append(marks, open)
 				if open {
 					before, refusedBefore = s.count()
 				} else {
 					after, refusedAfter = s.count()
 				}
-			}
+			})
 			r, err := d.Offer(context.Background(), spec)
 			if err != nil {
 				t.Fatal(err)
@@ -303,7 +303,7 @@ func TestToolsEndWithTheContext(t *testing.T) {
 			spec := specFor(s, name)
 			spec.Lead, spec.Window = 0, time.Minute
 			ctx, cancel := context.WithCancel(context.Background())
-			spec.OnWindow = func(open bool) {
+			spec.Observer = load.WindowFunc(func(open bool) {
 				if open {
 					go func() {
 						for n := int64(0); n == 0; n, _ = s.count() {
@@ -312,7 +312,7 @@ func TestToolsEndWithTheContext(t *testing.T) {
 						cancel()
 					}()
 				}
-			}
+			})
 			if _, err := d.Offer(ctx, spec); !errors.Is(err, context.Canceled) {
 				t.Errorf("error %v, want the context's", err)
 			}

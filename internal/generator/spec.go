@@ -54,7 +54,7 @@ func (t *tool) cannot(s *load.Spec) error {
 			"the tool cannot renew a connection for each request; use hey or prony"},
 		{s.Trace.Share > 0, false, "the tool cannot send trace ids; use prony"},
 		{s.Pacing == load.Precise, false, "the tool has a fixed pacing; remove pacing"},
-		{s.Watch != nil || s.Live != nil, false, "the tool reports no live results"},
+		{s.Observer != nil && s.Every > 0, false, "the tool reports no live results"},
 		{s.Describe.Protocol != "", false, "Prony runs the tool only over HTTP/1.1 without TLS; " +
 			"use prony"},
 		{s.Scenario.Flow, false, "the tool has no flows; use prony"},

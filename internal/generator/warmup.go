@@ -35,16 +35,16 @@ func WarmUp(ctx context.Context, offer func(context.Context, load.Spec) (*load.R
 	spec.Model, spec.Users, spec.Schedule = record.Closed, nil, pace.Schedule{}
 	spec.Requests, spec.Most, spec.Trace = 0, 0, load.Trace{}
 	spec.Part = load.Part{} // a warm-up runs in one process, which reacts fastest
-	spec.Live, spec.Every = nil, WarmInterval
-	spec.Watch = func(done int64, elapsed time.Duration) bool {
-		counts = append(counts, done)
-		w.Requests, w.DurationNs = done, int64(elapsed)
+	spec.Every, spec.Detail = WarmInterval, load.Brief
+	spec.Observer = load.ProgressFunc(func(p load.Progress) bool {
+		counts = append(counts, p.Done)
+		w.Requests, w.DurationNs = p.Done, int64(p.Elapsed)
 		index := stats.SteadyState(Rates(counts), WarmRule).At
 		if w.Steady = index >= 0; w.Steady {
 			w.SteadyAtNs = int64(index) * int64(WarmInterval)
 		}
 		return !steady || !w.Steady
-	}
+	})
 	res, err := offer(ctx, spec)
 	if err == nil && res.Done == 0 && w.Requests == 0 {
 		err = fmt.Errorf("no good response within %v: %s", time.Duration(res.WindowNs),

@@ -128,15 +128,13 @@ func TestObservedLife(t *testing.T) {
 			return plain(s)
 		}
 		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
-			if s.Watch == nil {
+			if !trialtest.IsWarmUp(s) {
 				shares = append(shares, s.Trace.Share)
-				inner := s.OnWindow
-				s.OnWindow = func(open bool) {
-					inner(open)
+				s.Observer = load.Observers{s.Observer, load.WindowFunc(func(open bool) {
 					if open && s.Name == "peak" {
 						w.collect(t)
 					}
-				}
+				})}
 			}
 			return w.steadyLoad(ctx, s)
 		}

@@ -103,7 +103,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	// The wall clock gives dates only, because it may step in the window. Lengths come from the
 	// monotonic clocks.
 	var from, openedMono, closedMono int64
-	spec.OnWindow = func(open bool) {
+	spec.Observer = load.Observers{spec.Observer, load.WindowFunc(func(open bool) {
 		if open {
 			o.before = f.watch.Mark()
 			from, openedMono = clock.KernelNow(), clock.Mono()
@@ -116,9 +116,9 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 			o.after = f.watch.MarkPSS() // before the counters are read: the load is over
 			requested = append(requested, f.readings(ctx)...)
 		}
-	}
+	})}
 	spec.Ahead = !f.lab.Layout.Shared
-	res, err := f.offer(ctx, spec)
+	res, err := f.offer(ctx, f.rec.Target.Driver, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -204,15 +204,13 @@ func (f *life) delivered(load string) (perS float64, err error) {
 	return 0, fmt.Errorf("the rate is a share of load %s, which did not run", load)
 }
 
-// offer runs a load and ends it when the service ends. The warm-up always uses Prony's own
-// generator, because other generators report no responses before they end.
-func (f *life) offer(ctx context.Context, s load.Spec) (*load.Result, error) {
-	name := f.rec.Target.Driver
-	if s.Watch != nil {
-		name = ""
-	}
+// offer runs a load with a generator, Prony's own if the name is empty, and ends it when the
+// service ends.
+func (f *life) offer(ctx context.Context, name string, s load.Spec) (*load.Result, error) {
 	if name != "" {
-		s.Pacing = "" // the default is no requirement; other generators pace in their own way
+		// The defaults are no requirement: other generators pace in their own way, and report
+		// nothing before they end.
+		s.Pacing, s.Every = "", 0
 	}
 	spread(&s, f.speech)
 	driver, err := f.lab.Driver(name, s.Describe.Name, f.speech)
@@ -239,23 +237,24 @@ func (f *life) spec(name, model string, connections int) load.Spec {
 	return load.Spec{
 		Name: name, Address: f.addr, Model: model, Connections: connections, Seed: f.trial.Seed,
 		Timeout: f.trial.Timeout, Cores: f.lab.Layout.Load,
-		Scenario: f.scene, Every: pulseEvery, Glance: f.pulse(name),
+		Scenario: f.scene, Observer: f.pulse(name), Every: pulseEvery,
 	}
 }
 
-// pulse returns a function that reports how a load goes.
-func (f *life) pulse(name string) func(load.Glance) {
-	var before load.Glance
-	return func(g load.Glance) {
-		p := &Pulse{Failed: g.Failed}
-		if passed := (g.Elapsed - before.Elapsed).Seconds(); passed > 0 {
-			p.PerS = float64(g.Done-before.Done) / passed
+// pulse returns an observer that reports how a load goes.
+func (f *life) pulse(name string) load.ProgressFunc {
+	var before load.Progress
+	return func(now load.Progress) bool {
+		p := &Pulse{Failed: now.Failed - before.Failed}
+		if passed := (now.Elapsed - before.Elapsed).Seconds(); passed > 0 {
+			p.PerS = float64(now.Done-before.Done) / passed
 		}
-		if g.Response != nil {
-			p.P50Ns, p.P99Ns = g.Response.ValueAtQuantile(50), g.Response.ValueAtQuantile(99)
+		if now.Answers > 0 {
+			p.P50Ns, p.P99Ns = now.Response.ValueAtQuantile(50), now.Response.ValueAtQuantile(99)
 		}
-		before = g
+		before = now
 		f.lab.tell(Event{Trial: f.trial.ID, Step: name, Pulse: p})
+		return true
 	}
 }
 

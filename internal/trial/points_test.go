@@ -85,13 +85,12 @@ func (*seen) Series() (s probe.Series) {
 // second 950 succeed and 25 fail, and the n-th fifth of a second has one response, of n ms.
 func (w *world) detailed(opened *int64) func(context.Context, load.Spec) (*load.Result, error) {
 	return func(ctx context.Context, s load.Spec) (*load.Result, error) {
-		mark := s.OnWindow
-		if mark != nil && s.Name == "half" {
-			s.OnWindow = func(open bool) {
-				if mark(open); open {
+		if s.Name == "half" {
+			s.Observer = load.Observers{s.Observer, load.WindowFunc(func(open bool) {
+				if open {
 					*opened = clock.Wall().UnixNano() + 50e6
 				}
-			}
+			})}
 		}
 		res, err := w.steadyLoad(ctx, s)
 		if err != nil || s.Name != "half" {

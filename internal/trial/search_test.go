@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/internal/suite"
+	"prony.example/internal/trial/trialtest"
 	"prony.example/load"
 	"prony.example/record"
 	"prony.example/record/slo"
@@ -21,7 +22,7 @@ func mm1(mu float64) offering {
 	steps := 0
 	return func(w *world, ctx context.Context, s load.Spec) (*load.Result, error) {
 		res, err := w.steadyLoad(ctx, s)
-		if err != nil || s.Watch != nil {
+		if err != nil || trialtest.IsWarmUp(s) {
 			return res, err
 		}
 		steps++

@@ -334,16 +334,15 @@ func (m *storm) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		return start, err
 	}
 	l := trialtest.Load{Rate: rate}
-	if s.Watch != nil && m.breaks(id, "cold", "no good response", true) {
+	if trialtest.IsWarmUp(s) && m.breaks(id, "cold", "no good response", true) {
 		l.Rate = 0
 	}
-	if cross := s.OnWindow; cross != nil {
-		s.OnWindow = func(open bool) {
-			cross(open)
+	if s.Observer != nil {
+		s.Observer = load.Observers{s.Observer, load.WindowFunc(func(open bool) {
 			if open && m.breaks(id, "clock at the edge", "", false) {
 				clock.SetWall(time.Hour)
 			}
-		}
+		})}
 	}
 	l.Result = func(s load.Spec, rate float64) record.Load {
 		out := trialtest.Good(s, rate)

@@ -40,7 +40,7 @@ type warming struct {
 	reopen bool          // the connections are to be renewed now
 	served int64         // good responses on earlier connections
 	before time.Duration // time on earlier connections
-	notify func(load.Glance)
+	notify load.ProgressFunc
 	err    error // why its cores or priorities could not be set
 }
 
@@ -57,13 +57,14 @@ func (f *life) warmUp(ctx context.Context) error {
 	}
 	spec := f.spec("warmup", record.Closed, w.Connections)
 	spec.Window, spec.Drain = time.Duration(w.Max), generator.WarmDrain
-	spec.Every, spec.Watch = generator.WarmInterval, g.look
+	spec.Every, spec.Observer = generator.WarmInterval, load.ProgressFunc(g.look)
 	g.favour(true)
-	res, err := f.offer(ctx, spec)
+	// Other generators report no responses before they end.
+	res, err := f.offer(ctx, "", spec)
 	for err == nil && g.reopen {
 		g.renew()
 		spec.Window = time.Duration(w.Max) - g.before
-		res, err = f.offer(ctx, spec)
+		res, err = f.offer(ctx, "", spec)
 	}
 	if err == nil {
 		g.narrow()
@@ -92,12 +93,12 @@ func (f *life) warmth() suite.Warmup {
 }
 
 // look receives the good responses so far and reports whether the warm-up goes on.
-func (g *warming) look(done int64, elapsed time.Duration) bool {
+func (g *warming) look(p load.Progress) bool {
 	w, r := g.warmth(), &g.rec.Warmup
-	done, elapsed = done+g.served, elapsed+g.before
+	done, elapsed := p.Done+g.served, p.Elapsed+g.before
 	if len(g.counts)%favourEvery == 0 { // some compiler threads start late
 		g.favour(true)
-		g.notify(load.Glance{Elapsed: elapsed, Done: done})
+		g.notify(load.Progress{Elapsed: elapsed, Totals: load.Totals{Done: done}})
 	}
 	g.counts = append(g.counts, done)
 	r.Requests, r.DurationNs = done, int64(elapsed)

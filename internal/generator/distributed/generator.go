@@ -199,7 +199,8 @@ func (p *ordered) offer(ctx context.Context, o Order) error {
 	go func() { cancel(p.listen()) }()
 	var written sync.WaitGroup
 	written.Go(func() { p.write(ctx, cancel) })
-	o.Spec.Together, o.Spec.Stream, o.Spec.Every = p.together(o), p.stream(cancel), every
+	o.Spec.Together = p.together(o)
+	o.Spec.Observer, o.Spec.Every, o.Spec.Detail = p.stream(cancel), every, load.Pieces
 	res, err := p.Offer(ctx, o)
 	close(p.out)
 	written.Wait()
@@ -299,10 +300,10 @@ func (p *ordered) together(o Order) func(context.Context) (int64, error) {
 }
 
 // stream passes pieces to the writer without blocking: the load never waits.
-func (p *ordered) stream(cancel context.CancelCauseFunc) func([]byte) bool {
-	return func(b []byte) bool {
+func (p *ordered) stream(cancel context.CancelCauseFunc) load.ProgressFunc {
+	return func(now load.Progress) bool {
 		select {
-		case p.out <- b:
+		case p.out <- now.Piece:
 			return !p.cut.Load()
 		default:
 			cancel(errors.New("the coordinator does not receive reports"))

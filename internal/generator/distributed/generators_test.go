@@ -59,13 +59,13 @@ func TestTogether(t *testing.T) {
 	for _, n := range []int{1, 2, 4} {
 		inBubble(t, n, func(s *stage) {
 			o := scored(1000)
-			snapshots, answers, last := 0, int64(0), load.Snapshot{}
-			o.Spec.Live = func(s load.Snapshot) bool {
+			snapshots, answers, last := 0, int64(0), load.Progress{}
+			o.Spec.Observer = load.ProgressFunc(func(p load.Progress) bool {
 				snapshots++
-				answers += s.Response.TotalCount()
-				last = s
+				answers += p.Response.TotalCount()
+				last = p
 				return true
-			}
+			})
 			res, err := s.offer(o)
 			if err = errors.Join(append(s.ends, err)...); err != nil {
 				t.Fatal(err)
@@ -190,11 +190,13 @@ func TestFaults(t *testing.T) {
 		})
 	}
 	check("is ended", "was ended: context canceled 0.7 s after", func(s *stage, o *Order) {
-		stream := o.Spec.Stream
-		o.Spec.Stream = func(b []byte) bool { stream(b); s.stop[1](); return true }
+		o.Spec.Observer = load.Observers{o.Spec.Observer,
+			load.ProgressFunc(func(load.Progress) bool { s.stop[1](); return true })}
 	})
 	check("dies", "disconnected 0.7 s after", func(s *stage, o *Order) {
-		o.Spec.Stream = func([]byte) bool { return s.line[1].Close() == nil }
+		o.Spec.Observer = load.ProgressFunc(func(load.Progress) bool {
+			return s.line[1].Close() == nil
+		})
 	})
 	check("is late", "began 600ms late", late(600*time.Millisecond))
 	check("is a little late", "began 101ms late", late(101*time.Millisecond))

@@ -343,7 +343,9 @@ func TestEnds(t *testing.T) {
 	inBubble(t, 2, func(s *stage) {
 		o := scored(100)
 		o.Spec.Window = time.Hour
-		o.Spec.Live = func(load.Snapshot) bool { return s.lab.Close() == nil }
+		o.Spec.Observer = load.ProgressFunc(func(load.Progress) bool {
+			return s.lab.Close() == nil
+		})
 		if res, err := s.offer(o); err == nil {
 			t.Errorf("a load that was ended has a result: %+v", res.Generators)
 		}
@@ -356,7 +358,9 @@ func TestEnds(t *testing.T) {
 	inBubble(t, 2, func(s *stage) { // as when a person interrupts it
 		o := scored(100)
 		o.Spec.Window = time.Hour
-		o.Spec.Live = func(s load.Snapshot) bool { return s.Elapsed < 10*time.Second }
+		o.Spec.Observer = load.ProgressFunc(func(p load.Progress) bool {
+			return p.Elapsed < 10*time.Second
+		})
 		res, err := s.offer(o)
 		if err = errors.Join(append(s.ends, err)...); err != nil {
 			t.Fatal(err)

@@ -31,7 +31,10 @@ type tape struct {
 func recorded(t *testing.T, o Order, part load.Part) (out tape) {
 	t.Helper()
 	o.Spec.Part = part
-	o.Spec.Stream = func(b []byte) bool { out.pieces = append(out.pieces, b); return true }
+	o.Spec.Detail, o.Spec.Observer = load.Pieces, load.ProgressFunc(func(p load.Progress) bool {
+		out.pieces = append(out.pieces, p.Piece)
+		return true
+	})
 	out.books = alone(t, o).Ledger.Books()
 	return out
 }
@@ -255,7 +258,7 @@ func offered(t *testing.T, l *Lab, o Order) *load.Result {
 	<-l.come // the tapes are ready before
 	before, began := used(t), clock.Mono()
 	pieces := 0
-	o.Spec.Live = func(load.Snapshot) bool { pieces++; return true }
+	o.Spec.Observer = load.ProgressFunc(func(load.Progress) bool { pieces++; return true })
 	res, err := l.Offer(t.Context(), o)
 	after, ended := used(t), clock.Mono()
 	if err != nil {

@@ -36,13 +36,12 @@ type offering struct {
 	mu            sync.Mutex
 	sum           *load.Ledger
 	response, lag *hdrhistogram.Histogram // since the last report
-	failed        int64                   // up to the last report
 }
 
 // Offer runs a load with the generators and returns the result. It returns an error if the load
 // could not start or no generator reported its books. Faults of single generators are in the
-// result. Spec.Live or Spec.Glance is called each second, and Spec.OnWindow at the window's ends by
-// the lab's clock. Cancelling the context stops the load.
+// result. Spec.Observer gets a full report each second, if Spec.Every is set, and the window's ends
+// by the lab's clock. Cancelling the context stops the load.
 func (l *Lab) Offer(ctx context.Context, o Order) (*load.Result, error) {
 	l.Limits.fill()
 	if err := o.check(); err != nil {
@@ -223,7 +222,8 @@ func (p *offering) follow(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	opens := p.startNs + int64(p.spec.Lead)
-	edges := load.NewEdges(p.spec.Lead, opens, opens+int64(p.spec.Window), p.spec.OnWindow)
+	edges := load.NewEdges(p.spec.Lead, opens, opens+int64(p.spec.Window),
+		load.Observers{p.spec.Observer}.Window)
 	defer edges.Stop()
 	halted := false
 	for {
@@ -252,31 +252,17 @@ func (p *offering) follow(ctx context.Context) error {
 	}
 }
 
-// show calls Spec.Live or Spec.Glance, and reports whether to continue.
+// show calls Observer.Progress, and reports whether to continue.
 func (p *offering) show() bool {
-	live, glance := p.spec.Live, p.spec.Glance
-	if live == nil && glance == nil {
-		return true
-	}
-	s := p.look()
-	if live != nil {
-		return live(s)
-	}
-	g := load.Glance{Elapsed: s.Elapsed, Window: s.Window, Done: s.Done,
-		Answered: s.Response.TotalCount(), Failed: s.Failed - p.failed}
-	if p.failed = s.Failed; g.Answered > 0 {
-		g.Response = s.Response
-	}
-	glance(g)
-	return true
+	return p.spec.Observer == nil || p.spec.Every == 0 || p.spec.Observer.Progress(p.look())
 }
 
 // look returns the state of all generators, at the latest time that all running generators have
 // reported.
-func (p *offering) look() load.Snapshot {
+func (p *offering) look() load.Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := load.Snapshot{Response: p.response, Lag: p.lag}
+	s := load.Progress{Answers: p.response.TotalCount(), Response: p.response, Lag: p.lag}
 	enabled := false // some are running
 	for _, m := range p.members {
 		t := &m.reported

@@ -34,7 +34,7 @@ func exporting(t *testing.T, c Config) *View {
 	for k := 1; k <= 8; k++ {
 		n := snapshot(k)
 		n.Errors[3] = 9
-		v.Snapshot(n)
+		v.Progress(n)
 	}
 	return v
 }

@@ -63,14 +63,14 @@ func offer(s *state, n int) {
 	}
 }
 
-func snapshot(k int) load.Snapshot {
+func snapshot(k int) load.Progress {
 	n := int64(k)
 	lost := 5 * (n / 10)
 	wave := 250 + 50*math.Sin(float64(k)/4)
 	h := hist(1000, int64(wave*1e3))
 	h.Merge(hist(200, 1e6))
 	h.Merge(hist(45, 8e6))
-	out := load.Snapshot{
+	out := load.Progress{
 		Elapsed: time.Duration(k) * redrawEvery, Window: k > 2 && k <= 42,
 		Totals: load.Totals{
 			Due: 1250 * n, Sent: 1249 * n, Done: 1245*n - lost, Failed: lost,

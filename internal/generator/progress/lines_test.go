@@ -30,7 +30,7 @@ func show(t *testing.T, c Config, n int) (text string) {
 	for k := 1; k <= n; k++ {
 		s := snapshot(4 * k)
 		s.Window = k > 1 && k < n
-		if !v.Snapshot(s) {
+		if !v.Progress(s) {
 			t.Fatal("the load ends though nobody asked")
 		}
 		if c.Kind != None {
@@ -76,7 +76,7 @@ func TestALineAPoint(t *testing.T) {
 	l := &lines{view: v, out: &out}
 	l.draw()
 	for k := 1; k <= 2; k++ {
-		v.Snapshot(snapshot(4 * k))
+		v.Progress(snapshot(4 * k))
 		l.draw()
 		l.draw()
 	}
@@ -103,10 +103,10 @@ func TestLoadDoesNotWaitForReaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.Snapshot(snapshot(4))
+	v.Progress(snapshot(4))
 	<-s.writing
 	for k := 2; k <= 50; k++ {
-		v.Snapshot(snapshot(4 * k)) // must not wait
+		v.Progress(snapshot(4 * k)) // must not wait
 	}
 	close(s.release)
 	if err := v.Close(); err != nil {
@@ -127,7 +127,7 @@ func TestInterruptEndsTheLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer v.Close()
-			if !v.Snapshot(snapshot(1)) {
+			if !v.Progress(snapshot(1)) {
 				t.Fatal("the load ends though nobody asked")
 			}
 			if _, cut := v.Cut(); cut {
@@ -135,7 +135,7 @@ func TestInterruptEndsTheLoad(t *testing.T) {
 			}
 			v.Interrupt()
 			for range 2 {
-				if v.Snapshot(load.Snapshot{Elapsed: at}) {
+				if v.Progress(load.Progress{Elapsed: at}) {
 					t.Error("the load goes on")
 				}
 				at += time.Second // the first interrupt counts
@@ -150,11 +150,11 @@ func TestInterruptEndsTheLoad(t *testing.T) {
 	check("in the drain", 10500*time.Millisecond, false) // the window was over: 0.5 + 10 s
 }
 
-// TestSnapshotWithoutHistograms checks that missing histograms (no response yet, a closed load's
+// TestProgressWithoutHistograms checks that missing histograms (no response yet, a closed load's
 // lag) cause no panic.
-func TestSnapshotWithoutHistograms(t *testing.T) {
+func TestProgressWithoutHistograms(t *testing.T) {
 	s := newState(openLoad)
-	s.add(load.Snapshot{Elapsed: time.Second})
+	s.add(load.Progress{Elapsed: time.Second})
 	if s.points != 1 || s.now.count != 0 || s.now.maxNs != 0 {
 		t.Errorf("the point is %+v", s.now)
 	}
@@ -175,5 +175,5 @@ func TestCloseTwice(t *testing.T) {
 		}
 	}
 	v.Interrupt()
-	v.Snapshot(snapshot(1))
+	v.Progress(snapshot(1))
 }

@@ -1,10 +1,10 @@
 // Package progress shows a load while it runs: on a terminal as a page that is redrawn, elsewhere
 // as a line per second for people or programs, and for monitoring as OTLP pushes.
 //
-//	load.Snapshot ─► state ─┬─► page or line      (its own goroutine, at most four times a second)
+//	load.Progress ─► state ─┬─► page or line      (its own goroutine, at most four times a second)
 //	                        └─► OTLP push         (once a second)
 //
-// The load has priority. Snapshot takes a lock, adds histograms and returns. Everything that may
+// The load has priority. Progress takes a lock, adds histograms and returns. Everything that may
 // block runs elsewhere: a stopped terminal, a pipe without a reader, an absent receiver. Updates
 // that could not be shown in time are replaced by later ones.
 //
@@ -63,14 +63,14 @@ type Config struct {
 	OTLP string // endpoint of pushes, such as "http://127.0.0.1:4318"; empty: none
 }
 
-// View shows one load.
+// View shows one load, which it observes in full detail.
 type View struct {
 	cfg Config
 
 	mu    sync.Mutex
 	state *state
 	cutAt time.Duration // time at which the load was interrupted
-	// opened is set when the window opens, before the first snapshot of the window.
+	// opened is set when the window opens, before the first report on the window.
 	opened bool
 
 	out   output
@@ -121,7 +121,7 @@ func (v *View) open() output {
 	return &lines{view: v, out: v.cfg.Out, asJSON: v.cfg.Kind == JSON}
 }
 
-// Every returns the interval at which the load must call Snapshot.
+// Every returns the interval at which the load must call Progress.
 func (v *View) Every() time.Duration {
 	if _, ok := v.out.(*screen); ok {
 		return redrawEvery
@@ -129,29 +129,29 @@ func (v *View) Every() time.Duration {
 	return lineEvery
 }
 
-// Snapshot adds the state of the load. One goroutine calls it; it never waits for readers, and
+// Progress adds the state of the load. One goroutine calls it; it never waits for readers, and
 // keeps no reference to its argument. It returns false to end the load.
-func (v *View) Snapshot(n load.Snapshot) bool {
+func (v *View) Progress(p load.Progress) bool {
 	v.mu.Lock()
 	v.state.failures = v.push.failures()
-	v.state.add(n)
+	v.state.add(p)
 	ending := v.state.ending
 	if ending && v.cutAt == 0 {
-		v.cutAt = n.Elapsed
+		v.cutAt = p.Elapsed
 	}
 	v.mu.Unlock()
 	v.touch()
 	return !ending
 }
 
-// Window notes that the window opens, or that it has closed; see load.Spec.OnWindow.
+// Window notes that the window opens, or that it has closed.
 func (v *View) Window(open bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.opened = v.opened || open
 }
 
-// Interrupt ends the load at the next snapshot, with the result so far. On a second call, or before
+// Interrupt ends the load at the next report, with the result so far. On a second call, or before
 // the window has opened, it calls Cancel, because there is no result.
 func (v *View) Interrupt() {
 	v.mu.Lock()
@@ -193,7 +193,7 @@ func (v *View) pump() {
 	}
 }
 
-// Close ends the view after the last Snapshot. It restores the terminal and pushes the last
+// Close ends the view after the last report. It restores the terminal and pushes the last
 // counters once. Its error is the first problem with showing the load, which did not affect the
 // load. A second call returns the same.
 func (v *View) Close() error { return v.shut() }

@@ -130,7 +130,7 @@ func (p *terminal) view(env ...string) *View {
 func feed(t *testing.T, v *View, from int) (last int) {
 	t.Helper()
 	for k := from; k < from+1000; k++ {
-		if !v.Snapshot(snapshot(k)) {
+		if !v.Progress(snapshot(k)) {
 			return k
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -149,7 +149,7 @@ func TestPageOnATerminal(t *testing.T) {
 			v := p.view()
 			p.await("connecting")
 			for k := 1; k <= 10; k++ {
-				if !v.Snapshot(snapshot(k)) {
+				if !v.Progress(snapshot(k)) {
 					t.Fatal("the load ends though nobody asked")
 				}
 			}
@@ -218,7 +218,7 @@ func TestInterruptTwiceCancels(t *testing.T) {
 			}
 			p.await("connecting")
 			for k := 1; k <= snapshots; k++ {
-				v.Snapshot(snapshot(k))
+				v.Progress(snapshot(k))
 			}
 			if open {
 				v.Window(true)
@@ -248,7 +248,7 @@ func TestNoColour(t *testing.T) {
 	p := openTerminal(t, 80, 24)
 	v := p.view("NO_COLOR=1")
 	for k := 1; k <= 10; k++ {
-		v.Snapshot(snapshot(k))
+		v.Progress(snapshot(k))
 	}
 	p.await("2.0 s of 10.0 s")
 	if err := v.Close(); err != nil {
@@ -267,7 +267,7 @@ func TestResize(t *testing.T) {
 	p := openTerminal(t, 80, 24)
 	v := p.view()
 	for k := 1; k <= 10; k++ {
-		v.Snapshot(snapshot(k))
+		v.Progress(snapshot(k))
 	}
 	p.await("2.0 s of 10.0 s")
 	size := &unix.Winsize{Row: 5, Col: 20}

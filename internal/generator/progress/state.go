@@ -55,7 +55,7 @@ type state struct {
 	ever   tally // since the beginning, because counters must not decrease
 	before tally // ever, when the window opened
 
-	slot        *hdrhistogram.PackedHistogram // of the current snapshot
+	slot        *hdrhistogram.PackedHistogram // of the current report
 	recent, all *hdrhistogram.Histogram       // since the last point, since the window opened
 	lag         *hdrhistogram.Histogram       // since the last point
 }
@@ -99,33 +99,33 @@ func grainOf(c Config) time.Duration {
 	return min(max((c.Lead+c.Window)/60, redrawEvery), lineEvery)
 }
 
-// add adds a snapshot.
-func (s *state) add(n load.Snapshot) {
+// add adds a report on the load.
+func (s *state) add(p load.Progress) {
 	before := mark{s.elapsed, s.totals}
-	s.totals, s.elapsed, s.inWindow = n.Totals, n.Elapsed, n.Window
-	s.moveTo(s.lag, n.Lag)
-	s.moveTo(s.recent, n.Response)
+	s.totals, s.elapsed, s.inWindow = p.Totals, p.Elapsed, p.Window
+	s.moveTo(s.lag, p.Lag)
+	s.moveTo(s.recent, p.Response)
 	s.ever.add(s.slot)
 	switch {
 	case s.opened:
 		s.slot.MergeInto(s.all)
-	case n.Window:
-		// The window opened within this snapshot. Its responses may be from either side, so they
+	case p.Window:
+		// The window opened within this report. Its responses may be from either side, so they
 		// don't count.
 		s.opened, s.base, s.before = true, before, s.ever
 	}
-	if n.Window {
-		span := (n.Elapsed - s.base.moment).Seconds()
-		s.meanDue = float64(n.Due-s.base.totals.Due) / span
-		s.meanDone = float64(n.Done-s.base.totals.Done) / span
+	if p.Window {
+		span := (p.Elapsed - s.base.moment).Seconds()
+		s.meanDue = float64(p.Due-s.base.totals.Due) / span
+		s.meanDone = float64(p.Done-s.base.totals.Done) / span
 	}
-	// The interval between snapshots is not exact.
-	if n.Elapsed-s.from.moment >= s.grain-s.grain/8 {
+	// The interval between reports is not exact.
+	if p.Elapsed-s.from.moment >= s.grain-s.grain/8 {
 		s.finish()
 	}
 }
 
-// moveTo adds a snapshot's histogram to another one. The slot makes this cheap: its few nonempty
+// moveTo adds a report's histogram to another one. The slot makes this cheap: its few nonempty
 // buckets are found once for several uses.
 func (s *state) moveTo(to, from *hdrhistogram.Histogram) {
 	s.slot.Reset()

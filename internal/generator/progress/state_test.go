@@ -12,8 +12,8 @@ import (
 )
 
 // atMs returns a snapshot at some milliseconds of the load, with n requests sent and done.
-func atMs(ms, n int64, window bool, answerNs ...int64) load.Snapshot {
-	return load.Snapshot{
+func atMs(ms, n int64, window bool, answerNs ...int64) load.Progress {
+	return load.Progress{
 		Elapsed: time.Duration(ms) * time.Millisecond, Window: window,
 		Totals:   load.Totals{Due: n + 3, Sent: n + 1, Done: n, BytesIn: 10 * n},
 		Response: hist(1, answerNs...), Lag: hist(400, 5e3),
@@ -24,7 +24,7 @@ func TestPoints(t *testing.T) {
 	c := openLoad
 	c.Window = 100 * time.Second // points of one second
 	s := newState(c)
-	check := func(n load.Snapshot, points int, want point) {
+	check := func(n load.Progress, points int, want point) {
 		t.Helper()
 		s.add(n)
 		got := s.now

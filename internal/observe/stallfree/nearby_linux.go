@@ -97,18 +97,15 @@ func (w *Nearby) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 // watchUse has a load read the processor time of the service in its window, in ns.
 func (w *Nearby) watchUse(s *load.Spec) *int64 {
 	cpu := cpuclock.New(w.pids)
-	used, onWindow := new(int64), s.OnWindow
-	s.OnWindow = func(open bool) {
-		if onWindow != nil {
-			onWindow(open)
-		}
+	used := new(int64)
+	s.Observer = load.Observers{s.Observer, load.WindowFunc(func(open bool) {
 		if open {
 			cpu.Refresh()
 			*used -= cpu.Read()
 		} else {
 			*used += cpu.Read()
 		}
-	}
+	})}
 	return used
 }
 

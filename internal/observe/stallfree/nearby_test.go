@@ -102,9 +102,9 @@ func TestOffer(t *testing.T) {
 		t.Helper()
 		res, err := w.Offer(context.Background(), s, []float64{0.95},
 			func(_ context.Context, s load.Spec) (*load.Result, error) {
-				s.OnWindow(true)
+				s.Observer.Window(true)
 				time.Sleep(50 * time.Millisecond)
-				s.OnWindow(false)
+				s.Observer.Window(false)
 				return &load.Result{}, nil
 			})
 		if err != nil {
@@ -113,7 +113,8 @@ func TestOffer(t *testing.T) {
 		return res
 	}
 	called := 0
-	s := load.Spec{Model: record.Open, Window: time.Second, OnWindow: func(bool) { called++ }}
+	s := load.Spec{Model: record.Open, Window: time.Second,
+		Observer: load.WindowFunc(func(bool) { called++ })}
 	s.Requests = 1000
 	switch res := opened(s); {
 	case res.Load.Stalls == nil || res.Load.Stalls.Missing != "" || res.Load.Stalls.TimeNs < 50e6:

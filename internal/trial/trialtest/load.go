@@ -26,8 +26,12 @@ type Load struct {
 	Result  func(load.Spec, float64) record.Load // nil: Good
 }
 
-// Offer takes as long as the load would and returns its result. A load with Watch is a warm-up: it
-// returns when its window or Watch ends it, with only the number of responses.
+// IsWarmUp reports whether a load is a trial's warm-up.
+func IsWarmUp(s load.Spec) bool { return s.Name == "warmup" }
+
+// Offer takes as long as the load would and returns its result. It reports the progress of warm-ups
+// only. A warm-up returns when its window or its observer ends it, with only the number of
+// responses.
 func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	time.Sleep(l.Connect)
 	start := clock.Mono()
@@ -38,22 +42,19 @@ func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 		}
 		time.Sleep(time.Duration(start - clock.Mono()))
 	}
-	if s.Watch != nil {
+	if IsWarmUp(s) {
 		return l.warm(ctx, s, start)
 	}
 	time.Sleep(s.Lead)
-	if s.OnWindow != nil {
-		s.OnWindow(true)
-	}
+	observers := load.Observers{s.Observer}
+	observers.Window(true)
 	opened, wall := clock.Mono(), clock.Wall().UnixNano()
 	select {
 	case <-time.After(s.Window):
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if s.OnWindow != nil {
-		s.OnWindow(false)
-	}
+	observers.Window(false)
 	result := l.Result
 	if result == nil {
 		result = Good
@@ -63,7 +64,7 @@ func (l Load) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return &load.Result{Load: out, FromNs: opened, OpenedNs: opened}, nil
 }
 
-// warm calls Watch until the warm-up is over.
+// warm reports the number of responses until the warm-up is over.
 func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result, error) {
 	done := 0.0
 	for clock.Mono()-start < int64(s.Window) && ctx.Err() == nil {
@@ -74,7 +75,8 @@ func (l Load) warm(ctx context.Context, s load.Spec, start int64) (*load.Result,
 			rate = l.RateAt(elapsed)
 		}
 		done += rate * s.Every.Seconds()
-		if !s.Watch(int64(done), elapsed) {
+		now := load.Progress{Elapsed: elapsed, Totals: load.Totals{Done: int64(done)}}
+		if !s.Observer.Progress(now) {
 			break
 		}
 	}

@@ -22,7 +22,9 @@ func TestOffer(t *testing.T) {
 		var edges []time.Duration
 		s := load.Spec{Model: record.Open, Lead: time.Second, Window: 2 * time.Second,
 			Schedule: pace.Schedule{Rate: pace.Flat(300)},
-			OnWindow: func(bool) { edges = append(edges, time.Duration(clock.Mono()-began)) },
+			Observer: load.WindowFunc(func(bool) {
+				edges = append(edges, time.Duration(clock.Mono()-began))
+			}),
 			Together: func(context.Context) (int64, error) { return began + 5e9, nil }}
 		l := trialtest.Load{Rate: 1000, Connect: time.Second}
 		r, err := l.Offer(t.Context(), s)
@@ -48,11 +50,11 @@ func TestOffer(t *testing.T) {
 func TestWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done []int64
-		s := load.Spec{Window: time.Minute, Every: 100 * time.Millisecond,
-			Watch: func(n int64, elapsed time.Duration) bool {
-				done = append(done, n)
-				return elapsed < 300*time.Millisecond
-			}}
+		s := load.Spec{Name: "warmup", Window: time.Minute, Every: 100 * time.Millisecond,
+			Observer: load.ProgressFunc(func(p load.Progress) bool {
+				done = append(done, p.Done)
+				return p.Elapsed < 300*time.Millisecond
+			})}
 		l := trialtest.Load{RateAt: func(elapsed time.Duration) float64 {
 			if elapsed > 200*time.Millisecond {
 				return 500
@@ -66,7 +68,7 @@ func TestWarmUp(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		s.Watch = func(int64, time.Duration) bool { return true }
+		s.Observer = load.Observers{}
 		if _, err := l.Offer(ctx, s); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
