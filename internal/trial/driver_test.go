@@ -14,11 +14,12 @@ import (
 
 	"prony.example/internal/launch"
 	"prony.example/internal/trial"
+	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 )
 
 // With two drivers each target has a trial of each in every block; records name the foreign one,
-// and the warm-up is Prony's in both.
+// and the warm-up is Prony's in both. A foreign driver is not requested to report progress.
 func TestForeignDrivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -26,6 +27,11 @@ func TestForeignDrivers(t *testing.T) {
 		w.lab.Driver = func(name, engine string, _ *nethttp.Config) (trial.Driver, error) {
 			asked = append(asked, name+"/"+engine)
 			return w, nil
+		}
+		var every []time.Duration
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			every = append(every, s.Every)
+			return w.steadyLoad(ctx, s)
 		}
 		e := w.experiment("a")
 		e.Plan.Suite.Drivers = []string{"prony", "wrk"}
@@ -42,6 +48,10 @@ func TestForeignDrivers(t *testing.T) {
 		want := []string{"/", "/", "/", "/", "wrk/", "wrk/"}
 		if !slices.Equal(asked, want) {
 			t.Errorf("asked for %q, want %q", asked, want)
+		}
+		const warm, window = 100 * time.Millisecond, 500 * time.Millisecond
+		if !slices.Equal(every, []time.Duration{warm, window, window, warm, 0, 0}) {
+			t.Errorf("reports every %v", every)
 		}
 	})
 }
