@@ -65,8 +65,29 @@ func (a *app) grid(rows [][]string) error {
 	return err
 }
 
+// runs returns the folder of the checkout's runs, or else of the nearest project upwards.
+func (a *app) runs() (string, error) {
+	root, err := a.root()
+	if err == nil {
+		return filepath.Join(root, "results"), nil
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		if runs := filepath.Join(at, ".prony", "run"); isDir(runs) {
+			return runs, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("no runs were found: %s is neither in a checkout of Prony nor "+
+				"in a project with .prony/run; name the folder of a run", dir)
+		}
+	}
+}
+
 // storedRun finds the folder of a run that contains a file or folder of that name: the run in args,
-// as a path or below results/, or the newest one that has it, which it reports.
+// as a path or below the folder of runs, or the newest one that has it, which it reports.
 func (a *app) storedRun(args []string, file string) (string, error) {
 	return a.findRun(args, file, func(dir string) bool {
 		return exists(dir, file)
@@ -79,25 +100,25 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 	if len(args) > 0 && (isRun(args[0]) || has(args[0])) {
 		return args[0], nil
 	}
-	root, err := a.root()
+	runs, err := a.runs()
 	if len(args) > 0 {
-		dir := filepath.Join(root, "results", args[0])
+		dir := filepath.Join(runs, args[0])
 		if err == nil && (isRun(dir) || has(dir)) {
 			return dir, nil
 		}
 		return "", fmt.Errorf("run %s was not found: there is no such folder with a %s, here or "+
-			"below results/", args[0], record.RunFile)
+			"below results/ or .prony/run/", args[0], record.RunFile)
 	}
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range newest(filepath.Join(root, "results")) {
+	for _, dir := range newest(runs) {
 		if has(dir) {
 			fmt.Fprintf(a.stderr, "prony: using the newest run, %s\n", dir)
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("no run below results/ has %s; make one with prony run --telemetry", what)
+	return "", fmt.Errorf("no run below %s has %s; make one with prony run --telemetry", runs, what)
 }
 
 // newest lists the folders of runs below a folder of results, the newest first. It leaves out runs

@@ -19,7 +19,6 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/internal/observe/gclog"
 	"prony.example/internal/observe/profile"
-	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/logs"
 	"prony.example/internal/telemetry/traces"
 	"prony.example/record"
@@ -42,12 +41,13 @@ in the run's instrumented trials. It combines all data about the request:
   - the resources that the service used at that moment
   - the CPU time of functions during the load, by the profile
 
-Trials are instrumented with "prony run --telemetry". RUN is a run's folder or its name in results/;
-without it, explain reads the newest run that has telemetry.`,
+Trials are instrumented with "prony run --telemetry". RUN is a run's folder, or its name in results/
+(in a project: .prony/run/). Without RUN, explain reads the newest run that has requests with trace
+ids.`,
 		Example: "  prony run --telemetry --targets java-spring/virtual\n  prony explain\n" +
 			"  prony explain --target java-spring/virtual --load peak",
 		RunE: func(c *cobra.Command, args []string) error {
-			dir, err := a.storedRun(args, telemetry.Dir)
+			dir, err := a.findRun(args, "requests with trace ids", hasTraced)
 			if err != nil {
 				return err
 			}
@@ -64,6 +64,14 @@ without it, explain reads the newest run that has telemetry.`,
 	fs.StringVar(&f.load, "load", "", "only requests of this load")
 	fs.StringVar(&f.id, "id", "", "id of the trace, or the first characters of its id")
 	return c
+}
+
+// hasTraced reports whether a run has requests with a trace id, also if no collector stored traces.
+func hasTraced(dir string) bool {
+	_, records, _, err := record.Read(dir)
+	return err == nil && slices.ContainsFunc(records, func(r *record.Record) bool {
+		return slices.ContainsFunc(r.Loads, func(l record.Load) bool { return len(l.Traced) > 0 })
+	})
 }
 
 // story is the data about one request.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/telemetry"
 	"prony.example/record"
 )
 
@@ -30,6 +32,16 @@ func TestExplain(t *testing.T) {
 		"due         250 ms after the window began", "sent        1.00 ms later",
 		"first byte  7.00 ms after sending", "complete    9.00 ms after it was due",
 		"no trace is stored")
+
+	// The newest run is found without a name, also if no collector stored anything.
+	if err := os.RemoveAll(filepath.Join(dir, telemetry.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	newest, stderr, exit := say(t, mock{}, "explain", "--root", root)
+	has(t, "explain without a run", stderr, "using the newest run, "+dir)
+	if exit != cli.Fine || newest != out {
+		t.Errorf("exit %d: %s, want the story of the run:\n%s", exit, stderr, newest)
+	}
 }
 
 // The observed trial is outside of the comparison: in its folder, and in none of its tables.

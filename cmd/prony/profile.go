@@ -34,8 +34,9 @@ func (a *app) profileCmd() *cobra.Command {
 		Use: "profile [RUN]", Short: "Show where the services of a run spent their time",
 		Args: cli.Arguments(0, 1),
 		Long: `Profile shows the profiles of a run. RUN is its folder, or the folder's name below
-results/; without it, profile reads the newest run that has any. It prints a table of the functions
-with the largest shares: flat is a function's own share, cum includes the functions that it called.
+results/ (in a project: .prony/run/); without it, profile reads the newest run that has any. It
+prints a table of the functions with the largest shares: flat is a function's own share, cum
+includes the functions that it called.
 With --output, the suffix chooses the format: a flame graph (.html, .svg), pprof (.pb.gz), folded
 stacks (.folded), or the flame graph's tree and the table (.json).
 

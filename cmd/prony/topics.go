@@ -14,7 +14,7 @@ type topicRow struct{ name, meaning string }
 
 // exitCodes are the exit codes of all commands. Scripts rely on them.
 var exitCodes = []topicRow{
-	{"0", "The command did its work. Results are VALID or SUSPECT, checks passed."},
+	{"0", "The command did its work. Results are VALID or SUSPECT, and all checks passed."},
 	{"1", "The command failed. For selftest: a case is wrong."},
 	{"2", "The command line is wrong."},
 	{"3", "A threshold was missed, a gate failed, or a metric in trend became worse."},

@@ -35,8 +35,9 @@ func (a *app) tracesCmd() *cobra.Command {
 		Use: "traces [RUN]", Short: "Show the traces of a run",
 		Args: cli.Arguments(0, 1),
 		Long: `Traces shows single requests by the spans of the run's services. RUN is its folder,
-or the folder's name below results/; without it, traces reads the newest run that has any. A run has
-traces if it was made with --telemetry and the services are instrumented.
+or the folder's name below results/ (in a project: .prony/run/); without it, traces reads the
+newest run that has any. A run has traces if it was made with --telemetry and the services are
+instrumented.
 
 Every span was counted. Whole traces were stored of the requests that the load had marked (asked),
 of failed requests (error), and of the slowest of each load (slow). A sample in which every trace
@@ -48,9 +49,9 @@ With --id, traces shows the calls of one trace, their times, the time of each sp
 the request waited for. Below it are the share of each service, and the log lines of the trace at
 their spans.
 
-With --services, traces shows calls, errors and percentiles by service and operation. They come from
-the metrics of all spans if the run has them, otherwise from the uniform sample; the heading names
-the source.
+With --services, traces shows calls, errors and percentiles by service and operation. These numbers
+come from the metrics of all spans if the run has them, otherwise from the uniform sample. The
+heading names the source.
 
 With --format otlp, traces prints OTLP JSON, which Jaeger opens as a file and any OTLP endpoint
 takes.`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -203,7 +204,29 @@ func TestLogsOfFiles(t *testing.T) {
 		t.Errorf("exit %d", exit)
 	}
 	_, stderr, _ = say(t, mock{}, "traces", "--root", root)
-	has(t, "stderr", stderr, "no run below results/ has")
+	has(t, "stderr", stderr, "no run below "+filepath.Join(root, "results")+" has traces")
+
+	// Outside of a checkout, the newest run is one of the project.
+	project := t.TempDir()
+	run := filepath.Join(project, ".prony", "run", "2026-11-29T20-00-00Z")
+	below := filepath.Join(project, "src")
+	if err := errors.Join(os.CopyFS(run, os.DirFS(dir)), os.Mkdir(below, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	placeTelemetry(t, run)
+	t.Chdir(t.TempDir())
+	_, stderr, exit = say(t, mock{}, "traces")
+	has(t, "stderr", stderr, "is neither in a checkout of Prony nor in a project with .prony/run")
+	if exit != cli.Failed {
+		t.Errorf("exit %d", exit)
+	}
+	t.Chdir(below)
+	for _, args := range [][]string{{"traces"}, {"traces", filepath.Base(run)}} {
+		if stdout, stderr, exit = say(t, mock{}, args...); exit != cli.Fine {
+			t.Errorf("exit %d: %s", exit, stderr)
+		}
+		has(t, "traces", stdout, slowestTrace[:16])
+	}
 }
 
 func TestRequestText(t *testing.T) {

@@ -71,8 +71,8 @@ The first service also runs a second time in each start, as NAME-again. Differen
 two are noise. You can also measure one service alone.
 
 One metric decides and is fixed before the run: CPU time per request at the peak, or the one of
---by. It is tested at a significance level of 4 %. All other metrics share 1 %, so they need larger
-differences to be significant.
+--by. This metric is tested at a significance level of 4 %. All other metrics share 1 %, so they
+need larger differences to be significant.
 
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. It is
 1 if the services could not be compared, and 2 for a wrong command line. A trial with sound slices
@@ -264,7 +264,8 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 		return nil, nil, cli.Usagef("--port %d needs a command, --git or --image: a running "+
 			"service has the port of its --url", f.port)
 	case len(f.remote) > 0 && len(f.urls) == 0:
-		return nil, nil, cli.Usagef("--remote needs --url: name the services that run on this host")
+		return nil, nil, cli.Usagef(
+			"--remote needs --url: add --url for each service on another host")
 	case len(f.names) > len(sources):
 		return nil, nil, cli.Usagef("-n: there are %d names for %d "+
 			"services", len(f.names), len(sources))

@@ -57,7 +57,7 @@ func (t *tool) cannot(s *load.Spec) error {
 		{s.Observer != nil && s.Every > 0, false, "the tool reports no live results"},
 		{s.Describe.Protocol != "", false, "Prony runs the tool only over HTTP/1.1 without TLS; " +
 			"use prony"},
-		{s.Scenario.Flow, false, "the tool has no flows; use prony"},
+		{s.Scenario.Flow, false, "the tool cannot send flows; use prony"},
 		{len(s.Scenario.Setup)+len(s.Scenario.Rows) > 0 || s.Scenario.Cookies, false,
 			"the tool does not support setup, data and cookies; use prony"},
 		{len(s.Scenario.Requests) > 1, can.mix, "the tool can send only one kind of request; use " +

@@ -158,19 +158,19 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteStalled: {
 		{
 			"unknown without the machine's stalls: many stalls are too short to be recorded " +
-				"(measure on a quieter machine; --stalls keep includes all arrivals)",
+				"(measure on a quieter machine; prony report --stalls keep includes all arrivals)",
 			[]any{Stalled{stats.UnrecordedStalls, 0.9}},
 		},
 		{
 			"unknown without the machine's stalls: 45 % of arrivals remain after those near " +
 				"stalls are left out, but at least 60 % are needed (measure on a quieter " +
-				"machine; --stalls keep includes all arrivals)",
+				"machine; prony report --stalls keep includes all arrivals)",
 			[]any{Stalled{stats.TooMuchExcluded, 0.45}},
 		},
 		{
 			"unknown without the machine's stalls: stalls occur more often, or less often, while " +
-				"the service pauses (measure on another machine; --stalls keep includes all " +
-				"arrivals)", []any{Stalled{stats.StallsDepend, 0.9}},
+				"the service pauses (measure on another machine; prony report --stalls keep " +
+				"includes all arrivals)", []any{Stalled{stats.StallsDepend, 0.9}},
 		},
 	},
 	NoteStallsInSlices: {{"Ratios of response times of half leave out the arrivals near stalls " +
@@ -188,12 +188,12 @@ var noteExamples = map[NoteKind][]noteExample{
 		{"The values of p99, p99.9 in windows of half include the machine's stalls, because " +
 			"without them those of b are unknown: 45 % of arrivals remain after those near " +
 			"stalls are left out, but at least 60 % are needed (measure on a quieter machine; " +
-			"--stalls keep includes all arrivals).",
+			"prony report --stalls keep includes all arrivals).",
 			[]any{Names{"p99", "p99.9"}, "half", "b", Stalled{stats.TooMuchExcluded, 0.45}}},
 	},
 	NoteWithStalls: {{"includes the machine's stalls, because without them it is unknown: 45 % " +
 		"of arrivals remain after those near stalls are left out, but at least 60 % are needed " +
-		"(measure on a quieter machine; --stalls keep includes all arrivals)",
+		"(measure on a quieter machine; prony report --stalls keep includes all arrivals)",
 		[]any{Stalled{stats.TooMuchExcluded, 0.45}}}},
 	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
 		"recorded (prony doctor reports why).", []any{"half"}}},

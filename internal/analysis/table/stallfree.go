@@ -21,20 +21,22 @@ func (s Stalled) String() string {
 	switch s.Reason {
 	case stats.StallsDepend:
 		return "stalls occur more often, or less often, while the service pauses (measure on " +
-			"another machine; --stalls keep includes all arrivals)"
+			"another machine; prony report --stalls keep includes all arrivals)"
 	case keptApart:
 		return fmt.Sprintf("the shares of arrivals that the two targets keep are more than %.0f "+
-			"percentage points apart (measure on a quieter machine; --stalls keep includes all "+
-			"arrivals)",
+			"percentage points apart (measure on a quieter machine; prony report --stalls keep "+
+			"includes all arrivals)",
 			100*mostApart)
 	case notRecorded:
-		return "stalls of one side were not recorded (--stalls keep compares all arrivals)"
+		return "stalls of one side were not recorded (prony compare --stalls keep uses all " +
+			"arrivals)"
 	case stats.UnrecordedStalls:
-		return "many stalls are too short to be recorded (measure on a quieter machine; --stalls " +
-			"keep includes all arrivals)"
+		return "many stalls are too short to be recorded (measure on a quieter machine; prony " +
+			"report --stalls keep includes all arrivals)"
 	}
 	return fmt.Sprintf("%s of arrivals remain after those near stalls are left out, but at least "+
-		"%s are needed (measure on a quieter machine; --stalls keep includes all arrivals)",
+		"%s are needed (measure on a quieter machine; prony report --stalls keep includes all "+
+		"arrivals)",
 		units.Percent(s.Share),
 		units.Percent(stats.LeastShare))
 }

@@ -12,7 +12,7 @@ import (
 // Findings of rules on responses, and on several generators of one load.
 
 func answers(f record.Finding) record.Words {
-	hint := "no response arrived in the window: raise measure, or read the service's log"
+	hint := "no response arrived in the window: use a longer window, or read the service's log"
 	if text := first(f.Facts.Messages); text != "" {
 		hint = "see the errors: " + text
 	}
@@ -132,7 +132,7 @@ func unasked(f record.Finding) record.Words {
 			facts.Name, first(facts.Messages))
 	case "late":
 		return words(
-			"raise measure: "+nobody,
+			"use a longer window: "+nobody,
 			"",
 			"the call counter of %s counts %s up to %v late",
 			facts.Name,

@@ -167,10 +167,10 @@ func warmup(f record.Finding) record.Words {
 	after := duration(f.Value, 100*time.Millisecond)
 	switch f.Case {
 	case "never steady":
-		return words("raise warmup.max", "steady", "the service was not steady after %v of warm-up",
+		return words("raise --warmup", "steady", "the service was not steady after %v of warm-up",
 			after)
 	case "steady before":
-		return words("raise warmup.min and measure", "steady",
+		return words("raise warmup.min, and use longer windows", "steady",
 			"the service looked steady after %v of warm-up, but was not steady in the window",
 			after)
 	case "steady late":
@@ -178,10 +178,10 @@ func warmup(f record.Finding) record.Words {
 			"of the window",
 			after)
 	}
-	hint := "raise warmup.max, run as root so that compiler threads get priority, or warm up on " +
+	hint := "raise --warmup, run as root so that compiler threads get priority, or warm up on " +
 		"all cores"
 	if f.Case == "compiles again" {
-		hint = "raise warmup.min and measure"
+		hint = "raise warmup.min, and use longer windows"
 	}
 	return words(hint, "silent", "in the window of load %s, just-in-time compilers ran for %s "+
 		"and waited for a core for %s of the time",

@@ -158,14 +158,15 @@ func batch(f record.Finding) record.Words {
 func samples(f record.Finding) record.Words {
 	n, limit := fmt.Sprint(int64(f.Value)), fmt.Sprint(int64(f.Limit))
 	if f.Case == "in company" {
-		return amount(words("slow responses are clustered, so p99 depends on few events: raise "+
-			"measure", limit, "%d responses, equivalent to %s independent responses",
+		return amount(words("slow responses are clustered, so p99 depends on few events: use "+
+			"longer windows", limit, "%d responses, equivalent to %s independent responses",
 			f.Facts.Count, n), n)
 	}
-	return amount(words("raise measure", limit, "%s responses", n), n)
+	return amount(words("use longer windows", limit, "%s responses", n), n)
 }
 
-const unsettled = "the service was not in a steady state: raise warmup.max and measure"
+const unsettled = "the service was not in a steady state: use a longer warm-up (--warmup) " +
+	"and a longer window"
 
 func drift(f record.Finding) record.Words {
 	if f.Case == "begins with none" {

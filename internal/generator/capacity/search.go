@@ -449,8 +449,8 @@ func (s *search) conclude(p *posterior) {
 			time.Duration(f.WindowNs).Round(100*time.Millisecond))
 	}
 	if s.invalid > 0 {
-		f.warn("%d steps had no valid result and were repeated; the last reason: "+
-			"%s", s.invalid, s.last)
+		f.warn("steps without a valid result: %d, which were repeated; the last reason: %s",
+			s.invalid, s.last)
 	}
 	f.Hysteresis = s.hysteresis(p, tail)
 	if h := f.Hysteresis; h.Differs {

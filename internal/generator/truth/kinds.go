@@ -127,7 +127,7 @@ var kinds = []Kind{
 		Name: "fixed",
 		Does: "responds to each request --service after its arrival, any number at once",
 		Reads: `N connections, closed: N/service requests a second, each with response time
-			--service. Open, at any rate: response time --service.`,
+			--service. Open load of any rate: each response takes --service.`,
 		Needs: []Need{{"service", saysService, 0, 0}},
 		Zero:  Params{Service: 10 * ms},
 		plan:  func(p Params) Plan { return Fixed(p.Service) },

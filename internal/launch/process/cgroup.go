@@ -97,7 +97,8 @@ func (g *groups) makeV1(name string, s launch.Spec, h hierarchy) {
 		if refused := set(group, limits); c != "cpuset" {
 			g.refused = append(g.refused, refused...)
 		} else if len(refused) > 0 { // without cores and nodes no process can join
-			g.refused = append(g.refused, fmt.Sprintf("cpuset cgroup v1: cores %v refused",
+			g.refused = append(g.refused, fmt.Sprintf(
+				"the kernel refused cores %v for the cpuset cgroup (v1)",
 				limits[len(limits)-1].Value))
 			os.Remove(dir)
 			return

@@ -211,10 +211,10 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := l.Next()
-	for _, want := range []string{" files, after node-express\n",
+	for _, want := range []string{" files, copied from node-express\n",
 		"docs/fairness.md: the file is not in this checkout",
 		"deploy/rain.yaml: the file is not in this checkout",
-		"  prony verify node-x ", "by Express. Next:"} {
+		"  prony verify node-x ", "with Express. Next:"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}

@@ -116,6 +116,9 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 	for key := range a.starts {
 		scenarios[key.scenario] = true
 	}
+	if r.N == a.planned {
+		return // the answer follows
+	}
 	line := units.Plural(r.N, "start")
 	if a.planned >= r.N { // not if starts are repeated
 		line = fmt.Sprintf("%d of %s", r.N, units.Plural(a.planned, "start"))

@@ -22,11 +22,11 @@ func (l *listener) Trial(trial.Event) {}
 
 // liveLines simulates five starts, of which one is lost, with these CPU times of the new service.
 // It returns the printed lines, and the ratios for observers.
-func liveLines(t *testing.T, prints bool, newNs func(block int) float64) (lines []string,
-	ratios []record.LiveRatio) {
+func liveLines(t *testing.T, prints bool, planned int, newNs func(block int) float64) (
+	lines []string, ratios []record.LiveRatio) {
 	t.Helper()
 	heard := &listener{}
-	a := &liveAnswer{Observer: heard, first: "old", planned: 6, prints: prints,
+	a := &liveAnswer{Observer: heard, first: "old", planned: planned, prints: prints,
 		ratio:  func(r record.LiveRatio) { ratios = append(ratios, r) },
 		starts: map[startKey]*liveStart{}}
 	for block := 1; block <= 5; block++ {
@@ -54,7 +54,7 @@ func liveLines(t *testing.T, prints bool, newNs func(block int) float64) (lines 
 
 // TestLiveAnswer reports an interval from the fourth start on, and none of the control.
 func TestLiveAnswer(t *testing.T) {
-	lines, ratios := liveLines(t, true, func(int) float64 { return 1.05e6 })
+	lines, ratios := liveLines(t, true, 6, func(int) float64 { return 1.05e6 })
 	if len(lines) != 1 || !strings.HasPrefix(lines[0],
 		"4 of 6 starts: new uses 4.7 % more CPU per request than old (95 % CI +") ||
 		!strings.Contains(lines[0], "Ctrl-C") {
@@ -68,16 +68,21 @@ func TestLiveAnswer(t *testing.T) {
 		t.Errorf("ratios %+v", ratios)
 	}
 	// Suites print nothing, and write the same ratios.
-	lines, unsaid := liveLines(t, false, func(int) float64 { return 1.05e6 })
+	lines, unsaid := liveLines(t, false, 6, func(int) float64 { return 1.05e6 })
 	if len(lines) > 0 || !slices.Equal(unsaid, ratios) {
 		t.Errorf("a suite prints %q and writes %+v", lines, unsaid)
 	}
 	// An interval that includes 0 is no significant difference.
-	lines, _ = liveLines(t, true, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
+	lines, _ = liveLines(t, true, 6, func(block int) float64 { return 1e6 + float64(block-3)*5e4 })
 	if len(lines) != 1 || !strings.HasPrefix(
 		lines[0],
 		"4 of 6 starts: no significant difference between new and old so far in CPU per request: ",
 	) {
 		t.Errorf("lines %q", lines)
+	}
+	// After the last planned start, the answer follows, which has another interval.
+	lines, last := liveLines(t, true, 4, func(int) float64 { return 1.05e6 })
+	if len(lines) > 0 || !slices.Equal(last, ratios) {
+		t.Errorf("the last start prints %q and writes %+v", lines, last)
 	}
 }
