@@ -2,110 +2,27 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/strangers"
 	"prony.example/internal/dev/testsets"
 )
-
-// mob is a number of connections of hostile clients, of four kinds by turns: silent ones, ones
-// that send the beginning of something, ones that send an invalid request, and ones that send one
-// byte a second. Each reads what it gets, and holds its connection until the server closes it.
-type mob struct {
-	address   string
-	beginning string
-	invalid   string
-	again     time.Duration // after which it connects again; 0: not at all
-
-	up     sync.WaitGroup // all have connected once
-	done   sync.WaitGroup
-	closed atomic.Int64 // by the server
-}
-
-// gather connects them, and disconnects them at the end of the test.
-func (c *mob) gather(t *testing.T, n int) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); c.done.Wait() })
-	c.up.Add(n)
-	for i := range n {
-		c.done.Go(func() { c.come(ctx, i) })
-	}
-	c.up.Wait()
-}
-
-func (c *mob) come(ctx context.Context, i int) {
-	for first := true; ctx.Err() == nil; first = false {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", c.address)
-		if err == nil {
-			leave := context.AfterFunc(ctx, func() { conn.Close() })
-			c.begin(ctx, conn, i)
-			if first {
-				c.up.Done()
-			}
-			_, _ = io.Copy(io.Discard, conn)
-			if leave() {
-				c.closed.Add(1)
-				conn.Close()
-			}
-		} else if first {
-			c.up.Done()
-		}
-		if c.again == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(c.again + time.Duration(i%1000)*c.again/1000): // not all at once
-		}
-	}
-}
-
-// begin sends what a connection of its kind sends.
-func (c *mob) begin(ctx context.Context, conn net.Conn, i int) {
-	switch i % 4 {
-	case 1:
-		_, _ = io.WriteString(conn, c.beginning)
-	case 2:
-		_, _ = io.WriteString(conn, c.invalid)
-	case 3:
-		c.done.Go(func() {
-			for k := 0; ctx.Err() == nil; k = (k + 1) % len(c.invalid) {
-				if _, err := io.WriteString(conn, c.invalid[k:k+1]); err != nil {
-					return
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(time.Second):
-				}
-			}
-		})
-	}
-}
 
 const crowdToken = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 // crowded starts a server with a token, which hostile clients hold connections of. ask sends a
 // request with the token on a new connection; end ends the server and returns its messages.
-func crowded(t *testing.T, n int, again time.Duration) (c *mob, server *exec.Cmd, ask func() error,
-	end func() string) {
+func crowded(t *testing.T, n int, again time.Duration) (c *strangers.Crowd, server *exec.Cmd,
+	ask func() error, end func() string) {
 	t.Helper()
 	var messages bytes.Buffer
 	d := &desk{t: t, dir: t.TempDir()}
@@ -114,8 +31,8 @@ func crowded(t *testing.T, n int, again time.Duration) (c *mob, server *exec.Cmd
 	d.begin("", "serve", d.dir, "--listen", "127.0.0.1:0")
 	address := strings.TrimPrefix(d.base, "http://")
 	head := "GET /api/v1/runs HTTP/1.1\r\nHost: " + address + "\r\n"
-	c = &mob{address: address, beginning: head, invalid: head + "\r\n", again: again}
-	c.gather(t, n)
+	c = &strangers.Crowd{Address: address, Beginning: head, Invalid: head + "\r\n", Again: again}
+	c.Gather(t, n)
 	client := &http.Client{Timeout: 30 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true}}
 	ask = func() error {
@@ -149,7 +66,7 @@ func TestServeCrowd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := c.closed.Load(); n < hostile-most {
+	if n := c.Closed(); n < hostile-most {
 		t.Errorf("%d hostile connections were closed, want at least %d", n, hostile-most)
 	}
 	said := end()
@@ -174,14 +91,7 @@ func TestServeLargeCrowd(t *testing.T) {
 	testsets.Long(t, "prony serve with 10,000 hostile clients", testsets.Needs{})
 	testsets.Measured(t)
 	const hostile = 10_000
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if limit.Cur < hostile+1000 {
-		t.Skipf("the limit of open files is %d, and %d clients need %d", limit.Cur, hostile,
-			hostile+1000)
-	}
+	strangers.NeedFiles(t, hostile)
 	c, server, ask, _ := crowded(t, hostile, 5*time.Second)
 	var took []time.Duration
 	for range 200 {
@@ -198,18 +108,10 @@ func TestServeLargeCrowd(t *testing.T) {
 	}
 	slices.Sort(took)
 	median, last := took[len(took)/2], took[len(took)-1]
-	status, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(server.Process.Pid), "status"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
-	kB, err := strconv.Atoi(string(peak[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("median %v, at most %v, %d MB, %d connections closed", median, last, kB/1000,
-		c.closed.Load())
-	if median > 200*time.Millisecond || last > time.Second || kB > 300_000 {
-		t.Errorf("median %v, at most %v, %d kB", median, last, kB)
+	peak := strangers.PeakMemory(t, server.Process.Pid)
+	t.Logf("median %v, at most %v, %d MB, %d connections closed", median, last, peak/1e6,
+		c.Closed())
+	if median > 200*time.Millisecond || last > time.Second || peak > 300e6 {
+		t.Errorf("median %v, at most %v, %d MB", median, last, peak/1e6)
 	}
 }

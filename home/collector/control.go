@@ -50,7 +50,7 @@ func (h *Home) handler() http.Handler {
 	}))
 	orders("points", order(maxOwn, done(h.own)))
 	m.Handle("/", h.stores.Handler())
-	return portguard.Guard(m)
+	return portguard.Guard(portguard.Protected(m)) // queries need no token
 }
 
 // lab checks the token of control requests, because they make the collector fetch pages and change
@@ -60,11 +60,13 @@ func (h *Home) lab(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := []byte(r.Header.Get("Authorization"))
 		if h.c.Token == "" || subtle.ConstantTimeCompare(got, want) != 1 {
+			portguard.Deny(w, r)
 			http.Error(w, "only the run that started this collector may send commands, with the "+
 				"collector's token",
 				http.StatusUnauthorized)
 			return
 		}
+		portguard.Admit(r)
 		next.ServeHTTP(w, r)
 	})
 }

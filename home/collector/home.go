@@ -31,10 +31,12 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
+	"golang.org/x/sys/unix"
 
 	"prony.example/home/forward"
 	"prony.example/home/journal"
 	"prony.example/home/otlp"
+	"prony.example/internal/base/portguard"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/flags"
 	"prony.example/record"
@@ -55,6 +57,9 @@ type Config struct {
 	Limits      otlp.Limits // HeapBytes comes from MemoryBytes
 
 	Open Opener // the stores; nil: the real ones
+
+	// Report receives lines for people about refused connections. It may be nil.
+	Report func(line string)
 }
 
 // silence is the time without telemetry that must pass before a trial's report, and patience the
@@ -72,6 +77,7 @@ type Home struct {
 	forward *forward.Forward // nil: none
 	journal *journal.Journal // nil: nothing is stored here
 	server  *http.Server
+	guard   *portguard.Listener // of the port for queries and control requests
 	query   string
 	failed  chan error
 
@@ -102,6 +108,7 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	// A growing buffer may take as much again.
 	c.Limits.HeldBytes = cmp.Or(c.Limits.HeldBytes, c.MemoryBytes/16)
 	c.Limits.DecodedBytes = cmp.Or(c.Limits.DecodedBytes, c.MemoryBytes/8*3)
+	c.Limits.Connections = cmp.Or(c.Limits.Connections, mostConnections())
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
@@ -155,7 +162,8 @@ func (h *Home) openStores() error {
 }
 
 func (h *Home) openDoors(ctx context.Context) error {
-	in := otlp.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits}
+	in := otlp.Config{GRPC: h.c.GRPC, HTTP: h.c.HTTP, Zipkin: h.c.Zipkin, Limits: h.c.Limits,
+		Refuse: h.reportRefused}
 	// The constructors fail only for nil functions.
 	in.Traces, _ = consumer.NewTraces(func(ctx context.Context, d ptrace.Traces) error {
 		if err := h.accept(tracesRecord, func() ([]byte, error) {
@@ -198,12 +206,35 @@ func (h *Home) serve(ctx context.Context) error {
 		// A query may take long, and an end waits for silence.
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
+	h.guard = portguard.New(l, portguard.Options{Most: h.c.Limits.Connections,
+		Report: func(n portguard.Refused) { h.reportRefused("query", n) }})
+	h.guard.Watch(h.server)
 	h.work.Go(func() {
-		if err := h.server.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := h.server.Serve(h.guard); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			h.failed <- fmt.Errorf("serve queries: %w", err)
 		}
 	})
 	return nil
+}
+
+// reportRefused reports connections to a port that were closed without a valid request.
+func (h *Home) reportRefused(port string, n portguard.Refused) {
+	if h.c.Report != nil {
+		h.c.Report(fmt.Sprintf("closed %s to the %s port without a valid request", n.Connections(),
+			port))
+	}
+}
+
+// mostConnections returns the bound of the connections to each port: a share of the files that this
+// process may open, and not more than the default.
+func mostConnections() int {
+	const share = 8 // four ports, and the files of the stores
+	most := otlp.DefaultLimits.Connections
+	var files unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur/share < uint64(most) {
+		most = max(int(files.Cur/share), 1)
+	}
+	return most
 }
 
 // Endpoints returns the actual addresses, with the ports that were assigned.

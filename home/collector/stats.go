@@ -74,6 +74,10 @@ func (h *Home) stats(ctx context.Context) telemetry.Stats {
 	for _, u := range h.under {
 		s.Trials = append(s.Trials, *u)
 	}
+	s.Odd.Closed = h.intake.Closed()
+	if h.guard != nil {
+		s.Odd.Closed += int64(h.guard.Refused().Total())
+	}
 	base, trouble := h.base, h.trouble
 	h.mu.Unlock()
 	s.Telemetry = plus(base, h.counted())

@@ -18,6 +18,8 @@ import (
 	grpcgzip "google.golang.org/grpc/encoding/gzip"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
+
+	"prony.example/internal/base/portguard"
 )
 
 // decoding bounds the memory of all telemetry that is decoded at the same time, for all protocols
@@ -105,7 +107,7 @@ func (c *weighing) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // done releases the weight of a message after its request was answered, and answers with what was
-// rejected.
+// rejected. It keeps the connection open meanwhile, and marks it as known once items were accepted.
 func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 	next grpc.UnaryHandler) (any, error) {
 	defer func() {
@@ -113,8 +115,14 @@ func (c *weighing) done(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
 			c.g.decoding.held.Add(-weight.(int64))
 		}
 	}()
+	conn := connOf(ctx)
+	defer portguard.ProtectConn(conn)()
 	answer, err := next(ctx, req)
-	if v := visitOf(ctx); err == nil && v != nil && v.faults.items > 0 {
+	v := visitOf(ctx)
+	if err == nil && v != nil && v.counted.Load() {
+		portguard.AdmitConn(conn)
+	}
+	if err == nil && v != nil && v.faults.items > 0 {
 		text, err := v.faults.partial(v.signal, false)
 		return partialAnswer(text), err
 	}

@@ -41,6 +41,9 @@ type gate struct {
 	room   *room
 	zipkin bool
 
+	handler http.Handler     // over HTTP: the receiver's, with the gate
+	guard   *portguard.Table // over gRPC
+
 	decoding *decoding // shared by all gates
 
 	held atomic.Int64 // bytes
@@ -89,13 +92,14 @@ var (
 	errStreams = busyNow("the telemetry collector has reached its limit of open requests")
 )
 
-// GetHTTPHandler wraps a receiver's handler with the gate.
+// GetHTTPHandler takes a receiver's handler for the intake's own server, and ends the start.
 func (g *gate) GetHTTPHandler(context.Context) (
 	func(context.Context, http.Handler) (http.Handler, error), error) {
 	return func(_ context.Context, next http.Handler) (http.Handler, error) {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			g.serve(next, w, r)
-		}), nil
+		})
+		return nil, errTaken
 	}, nil
 }
 
@@ -114,8 +118,10 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	ctx := context.WithValue(r.Context(), visitKey{}, v)
-	b := &body{g: g, v: v, ctx: ctx, left: g.limits.MessageBytes}
-	b.open(r)
+	b := &body{g: g, v: v, ctx: ctx, left: g.limits.MessageBytes,
+		protect: func() func() { return portguard.Protect(r) }}
+	// Not in the server's own request: the server inspects its body before it reuses a connection.
+	b.open(r, http.MaxBytesReader(w, r.Body, g.limits.MessageBytes))
 	defer b.leave()
 	r = r.WithContext(ctx)
 	r.Body = b
@@ -124,6 +130,8 @@ func (g *gate) serve(next http.Handler, w http.ResponseWriter, r *http.Request) 
 	switch {
 	case v.signal == "":
 		g.tally.stray()
+	case a.code < http.StatusBadRequest && v.counted.Load():
+		portguard.Admit(r)
 	case a.code >= http.StatusBadRequest && !v.counted.Load():
 		g.tally.refuse(v.signal, 1)
 	}
@@ -208,6 +216,9 @@ type body struct {
 	left int64
 	held int64
 
+	protect func() (release func()) // keeps the connection open
+	release func()
+
 	kind   string        // media type
 	whole  *bytes.Reader // content; nil: not read yet
 	weight int64
@@ -215,8 +226,8 @@ type body struct {
 
 // open checks the header. It stores a refusal as the error of reading, so that the receiver answers
 // with it in OTLP's form.
-func (b *body) open(r *http.Request) {
-	b.from, b.wire = r.Body, r.Body
+func (b *body) open(r *http.Request, wire io.ReadCloser) {
+	b.from, b.wire = wire, wire
 	if b.g.room.full() {
 		b.refuse(errHeap, http.StatusTooManyRequests)
 		return
@@ -225,9 +236,9 @@ func (b *body) open(r *http.Request) {
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":
 	case "gzip":
-		b.from, err = gzip.NewReader(r.Body)
+		b.from, err = gzip.NewReader(wire)
 	case "deflate", "zlib":
-		b.from, err = zlib.NewReader(r.Body)
+		b.from, err = zlib.NewReader(wire)
 	default:
 		b.refuse(status.Errorf(codes.InvalidArgument, "Content-Encoding %q is not supported; "+
 			"send gzip, deflate or none", e), http.StatusUnsupportedMediaType)
@@ -260,6 +271,7 @@ func (b *body) take() {
 	var data bytes.Buffer
 	_, err := io.Copy(&data, counting{b})
 	b.whole = bytes.NewReader(data.Bytes())
+	b.release = b.protect()
 	if b.v.refused != nil {
 		return
 	} else if err != nil {
@@ -320,6 +332,9 @@ func (b *body) leave() {
 	b.g.held.Add(-b.held)
 	b.g.decoding.held.Add(-b.weight)
 	giveSlot(b.g.slots, b.v)
+	if b.release != nil {
+		b.release()
+	}
 }
 
 // takeSlot waits for a slot. HTTP requests take theirs before decoding, gRPC requests after it,
@@ -354,7 +369,8 @@ func (g *gate) GetGRPCServerOptions(context.Context) ([]grpc.ServerOption, error
 	c := &weighing{CodecV2: encoding.GetCodecV2("proto"), g: g}
 	return []grpc.ServerOption{
 		grpc.ForceServerCodecV2(c), grpc.ChainUnaryInterceptor(c.done),
-		grpc.InTapHandle(g.tap), grpc.StatsHandler(g), grpc.ConnectionTimeout(g.limits.Read),
+		grpc.InTapHandle(g.tap), grpc.StatsHandler(g), greeting(g.guard),
+		grpc.ConnectionTimeout(min(greetBound, g.limits.Read)), grpc.MaxHeaderListSize(maxHeader),
 	}, nil
 }
 

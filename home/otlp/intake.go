@@ -12,9 +12,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/receiver/zipkinreceiver"
@@ -29,6 +28,7 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 
+	"prony.example/internal/base/portguard"
 	"prony.example/internal/telemetry"
 )
 
@@ -42,6 +42,10 @@ type Config struct {
 	Logs    consumer.Logs
 
 	Limits Limits
+
+	// Refuse receives the connections to a port that were closed without a valid request since the
+	// previous call, as portguard.Options.Report does. It may be nil.
+	Refuse func(port string, n portguard.Refused)
 }
 
 // Limits bound what the intake accepts. Zero fields have the values of DefaultLimits.
@@ -54,6 +58,7 @@ type Limits struct {
 	Wait         time.Duration // for a slot, before a request is refused
 	Read         time.Duration // for a complete request to arrive
 	HeapBytes    int64         // above this, requests are refused; 0: no limit
+	Connections  int           // concurrent ones, of each port
 }
 
 // DefaultLimits suit a collector of 512 MiB: decoded telemetry takes about five times its encoded
@@ -61,6 +66,7 @@ type Limits struct {
 var DefaultLimits = Limits{
 	MessageBytes: 16 << 20, HeldBytes: 32 << 20, DecodedBytes: 192 << 20, Streams: 1024,
 	Slots: 16, Wait: time.Second, Read: 10 * time.Second, HeapBytes: 384 << 20,
+	Connections: 1024,
 }
 
 func (l Limits) orDefault() Limits {
@@ -72,14 +78,19 @@ func (l Limits) orDefault() Limits {
 	l.Slots = cmp.Or(l.Slots, d.Slots)
 	l.Wait = cmp.Or(l.Wait, d.Wait)
 	l.Read = cmp.Or(l.Read, d.Read)
+	l.Connections = cmp.Or(l.Connections, d.Connections)
 	return l
 }
 
 // Intake is a set of listening receivers.
 type Intake struct {
 	*tally
+	to        Config // with the counts before the consumers
 	gates     []*gate
+	guards    []*portguard.Table
+	servers   []*http.Server
 	parts     []component.Component
+	refuse    func(port string, n portguard.Refused)
 	endpoints telemetry.Endpoints
 	failed    chan error
 	stop      context.CancelFunc
@@ -90,7 +101,7 @@ type Intake struct {
 func Start(ctx context.Context, c Config) (*Intake, error) {
 	c.Limits = c.Limits.orDefault()
 	limits := c.Limits
-	in := &Intake{tally: newTally(), failed: make(chan error, 4)}
+	in := &Intake{tally: newTally(), failed: make(chan error, 4), refuse: c.Refuse}
 	watched, stop := context.WithCancel(context.WithoutCancel(ctx))
 	in.stop = stop
 	slots := make(chan struct{}, limits.Slots)
@@ -104,30 +115,33 @@ func Start(ctx context.Context, c Config) (*Intake, error) {
 	in.gates = []*gate{grpc, web, zipkin}
 	in.watch.Go(func() { grpc.watch(watched) })
 
-	to := in.counted(c, slots)
-	host := &host{failed: in.failed, gates: map[component.ID]component.Component{
+	in.to = in.counted(c, slots)
+	host := &host{failed: in.report, gates: map[component.ID]component.Component{
 		gateID("grpc"): grpc, gateID("http"): web, gateID("zipkin"): zipkin,
 	}}
-	for _, door := range []struct {
-		address string
-		at      *string
-		make    receive
-	}{
-		{c.GRPC, &in.endpoints.GRPC, overGRPC},
-		{c.HTTP, &in.endpoints.HTTP, overHTTP},
-		{c.Zipkin, &in.endpoints.Zipkin, overZipkin},
+	for _, p := range []*port{
+		{portGRPC, c.GRPC, &in.endpoints.GRPC, grpc, overGRPC, in.serveGRPC},
+		{portHTTP, c.HTTP, &in.endpoints.HTTP, web, overHTTP, in.serveHTTP},
+		{portZipkin, c.Zipkin, &in.endpoints.Zipkin, zipkin, overZipkin, in.serveHTTP},
 	} {
-		if door.address == "" {
+		if p.address == "" {
 			continue
 		}
 		var err error
-		if *door.at, err = in.open(door.address, func(at string) error {
-			return in.start(ctx, host, door.make, at, to)
-		}); err != nil {
+		if *p.at, err = p.serve(ctx, host, p); err != nil {
 			return nil, errors.Join(err, in.Close(ctx))
 		}
 	}
 	return in, nil
+}
+
+// port is a port to serve.
+type port struct {
+	name, address string
+	at            *string // address with the assigned port
+	gate          *gate
+	make          receive
+	serve         func(context.Context, *host, *port) (at string, err error)
 }
 
 // Endpoints returns the actual addresses, with the ports that were assigned.
@@ -156,51 +170,23 @@ func (in *Intake) Close(ctx context.Context) error {
 		}
 	})
 	defer stop()
+	for _, g := range in.guards {
+		g.Close()
+	}
+	for _, s := range in.servers {
+		if s.Shutdown(ctx) != nil { // a request does not end
+			errs = append(errs, s.Close())
+		}
+	}
 	for _, p := range in.parts {
-		// A connection without requests counts as busy for 5 s.
 		if err := p.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			errs = append(errs, err)
 		}
 	}
-	in.parts = nil
+	in.parts, in.servers = nil, nil
 	in.stop()
 	in.watch.Wait()
 	return errors.Join(errs...)
-}
-
-// open starts a receiver at an address. Receivers do not report the port that the kernel assigned,
-// so open finds a free one first; another program may take it in between, hence the tries.
-func (in *Intake) open(address string, start func(at string) error) (string, error) {
-	const tries = 5
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", fmt.Errorf("listen for telemetry: %w", err)
-	}
-	for try := 1; ; try++ {
-		at, err := address, error(nil)
-		if port == "0" {
-			at, err = free(address)
-		}
-		if err == nil {
-			err = start(at)
-		}
-		if err == nil {
-			return at, nil
-		}
-		if port != "0" || try == tries || !errors.Is(err, syscall.EADDRINUSE) {
-			return "", fmt.Errorf("listen for telemetry on %s: %w; another collector may use the "+
-				"port: choose a free port, or 0 for any free port", address, err)
-		}
-	}
-}
-
-func free(address string) (string, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }
 
 // receive makes a receiver at an address.
@@ -214,6 +200,7 @@ func overGRPC(ctx context.Context, at string, to Config) (component.Component, e
 	grpc.MaxRecvMsgSizeMiB = max(1, int(l.MessageBytes>>20))
 	grpc.MaxConcurrentStreams = 128
 	grpc.ReadBufferSize = 32 << 10 // for each connection; the default is half a MiB
+	grpc.WriteBufferSize = 4 << 10 // for each connection; answers are short
 	grpc.Middlewares = []configmiddleware.Config{{ID: gateID("grpc")}}
 	alive := configgrpc.NewDefaultKeepaliveServerConfig()
 	alive.ServerParameters = configoptional.Some(configgrpc.KeepaliveServerParameters{
@@ -230,26 +217,16 @@ func overGRPC(ctx context.Context, at string, to Config) (component.Component, e
 func overHTTP(ctx context.Context, at string, to Config) (component.Component, error) {
 	f := otlpreceiver.NewFactory()
 	cfg := f.CreateDefaultConfig().(*otlpreceiver.Config)
-	bound(&cfg.Protocols.HTTP.GetOrInsertDefault().ServerConfig, at, "http", to.Limits)
+	reached(&cfg.Protocols.HTTP.GetOrInsertDefault().ServerConfig, at, "http")
 	cfg.Protocols.GRPC = configoptional.None[configgrpc.ServerConfig]()
 	return otlp(ctx, f, cfg, to)
 }
 
-// idle is how long a connection without requests stays open: longer than the minute between metrics
-// of SDKs.
-const idle = 2 * time.Minute
-
-// bound sets the limits of the receivers' own servers. They do not decompress, because requests
-// that cannot be decompressed would never reach the gate's counts.
-func bound(s *confighttp.ServerConfig, at, gate string, l Limits) {
+// reached sets what a receiver's start needs to pass its handler. Limits are the server's of the
+// intake.
+func reached(s *confighttp.ServerConfig, at, gate string) {
 	s.NetAddr.Endpoint = at
-	s.MaxRequestBodySize = l.MessageBytes
-	s.ReadHeaderTimeout = l.Read
-	s.ReadTimeout = l.Read
-	s.WriteTimeout = 2 * l.Read // from the end of the header, including reading
-	s.IdleTimeout = idle
-	s.KeepAlivesEnabled = true
-	s.CompressionAlgorithms = []string{}
+	s.CompressionAlgorithms = []string{} // the gate decompresses
 	s.Middlewares = []configmiddleware.Config{{ID: gateID(gate)}}
 }
 
@@ -266,21 +243,8 @@ func otlp(ctx context.Context, f receiver.Factory, cfg component.Config, to Conf
 func overZipkin(ctx context.Context, at string, to Config) (component.Component, error) {
 	f := zipkinreceiver.NewFactory()
 	cfg := f.CreateDefaultConfig().(*zipkinreceiver.Config)
-	bound(&cfg.ServerConfig, at, "zipkin", to.Limits)
+	reached(&cfg.ServerConfig, at, "zipkin")
 	return f.CreateTraces(ctx, settings(f.Type()), cfg, to.Traces)
-}
-
-func (in *Intake) start(ctx context.Context, host *host, make receive, at string,
-	to Config) error {
-	part, err := make(ctx, at, to)
-	if err != nil {
-		return err
-	}
-	if err := part.Start(ctx, host); err != nil {
-		return errors.Join(err, part.Shutdown(ctx))
-	}
-	in.parts = append(in.parts, part)
-	return nil
 }
 
 func settings(kind component.Type) receiver.Settings {
@@ -294,7 +258,7 @@ func settings(kind component.Type) receiver.Settings {
 // OpenTelemetry Collector puts other code before a receiver.
 type host struct {
 	gates  map[component.ID]component.Component
-	failed chan<- error
+	failed func(error)
 }
 
 func gateID(name string) component.ID {
@@ -305,11 +269,15 @@ func (h *host) GetExtensions() map[component.ID]component.Component { return h.g
 
 // Report records that a receiver's server has failed.
 func (h *host) Report(e *componentstatus.Event) {
-	if e.Err() == nil {
-		return
+	if e.Err() != nil {
+		h.failed(e.Err())
 	}
+}
+
+// report records that a server has failed.
+func (in *Intake) report(err error) {
 	select {
-	case h.failed <- fmt.Errorf("receive telemetry: %w", e.Err()):
+	case in.failed <- fmt.Errorf("receive telemetry: %w", err):
 	default: // nothing reads the channel any more
 	}
 }

@@ -123,16 +123,12 @@ func (s *Server) reportRefused(n portguard.Refused) {
 	if s.Report == nil {
 		return
 	}
-	connections := fmt.Sprintf("%d connections", n.Total())
-	if n.Total() == 1 {
-		connections = "1 connection"
-	}
 	if s.Token == "" {
 		s.Report(fmt.Sprintf("closed %s without a complete request, because %d were open",
-			connections, maxConns))
+			n.Connections(), maxConns))
 		return
 	}
-	s.Report("refused " + connections + " without the token")
+	s.Report("refused " + n.Connections() + " without the token")
 }
 
 // lastBound is the time that requests have after the server begins to end.

@@ -135,11 +135,15 @@ type Forwarded struct {
 	Dropped int64  `json:"dropped"` // the queue was full
 }
 
-// Odd counts unusual but harmless items.
+// Odd counts unusual but harmless items and connections of one collector process.
 type Odd struct {
 	Ahead int64 `json:"ahead"` // spans and logs dated more than a minute into the future
 	Old   int64 `json:"old"`   // spans and logs dated more than an hour into the past
 	Stray int64 `json:"stray"` // requests for unknown paths
+
+	// Closed counts connections closed without a valid request: after a wrong token, or because
+	// newer ones needed their places.
+	Closed int64 `json:"closed"`
 }
 
 // Protocol is the version of the interface between prony and prony-home: command lines, messages

@@ -105,6 +105,18 @@ func windowOf(dir, trial string, w *tsdb.Window) error {
 	return cli.Usagef("--trial %s: the run has only the trials %s", trial, strings.Join(ids, ", "))
 }
 
+// maxConns is the largest number of concurrent connections to kept metrics.
+const maxConns = 1024
+
+// admitted marks the connection of an answered request, so that it makes no room for others: kept
+// metrics have no token.
+func admitted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r)
+		portguard.Admit(r)
+	})
+}
+
 // serveMetrics answers queries until the command ends.
 func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address string) error {
 	l, err := net.Listen("tcp", address)
@@ -115,10 +127,17 @@ func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address strin
 	fmt.Fprintf(p.stdout, "http://%s serves the API of Prometheus, from %s to %s; Ctrl-C ends "+
 		"the server\n",
 		l.Addr(), from.Format(time.RFC3339), to.Format(time.RFC3339))
-	srv := &http.Server{Handler: portguard.Guard(s.Handler()), ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: portguard.Guard(portguard.Protected(admitted(s.Handler()))),
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	guard := portguard.New(l, portguard.Options{Most: maxConns, Report: func(n portguard.Refused) {
+		p.report(fmt.Sprintf("closed %s without a complete request, because %d were open",
+			n.Connections(), maxConns))
+	}})
+	guard.Watch(srv)
 	ended := context.AfterFunc(ctx, func() { srv.Close() })
 	defer ended()
-	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := srv.Serve(guard); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve metrics: %w", err)
 	}
 	return nil

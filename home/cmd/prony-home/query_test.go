@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -8,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -21,6 +25,8 @@ import (
 
 	"prony.example/home/tsdb"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/strangers"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
@@ -232,21 +238,34 @@ func TestQueryForms(t *testing.T) {
 }
 
 // A stored run is served until the command ends.
-func TestQueryServes(t *testing.T) {
+// served serves the metrics of a run, and returns the address and a function that ends it.
+func served(t *testing.T, stderr io.Writer) (url string, end func()) {
+	t.Helper()
 	dir, _ := told(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	r, w := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, []string{"query", dir, "--serve", "127.0.0.1:0"}, nil, w, io.Discard)
+		ended <- run(ctx, []string{"query", dir, "--serve", "127.0.0.1:0"}, nil, w, stderr)
 	}()
+	end = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(end)
 	line := make([]byte, 200)
 	n, err := r.Read(line)
 	if err != nil {
 		t.Fatal(err)
 	}
-	url, _, _ := strings.Cut(string(line[:n]), " ")
+	url, _, _ = strings.Cut(string(line[:n]), " ")
+	return url, end
+}
+
+func TestQueryServes(t *testing.T) {
+	url, end := served(t, io.Discard)
 	resp, err := http.Get(url + "/api/v1/label/service_name/values")
 	if err != nil {
 		t.Fatal(err)
@@ -257,8 +276,8 @@ func TestQueryServes(t *testing.T) {
 		string(body) != want {
 		t.Errorf("%v: %s, want %s", err, body, want)
 	}
-	rebound, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/api/v1/labels",
-		http.NoBody)
+	rebound, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		url+"/api/v1/labels", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,10 +290,7 @@ func TestQueryServes(t *testing.T) {
 		t.Errorf("a host of anybody's: %s", resp.Status)
 	}
 	http.DefaultClient.CloseIdleConnections()
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	end()
 }
 
 // Queries in the documents are valid PromQL, and return a result or a message that there is none.
@@ -301,5 +317,66 @@ func TestQueriesInTheDocuments(t *testing.T) {
 	}
 	if asked < 4 {
 		t.Errorf("the documents ask %d times", asked)
+	}
+}
+
+// labels asks for the labels of kept metrics, and reports whether the connection was used before.
+func labels(t *testing.T, client *http.Client, url string) (reused bool, err error) {
+	t.Helper()
+	trace := &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { reused = c.Reused }}
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace),
+		http.MethodGet, url+"/api/v1/labels", http.NoBody)
+	if err != nil {
+		return false, err
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	_, err = io.ReadAll(res.Body)
+	return reused, err
+}
+
+// Clients that hold connections to kept metrics do not shut out others, and are reported in one
+// line.
+func TestQueryCrowd(t *testing.T) {
+	testsets.Live(t)
+	const hostile = maxConns + 300
+	strangers.NeedFiles(t, 2*hostile)
+	var errs bytes.Buffer
+	url, end := served(t, &errs)
+	ask := func(client *http.Client) (reused bool, err error) { return labels(t, client, url) }
+	known := &http.Client{Transport: &http.Transport{}}
+	if _, err := ask(known); err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(url, "http://")
+	head := "POST /api/v1/query HTTP/1.1\r\nHost: " + address + "\r\nContent-Length: 99\r\n"
+	others := &strangers.Crowd{Address: address, Beginning: head, Invalid: head + "\r\n"}
+	others.Gather(t, hostile)
+	alone := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for range 5 {
+		if _, err := ask(alone); err != nil {
+			t.Error(err)
+		}
+	}
+	if reused, err := ask(known); err != nil || !reused {
+		t.Errorf("the connection of a known client: reused %v, %v", reused, err)
+	}
+	known.CloseIdleConnections()
+	end()
+	lines := regexp.MustCompile(`(?m)^prony: closed (\d+) connections without a complete request, `+
+		`because 1024 were open$`).FindAllStringSubmatch(errs.String(), -1)
+	if len(lines) < 1 || len(lines) > 2 || strings.Count(errs.String(), "\n") != len(lines) {
+		t.Fatalf("it said %q", &errs) // two if the first ones were reported while it ran
+	}
+	sum := 0
+	for _, line := range lines {
+		n, _ := strconv.Atoi(line[1])
+		sum += n
+	}
+	if sum < hostile-maxConns || sum > hostile+10 {
+		t.Errorf("it reported %d of %d", sum, hostile)
 	}
 }

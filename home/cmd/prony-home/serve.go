@@ -29,6 +29,7 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 	h, err := collector.Start(ctx, collector.Config{Token: token,
 		Dir: dir, GRPC: s.GRPC, HTTP: s.HTTP, Zipkin: s.Zipkin, Query: s.Query,
 		Forward: s.Forward, ForwardOnly: s.ForwardOnly, MemoryBytes: int64(s.Memory),
+		Report: p.report,
 	})
 	if err != nil {
 		return err
@@ -59,6 +60,9 @@ func (p *program) serve(ctx context.Context, s flags.Serve) error {
 	}
 	return failed
 }
+
+// report prints a message.
+func (p *program) report(line string) { fmt.Fprintf(p.stderr, "prony: %s\n", line) }
 
 // oneTrial declares the collector's whole life as one trial, since traces and logs are stored only
 // for trials, and returns a function that ends it. The collector reports its own errors.

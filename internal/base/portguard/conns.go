@@ -3,13 +3,14 @@ package portguard
 import (
 	"container/list"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// Options configure a Listener.
+// Options configure a Listener or a Table.
 type Options struct {
 	// Most is the largest number of concurrent connections, at least 1.
 	Most int
@@ -27,25 +28,50 @@ type Refused struct {
 // Total returns the number of all refused connections.
 func (r Refused) Total() int { return r.Denied + r.Closed }
 
+// Connections returns the total as words, such as "1 connection".
+func (r Refused) Connections() string {
+	if r.Total() == 1 {
+		return "1 connection"
+	}
+	return fmt.Sprintf("%d connections", r.Total())
+}
+
+// Table is the bounded set of connections of a listener. A server that accepts connections itself
+// has one without a Listener, and calls Enter. Make it with NewTable.
+type Table struct {
+	most int
+
+	mu    sync.Mutex // guards the fields below and the state of all connections
+	open  int
+	over  bool      // closed: no connection enters
+	busy  int       // connections that Protect keeps busy
+	fresh list.List // of *conn, the oldest first
+	idle  list.List // of *conn, the longest idle first
+	freed chan struct{}
+	tally tally
+}
+
+// NewTable returns an empty table.
+func NewTable(o Options) *Table {
+	return &Table{most: max(o.Most, 1), freed: make(chan struct{}, 1),
+		tally: tally{report: o.Report}}
+}
+
+// Refused returns the number of connections refused so far.
+func (t *Table) Refused() Refused { return t.tally.sum() }
+
 // Listener is a net.Listener with a bounded number of connections. Make it with New.
 type Listener struct {
 	net.Listener
-	most int
+	*Table
 
-	mu     sync.Mutex // guards the fields below and the state of all connections
-	open   int
-	fresh  list.List // of *conn, the oldest first
-	idle   list.List // of *conn, the longest idle first
-	freed  chan struct{}
 	closed chan struct{}
 	end    sync.Once
-	tally  tally
 }
 
 // New returns a listener that bounds the connections of another.
 func New(l net.Listener, o Options) *Listener {
-	return &Listener{Listener: l, most: max(o.Most, 1), freed: make(chan struct{}, 1),
-		closed: make(chan struct{}), tally: tally{report: o.Report}}
+	return &Listener{Listener: l, Table: NewTable(o), closed: make(chan struct{})}
 }
 
 // Accept returns the next connection. It makes room for it as the package comment describes.
@@ -58,7 +84,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			}
 			return nil, err
 		}
-		c := &conn{Conn: inner, listener: l}
+		c := &conn{Conn: inner, table: l.Table}
 		for !l.enter(c) {
 			select {
 			case <-l.freed:
@@ -91,70 +117,93 @@ func (l *Listener) scarce(err error) bool {
 	}
 }
 
+// errBusy is the error of Enter if all connections are busy, or the table is closed.
+var errBusy = errors.New("all connections are busy")
+
+// Enter adds a connection, in place of another one if the table is full, and returns the connection
+// that the server must use from now on. It fails if all others are busy, and after Close; the
+// caller then closes the connection.
+func (t *Table) Enter(inner net.Conn) (net.Conn, error) {
+	c := &conn{Conn: inner, table: t}
+	if !t.enter(c) {
+		return nil, errBusy
+	}
+	return c, nil
+}
+
 // enter adds a connection, and reports false if all others are busy.
-func (l *Listener) enter(c *conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open >= l.most && !l.evict() {
+func (t *Table) enter(c *conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || t.open >= t.most && !t.evict() {
 		return false
 	}
-	l.open++
+	t.open++
 	c.open = true
-	c.move(&l.fresh)
+	c.move(&t.fresh)
 	return true
 }
 
 // evict closes the oldest fresh connection, otherwise the longest idle one; it reports false if
 // there is none. The caller has the lock.
-func (l *Listener) evict() bool {
-	first := l.fresh.Front()
+func (t *Table) evict() bool {
+	first := t.fresh.Front()
 	if first == nil {
-		first = l.idle.Front()
+		first = t.idle.Front()
 	}
 	if first == nil {
 		return false
 	}
 	c := first.Value.(*conn)
 	if !c.known && !c.denied {
-		l.tally.add(Refused{Closed: 1})
+		t.tally.add(Refused{Closed: 1})
 	}
 	c.leave()
 	go c.Conn.Close() //nolint:errcheck // TLS may wait to send its last message
 	return true
 }
 
-// Close stops listening, reports the last refusals, and closes the fresh connections, because a
-// server that ends would otherwise wait for their requests. Other connections stay open.
+// Close reports the last refusals, and closes the fresh connections, because a server that ends
+// would otherwise wait for their requests. Other connections stay open.
+func (t *Table) Close() {
+	t.tally.stop()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	for t.fresh.Len() > 0 {
+		t.evict()
+	}
+}
+
+// Close stops listening, and closes the table. The report of the last refusals comes first, because
+// the program may end once nothing listens any more.
 func (l *Listener) Close() error {
 	l.end.Do(func() { close(l.closed) })
 	l.tally.stop()
 	err := l.Listener.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for l.fresh.Len() > 0 {
-		l.evict()
-	}
+	l.Table.Close()
 	return err
 }
 
 // conn is a connection in the table of its listener.
 type conn struct {
 	net.Conn
-	listener *Listener
+	table *Table
 
-	// Guarded by the listener's lock.
-	open   bool
-	known  bool
-	denied bool
-	in     *list.List // fresh or idle; nil if busy or closed
-	place  *list.Element
+	// Guarded by the table's lock.
+	open     bool
+	known    bool
+	requests int // that Protect keeps it busy for
+	denied   bool
+	in       *list.List // fresh or idle; nil if busy or closed
+	place    *list.Element
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.listener.mu.Lock()
+	c.table.mu.Lock()
 	c.leave()
-	c.listener.mu.Unlock()
+	c.table.mu.Unlock()
 	return c.Conn.Close()
 }
 
@@ -166,18 +215,18 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// leave removes the connection from the table. The caller has the listener's lock.
+// leave removes the connection from the table. The caller has the table's lock.
 func (c *conn) leave() {
 	if !c.open {
 		return
 	}
 	c.move(nil)
 	c.open = false
-	c.listener.open--
-	c.listener.signal()
+	c.table.open--
+	c.table.signal()
 }
 
-// move puts the connection at the end of a list, or of none. The caller has the listener's lock.
+// move puts the connection at the end of a list, or of none. The caller has the table's lock.
 func (c *conn) move(to *list.List) {
 	if c.in == to || !c.open {
 		return
@@ -187,14 +236,14 @@ func (c *conn) move(to *list.List) {
 	}
 	if c.in, c.place = to, nil; to != nil {
 		c.place = to.PushBack(c)
-		c.listener.signal()
+		c.table.signal()
 	}
 }
 
 // signal wakes Accept, which may wait for room.
-func (l *Listener) signal() {
+func (t *Table) signal() {
 	select {
-	case l.freed <- struct{}{}:
+	case t.freed <- struct{}{}:
 	default:
 	}
 }
@@ -203,22 +252,63 @@ func (l *Listener) signal() {
 // connections it does nothing.
 func AdmitConn(c net.Conn) {
 	if c, ok := guarded(c); ok {
-		c.listener.mu.Lock()
+		c.table.mu.Lock()
 		c.known = true
 		c.move(nil)
-		c.listener.mu.Unlock()
+		c.table.mu.Unlock()
+	}
+}
+
+// ProtectConn keeps a connection of a guarded listener busy until release is called, for a complete
+// request of a client that may still be unknown. At most half of the connections are protected;
+// further ones stay as they are.
+func ProtectConn(c net.Conn) (release func()) {
+	g, ok := guarded(c)
+	if !ok {
+		return func() {}
+	}
+	t := g.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	protected := g.requests > 0 || t.busy < max(t.most/2, 1)
+	if protected {
+		if g.requests++; g.requests == 1 {
+			t.busy++
+			g.move(nil)
+		}
+	}
+	return func() { g.release(protected) }
+}
+
+// release ends the protection of a request. After the last one, the connection is idle, or fresh
+// again.
+func (c *conn) release(protected bool) {
+	t := c.table
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if protected {
+		if c.requests--; c.requests == 0 {
+			t.busy--
+		}
+	}
+	switch {
+	case c.requests > 0:
+	case c.known:
+		c.move(&t.idle)
+	default:
+		c.move(&t.fresh)
 	}
 }
 
 // DenyConn counts a connection as refused. The caller closes it.
 func DenyConn(c net.Conn) {
 	if c, ok := guarded(c); ok {
-		c.listener.mu.Lock()
+		c.table.mu.Lock()
 		if !c.denied {
 			c.denied = true
-			c.listener.tally.add(Refused{Denied: 1})
+			c.table.tally.add(Refused{Denied: 1})
 		}
-		c.listener.mu.Unlock()
+		c.table.mu.Unlock()
 	}
 }
 

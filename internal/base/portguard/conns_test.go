@@ -182,6 +182,104 @@ func TestAllBusy(t *testing.T) {
 	}
 }
 
+// TestProtect checks that a protected connection is busy, and afterwards fresh again, or idle if
+// its client became known meanwhile; and that at most half of the connections are protected.
+func TestProtect(t *testing.T) {
+	inRoom(t, 4, func(r *room) {
+		for range 4 {
+			r.connect()
+		}
+		release := ProtectConn(r.server[0])
+		again := ProtectConn(r.server[0])
+		known := ProtectConn(r.server[1])
+		AdmitConn(r.server[1])
+		beyond := ProtectConn(r.server[2]) // two of four are protected
+		r.connect()                        // 4
+		r.expect(2)
+		beyond()
+		release()
+		r.connect() // 5: 0 is still protected
+		r.expect(2, 3)
+		again() // 0 is the newest fresh one
+		known()
+		r.connect() // 6
+		r.connect() // 7
+		r.expect(2, 3, 4, 5)
+		r.connect() // 8
+		r.expect(0, 2, 3, 4, 5)
+		if r.guard.busy != 0 || r.guard.idle.Len() != 1 {
+			t.Errorf("busy %d, idle %d", r.guard.busy, r.guard.idle.Len())
+		}
+		r.server[6].Close() //nolint:errcheck // a pipe
+		r.connect()         // 9
+		beyond = ProtectConn(r.server[7])
+		r.server[7].Close() //nolint:errcheck // a pipe
+		beyond()
+		if r.guard.busy != 0 || r.guard.open != 3 {
+			t.Errorf("after closing: busy %d, open %d", r.guard.busy, r.guard.open)
+		}
+	})
+}
+
+// TestKnownUnprotected checks that a connection whose client becomes known, and which was not
+// protected because too many others were, is idle after its request.
+func TestKnownUnprotected(t *testing.T) {
+	inRoom(t, 2, func(r *room) {
+		r.connect()
+		r.connect()
+		ProtectConn(r.server[0])
+		release := ProtectConn(r.server[1])
+		AdmitConn(r.server[1])
+		release()
+		r.connect()
+		r.expect(1)
+	})
+}
+
+// TestTable checks a server that accepts connections itself: a connection beyond the bound takes
+// the place of the oldest fresh one, or is refused if all are busy.
+func TestTable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		table := NewTable(Options{Most: 2})
+		enter := func() (server net.Conn, err error) {
+			a, b := net.Pipe()
+			t.Cleanup(func() { a.Close(); b.Close() }) //nolint:errcheck // pipes
+			return table.Enter(a)
+		}
+		gone := func(c net.Conn) bool {
+			synctest.Wait()
+			return errors.Is(c.SetReadDeadline(time.Now()), io.ErrClosedPipe)
+		}
+		var all []net.Conn
+		for range 3 {
+			c, err := enter()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		if !gone(all[0]) || gone(all[1]) || gone(all[2]) {
+			t.Errorf("closed: %v %v %v", gone(all[0]), gone(all[1]), gone(all[2]))
+		}
+		AdmitConn(all[1])
+		AdmitConn(all[2])
+		if _, err := enter(); !errors.Is(err, errBusy) {
+			t.Errorf("with all busy: %v", err)
+		}
+		if got := table.Refused(); got != (Refused{Closed: 1}) {
+			t.Errorf("refused %+v", got)
+		}
+		all[1].Close() //nolint:errcheck // a pipe
+		if _, err := enter(); err != nil {
+			t.Error(err)
+		}
+		table.Close()
+		if got := table.Refused(); got.Total() != 1 {
+			t.Errorf("the end counts as refusals: %+v", got)
+		}
+	})
+}
+
 // TestClose checks that fresh connections are closed with the listener, uncounted, and others are
 // not.
 func TestClose(t *testing.T) {

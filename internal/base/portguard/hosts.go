@@ -30,7 +30,9 @@
 //	guard.Watch(server)       // an http.Server; its handler calls Admit(r) or Deny(w, r)
 //	server.Serve(guard)
 //
-// Other servers call AdmitConn and DenyConn.
+// Protect keeps a connection busy while a complete request of an unknown client is in work. Other
+// servers call AdmitConn, ProtectConn and DenyConn; a server that accepts connections itself has a
+// Table.
 //
 // Non-goals: it authenticates nobody, and sets no time limits: the server bounds handshakes and
 // heads of requests. Programs on this machine may send any request; actions that are reserved for

@@ -44,6 +44,25 @@ func Admit(r *http.Request) {
 	}
 }
 
+// Protect keeps the connection of a request busy, as ProtectConn does.
+func Protect(r *http.Request) (release func()) {
+	if c, ok := r.Context().Value(connection{}).(net.Conn); ok {
+		return ProtectConn(c)
+	}
+	return func() {}
+}
+
+// Protected keeps the connection of a request without a body busy while the request is in work, on
+// a port that also answers unknown clients.
+func Protected(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == http.NoBody {
+			defer Protect(r)()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // Deny counts the connection of a refused request, and has the server close it after the response.
 // Call it before the status is written.
 func Deny(w http.ResponseWriter, r *http.Request) {

@@ -17,22 +17,25 @@ type tally struct {
 	report func(Refused) // may be nil
 
 	mu     sync.Mutex
-	count  Refused
+	all    Refused
+	count  Refused     // since the previous report
 	timer  *time.Timer // runs until the next report; nil if nothing is to be reported
 	before bool        // there was a report
-	over   bool        // no more reports
+	over   bool        // nothing is counted any more
 }
 
 // add counts, and plans a report unless one is planned.
 func (t *tally) add(more Refused) {
-	if t.report == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.count.Denied += more.Denied
-	t.count.Closed += more.Closed
-	if t.timer != nil || t.over {
+	if t.over {
+		return
+	}
+	for _, n := range []*Refused{&t.all, &t.count} {
+		n.Denied += more.Denied
+		n.Closed += more.Closed
+	}
+	if t.report == nil || t.timer != nil {
 		return
 	}
 	wait := firstReport
@@ -40,6 +43,13 @@ func (t *tally) add(more Refused) {
 		wait = laterReport
 	}
 	t.timer, t.before = time.AfterFunc(wait, t.flush), true
+}
+
+// sum returns the number of all refused connections.
+func (t *tally) sum() Refused {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.all
 }
 
 // flush reports at once what was counted.
@@ -52,7 +62,7 @@ func (t *tally) flush() {
 		t.timer = nil
 	}
 	t.mu.Unlock()
-	if count.Total() > 0 {
+	if count.Total() > 0 && t.report != nil {
 		t.report(count)
 	}
 }

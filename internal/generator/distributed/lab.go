@@ -169,11 +169,7 @@ func (c *line) refuse(why error) {
 
 // reportRefused reports connections of clients without the key.
 func (l *Lab) reportRefused(n portguard.Refused) {
-	connections := fmt.Sprintf("%d connections", n.Total())
-	if n.Total() == 1 {
-		connections = "1 connection"
-	}
-	l.say("refused " + connections + " without the key of this load")
+	l.say("refused " + n.Connections() + " without the key of this load")
 }
 
 func (l *Lab) say(line string) {
