@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"gonum.org/v1/gonum/integrate/quad"
 )
@@ -224,21 +225,59 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 // freedom. Given the sample variance, t is normal; the function averages over the distribution of
 // the variance, whose quadrature points are the same for every d.
 func powerOfT(n int, perItem, alpha float64) func(d float64) float64 {
-	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
 	free := perItem * float64(n-1)
 	critical := student(free).Quantile(1 - alpha/2)
-	edges, weights := make([]float64, points), make([]float64, points)
-	quad.Legendre{}.FixedLocations(edges, weights, 0, 1)
-	for i, u := range edges {
-		edges[i] = critical * math.Sqrt(quantileOfChiSquared(free, u)/free)
-	}
+	points := quadratureOf(free)
 	return func(d float64) (sum float64) {
 		delta := d * math.Sqrt(float64(n))
-		for i, edge := range edges {
-			sum += weights[i] * (normal(delta-edge) + normal(-delta-edge))
+		for i, share := range points.shares {
+			edge := critical * share
+			sum += points.weights[i] * (normal(delta-edge) + normal(-delta-edge))
 		}
 		return sum
 	}
+}
+
+// quadrature has points of the distribution of a sample's standard deviation, as shares of the true
+// one, and their weights.
+type quadrature struct{ shares, weights []float64 }
+
+// quadratures caches them by degrees of freedom, because computing the quantiles takes as long as
+// the rest of a report. mostQuadratures bounds them, at 4 KiB each.
+var quadratures struct {
+	sync.Mutex
+	known map[float64]quadrature
+}
+
+const mostQuadratures = 4096
+
+func quadratureOf(free float64) quadrature {
+	quadratures.Lock()
+	s, ok := quadratures.known[free]
+	quadratures.Unlock()
+	if ok {
+		return s
+	}
+	s = newQuadrature(free)
+	quadratures.Lock()
+	defer quadratures.Unlock()
+	if quadratures.known == nil {
+		quadratures.known = map[float64]quadrature{}
+	}
+	if len(quadratures.known) < mostQuadratures {
+		quadratures.known[free] = s
+	}
+	return s
+}
+
+func newQuadrature(free float64) quadrature {
+	const points = 256 // within 1e-3 of 4000 points at n = 2, within 1e-4 from n = 3 on
+	s := quadrature{make([]float64, points), make([]float64, points)}
+	quad.Legendre{}.FixedLocations(s.shares, s.weights, 0, 1)
+	for i, u := range s.shares {
+		s.shares[i] = math.Sqrt(quantileOfChiSquared(free, u) / free)
+	}
+	return s
 }
 
 // UnpairedRatio compares trials without pairs, for example of two runs: b to a, as in PairedRatio.

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"io"
-	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/report/history"
-	"prony.example/record"
 )
 
 type trendFlags struct {
@@ -31,7 +27,8 @@ func (a *app) trendCmd() *cobra.Command {
 		Long: `Trend reads all runs below the folders (default: results/) and orders the values of
 each target and metric by time. It finds the points where the level of a series changes, and prints
 the runs, commits and values before and after. Runs of different configurations are separate series.
-A series needs six runs. A change is detected from the third run after it.
+A series needs six runs. A change is detected from the third run after it. Trend keeps the values of
+the usual metrics in .prony of a folder with runs, and then reads only new and changed runs.
 
 --alpha is the probability that histories without a change show any, all series together. With
 --fail-on-regression, the exit code is 3 if the present level of a series is worse than the one
@@ -39,7 +36,9 @@ before and began within the --latest runs.`,
 		Example: `  prony trend
   prony trend results --metric throughput --targets go-nethttp
   prony trend nightly --fail-on-regression --format markdown`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.trend(args, f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.trend(c.Context(), args, f)
+		},
 	}
 	fs := c.Flags()
 	fs.StringSliceVar(&f.Metrics, "metric", nil,
@@ -54,7 +53,7 @@ before and began within the --latest runs.`,
 	return c
 }
 
-func (a *app) trend(args []string, f *trendFlags) error {
+func (a *app) trend(ctx context.Context, args []string, f *trendFlags) error {
 	if !(f.Alpha > 0 && f.Alpha < 1) {
 		return cli.Usagef("--alpha must be a probability between 0 and 1, got %v", f.Alpha)
 	}
@@ -68,11 +67,10 @@ func (a *app) trend(args []string, f *trendFlags) error {
 		}
 		args = []string{filepath.Join(root, "results")}
 	}
-	runs, err := a.runsBelow(args)
+	t, err := a.trendOf(ctx, args, f.Options)
 	if err != nil {
 		return err
 	}
-	t := history.Find(runs, f.Options)
 	if len(t.Series) == 0 && len(f.Metrics)+len(f.Targets) > 0 {
 		// A check without data must not succeed.
 		return cli.Usagef("no run has a value of metric %s and target %s; prony report RUN "+
@@ -94,41 +92,4 @@ func orAny(names []string) string {
 		return "any"
 	}
 	return strings.Join(names, ", ")
-}
-
-// runsBelow reads all runs in and below folders, each once. It reports and leaves out unreadable
-// runs, so that one broken run does not hide hundreds.
-func (a *app) runsBelow(folders []string) (runs []history.Run, err error) {
-	var dirs []string
-	for _, folder := range folders {
-		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() && isRun(path) {
-				if path = filepath.Clean(path); !slices.Contains(dirs, path) {
-					dirs = append(dirs, path)
-				}
-				return fs.SkipDir
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("find runs: %w", err)
-		}
-	}
-	for _, dir := range dirs {
-		head, records, bad, err := record.Read(dir)
-		if err != nil {
-			fmt.Fprintf(a.stderr, "prony: run left out: %v\n", err)
-			continue
-		}
-		a.tellBad(bad)
-		runs = append(runs, history.Run{Head: head, Records: record.Compared(records)})
-	}
-	if len(runs) == 0 {
-		return nil, errors.New("no runs found: there is no folder with a run.json; name a folder " +
-			"with runs, such as results/")
-	}
-	return runs, nil
 }

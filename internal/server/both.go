@@ -155,12 +155,12 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) error {
 	if err := only(q, "suite", "metric", "target", "machine"); err != nil {
 		return err
 	}
-	x, err := s.Runs.List(r.Context())
+	entries, err := s.Runs.Brief(r.Context())
 	if err != nil {
 		return err
 	}
 	var ids []string
-	for _, e := range x.Entries {
+	for _, e := range entries {
 		if (q.Get("suite") == "" || e.Suite == q.Get("suite")) && len(ids) < maxHistory &&
 			(q.Get("machine") == "" || e.Machine.Key == q.Get("machine")) && e.Blocks > 0 {
 			ids = append(ids, e.ID)

@@ -25,14 +25,15 @@ import (
 const (
 	usualPage = 50
 	maxPage   = 1000
+	maxLeft   = 100 // folders that cannot be read
 )
 
 // runs responds with a page of the index, the newest runs first. The cursor names the last entry of
 // the previous page, so that new or removed runs neither repeat nor skip an entry.
 func (s *Server) runs(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	if err := only(q, "suite", "target", "verdict", "label", "from", "to", "limit",
-		"cursor"); err != nil {
+	if err := only(q, "suite", "target", "verdict", "label", "machine", "text", "from",
+		"to", "limit", "cursor"); err != nil {
 		return nil, err
 	}
 	f, limit, err := filterOf(q)
@@ -44,36 +45,35 @@ func (s *Server) runs(r *http.Request) (any, error) {
 		return nil, refuse(http.StatusBadRequest, "cursor: must be the value of next from an "+
 			"earlier response")
 	}
-	x, err := s.Runs.List(r.Context())
+	page, err := s.Runs.Page(r.Context(), f, string(after), limit)
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Runs  []runs.Entry   `json:"runs"`
-		Next  string         `json:"next"`
-		Total int            `json:"total"`
-		Left  []runs.LeftOut `json:"left"`
-	}{Runs: []runs.Entry{}, Left: x.Left}
-	for _, e := range x.Entries {
-		if !f.Wants(e) {
-			continue
-		}
-		out.Total++
-		switch place := placeOf(e); {
-		case len(after) > 0 && place >= string(after):
-		case len(out.Runs) < limit:
-			out.Runs = append(out.Runs, e)
-		case out.Next == "":
-			last := placeOf(out.Runs[len(out.Runs)-1])
-			out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
-		}
+	out := index{Runs: page.Entries, Total: page.Total, Left: page.Unreadable[:min(maxLeft,
+		len(page.Unreadable))]}
+	if page.More {
+		last := page.Entries[len(page.Entries)-1].Place()
+		out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
+	}
+	if page.Unread > 0 {
+		out.Reading = &reading{Read: max(0, page.Runs-page.Unread), Total: page.Runs}
 	}
 	return out, nil
 }
 
-// placeOf returns a text whose order is the reverse of the index.
-func placeOf(e runs.Entry) string {
-	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
+// index is a page of the index.
+type index struct {
+	Runs    []runs.Entry   `json:"runs"`
+	Next    string         `json:"next"`
+	Total   int            `json:"total"`
+	Left    []runs.LeftOut `json:"left"`
+	Reading *reading       `json:"reading,omitempty"`
+}
+
+// reading tells that the index is incomplete, because runs have yet to be read.
+type reading struct {
+	Read  int `json:"read"`
+	Total int `json:"total"`
 }
 
 // only refuses unknown parameters, because a mistyped one would silently have no effect.
@@ -95,7 +95,8 @@ func only(q url.Values, names ...string) error {
 
 func filterOf(q url.Values) (f runs.Filter, limit int, err error) {
 	f = runs.Filter{Suite: q.Get("suite"), Target: q.Get("target"), Label: q.Get("label"),
-		Verdict: strings.ToLower(q.Get("verdict"))}
+		Verdict: strings.ToLower(q.Get("verdict")), Machine: q.Get("machine"),
+		Text: q.Get("text")}
 	if f.Verdict != "" && !slices.Contains(runs.Verdicts, f.Verdict) {
 		return f, 0, refuse(http.StatusBadRequest, "unknown verdict %.80q; the verdicts are %s",
 			f.Verdict,

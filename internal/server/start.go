@@ -56,11 +56,11 @@ func (s *Server) begin(r *http.Request, lab Lab) (any, error) {
 
 // free refuses if another run has the machine.
 func (s *Server) free(ctx context.Context) error {
-	x, err := s.Runs.List(ctx)
+	entries, err := s.Runs.Brief(ctx)
 	if err != nil {
 		return err
 	}
-	for _, e := range x.Entries {
+	for _, e := range entries {
 		if e.State == runs.Running {
 			return refuse(http.StatusConflict, "run %s is in progress; wait for its end, or stop "+
 				"it", e.ID)

@@ -12,8 +12,12 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"iter"
+	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/record"
@@ -25,6 +29,7 @@ import (
 type Run struct {
 	Head    record.Run
 	Records []*record.Record
+	Bad     []*record.BadRecord // lines that were left out
 }
 
 // Options select the metrics and targets.
@@ -103,13 +108,25 @@ func Find(runs []Run, o Options) Trend {
 
 // Join does the same as Find for series that Of has made, the oldest run first. It lets callers
 // read runs one by one, because the records of many runs do not fit into memory together.
-func Join(runs [][]Series, o Options) Trend {
+func Join(runs [][]Series, o Options) Trend { return JoinAll(slices.Values(runs), o) }
+
+// JoinAll is Join for runs whose series do not fit into memory together either.
+func JoinAll(runs iter.Seq[[]Series], o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
-	t := Trend{Runs: len(runs), Alpha: o.Alpha}
-	for _, run := range runs {
-		for _, series := range run {
-			s := t.series(series)
-			s.Points = append(s.Points, series.Points...)
+	t := Trend{Alpha: o.Alpha}
+	places := map[[5]string]int{}
+	for run := range runs {
+		t.Runs++
+		for _, s := range run {
+			key := [5]string{s.Scenario, s.Target, s.Load, s.Metric, s.ConfigHash}
+			i, known := places[key]
+			if !known {
+				i, places[key] = len(t.Series), len(t.Series)
+				empty := s
+				empty.Points = nil
+				t.Series = append(t.Series, empty)
+			}
+			t.Series[i].Points = append(t.Series[i].Points, s.Points...)
 		}
 	}
 	slices.SortStableFunc(t.Series, func(a, b Series) int {
@@ -121,9 +138,15 @@ func Join(runs [][]Series, o Options) Trend {
 			long++
 		}
 	}
+	var all errgroup.Group
+	all.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range t.Series {
-		t.Series[i].find(o.Alpha / float64(max(1, long)))
+		all.Go(func() error {
+			t.Series[i].find(o.Alpha / float64(max(1, long)))
+			return nil
+		})
 	}
+	_ = all.Wait() // none fails
 	t.short(len(t.Series) - long)
 	t.apart()
 	return t
@@ -180,20 +203,6 @@ func pointOf(r Run, first *record.Record, m table.Metric) Point {
 		Time:  began(r).UTC().Truncate(time.Second),
 		Value: s.Center, Lo: s.Lo, Hi: s.Hi, N: s.N,
 	}
-}
-
-// series finds the series that a run's series continues, or adds it.
-func (t *Trend) series(series Series) *Series {
-	for i := range t.Series {
-		s := &t.Series[i]
-		if s.Scenario == series.Scenario && s.Target == series.Target && s.Load == series.Load &&
-			s.Metric == series.Metric && s.ConfigHash == series.ConfigHash {
-			return s
-		}
-	}
-	series.Points = nil
-	t.Series = append(t.Series, series)
-	return &t.Series[len(t.Series)-1]
 }
 
 // find marks the changes of the level.

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/format"
+	"prony.example/internal/report/history"
 	"prony.example/record"
 )
 
@@ -88,6 +90,42 @@ type Row struct {
 	High   *float64 `json:"hi"`
 	// Doubted marks a number that findings may have moved by more than its interval.
 	Doubted bool `json:"doubted,omitempty"`
+}
+
+// brief returns an entry without its answer and ranking, which filters do not need. Equal texts of
+// several entries are in memory once.
+func (e Entry) brief() Entry {
+	e.Answer, e.Ranking = "", nil
+	for _, text := range []*string{&e.Suite, &e.Question, &e.Repeat, &e.State, &e.Machine.CPUModel,
+		&e.Machine.Kernel, &e.Machine.Key} {
+		*text = unique.Make(*text).Value()
+	}
+	targets := make([]string, len(e.Targets))
+	for i, name := range e.Targets {
+		targets[i] = unique.Make(name).Value()
+	}
+	e.Targets = targets
+	return e
+}
+
+// Place returns a text whose order is the reverse of the index.
+func (e Entry) Place() string {
+	return e.Time.UTC().Format("2006-01-02T15:04:05.000000000Z") + " " + e.ID
+}
+
+// entryOf reads a run's entry and its part of the history, with the shapes of that.
+func entryOf(dir string) (e Entry, past history.Past, shapes history.Shapes, err error) {
+	if err := plain(dir); err != nil {
+		return e, past, nil, err
+	}
+	r, err := Read(dir)
+	if err != nil {
+		return e, past, nil, err
+	}
+	run := history.Run{Head: r.Head, Records: record.Compared(r.Records), Bad: r.Bad}
+	series := history.Of(run, table.Analyze(run.Records, table.Options{}), history.Options{})
+	past, shapes, err = history.Pack(run, series)
+	return r.Entry(), past, shapes, err
 }
 
 // Entry returns the run's entry without its state, which is not in the records.

@@ -1,6 +1,6 @@
 // Package runs lists the runs below a folder: their subjects, how their trials ended and how their
 // targets rank. It reads the records of a run once and caches the results until the records change,
-// so that it lists a thousand runs quickly.
+// so that it lists a hundred thousand runs quickly.
 //
 //	s, err := runs.Open("results", runs.Options{})
 //	index, err := s.List(ctx)
@@ -13,8 +13,6 @@ package runs
 
 import (
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,16 +21,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"prony.example/internal/base/files"
 	"prony.example/record"
 )
 
@@ -41,10 +34,14 @@ type Shelf struct {
 	dir     string
 	options Options
 
-	reading sync.Mutex // only one goroutine reads the folder; the others wait for its results
-	mu      sync.Mutex
-	known   map[string]item
-	changed bool // since the cache was written
+	mu    sync.Mutex
+	known map[string]*item // its items do not change; a changed run gets a new item
+	order []*item          // the known ones, the newest first; nil: to be sorted again
+	now   *pass            // under way
+	next  *pass            // begins when now ends
+
+	saving sync.Mutex
+	cache  cache
 }
 
 // Options depend on the program that uses a Shelf.
@@ -55,14 +52,23 @@ type Options struct {
 	// Born returns the start of a process as in progress.ndjson, or "" without such a process. Nil:
 	// the start is unknown, and no run counts as under way.
 	Born func(pid int) string
+	// Report is called while many runs are read, with the number of runs that were read and of all
+	// runs. Several goroutines call it. It may be nil.
+	Report func(read, total int)
+	// Pasts keeps what Shelf.Pasts needs in memory if the cache cannot be written.
+	Pasts bool
 }
 
 // item caches the results for a run, with the stamps of its files.
 type item struct {
-	Stamps   [3]Stamp `json:"stamps"` // of the files in stamped, in their order
-	Entry    Entry    `json:"entry"`
-	Problem  string   `json:"problem,omitempty"` // why it cannot be read
+	id       string
+	stamps   [3]Stamp // of the files in stamped, in their order
+	entry    Entry    // without its answer and ranking, which full reads again
+	problem  string   // why it cannot be read
+	coming   bool     // it has no head yet
 	progress progress
+	line     []byte // all of it, as in the cache; nil if the cache has it
+	place    place
 }
 
 // Stamp detects changes of a file without reading it.
@@ -73,33 +79,6 @@ type Stamp struct {
 
 // StampOf returns a file's stamp.
 func StampOf(info fs.FileInfo) Stamp { return Stamp{info.Size(), info.ModTime().UnixNano()} }
-
-// Index lists the runs of a shelf.
-type Index struct {
-	Entries []Entry   `json:"runs"` // the newest first
-	Left    []LeftOut `json:"left"` // folders that look like runs but cannot be read
-}
-
-// LeftOut is a folder that looks like a run, and the reason why it cannot be read.
-type LeftOut struct {
-	ID  string `json:"id"`
-	Why string `json:"why"`
-}
-
-// cacheFile is the cache of entries, below record.Kept of the folder.
-const cacheFile = "shelf.json"
-
-// cacheVersion is the version of the file's format.
-const cacheVersion = 4
-
-type cached struct {
-	Version int             `json:"version"`
-	Program string          `json:"program"`
-	Items   map[string]item `json:"items"`
-}
-
-// maxCache bounds the cache, in bytes: a hundred thousand runs need less.
-const maxCache = 256 << 20
 
 // Open returns a shelf of a folder, which need not exist yet.
 func Open(dir string, o Options) (*Shelf, error) {
@@ -115,14 +94,7 @@ func Open(dir string, o Options) (*Shelf, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("open runs: %w", err)
 	}
-	s := &Shelf{dir: dir, options: o, known: map[string]item{}}
-	var c cached
-	b, err := files.Read(filepath.Join(dir, record.Kept, cacheFile), maxCache)
-	if err == nil && json.Unmarshal(b, &c) == nil && c.Version == cacheVersion &&
-		c.Program == o.Program && c.Items != nil {
-		s.known = c.Items // a damaged cache is made again
-	}
-	return s, nil
+	return &Shelf{dir: dir, options: o}, nil
 }
 
 // Dir returns the absolute path of the folder.
@@ -196,112 +168,23 @@ func (s *Shelf) Entry(id string) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	entry := s.look(id, dir)
-	if entry.Problem != "" {
-		return Entry{}, errors.New(entry.Problem)
+	run := s.look(id, stampsOf(dir))
+	if run.problem != "" {
+		return Entry{}, errors.New(run.problem)
 	}
-	return entry.Entry, nil
-}
-
-// List returns the complete index. It lists unreadable runs separately, so that one broken run does
-// not hide the others.
-func (s *Shelf) List(ctx context.Context) (Index, error) {
-	s.reading.Lock()
-	defer s.reading.Unlock()
-	names, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Index{}, fmt.Errorf("list runs: %w", err)
-	}
-	x := Index{Entries: []Entry{}, Left: []LeftOut{}}
-	var ids []string
-	for _, n := range names {
-		if _, err := s.Path(n.Name()); err == nil {
-			ids = append(ids, n.Name())
-		} else if e, ok := s.coming(n.Name()); ok {
-			x.Entries = append(x.Entries, e)
-		}
-	}
-	items := s.lookAll(ctx, ids)
-	if err := ctx.Err(); err != nil {
-		return Index{}, err
-	}
-	s.forget(ids)
-	for i, entry := range items {
-		if entry.Problem != "" {
-			x.Left = append(x.Left, LeftOut{ids[i], entry.Problem})
-		} else {
-			x.Entries = append(x.Entries, entry.Entry)
-		}
-	}
-	slices.SortFunc(x.Entries, newest)
-	if len(x.Entries) > 0 { // an empty index leaves no file
-		s.keep()
-	}
-	return x, nil
-}
-
-// lookAll reads runs in parallel, on as many cores as the program may use.
-func (s *Shelf) lookAll(ctx context.Context, ids []string) []item {
-	items := make([]item, len(ids))
-	var all errgroup.Group
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for i, id := range ids {
-		if ctx.Err() != nil {
-			break
-		}
-		all.Go(func() error {
-			items[i] = s.look(id, filepath.Join(s.dir, id))
-			return nil
-		})
-	}
-	_ = all.Wait() // none fails: an item has its problem
-	return items
+	return s.full(run), nil
 }
 
 // stamped lists the files that an entry is made of, in the order of an item's stamps.
 var stamped = [3]string{record.RunFile, record.TrialsFile, record.LabelsFile}
 
-// look returns the item of a run, and reads the run again if its files have changed.
-func (s *Shelf) look(id, dir string) item {
-	now := stampsOf(dir)
-	s.mu.Lock()
-	entry, known := s.known[id]
-	s.mu.Unlock()
-	if !known || entry.Stamps != now {
-		entry = item{Stamps: now, progress: entry.progress}
-		entry.Entry, entry.Problem = entryOf(dir)
-	}
-	if info, err := os.Lstat(filepath.Join(dir, record.ProgressFile)); err != nil {
-		entry.progress = progress{}
-	} else if StampOf(info) != entry.progress.stamp {
-		entry.progress = readProgress(dir)
-	}
-	entry.Entry.State = s.state(entry)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed = s.changed || !known || s.known[id].Stamps != now
-	s.known[id] = entry
-	return entry
-}
-
-func entryOf(dir string) (Entry, string) {
-	if err := plain(dir); err != nil {
-		return Entry{}, err.Error()
-	}
-	r, err := Read(dir)
-	if err != nil {
-		return Entry{}, strings.ReplaceAll(err.Error(), dir, filepath.Base(dir))
-	}
-	return r.Entry(), ""
-}
-
 // state returns the state of a run: by the process that measures it if that may be alive, else by
 // its missing trials. A run with a time budget plans no trials, so it is done when it has any.
-func (s *Shelf) state(entry item) string {
+func (s *Shelf) state(e Entry, p progress) string {
 	switch {
-	case s.atWork(entry.progress):
+	case s.atWork(p):
 		return Running
-	case entry.Entry.Trials.Missing > 0 || entry.Entry.Trials.Planned == 0:
+	case e.Trials.Missing > 0 || e.Trials.Planned == 0:
 		return Stopped
 	}
 	return Done
@@ -349,70 +232,6 @@ func (s *Shelf) coming(id string) (e Entry, ok bool) {
 	e = r.Entry()
 	e.Time, e.State = p.begun.Time.UTC().Truncate(time.Second), Running
 	return e, true
-}
-
-// forget removes deleted runs from the cache.
-func (s *Shelf) forget(ids []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for id := range s.known {
-		if _, exists := slices.BinarySearch(ids, id); !exists {
-			delete(s.known, id)
-			s.changed = true
-		}
-	}
-}
-
-// keep writes the cache. If that fails, the runs are read again the next time, which only costs
-// time.
-func (s *Shelf) keep() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.changed || s.options.Program == "" {
-		return
-	}
-	b, err := json.Marshal(cached{cacheVersion, s.options.Program, s.known})
-	if err != nil {
-		return
-	}
-	dir := filepath.Join(s.dir, record.Kept)
-	if err := record.Keep(dir); err != nil || !isFolder(dir) {
-		return
-	}
-	if files.Put(filepath.Join(dir, cacheFile), b) == nil {
-		s.changed = false
-	}
-}
-
-// Filter selects entries; empty fields match all.
-type Filter struct {
-	Suite   string
-	Target  string // among the run's rows: the name, or its beginning before a slash or a space
-	Verdict string // a run with a trial of this grade: valid, suspect, invalid, failed or missing
-	Label   string // NAME, or NAME=VALUE
-	From    time.Time
-	To      time.Time // of its start, inclusive
-}
-
-// Verdicts lists the values of Filter.Verdict.
-var Verdicts = []string{"valid", "suspect", "invalid", "failed", "missing"}
-
-// Wants reports whether an entry matches.
-func (f Filter) Wants(e Entry) bool {
-	name, value, valued := strings.Cut(f.Label, "=")
-	verb, labelled := e.Labels[name]
-	t := e.Trials
-	counts := []int{t.Valid, t.Suspect, t.Invalid, t.Failed, t.Missing}
-	index := slices.Index(Verdicts, strings.ToLower(f.Verdict))
-	return cmp.Or(f.Suite, e.Suite) == e.Suite &&
-		(f.Target == "" || slices.ContainsFunc(e.Targets, func(row string) bool {
-			tail, ok := strings.CutPrefix(row, f.Target)
-			return ok && (tail == "" || strings.ContainsAny(tail[:1], "/ @"))
-		})) &&
-		(f.Verdict == "" || index >= 0 && counts[index] > 0) &&
-		(f.Label == "" || labelled && (!valued || verb == value)) &&
-		(f.From.IsZero() || !e.Time.Before(f.From)) &&
-		(f.To.IsZero() || !e.Time.After(f.To))
 }
 
 // Stamps returns the stamps of the files that a run's report is made of, to detect changes.
@@ -468,12 +287,17 @@ type Lab struct {
 // progress is the state of a run according to its progress file.
 type progress struct {
 	stamp Stamp
-	begun record.Progress
+	begun *record.Progress // nil if it has ended, as nearly all have
 	ended bool
 }
 
 // lab returns the process that wrote it last.
-func (p progress) lab() Lab { return Lab{p.begun.PID, p.begun.ProcessStart} }
+func (p progress) lab() Lab {
+	if p.begun == nil {
+		return Lab{}
+	}
+	return Lab{p.begun.PID, p.begun.ProcessStart}
+}
 
 // maxTail is the largest size of the last event of a run, in bytes.
 const maxTail = 8 << 10
@@ -517,9 +341,9 @@ func (p *progress) read(line []byte) {
 	}
 	switch e.Kind {
 	case record.Begins:
-		p.begun, p.ended = e, false
+		p.begun, p.ended = &e, false
 	case record.Ends:
-		p.ended = true
+		p.begun, p.ended = nil, true
 	}
 }
 
