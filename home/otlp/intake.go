@@ -1,6 +1,7 @@
 // Package otlp receives telemetry: it uses the OpenTelemetry Collector's receivers for OTLP over
 // gRPC and HTTP and for Zipkin v2. Limits protect the process's memory and connections from any
-// sender, and counts record what arrived from which service.
+// sender, and counts record what arrived from which service. A guard of each port closes
+// connections without a valid request first (internal/base/portguard).
 //
 //	sender ─► gate (heap, bytes, time, slots) ─► receiver (decodes) ─► tally ─► consumer
 //
