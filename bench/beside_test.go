@@ -93,7 +93,7 @@ func beside(b *testing.B, rounds int, d time.Duration, rivals []rival, shapes ..
 	b.Helper()
 	asks, first := map[string]costing{}, rivals[0].name
 	var names []string
-	for _, name := range []string{load.Uring, load.Epoll, load.NetHTTP} {
+	for _, name := range []string{load.Epoll, load.NetHTTP} {
 		names = append(names, name)
 		asks[name] = func(tb testing.TB, x shape, at netip.AddrPort, core int,
 			d time.Duration) float64 {

@@ -95,7 +95,7 @@ func BenchmarkCost(b *testing.B) {
 	b.Log("\n" + text.String())
 }
 
-// measureCost runs Prony's engines and wrk in turns.
+// measureCost runs Prony's generator and wrk in turns.
 func measureCost(tb testing.TB, conns, rounds int, d time.Duration) (lines []costLine) {
 	tb.Helper()
 	serverCore, core := TwoCores(tb)

@@ -63,7 +63,6 @@ const historyFile = "history.ndjson"
 
 // childLoad is the request for a run of Prony's generator.
 type childLoad struct {
-	Engine      string
 	Addr        string
 	Core        int
 	Connections int
@@ -97,7 +96,7 @@ func offerAsChild(text string) error {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	took := processCPU()
-	r, err := generator.Prony{Engine: c.Engine}.Offer(context.Background(), s)
+	r, err := generator.Prony{Engine: load.Epoll}.Offer(context.Background(), s)
 	if err != nil {
 		return err
 	}
@@ -176,17 +175,13 @@ type loadTool struct {
 	run  func(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) (figures, bool)
 }
 
-// field returns Prony's engines and the other installed generators.
+// field returns Prony's generator and the other installed ones.
 func field() []loadTool {
-	var all []loadTool
-	for _, engine := range []string{load.Uring, load.Epoll} {
-		all = append(all, loadTool{"prony/" + engine, func(tb testing.TB, addr netip.AddrPort,
-			core,
-			conns int, d time.Duration) (figures, bool) {
-			return runOurs(tb, childLoad{Engine: engine, Addr: addr.String(), Core: core,
-				Connections: conns, For: d}), true
-		}})
-	}
+	all := []loadTool{{"prony/" + load.Epoll, func(tb testing.TB, addr netip.AddrPort, core,
+		conns int, d time.Duration) (figures, bool) {
+		c := childLoad{Addr: addr.String(), Core: core, Connections: conns, For: d}
+		return runOurs(tb, c), true
+	}}}
 	for _, name := range generator.Names() {
 		if _, err := generator.Foreign(name); err != nil ||
 			name == "wrk2" { // wrk2 has no closed model
@@ -284,28 +279,26 @@ func punctuality(tb testing.TB, out *bytes.Buffer, addr netip.AddrPort, core, ro
 	fmt.Fprintf(out, "lag (sent − due), constant arrivals, 64 connections, medians of %d\n", rounds)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "generator\trequests/s\tp50 µs\tp99 µs\tCPU of a core\t")
-	for _, engine := range []string{load.Uring, load.Epoll} {
-		for _, pacing := range []string{load.Frugal, load.Precise} {
-			for _, perS := range []float64{1000, 20_000, 50_000} {
-				var runs []figures
-				for round := range rounds {
-					f := runOurs(tb, childLoad{Engine: engine, Addr: addr.String(), Core: core,
-						Connections: 64, For: d, RatePerS: perS, Pacing: pacing})
-					runs = append(runs, f)
-					remember(tb, "prony/"+engine+"/"+pacing, 64, perS, round, f)
-				}
-				us := func(of func(figures) int64) float64 {
-					return stats.Median(values(runs, func(f figures) float64 {
-						return float64(of(f)) / 1e3
-					}))
-				}
-				fmt.Fprintf(w, "%s/%s\t%.0f\t%.1f\t%.1f\t%.0f %%\t\n", engine, pacing, perS,
-					us(func(f figures) int64 { return f.LagP50Ns }),
-					us(func(f figures) int64 { return f.LagP99Ns }),
-					100*stats.Median(values(runs, func(f figures) float64 {
-						return f.CPUNsPerRequest * f.PerS / 1e9
-					})))
+	for _, pacing := range []string{load.Frugal, load.Precise} {
+		for _, perS := range []float64{1000, 20_000, 50_000} {
+			var runs []figures
+			for round := range rounds {
+				f := runOurs(tb, childLoad{Addr: addr.String(), Core: core, Connections: 64,
+					For: d, RatePerS: perS, Pacing: pacing})
+				runs = append(runs, f)
+				remember(tb, "prony/"+load.Epoll+"/"+pacing, 64, perS, round, f)
 			}
+			us := func(of func(figures) int64) float64 {
+				return stats.Median(values(runs, func(f figures) float64 {
+					return float64(of(f)) / 1e3
+				}))
+			}
+			fmt.Fprintf(w, "%s/%s\t%.0f\t%.1f\t%.1f\t%.0f %%\t\n", load.Epoll, pacing, perS,
+				us(func(f figures) int64 { return f.LagP50Ns }),
+				us(func(f figures) int64 { return f.LagP99Ns }),
+				100*stats.Median(values(runs, func(f figures) float64 {
+					return f.CPUNsPerRequest * f.PerS / 1e9
+				})))
 		}
 	}
 	w.Flush()

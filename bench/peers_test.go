@@ -103,23 +103,15 @@ func server(tb testing.TB, core int) netip.AddrPort {
 	return addr
 }
 
-// cost is the result of one run of a generator.
-type cost struct{ cpuNsPerRequest, perS float64 }
+var requestsIn = regexp.MustCompile(`(\d+) requests in `)
 
-var requestsIn = regexp.MustCompile(`(\d+) requests in ([0-9.]+)s`)
-
-// wrk runs wrk with one thread on the same core. Its CPU time is that of the whole process (wait4).
-func wrk(tb testing.TB, addr netip.AddrPort, core, conns int, d time.Duration) cost {
-	tb.Helper()
-	return wrkOver(tb, "http", addr, core, conns, d)
-}
-
-func wrkOver(tb testing.TB, scheme string, addr netip.AddrPort, core, conns int,
-	d time.Duration) cost {
+// wrk measures the cost of a request with wrk, with one thread. Its CPU time is that of the whole
+// process (wait4).
+func wrk(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
 	tb.Helper()
 	seconds := max(int(d.Seconds()), 1)
-	cmd := exec.Command("wrk", "-t1", fmt.Sprintf("-c%d", conns), fmt.Sprintf("-d%ds", seconds),
-		fmt.Sprintf("%s://%s/hello?key=12345", scheme, addr))
+	cmd := exec.Command("wrk", "-t1", fmt.Sprintf("-c%d", x.connections),
+		fmt.Sprintf("-d%ds", seconds), fmt.Sprintf("%s://%s/hello?key=12345", x.protocol, at))
 	out, err := onCore(core, cmd)
 	if err != nil {
 		tb.Fatal(err)
@@ -129,9 +121,8 @@ func wrkOver(tb testing.TB, scheme string, addr netip.AddrPort, core, conns int,
 		tb.Fatalf("wrk said %s", out)
 	}
 	requests, _ := strconv.ParseFloat(m[1], 64) // digits, by the pattern
-	took, _ := strconv.ParseFloat(m[2], 64)     // digits, by the pattern
 	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return cost{float64(cpu) / requests, requests / took}
+	return float64(cpu) / requests
 }
 
 // onCore runs a command on a core, by its parent's affinity during the fork.

@@ -13,9 +13,9 @@ import (
 )
 
 // BenchmarkProtocols prints the cost of a request with Prony's generator in each protocol beside
-// HTTP/1.1 in the clear, which the raw engines support: in turns, against the null server of each,
-// on a core of its own. PRONY_BENCH_ROUNDS rounds (default 5) of PRONY_BENCH_SECONDS each (default
-// 2). docs/load.md has the ratios.
+// HTTP/1.1 in the clear: in turns, against the null server of each, on a core of its own.
+// PRONY_BENCH_ROUNDS rounds (default 5) of PRONY_BENCH_SECONDS each (default 2). docs/load.md has
+// the ratios.
 func BenchmarkProtocols(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 5), Setting(b, "PRONY_BENCH_SECONDS", 2)
 	serverCore, core := TwoCores(b)

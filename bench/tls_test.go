@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 )
@@ -13,9 +12,6 @@ import (
 // docs/decisions/0036-tls.md has the table.
 func BenchmarkTLS(b *testing.B) {
 	rounds, seconds := Setting(b, "PRONY_BENCH_ROUNDS", 7), Setting(b, "PRONY_BENCH_SECONDS", 3)
-	wrk := func(tb testing.TB, x shape, at netip.AddrPort, core int, d time.Duration) float64 {
-		return wrkOver(tb, x.protocol, at, core, x.connections, d).cpuNsPerRequest
-	}
 	beside(b, rounds, time.Duration(seconds)*time.Second, []rival{{"wrk", wrk}, {"oha", oha}},
 		shape{"https", 64, 1})
 }

@@ -6,18 +6,14 @@ import (
 	"net/netip"
 	"slices"
 
-	"prony.example/load/engine"
-	"prony.example/load/engine/http2"
 	"prony.example/load/engine/nethttp"
-	"prony.example/load/engine/tlsconn"
 	"prony.example/load/template"
 )
 
 // Names of engines for Choice.Engine.
 const (
-	Auto    = "auto"    // Linux: io_uring if the kernel permits it, else epoll
-	Uring   = "uring"   // Linux: io_uring
-	Epoll   = "epoll"   // Linux: epoll
+	Auto    = "auto"    // Epoll if the system and the protocol permit it, otherwise NetHTTP
+	Epoll   = "epoll"   // Linux: system calls without a library
 	NetHTTP = "nethttp" // Go's network stack, everywhere
 )
 
@@ -31,8 +27,8 @@ type Choice struct {
 // does not support the protocol.
 func (c Choice) Set(s *Spec) error {
 	switch {
-	case c.Speak == nil && c.Engine != NetHTTP, c.overRaw():
-		return c.useRaw(s)
+	case c.Speak == nil && c.Engine != NetHTTP, c.overEpoll():
+		return c.useEpoll(s)
 	case c.Engine != "" && c.Engine != Auto && c.Engine != NetHTTP:
 		return fmt.Errorf("engine %s speaks only HTTP/1.1, HTTP/2 and gRPC, without or over TLS; "+
 			"leave out --engine", c.Engine)
@@ -49,70 +45,12 @@ func (c Choice) Set(s *Spec) error {
 	return nil
 }
 
-// overRaw reports whether a raw engine can carry the protocol.
-func (c Choice) overRaw() bool {
-	return hasRaw && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP &&
+// overEpoll reports whether the engine epoll can carry the protocol.
+func (c Choice) overEpoll() bool {
+	return hasEpoll && c.Speak != nil && c.Speak.Dial == nil && c.Engine != NetHTTP &&
 		slices.Contains(
 			[]string{nethttp.H1TLS, nethttp.H2, nethttp.H2C, nethttp.GRPC, nethttp.GRPCS},
 			c.Speak.Protocol)
-}
-
-// speak layers TLS, HTTP/2 or gRPC over the raw engine that was chosen.
-func speak(s *Spec, c *nethttp.Config) {
-	below, timeout := s.Engine, s.Timeout
-	s.Describe.Protocol = c.Protocol
-	if c.Protocol == nethttp.H1TLS {
-		s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
-			return secure(below, c, slots, "http/1.1")
-		}
-		return
-	}
-	if c.Streams > 1 {
-		s.Describe.Streams = c.Streams
-	}
-	s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
-		n, over := http2.Below(slots, c.Streams), nethttp.Secure(c.Protocol)
-		make := reach
-		if over {
-			make = secure
-		}
-		e, err := make(below, c, n, "h2")
-		if err != nil {
-			return nil, err
-		}
-		if c.Protocol == nethttp.GRPC || c.Protocol == nethttp.GRPCS {
-			return http2.NewCalls(e.(engine.Streamer), slots, c.Streams, over, timeout), nil
-		}
-		return http2.New(e.(engine.Streamer), slots, c.Streams, over), nil
-	}
-}
-
-// maker makes a raw engine.
-type maker = func(netip.AddrPort, int) (Engine, error)
-
-// reach makes a raw engine that connects to the protocol's address.
-func reach(below maker, c *nethttp.Config, slots int, _ string) (Engine, error) {
-	addr, err := netip.ParseAddrPort(c.Address)
-	if err != nil {
-		return nil, fmt.Errorf("start the engine: %w", err)
-	}
-	return below(addr, slots)
-}
-
-// secure layers TLS over a raw engine.
-func secure(below maker, c *nethttp.Config, slots int, spoken string) (Engine, error) {
-	config, err := c.TLS(spoken)
-	if err != nil {
-		return nil, err
-	}
-	e, err := reach(below, c, slots, spoken)
-	if err != nil {
-		return nil, err
-	}
-	if spoken == "h2" {
-		return tlsconn.NewStreamer(e.(engine.Streamer), config, slots), nil
-	}
-	return tlsconn.New(e, config, slots), nil
 }
 
 // usePlainStack selects Go's network stack for cleartext HTTP/1.1.

@@ -5,63 +5,36 @@ package load
 import (
 	"fmt"
 	"net/netip"
-	"sync"
 
+	"prony.example/load/engine"
 	"prony.example/load/engine/epoll"
-	"prony.example/load/engine/uring"
+	"prony.example/load/engine/http2"
+	"prony.example/load/engine/nethttp"
+	"prony.example/load/engine/tlsconn"
 )
 
 // Engines are the names that Choice.Engine accepts on this system.
-var Engines = []string{Auto, Uring, Epoll, NetHTTP}
+var Engines = []string{Auto, Epoll, NetHTTP}
 
-// hasRaw reports whether this system has engines that use system calls directly.
-const hasRaw = true
+// hasEpoll reports whether this system has the engine epoll.
+const hasEpoll = true
 
-// probed returns why io_uring cannot be used here. It probes once, because the answer cannot
-// change.
-var probed = sync.OnceValue(uring.Probe)
-
-// useRaw sets the chosen engine, or io_uring if the kernel permits it, otherwise epoll.
-func (c Choice) useRaw(s *Spec) error {
-	refused := probed()
+// useEpoll sets the engine epoll, with layers for the protocol.
+func (c Choice) useEpoll(s *Spec) error {
+	s.Describe.Name, s.Describe.Pacing = Epoll, "timerfd, absolute"
 	switch c.Engine {
 	case "", Auto:
-		if refused == nil {
-			useUring(s, "this kernel permits io_uring")
-		} else {
-			useEpoll(s, "io_uring cannot be used: "+refused.Error())
-		}
-	case Uring:
-		if refused != nil {
-			return fmt.Errorf("use engine %s: %w; leave out --engine to have one that works",
-				Uring, refused)
-		}
-		useUring(s, "asked for")
+		s.Describe.Reason = "default on Linux"
 	case Epoll:
-		useEpoll(s, "asked for")
+		s.Describe.Reason = "asked for"
 	default:
-		return fmt.Errorf("there is no engine %q; there are %s, %s, %s and %s", c.Engine, Auto,
-			Uring, Epoll, NetHTTP)
+		return fmt.Errorf("there is no engine %q; there are %s, %s and %s", c.Engine, Auto, Epoll,
+			NetHTTP)
 	}
 	if c.Speak != nil {
 		speak(s, c.Speak)
+		return nil
 	}
-	return nil
-}
-
-func useUring(s *Spec, why string) {
-	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
-		e, err := uring.New(a, slots)
-		if err != nil { // a nil *uring.Engine would be a non-nil Engine
-			return nil, err
-		}
-		return e, nil
-	}
-	s.Describe.Name, s.Describe.Reason = Uring, why
-	s.Describe.Pacing = "io_uring_enter until an absolute moment"
-}
-
-func useEpoll(s *Spec, why string) {
 	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
 		e, err := epoll.New(a, slots)
 		if err != nil { // a nil *epoll.Engine would be a non-nil Engine
@@ -69,8 +42,66 @@ func useEpoll(s *Spec, why string) {
 		}
 		return e, nil
 	}
-	s.Describe.Name, s.Describe.Reason = Epoll, why
-	s.Describe.Pacing = "timerfd, absolute"
+	return nil
+}
+
+// speak layers TLS, HTTP/2 or gRPC over epoll.
+func speak(s *Spec, c *nethttp.Config) {
+	timeout := s.Timeout
+	s.Describe.Protocol = c.Protocol
+	if c.Protocol == nethttp.H1TLS {
+		s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
+			config, err := c.TLS("http/1.1")
+			if err != nil {
+				return nil, err
+			}
+			below, err := reach(c, slots)
+			if err != nil {
+				return nil, err
+			}
+			return tlsconn.New(below, config, slots), nil
+		}
+		return
+	}
+	if c.Streams > 1 {
+		s.Describe.Streams = c.Streams
+	}
+	s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
+		secure := nethttp.Secure(c.Protocol)
+		below, err := reachStreams(c, http2.Below(slots, c.Streams), secure)
+		if err != nil {
+			return nil, err
+		}
+		if c.Protocol == nethttp.GRPC || c.Protocol == nethttp.GRPCS {
+			return http2.NewCalls(below, slots, c.Streams, secure, timeout), nil
+		}
+		return http2.New(below, slots, c.Streams, secure), nil
+	}
+}
+
+// reachStreams makes an engine for connections of HTTP/2, with or without TLS.
+func reachStreams(c *nethttp.Config, connections int, secure bool) (engine.Streamer, error) {
+	if !secure {
+		return reach(c, connections)
+	}
+	config, err := c.TLS("h2")
+	if err != nil {
+		return nil, err
+	}
+	below, err := reach(c, connections)
+	if err != nil {
+		return nil, err
+	}
+	return tlsconn.NewStreamer(below, config, connections), nil
+}
+
+// reach makes an engine that connects to the protocol's address.
+func reach(c *nethttp.Config, connections int) (*epoll.Engine, error) {
+	addr, err := netip.ParseAddrPort(c.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start the engine: %w", err)
+	}
+	return epoll.New(addr, connections)
 }
 
 // unwatched describes what a generator cannot measure on this system: nothing.

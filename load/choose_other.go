@@ -5,13 +5,13 @@ package load
 // Engines are the names that Choice.Engine accepts on this system.
 var Engines = []string{Auto}
 
-// hasRaw reports whether this system has engines that use system calls directly.
-const hasRaw = false
+// hasEpoll reports whether this system has the engine epoll.
+const hasEpoll = false
 
-// useRaw selects Go's network stack for cleartext HTTP/1.1, which works on every system.
-func (c Choice) useRaw(s *Spec) error {
+// useEpoll selects Go's network stack, because the engine epoll needs Linux.
+func (c Choice) useEpoll(s *Spec) error {
 	usePlainStack(s)
-	s.Describe.Reason = "the faster engines need Linux" + unwatched
+	s.Describe.Reason = "the engine epoll needs Linux" + unwatched
 	return nil
 }
 

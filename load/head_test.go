@@ -1,55 +1,50 @@
 package load_test
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
 	"prony.example/internal/generator/truth"
 	"prony.example/load"
-	"prony.example/load/engine/uring"
 	"prony.example/record"
 )
 
 // The response to a HEAD has a length and no body (RFC 9112, section 6.3), so the next response on
-// the connection follows directly. HEAD is mixed with other requests, over all engines.
+// the connection follows directly. HEAD is mixed with other requests.
 func TestHeadHasNoBody(t *testing.T) {
 	check := func(name, head string, keep bool) {
 		t.Helper()
-		for engine, make := range engines(t) {
-			asked := map[string]int{"HEAD": 0, "OPTIONS": 0, "GET": 0}
-			r := offerReal(t, func(now int64, r truth.Request) truth.Reply {
-				asked[string(r.Method)]++
-				out := truth.Reply{At: now, Text: truth.Answer("200 OK", "", "ok")}
-				switch string(r.Method) {
-				case "HEAD":
-					out.Text = []byte(head)
-					if !keep {
-						out.Then = truth.Close
-					}
-				case "OPTIONS":
-					out.Text = []byte("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
+		asked := map[string]int{"HEAD": 0, "OPTIONS": 0, "GET": 0}
+		r := offerReal(t, func(now int64, r truth.Request) truth.Reply {
+			asked[string(r.Method)]++
+			out := truth.Reply{At: now, Text: truth.Answer("200 OK", "", "ok")}
+			switch string(r.Method) {
+			case "HEAD":
+				out.Text = []byte(head)
+				if !keep {
+					out.Then = truth.Close
 				}
-				return out
-			}, load.Spec{
-				Model: record.Open, Schedule: even(300), Connections: 2, Seed: 3, Engine: make,
-				Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
-					{Method: "HEAD", Path: "/", WantSize: -1, Weight: 2},
-					{Method: "OPTIONS", Path: "/", Status: 204, WantSize: 0},
-					{Method: "GET", Path: "/", Want: "ok", HasWant: true},
-				}},
-			})
-			if r.Answered != 60 || r.Errors.Total() != 0 {
-				t.Errorf("%s, %s: answered %d of 60; %+v", engine, name, r.Answered, r.Errors)
+			case "OPTIONS":
+				out.Text = []byte("HTTP/1.1 204 No Content\r\nAllow: GET\r\n\r\n")
 			}
-			if renewed := r.Reconnects > 0; renewed == keep {
-				t.Errorf("%s, %s: %d reconnects with keep-alive %v", engine, name, r.Reconnects,
-					keep)
-			}
-			for method, n := range asked {
-				if n == 0 {
-					t.Errorf("%s, %s: method %s was never asked", engine, name, method)
-				}
+			return out
+		}, load.Spec{
+			Model: record.Open, Schedule: even(300), Connections: 2, Seed: 3,
+			Window: 200 * time.Millisecond, Scenario: load.Scenario{Requests: []load.Request{
+				{Method: "HEAD", Path: "/", WantSize: -1, Weight: 2},
+				{Method: "OPTIONS", Path: "/", Status: 204, WantSize: 0},
+				{Method: "GET", Path: "/", Want: "ok", HasWant: true},
+			}},
+		})
+		if r.Answered != 60 || r.Errors.Total() != 0 {
+			t.Errorf("%s: answered %d of 60; %+v", name, r.Answered, r.Errors)
+		}
+		if renewed := r.Reconnects > 0; renewed == keep {
+			t.Errorf("%s: %d reconnects with keep-alive %v", name, r.Reconnects, keep)
+		}
+		for method, n := range asked {
+			if n == 0 {
+				t.Errorf("%s: method %s was never asked", name, method)
 			}
 		}
 	}
@@ -72,16 +67,4 @@ func TestBodyAfterHead(t *testing.T) {
 		t.Errorf("%d of 20 answered over %d new connections; %+v", r.Answered, r.Reconnects,
 			r.Errors)
 	}
-}
-
-// engines returns the engines for plain HTTP/1.1 that the kernel permits.
-func engines(t *testing.T) map[string]func(netip.AddrPort, int) (load.Engine, error) {
-	t.Helper()
-	out := map[string]func(netip.AddrPort, int) (load.Engine, error){"epoll": epollEngine}
-	if err := uring.Probe(); err != nil {
-		t.Logf("without io_uring: %v", err)
-		return out
-	}
-	out["uring"] = func(a netip.AddrPort, n int) (load.Engine, error) { return uring.New(a, n) }
-	return out
 }

@@ -14,7 +14,6 @@ import (
 
 	"prony.example/internal/dev/testsets"
 	"prony.example/load"
-	"prony.example/load/engine/uring"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -70,8 +69,7 @@ func (l *listener) note(parent, state []string) bool {
 func TestTraceOverTheWire(t *testing.T) {
 	testsets.Once(t, "trace contexts over the wire", testsets.Needs{})
 	testsets.Cores(t)
-	check := func(name string, share float64,
-		engine func(netip.AddrPort, int) (load.Engine, error)) {
+	check := func(name string, share float64) {
 		t.Run(name, func(t *testing.T) {
 			l := &listener{t: t, slow: 200 * time.Millisecond}
 			server := httptest.NewServer(l)
@@ -83,7 +81,7 @@ func TestTraceOverTheWire(t *testing.T) {
 			r, err := load.Run(t.Context(), load.Spec{
 				Address:  netip.MustParseAddrPort(server.Listener.Addr().String()),
 				Model:    record.Open,
-				Schedule: at(pace.Poisson, 800), Seed: 3, Connections: 64, Engine: engine,
+				Schedule: at(pace.Poisson, 800), Seed: 3, Connections: 64, Engine: epollEngine,
 				Window: time.Second, Drain: 5 * time.Second, Timeout: 5 * time.Second, Scenario: s,
 				Trace: load.Trace{Share: share, Keep: 64},
 			})
@@ -121,13 +119,6 @@ func TestTraceOverTheWire(t *testing.T) {
 			}
 		})
 	}
-	check("epoll, a quarter", 0.25, epollEngine)
-	check("epoll, all", 1, epollEngine)
-	if err := uring.Probe(); err != nil {
-		t.Logf("without io_uring: %v", err)
-		return
-	}
-	check("uring, all", 1, func(a netip.AddrPort, n int) (load.Engine, error) {
-		return uring.New(a, n)
-	})
+	check("a quarter", 0.25)
+	check("all", 1)
 }

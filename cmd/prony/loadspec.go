@@ -92,8 +92,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.IntSliceVar(&s.Cores, "cores", nil,
 		"cores, with one load thread pinned to each (default: one thread, not pinned)")
 	fs.Uint64Var(&s.Seed, "seed", 1, "seed of arrivals, keys, mix and pauses")
-	f.engine = load.Auto
-	cli.OneOf(c, &f.engine, "engine", "", load.Engines...)
+	addEngine(c, &f.engine, "")
 	cli.FormerWord(c, "engine", "stack", load.NetHTTP)
 	fs.BoolVar(&f.http2, "http2", false, "use HTTP/2: over TLS for https, otherwise in the clear")
 	fs.BoolVar(&f.http3, "http3", false, "use HTTP/3 (https URLs)")
@@ -107,6 +106,15 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.certKey, "cert-key", "", "PEM file of the key, if it is not in --cert")
 	fs.StringVar(&f.connect, "connect-to", "",
 		"HOST:PORT to connect to instead of the URL's")
+}
+
+// addEngine declares the flag that chooses an engine, with a usage before the list of engines.
+func addEngine(c *cobra.Command, engine *string, usage string) {
+	*engine = load.Auto
+	cli.OneOf(c, engine, "engine", usage, load.Engines...)
+	for name, reason := range suite.RemovedEngines {
+		cli.RemovedWord(c, "engine", name, reason)
+	}
 }
 
 // addModel declares the flags of the load model.

@@ -39,6 +39,10 @@ func TestRemovedVerbs(t *testing.T) {
 		"prony versus and prony run compare targets")
 	check("plan --duet", "the flag --duet was removed", "see docs/slices.md")
 	check("load --metrics :9091 http://localhost/", "the flag --metrics was removed; --otlp pushes")
+	const removed = "--engine uring was removed, because its CPU time was not significantly " +
+		"lower than that of epoll; leave out --engine\n"
+	check("load --engine uring http://localhost/", "prony: "+removed)
+	check("selftest --engine=uring", removed)
 	check("man /tmp/x", "the verb man was removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {

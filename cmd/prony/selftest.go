@@ -65,8 +65,8 @@ disturbed some.`,
 		},
 	}
 	fs := c.Flags()
-	f.engine, f.pacing = load.Auto, load.Frugal
-	cli.OneOf(c, &f.engine, "engine", "engine to prove", load.Engines...)
+	addEngine(c, &f.engine, "engine to prove")
+	f.pacing = load.Frugal
 	cli.OneOf(c, &f.pacing, "pacing", "way to wait for the next arrival", load.Frugal, load.Precise)
 	fs.BoolVar(&f.asJSON, "json", false,
 		"print all outcomes as JSON")

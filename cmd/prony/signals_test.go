@@ -78,8 +78,7 @@ func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 func TestStoppedLoad(t *testing.T) {
 	testsets.Once(t, "loads that are stopped", testsets.Needs{})
 	testsets.Cores(t)
-	for _, how := range [][]string{{"--engine", "epoll"}, {"--engine", "uring"}, {"--http2"},
-		{"--rate", "500"}} {
+	for _, how := range [][]string{{"--engine", "epoll"}, {"--http2"}, {"--rate", "500"}} {
 		args := append([]string{"-d", "4s", "-c", "8"}, how...)
 		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
 		stood := slices.ContainsFunc(said.Verdict.Findings, func(f record.Finding) bool {

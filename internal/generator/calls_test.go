@@ -95,7 +95,7 @@ func TestCalls(t *testing.T) {
 		{Protocol: nethttp.GRPCS, Address: secure, Host: "example.com", CA: ca, Streams: 4},
 	} {
 		var reference *load.Result
-		for _, engine := range secureEngines(t) {
+		for _, engine := range secureEngines {
 			for _, churn := range []int{0, 3} {
 				name := fmt.Sprintf("%s, %s, %d streams, churn %d", engine, c.Protocol, c.Streams,
 					churn)

@@ -2,13 +2,11 @@ package generator
 
 import (
 	"net/netip"
-	"runtime"
 	"strings"
 	"testing"
 
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
-	"prony.example/load/engine/uring"
 )
 
 // TestEngines checks the choice of an engine, its name and reason, and the error for an unavailable
@@ -27,8 +25,6 @@ func TestEngines(t *testing.T) {
 		if info.Name != name || !strings.Contains(info.Reason, reason) || info.Pacing == "" {
 			t.Errorf("engine %+v, want %s because %q", info, name, reason)
 		}
-		runtime.LockOSThread() // a ring belongs to a thread
-		defer runtime.UnlockOSThread()
 		e, err := s.Engine(netip.MustParseAddrPort("127.0.0.1:1"), 2)
 		if err != nil {
 			t.Fatal(err)
@@ -45,7 +41,8 @@ func TestEngines(t *testing.T) {
 	tls := &nethttp.Config{Protocol: nethttp.H2, Network: "tcp", Address: "127.0.0.1:1", Streams: 2}
 	h3 := &nethttp.Config{Protocol: nethttp.H3, Network: "udp", Address: "127.0.0.1:1", Streams: 2}
 	check(Prony{Stack: h3}, "nethttp", "HTTP/3")
-	bad(Prony{Engine: "poll"}, "there are auto, uring, epoll and nethttp")
+	bad(Prony{Engine: "poll"}, `no engine "poll"; there are auto, epoll and nethttp`)
+	bad(Prony{Engine: "uring"}, `no engine "uring"; there are auto, epoll and nethttp`)
 	bad(Prony{Engine: load.Epoll, Stack: h3}, "leave out --engine")
 	clear := &nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Address: "127.0.0.1:1"}
 	for _, speech := range []*nethttp.Config{tls, clear} {
@@ -57,15 +54,9 @@ func TestEngines(t *testing.T) {
 	check(Prony{Stack: secure, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	check(Prony{Stack: tls, Engine: load.NetHTTP}, load.NetHTTP, "asked for")
 	check(Prony{Engine: load.NetHTTP}, load.NetHTTP, "asked for")
-	if err := uring.Probe(); err != nil {
-		check(Prony{}, load.Epoll, "io_uring cannot be used")
-		bad(Prony{Engine: load.Uring}, "leave out --engine")
-		t.Skipf("skipped: %v", err)
-	}
-	check(Prony{}, load.Uring, "this kernel permits io_uring")
-	check(Prony{Stack: secure}, load.Uring, "this kernel permits io_uring")
-	check(Prony{Stack: tls}, load.Uring, "this kernel permits io_uring")
-	check(Prony{Stack: clear}, load.Uring, "this kernel permits io_uring")
-	check(Prony{Engine: load.Auto}, load.Uring, "this kernel permits io_uring")
-	check(Prony{Engine: load.Uring}, load.Uring, "asked for")
+	check(Prony{}, load.Epoll, "default on Linux")
+	check(Prony{Stack: secure}, load.Epoll, "default on Linux")
+	check(Prony{Stack: tls}, load.Epoll, "default on Linux")
+	check(Prony{Stack: clear}, load.Epoll, "default on Linux")
+	check(Prony{Engine: load.Auto}, load.Epoll, "default on Linux")
 }

@@ -25,19 +25,11 @@ import (
 	"prony.example/load"
 	"prony.example/load/engine/enginetest"
 	"prony.example/load/engine/nethttp"
-	"prony.example/load/engine/uring"
 	"prony.example/record"
 )
 
-// secureEngines lists the engines for HTTP/1.1 over TLS, first the one that others are compared
-// with.
-func secureEngines(t *testing.T) []string {
-	if err := uring.Probe(); err != nil {
-		t.Logf("without %s: %v", load.Uring, err)
-		return []string{load.NetHTTP, load.Epoll}
-	}
-	return []string{load.NetHTTP, load.Epoll, load.Uring}
-}
+// secureEngines are the engines for HTTP/1.1 over TLS, first the one that others are compared with.
+var secureEngines = []string{load.NetHTTP, load.Epoll}
 
 // offerSecure sends a number of requests over two connections, or over as many as the spec has.
 func offerSecure(t *testing.T, engine string, c nethttp.Config, s load.Spec,
@@ -106,7 +98,7 @@ func TestSecure(t *testing.T) {
 		c := nethttp.Config{Address: server.Listener.Addr().String(), Host: "example.com",
 			CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 				Bytes: server.Certificate().Raw}))}
-		for _, engine := range secureEngines(t) {
+		for _, engine := range secureEngines {
 			for _, churn := range []int{0, 3} {
 				name := fmt.Sprintf("%s, %s, churn %d", engine, tls.VersionName(version), churn)
 				r, err := offerSecure(t, engine, c, load.Spec{Requests: 60, Churn: churn}, mix...)
@@ -145,7 +137,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 	defer l.Close()
 	go enginetest.Serve(l, func(c net.Conn) { serve(tls.Server(c, served)) })
 	reference := ""
-	for _, engine := range secureEngines(t) {
+	for _, engine := range secureEngines {
 		r, err := offerSecure(t, engine, nethttp.Config{Address: l.Addr().String(),
 			Host: "example.com", Insecure: insecure}, s, get)
 		got := ""
@@ -222,7 +214,7 @@ func TestSecureTruth(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- truth.Speak(ctx, "https", l, truth.Fixed(2*time.Millisecond), nil) }()
-	for _, engine := range secureEngines(t) {
+	for _, engine := range secureEngines {
 		r, err := offerSecure(
 			t,
 			engine,
@@ -281,7 +273,7 @@ func TestSecureOpenSSL(t *testing.T) {
 				at = rest
 			}
 		}
-		for _, engine := range secureEngines(t) {
+		for _, engine := range secureEngines {
 			r, err := offerSecure(t, engine, nethttp.Config{Address: at, Host: "example.com",
 				CA: string(ca)}, load.Spec{Requests: 20, Connections: 1}, get)
 			if err != nil {

@@ -91,7 +91,7 @@ func TestStreams(t *testing.T) {
 	defer clear.Close()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
 		Bytes: server.Certificate().Raw}))
-	for _, engine := range secureEngines(t) {
+	for _, engine := range secureEngines {
 		for _, c := range []nethttp.Config{
 			{Protocol: nethttp.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 1},
 			{Protocol: nethttp.H2C, Address: clear.Listener.Addr().String(), Host: "h", Streams: 7},
@@ -138,7 +138,7 @@ func truthful(t *testing.T, protocol string, plan truth.Plan, ask load.Request,
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- truth.Speak(ctx, protocol, l, plan, nil) }()
-	for _, engine := range secureEngines(t) {
+	for _, engine := range secureEngines {
 		judge(engine, offerStreams(t, engine, nethttp.Config{Protocol: nethttp.Schemes[protocol],
 			Address: l.Addr().String(), Host: "localhost", Insecure: true, Streams: 1},
 			load.Spec{Requests: 60}, ask))
@@ -179,7 +179,7 @@ func TestNoStreams(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c) // it selects no protocol, and waits
 	})
 	at := netip.MustParseAddrPort(l.Addr().String())
-	for _, engine := range secureEngines(t) {
+	for _, engine := range secureEngines {
 		s := load.Spec{Name: "test", Model: record.Closed, Address: at, Host: "h", Connections: 2,
 			Window: time.Second, Timeout: time.Second,
 			Scenario: load.Scenario{KeyLo: 1, KeyHi: 9, Requests: []load.Request{get}}}
@@ -227,7 +227,7 @@ func TestStreamsNghttpd(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	for _, engine := range secureEngines(t)[1:] { // the first fails if it has to wait
+	for _, engine := range secureEngines[1:] { // the first fails if it has to wait
 		r := offerStreams(t, engine, nethttp.Config{Protocol: nethttp.H2C, Address: at, Host: "h",
 			Streams: 12}, load.Spec{Requests: 200},
 			load.Request{Method: "GET", Path: "/big", Want: body, HasWant: true},

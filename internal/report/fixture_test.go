@@ -180,7 +180,7 @@ func loadOf(s subject, name, model string, perS, p50Ms, sigma float64, rng *rand
 	l.Lag = record.Dist{Count: n, P50Ns: 4_000, P90Ns: 8_000, P99Ns: 14_000, MaxNs: 90_000}
 	l.OwnLag = l.Lag
 	l.Generator = record.Gen{
-		Engine: "epoll", EngineReason: "io_uring is forbidden here", Pacing: "timer",
+		Engine: "epoll", EngineReason: "default on Linux", Pacing: "timer",
 		CPUPerRequestNs: 4_300, CPUShare: 4.3e-6 * perS, Priority: "other",
 	}
 	l.Service = record.Usage{

@@ -21,7 +21,6 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 		engines = append(engines, l.Engine)
 	}
 	raw := plain && sc.Unix == "" // other tools support it
-	isRaw := func(engine string) bool { return engine == "uring" || engine == "epoll" }
 	for _, row := range []struct {
 		wrong     bool
 		key, hint string
@@ -37,10 +36,9 @@ func (c *checker) speaks(keyPath string, s *Suite, sc *Scenario) {
 				"each connection"},
 		{!raw && others(s.Drivers, Drivers[0]), "protocol", "remove drivers",
 			"only Prony's generator supports protocols other than HTTP/1.1 over TCP"},
-		{!raw && !call && !is("https", "h2", "h2c") && slices.ContainsFunc(engines, isRaw),
+		{!raw && !call && !is("https", "h2", "h2c") && slices.Contains(engines, "epoll"),
 			"protocol", "remove engine from the loads",
-			"the engines uring and epoll support only HTTP/1.1, HTTP/2 and gRPC over TCP, or " +
-				"over TLS"},
+			"the engine epoll supports only HTTP/1.1, HTTP/2 and gRPC over TCP, or over TLS"},
 		{contract != "" && (socket || call && contract != Contracts[0]), "protocol", "remove " +
 			"contract: Prony checks the scenario's expect on every response",
 			"contracts are checked only in HTTP; contract " + Contracts[0] + " also in gRPC"},

@@ -49,7 +49,7 @@ loads: [{name: peak, model: closedLOAD}]
 	check("contracts are checked only in HTTP", "protocol: ws", "POST /x", "contract: hello", "")
 	check("only Prony's generator supports", "protocol: h2c", "POST /x", "drivers: [prony, wrk]",
 		"")
-	check("uring and epoll support only", "protocol: h3", "POST /x", "", ", engine: epoll")
+	check("the engine epoll supports only", "protocol: h3", "POST /x", "", ", engine: epoll")
 	check("", "protocol: h2c", "POST /x", "", ", engine: epoll")
 	check("", "protocol: https", "POST /x", "", ", engine: epoll")
 	check("", "protocol: grpcs", "POST /x.Y/Z", "", ", engine: epoll")

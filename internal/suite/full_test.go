@@ -344,8 +344,8 @@ var slips = []struct {
 		true},
 	{"pacing", "frugal", "exact", `:49: pacing "exact" is not one of precise, frugal in ` +
 		`"pacing: exact"`, true},
-	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is not one of auto, uring, ` +
-		`epoll, nethttp in "engine: poll"; did you mean "epoll"?`, true},
+	{"engine", "engine: epoll", "engine: poll", `:50: engine "poll" is not one of auto, epoll, ` +
+		`nethttp in "engine: poll"; did you mean "epoll"?`, true},
 	{"open users", "maxConnections: 200", "users: 3", `:54: open load "rising" has users, but ` +
 		`only closed loads can have users in "users: 3"; set model: closed, or remove users`,
 		true},

@@ -27,6 +27,7 @@ type parameter struct {
 	such     string              // an example of the form
 	choices  []string            // all values of a text
 	former   map[string]string   // earlier names of some of them
+	removed  map[string]string   // values that are no longer supported, and why
 	about    string
 }
 
@@ -267,8 +268,9 @@ var parameters = slices.Concat([]parameter{
 		about: "how the generator waits for the next request: frugal sleeps, and sends late by " +
 			"the time of a wake-up; precise also polls shortly before, which uses a whole core"},
 	{key: "loads[].engine", def: "auto", late: true, choices: Engines,
-		former: map[string]string{"stack": "nethttp"},
-		about:  "engine of the generator; auto uses the best engine that the machine supports"},
+		former: map[string]string{"stack": "nethttp"}, removed: RemovedEngines,
+		about: "engine of the generator; auto uses epoll if system and protocol permit it, " +
+			"otherwise nethttp"},
 	{key: "loads[].leadIn", def: "200ms", max: hour,
 		about: "load before the window, excluded from results"},
 	{key: "loads[].measure", def: "2s", min: second / 10, max: 24 * hour,

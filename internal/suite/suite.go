@@ -48,7 +48,12 @@ var Columns = metric.ColumnNames()
 
 // Engines are the engines of Prony's generator; the first, the default, selects what the machine
 // supports.
-var Engines = []string{"auto", "uring", "epoll", "nethttp"}
+var Engines = []string{"auto", "epoll", "nethttp"}
+
+// RemovedEngines are engines that Prony's generator no longer has, and why.
+var RemovedEngines = map[string]string{
+	"uring": "its CPU time was not significantly lower than that of epoll",
+}
 
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}

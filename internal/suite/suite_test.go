@@ -180,6 +180,9 @@ var mistakes = []struct {
 		"s.yaml:33: `lead` is now `leadIn` in \"lead: 0s\"", true},
 	{"former engine", "leadIn: 0s", "engine: stack",
 		"s.yaml:33: engine `stack` was renamed to `nethttp` in \"engine: stack\"", true},
+	{"removed engine", "leadIn: 0s", "engine: uring",
+		"s.yaml:33: engine `uring` was removed, because its CPU time was not significantly " +
+			"lower than that of epoll in \"engine: uring\"; leave out engine", true},
 	{"unknown key of a request", "weight: 3", "wieght: 3",
 		`s.yaml:23: unknown key "wieght" in "wieght: 3"; did you mean "weight"?`, true},
 	{"no name", "name: quick\n", "", `s.yaml: name is missing`, true},

@@ -17,8 +17,7 @@ import (
 	"prony.example/load/engine/nethttp"
 )
 
-// Speech returns how a scenario's requests reach a service at an address; nil: HTTP/1.1 over TCP,
-// which the raw engines support.
+// Speech returns how a scenario's requests reach a service at an address; nil: HTTP/1.1 over TCP.
 func Speech(sc suite.Scenario, mode string, addr netip.AddrPort) *nethttp.Config {
 	protocol := nethttp.Schemes[sc.Protocol]
 	if protocol == "" && sc.Unix == "" {

@@ -16,8 +16,7 @@ import (
 // from 0 up to the count given when the engine was made. Only one thread calls it, and it shares
 // nothing.
 //
-// The shape fits readiness (epoll) as well as completion (io_uring): Send and Open only request,
-// and every outcome comes back through the Handler inside Wait.
+// Send and Open only request, and every outcome comes back through the Handler inside Wait.
 type Engine interface {
 	// Open begins to connect the slot to the engine's address. The outcome is Opened or Closed.
 	Open(slot int)

@@ -19,10 +19,14 @@ type Choice struct {
 	to    *string
 	words []string
 	also  func(string) string // returns the word for a former name; nil: no former names
+	gone  map[string]error    // words that this release no longer has
 }
 
 // Set implements pflag.Value. It returns an error for unknown words.
 func (v *Choice) Set(word string) error {
+	if err := v.gone[word]; err != nil {
+		return err
+	}
 	if v.also != nil {
 		word = cmp.Or(v.also(word), word)
 	}
@@ -94,6 +98,17 @@ func FormerWord(c *cobra.Command, flag, former, word string) {
 	}
 }
 
+// RemovedWord makes a word an error of a flag that OneOf declared. The error has the reason, and
+// says to leave out the flag.
+func RemovedWord(c *cobra.Command, flag, word, reason string) {
+	v := c.Flags().Lookup(flag).Value.(*Choice)
+	if v.gone == nil {
+		v.gone = map[string]error{}
+	}
+	v.gone[word] = &removed{fmt.Errorf("--%s %s was removed, because %s; leave out --%s", flag,
+		word, reason, flag)}
+}
+
 // SomeOf declares a flag that takes several of a list of words.
 func SomeOf(c *cobra.Command, to *[]string, name, usage string, words ...string) {
 	declare(c, &Choices{to: to, words: words}, name, usage, words)
@@ -128,6 +143,7 @@ func RemovedFlag(fs *pflag.FlagSet, name, instead string) {
 	f.Hidden, f.NoOptDefVal = true, "removed"
 }
 
+// removed is the error, and the value, of a flag or a word that this release no longer has.
 type removed struct{ error }
 
 // String implements pflag.Value.
@@ -158,7 +174,8 @@ func FlagError(c *cobra.Command, err error) error {
 // to standard output. The first format is the default.
 func Output(c *cobra.Command, formatName, file *string, formats ...string) {
 	*formatName = formats[0]
-	declare(c, &Choice{formatName, formats, format.FormatOf}, "format", "", formats)
+	v := &Choice{to: formatName, words: formats, also: format.FormatOf}
+	declare(c, v, "format", "", formats)
 	c.Flags().StringVarP(file, "output", "o", "",
 		"file to write, in the format of its suffix (default: standard output)")
 }

@@ -91,7 +91,7 @@ func open() *record.Load {
 			P99Ns: []int64{2e6, 0, 9e8, 2e6}, MaxNs: []int64{3e6, 0, 1e9, 3e6},
 		},
 		Generator: record.Gen{
-			Engine: "epoll", EngineReason: "io_uring is not permitted here",
+			Engine: "epoll", EngineReason: "default on Linux",
 			Pacing: "frugal: timerfd, absolute", CPUNs: 37e6, CPUPerRequestNs: 3700,
 			CPUShare: 0.0185, Priority: "other nice 0",
 		},

@@ -43,8 +43,8 @@ var companyRules = []Rule{
 	{Name: "container", look: container,
 		Fit:      "none seen",
 		Doubtful: "prony runs in a container",
-		Why: "system call filters slow down calls, and may forbid io_uring and the cgroups that " +
-			"enforce limits",
+		Why: "system call filters slow down calls, and may forbid the cgroups that enforce " +
+			"limits",
 		Source: "kernel, userspace-api/seccomp_filter.rst"},
 }
 

@@ -8,8 +8,8 @@
 //
 // Non-goals: it changes nothing on the host, and judges no trial (internal/analysis/verdict does).
 // Besides record it imports internal/observe/host, internal/observe/probe and
-// internal/launch/cgroup, whose parsers it shares, asks load/engine/uring whether the kernel
-// permits a ring, and has internal/observe/stalls measure what its record of stalls costs.
+// internal/launch/cgroup, whose parsers it shares, and has internal/observe/stalls measure what its
+// record of stalls costs.
 package doctor
 
 import (
@@ -28,7 +28,6 @@ import (
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/observe/probe"
-	"prony.example/load/engine/uring"
 	"prony.example/record"
 )
 
@@ -62,7 +61,6 @@ type senses struct {
 	wait     func(context.Context, time.Duration)
 	lateNs   func() []int64   // delays of short sleeps, in any order
 	readNs   func() []float64 // times of memory reads, in any order
-	uring    func() error     // why io_uring is not available
 	stalls   func(core int) stallRecord
 	writable func(path string) bool
 }
@@ -75,7 +73,6 @@ func realSenses() *senses {
 		wait:     wait,
 		lateNs:   func() []int64 { return oversleep(sleeps, sleepEvery) },
 		readNs:   func() []float64 { return wander(walks, walkTime, walkBytes) },
-		uring:    uring.Probe,
 		stalls:   measureStalls,
 		writable: func(path string) bool { return unix.Access(path, unix.W_OK) == nil },
 	}
@@ -153,7 +150,6 @@ type machine struct {
 	sight   sight     // what happened in the window
 	lateNs  []int64   // sorted
 	readNs  []float64 // sorted
-	uring   error
 	stalls  stallRecord
 }
 
@@ -173,7 +169,6 @@ func newMachine(o Options) *machine {
 // and their cost counts as this process's.
 func (m *machine) watch(ctx context.Context) {
 	a := takeEdge(m.Root, m.senses, true)
-	m.uring = m.senses.uring()
 	m.stalls.err = errNoCore
 	if n := len(m.cores); n > 0 {
 		m.stalls = m.senses.stalls(m.cores[n-1])

@@ -48,7 +48,7 @@ func TestHosts(t *testing.T) {
 	check("cloud", cloud(), happening{ownNs: 10_000_000, after: tree{
 		"proc/stat": "cpu  1002 0 1000 98298 0 0 0 100 0 0",
 	}}, record.Unfit)
-	check("container", bare(), happening{after: idle.after, uring: errRing, ro: true},
+	check("container", bare(), happening{after: idle.after, ro: true},
 		record.Doubtful)
 }
 
@@ -109,7 +109,7 @@ func TestRules(t *testing.T) {
 		}
 		for _, grade := range want {
 			known := []string{"wake-ups", "shared cache", "steal", "other load", "throttling",
-				"io_uring", "stalls"}
+				"stalls"}
 			if !slices.Contains(seen[r.Name], grade) && !slices.Contains(known, r.Name) {
 				t.Errorf("no row makes %s %s", r.Name, grade)
 			}

@@ -130,7 +130,6 @@ func lab() tree {
 		"proc/pressure/memory":                     "some avg10=0.00 avg60=0.00 total=7",
 		"proc/1/cgroup":                            "0::/init.scope",
 		"proc/sys/kernel/randomize_va_space":       "2",
-		"proc/sys/kernel/io_uring_disabled":        "0",
 		"proc/sys/kernel/perf_event_paranoid":      "2",
 		"proc/sys/net/core/somaxconn":              "4096",
 		"proc/sys/net/ipv4/ip_local_port_range":    "32768\t60999",
@@ -256,7 +255,6 @@ type happening struct {
 	ownNs int64
 	late  []int64
 	reads []float64
-	uring error
 	ro    bool // cgroups are read-only
 	stall *stallRecord
 }
@@ -269,7 +267,6 @@ func feel(tb testing.TB, root string, h ...happening) *senses {
 		self:  77,
 		nowNs: func() int64 { return nowNs },
 		ownNs: func() int64 { return ownNs },
-		uring: func() error { return first.uring },
 		stalls: func(int) stallRecord {
 			if first.stall != nil {
 				return *first.stall
@@ -308,4 +305,4 @@ func feel(tb testing.TB, root string, h ...happening) *senses {
 	}
 }
 
-var errRing = errors.New("set up io_uring: operation not permitted")
+var errEvent = errors.New("open perf event: operation not permitted")

@@ -102,8 +102,6 @@ func TestTheRestIsMeasured(t *testing.T) {
 		reads(99, 22.2, 22, 22, 22, 21, 21, 21, 21, 20))
 	check("shared cache", record.Unknown, "not measured", reads([]float64{}...))
 
-	check("io_uring", record.Fit, "a ring answers", idle)
-	check("io_uring", record.Doubtful, errRing.Error(), happening{uring: errRing})
 	check("cgroups", record.Doubtful, "v2, no group for cpuset, cpu, memory", happening{ro: true})
 }
 
@@ -121,12 +119,12 @@ func TestStallsAreMeasured(t *testing.T) {
 	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, 3.1 % of a core",
 		stall(event, 0.031, nil))
 	check("stalls", record.Doubtful, "perf event, stalls of at least 1.2 ms, cost unknown: "+
-		errRing.Error(), stall(event, 0, errRing))
+		errEvent.Error(), stall(event, 0, errEvent))
 	none := stalls.Way{}
-	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error(),
-		stall(none, 0, errRing))
-	check("stalls", record.Doubtful, "stalls are not recorded: "+errRing.Error()+"; "+
-		errRing.Error(), stall(none, 0, errors.Join(errRing, errRing)))
+	check("stalls", record.Doubtful, "stalls are not recorded: "+errEvent.Error(),
+		stall(none, 0, errEvent))
+	check("stalls", record.Doubtful, "stalls are not recorded: "+errEvent.Error()+"; "+
+		errEvent.Error(), stall(none, 0, errors.Join(errEvent, errEvent)))
 	check("stalls", record.Unknown, "not measured: the cores are unknown",
 		stall(none, 0, errNoCore))
 

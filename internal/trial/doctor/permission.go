@@ -17,12 +17,6 @@ var permissionRules = []Rule{
 		Why: "limits that are not enforced are not equal. Prony then uses affinity and rlimits " +
 			"instead, and records contain this",
 		Source: "kernel, admin-guide/cgroup-v2.rst and cgroup-v1"},
-	{Name: "io_uring", look: ioUring,
-		Fit:      "a ring answers",
-		Doubtful: "the kernel refuses io_uring",
-		Why: "the generator then uses epoll, with more system calls: its limit is lower, and " +
-			"runs with different engines are not compared",
-		Source: "kernel, admin-guide/sysctl/kernel.rst: io_uring_disabled"},
 	{Name: "perf events", look: perfEvents,
 		Fit: "any value: it does not change results",
 		Why: "with the value 2 or more, profilers record only user code, not the kernel; above " +
@@ -123,19 +117,6 @@ func (m *machine) delegates(dir, controller string) bool {
 	}
 	empty := m.text(dir+"/cgroup.procs") == "" || !m.exists(dir+"/cgroup.type")
 	return contains("cgroup.subtree_control") || contains("cgroup.controllers") && empty
-}
-
-func ioUring(m *machine) finding {
-	sysctl := m.text("proc/sys/kernel/io_uring_disabled")
-	switch {
-	case m.uring == nil:
-		return fit("a ring answers")
-	case sysctl == "1" || sysctl == "2":
-		return doubtful("kernel.io_uring_disabled is "+sysctl,
-			asRoot("sysctl -w kernel.io_uring_disabled=0"))
-	}
-	return doubtful(m.uring.Error(), "use Linux 6.0 or later; in a container, use docker run "+
-		"--security-opt seccomp=…")
 }
 
 func perfEvents(m *machine) finding {

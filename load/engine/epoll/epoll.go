@@ -90,7 +90,7 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.tail, s.full, s.err, s.unsent = -1, true, nil, false, nil, 0
-	fd, err := e.addr.New(unix.SOCK_NONBLOCK)
+	fd, err := e.addr.New()
 	if err != nil {
 		e.refuse(s, err)
 		return

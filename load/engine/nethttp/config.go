@@ -31,7 +31,7 @@ const (
 )
 
 // Schemes maps the schemes of URLs and suites to protocols. Cleartext HTTP/1.1 is missing, because
-// raw engines serve it if the system has them.
+// the engine epoll serves it if the system has it.
 var Schemes = map[string]string{
 	"https": H1TLS, "h2": H2, "h2c": H2C, "h3": H3, "grpc": GRPC, "grpcs": GRPCS, "ws": WS,
 	"wss": WSS,
@@ -133,7 +133,7 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 	}
 	began := clock.Mono()
 	config := e.config.tls(protos...)
-	if e.config.Protocol == H1TLS { // as the raw engines do
+	if e.config.Protocol == H1TLS { // as epoll does
 		config.ClientSessionCache = e.sessions
 	}
 	unanswered := socket.Certify(config)

@@ -14,7 +14,7 @@ import (
 // Pacing describes how the load thread waits for a moment.
 const Pacing = "timerfd, absolute"
 
-// nap is a timer as exact as that of the raw engines, with an eventfd by which goroutines end the
+// nap is a timer as exact as that of the engine epoll, with an eventfd by which goroutines end the
 // sleep.
 type nap struct {
 	epfd, timer, waker int

@@ -1,13 +1,13 @@
 // Package nethttp is the engine over Go's network stack and maintained libraries. It serves
-// protocols that the raw engines lack: HTTP/3, gRPC, WebSocket and Unix sockets. For TLS and HTTP/2
-// it is a reference implementation.
+// protocols that the engine epoll lacks: HTTP/3, WebSocket and Unix sockets. For TLS, HTTP/2 and
+// gRPC it is a reference implementation.
 //
 //	Send ─► the slot's goroutine ─► library ─► event with its moment ─► queue ─► Wait ─► Handler
 //
 // The load thread keeps the schedule and the books, as with any engine. Requests and responses are
 // HTTP/1.1 text here too: other protocols are converted, so checks and books are the same for all.
 // The four moments are taken where they happen, so the queue adds nothing to them. A goroutine per
-// slot and a handover per request cost several times what the raw engines cost; the record has the
+// slot and a handover per request cost several times what epoll costs; the record has the
 // engine's name and cost.
 //
 // Non-goals: speed.

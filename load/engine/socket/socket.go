@@ -61,10 +61,10 @@ func Error(fd int) error {
 	return nil
 }
 
-// New returns a TCP socket that is closed on exec, blocking or not by flags. It returns ErrNone if
-// the limit on open files is reached.
-func (a *Address) New(flags int) (int, error) {
-	fd, err := unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
+// New returns a non-blocking TCP socket that is closed on exec. It returns ErrNone if the limit on
+// open files is reached.
+func (a *Address) New() (int, error) {
+	fd, err := unix.Socket(a.Family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err == unix.EMFILE || err == unix.ENFILE {
 		return -1, ErrNone
 	}

@@ -15,7 +15,7 @@ func TestAddressOf(t *testing.T) {
 	check := func(bind, want string) {
 		t.Helper()
 		a := AddressOf(netip.MustParseAddrPort(bind))
-		fd, err := a.New(0)
+		fd, err := a.New()
 		if err != nil {
 			t.Skipf("no socket for %s: %v", bind, err)
 		}
