@@ -201,7 +201,8 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	}
 	if cut {
 		report.Ran = time.Duration(res.WindowNs)
-		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window)
+		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window,
+			p.spec.Requests)
 	}
 	return report, res, nil
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,4 +164,39 @@ func openTerminal(t *testing.T) (user, tty *os.File) {
 	}
 	t.Cleanup(func() { tty.Close() })
 	return user, tty
+}
+
+// A reboot ends a run with its services, and removes its lock, its journal and its control groups.
+// The run is resumed as after a kill.
+func TestVanishedRun(t *testing.T) {
+	testsets.Once(t, "a run that vanished with all that it had", programFiles)
+	s := newScene(t)
+	s.furnish("go-two")
+	p := s.begin("", s.arguments("--root ROOT run --targets go-two --blocks 3 --interleave blocks"+
+		brief+"--out OUT")...)
+	p.bound = 3 * within
+	p.run(t)
+	s.recorded("OUT", 1)
+	s.served(p, []string{"go-two"})
+	pid := p.cmd.Process.Pid
+	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	first := p.wait(t)
+	for _, other := range s.processes(pid) {
+		_ = syscall.Kill(other, syscall.SIGKILL) // it may have ended with the run
+	}
+	if err := os.RemoveAll(s.path("home/run")); err != nil {
+		t.Fatal(err)
+	}
+	groups, err := filepath.Glob(fmt.Sprintf("/sys/fs/cgroup/*/prony-%d-*", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range groups {
+		s.remove(dir, os.Remove)
+	}
+	e := s.resumed("OUT", 3, true, first)
+	if strings.Contains(e.stderr, "left running") {
+		t.Errorf("it names what is not there: %s", e.stderr)
+	}
+	s.tidy(pid)
 }
