@@ -46,9 +46,9 @@ func roomHere() (r room) {
 
 // check refuses a load with more connections than can be opened, before it opens the first one.
 func (r room) check(s *load.Spec, c *nethttp.Config) error {
-	parts, streams, protocol, each := max(s.Part.Of, 1), 1, "", int64(socketMemory)
+	parts, streams, protocol, connection := max(s.Part.Of, 1), 1, "", int64(socketMemory)
 	if c != nil {
-		streams, protocol, each = max(c.Streams, 1), c.Protocol, stackMemory
+		streams, protocol, connection = max(c.Streams, 1), c.Protocol, stackMemory
 	}
 	sockets := (s.Connections/streams + parts - 1) / parts
 	switch {
@@ -66,10 +66,10 @@ func (r room) check(s *load.Spec, c *nethttp.Config) error {
 		return fmt.Errorf("%d connections to %v need as many local ports, but %s has %d: widen "+
 			"the range with sysctl net.ipv4.ip_local_port_range, or use at most %d connections",
 			sockets, s.Address, portsFile, r.ports, r.ports)
-	case r.memory > 0 && int64(sockets)*each > r.memory:
+	case r.memory > 0 && int64(sockets)*connection > r.memory:
 		return fmt.Errorf("%d connections need at least %s of memory, but %s are free: use at "+
-			"most %d connections", sockets, units.Bytes(float64(int64(sockets)*each)),
-			units.Bytes(float64(r.memory)), int(r.memory/each)*streams)
+			"most %d connections", sockets, units.Bytes(float64(int64(sockets)*connection)),
+			units.Bytes(float64(r.memory)), int(r.memory/connection)*streams)
 	}
 	return nil
 }
