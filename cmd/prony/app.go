@@ -18,7 +18,7 @@ type app struct {
 	args           []string // without passwords
 	stdout, stderr io.Writer
 	rootFlag       string
-	repeated       bool // again made the command line
+	resumes        string // folder of the run that again continues; empty: none
 }
 
 // version returns the version of the module, or the commit it was built from.

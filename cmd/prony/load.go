@@ -16,6 +16,7 @@ import (
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
@@ -200,7 +201,8 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	}
 	if cut {
 		report.Ran = time.Duration(res.WindowNs)
-		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window)
+		report.Verdict = summary.CutShort(report.Verdict, res.Name, report.Ran, p.spec.Window,
+			p.spec.Requests)
 	}
 	return report, res, nil
 }
@@ -414,9 +416,8 @@ func saveTrace(name string, s *load.Spec) error {
 
 // command returns the command line that repeats this load.
 func (a *app) command() []string {
-	return slices.DeleteFunc(append([]string{"prony"}, a.args...), func(arg string) bool {
-		return strings.HasPrefix(arg, "--save") // a repetition must not overwrite
-	})
+	return slices.DeleteFunc(cmdlog.Repeatable(append([]string{"prony"}, a.args...)),
+		func(arg string) bool { return arg == "--save" })
 }
 
 // steadyMost is the maximum time of a warm-up until a steady rate: JVMs take up to half a minute.

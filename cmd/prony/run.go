@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/internal/base/units"
 	"prony.example/internal/report/runs"
@@ -132,7 +134,7 @@ With -x, run prints each action outside of prony, such as builds and starts, as 
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
 runs the trials that have no record or were interrupted, if plan, seed, artifacts, tools and machine
-are the same.
+are the same. It also continues a comparison of prony versus.
 
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if one is INVALID or failed. --invalid
 pass turns 4 into 0, for a gate that follows. The exit code is 1 for a run that failed, and 2 for a
@@ -228,9 +230,10 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
 		return err
 	}
-	if f.asked.Resume != "" && !a.repeated && !givenBeside(c, args) {
+	if f.asked.Resume != "" && !givenBeside(c, args) {
 		return a.again(c, f.asked.Resume)
 	}
+	f.asked.Resume = cmp.Or(f.asked.Resume, a.resumes)
 	l, project, show, err := a.labOrProject()
 	if err != nil {
 		return err
@@ -275,36 +278,64 @@ func (a *app) again(c *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	if head.File == "" || len(head.Command) == 0 {
-		return fmt.Errorf("cannot resume %s: only runs of prony run can be resumed, because other "+
-			"commands measure expected responses and free memory before they start; start a "+
-			"new run with %s", dir, runs.Reproduce(head))
+	line, verb := repeated(head.Command, a.rootFlag != "")
+	switch {
+	case verb == "":
+		return fmt.Errorf("cannot resume %s: only runs of prony run and prony versus can be "+
+			"resumed; start a new run with %s", dir, runs.Reproduce(head))
+	case head.ForNs > 0:
+		return fmt.Errorf("cannot resume the --for run %s: later starts depended on earlier "+
+			"results; start a new run with %s", dir, runs.Reproduce(head))
+	case verb == "versus" && cmdlog.Lacking(head.Command):
+		return fmt.Errorf("cannot resume %s: its command line had a password or a credential, "+
+			"which is not stored; start a new run, with the credential as ${NAME} of an "+
+			"environment variable", dir)
 	}
-	line := []string{"run"}
-	verb := false // found; flags that all verbs have may come before it
-	for words := head.Command[1:]; len(words) > 0; words = words[1:] {
-		if words[0] == "run" && !verb {
-			verb = true
-			continue
-		}
-		name, _, joined := strings.Cut(words[0], "=")
-		if !slices.Contains([]string{"--out", "--resume", "--root", "--wait"}, name) {
-			line = append(line, words[0])
-		} else if !joined && len(words) > 1 {
-			words = words[1:]
-		}
-	}
-	line = append(line, "--resume", dir)
+	first := []string{verb}
 	if wait := c.Flag("wait"); wait.Changed {
-		line = append(line, "--wait="+wait.Value.String())
+		first = append(first, "--wait="+wait.Value.String())
 	}
 	if a.rootFlag != "" {
-		line = append(line, "--root", a.rootFlag)
+		first = append(first, "--root", a.rootFlag)
 	}
 	root := newRoot(&app{world: a.world, args: a.args, stdout: a.stdout, stderr: a.stderr,
-		repeated: true})
-	root.SetArgs(line)
+		resumes: dir})
+	root.SetArgs(append(first, line...))
 	return root.ExecuteContext(c.Context())
+}
+
+// repeated returns the verb of a run's command line, and its other words without the folder of the
+// run, the wait for the machine and, if rooted, the root. The verb is empty if the run cannot be
+// resumed.
+func repeated(command []string, rooted bool) (line []string, verb string) {
+	if len(command) == 1 {
+		return nil, "run" // that of a checkout without a verb
+	}
+	for i := 1; i < len(command); i++ {
+		word := command[i]
+		name, _, joined := strings.Cut(word, "=")
+		switch {
+		case word == "--":
+			return append(line, command[i:]...), verb
+		case name == "--wait": // its value is joined
+		case name == "--out" || name == "--resume" || name == "--root":
+			with := min(len(command), i+2)
+			if joined {
+				with = i + 1
+			}
+			if name == "--root" && !rooted {
+				line = append(line, command[i:with]...)
+			}
+			i = with - 1
+		case verb == "" && slices.Contains([]string{"run", "versus"}, word):
+			verb = word
+		case verb == "" && !strings.HasPrefix(word, "-"):
+			return nil, ""
+		default:
+			line = append(line, word)
+		}
+	}
+	return line, verb
 }
 
 // conclude prints the report and returns the error for the exit code.

@@ -91,6 +91,16 @@ func TestReproduceLines(t *testing.T) {
 	if line != want {
 		t.Errorf("reproduce is\n%s, want\n%s", line, want)
 	}
+	line = runs.Reproduce(record.Run{File: "sub/prony.yaml", Seed: 7, ForNs: 6e10,
+		Command: []string{"prony", "run", "second", "--for", "60s", "--out", "d", "--seed=1"}})
+	if line != "prony run second --seed 7 --for 1m0s" {
+		t.Errorf("reproduce is %s", line)
+	}
+	line = runs.Reproduce(record.Run{File: "suites/x.yaml", Seed: 7, Blocks: 2, Command: []string{
+		"prony", "--root", "r", "run", "--aa", "r/suites/x.yaml", "--label", "a=b"}})
+	if line != "prony run suites/x.yaml --root r --aa --label a=b --seed 7 --blocks 2" {
+		t.Errorf("reproduce is %s", line)
+	}
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)

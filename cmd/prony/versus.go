@@ -74,6 +74,9 @@ One metric decides and is fixed before the run: CPU time per request at the peak
 --by. This metric is tested at a significance level of 4 %. All other metrics share 1 %, so they
 need larger differences to be significant.
 
+To continue an interrupted comparison, type prony run --resume with the folder of its results, in
+the same folder as before.
+
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if a trial is INVALID or failed. It is
 1 if the services could not be compared, and 2 for a wrong command line. A trial with sound slices
 does not count as INVALID if only its window is.`
@@ -341,7 +344,7 @@ func (a *app) versus(ctx context.Context, args []string, f *versusFlags) error {
 		return err
 	}
 	c := f.asked
-	c.Sources, c.Requests = sources, requests
+	c.Sources, c.Requests, c.Resume = sources, requests, a.resumes
 	c.Command, c.Version = append([]string{"prony"}, a.args...), version()
 	if c.Ready == "" && len(f.gets) > 0 {
 		_, c.Ready = requests[0].Line("")

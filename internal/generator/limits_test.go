@@ -28,7 +28,14 @@ func TestRoom(t *testing.T) {
 	check(room{files: 1024}, 9600, 0, h2, "") // 10 on each connection
 	check(room{files: 1024}, 9610, 0, h2, "961 connections")
 	check(room{files: 1024}, 9610, 0, &nethttp.Config{Protocol: nethttp.H3}, "")
-	check(room{100_000, 28_232}, 28_232, 0, nil, "")
-	check(room{100_000, 28_232}, 28_233, 0, nil, "use at most 28232 connections")
-	check(room{100_000, 28_232}, 28_233, 0, &nethttp.Config{Protocol: nethttp.H1Unix}, "")
+	check(room{files: 100_000, ports: 28_232}, 28_232, 0, nil, "")
+	check(room{files: 100_000, ports: 28_232}, 28_233, 0, nil, "use at most 28232 connections")
+	check(room{files: 100_000, ports: 28_232}, 28_233, 0,
+		&nethttp.Config{Protocol: nethttp.H1Unix}, "")
+	check(room{memory: 100 << 20}, 20_480, 0, nil, "") // 100 MiB / 5 KiB
+	check(room{memory: 100 << 20}, 20_481, 0, nil, "20481 connections need at least 100 MiB "+
+		"of memory, but 100 MiB are free: use at most 20480 connections")
+	check(room{memory: 21 << 20}, 10_240, 0, h2, "") // 1,024 with 10 streams each
+	check(room{memory: 21 << 20}, 10_250, 0, h2, "use at most 10240 connections")
+	check(room{memory: 21 << 20}, 2048, 2, &nethttp.Config{}, "")
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -79,6 +80,29 @@ func TestDiskFull(t *testing.T) {
 		}
 		if len(records) != 1 || records[0].Outcome != record.Measured {
 			t.Errorf("%d records are left of the first trial, want 1", len(records))
+		}
+	})
+}
+
+// A disk that is full ends a run: the trial counts as interrupted, and is run again when the run is
+// resumed.
+func TestNoSpaceInTrial(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		e := w.experiment("a", "b", "c")
+		w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+			if s.Name == "peak" && strings.Contains(lastLaunch(w.notes), "-02-") {
+				return nil, &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
+			}
+			return w.steadyLoad(ctx, s)
+		}
+		records, err := w.run(context.Background(), e)
+		if err == nil || !strings.Contains(err.Error(), ": write x: no space left on device; "+
+			"free some space") {
+			t.Errorf("error is %v", err)
+		}
+		if len(records) != 2 || records[1].Failure == nil || !records[1].Failure.Interrupted {
+			t.Errorf("%d records, the last one %+v", len(records), records[len(records)-1].Failure)
 		}
 	})
 }

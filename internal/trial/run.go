@@ -100,9 +100,6 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 	}
 	remaining := e.unrecorded()
 	sideBySide := l.Slicing.Open != nil
-	if sideBySide {
-		remaining = e.cut(remaining)
-	}
 	for todo := l.orMore(e, nil, choose(nil, remaining)); len(todo) > 0; todo = l.orMore(e,
 		records, choose(records, todo)) {
 		if err := w.Look(); err != nil {
@@ -126,6 +123,9 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 		if ctx.Err() != nil {
 			return records, e.interrupted(len(records), len(todo)-len(now))
 		}
+		if err := noSpace(now); err != nil {
+			return records, err
+		}
 		todo = todo[len(now):]
 		if e.Stop != nil && len(todo) > 0 {
 			if err := e.Stop(slices.Concat(e.Done, records)); err != nil {
@@ -134,6 +134,18 @@ func (l *Lab) Run(ctx context.Context, e Experiment) (records []*record.Record, 
 		}
 	}
 	return records, nil
+}
+
+// noSpace returns the error of a trial that ended because a disk was full; nil: there is none. All
+// later trials would end in the same way.
+func noSpace(records []*record.Record) error {
+	for _, r := range records {
+		if r.Failure != nil && r.Failure.Interrupted {
+			return fmt.Errorf("trial %s: %s: %s; %s", r.Trial, r.Failure.Step, r.Failure.Error,
+				r.Failure.Hint)
+		}
+	}
+	return nil
 }
 
 // orMore returns the trials of a further start if no trial remains.
@@ -146,7 +158,7 @@ func (l *Lab) orMore(e Experiment, records []*record.Record, todo []Spec) []Spec
 		return nil
 	}
 	l.tell(Event{Step: "more", Added: added(done, todo)})
-	return e.cut(todo)
+	return todo
 }
 
 // added returns how many trials are still to run with a further start: those of all starts planned
@@ -197,25 +209,6 @@ func (e Experiment) recordOf(t Spec) *record.Record {
 		return nil
 	}
 	return e.Done[i]
-}
-
-// errCut is the error of a trial whose start already has records of other targets: it would not run
-// beside them.
-var errCut = hinted("start a new run, or exclude this start",
-	"prony ended while it saved the records of this start")
-
-// cut marks the trials of partly recorded starts as failed.
-func (e Experiment) cut(trials []Spec) []Spec {
-	for i := range trials {
-		t := &trials[i]
-		known := slices.ContainsFunc(slices.Concat(e.Trials, e.Reserve), func(peer Spec) bool {
-			return peer.Start == t.Start && e.recordOf(peer) != nil
-		})
-		if t.Start != "" && known {
-			t.Lacking, t.Start = cmp.Or(t.Lacking, errCut), ""
-		}
-	}
-	return trials
 }
 
 // learn stores the rate that a pilot measured.

@@ -473,39 +473,5 @@ func TestFurtherStart(t *testing.T) {
 				t.Errorf("%s: %s, repeats %v", r.Trial, r.Outcome, r.SideBySide.Repeats)
 			}
 		}
-		// The other trials of a partly saved further start fail.
-		all.Head.Resumed = []record.Resumption{{Trials: 3}}
-		all.Done, all.Trials = records[:3], nil
-		all.More = func(done []*record.Record) []trial.Spec {
-			return slices.DeleteFunc(slices.Clone(all.Reserve), func(t trial.Spec) bool {
-				return slices.ContainsFunc(done, func(r *record.Record) bool {
-					return r.Trial == t.ID
-				})
-			})
-		}
-		again, err := c.lab.Run(context.Background(), all)
-		if err != nil || len(again) != 1 || again[0].Failure == nil ||
-			!strings.Contains(again[0].Failure.Error, "while it saved the records of this start") {
-			t.Errorf("%d records, error %v", len(again), err)
-		}
-	})
-}
-
-// TestStartCut does not run trials of a start again that has records of other targets.
-func TestStartCut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t)
-		e := c.experiment("a", "b")
-		first, err := c.run(context.Background(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all := e.resolve()
-		all.Head.Resumed, all.Done = []record.Resumption{{Trials: 1}}, first[:1]
-		again, err := c.lab.Run(context.Background(), all)
-		if err != nil || len(again) != 1 || again[0].Failure == nil ||
-			!strings.Contains(again[0].Failure.Error, "while it saved the records of this start") {
-			t.Fatalf("%d records, error %v", len(again), err)
-		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"prony.example/internal/analysis/verdict"
@@ -267,7 +268,8 @@ func (f *life) steps(ctx context.Context, names ...string) error {
 // fail records an error as the record's failure: the step, the cause, a hint, and the last lines of
 // the service's log.
 func (f *life) fail(ctx context.Context, err error) {
-	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil}
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil || full}
 	if f.dragged {
 		out.Step = record.StepPeer
 	}
@@ -277,6 +279,8 @@ func (f *life) fail(ctx context.Context, err error) {
 	}
 	if ctx.Err() != nil {
 		out.Error, out.Hint = "interrupted", "run it again"
+	} else if full {
+		out.Hint = "free some space"
 	} else if rides := f.trial.With.Agent; rides != "" && f.proc != nil {
 		out.Error += "; agent " + rides + " was attached"
 	}

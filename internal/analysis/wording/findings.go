@@ -231,6 +231,10 @@ func cluster(f record.Finding) record.Words {
 }
 
 func whole(f record.Finding) record.Words {
-	return words("let the load run to its end", time.Duration(f.Limit).String(),
+	limit := time.Duration(f.Limit).String()
+	if f.Facts.Total > 0 { // it ends by a number, and has no window
+		limit = units.Plural(f.Facts.Total, "request")
+	}
+	return words("let the load run to its end", limit,
 		"the load ended after %v of the window", duration(f.Value, time.Millisecond))
 }

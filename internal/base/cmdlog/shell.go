@@ -136,16 +136,17 @@ func Join(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Repeatable returns a command line without the flags that name a folder of results, because the
-// folder has a run after the first time: --out DIR, and --save=DIR.
+// Repeatable returns a command line without the flags that name a place of results, because a
+// repetition must not overwrite them: --out DIR, --save=DIR and --save-trace FILE.
 func Repeatable(words []string) (out []string) {
 	for i := 0; i < len(words); i++ {
 		switch w := words[i]; {
 		case w == "--":
 			return append(out, words[i:]...)
-		case w == "--out":
+		case w == "--out", w == "--save-trace":
 			i++
-		case strings.HasPrefix(w, "--out="), strings.HasPrefix(w, "--save="):
+		case strings.HasPrefix(w, "--out="), strings.HasPrefix(w, "--save="),
+			strings.HasPrefix(w, "--save-trace="):
 		default:
 			out = append(out, w)
 		}
@@ -168,13 +169,25 @@ var (
 	named = regexp.MustCompile(`^([A-Za-z0-9_.-]+[ =])?\$\{[A-Z_][A-Z0-9_]*\}$`)
 )
 
+// Lacking reports whether Hushed replaced a part of a stored command line, which therefore cannot
+// be run again.
+func Lacking(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		m := field.FindStringSubmatch(w)
+		return m != nil && m[2] == hidden || password.MatchString(w)
+	})
+}
+
+// hidden replaces the value of a header field with credentials.
+const hidden = "…"
+
 // Hushed returns words without passwords of URLs and without credentials in header fields. Commands
 // that are stored or shown go through it.
 func Hushed(words []string) []string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		if m := field.FindStringSubmatch(w); m != nil && !named.MatchString(m[2]) {
-			w = m[1] + "…"
+			w = m[1] + hidden
 		}
 		out[i] = Hush(w)
 	}

@@ -119,9 +119,27 @@ func TestRepeatable(t *testing.T) {
 		"prony versus --get / -- ./a --out=b":   "prony versus --get / -- ./a --out=b",
 		"prony versus --out d --get / -- --out": "prony versus --get / -- --out",
 		"prony versus a --out":                  "prony versus a",
+		"prony load u --save-trace f -r 9":      "prony load u -r 9",
+		"prony load u --save-trace=f -r 9":      "prony load u -r 9",
 	} {
 		if got := strings.Join(Repeatable(strings.Fields(words)), " "); got != want {
 			t.Errorf("%s is repeated as %s, want %s", words, got, want)
+		}
+	}
+}
+
+// TestLacking checks which stored lines were changed by Hushed.
+func TestLacking(t *testing.T) {
+	for word, want := range map[string]bool{
+		"Authorization: Bearer abc":      true,
+		"-HCookie: a=b":                  true,
+		"http://ann:secret@127.0.0.1/":   true,
+		"Authorization: Bearer ${TOKEN}": false,
+		"X-Trace: 7":                     false,
+		"http://127.0.0.1:80/a@b":        false,
+	} {
+		if got := Lacking(Hushed([]string{"prony", "versus", word})); got != want {
+			t.Errorf("%s: %v, want %v", word, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -12,41 +13,40 @@ import (
 )
 
 // A run of ten trials that is interrupted at any moment and resumed has ten good records, whichever
-// signal ended it.
+// signal ended it: ten trials one after another, or five starts of two targets in slices.
 func TestInterruptedRun(t *testing.T) {
 	testsets.Once(t, "runs that are interrupted and resumed", programFiles)
-	times := 1
-	if testsets.More(t, programFiles) {
-		times = 20
-	}
+	const times = 20 // of each signal; each is remembered for itself
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	moments := rand.New(rand.NewPCG(seed, 0))
-	for range times {
+	for i := range times {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-			interrupted(t, sig, time.Duration(moments.Int64N(int64(15*time.Second))))
+			moments := rand.New(rand.NewPCG(seed, uint64(i)<<8|uint64(sig)))
+			at := time.Duration(moments.Int64N(int64(15 * time.Second)))
+			args := "--targets go-two --blocks 10 --interleave blocks"
+			if i%2 == 1 {
+				args = "--targets go-two,go-three --blocks 5 --slices 1s"
+			}
+			t.Run(fmt.Sprintf("%s/%d", sig, i+1), func(t *testing.T) {
+				if i > 0 {
+					testsets.Long(t, "runs that are interrupted at other moments", programFiles)
+				}
+				interrupted(t, args, sig, at)
+			})
 		}
 	}
 }
 
 // interrupted begins a run, ends it with a signal at a time after its first records can come, and
 // resumes it.
-func interrupted(t *testing.T, sig syscall.Signal, at time.Duration) {
+func interrupted(t *testing.T, args string, sig syscall.Signal, at time.Duration) {
 	t.Helper()
 	s := newScene(t)
 	s.furnish("go-two")
-	p := s.begin("", s.arguments("--root ROOT run --targets go-two --blocks 10 --measure 500ms "+
-		"--warmup 300ms --interleave blocks --out OUT")...)
+	p := s.begin("", s.arguments("--root ROOT run "+args+brief+"--out OUT")...)
 	p.bound = 3 * within
 	p.run(t)
-	for end := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(s.path("OUT/" + record.RunFile)); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the run never began")
-		}
-	}
+	s.begun("OUT")
 	time.Sleep(at)
 	_ = syscall.Kill(p.cmd.Process.Pid, sig) // it may have ended
 	first := p.wait(t)
@@ -54,24 +54,48 @@ func interrupted(t *testing.T, sig syscall.Signal, at time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := s.begin("", s.arguments("--root ROOT run --resume OUT")...)
-	again.bound = 3 * within
-	again.run(t)
-	second := again.wait(t)
-	_, records, bad, err := record.Read(s.path("OUT"))
-	good := 0
+	t.Logf("%v after %v: %d records", sig, at, len(before))
+	s.resumed("OUT", 10, sig == syscall.SIGKILL, first)
+}
+
+// begun waits until a run has its head.
+func (s *scene) begun(dir string) {
+	s.t.Helper()
+	for end := time.Now().Add(within); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(s.path(dir + "/" + record.RunFile)); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatal("the run never began")
+		}
+	}
+}
+
+// resumed resumes a run, unless it had ended, and requires this many good records and no
+// interrupted one; failed ones are those of starts that others replace. torn: the last record of
+// the first part may be incomplete.
+func (s *scene) resumed(dir string, want int, torn bool, first ended) ended {
+	s.t.Helper()
+	p := s.begin("", s.arguments("--root ROOT run --resume "+dir)...)
+	p.bound = 3 * within
+	p.run(s.t)
+	second := p.wait(s.t)
+	_, records, bad, err := record.Read(s.path(dir))
+	good, cut := 0, 0
 	for _, r := range records {
 		if r.Outcome == record.Measured {
 			good++
+		} else if r.Failure.Interrupted {
+			cut++
 		}
 	}
-	t.Logf("%v after %v: %d records, then %d", sig, at, len(before), len(records))
 	most := 0
-	if sig == syscall.SIGKILL {
-		most = 1 // it can end within a line
+	if torn {
+		most = 1
 	}
-	if err != nil || len(bad) > most || len(records) != 10 || good != 10 {
-		t.Errorf("%v after %v: %d of %d records are good, bad lines %v, error %v\n%s\n%s", sig, at,
-			good, len(records), bad, err, first.stderr, second.stderr)
+	if err != nil || len(bad) > most || good != want || cut > 0 {
+		s.t.Errorf("%d of %d records are good, want %d; %d are interrupted, bad lines %v, error "+
+			"%v\n%s\n%s", good, len(records), want, cut, bad, err, first.stderr, second.stderr)
 	}
+	return second
 }

@@ -43,15 +43,20 @@ type Report struct {
 	Ran time.Duration
 }
 
-// CutShort adds to a verdict that only a part of the window was measured. The user who
+// CutShort adds to a verdict that only a part of the window, or of a number of requests, was
+// measured. requests is 0 for a load that ends with its window. The user who
 // interrupted the load may have seen intermediate results, and a threshold that held so far says
 // nothing about the complete window.
-func CutShort(v record.Verdict, load string, ran, window time.Duration) record.Verdict {
-	v.Grade = record.Invalid
-	v.Findings = append([]record.Finding{{
-		Rule: wording.Whole, Load: load, Grade: record.Invalid, Value: float64(ran),
-		Limit: float64(window), Unit: record.UnitNs, Side: record.Below,
-	}}, v.Findings...)
+func CutShort(v record.Verdict, load string, ran, window time.Duration,
+	requests int64) record.Verdict {
+	f := record.Finding{Rule: wording.Whole, Load: load, Grade: record.Invalid,
+		Value: float64(ran), Unit: record.UnitNs}
+	if requests > 0 {
+		f.Facts.Total = requests
+	} else {
+		f.Limit, f.Side = float64(window), record.Below
+	}
+	v.Grade, v.Findings = record.Invalid, append([]record.Finding{f}, v.Findings...)
 	return v
 }
 

@@ -167,7 +167,7 @@ func TestText(t *testing.T) {
 	cut := of(open())
 	cut.Ran = 1234567 * time.Microsecond
 	cut.Load.WindowNs, cut.Load.Censored = int64(cut.Ran), 3
-	cut.Verdict = CutShort(record.Verdict{Grade: record.Valid}, "load", cut.Ran, 2*time.Second)
+	cut.Verdict = CutShort(record.Verdict{Grade: record.Valid}, "load", cut.Ran, 2*time.Second, 0)
 	golden(t, "cut.txt", textOf(t, cut, Options{}))
 }
 
@@ -258,7 +258,7 @@ func TestCutShort(t *testing.T) {
 	check := func(grade string, also ...record.Finding) {
 		t.Helper()
 		before := record.Verdict{Grade: grade, Findings: also}
-		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second)
+		v := CutShort(before, "load", 1500*time.Millisecond, 10*time.Second, 0)
 		findings := append([]record.Finding{{Rule: "whole", Load: "load", Grade: record.Invalid,
 			Value: 1.5e9, Limit: 10e9, Unit: record.UnitNs, Side: record.Below}}, also...)
 		if v.Grade != record.Invalid || !reflect.DeepEqual(v.Findings, findings) {
@@ -268,6 +268,12 @@ func TestCutShort(t *testing.T) {
 	check(record.Valid)
 	check(record.Suspect, wrong)
 	check(record.Invalid, wrong, tooMuch)
+	// A load by number has no window.
+	v := CutShort(record.Verdict{}, "load", 1500*time.Millisecond, 24*time.Hour, 20_000)
+	if w := wording.WithWords(v.Findings)[0].Text; w.Limit != "20,000 requests" ||
+		v.Findings[0].Limit != 0 {
+		t.Errorf("the limit is %q: %+v", w.Limit, v.Findings[0])
+	}
 }
 
 func TestJSON(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/units"
 	"prony.example/internal/report/compare"
+	"prony.example/internal/suite"
 	"prony.example/record"
 )
 
@@ -134,30 +135,36 @@ func escape(dir string) string {
 }
 
 // Reproduce returns the command that repeats a run: the original one with explicit suite, seed and
-// blocks.
+// blocks, without the folder of its results.
 func Reproduce(head record.Run) string {
+	words := cmdlog.Hushed(cmdlog.Repeatable(head.Command))
 	if head.File == "" { // all of it is on the command line
-		return cmdlog.Join(cmdlog.Repeatable(head.Command))
+		return cmdlog.Join(words)
 	}
-	args := []string{"prony", "run", head.File}
-	skip := false
-	for _, a := range head.Command[min(2, len(head.Command)):] {
-		name, _, joined := strings.Cut(a, "=")
+	args := []string{"prony", "run"}
+	ofProject := slices.Contains(suite.ProjectFiles, filepath.Base(head.File))
+	if !ofProject { // otherwise the line has the name of an experiment, or none
+		args = append(args, head.File)
+	}
+	verb := false // passed
+	for i := 1; i < len(words); i++ {
+		name, _, joined := strings.Cut(words[i], "=")
 		switch {
-		case skip:
-			skip = false
-		case name == "--seed" || name == "--blocks" || name == "--out" || name == "--root" ||
-			name == "--for":
-			skip = !joined
-		case strings.HasPrefix(a, "-") || strings.HasPrefix(args[len(args)-1], "--"):
-			args = append(args, a)
+		case name == "--seed" || name == "--blocks" || name == "--for":
+			if !joined {
+				i++
+			}
+		case !verb && name == "run":
+			verb = true
+		case ofProject || filepath.Base(words[i]) != filepath.Base(head.File):
+			args = append(args, words[i])
 		}
 	}
 	length := fmt.Sprintf("--blocks %d", head.Blocks)
 	if head.ForNs > 0 {
 		length = fmt.Sprintf("--for %v", time.Duration(head.ForNs))
 	}
-	return fmt.Sprintf("%s --seed %d %s", cmdlog.Join(cmdlog.Hushed(args)), head.Seed, length)
+	return fmt.Sprintf("%s --seed %d %s", cmdlog.Join(args), head.Seed, length)
 }
 
 // readLabels reads the labels that were set after a run had begun; nil: none.

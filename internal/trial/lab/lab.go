@@ -135,9 +135,15 @@ type Begun struct {
 	Stay   []string // why copies of an earlier run still exist
 }
 
-// Suite reads a suite file, or the canonical one if the name is empty.
+// Suite reads a suite file, or the canonical one if the name is empty. A name that is no file of
+// the working directory is one of the checkout, as records name it.
 func (l *Lab) Suite(name string) (*suite.Suite, error) {
 	name = cmp.Or(name, filepath.Join(l.Root, "suites", "canonical.yaml"))
+	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) && !filepath.IsAbs(name) {
+		if below := filepath.Join(l.Root, name); exists(below) {
+			name = below
+		}
+	}
 	data, err := files.Kept(name, files.Settings)
 	if err != nil {
 		return nil, fmt.Errorf("read suite: %w; suite files are in %s", err,
@@ -147,6 +153,11 @@ func (l *Lab) Suite(name string) (*suite.Suite, error) {
 		name = rel
 	}
 	return suite.Read(name, data)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // Catalog reads the manifests of the checkout. It reports an invalid manifest and leaves it out.

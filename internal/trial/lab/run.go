@@ -282,20 +282,14 @@ func toRepeat(trials []trial.Spec, records []*record.Record) (out []string) {
 
 // nextStep returns what its user does after the run broke off; empty: nothing was stored.
 func (r *run) nextStep() string {
-	exists := func(name string) bool {
-		_, err := os.Stat(filepath.Join(r.dir, name))
-		return err == nil
-	}
 	why := ""
 	switch s := r.plan.Suite; {
-	case !exists(record.RunFile):
+	case !exists(filepath.Join(r.dir, record.RunFile)):
 		return ""
 	case s.For != 0:
 		why = "a --for run"
-	case exists(telemetry.Dir):
+	case exists(filepath.Join(r.dir, telemetry.Dir)):
 		why = "a run with telemetry"
-	case s.File == "":
-		why = "a run of prony versus"
 	default:
 		return "continue with " + cmdlog.Join([]string{"prony", "run", "--resume", r.dir})
 	}

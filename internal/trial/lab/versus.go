@@ -35,6 +35,7 @@ type Comparison struct {
 	StatusOnly, Again bool
 	By                string // primary metric: one of compare.Decisive
 	Out               string // folder of the run; empty: a new one
+	Resume            string // folder of an interrupted run that goes on; empty: a new run
 	Command           []string
 	Version           string
 }
@@ -110,7 +111,7 @@ func (l *Lab) PlanVersus(ctx context.Context, c Comparison) (plan *suite.Plan, e
 // ready converts a comparison to a wish and calls do with a lab that has the machine. It reports
 // contradictions before it starts anything.
 func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error) error {
-	if err := c.fill(); err != nil {
+	if err := errors.Join(c.adopt(), c.fill()); err != nil {
 		return err
 	}
 	services, err := l.Services(ctx, c.Sources, c.Ready, c.Startup)
@@ -126,12 +127,24 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err == nil {
 		w := Wish{Own: &Own{Suite: s, Services: services,
 			Results: filepath.Join(l.Root, record.Kept, adhoc.Name), Decides: c.By}, Host: "any",
-			Version: c.Version, Command: c.Command, Out: c.Out}
+			Version: c.Version, Command: c.Command, Out: c.Out, Resume: c.Resume}
 		if err = ownLab.CheckPorts(w, ports); err == nil {
 			err = do(ownLab, w)
 		}
 	}
 	return errors.Join(err, leave())
+}
+
+// adopt takes the memory limit of the run that goes on, because free memory may be different now.
+func (c *Comparison) adopt() error {
+	if c.Resume == "" || c.Memory != 0 {
+		return nil
+	}
+	_, records, _, err := record.Read(c.Resume)
+	if err == nil && len(records) > 0 {
+		c.Memory = strictyaml.Size(records[0].Limits.MemoryBytes)
+	}
+	return err
 }
 
 // fill sets the options that depend on the machine and the sources, and returns an error for
