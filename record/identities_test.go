@@ -1,7 +1,9 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +51,34 @@ func TestCheck(t *testing.T) {
 		{"<nil>", func(r *Record, _ *Load) { r.Outcome, r.Loads = Failed, nil }},
 		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = nil }},
 		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = []Load{} }},
+		{`loads: it has two with the name "half"`, func(r *Record, l *Load) {
+			r.Loads = append(r.Loads, *l)
+		}},
+		{"verdict.grade is VALID, but the finding sums is INVALID", func(r *Record, _ *Load) {
+			r.Verdict.Findings = []Finding{{Rule: "sums", Load: "half", Grade: Invalid}}
+		}},
+		{"durationNs is -1: the trial cannot end before it begins",
+			func(r *Record, _ *Load) { r.DurationNs = -1 }},
+		{"start.readyNs is -2", func(r *Record, _ *Load) { r.Start.ReadyNs = -2 }},
+		{"<nil>", func(r *Record, _ *Load) { r.Start.ReadyNs = -1 }}, // unknown
+		{"scheduled is 9007199254740992: must be less than 2^53",
+			func(_ *Record, l *Load) { l.Scheduled = 1 << 53 }},
+		{"service.rssMaxBytes is -100", func(_ *Record, l *Load) { l.Service.RSSMaxBytes = -100 }},
+		{"<nil>", func(_ *Record, l *Load) { l.Service.RSSMaxBytes = -1 }},
+		// 970 requests in 2 s are 1455 in 3 s, of 1 ms each.
+		{"<nil>", func(_ *Record, l *Load) {
+			l.Service = Usage{WindowNs: 3e9, CPUNs: 1455e6, CPUPerRequestNs: 1e6}
+		}},
+		{"windowNs: 1455000 requests, but the latter is 1455", func(_ *Record, l *Load) {
+			l.Service = Usage{WindowNs: 3e9, CPUNs: 1455e6, CPUPerRequestNs: 1e3}
+		}},
+		{"slices.requests is 5, but slices.timeNs is 0", func(_ *Record, l *Load) {
+			l.Slices = &Sliced{Slices: 1, Requests: 5}
+		}},
+		{"slices.cpuNs is -2", func(_ *Record, l *Load) { l.Slices = &Sliced{CPUNs: -2} }},
+		{"throughputPerS: the number NaN", func(_ *Record, l *Load) {
+			l.ThroughputPerS = math.NaN()
+		}},
 		{"block -1", func(r *Record, _ *Load) { r.Block = -1 }},
 		{"order -1", func(r *Record, _ *Load) { r.Order = -1 }},
 		{"throughputPerS is -5", func(_ *Record, l *Load) { l.ThroughputPerS = -5 }},
@@ -63,7 +93,10 @@ func TestCheck(t *testing.T) {
 		{"errors.status is -90", func(_ *Record, l *Load) { l.Errors.Status = -90 }},
 		{"censored is -1", func(_ *Record, l *Load) { l.Censored = -1 }},
 		{"windowNs is 0", func(_ *Record, l *Load) { l.WindowNs = 0 }},
-		{"responseTime.count ≤ answered", func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
+		{"responseTime.count = answered + errors.timeout: 901, but these are 900 + 0",
+			func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
+		{"responseTime.count = answered + errors.timeout: 0, but these are 900 + 0",
+			func(_ *Record, l *Load) { l.ResponseTime.Count = 0 }},
 		{"<nil>", func(_ *Record, l *Load) {
 			l.ResponseTime.Count, l.Errors = 901, Errors{Status: 89, Timeout: 1}
 		}},
@@ -102,12 +135,19 @@ func TestReadLeavesOutContradictions(t *testing.T) {
 	forged.Loads[0].ThroughputPerS = 1e6
 	good := proven()
 	good.Trial, good.Block = "b2-01-a", 2
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
 	for _, r := range []*Record{forged, good, proven()} {
-		if err := w.Append(r); err != nil {
+		r.Version, r.Run = Version, "r1"
+		line, err := json.Marshal(r)
+		if err != nil {
 			t.Fatal(err)
 		}
+		text = append(append(text, line...), '\n')
 	}
-	if err := w.Close(); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, TrialsFile), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, records, bad, err := Read(dir)
