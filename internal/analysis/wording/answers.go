@@ -40,8 +40,8 @@ func order(f record.Finding) record.Words {
 }
 
 func identities(f record.Finding) record.Words {
-	return words("this is a defect of Prony, or of the tool that offered the load: please report it",
-		"", "the numbers contradict each other: %s", first(f.Facts.Messages))
+	return words("this is a defect of Prony, or of the tool that offered the load: please report "+
+		"it", "", "the numbers contradict each other: %s", first(f.Facts.Messages))
 }
 
 func failures(f record.Finding) record.Words {
