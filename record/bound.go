@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
@@ -21,28 +22,35 @@ import (
 const greatest = 4e18
 
 // measurable returns an error that names the first number beyond greatest.
-func measurable(v reflect.Value) error {
-	x, known := 0.0, true
-	switch {
-	case v.CanInt():
-		x = float64(v.Int())
-	case v.CanFloat():
-		x = v.Float()
-	default:
-		known = false
+func measurable(v reflect.Value) (err error) {
+	walk(v, "", func(number reflect.Value, name string) bool {
+		err = fmt.Errorf("%s: the number %g, which nothing can be", name, float(number))
+		return false
+	})
+	return err
+}
+
+// float returns the value of a signed integer or a floating-point number.
+func float(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
 	}
-	if known && !(math.Abs(x) < greatest) {
-		return fmt.Errorf("the number %g, which nothing can be", x)
+	return v.Float()
+}
+
+// walk calls use for every number beyond greatest, with its name in the record, until use returns
+// false. It reports whether use never did.
+func walk(v reflect.Value, name string, use func(number reflect.Value, name string) bool) bool {
+	if (v.CanInt() || v.CanFloat()) && !(math.Abs(float(v)) < greatest) {
+		return use(v, name)
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() {
-			return measurable(v.Elem())
-		}
+		return v.IsNil() || walk(v.Elem(), name, use)
 	case reflect.Slice:
 		for i := range v.Len() {
-			if err := measurable(v.Index(i)); err != nil {
-				return err
+			if !walk(v.Index(i), name, use) {
+				return false
 			}
 		}
 	case reflect.Struct:
@@ -51,13 +59,16 @@ func measurable(v reflect.Value) error {
 			if !field.IsExported() {
 				continue // an internal field of time.Time
 			}
-			if err := measurable(v.Field(i)); err != nil {
-				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-				return fmt.Errorf("%s: %w", name, err)
+			part, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if name != "" && part != "" {
+				part = name + ": " + part
+			}
+			if !walk(v.Field(i), cmp.Or(part, name), use) {
+				return false
 			}
 		}
 	}
-	return nil
+	return true
 }
 
 // maxCounts bounds the size of a decoded histogram to 2 MiB; histograms of the generator have 2^15

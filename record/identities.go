@@ -4,36 +4,114 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 )
 
 // A record proves a result only if its numbers agree with each other. Read leaves out records that
 // violate one of the identities below, which hold for records of all versions. Those that need
 // Prony's own counting hold only for its own loads; other tools define their numbers themselves.
+//
+// A record that Prony writes has a finding of the rule Identities for each violation, so that the
+// measurement is saved, and INVALID. Read keeps such records: their numbers count nowhere.
+
+// Identities is the rule of findings on numbers that contradict each other.
+const Identities = "identities"
 
 // rounded bounds the relative difference of numbers that were rounded or quantized by a histogram
 // of three digits.
 const rounded = 0.002
 
+// exact bounds counts: above 2^53, JSON readers that use doubles change them.
+const exact = 1 << 53
+
+// Violation is an identity that a record violates.
+type Violation struct {
+	Load string // empty: the violation is of the whole trial
+	Err  error  // names the identity and the numbers
+}
+
+// Error returns the identity with its numbers, after the load.
+func (v Violation) Error() string {
+	if v.Load == "" {
+		return v.Err.Error()
+	}
+	return fmt.Sprintf("load %s: %v", v.Load, v.Err)
+}
+
 // Check returns an error that names the first identity that a record violates; nil if it proves
-// its results. It does not check loads of failed trials, because they ended anywhere.
+// its results. It does not check loads of failed trials, because they ended anywhere. Nor does it
+// return a violation whose load, or whose trial, is INVALID: nothing uses these numbers.
 func (r *Record) Check() error {
+	for _, v := range r.Violations() {
+		if !r.invalid(v.Load) {
+			return v
+		}
+	}
+	return nil
+}
+
+// invalid reports whether a finding makes a load INVALID, in slices and in its window.
+func (r *Record) invalid(load string) bool {
+	return r.Verdict.Grade == Invalid && slices.ContainsFunc(r.Verdict.Findings,
+		func(f Finding) bool {
+			return f.Grade == Invalid && f.Phase == "" && (f.Load == "" || f.Load == load)
+		})
+}
+
+// Violations returns the first identity that the trial, and each of its loads, violates.
+func (r *Record) Violations() (out []Violation) {
+	if err := r.check(); err != nil {
+		out = append(out, Violation{Err: err})
+	}
+	if r.Outcome == Failed {
+		return out
+	}
+	for i := range r.Loads {
+		if err := r.Loads[i].Check(); err != nil {
+			out = append(out, Violation{r.Loads[i].Name, err})
+		}
+	}
+	return out
+}
+
+// check returns the first identity of the whole trial that a record violates.
+func (r *Record) check() error {
 	switch {
 	case r.Block < 0 || r.Order < 0:
 		return fmt.Errorf("block %d, order %d: both must be at least 0", r.Block, r.Order)
+	case r.DurationNs < 0:
+		return fmt.Errorf("durationNs is %d: the trial cannot end before it begins", r.DurationNs)
 	case r.Outcome != Measured && r.Outcome != Failed:
 		return fmt.Errorf("outcome %q is neither %s nor %s", r.Outcome, Measured, Failed)
 	case r.Outcome == Failed:
 		return nil
-	case !slices.Contains([]string{Valid, Suspect, Invalid}, r.Verdict.Grade):
-		return fmt.Errorf("verdict.grade %q is none of %s, %s and %s", r.Verdict.Grade, Valid,
-			Suspect, Invalid)
 	case len(r.Loads) == 0:
 		return errors.New("loads: it has none, and its outcome is measured")
 	}
+	grades := []string{Valid, Suspect, Invalid}
+	grade := slices.Index(grades, r.Verdict.Grade)
+	if grade < 0 {
+		return fmt.Errorf("verdict.grade %q is none of %s, %s and %s", r.Verdict.Grade, Valid,
+			Suspect, Invalid)
+	}
+	for _, f := range r.Verdict.Findings {
+		if slices.Index(grades, f.Grade) > grade {
+			return fmt.Errorf("verdict.grade is %s, but the finding %s is %s", r.Verdict.Grade,
+				f.Rule, f.Grade)
+		}
+	}
 	for i := range r.Loads {
-		if err := r.Loads[i].check(); err != nil {
-			return fmt.Errorf("load %s: %w", r.Loads[i].Name, err)
+		name := r.Loads[i].Name
+		if slices.ContainsFunc(r.Loads[:i], func(l Load) bool { return l.Name == name }) {
+			return fmt.Errorf("loads: it has two with the name %q", name)
+		}
+	}
+	for _, x := range []named{{"start.listenNs", float64(r.Start.ListenNs)},
+		{"start.readyNs", float64(r.Start.ReadyNs)},
+		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)}} {
+		if err := x.known(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -45,32 +123,31 @@ type named struct {
 	number float64
 }
 
-// check returns the first identity that a load violates.
-func (l *Load) check() error {
-	failed := l.Errors.Requests()
-	for _, x := range []named{
-		{"scheduled", float64(l.Scheduled)}, {"sent", float64(l.Sent)},
-		{"done", float64(l.Done)}, {"answered", float64(l.Answered)},
-		{"censored", float64(l.Censored)}, {"bytesIn", float64(l.BytesIn)},
-		{"bytesOut", float64(l.BytesOut)}, {"throughputPerS", l.ThroughputPerS},
-		{"ratePerS", l.RatePerS}, {"reconnects", float64(l.Reconnects)},
-		{"waited", float64(l.Waited)}, {"retried", float64(l.Retried)},
-		{"errors.connect", float64(l.Errors.Connect)}, {"errors.write", float64(l.Errors.Write)},
-		{"errors.read", float64(l.Errors.Read)}, {"errors.timeout", float64(l.Errors.Timeout)},
-		{"errors.parse", float64(l.Errors.Parse)}, {"errors.status", float64(l.Errors.Status)},
-		{"errors.body", float64(l.Errors.Body)}, {"errors.closed", float64(l.Errors.Closed)},
-		{"errors.unsolicited", float64(l.Errors.Unsolicited)},
-	} {
-		if x.number < 0 {
-			return fmt.Errorf("%s is %g: must be at least 0", x.name, x.number)
-		}
+// positive returns an error unless the number is at least 0.
+func (x named) positive() error {
+	if x.number < 0 {
+		return fmt.Errorf("%s is %g: must be at least 0", x.name, x.number)
 	}
-	for name, d := range map[string]*Dist{"responseTime": &l.ResponseTime,
-		"serviceTime": &l.ServiceTime, "firstByte": &l.FirstByte, "lag": &l.Lag,
-		"ownLag": &l.OwnLag, "errorTime": &l.ErrorTime, "connectTime": &l.ConnectTime,
-		"flowTime": &l.FlowTime} {
-		if err := d.check(); err != nil {
-			return fmt.Errorf("%s.%w", name, err)
+	return nil
+}
+
+// known returns an error unless the number is at least 0, or -1, which stands for unknown.
+func (x named) known() error {
+	if x.number < 0 && x.number != -1 {
+		return fmt.Errorf("%s is %g: must be at least 0, or -1 if it is unknown", x.name, x.number)
+	}
+	return nil
+}
+
+// Check returns an error that names the first identity that a load violates.
+func (l *Load) Check() error {
+	if err := measurable(reflect.ValueOf(l)); err != nil {
+		return err
+	}
+	for _, check := range []func() error{l.checkCounts, l.checkTimes, l.checkService,
+		l.Slices.check} {
+		if err := check(); err != nil {
+			return err
 		}
 	}
 	if l.WindowNs <= 0 {
@@ -79,6 +156,7 @@ func (l *Load) check() error {
 	if l.Driver != "" {
 		return l.Series.check(l)
 	}
+	failed := l.Errors.Requests()
 	switch perS := float64(l.Done) / (float64(l.WindowNs) / 1e9); {
 	case math.Abs(l.ThroughputPerS-perS) > rounded*perS:
 		return fmt.Errorf("done / windowNs = throughputPerS: %g, but throughputPerS is %g", perS,
@@ -88,11 +166,104 @@ func (l *Load) check() error {
 	case l.Answered+failed > l.Scheduled:
 		return fmt.Errorf("scheduled ≥ answered + failed: %d, but these are %d + %d", l.Scheduled,
 			l.Answered, failed)
-	case l.ResponseTime.Count > l.Answered+l.Errors.Timeout:
-		return fmt.Errorf("responseTime.count ≤ answered + errors.timeout: %d, but these are "+
+	case l.ResponseTime.Count != l.Answered+l.Errors.Timeout:
+		return fmt.Errorf("responseTime.count = answered + errors.timeout: %d, but these are "+
 			"%d + %d", l.ResponseTime.Count, l.Answered, l.Errors.Timeout)
 	}
 	return l.Series.check(l)
+}
+
+// checkCounts returns an error that names the first count or rate of a load that nothing can be.
+func (l *Load) checkCounts() error {
+	e := &l.Errors
+	for _, x := range []named{
+		{"scheduled", float64(l.Scheduled)}, {"sent", float64(l.Sent)},
+		{"done", float64(l.Done)}, {"answered", float64(l.Answered)},
+		{"censored", float64(l.Censored)}, {"bytesIn", float64(l.BytesIn)},
+		{"bytesOut", float64(l.BytesOut)}, {"throughputPerS", l.ThroughputPerS},
+		{"ratePerS", l.RatePerS}, {"reconnects", float64(l.Reconnects)},
+		{"waited", float64(l.Waited)}, {"retried", float64(l.Retried)},
+		{"early", float64(l.Early)}, {"errors.connect", float64(e.Connect)},
+		{"errors.write", float64(e.Write)}, {"errors.read", float64(e.Read)},
+		{"errors.timeout", float64(e.Timeout)}, {"errors.parse", float64(e.Parse)},
+		{"errors.status", float64(e.Status)}, {"errors.body", float64(e.Body)},
+		{"errors.closed", float64(e.Closed)}, {"errors.unsolicited", float64(e.Unsolicited)},
+	} {
+		if err := x.positive(); err != nil {
+			return err
+		}
+		if x.number >= exact {
+			return fmt.Errorf("%s is %.0f: must be less than 2^53", x.name, x.number)
+		}
+	}
+	return nil
+}
+
+// checkTimes returns an error that names the first identity that a distribution of a load violates.
+func (l *Load) checkTimes() error {
+	for _, x := range []struct {
+		name string
+		dist *Dist
+	}{{"responseTime", &l.ResponseTime}, {"serviceTime", &l.ServiceTime},
+		{"firstByte", &l.FirstByte}, {"lag", &l.Lag}, {"ownLag", &l.OwnLag},
+		{"errorTime", &l.ErrorTime}, {"connectTime", &l.ConnectTime}, {"flowTime", &l.FlowTime}} {
+		if err := x.dist.check(); err != nil {
+			return fmt.Errorf("%s.%w", x.name, err)
+		}
+	}
+	return nil
+}
+
+// checkService returns the first identity that a service's use of resources violates. The window of
+// its readings contains the load's, and its requests are counted in proportion.
+func (l *Load) checkService() error {
+	u := &l.Service
+	for _, x := range []named{{"cpuNs", float64(u.CPUNs)}, {"userNs", float64(u.UserNs)},
+		{"systemNs", float64(u.SystemNs)}, {"cpuPerRequestNs", u.CPUPerRequestNs},
+		{"rssMaxBytes", float64(u.RSSMaxBytes)}, {"rssEndBytes", float64(u.RSSEndBytes)},
+		{"pssEndBytes", float64(u.PSSEndBytes)}, {"windowNs", float64(u.WindowNs)}} {
+		if err := x.known(); err != nil {
+			return fmt.Errorf("service.%w", err)
+		}
+	}
+	if u.CPUPerRequestNs <= 0 || u.WindowNs <= 0 || l.WindowNs <= 0 {
+		return nil
+	}
+	requests := float64(u.CPUNs) / u.CPUPerRequestNs
+	want := float64(l.Done+l.Errors.Total()) * float64(u.WindowNs) / float64(l.WindowNs)
+	if math.Abs(requests-want) > 1+rounded*want {
+		return fmt.Errorf("service.cpuNs / cpuPerRequestNs = (done + errors) × service.windowNs / "+
+			"windowNs: %.0f requests, but the latter is %.0f", requests, want)
+	}
+	return nil
+}
+
+// check returns the first identity that sums over slices violate.
+func (s *Sliced) check() error {
+	if s == nil {
+		return nil
+	}
+	for _, x := range []named{{"slices", float64(s.Slices)}, {"requests", float64(s.Requests)},
+		{"failed", float64(s.Failed)}, {"timeNs", float64(s.TimeNs)}, {"ratePerS", s.RatePerS}} {
+		if err := x.positive(); err != nil {
+			return fmt.Errorf("slices.%w", err)
+		}
+	}
+	for _, x := range []named{{"cpuNs", float64(s.CPUNs)}, {"idleCPUNs", float64(s.IdleCPUNs)},
+		{"idleTimeNs", float64(s.IdleTimeNs)}} {
+		if err := x.known(); err != nil {
+			return fmt.Errorf("slices.%w", err)
+		}
+	}
+	if s.TimeNs == 0 && s.Requests > 0 {
+		return fmt.Errorf("slices.requests is %d, but slices.timeNs is 0", s.Requests)
+	}
+	for _, d := range []*Dist{&s.ResponseTime, &s.PunctualTime} {
+		if err := d.check(); err != nil {
+			return fmt.Errorf("slices.%w", err)
+		}
+	}
+	return nil
 }
 
 // check returns the first identity that a distribution violates. Some tools leave percentiles out,

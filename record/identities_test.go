@@ -1,7 +1,9 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +24,88 @@ func proven() *Record {
 				Failed: []int64{20, 20, 20, 20}}}}}
 }
 
+// identityRows are changes of a proven record, and the violated identity.
+var identityRows = []struct {
+	want   string
+	change func(*Record, *Load)
+}{
+	{`verdict.grade "" is none of VALID`, func(r *Record, _ *Load) { r.Verdict = Verdict{} }},
+	{`verdict.grade "GREAT"`, func(r *Record, _ *Load) { r.Verdict.Grade = "GREAT" }},
+	{`verdict.grade "valid"`, func(r *Record, _ *Load) { r.Verdict.Grade = "valid" }},
+	{"<nil>", func(r *Record, _ *Load) { r.Verdict.Grade = Invalid }},
+	{`outcome "" is neither`, func(r *Record, _ *Load) { r.Outcome = "" }},
+	{"<nil>", func(r *Record, _ *Load) { r.Outcome, r.Loads = Failed, nil }},
+	{"loads: it has none", func(r *Record, _ *Load) { r.Loads = nil }},
+	{"loads: it has none", func(r *Record, _ *Load) { r.Loads = []Load{} }},
+	{`loads: it has two with the name "half"`, func(r *Record, l *Load) {
+		r.Loads = append(r.Loads, *l)
+	}},
+	{"verdict.grade is VALID, but the finding sums is INVALID", func(r *Record, _ *Load) {
+		r.Verdict.Findings = []Finding{{Rule: "sums", Load: "half", Grade: Invalid}}
+	}},
+	{"durationNs is -1: the trial cannot end before it begins",
+		func(r *Record, _ *Load) { r.DurationNs = -1 }},
+	{"start.readyNs is -2", func(r *Record, _ *Load) { r.Start.ReadyNs = -2 }},
+	{"<nil>", func(r *Record, _ *Load) { r.Start.ReadyNs = -1 }}, // unknown
+	{"scheduled is 9007199254740992: must be less than 2^53",
+		func(_ *Record, l *Load) { l.Scheduled = 1 << 53 }},
+	{"service.rssMaxBytes is -100", func(_ *Record, l *Load) { l.Service.RSSMaxBytes = -100 }},
+	{"<nil>", func(_ *Record, l *Load) { l.Service.RSSMaxBytes = -1 }},
+	// 970 requests in 2 s are 1455 in 3 s, of 1 ms each.
+	{"<nil>", func(_ *Record, l *Load) {
+		l.Service = Usage{WindowNs: 3e9, CPUNs: 1455e6, CPUPerRequestNs: 1e6}
+	}},
+	{"windowNs: 1455000 requests, but the latter is 1455", func(_ *Record, l *Load) {
+		l.Service = Usage{WindowNs: 3e9, CPUNs: 1455e6, CPUPerRequestNs: 1e3}
+	}},
+	{"slices.requests is 5, but slices.timeNs is 0", func(_ *Record, l *Load) {
+		l.Slices = &Sliced{Slices: 1, Requests: 5}
+	}},
+	{"slices.cpuNs is -2", func(_ *Record, l *Load) { l.Slices = &Sliced{CPUNs: -2} }},
+	{"throughputPerS: the number NaN", func(_ *Record, l *Load) {
+		l.ThroughputPerS = math.NaN()
+	}},
+	{"block -1", func(r *Record, _ *Load) { r.Block = -1 }},
+	{"order -1", func(r *Record, _ *Load) { r.Order = -1 }},
+	{"throughputPerS is -5", func(_ *Record, l *Load) { l.ThroughputPerS = -5 }},
+	{"= throughputPerS: 440, but throughputPerS is 0",
+		func(_ *Record, l *Load) { l.ThroughputPerS = 0 }},
+	{"= throughputPerS: 440, but throughputPerS is 442",
+		func(_ *Record, l *Load) { l.ThroughputPerS = 442 }},
+	{"<nil>", func(_ *Record, l *Load) { l.ThroughputPerS, l.Driver = 442, "wrk 4.1.0" }},
+	{"scheduled ≥ sent: 1000, but sent is 1001", func(_ *Record, l *Load) { l.Sent = 1001 }},
+	{"scheduled ≥ answered + failed: 1000, but these are 950 + 90",
+		func(_ *Record, l *Load) { l.Answered = 950 }},
+	{"errors.status is -90", func(_ *Record, l *Load) { l.Errors.Status = -90 }},
+	{"censored is -1", func(_ *Record, l *Load) { l.Censored = -1 }},
+	{"windowNs is 0", func(_ *Record, l *Load) { l.WindowNs = 0 }},
+	{"responseTime.count = answered + errors.timeout: 901, but these are 900 + 0",
+		func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
+	{"responseTime.count = answered + errors.timeout: 0, but these are 900 + 0",
+		func(_ *Record, l *Load) { l.ResponseTime.Count = 0 }},
+	{"<nil>", func(_ *Record, l *Load) {
+		l.ResponseTime.Count, l.Errors = 901, Errors{Status: 89, Timeout: 1}
+	}},
+	{"responseTime.p50Ns ≤ p90Ns", func(_ *Record, l *Load) { l.ResponseTime.P90Ns = 1e6 }},
+	{"serviceTime.p999Ns ≤ maxNs", func(_ *Record, l *Load) { l.ServiceTime.MaxNs = 45e5 }},
+	{"lag.p50Ns is -1", func(_ *Record, l *Load) { l.Lag.P50Ns = -1 }},
+	{"meanNs is 7e+06", func(_ *Record, l *Load) { l.ResponseTime.MeanNs = 7e6 }},
+	{"<nil>", func(_ *Record, l *Load) { l.ResponseTime.P999Ns = 0 }}, // some tools lack it
+	{"series.done: 880, but the sum is 881", func(_ *Record, l *Load) { l.Series.Done[3]++ }},
+	{"series.done: 880, but the sum is 879", func(_ *Record, l *Load) { l.Series.Done[3]-- }},
+	{"series.done[1] is -220", func(_ *Record, l *Load) { l.Series.Done[1] = -220 }},
+	{"series has 5 intervals", func(_ *Record, l *Load) {
+		l.Series.Done = append(l.Series.Done, 0)
+	}},
+	{"series.failed has 3 intervals", func(_ *Record, l *Load) {
+		l.Series.Failed = l.Series.Failed[:3]
+	}},
+	{"series.intervalNs is 0", func(_ *Record, l *Load) { l.Series.IntervalNs = 0 }},
+	{"<nil>", func(_ *Record, l *Load) { // a last interval of 0.2 s that was left out
+		l.WindowNs, l.Done, l.ThroughputPerS = 22e8, 968, 440
+	}},
+}
+
 // Check names the identity that a damaged or forged record violates.
 func TestCheck(t *testing.T) {
 	check := func(want string, change func(*Record, *Load)) {
@@ -37,55 +121,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	check("<nil>", nil)
-	for _, row := range []struct {
-		want   string
-		change func(*Record, *Load)
-	}{
-		{`verdict.grade "" is none of VALID`, func(r *Record, _ *Load) { r.Verdict = Verdict{} }},
-		{`verdict.grade "GREAT"`, func(r *Record, _ *Load) { r.Verdict.Grade = "GREAT" }},
-		{`verdict.grade "valid"`, func(r *Record, _ *Load) { r.Verdict.Grade = "valid" }},
-		{"<nil>", func(r *Record, _ *Load) { r.Verdict.Grade = Invalid }},
-		{`outcome "" is neither`, func(r *Record, _ *Load) { r.Outcome = "" }},
-		{"<nil>", func(r *Record, _ *Load) { r.Outcome, r.Loads = Failed, nil }},
-		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = nil }},
-		{"loads: it has none", func(r *Record, _ *Load) { r.Loads = []Load{} }},
-		{"block -1", func(r *Record, _ *Load) { r.Block = -1 }},
-		{"order -1", func(r *Record, _ *Load) { r.Order = -1 }},
-		{"throughputPerS is -5", func(_ *Record, l *Load) { l.ThroughputPerS = -5 }},
-		{"= throughputPerS: 440, but throughputPerS is 0",
-			func(_ *Record, l *Load) { l.ThroughputPerS = 0 }},
-		{"= throughputPerS: 440, but throughputPerS is 442",
-			func(_ *Record, l *Load) { l.ThroughputPerS = 442 }},
-		{"<nil>", func(_ *Record, l *Load) { l.ThroughputPerS, l.Driver = 442, "wrk 4.1.0" }},
-		{"scheduled ≥ sent: 1000, but sent is 1001", func(_ *Record, l *Load) { l.Sent = 1001 }},
-		{"scheduled ≥ answered + failed: 1000, but these are 950 + 90",
-			func(_ *Record, l *Load) { l.Answered = 950 }},
-		{"errors.status is -90", func(_ *Record, l *Load) { l.Errors.Status = -90 }},
-		{"censored is -1", func(_ *Record, l *Load) { l.Censored = -1 }},
-		{"windowNs is 0", func(_ *Record, l *Load) { l.WindowNs = 0 }},
-		{"responseTime.count ≤ answered", func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
-		{"<nil>", func(_ *Record, l *Load) {
-			l.ResponseTime.Count, l.Errors = 901, Errors{Status: 89, Timeout: 1}
-		}},
-		{"responseTime.p50Ns ≤ p90Ns", func(_ *Record, l *Load) { l.ResponseTime.P90Ns = 1e6 }},
-		{"serviceTime.p999Ns ≤ maxNs", func(_ *Record, l *Load) { l.ServiceTime.MaxNs = 45e5 }},
-		{"lag.p50Ns is -1", func(_ *Record, l *Load) { l.Lag.P50Ns = -1 }},
-		{"meanNs is 7e+06", func(_ *Record, l *Load) { l.ResponseTime.MeanNs = 7e6 }},
-		{"<nil>", func(_ *Record, l *Load) { l.ResponseTime.P999Ns = 0 }}, // some tools lack it
-		{"series.done: 880, but the sum is 881", func(_ *Record, l *Load) { l.Series.Done[3]++ }},
-		{"series.done: 880, but the sum is 879", func(_ *Record, l *Load) { l.Series.Done[3]-- }},
-		{"series.done[1] is -220", func(_ *Record, l *Load) { l.Series.Done[1] = -220 }},
-		{"series has 5 intervals", func(_ *Record, l *Load) {
-			l.Series.Done = append(l.Series.Done, 0)
-		}},
-		{"series.failed has 3 intervals", func(_ *Record, l *Load) {
-			l.Series.Failed = l.Series.Failed[:3]
-		}},
-		{"series.intervalNs is 0", func(_ *Record, l *Load) { l.Series.IntervalNs = 0 }},
-		{"<nil>", func(_ *Record, l *Load) { // a last interval of 0.2 s that was left out
-			l.WindowNs, l.Done, l.ThroughputPerS = 22e8, 968, 440
-		}},
-	} {
+	for _, row := range identityRows {
 		check(row.want, row.change)
 	}
 }
@@ -102,12 +138,19 @@ func TestReadLeavesOutContradictions(t *testing.T) {
 	forged.Loads[0].ThroughputPerS = 1e6
 	good := proven()
 	good.Trial, good.Block = "b2-01-a", 2
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
 	for _, r := range []*Record{forged, good, proven()} {
-		if err := w.Append(r); err != nil {
+		r.Version, r.Run = Version, "r1"
+		line, err := json.Marshal(r)
+		if err != nil {
 			t.Fatal(err)
 		}
+		text = append(append(text, line...), '\n')
 	}
-	if err := w.Close(); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, TrialsFile), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	_, records, bad, err := Read(dir)

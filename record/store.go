@@ -43,6 +43,7 @@ type Run struct {
 	PlanHash string    `json:"planHash"`
 	Trials   []string  `json:"trials"` // ids, in order; none if the run has a time limit
 	Planned  []Planned `json:"planned,omitempty"`
+	Loads    []string  `json:"loads,omitempty"` // names of the loads of each compared trial
 	// Reserve are the trials of further starts, which run to reach a precision, or if other starts
 	// lost a target.
 	Reserve []Planned `json:"reserve,omitempty"`
@@ -111,7 +112,7 @@ type Skipped struct {
 // Writer appends records to a run's folder. Each is synced to disk before the next trial starts.
 type Writer struct {
 	f    *os.File
-	run  string
+	head Run
 	size int64
 }
 
@@ -142,7 +143,7 @@ func Create(dir string, r Run) (*Writer, error) {
 		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
-	return &Writer{f: f, run: r.ID}, nil
+	return &Writer{f: f, head: r}, nil
 }
 
 // Resume opens a run's folder to append missing records, and rewrites its head. An incomplete
@@ -152,7 +153,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
-	w := &Writer{f: f, run: r.ID}
+	w := &Writer{f: f, head: r}
 	r.Version = Version // the next records have this version
 	if err = w.endLine(); err == nil {
 		err = putHead(dir, r)
@@ -255,10 +256,16 @@ func (w *Writer) Look() error {
 	return nil
 }
 
-// Append writes a record of the run and syncs it. If that fails, for example because the disk is
-// full, it removes the part written, so that the file ends with a complete record.
+// Append writes a record of the run and syncs it. If its numbers contradict each other, the record
+// becomes INVALID first, with a finding for each violated identity. If Append fails, for example
+// because the disk is full, it removes the part written, so that the file ends with a complete
+// record.
 func (w *Writer) Append(r *Record) error {
-	r.Version, r.Run = Version, w.run
+	r.Version, r.Run = Version, w.head.ID
+	r.Prove()
+	if err := w.head.Follows(r); err != nil {
+		r.doubt(Violation{Err: err})
+	}
 	b, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("save record of %s: %w", r.Trial, err)
@@ -297,9 +304,12 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 // the later one. Invalid lines, and records that Check refuses, are returned in bad; err is for
 // folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	return read(dir, func(rec *Record) error {
+	return read(dir, func(head Run, rec *Record) error {
 		if err := rec.Check(); err != nil {
 			return fmt.Errorf("run %s, trial %s contradicts itself: %w", rec.Run, rec.Trial, err)
+		}
+		if err := head.Follows(rec); err != nil {
+			return fmt.Errorf("run %s, trial %s contradicts the plan: %w", rec.Run, rec.Trial, err)
 		}
 		return nil
 	})
@@ -307,12 +317,12 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 
 // ReadUnchecked is Read without Check, for programs that look for contradictions themselves.
 func ReadUnchecked(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	return read(dir, func(*Record) error { return nil })
+	return read(dir, func(Run, *Record) error { return nil })
 }
 
 // read reads a run's folder, and leaves out records for which check returns an error.
-func read(dir string, check func(*Record) error) (head Run, records []*Record, bad []*BadRecord,
-	err error) {
+func read(dir string, check func(Run, *Record) error) (head Run, records []*Record,
+	bad []*BadRecord, err error) {
 	if head, err = readHead(dir); err != nil {
 		return head, nil, nil, err
 	}
@@ -324,7 +334,7 @@ func read(dir string, check func(*Record) error) (head Run, records []*Record, b
 	defer f.Close()
 	fits := head.belongs()
 	records, bad, err = readRecords(path, f, func(rec *Record, line int) error {
-		if err := check(rec); err != nil {
+		if err := check(head, rec); err != nil {
 			return err // before fits, so that another record of the trial can replace it
 		}
 		return fits(rec, line)

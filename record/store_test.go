@@ -345,16 +345,6 @@ func TestAppendTakesBackATornRecord(t *testing.T) {
 	}
 }
 
-// JSON has no NaN: such a record is rejected before any byte of it is written.
-func TestAppendRefusesWhatJSONLacks(t *testing.T) {
-	w, dir, before := twoTrials(t)
-	err := w.Append(&Record{Trial: "c", Probe: Cost{CPUShare: math.NaN()}})
-	if err == nil || !strings.HasPrefix(err.Error(), "save record of c: ") {
-		t.Errorf("error is %v", err)
-	}
-	wantWhole(t, dir, before)
-}
-
 // Removed or changed files are detected.
 func TestLook(t *testing.T) {
 	for what, harm := range map[string]func(dir string) error{

@@ -54,6 +54,7 @@ func throughputOf(target string, by float64) func(*record.Record) {
 	return func(r *record.Record) {
 		if r.Target.Name == target {
 			l := &r.Loads[0]
+			before := float64(l.Done + l.Errors.Total())
 			l.ThroughputPerS *= by
 			l.Done = int64(float64(l.Done) * by)
 			for i, n := range l.Series.Done {
@@ -65,6 +66,8 @@ func throughputOf(target string, by float64) func(*record.Record) {
 					l.Done += n
 				}
 			}
+			after := float64(l.Done + l.Errors.Total()) // each takes the same CPU time
+			l.Service.CPUNs = int64(float64(l.Service.CPUNs) * after / max(before, 1))
 		}
 	}
 }

@@ -196,8 +196,10 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	res.Load.Requests = p.spec.Requests
 	rec := &record.Record{Outcome: record.Measured, Loads: []record.Load{res.Load},
 		Warmup: p.warmed}
+	rec.Verdict = verdict.Judge(rec)
+	rec.Prove()
 	report = summary.Report{
-		Target: p.url, Load: &rec.Loads[0], Verdict: verdict.Judge(rec), Command: a.command(),
+		Target: p.url, Load: &rec.Loads[0], Verdict: rec.Verdict, Command: a.command(),
 	}
 	if cut {
 		report.Ran = time.Duration(res.WindowNs)

@@ -40,9 +40,10 @@ run, logs, comparisons, the history of a suite, the catalog and this machine. Pr
 data as JSON; /api/v1/openapi.yaml describes it.
 
 By default, the server listens on 127.0.0.1 only and rejects requests of pages from other origins.
-If --listen has another address, every client must send a token. Serve prints a new token once, in
-the link. If ` + tokenName + ` has a token, serve uses that one and does not print it. Put other
-names of this machine into PRONY_HOSTS.
+If --listen has an address that other machines can reach, every client must send a token. Addresses
+of this machine only, 127.0.0.0/8 and ::1, take none. Serve prints a new token once, in the link.
+If ` + tokenName + ` has a token, serve uses that one and does not print it. Put other names of this
+machine into PRONY_HOSTS.
 
 A run that you start in the browser is a process of its own, and continues when the server ends.
 Serve uses no CPUs of services under test and has a low priority. Ctrl-C ends it.`,
@@ -54,7 +55,7 @@ Serve uses no CPUs of services under test and has a low priority. Ctrl-C ends it
 		},
 	}
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:7766",
-		"address to listen on; clients need the printed token if it is not 127.0.0.1")
+		"address to listen on; clients need the printed token unless it is in 127.0.0.0/8 or ::1")
 	return c
 }
 

@@ -193,6 +193,10 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.code == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
+	if a.v.zipkin && a.v.refused != nil { // its receiver describes an incomplete text instead
+		_, err := io.WriteString(a.ResponseWriter, status.Convert(a.v.refused).Message()+"\n")
+		return len(p), err
+	}
 	if a.code != http.StatusOK || a.v.faults.items == 0 {
 		return a.ResponseWriter.Write(p)
 	}

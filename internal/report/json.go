@@ -43,13 +43,17 @@ type jsonDocument struct {
 	Results   []jsonResult      `json:"results"`
 	Failures  []jsonFailure     `json:"failures"`
 	Skipped   []jsonSkipped     `json:"skipped"`
-	Numbers   table.Numbers     `json:"numbers"`
-	Verdicts  map[string]int    `json:"verdicts"`
-	Summary   []jsonSummary     `json:"summary"`
-	Tiers     []jsonTiers       `json:"tiers"`
-	Starts    []jsonStarts      `json:"starts,omitempty"`
-	Notes     []string          `json:"notes"`
-	Reproduce string            `json:"reproduce"`
+	// Missing are the planned trials without a usable record, and Damaged says which lines of the
+	// records were left out and why.
+	Missing   []record.Planned `json:"missing,omitempty"`
+	Damaged   []string         `json:"damaged,omitempty"`
+	Numbers   table.Numbers    `json:"numbers"`
+	Verdicts  map[string]int   `json:"verdicts"`
+	Summary   []jsonSummary    `json:"summary"`
+	Tiers     []jsonTiers      `json:"tiers"`
+	Starts    []jsonStarts     `json:"starts,omitempty"`
+	Notes     []string         `json:"notes"`
+	Reproduce string           `json:"reproduce"`
 }
 
 type jsonSystem struct {
@@ -220,6 +224,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 	for _, t := range s.Verdicts {
 		d.Verdicts[strings.ToLower(t.Grade)] = t.Trials
 	}
+	d.Missing, d.Damaged = s.Options.Missing, s.Options.Damaged
 	for _, k := range s.Options.Skipped {
 		d.Skipped = append(d.Skipped, jsonSkipped{k.Target, k.Reason})
 	}

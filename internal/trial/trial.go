@@ -195,6 +195,7 @@ func (f *life) measured() {
 // judged gives the finished record its verdict.
 func (f *life) judged() *record.Record {
 	f.rec.Verdict = verdict.Judge(f.rec)
+	f.rec.Prove()
 	f.tellOwn()
 	return f.rec
 }

@@ -208,22 +208,7 @@ func (t *Target) Curve(load string) *Curve {
 
 // RowName returns the name of a target in tables: its name, its variant, its launcher unless it was
 // a plain process, and the load generator unless it was Prony.
-func RowName(t record.Target) string {
-	name := t.Name
-	if t.Variant != "" && t.Variant != "none" {
-		name += " +" + t.Variant
-	}
-	if t.Launcher != "" {
-		name += " in " + t.Launcher
-	}
-	if t.Driver != "" {
-		name += " by " + t.Driver
-	}
-	if t.Arm != "" {
-		name += " (" + t.Arm + ")"
-	}
-	return name
-}
+func RowName(t record.Target) string { return t.Row() }
 
 // Analyze groups and summarizes records; their order does not matter.
 func Analyze(records []*record.Record, o Options) Study {

@@ -39,6 +39,11 @@ func order(f record.Finding) record.Words {
 		"minimum, percentiles and maximum %v ns, mean %.0f ns", f.Facts.TimesNs, f.Facts.MeanNs)
 }
 
+func identities(f record.Finding) record.Words {
+	return words("this is a defect of Prony, or of the tool that offered the load: please report "+
+		"it", "", "the numbers contradict each other: %s", first(f.Facts.Messages))
+}
+
 func failures(f record.Finding) record.Words {
 	observed := fmt.Sprintf("%d of %d requests failed", f.Facts.Count, f.Facts.Total)
 	if text := first(f.Facts.Messages); text != "" {

@@ -84,7 +84,7 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
 	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried, "early": early,
-	"samples": samples, "settled": settled,
+	"samples": samples, "settled": settled, record.Identities: identities,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,
 	"slice lag": sliceLag,
 	"starts":    starts, "control": control, "levels": levels,

@@ -72,6 +72,10 @@ func decoded(file string, data []byte, v any, err error) error {
 		return err
 	}
 	out := placed(file, data, err)
+	if mismatch, is := errors.AsType[*yaml.TypeError](err); is {
+		out.Problem = fmt.Sprintf("%s is required, but this is %s", noun(mismatch.DstType),
+			noun(mismatch.SrcType))
+	}
 	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
 	if is && unknown.Token != nil {
 		key := unknown.Token.Value
@@ -87,6 +91,28 @@ func decoded(file string, data []byte, v any, err error) error {
 		}
 	}
 	return out
+}
+
+// noun returns what a file has for a type of the program.
+func noun(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "a mapping"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Interface:
+		return "a value"
+	}
+	return "a whole number"
 }
 
 // placed adds file and line to an error of the YAML library.

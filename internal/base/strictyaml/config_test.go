@@ -37,6 +37,10 @@ func TestErrorsNameThePlaceAndTheRemedy(t *testing.T) {
 		`known keys are name, count, inner, connections`)
 	check("wrong type", "count: many\n", `s.yaml:1: count must be a whole number, not many `+
 		`in "count: many"; write decimal digits, such as 3, without fraction, exponent or quotes`)
+	check("a list for a text", "name: [a]\n",
+		`s.yaml:1: a text is required, but this is a list in "name: [a]"`)
+	check("a mapping for a text", "name: {a: b}\n",
+		`s.yaml:1: a text is required, but this is a mapping in "name: {a: b}"`)
 	check("twice", "name: a\nname: b\n",
 		`s.yaml:2: mapping key "name" already defined at [1:1] in "name: b"`)
 	check("deep", strings.Repeat("[", 101), "s.yaml:1: brackets are nested more than 100 levels "+

@@ -138,6 +138,9 @@ func (p *page) counts(l *record.Load) {
 	p.row("requests", "%s%s sent, %s answered well, %s failed, %s unanswered", due,
 		units.Count(l.Sent), units.Count(l.Answered),
 		units.Count(l.Errors.Requests()), units.Count(l.Censored))
+	if late := l.Answered + l.Errors.Requests() - l.Sent; late > 0 {
+		p.row("", "at least %s more left after the window closed", units.Count(late))
+	}
 	switch {
 	case l.Waited > 0 && l.StreamsPermitted != nil:
 		p.row("", "%s of these requests waited because all streams that the server permits were "+

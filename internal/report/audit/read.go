@@ -199,7 +199,7 @@ func ownRow(l *record.Load, v record.Verdict, line int) *Row {
 
 // openRun reads a run's folder: each load of each trial is a row, each kind of load a table.
 func openRun(dir string) (*Document, error) {
-	_, all, bad, err := record.ReadUnchecked(dir)
+	head, all, bad, err := record.ReadUnchecked(dir)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
@@ -207,7 +207,10 @@ func openRun(dir string) (*Document, error) {
 	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: runKind}
 	byLoad := map[string]*Table{}
 	for i, rec := range records {
-		if err := rec.Check(); err != nil {
+		for _, v := range rec.Violations() {
+			d.violated = append(d.violated, violation{i + 1, rec.Trial, v})
+		}
+		if err := head.Follows(rec); err != nil {
 			d.violated = append(d.violated, violation{i + 1, rec.Trial, err})
 		}
 		for j := range rec.Loads {

@@ -296,7 +296,7 @@ func TestOwnRun(t *testing.T) {
 	check("0 contradictions, 1 doubt, 0 notes", func(*record.Record) {})
 	check("CONTRADICTION: little", func(r *record.Record) { r.Loads[0].ResponseTime.MeanNs = 11e6 })
 	check("CONTRADICTION: count", func(r *record.Record) { r.Loads[0].ThroughputPerS = 2000 })
-	check("load peak: throughputPerS is", func(r *record.Record) {
+	check("is -5: must be at least 0\n  means", func(r *record.Record) {
 		r.Loads[0].ThroughputPerS = -5
 	})
 	check("verdict.grade \"\"", func(r *record.Record) {

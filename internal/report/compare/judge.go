@@ -242,6 +242,10 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 		c.warnControl(a, b)
 	}
 	var alike []string
+	c.warnMissing(a)
+	if !c.Paired {
+		c.warnMissing(b)
+	}
 	c.warnStarts(b)
 	for _, r := range c.each() {
 		if r.fewStarts() && r.HasRatio() {
@@ -271,6 +275,22 @@ func (c *Comparison) warn(a, b *side, pairs []pairing) {
 				c.say("%s %s.", t.Name, m)
 			}
 		}
+	}
+}
+
+// mostMissing bounds how many missing trials a sentence names.
+const mostMissing = 6
+
+// warnMissing names the planned trials of a run that have no usable record, and the lines that were
+// left out.
+func (c *Comparison) warnMissing(s *side) {
+	ids := table.Distinct(s.Missing, func(p record.Planned) string { return p.Trial })
+	if len(ids) > 0 {
+		c.say("%s has no usable record of %s: %s.", s.Dir,
+			units.Plural(len(ids), "planned trial"), units.Few(ids, mostMissing))
+	}
+	for _, b := range s.Bad {
+		c.say("%v.", b)
 	}
 }
 

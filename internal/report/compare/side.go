@@ -28,6 +28,7 @@ type Side struct {
 	// Missing and Unfinished have the meaning of table.Options: the run ended before its planned
 	// end.
 	Missing    []record.Planned
+	Bad        []*record.BadRecord // lines that were left out
 	Unfinished bool
 }
 

@@ -100,7 +100,7 @@ func (r *Run) Study(o table.Options) table.Study {
 func (r *Run) Side(target string) compare.Side {
 	return compare.Side{Dir: r.Dir, Head: r.Head, Records: record.Compared(r.Records),
 		Target: target, Reproduce: Reproduce(r.Head), Slices: SlicesIn(r.Dir), Missing: r.Missing,
-		Unfinished: r.Unfinished}
+		Bad: r.Bad, Unfinished: r.Unfinished}
 }
 
 // Endpoints returns the requests of each scenario, in a line.

@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,9 +132,10 @@ func (c Catalog) unknown(subject, name string) error {
 	known := c.Names()
 	if subject == "service" {
 		known = nil
-		for _, s := range c {
+		for _, s := range c { // a service has several builds
 			known = append(known, s.Name)
 		}
+		known = slices.Compact(slices.Sorted(slices.Values(known)))
 	}
 	return cli.Usagef("%s %q does not exist; %s", subject, name, strictyaml.Meant(name, known,
 		"there are "+strings.Join(known, ", ")))

@@ -18,6 +18,13 @@ func TestOnlyTarget(t *testing.T) {
 			t.Errorf("%s is %+v, %v", name, got, err)
 		}
 	}
+	c = append(c, c[1])
+	if got, err := c.Only("d"); err == nil || strings.Count(err.Error(), "b/y") > 1 {
+		t.Errorf("an unknown name is %+v, %v", got, err)
+	}
+	if err := c.unknown("service", "d"); !strings.HasSuffix(err.Error(), "there are a, b, c") {
+		t.Errorf("%v, want each service once", err)
+	}
 	if got, err := c.Only("d"); err == nil || !strings.Contains(err.Error(), `target "d"`) {
 		t.Errorf("an unknown name is %+v, %v", got, err)
 	}

@@ -158,6 +158,9 @@ func (r *run) head(ctx context.Context) {
 	for _, t := range head.Planned {
 		head.Trials = append(head.Trials, t.Trial)
 	}
+	for _, l := range s.Loads {
+		head.Loads = append(head.Loads, l.Name)
+	}
 	for _, scene := range s.Scenarios {
 		for _, q := range scene.Requests {
 			if q.Setup != "" {
