@@ -166,7 +166,11 @@ func (l *Load) Check() error {
 	case l.Answered+failed > l.Scheduled:
 		return fmt.Errorf("scheduled ≥ answered + failed: %d, but these are %d + %d", l.Scheduled,
 			l.Answered, failed)
-	case l.ResponseTime.Count != l.Answered+l.Errors.Timeout:
+	case l.ResponseTime.Count > l.Answered+l.Errors.Timeout:
+		return fmt.Errorf("responseTime.count ≤ answered + errors.timeout: %d, but these are "+
+			"%d + %d", l.ResponseTime.Count, l.Answered, l.Errors.Timeout)
+	// In a closed load, requests that timed out before they were sent have no response time.
+	case l.ResponseTime.Count != l.Answered+l.Errors.Timeout && l.Model == Open:
 		return fmt.Errorf("responseTime.count = answered + errors.timeout: %d, but these are "+
 			"%d + %d", l.ResponseTime.Count, l.Answered, l.Errors.Timeout)
 	}

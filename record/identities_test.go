@@ -79,10 +79,11 @@ var identityRows = []struct {
 	{"errors.status is -90", func(_ *Record, l *Load) { l.Errors.Status = -90 }},
 	{"censored is -1", func(_ *Record, l *Load) { l.Censored = -1 }},
 	{"windowNs is 0", func(_ *Record, l *Load) { l.WindowNs = 0 }},
-	{"responseTime.count = answered + errors.timeout: 901, but these are 900 + 0",
+	{"responseTime.count ≤ answered + errors.timeout: 901, but these are 900 + 0",
 		func(_ *Record, l *Load) { l.ResponseTime.Count = 901 }},
 	{"responseTime.count = answered + errors.timeout: 0, but these are 900 + 0",
 		func(_ *Record, l *Load) { l.ResponseTime.Count = 0 }},
+	{"<nil>", func(_ *Record, l *Load) { l.Model, l.ResponseTime.Count = Closed, 0 }},
 	{"<nil>", func(_ *Record, l *Load) {
 		l.ResponseTime.Count, l.Errors = 901, Errors{Status: 89, Timeout: 1}
 	}},
