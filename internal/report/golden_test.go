@@ -67,8 +67,9 @@ func TestText(t *testing.T) {
 		if err := Text(&b, sheetOf(made(), fixtureOptions()), o); err != nil {
 			t.Fatal(err)
 		}
-		check(t, name, b.Bytes())
-		for i, line := range strings.Split(b.String(), "\n") {
+		shown := format.Visible(b.String())
+		check(t, name, []byte(shown))
+		for i, line := range strings.Split(shown, "\n") {
 			if w := format.Columns(line); o.Width > 0 && w > o.Width {
 				t.Errorf("%s:%d is %d columns wide", name, i+1, w)
 			}

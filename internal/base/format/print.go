@@ -146,12 +146,13 @@ func Marks(numbers []int) string {
 	return strings.Join(all, "˒")
 }
 
-// Paint wraps a text in parameters of Select Graphic Rendition (ECMA-48 §8.3.117).
+// Paint wraps a text in parameters of Select Graphic Rendition (ECMA-48 §8.3.117), with a mark of
+// this process, which only a Screen or Visible removes.
 func Paint(color bool, sgr, text string) string {
 	if !color || text == "" {
 		return text
 	}
-	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+	return marked(sgr) + text + marked("0")
 }
 
 // CSV writes rows for programs.

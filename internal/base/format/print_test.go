@@ -24,7 +24,7 @@ func TestWrap(t *testing.T) {
 	same(t, Wrap("a long head: ", "word", 14, 4), "a long head:\n    word")
 	same(t, Wrap("  ", "longest word", 8, 2), "  longest\n  word") // left whole
 	same(t, Wrap("", "at most 3 % of it", 10, 0), "at most\n3 % of it")
-	same(t, Wrap("", Paint(true, "1", "bold")+" text", 9, 0), "\x1b[1mbold\x1b[0m text")
+	same(t, Visible(Wrap("", Paint(true, "1", "bold")+" text", 9, 0)), "\x1b[1mbold\x1b[0m text")
 }
 
 func TestGrid(t *testing.T) {

@@ -2,8 +2,11 @@ package format
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -87,11 +90,24 @@ func Visible(text string) string {
 	return text
 }
 
+// mark is a parameter that texts of others cannot contain, because they cannot know it.
+var mark = func() string {
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return strconv.FormatUint(binary.LittleEndian.Uint64(random[:]), 10)
+}()
+
+// marked returns the sequence that Paint writes for parameters.
+func marked(sgr string) string { return "\x1b[" + sgr + ";" + mark + "m" }
+
+// look is a sequence as Paint writes it, and as a terminal gets it.
+type look struct{ marked, shown string }
+
 // looks lists the sequences that Paint makes of the parameters in use. Screen shows other sequences
 // as text, so that a missing entry is noticed.
-var looks = func() (all []string) {
+var looks = func() (all []look) {
 	for _, sgr := range []string{"0", "1", "2", "31", "32", "33", "1;2", "1;31", "1;32", "1;33"} {
-		all = append(all, "\x1b["+sgr+"m")
+		all = append(all, look{marked(sgr), "\x1b[" + sgr + "m"})
 	}
 	return all
 }()
@@ -109,14 +125,14 @@ func visible(text string, complete bool) (shown, remaining string) {
 		if text = text[keep:]; text == "" {
 			break
 		}
-		n, cut := look(text)
+		l, cut := lookOf(text)
 		r, size := utf8.DecodeRuneInString(text)
 		switch {
 		case !complete && (cut || !utf8.FullRuneInString(text)):
 			return b.String(), text
-		case n > 0:
-			b.WriteString(text[:n])
-			size = n
+		case l.marked != "":
+			b.WriteString(l.shown)
+			size = len(l.marked)
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[0])
 		case r == utf8.RuneError: // U+FFFD in the text itself
@@ -136,16 +152,15 @@ func obeyed(r rune) bool {
 		r == utf8.RuneError
 }
 
-// look returns the length of the look that a text begins with, or 0. cut reports an incomplete
-// look.
-func look(text string) (n int, cut bool) {
+// lookOf returns the look that a text begins with, or an empty one. cut reports an incomplete look.
+func lookOf(text string) (l look, cut bool) {
 	for _, l := range looks {
-		if strings.HasPrefix(text, l) {
-			return len(l), false
+		if strings.HasPrefix(text, l.marked) {
+			return l, false
 		}
-		if strings.HasPrefix(l, text) {
-			return 0, true
+		if strings.HasPrefix(l.marked, text) {
+			return look{}, true
 		}
 	}
-	return 0, false
+	return look{}, false
 }

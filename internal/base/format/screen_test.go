@@ -43,6 +43,8 @@ func TestScreen(t *testing.T) {
 	check("p99 12 µs\t▁█ 日本\n", "p99 12 µs\t▁█ 日本\n")
 	check(Paint(true, "1;31", "INVALID")+Paint(true, "2", "x"),
 		"\x1b[1;31mINVALID\x1b[0m\x1b[2mx\x1b[0m")
+	check("\x1b[1;31mINVALID\x1b[0m", `\u001b[1;31mINVALID\u001b[0m`) // not of Paint
+	check(Paint(true, "2", "\x1b[32mVALID"), "\x1b[2m"+`\u001b[32mVALID`+"\x1b[0m")
 	check("\x1b]0;title\x07", `\u001b]0;title\u0007`)
 	check("\x1b[8mhidden\x1b[2J\x1b[", `\u001b[8mhidden\u001b[2J\u001b[`)
 	check("VALID\rINVALID\b\x7f", `VALID\u000dINVALID\u0008\u007f`)

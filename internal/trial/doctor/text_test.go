@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"prony.example/internal/base/format"
 	"prony.example/record"
 )
 
@@ -32,7 +33,7 @@ func TestTextFits(t *testing.T) {
 			}
 		}
 	}
-	plain, coloured := show(TextOptions{}), show(TextOptions{Color: true})
+	plain, coloured := show(TextOptions{}), format.Visible(show(TextOptions{Color: true}))
 	if strings.Contains(plain, "\x1b") || !strings.Contains(coloured, "\x1b[33m! \x1b[0m") {
 		t.Errorf("plain\n%q\ncoloured\n%q", plain, coloured)
 	}
