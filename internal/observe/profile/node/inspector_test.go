@@ -3,9 +3,11 @@ package node
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +96,39 @@ func TestDial(t *testing.T) {
 	check(`[{"webSocketDebuggerUrl":"URL"},{"webSocketDebuggerUrl":"URL"}]`, "there are 2 targets")
 	check(`{}`, "/json/list: json: cannot unmarshal object")
 	check(`[{"webSocketDebuggerUrl":"URL/none"}]`, "/a/none: failed to WebSocket dial")
+}
+
+// TestListening checks that the lowest of a process's ports from 9229 to 9292 is found.
+func TestListening(t *testing.T) {
+	if port, err := listening(os.Getpid()); port != 0 || err != nil {
+		t.Fatalf("before: port %d, %v", port, err)
+	}
+	var open []int // from the highest to the lowest
+	for port := firstPort + portsPerNode; port >= firstPort && len(open) < 3; port-- {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue // another program has it
+		}
+		defer l.Close()
+		if port < firstPort+portsPerNode {
+			open = append(open, port)
+		}
+		want := 0
+		if len(open) > 0 {
+			want = open[len(open)-1]
+		}
+		if got, err := listening(os.Getpid()); got != want || err != nil {
+			t.Errorf("after %d: port %d, %v, want %d", port, got, err, want)
+		}
+	}
+	if len(open) < 2 {
+		t.Skip("fewer than two ports are free")
+	}
+	const none = 1 << 30 // above the largest process id (proc(5), pid_max)
+	if _, err := listening(none); err == nil || !strings.Contains(err.Error(),
+		"the process has no sockets, or has ended") {
+		t.Errorf("a process that does not exist: %v", err)
+	}
 }
 
 // TestCall checks that a call returns the response to its own command.
