@@ -7,12 +7,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+
+	"prony.example/internal/telemetry"
+	"prony.example/record"
 )
 
 // Metrics keep their order, even if one has to be sent again: databases refuse a sample that is
@@ -73,4 +80,81 @@ func TestMetricsInOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("they arrived as %q, want %q", got, want)
 	}
+}
+
+// TestEndpoints checks which endpoints are refused, and that the others need no answer to begin.
+func TestEndpoints(t *testing.T) {
+	check := func(endpoint, want string) {
+		t.Helper()
+		f, err := Start(t.Context(), endpoint)
+		if want == "" {
+			if err == nil {
+				err = f.Close(t.Context())
+			}
+			if err != nil {
+				t.Errorf("%s: %v", endpoint, err)
+			}
+			return
+		}
+		if f != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", endpoint, err, want)
+		}
+	}
+	check("http://127.0.0.1:1", "")
+	check("grpc://127.0.0.1:1", "")
+	check("grpcs://127.0.0.1:1", "")
+	check("127.0.0.1:4318", "the value is not an endpoint; write http://HOST:4318")
+	check("http://", "the value is not an endpoint")
+	check("ftp://127.0.0.1", `the scheme "ftp" is not supported`)
+}
+
+// TestCounts checks the counts of a metric that the endpoint takes, and of one that it refuses.
+func TestCounts(t *testing.T) {
+	var refuses atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses.Load() {
+			w.WriteHeader(http.StatusBadRequest) // which is not tried again
+		}
+	}))
+	defer server.Close()
+	f, err := Start(t.Context(), server.URL+"/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := pmetric.NewMetrics()
+	points := d.ResourceMetrics().AppendEmpty().ScopeMetrics().AppendEmpty().Metrics().
+		AppendEmpty().SetEmptyGauge().DataPoints()
+	for range 3 {
+		points.AppendEmpty().SetIntValue(1)
+	}
+	counts := func(sent, failed int64) {
+		t.Helper()
+		want := telemetry.Forwarded{Signal: record.Points, Sent: sent, Failed: failed}
+		for range 6000 { // a minute
+			all, err := f.Counts(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(all) != 3 {
+				t.Fatalf("counts of %d signals: %+v", len(all), all)
+			}
+			if all[1] == want {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		t.Fatalf("the counts never became %+v", want)
+	}
+	f.Metrics(t.Context(), d)
+	counts(3, 0)
+	refuses.Store(true)
+	f.Metrics(t.Context(), d)
+	counts(3, 3)
+	if err := f.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var none *Forward
+	none.Metrics(t.Context(), d)
+	none.Traces(t.Context(), ptrace.NewTraces())
+	none.Logs(t.Context(), plog.NewLogs())
 }

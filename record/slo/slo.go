@@ -10,7 +10,6 @@
 package slo
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -115,27 +114,20 @@ func (o Objective) text(v float64) string {
 
 // plain formats at most twelve digits, which hides that 0.07 × 100 is 7.000000000000001 in binary,
 // and never an exponent.
-func plain(v float64) string {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 12, 64), 64)
-	if err != nil {
-		short = v // not a number is printed as such
-	}
-	return strconv.FormatFloat(short, 'f', -1, 64)
-}
+func plain(v float64) string { return strconv.FormatFloat(rounded(v, 12), 'f', -1, 64) }
 
 // seen formats a value rounded for readers: three digits for times, four for others.
 func (o Objective) seen(v float64) string {
-	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		return o.text(max(v, 0))
-	}
-	digits := 4
 	if o.IsTime() {
-		digits = 3
+		return o.text(rounded(v, 3))
 	}
-	if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64); err == nil {
-		v = short
-	}
-	return o.text(v)
+	return o.text(rounded(v, 4))
+}
+
+// rounded rounds to a number of digits. Infinity and not a number are returned as they are.
+func rounded(v float64, digits int) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	return short // infinity, beside an error, if the digits are rounded up beyond the largest float
 }
 
 // quoted quotes a name unless Parse finds its end without quotes.

@@ -1,10 +1,13 @@
 package cache
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -106,4 +109,28 @@ func TestProjects(t *testing.T) {
 	check("/x/prony")
 	t.Setenv(Env, "/y")
 	check("/y")
+}
+
+// A cache that root makes belongs to the owner of the project.
+func TestOwnerOfProject(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	project, folder := t.TempDir(), t.TempDir()
+	if err := os.Chown(project, 1234, 4321); err != nil {
+		t.Fatal(err)
+	}
+	if err := likeProject(folder, project); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); !ok || s.Uid != 1234 || s.Gid != 4321 {
+		t.Errorf("the cache belongs to %+v", info.Sys())
+	}
+	if err := likeProject(folder, filepath.Join(project, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a project that does not exist: %v", err)
+	}
 }

@@ -289,3 +289,19 @@ func TestPackageUnderTest(t *testing.T) {
 		}
 	}
 }
+
+// Folder fails if a file is in the way, and if there is no place for caches.
+func TestFolderFails(t *testing.T) {
+	check := func(cache, want string) {
+		t.Helper()
+		t.Setenv("XDG_CACHE_HOME", cache)
+		t.Setenv("HOME", "")
+		if dir, err := Folder(); dir != "" || err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("cache %q: %q, %v, want %q", cache, dir, err, want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	check(file, "make the folder of what tests keep: mkdir "+file+": not a directory")
+	check("", "find the folder of what tests keep: ")
+}

@@ -1,13 +1,17 @@
 package docker
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
@@ -147,4 +151,75 @@ func TestPodLimits(t *testing.T) {
 	check("cpuacct", 1)
 	check("", 2, "cpu.max=150000 100000", "cpuset.cpus=0,1", "memory.max=1048576",
 		"memory.swap.max=0")
+}
+
+// All groups of a system are made, one folder for controllers that share it. A group that exists
+// belongs to somebody else.
+func TestPodIsMade(t *testing.T) {
+	above := t.TempDir()
+	shared, memory := filepath.Join(above, "cpu,cpuacct", "x"), filepath.Join(above, "memory", "x")
+	p := pod{name: "x", groups: []launch.Group{{Dir: shared, Controller: "cpu", Version: 1},
+		{Dir: shared, Controller: "cpuacct", Version: 1},
+		{Dir: memory, Controller: "memory", Version: 1}}}
+	spec := launch.Spec{CPUs: 1, MemoryBytes: 1 << 20}
+	if err := p.make(spec); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without the trees: %v", err)
+	}
+	for _, dir := range []string{shared, memory} {
+		if err := os.Mkdir(filepath.Dir(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.make(spec); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(shared, "cpu.cfs_quota_us"),
+		filepath.Join(memory, "memory.limit_in_bytes")} {
+		if _, err := os.Stat(file); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := p.make(spec); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+// A limit that cannot be written is an error, but a kernel may lack the files for swap and for the
+// hierarchy of version 1.
+func TestLimitErrors(t *testing.T) {
+	dir := t.TempDir()
+	group := launch.Group{Dir: dir, Controller: "memory", Version: 1}
+	spec := launch.Spec{MemoryBytes: 1 << 20}
+	hierarchy := filepath.Join(dir, "memory.use_hierarchy")
+	if err := os.WriteFile(hierarchy, []byte("0"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := limit(group, spec); err != nil {
+		t.Error(err)
+	}
+	if b, err := os.ReadFile(hierarchy); err != nil || string(b) != "1" {
+		t.Errorf("memory.use_hierarchy is %q, %v", b, err)
+	}
+	for _, file := range []string{"memory.use_hierarchy", "memory.limit_in_bytes",
+		"memory.memsw.limit_in_bytes"} {
+		path := filepath.Join(dir, file)
+		if err := errors.Join(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		if err := limit(group, spec); !errors.Is(err, unix.EISDIR) {
+			t.Errorf("%s cannot be written: %v", file, err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := limit(group, spec); err != nil {
+			t.Error(err)
+		}
+	}
+	for err, want := range map[error]error{fs.ErrNotExist: nil, fs.ErrPermission: nil,
+		unix.EIO: unix.EIO} {
+		if got := ifThere(err); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
+	}
 }

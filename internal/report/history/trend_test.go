@@ -124,6 +124,24 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 	}
 }
 
+// TestSeriesOfOneTargetAreCompared checks which pairs of series get a note: those of one scenario
+// and one target with different configurations.
+func TestSeriesOfOneTargetAreCompared(t *testing.T) {
+	trend := &Trend{Series: []Series{
+		{Scenario: "read", Target: "x", ConfigHash: "a"},
+		{Scenario: "read", Target: "x", ConfigHash: "a"}, // of another metric
+		{Scenario: "read", Target: "x", ConfigHash: "b"},
+		{Scenario: "read", Target: "y", ConfigHash: "c"},
+		{Scenario: "write", Target: "x", ConfigHash: "d"},
+	}}
+	trend.apart()
+	want := []string{"read, x: runs with configurations a and b are separate series, because " +
+		"they differ in a setting that only one of these runs recorded."}
+	if !slices.Equal(trend.Notes, want) {
+		t.Errorf("notes are %q, want %q", trend.Notes, want)
+	}
+}
+
 // TestShortSeriesAreToldOnce checks that there is one note on short series, whatever their number.
 func TestShortSeriesAreToldOnce(t *testing.T) {
 	check := func(want string, targets int, perS ...float64) {

@@ -239,11 +239,12 @@ func quote(s string) string {
 
 var reserved = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|null|y|n|nan|inf)$`)
 
-// oneLine removes line ends from a comment, so that text of a file cannot end it.
+// oneLine removes line ends from a comment, so that text of a file cannot end it. Fields removes
+// NEL, LS and PS.
 func oneLine(s string) string {
 	const longest = 120
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 || r == 0xfeff {
+		if r < ' ' || r == 0x7f || r == 0xfeff {
 			return ' '
 		}
 		return r

@@ -220,6 +220,22 @@ var sayings = []saying{
 		s.said = append(s.said, typeCipherSpec, 3, 3, 0, 1, 1)
 		s.say(typeData, []byte("x"))
 	}},
+	{"some records of nothing", "xyz", "open", func(s *server) {
+		for _, text := range []string{"x", "y", "z"} { // data resets the count
+			s.say(typeData, []byte(text))
+			for range uselessMax {
+				s.say(typeData, nil)
+			}
+		}
+	}},
+	{"some updates", "xy", "open", func(s *server) {
+		for _, text := range []string{"x", "y"} {
+			for range uselessMax {
+				update(s, 1)
+			}
+			s.say(typeData, []byte(text))
+		}
+	}},
 	{"data amidst a message", "", "local error: tls: unexpected message", func(s *server) {
 		s.say(typeHandshake, ticket(40)[:10])
 		s.say(typeData, []byte("x"))

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/dev/testsets"
 )
@@ -496,4 +497,14 @@ func TestB(t *testing.T) { testsets.Whole(t, "") }
 	check("no test of the set", "", "", "no tests of this set", "-long")
 	check("no such flag", "", "", "flag provided but not defined", "-no-such-flag")
 	check("compiled only", "t.Error()", "", "", "-compile")
+}
+
+// The third set has hours; the other sets have minutes, which end a test that hangs.
+func TestLimit(t *testing.T) {
+	for set, want := range map[string]time.Duration{"": 20 * time.Minute,
+		testsets.All: 20 * time.Minute, testsets.Later: 2 * time.Hour} {
+		if got, err := time.ParseDuration(limit(set)); err != nil || got != want {
+			t.Errorf("set %q: %v, %v, want %v", set, got, err, want)
+		}
+	}
 }
