@@ -22,6 +22,10 @@ const Identities = "identities"
 // of three digits.
 const rounded = 0.002
 
+// scaled bounds the relative difference of requests that early versions did not scale to the window
+// of a service's readings.
+const scaled = 0.1
+
 // exact bounds counts: above 2^53, JSON readers that use doubles change them.
 const exact = 1 << 53
 
@@ -235,8 +239,8 @@ func (l *Load) checkService() error {
 	}
 	requests := float64(u.CPUNs) / u.CPUPerRequestNs
 	want := float64(l.Done+l.Errors.Total()) * float64(u.WindowNs) / float64(l.WindowNs)
-	if math.Abs(requests-want) > 1+rounded*want {
-		return fmt.Errorf("service.cpuNs / cpuPerRequestNs = (done + errors) × service.windowNs / "+
+	if math.Abs(requests-want) > 1+scaled*want {
+		return fmt.Errorf("service.cpuNs / cpuPerRequestNs ≈ (done + errors) × service.windowNs / "+
 			"windowNs: %.0f requests, but the latter is %.0f", requests, want)
 	}
 	return nil

@@ -30,9 +30,9 @@ func TestNewService(t *testing.T) {
 		append(at, "cobol-web")...)
 	check(cli.Misused, []string{"expected prony new service"}, at...)
 	check(cli.Failed, []string{"create java-x from java-jdk"}, append(at, "java-x")...)
-	check(cli.Fine, []string{"services/go-x: ", "after go-gin", "prony verify go-x"},
+	check(cli.Fine, []string{"services/go-x: ", "copied from go-gin", "prony verify go-x"},
 		append(at, "go-x")...)
-	check(cli.Fine, []string{"after go-x"}, append(at, "go-y", "--like", "go-x")...)
+	check(cli.Fine, []string{"copied from go-x"}, append(at, "go-y", "--like", "go-x")...)
 	check(cli.Misused, []string{"services/go-x exists", "never overwrites"},
 		append(at, "go-x")...)
 	listed, _, _ := say(t, mock{}, "services", "--root", root)
