@@ -23,6 +23,9 @@ func TestDiskFillsInRun(t *testing.T) {
 	testsets.Once(t, "a disk that fills while a run measures", programFiles)
 	for name, left := range map[string]int64{"no byte": 0, "space for a record": 40 << 10} {
 		t.Run(name, func(t *testing.T) {
+			if left > 0 {
+				testsets.Long(t, "a disk that fills while a record is written", programFiles)
+			}
 			s := newScene(t)
 			s.furnish("go-two")
 			disk := s.path("disk")
@@ -169,7 +172,7 @@ func openTerminal(t *testing.T) (user, tty *os.File) {
 // A reboot ends a run with its services, and removes its lock, its journal and its control groups.
 // The run is resumed as after a kill.
 func TestVanishedRun(t *testing.T) {
-	testsets.Once(t, "a run that vanished with all that it had", programFiles)
+	testsets.Long(t, "a run that vanished with all that it had", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	p := s.begin("", s.arguments("--root ROOT run --targets go-two --blocks 3 --interleave blocks"+

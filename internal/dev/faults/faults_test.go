@@ -98,7 +98,7 @@ func TestInputs(t *testing.T) {
 						return
 					}
 					e.refused(t, codes...)
-					same(t, before, s.look())
+					same(t, before, s.lookAfter(l))
 				})
 			}
 		}
@@ -287,7 +287,7 @@ func TestSignals(t *testing.T) {
 					if e.signal != sig {
 						e.refused(t, append([]int{1}, l.codes...)...)
 					}
-					same(t, before, s.look())
+					same(t, before, s.lookAfter(l))
 				})
 			}
 		}

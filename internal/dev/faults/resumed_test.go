@@ -19,6 +19,7 @@ const brief = " --measure 500ms --warmup 1s "
 // A comparison of prony versus goes on with the command that its error names.
 func TestInterruptedVersus(t *testing.T) {
 	testsets.Once(t, "a comparison that is interrupted and resumed", programFiles)
+	testsets.Measured(t)
 	for i, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			if i > 0 {
@@ -83,7 +84,7 @@ func TestReproduceLines(t *testing.T) {
 		{"rain URL -n 10 -c 1 --into OUT", ""},
 		{"capacity URL --slo p99<1s --budget 1s --window 100ms", ""},
 	} {
-		if !more && i%2 != 0 {
+		if !more && i%8 != 0 {
 			continue
 		}
 		t.Run(row.args, func(t *testing.T) {
@@ -119,7 +120,7 @@ func TestReproduceLines(t *testing.T) {
 
 // A run that is resumed and interrupted again, also while it builds, keeps its good records.
 func TestInterruptedResumption(t *testing.T) {
-	testsets.Once(t, "a resumed run that is interrupted", programFiles)
+	testsets.Long(t, "a resumed run that is interrupted", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	const line = "--root ROOT run --targets go-two --blocks 4 --interleave blocks"
@@ -184,7 +185,7 @@ func (s *scene) recorded(dir string, n int) {
 
 // A second and a third Ctrl-C while services stop do no harm.
 func TestInterruptedTwice(t *testing.T) {
-	testsets.Once(t, "a run that receives several signals", programFiles)
+	testsets.Long(t, "a run that receives several signals", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	p := s.begin("", s.arguments("--root ROOT run --targets go-two,go-three --blocks 2 --slices 1s"+
@@ -211,7 +212,7 @@ func TestInterruptedTwice(t *testing.T) {
 // A record that a kill has cut off, in a start with another complete one, does not count: the start
 // is repeated as a whole.
 func TestTornRecord(t *testing.T) {
-	testsets.Once(t, "a run whose last record is incomplete", programFiles)
+	testsets.Long(t, "a run whose last record is incomplete", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	p := s.begin("", s.arguments("--root ROOT run --targets go-two,go-three --blocks 2 --slices 1s"+
@@ -237,7 +238,7 @@ func TestTornRecord(t *testing.T) {
 
 // Two resumptions of a run at once: the second one is refused, and does not touch the records.
 func TestResumedTwiceAtOnce(t *testing.T) {
-	testsets.Once(t, "a run that is resumed twice at once", programFiles)
+	testsets.Long(t, "a run that is resumed twice at once", programFiles)
 	s := newScene(t)
 	s.furnish("go-two")
 	p := s.begin("", s.arguments("--root ROOT run --targets go-two --blocks 3 --interleave blocks"+

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/launch/process"
+	"prony.example/record"
 )
 
 // Limits for every line.
@@ -283,6 +285,19 @@ func (s *scene) look() map[string]string {
 	})
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	return seen
+}
+
+// lookAfter looks at a scene after a line, without the index that the line keeps.
+func (s *scene) lookAfter(l line) map[string]string {
+	s.t.Helper()
+	seen := s.look()
+	if l.index {
+		kept := filepath.Join(filepath.Dir(s.path("RUN")), record.Kept)
+		maps.DeleteFunc(seen, func(path, _ string) bool {
+			return path == kept || strings.HasPrefix(path, kept+string(filepath.Separator))
+		})
 	}
 	return seen
 }

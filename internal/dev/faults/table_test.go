@@ -10,6 +10,7 @@ type line struct {
 	open string // unhandled inputs, or ones that lead elsewhere, with the reason
 	// Exit codes beside 1, the usual one of an unreadable input.
 	codes []int
+	index bool // it keeps an index beside the runs, also if it fails
 }
 
 // goesOn are inputs with which a reader of lines may succeed: it reports invalid lines and
@@ -232,7 +233,7 @@ var verbs = []verb{
 		wrong:  []string{"site --url nowhere", "site --out ''"},
 		prints: []string{"site RUN/.. -o OUT"}},
 	{name: "trend", reads: []line{
-		{args: "trend RUN/..", at: "RUN/trials.ndjson", fine: goesOn}},
+		{args: "trend RUN/..", at: "RUN/trials.ndjson", fine: goesOn, index: true}},
 		wrong:  []string{"trend --alpha 2", "trend --targets ''"},
 		prints: []string{"trend RUN/.."}},
 	{name: "truth", none: "its kinds are asked",
