@@ -52,3 +52,14 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// SliceLimit is the longest slice with which rounds have several orders.
+func TestSliceLimit(t *testing.T) {
+	for n, want := range map[int]time.Duration{1: longestSlice, 2: 1333333333, 5: 666666666,
+		8: 444444444} {
+		s := start{sides: make([]*side, n)}
+		if got := SliceLimit(n); got != want || !s.fits(got) || n > 1 && s.fits(got+2) {
+			t.Errorf("%d targets: %v, want %v", n, got, want)
+		}
+	}
+}

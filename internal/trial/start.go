@@ -314,8 +314,8 @@ func (f *side) idle() error {
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
-	// LongestSlice is the maximum mean length of slices: longer ones leave too few rounds.
-	LongestSlice = 2 * time.Second
+	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
+	longestSlice = 2 * time.Second
 	// longestStop is the maximum time for which a target is stopped within rounds: supervisors
 	// replace workers that are silent for 5 s.
 	longestStop = 4 * time.Second
@@ -352,10 +352,15 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	slice := time.Duration(s.MeanNs())
-	if slice <= LongestSlice && s.fits(slice) {
+	if slice <= longestSlice && s.fits(slice) {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
+}
+
+// SliceLimit returns the maximum mean length of slices with this many targets.
+func SliceLimit(targets int) time.Duration {
+	return min(longestSlice, longestStop/time.Duration(targets+1))
 }
 
 // between returns how many slices of others may lie between two slices of a target, so that it is

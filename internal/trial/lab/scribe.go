@@ -97,9 +97,11 @@ func (s *scribe) slow(r *record.Record) {
 		return
 	}
 	s.slowStart = true
-	s.Say(fmt.Sprintf("targets are compared only by windows: a slice would take %s (limit %s, "+
-		"because no target may be stopped for more than 4 s)", units.Duration(float64(x.MeanNs())),
-		units.Duration(float64(trial.LongestSlice))))
+	targets := len(x.With) + 1
+	s.Say(fmt.Sprintf("targets are compared only by windows: a slice would take %s (limit %s with "+
+		"%s, because no target may be stopped for more than 4 s)",
+		units.Duration(float64(x.MeanNs())), units.Duration(float64(trial.SliceLimit(targets))),
+		units.Plural(targets, "target")))
 }
 
 // open begins to write into a run's folder.
