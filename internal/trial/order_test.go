@@ -63,3 +63,26 @@ func TestSliceLimit(t *testing.T) {
 		}
 	}
 }
+
+// Windows have fewer turns if a round would stop a target for too long.
+func TestClosedLengths(t *testing.T) {
+	const ms = time.Millisecond
+	for _, row := range []struct {
+		targets            int
+		turn, lead, window time.Duration
+		fits               bool
+	}{
+		{5, 1 * ms, 20 * ms, 40 * ms, true}, {5, 20 * ms, 100 * ms, 200 * ms, true},
+		{5, 32 * ms, 160 * ms, 320 * ms, true}, {5, 36 * ms, 180 * ms, 288 * ms, true},
+		{5, 41 * ms, 205 * ms, 287 * ms, true}, {5, 60 * ms, 300 * ms, 420 * ms, false},
+		{2, 60 * ms, 300 * ms, 600 * ms, true}, {2, 80 * ms, 400 * ms, 560 * ms, true},
+	} {
+		s := start{sides: make([]*side, row.targets)}
+		lead, window := s.closedLengths(row.turn)
+		s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(row.turn)
+		if lead != row.lead || window != row.window ||
+			s.fits(time.Duration(s.MeanNs())) != row.fits {
+			t.Errorf("%+v: lead-in %v, window %v", row, lead, window)
+		}
+	}
+}

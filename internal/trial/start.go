@@ -314,6 +314,7 @@ func (f *side) idle() error {
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
+	leastTurns               = 7 // of a window, if longer ones would stop a target for too long
 	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	longestSlice = 2 * time.Second
 	// longestStop is the maximum time for which a target is stopped within rounds: supervisors
@@ -349,13 +350,26 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		connections := float64(sliced(f.trial.Loads).Connections)
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
-	lead, window := max(leastLead, leadTurns*turn), max(leastWindow, windowTurns*turn)
+	lead, window := s.closedLengths(turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	slice := time.Duration(s.MeanNs())
 	if slice <= longestSlice && s.fits(slice) {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
+}
+
+// closedLengths returns lead-in and window for a turn of the slowest target. A slower machine makes
+// turns longer, and windows of a few turns less are better than no slices at all.
+func (s *start) closedLengths(turn time.Duration) (lead, window time.Duration) {
+	lead = max(leastLead, leadTurns*turn)
+	for turns := windowTurns; ; turns-- {
+		window = max(leastWindow, time.Duration(turns)*turn)
+		mean := lead + turn/2 + window*3/2 // as record.SideBySide.MeanNs
+		if mean <= SliceLimit(len(s.sides)) || turns == leastTurns {
+			return lead, window
+		}
+	}
 }
 
 // SliceLimit returns the maximum mean length of slices with this many targets.
