@@ -1,0 +1,102 @@
+package trial
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"prony.example/stats"
+)
+
+// Lengths of slices; see docs/slices.md for how they were chosen.
+const (
+	leadTurns, leastLead     = 5, 20 * time.Millisecond
+	windowTurns, leastWindow = 10, 40 * time.Millisecond
+	leastTurns               = 7 // of a window, if longer ones would stop a target for too long
+	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
+	longestSlice = 2 * time.Second
+	// longestStop is the maximum time for which a target is stopped within rounds: supervisors
+	// replace workers that are silent for 5 s.
+	longestStop = 4 * time.Second
+	leastRounds = 7
+	// Number and window of the pilot slices of each target, whose median rates decide the lengths.
+	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
+)
+
+// lengths sets lead-in, window and number of rounds before the first counted slice, by the rate of
+// each target in pilot slices. They are equal for all targets. If slices are impossible, the number
+// of rounds is 0. With an error, failed is the index of the target that caused it.
+func (s *start) lengths(ctx context.Context) (failed int, err error) {
+	s.LeadInNs, s.WindowNs = int64(leastLead), int64(pilotWindow)
+	perS := make([][]float64, len(s.sides))
+	for range pilotSlices {
+		for _, i := range s.rng.Perm(len(s.sides)) {
+			x, err := s.closedSlice(ctx, i)
+			if err != nil {
+				return i, err
+			}
+			perS[i] = append(perS[i], float64(x.Requests)/float64(x.ClosedNs-x.OpenedNs)*1e9)
+		}
+	}
+	turn := time.Duration(0)
+	for i, f := range s.sides {
+		rate := stats.Median(perS[i])
+		if rate <= 0 { // its own window shows this, too
+			s.WindowNs = 0
+			return 0, nil
+		}
+		connections := float64(sliced(f.trial.Loads).Connections)
+		turn = max(turn, time.Duration(connections/rate*1e9))
+	}
+	lead, window := s.closedLengths(turn)
+	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
+	slice := time.Duration(s.MeanNs())
+	if slice <= longestSlice && s.fits(slice) {
+		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
+	}
+	return 0, nil
+}
+
+// closedLengths returns lead-in and window for a turn of the slowest target. A slower machine makes
+// turns longer, and windows of a few turns less are better than no slices at all.
+func (s *start) closedLengths(turn time.Duration) (lead, window time.Duration) {
+	lead = max(leastLead, leadTurns*turn)
+	for turns := windowTurns; ; turns-- {
+		window = max(leastWindow, time.Duration(turns)*turn)
+		mean := lead + turn/2 + window*3/2 // as record.SideBySide.MeanNs
+		if mean <= SliceLimit(len(s.sides)) || turns == leastTurns {
+			return lead, window
+		}
+	}
+}
+
+// SliceLimit returns the maximum mean length of slices with this many targets.
+func SliceLimit(targets int) time.Duration {
+	return min(longestSlice, longestStop/time.Duration(targets+1))
+}
+
+// between returns how many slices of others may lie between two slices of a target, so that it is
+// not stopped for too long.
+func between(slice time.Duration) int { return int(longestStop / slice) }
+
+// fits reports whether rounds of such slices have several possible orders: each target may come at
+// least two places later than in the round before.
+func (s *start) fits(slice time.Duration) bool { return between(slice) > len(s.sides) }
+
+// order returns a random order for a round. All orders with at most the given number of slices of
+// others between two slices of a target are equally probable. If all orders are equally probable in
+// the first round, they are so in each round.
+func order(r *rand.Rand, previous []int, most int) []int {
+	for {
+		next := r.Perm(len(previous))
+		fits := true
+		for place, i := range next {
+			after := len(previous) - 1 - slices.Index(previous, i)
+			fits = fits && after+place <= most
+		}
+		if fits {
+			return next
+		}
+	}
+}
