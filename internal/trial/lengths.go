@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -16,9 +17,9 @@ const (
 	leastTurns               = 7 // of a window, if longer ones would stop a target for too long
 	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	longestSlice = 2 * time.Second
-	// longestStop is the maximum time for which a target is stopped within rounds: supervisors
+	// LongestStop is the maximum time for which a target is stopped within rounds: supervisors
 	// replace workers that are silent for 5 s.
-	longestStop = 4 * time.Second
+	LongestStop = 4 * time.Second
 	leastRounds = 7
 	// Number and window of the pilot slices of each target, whose median rates decide the lengths.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
@@ -52,7 +53,7 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 	lead, window := s.closedLengths(turn)
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	slice := time.Duration(s.MeanNs())
-	if slice <= longestSlice && s.fits(slice) {
+	if slice <= SliceLimit(len(s.sides)) {
 		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
 	}
 	return 0, nil
@@ -64,25 +65,23 @@ func (s *start) closedLengths(turn time.Duration) (lead, window time.Duration) {
 	lead = max(leastLead, leadTurns*turn)
 	for turns := windowTurns; ; turns-- {
 		window = max(leastWindow, time.Duration(turns)*turn)
-		mean := lead + turn/2 + window*3/2 // as record.SideBySide.MeanNs
-		if mean <= SliceLimit(len(s.sides)) || turns == leastTurns {
+		x := record.SideBySide{LeadInNs: int64(lead), WindowNs: int64(window), TurnNs: int64(turn)}
+		if time.Duration(x.MeanNs()) <= SliceLimit(len(s.sides)) || turns == leastTurns {
 			return lead, window
 		}
 	}
 }
 
-// SliceLimit returns the maximum mean length of slices with this many targets.
+// SliceLimit returns the maximum mean length of slices with this many targets. With longer slices,
+// rounds would not have several possible orders: each target may come at least two places later
+// than in the round before.
 func SliceLimit(targets int) time.Duration {
-	return min(longestSlice, longestStop/time.Duration(targets+1))
+	return min(longestSlice, LongestStop/time.Duration(targets+1))
 }
 
 // between returns how many slices of others may lie between two slices of a target, so that it is
 // not stopped for too long.
-func between(slice time.Duration) int { return int(longestStop / slice) }
-
-// fits reports whether rounds of such slices have several possible orders: each target may come at
-// least two places later than in the round before.
-func (s *start) fits(slice time.Duration) bool { return between(slice) > len(s.sides) }
+func between(slice time.Duration) int { return int(LongestStop / slice) }
 
 // order returns a random order for a round. All orders with at most the given number of slices of
 // others between two slices of a target are equally probable. If all orders are equally probable in

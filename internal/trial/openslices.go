@@ -125,7 +125,7 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	o := &record.OpenSlices{RatePerS: perS, LeadInNs: max(int64(openLead), s.LeadInNs),
 		WindowNs: int64(window)}
 	mean := time.Duration(o.MeanNs())
-	if mean > longestSlice || !s.fits(mean) {
+	if mean > SliceLimit(len(s.sides)) {
 		return nil
 	}
 	o.Rounds = max(leastOpenRounds, int(s.sides[0].trial.Sliced/2/mean))

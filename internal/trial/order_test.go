@@ -39,7 +39,6 @@ func TestOrder(t *testing.T) {
 
 // One of five targets may be stopped for six slices: with slices of 570 ms for 3.4 s.
 func TestFits(t *testing.T) {
-	s := &start{sides: make([]*side, 5)}
 	for _, row := range []struct {
 		slice time.Duration
 		fits  bool
@@ -47,7 +46,7 @@ func TestFits(t *testing.T) {
 		{100 * time.Millisecond, true}, {573 * time.Millisecond, true},
 		{666 * time.Millisecond, true}, {667 * time.Millisecond, false},
 	} {
-		if got := s.fits(row.slice); got != row.fits {
+		if got := row.slice <= SliceLimit(5); got != row.fits {
 			t.Errorf("slices of %v fit: %v", row.slice, got)
 		}
 	}
@@ -57,8 +56,8 @@ func TestFits(t *testing.T) {
 func TestSliceLimit(t *testing.T) {
 	for n, want := range map[int]time.Duration{1: longestSlice, 2: 1333333333, 5: 666666666,
 		8: 444444444} {
-		s := start{sides: make([]*side, n)}
-		if got := SliceLimit(n); got != want || !s.fits(got) || n > 1 && s.fits(got+2) {
+		if got := SliceLimit(n); got != want || between(got) <= n ||
+			n > 1 && between(got+2) > n {
 			t.Errorf("%d targets: %v, want %v", n, got, want)
 		}
 	}
@@ -81,7 +80,7 @@ func TestClosedLengths(t *testing.T) {
 		lead, window := s.closedLengths(row.turn)
 		s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(row.turn)
 		if lead != row.lead || window != row.window ||
-			s.fits(time.Duration(s.MeanNs())) != row.fits {
+			(time.Duration(s.MeanNs()) <= SliceLimit(row.targets)) != row.fits {
 			t.Errorf("%+v: lead-in %v, window %v", row, lead, window)
 		}
 	}
