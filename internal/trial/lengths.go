@@ -14,7 +14,7 @@ import (
 const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
-	leastTurns               = 7 // of a window, if longer ones would stop a target for too long
+	leastTurns               = 7 // of a window, if longer ones would take too long
 	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	longestSlice = 2 * time.Second
 	// LongestStop is the maximum time for which a target is stopped within rounds: supervisors
@@ -50,23 +50,26 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		connections := float64(sliced(f.trial.Loads).Connections)
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
-	lead, window := s.closedLengths(turn)
+	planned := s.sides[0].trial.Sliced
+	lead, window := closedLengths(turn, min(SliceLimit(len(s.sides)), planned/leastRounds))
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
 	slice := time.Duration(s.MeanNs())
 	if slice <= SliceLimit(len(s.sides)) {
-		s.Rounds = max(leastRounds, int(s.sides[0].trial.Sliced/slice))
+		s.Rounds = max(leastRounds, int(planned/slice))
 	}
 	return 0, nil
 }
 
-// closedLengths returns lead-in and window for a turn of the slowest target. A slower machine makes
-// turns longer, and windows of a few turns less are better than no slices at all.
-func (s *start) closedLengths(turn time.Duration) (lead, window time.Duration) {
+// closedLengths returns lead-in and window for a turn of the slowest target, with at most the given
+// mean length of slices if windows of leastTurns allow it. A slower machine makes turns longer, and
+// windows of a few turns less are better than no slices at all, or than rounds that take longer
+// than planned.
+func closedLengths(turn, most time.Duration) (lead, window time.Duration) {
 	lead = max(leastLead, leadTurns*turn)
 	for turns := windowTurns; ; turns-- {
 		window = max(leastWindow, time.Duration(turns)*turn)
 		x := record.SideBySide{LeadInNs: int64(lead), WindowNs: int64(window), TurnNs: int64(turn)}
-		if time.Duration(x.MeanNs()) <= SliceLimit(len(s.sides)) || turns == leastTurns {
+		if time.Duration(x.MeanNs()) <= most || turns == leastTurns {
 			return lead, window
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"prony.example/record"
 )
 
 // No target waits for more slices of others than permitted, each target has each place equally
@@ -63,24 +65,33 @@ func TestSliceLimit(t *testing.T) {
 	}
 }
 
-// Windows have fewer turns if a round would stop a target for too long.
+// Windows have fewer turns if a round would stop a target for too long, or if rounds would take
+// longer than planned.
 func TestClosedLengths(t *testing.T) {
 	const ms = time.Millisecond
 	for _, row := range []struct {
 		targets            int
+		planned            time.Duration
 		turn, lead, window time.Duration
 		fits               bool
 	}{
-		{5, 1 * ms, 20 * ms, 40 * ms, true}, {5, 20 * ms, 100 * ms, 200 * ms, true},
-		{5, 32 * ms, 160 * ms, 320 * ms, true}, {5, 36 * ms, 180 * ms, 288 * ms, true},
-		{5, 41 * ms, 205 * ms, 287 * ms, true}, {5, 60 * ms, 300 * ms, 420 * ms, false},
-		{2, 60 * ms, 300 * ms, 600 * ms, true}, {2, 80 * ms, 400 * ms, 560 * ms, true},
+		{5, 5000 * ms, 1 * ms, 20 * ms, 40 * ms, true},
+		{5, 5000 * ms, 20 * ms, 100 * ms, 200 * ms, true},
+		{5, 5000 * ms, 32 * ms, 160 * ms, 320 * ms, true},
+		{5, 5000 * ms, 36 * ms, 180 * ms, 288 * ms, true},
+		{5, 5000 * ms, 41 * ms, 205 * ms, 287 * ms, true},
+		{5, 5000 * ms, 60 * ms, 300 * ms, 420 * ms, false},
+		{2, 9800 * ms, 60 * ms, 300 * ms, 600 * ms, true},
+		{2, 9800 * ms, 80 * ms, 400 * ms, 560 * ms, true},
+		{5, 2000 * ms, 13 * ms, 65 * ms, 130 * ms, true},
+		{5, 2000 * ms, 17 * ms, 85 * ms, 119 * ms, true},
+		{5, 2000 * ms, 20 * ms, 100 * ms, 140 * ms, true},
 	} {
-		s := start{sides: make([]*side, row.targets)}
-		lead, window := s.closedLengths(row.turn)
-		s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(row.turn)
+		limit := SliceLimit(row.targets)
+		lead, window := closedLengths(row.turn, min(limit, row.planned/leastRounds))
+		x := record.SideBySide{LeadInNs: int64(lead), WindowNs: int64(window), TurnNs: int64(row.turn)}
 		if lead != row.lead || window != row.window ||
-			(time.Duration(s.MeanNs()) <= SliceLimit(row.targets)) != row.fits {
+			(time.Duration(x.MeanNs()) <= limit) != row.fits {
 			t.Errorf("%+v: lead-in %v, window %v", row, lead, window)
 		}
 	}
