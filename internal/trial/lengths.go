@@ -2,8 +2,6 @@ package trial
 
 import (
 	"context"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"prony.example/record"
@@ -15,12 +13,14 @@ const (
 	leadTurns, leastLead     = 5, 20 * time.Millisecond
 	windowTurns, leastWindow = 10, 40 * time.Millisecond
 	leastTurns               = 7 // of a window, if longer ones would take too long
-	// longestSlice is the maximum mean length of slices: longer ones leave too few rounds.
-	longestSlice = 2 * time.Second
-	// LongestStop is the maximum time for which a target is stopped within rounds: supervisors
-	// replace workers that are silent for 5 s.
-	LongestStop = 4 * time.Second
-	leastRounds = 7
+	// LongestSlice is the maximum mean length of slices: longer ones leave too few rounds.
+	LongestSlice = 2 * time.Second
+	// A target is stopped for at most longestStop within rounds, because supervisors replace workers
+	// that are silent for 5 s. Between two slices of others, it then runs for wakeTime.
+	longestStop, wakeTime = 4 * time.Second, 100 * time.Millisecond
+	// Starts have at least leastRounds, or fewestRounds if leastRounds would take more than twice as
+	// long as planned.
+	leastRounds, fewestRounds = 7, 4
 	// Number and window of the pilot slices of each target, whose median rates decide the lengths.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond
 )
@@ -51,11 +51,10 @@ func (s *start) lengths(ctx context.Context) (failed int, err error) {
 		turn = max(turn, time.Duration(connections/rate*1e9))
 	}
 	planned := s.sides[0].trial.Sliced
-	lead, window := closedLengths(turn, min(SliceLimit(len(s.sides)), planned/leastRounds))
+	lead, window := closedLengths(turn, min(LongestSlice, planned/leastRounds))
 	s.LeadInNs, s.WindowNs, s.TurnNs = int64(lead), int64(window), int64(turn)
-	slice := time.Duration(s.MeanNs())
-	if slice <= SliceLimit(len(s.sides)) {
-		s.Rounds = max(leastRounds, int(planned/slice))
+	if slice := time.Duration(s.MeanNs()); slice <= LongestSlice {
+		s.Rounds = rounds(slice, planned)
 	}
 	return 0, nil
 }
@@ -75,30 +74,8 @@ func closedLengths(turn, most time.Duration) (lead, window time.Duration) {
 	}
 }
 
-// SliceLimit returns the maximum mean length of slices with this many targets. With longer slices,
-// rounds would not have several possible orders: each target may come at least two places later
-// than in the round before.
-func SliceLimit(targets int) time.Duration {
-	return min(longestSlice, LongestStop/time.Duration(targets+1))
-}
-
-// between returns how many slices of others may lie between two slices of a target, so that it is
-// not stopped for too long.
-func between(slice time.Duration) int { return int(LongestStop / slice) }
-
-// order returns a random order for a round. All orders with at most the given number of slices of
-// others between two slices of a target are equally probable. If all orders are equally probable in
-// the first round, they are so in each round.
-func order(r *rand.Rand, previous []int, most int) []int {
-	for {
-		next := r.Perm(len(previous))
-		fits := true
-		for place, i := range next {
-			after := len(previous) - 1 - slices.Index(previous, i)
-			fits = fits && after+place <= most
-		}
-		if fits {
-			return next
-		}
-	}
+// rounds returns the number of rounds of slices with this mean length, for a planned time per
+// target. Fewer rounds are better than rounds that take several times as long as planned.
+func rounds(slice, planned time.Duration) int {
+	return max(int(planned/slice), min(leastRounds, int(2*planned/slice)), fewestRounds)
 }

@@ -59,16 +59,12 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	defer watcher.Close()
 	s.stalls = watcher.Log()
 	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))
-	targets := s.rng.Perm(len(s.sides))
 	for round := 1; round <= s.Open.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
 		}
-		if round > 1 {
-			targets = order(s.rng, targets, between(time.Duration(s.Open.MeanNs())))
-		}
 		seed := s.rng.Uint64() // the same arrivals for all targets of a round
-		for place, i := range targets {
+		for place, i := range s.rng.Perm(len(s.sides)) {
 			slice, err := s.openSlice(ctx, i, seed)
 			if err != nil {
 				return i, err
@@ -115,8 +111,7 @@ func (s *start) sampled() int {
 	return stallfree.Sample(expected)
 }
 
-// openLengths returns the lengths of open slices at a rate, or nil if a target would be stopped for
-// too long.
+// openLengths returns the lengths of open slices at a rate, or nil if slices would be too long.
 func (s *start) openLengths(perS float64) *record.OpenSlices {
 	if !(perS > 0) {
 		return nil
@@ -125,7 +120,7 @@ func (s *start) openLengths(perS float64) *record.OpenSlices {
 	o := &record.OpenSlices{RatePerS: perS, LeadInNs: max(int64(openLead), s.LeadInNs),
 		WindowNs: int64(window)}
 	mean := time.Duration(o.MeanNs())
-	if mean > SliceLimit(len(s.sides)) {
+	if mean > LongestSlice {
 		return nil
 	}
 	o.Rounds = max(leastOpenRounds, int(s.sides[0].trial.Sliced/2/mean))

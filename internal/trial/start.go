@@ -98,10 +98,12 @@ type side struct {
 	loader  Loader // of the closed load
 	open    Loader // of the open load; nil: no open slices
 	freezer Freezer
-	clock   CPUClock
-	sum     record.Sliced // over closed slices
-	openSum record.Sliced // over open slices
-	ended   bool
+	// stoppedNs is when the target was last stopped between slices, by clock.Mono.
+	stoppedNs int64
+	clock     CPUClock
+	sum       record.Sliced // over closed slices
+	openSum   record.Sliced // over open slices
+	ended     bool
 }
 
 // startTrials runs the trials of one start and returns their records in the order of the plan.
@@ -327,15 +329,11 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		return failed, err
 	}
 	report := s.reportRounds("slices", s.Rounds, time.Duration(s.MeanNs()))
-	targets := s.rng.Perm(len(s.sides))
 	for round := 1; round <= s.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
 		}
-		if round > 1 {
-			targets = order(s.rng, targets, between(time.Duration(s.MeanNs())))
-		}
-		for place, i := range targets {
+		for place, i := range s.rng.Perm(len(s.sides)) {
 			slice, err := s.closedSlice(ctx, i)
 			if err != nil {
 				return i, err
@@ -375,7 +373,7 @@ func (f *side) connect(ctx context.Context, l suite.Load, more load.Spec) (Loade
 	if err != nil {
 		return nil, err
 	}
-	return loader, f.freezer.Freeze()
+	return loader, f.stop()
 }
 
 // describe adds to each record the start's settings, and how this target was stopped and read.
@@ -409,13 +407,16 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 	err error,
 ) {
 	f := s.sides[i]
+	if err := s.wakeIdle(i, x.Lead+x.Window); err != nil {
+		return out, err
+	}
 	before, machine := s.read()
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
 	}
 	x.CPU = f.clock.Read
 	got, err := loader.Slice(ctx, x)
-	if freezing := f.freezer.Freeze(); err == nil {
+	if freezing := f.stop(); err == nil {
 		err = freezing
 	}
 	if err != nil {
@@ -435,6 +436,35 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 		out.OthersNs = -1
 	}
 	return out, nil
+}
+
+// stop stops the target until its next slice.
+func (f *side) stop() error {
+	err := f.freezer.Freeze()
+	f.stoppedNs = clock.Mono()
+	return err
+}
+
+// wakeIdle lets all targets but the next one run for a moment, if they would be stopped for too
+// long at the end of its slice. No target is loaded meanwhile.
+func (s *start) wakeIdle(next int, slice time.Duration) (err error) {
+	var awake []*side
+	for i, f := range s.sides {
+		long := clock.Mono()-f.stoppedNs+int64(slice) > int64(longestStop)
+		if i != next && long && f.freezer.Way() != record.FreezeOff && err == nil {
+			awake = append(awake, f)
+			err = f.freezer.Thaw()
+		}
+	}
+	if len(awake) > 0 {
+		time.Sleep(wakeTime)
+	}
+	for _, f := range awake {
+		if stopping := f.stop(); err == nil {
+			err = stopping
+		}
+	}
+	return err
 }
 
 // passed returns the difference of two readings; -1 if one is unknown.

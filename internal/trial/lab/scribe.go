@@ -97,11 +97,8 @@ func (s *scribe) slow(r *record.Record) {
 		return
 	}
 	s.slowStart = true
-	targets := len(x.With) + 1
-	s.Say(fmt.Sprintf("targets are compared only by windows: a slice would take %s (limit %s with "+
-		"%s, because no target may be stopped for more than %s)",
-		units.Duration(float64(x.MeanNs())), units.Duration(float64(trial.SliceLimit(targets))),
-		units.Plural(targets, "target"), units.Duration(float64(trial.LongestStop))))
+	s.Say(fmt.Sprintf("targets are compared only by windows: a slice would take %s (limit %s)",
+		units.Duration(float64(x.MeanNs())), units.Duration(float64(trial.LongestSlice))))
 }
 
 // open begins to write into a run's folder.
