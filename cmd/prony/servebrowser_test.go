@@ -98,6 +98,7 @@ func atBrowser(t *testing.T) *reader {
 limits: {cpus: 1, memory: 256MiB}
 warmup: {min: 0s, max: 500ms}
 blocks: 2
+slices: 2s
 requests: [{request: GET /}]
 loads: [{name: peak, model: closed, connections: 4, measure: 1s}]
 `

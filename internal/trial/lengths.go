@@ -15,11 +15,11 @@ const (
 	leastTurns               = 7 // of a window, if longer ones would take too long
 	// LongestSlice is the maximum mean length of slices: longer ones leave too few rounds.
 	LongestSlice = 2 * time.Second
-	// A target is stopped for at most longestStop within rounds, because supervisors replace workers
-	// that are silent for 5 s. Between two slices of others, it then runs for wakeTime.
+	// Within rounds, a target is stopped for at most longestStop, because supervisors replace
+	// workers that are silent for 5 s. Then it runs for wakeTime between two slices of others.
 	longestStop, wakeTime = 4 * time.Second, 100 * time.Millisecond
-	// Starts have at least leastRounds, or fewestRounds if leastRounds would take more than twice as
-	// long as planned.
+	// Starts have at least leastRounds, or fewestRounds if leastRounds would take more than twice
+	// as long as planned.
 	leastRounds, fewestRounds = 7, 4
 	// Number and window of the pilot slices of each target, whose median rates decide the lengths.
 	pilotSlices, pilotWindow = 5, 60 * time.Millisecond

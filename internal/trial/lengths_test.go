@@ -74,7 +74,7 @@ func TestWakeIdle(t *testing.T) {
 	}
 }
 
-// Windows have fewer turns if slices would be too long, or if rounds would take longer than planned.
+// Windows have fewer turns if slices would be too long, or rounds longer than planned.
 func TestClosedLengths(t *testing.T) {
 	const ms = time.Millisecond
 	for _, row := range []struct {
