@@ -20,7 +20,8 @@ func TestRunInContainers(t *testing.T) {
 	out, _, _ := run(mock{}, "process,docker")
 	has(t, "the table", out, "go-nethttp in docker")
 	has(t, "the table", out, "vs process")
-	has(t, "the note", out, "the value of a target in a container divided by its value as a plain")
+	has(t, "the note", out, "the value of a target in a container or pod divided by its value "+
+		"as a plain")
 	out, stderr, exit := run(mock{dockerless: true}, "process,docker")
 	if exit != cli.Fine {
 		t.Errorf("without an engine exit %d: %s", exit, stderr)
