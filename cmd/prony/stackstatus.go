@@ -173,6 +173,9 @@ func (a *app) whyBad(ctx context.Context, p part) string {
 		return why + ": " + fault
 	}
 	log := strings.TrimSpace(a.engine(ctx, "logs", "--tail", logLines, p.Name))
+	if log == "" {
+		return why + "; its log is empty"
+	}
 	return why + "; docker logs " + p.Name + " ends with:\n  " +
 		strings.ReplaceAll(log, "\n", "\n  ")
 }
