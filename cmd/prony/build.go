@@ -27,7 +27,8 @@ steps. Run builds by itself. After a successful build, copies of the same build 
 used for 7 days are removed, unless a run still uses them.
 
 With --images, build also makes the container image of each service from its Dockerfile, with
-Docker, and records its size. The size is in tables with the column "image".`,
+Docker, and records its size. The size is in tables with the column "image". The image of a service
+whose tools are missing here is also made.`,
 		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
@@ -53,17 +54,35 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 		return err
 	}
 	tools := service.FindTools(ctx)
-	var able lab.Catalog
+	var able, contained lab.Catalog
 	for _, s := range services {
+		missing := tools.Missing(s)
+		switch {
+		case len(missing) == 0:
+			able = append(able, s)
+		case images && s.NoImage(s.Targets[0]) == "":
+			contained = append(contained, s)
 		// A further build, such as a native one, is skipped even if its service is named.
-		if missing := tools.Missing(s); len(missing) > 0 && (len(args) == 0 || s.Other != "") {
+		case len(args) == 0 || s.Other != "":
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), missing[0])
-			continue
+		default:
+			able = append(able, s)
 		}
-		able = append(able, s)
 	}
 	var errs []error
 	b := l.Builder(tools)
+	for _, s := range contained {
+		built, err := a.world.Image(ctx, b, s)
+		if errors.Is(err, service.ErrNoDocker) {
+			return err
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		fmt.Fprintf(a.stdout, "%-22s only its image, %.1f MiB: %s\n", s.Label(),
+			mebibytes(built.ImageBytes), tools.Missing(s)[0])
+	}
 	for i, o := range lab.BuildAll(ctx, a.world.Build, b, able, jobs) {
 		if o.Err == nil && images {
 			o.Err = weigh(ctx, b, able[i], o.Built)

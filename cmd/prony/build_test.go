@@ -61,3 +61,14 @@ func TestNamedBuilds(t *testing.T) {
 		}
 	}
 }
+
+// With --images, a service whose tools are missing gets its image.
+func TestImagesWithoutTools(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("JAVA_HOME", "")
+	out, stderr, exit := say(t, mock{}, "build", "--root", checkout(t), "--images", "rust-axum")
+	if exit != cli.Fine {
+		t.Errorf("exit %d: %s", exit, stderr)
+	}
+	has(t, "the builds", out, "rust-axum ", "only its image, 2.0 MiB: ", "cargo")
+}

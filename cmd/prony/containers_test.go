@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"prony.example/internal/base/cli"
@@ -19,7 +20,8 @@ func TestRunInContainers(t *testing.T) {
 	out, _, _ := run(mock{}, "process,docker")
 	has(t, "the table", out, "go-nethttp in docker")
 	has(t, "the table", out, "vs process")
-	has(t, "the note", out, "the value of a target in a container divided by its value as a plain")
+	has(t, "the note", out, "the value of a target in a container or pod divided by its value "+
+		"as a plain")
 	out, stderr, exit := run(mock{dockerless: true}, "process,docker")
 	if exit != cli.Fine {
 		t.Errorf("without an engine exit %d: %s", exit, stderr)
@@ -73,25 +75,43 @@ func TestStack(t *testing.T) {
 	has(t, "the error", stderr, "start the stack with prony stack up")
 }
 
+// Status lists only services of the profile OBS, and says why a part does not run well.
 func TestParts(t *testing.T) {
-	check := func(text string, wantExit bool, want string) {
+	check := func(inspected, text string, exit int, want ...string) {
 		t.Helper()
-		parts, err := readParts([]byte(text))
+		parts, err := readParts([]byte(text), []string{"loki", "alloy"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var out writer
-		a := &app{stdout: &out}
-		if err := a.printParts(parts); (err != nil) != wantExit {
-			t.Errorf("%s: error %v", text, err)
+		a := &app{world: mock{inspected: inspected}, stdout: &out}
+		if err := a.printParts(t.Context(), parts); cli.Code(err) != exit {
+			t.Errorf("%s: exit code %d, %v", text, cli.Code(err), err)
 		}
-		has(t, text, string(out), want)
+		has(t, text, string(out), want...)
+		if strings.Contains(string(out), "rain-fire") {
+			t.Errorf("%s: lists a service that is no part: %s", text, out)
+		}
 	}
-	check(`{"Service":"loki","State":"exited"}`, true, "loki  exited")
-	check(`{"Service":"loki","State":"running","Health":"unhealthy"}`, true, "running unhealthy")
-	check(`{"Service":"loki","State":"running","Health":"starting"}`, false, "running starting")
-	check("", true, "start the stack with prony stack up")
-	if _, err := readParts([]byte("no JSON")); err == nil {
+	const runs = `{"Service":"alloy","State":"running"}
+{"Service":"rain-fire","State":"exited"}
+`
+	check("", runs+`{"Service":"loki","State":"running","Health":"starting"}`, cli.Fine,
+		"loki   running starting")
+	check("", runs+`{"Service":"loki","Name":"x-loki-1","State":"exited","ExitCode":1}`, cli.Failed,
+		"loki   exited", "loki: exited with exit code 1; docker logs x-loki-1 ends with:\n"+
+			"  bad key\n  the end\n", "1 of 2 parts do not run or are unhealthy")
+	check("", runs+`{"Service":"loki","State":"exited","ExitCode":137}`, cli.Failed,
+		"exit code 137, killed, for example because it exceeded its memory limit")
+	check("port is in use", runs+`{"Service":"loki","State":"created"}`, cli.Failed,
+		"loki: created with exit code 0: port is in use")
+	check("ok\nnot ready: ring\n", runs+`{"Service":"loki","State":"running","Health":"unhealthy"}`,
+		cli.Failed, "running unhealthy", "loki: the last health check says: not ready: ring\n")
+	check("", runs, cli.Failed, "loki   absent", "loki: has no container; start it with prony "+
+		"stack up")
+	check("", `{"Service":"rain-fire","State":"exited"}`, cli.Failed,
+		"start the stack with prony stack up")
+	if _, err := readParts([]byte("no JSON"), nil); err == nil {
 		t.Error("text that is not JSON was read")
 	}
 }
@@ -101,7 +121,8 @@ func TestGrafanaOf(t *testing.T) {
 	check := func(state, published, want string) {
 		t.Helper()
 		parts, err := readParts([]byte(`{"Service":"loki","State":"running"}
-			{"Service":"grafana","State":"` + state + `","Publishers":[` + published + `]}`))
+			{"Service":"grafana","State":"`+state+`","Publishers":[`+published+`]}`),
+			[]string{"grafana", "loki"})
 		if got := grafanaOf(parts); err != nil || got != want {
 			t.Errorf("%s, %s: %q, %v, want %q", state, published, got, err, want)
 		}

@@ -38,7 +38,8 @@ type mock struct {
 
 	interrupt time.Duration // time of Ctrl-C after the program's start; 0: never
 
-	dockerless bool // no engine responds
+	dockerless bool   // no engine responds
+	inspected  string // output of docker inspect
 
 	handed *[]string // receives the checkout and the arguments of the collector's program
 }
@@ -80,7 +81,14 @@ func (m mock) Docker(_ context.Context, out, _ io.Writer, args []string) error {
 	if m.dockerless {
 		return errors.New("the stack needs Docker")
 	}
-	if slices.Contains(args, "ps") {
+	switch {
+	case slices.Contains(args, "--services"):
+		fmt.Fprintln(out, "mimir\nalloy")
+	case slices.Contains(args, "inspect"):
+		fmt.Fprintln(out, m.inspected)
+	case slices.Contains(args, "logs"):
+		fmt.Fprintln(out, "bad key\nthe end")
+	case slices.Contains(args, "ps"):
 		fmt.Fprintln(out, `{"Service":"alloy","State":"running","Health":"healthy","Publishers":[`+
 			`{"URL":"","PublishedPort":0},{"URL":"127.0.0.1","PublishedPort":4318}]}`)
 		fmt.Fprintln(out, `{"Service":"mimir","State":"running","Health":""}`)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +31,8 @@ type gateFlags struct {
 func (a *app) gateCmd() *cobra.Command {
 	f := &gateFlags{}
 	c := &cobra.Command{
-		Use: "gate BASE [NEW]", Short: "Fail if a run is a regression",
-		Args: cli.Arguments(1, 2),
+		Use: "gate BASE [NEW] [-- VERB ...]", Short: "Fail if a run is a regression",
+		Args: gateArguments,
 		Long: `Gate checks for each metric whether NEW is worse than BASE by more than the limit of
 --max-regression. The whole interval of the difference decides, not the difference alone:
 
@@ -57,11 +58,21 @@ With --last-good FILE, name NEW only. FILE names BASE, the last run that passed,
 NEW passes by its interval. If FILE names no run yet, gate checks that NEW has valid trials, and
 NEW becomes the base.
 
+With a prony command after --, gate first runs this command, which makes NEW. If the command fails,
+gate ends with its exit code. Trials that are INVALID or failed (exit code 4) are left to the gate.
+
 ` + addressing,
 		Example: `  prony gate results/RUN:go-nethttp@base results/RUN:go-nethttp
   prony gate results/RUN --max-regression 5% --metric throughput --max-regression p99=10%
-  prony gate results/RUN --max-regression 5% --inconclusive pass --github`,
-		RunE: func(_ *cobra.Command, args []string) error {
+  prony gate results/RUN --max-regression 5% --inconclusive pass --github
+  prony gate new --last-good good -- run --out new`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				if err := a.before(c.Context(), args[dash:]); err != nil {
+					return err
+				}
+				args = args[:dash]
+			}
 			if f.good != "" {
 				return a.gateLast(args, f)
 			}
@@ -80,6 +91,29 @@ NEW becomes the base.
 	fs.StringVar(&f.good, "last-good", "", "file that names the last run that passed: BASE")
 	fs.BoolVar(&f.github, "github", false, "also annotate the change on GitHub (workflow commands)")
 	return c
+}
+
+// gateArguments checks the arguments before a command after --.
+func gateArguments(c *cobra.Command, args []string) error {
+	dash := c.ArgsLenAtDash()
+	if dash < 0 {
+		dash = len(args)
+	} else if dash == len(args) {
+		return cli.Usagef("expected a prony command after --, such as run --out NEW")
+	}
+	return cli.Arguments(1, 2)(c, args[:dash])
+}
+
+// before runs the command that makes the run to judge.
+func (a *app) before(ctx context.Context, line []string) error {
+	err := run(ctx, a.world, line, a.stdout, a.stderr)
+	if code := cli.Code(err); code != cli.Fine && code != cli.Invalid {
+		return cli.End(code, "%v", err)
+	}
+	if ctx.Err() != nil {
+		return errors.New("gate: ended by a signal before it was complete")
+	}
+	return nil
 }
 
 func (a *app) gate(args []string, f *gateFlags) (g compare.Gate, err error) {

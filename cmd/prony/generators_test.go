@@ -204,6 +204,30 @@ func hasEnded(pid int) bool {
 	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
 
+// A load whose generators have all ended is INVALID.
+func TestGeneratorsAllEnd(t *testing.T) {
+	testsets.Once(t, "a load whose generators all die", testsets.Needs{})
+	url, asked := counting(t)
+	p := startLab(t, url, "-r", "400", "-c", "4", "--generators", "2", "-d", "1m", "--view", "none")
+	all := p.children(2)
+	eventually(t, "requests", func() bool { return asked.Load() > 100 })
+	for _, pid := range all {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := ""
+	for p.told.Scan() {
+		said += p.told.Text() + "\n"
+	}
+	err := p.Wait()
+	has(t, "what is said", said, "prony: INVALID: load "+url+": no generator reported its "+
+		"measurements; generator 0 (", " disconnected ")
+	if p.ProcessState.ExitCode() != cli.Invalid {
+		t.Errorf("%v: %s", err, said)
+	}
+}
+
 // However a coordinator or one of its generators ends, nothing of the load remains, and no load
 // with a missing part is VALID.
 func TestGeneratorsEnd(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
+	"prony.example/internal/generator/distributed"
 	"prony.example/internal/generator/progress"
 	"prony.example/internal/generator/summary"
 	"prony.example/internal/observe/host"
@@ -277,8 +278,12 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 		a.say(fmt.Sprintf("the view: %v", e))
 	}
 	_, cut = view.Cut()
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		err = fmt.Errorf("load %s: the load ended before its window began", p.url)
+	case errors.Is(err, distributed.ErrNoReport):
+		a.say(fmt.Sprintf("prony: INVALID: load %s: %v", p.url, err))
+		err = cli.End(cli.Invalid, "%v", err)
 	}
 	return res, cut, err
 }

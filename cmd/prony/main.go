@@ -53,7 +53,8 @@ var readers = []string{"audit", "compare", "explain", "gate", "import", "init", 
 
 func execute(ctx context.Context, root *cobra.Command, args []string) error {
 	c, _, err := root.Find(args)
-	if err != nil || !slices.Contains(readers, c.Name()) {
+	// A command after -- may need cleanup.
+	if err != nil || !slices.Contains(readers, c.Name()) || slices.Contains(args, "--") {
 		return root.ExecuteContext(ctx)
 	}
 	return reading(ctx, c.Name(), func() error { return root.ExecuteContext(ctx) })

@@ -62,7 +62,10 @@ func (s *progressLine) Begin(b lab.Begun) {
 	if len(b.Layout.Backing) > 0 {
 		where += fmt.Sprintf(", backing processes on %v", b.Layout.Backing)
 	}
-	if b.Layout.Shared {
+	switch {
+	case b.Attached:
+		where = fmt.Sprintf("load generator on %v", b.Layout.Load)
+	case b.Layout.Shared:
 		where = fmt.Sprintf("service and load generator share core %v", b.Layout.Load)
 	}
 	s.Say(fmt.Sprintf("%s: %s, seed %d; %s; %s", p.Suite.Name, extent(p), p.Suite.Seed,

@@ -102,7 +102,7 @@ func (a *app) rain(ctx context.Context, f *loadFlags, o *outputFlags, s *saveFla
 			fmt.Fprintln(a.stdout)
 		}
 		name := filepath.Join(folder, rainName(servers, i))
-		if err := a.one(ctx, f, o, name, urls[i], kept); err != nil {
+		if err := a.one(ctx, f, o, name, urls[i], u.Name, kept); err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", u.Name, err))
 		}
 		if ctx.Err() != nil {
@@ -152,7 +152,7 @@ func known(ctx context.Context, host string) (up bool, err error) {
 }
 
 // one loads one server, prints the result and stores it.
-func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url string,
+func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url, host string,
 	kept *keeper) error {
 	p, err := f.plan(ctx, url)
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	if err != nil {
 		return err
 	}
-	report.Command = alone(report.Command, url)
+	report.Command = alone(report.Command, url, host)
 	err = files.Write(name, func(w io.Writer) error { return summary.JSON(w, report) })
 	if err != nil {
 		return fmt.Errorf("store the result: %w", err)
@@ -171,11 +171,25 @@ func (a *app) one(ctx context.Context, f *loadFlags, o *outputFlags, name, url s
 	return errors.Join(a.print(report, res, o), a.judge(report, nil, "text"))
 }
 
-// alone returns a command line with only one of its servers.
-func alone(command []string, url string) []string {
+// alone returns a command line with only one of its servers. Of --remote it retains only the
+// server's host.
+func alone(command []string, url, host string) (out []string) {
 	url = cmdlog.Hush(url) // as in the command
-	return slices.DeleteFunc(slices.Clone(command), func(arg string) bool {
-		return arg != url && (strings.HasPrefix(arg, "http://") ||
-			strings.HasPrefix(arg, "https://"))
-	})
+	for i := 0; i < len(command); i++ {
+		name, value, joined := strings.Cut(command[i], "=")
+		switch {
+		case name == "--remote":
+			if !joined && i+1 < len(command) {
+				i++
+				value = command[i]
+			}
+			if slices.Contains(strings.Split(value, ","), host) {
+				out = append(out, "--remote="+host)
+			}
+		case command[i] == url, !strings.HasPrefix(command[i], "http://") &&
+			!strings.HasPrefix(command[i], "https://"):
+			out = append(out, command[i])
+		}
+	}
+	return out
 }

@@ -60,12 +60,13 @@ func TestRain(t *testing.T) {
 		exit := cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
 		return out.String(), errs.String(), exit
 	}
-	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/")
+	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/", "--remote=not-up", "--remote",
+		"elsewhere")
 	if unspoilt(exit) != cli.Fine {
 		t.Fatalf("exit %d: %s", exit, stderr)
 	}
 	has(t, "what was found", out, up.URL)
-	if strings.Contains(out, "not-up") {
+	if strings.Contains(out, "not-up") || strings.Contains(out, "elsewhere") {
 		t.Errorf("the line that reproduces it names others:\n%s", out)
 	}
 	files, err := filepath.Glob(filepath.Join(into, "*", "*.json"))
@@ -84,5 +85,20 @@ func TestRain(t *testing.T) {
 	has(t, "the error", stderr, "none of the 1 servers runs")
 	if _, stderr, exit = rain("not-up"); exit != cli.Misused {
 		t.Errorf("without a host exit %d: %s", exit, stderr)
+	}
+}
+
+// The command that reproduces one server's load names --remote only for this server.
+func TestRainReproduces(t *testing.T) {
+	for _, row := range [][]string{
+		{"prony rain --remote=a --remote=b -d 1s http://a/ http://b/", "http://b/",
+			"prony rain --remote=b -d 1s http://b/"},
+		{"prony rain --remote a,b http://a/ --lead-in 1s http://b/ https://c/", "http://b/",
+			"prony rain --remote=b --lead-in 1s http://b/"},
+		{"prony rain http://a/ http://b/ --remote a", "http://b/", "prony rain http://b/"},
+	} {
+		if got := strings.Join(alone(strings.Fields(row[0]), row[1], "b"), " "); got != row[2] {
+			t.Errorf("%s\nis alone %s\nwant %s", row[0], got, row[2])
+		}
 	}
 }

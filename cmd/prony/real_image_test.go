@@ -64,8 +64,8 @@ func TestRealOwnImages(t *testing.T) {
 			t.Errorf("%q: exit %d\n%s%swant %q", args, exit, stdout, stderr, says)
 		}
 	}
-	refuses("has no image prony-test/none:1, and Prony does not pull images", "--image",
-		"prony-test/none:1")
+	refuses("find the image of prony-test-none-1: the Docker engine has no image "+
+		"prony-test/none:1, and Prony does not pull images", "--image", "prony-test/none:1")
 	refuses(`exec: "/app": stat /app: no such file`, "--image", "prony-test/empty:1")
 	refuses("exposes 8080/tcp, 9090/tcp: set the key port", "--image", "prony-test/two:1")
 	refuses("at the port in $PORT", "--image", "prony-test/fixed:1", "--port", "81")

@@ -203,14 +203,10 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	if r.project { // the stack belongs to a checkout
 		return h, nil
 	}
-	text.Reset()
-	if err := r.compose(ctx, &text, io.Discard, "ps", "--all", "--format", "json"); err != nil {
+	parts, err := r.stackParts(ctx, io.Discard)
+	if err != nil {
 		h.Stack = []server.Part{{Name: "stack", State: format.Clip(err.Error())}}
 		return h, nil
-	}
-	parts, err := readParts(text.Bytes())
-	if err != nil {
-		return h, fmt.Errorf("read the state of the stack: %w", err)
 	}
 	h.Grafana = grafanaOf(parts)
 	for _, p := range parts {

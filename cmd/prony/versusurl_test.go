@@ -106,6 +106,9 @@ func TestVersusAsksByName(t *testing.T) {
 			if exit != cli.Fine && exit != cli.Invalid {
 				t.Fatalf("exit %d\n%s", exit, stderr)
 			}
+			if strings.Contains(stderr, "service on cores") { // Prony did not place it
+				t.Errorf("it says where the service runs:\n%s", stderr)
+			}
 			if l := one(t, stderr).Loads[0]; l.Done == 0 || l.Errors.Total() != 0 {
 				t.Errorf("%d answers, errors %+v", l.Done, l.Errors)
 			}

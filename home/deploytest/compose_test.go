@@ -3,9 +3,11 @@ package deploytest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -76,11 +78,17 @@ type mount struct {
 // environment has only env and what it needs to be found, so that .env determines the rest.
 func compose(t *testing.T, env []string, flags ...string) ([]byte, error) {
 	t.Helper()
+	return composeIn(t, "deploy", env, flags...)
+}
+
+// composeIn runs docker compose on a folder.
+func composeIn(t *testing.T, folder string, env []string, flags ...string) ([]byte, error) {
+	t.Helper()
 	composed(t)
 	if err := havePlugin(); err != nil {
 		t.Skipf("no Docker Compose here: %v", err)
 	}
-	args := append([]string{"compose", "--project-directory", "deploy"}, flags...)
+	args := append([]string{"compose", "--project-directory", folder}, flags...)
 	cmd := exec.Command("docker", append(args, "config", "--format", "json")...)
 	cmd.Dir = root
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
@@ -104,7 +112,8 @@ var havePlugin = sync.OnceValue(func() error {
 func composed(t *testing.T) {
 	t.Helper()
 	testsets.Once(t, "systems that Compose starts", testsets.Needs{
-		Files: []string{"agents.yaml", "deploy", "docs", "examples", "services", "suites"},
+		Files: []string{"agents.yaml", "compose", "deploy", "docs", "examples", "services",
+			"suites"},
 		Facts: []string{testsets.Version("docker", "compose", "version")},
 	})
 }
@@ -179,6 +188,38 @@ func TestProfiles(t *testing.T) {
 		got := parse(t, nil, strings.Fields(combination)...).names()
 		if !slices.Equal(got, want) {
 			t.Errorf("%s starts\n%v, want\n%v", combination, got, want)
+		}
+	}
+}
+
+// The folder compose/ is the same project as deploy/, with its paths, its .env and the variables of
+// the shell.
+func TestComposeFolder(t *testing.T) {
+	resolved := func(folder string, env []string, flags []string) (all map[string]any) {
+		out, err := composeIn(t, folder, env, flags...)
+		if err == nil {
+			err = json.Unmarshal(out, &all)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Extensions are fragments for YAML's anchors, without effect of their own.
+		maps.DeleteFunc(all, func(key string, _ any) bool { return strings.HasPrefix(key, "x-") })
+		return all
+	}
+	for _, row := range []struct{ env, profiles string }{
+		{"", "OBS SERVICES RAIN_FIRE"},
+		{"RATE=77 JAVA_SPRING_VIRTUAL=OTHERS PWD=/elsewhere OTEL=", "*"},
+	} {
+		var flags []string
+		for _, p := range strings.Fields(row.profiles) {
+			flags = append(flags, "--profile="+p)
+		}
+		env := strings.Fields(row.env)
+		got, want := resolved("compose", env, flags), resolved("deploy", env, flags)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s %s: compose/ resolves to\n%v\ndeploy/ to\n%v", row.env, row.profiles, got,
+				want)
 		}
 	}
 }

@@ -88,7 +88,8 @@ func TestKustomizeOverlay(t *testing.T) {
 		}
 	}
 	for _, now := range []string{"checkout.shop:8080", "schedule: 30 1 * * *",
-		"--remote=checkout.shop", "image: registry.example.com/prony:amd64", "--invalid=pass"} {
+		"--remote=checkout.shop", "image: registry.example.com/prony:amd64",
+		"--out=/results/$(POD_NAME)"} {
 		if !strings.Contains(text, now) {
 			t.Errorf("there is no %q", now)
 		}

@@ -65,7 +65,11 @@ func (s *Service) dockerfile() (file string, args []string) {
 func (b *Builder) Image(ctx context.Context, s *Service) (*Built, error) {
 	built, err := b.image(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("build the image of %s: %w", s.Label(), err)
+		do := "build"
+		if s.Made != nil && len(s.Made.Images) > 0 {
+			do = "find"
+		}
+		return nil, fmt.Errorf("%s the image of %s: %w", do, s.Label(), err)
 	}
 	return built, nil
 }

@@ -113,7 +113,7 @@ func TestVersusProcess(t *testing.T) {
 		t.Errorf("the process over itself is %q", got)
 	}
 	said := strings.Join(Texts(tab.Notes), " ")
-	if !strings.Contains(said, "in a container by a plain process") {
+	if !strings.Contains(said, "in a container or pod by a plain process") {
 		t.Errorf("notes %q", tab.Notes)
 	}
 }

@@ -114,15 +114,16 @@ var noteExamples = map[NoteKind][]noteExample{
 			"(bare), " +
 			"paired within blocks.",
 			[]any{Over{Versus{Kind: VersusBare}, "block"}}},
-		{"Each ratio is the value of a target in a container divided by its value as a plain " +
-			"process, paired within blocks.", []any{Over{Versus{Kind: VersusProcess}, "block"}}},
+		{"Each ratio is the value of a target in a container or pod divided by its value as a " +
+			"plain process, paired within blocks.",
+			[]any{Over{Versus{Kind: VersusProcess}, "block"}}},
 		{"Each ratio is arm b's value divided by arm a's of the same target, paired within " +
 			"blocks: " +
 			"differences from 1 are noise.", []any{Over{Versus{Kind: VersusArm}, "block"}}},
 		{"Each ratio is a target's value divided by that of the same target (arm b by arm a, " +
 			"with " +
-			"its variant by bare, in a container by a plain process, or by the other checkout), " +
-			"paired within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
+			"its variant by bare, in a container or pod by a plain process, or by the other " +
+			"checkout), paired within blocks.", []any{Over{Versus{Kind: VersusMixed}, "block"}}}},
 	NoteOnStarts: {{"SUSPECT: b differs in peak throughput by −5.0 % in slices, but by +10 % in " +
 		"windows (the lead-in may be too short, or the machine changed between slices and " +
 		"windows: run more starts).", []any{OnStarts{Rule: "levels",

@@ -309,13 +309,11 @@ func (o Over) String() string {
 			o.Repeat + "s: differences from 1 are noise"
 	case VersusMixed:
 		return "a target's value divided by that of the same target (arm b by arm a, with its " +
-			"variant by bare, in a container by a plain process, or by the other checkout), " +
-			"paired within " +
-			o.Repeat + "s"
+			"variant by bare, in a container or pod by a plain process, or by the other " +
+			"checkout), paired within " + o.Repeat + "s"
 	case VersusProcess:
-		return "the value of a target in a container divided by its value as a plain process, " +
-			"paired within " +
-			o.Repeat + "s"
+		return "the value of a target in a container or pod divided by its value as a plain " +
+			"process, paired within " + o.Repeat + "s"
 	case VersusBare:
 		return "the value of a target with its variant divided by its value without (bare), " +
 			"paired within " +

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -37,6 +38,9 @@ type offering struct {
 	sum           *load.Ledger
 	response, lag *hdrhistogram.Histogram // since the last report
 }
+
+// ErrNoReport means that the load began, and no generator reported its measurements at the end.
+var ErrNoReport = errors.New("no generator reported its measurements")
 
 // Offer runs a load with the generators and returns the result. It returns an error if the load
 // could not start or no generator reported its books. Faults of single generators are in the
@@ -288,7 +292,7 @@ func (p *offering) result() (*load.Result, error) {
 	}
 	if sound == 0 {
 		m := p.members[0]
-		return nil, fmt.Errorf("no generator reported its measurements; %s %s",
+		return nil, fmt.Errorf("%w; %s %s", ErrNoReport,
 			who(m.generator.Index, m.generator.Name), m.generator.Fault)
 	}
 	res := p.sum.Result()

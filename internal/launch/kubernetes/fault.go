@@ -26,7 +26,7 @@ var (
 		`the server is currently unable|http2: client connection lost|deadline exceeded`)
 	unknown = lazyregexp.New(`(?i)unauthorized|provide credentials|must be logged in|` +
 		`getting credentials|certificate has expired|unknown authority`)
-	unset = lazyregexp.New(`(?i)current-context is not set|context was not found|` +
+	unset = lazyregexp.New(`(?i)current-context (is not set|must exist)|context was not found|` +
 		`context ".*" does not exist|no configuration has been provided|localhost:8080`)
 )
 

@@ -114,6 +114,7 @@ func TestHints(t *testing.T) {
 		"host or port?", "does not respond")
 	check("error: You must be logged in to the server (Unauthorized)", "log in")
 	check(`error: context "x" does not exist`, "has no configured cluster")
+	check("error: current-context must exist in order to minify", "has no configured cluster")
 	check("The connection to the server localhost:8080 was refused", "has no configured cluster")
 	check(`pods "a" is forbidden: violates PodSecurity "restricted:latest": hostPath volumes`,
 		"does not admit the pod")

@@ -168,3 +168,10 @@ func (c Catalog) builds(s *service.Service, t service.Target) (out []string) {
 	}
 	return out
 }
+
+// attached reports whether all services run already, as those of URLs do.
+func (c Catalog) attached() bool {
+	return !slices.ContainsFunc(c, func(s *service.Service) bool {
+		return s.Made == nil || !s.Made.Attached.IsValid()
+	})
+}

@@ -133,6 +133,8 @@ type Begun struct {
 	Layout host.Layout
 	Reaped []string // what an earlier, killed run left and this one ended, in words
 	Stay   []string // why copies of an earlier run still exist
+	// Attached reports whether all services run already, so that the layout has no cores for them.
+	Attached bool
 }
 
 // Suite reads a suite file, or the canonical one if the name is empty. A name that is no file of

@@ -81,7 +81,7 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	}
 	defer leave() //nolint:errcheck // the kernel releases the lock when the process ends
 	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...),
-		r.journal.Stay()})
+		r.journal.Stay(), r.catalog.attached()})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		results := filepath.Join(l.Root, "results")

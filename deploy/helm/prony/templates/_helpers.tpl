@@ -72,6 +72,28 @@ affinity: {{ toJson . }}
 {{- end }}
 {{- end }}
 
+{{- /* The longest life of a pod, in seconds. Afterwards the pod and its log stay, which they do not if
+the deadline of its job ends it. */}}
+{{- define "prony.deadline" -}}
+{{- $all := 3600.0 }}
+{{- if .Values.deadlineSeconds }}
+{{- $all = .Values.deadlineSeconds }}
+{{- else if eq .Values.run "load" }}
+{{- $all = 600.0 }}
+{{- $units := dict "ms" 0.001 "s" 1.0 "m" 60.0 "h" 3600.0 }}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" .Values.load.duration -1 }}
+{{- $unit := regexFind "[a-z]+" . }}
+{{- $all = addf $all (mulf (trimSuffix $unit . | float64) (get $units $unit)) }}
+{{- end }}
+{{- end }}
+{{- $all | ceil | int64 }}
+{{- end }}
+
+{{- /* Of a job. It also ends a pod that no node accepts, to which the pod's own does not apply. */}}
+{{- define "prony.jobDeadline" -}}
+{{ add (include "prony.deadline" .) 120 }}
+{{- end }}
+
 {{- define "prony.results" -}}
 {{- if and .Values.results.persistent (not .Values.results.bucket.place) }}
 persistentVolumeClaim: {claimName: {{ .Values.results.claim | default (include "prony.name" .) }}}

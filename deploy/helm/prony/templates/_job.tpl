@@ -1,7 +1,7 @@
 {{- /* The lab's job. */}}
 {{- define "prony.lab" -}}
 backoffLimit: 0
-activeDeadlineSeconds: {{ .Values.deadlineSeconds }}
+activeDeadlineSeconds: {{ include "prony.jobDeadline" . }}
 ttlSecondsAfterFinished: {{ .Values.keepSeconds }}
 template:
   metadata:
@@ -10,30 +10,12 @@ template:
       prony/run: {{ include "prony.run" . }}
   spec:
     restartPolicy: Never
+    activeDeadlineSeconds: {{ include "prony.deadline" . }}
     {{- include "prony.pod" . | nindent 4 }}
     {{- include "prony.place" .Values.lab | nindent 4 }}
-    {{- if .Values.gate.enabled }}
-    initContainers:
-      - name: lab
-        {{- include "prony.measure" . | nindent 8 }}
-    containers:
-      - name: gate
-        {{- include "prony.container" . | nindent 8 }}
-        args:
-          {{- with include "prony.keep" . }}
-          {{- . | trim | nindent 10 }}
-          {{- end }}
-          - gate
-          - /results/$(POD_NAME)
-          - --last-good=/results/good
-          - {{ printf "--max-regression=%s" .Values.gate.maxRegression | quote }}
-          - --inconclusive={{ .Values.gate.inconclusive }}
-        {{- include "prony.around" . | nindent 8 }}
-    {{- else }}
     containers:
       - name: lab
         {{- include "prony.measure" . | nindent 8 }}
-    {{- end }}
     volumes:
       - name: results
         {{- include "prony.results" . | nindent 8 }}
@@ -57,12 +39,17 @@ args:
   {{- with include "prony.keep" . }}
   {{- . | trim | nindent 2 }}
   {{- end }}
+  {{- if .Values.gate.enabled }}
+  - gate
+  - /results/$(POD_NAME)
+  - --last-good=/results/good
+  - {{ printf "--max-regression=%s" .Values.gate.maxRegression | quote }}
+  - --inconclusive={{ .Values.gate.inconclusive }}
+  - --
+  {{- end }}
   {{- if eq .Values.run "suite" }}
   - run
   - --out=/results/$(POD_NAME)
-  {{- if .Values.gate.enabled }}
-  - --invalid=pass # the gate has the word on them
-  {{- end }}
   {{- range .Values.suite.hosts }}
   - {{ printf "--remote=%s" . | quote }}
   {{- end }}
@@ -95,7 +82,7 @@ args:
 {{ include "prony.around" . }}
 {{- end }}
 
-{{- /* Of both containers of the lab. Kubernetes puts the pod's name into arguments. */}}
+{{- /* Kubernetes puts the pod's name into arguments. */}}
 {{- define "prony.around" -}}
 workingDir: /work
 env:
@@ -118,13 +105,14 @@ volumeMounts:
   {{- end }}
 {{- end }}
 
-{{- /* The generators' job. One that dies makes the load INVALID, and is not begun again. */}}
+{{- /* The generators' job. A lost generator makes the load INVALID, is not replaced, and leaves the
+others running: a limit of the whole job would end them, too. */}}
 {{- define "prony.generators" -}}
 completionMode: Indexed
 completions: {{ .Values.generators | int }}
 parallelism: {{ .Values.generators | int }}
-backoffLimit: 0
-activeDeadlineSeconds: {{ .Values.deadlineSeconds }}
+backoffLimitPerIndex: 0
+activeDeadlineSeconds: {{ include "prony.jobDeadline" . }}
 ttlSecondsAfterFinished: {{ .Values.keepSeconds }}
 template:
   metadata:
@@ -133,6 +121,7 @@ template:
       prony/run: {{ include "prony.run" . }}
   spec:
     restartPolicy: Never
+    activeDeadlineSeconds: {{ include "prony.deadline" . }}
     {{- include "prony.pod" . | nindent 4 }}
     {{- include "prony.place" .Values.generator | nindent 4 }}
     {{- if not .Values.generator.affinity }}
