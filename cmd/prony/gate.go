@@ -62,10 +62,14 @@ NEW becomes the base.
   prony gate results/RUN --max-regression 5% --metric throughput --max-regression p99=10%
   prony gate results/RUN --max-regression 5% --inconclusive pass --github`,
 		RunE: func(_ *cobra.Command, args []string) error {
+			args, err := a.runFolders(args)
+			if err != nil {
+				return err
+			}
 			if f.good != "" {
 				return a.gateLast(args, f)
 			}
-			_, err := a.gate(args, f)
+			_, err = a.gate(args, f)
 			return err
 		},
 	}

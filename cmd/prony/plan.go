@@ -56,6 +56,9 @@ checkout or of this prony.yaml.`,
 				if wish.Own != nil {
 					results = wish.Own.Results
 				}
+				if from, err = a.runFolder(from); err != nil {
+					return err
+				}
 				return a.detect(results, p, effect, from)
 			}
 			return printPlan(a.stdout, p)

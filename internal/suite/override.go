@@ -31,12 +31,14 @@ type Override struct {
 	Loads []string
 	// Launchers start the targets; nil: the suite's.
 	Launchers []string
+	Drivers   []string // load generators; nil: the suite's
 	AA        bool
 	// Interleave is how targets are compared; empty: the suite's.
 	Interleave string
 	Freeze     string   // one of Freezing; empty: the suite's
 	Slices     Duration // of each target in a start; 0: the suite's
-	// Agents are attached as further variants. Observed, Watching and Watch are those of the suite.
+	// Agents are attached instead of the suite's agents; nil: the suite's. Observed, Watching and
+	// Watch are those of the suite.
 	Agents   []string
 	Observed bool
 	Watching []string
@@ -71,6 +73,12 @@ func (s *Suite) Override(o Override) error {
 	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
 	changed.Freeze = cmp.Or(o.Freeze, s.Freeze)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
+	if len(o.Drivers) > 0 {
+		changed.Drivers = slices.Clone(o.Drivers)
+	}
+	if slices.Equal(o.Drivers, Drivers[:1]) { // the default, which permits slices
+		changed.Drivers = nil
+	}
 	if o.Quick {
 		changed.hasten()
 	}
@@ -192,10 +200,7 @@ func (s *Suite) within(time Duration) int {
 
 // watch adds agents and profiles.
 func (s *Suite) watch(o Override) {
-	s.Variants = slices.Clone(s.Variants)
-	for _, agent := range o.Agents {
-		s.Variants = append(s.Variants, Variant{Name: agentName(agent), Agent: agent})
-	}
+	s.Variants = s.withAgents(o.Agents)
 	if o.Observed {
 		s.Observed, s.Watch, s.Watching = true, o.Watch, nil
 		for _, agent := range o.Watching {
@@ -209,6 +214,24 @@ func (s *Suite) watch(o Override) {
 			s.Observe.Profile = append(slices.Clone(s.Observe.Profile), kind)
 		}
 	}
+}
+
+// withAgents returns the variants with these agents instead of the suite's agents: variants of the
+// suite that have one of them, and further ones for the others.
+func (s *Suite) withAgents(names []string) []Variant {
+	all := slices.Clone(s.Variants)
+	if len(names) == 0 {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(v Variant) bool {
+		return v.Agent != "" && !slices.Contains(names, v.Agent)
+	})
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(v Variant) bool { return v.Agent == name }) {
+			all = append(all, Variant{Name: agentName(name), Agent: name})
+		}
+	}
+	return all
 }
 
 // hasten shortens a measurement to a preview. Other flags apply after it.
