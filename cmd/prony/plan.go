@@ -79,6 +79,9 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 	if few := hurry(p); few != "" {
 		fmt.Fprintln(w, few)
 	}
+	if p.Quick != "" {
+		fmt.Fprintln(w, p.Quick)
+	}
 	if p.Blockwise != "" {
 		fmt.Fprintln(w, "blocks are used instead of slices: "+p.Blockwise)
 	}

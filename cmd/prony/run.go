@@ -69,7 +69,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
 		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
-		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of 6s")
+		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of "+
+			"6s. With JVMs: 2 starts, warm-ups of up to 30s")
 	fs.BoolVar(&o.AA, "aa", false,
 		"run every target against itself, to show the noise floor")
 	fs.StringVar(&f.asked.Against, "against", "",

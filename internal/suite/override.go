@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/base/runtimes"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/record"
 )
@@ -56,7 +57,17 @@ const (
 	quickWindow = Duration(time.Second)
 	quickWarmup = Duration(6 * time.Second)
 	quickSearch = 20 * quickWindow
+	// A JVM compiles a framework on one core for half a minute, and until then it has a fraction of
+	// its throughput. Two starts of four JVMs with such warm-ups take about five minutes.
+	quickJVMWarmup = Duration(30 * time.Second)
+	quickJVMStarts = 2
 )
+
+// preview is how a quick run differs if it has targets on a JVM; zero: as other quick runs.
+type preview struct {
+	warmup Duration // the longest warm-up
+	starts int      // the largest number of starts or blocks
+}
 
 // slicesByMeasure is the maximum ratio of the time in slices to a flag's window.
 const slicesByMeasure = 5
@@ -73,16 +84,14 @@ func (s *Suite) Override(o Override) error {
 	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
 	changed.Freeze = cmp.Or(o.Freeze, s.Freeze)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
-	if len(o.Drivers) > 0 {
-		changed.Drivers = slices.Clone(o.Drivers)
-	}
-	if slices.Equal(o.Drivers, Drivers[:1]) { // the default, which permits slices
-		changed.Drivers = nil
-	}
+	changed.drive(o.Drivers)
 	if o.Quick {
 		changed.hasten()
 	}
 	changed.Blocks = cmp.Or(o.Blocks, changed.Blocks)
+	if o.Blocks != 0 {
+		changed.preview.starts = 0
+	}
 	if o.Seed != nil {
 		changed.Seed = *o.Seed
 	}
@@ -101,7 +110,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Loads[i].Generators = cmp.Or(o.Generators, changed.Loads[i].Generators)
 	}
 	if o.Warmup != 0 {
-		changed.Warmup.Max = o.Warmup
+		changed.Warmup.Max, changed.preview.warmup = o.Warmup, 0
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
 	for i := range changed.Loads {
@@ -216,6 +225,16 @@ func (s *Suite) watch(o Override) {
 	}
 }
 
+// drive replaces the load generators, if there are others.
+func (s *Suite) drive(drivers []string) {
+	switch {
+	case slices.Equal(drivers, Drivers[:1]): // the default, which permits slices
+		s.Drivers = nil
+	case len(drivers) > 0:
+		s.Drivers = slices.Clone(drivers)
+	}
+}
+
 // withAgents returns the variants with these agents instead of the suite's agents: variants of the
 // suite that have one of them, and further ones for the others.
 func (s *Suite) withAgents(names []string) []Variant {
@@ -241,6 +260,7 @@ func (s *Suite) hasten() {
 	} else {
 		s.Blocks, s.Slices = min(s.Blocks, quickStarts), min(s.Slices, quickSlices)
 	}
+	s.preview = preview{min(s.Warmup.Max, quickJVMWarmup), quickJVMStarts}
 	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
 	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
 	s.Capacity.Measure = min(s.Capacity.Measure, quickWindow)
@@ -249,6 +269,23 @@ func (s *Suite) hasten() {
 		s.Loads[i].Lead = min(s.Loads[i].Lead, quickWindow/5)
 		s.Loads[i].Budget = min(s.Loads[i].Budget, quickSearch)
 	}
+}
+
+// extend lengthens the warm-ups of a quick run with targets on a JVM, and limits its starts. It
+// returns what it did, for the user; empty: nothing.
+func (s *Suite) extend(targets []Target) string {
+	jvm := slices.ContainsFunc(targets, func(t Target) bool {
+		return runtimes.Of(t.Runtime).HotSpot
+	})
+	if !jvm || s.preview.warmup <= s.Warmup.Max {
+		return ""
+	}
+	s.Warmup.Max = s.preview.warmup
+	if most := s.preview.starts; most > 0 {
+		s.Blocks = min(s.Blocks, most)
+	}
+	return fmt.Sprintf("--quick: JVMs warm up until they are steady, for up to %v, because before "+
+		"that they compile", time.Duration(s.Warmup.Max))
 }
 
 func sceneName(s Scenario) string { return s.Name }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/suite"
 )
@@ -68,4 +69,32 @@ func TestOverrideAgents(t *testing.T) {
 	check("a-low:a/low:0 high:a/full:1 fine::0", "a/full", "a/low")
 	check("high:a/full:1 fine::0 b-x:b/x:0", "b/x", "a/full")
 	check("fine::0 b-x:b/x:0", "b/x")
+}
+
+// TestQuickOfJVMs checks that a preview with a JVM has two starts, whose warm-ups are long enough to
+// compile but not longer than the suite's, and that the plan says so. Flags apply afterwards.
+func TestQuickOfJVMs(t *testing.T) {
+	check := func(runtime string, longest time.Duration, o suite.Override, want string) {
+		t.Helper()
+		s := read(t, strings.Replace(whole, "baseline: go\n", "", 1))
+		s.Blocks, s.Limits.CPUs = 7, 1
+		s.Warmup.Max, s.Warmup.Min = suite.Duration(longest), 0
+		o.Quick, o.Targets = true, []string{"a", "b"}
+		if err := s.Override(o); err != nil {
+			t.Fatal(err)
+		}
+		p := plan(t, s, []suite.Target{target("a", "native", ""), target("b", runtime, "")})
+		last := p.Trials[len(p.Trials)-1].Block
+		got := fmt.Sprintf("%v × %d, said: %t", p.Suite.Warmup.Max, last, p.Quick != "")
+		if got != want {
+			t.Errorf("%s, %v, %+v: %s, want %s", runtime, longest, o, got, want)
+		}
+	}
+	check("native", time.Minute, suite.Override{}, "6s × 4, said: false")
+	check("jvm", time.Minute, suite.Override{}, "30s × 2, said: true")
+	check("aot", 20*time.Second, suite.Override{}, "20s × 2, said: true")
+	check("jvm", 5*time.Second, suite.Override{}, "5s × 4, said: false")
+	check("jvm", time.Minute, suite.Override{Blocks: 5}, "30s × 5, said: true")
+	nine := suite.Duration(9 * time.Second)
+	check("jvm", time.Minute, suite.Override{Warmup: nine}, "9s × 4, said: false")
 }
