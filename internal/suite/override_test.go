@@ -71,8 +71,8 @@ func TestOverrideAgents(t *testing.T) {
 	check("fine::0 b-x:b/x:0", "b/x")
 }
 
-// TestQuickOfJVMs checks that a preview with a JVM has two starts, whose warm-ups are long enough to
-// compile but not longer than the suite's, and that the plan says so. Flags apply afterwards.
+// TestQuickOfJVMs checks that a preview with a JVM has two starts, whose warm-ups are long enough
+// to compile but not longer than the suite's, and that the plan says so. Flags apply afterwards.
 func TestQuickOfJVMs(t *testing.T) {
 	check := func(runtime string, longest time.Duration, o suite.Override, want string) {
 		t.Helper()
