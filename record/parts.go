@@ -96,6 +96,14 @@ type Profile struct {
 	Failed     string `json:"failed,omitempty"` // why there is no profile
 }
 
+// Dump is what a JVM left when it ran out of memory or crashed: its heap in HotSpot's binary format
+// (hprof), compressed by gzip, or its report.
+type Dump struct {
+	File    string `json:"file"` // below the run's folder
+	Bytes   int64  `json:"bytes"`
+	Removed bool   `json:"removed,omitempty"` // the dumps of the run were larger than allowed
+}
+
 // Agent is a downloaded agent.
 type Agent struct {
 	Name    string `json:"name"`   // for example "otel-java"

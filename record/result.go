@@ -57,6 +57,7 @@ type Record struct {
 	Instruments []string   `json:"instruments,omitempty"` // active besides the usual samples
 	Telemetry   *Telemetry `json:"telemetry,omitempty"`
 	Profiles    []Profile  `json:"profiles,omitempty"`
+	Dumps       []Dump     `json:"dumps,omitempty"` // of JVMs that ran out of memory or crashed
 
 	Probe      Cost       `json:"probe"` // resource use of the sampler
 	Provenance Provenance `json:"provenance"`

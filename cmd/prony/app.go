@@ -5,11 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
-	"prony.example/record"
 )
 
 // app is the state that all verbs share.
@@ -97,18 +95,10 @@ func (a *app) storedRun(args []string, file string) (string, error) {
 // findRun is storedRun with a check by has, and what for errors. A named folder may also be of a
 // collector that ran alone, which is no run.
 func (a *app) findRun(args []string, what string, has func(dir string) bool) (string, error) {
-	if len(args) > 0 && (isRun(args[0]) || has(args[0])) {
-		return args[0], nil
+	if len(args) > 0 {
+		return a.namedRun(args[0], has)
 	}
 	runs, err := a.runs()
-	if len(args) > 0 {
-		dir := filepath.Join(runs, args[0])
-		if err == nil && (isRun(dir) || has(dir)) {
-			return dir, nil
-		}
-		return "", fmt.Errorf("run %s was not found: there is no such folder with a %s, here or "+
-			"below results/ or .prony/run/", args[0], record.RunFile)
-	}
 	if err != nil {
 		return "", err
 	}
@@ -119,18 +109,6 @@ func (a *app) findRun(args []string, what string, has func(dir string) bool) (st
 		}
 	}
 	return "", fmt.Errorf("no run below %s has %s; make one with prony run --telemetry", runs, what)
-}
-
-// newest lists the folders of runs below a folder of results, the newest first. It leaves out runs
-// that ended before their first trial, which have no head.
-func newest(results string) (dirs []string) {
-	heads, _ := filepath.Glob(filepath.Join(results, "*", record.RunFile))
-	for _, head := range heads {
-		dirs = append(dirs, filepath.Dir(head))
-	}
-	slices.Sort(dirs) // names begin with the time
-	slices.Reverse(dirs)
-	return dirs
 }
 
 // homeIn returns the folder in which a collector stored its data, of a run or of a collector that

@@ -60,6 +60,9 @@ The exit code is 4 if there is a contradiction, and 1 if a file could not be rea
 			if err != nil {
 				return cli.Usage(err)
 			}
+			if args, err = a.runFolders(args); err != nil {
+				return err
+			}
 			return a.audit(args, cols, asJSON)
 		},
 	}

@@ -27,12 +27,13 @@ type compareFlags struct {
 	format, out string
 }
 
-const addressing = `A and B are folders of runs, or RUN:TARGET for one row of a run. Rows of one run
-are paired within its starts or blocks, so changes of the machine cancel. Two runs are not paired:
-differences include changes of the machine between them. With --control, a target whose artifact is
-the same in both runs, each ratio is divided by the control's own change. One folder alone compares
-what that run was made for: rows against those of another checkout (run --against), arms (run
---aa), or targets against the baseline.
+const addressing = `A and B are folders of runs, their names below results/, "latest" for the newest
+run there, or RUN:TARGET for one row of a run. Rows of one run are paired within its starts or
+blocks, so changes of the machine cancel. Two runs are not paired: differences include changes of
+the machine between them. With --control, a target whose artifact is the same in both runs, each
+ratio is divided by the control's own change. One folder alone compares what that run was made for:
+rows against those of another checkout (run --against), arms (run --aa), or targets against the
+baseline.
 
 Runs that were measured under different conditions (scenario, loads, limits, machine, kernel, ...)
 are refused with their differences; --allow-mismatch compares them with a warning.`
@@ -74,6 +75,10 @@ no interval and no verdict. Rows that occur several times in a file are repetiti
   prony compare wrk-before.txt wrk-after.txt`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.page(); err != nil {
+				return err
+			}
+			args, err := a.runFolders(args)
+			if err != nil {
 				return err
 			}
 			x, err := a.compare(args, f)

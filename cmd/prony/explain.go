@@ -41,9 +41,9 @@ in the run's instrumented trials. It combines all data about the request:
   - the resources that the service used at that moment
   - the CPU time of functions during the load, by the profile
 
-Trials are instrumented with "prony run --telemetry". RUN is a run's folder, or its name in results/
-(in a project: .prony/run/). Without RUN, explain reads the newest run that has requests with trace
-ids.`,
+Trials are instrumented with "prony run --telemetry". RUN is a run's folder, its name in results/
+(in a project: .prony/run/), or "latest". Without RUN, explain reads the newest run that has
+requests with trace ids.`,
 		Example: "  prony run --telemetry --targets java-spring/virtual\n  prony explain\n" +
 			"  prony explain --target java-spring/virtual --load peak",
 		RunE: func(c *cobra.Command, args []string) error {

@@ -66,17 +66,20 @@ gate ends with its exit code. Trials that are INVALID or failed (exit code 4) ar
   prony gate results/RUN --max-regression 5% --metric throughput --max-regression p99=10%
   prony gate results/RUN --max-regression 5% --inconclusive pass --github
   prony gate new --last-good good -- run --out new`,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) (err error) {
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
 				if err := a.before(c.Context(), args[dash:]); err != nil {
 					return err
 				}
 				args = args[:dash]
 			}
+			if args, err = a.runFolders(args); err != nil {
+				return err
+			}
 			if f.good != "" {
 				return a.gateLast(args, f)
 			}
-			_, err := a.gate(args, f)
+			_, err = a.gate(args, f)
 			return err
 		},
 	}

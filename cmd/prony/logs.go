@@ -33,8 +33,9 @@ func (a *app) logsCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "logs [RUN]", Short: "Show the log lines of a run",
 		Args: cli.Arguments(0, 1),
-		Long: `Logs shows the log lines of a run's services. RUN is its folder, or the folder's name
-below results/ (in a project: .prony/run/); without it, logs reads the newest run that has any.
+		Long: `Logs shows the log lines of a run's services. RUN is its folder, the folder's name
+below results/ (in a project: .prony/run/), or "latest"; without it, logs reads the newest run that
+has any.
 
 Log records that services send by OTLP have a time, a severity and often a trace id. A run stores
 their warnings and errors, the records of stored traces, and a uniform sample of the rest. The run's

@@ -41,8 +41,8 @@ func (f *observeFlags) add(c *cobra.Command) {
 		"another endpoint (--telemetry=otlp=URL), both (--telemetry=embedded,otlp=URL), or "+
 		"stored and sent to Grafana's stack of prony stack up (--telemetry=lgtm)")
 	fs.Lookup("telemetry").NoOptDefVal = embedded
-	fs.StringSliceVar(&f.agents, "agent", nil, "attach this agent to every target that supports "+
-		"it, in separate trials: NAME/LEVEL of prony agents")
+	fs.StringSliceVar(&f.agents, "agent", nil, "attach this agent, instead of the suite's "+
+		"agents, to every target that supports it, in separate trials: NAME/LEVEL of prony agents")
 	cli.SomeOf(c, &f.profile, "profile", "kinds of profiles that the additional trial records "+
 		"(with --telemetry: cpu)", suite.ProfileKinds...)
 	fs.BoolVar(&f.inWindow, "profile-in-window", false, "record the profiles in the windows of "+

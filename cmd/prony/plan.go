@@ -56,6 +56,9 @@ checkout or of this prony.yaml.`,
 				if wish.Own != nil {
 					results = wish.Own.Results
 				}
+				if from, err = a.runFolder(from); err != nil {
+					return err
+				}
 				return a.detect(results, p, effect, from)
 			}
 			return printPlan(a.stdout, p)
@@ -75,6 +78,9 @@ func printPlan(w io.Writer, p *suite.Plan) error {
 		between(p.Estimate()))
 	if few := hurry(p); few != "" {
 		fmt.Fprintln(w, few)
+	}
+	if p.Quick != "" {
+		fmt.Fprintln(w, p.Quick)
 	}
 	if p.Blockwise != "" {
 		fmt.Fprintln(w, "blocks are used instead of slices: "+p.Blockwise)

@@ -33,9 +33,9 @@ func (a *app) profileCmd() *cobra.Command {
 	c := &cobra.Command{
 		Use: "profile [RUN]", Short: "Show where the services of a run spent their time",
 		Args: cli.Arguments(0, 1),
-		Long: `Profile shows the profiles of a run. RUN is its folder, or the folder's name below
-results/ (in a project: .prony/run/); without it, profile reads the newest run that has any. It
-prints a table of the functions with the largest shares: flat is a function's own share, cum
+		Long: `Profile shows the profiles of a run. RUN is its folder, the folder's name below
+results/ (in a project: .prony/run/), or "latest"; without it, profile reads the newest run that has
+any. It prints a table of the functions with the largest shares: flat is a function's own share, cum
 includes the functions that it called.
 With --output, the suffix chooses the format: a flame graph (.html, .svg), pprof (.pb.gz), folded
 stacks (.folded), or the flame graph's tree and the table (.json).
@@ -116,7 +116,11 @@ func (a *app) profile(run string, f profileFlags) error {
 	}
 	var other *taken
 	if f.diff != "" {
-		if other, err = a.readProfile(f.against(run)); err != nil {
+		g := f
+		if g.diff, err = a.runFolder(f.diff); err != nil {
+			return err
+		}
+		if other, err = a.readProfile(g.against(run)); err != nil {
 			return fmt.Errorf("--diff %s: %w", f.diff, err)
 		}
 	}

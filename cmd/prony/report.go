@@ -46,7 +46,8 @@ func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
 	c := &cobra.Command{
 		Use: "report RUN", Short: "Print or write the report of a run", Args: cli.Arguments(1, 1),
-		Long: `Report prints the results of a run; RUN is its folder. A report depends on the
+		Long: `Report prints the results of a run. RUN is its folder, the folder's name below
+results/ (in a project: .prony/run/), or "latest", the newest run there. A report depends on the
 records alone, so you can make it again at any time, on any machine.
 
 With --update, report rewrites the part of a Markdown file between <!-- prony:begin NAME --> and
@@ -57,7 +58,7 @@ Format csv is for a spreadsheet: a row for each target, load and metric. Format 
 notebook or a database, with one table in a file. Table trials has a row for each trial and load
 with all values of its record, summary has the rows of csv, and series has a row for each interval.
 Format svg is a picture of the ratios, with colors for light and for dark pages.`,
-		Example: `  prony report results/2026-11-21T03-40-11Z
+		Example: `  prony report latest
   prony report results/2026-11-21T03-40-11Z --why
   prony report results/2026-11-21T03-40-11Z -o report.html
   prony report results/2026-11-21T03-40-11Z -o report.svg
@@ -70,7 +71,10 @@ Format svg is a picture of the ratios, with colors for light and for dark pages.
 			if f.why && cmp.Or(f.format, "text") != "text" {
 				return cli.Usagef("--why needs format text: omit --format %s", f.format)
 			}
-			_, err := a.report(args[0], *f)
+			dir, err := a.runFolder(args[0])
+			if err == nil {
+				_, err = a.report(dir, *f)
+			}
 			return err
 		},
 	}

@@ -69,7 +69,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
 		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
-		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of 6s")
+		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of "+
+			"6s. With JVMs: 2 starts, warm-ups of up to 30s")
 	fs.BoolVar(&o.AA, "aa", false,
 		"run every target against itself, to show the noise floor")
 	fs.StringVar(&f.asked.Against, "against", "",
@@ -77,6 +78,8 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	cli.SomeOf(c, &o.Launchers, "launcher", "how targets are started, instead of the suite's "+
 		"launchers; several launchers are compared", suite.Launchers...)
+	cli.SomeOf(c, &o.Drivers, "drivers", "load generators, instead of the suite's; each loads in "+
+		"trials of its own", suite.Drivers...)
 	f.observe.add(c)
 }
 
@@ -155,7 +158,9 @@ const runExamples = `  prony run
   prony run --resume results/2026-11-21T03-40-11Z
   prony run --retain --targets go-nethttp
   prony run --wait=10m
-  prony run --agent otel-java/full --targets java-spring/virtual`
+  prony run --drivers prony,wrk --targets go-nethttp
+  prony run --agent otel-java/full --targets java-spring/virtual
+  prony run suites/overhead.yaml --agent again,otel-java/noop,otel-java/full`
 
 func (a *app) runCmd() *cobra.Command {
 	f := &runFlags{}
@@ -228,6 +233,10 @@ func (f *runFlags) check(c *cobra.Command) error {
 
 func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 	if err := errors.Join(misplaced(args), f.check(c)); err != nil {
+		return err
+	}
+	var err error
+	if f.asked.Resume, err = a.runFolder(f.asked.Resume); err != nil {
 		return err
 	}
 	if f.asked.Resume != "" && !givenBeside(c, args) {

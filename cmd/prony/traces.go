@@ -35,8 +35,8 @@ func (a *app) tracesCmd() *cobra.Command {
 		Use: "traces [RUN]", Short: "Show the traces of a run",
 		Args: cli.Arguments(0, 1),
 		Long: `Traces shows single requests by the spans of the run's services. RUN is its folder,
-or the folder's name below results/ (in a project: .prony/run/); without it, traces reads the
-newest run that has any. A run has traces if it was made with --telemetry and the services are
+the folder's name below results/ (in a project: .prony/run/), or "latest"; without it, traces reads
+the newest run that has any. A run has traces if it was made with --telemetry and the services are
 instrumented.
 
 Every span was counted. Whole traces were stored of the requests that the load had marked (asked),

@@ -3,6 +3,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"time"
@@ -27,7 +28,7 @@ type Spec struct {
 	Image string
 	// Compose is what a launcher of containers starts instead of an image; nil: nothing.
 	Compose *Compose
-	// Mounts are files and folders of the host that a container must have, at the same paths.
+	// Mounts are files and folders of the host that a container must have.
 	Mounts []Mount
 	// Give is a folder whose owner becomes the user that the process runs as, with all its files;
 	// empty: none.
@@ -73,9 +74,13 @@ type Compose struct {
 
 // Mount is a file or folder of the host that a container shares.
 type Mount struct {
-	Path  string // absolute, the same in the container
-	Write bool   // false: read-only
+	Path        string // absolute
+	Destination string // its path in the container; empty: Path
+	Write       bool   // false: read-only
 }
+
+// Target returns the path in the container.
+func (m Mount) Target() string { return cmp.Or(m.Destination, m.Path) }
 
 // Launcher starts a target. After an error nothing is left running.
 type Launcher interface {

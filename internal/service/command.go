@@ -36,6 +36,17 @@ var jvmOptions = []string{
 	"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
 }
 
+// dumpOptions follow jvmOptions if there is a folder for dumps: the heap of a JVM that ran out of
+// memory, and the report of one that crashed. They change nothing before that, so Written does not
+// contain them.
+var dumpOptions = []string{
+	"-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath={dumps}", "-XX:HeapDumpGzipLevel=1",
+	"-XX:ErrorFile={dumps}/hs_err_pid%p.log",
+}
+
+// ImageDumps is the folder into which the JVMs of the catalog's images write their heap dumps.
+const ImageDumps = "/dumps"
+
 // containedJVM passes the sizes of {jvm} to the JVM of an image, which has its own entry point. A
 // JVM in a container detects the limits of the whole container, but a system's process has only its
 // share. The java launcher reads the variable (JDK 9 and later, "JDK_JAVA_OPTIONS").
@@ -67,6 +78,7 @@ type Values struct {
 	// Append is appended to the values of variables, after a blank, for all processes: Prony's own
 	// options. It has the same placeholders.
 	Append map[string]string
+	Dumps  string // folder in which JVMs leave dumps if they fail; empty: they leave none
 	// Pad is the length of the variable PadVariable in bytes, which shifts the stack: its address
 	// alone can change a program's speed (Mytkowicz et al., "Producing Wrong Data Without Doing
 	// Anything Obviously Wrong!", 2009). 0: no variable.
@@ -193,11 +205,15 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 	}
 	values["memoryMiB"] = strconv.FormatInt(memory, 10)
 	values["heapMiB"] = strconv.FormatInt(memory*3/4, 10)
+	values[dumpsWord] = v.Dumps
 	return values, nil
 }
 
 // listenWord is a key that no placeholder can have: manifests need not distinguish containers.
 const listenWord = "listen address"
+
+// dumpsWord is the placeholder of dumpOptions.
+const dumpsWord = "dumps"
 
 // passes returns the variables that a process inherits from the environment of its service.
 func (s *Service) passes() map[string]string {
@@ -254,6 +270,7 @@ func written(b *Built, t Target, p Process, values map[string]string) ([]string,
 			values[name] = "{" + name + "}"
 		}
 	}
+	values[dumpsWord] = ""
 	if len(b.Images) > 0 {
 		return expandAll(t.Args, values)
 	}
@@ -307,7 +324,11 @@ func inside(dir, program string) string {
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
 	for pos := slices.Index(texts, "{jvm}"); pos >= 0; pos = slices.Index(texts, "{jvm}") {
-		texts = slices.Concat(texts[:pos], jvmOptions, texts[pos+1:])
+		options := jvmOptions
+		if values[dumpsWord] != "" {
+			options = slices.Concat(options, dumpOptions)
+		}
+		texts = slices.Concat(texts[:pos], options, texts[pos+1:])
 	}
 	out := make([]string, len(texts))
 	for i, text := range texts {

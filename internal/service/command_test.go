@@ -100,6 +100,20 @@ func TestJVMOptions(t *testing.T) {
 	if got := strings.Join(starts[0].Args, " "); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	starts, err = s.Starts(&Built{}, s.Targets[0],
+		Values{Ports: []int{1}, CPUs: 2, MemoryBytes: 1 << 30, Dumps: "/r/dumps/b1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dumping := strings.Replace(want, "-jar", "-XX:+HeapDumpOnOutOfMemoryError "+
+		"-XX:HeapDumpPath=/r/dumps/b1 -XX:HeapDumpGzipLevel=1 "+
+		"-XX:ErrorFile=/r/dumps/b1/hs_err_pid%p.log -jar", 1)
+	if got := strings.Join(starts[0].Args, " "); got != dumping {
+		t.Errorf("got %s, want %s", got, dumping)
+	}
+	if got := strings.Join(starts[0].Written, " "); got != want {
+		t.Errorf("the record has %s, want %s: the folder differs between trials", got, want)
+	}
 }
 
 // A container gets no environment of this program and runs the image's own entry point. Its JVM

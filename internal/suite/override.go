@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/internal/base/runtimes"
 	"prony.example/internal/base/strictyaml"
 	"prony.example/record"
 )
@@ -31,12 +32,14 @@ type Override struct {
 	Loads []string
 	// Launchers start the targets; nil: the suite's.
 	Launchers []string
+	Drivers   []string // load generators; nil: the suite's
 	AA        bool
 	// Interleave is how targets are compared; empty: the suite's.
 	Interleave string
 	Freeze     string   // one of Freezing; empty: the suite's
 	Slices     Duration // of each target in a start; 0: the suite's
-	// Agents are attached as further variants. Observed, Watching and Watch are those of the suite.
+	// Agents are attached instead of the suite's agents; nil: the suite's. Observed, Watching and
+	// Watch are those of the suite.
 	Agents   []string
 	Observed bool
 	Watching []string
@@ -54,7 +57,17 @@ const (
 	quickWindow = Duration(time.Second)
 	quickWarmup = Duration(6 * time.Second)
 	quickSearch = 20 * quickWindow
+	// A JVM compiles a framework on one core for half a minute, and until then it has a fraction of
+	// its throughput. Two starts of four JVMs with such warm-ups take about five minutes.
+	quickJVMWarmup = Duration(30 * time.Second)
+	quickJVMStarts = 2
 )
+
+// preview is how a quick run differs if it has targets on a JVM; zero: as other quick runs.
+type preview struct {
+	warmup Duration // the longest warm-up
+	starts int      // the largest number of starts or blocks
+}
 
 // slicesByMeasure is the maximum ratio of the time in slices to a flag's window.
 const slicesByMeasure = 5
@@ -71,10 +84,14 @@ func (s *Suite) Override(o Override) error {
 	changed.Interleave = cmp.Or(o.Interleave, s.Interleave)
 	changed.Freeze = cmp.Or(o.Freeze, s.Freeze)
 	changed.Slices = cmp.Or(o.Slices, s.Slices)
+	changed.drive(o.Drivers)
 	if o.Quick {
 		changed.hasten()
 	}
 	changed.Blocks = cmp.Or(o.Blocks, changed.Blocks)
+	if o.Blocks != 0 {
+		changed.preview.starts = 0
+	}
 	if o.Seed != nil {
 		changed.Seed = *o.Seed
 	}
@@ -93,7 +110,7 @@ func (s *Suite) Override(o Override) error {
 		changed.Loads[i].Generators = cmp.Or(o.Generators, changed.Loads[i].Generators)
 	}
 	if o.Warmup != 0 {
-		changed.Warmup.Max = o.Warmup
+		changed.Warmup.Max, changed.preview.warmup = o.Warmup, 0
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
 	}
 	for i := range changed.Loads {
@@ -192,10 +209,7 @@ func (s *Suite) within(time Duration) int {
 
 // watch adds agents and profiles.
 func (s *Suite) watch(o Override) {
-	s.Variants = slices.Clone(s.Variants)
-	for _, agent := range o.Agents {
-		s.Variants = append(s.Variants, Variant{Name: agentName(agent), Agent: agent})
-	}
+	s.Variants = s.withAgents(o.Agents)
 	if o.Observed {
 		s.Observed, s.Watch, s.Watching = true, o.Watch, nil
 		for _, agent := range o.Watching {
@@ -211,6 +225,34 @@ func (s *Suite) watch(o Override) {
 	}
 }
 
+// drive replaces the load generators, if there are others.
+func (s *Suite) drive(drivers []string) {
+	switch {
+	case slices.Equal(drivers, Drivers[:1]): // the default, which permits slices
+		s.Drivers = nil
+	case len(drivers) > 0:
+		s.Drivers = slices.Clone(drivers)
+	}
+}
+
+// withAgents returns the variants with these agents instead of the suite's agents: variants of the
+// suite that have one of them, and further ones for the others.
+func (s *Suite) withAgents(names []string) []Variant {
+	all := slices.Clone(s.Variants)
+	if len(names) == 0 {
+		return all
+	}
+	all = slices.DeleteFunc(all, func(v Variant) bool {
+		return v.Agent != "" && !slices.Contains(names, v.Agent)
+	})
+	for _, name := range names {
+		if !slices.ContainsFunc(all, func(v Variant) bool { return v.Agent == name }) {
+			all = append(all, Variant{Name: agentName(name), Agent: name})
+		}
+	}
+	return all
+}
+
 // hasten shortens a measurement to a preview. Other flags apply after it.
 func (s *Suite) hasten() {
 	if s.Interleave == ByBlocks || s.blockwise() != "" {
@@ -218,6 +260,7 @@ func (s *Suite) hasten() {
 	} else {
 		s.Blocks, s.Slices = min(s.Blocks, quickStarts), min(s.Slices, quickSlices)
 	}
+	s.preview = preview{min(s.Warmup.Max, quickJVMWarmup), quickJVMStarts}
 	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
 	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
 	s.Capacity.Measure = min(s.Capacity.Measure, quickWindow)
@@ -226,6 +269,23 @@ func (s *Suite) hasten() {
 		s.Loads[i].Lead = min(s.Loads[i].Lead, quickWindow/5)
 		s.Loads[i].Budget = min(s.Loads[i].Budget, quickSearch)
 	}
+}
+
+// extend lengthens the warm-ups of a quick run with targets on a JVM, and limits its starts. It
+// returns what it did, for the user; empty: nothing.
+func (s *Suite) extend(targets []Target) string {
+	jvm := slices.ContainsFunc(targets, func(t Target) bool {
+		return runtimes.Of(t.Runtime).HotSpot
+	})
+	if !jvm || s.preview.warmup <= s.Warmup.Max {
+		return ""
+	}
+	s.Warmup.Max = s.preview.warmup
+	if most := s.preview.starts; most > 0 {
+		s.Blocks = min(s.Blocks, most)
+	}
+	return fmt.Sprintf("--quick: JVMs warm up until they are steady, for up to %v, because before "+
+		"that they compile", time.Duration(s.Warmup.Max))
 }
 
 func sceneName(s Scenario) string { return s.Name }

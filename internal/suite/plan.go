@@ -83,6 +83,8 @@ type Plan struct {
 	// Blockwise is why slices are impossible and targets run one after another; empty: they run
 	// side by side, or there is only one.
 	Blockwise string
+	// Quick is how a preview differs because of its targets; empty: it does not.
+	Quick string
 	// Grouped is how targets are divided and why; empty: all of a scenario run side by side.
 	Grouped string
 	// Hash identifies what is measured: the suite after overrides, without file, hash and question,
@@ -121,7 +123,8 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 		}
 	}
 	frozen := *s
-	p := &Plan{Suite: &frozen, Aside: skipped}
+	s = &frozen
+	p := &Plan{Suite: s, Aside: skipped, Quick: s.extend(targets)}
 	if p.Baseline, err = s.baseline(catalog, targets); err != nil {
 		return nil, err
 	}

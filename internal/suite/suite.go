@@ -141,6 +141,7 @@ type Suite struct {
 
 	// source is the file's document, for errors found after reading; nil for a suite made in code.
 	source     *strictyaml.Document
+	preview    preview
 	retargeted bool // by Override, so that errors of a pattern do not name the file
 }
 

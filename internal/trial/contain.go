@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"prony.example/internal/launch"
+	"prony.example/internal/service"
 	"prony.example/internal/trial/processes"
 )
 
@@ -44,6 +45,9 @@ func (f *life) contain(o *processes.Order) error {
 		o.Mounts = append(o.Mounts, launch.Mount{Path: f.trial.Ride.Files})
 	}
 	written := []string{o.Words["out"], filepath.Join(f.lab.Dir, "logs")}
+	if o.Dumps != "" {
+		written = append(written, o.Dumps)
+	}
 	if len(f.trial.Watched.Profile) > 0 && f.onJVM() { // the JVM writes files that a profiler reads
 		dir := filepath.Join(f.lab.Dir, profileDir)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -67,7 +71,11 @@ func (f *life) contain(o *processes.Order) error {
 		if err := os.Chmod(path, everybody); err != nil {
 			return fmt.Errorf("give the service write access to a folder: %w", err)
 		}
-		o.Mounts = append(o.Mounts, launch.Mount{Path: path, Write: true})
+		mount := launch.Mount{Path: path, Write: true}
+		if path == o.Dumps { // the entry points of the catalog's images name it
+			mount.Destination = service.ImageDumps
+		}
+		o.Mounts = append(o.Mounts, mount)
 	}
 	return nil
 }

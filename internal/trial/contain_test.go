@@ -75,6 +75,9 @@ func TestLifeOfAContainer(t *testing.T) {
 		e.Plan.Trials[0].Launcher = "docker"
 		e.Rides = map[string]trial.Ride{e.Plan.Trials[0].Variant: {Path: "/agents/x.jar",
 			Files: filepath.Join(w.dir, "agents", "none")}} // this folder does not exist
+		subject := e.Subjects["a"]
+		subject.Target.Runtime = "jvm"
+		e.Subjects["a"] = subject
 		*e.Subjects["a"].Built = service.Built{Hash: "h", SHA256: "5a", ImageBytes: 7,
 			Images: map[string]string{"": "prony/a:h"}, Front: "prony/a:h",
 			Tools: map[string]service.Tool{"go": {Version: "1.26.5"}}}
@@ -94,13 +97,18 @@ func TestLifeOfAContainer(t *testing.T) {
 			t.Errorf("image %q, environment %q", got.Image, got.Env)
 		}
 		logs := filepath.Join(w.lab.Dir, "logs")
-		want := fmt.Sprint([]launch.Mount{{Path: "/agents/x.jar"}, {Path: logs, Write: true}})
+		dumps := filepath.Join(w.lab.Dir, "dumps", r.Trial)
+		want := fmt.Sprint([]launch.Mount{{Path: "/agents/x.jar"}, {Path: logs, Write: true},
+			{Path: dumps, Destination: "/dumps", Write: true}})
 		if fmt.Sprint(got.Mounts) != want {
 			t.Errorf("mounts %v, want %v", got.Mounts, want)
 		}
 		info, err := os.Stat(logs)
 		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&os.ModeSticky == 0 {
 			t.Errorf("logs: %v, error %v; others must be able to write there", info.Mode(), err)
+		}
+		if _, err := os.Stat(filepath.Dir(dumps)); err == nil || len(r.Dumps) > 0 {
+			t.Errorf("a folder for dumps is left without a dump (%+v)", r.Dumps)
 		}
 	})
 }

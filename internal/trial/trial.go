@@ -158,6 +158,7 @@ type life struct {
 
 	pilots    map[string]float64
 	betweenNs []int64 // of each load of the record: from mark to mark around its window
+	dumps     string  // folder for dumps of its JVMs; empty: none
 	pages     []int   // further ports of its processes, for metrics or profiles
 	pprof     bool    // it serves Go's profiles on these ports
 	heard     bool    // the collector received the trial
@@ -319,6 +320,9 @@ func (f *life) end(ctx context.Context) {
 		}
 	}
 	f.hear()
+	if err := f.collectDumps(); err != nil && f.rec.Failure == nil {
+		f.fail(context.Background(), err)
+	}
 	if err := f.tls.Remove(); err != nil && f.rec.Failure == nil {
 		f.fail(context.Background(), fmt.Errorf("remove the service's TLS key: %w", err))
 	}
@@ -359,7 +363,7 @@ func (f *life) launch(ctx context.Context) error {
 	if err := f.board(bounded, &order, ports); err != nil {
 		return err
 	}
-	if err := f.certify(&order); err != nil {
+	if err := errors.Join(f.certify(&order), f.mayDump(&order)); err != nil {
 		return err
 	}
 	if err := f.contain(&order); err != nil {

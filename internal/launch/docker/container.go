@@ -116,7 +116,7 @@ func (p *proc) hostConfig() *container.HostConfig {
 	h.PidsLimit = &pids
 	for _, m := range p.Spec.Mounts {
 		h.Mounts = append(h.Mounts, mount.Mount{
-			Type: mount.TypeBind, Source: m.Path, Target: m.Path, ReadOnly: !m.Write})
+			Type: mount.TypeBind, Source: m.Path, Target: m.Target(), ReadOnly: !m.Write})
 	}
 	p.limit(h)
 	return h

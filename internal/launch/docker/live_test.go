@@ -106,28 +106,31 @@ func TestIsConfined(t *testing.T) {
 		"Volumes":     map[string]any{"/data": map[string]any{}},
 		"Healthcheck": map[string]any{"Test": []string{"CMD", "/act", "act-prints"}}})
 	defer removeImage(ref)
-	open, closed := t.TempDir(), t.TempDir()
-	for _, dir := range []string{open, closed, filepath.Dir(open)} {
+	open, closed, other := t.TempDir(), t.TempDir(), t.TempDir()
+	for _, dir := range []string{open, closed, other, filepath.Dir(open)} {
 		if err := os.Chmod(dir, 0o777); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p := start(t, l, launch.Spec{
-		Image: ref, Args: []string{"/act", "act-tells", "/open", "/tmp", open, closed},
-		Mounts: []launch.Mount{{Path: open, Write: true}, {Path: closed}},
+		Image: ref, Args: []string{"/act", "act-tells", "/open", "/tmp", open, closed, "/dumps"},
+		Mounts: []launch.Mount{{Path: open, Write: true}, {Path: closed},
+			{Path: other, Destination: "/dumps", Write: true}},
 	})
 	says(t, p, "done")
 	const none = "0000000000000000"
 	want := []string{
 		"Uid: 1001 1001 1001 1001", "CapBnd: " + none, "NoNewPrivs: 1", "write /open false",
 		"write /tmp true", "write " + open + " true", "write " + closed + " false",
-		"tmp MiB 256", "run from /tmp true", "done",
+		"write /dumps true", "tmp MiB 256", "run from /tmp true", "done",
 	}
 	if got := p.Log(99); !slices.Equal(got, want) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
-	if _, err := os.Stat(filepath.Join(open, "written")); err != nil {
-		t.Error(err)
+	for _, dir := range []string{open, other} {
+		if _, err := os.Stat(filepath.Join(dir, "written")); err != nil {
+			t.Error(err)
+		}
 	}
 	c := inspected[container.InspectResponse](t, "container", p.id)
 	if c.State.Health != nil && c.State.Health.Status != container.NoHealthcheck {
@@ -136,8 +139,8 @@ func TestIsConfined(t *testing.T) {
 	if h := c.HostConfig; h.LogConfig.Type != "none" || *h.PidsLimit != pidsLimit || *h.Init {
 		t.Errorf("log %q, processes %d, init %t", h.LogConfig.Type, *h.PidsLimit, *h.Init)
 	}
-	if len(c.Mounts) != 3 {
-		t.Fatalf("mounts are %+v, want the volume and both folders", c.Mounts)
+	if len(c.Mounts) != 4 {
+		t.Fatalf("mounts are %+v, want the volume and the folders", c.Mounts)
 	}
 	if err := p.Stop(0); err != nil {
 		t.Fatal(err)

@@ -200,12 +200,12 @@ func envOf(env []string) []object {
 	return out
 }
 
-// mounted returns the mounts of a spec that its arguments or environment mention. Any other would
-// give access to the node without need.
+// mounted returns the mounts of a spec that its arguments or environment mention, or that its image
+// expects at a path. Any other would give access to the node without need.
 func mounted(s launch.Spec) (out []launch.Mount) {
 	reported := strings.Join(s.Args, "\x00") + "\x00" + strings.Join(s.Env, "\x00")
 	for _, m := range s.Mounts {
-		if strings.Contains(reported, m.Path) {
+		if m.Destination != "" || strings.Contains(reported, m.Path) {
 			out = append(out, m)
 		}
 	}
@@ -215,7 +215,7 @@ func mounted(s launch.Spec) (out []launch.Mount) {
 func mountsOf(s launch.Spec) []object {
 	out := []object{{"name": "tmp", "mountPath": "/tmp"}}
 	for i, m := range mounted(s) {
-		out = append(out, object{"name": fmt.Sprint("host-", i), "mountPath": m.Path,
+		out = append(out, object{"name": fmt.Sprint("host-", i), "mountPath": m.Target(),
 			"readOnly": !m.Write})
 	}
 	return out

@@ -44,7 +44,7 @@ func TestManifests(t *testing.T) {
 	s := launch.Spec{Image: "prony/go-nethttp:1a2b", Args: []string{"serve", "/run/logs/gc.log"},
 		Env: []string{"HOST=0.0.0.0", "COST=$(HOST)", "EMPTY="}, CPUs: 1, MemoryBytes: 1 << 30,
 		Cores: []int{1}, Port: 8080, Mounts: []launch.Mount{{Path: "/run/logs", Write: true},
-			{Path: "/unknown/to/it"}}}
+			{Path: "/unknown/to/it"}, {Path: "/run/dumps", Destination: "/dumps", Write: true}}}
 	checkGolden(t, "whole", jobOf(s, o))
 	o.nodes = nil
 	checkGolden(t, "half", jobOf(launch.Spec{Image: "localhost/app:2", CPUs: 0.5}, o))

@@ -14,8 +14,9 @@ import (
 )
 
 const queryAbout = `Query evaluates PromQL, Prometheus' language, on the metrics that services sent
-during a run with --telemetry. RUN is the run's folder, or its name below results/; without it,
-query reads the newest run that has metrics. RUN may also be a folder of "prony telemetry serve".
+during a run with --telemetry. RUN is the run's folder, its name below results/, or "latest";
+without it, query reads the newest run that has metrics. RUN may also be a folder of "prony
+telemetry serve".
 
 The result has a row for each series: its last value, the least, the mean and the greatest over the
 whole run, and its course. --trial selects one trial. --at selects one moment: end, a time such as

@@ -25,6 +25,12 @@ var processorRules = []Rule{
 		Why: "two threads of one core share its pipelines and caches, so a busy generator " +
 			"slows the service down",
 		Source: "kernel, admin-guide/cputopology.rst; postrust #11"},
+	{Name: "core types", look: coreTypes,
+		Fit:      "all cores have the same speed",
+		Doubtful: "performance and efficiency cores, or cores of different capacity",
+		Why: "a service on an efficiency core takes longer for each request, and the kernel " +
+			"chooses cores that are not pinned",
+		Source: "kernel, ABI/testing/sysfs-devices-system-cpu: cpu_capacity; perf-intel-hybrid(1)"},
 	{Name: "quota", look: quota, Vital: true,
 		Fit:      "the cgroup of this process has no CPU quota",
 		Doubtful: "a CPU quota that is enough for service and load",

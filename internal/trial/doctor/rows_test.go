@@ -53,6 +53,15 @@ func processorRows(check row) {
 	check("siblings", silence, "no thread siblings reported, but a hypervisor may hide them",
 		tree{"proc/cpuinfo": "flags : hypervisor"})
 
+	check("core types", good, "one type", nil)
+	check("core types", good, "one type", tree{performance: "0-3", efficiency: "8-15"})
+	check("core types", soso, "performance cores [0 1] and efficiency cores [2 3]",
+		tree{performance: "0-1", efficiency: "2-7"})
+	check("core types", good, "one type", on("cpu_capacity", "1024"))
+	check("core types", soso, "only cores [2 3] have the full capacity", tree{
+		ofCore(0, "cpu_capacity"): "512", ofCore(1, "cpu_capacity"): "512",
+		ofCore(2, "cpu_capacity"): "1024", ofCore(3, "cpu_capacity"): "1024"})
+
 	const own, above = mounted + "/user.slice/x.scope/cpu.max", mounted + "/user.slice/cpu.max"
 	check("quota", good, "none", nil)
 	check("quota", soso, "quota of 2 CPUs for service and load together",

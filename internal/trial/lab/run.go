@@ -56,6 +56,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if why := r.plan.Blockwise; why != "" && len(r.plan.Targets()) > 1 {
 		l.Tell.Say("blocks instead of slices: " + why)
 	}
+	if r.plan.Quick != "" {
+		l.Tell.Say(r.plan.Quick)
+	}
 	if r.plan.Grouped != "" {
 		l.Tell.Say(r.plan.Grouped)
 	}

@@ -46,6 +46,10 @@ type setting struct {
 // pauses is part of every recording: it costs one event per collection.
 var pauses = setting{event: "jdk.GarbageCollection"}
 
+// pins is part of every recording, too: a virtual thread that blocks while native code or a class
+// initializer is on its stack also blocks its carrier thread.
+var pins = setting{"jdk.VirtualThreadPinned", []string{"threshold", "0 ms"}}
+
 // recorded lists the events of a kind. A JDK ignores events that it does not have.
 var recorded = map[string][]setting{
 	profile.CPU: {
@@ -98,7 +102,7 @@ func (j JFR) Start(ctx context.Context, s profile.Subject, kind string) (profile
 	}
 	run := &jfrSession{begun}
 	file := run.path("settings.jfc")
-	if err = os.WriteFile(file, configuration(append(settings, pauses)), 0o644); err == nil {
+	if err = os.WriteFile(file, configuration(append(settings, pauses, pins)), 0o644); err == nil {
 		err = run.begin(ctx, file)
 	}
 	if err != nil {
@@ -140,7 +144,7 @@ func (s *jfrSession) Stop(ctx context.Context) (p *pprof.Profile, err error) {
 		return nil, fmt.Errorf("stop JFR: %w: %s", err, strings.TrimSpace(answer))
 	}
 	r := reading{kind: s.kind, timed: profile.NewStacks(s.kind), sampled: profile.NewStacks(s.kind)}
-	names := []string{pauses.event}
+	names := []string{pauses.event, pins.event}
 	for _, e := range recorded[s.kind] {
 		names = append(names, e.event)
 	}
@@ -174,6 +178,8 @@ type reading struct {
 	collections int64
 	paused      time.Duration
 	longest     time.Duration
+	pinned      int64
+	pinnedFor   time.Duration
 }
 
 func (r *reading) take(e event) {
@@ -184,6 +190,9 @@ func (r *reading) take(e event) {
 		r.collections++
 		r.paused += time.Duration(v.SumOfPauses)
 		r.longest = max(r.longest, time.Duration(v.LongestPause))
+	case pins.event:
+		r.pinned++
+		r.pinnedFor += time.Duration(v.Duration)
 	case "jdk.CPUTimeSamplesLost":
 		r.lost += v.LostSamples
 	case "jdk.CPUTimeSample":
@@ -247,5 +256,7 @@ func (r *reading) notes() (out []string) {
 		out = append(out, "event: "+strings.Join(names, ", "))
 	}
 	return append(out, fmt.Sprintf("gc: %d collections paused for %v, the longest for %v",
-		r.collections, r.paused.Round(time.Microsecond), r.longest.Round(time.Microsecond)))
+		r.collections, r.paused.Round(time.Microsecond), r.longest.Round(time.Microsecond)),
+		fmt.Sprintf("virtual threads: blocked %d times for %v together with their carrier threads "+
+			"(jdk.VirtualThreadPinned)", r.pinned, r.pinnedFor.Round(time.Microsecond)))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,8 +20,14 @@ import (
 	"prony.example/internal/observe/profile/profiletest"
 )
 
-// split starts the test program, which ends with its input.
+// split starts the test program of profiles.
 func split(t *testing.T, flags ...string) profile.Subject {
+	t.Helper()
+	return started(t, "testdata/Split.java", flags...)
+}
+
+// started starts a program, which ends with its input.
+func started(t *testing.T, program string, flags ...string) profile.Subject {
 	t.Helper()
 	testsets.Once(t, "a profiler of JVMs", testsets.Needs{Facts: []string{
 		testsets.Version("java", "-version")}})
@@ -30,7 +37,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 		t.Skip("needs a JDK: ", err)
 	}
 	args := append([]string{"-Xmx64m", "-XX:+UseSerialGC"}, flags...)
-	cmd := exec.Command(java, append(args, "testdata/Split.java")...)
+	cmd := exec.Command(java, append(args, program)...)
 	profiletest.Start(t, cmd)
 	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Language: "Java", Dir: t.TempDir()}
 }
@@ -98,6 +105,27 @@ func TestOthersAreLeftAlone(t *testing.T) {
 	}
 	check(os.Getpid(), "no libjvm.so mapped")
 	check(1<<22+1, "no such file") // beyond the kernel's largest pid
+}
+
+// TestPinned checks that a recording counts virtual threads that blocked their carrier threads. It
+// needs a JDK with virtual threads, which Debian keeps beside the default one.
+func TestPinned(t *testing.T) {
+	javas, err := filepath.Glob("/usr/lib/jvm/*-25-*/bin/javac")
+	if err != nil || len(javas) == 0 {
+		t.Skip("needs a JDK 25 in /usr/lib/jvm")
+	}
+	t.Setenv("PATH", filepath.Dir(javas[0])+":"+os.Getenv("PATH"))
+	s := started(t, "testdata/Pinned.java")
+	p := profiletest.Take(t, JFR{}, s, profile.CPU, 200*time.Millisecond)
+	notes := strings.Join(profile.Notes(p), "; ")
+	const blocked = "virtual threads: blocked "
+	if !strings.Contains(notes, blocked) || strings.Contains(notes, blocked+"0 times") {
+		t.Errorf("notes %q", notes)
+	}
+	none := strings.Join((&reading{}).notes(), "; ")
+	if !strings.Contains(none, blocked+"0 times") {
+		t.Errorf("notes without an event %q", none)
+	}
 }
 
 // TestAttach checks a JVM with -Xrs, which takes no signals and opens its socket at its start, and
