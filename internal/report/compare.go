@@ -318,7 +318,7 @@ func methodLines(c compare.Comparison) []string {
 	if c.Tests > 1 {
 		out = append(out, fmt.Sprintf("p is corrected for %d metrics (Holm).", c.Tests))
 	}
-	out = append(out, c.Sees())
+	out = append(append(out, c.Sees()), c.Stalled()...)
 	if c.ConfigHash != "" {
 		out = append(out, "Both sides have the same configuration, "+c.ConfigHash+".")
 	}
