@@ -201,7 +201,19 @@ func tableViewOf(tab table.Table, number int) tableView {
 		}
 		v.Rows = append(v.Rows, r)
 	}
+	v.explainUnknown()
 	return v
+}
+
+// explainUnknown adds the meaning of unknown if an interval is unknown and no note explains it.
+func (v *tableView) explainUnknown() {
+	why := table.NoteOf(table.NoteUnknowns)
+	unknown := slices.ContainsFunc(v.Rows, func(r rowView) bool {
+		return slices.ContainsFunc(r.Cells, func(c cellView) bool { return c.Range == "unknown" })
+	})
+	if unknown && !slices.ContainsFunc(v.Notes, why.Same) {
+		v.Notes = append(slices.Clone(v.Notes), why)
+	}
 }
 
 // tierColors is the number of colors for tiers on the page (web/src/tokens.css).

@@ -221,22 +221,26 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
 		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
 		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
-	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
+	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks, after correcting for " +
+		"all pairs.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {
 		{"Targets in one tier do not differ significantly with these blocks: a " +
 			"comparison needs at least 2 blocks.", []any{"block"}},
 	},
 	NoteTiersPlan: {
-		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
+		{"Targets in one tier do not differ significantly with these blocks, " +
+			"after correcting for all pairs; detecting a " +
 			"difference of 3 % would take about 3 more blocks.",
 			[]any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
-			"Targets in one tier do not differ significantly with these blocks; this number is " +
+			"Targets in one tier do not differ significantly with these blocks, " +
+				"after correcting for all pairs; this number is " +
 				"enough to detect a difference of 3 %.",
 			[]any{"block", Plan{0.03, 5, 5, "block"}},
 		},
-		{"Targets in one tier do not differ significantly with these blocks; at this noise, no " +
+		{"Targets in one tier do not differ significantly with these blocks, " +
+			"after correcting for all pairs; at this noise, no " +
 			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
