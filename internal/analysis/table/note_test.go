@@ -221,8 +221,8 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
 		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
 		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
-	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks, after correcting for " +
-		"all pairs.",
+	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks, after " +
+		"correcting for all pairs.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {
 		{"Targets in one tier do not differ significantly with these blocks: a " +

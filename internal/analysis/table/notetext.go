@@ -93,12 +93,12 @@ var noteTexts = [...]string{
 	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
 		"their cost is not measured.",
 	NoteOnStarts: "%s",
-	NoteTiers: "Targets in one tier do not differ significantly with these %ss, after correcting for " +
-		"all pairs.",
+	NoteTiers: "Targets in one tier do not differ significantly with these %ss, after " +
+		"correcting for all pairs.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
 		"comparison needs at least 2 %[1]ss.",
-	NoteTiersPlan: "Targets in one tier do not differ significantly with these %ss, after correcting " +
-		"for all pairs; %s.",
+	NoteTiersPlan: "Targets in one tier do not differ significantly with these %ss, after " +
+		"correcting for all pairs; %s.",
 	NoteNoiseBetween: "Noise of %s req/s: %s of it is between trials; %s.",
 	NoteLogNormal:    "Intervals from so few trials assume log-normal trials.",
 	NoteModerated: "Intervals from so few trials assume log-normal trials and share noise " +
