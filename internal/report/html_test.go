@@ -255,7 +255,7 @@ func TestUnknownRange(t *testing.T) {
 	if v.explainUnknown(); len(v.Notes) > 0 {
 		t.Errorf("notes %v without an unknown interval", v.Notes)
 	}
-	v.Rows[0].Cells = append(v.Rows[0].Cells, cellView{Range: "unknown"})
+	v.Rows[0].Cells = append(v.Rows[0].Cells, cellView{Range: "unknown", unknown: true})
 	v.explainUnknown()
 	if v.explainUnknown(); len(v.Notes) != 1 || v.Notes[0].Kind != table.NoteUnknowns {
 		t.Errorf("notes %v, want the meaning of unknown once", v.Notes)
