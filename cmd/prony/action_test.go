@@ -109,6 +109,25 @@ func runAction(t *testing.T, action actionFile, inputs map[string]string, bin, s
 	}
 }
 
+// TestActionSummary checks that the summary of a run that measured nothing neither fails nor hides
+// the reason of the step that failed.
+func TestActionSummary(t *testing.T) {
+	dir := t.TempDir()
+	summary := filepath.Join(dir, "summary.md")
+	for _, step := range readAction(t).Runs.Steps {
+		if step.Name != "Summary" {
+			continue
+		}
+		cmd := exec.Command("bash", "-eo", "pipefail", "-c", step.Run)
+		cmd.Env = []string{"PATH=" + dir, "OUT=" + dir, "GITHUB_STEP_SUMMARY=" + summary}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	t.Error("the action has no step Summary")
+}
+
 // otherApp is a service that none of Prony's toolchains builds.
 const otherApp = `import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

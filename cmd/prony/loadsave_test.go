@@ -74,7 +74,7 @@ func TestSavedLoad(t *testing.T) {
 		}
 		if format == "text" {
 			has(t, "the report", out, name, "This run did not start the server")
-			for _, unseen := range []string{"RSS", "CPU µs", "steady after", " 0 s"} {
+			for _, unseen := range []string{"RSS", "CPU µs", "time to steady", " 0 s"} {
 				if strings.Contains(out, unseen) {
 					t.Errorf("the report tells of %s:\n%s", unseen, out)
 				}

@@ -117,7 +117,7 @@ These checks add at most 1 % of wrong decisions to the 5 % of any table. Builds 
 extra time. The last line says which differences another five minutes would detect.
 
 With --telemetry, each target runs once more after the comparison, with an agent, trace ids and a
-profiler. No number of the comparison uses that trial. Read it with the commands explain, traces,
+profiler. The comparison does not use these trials. Read them with the commands explain, traces,
 logs, query and profile. --agent NAME/LEVEL measures the cost of an agent of prony agents.
 
 With --launcher docker, each target runs in a container under the same limits, and needs none of its

@@ -131,7 +131,7 @@ func (r *rows) heyLine(line string, want int, connect *samples) (int64, error) {
 		return 0, nil
 	}
 	if len(f) != 3 {
-		return 0, fmt.Errorf("a line of a response has 3 values")
+		return 0, fmt.Errorf("a response needs a line of 3 values, but this one has %d", len(f))
 	}
 	elapsed, err := span(f[0], 1e9)
 	if err != nil {

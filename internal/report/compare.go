@@ -183,7 +183,7 @@ func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 		return nil
 	}
 	r := span(all, true)
-	s := &strip{Caption: "Ratios of B to A with their intervals", Name: "measure",
+	s := &strip{Caption: "Ratios of B to A with their intervals", Name: "metric",
 		Axis: "B divided by A, logarithmic axis; 1 means no difference", Value: "change, interval",
 		Ticks: r.marks(ratioText), Mark: r.place(1), Class: "forest", Blocks: blocks,
 		Says: pairSays(c, p)}
@@ -318,7 +318,7 @@ func methodLines(c compare.Comparison) []string {
 	if c.Tests > 1 {
 		out = append(out, fmt.Sprintf("p is corrected for %d metrics (Holm).", c.Tests))
 	}
-	out = append(out, c.Sees())
+	out = append(append(out, c.Sees()), c.Stalled()...)
 	if c.ConfigHash != "" {
 		out = append(out, "Both sides have the same configuration, "+c.ConfigHash+".")
 	}

@@ -212,7 +212,7 @@ func roundDots(points []roundPoint, r ruler, value func(roundPoint) (float64, st
 }
 
 func roundsSay(t *table.Target, m table.Metric) string {
-	text := fmt.Sprintf("%s of %s is %s of %s's: %s", metricName(m.Name, m.Unit), t.Name,
+	text := fmt.Sprintf("%s of %s is %s times that of %s: %s", metricName(m.Name, m.Unit), t.Name,
 		ratioText(m.Ratio.Center), t.Reference, units.Change(m.Ratio.Center))
 	if m.Ratio.HasInterval() {
 		text += fmt.Sprintf(" (%s to %s)", units.Change(m.Ratio.Lo), units.Change(m.Ratio.Hi))

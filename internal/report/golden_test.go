@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
@@ -70,7 +71,7 @@ func TestText(t *testing.T) {
 		shown := format.Visible(b.String())
 		check(t, name, []byte(shown))
 		for i, line := range strings.Split(shown, "\n") {
-			if w := format.Columns(line); o.Width > 0 && w > o.Width {
+			if w := format.Columns(line); w > cmp.Or(o.Width, format.Width) {
 				t.Errorf("%s:%d is %d columns wide", name, i+1, w)
 			}
 		}
@@ -125,6 +126,22 @@ func TestMarkdown(t *testing.T) {
 			if said != strings.Contains(above, format.Mark(n)) {
 				t.Errorf("%s: footnote %d is said %v, and marked otherwise", name, n, said)
 			}
+		}
+	}
+}
+
+// TestMarkdownNotes checks that notes on response times are left out with the columns of response
+// times.
+func TestMarkdownNotes(t *testing.T) {
+	peak := table.Column{Label: "req/s", Unit: "1/s"}
+	half := table.Column{Label: "p99", Unit: "ns", Role: table.RoleRatio}
+	for _, kind := range []table.NoteKind{table.NoteStallsInSlices, table.NoteStallsInWindows,
+		table.NoteStallsRemain, table.NoteStallsMissing, table.NoteStallsReason,
+		table.NoteEqualRate} {
+		n := table.NoteOf(kind)
+		if concerns(n, []table.Column{peak}) || !concerns(n, []table.Column{peak, half}) {
+			t.Errorf("kind %d: shown with throughput alone %v, with p99 %v", kind,
+				concerns(n, []table.Column{peak}), concerns(n, []table.Column{peak, half}))
 		}
 	}
 }

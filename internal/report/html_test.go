@@ -248,3 +248,16 @@ func TestData(t *testing.T) {
 		t.Errorf("first series %+v", trial)
 	}
 }
+
+// TestUnknownRange checks that the page explains the word unknown once if an interval is unknown.
+func TestUnknownRange(t *testing.T) {
+	v := tableView{Rows: []rowView{{Cells: []cellView{{Range: "1 – 2"}}}}}
+	if v.explainUnknown(); len(v.Notes) > 0 {
+		t.Errorf("notes %v without an unknown interval", v.Notes)
+	}
+	v.Rows[0].Cells = append(v.Rows[0].Cells, cellView{Range: "unknown", unknown: true})
+	v.explainUnknown()
+	if v.explainUnknown(); len(v.Notes) != 1 || v.Notes[0].Kind != table.NoteUnknowns {
+		t.Errorf("notes %v, want the meaning of unknown once", v.Notes)
+	}
+}

@@ -155,6 +155,9 @@ func concerns(n table.Note, columns []table.Column) bool {
 	switch n.Kind {
 	case table.NoteRatios:
 		return shows(table.RoleRatio)
+	case table.NoteStallsInSlices, table.NoteStallsInWindows, table.NoteStallsRemain,
+		table.NoteStallsMissing, table.NoteStallsReason, table.NoteEqualRate:
+		return slices.ContainsFunc(columns, table.Column.Percentile)
 	case table.NoteTiers, table.NoteTiersOfOne, table.NoteTiersPlan:
 		return shows(table.RoleTier)
 	case table.NoteLackInSome, table.NoteNoneHeldInSome:

@@ -13,7 +13,7 @@ import (
 
 // TextOptions fit the text to its output.
 type TextOptions struct {
-	Width int  // columns of the terminal; 0: no limit
+	Width int  // columns of the terminal; 0: format.Width
 	Color bool // ANSI colors; no information depends on color alone
 }
 
@@ -126,7 +126,7 @@ func (t *texter) parts(tab table.Table) []layout {
 	return parts
 }
 
-func (t *texter) fits(l layout) bool { return t.o.Width == 0 || l.width() <= t.o.Width }
+func (t *texter) fits(l layout) bool { return l.width() <= cmp.Or(t.o.Width, format.Width) }
 
 // columnsOf returns the columns of a table up to a weight.
 func columnsOf(tab table.Table, weight int) (out []int) {

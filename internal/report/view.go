@@ -82,6 +82,7 @@ type rowView struct {
 
 type cellView struct {
 	Text, Range string // the number, and its interval unless it has a column
+	unknown     bool   // whether the interval in Range is unknown
 	Refs        []int
 	Column      table.Column
 	First       bool
@@ -196,12 +197,25 @@ func tableViewOf(tab table.Table, number int) tableView {
 				First: v.Starts[k]}
 			if !ownColumn(tab, k) {
 				c.Range = cell.Range()
+				c.unknown = len(c.Range) > 0 && cell.Interval.State == table.Unknown
 			}
 			r.Cells = append(r.Cells, c)
 		}
 		v.Rows = append(v.Rows, r)
 	}
+	v.explainUnknown()
 	return v
+}
+
+// explainUnknown adds the meaning of unknown if an interval is unknown and no note explains it.
+func (v *tableView) explainUnknown() {
+	why := table.NoteOf(table.NoteUnknowns)
+	unknown := slices.ContainsFunc(v.Rows, func(r rowView) bool {
+		return slices.ContainsFunc(r.Cells, func(c cellView) bool { return c.unknown })
+	})
+	if unknown && !slices.ContainsFunc(v.Notes, why.Same) {
+		v.Notes = append(slices.Clone(v.Notes), why)
+	}
 }
 
 // tierColors is the number of colors for tiers on the page (web/src/tokens.css).

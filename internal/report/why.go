@@ -17,12 +17,12 @@ import (
 
 // cause is a violated rule with its effects.
 type cause struct {
-	rule, observed, hint string
-	trials, targets      []string
-	number               string // the number that it can have moved most: "half p99"
-	share                float64
-	invalid              bool
-	under                []*cause
+	rule, load, observed, hint string // load: of the example observed; empty: a whole trial
+	trials, targets            []string
+	number                     string // the number that it can have moved most: "half p99"
+	share                      float64
+	invalid                    bool
+	under                      []*cause
 }
 
 // Why prints why numbers are doubted: each cause once for all trials, with its effects below it and
@@ -34,7 +34,7 @@ func Why(w io.Writer, records []*record.Record) error {
 		p.Line("why: no finding can have changed a result")
 		return p.To(w)
 	}
-	p.Line("why results are in doubt: causes, with their effects below")
+	p.Line("Why results are in doubt (each cause with its effects below it):")
 	for _, c := range causes {
 		p.Line("")
 		c.print(p, "")
@@ -44,13 +44,17 @@ func Why(w io.Writer, records []*record.Record) error {
 }
 
 func (c *cause) print(p *format.Page, indent string) {
-	text := fmt.Sprintf("in %s of %s, e.g. %s", units.Plural(len(c.trials), "trial"),
-		units.Plural(len(c.targets), "target"), c.observed)
+	example := "for example"
+	if c.load != "" {
+		example += " in " + c.load
+	}
+	text := fmt.Sprintf("in %s of %s, %s: %s", units.Plural(len(c.trials), "trial"),
+		units.Plural(len(c.targets), "target"), example, c.observed)
 	switch {
 	case c.invalid:
 		text += "; INVALID"
 	case c.share > 0:
-		text += fmt.Sprintf("; %s by up to %s", c.number, units.Percent(c.share))
+		text += fmt.Sprintf("; %s may be off by up to %s", c.number, units.Percent(c.share))
 	}
 	p.Line("%s", format.Wrap(indent+c.rule+": ", text, format.Width, len(indent)+2))
 	for _, u := range c.under {
@@ -85,7 +89,7 @@ func (c *cause) below(f record.Finding) *cause {
 		}
 	}
 	w := wording.Finding(f)
-	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + w.Observed), hint: w.Hint}
+	u := &cause{rule: f.Rule, load: f.Load, observed: w.Observed, hint: w.Hint}
 	c.under = append(c.under, u)
 	return u
 }

@@ -37,27 +37,30 @@ func TestWhy(t *testing.T) {
 	const valid, suspect, invalid = record.Valid, record.Suspect, record.Invalid
 	check("why: no finding can have changed a result\n", nil,
 		[]record.Finding{find("lag", "half", valid, 0.001)})
-	check(`why results are in doubt: causes, with their effects below
+	check(`Why results are in doubt (each cause with its effects below it):
 
-steal: in 2 trials of 1 target, e.g. half steal was seen; half p99 by up to 5.0 %
-  lag: in 2 trials of 1 target, e.g. half lag was seen; half p99 by up to 80 %
-    bursts: in 1 trial of 1 target, e.g. half bursts was seen; half p99 by up to 10 %
+steal: in 2 trials of 1 target, for example in half: steal was seen; half p99 may be off by up to
+  5.0 %
+  lag: in 2 trials of 1 target, for example in half: lag was seen; half p99 may be off by up to 80 %
+    bursts: in 1 trial of 1 target, for example in half: bursts was seen; half p99 may be off by up
+      to 10 %
   do: mend steal
 
-errors: in 1 trial of 1 target, e.g. peak errors was seen; INVALID
+errors: in 1 trial of 1 target, for example in peak: errors was seen; INVALID
   do: mend errors
 `, []record.Finding{find("steal", "half", valid, 0.05), find("lag", "half", suspect, 0.4),
 		find("bursts", "half", suspect, 0.1)},
 		[]record.Finding{find("steal", "half", suspect, 0.01), find("lag", "half", suspect, 0.8),
 			find("errors", "peak", invalid, 0)})
 	// A disturbance of another load is not a cause, but one of the whole trial is.
-	check(`why results are in doubt: causes, with their effects below
+	check(`Why results are in doubt (each cause with its effects below it):
 
-lag: in 1 trial of 1 target, e.g. half lag was seen; half p99 by up to 80 %
+lag: in 1 trial of 1 target, for example in half: lag was seen; half p99 may be off by up to 80 %
   do: mend lag
 
-warm-up: in 1 trial of 1 target, e.g. warm-up was seen
-  drift: in 1 trial of 1 target, e.g. peak drift was seen; peak p99 by up to 10 %
+warm-up: in 1 trial of 1 target, for example: warm-up was seen
+  drift: in 1 trial of 1 target, for example in peak: drift was seen; peak p99 may be off by up to
+    10 %
   do: mend warm-up
 `, []record.Finding{find("warm-up", "", valid, 0), find("steal", "peak", valid, 0.05),
 		find("lag", "half", suspect, 0.8), find("drift", "peak", suspect, 0.1)})

@@ -16,8 +16,9 @@ const (
 		"the test"
 	noRequest = "no request ended in the window"
 	notTimed  = "the start was not timed"
-	notSteady = "no steady state was reached without help of the warm-up (raise warmup.max, " +
-		"with warmup: {compilers: equal, cores: own})"
+	notSteady = "the service reached no steady state, or only because the warm-up gave its " +
+		"compilers priority or more cores (in the suite, set warmup: {compilers: equal, cores: " +
+		"own} and raise warmup.max)"
 	fewGCs = "too few collections in the window (raise --measure)"
 	noRole = "thread names do not show it (those of HotSpot and .NET do)"
 	noGC   = "no collection in the window (raise --measure)"

@@ -90,7 +90,7 @@ func (c Cell) Range() string {
 	case c.Interval.State == Known:
 		return c.form.between(c.Interval.Lo, c.Interval.Hi)
 	case c.Interval.State == Unknown:
-		return notKnown
+		return unknownWord
 	}
 	return ""
 }
@@ -119,10 +119,18 @@ func (f form) number(c Cell) string {
 	return f.value(c.Value)
 }
 
+// finerBelow is the relative width below which the ends of an interval have one more decimal than
+// the value.
+const finerBelow = 0.1
+
 // levelForm prints levels, whose intervals have their own column or none.
 func levelForm(p printer) form {
 	return form{value: p.value, between: func(lo, hi float64) string {
-		return units.Between(p.ends(lo), p.ends(hi))
+		print := p.value
+		if hi-lo < finerBelow*hi {
+			print = p.ends
+		}
+		return units.Between(print(lo), print(hi))
 	}}
 }
 

@@ -57,7 +57,7 @@ func TestStates(t *testing.T) {
 	check("a level of one trial", metricCell(of(level(1, nan, nan), nil), "", "x", rate), Known,
 		Absent, "200", "200", "")
 	check("a level of 3.1 times", metricCell(of(level(2, 100, 310), nil), "", "x", rate), Known,
-		Unknown, "200", "200", "unknown: too few trials")
+		Unknown, "200", "200", "unknown")
 	check("a level that was lost", metricCell(of(lost, nil), "", "x", rate), Withheld, Absent,
 		"–", "–", "")
 	check("a level of another load", metricCell(of(lost, nil), "half", "x", rate), Withheld,
@@ -107,5 +107,18 @@ func TestStateIsNoWord(t *testing.T) {
 	}
 	if notes := tab.narrow(); len(notes) > 0 || len(tab.Columns) != 3 {
 		t.Errorf("%d columns are left, and %q", len(tab.Columns), notes)
+	}
+}
+
+// TestLevelEnds checks that the ends of an interval have one more decimal than the value only if
+// the interval is narrow.
+func TestLevelEnds(t *testing.T) {
+	f := levelForm(printer{micros(2), micros(3)})
+	for want, ends := range map[string][2]float64{
+		"11.15 – 18.52": {11147, 18515}, "14.641 – 14.648": {14641, 14648},
+	} {
+		if got := f.between(ends[0], ends[1]); got != want {
+			t.Errorf("%v: %q, want %q", ends, got, want)
+		}
 	}
 }

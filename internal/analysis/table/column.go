@@ -5,6 +5,7 @@ import (
 
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
+	"prony.example/record/metric"
 )
 
 // Column describes the cells of a column and how renderers align them.
@@ -108,7 +109,7 @@ func (c Column) Heading() string {
 	case c.Role == RoleName:
 		return "target"
 	case c.Role == RoleWidth:
-		return "±" + Confidence(c.Confidence).String()
+		return Confidence(c.Confidence).String() + " CI"
 	case c.Role == RoleArms:
 		return "b over a"
 	case c.Role == RoleRatio && c.Label != "":
@@ -121,6 +122,11 @@ func (c Column) Heading() string {
 		return c.Label + " closed"
 	}
 	return c.Label
+}
+
+// Percentile reports whether the column shows response times, or ratios of them.
+func (c Column) Percentile() bool {
+	return metric.Named(strings.TrimSuffix(c.Label, " ratio"), units.Ns).Quantile > 0
 }
 
 // FullHeading returns the heading with its group's word, for renderers without spanning headings.

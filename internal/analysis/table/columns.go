@@ -171,8 +171,8 @@ func (sc *Scenario) startSpecs() []spec {
 			Unit: units.Ns, Weight: weight}
 		return shows(c, "", metric, same(units.Duration))
 	}
-	return []spec{column("ready", metric.Ready, metric.Ready, Detail),
-		column("steady", "steady after", metric.SteadyAt, Extra)}
+	return []spec{column("ready", "time to ready", metric.Ready, Detail),
+		column("steady", "time to steady", metric.SteadyAt, Extra)}
 }
 
 // achievedWeight makes the column omissible if every target kept up.

@@ -50,7 +50,8 @@ const (
 	NoteUnknowns       // meaning of the word unknown
 	NoteLackInSome     // Columns, Lack
 	NoteNoneHeldInSome // Columns, the search's reason
-	NoteNoneKnown      // Columns, load
+	NoteStallsReason   // Stalled
+	NoteNoneKnown      // Columns
 
 	// Events in trials and numbers.
 	NoteTrialsMissing // Blocks
@@ -73,9 +74,11 @@ const (
 	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
 	NoteWithStalls      // Stalled
+	NoteStalledBelow    // the reason is below the table
+	NoteWithStallsBelow // the reason is below the table
 	NoteStallsInSlices  // load, StallsFound
 	NoteStallsInWindows // Names of percentiles, load, StallsFound
-	NoteStallsRemain    // Names of percentiles, load, target, Stalled
+	NoteStallsRemain    // Names of percentiles, load, target
 	NoteStallsMissing   // load
 	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies          // Uncopied
@@ -132,8 +135,16 @@ func addNotes(to []Note, more ...Note) []Note {
 	return to
 }
 
-// Same reports whether two notes have the same text, which readers would take for a mistake.
-func (n Note) Same(note Note) bool { return n.Kind == note.Kind && n.String() == note.String() }
+// Same reports whether two notes have the same text, which readers would take for a mistake. A
+// reason for stalls is the same with and without a share of arrivals.
+func (n Note) Same(note Note) bool {
+	if n.Kind == NoteStallsReason && note.Kind == n.Kind {
+		x, _ := n.Args[0].(Stalled)
+		y, _ := note.Args[0].(Stalled)
+		return x.Reason == y.Reason
+	}
+	return n.Kind == note.Kind && n.String() == note.String()
+}
 
 // noteBook numbers footnotes by first use; footnotes with the same text share a number.
 type noteBook []Footnote

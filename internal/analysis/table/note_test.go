@@ -65,13 +65,20 @@ var noteExamples = map[NoteKind][]noteExample{
 		"detected (raise --blocks)", nil}},
 	NoteUnknowns: {{"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
 		nil}},
-	NoteLackInSome: {{"No CPU, RSS is shown if in any trial " + noCPU + ".",
+	NoteLackInSome: {{"No value of CPU, RSS (–): in at least one trial " + noCPU + ".",
 		[]any{Columns{{Label: "CPU"}, {Label: "RSS"}}, Lack(metric.CPU)}}},
-	NoteNoneHeldInSome: {{"No req/s is shown if in any trial no rate met the " +
-		"objectives: late.",
+	NoteNoneHeldInSome: {{"No value of req/s (–): in at least one trial no rate met the " +
+		"objectives (late).",
 		[]any{Columns{{Label: "req/s"}}, "late"}}},
-	NoteNoneKnown: {{"No p99 ratio of half is known: the interval spans more than a factor of " +
-		"3 (raise --blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}, "half"}}},
+	NoteNoneKnown: {{"No p99 ratio is known: the interval spans more than a factor of 3 (raise " +
+		"--blocks).", []any{Columns{{Label: "p99", Role: RoleRatio}}}}},
+	NoteStallsReason: {{"Stalls cannot be left out of some values: many stalls are too short to " +
+		"be recorded (measure on a quieter machine; prony report --stalls keep includes all " +
+		"arrivals).", []any{Stalled{stats.UnrecordedStalls, 0.9}.general()}},
+		{"Stalls cannot be left out of some values: less than 60 % of arrivals remain after " +
+			"those near stalls are left out (measure on a quieter machine; prony report " +
+			"--stalls keep includes all arrivals).",
+			[]any{Stalled{stats.TooMuchExcluded, 0.45}.general()}}},
 
 	NoteTrialsMissing: {{"missing in blocks 1–3: the trial was planned, but has no record",
 		[]any{Blocks{"block", []int{3, 1, 2}}}},
@@ -187,15 +194,15 @@ var noteExamples = map[NoteKind][]noteExample{
 	},
 	NoteStallsRemain: {
 		{"The values of p99, p99.9 in windows of half include the machine's stalls, because " +
-			"without them those of b are unknown: 45 % of arrivals remain after those near " +
-			"stalls are left out, but at least 60 % are needed (measure on a quieter machine; " +
-			"prony report --stalls keep includes all arrivals).",
-			[]any{Names{"p99", "p99.9"}, "half", "b", Stalled{stats.TooMuchExcluded, 0.45}}},
+			"without them those of b are unknown.",
+			[]any{Names{"p99", "p99.9"}, "half", "b"}},
 	},
 	NoteWithStalls: {{"includes the machine's stalls, because without them it is unknown: 45 % " +
 		"of arrivals remain after those near stalls are left out, but at least 60 % are needed " +
 		"(measure on a quieter machine; prony report --stalls keep includes all arrivals)",
 		[]any{Stalled{stats.TooMuchExcluded, 0.45}}}},
+	NoteStalledBelow:    {{"unknown without the machine's stalls", nil}},
+	NoteWithStallsBelow: {{"includes the machine's stalls", nil}},
 	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
 		"recorded (prony doctor reports why).", []any{"half"}}},
 	NoteEqualRate: {
@@ -215,22 +222,26 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
 		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
 		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
-	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks.",
+	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks, after " +
+		"correcting for all pairs.",
 		[]any{"block"}}},
 	NoteTiersOfOne: {
 		{"Targets in one tier do not differ significantly with these blocks: a " +
 			"comparison needs at least 2 blocks.", []any{"block"}},
 	},
 	NoteTiersPlan: {
-		{"Targets in one tier do not differ significantly with these blocks; detecting a " +
+		{"Targets in one tier do not differ significantly with these blocks, " +
+			"after correcting for all pairs; detecting a " +
 			"difference of 3 % would take about 3 more blocks.",
 			[]any{"block", Plan{0.03, 8, 5, "block"}}},
 		{
-			"Targets in one tier do not differ significantly with these blocks; this number is " +
+			"Targets in one tier do not differ significantly with these blocks, " +
+				"after correcting for all pairs; this number is " +
 				"enough to detect a difference of 3 %.",
 			[]any{"block", Plan{0.03, 5, 5, "block"}},
 		},
-		{"Targets in one tier do not differ significantly with these blocks; at this noise, no " +
+		{"Targets in one tier do not differ significantly with these blocks, " +
+			"after correcting for all pairs; at this noise, no " +
 			"sensible number of blocks detects a difference of 3 %.",
 			[]any{"block", Plan{0.03, 1001, 5, "block"}}},
 	},
@@ -292,11 +303,11 @@ func TestNotesNameColumns(t *testing.T) {
 		cells []Cell
 	}{
 		{"[half INVALID]", []Cell{withheld(lost), withheld(lost)}},
-		{"[CPU, RSS: half INVALID]", []Cell{withheld(lost), withheld(lost), withheld(lost),
+		{"[cost CPU, RSS: half INVALID]", []Cell{withheld(lost), withheld(lost), withheld(lost),
 			withheld(lost)}},
 		// The columns of cost have no load, whatever a load is called.
-		{"[CPU: cost INVALID]", []Cell{named("a"), named("b"), withheld(kept)}},
-		{"[p99: no trial is usable]", []Cell{named("a"), withheld(NoteOf(NoteNoTrial))}},
+		{"[cost CPU: cost INVALID]", []Cell{named("a"), named("b"), withheld(kept)}},
+		{"[half p99: no trial is usable]", []Cell{named("a"), withheld(NoteOf(NoteNoTrial))}},
 		{"[at least 3.00/s, because in 1 of 2 trials the search for the capacity ended early " +
 			"(late)]", []Cell{bound}},
 	} {

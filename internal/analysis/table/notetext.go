@@ -40,10 +40,12 @@ var noteTexts = [...]string{
 	NoteIntervalWide:   notKnown + ", " + spansTooMuch,
 	NoteDifferenceWide: fmt.Sprintf(notKnown+", differences below a factor of %d are not "+
 		"detected (raise --blocks)", tooWide),
-	NoteUnknowns:       "Unknown: " + spansTooMuch + ".",
-	NoteLackInSome:     "No %s is shown if in any trial %s.",
-	NoteNoneHeldInSome: "No %s is shown if in any trial no rate met the objectives: %s.",
-	NoteNoneKnown:      "No %s of %s is known: " + spansTooMuch + ".",
+	NoteUnknowns:   "Unknown: " + spansTooMuch + ".",
+	NoteLackInSome: "No value of %s (–): in at least one trial %s.",
+	NoteNoneHeldInSome: "No value of %s (–): in at least one trial no rate met the objectives " +
+		"(%s).",
+	NoteStallsReason: "Stalls cannot be left out of some values: %s.",
+	NoteNoneKnown:    "No %s is known: " + spansTooMuch + ".",
 
 	NoteTrialsMissing: MissingGrade + " in %s: the trial was planned, but has no record",
 	NoteTrialsDoubted: "%s",
@@ -68,14 +70,16 @@ var noteTexts = [...]string{
 	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
 		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
 		"both ratios.",
-	NoteStalled:    "unknown without the machine's stalls: %s",
-	NoteWithStalls: "includes the machine's stalls, because without them it is unknown: %s",
+	NoteStalled:         StalledText + ": %s",
+	NoteWithStalls:      withStalls + ", because without them it is unknown: %s",
+	NoteStalledBelow:    StalledText,
+	NoteWithStallsBelow: withStalls,
 	NoteStallsInSlices: "Ratios of response times of %s leave out the arrivals near stalls of " +
 		"the machine in slices: %s.",
 	NoteStallsInWindows: "The values of %s in windows of %s leave out the arrivals near stalls " +
 		"of the machine: %s.",
 	NoteStallsRemain: "The values of %s in windows of %s include the machine's stalls, because " +
-		"without them those of %s are unknown: %s.",
+		"without them those of %s are unknown.",
 	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not " +
 		"recorded (prony doctor reports why).",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
@@ -89,10 +93,12 @@ var noteTexts = [...]string{
 	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +
 		"their cost is not measured.",
 	NoteOnStarts: "%s",
-	NoteTiers:    "Targets in one tier do not differ significantly with these %ss.",
+	NoteTiers: "Targets in one tier do not differ significantly with these %ss, after " +
+		"correcting for all pairs.",
 	NoteTiersOfOne: "Targets in one tier do not differ significantly with these %[1]ss: a " +
 		"comparison needs at least 2 %[1]ss.",
-	NoteTiersPlan:    "Targets in one tier do not differ significantly with these %ss; %s.",
+	NoteTiersPlan: "Targets in one tier do not differ significantly with these %ss, after " +
+		"correcting for all pairs; %s.",
 	NoteNoiseBetween: "Noise of %s req/s: %s of it is between trials; %s.",
 	NoteLogNormal:    "Intervals from so few trials assume log-normal trials.",
 	NoteModerated: "Intervals from so few trials assume log-normal trials and share noise " +
@@ -121,13 +127,18 @@ var noteTexts = [...]string{
 // Parts that several texts share.
 const notKnown = "unknown: too few trials"
 
+// StalledText is the note, without the reason, on a ratio that is unknown without stalls.
+const StalledText = "unknown without the machine's stalls"
+
+const withStalls = "includes the machine's stalls"
+
 const neverAnswered = "%s of %s requests got no response, more than the share of requests above " +
 	"this percentile"
 
 var spansTooMuch = fmt.Sprintf("the interval spans more than a factor of %d (raise --blocks)",
 	tooWide)
 
-// String returns the note's text: "steady after: in 2 of 3 trials no steady state is known".
+// String returns the note's text: "time to steady: in 2 of 3 trials no …".
 func (n Note) String() string {
 	text := noteTexts[n.Kind]
 	if len(n.Args) > 0 {
@@ -213,8 +224,13 @@ func (l LoadOf) String() string {
 
 func (c Columns) String() string {
 	var headings []string
+	var group Group
 	for _, column := range c {
-		headings = append(headings, column.Heading())
+		heading := column.Heading()
+		if column.Group != group { // "half p99, p99.9"
+			group, heading = column.Group, column.FullHeading()
+		}
+		headings = append(headings, heading)
 	}
 	return strings.Join(headings, ", ")
 }

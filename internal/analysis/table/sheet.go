@@ -94,7 +94,7 @@ func (sc *Scenario) table(o Options) Table {
 	for i, row := range t.Rows {
 		texts[i] = append(row.doubts(), row.notes(t.Columns)...)
 	}
-	common := append(untold, general(texts)...)
+	common := append(untold, general(texts, sc.stallNotes(o))...)
 	var notes noteBook
 	for i, item := range texts {
 		// A row has one mark, so that all remarks on its numbers share a footnote.
@@ -104,9 +104,9 @@ func (sc *Scenario) table(o Options) Table {
 	}
 	t.Rows = append(t.Rows, sc.unseen(o)...)
 	t.Footnotes = notes
-	t.Notes = slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o),
+	t.Notes = addNotes(slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o),
 		sc.copiesNote(), sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(),
-		sc.startNotes(o.Confidence), sc.assumptionNote(), common)
+		sc.startNotes(o.Confidence), sc.assumptionNote()), common...)
 	return t
 }
 
@@ -130,22 +130,24 @@ func (t *Table) narrow() (notes []Note) {
 			}
 		}
 		t.Columns = slices.Delete(t.Columns, i, i+1)
-		notes = append(notes, NoteOf(NoteNoneKnown, Columns{c}, c.Group.Short()))
+		notes = append(notes, NoteOf(NoteNoneKnown, Columns{c}))
 	}
 	return notes
 }
 
-// general moves notes that several rows share below the table: the meaning of a word in cells, and
-// the reasons for numbers that are missing in several rows.
-func general(rows [][]Note) (common []Note) {
-	var all []Note
+// general moves notes that several rows share below the table, or that are below it already: the
+// meaning of a word in cells, and the reasons for numbers that are missing in several rows. A row
+// keeps a note without the reason, if it needs one to name its columns.
+func general(rows [][]Note, below []Note) (common []Note) {
+	all := below
 	for _, notes := range rows {
 		for _, n := range notes {
 			all = append(all, n.general())
 		}
 	}
 	for i, notes := range rows {
-		rows[i] = slices.DeleteFunc(notes, func(n Note) bool {
+		var remaining []Note
+		for _, n := range notes {
 			note := n.general()
 			times := 0
 			for _, candidate := range all {
@@ -154,13 +156,28 @@ func general(rows [][]Note) (common []Note) {
 				}
 			}
 			if !note.Is() || times < 2 && note.Kind != NoteUnknowns {
-				return false
+				remaining = append(remaining, n)
+				continue
 			}
 			common = addNotes(common, note)
-			return true
-		})
+			if short := n.withoutReason(); short.Is() {
+				remaining = addNotes(remaining, short)
+			}
+		}
+		rows[i] = remaining
 	}
 	return common
+}
+
+// withoutReason returns the note of a row whose reason is below the table, if the row needs one.
+func (n Note) withoutReason() Note {
+	switch n.Kind {
+	case NoteStalled:
+		return Note{Kind: NoteStalledBelow, Columns: n.Columns}
+	case NoteWithStalls:
+		return Note{Kind: NoteWithStallsBelow, Columns: n.Columns}
+	}
+	return Note{}
 }
 
 // general returns the note that can replace this one for all rows, if any.
@@ -171,6 +188,10 @@ func (n Note) general() Note {
 		return NoteOf(NoteUnknowns)
 	case n.Kind == NoteInSomeTrials && missing:
 		return NoteOf(NoteLackInSome, n.Columns, n.Args[1])
+	case n.Kind == NoteStalled || n.Kind == NoteWithStalls:
+		if s, ok := n.Args[0].(Stalled); ok {
+			return NoteOf(NoteStallsReason, s.general())
+		}
 	case n.Kind == NoteNoRateHeld && missing:
 		return NoteOf(NoteNoneHeldInSome, n.Columns, n.Args[1])
 	}
@@ -183,8 +204,8 @@ func (n Note) names(g Group) bool {
 }
 
 // notes returns the notes of a row's cells, each once. If a number is missing, the reason names the
-// columns, as in "half p99, p99.9: needs …", unless it names the load itself. The reason for values
-// with stalls also names them.
+// columns, as in "half p99, p99.9: needs …", unless it names the load itself. So do the reasons for
+// values with stalls and for intervals of too few starts.
 func (r *Row) notes(columns []Column) (notes []Note) {
 	var missing []Columns
 	for i, c := range r.Cells {
@@ -193,7 +214,8 @@ func (r *Row) notes(columns []Column) (notes []Note) {
 			if index < 0 {
 				index, notes, missing = len(notes), append(notes, n), append(missing, nil)
 			}
-			if (c.missing() || n.Kind == NoteWithStalls) && !n.names(columns[i].Group) {
+			named := n.Kind == NoteWithStalls || n.Kind == NoteFewStarts
+			if (c.missing() || named) && !n.names(columns[i].Group) {
 				missing[index] = append(missing[index], columns[i])
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"prony.example/internal/base/units"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // TestGeneral checks that a note which several rows share appears once, and that no row explains
@@ -23,9 +24,10 @@ func TestGeneral(t *testing.T) {
 		{lacks("CPU", 2), lacks("p99.9", 2), bound}, nil}
 	want := []string{
 		"Unknown: the interval spans more than a factor of 3 (raise --blocks).",
-		"No CPU is shown if in any trial " + metric.Named(metric.CPU, units.Ns).Missing + ".",
+		"No value of CPU (–): in at least one trial " +
+			metric.Named(metric.CPU, units.Ns).Missing + ".",
 	}
-	if got := Texts(general(rows)); !slices.Equal(got, want) {
+	if got := Texts(general(rows, nil)); !slices.Equal(got, want) {
 		t.Errorf("said of all: %q", got)
 	}
 	const least = "at least 300/s, because in 1 of 3 trials the search for the capacity ended " +
@@ -33,6 +35,41 @@ func TestGeneral(t *testing.T) {
 	if left := fmt.Sprint(rows); left != "[[half may be off: p50 by up to 34 % (lag) "+least+
 		"] [p99.9: in 2 of 3 trials "+metric.Named(metric.CPU, units.Ns).Missing+" "+least+"] []]" {
 		t.Errorf("said of rows: %s", left)
+	}
+}
+
+// TestStallsReason checks that a reason why stalls cannot be left out is given once: below the
+// table if several rows have it, or if it is there already, else in the row.
+func TestStallsReason(t *testing.T) {
+	p99 := LoadInfo{Name: "half"}.column("p99", "p99", units.Ns, Essential)
+	ratio := (&Scenario{}).ratio(p99)
+	few := func(share float64) Stalled { return Stalled{stats.TooMuchExcluded, share} }
+	with := Note{Kind: NoteWithStalls, Columns: Columns{p99}, Args: []any{few(0.4)}}
+	without := Note{Kind: NoteStalled, Columns: Columns{ratio}, Args: []any{few(0.3)}}
+	const advice = " (measure on a quieter machine; prony report --stalls keep includes all " +
+		"arrivals)"
+	const reason = "[Stalls cannot be left out of some values: less than 60 % of arrivals remain " +
+		"after those near stalls are left out" + advice + ".]"
+	const short = "half p99 ratio: unknown without the machine's stalls"
+	below := []Note{NoteOf(NoteStallsReason, few(0.1))}
+	for name, x := range map[string]struct {
+		rows           [][]Note
+		below          []Note
+		wantRows, want string
+	}{
+		"one row": {[][]Note{{without}}, nil, "[[" + short + ": 30 % of arrivals remain after " +
+			"those near stalls are left out, but at least 60 % are needed" + advice + "]]", "[]"},
+		"two rows": {[][]Note{{with}, {without}}, nil,
+			"[[half p99: includes the machine's stalls] [" + short + "]]", reason},
+		"below already": {[][]Note{{without}}, below, "[[" + short + "]]", reason},
+	} {
+		common := general(x.rows, x.below)
+		if got := fmt.Sprint(x.rows); got != x.wantRows {
+			t.Errorf("%s: rows %s, want %s", name, got, x.wantRows)
+		}
+		if got := fmt.Sprint(common); got != x.want {
+			t.Errorf("%s: below %s, want %s", name, got, x.want)
+		}
 	}
 }
 
@@ -49,7 +86,7 @@ func TestNarrow(t *testing.T) {
 		out.Rows = append(out.Rows, spanRow("failed", NoteOf(NoteNoTrial)))
 		return out
 	}
-	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
+	const none = "No half p99 ratio is known: the interval spans more than a factor of 3 " +
 		"(raise --blocks)."
 	for name, x := range map[string]struct {
 		of    Table
@@ -84,7 +121,7 @@ func TestNarrowRun(t *testing.T) {
 			t.Error("there is a column of which nothing is known")
 		}
 	}
-	const none = "No p99 ratio of half is known: the interval spans more than a factor of 3 " +
+	const none = "No half p99 ratio is known: the interval spans more than a factor of 3 " +
 		"(raise --blocks)."
 	if find(t, tab, "b", "peak/ratio").State != Known || !slices.Contains(Texts(tab.Notes), none) {
 		t.Errorf("%q", tab.Notes)

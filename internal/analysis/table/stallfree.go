@@ -34,12 +34,17 @@ func (s Stalled) String() string {
 		return "many stalls are too short to be recorded (measure on a quieter machine; prony " +
 			"report --stalls keep includes all arrivals)"
 	}
-	return fmt.Sprintf("%s of arrivals remain after those near stalls are left out, but at least "+
-		"%s are needed (measure on a quieter machine; prony report --stalls keep includes all "+
-		"arrivals)",
-		units.Percent(s.Share),
-		units.Percent(stats.LeastShare))
+	remaining, needs := "less than "+units.Percent(stats.LeastShare), ""
+	if !math.IsNaN(s.Share) {
+		remaining = units.Percent(s.Share)
+		needs = ", but at least " + units.Percent(stats.LeastShare) + " are needed"
+	}
+	return fmt.Sprintf("%s of arrivals remain after those near stalls are left out%s (measure on "+
+		"a quieter machine; prony report --stalls keep includes all arrivals)", remaining, needs)
 }
+
+// general returns the reason without the share of arrivals, which differs between values.
+func (s Stalled) general() Stalled { return Stalled{s.Reason, math.NaN()} }
 
 // StallsFound say how much of the open slices the machine's stalls took, and what they did to the
 // percentile that they moved most.
@@ -246,8 +251,8 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 		switch {
 		case len(raw) == 0:
 		case inWindows.unknownOf != "":
-			notes = append(notes, NoteOf(NoteStallsRemain, raw, info.Name, inWindows.unknownOf,
-				inWindows.unknown))
+			notes = addNotes(notes, NoteOf(NoteStallsRemain, raw, info.Name, inWindows.unknownOf),
+				NoteOf(NoteStallsReason, inWindows.unknown))
 		case inWindows.missing:
 			notes = append(notes, NoteOf(NoteStallsMissing, info.Name))
 		}

@@ -206,13 +206,14 @@ func TestLevelsWithoutStalls(t *testing.T) {
 			x := &r.Loads[1].StallFree[1]
 			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
 		}
-	}, 2e6, "p99: includes the machine's stalls, because without them it is unknown: 45 %")
+	}, 2e6, "half p99: includes the machine's stalls\n")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 {
 			x := &r.Loads[1].StallFree[1]
 			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
 		}
-	}, 4e6, "include the machine's stalls, because without them those of a are unknown: 45 %")
+	}, 4e6, "include the machine's stalls, because without them those of a are unknown.\n"+
+		"Stalls cannot be left out of some values: 45 % of arrivals")
 }
 
 // A ratio from windows is unknown if one side alone is without the machine's stalls.

@@ -372,7 +372,7 @@ func hang() Case {
 	spec.Drain = 200 * ms
 	return Case{
 		Name: "hang", Kind: "hang", Params: truth.Params{After: sec - gap/2}, Spec: spec,
-		Known: "after 1 s, no request receives a response; R = 300/s, T = 2 s",
+		Known: "for T = 2 s requests are sent at R = 300/s; after 1 s, none receives a response",
 		lines: func(_ *Case, m *measured) []Line {
 			// Late requests may arrive after the server has stopped, or shift the time at which it
 			// stops.

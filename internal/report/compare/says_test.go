@@ -2,6 +2,7 @@ package compare
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"prony.example/internal/analysis/table"
@@ -36,6 +37,33 @@ func TestInterval(t *testing.T) {
 		if got := Interval(stats.Ratio{Lo: c.lo, Hi: c.hi}); got != c.want {
 			t.Errorf("%v to %v: %q, want %q", c.lo, c.hi, got, c.want)
 		}
+	}
+}
+
+// TestStalledOnce checks that an answer has the reason of unknown response times once, below it.
+func TestStalledOnce(t *testing.T) {
+	why := table.NoteOf(table.NoteStalled, table.Stalled{Reason: stats.UnrecordedStalls})
+	row := func(name string) Row {
+		r := Row{Metric: name, Label: name, Unit: "ns", Better: Lower, unsliced: why}
+		r.speak(0.05)
+		return r
+	}
+	c := Comparison{Pairs: []Pair{{Rows: []Row{row("p50"), row("p99")}}}}
+	const short = "unknown without the machine's stalls"
+	if got := c.Sentence("a", "b"); got != "b and a: "+short+" in p50. p99: "+short+"." {
+		t.Errorf("sentence %q", got)
+	}
+	for _, texts := range c.Answers() {
+		if texts[2] != short {
+			t.Errorf("row %q, want %q", texts, short)
+		}
+	}
+	below := strings.Join(c.Below(), "\n")
+	if below != "U"+why.String()[1:]+"." {
+		t.Errorf("below %q, want the reason once", below)
+	}
+	if r := c.Pairs[0].Rows[0]; r.Text != why.String() {
+		t.Errorf("text for programs %q, want the reason", r.Text)
 	}
 }
 

@@ -85,14 +85,19 @@ func (r *Row) decided(a, b string) string {
 
 // brief returns a row as a short sentence that follows another one.
 func (r *Row) brief() string {
-	name := r.Label
-	if first := []rune(name); len(first) > 1 && !unicode.IsDigit(first[1]) {
-		name = strings.ToUpper(string(first[:1])) + string(first[1:])
-	}
+	name := capital(r.Label)
 	if r.Outcome == Better || r.Outcome == Worse {
 		return fmt.Sprintf("%s: %s%s.", name, changeText(*r), r.suspicion())
 	}
 	return fmt.Sprintf("%s: %s.", name, r.OutcomeText())
+}
+
+// capital returns a text with a capital as its first letter, unless it is a name such as p99.
+func capital(text string) string {
+	if first := []rune(text); len(first) > 1 && !unicode.IsDigit(first[1]) {
+		return strings.ToUpper(string(first[:1])) + string(first[1:])
+	}
+	return text
 }
 
 // Comparative formats a ratio as a difference in words: 1.049 is "4.9 % more".

@@ -139,6 +139,8 @@ const blind = 2
 func (r Row) OutcomeText() string {
 	text := r.Text
 	switch {
+	case r.unsliced.Kind == table.NoteStalled:
+		text = table.StalledText // Below has the reason
 	case r.Outcome != Indistinguishable || math.IsNaN(r.Detectable):
 	case r.Detectable > blind:
 		text += " (too noisy)"
@@ -271,6 +273,7 @@ func (c Comparison) closing() (out []string) {
 	if c.some(seesLittle) {
 		out = append(out, c.Sees())
 	}
+	out = append(out, c.Stalled()...)
 	return append(out, c.rest()...)
 }
 
@@ -331,8 +334,19 @@ func (c Comparison) Below() (out []string) {
 		}
 		out = append(out, text)
 	}
+	out = append(out, c.Stalled()...)
 	for _, f := range c.Findings {
 		out = append(out, wording.Sentence(f))
+	}
+	return out
+}
+
+// Stalled returns the reasons why response times are unknown without the machine's stalls.
+func (c Comparison) Stalled() (out []string) {
+	for _, r := range c.each() {
+		if r.unsliced.Kind == table.NoteStalled {
+			out = table.AddNew(out, capital(r.unsliced.String())+".")
+		}
 	}
 	return out
 }

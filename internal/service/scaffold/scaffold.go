@@ -230,12 +230,13 @@ func (l *Layout) Next() string {
 		fmt.Fprintf(&b, "%s: the file is not in this checkout, so it was not changed\n", file)
 	}
 	fmt.Fprintf(&b, `
-The new service gives the responses of its contracts, with %s. Next:
+The new service still uses %[1]s. Next steps:
 
-  prony verify %[2]s     now, and after each change
-  %[3]s/README.md        the files to change, in order
-  prony verify %[2]s --update docs/fairness.md     after its responses changed
-  prony run --targets %[2]s,%[4]s --blocks 5
+1. Run "prony verify %[2]s": all responses must follow the contracts.
+2. Replace %[1]s by your framework: %[3]s/README.md lists the files to change.
+3. Run "prony verify %[2]s" after each change. It names each response that differs.
+4. Run "prony verify %[2]s --update docs/fairness.md" after responses changed.
+5. Run "prony run --targets %[2]s,%[4]s --blocks 5" to compare both services.
 `, l.Framework, l.Name, l.Folder, l.Like)
 	return b.String()
 }

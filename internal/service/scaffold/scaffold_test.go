@@ -214,7 +214,7 @@ func TestMissing(t *testing.T) {
 	for _, want := range []string{" files, copied from node-express\n",
 		"docs/fairness.md: the file is not in this checkout",
 		"deploy/rain.yaml: the file is not in this checkout",
-		"  prony verify node-x ", "with Express. Next:"} {
+		"1. Run \"prony verify node-x\": ", "still uses Express. Next steps:"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("it does not say %q:\n%s", want, said)
 		}
