@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +13,9 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
+	"prony.example/internal/suite"
+	"prony.example/internal/trial/lab"
+	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -22,6 +27,8 @@ var kinds = []struct {
 }{
 	{"mixed", "-n a ./app --url URL --image prony-test/kinds:1 --compose web --git main",
 		[]string{"URL", "prony-test-kinds-1", "web", "main"}},
+	{"pods", "-n a ./app --image prony-test/kinds:1 --launcher kubernetes",
+		[]string{"prony-test-kinds-1"}},
 	{"commands", "-n a -n b ./app ./new", []string{"b"}},
 	{"revisions", "-n a -n b --git main --git HEAD", []string{"b"}},
 	{"URLs", "-n a -n b --url URL --url URL", []string{"b"}},
@@ -52,6 +59,16 @@ func kindsFolder(t *testing.T) (url string) {
 	return s.URL
 }
 
+// dockerPods starts pods as containers of the Docker engine, for machines without a cluster.
+type dockerPods struct{ machine.World }
+
+// Container implements lab.World.
+func (w dockerPods) Container(ctx context.Context, name string, to *lab.Launchers) error {
+	err := w.World.Container(ctx, suite.Launchers[1], to)
+	to.By[name] = to.By[suite.Launchers[1]]
+	return err
+}
+
 // Versus answers for each kind of service, alone and mixed: every service has a record without
 // errors and a row against the first one, and no container is left.
 func TestVersusOfEveryKind(t *testing.T) {
@@ -64,22 +81,29 @@ func TestVersusOfEveryKind(t *testing.T) {
 			break
 		}
 		t.Run(kind.name, func(t *testing.T) {
-			answers(t, kind.args, url, kind.services)
+			stdout := answers(t, dockerPods{}, kind.args, url, kind.services)
+			if kind.name == "pods" {
+				has(t, "the report", stdout, "1 block", "in kubernetes",
+					"launcher: process against")
+			}
 		})
 	}
 }
 
 // answers compares services, and checks the records and the answer.
-func answers(t *testing.T, text, url string, services []string) (stdout string) {
+func answers(t *testing.T, world lab.World, text, url string, services []string) (
+	stdout string) {
 	t.Helper()
+	var out, errs bytes.Buffer
 	if err := os.RemoveAll("r"); err != nil {
 		t.Fatal(err)
 	}
-	args := strings.Fields(strings.ReplaceAll(text, "URL", url) + briefly)
+	args := strings.Fields("versus " + strings.ReplaceAll(text, "URL", url) + briefly)
 	if strings.Contains(text, "--git") {
 		args = append(args, "--build", "go build -o app main.go", "--run", "./app")
 	}
-	stdout, stderr, exit := versus(t, args...)
+	exit := cli.Code(run(context.Background(), world, args, &out, &errs))
+	stdout, stderr := out.String(), errs.String()
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
@@ -136,8 +160,8 @@ func TestVersusOfPods(t *testing.T) {
 	url := kindsFolder(t)
 	nodeLoads(t)
 	const pod = " --image prony-test/kinds:1 --launcher kubernetes"
-	answers(t, "-n a -n b --image prony-test/kinds:1"+pod, url, []string{"b"})
-	answers(t, "-n a ./app"+pod, url, []string{"prony-test-kinds-1"})
+	answers(t, machine.World{}, "-n a -n b --image prony-test/kinds:1"+pod, url, []string{"b"})
+	answers(t, machine.World{}, "-n a ./app"+pod, url, []string{"prony-test-kinds-1"})
 }
 
 // nodeLoads lets Prony copy images from the Docker engine to this node, or skips the test.

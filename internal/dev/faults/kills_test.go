@@ -21,8 +21,8 @@ import (
 )
 
 // killedSteps are the steps of a trial in which its target is killed, each equally often. The
-// moments are uniform over the step's length in the first trial, which is not disturbed. Images have
-// no contract, so the last step takes no time, and is left out for them.
+// moments are uniform over the step's length in the first trial, which is not disturbed. Images
+// have no contract, so the last step takes no time, and is left out for them.
 var killedSteps = []string{"launch", "ready", "verify", "warmup", "peak", "reverify"}
 
 const (
