@@ -82,7 +82,11 @@ func speak(s *Spec, c *nethttp.Config) {
 // reachStreams makes an engine for connections of HTTP/2, with or without TLS.
 func reachStreams(c *nethttp.Config, connections int, secure bool) (engine.Streamer, error) {
 	if !secure {
-		return reach(c, connections)
+		plain, err := reach(c, connections)
+		if err != nil { // a nil *epoll.Engine would be a non-nil Streamer
+			return nil, err
+		}
+		return plain, nil
 	}
 	config, err := c.TLS("h2")
 	if err != nil {

@@ -32,6 +32,8 @@ type versusFlags struct {
 	urls      []string
 	remote    []string
 	images    []string
+	composes  []string
+	launcher  string
 	port      int
 	build     string
 	command   string
@@ -60,7 +62,9 @@ environment. You can set variables in front of a command; versus passes commands
 to sh. With --git, each revision of the repository is cloned, built by --build and started by --run
 in its own folder. With --url, running services are compared as they are, without limits; CPU and
 memory are known only for services on this machine, and --remote allows another machine. With
---image, each service runs as a container of an image of the local Docker engine.
+--image, each service runs as a container of an image of the local Docker engine, and with
+--launcher kubernetes as a pod. With --compose, Compose starts the service with its dependencies.
+All kinds of services can be compared with each other.
 
 Before it measures, versus sends each request three times. Status and body that all responses have
 in common are the expected response; a different response under load is an error. If bodies vary,
@@ -86,6 +90,9 @@ const versusExamples = `  prony versus './app' 'GOGC=400 ./app' --get /items/1
   prony versus --git main --git HEAD --build 'go build -o app .' --run ./app --get /items/1
   prony versus --url http://127.0.0.1:8081 --url http://127.0.0.1:8082 --get /items/1
   prony versus --image app:1.2 --image app:1.3 --get /items/1
+  prony versus --image app:1.2 --image app:1.3 --launcher kubernetes --get /items/1
+  prony versus --compose old/compose.yaml:web --compose new/compose.yaml:web --get /items/1
+  prony versus ./app --image app:1.3 --url http://127.0.0.1:8081 --get /items/1
   prony versus --protocol h2c ./old ./new --get /items/1
   prony versus -n old -n new './old -p {port}' './new -p {port}' --request 'POST /sum' \
       --body '{"a":1}' --type application/json`
@@ -112,8 +119,13 @@ func (a *app) versusCmd() *cobra.Command {
 	fs.StringSliceVar(&f.remote, "remote", nil, remoteHelp)
 	fs.StringArrayVar(&f.images, "image", nil, "image of the local Docker engine to run, such "+
 		"as app:1.2; repeatable")
+	fs.StringArrayVar(&f.composes, "compose", nil, "service of a Compose file, such as web or "+
+		"old/compose.yaml:web (default file: compose.yaml); repeatable")
+	f.launcher = imageLaunchers[0]
+	cli.OneOf(c, &f.launcher, "launcher", "how images are started: as containers, or as pods "+
+		"of the cluster of kubectl", imageLaunchers...)
 	fs.IntVar(&f.port, "port", 0, "fixed port of the services (default: one port for each, in "+
-		"$PORT; with --image: the port that it exposes, else $PORT)")
+		"$PORT; with --image and --compose: the only port of the image or the file, else $PORT)")
 	fs.StringVar(&f.build, "build", "", "with --git: shell command that builds a revision")
 	fs.StringVar(&f.command, "run", "", "with --git: command that starts a revision")
 	fs.StringArrayVar(&f.gets, "get", nil,
@@ -219,16 +231,15 @@ func (f *versusFlags) given(is func(string) bool) error {
 	return checkGenerators(f.asked.Change.Generators, f.asked.Options.Connections, is)
 }
 
-// check returns the sources and requests of the command line, or a usage error.
-func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, error) {
+// sources returns the services of the command line, or a usage error.
+func (f *versusFlags) sources(args []string) (sources []adhoc.Source, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var sources []adhoc.Source
 	for _, command := range args {
 		if strings.TrimSpace(command) == "" {
-			return nil, nil, cli.Usagef("%q: the command of a service is empty, perhaps because "+
+			return nil, cli.Usagef("%q: the command of a service is empty, perhaps because "+
 				"a variable of your script is not set; write the command, or remove this "+
 				"argument", command)
 		}
@@ -238,18 +249,28 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	for _, url := range f.urls {
 		sources = append(sources, adhoc.Source{Way: adhoc.URL(url), Remote: f.remote, Dir: dir})
 	}
-	for _, image := range f.images {
-		sources = append(sources, adhoc.Source{Way: adhoc.Image{Name: image, Port: f.port},
-			Dir: dir})
+	contained, err := f.contained(dir)
+	if err != nil {
+		return nil, err
 	}
+	sources = append(sources, contained...)
 	for _, revision := range f.revisions {
 		if strings.HasPrefix(revision, "-") {
-			return nil, nil, cli.Usagef("--git %q: a revision cannot begin with -; name a "+
+			return nil, cli.Usagef("--git %q: a revision cannot begin with -; name a "+
 				"revision, such as main or HEAD~1", revision)
 		}
 		sources = append(sources, adhoc.Source{Dir: dir, Port: f.port,
 			Way:   adhoc.Revision{Git: revision, Start: adhoc.Command(f.command)},
 			Steps: [][]string{{"sh", "-c", f.build}}})
+	}
+	return sources, nil
+}
+
+// check returns the sources and requests of the command line, or a usage error.
+func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, error) {
+	sources, err := f.sources(args)
+	if err != nil {
+		return nil, nil, err
 	}
 	switch {
 	case len(sources) == 0:
@@ -264,8 +285,8 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 		return nil, nil, cli.Usagef("--port must be between 1 and %d, got %d", math.MaxUint16,
 			f.port)
 	case f.port != 0 && len(f.urls) == len(sources):
-		return nil, nil, cli.Usagef("--port %d needs a command, --git or --image: a running "+
-			"service has the port of its --url", f.port)
+		return nil, nil, cli.Usagef("--port %d needs a command, --git, --image or --compose: a "+
+			"running service has the port of its --url", f.port)
 	case len(f.remote) > 0 && len(f.urls) == 0:
 		return nil, nil, cli.Usagef(
 			"--remote needs --url: add --url for each service on another host")
@@ -290,6 +311,34 @@ func (f *versusFlags) check(args []string) ([]adhoc.Source, []suite.Request, err
 	requests, err := f.asks()
 	return sources, requests, err
 }
+
+// contained returns the sources of containers and pods.
+func (f *versusFlags) contained(dir string) (out []adhoc.Source, err error) {
+	for _, image := range f.images {
+		out = append(out, adhoc.Source{Dir: dir,
+			Way: adhoc.Image{Name: image, Port: f.port, Launcher: f.launcher}})
+	}
+	for _, text := range f.composes {
+		way, err := adhoc.ParseCompose(text)
+		if err != nil {
+			return nil, cli.Usagef("--compose: %w", err)
+		}
+		out = append(out, adhoc.Source{Dir: dir,
+			Way: adhoc.Compose{Compose: way, Port: f.port}})
+	}
+	switch {
+	case f.launcher != imageLaunchers[0] && len(f.images) == 0:
+		return nil, cli.Usagef("--launcher %s needs --image: other services cannot be started "+
+			"by it", f.launcher)
+	case f.asked.Options.Speaks.Unix != "" && len(out) > 0:
+		return nil, cli.Usagef("--unix needs commands or --git: the Unix socket of a container " +
+			"is not accessible on this machine")
+	}
+	return out, nil
+}
+
+// imageLaunchers are the launchers of images.
+var imageLaunchers = suite.Launchers[1:]
 
 // asks returns the requests of the flags.
 func (f *versusFlags) asks() (out []suite.Request, err error) {

@@ -46,7 +46,11 @@ func (h *Home) handler() http.Handler {
 	orders("scrape", order(maxOrder, done(h.scrape)))
 	orders("mark", order(maxOrder, done(h.mark)))
 	orders("end", order(maxOrder, func(ctx context.Context, o telemetry.Over) (any, error) {
-		return h.end(ctx, o.Trial)
+		kept, err := h.end(ctx, o.Trial)
+		if err != nil {
+			return nil, err
+		}
+		return kept, nil
 	}))
 	orders("points", order(maxOwn, done(h.own)))
 	m.Handle("/", h.stores.Handler())

@@ -240,7 +240,7 @@ func (b *body) open(r *http.Request, wire io.ReadCloser) {
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":
 	case "gzip":
-		b.from, err = gzip.NewReader(wire)
+		b.from, err = unzipped(wire)
 	case "deflate", "zlib":
 		b.from, err = zlib.NewReader(wire)
 	default:
@@ -254,6 +254,15 @@ func (b *body) open(r *http.Request, wire io.ReadCloser) {
 	b.kind = r.Header.Get("Content-Type")
 	r.Header.Del("Content-Encoding")
 	r.ContentLength = -1
+}
+
+// unzipped returns nil with an error: a nil *gzip.Reader would be a Reader that is not nil.
+func unzipped(from io.Reader) (io.Reader, error) {
+	plain, err := gzip.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	return plain, nil
 }
 
 func (b *body) refuse(err error, code int) {

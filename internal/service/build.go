@@ -59,6 +59,8 @@ type Built struct {
 	Front   string            `json:"-"` // image of the process that receives the requests
 	Port    int               `json:"-"` // port of its container; 0: assigned
 	Compose *Compose          `json:"-"` // started instead of an image; nil: nothing
+	// Launcher starts the images, by its name in suites; empty: docker.
+	Launcher string `json:"-"`
 	// Attached is the address of a service that runs already; zero value: none.
 	Attached netip.AddrPort `json:"-"`
 	// Host is the Host header for Attached; empty: its address.

@@ -38,7 +38,7 @@ func (p *Plan) join() error {
 	if p.Suite.Interleave == ByBlocks {
 		return nil
 	}
-	if p.Blockwise = p.Suite.blockwise(); p.Blockwise != "" {
+	if p.Blockwise = p.blockwise(); p.Blockwise != "" {
 		return p.refuseSlices()
 	}
 	p.Trials = p.sideBySide(p.Trials)
@@ -126,6 +126,17 @@ func (l Load) OpenSliceable(closed string) bool {
 		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0
 }
 
+// noPods is why pods are measured in blocks.
+const noPods = "pods cannot be stopped while other targets are loaded"
+
+// blockwise returns why a plan cannot be measured in slices; empty: it can.
+func (p *Plan) blockwise() string {
+	if slices.ContainsFunc(p.Trials, func(t Trial) bool { return pods(t.Launcher) }) {
+		return noPods
+	}
+	return p.Suite.blockwise()
+}
+
 // blockwise returns why a suite cannot be measured in slices; empty: it can.
 func (s *Suite) blockwise() string {
 	switch {
@@ -134,7 +145,7 @@ func (s *Suite) blockwise() string {
 	case len(s.Drivers) > 0:
 		return "only Prony's generator can load targets in slices"
 	case slices.ContainsFunc(s.Launchers, pods):
-		return "pods cannot be stopped while other targets are loaded"
+		return noPods
 	case s.Observed || !s.Observe.IsZero() || s.NeedsHome():
 		return "telemetry and profiles can be collected from only one target at a time"
 	case !slices.ContainsFunc(s.Loads, Load.Sliceable):

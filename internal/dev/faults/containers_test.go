@@ -26,8 +26,9 @@ var containerFaults = []struct{ name, docker, says string }{
 	{"it is paused", "pause", "no good response"},
 }
 
-// image builds an image of a server that responds with hello, or skips the test.
-func (s *scene) image() (name string) {
+// image builds an image of a server that responds with hello, or skips the test. Its program has
+// this name.
+func (s *scene) image(program string) (name string) {
 	s.t.Helper()
 	if out, err := exec.Command("docker", "version").CombinedOutput(); err != nil {
 		s.t.Skipf("there is no Docker engine here: %s", out)
@@ -41,7 +42,8 @@ func main() {
 	panic(http.ListenAndServe(":8080", nil))
 }
 `)
-	s.put("image/Dockerfile", "FROM scratch\nCOPY app /app\nEXPOSE 8080\nENTRYPOINT [\"/app\"]\n")
+	s.put("image/Dockerfile", strings.ReplaceAll("FROM scratch\nCOPY app /app\nEXPOSE 8080\n"+
+		"ENTRYPOINT [\"/app\"]\n", "/app", "/"+program))
 	name = fmt.Sprintf("prony-test-fault:%d", os.Getpid())
 	for _, line := range [][]string{{"go", "build", "-o", "app", "main.go"},
 		{"docker", "build", "--quiet", "--tag", name, "."}} {
@@ -96,7 +98,7 @@ func TestContainers(t *testing.T) {
 	testsets.Once(t, "a container that ends while it is measured", programFiles)
 	more := testsets.More(t, programFiles)
 	s := newScene(t)
-	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
+	args := s.arguments(strings.Replace(contained, "IMAGE", s.image("app"), 1))
 	for i, f := range containerFaults {
 		if !more && i > 0 {
 			break
@@ -141,7 +143,7 @@ func TestContainers(t *testing.T) {
 func TestContainerOfAKilledLab(t *testing.T) {
 	testsets.Long(t, "a lab that is killed while a container is up", programFiles)
 	s := newScene(t)
-	args := s.arguments(strings.Replace(contained, "IMAGE", s.image(), 1))
+	args := s.arguments(strings.Replace(contained, "IMAGE", s.image("app"), 1))
 	p := s.begin("", args...)
 	p.run(t)
 	name := s.loaded(p)

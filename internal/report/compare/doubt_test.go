@@ -10,6 +10,22 @@ import (
 	"prony.example/stats"
 )
 
+// A comparison of sides that were measured under different conditions says so below its answer.
+func TestBelowMismatches(t *testing.T) {
+	c := Comparison{
+		Pairs:      []Pair{{A: Subject{Target: "a"}, B: Subject{Target: "b"}}},
+		Mismatches: []table.Difference{{Aspect: "launcher", A: "process", B: "docker"}},
+	}
+	const want = "WARNING: a and b were measured under different conditions: launcher: process " +
+		"against docker. The results may show these differences instead of those of the services."
+	if got := c.Below(); len(got) != 1 || got[0] != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if c.Mismatches = nil; len(c.Below()) != 0 {
+		t.Errorf("equal conditions: %q", c.Below())
+	}
+}
+
 // If the control differs significantly from itself, the other answers of the run in this metric say
 // so; answers in other metrics, and those from slices, stay as they are.
 func TestDoubtByTheControl(t *testing.T) {

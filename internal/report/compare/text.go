@@ -327,6 +327,12 @@ func fromSlices(r *Row) bool { return r.Source == table.FromSlices }
 // Below returns the lines below an answer of a comparison side by side: the extent of the
 // measurement, and the findings on all starts together.
 func (c Comparison) Below() (out []string) {
+	if len(c.Mismatches) > 0 && len(c.Pairs) > 0 {
+		p := c.Pairs[0]
+		out = append(out, fmt.Sprintf("WARNING: %s and %s were measured under different "+
+			"conditions: %s. The results may show these differences instead of those of the "+
+			"services.", p.A.Target, p.B.Target, differences(c.Mismatches)))
+	}
 	for _, m := range c.Measured() {
 		text := m + "."
 		if c.some(fromSlices) {

@@ -87,8 +87,9 @@ type URL string
 
 // Image is an image of the local Docker engine.
 type Image struct {
-	Name string
-	Port int // of the service; 0: the port that it exposes, otherwise $PORT
+	Name     string
+	Port     int    // of the service; 0: the port that it exposes, otherwise $PORT
+	Launcher string // of suite.Launchers; empty: docker
 }
 
 // Compose is a service of a Compose file, which is started.
@@ -109,15 +110,34 @@ func (c Command) named() string {
 func (r Revision) named() string { return r.Git }
 func (u URL) named() string      { return scheme.ReplaceAllString(string(u), "") }
 func (i Image) named() string    { return i.Name }
-func (c Compose) named() string  { return c.Service }
+func (c Compose) named() string {
+	folders := strings.TrimSuffix(c.File, filepath.Ext(c.File))
+	return strings.TrimPrefix(folders+"-"+c.Service, composeFile+"-")
+}
 
 // Stays reports whether the target cannot be moved to other cores: containers and running services.
 func (s Source) Stays() bool {
 	switch s.Way.(type) {
-	case URL, Image:
+	case URL, Image, Compose:
 		return true
 	}
 	return false
+}
+
+// composeFile is the name of the default Compose file without its ending.
+const composeFile = "compose"
+
+// ParseCompose reads FILE:SERVICE, or a service of compose.yaml alone.
+func ParseCompose(text string) (service.Compose, error) {
+	file, name := composeFile+".yaml", text
+	if colon := strings.LastIndexByte(text, ':'); colon >= 0 {
+		file, name = text[:colon], text[colon+1:]
+	}
+	if file == "" || name == "" || strings.ContainsAny(name, "/ ") {
+		return service.Compose{}, fmt.Errorf("%q is not a service of a Compose file: write "+
+			"SERVICE or FILE:SERVICE, such as old/compose.yaml:web", text)
+	}
+	return service.Compose{File: file, Service: name}, nil
 }
 
 // maxName keeps names short enough for files, cgroups and the first column of a table.
@@ -189,7 +209,7 @@ func (s Source) have(to *service.Service, target *service.Target, args []string)
 			Compose: &way.Compose, Images: map[string]string{"": way.Service}}
 	case Image:
 		to.Made = &service.Built{Dir: s.Dir, Front: way.Name, Port: way.Port,
-			Images: map[string]string{"": way.Name}}
+			Images: map[string]string{"": way.Name}, Launcher: way.Launcher}
 	case Command:
 		to.About = string(way)
 		if len(s.Steps) > 0 {
@@ -451,7 +471,7 @@ func wayOf(t suite.Source) Way {
 	case t.URL != "":
 		return URL(t.URL)
 	case t.Image != "":
-		return Image{t.Image, t.Port}
+		return Image{Name: t.Image, Port: t.Port}
 	case t.Git != "":
 		return Revision{t.Git, Command(t.Command)}
 	}

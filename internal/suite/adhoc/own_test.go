@@ -46,6 +46,33 @@ func TestWords(t *testing.T) {
 	}
 }
 
+// A service of a Compose file is named by its service, and by its file if that is not compose.yaml.
+func TestParseCompose(t *testing.T) {
+	check := func(text, file, service, name string) {
+		t.Helper()
+		got, err := ParseCompose(text)
+		if (err != nil) != (service == "") || got.File != file || got.Service != service {
+			t.Fatalf("%q: %+v, error %v", text, got, err)
+		}
+		if err != nil {
+			return
+		}
+		source := Source{Way: Compose{Compose: got, Port: 80}, Dir: "/x"}
+		services, err := Services([]Source{source}, nil, "")
+		if err != nil || services[0].Name != name || services[0].Made.Port != 80 ||
+			services[0].Made.Compose.File != file || !source.Stays() {
+			t.Errorf("%q: %+v, error %v, want the name %s", text, services, err, name)
+		}
+	}
+	check("web", "compose.yaml", "web", "web")
+	check("compose.yaml:web", "compose.yaml", "web", "web")
+	check("old/compose.yaml:web", "old/compose.yaml", "web", "old-compose-web")
+	check("a.yml:web", "a.yml", "web", "a-web")
+	for _, wrong := range []string{"", ":", "a:", ":web", "old/compose.yaml", "a:b c"} {
+		check(wrong, "", "", "")
+	}
+}
+
 func TestServices(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"app", "app.jar"} {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,7 +47,7 @@ func (c Catalog) Names() (out []string) {
 // Contained returns the launcher of a service that consists only of images; empty: it does not.
 func Contained(s *service.Service) string {
 	if s.Made != nil && len(s.Made.Images) > 0 {
-		return suite.Launchers[1]
+		return cmp.Or(s.Made.Launcher, suite.Launchers[1])
 	}
 	return ""
 }

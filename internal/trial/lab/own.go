@@ -168,7 +168,7 @@ func speechOf(speaks suite.Scenario) func(*service.Service, netip.AddrPort) *net
 // meetAll starts each service once and calls see for it.
 func (l *Lab) meetAll(ctx context.Context, m Meeting,
 	speech func(*service.Service, netip.AddrPort) *nethttp.Config, see Sight) error {
-	for _, launcher := range suite.Launchers[:2] {
+	for _, launcher := range suite.Launchers {
 		catalog := slices.DeleteFunc(slices.Clone(m.Of), func(s *service.Service) bool {
 			return cmp.Or(Contained(s), suite.Launchers[0]) != launcher
 		})

@@ -15,6 +15,7 @@ import (
 	"prony.example/internal/observe/host"
 	"prony.example/internal/report/compare"
 	"prony.example/internal/report/runs"
+	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/record"
@@ -238,6 +239,15 @@ func effects(c compare.Comparison) []float64 {
 	return []float64{dearer}
 }
 
+// kind returns how a service is started. Limits of different kinds differ: the answer then has a
+// warning, because the user named both.
+func kind(s *service.Service) string {
+	if s.Made != nil && s.Made.Attached.IsValid() {
+		return "attached"
+	}
+	return Contained(s)
+}
+
 // compare compares each other service with the first, including the first service's A/A control.
 func (a *Answer) compare(c Comparison, services Catalog) error {
 	if len(a.Run.Records) == 0 {
@@ -253,6 +263,7 @@ func (a *Answer) compare(c Comparison, services Catalog) error {
 		from, to := side, side
 		from.Target, to.Target = services[0].Name, s.Name
 		match, err := compare.Compare(from, to, compare.Options{Metrics: measures, First: measures,
+			Unlike:  kind(s) != kind(services[0]),
 			Refused: "prony compare --allow-mismatch compares the rows of this run with a warning"})
 		if err != nil {
 			return err

@@ -124,9 +124,11 @@ func (e *Engine) dial(ctx context.Context, protos ...string) (net.Conn, error) {
 		return nil, err
 	}
 	if !e.config.shares() {
-		if conn, err = newIdle(conn); err != nil {
+		watched, err := newIdle(conn)
+		if err != nil {
 			return nil, err
 		}
+		conn = watched
 	}
 	if !e.config.secure() {
 		return conn, nil
