@@ -187,15 +187,14 @@ func (d *Draft) requests(w io.Writer, indent string) {
 
 func (d *Draft) loads(p func(string, ...any), f File) {
 	p("\nloads:")
+	p("  # First the maximum throughput, then response times at half of it.")
+	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
+	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
 	if len(d.Arrivals) > 0 && f.Trace != "" {
 		p("  # The arrival times of the log, in %s.", oneLine(f.Trace))
 		p("  - {name: replay, model: open, arrivals: replay, trace: %s, leadIn: 0s, measure: %s}",
 			quote(f.Trace), d.Span)
-		return
 	}
-	p("  # First the maximum throughput, then response times at half of it.")
-	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
-	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
 }
 
 // print writes one request as an item of a list; a weight of 0 is left out.
