@@ -248,6 +248,14 @@ var foreign = []struct {
 		`(?m)^(await |return )?fetch\(["']`)},
 	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
 		`(?m)^#Fields: `)},
+	{"it is an environment of Postman; name the collection", regexp.MustCompile(
+		`"_postman_variable_scope"`)},
+	{"it is an export of Insomnia; export it as HAR", regexp.MustCompile(
+		`"__export_format"|(?m)^type: collection\.insomnia\.rest`)},
+	{"it is a plan of JMeter; record its requests as HAR", regexp.MustCompile(
+		`<jmeterTestPlan`)},
+	{"it is AsyncAPI, which describes messages instead of requests", regexp.MustCompile(
+		`(?m)^[{ \t]*["']?asyncapi["']?[ \t]*:`)},
 	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
 		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
 	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
@@ -363,8 +371,14 @@ func isField(name string) func(Field) bool {
 	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
 }
 
+// otherScheme matches URLs without a host that recordings of browsers contain.
+var otherScheme = regexp.MustCompile(`(?i)^(about|blob|data|file|javascript|mailto|urn):`)
+
 // place splits an address into its origin, its path with the query, and its user.
 func place(address string) (origin, path, user string, err error) {
+	if otherScheme.MatchString(address) {
+		return "", "", "", errors.New("the URL is not http")
+	}
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
 		scheme = strings.ToLower(scheme)

@@ -26,7 +26,7 @@ var (
 	// logLine is a line of the common or the combined format, as Apache and nginx write it
 	// (https://httpd.apache.org/docs/current/logs.html#accesslog): its time, request and status.
 	logLine = regexp.MustCompile(
-		`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+		`^\S+ +\S+ +.*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
 			`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
 	// requestLine is a request of a log. Its target may have spaces.
 	requestLine = regexp.MustCompile(`(?s)^([A-Z]+) (.+?)(?: HTTP/\d(?:\.\d)?)?$`)
