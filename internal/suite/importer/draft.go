@@ -281,6 +281,8 @@ func recognise(data []byte) string {
 			case top.Item != nil || top.Requests != nil,
 				top.Collection != nil && top.Collection.Item != nil:
 				return Postman
+			case isLog(data):
+				return Log
 			}
 			return ""
 		}

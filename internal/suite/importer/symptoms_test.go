@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -37,12 +38,14 @@ func TestPostmanSecrets(t *testing.T) {
 {"request": {"url": "http://shop.test/a", "auth": {"type": "apikey", "apikey":
 [{"key": "key", "value": "X-K"}, {"key": "value", "value": "one"}]}}},
 {"request": {"url": "http://shop.test/b?c", "auth": {"type": "apikey", "apikey":
-[{"key": "key", "value": "k"}, {"key": "value", "value": "two"}, {"key": "in", "value": "query"}]}}},
+[{"key": "key", "value": "k"}, {"key": "value", "value": "two"},
+{"key": "in", "value": "query"}]}}},
 {"request": {"url": "http://shop.test/c", `+basic+`x"}]}}},
 {"request": {"url": "http://shop.test/d", `+basic+`{{p}}"}]}}},
 {"request": {"url": "http://shop.test/e", "auth": {"type": "basic"}}},
 {"request": {"url": "http://shop.test/f", `+token+`]}}},
-{"request": {"url": "http://shop.test/g", `+token+`, {"key": "addTokenTo", "value": "queryParams"}]}}},
+{"request": {"url": "http://shop.test/g", `+token+`,
+{"key": "addTokenTo", "value": "queryParams"}]}}},
 {"request": {"url": "http://shop.test/h", `+token+`, {"key": "headerPrefix", "value": "Token"}]}}},
 {"request": {"url": "http://shop.test/i", "auth": {"type": "oauth2", "oauth2": []}}}`),
 		"GET /a X-K=${API_KEY}", "GET /b?c&k=${API_KEY_2}",
@@ -51,7 +54,8 @@ func TestPostmanSecrets(t *testing.T) {
 		"GET /g?access_token=${TOKEN}", "GET /h Authorization=Token ${TOKEN}",
 		"-1: its authorization (oauth2) needs a program: take a token by hand")
 	d, err := Read("f", []byte(postman("", `{"request": {"url": "http://shop.test/a", "auth":
-{"type": "apikey", "apikey": [{"key": "key", "value": "X-K"}, {"key": "value", "value": "one"}]}}}`)),
+{"type": "apikey", "apikey": [{"key": "key", "value": "X-K"},
+{"key": "value", "value": "one"}]}}}`)),
 		"", "")
 	if err != nil || len(d.Secrets) != 1 || d.Secrets[0].About != "the header field X-K" {
 		t.Errorf("secrets %+v, error %v", d.Secrets, err)
@@ -69,14 +73,16 @@ func TestPostmanComments(t *testing.T) {
 		`POST /a [{"a": "http://b",  "d": "\"//"} ] application/json`,
 		"~1: comments of a JSON body are not sent, as in Postman")
 	checkTold(t, Options{}, body(`a // b`, "text"), "POST /a [a // b] text/plain")
-	checkTold(t, Options{}, body(`{\"a\": \"//\"}`, "json"), `POST /a [{"a": "//"}] application/json`)
+	checkTold(t, Options{}, body(`{\"a\": \"//\"}`, "json"),
+		`POST /a [{"a": "//"}] application/json`)
 }
 
 // A property whose only value is null has this value.
 func TestNullIsAValue(t *testing.T) {
 	checkTold(t, Options{}, `openapi: 3.1.0
 paths: {/x: {post: {requestBody: {content: {application/json: {schema: {required: [a, b, c],
-  properties: {a: {type: [string, 'null'], examples: [null]}, b: {enum: [null]}, c: {const: null}}}}}},
+  properties: {a: {type: [string, 'null'], examples: [null]}, b: {enum: [null]},
+    c: {const: null}}}}}},
   responses: {200: {description: ok}}}}}
 `, `POST /x [{"a":null,"b":null,"c":null}] application/json`)
 }
@@ -115,4 +121,54 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
+}
+
+// Logs of Envoy, and JSON lines of Caddy, nginx, Envoy and Traefik.
+func TestOtherLogs(t *testing.T) {
+	check := func(text, want, arrivals string) {
+		t.Helper()
+		drafted(t, "")(text, want)
+		d, err := Read("f", []byte(text), "", "")
+		if got := fmt.Sprintf("%v %s", d.Arrivals, d.Span); err != nil || got != arrivals {
+			t.Errorf("%s\narrivals %s, error %v, want %s", text, got, err, arrivals)
+		}
+	}
+	check(`[2026-11-27T10:00:00.310Z] "GET /a?b=c HTTP/2" 200 - 154 0 226 100 "10.0.35.28" "x"
+[2026-11-27T10:00:01.560Z] "GET /a?b=c HTTP/1.1" 304 - 154 0 226 100 "10.0.35.28" "x"
+[2026-11-27T10:00:01.700Z] "POST /a HTTP/2" 204 - 154 0 226 100 "10.0.35.28" "x"
+[2026-11-27T10:00:01.700Z] "GET /a HTTP/2" 503 UF 154 0 226 100 "10.0.35.28" "x"
+`, `GET /a?b=c 2×200
+- 1: requests with a body, which a log does not have
+- 1: requests whose response was an error (4xx, 5xx)
+~ 1: the status 304 is expected as 200, because the request is sent without the field `+
+		"that asks for it",
+		"[0 1250000000] 2s")
+	const caddy = `{"level": "info", "ts": %s, "request": {"proto": "HTTP/2.0", "method": "GET",
+"host": "a", "uri": "/a?x=1", "headers": {}}, "status": 200}
+`
+	line := func(ts string) string {
+		return strings.ReplaceAll(fmt.Sprintf(caddy, ts), "\n\"host", "\"host")
+	}
+	check(line("1646861401.5241024"), "GET /a?x=1 1×200", "[] ")
+	check(line("1646861401.25")+line(`"2022-03-09T21:30:02.5Z"`), "GET /a?x=1 2×200",
+		"[0 1250000000] 2s")
+	check(`{"time_local": "27/Nov/2026:10:00:00 +0000", "request": "GET /a HTTP/1.1",`+
+		` "status": "200"}
+{"time_iso8601": "2026-11-27T10:00:00+00:00", "request_method": "GET", "request_uri": "/b?c",`+
+		` "status": 200}
+{"msec": "1795773600.000", "request": "\u0016\u0003", "status": 400}
+{"StartUTC": "2026-11-27T10:00:01Z", "RequestMethod": "GET", "RequestPath": "/d",`+
+		` "DownstreamStatus": 200}
+{"start_time": "2026-11-27T10:00:01.000Z", "method": "GET", "path": "/e", "response_code": 200}
+{"time": "yesterday", "request": "GET /f HTTP/1.1", "status": 200}
+`, `GET /a 1×200
+GET /b?c 1×200
+GET /d 1×200
+GET /e 1×200
+- 1: lines whose request is not HTTP
+- 1: lines whose time is not a valid date`, "[0 500000000 1000000000 1500000000] 2s")
+	// nginx's $uri has no query, so it is not the request.
+	drafted(t, "")(`{"time_local": "27/Nov/2026:10:00:00 +0000", "uri": "/a",
+"method": "GET", "status": 200}`+"\n", "read f: it looks like none of openapi, har, curl, "+
+		"postman, log; say which it is with --as")
 }
