@@ -85,8 +85,9 @@ type Request struct {
 	Method, Path string
 	Headers      []Field
 	Body, Type   string
-	Weight       int // how often the file has it
-	Status       int // of a good answer: the most frequent in the file
+	Weight       int  // how often the file has it
+	Status       int  // of a good answer: the most frequent in the file
+	Assumed      bool // the file does not say the Status; the file of a suite then has none
 	Note         string
 
 	statuses map[int]int // how often the file has each
@@ -454,8 +455,7 @@ func (d *Draft) settle() {
 		case ok && !r.unknown:
 			same := &d.Requests[i]
 			same.Weight += out.Weight
-			same.statuses[out.Status] += out.Weight
-			same.Status = frequent(same.statuses)
+			same.add(out)
 		case ok:
 			d.Unknown[i].Weight += out.Weight
 		case r.unknown:
@@ -463,7 +463,8 @@ func (d *Draft) settle() {
 			d.Unknown = append(d.Unknown, out)
 		default:
 			known[string(key)] = len(d.Requests)
-			out.statuses = map[int]int{out.Status: out.Weight}
+			out.statuses = map[int]int{}
+			out.add(out)
 			d.Requests = append(d.Requests, out)
 		}
 	}
@@ -477,6 +478,16 @@ func (d *Draft) settle() {
 	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
 	d.needed()
+}
+
+// add counts the status of an equal request, if the file says it.
+func (r *Request) add(same Request) {
+	if same.Assumed {
+		return
+	}
+	r.Assumed = false
+	r.statuses[same.Status] += same.Weight
+	r.Status = frequent(r.statuses)
 }
 
 // needed keeps the secrets that the requests use.

@@ -172,3 +172,27 @@ GET /e 1×200
 "method": "GET", "status": 200}`+"\n", "read f: it looks like none of openapi, har, curl, "+
 		"postman, log; say which it is with --as")
 }
+
+// A draft expects the statuses that its file says, and makes none up.
+func TestStatusesAreThoseOfTheFile(t *testing.T) {
+	check := func(text string, want int) {
+		t.Helper()
+		d, err := Read("f", []byte(text), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, trace := print(t, d, "f")
+		asSuite(t, written, trace)
+		if n := strings.Count(written, "expect: {status: "); n != want {
+			t.Errorf("%s\nexpects %d statuses, want %d:\n%s", text, n, want, written)
+		}
+	}
+	check("curl http://a/1", 0)
+	check(postman("", `{"request": "http://a/1"}, {"request": "http://a/2",
+"response": [{"code": 201}]}`), 1)
+	const unsaid = `{"request": {"url": "http://a/1"}}`
+	const said = `{"request": {"url": "http://a/1"}, "response": {"status": 200}}`
+	check(`{"log": {"entries": [`+unsaid+`]}}`, 0)
+	check(`{"log": {"entries": [`+unsaid+`, `+said+`, `+unsaid+`]}}`, 1)
+	check(`{"log": {"entries": [`+said+`, `+unsaid+`]}}`, 1)
+}
