@@ -90,7 +90,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			d.leave(why)
 			continue
 		}
-		times = append(times, line.at.UnixNano())
+		times = append(times, line.arrived.UnixNano())
 		path = strings.ReplaceAll(path, "#", "%23") // which a server received in the path
 		key := method + " " + path
 		if byName[key] == nil {
@@ -204,7 +204,7 @@ func (d *Draft) moments(times []int64) {
 	if remaining := len(times) - (to - from + 1); remaining > 0 {
 		d.Outside = remaining
 	}
-	whole := !slices.ContainsFunc(times, func(at int64) bool { return at%int64(time.Second) != 0 })
+	spread := !slices.ContainsFunc(times, func(ns int64) bool { return ns%int64(time.Second) != 0 })
 	times = times[from : to+1]
 	for i := 0; i < len(times); {
 		n := 1
@@ -212,11 +212,11 @@ func (d *Draft) moments(times []int64) {
 			n++
 		}
 		for k := range n {
-			at := times[i] - times[0]
-			if whole {
-				at += int64(k) * int64(time.Second) / int64(n)
+			arrival := times[i] - times[0]
+			if spread {
+				arrival += int64(k) * int64(time.Second) / int64(n)
 			}
-			d.Arrivals = append(d.Arrivals, at)
+			d.Arrivals = append(d.Arrivals, arrival)
 		}
 		i += n
 	}

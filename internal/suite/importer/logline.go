@@ -13,7 +13,7 @@ import (
 type logged struct {
 	method, target string // target is a path with its query, or not HTTP
 	status         string // three digits
-	at             time.Time
+	arrived        time.Time
 }
 
 var (
@@ -41,7 +41,7 @@ func readLine(l []byte) (out logged, why string) {
 		return out, otherFormat
 	}
 	var err error
-	if out.at, err = time.Parse(layout, string(m[1])); err != nil || !isEpoch(out.at) {
+	if out.arrived, err = time.Parse(layout, string(m[1])); err != nil || !isEpoch(out.arrived) {
 		return out, "lines whose time is not a valid date"
 	}
 	out.status = string(m[3])
@@ -105,25 +105,25 @@ func jsonLine(l []byte) (out logged, why string) {
 		return out, otherFormat
 	}
 	var known bool
-	if out.at, known = moment(first(timeNames)); !known || !isEpoch(out.at) {
+	if out.arrived, known = moment(first(timeNames)); !known || !isEpoch(out.arrived) {
 		return out, "lines whose time is not a valid date"
 	}
 	return out, ""
 }
 
 // isEpoch reports whether a time can be counted in ns since 1970.
-func isEpoch(at time.Time) bool { return at.Year() >= 1970 && at.Year() < 2262 }
+func isEpoch(date time.Time) bool { return date.Year() >= 1970 && date.Year() < 2262 }
 
 // moment reads a time as logs write it: a date, or seconds since 1970.
 func moment(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, commonTime, "2006/01/02 15:04:05",
 		"2006-01-02T15:04:05.999999999Z0700"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, true
+		if date, err := time.Parse(layout, text); err == nil {
+			return date, true
 		}
 	}
-	whole, fraction, _ := strings.Cut(text, ".")
-	seconds, err := strconv.ParseInt(whole, 10, 64)
+	integer, fraction, _ := strings.Cut(text, ".")
+	seconds, err := strconv.ParseInt(integer, 10, 64)
 	const digits = 9
 	ns, failed := strconv.ParseInt((fraction + strings.Repeat("0", digits))[:digits], 10, 64)
 	if err != nil || failed != nil || seconds < 0 || seconds > 1<<33 {
