@@ -146,7 +146,8 @@ func TestConnectionsComeGently(t *testing.T) {
 	}
 	w = &world{connect: func(int) (time.Duration, error) { return time.Hour, nil }}
 	_, err := simulate(t, w, s)
-	if err == nil || !strings.Contains(err.Error(), "none was within 1s") {
+	if err == nil || !strings.Contains(err.Error(), "none was within 1s; check that the service "+
+		"runs and speaks the protocol of the URL") {
 		t.Errorf("error %v", err)
 	}
 	if at, n := counts(w); !slices.Equal(n, []int{8, 92}) || at[1] != int64(s.Timeout) {

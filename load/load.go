@@ -430,18 +430,24 @@ func (r *run) prepare(i int, w *worker) error {
 		return err
 	}
 	if w.alive == 0 {
-		why := cmp.Or(w.book.exampleOf, fmt.Sprintf("none was within %v", r.spec.Timeout))
+		why := cmp.Or(w.book.exampleOf, fmt.Sprintf(noneWithin+"%v", r.spec.Timeout))
 		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address,
 			advised(why, w.book.party))
 	}
 	return nil
 }
 
+// noneWithin begins the reason why no connection could be opened in time.
+const noneWithin = "none was within "
+
 // advised adds advice to the reason why no connection could be opened. The party that caused it is
 // empty for the service.
 func advised(why, party string) string {
 	if party != "" || strings.Contains(why, "; ") { // the reason has advice
 		return why
+	}
+	if strings.HasPrefix(why, noneWithin) { // it can listen, and wait for another protocol
+		return why + "; check that the service runs and speaks the protocol of the URL"
 	}
 	return why + "; is the service running?"
 }

@@ -46,6 +46,8 @@ type mock struct {
 
 func (mock) Enter() (*process.Journal, []string, error) { return nil, nil, nil }
 
+func (mock) Busy() error { return nil }
+
 func (m mock) Driver(string) (trial.Driver, error) {
 	return nil, errors.New("it is not installed")
 }

@@ -115,6 +115,9 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			of = append(of, s)
 		}
 	}
+	if err := l.BuildAhead(ctx, of); err != nil {
+		return err
+	}
 	speaks := wish.Own.Suite.Scenarios[0]
 	for _, other := range wish.Own.Suite.Scenarios {
 		if other.Protocol != speaks.Protocol || other.Unix != speaks.Unix ||

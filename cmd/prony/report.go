@@ -194,7 +194,7 @@ var reportForms = format.Forms[printing]{
 	{Format: "text", Write: func(w io.Writer, p printing) error {
 		sheet := p.sheet
 		if p.answered {
-			sheet.Answers = nil
+			sheet = sheet.Answered()
 		}
 		if err := report.Text(w, sheet, textOptions(w)); err != nil {
 			return err

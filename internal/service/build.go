@@ -33,6 +33,9 @@ type Builder struct {
 	// lab can end leftovers; nil: no record.
 	Note  func(pid int, log string) (forget func() error, err error)
 	Bound time.Duration // of a step; 0: stepBound
+	// Again says that this program has built the services before: it does not report that a build
+	// is cached.
+	Again bool
 }
 
 // Built is a service that is ready to run. Its fields with JSON names are stored in the file that
@@ -251,7 +254,9 @@ func (b *Builder) take(s *Service, built *Built) bool {
 	}
 	*built = earlier
 	built.Cached = true
-	b.say("build %s: cached", s.Label())
+	if !b.Again {
+		b.say("build %s: cached", s.Label())
+	}
 	return true
 }
 

@@ -34,7 +34,7 @@ func (l *Lab) Calibrate(ctx context.Context, e Experiment, args []string) (err e
 	if err := os.MkdirAll(filepath.Join(l.Dir, "logs"), 0o755); err != nil {
 		return fmt.Errorf("calibrate: %w", err)
 	}
-	l.Ceilings = map[Ceiling]float64{}
+	l.Ceilings, l.null = map[Ceiling]float64{}, &nullServer{args: args, again: map[Ceiling]int{}}
 	for _, t := range e.Trials {
 		if err := l.calibrate(ctx, e, t, args); err != nil {
 			return fmt.Errorf("calibrate: %w", err)
@@ -104,6 +104,44 @@ func (l *Lab) calibrate(ctx context.Context, e Experiment, t Spec, args []string
 		l.Ceilings[c] = res.ThroughputPerS
 	}
 	return nil
+}
+
+// nullServer is what Calibrate has started, to start it again.
+type nullServer struct {
+	args  []string
+	again map[Ceiling]int // how often a generator limit was measured again
+}
+
+// recalibrations is how often a generator limit is measured again in a run. A limit that is still
+// below a service's rate then stays, and the service's windows are SUSPECT.
+const recalibrations = 3
+
+// recalibrate measures the generator limits again that a load of a finished trial exceeds, and
+// keeps the higher ones. No service can be faster than a server that does nothing, so something
+// disturbed the machine while such a limit was measured. All services of the trial have ended.
+func (l *Lab) recalibrate(ctx context.Context, e Experiment, t Spec, rec *record.Record) {
+	if l.null == nil || ctx.Err() != nil {
+		return
+	}
+	for i := range rec.Loads {
+		out := &rec.Loads[i]
+		c := Ceiling{out.Protocol, max(out.Streams, 1), out.Connections, len(out.Generators)}
+		low := l.Ceilings[c]
+		if low == 0 || out.ThroughputPerS <= low || l.null.again[c] == recalibrations {
+			continue
+		}
+		l.null.again[c]++
+		delete(l.Ceilings, c)
+		if err := l.calibrate(ctx, e, t, l.null.args); err != nil {
+			l.tell(Event{Trial: t.ID, Remark: fmt.Sprintf(
+				"cannot measure the generator limit again: %v", err)})
+		}
+		l.Ceilings[c] = max(l.Ceilings[c], low)
+		out.CeilingPerS = l.Ceilings[c]
+		l.tell(Event{Trial: t.ID, Remark: fmt.Sprintf("%s exceeded the generator limit of "+
+			"%.0f requests/s, which was therefore measured again: %.0f requests/s", t.Target, low,
+			out.CeilingPerS)})
+	}
 }
 
 // nullScene returns the scenario that the generator sends to the null server: one request in the

@@ -142,6 +142,9 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 		stopped += f.heldNs
 		f.rec.HostBefore = before
 		f.rec.DurationNs = (clock.Mono() - began - stopped) / int64(len(s.all))
+	}
+	for i, f := range s.all {
+		l.recalibrate(ctx, e, trials[i], f.rec)
 		out = append(out, f.judged())
 	}
 	return out

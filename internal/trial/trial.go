@@ -102,6 +102,7 @@ type Lab struct {
 	Own []int
 	// Ceilings are the generator limits in requests/s, measured by Calibrate.
 	Ceilings map[Ceiling]float64
+	null     *nullServer // nil: nothing was calibrated
 	// Counter opens a counter of backend calls; nil: calls are not counted.
 	Counter func(counters.Place) (counters.Counter, error)
 }
@@ -183,6 +184,7 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	}
 	f.end(ctx)
 	f.rec.DurationNs = clock.Mono() - began - f.heldNs
+	l.recalibrate(ctx, e, t, f.rec)
 	return f.judged()
 }
 

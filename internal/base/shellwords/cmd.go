@@ -8,6 +8,9 @@ import (
 var (
 	// ofCmd is a line for cmd.exe: a caret before a quote, or at the end of a line.
 	ofCmd = regexp.MustCompile(`(?m)^[^'\n]*[ \t]\^"|^[^'\n]*\^\r?$`)
+	// doubled is a word between two double quotes each, within a quoted word of a line without
+	// single quotes: cmd.exe reads two as one, and a POSIX shell as none.
+	doubled = regexp.MustCompile(`(?m)^[^'\n\\]*"[^"'$\n\\]+""[^" '$\n\\]+""[^'\n\\]*$`)
 	// backslash ends a line of a POSIX shell that the next line continues.
 	backslash = regexp.MustCompile(`(?m)[ \t]\\\r?$`)
 	// caret ends a line of cmd.exe that the next line continues.

@@ -32,7 +32,8 @@ var errTypographic = errors.New("a typographic quote, dash or space, such as “
 // recognizes by their carets. A word has what the function returns for an expansion, such as
 // $NAME, ${NAME} or $(command), in its place.
 func Commands(script string, expansion func(source string) string) (out []Command, err error) {
-	if ofCmd.MatchString(script) && !backslash.MatchString(script) {
+	if (ofCmd.MatchString(script) || doubled.MatchString(script)) &&
+		!backslash.MatchString(script) {
 		return cmdCommands(script), nil
 	}
 	script = caret.ReplaceAllString(script, "\\\n")

@@ -395,9 +395,34 @@ func (j *Journal) Alone(folder string) error {
 	)
 }
 
+// Used returns a *Busy if another process holds a lock that a lab needs: that of the journal in dir
+// or, without Beside, that of the folder of all users. It takes none, and finds no process that
+// /proc/locks does not list.
+func Used(dir, folder string) error {
+	for _, path := range []string{filepath.Join(dir, lockFile), folder} {
+		if path == folder && os.Getenv(Beside) != "" {
+			continue
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			continue // nobody has created it yet
+		}
+		owner := holder(f)
+		if err := f.Close(); err != nil {
+			return err
+		}
+		if owner != nobody {
+			return &Busy{owner, "wait for the other process with --wait, or end it"}
+		}
+	}
+	return nil
+}
+
+// nobody describes a process that /proc/locks does not list.
+const nobody = "an unknown process"
+
 // holder describes the process that holds a file's lock, from /proc/locks (proc(5)).
 func holder(f *os.File) string {
-	const nobody = "an unknown process"
 	var s, owner unix.Stat_t
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil || unix.Fstat(int(f.Fd()), &s) != nil {

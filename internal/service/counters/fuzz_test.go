@@ -11,6 +11,7 @@ import (
 func FuzzTotal(f *testing.F) {
 	f.Add("# TYPE a_total counter\na_total{path=\"/\"} 3 1700000000000\na_total 4\n", "a_total")
 	f.Add("a{b=\"c\\\"}\",d=\"e\"} NaN\na{b=\"c\"} 1e999\n", `a{b="c"}`)
+	f.Add("a{b=\"c\",d=\"e\"} -20\na{b=\"f\"} 3 1700000000000\n", `a{b="c"}`)
 	f.Add("a{ b = \"x\" , } +Inf\r\na  -1\n", "a")
 	f.Fuzz(func(t *testing.T, text, series string) {
 		want, ok := parseName(series)

@@ -85,8 +85,9 @@ type Request struct {
 	Method, Path string
 	Headers      []Field
 	Body, Type   string
-	Weight       int // how often the file has it
-	Status       int // of a good answer: the most frequent in the file
+	Weight       int  // how often the file has it
+	Status       int  // of a good answer: the most frequent in the file
+	Assumed      bool // the file does not say the Status; the file of a suite then has none
 	Note         string
 
 	statuses map[int]int // how often the file has each
@@ -248,6 +249,14 @@ var foreign = []struct {
 		`(?m)^(await |return )?fetch\(["']`)},
 	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
 		`(?m)^#Fields: `)},
+	{"it is an environment of Postman; name the collection", regexp.MustCompile(
+		`"_postman_variable_scope"`)},
+	{"it is an export of Insomnia; export it as HAR", regexp.MustCompile(
+		`"__export_format"|(?m)^type: collection\.insomnia\.rest`)},
+	{"it is a plan of JMeter; record its requests as HAR", regexp.MustCompile(
+		`<jmeterTestPlan`)},
+	{"it is AsyncAPI, which describes messages instead of requests", regexp.MustCompile(
+		`(?m)^[{ \t]*["']?asyncapi["']?[ \t]*:`)},
 	{"it is a log of JSON lines; write it in the combined format", regexp.MustCompile(
 		`^\{[^\n]*"(status|method|uri|request)"[^\n]*\}\s*\n\{`)},
 	{"it is an access log of another format; write it in the combined format", regexp.MustCompile(
@@ -273,6 +282,8 @@ func recognise(data []byte) string {
 			case top.Item != nil || top.Requests != nil,
 				top.Collection != nil && top.Collection.Item != nil:
 				return Postman
+			case isLog(data):
+				return Log
 			}
 			return ""
 		}
@@ -363,8 +374,14 @@ func isField(name string) func(Field) bool {
 	return func(f Field) bool { return strings.EqualFold(f.Name, name) }
 }
 
+// otherScheme matches URLs without a host that recordings of browsers contain.
+var otherScheme = regexp.MustCompile(`(?i)^(about|blob|data|file|javascript|mailto|urn):`)
+
 // place splits an address into its origin, its path with the query, and its user.
 func place(address string) (origin, path, user string, err error) {
+	if otherScheme.MatchString(address) {
+		return "", "", "", errors.New("the URL is not http")
+	}
 	tail := address
 	if scheme, after, ok := strings.Cut(address, "://"); ok && !strings.Contains(scheme, "/") {
 		scheme = strings.ToLower(scheme)
@@ -438,8 +455,7 @@ func (d *Draft) settle() {
 		case ok && !r.unknown:
 			same := &d.Requests[i]
 			same.Weight += out.Weight
-			same.statuses[out.Status] += out.Weight
-			same.Status = frequent(same.statuses)
+			same.add(out)
 		case ok:
 			d.Unknown[i].Weight += out.Weight
 		case r.unknown:
@@ -447,7 +463,8 @@ func (d *Draft) settle() {
 			d.Unknown = append(d.Unknown, out)
 		default:
 			known[string(key)] = len(d.Requests)
-			out.statuses = map[int]int{out.Status: out.Weight}
+			out.statuses = map[int]int{}
+			out.add(out)
 			d.Requests = append(d.Requests, out)
 		}
 	}
@@ -461,6 +478,16 @@ func (d *Draft) settle() {
 	d.differences()
 	slices.SortFunc(d.Secrets, func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
 	d.needed()
+}
+
+// add counts the status of an equal request, if the file says it.
+func (r *Request) add(same Request) {
+	if same.Assumed {
+		return
+	}
+	r.Assumed = false
+	r.statuses[same.Status] += same.Weight
+	r.Status = frequent(r.statuses)
 }
 
 // needed keeps the secrets that the requests use.

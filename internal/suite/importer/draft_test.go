@@ -184,10 +184,10 @@ func TestWhatIsRefused(t *testing.T) {
 	check("{", HAR, "it is not JSON from byte 1 on")
 	check(`{"info": {"schema": "x/v1.0.0"}, "item": []}`, "", "export it as Collection v2.1")
 	check("a: [", OpenAPI, "save the file again")
-	check("x", Log, "every request was left out: 1: lines in a format other")
+	check("x", Log, "every request was left out: 1: lines in a format that is not known")
 	check("h - - [22/Nov/2026:09:00:00 +0000] \"GET / HTTP/1.1\" 404 1\nx", Log,
-		"1: requests whose response was an error (4xx, 5xx), 1: lines in a format other than "+
-			"common or combined")
+		"1: requests whose response was an error (4xx, 5xx), 1: lines in a format that is "+
+			"not known")
 	check("x", "csv", `format "csv"`)
 }
 

@@ -136,16 +136,29 @@ func (e *entry) raw() (r raw, why string) {
 	if p := q.PostData; p != nil {
 		r.kind, r.body = string(p.MimeType), string(p.Text)
 		if r.body == "" && len(p.Params) > 0 {
-			r.body = form(p.Params)
+			if r.body = form(p.Params); !isForm.MatchString(r.kind) {
+				return r, "its body is given in fields, but its type is not that of a form"
+			}
 		}
 		if p.Encoding == "base64" {
 			plain, err := base64.StdEncoding.DecodeString(r.body)
 			if r.body = string(plain); err != nil || !utf8.Valid(plain) || nul(r.body) {
 				return r, "a body that is not text"
 			}
+		} else if r.body != "" && slices.ContainsFunc(r.headers, compressed) {
+			return r, "its body is compressed, which the file holds as text"
 		}
 	}
 	return r, ""
+}
+
+// isForm matches the media types of bodies that have fields. An archive may name none.
+var isForm = regexp.MustCompile(`(?i)^(|application/x-www-form-urlencoded.*|multipart/.*)$`)
+
+// compressed reports whether a header field says that the body is compressed.
+func compressed(f Field) bool {
+	return strings.EqualFold(f.Name, "content-encoding") && f.Value != "" &&
+		!strings.EqualFold(f.Value, "identity")
 }
 
 // unfit says why a request is not taken.

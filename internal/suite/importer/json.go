@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 )
 
@@ -67,4 +68,17 @@ func broken(err error) error {
 			cmp.Or(strings.ToLower(u.Field), "it"), u.Value)
 	}
 	return errors.New("it is not JSON; save it again")
+}
+
+// jsonToken matches a string or a comment in a text of JSON.
+var jsonToken = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/`)
+
+// withoutComments returns a text of JSON without comments.
+func withoutComments(text string) string {
+	return jsonToken.ReplaceAllStringFunc(text, func(token string) string {
+		if token[0] == '"' {
+			return token
+		}
+		return ""
+	})
 }

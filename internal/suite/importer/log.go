@@ -26,7 +26,7 @@ var (
 	// logLine is a line of the common or the combined format, as Apache and nginx write it
 	// (https://httpd.apache.org/docs/current/logs.html#accesslog): its time, request and status.
 	logLine = regexp.MustCompile(
-		`^\S+ \S+ .*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+		`^\S+ +\S+ +.*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
 			`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
 	// requestLine is a request of a log. Its target may have spaces.
 	requestLine = regexp.MustCompile(`(?s)^([A-Z]+) (.+?)(?: HTTP/\d(?:\.\d)?)?$`)
@@ -44,7 +44,7 @@ func isLog(data []byte) bool {
 		if lines++; lines > 20 {
 			break
 		}
-		if logLine.Match(l) {
+		if _, why := readLine(l); why != otherFormat {
 			matches++
 		}
 	}
@@ -75,33 +75,22 @@ type seen struct {
 func (d *Draft) readLog(_ string, data []byte) error {
 	byName := map[string]*seen{}
 	var order []*seen
-	var times []int64 // in seconds
+	var times []int64 // in ns
 	for l := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(l)) == 0 {
 			continue
 		}
 		d.Found++
-		m := logLine.FindSubmatch(l)
-		if m == nil {
-			d.leave("lines in a format other than common or combined")
-			continue
+		line, why := readLine(l)
+		method, path := line.method, line.target
+		if why == "" {
+			why = d.unfit(method, path, int(line.status[0]-'0'))
 		}
-		moment, err := time.Parse("02/Jan/2006:15:04:05 -0700", string(m[1]))
-		if err != nil {
-			d.leave("lines whose time is not a valid date")
-			continue
-		}
-		request := requestLine.FindStringSubmatch(unescaped(string(m[2])))
-		if request == nil {
-			d.leave("lines whose request is not HTTP")
-			continue
-		}
-		method, path, status := request[1], request[2], int(m[3][0]-'0')
-		if why := d.unfit(method, path, status); why != "" {
+		if why != "" {
 			d.leave(why)
 			continue
 		}
-		times = append(times, moment.Unix())
+		times = append(times, line.arrived.UnixNano())
 		path = strings.ReplaceAll(path, "#", "%23") // which a server received in the path
 		key := method + " " + path
 		if byName[key] == nil {
@@ -109,7 +98,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			order = append(order, byName[key])
 		}
 		r := raw{method: method}
-		r.status, _ = strconv.Atoi(string(m[3])) // three digits
+		r.status, _ = strconv.Atoi(line.status) // three digits
 		same := byName[key]
 		same.count++
 		same.statuses[r.expected()]++
@@ -195,9 +184,9 @@ func (d *Draft) tail(remaining []*seen) {
 	}
 }
 
-// moments sets the arrivals by times in seconds, from the busiest spanMax. It spreads the arrivals
-// of a second evenly, because a log with whole seconds would otherwise send them all at its
-// beginning.
+// moments sets the arrivals by times in ns, from the busiest spanMax. If all times are whole
+// seconds, it spreads the arrivals of a second evenly, because they would otherwise all be sent at
+// its beginning.
 func (d *Draft) moments(times []int64) {
 	if len(times) < 2 {
 		return
@@ -205,7 +194,7 @@ func (d *Draft) moments(times []int64) {
 	slices.Sort(times)
 	from, to := 0, 0 // indexes of the busiest part
 	for i, j := 0, 0; j < len(times); j++ {
-		for times[j]-times[i] >= int64(spanMax/time.Second) {
+		for times[j]-times[i] >= int64(spanMax) {
 			i++
 		}
 		if j-i > to-from {
@@ -215,19 +204,24 @@ func (d *Draft) moments(times []int64) {
 	if remaining := len(times) - (to - from + 1); remaining > 0 {
 		d.Outside = remaining
 	}
+	spread := !slices.ContainsFunc(times, func(ns int64) bool { return ns%int64(time.Second) != 0 })
 	times = times[from : to+1]
 	for i := 0; i < len(times); {
 		n := 1
 		for i+n < len(times) && times[i+n] == times[i] {
 			n++
 		}
-		begin := (times[i] - times[0]) * int64(time.Second)
 		for k := range n {
-			d.Arrivals = append(d.Arrivals, begin+int64(k)*int64(time.Second)/int64(n))
+			arrival := times[i] - times[0]
+			if spread {
+				arrival += int64(k) * int64(time.Second) / int64(n)
+			}
+			d.Arrivals = append(d.Arrivals, arrival)
 		}
 		i += n
 	}
-	d.Span = (time.Duration(times[len(times)-1]-times[0]+1) * time.Second).String()
+	length := time.Duration(times[len(times)-1] - times[0])
+	d.Span = (length.Truncate(time.Second) + time.Second).String()
 }
 
 // WriteTrace writes the arrivals as a trace.

@@ -22,7 +22,7 @@ func TestLogLines(t *testing.T) {
 	const notHTTP = "\n- 2: lines whose request is not HTTP"
 	check("", `\x16\x03\x01 ~ 400 150|- ~ 408 0|`+a+"|"+a, "GET /a 2×200"+notHTTP)
 	check("", "# a comment||"+a, "GET /a 1×200\n"+
-		"- 1: lines in a format other than common or combined")
+		"- 1: lines in a format that is not known")
 	check("", a+"|a|b", "read f: it is an access log of another format; write it in the "+
 		"combined format")
 	check("", `GET /s?q=\x22a\x22&r=\"b\" HTTP/1.1 ~ 200 5 "-" "a \"b\""`,

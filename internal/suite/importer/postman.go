@@ -60,8 +60,8 @@ type postmanRequest struct {
 }
 
 type auth struct {
-	Type                  scalar
-	Bearer, Basic, APIKey json.RawMessage // pairs in 2.1, a mapping in 2.0
+	Type                          scalar
+	Bearer, Basic, APIKey, OAuth2 json.RawMessage // pairs in 2.1, a mapping in 2.0
 }
 
 func (d *Draft) readPostman(_ string, data []byte) error {
@@ -378,6 +378,10 @@ func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
 		kinds := map[scalar]string{"json": "application/json", "xml": "application/xml",
 			"html": "text/html", "text": "text/plain", "javascript": "application/javascript"}
 		r.body, r.kind = f.text(string(b.Raw)), kinds[b.Options.Raw.Language]
+		if plain := withoutComments(r.body); b.Options.Raw.Language == "json" && plain != r.body {
+			r.body = plain
+			r.changes = append(r.changes, "comments of a JSON body are not sent, as in Postman")
+		}
 	case "urlencoded":
 		var words []string
 		for _, p := range formFields(b.URLEncoded) {
@@ -444,59 +448,6 @@ func (f *filler) graphQL(q *postmanRequest) string {
 func inJSON(s string) string {
 	text := marshal(s)
 	return text[1 : len(text)-1]
-}
-
-func (f *filler) authorize(r *raw, a *auth) (why string) {
-	if a == nil || slices.ContainsFunc(r.headers, isField("authorization")) {
-		return ""
-	}
-	switch a.Type {
-	case "", "noauth", "inherit":
-	case "bearer":
-		token := f.text(values(a.Bearer)["token"])
-		r.headers = append(r.headers, Field{"Authorization",
-			"Bearer " + cmp.Or(token, hole("TOKEN"))})
-	case "basic":
-		// User and password are one word in base64, so they cannot be filled in separately.
-		r.headers = append(r.headers, Field{"Authorization", "Basic " + hole("BASIC_AUTH")})
-	case "apikey":
-		v := values(a.APIKey)
-		name, value := cmp.Or(f.text(v["key"]), "X-Api-Key"), hole("API_KEY")
-		if nul(name) {
-			return "an API key whose name is a variable"
-		}
-		if v["in"] != "query" {
-			r.headers = append(r.headers, Field{name, value})
-			break
-		}
-		sign := "?"
-		if strings.Contains(r.url, "?") {
-			sign = "&"
-		}
-		r.url += sign + formWord(name) + "=" + value
-	default:
-		return "its authorization (" + oneLine(string(a.Type)) + ") needs a program: take a " +
-			"token by hand"
-	}
-	return ""
-}
-
-// values returns the values of an authorization, in either form.
-func values(data json.RawMessage) map[string]string {
-	out := map[string]string{}
-	var pairs []pair
-	if json.Unmarshal(data, &pairs) == nil {
-		for _, p := range pairs {
-			out[p.name()] = string(p.Value)
-		}
-		return out
-	}
-	var fields map[string]scalar
-	_ = json.Unmarshal(data, &fields) // anything else has no values
-	for name, value := range fields {
-		out[name] = string(value)
-	}
-	return out
 }
 
 // inBraces matches a variable of Postman.

@@ -210,6 +210,9 @@ func stated(s tree) (any, bool) {
 				return v, true
 			}
 		}
+		if len(list) > 0 {
+			return nil, true // null is the only value
+		}
 	}
 	return nil, false
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -29,7 +30,8 @@ func (d *Draft) finish(r raw) Request {
 		d.change(note, r.count)
 	}
 	out := Request{Method: r.method, Path: d.text(pathOf(r.url)), Body: d.text(r.body),
-		Weight: r.count, Status: status, Note: r.note}
+		Weight: r.count, Status: status, Note: r.note,
+		Assumed: r.status == 0 && status == http.StatusOK}
 	for _, f := range r.headers {
 		if strings.EqualFold(f.Name, "content-type") && r.body != "" {
 			r.kind = cmp.Or(r.kind, f.Value)
@@ -187,15 +189,14 @@ func (d *Draft) requests(w io.Writer, indent string) {
 
 func (d *Draft) loads(p func(string, ...any), f File) {
 	p("\nloads:")
+	p("  # First the maximum throughput, then response times at half of it.")
+	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
+	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
 	if len(d.Arrivals) > 0 && f.Trace != "" {
 		p("  # The arrival times of the log, in %s.", oneLine(f.Trace))
 		p("  - {name: replay, model: open, arrivals: replay, trace: %s, leadIn: 0s, measure: %s}",
 			quote(f.Trace), d.Span)
-		return
 	}
-	p("  # First the maximum throughput, then response times at half of it.")
-	p("  - {name: peak, model: closed, connections: 16, measure: 5s}")
-	p("  - {name: half, model: open, rate: 50%% of peak, connections: 16, measure: 5s}")
 }
 
 // print writes one request as an item of a list; a weight of 0 is left out.
@@ -217,7 +218,9 @@ func (r *Request) print(w io.Writer, weight int, indent string) {
 	if weight > 0 {
 		p("  weight: %d", weight)
 	}
-	p("  expect: {status: %d}", r.Status)
+	if !r.Assumed { // else a run takes what the responses have in common
+		p("  expect: {status: %d}", r.Status)
+	}
 }
 
 // plainWord matches the strings that YAML reads without quotes.

@@ -30,7 +30,8 @@ type Outcome struct {
 
 // Builder returns a builder of the checkout's services.
 func (l *Lab) Builder(tools *service.Tools) *service.Builder {
-	return &service.Builder{Root: l.Root, Cache: l.Cache, Tools: tools, Progress: l.Tell.Say}
+	return &service.Builder{Root: l.Root, Cache: l.Cache, Tools: tools, Progress: l.Tell.Say,
+		Again: l.built}
 }
 
 // BuildAll builds services in parallel and returns the outcome of each, in their order. A failed

@@ -44,7 +44,8 @@ type Lab struct {
 	// AsMe starts the user's own services as this program's user, also if that is root.
 	AsMe bool
 
-	used *turn // held machine, if several steps share one turn; nil: each takes it
+	used  *turn // held machine, if several steps share one turn; nil: each takes it
+	built bool  // BuildAhead has built the services and reported it
 }
 
 // turn is exclusive use of the machine by this lab.
@@ -194,6 +195,9 @@ type World interface {
 	// Enter excludes other labs until the journal is closed. reaped describes what an earlier lab
 	// left.
 	Enter() (j *process.Journal, reaped []string, err error)
+	// Busy returns the error that Enter would return while another lab has the machine, and takes
+	// nothing.
+	Busy() error
 	// Missing returns which tools of a service, or of some of its targets, are not installed.
 	Missing(*service.Tools, *service.Service, ...service.Target) []string
 	// Driver returns a load generator other than Prony's.

@@ -119,6 +119,9 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err != nil {
 		return err
 	}
+	if err := l.BuildAhead(ctx, services); err != nil {
+		return err
+	}
 	ownLab, leave, err := l.Take(ctx)
 	if err != nil {
 		return err

@@ -72,6 +72,12 @@ func (World) Enter() (j *process.Journal, reaped []string, err error) {
 	return j, reaped, nil
 }
 
+// Busy implements lab.World.
+func (World) Busy() error {
+	return errors.Join(process.InTurn(process.DefaultDir()),
+		process.Used(process.DefaultDir(), process.Processors))
+}
+
 // Missing implements lab.World.
 func (World) Missing(t *service.Tools, s *service.Service, targets ...service.Target) []string {
 	return t.Missing(s, targets...)

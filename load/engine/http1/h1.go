@@ -16,6 +16,9 @@ import (
 // chunk extension have the same bound.
 const MaxHead = 32 << 10
 
+// switching is the status of a response after which the connection speaks another protocol.
+const switching = 101
+
 // Errors after which the stream cannot be read further.
 var (
 	ErrHead   = errors.New("response head is not HTTP/1.x")
@@ -24,6 +27,7 @@ var (
 	ErrChunk  = errors.New("chunked body is malformed")
 	ErrLength = errors.New("response has a malformed Content-Length")
 	ErrCoding = errors.New("response of HTTP/1.0 has a Transfer-Encoding")
+	ErrSwitch = errors.New("response has status 101, but no request names a protocol")
 )
 
 type state uint8
@@ -217,7 +221,9 @@ func (r *Response) parseHead(h []byte) (done bool, err error) {
 	if d0 < 1 || d0 > 9 || d1 > 9 || d2 > 9 || h[12] != ' ' && string(h[12:14]) != "\r\n" {
 		return false, ErrHead
 	}
-	r.Status = int(d0)*100 + int(d1)*10 + int(d2)
+	if r.Status = int(d0)*100 + int(d1)*10 + int(d2); r.Status == switching {
+		return false, ErrSwitch // no final response follows (RFC 9110 §15.2.2)
+	}
 	f := framing{length: -1}
 	framed := false // the previous line was about framing
 	for i := 0; i < len(h); {

@@ -203,6 +203,7 @@ func TestFlawsEndTheReading(t *testing.T) {
 		ok + "Content-Length: x\r\nA: b\n\r\n\r\n":            ErrBareLF,
 		ok + "Content-Length: 2\r\n\n":                        ErrBareLF,
 		"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\n":   ErrBareLF,
+		"HTTP/1.1 101 Switching Protocols\r\n\r\n":            ErrSwitch,
 		"HTTP/1.1 2x0 OK\n":                                   ErrBareLF,
 		"ok":                                                  ErrHead,
 		"hello":                                               ErrHead,

@@ -1,0 +1,68 @@
+package trial_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/trialtest"
+	"prony.example/load"
+	"prony.example/record"
+)
+
+// A generator limit below a service's rate was measured beside a disturbance: it is measured again,
+// and the trial is judged by the new one. A limit that stays low is measured three times again.
+func TestLimitBelowAService(t *testing.T) {
+	check := func(what string, limits []float64, want float64, calibrations int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			n := 0
+			w.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+				if s.Name != "calibration" {
+					return w.steadyLoad(ctx, s)
+				}
+				n++
+				return trialtest.Load{Rate: limits[min(n, len(limits))-1]}.Offer(ctx, s)
+			}
+			var remarks []string
+			observe := w.lab.Observe
+			w.lab.Observe = func(e trial.Event) {
+				if e.Remark != "" {
+					remarks = append(remarks, e.Remark)
+				}
+				if observe != nil {
+					observe(e)
+				}
+			}
+			e := w.experiment("a", "b", "c", "d", "e")
+			if err := w.lab.Calibrate(t.Context(), e.resolve(), []string{"null"}); err != nil {
+				t.Fatal(err)
+			}
+			records, err := w.run(t.Context(), e)
+			if err != nil || len(records) != 5 {
+				t.Fatal(len(records), err)
+			}
+			for _, r := range records {
+				for _, l := range r.Loads {
+					if l.Model == record.Closed && l.CeilingPerS != want {
+						t.Errorf("%s: %s %s: limit %v, want %v", what, r.Trial, l.Name,
+							l.CeilingPerS, want)
+					}
+				}
+			}
+			if n != calibrations {
+				t.Errorf("%s: %d calibrations, want %d", what, n, calibrations)
+			}
+			said := strings.Join(remarks, "\n")
+			if n > 1 && !strings.Contains(said, " exceeded the generator limit of ") {
+				t.Errorf("%s: said %q", what, said)
+			}
+		})
+	}
+	check("above", []float64{10 * rate}, 10*rate, 1)
+	check("disturbed", []float64{rate / 3, 10 * rate}, 10*rate, 2)
+	check("low", []float64{rate / 3}, rate/3, 4)
+}
