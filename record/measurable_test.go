@@ -37,10 +37,11 @@ func TestMeasurable(t *testing.T) {
 	check(whole{At: &part{hidden: 9e18}, Parts: []part{{hidden: math.NaN()}}}, "")
 	for number, text := range map[float64]string{greatest: "4e+18", -greatest: "-4e+18",
 		math.Inf(1): "+Inf", math.Inf(-1): "-Inf", math.NaN(): "NaN"} {
-		want := fmt.Sprintf("seen: the number %s, which nothing can be", text)
+		want := fmt.Sprintf("seen: the number %s is beyond ±4e+18, the limit of numbers in "+
+			"records", text)
 		check(whole{At: &part{Seen: number}}, "at: "+want)
 		check(whole{Parts: []part{{Seen: 1}, {Seen: number}}}, "parts: "+want)
 	}
-	check(whole{Count: greatest}, "count: the number 4e+18, which nothing can be")
-	check(whole{Share: float32(math.NaN())}, "share: the number NaN, which nothing can be")
+	check(whole{Count: greatest}, "count: the number 4e+18 is beyond ±4e+18, the limit of numbers in records")
+	check(whole{Share: float32(math.NaN())}, "share: the number NaN is beyond ±4e+18, the limit of numbers in records")
 }

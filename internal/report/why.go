@@ -18,7 +18,8 @@ import (
 // cause is a violated rule with its effects.
 type cause struct {
 	rule, observed, hint string
-	trials, targets      []string
+	trials               map[string]bool
+	targets              []string
 	number               string // the number that it can have moved most: "half p99"
 	share                float64
 	invalid              bool
@@ -85,13 +86,14 @@ func (c *cause) below(f record.Finding) *cause {
 		}
 	}
 	w := wording.Finding(f)
-	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + w.Observed), hint: w.Hint}
+	u := &cause{rule: f.Rule, observed: strings.TrimSpace(f.Load + " " + w.Observed), hint: w.Hint,
+		trials: map[string]bool{}}
 	c.under = append(c.under, u)
 	return u
 }
 
 func (c *cause) meet(r *record.Record, f record.Finding) {
-	c.trials = table.AddNew(c.trials, r.Trial)
+	c.trials[r.Trial] = true
 	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == record.Invalid
 	for _, m := range f.PossibleBias {
