@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // A record proves a result only if its numbers agree with each other. Read leaves out records that
@@ -84,6 +85,10 @@ func (r *Record) check() error {
 	switch {
 	case r.Block < 0 || r.Order < 0:
 		return fmt.Errorf("block %d, order %d: both must be at least 0", r.Block, r.Order)
+	case !r.Time.IsZero() && (r.Time.Before(time.Unix(0, 0)) ||
+		r.Time.After(time.Unix(0, greatest))):
+		return fmt.Errorf("time is %s: must be between 1970 and 2096, so check the clock of the "+
+			"machine", r.Time.UTC().Format(time.RFC3339))
 	case r.DurationNs < 0:
 		return fmt.Errorf("durationNs is %d: the trial cannot end before it begins", r.DurationNs)
 	case r.Outcome != Measured && r.Outcome != Failed:
