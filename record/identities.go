@@ -116,10 +116,24 @@ func (r *Record) check() error {
 			return fmt.Errorf("loads: it has two with the name %q", name)
 		}
 	}
+	return r.checkConditions()
+}
+
+// checkConditions returns the first impossible number of a measured trial beside its loads.
+func (r *Record) checkConditions() error {
 	for _, x := range []named{{"start.listenNs", float64(r.Start.ListenNs)},
 		{"start.readyNs", float64(r.Start.ReadyNs)},
-		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)}} {
+		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)},
+		{"artifact.sizeBytes", float64(r.Artifact.SizeBytes)}} {
 		if err := x.known(); err != nil {
+			return err
+		}
+	}
+	for _, x := range []named{{"limits.cpus", r.Limits.CPUs},
+		{"limits.memoryBytes", float64(r.Limits.MemoryBytes)},
+		{"warmup.durationNs", float64(r.Warmup.DurationNs)},
+		{"warmup.requests", float64(r.Warmup.Requests)}} {
+		if err := x.positive(); err != nil {
 			return err
 		}
 	}
@@ -193,7 +207,8 @@ func (l *Load) checkCounts() error {
 		{"scheduled", float64(l.Scheduled)}, {"sent", float64(l.Sent)},
 		{"done", float64(l.Done)}, {"answered", float64(l.Answered)},
 		{"censored", float64(l.Censored)}, {"bytesIn", float64(l.BytesIn)},
-		{"bytesOut", float64(l.BytesOut)}, {"throughputPerS", l.ThroughputPerS},
+		{"bytesOut", float64(l.BytesOut)}, {"connections", float64(l.Connections)},
+		{"threads", float64(l.Threads)}, {"inFlightMean", l.InFlightMean}, {"throughputPerS", l.ThroughputPerS},
 		{"ratePerS", l.RatePerS}, {"reconnects", float64(l.Reconnects)},
 		{"waited", float64(l.Waited)}, {"retried", float64(l.Retried)},
 		{"early", float64(l.Early)}, {"errors.connect", float64(e.Connect)},
