@@ -49,8 +49,8 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := index{Runs: page.Entries, Total: page.Total, All: page.All, Left: page.Unreadable[:min(maxLeft,
-		len(page.Unreadable))]}
+	out := index{Runs: page.Entries, Total: page.Total, All: page.All,
+		Left: page.Unreadable[:min(maxLeft, len(page.Unreadable))]}
 	if page.More {
 		last := page.Entries[len(page.Entries)-1].Place()
 		out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))

@@ -49,8 +49,8 @@ func (s *Shelf) Choices(ctx context.Context) (Choices, error) {
 			machines[e.Machine.Key] = e.Machine
 		}
 	}
-	order := func(of map[string]bool) []string {
-		out := slices.AppendSeq([]string{}, maps.Keys(of)) // [] in JSON, never null
+	order := func(words map[string]bool) []string {
+		out := slices.AppendSeq([]string{}, maps.Keys(words)) // [] in JSON, never null
 		slices.Sort(out)
 		return out
 	}
