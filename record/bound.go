@@ -24,7 +24,8 @@ const greatest = 4e18
 // measurable returns an error that names the first number beyond greatest.
 func measurable(v reflect.Value) (err error) {
 	walk(v, "", func(number reflect.Value, name string) bool {
-		err = fmt.Errorf("%s: the number %g, which nothing can be", name, float(number))
+		err = fmt.Errorf("%s: the number %g is beyond ±%g, the limit of numbers in records", name,
+			float(number), float64(greatest))
 		return false
 	})
 	return err

@@ -100,7 +100,7 @@ func TestNoNumberIsBeyondAll(t *testing.T) {
 	}
 	text := `{"version":1,"run":"r","trial":"t","loads":[{"throughputPerS":1e308}]}`
 	if _, bad := left([]byte(text)); !strings.Contains(bad[0].Error(),
-		"not a record: loads: throughputPerS: the number 1e+308, which nothing can be") {
+		"not a record: loads: throughputPerS: the number 1e+308 is beyond ±4e+18") {
 		t.Error(bad)
 	}
 	head := filepath.Join(dir, RunFile)

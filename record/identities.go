@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // A record proves a result only if its numbers agree with each other. Read leaves out records that
@@ -84,6 +85,10 @@ func (r *Record) check() error {
 	switch {
 	case r.Block < 0 || r.Order < 0:
 		return fmt.Errorf("block %d, order %d: both must be at least 0", r.Block, r.Order)
+	case !r.Time.IsZero() && (r.Time.Before(time.Unix(0, 0)) ||
+		r.Time.After(time.Unix(0, greatest))):
+		return fmt.Errorf("time is %s: must be between 1970 and 2096, so check the clock of the "+
+			"machine", r.Time.UTC().Format(time.RFC3339))
 	case r.DurationNs < 0:
 		return fmt.Errorf("durationNs is %d: the trial cannot end before it begins", r.DurationNs)
 	case r.Outcome != Measured && r.Outcome != Failed:
@@ -111,10 +116,24 @@ func (r *Record) check() error {
 			return fmt.Errorf("loads: it has two with the name %q", name)
 		}
 	}
+	return r.checkConditions()
+}
+
+// checkConditions returns the first impossible number of a measured trial beside its loads.
+func (r *Record) checkConditions() error {
 	for _, x := range []named{{"start.listenNs", float64(r.Start.ListenNs)},
 		{"start.readyNs", float64(r.Start.ReadyNs)},
-		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)}} {
+		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)},
+		{"artifact.sizeBytes", float64(r.Artifact.SizeBytes)}} {
 		if err := x.known(); err != nil {
+			return err
+		}
+	}
+	for _, x := range []named{{"limits.cpus", r.Limits.CPUs},
+		{"limits.memoryBytes", float64(r.Limits.MemoryBytes)},
+		{"warmup.durationNs", float64(r.Warmup.DurationNs)},
+		{"warmup.requests", float64(r.Warmup.Requests)}} {
+		if err := x.positive(); err != nil {
 			return err
 		}
 	}
@@ -188,7 +207,9 @@ func (l *Load) checkCounts() error {
 		{"scheduled", float64(l.Scheduled)}, {"sent", float64(l.Sent)},
 		{"done", float64(l.Done)}, {"answered", float64(l.Answered)},
 		{"censored", float64(l.Censored)}, {"bytesIn", float64(l.BytesIn)},
-		{"bytesOut", float64(l.BytesOut)}, {"throughputPerS", l.ThroughputPerS},
+		{"bytesOut", float64(l.BytesOut)}, {"connections", float64(l.Connections)},
+		{"threads", float64(l.Threads)}, {"inFlightMean", l.InFlightMean},
+		{"throughputPerS", l.ThroughputPerS},
 		{"ratePerS", l.RatePerS}, {"reconnects", float64(l.Reconnects)},
 		{"waited", float64(l.Waited)}, {"retried", float64(l.Retried)},
 		{"early", float64(l.Early)}, {"errors.connect", float64(e.Connect)},

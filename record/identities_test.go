@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // proven is a record whose numbers agree with each other: 900 good responses and 90 errors of 1000
@@ -43,8 +44,26 @@ var identityRows = []struct {
 	{"verdict.grade is VALID, but the finding sums is INVALID", func(r *Record, _ *Load) {
 		r.Verdict.Findings = []Finding{{Rule: "sums", Load: "half", Grade: Invalid}}
 	}},
+	{"<nil>", func(r *Record, _ *Load) { r.Time = time.Time{} }}, // early records lack it
+	{"<nil>", func(r *Record, _ *Load) { r.Time = time.Unix(0, 0) }},
+	{"<nil>", func(r *Record, _ *Load) { r.Time = time.Unix(0, greatest) }},
+	{"time is 1969-12-31T23:59:59Z: must be between 1970 and 2096",
+		func(r *Record, _ *Load) { r.Time = time.Unix(-1, 0) }},
+	{"time is 2096-10-02T07:06:40Z: must be between 1970 and 2096",
+		func(r *Record, _ *Load) { r.Time = time.Unix(0, greatest+1) }},
+	{"time is 9999-01-01T00:00:00Z", func(r *Record, _ *Load) {
+		r.Time = time.Date(9999, 1, 1, 9, 0, 0, 0, time.FixedZone("", 9*3600))
+	}},
 	{"durationNs is -1: the trial cannot end before it begins",
 		func(r *Record, _ *Load) { r.DurationNs = -1 }},
+	{"artifact.sizeBytes is -5", func(r *Record, _ *Load) { r.Artifact.SizeBytes = -5 }},
+	{"limits.cpus is -1", func(r *Record, _ *Load) { r.Limits.CPUs = -1 }},
+	{"limits.memoryBytes is -1", func(r *Record, _ *Load) { r.Limits.MemoryBytes = -1 }},
+	{"warmup.durationNs is -1", func(r *Record, _ *Load) { r.Warmup.DurationNs = -1 }},
+	{"warmup.requests is -1", func(r *Record, _ *Load) { r.Warmup.Requests = -1 }},
+	{"connections is -4", func(_ *Record, l *Load) { l.Connections = -4 }},
+	{"threads is -1", func(_ *Record, l *Load) { l.Threads = -1 }},
+	{"inFlightMean is -3", func(_ *Record, l *Load) { l.InFlightMean = -3 }},
 	{"start.readyNs is -2", func(r *Record, _ *Load) { r.Start.ReadyNs = -2 }},
 	{"<nil>", func(r *Record, _ *Load) { r.Start.ReadyNs = -1 }}, // unknown
 	{"scheduled is 9007199254740992: must be less than 2^53",

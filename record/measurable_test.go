@@ -31,16 +31,17 @@ func TestMeasurable(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", v, got, want)
 		}
 	}
+	const beyond = " is beyond ±4e+18, the limit of numbers in records"
 	below := math.Nextafter(greatest, 0)
 	check(whole{}, "")
 	check(whole{Count: -int64(below), At: &part{Seen: below}, Parts: []part{{Seen: -below}}}, "")
 	check(whole{At: &part{hidden: 9e18}, Parts: []part{{hidden: math.NaN()}}}, "")
 	for number, text := range map[float64]string{greatest: "4e+18", -greatest: "-4e+18",
 		math.Inf(1): "+Inf", math.Inf(-1): "-Inf", math.NaN(): "NaN"} {
-		want := fmt.Sprintf("seen: the number %s, which nothing can be", text)
+		want := fmt.Sprintf("seen: the number %s%s", text, beyond)
 		check(whole{At: &part{Seen: number}}, "at: "+want)
 		check(whole{Parts: []part{{Seen: 1}, {Seen: number}}}, "parts: "+want)
 	}
-	check(whole{Count: greatest}, "count: the number 4e+18, which nothing can be")
-	check(whole{Share: float32(math.NaN())}, "share: the number NaN, which nothing can be")
+	check(whole{Count: greatest}, "count: the number 4e+18"+beyond)
+	check(whole{Share: float32(math.NaN())}, "share: the number NaN"+beyond)
 }

@@ -113,6 +113,7 @@ type Skipped struct {
 type Writer struct {
 	f    *os.File
 	head Run
+	plan *Plan
 	size int64
 }
 
@@ -143,7 +144,7 @@ func Create(dir string, r Run) (*Writer, error) {
 		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
-	return &Writer{f: f, head: r}, nil
+	return &Writer{f: f, head: r, plan: r.Plan()}, nil
 }
 
 // Resume opens a run's folder to append missing records, and rewrites its head. An incomplete
@@ -153,7 +154,7 @@ func Resume(dir string, r Run) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resume run: %w", err)
 	}
-	w := &Writer{f: f, head: r}
+	w := &Writer{f: f, head: r, plan: r.Plan()}
 	r.Version = Version // the next records have this version
 	if err = w.endLine(); err == nil {
 		err = putHead(dir, r)
@@ -263,7 +264,7 @@ func (w *Writer) Look() error {
 func (w *Writer) Append(r *Record) error {
 	r.Version, r.Run = Version, w.head.ID
 	r.Prove()
-	if err := w.head.Follows(r); err != nil {
+	if err := w.plan.Follows(r); err != nil {
 		r.doubt(Violation{Err: err})
 	}
 	b, err := json.Marshal(r)
@@ -304,11 +305,11 @@ func (e *BadRecord) Unwrap() error { return e.Err }
 // the later one. Invalid lines, and records that Check refuses, are returned in bad; err is for
 // folders that cannot be read.
 func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	return read(dir, func(head Run, rec *Record) error {
+	return read(dir, func(plan *Plan, rec *Record) error {
 		if err := rec.Check(); err != nil {
 			return fmt.Errorf("run %s, trial %s contradicts itself: %w", rec.Run, rec.Trial, err)
 		}
-		if err := head.Follows(rec); err != nil {
+		if err := plan.Follows(rec); err != nil {
 			return fmt.Errorf("run %s, trial %s contradicts the plan: %w", rec.Run, rec.Trial, err)
 		}
 		return nil
@@ -317,11 +318,11 @@ func Read(dir string) (head Run, records []*Record, bad []*BadRecord, err error)
 
 // ReadUnchecked is Read without Check, for programs that look for contradictions themselves.
 func ReadUnchecked(dir string) (head Run, records []*Record, bad []*BadRecord, err error) {
-	return read(dir, func(Run, *Record) error { return nil })
+	return read(dir, func(*Plan, *Record) error { return nil })
 }
 
 // read reads a run's folder, and leaves out records for which check returns an error.
-func read(dir string, check func(Run, *Record) error) (head Run, records []*Record,
+func read(dir string, check func(*Plan, *Record) error) (head Run, records []*Record,
 	bad []*BadRecord, err error) {
 	if head, err = readHead(dir); err != nil {
 		return head, nil, nil, err
@@ -332,9 +333,10 @@ func read(dir string, check func(Run, *Record) error) (head Run, records []*Reco
 		return head, nil, nil, fmt.Errorf("read run: %w", err)
 	}
 	defer f.Close()
-	fits := head.belongs()
+	plan := head.Plan()
+	fits := head.belongs(plan)
 	records, bad, err = readRecords(path, f, func(rec *Record, line int) error {
-		if err := check(head, rec); err != nil {
+		if err := check(plan, rec); err != nil {
 			return err // before fits, so that another record of the trial can replace it
 		}
 		return fits(rec, line)
@@ -381,17 +383,14 @@ func readHead(dir string) (head Run, err error) {
 // belongs returns a check whether a record belongs to the run and is the first of its trial. A
 // record that counts twice, or that comes from another run, would narrow every interval. If the
 // head has no run id or no trial ids, the check cannot use them.
-func (r Run) belongs() func(rec *Record, line int) error {
+func (r Run) belongs(plan *Plan) func(rec *Record, line int) error {
 	lines := map[string]int{}
 	resumed := map[string]int{} // of the last record of each trial
-	inReserve := func(id string) bool {
-		return slices.ContainsFunc(r.Reserve, func(p Planned) bool { return p.Trial == id })
-	}
 	return func(rec *Record, line int) error {
 		switch first := lines[rec.Trial]; {
 		case r.ID != "" && rec.Run != r.ID:
 			return fmt.Errorf("a record of run %q, not of this one (%s)", rec.Run, r.ID)
-		case len(r.Trials) > 0 && !slices.Contains(r.Trials, rec.Trial) && !inReserve(rec.Trial):
+		case plan.listed != nil && !plan.listed[rec.Trial]:
 			return fmt.Errorf("a record of trial %q, which is not in the plan of %s", rec.Trial,
 				RunFile)
 		case first > 0 && (!r.repeats(rec) || rec.Resumed <= resumed[rec.Trial]):

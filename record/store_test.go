@@ -116,7 +116,7 @@ func TestReadRecords(t *testing.T) {
 				head = Run{ID: "r", Trials: []string{"a", "b"}}
 			}
 			records, badOnes, err := readRecords("dir/t.ndjson", strings.NewReader(text),
-				head.belongs())
+				head.belongs(head.Plan()))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +180,7 @@ func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 	broken := errors.New("input/output error")
 	first := strings.NewReader(`{"version":1,"trial":"a"}` + "\n")
 	records, bad, err := readRecords("t.ndjson", io.MultiReader(first, iotest.ErrReader(broken)),
-		Run{}.belongs())
+		Run{}.belongs(Run{}.Plan()))
 	if !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "read t.ndjson: ") {
 		t.Errorf("error is %v", err)
 	}
@@ -190,7 +190,7 @@ func TestReadRecordsKeepsWhatItGot(t *testing.T) {
 }
 
 func TestBadRecordHasItsCause(t *testing.T) {
-	_, bad, err := readRecords("t.ndjson", strings.NewReader("{\n"), Run{}.belongs())
+	_, bad, err := readRecords("t.ndjson", strings.NewReader("{\n"), Run{}.belongs(Run{}.Plan()))
 	var cause *json.SyntaxError
 	if err != nil || len(bad) != 1 || !errors.As(bad[0], &cause) {
 		t.Errorf("bad is %v, error %v; want a syntax error within", bad, err)

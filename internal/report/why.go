@@ -18,7 +18,8 @@ import (
 // cause is a violated rule with its effects.
 type cause struct {
 	rule, load, observed, hint string // load: of the example observed; empty: a whole trial
-	trials, targets            []string
+	trials                     map[string]bool
+	targets                    []string
 	number                     string // the number that it can have moved most: "half p99"
 	share                      float64
 	invalid                    bool
@@ -89,13 +90,14 @@ func (c *cause) below(f record.Finding) *cause {
 		}
 	}
 	w := wording.Finding(f)
-	u := &cause{rule: f.Rule, load: f.Load, observed: w.Observed, hint: w.Hint}
+	u := &cause{rule: f.Rule, load: f.Load, observed: w.Observed, hint: w.Hint,
+		trials: map[string]bool{}}
 	c.under = append(c.under, u)
 	return u
 }
 
 func (c *cause) meet(r *record.Record, f record.Finding) {
-	c.trials = table.AddNew(c.trials, r.Trial)
+	c.trials[r.Trial] = true
 	c.targets = table.AddNew(c.targets, table.RowName(r.Target))
 	c.invalid = c.invalid || f.Grade == record.Invalid
 	for _, m := range f.PossibleBias {

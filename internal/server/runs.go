@@ -49,8 +49,8 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := index{Runs: page.Entries, Total: page.Total, Left: page.Unreadable[:min(maxLeft,
-		len(page.Unreadable))]}
+	out := index{Runs: page.Entries, Total: page.Total, All: page.All,
+		Left: page.Unreadable[:min(maxLeft, len(page.Unreadable))]}
 	if page.More {
 		last := page.Entries[len(page.Entries)-1].Place()
 		out.Next = base64.RawURLEncoding.EncodeToString([]byte(last))
@@ -61,11 +61,20 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	return out, nil
 }
 
+// choices responds with the values of the filters.
+func (s *Server) choices(r *http.Request) (any, error) {
+	if err := only(r.URL.Query()); err != nil {
+		return nil, err
+	}
+	return s.Runs.Choices(r.Context())
+}
+
 // index is a page of the index.
 type index struct {
 	Runs    []runs.Entry   `json:"runs"`
 	Next    string         `json:"next"`
 	Total   int            `json:"total"`
+	All     int            `json:"all"`
 	Left    []runs.LeftOut `json:"left"`
 	Reading *reading       `json:"reading,omitempty"`
 }
@@ -79,6 +88,9 @@ type reading struct {
 // only refuses unknown parameters, because a mistyped one would silently have no effect.
 func only(q url.Values, names ...string) error {
 	for name, values := range q {
+		if len(names) == 0 {
+			return refuse(http.StatusBadRequest, "unknown parameter %.80q; there are none", name)
+		}
 		if !slices.Contains(names, name) {
 			return refuse(http.StatusBadRequest, "unknown parameter %.80q; the parameters are %s",
 				name,

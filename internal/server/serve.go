@@ -155,6 +155,7 @@ func (s *Server) routes() map[string]handler {
 	return map[string]handler{
 		"GET " + v1 + "/openapi.yaml":           s.describe,
 		"GET " + v1 + "/runs":                   made(ok, s.runs),
+		"GET " + v1 + "/choices":                made(ok, s.choices),
 		"GET " + v1 + "/runs/{id}":              made(ok, s.run),
 		"GET " + v1 + "/runs/{id}/report":       s.report,
 		"GET " + v1 + "/runs/{id}/page":         s.page,

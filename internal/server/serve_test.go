@@ -45,7 +45,7 @@ func TestDescription(t *testing.T) {
 		"/runs/" + monday + "/report", "/runs/" + monday + "/page", "/runs/" + monday + "/log",
 		"/runs/" + monday + "/logs/b1-05-go-nethttp", "/runs/" + monday + "/trials",
 		"/compare?a=" + monday + "&limit=5%25", "/compare/page?a=" + monday + "&limit=5%25",
-		"/trend", "/suites", "/suites/canonical", "/catalog", "/host"} {
+		"/trend", "/choices", "/suites", "/suites/canonical", "/catalog", "/host"} {
 		if answer, text := s.ask(t, http.MethodGet, path, ""); answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d %.300s", path, answer.StatusCode, text)
 		}

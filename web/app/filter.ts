@@ -1,4 +1,5 @@
-// Which runs a reader wants to see; the address holds it, so that it can be sent to somebody.
+// Which runs a reader wants to see; the address holds it, so that it can be sent to somebody. A
+// server filters as matches does (internal/report/runs/filter.go).
 
 import type { Entry } from "./model";
 import { machine } from "./words";
@@ -17,7 +18,7 @@ export function matches(run: Entry, f: Filter): boolean {
   const of: Record<string, (wanted: string) => boolean> = {
     text: (wanted) => words(run, labels).includes(wanted.toLowerCase()),
     suite: (wanted) => run.suite === wanted,
-    target: (wanted) => (run.targets ?? []).includes(wanted),
+    target: (wanted) => (run.targets ?? []).some((row) => names(row, wanted)),
     verdict: (wanted) => has(run, wanted),
     label: (wanted) => labels.some((l) => l === wanted || l.startsWith(wanted + "=")),
     machine: (wanted) => run.machine.key === wanted,
@@ -25,6 +26,12 @@ export function matches(run: Entry, f: Filter): boolean {
     to: (wanted) => run.time.slice(0, 10) <= wanted,
   };
   return Object.entries(f).every(([name, wanted]) => of[name]?.(wanted) ?? true);
+}
+
+// names reports whether a row is of a target, or of a service: its beginning before a slash, a
+// space or an at sign.
+function names(row: string, wanted: string): boolean {
+  return row === wanted || (row.startsWith(wanted) && /^[/ @]/.test(row.slice(wanted.length)));
 }
 
 function words(run: Entry, labels: string[]): string {
@@ -35,8 +42,8 @@ function words(run: Entry, labels: string[]): string {
 function has(run: Entry, verdict: string): boolean {
   const t = run.trials;
   switch (verdict) {
-    case "valid": // and nothing else
-      return t.valid > 0 && t.suspect + t.invalid + t.failed + t.missing === 0;
+    case "valid":
+      return t.valid > 0;
     case "suspect":
       return t.suspect > 0;
     case "invalid":

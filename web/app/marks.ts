@@ -19,7 +19,7 @@ export type Marks = Map<string, Mark[]>;
 // compute them takes processor time from what is measured.
 export function useMarks(shelf: Shelf): Marks {
   const [marks, set] = useState<Marks>(new Map());
-  const quiet = shelf.total > 0 && shelf.runs.every((r) => r.state !== "running");
+  const quiet = shelf.all > 0 && !shelf.reading && shelf.runs.every((r) => r.state !== "running");
   useEffect(() => {
     let wanted = true;
     if (quiet) {
@@ -31,7 +31,7 @@ export function useMarks(shelf: Shelf): Marks {
     return () => {
       wanted = false;
     };
-  }, [quiet, shelf.total]);
+  }, [quiet, shelf.all]);
   return marks;
 }
 

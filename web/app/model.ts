@@ -57,10 +57,26 @@ export interface RankedRow {
   hi: number | null;
 }
 
-// Shelf is the index, or its newest part.
+// Shelf is the newest part of the runs that a filter matches.
 export interface Shelf {
   runs: Entry[];
+  total: number; // of the filter
+  all: number; // without a filter
+  reading?: Reading;
+}
+
+// Reading says that the shelf is incomplete, because runs have yet to be read.
+export interface Reading {
+  read: number;
   total: number;
+}
+
+// Choices are the values by which runs can be filtered.
+export interface Choices {
+  suites: string[];
+  targets: string[];
+  labels: string[]; // NAME=VALUE
+  machines: Machine[];
 }
 
 // Trend is docs/formats/trend-json.md.

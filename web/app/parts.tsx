@@ -25,6 +25,17 @@ export function useLoaded<T>(ask: () => Promise<T>, on: unknown[], keep = false)
   return loaded;
 }
 
+// useSettled gives a text once it has not changed for a moment, so that a list is not requested for
+// every letter.
+export function useSettled(text: string): string {
+  const [settled, set] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => set(text), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
 export function said(error: unknown): string {
   if (error instanceof Refused) {
     return error.message;

@@ -1,12 +1,13 @@
 // The API of prony serve (internal/server/openapi.yaml).
 
-import type { Comparison, Entry, Shelf, Trend } from "./model";
+import type { Filter } from "./filter";
+import type { Choices, Comparison, Entry, Shelf, Trend } from "./model";
 import type { Gate } from "./pages/gate";
 import { Refused } from "./refused";
 import type { Group, Sides, Source } from "./source";
 
 const root = "/api/v1";
-const most = 200; // runs that one request asks for
+const atOnce = 200; // runs that one request asks for
 
 // path makes an address of parts that may hold any character.
 export function path(...parts: string[]): string {
@@ -75,19 +76,24 @@ export class Server implements Source {
     return (text ? JSON.parse(text) : null) as T;
   }
 
-  async runs(all: boolean): Promise<Shelf> {
+  async runs(filter: Filter, most: number): Promise<Shelf> {
     const found: Entry[] = [];
     let cursor = "";
     for (;;) {
-      const part = await this.get<{ runs: Entry[] | null; next?: string; total: number }>(
-        path("runs") + asked({ limit: String(all ? most : 40), cursor }),
+      const limit = String(Math.min(atOnce, most - found.length));
+      const part = await this.get<Shelf & { next?: string }>(
+        path("runs") + asked({ ...filter, limit, cursor }),
       );
-      found.push(...(part.runs ?? []));
+      found.push(...part.runs);
       cursor = part.next ?? "";
-      if (!all || cursor === "" || (part.runs ?? []).length === 0) {
-        return { runs: found, total: part.total };
+      if (found.length >= most || cursor === "") {
+        return { ...part, runs: found };
       }
     }
+  }
+
+  choices(): Promise<Choices> {
+    return this.get(path("choices"));
   }
 
   run(id: string): Promise<Entry> {
@@ -109,8 +115,7 @@ export class Server implements Source {
   }
 
   async groups(): Promise<Group[]> {
-    const { runs } = await this.runs(true);
-    const suites = [...new Set(runs.map((r) => r.suite))];
+    const { suites } = await this.choices();
     return suites.map((suite) => ({ key: suite, suite, machine: "" }));
   }
 

@@ -1,7 +1,8 @@
 // Files beside the page. A page from a file may not fetch, but it may load scripts: each document
 // is a script that hands it over, prony.put(name, document).
 
-import type { Entry, Shelf, Trend, Written } from "./model";
+import { type Filter, matches, offered } from "./filter";
+import type { Choices, Entry, Shelf, Trend, Written } from "./model";
 import type { Group, Source } from "./source";
 import { Refused } from "./refused";
 
@@ -58,28 +59,45 @@ async function take<T>(name: string): Promise<T> {
 
 export class Site implements Source {
   readonly kind = "site";
-  private whole: Promise<Shelf> | null = null;
+  private whole: Promise<Entry[]> | null = null;
 
-  async runs(all: boolean): Promise<Shelf> {
+  async runs(filter: Filter, most: number): Promise<Shelf> {
     const index = await take<Index>("data/index");
-    if (!all) {
-      return { runs: index.runs, total: index.total };
+    const filtered = Object.keys(filter).length > 0;
+    if (!filtered && most <= index.runs.length) {
+      return { runs: index.runs.slice(0, most), total: index.total, all: index.total };
     }
-    this.whole ??= this.parts(index);
+    const found = (await this.every()).filter((run) => matches(run, filter));
+    return { runs: found.slice(0, most), total: found.length, all: index.total };
+  }
+
+  private every(): Promise<Entry[]> {
+    this.whole ??= this.parts();
     return this.whole;
   }
 
-  private async parts(index: Index): Promise<Shelf> {
+  private async parts(): Promise<Entry[]> {
+    const index = await take<Index>("data/index");
     const names = Array.from({ length: index.parts }, (_, k) => `data/runs-${k + 1}`);
     const parts = await Promise.all(names.map((name) => take<Entry[]>(name)));
-    return { runs: [...index.runs, ...parts.flat()], total: index.total };
+    return [...index.runs, ...parts.flat()];
+  }
+
+  async choices(): Promise<Choices> {
+    const runs = await this.every();
+    const labels = (r: Entry) => Object.entries(r.labels ?? {}).map(([k, v]) => `${k}=${v}`);
+    return {
+      suites: offered(runs, (r) => [r.suite]),
+      targets: offered(runs, (r) => r.targets ?? []),
+      labels: offered(runs, labels),
+      machines: [...new Map(runs.map((r) => [r.machine.key, r.machine])).values()],
+    };
   }
 
   async run(id: string): Promise<Entry> {
-    const { runs } = await this.runs(false);
-    const found = runs.find((r) => r.id === id) ?? (await this.runs(true)).runs.find(
-      (r) => r.id === id,
-    );
+    const { runs } = await take<Index>("data/index");
+    const is = (r: Entry) => r.id === id;
+    const found = runs.find(is) ?? (await this.every()).find(is);
     if (!found) {
       throw new Refused(`There is no run ${id} here.`);
     }

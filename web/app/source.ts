@@ -1,6 +1,7 @@
 // Where documents come from: the API of a server, or files beside the page. Pages ask neither.
 
-import type { Entry, Shelf, Trend } from "./model";
+import type { Filter } from "./filter";
+import type { Choices, Entry, Shelf, Trend } from "./model";
 import { Server } from "./server";
 import { Site } from "./site";
 
@@ -19,8 +20,9 @@ export interface Group {
 
 export interface Source {
   kind: "server" | "site";
-  // runs gives the newest ones at once, and all when they are asked for.
-  runs(all: boolean): Promise<Shelf>;
+  // runs gives the newest runs that match, up to a number.
+  runs(filter: Filter, most: number): Promise<Shelf>;
+  choices(): Promise<Choices>;
   run(id: string): Promise<Entry>;
   // groups are the histories that there are: runs of one suite on one machine.
   groups(): Promise<Group[]>;

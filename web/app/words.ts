@@ -77,8 +77,8 @@ export function repeats(run: Entry): string {
   return run.repeat ? count(run.blocks, run.repeat) : "";
 }
 
-export function machine(run: Entry): string {
-  const { cpuModel, cores, kernel } = run.machine;
+export function machine({ machine: m }: Pick<Entry, "machine">): string {
+  const { cpuModel, cores, kernel } = m;
   return [cpuModel, cores > 0 ? count(cores, "core") : "", kernel].filter(Boolean).join(", ");
 }
 

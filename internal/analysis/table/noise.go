@@ -128,10 +128,7 @@ func (sc *Scenario) splitNoise() {
 		}
 		var trials [][]float64
 		for _, p := range m.Points {
-			index := slices.IndexFunc(t.Used, func(r *record.Record) bool {
-				return r.Trial == p.Trial && t.blocks(r) == p.Block
-			})
-			trials = append(trials, answersPerInterval(loadOf(t.Used[index], m.Load)))
+			trials = append(trials, answersPerInterval(loadOf(t.trial(p), m.Load)))
 		}
 		if enough(trials) {
 			t.Variance = stats.Components(trials)

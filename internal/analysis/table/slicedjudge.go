@@ -175,13 +175,8 @@ func (t *Target) onSlices(p Point, load string) []record.Finding {
 	})
 }
 
-// trial returns the record of a point, or nil. Trials of several runs can have the same name, but
-// not the same block.
-func (t *Target) trial(p Point) *record.Record {
-	return firstOf(t.Trials, func(r *record.Record) bool {
-		return r.Trial == p.Trial && t.blocks(r) == p.Block
-	})
-}
+// trial returns the record of a point, or nil.
+func (t *Target) trial(p Point) *record.Record { return t.byPoint[trialInBlock{p.Trial, p.Block}] }
 
 // RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices with its doubt.
 func RatioGrade(r stats.Ratio, doubt *Doubt) string {

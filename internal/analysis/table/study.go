@@ -74,7 +74,15 @@ type Target struct {
 	Reference string
 	Variance  stats.Variance // of the throughput that ranks; NaN if unknown
 
-	blocks blockOf
+	blocks  blockOf
+	byPoint map[trialInBlock]*record.Record // of Trials
+}
+
+// trialInBlock identifies a trial: trials of several runs can have the same name, but not the same
+// block.
+type trialInBlock struct {
+	trial string
+	block int
 }
 
 // Counts has the number of trials of a target by their grade. A trial with an INVALID load counts
@@ -245,8 +253,11 @@ func numberBlocks(records []*record.Record) blockOf {
 	slices.SortFunc(keys, func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.run, b.run), cmp.Compare(a.block, b.block))
 	})
-	keys = slices.Compact(keys)
-	return func(r *record.Record) int { return slices.Index(keys, key{r.Run, r.Block}) + 1 }
+	numbers := map[key]int{}
+	for i, k := range slices.Compact(keys) {
+		numbers[k] = i + 1
+	}
+	return func(r *record.Record) int { return numbers[key{r.Run, r.Block}] }
 }
 
 func (s *Study) scenarioNames() []string {
@@ -322,7 +333,8 @@ func (sc *Scenario) target(r *record.Record, blocks blockOf) *Target {
 	name := RowName(r.Target)
 	t := sc.Target(name)
 	if t == nil {
-		t = &Target{Name: name, Info: r.Target, blocks: blocks}
+		t = &Target{Name: name, Info: r.Target, blocks: blocks,
+			byPoint: map[trialInBlock]*record.Record{}}
 		sc.Targets = append(sc.Targets, t)
 	}
 	return t
@@ -330,6 +342,9 @@ func (sc *Scenario) target(r *record.Record, blocks blockOf) *Target {
 
 func (t *Target) add(r *record.Record) {
 	t.Trials = append(t.Trials, r)
+	if key := (trialInBlock{r.Trial, t.blocks(r)}); t.byPoint[key] == nil {
+		t.byPoint[key] = r
+	}
 	switch Grade(r) {
 	case FailedGrade, StoppedGrade:
 		t.Counts.Failed++

@@ -206,11 +206,12 @@ func openRun(dir string) (*Document, error) {
 	records := record.Compared(all)
 	d := &Document{File: filepath.Join(dir, record.TrialsFile), Kind: runKind}
 	byLoad := map[string]*Table{}
+	plan := head.Plan()
 	for i, rec := range records {
 		for _, v := range rec.Violations() {
 			d.violated = append(d.violated, violation{i + 1, rec.Trial, v})
 		}
-		if err := head.Follows(rec); err != nil {
+		if err := plan.Follows(rec); err != nil {
 			d.violated = append(d.violated, violation{i + 1, rec.Trial, err})
 		}
 		for j := range rec.Loads {

@@ -326,16 +326,21 @@ type Page struct {
 	Entries    []Entry
 	More       bool      // whether entries follow
 	Total      int       // entries that match
+	All        int       // entries
 	Unreadable []LeftOut // as Index.Left
 	// Unread is the number of runs that are missing, because they have yet to be read; Runs is the
 	// number of all runs.
 	Unread, Runs int
 }
 
-// Page returns up to limit entries that match and follow the one at a place (see Entry.Place; ""
-// begins with the newest). If hundreds of runs have to be read, it returns what is known so far.
-func (s *Shelf) Page(ctx context.Context, f Filter, after string, limit int) (Page, error) {
-	out := Page{Entries: []Entry{}, Unreadable: []LeftOut{}}
+// listed is what is known of the runs of a shelf.
+type listed struct {
+	items        []*item // the newest first
+	unread, runs int     // as in Page
+}
+
+// listed waits until all runs are read, except if these are hundreds.
+func (s *Shelf) listed(ctx context.Context) (out listed, err error) {
 	p, running := s.begin()
 	select {
 	case <-p.done:
@@ -351,27 +356,40 @@ func (s *Shelf) Page(ctx context.Context, f Filter, after string, limit int) (Pa
 			return out, p.err
 		}
 		coming = p.coming
-		out.Runs = int(p.total.Load())
+		out.runs = int(p.total.Load())
 	default:
 		if running.total.Load() == 0 {
 			running = p
 		}
-		out.Unread, out.Runs = max(1, int(running.unread.Load())), int(running.total.Load())
+		out.unread, out.runs = max(1, int(running.unread.Load())), int(running.total.Load())
 	}
-	all := s.sorted()
+	out.items = s.sorted()
 	if len(coming) > 0 {
-		all = slices.Clone(all)
+		out.items = slices.Clone(out.items)
 		for _, e := range coming {
-			all = append(all, &item{id: e.ID, entry: e, stamps: [3]Stamp{}, coming: true})
+			out.items = append(out.items, &item{id: e.ID, entry: e, coming: true})
 		}
-		slices.SortFunc(all, func(a, b *item) int { return newest(a.entry, b.entry) })
+		slices.SortFunc(out.items, func(a, b *item) int { return newest(a.entry, b.entry) })
 	}
-	for _, run := range all {
-		switch {
-		case run.problem != "":
+	return out, nil
+}
+
+// Page returns up to limit entries that match and follow the one at a place (see Entry.Place; ""
+// begins with the newest). If hundreds of runs have to be read, it returns what is known so far.
+func (s *Shelf) Page(ctx context.Context, f Filter, after string, limit int) (Page, error) {
+	out := Page{Entries: []Entry{}, Unreadable: []LeftOut{}}
+	list, err := s.listed(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Unread, out.Runs = list.unread, list.runs
+	for _, run := range list.items {
+		if run.problem != "" {
 			out.Unreadable = append(out.Unreadable, LeftOut{run.id, run.problem})
 			continue
-		case !f.Wants(run.entry):
+		}
+		out.All++
+		if !f.Wants(run.entry) {
 			continue
 		}
 		out.Total++

@@ -38,7 +38,9 @@ const hostile = "<img src=x onerror=alert(1)></script>\u202e"
 
 // said has the responses of the API that do not change.
 var said = map[string]string{
-	"GET /api/v1/runs":   `{"runs":[` + entry + `],"next":"","total":1,"left":[]}`,
+	"GET /api/v1/runs": `{"runs":[` + entry + `],"next":"","total":1,"all":1,"left":[]}`,
+	"GET /api/v1/choices": `{"suites":["canonical"],"targets":["go-nethttp"],"labels":[],
+"machines":[]}`,
 	"GET /api/v1/runs/R": entry,
 	"GET /api/v1/suites": `{"suites":[{"name":"canonical","file":"","question":"Which?","blocks":4,
 "seed":42,"measureS":10,"cpus":1,"memoryBytes":1073741824,"targets":["go-nethttp","rust-axum"],

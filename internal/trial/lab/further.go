@@ -46,34 +46,21 @@ type lostStart struct {
 	targets []string // that failed by themselves
 }
 
-// next returns the trials of the next start by the records so far; none: the run ends. If the
-// program ended while it saved the records of a start, next returns that start's trials without a
-// record.
+// next returns the trials of the next start by the records so far; none: the run ends. A start has
+// the records of all its trials or of none: resume runs a start again if a record is missing.
 func (f *further) next(done []*record.Record) []trial.Spec {
-	recorded := map[string]*record.Record{}
+	recorded := map[string]bool{}
 	for _, r := range done {
-		recorded[r.Trial] = r
+		recorded[r.Trial] = true
 	}
 	over := map[series]bool{}
 	for _, start := range f.starts() {
-		var peer *record.Record
-		remaining := slices.DeleteFunc(slices.Clone(start), func(t trial.Spec) bool {
-			if recorded[t.ID] != nil {
-				peer = recorded[t.ID]
-			}
-			return recorded[t.ID] != nil
-		})
 		id := series{start[0].Scenario, start[0].Group}
-		switch {
-		case len(remaining) == 0 || over[id]:
+		if recorded[start[0].ID] || over[id] {
 			continue
-		case peer != nil:
-			x := peer.SideBySide
-			return because(remaining, trial.Origin{Repeats: x.Repeats, Stage: x.Stage,
-				Planned: x.Planned})
 		}
 		if origin := f.due(done, id); origin != (trial.Origin{}) {
-			return because(remaining, origin)
+			return because(slices.Clone(start), origin)
 		}
 		over[id] = true
 	}

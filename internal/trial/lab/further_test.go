@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,8 @@ func TestRepeatedStarts(t *testing.T) {
 	check(6, record.StepPeer, "- - a - - - -", "", "") // another target of the start failed
 }
 
-// TestRepeatedStartCut gives the trials of a further start that have no record.
+// TestRepeatedStartCut runs a further start as a whole again if one of its records is missing,
+// because its trials count only side by side.
 func TestRepeatedStartCut(t *testing.T) {
 	done := startRecords(1, "measure", "b")
 	for block := 2; block <= 5; block++ {
@@ -99,10 +101,14 @@ func TestRepeatedStartCut(t *testing.T) {
 	f := further{first: 5, most: 5, reserve: startSpecs(6), report: func(string) {}}
 	cut := startRecords(6, "", "")[:1]
 	cut[0].SideBySide.Repeats = true
-	todo := f.next(append(done, cut...))
-	if len(todo) != 2 || todo[0].Target != "b" || todo[1].Target != "c" ||
+	again := toRepeat(f.reserve, append(slices.Clone(done), cut...))
+	if !slices.Equal(again, []string{cut[0].Trial}) {
+		t.Errorf("with a record of %s alone, these are repeated: %v", cut[0].Trial, again)
+	}
+	todo := f.next(done) // without the repeated ones, as resume gives them
+	if len(todo) != 3 || todo[0].Target != "a" || todo[2].Target != "c" ||
 		!todo[0].Origin.Repeats {
-		t.Errorf("after a record of a: %+v", todo)
+		t.Errorf("the start runs again with %+v", todo)
 	}
 	if f.reserve[0].Origin.Repeats {
 		t.Error("the reserve is changed")

@@ -220,17 +220,16 @@ func (r *run) resume(context.Context) error {
 	if dir == "" {
 		return nil
 	}
-	fail := func(format string, args ...any) error {
-		return fmt.Errorf("cannot resume %s: "+format+"; start a new "+
-			"run", append([]any{dir}, args...)...)
-	}
 	head, all, _, err := record.Read(dir)
 	if err != nil {
 		return err
 	}
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("cannot resume %s: "+format+"; start a new run with %s",
+			append(append([]any{dir}, args...), reproduce(head.Command))...)
+	}
 	if r.plan.Suite.For != 0 {
-		return fmt.Errorf("cannot resume the --for run %s: later starts depended on earlier "+
-			"results; start a new run", dir)
+		return fail("later starts of a --for run depend on earlier results")
 	}
 	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
 		return fail("the run has telemetry, and the telemetry of two parts cannot be combined")
@@ -300,7 +299,12 @@ func (r *run) nextStep() string {
 		return "continue with " + cmdlog.Join([]string{"prony", "run", "--resume", r.dir})
 	}
 	return why + " cannot be resumed: start a new run with " +
-		cmdlog.Join(cmdlog.Hushed(cmdlog.Repeatable(r.wish.Command)))
+		reproduce(r.wish.Command)
+}
+
+// reproduce returns a command line that starts a run like that of another one.
+func reproduce(command []string) string {
+	return cmdlog.Join(cmdlog.Hushed(cmdlog.Repeatable(command)))
 }
 
 // goesOn reports whether a run whose planned trials have records has a further start to run.

@@ -9,12 +9,16 @@ import * as words from "../words";
 import { Judged } from "./gate";
 
 export function Compare({ route }: { route: Route }) {
-  const loaded = useLoaded(() => source.runs(true), []);
+  const loaded = useLoaded(
+    () => (server ? candidates(route.query) : source.runs({}, Infinity).then(({ runs }) => runs)),
+    [route.query.get("a"), route.query.get("b")],
+    true,
+  );
   return (
     <>
       <h1 tabIndex={-1}>Compare</h1>
       <Ask of={loaded}>
-        {({ runs }) =>
+        {(runs) =>
           server ? (
             <Choice runs={runs} query={route.query} />
           ) : (
@@ -24,6 +28,28 @@ export function Compare({ route }: { route: Route }) {
       </Ask>
     </>
   );
+}
+
+const offeredRuns = 200; // of all runs, and of those like the candidate
+
+// candidates are the runs that a reader can choose of a server: the newest, the given ones, and the
+// newest of the candidate's suite on its machine.
+async function candidates(query: URLSearchParams): Promise<Entry[]> {
+  const found = new Map<string, Entry>();
+  const add = (runs: Entry[]) => runs.forEach((r) => found.set(r.id, r));
+  add((await source.runs({}, offeredRuns)).runs);
+  const [b] = cut(query.get("b") ?? "");
+  for (const id of [b, cut(query.get("a") ?? "")[0]]) {
+    if (id !== "" && !found.has(id)) {
+      add(await source.run(id).then((run) => [run], () => [])); // the comparison says what is wrong
+    }
+  }
+  const run = found.get(b);
+  if (run) {
+    const to = run.time.slice(0, 10);
+    add((await source.runs({ suite: run.suite, machine: run.machine.key, to }, offeredRuns)).runs);
+  }
+  return [...found.values()].sort((x, y) => (x.time < y.time ? 1 : -1));
 }
 
 // cut takes RUN:TARGET apart; identifiers of runs hold no colon.

@@ -83,7 +83,7 @@ const newest = 5; // runs that are led to
 
 // Watched leads to what Grafana has of this machine during the newest runs.
 function Watched({ grafana }: { grafana: string }) {
-  const loaded = useLoaded(() => server!.runs(false), []);
+  const loaded = useLoaded(() => server!.runs({}, newest), []);
   return (
     <section class="noprint">
       <h2>In Grafana</h2>
@@ -93,7 +93,7 @@ function Watched({ grafana }: { grafana: string }) {
       <Ask of={loaded}>
         {({ runs }) => (
           <ul>
-            {runs.slice(0, newest).map((run) => (
+            {runs.map((run) => (
               <li key={run.id}>
                 <Board grafana={grafana} run={run} uid="prony-host">
                   {`${run.suite || run.id}, ${words.moment(run.time)}`}

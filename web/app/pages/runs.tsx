@@ -1,30 +1,40 @@
 // All runs, newest first: as cards with what each found as a small figure, or as a table.
 
 import { useEffect, useState } from "preact/hooks";
-import { type Filter, matches, offered, read } from "../filter";
+import { type Filter, read } from "../filter";
 import { type Mark, type Marks, useMarks } from "../marks";
-import type { Entry, Ranked, Shelf } from "../model";
-import { Ask, Badge, Box, Select, useLoaded } from "../parts";
+import type { Choices, Entry, Ranked, Reading, Shelf } from "../model";
+import { Ask, Badge, Box, Select, useLoaded, useSettled } from "../parts";
 import { replace, type Route, to } from "../route";
 import { source } from "../source";
 import { endOf, Strip, type StripRow } from "../strip";
 import * as words from "../words";
 
 const shownAtFirst = 24;
+const readAgain = 2000; // milliseconds, while the server reads runs
 
 export function Runs({ route }: { route: Route }) {
   const filter = read(route.query);
-  const filtered = Object.keys(filter).length > 0;
   const [count, setCount] = useState(shownAtFirst);
-  const all = filtered || count > shownAtFirst;
+  const [again, setAgain] = useState(0);
   const table = route.query.get("view") === "table";
-  const loaded = useLoaded(() => source.runs(all), [all], true);
+  const asked = useSettled(JSON.stringify(filter));
+  const ask = () => source.runs(JSON.parse(asked) as Filter, count);
+  const loaded = useLoaded(ask, [asked, count, again], true);
+  const reading = loaded && "value" in loaded && loaded.value.reading !== undefined;
+  useEffect(() => {
+    if (!reading) {
+      return;
+    }
+    const timer = setTimeout(() => setAgain(again + 1), readAgain);
+    return () => clearTimeout(timer);
+  }, [loaded]);
   return (
     <>
       <h1 tabIndex={-1}>Runs</h1>
       <Ask of={loaded}>
         {(shelf) => (
-          <Listed shelf={shelf} filter={filter} table={table} count={count}
+          <Listed shelf={shelf} filter={filter} table={table}
             more={() => setCount(count + 96)} />
         )}
       </Ask>
@@ -36,16 +46,14 @@ interface ListedProps {
   shelf: Shelf;
   filter: Filter;
   table: boolean;
-  count: number;
   more: () => void;
 }
 
-function Listed({ shelf, filter, table, count, more }: ListedProps) {
+function Listed({ shelf, filter, table, more }: ListedProps) {
   const marks = useMarks(shelf);
-  const found = shelf.runs.filter((r) => matches(r, filter));
+  const shown = shelf.runs;
   const filtered = Object.keys(filter).length > 0;
-  const total = filtered ? found.length : shelf.total;
-  if (shelf.total === 0) {
+  if (shelf.all === 0 && !shelf.reading) {
     return (
       <>
         <p class="lead">There are no runs yet. On the command line, start one with prony run.</p>
@@ -55,20 +63,20 @@ function Listed({ shelf, filter, table, count, more }: ListedProps) {
       </>
     );
   }
-  const shown = found.slice(0, count);
   const ends = endsOf(shown);
   const view = table ? "table" : "";
   return (
     <>
       <Filters shelf={shelf} filter={filter} view={view} />
       <p class="lead" role="status">
-        {filtered ? `${found.length} of ${words.count(shelf.total, "run")}` : ""}
-        {!filtered && words.count(shelf.total, "run") + ", the newest first"}
+        {filtered ? `${shelf.total} of ${words.count(shelf.all, "run")}` : ""}
+        {!filtered && words.count(shelf.all, "run") + ", the newest first"}
         {". "}
         <a href={to("runs", "", { ...filter, view: table ? "" : "table" })}>
           {table ? "Show as cards" : "Show as a table"}
         </a>
       </p>
+      {shelf.reading && <Incomplete of={shelf.reading} />}
       {table ? (
         <Table runs={shown} marks={marks} />
       ) : (
@@ -78,7 +86,7 @@ function Listed({ shelf, filter, table, count, more }: ListedProps) {
           ))}
         </ul>
       )}
-      {Math.min(count, found.length) < total && (
+      {shown.length < shelf.total && (
         <button class="act" type="button" onClick={more}>
           Show more
         </button>
@@ -87,46 +95,52 @@ function Listed({ shelf, filter, table, count, more }: ListedProps) {
   );
 }
 
+// Incomplete says that runs are missing, because the server has yet to read them.
+function Incomplete({ of }: { of: Reading }) {
+  return (
+    <p class="lead" role="status">
+      Prony has read {of.read} of {words.count(of.total, "run")}. The list has these; it is updated
+      until all are read.
+    </p>
+  );
+}
+
+const none: Choices = { suites: [], targets: [], labels: [], machines: [] };
+
 function Filters({ shelf, filter, view }: { shelf: Shelf; filter: Filter; view: string }) {
-  const [known, setKnown] = useState(shelf.runs);
-  // What can be chosen is of all runs, which are not here when the page begins.
-  const whole = async () => {
-    if (known.length < shelf.total) {
-      setKnown((await source.runs(true)).runs);
-    }
-  };
-  useEffect(() => {
-    if (shelf.runs.length > known.length) {
-      setKnown(shelf.runs);
-    }
-  }, [shelf]);
+  const [wanted, setWanted] = useState(false); // requested when the form gets the focus
+  const ask = () => (wanted ? source.choices() : Promise.resolve(none));
+  const loaded = useLoaded(ask, [wanted, shelf.all], true);
+  const choices = loaded && "value" in loaded ? loaded.value : none;
   const set = (name: string) => (value: string) =>
     replace(to("runs", "", { ...filter, [name]: value, view }));
-  const options = (of: (run: Entry) => string[]) =>
-    offered(known, of).map((v): [string, string] => [v, v]);
-  const machines = new Map(known.map((r) => [r.machine.key, words.machine(r)]));
-  const labels = (r: Entry) => Object.entries(r.labels ?? {}).map(([k, v]) => `${k}=${v}`);
+  const options = (of: string[]) => of.map((v): [string, string] => [v, v]);
+  const machines = choices.machines.map((m): [string, string] => [
+    m.key,
+    words.machine({ machine: m }),
+  ]);
   const value = (name: string) => filter[name] ?? "";
   const verdicts = ["valid", "suspect", "invalid", "failed", "missing"];
   return (
     <form
       class="filters"
       aria-label="Which runs"
-      onFocusIn={() => void whole()}
+      onFocusIn={() => setWanted(true)}
+      onMouseEnter={() => setWanted(true)}
       onSubmit={(e) => e.preventDefault()}
     >
       <Text label="Words" type="search" value={value("text")} changed={set("text")} />
       <Select label="Suite" none="all" value={value("suite")}
-        options={options((r) => [r.suite])} changed={set("suite")} />
+        options={options(choices.suites)} changed={set("suite")} />
       <Select label="Target" none="all" value={value("target")}
-        options={options((r) => r.targets ?? [])} changed={set("target")} />
+        options={options(choices.targets)} changed={set("target")} />
       <Select label="Trials" none="all" value={value("verdict")}
         options={verdicts.map((v) => [v, filters[v] ?? v])}
         changed={set("verdict")} />
-      <Select label="Label" none="all" value={value("label")} options={options(labels)}
+      <Select label="Label" none="all" value={value("label")} options={options(choices.labels)}
         changed={set("label")} />
-      {machines.size > 1 && (
-        <Select label="Machine" none="all" value={value("machine")} options={[...machines]}
+      {(machines.length > 1 || value("machine") !== "") && (
+        <Select label="Machine" none="all" value={value("machine")} options={machines}
           changed={set("machine")} />
       )}
       <Text label="From" type="date" value={value("from")} changed={set("from")} />
@@ -142,7 +156,7 @@ function Filters({ shelf, filter, view }: { shelf: Shelf; filter: Filter; view: 
 
 // filters are what can be asked of the trials of a run.
 const filters: Record<string, string> = {
-  valid: "all without findings",
+  valid: "some VALID",
   suspect: "some with findings",
   invalid: "some INVALID",
   failed: "some failed",
