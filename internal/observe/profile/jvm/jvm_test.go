@@ -32,7 +32,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	args := append([]string{"-Xmx64m", "-XX:+UseSerialGC"}, flags...)
 	cmd := exec.Command(java, append(args, "testdata/Split.java")...)
 	profiletest.Start(t, cmd)
-	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Language: "Java", Dir: t.TempDir()}
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Dir: t.TempDir()}
 }
 
 // TestTruth takes profiles of all kinds of one process in sequence; each must show three to one.
