@@ -256,6 +256,29 @@ func TestCounted(t *testing.T) {
 	}
 }
 
+// The span of a log includes the whole second of its last line, however many lines that has.
+func TestSpans(t *testing.T) {
+	check := func(want string, seconds ...int) {
+		t.Helper()
+		var b strings.Builder
+		for _, sec := range seconds {
+			fmt.Fprintf(&b, "1.2.3.4 - - [22/Nov/2026:09:00:%02d +0000] \"GET /a HTTP/1.1\" 200 1\n",
+				sec)
+		}
+		d, err := Options{}.Read("log", []byte(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Span != want || len(d.Arrivals) != len(seconds) {
+			t.Errorf("lines at %d: %d arrivals in %s, want %s", seconds, len(d.Arrivals), d.Span, want)
+		}
+	}
+	check("1s", 5, 5)
+	check("2s", 5, 6)
+	check("5s", 5, 6, 6, 9)
+	check("5s", 9, 5, 9)
+}
+
 func TestAlone(t *testing.T) {
 	text, _ := print(t, Alone("/a?b={c}"), "")
 	if s := asSuite(t, text, ""); s.Scenarios[0].Requests[0].Request != "GET /a?b=%7Bc%7D" {
