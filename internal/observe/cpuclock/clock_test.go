@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -238,30 +237,6 @@ func TestClockOfAReusedNumber(t *testing.T) {
 	if got := c.Read(); got != int64(time.Hour) || alive(c) != 0 {
 		t.Errorf("%d ns of %d processes, want an hour of none", got, alive(c))
 	}
-}
-
-// group creates a cgroup of either version.
-func group(t *testing.T) string {
-	t.Helper()
-	for _, root := range []string{"/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/unified",
-		"/sys/fs/cgroup"} {
-		dir := filepath.Join(root, fmt.Sprintf("prony-test-%d", os.Getpid()))
-		if os.Mkdir(dir, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() {
-			for range 1000 { // the kernel needs a moment after the last process
-				if os.Remove(dir) == nil {
-					return
-				}
-				time.Sleep(time.Millisecond)
-			}
-			t.Errorf("%s is still there", dir)
-		})
-		return dir
-	}
-	t.Skip("no control group may be made here")
-	return ""
 }
 
 func TestReadingsAllocateNothing(t *testing.T) {
