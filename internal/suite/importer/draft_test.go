@@ -262,15 +262,16 @@ func TestSpans(t *testing.T) {
 		t.Helper()
 		var b strings.Builder
 		for _, sec := range seconds {
-			fmt.Fprintf(&b, "1.2.3.4 - - [22/Nov/2026:09:00:%02d +0000] \"GET /a HTTP/1.1\" 200 1\n",
-				sec)
+			fmt.Fprintf(&b, "1.2.3.4 - - [22/Nov/2026:09:00:%02d +0000] ", sec)
+			b.WriteString("\"GET /a HTTP/1.1\" 200 1\n")
 		}
 		d, err := Options{}.Read("log", []byte(b.String()))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d.Span != want || len(d.Arrivals) != len(seconds) {
-			t.Errorf("lines at %d: %d arrivals in %s, want %s", seconds, len(d.Arrivals), d.Span, want)
+			t.Errorf("lines at %d: %d arrivals in %s, want %s", seconds, len(d.Arrivals), d.Span,
+				want)
 		}
 	}
 	check("1s", 5, 5)
