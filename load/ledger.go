@@ -89,9 +89,6 @@ func (l *Ledger) Hash() string { return l.hash }
 // Window returns the length of the window in ns.
 func (l *Ledger) Window() int64 { return l.peaks.windowNs }
 
-// Due returns the number of arrivals in the window, by the schedules of all generators.
-func (l *Ledger) Due() int64 { return l.sums.due }
-
 // ledger merges the books of all threads.
 func (r *run) ledger() *Ledger {
 	s := &r.spec

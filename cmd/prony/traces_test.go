@@ -17,9 +17,6 @@ import (
 	"prony.example/record"
 )
 
-// Trial and target of placeTelemetry.
-const toldTrial, toldTarget = "b1-01-go-nethttp", "go-nethttp"
-
 // placeTelemetry puts traces, span metrics and log records of a small system into a run's folder:
 // the stores of prony-home after 40 requests through a gateway and a service to a database, one per
 // second, of which one failed.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -293,6 +294,27 @@ func TestOddRecords(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
+}
+
+// The time of a record is the first of its own, the observed and the arrival's that is known, and
+// at most the last moment in int64.
+func TestTimes(t *testing.T) {
+	check := func(written, observed uint64, want int64) {
+		t.Helper()
+		r := plog.NewLogRecord()
+		r.SetTimestamp(pcommon.Timestamp(written))
+		r.SetObservedTimestamp(pcommon.Timestamp(observed))
+		if got := (arrival{record: r, wallNs: 7}).time(); got != want {
+			t.Errorf("written %d, observed %d: %d, want %d", written, observed, got, want)
+		}
+	}
+	check(5, 6, 5)
+	check(0, 6, 6)
+	check(0, 0, 7)
+	check(math.MaxInt64, 6, math.MaxInt64)
+	check(math.MaxInt64+1, 6, math.MaxInt64)
+	check(math.MaxInt64+2, 6, math.MaxInt64)
+	check(0, math.MaxUint64, math.MaxInt64)
 }
 
 func TestFilter(t *testing.T) {

@@ -227,18 +227,8 @@ func (s *Server) serviceLog(w http.ResponseWriter, r *http.Request) error {
 	if !runs.Identifier(name) {
 		return refuse(http.StatusNotFound, "trial %.128q has no log", name)
 	}
-	f, err := runs.OpenIn(dir, filepath.Join("logs", name+".log"))
-	if err != nil {
-		return refuse(http.StatusNotFound, "trial %.128q has no log", name)
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	asText(w)
-	http.ServeContent(w, r, "", info.ModTime(), f)
-	return nil
+	return serveText(w, r, dir, filepath.Join("logs", name+".log"),
+		refuse(http.StatusNotFound, "trial %.128q has no log", name))
 }
 
 // trials sends a run's records, a line each.
@@ -247,9 +237,15 @@ func (s *Server) trials(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f, err := runs.OpenIn(dir, record.TrialsFile)
+	return serveText(w, r, dir, record.TrialsFile,
+		refuse(http.StatusNotFound, "run %s has no records", r.PathValue("id")))
+}
+
+// serveText responds with a file of a run as text, or refuses if the run does not have the file.
+func serveText(w http.ResponseWriter, r *http.Request, dir, file string, refusal error) error {
+	f, err := runs.OpenIn(dir, file)
 	if err != nil {
-		return refuse(http.StatusNotFound, "run %s has no records", r.PathValue("id"))
+		return refusal
 	}
 	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()

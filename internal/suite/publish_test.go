@@ -133,7 +133,7 @@ func numeric(o object, kind string, row *parameter) {
 func unit(o object, t reflect.Type, row *parameter) bool {
 	switch t {
 	case reflect.TypeFor[Duration]():
-		o["anyOf"] = []object{{"type": "string", "pattern": durationForm}, {"const": 0}}
+		o["anyOf"] = []object{{"type": "string", "pattern": strictyaml.DurationForm}, {"const": 0}}
 	case reflect.TypeFor[strictyaml.Size]():
 		o["type"], o["pattern"] = "string", strictyaml.SizeForm
 	case reflect.TypeFor[Percent]():

@@ -15,9 +15,6 @@ import (
 	"prony.example/load/pace"
 )
 
-// durationForm is the form of durations. Schema and parser use the same expression.
-const durationForm = strictyaml.DurationForm
-
 // Duration is a time in nanoseconds, written as Go writes it: "200ms", "1m30s".
 type Duration time.Duration
 

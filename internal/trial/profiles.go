@@ -82,8 +82,7 @@ func (f *life) toProfile(part int) (profile.Subject, error) {
 	}
 	p := f.proc.Parts[part]
 	s := profile.Subject{PID: p.PID, PIDs: f.proc.PIDs(), Runtime: f.trial.Subject.Target.Runtime,
-		Language: f.trial.Subject.Service.Language, Dir: dir, Cores: f.lab.Layout.Load,
-		Tools: f.lab.Tools}
+		Dir: dir, Cores: f.lab.Layout.Load, Tools: f.lab.Tools}
 	if len(f.proc.Parts) > 1 {
 		s.PIDs = []int{p.PID}
 	}

@@ -114,10 +114,6 @@ func (c *Check) Holds(head, body []byte, v *template.Values) bool {
 	return bytes.Equal(got, want)
 }
 
-// Text returns the text that the value is compared with, or nil. Its Vars are the variables that
-// the check needs.
-func (c *Check) Text() *template.Text { return c.want }
-
 // String describes the check for the example of a failure, such as "json id is 7".
 func (c *Check) String() string {
 	switch {

@@ -111,9 +111,6 @@ func HeaderRegex(name, pattern string) (*Finder, error) {
 // Body finds the complete body.
 func Body() *Finder { return &Finder{kind: ofBody} }
 
-// NeedsHead reports whether Find needs the head of the response.
-func (f *Finder) NeedsHead() bool { return f.kind == ofHeader }
-
 // Find returns the value, which is a part of head or body if possible, and whether it exists. The
 // caller must not change it. The head is the status line and the header lines, each with its CRLF.
 func (f *Finder) Find(head, body []byte) ([]byte, bool) {

@@ -103,18 +103,18 @@ func TestFindBody(t *testing.T) {
 	checkFind(t, Body(), "", "", "")
 }
 
-func TestOnlyHeadersNeedTheHead(t *testing.T) {
-	check := func(f *Finder, want bool, words string) {
+func TestFindersAreNamed(t *testing.T) {
+	check := func(f *Finder, want string) {
 		t.Helper()
-		if f.NeedsHead() != want || f.String() != words {
-			t.Errorf("%s: needs the head %v, want %s, %v", f, f.NeedsHead(), words, want)
+		if f.String() != want {
+			t.Errorf("%s, want %s", f, want)
 		}
 	}
-	check(must(t)(JSON("a.b")), false, "json a.b")
-	check(must(t)(JSON("a b")), false, `json "a b"`)
-	check(must(t)(Header("Location")), true, "header Location")
-	check(must(t)(Regex(`a\d`)), false, `regex a\d`)
-	check(Body(), false, "body")
+	check(must(t)(JSON("a.b")), "json a.b")
+	check(must(t)(JSON("a b")), `json "a b"`)
+	check(must(t)(Header("Location")), "header Location")
+	check(must(t)(Regex(`a\d`)), `regex a\d`)
+	check(Body(), "body")
 }
 
 func TestBadFinders(t *testing.T) {

@@ -31,7 +31,7 @@ func TestForms(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := form.Check(vars)
-		if err != nil || again.String() != c.String() || again.Of.NeedsHead() != c.Of.NeedsHead() ||
+		if err != nil || again.String() != c.String() || again.Of.kind != c.Of.kind ||
 			again.kind != c.kind || again.not != c.not || (again.want == nil) != (c.want == nil) {
 			t.Errorf("%s: %s, %v", &c, &again, err)
 		}

@@ -181,13 +181,9 @@ func (p Profile) IsFlat() bool {
 	})
 }
 
-// Active reports whether user i, counted from 0, is active at an offset if the profile is a number
-// of users: of 2.9 users, users 0 and 1 are active.
-func (p Profile) Active(i int, ns int64) bool { return p.At(ns) >= float64(i)+1 }
-
 // Next returns the first offset, fromNs or later, at which user i's activity differs from active,
-// or Never. A further call from there with !active returns a later offset, so alternating calls
-// always advance.
+// or Never, if the profile is a number of users: of 2.9 users, users 0 and 1 are active. A
+// further call from there with !active returns a later offset, so alternating calls always advance.
 func (p Profile) Next(i int, fromNs int64, active bool) int64 {
 	from := max(fromNs, 0)
 	start, passes := int64(0), 1

@@ -150,7 +150,7 @@ func TestNextAgreesWithAt(t *testing.T) {
 			for from := range int64(horizon) {
 				for _, active := range []bool{false, true} {
 					want := from
-					for want < 3*horizon && p.Active(i, want) == active {
+					for want < 3*horizon && (p.At(want) >= float64(i)+1) == active {
 						want++
 					}
 					if want == 3*horizon {

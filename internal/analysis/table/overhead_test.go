@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -50,6 +51,25 @@ func tableOf(t *testing.T, s Sheet, kind string) Table {
 	}
 	t.Fatalf("there is no table of kind %s", kind)
 	return Table{}
+}
+
+// Spans that senders lost are the sum over those that report them: 0 is a report.
+func TestLostSpans(t *testing.T) {
+	check := func(want float64, lost ...int64) {
+		t.Helper()
+		r := &record.Record{Telemetry: &record.Telemetry{}}
+		for _, n := range lost {
+			r.Telemetry.Sources = append(r.Telemetry.Sources, record.TelemetrySource{LostSpans: n})
+		}
+		if got := lostSpans(r); got != want && !(math.IsNaN(got) && math.IsNaN(want)) {
+			t.Errorf("lost %d: %v, want %v", lost, got, want)
+		}
+	}
+	check(math.NaN())
+	check(math.NaN(), -1, -1)
+	check(0, 0)
+	check(0, -1, 0)
+	check(7, 3, -1, 4)
 }
 
 // Changes are paired within blocks: 90/100 and 180/200 are both −10 %, so that the interval is

@@ -56,6 +56,9 @@ func TestNumbersBehindAliases(t *testing.T) {
 	check("whole: 1\nsmall: 300\n", "f:2: small must be at most 127, not 300")
 	check("short: -1\n", "f:1: short must be 0 to 65535, not -1")
 	check("whole: !!int \"3\"\n", "f:1: whole must be a whole number")
+	check(`whole: ""`, `f:1: whole must be a whole number, not ""`) // a text, not a missing value
+	check("whole: ''", "f:1: whole must be a whole number, not ''")
+	check("whole:", "f:1: whole has no value")
 }
 
 // JSON of users has the same numbers, and null is none.

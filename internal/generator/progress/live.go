@@ -32,9 +32,6 @@ const (
 	None  Kind = "none"
 )
 
-// Kinds lists all kinds, for usage and completion.
-var Kinds = []Kind{Auto, Page, Plain, JSON, None}
-
 // More frequent redrawing shows no more and takes CPU time from the load.
 const (
 	redrawEvery = 250 * time.Millisecond

@@ -3,11 +3,13 @@ package summary
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/record"
 )
 
@@ -118,4 +120,25 @@ func TestWorth(t *testing.T) {
 		"p99: an interval needs n ≥ 381 independent responses; n was 63\n"+
 			"               (raise --duration to 14s)\n",
 		"p99            9.90")
+}
+
+// A refusal names its columns unless it applies to every column that has intervals and responses.
+func TestColumnsOfRefusals(t *testing.T) {
+	one, none := &record.Dist{Count: 1}, &record.Dist{}
+	columns := []column{{name: "a", interval: true, dist: one},
+		{name: "b", interval: true, dist: one}, {name: "c", interval: true, dist: none},
+		{name: "d", dist: one}}
+	check := func(want string, refused ...string) {
+		t.Helper()
+		var all refusals
+		for _, name := range refused {
+			all.add(table.Percentile{Name: "p99"}, name, "few")
+		}
+		if got := all.texts(columns); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check("p99 of a: few", "a")
+	check("p99 of b: few", "b")
+	check("p99: few", "a", "b")
 }

@@ -69,7 +69,7 @@ type node struct {
 	}
 	Status struct {
 		NodeInfo struct {
-			BootID, KubeletVersion, ContainerRuntimeVersion, KernelVersion string
+			BootID, KubeletVersion, ContainerRuntimeVersion string
 		}
 		Conditions []condition
 	}

@@ -99,16 +99,6 @@ func (c *Clock) read() int64 {
 	return sum
 }
 
-// Processes returns the number of processes that were alive at the last reading.
-func (c *Clock) Processes() (alive int) {
-	for _, r := range c.rows {
-		if !r.ended {
-			alive++
-		}
-	}
-	return alive
-}
-
 // process returns the clock of a process including its ended threads, or unknown if the process has
 // ended. The call never blocks, so it bypasses the Go scheduler.
 func (c *Clock) process(pid int) int64 {

@@ -51,7 +51,7 @@ const (
 )
 
 // OpenMachine opens the counters of this machine. BusyNs covers the given cores, or all if there
-// are none, and comes from the available source with the finest resolution (Source).
+// are none, and comes from the available source with the finest resolution.
 func OpenMachine(cores []int) (*Machine, error) {
 	return openMachine("/proc", cpuacctRoot(), cores)
 }
@@ -105,9 +105,6 @@ func cpuacctRoot() string {
 	}
 	return ""
 }
-
-// Source returns the source of BusyNs, one of the Busy constants.
-func (m *Machine) Source() string { return m.source }
 
 // Read reads both counters. Measured: 10 µs on two cores, most of it for /proc/stat, and more on
 // machines with many interrupts, which the kernel counts for that file.

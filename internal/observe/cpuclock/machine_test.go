@@ -46,8 +46,8 @@ func TestMachineText(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		if got := m.Read(); got != want || m.Source() != source {
-			t.Errorf("%s, cores %v: %+v from %s, want %+v from %s", name, cores, got, m.Source(),
+		if got := m.Read(); got != want || m.source != source {
+			t.Errorf("%s, cores %v: %+v from %s, want %+v from %s", name, cores, got, m.source,
 				want, source)
 		}
 	}
@@ -94,7 +94,7 @@ func TestMachineCountsWork(t *testing.T) {
 		const least = int64(5*burnt) - int64(3*10*time.Millisecond)
 		if before.BusyNs < 0 || after.BusyNs-before.BusyNs < least ||
 			after.StealNs < before.StealNs {
-			t.Errorf("%s: from %+v to %+v while 100 ms were used", m.Source(), before, after)
+			t.Errorf("%s: from %+v to %+v while 100 ms were used", m.source, before, after)
 		}
 	}
 	check("")

@@ -55,7 +55,6 @@ type Subject struct {
 	PID      int    // process that receives the requests
 	PIDs     []int  // all processes of the target, such as workers; includes PID
 	Runtime  string // as in the manifest: jvm, aot, native, node, cpython
-	Language string // as in the manifest: "Java", "Go"
 	PprofURL string // Go: URL of net/http/pprof, "http://127.0.0.1:6060/debug/pprof/"
 	Dir      string // a scratch folder for which the subject has write permission; absolute
 	Cores    []int  // where a profiler's helpers may run, without the target's; nil: anywhere

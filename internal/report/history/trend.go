@@ -97,17 +97,8 @@ type Change struct {
 // Ratio returns the new level divided by the old one.
 func (c Change) Ratio() float64 { return c.After / c.Before }
 
-// Find makes the series of runs, in any order.
-func Find(runs []Run, o Options) Trend {
-	var all [][]Series
-	for _, r := range byTime(runs) {
-		all = append(all, Of(r, table.Analyze(r.Records, table.Options{}), o))
-	}
-	return Join(all, o)
-}
-
-// Join does the same as Find for series that Of has made, the oldest run first. It lets callers
-// read runs one by one, because the records of many runs do not fit into memory together.
+// Join joins the series that Of has made of each run, the oldest run first. It lets callers read
+// runs one by one, because the records of many runs do not fit into memory together.
 func Join(runs [][]Series, o Options) Trend { return JoinAll(slices.Values(runs), o) }
 
 // JoinAll is Join for runs whose series do not fit into memory together either.
@@ -150,14 +141,6 @@ func JoinAll(runs iter.Seq[[]Series], o Options) Trend {
 	t.short(len(t.Series) - long)
 	t.apart()
 	return t
-}
-
-func byTime(runs []Run) []Run {
-	sorted := slices.Clone(runs)
-	slices.SortStableFunc(sorted, func(a, b Run) int {
-		return cmp.Or(began(a).Compare(began(b)), cmp.Compare(a.Head.ID, b.Head.ID))
-	})
-	return sorted
 }
 
 // began returns the start of a run's first trial; a run without one comes first.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/dev/schema"
 	"prony.example/record"
 )
@@ -50,7 +52,7 @@ func steps(levels ...float64) (out []float64) {
 func TestChangesAreFound(t *testing.T) {
 	check := func(want string, perS []float64) {
 		t.Helper()
-		trend := Find(history(perS...), throughput)
+		trend := find(history(perS...), throughput)
 		if len(trend.Series) != 1 {
 			t.Fatalf("%d series", len(trend.Series))
 		}
@@ -75,7 +77,7 @@ func TestWhatIsWorse(t *testing.T) {
 	for i, r := range runs {
 		r.Records[0].Loads[0].Service.CPUPerRequestNs = steps(1000, 1200)[i]
 	}
-	trend := Find(runs, Options{Metrics: []string{"throughput", "cpu_per_request"}})
+	trend := find(runs, Options{Metrics: []string{"throughput", "cpu_per_request"}})
 	if len(trend.Series) != 2 {
 		t.Fatalf("%d series", len(trend.Series))
 	}
@@ -90,7 +92,7 @@ func TestWhatIsWorse(t *testing.T) {
 func TestRunsAreInOrderOfTime(t *testing.T) {
 	runs := history(steps(1000, 900)...)
 	slices.Reverse(runs)
-	trend := Find(runs, throughput)
+	trend := find(runs, throughput)
 	s := trend.Series[0]
 	if s.Points[0].Run != "day-00" || s.Points[9].Run != "day-09" || len(s.Changes) != 1 ||
 		!s.Changes[0].Worse {
@@ -107,7 +109,7 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 			r.Records[0].Provenance.Kernel = "6.19.1"
 		}
 	}
-	trend := Find(runs, throughput)
+	trend := find(runs, throughput)
 	if len(trend.Series) != 2 || len(trend.Series[0].Points) != 5 || len(trend.Regressions(0)) > 0 {
 		t.Fatalf("%d series, regressions %v", len(trend.Series), trend.Regressions(0))
 	}
@@ -154,7 +156,7 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 				runs[i].Records = append(runs[i].Records, &other)
 			}
 		}
-		trend := Find(runs, throughput)
+		trend := find(runs, throughput)
 		for name, print := range map[string]func(io.Writer, Trend) error{
 			"text": Text, "Markdown": Markdown, "JSON": JSON} {
 			var out strings.Builder
@@ -182,7 +184,7 @@ func TestShortSeriesAreToldOnce(t *testing.T) {
 func TestWhichRegressionsFail(t *testing.T) {
 	check := func(want bool, latest int, perS []float64) {
 		t.Helper()
-		trend := Find(history(perS...), throughput)
+		trend := find(history(perS...), throughput)
 		if got := len(trend.Regressions(latest)) > 0; got != want {
 			t.Errorf("latest %d: %v, want %v; changes %+v", latest, got, want,
 				trend.Series[0].Changes)
@@ -202,12 +204,12 @@ func TestWhatIsLeftOut(t *testing.T) {
 	runs := history(steps(1000, 1000)...)
 	runs[3].Records[0].Verdict.Grade = record.Invalid
 	runs[4].Records[0].Target.Origin = "base"
-	trend := Find(runs, throughput)
+	trend := find(runs, throughput)
 	if len(trend.Series) != 1 || len(trend.Series[0].Points) != 8 {
 		t.Errorf("%d series, the first has %d points", len(trend.Series),
 			len(trend.Series[0].Points))
 	}
-	if none := Find(runs, Options{Targets: []string{"y"}}); len(none.Series) != 0 ||
+	if none := find(runs, Options{Targets: []string{"y"}}); len(none.Series) != 0 ||
 		len(none.Notes) != 1 {
 		t.Errorf("%d series of nobody, notes %q", len(none.Series), none.Notes)
 	}
@@ -217,7 +219,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 // change that is significant alone is not among fifty.
 func TestSeriesShareTheirAlpha(t *testing.T) {
 	perS := []float64{1000, 1010, 990, 985, 1005, 971, 985, 965, 978, 970}
-	alone := Find(history(perS...), Options{Metrics: throughput.Metrics, Alpha: 0.5})
+	alone := find(history(perS...), Options{Metrics: throughput.Metrics, Alpha: 0.5})
 	if len(alone.Series[0].Changes) == 0 {
 		t.Fatal("alone it is not significant")
 	}
@@ -230,7 +232,7 @@ func TestSeriesShareTheirAlpha(t *testing.T) {
 			runs[i].Records = append(runs[i].Records, &other)
 		}
 	}
-	for _, s := range Find(runs, Options{Metrics: throughput.Metrics, Alpha: 0.5}).Series {
+	for _, s := range find(runs, Options{Metrics: throughput.Metrics, Alpha: 0.5}).Series {
 		if len(s.Changes) > 0 {
 			t.Fatalf("among fifty %s has %+v", s.Target, s.Changes)
 		}
@@ -255,7 +257,7 @@ func TestSparkline(t *testing.T) {
 }
 
 func TestATrendIsToldInEveryForm(t *testing.T) {
-	trend := Find(history(steps(1000, 900)...), throughput)
+	trend := find(history(steps(1000, 900)...), throughput)
 	var text, md, csv, js strings.Builder
 	for _, err := range []error{Text(&text, trend), Markdown(&md, trend), CSV(&csv, trend),
 		JSON(&js, trend)} {
@@ -296,4 +298,21 @@ func TestATrendIsToldInEveryForm(t *testing.T) {
 		len(doc.Series[0].Points) != 10 {
 		t.Errorf("JSON is %+v", doc)
 	}
+}
+
+// find makes the series of runs, in any order.
+func find(runs []Run, o Options) Trend {
+	var all [][]Series
+	for _, r := range byTime(runs) {
+		all = append(all, Of(r, table.Analyze(r.Records, table.Options{}), o))
+	}
+	return Join(all, o)
+}
+
+func byTime(runs []Run) []Run {
+	sorted := slices.Clone(runs)
+	slices.SortStableFunc(sorted, func(a, b Run) int {
+		return cmp.Or(began(a).Compare(began(b)), cmp.Compare(a.Head.ID, b.Head.ID))
+	})
+	return sorted
 }

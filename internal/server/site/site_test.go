@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/format"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
@@ -169,16 +170,19 @@ func TestSite(t *testing.T) {
 
 func checkTrend(t *testing.T, s *runs.Shelf, list runs.Index, to, key string) {
 	t.Helper()
-	var all []history.Run
+	var all [][]history.Series
 	for _, e := range list.Entries {
 		r, err := s.Read(e.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, history.Run{Head: r.Head, Records: record.Compared(r.Records)})
+		run := history.Run{Head: r.Head, Records: record.Compared(r.Records)}
+		study := table.Analyze(run.Records, table.Options{})
+		all = append(all, history.Of(run, study, history.Options{}))
 	}
+	slices.Reverse(all) // the oldest first
 	var b bytes.Buffer
-	if err := format.JSON(&b, history.Find(all, history.Options{})); err != nil {
+	if err := format.JSON(&b, history.Join(all, history.Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var want, got any

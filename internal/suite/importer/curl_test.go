@@ -14,7 +14,7 @@ const (
 func drafted(t *testing.T, kind string) func(text, want string) {
 	return func(text, want string) {
 		t.Helper()
-		d, err := Read("f", []byte(text), kind, "")
+		d, err := Options{Kind: kind}.Read("f", []byte(text))
 		if got := strings.TrimSuffix(sent(d, err), "\n"); got != want {
 			t.Errorf("%s\nis   %s\nwant %s", text, got, want)
 		}

@@ -69,7 +69,7 @@ func TestCurlItself(t *testing.T) {
 		for range 1 + r.IntN(6) {
 			line += " " + words[r.IntN(len(words))]
 		}
-		d, err := Read("f", []byte(line), Curl, "")
+		d, err := Options{Kind: Curl}.Read("f", []byte(line))
 		if err != nil || len(d.Left) > 0 {
 			continue
 		}

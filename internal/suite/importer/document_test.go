@@ -449,9 +449,9 @@ func TestAuthorizations(t *testing.T) {
 
 // A cookie that a document describes is one of a field.
 func TestCookies(t *testing.T) {
-	d, err := Read("f", []byte(written3("", `/a: {get: {parameters: [{name: theme, in: cookie, `+
-		`example: dark}, {name: lang, in: cookie, example: de}, {name: Authorization, in: header, `+
-		`example: x}], `+ok+`}}`)), "", "")
+	d, err := Options{}.Read("f", []byte(written3("", `/a: {get: {parameters: [`+
+		`{name: theme, in: cookie, example: dark}, {name: lang, in: cookie, example: de}, `+
+		`{name: Authorization, in: header, example: x}], `+ok+`}}`)))
 	if err != nil || len(d.Secrets) != 1 ||
 		!strings.Contains(d.Secrets[0].About, "theme=…; lang=…") {
 		t.Errorf("it tells %v of %v", err, d)
@@ -462,7 +462,7 @@ func TestCookies(t *testing.T) {
 func TestReady(t *testing.T) {
 	check := func(want string, paths ...string) {
 		t.Helper()
-		d, err := Read("f", []byte(written3("", strings.Join(paths, ", "))), "", "")
+		d, err := Options{}.Read("f", []byte(written3("", strings.Join(paths, ", "))))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -153,11 +153,6 @@ type Options struct {
 }
 
 // Read makes a draft of the content of the named file.
-func Read(name string, data []byte, kind, origin string) (*Draft, error) {
-	return Options{Kind: kind, Origin: origin}.Read(name, data)
-}
-
-// Read makes a draft of the content of the named file.
 func (o Options) Read(name string, data []byte) (*Draft, error) {
 	d, err := o.draft(name, data)
 	if err == nil && len(d.Requests) == 0 {

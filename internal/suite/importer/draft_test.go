@@ -77,7 +77,7 @@ func TestSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := Read(name, data, "", "")
+		d, err := Options{}.Read(name, data)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -114,7 +114,7 @@ func TestSamples(t *testing.T) {
 func TestCurl(t *testing.T) {
 	check := func(line, want string) {
 		t.Helper()
-		d, err := Read("stdin", []byte(line), Curl, "")
+		d, err := Options{Kind: Curl}.Read("stdin", []byte(line))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -161,7 +161,7 @@ func TestCurl(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	check := func(text, kind, want string) {
 		t.Helper()
-		_, err := Read("f", []byte(text), kind, "")
+		_, err := Options{Kind: kind}.Read("f", []byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), "read f") ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q as %q: %v, want %s", text, kind, err, want)
@@ -205,7 +205,7 @@ func TestLog(t *testing.T) {
 	line(2, "/tail/1")
 	line(2, "/tail/2?a={b}|c")
 	line(1, "/tail/3")
-	d, err := Read("log", []byte(b.String()), "", "")
+	d, err := Options{}.Read("log", []byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestCounted(t *testing.T) {
 	line(7, "GET /tail/2")
 	line(8, "HEAD /tail")
 	line(9, "HEAD /tail")
-	d, err := Read("log", []byte(b.String()), "", "")
+	d, err := Options{}.Read("log", []byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,6 +254,30 @@ func TestCounted(t *testing.T) {
 		t.Errorf("%d found, %d taken, %d arrivals, %d outside", d.Found, Total(d.Requests),
 			len(d.Arrivals), d.Outside)
 	}
+}
+
+// The span of a log includes the whole second of its last line, however many lines that has.
+func TestSpans(t *testing.T) {
+	check := func(want string, seconds ...int) {
+		t.Helper()
+		var b strings.Builder
+		for _, sec := range seconds {
+			fmt.Fprintf(&b, "1.2.3.4 - - [22/Nov/2026:09:00:%02d +0000] ", sec)
+			b.WriteString("\"GET /a HTTP/1.1\" 200 1\n")
+		}
+		d, err := Options{}.Read("log", []byte(b.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Span != want || len(d.Arrivals) != len(seconds) {
+			t.Errorf("lines at %d: %d arrivals in %s, want %s", seconds, len(d.Arrivals), d.Span,
+				want)
+		}
+	}
+	check("1s", 5, 5)
+	check("2s", 5, 6)
+	check("5s", 5, 6, 6, 9)
+	check("5s", 9, 5, 9)
 }
 
 func TestAlone(t *testing.T) {
@@ -268,7 +292,7 @@ func TestOrigin(t *testing.T) {
 	const lines = "curl http://a/1\ncurl http://b/2\ncurl http://b/3\n"
 	for wants, origin := range map[string]string{"": "http://b", "http://a": "http://a",
 		"http://c": "http://b"} {
-		d, err := Read("f", []byte(lines), "", wants)
+		d, err := Options{Origin: wants}.Read("f", []byte(lines))
 		if err != nil || d.Origin != origin {
 			t.Errorf("%q: %v, %v", wants, d, err)
 		}

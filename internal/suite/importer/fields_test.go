@@ -47,7 +47,7 @@ func TestFields(t *testing.T) {
 		har := fmt.Sprintf(`{"log": {"entries": [{"request": {"method": %q, "url": %q, `+
 			`"headers": [%s]}, "response": {"status": %d}}]}}`, method, url,
 			strings.Join(headers, ","), status)
-		d, err := Read("f", []byte(har), "", "")
+		d, err := Options{}.Read("f", []byte(har))
 		if got := sent(d, err); got != want {
 			t.Errorf("%s %s %d %s\nis   %s\nwant %s", method, url, status, fields, got, want)
 		}
@@ -89,7 +89,7 @@ func TestFrequent(t *testing.T) {
 		entries = append(entries, fmt.Sprintf(`{"request": {"method": "GET", "url": "http://a/"}, `+
 			`"response": {"status": %d}}`, status))
 	}
-	d, err := Read("f", []byte(`{"log": {"entries": [`+strings.Join(entries, ",")+`]}}`), "", "")
+	d, err := Options{}.Read("f", []byte(`{"log": {"entries": [`+strings.Join(entries, ",")+`]}}`))
 	if got := sent(d, err); !strings.HasPrefix(got, "GET / 4×200\n") {
 		t.Errorf("of %v: %s", entries, got)
 	}

@@ -27,7 +27,7 @@ components:
 paths: {/x: {post: {requestBody: {required: true, content: {application/json: {schema: ` +
 			schema + `}}}, responses: {"200": {description: ok}}}}}
 `
-		d, err := Read("f", []byte(text), OpenAPI, "")
+		d, err := Options{Kind: OpenAPI}.Read("f", []byte(text))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -55,7 +55,8 @@ paths: {/x: {post: {requestBody: {required: true, content: {application/json: {s
 
 // A document of several files is reported.
 func TestOtherFiles(t *testing.T) {
-	_, err := Read("f", []byte(`{"openapi":"3.0.0","paths":{"/a":{"$ref":"a.yaml"}}}`), OpenAPI, "")
+	_, err := Options{Kind: OpenAPI}.Read("f",
+		[]byte(`{"openapi":"3.0.0","paths":{"/a":{"$ref":"a.yaml"}}}`))
 	if err == nil || !strings.Contains(err.Error(), "1: a path whose operations are in another "+
 		"file; bundle") {
 		t.Errorf("it says %v", err)

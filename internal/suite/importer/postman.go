@@ -151,7 +151,7 @@ func (d *Draft) request(i folder, s scope) (why string) {
 	}
 	f := filler{d: d, variables: s.variables}
 	r := raw{method: strings.ToUpper(cmp.Or(string(q.Method), "GET")), note: string(i.Name)}
-	missing := []string{}
+	var missing []string
 	if r.url, missing, why = f.address(q.URL); why != "" {
 		return why
 	}

@@ -254,15 +254,6 @@ func checkBacked(t *testing.T, sys *processes.System) {
 	}
 }
 
-// freePort returns a free port from the kernel.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
-}
-
 // backPort returns the port on which the process called back was to listen.
 func backPort(t *testing.T, sys *processes.System) string {
 	t.Helper()

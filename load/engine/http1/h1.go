@@ -113,9 +113,6 @@ func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 // EOF reports whether the response is complete if the server closes the connection now.
 func (r *Response) EOF() bool { return r.state == untilClose }
 
-// Started reports whether any byte of a response was consumed since the last Reset.
-func (r *Response) Started() bool { return r.state != inHead || len(r.head) > 0 }
-
 var headEnd = []byte("\r\n\r\n")
 
 func (r *Response) readHead(b []byte) (n int, done bool, err error) {

@@ -75,9 +75,6 @@ func (h *half) seal(dst, b []byte) []byte {
 	return h.record(dst, typeData, b)
 }
 
-// room returns the number of bytes that seal appends for n bytes.
-func room(n int) int { return n + (n/plainMax+1)*addedSize }
-
 // record appends one encrypted record.
 func (h *half) record(dst []byte, kind byte, b []byte) []byte {
 	n := len(b) + 1 + tagSize

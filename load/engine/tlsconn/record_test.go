@@ -147,3 +147,6 @@ func BenchmarkRound(b *testing.B) {
 		})
 	}
 }
+
+// room returns the most bytes that seal appends for n bytes.
+func room(n int) int { return n + (n/plainMax+1)*addedSize }

@@ -78,7 +78,7 @@ func subject(t *testing.T) profile.Subject {
 	mux.HandleFunc("/debug/pprof/profile", netpprof.Profile)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return profile.Subject{PID: os.Getpid(), Runtime: "native", Language: "Go",
+	return profile.Subject{PID: os.Getpid(), Runtime: "native",
 		PprofURL: server.URL + "/debug/pprof"}
 }
 

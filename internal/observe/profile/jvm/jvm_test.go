@@ -39,7 +39,7 @@ func started(t *testing.T, program string, flags ...string) profile.Subject {
 	args := append([]string{"-Xmx64m", "-XX:+UseSerialGC"}, flags...)
 	cmd := exec.Command(java, append(args, program)...)
 	profiletest.Start(t, cmd)
-	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Language: "Java", Dir: t.TempDir()}
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "jvm", Dir: t.TempDir()}
 }
 
 // TestTruth takes profiles of all kinds of one process in sequence; each must show three to one.

@@ -28,7 +28,7 @@ func split(t *testing.T, flags ...string) profile.Subject {
 	}
 	cmd := exec.Command(program, append(flags, "testdata/split.js")...)
 	profiletest.Start(t, cmd)
-	return profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "node"}
 }
 
 func TestTruth(t *testing.T) {
@@ -62,7 +62,7 @@ func TestOwnNetwork(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `ip link set lo up && exec "$0" testdata/split.js`, node)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	profiletest.Start(t, cmd)
-	s := profile.Subject{PID: cmd.Process.Pid, Runtime: "node", Language: "JavaScript"}
+	s := profile.Subject{PID: cmd.Process.Pid, Runtime: "node"}
 	cpu := profiletest.Take(t, V8{}, s, profile.CPU, time.Second)
 	profiletest.Split(t, cpu, "three (testdata/split.js)", "one (testdata/split.js)",
 		profile.Samples(cpu))

@@ -25,7 +25,7 @@ func split(t *testing.T) profile.Subject {
 	}
 	cmd := exec.Command(python, "testdata/split.py")
 	profiletest.Start(t, cmd)
-	return profile.Subject{PID: cmd.Process.Pid, Runtime: "cpython", Language: "Python",
+	return profile.Subject{PID: cmd.Process.Pid, Runtime: "cpython",
 		Dir: t.TempDir(), Tools: profile.Tools{PySpy: profiletest.PySpy(t)}}
 }
 
