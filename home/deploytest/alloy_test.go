@@ -172,7 +172,9 @@ func TestAlloyRefuses(t *testing.T) {
 		}
 	}
 	write := "pyroscope.write \"p\" {\n endpoint {\n url = \"http://p\"\n }\n}\n"
-	scrape := func(inner string) string { return write + "pyroscope.scrape \"s\" {\n" + inner + "\n}" }
+	scrape := func(inner string) string {
+		return write + "pyroscope.scrape \"s\" {\n" + inner + "\n}"
+	}
 	check(write, "")
 	check(scrape("forward_to = [pyroscope.write.p.receiver]"), "")
 	check(scrape("forward_to = [pyroscope.write.q.receiver]"),
