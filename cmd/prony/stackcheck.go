@@ -34,11 +34,11 @@ type stackCheck struct {
 func (a *app) stackCheckCmd() *cobra.Command {
 	var s stackCheck
 	c := &cobra.Command{
-		Use: "check", Short: "Send known telemetry and check every panel of every dashboard",
-		Args: cobra.NoArgs,
-		Long: `Check starts the stack unless it runs, sends recorded telemetry to Alloy, puts each query
-of Grafana's dashboards to Grafana's HTTP API, and prints a line for each panel. It repeats queries
-that find nothing until --wait is over.
+		Use: "check", Args: cobra.NoArgs,
+		Short: "Send known telemetry and check every panel of every dashboard",
+		Long: `Check starts the stack unless it runs, sends recorded telemetry to Alloy, puts each
+query of Grafana's dashboards to Grafana's HTTP API, and prints a line for each panel. It repeats
+queries that find nothing until --wait is over.
 
 The telemetry is a run whose name ends in -check: metrics of services, loads and trials, spans and
 log records, but no profiles. Panels of profiles are queried, and may have no data. The stack keeps
@@ -46,7 +46,9 @@ this run like others. Grafana's password is read from GRAFANA_PASSWORD (default 
 
 The exit code is 0 if each panel has data, else 1.`,
 		Example: "  prony stack check",
-		RunE:    func(c *cobra.Command, _ []string) error { return a.checkStack(c.Context(), s) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.checkStack(c.Context(), s)
+		},
 	}
 	c.Flags().DurationVar(&s.wait, "wait", 3*time.Minute, "how long to wait for data in all panels")
 	c.Flags().StringVar(&s.grafana, "grafana", "",
@@ -132,7 +134,7 @@ func (a *app) awaitPanels(ctx context.Context, g boards.Grafana, all []boards.Bo
 		}
 		bad := 0
 		for _, r := range rows {
-			if !r.Whole() && !r.Optional {
+			if !r.Complete() && !r.Optional {
 				bad++
 			}
 		}
@@ -168,15 +170,15 @@ func (a *app) printPanels(rows []boards.Row) error {
 	grid := [][]string{}
 	bad := 0
 	for _, r := range rows {
-		state := fmt.Sprintf("%d of %d queries found data", r.Found, r.Queries)
+		state := fmt.Sprintf("%d of %d queries found data", r.WithData, r.Queries)
 		switch {
 		case len(r.Problems) > 0:
 			state = strings.Join(r.Problems, "; ")
-		case r.Found == 0:
+		case r.WithData == 0:
 			state = "no data"
 		}
 		mark := "ok"
-		if !r.Whole() {
+		if !r.Complete() {
 			mark = "FAIL"
 			if r.Optional {
 				mark = "-"

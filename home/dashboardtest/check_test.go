@@ -159,9 +159,9 @@ func TestCheck(t *testing.T) {
 	}
 	var lacking []string
 	for _, r := range rows {
-		if !r.Whole() {
-			lacking = append(lacking, fmt.Sprintf("%s: %s: %d of %d %v", r.Board, r.Panel, r.Found,
-				r.Queries, r.Problems))
+		if !r.Complete() {
+			lacking = append(lacking, fmt.Sprintf("%s: %s: %d of %d %v", r.Board, r.Panel,
+				r.WithData, r.Queries, r.Problems))
 		}
 	}
 	want := []string{
@@ -179,7 +179,8 @@ func TestCheck(t *testing.T) {
 			strings.Join(lacking, "\n"), strings.Join(want, "\n"))
 	}
 	g.Password = "b"
-	if _, err := g.Boards(t.Context(), "prony"); err == nil || !strings.Contains(err.Error(), "401") {
+	_, err = g.Boards(t.Context(), "prony")
+	if err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("with a wrong password: %v, want an error that names 401", err)
 	}
 }

@@ -118,8 +118,10 @@ func TestLogQLAndTraceQL(t *testing.T) {
 func TestGrammars(t *testing.T) {
 	check := grammars(t)
 	queries := []asked{
-		{boards.LogQL, `{service_name="prony"} | kind="phase"`}, {boards.LogQL, `{service_name="prony" | kind`},
-		{boards.TraceQL, `{ span.a = "b" && duration > 20ms }`}, {boards.TraceQL, `{ span.a = "b" && }`},
+		{boards.LogQL, `{service_name="prony"} | kind="phase"`},
+		{boards.LogQL, `{service_name="prony" | kind`},
+		{boards.TraceQL, `{ span.a = "b" && duration > 20ms }`},
+		{boards.TraceQL, `{ span.a = "b" && }`},
 	}
 	got := check(queries)
 	for i, want := range []bool{true, false, true, false} {

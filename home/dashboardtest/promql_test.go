@@ -217,8 +217,8 @@ func TestOwnMetrics(t *testing.T) {
 		for _, l := range found {
 			for name := range l.Map() {
 				if !slices.Contains(may, name) {
-					t.Errorf("%s: %s has the label %s, which the lab does not give it", boards.Folder,
-						m.Name, name)
+					t.Errorf("%s: %s has the label %s, which the lab does not give it",
+						boards.Folder, m.Name, name)
 				}
 			}
 		}

@@ -11,13 +11,13 @@ import (
 type Row struct {
 	Board, Panel string
 	Queries      int
-	Found        int      // queries that found data
+	WithData     int      // queries that found data
 	Problems     []string // refused queries, missing variables
 	Optional     bool     // a panel of profiles, which Send does not send
 }
 
-// Whole reports whether each query of the panel found data.
-func (r Row) Whole() bool { return r.Found == r.Queries && len(r.Problems) == 0 }
+// Complete reports whether each query of the panel found data.
+func (r Row) Complete() bool { return r.WithData == r.Queries && len(r.Problems) == 0 }
 
 // through provides the values of variables from Grafana.
 type through struct {
@@ -31,10 +31,10 @@ func (t through) Values(uid, selector, label string) ([]string, error) {
 
 // Check puts each query of the dashboards to Grafana, over the time window before now, and returns
 // a row for each panel. Its error is that of Grafana itself; refused queries are in the rows.
-func Check(ctx context.Context, g Grafana, all []Board, window time.Duration, now time.Time) (
+func Check(ctx context.Context, g Grafana, boards []Board, window time.Duration, now time.Time) (
 	[]Row, error) {
 	var rows []Row
-	for _, b := range all {
+	for _, b := range boards {
 		values, _, problems := b.Resolve(through{ctx, g})
 		for _, q := range b.Queries() {
 			if err := ctx.Err(); err != nil {
@@ -45,12 +45,14 @@ func Check(ctx context.Context, g Grafana, all []Board, window time.Duration, no
 			})
 			if i < 0 {
 				i = len(rows)
-				rows = append(rows, Row{Board: b.Title, Panel: q.Panel, Optional: q.In == Selector})
+				rows = append(rows, Row{Board: b.Title, Panel: q.Panel,
+					Optional: q.In == Selector})
 			}
 			rows[i].add(ctx, g, q, values, now.Add(-window), now)
 		}
 		for _, problem := range problems {
-			rows = append(rows, Row{Board: b.Title, Panel: "variables", Problems: []string{problem}})
+			rows = append(rows, Row{Board: b.Title, Panel: "variables",
+				Problems: []string{problem}})
 		}
 	}
 	return rows, nil
@@ -69,6 +71,6 @@ func (r *Row) add(ctx context.Context, g Grafana, q Query, values map[string]str
 	case err != nil:
 		r.Problems = append(r.Problems, err.Error())
 	case n > 0:
-		r.Found++
+		r.WithData++
 	}
 }

@@ -27,35 +27,37 @@ type Grafana struct {
 
 // Boards returns the dashboards that Grafana has with a tag.
 func (g Grafana) Boards(ctx context.Context, tag string) ([]Board, error) {
-	var found []struct{ UID string }
+	var listed []struct{ UID string }
 	args := url.Values{"type": {"dash-db"}, "tag": {tag}, "limit": {"100"}}
-	if err := g.call(ctx, http.MethodGet, "/api/search?"+args.Encode(), nil, &found); err != nil {
+	err := g.call(ctx, http.MethodGet, "/api/search?"+args.Encode(), nil, &listed)
+	if err != nil {
 		return nil, err
 	}
-	var all []Board
-	for _, f := range found {
-		var got struct{ Dashboard json.RawMessage }
-		err := g.call(ctx, http.MethodGet, "/api/dashboards/uid/"+url.PathEscape(f.UID), nil, &got)
+	var boards []Board
+	for _, f := range listed {
+		var answered struct{ Dashboard json.RawMessage }
+		path := "/api/dashboards/uid/" + url.PathEscape(f.UID)
+		err := g.call(ctx, http.MethodGet, path, nil, &answered)
 		if err != nil {
 			return nil, err
 		}
-		b, err := Parse(got.Dashboard)
+		b, err := Parse(answered.Dashboard)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, b)
+		boards = append(boards, b)
 	}
-	return all, nil
+	return boards, nil
 }
 
-// Values returns the values of a label from a Prometheus data source, through Grafana.
+// values returns the values of a label from a Prometheus data source, through Grafana.
 func (g Grafana) values(ctx context.Context, uid, selector, label string) ([]string, error) {
-	var got struct{ Data []string }
+	var labels struct{ Data []string }
 	args := url.Values{"match[]": {selector}}
 	err := g.call(ctx, http.MethodGet, "/api/datasources/uid/"+url.PathEscape(uid)+
-		"/resources/api/v1/label/"+url.PathEscape(label)+"/values?"+args.Encode(), nil, &got)
-	slices.Sort(got.Data)
-	return got.Data, err
+		"/resources/api/v1/label/"+url.PathEscape(label)+"/values?"+args.Encode(), nil, &labels)
+	slices.Sort(labels.Data)
+	return labels.Data, err
 }
 
 // answer is the part of Grafana's answer to a query that Count reads.
@@ -72,29 +74,30 @@ type answer struct {
 // gets: series, streams, tables or profiles.
 func (g Grafana) Count(ctx context.Context, q Query, from, to time.Time) (int, error) {
 	ref := q.Target.RefID
-	one := map[string]any{
-		"refId": ref, "datasource": map[string]string{"uid": q.UID, "type": q.Target.Datasource.Type},
+	sent := map[string]any{
+		"refId":      ref,
+		"datasource": map[string]string{"uid": q.UID, "type": q.Target.Datasource.Type},
 		"intervalMs": 15000, "maxDataPoints": 100,
 	}
 	switch q.In {
 	case PromQL:
-		one["expr"], one["instant"], one["range"] = q.Text, q.Target.Instant, !q.Target.Instant
+		sent["expr"], sent["instant"], sent["range"] = q.Text, q.Target.Instant, !q.Target.Instant
 	case LogQL:
-		one["expr"], one["queryType"] = q.Text, "range"
+		sent["expr"], sent["queryType"] = q.Text, "range"
 	case TraceQL:
-		one["query"], one["queryType"], one["limit"] = q.Text, "traceql", 20
+		sent["query"], sent["queryType"], sent["limit"] = q.Text, "traceql", 20
 	case Selector:
-		one["labelSelector"], one["profileTypeId"] = q.Text, q.Target.ProfileTypeID
-		one["queryType"], one["groupBy"] = "profile", []string{}
+		sent["labelSelector"], sent["profileTypeId"] = q.Text, q.Target.ProfileTypeID
+		sent["queryType"], sent["groupBy"] = "profile", []string{}
 	}
 	ms := func(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
-	var got answer
+	var answers answer
 	err := g.call(ctx, http.MethodPost, "/api/ds/query",
-		map[string]any{"queries": []any{one}, "from": ms(from), "to": ms(to)}, &got)
+		map[string]any{"queries": []any{sent}, "from": ms(from), "to": ms(to)}, &answers)
 	if err != nil {
 		return 0, err
 	}
-	r, ok := got.Results[ref]
+	r, ok := answers.Results[ref]
 	if !ok {
 		return 0, fmt.Errorf("Grafana's answer has no result of the query %s", ref)
 	}
@@ -112,32 +115,33 @@ func (g Grafana) Count(ctx context.Context, q Query, from, to time.Time) (int, e
 
 // call sends a request, with a body as JSON unless it is nil, and decodes the answer.
 func (g Grafana) call(ctx context.Context, method, path string, body, into any) error {
-	var sent io.Reader
+	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		sent = bytes.NewReader(text)
+		content = bytes.NewReader(text)
 	}
-	r, err := http.NewRequestWithContext(ctx, method, g.Base+path, sent)
+	r, err := http.NewRequestWithContext(ctx, method, g.Base+path, content)
 	if err != nil {
 		return err
 	}
 	r.SetBasicAuth(g.User, g.Password)
 	r.Header.Set("Content-Type", "application/json")
-	got, err := g.HTTP.Do(r)
+	response, err := g.HTTP.Do(r)
 	if err != nil {
 		return fmt.Errorf("query Grafana: %w", err)
 	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(got.Body, maxAnswer))
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return fmt.Errorf("read the answer of Grafana: %w", err)
 	}
 	// A query that a store refuses is answered with 400 and its error in the results.
-	if got.StatusCode != http.StatusOK && !strings.Contains(string(text), `"results"`) {
-		return fmt.Errorf("Grafana answers %s %s with %s: %.200s", method, path, got.Status, text)
+	if response.StatusCode != http.StatusOK && !strings.Contains(string(text), `"results"`) {
+		return fmt.Errorf("Grafana answers %s %s with %s: %.200s", method, path,
+			response.Status, text)
 	}
 	return json.Unmarshal(text, into)
 }

@@ -41,8 +41,8 @@ type native struct {
 	buckets        []float64
 }
 
-// at returns the value of a point.
-func (s Series) at(i int) float64 { return s.First + s.Slope*float64(i) }
+// value returns the value of a point.
+func (s Series) value(i int) float64 { return s.First + s.Slope*float64(i) }
 
 const aNumber = `-?\d+(?:\.\d+)?(?:e[+-]?\d+)?`
 
@@ -126,7 +126,7 @@ func Recorded(root string) ([]Series, error) {
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no recorded series in %s: %w", Folder, err)
 	}
-	var all []Series
+	var list []Series
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -141,10 +141,10 @@ func Recorded(root string) ([]Series, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
-			all = append(all, s)
+			list = append(list, s)
 		}
 	}
-	return all, nil
+	return list, nil
 }
 
 // Sender sends recorded telemetry by OTLP over HTTP, as JSON.
@@ -157,13 +157,13 @@ type Sender struct {
 // now. The recorded run gets another name, which is the newest.
 func (s Sender) Send(ctx context.Context, recorded []Series, run string, now time.Time) error {
 	byService := map[string][]Series{}
-	for _, one := range recorded {
-		one.Labels = maps.Clone(one.Labels)
-		if one.Labels["run"] != "" {
-			one.Labels["run"] = run
+	for _, series := range recorded {
+		series.Labels = maps.Clone(series.Labels)
+		if series.Labels["run"] != "" {
+			series.Labels["run"] = run
 		}
-		service := one.Labels["service_name"]
-		byService[service] = append(byService[service], one)
+		service := series.Labels["service_name"]
+		byService[service] = append(byService[service], series)
 	}
 	for _, service := range slices.Sorted(maps.Keys(byService)) {
 		ms := map[string]any{"resourceMetrics": metricsOf(byService[service], now)}
@@ -171,10 +171,11 @@ func (s Sender) Send(ctx context.Context, recorded []Series, run string, now tim
 			return err
 		}
 	}
-	if err := s.post(ctx, "/v1/traces", spansOf(slices.Sorted(maps.Keys(byService)), run, now)); err != nil {
+	services := slices.Sorted(maps.Keys(byService))
+	if err := s.post(ctx, "/v1/traces", spansOf(services, run, now)); err != nil {
 		return err
 	}
-	return s.post(ctx, "/v1/logs", logsOf(slices.Sorted(maps.Keys(byService)), run, now))
+	return s.post(ctx, "/v1/logs", logsOf(services, run, now))
 }
 
 func (s Sender) post(ctx context.Context, path string, body any) error {
@@ -205,28 +206,28 @@ var fromResource = map[string]string{"service_name": "service.name", "job": "", 
 
 // metricsOf returns the OTLP metrics of one service's series: one resource for each set of labels
 // that stores make of it.
-func metricsOf(all []Series, now time.Time) []any {
+func metricsOf(list []Series, now time.Time) []any {
 	byResource := map[string][]Series{}
-	for _, one := range all {
-		key, _ := json.Marshal(attributes(one.Labels, true)) // its map has only strings
-		byResource[string(key)] = append(byResource[string(key)], one)
+	for _, series := range list {
+		key, _ := json.Marshal(attributes(series.Labels, true)) // its map has only strings
+		byResource[string(key)] = append(byResource[string(key)], series)
 	}
 	var resources []any
 	for _, key := range slices.Sorted(maps.Keys(byResource)) {
-		of := byResource[key]
+		source := byResource[key]
 		resources = append(resources, map[string]any{
-			"resource":     map[string]any{"attributes": attributes(of[0].Labels, true)},
-			"scopeMetrics": []any{map[string]any{"metrics": metricsOfResource(of, now)}},
+			"resource":     map[string]any{"attributes": attributes(source[0].Labels, true)},
+			"scopeMetrics": []any{map[string]any{"metrics": metricsOfResource(source, now)}},
 		})
 	}
 	return resources
 }
 
-func metricsOfResource(all []Series, now time.Time) (metrics []any) {
+func metricsOfResource(list []Series, now time.Time) (metrics []any) {
 	type histogram struct{ buckets, counts, sums []Series }
 	histograms := map[string]*histogram{}
-	for _, one := range all {
-		if base, ok := strings.CutSuffix(one.Name, "_bucket"); ok {
+	for _, series := range list {
+		if base, ok := strings.CutSuffix(series.Name, "_bucket"); ok {
 			histograms[base] = &histogram{}
 		}
 	}
@@ -237,25 +238,25 @@ func metricsOfResource(all []Series, now time.Time) (metrics []any) {
 		}
 		return histograms[base]
 	}
-	for _, one := range all {
-		if one.Native != nil {
-			metrics = append(metrics, exponential(one, now))
-		} else if h := part(one.Name, "_bucket"); h != nil {
-			h.buckets = append(h.buckets, one)
-		} else if h := part(one.Name, "_count"); h != nil {
-			h.counts = append(h.counts, one)
-		} else if h := part(one.Name, "_sum"); h != nil {
-			h.sums = append(h.sums, one)
+	for _, series := range list {
+		if series.Native != nil {
+			metrics = append(metrics, exponential(series, now))
+		} else if h := part(series.Name, "_bucket"); h != nil {
+			h.buckets = append(h.buckets, series)
+		} else if h := part(series.Name, "_count"); h != nil {
+			h.counts = append(h.counts, series)
+		} else if h := part(series.Name, "_sum"); h != nil {
+			h.sums = append(h.sums, series)
 		} else {
-			metrics = append(metrics, number(one, now))
+			metrics = append(metrics, number(series, now))
 		}
 	}
 	for _, base := range slices.Sorted(maps.Keys(histograms)) {
 		h := histograms[base]
 		var points []any
 		for _, count := range h.counts {
-			points = append(points, buckets(count, same(h.buckets, count), same(h.sums, count),
-				now)...)
+			points = append(points, buckets(count, matching(h.buckets, count),
+				matching(h.sums, count), now)...)
 		}
 		metrics = append(metrics, map[string]any{"name": base, "histogram": map[string]any{
 			"aggregationTemporality": 2, "dataPoints": points}})
@@ -263,22 +264,22 @@ func metricsOfResource(all []Series, now time.Time) (metrics []any) {
 	return metrics
 }
 
-// same returns the series that have the labels of one, except le, by le.
-func same(all []Series, one Series) []Series {
-	var found []Series
-	for _, s := range all {
+// matching returns the series that have the labels of one, except le, by le.
+func matching(list []Series, series Series) []Series {
+	var matched []Series
+	for _, s := range list {
 		l := maps.Clone(s.Labels)
 		delete(l, "le")
-		if maps.Equal(l, one.Labels) {
-			found = append(found, s)
+		if maps.Equal(l, series.Labels) {
+			matched = append(matched, s)
 		}
 	}
-	slices.SortFunc(found, func(a, b Series) int {
+	slices.SortFunc(matched, func(a, b Series) int {
 		x, _ := strconv.ParseFloat(a.Labels["le"], 64) // 0 without le: there is one sum
 		y, _ := strconv.ParseFloat(b.Labels["le"], 64)
 		return int(math.Copysign(1, x-y))
 	})
-	return found
+	return matched
 }
 
 // number returns a counter or a gauge.
@@ -286,7 +287,7 @@ func number(s Series, now time.Time) any {
 	var points []any
 	for i := range Points {
 		p := point(s, now, i)
-		p["asDouble"] = s.at(i)
+		p["asDouble"] = s.value(i)
 		points = append(points, p)
 	}
 	if strings.HasSuffix(s.Name, "_total") {
@@ -297,9 +298,9 @@ func number(s Series, now time.Time) any {
 }
 
 // buckets returns the points of a histogram. Counts are whole numbers, other than the slopes.
-func buckets(count Series, all, sums []Series, now time.Time) (points []any) {
+func buckets(count Series, list, sums []Series, now time.Time) (points []any) {
 	var bounds []float64
-	for _, b := range all {
+	for _, b := range list {
 		if le, err := strconv.ParseFloat(b.Labels["le"], 64); err == nil && !math.IsInf(le, 1) {
 			bounds = append(bounds, le)
 		}
@@ -308,15 +309,15 @@ func buckets(count Series, all, sums []Series, now time.Time) (points []any) {
 		p := point(count, now, i)
 		var counts []string
 		below := int64(0)
-		for _, b := range all {
-			n := max(below, int64(b.at(i)))
+		for _, b := range list {
+			n := max(below, int64(b.value(i)))
 			counts = append(counts, strconv.FormatInt(n-below, 10))
 			below = n
 		}
 		p["count"], p["explicitBounds"] = strconv.FormatInt(below, 10), bounds
 		p["bucketCounts"] = counts
 		if len(sums) == 1 {
-			p["sum"] = sums[0].at(i)
+			p["sum"] = sums[0].value(i)
 		}
 		points = append(points, p)
 	}
@@ -326,27 +327,27 @@ func buckets(count Series, all, sums []Series, now time.Time) (points []any) {
 // point returns a point without a value. The last one is of now.
 func point(s Series, now time.Time, i int) map[string]any {
 	begin := now.Add(-Step * Points)
-	at := begin.Add(Step * time.Duration(i+1))
+	when := begin.Add(Step * time.Duration(i+1))
 	return map[string]any{"attributes": attributes(s.Labels, false),
-		"startTimeUnixNano": nanos(begin), "timeUnixNano": nanos(at)}
+		"startTimeUnixNano": nanos(begin), "timeUnixNano": nanos(when)}
 }
 
 func nanos(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
 // attributes returns the labels that stores make of the resource, or the others.
 func attributes(labels map[string]string, resource bool) []any {
-	all := []any{}
+	list := []any{}
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		of, ok := fromResource[name]
-		if ok != resource || ok && of == "" || name == "le" {
+		source, ok := fromResource[name]
+		if ok != resource || ok && source == "" || name == "le" {
 			continue
 		}
 		if !ok {
-			of = name
+			source = name
 		}
-		all = append(all, attribute(of, labels[name]))
+		list = append(list, attribute(source, labels[name]))
 	}
-	return all
+	return list
 }
 
 func attribute(key, value string) any {

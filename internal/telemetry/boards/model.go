@@ -1,7 +1,7 @@
-// Package boards reads the dashboards of deploy/ and extracts their queries. Check sends known
-// telemetry to the stack and puts every query of Grafana's dashboards to Grafana:
+// Package boards reads the dashboards of deploy/ and extracts their queries. Send sends known
+// telemetry to the stack, and Check puts every query of Grafana's dashboards to Grafana:
 //
-//	deploy/check/series.txt ─► Send ─► Alloy ─► stores ◄─ Grafana ◄─ Check ◄─ queries of dashboards
+//	deploy/check/*.txt ─► Send ─► Alloy ─► stores ◄─ Grafana ◄─ Check ◄─ queries
 //
 // Non-goals: it starts nothing, and evaluates no query itself.
 package boards
@@ -152,7 +152,7 @@ func Read(root string) ([]Board, error) {
 	if len(files) == 0 {
 		return nil, errors.New("there is no dashboard below " + filepath.Join(root, "deploy"))
 	}
-	var all []Board
+	var boards []Board
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -163,9 +163,9 @@ func Read(root string) ([]Board, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		b.File = strings.TrimPrefix(filepath.ToSlash(file), filepath.ToSlash(root)+"/")
-		all = append(all, b)
+		boards = append(boards, b)
 	}
-	return all, nil
+	return boards, nil
 }
 
 // Parse reads a dashboard.

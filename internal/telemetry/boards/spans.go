@@ -50,7 +50,8 @@ func logsOf(services []string, run string, now time.Time) any {
 	var resources []any
 	for _, service := range services {
 		record := map[string]any{"timeUnixNano": nanos(now.Add(-time.Minute)),
-			"severityText": "INFO", "body": map[string]any{"stringValue": "known line of " + service}}
+			"severityText": "INFO",
+			"body":         map[string]any{"stringValue": "known line of " + service}}
 		if service == "prony" {
 			record["eventName"] = "prony.mark"
 			record["attributes"] = []any{attribute("kind", "phase"), attribute("run", run),

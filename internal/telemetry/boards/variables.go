@@ -15,8 +15,8 @@ var Reference = regexp.MustCompile(`\$(?:\{([A-Za-z_]\w*)(?::\w+)?\}|([A-Za-z_]\
 // Fill replaces the variables of a text by values, and returns the names of unknown ones. Grafana's
 // own variables, such as $__interval, stay unless they have a value: its server replaces them.
 func Fill(text string, values map[string]string) (filled string, unknown []string) {
-	filled = Reference.ReplaceAllStringFunc(text, func(found string) string {
-		m := Reference.FindStringSubmatch(found)
+	filled = Reference.ReplaceAllStringFunc(text, func(reference string) string {
+		m := Reference.FindStringSubmatch(reference)
 		name := m[1] + m[2]
 		if v, ok := values[name]; ok {
 			return v
@@ -24,7 +24,7 @@ func Fill(text string, values map[string]string) (filled string, unknown []strin
 		if !strings.HasPrefix(name, "__") {
 			unknown = append(unknown, name)
 		}
-		return found
+		return reference
 	})
 	return filled, unknown
 }
@@ -43,7 +43,7 @@ type Valued interface {
 // single values are joined as Grafana joins them. Problems are variables without values.
 func (b *Board) Resolve(d Valued) (all, each map[string]string, problems []string) {
 	all, each = map[string]string{}, map[string]string{}
-	say := func(format string, args ...any) {
+	report := func(format string, args ...any) {
 		problems = append(problems, b.UID+": variable "+fmt.Sprintf(format, args...))
 	}
 	for _, v := range b.Templating.List {
@@ -54,26 +54,26 @@ func (b *Board) Resolve(d Valued) (all, each map[string]string, problems []strin
 		}
 		m := labelValues.FindStringSubmatch(v.Definition)
 		if m == nil {
-			say("%s has the query %q, want label_values(METRIC, LABEL)", v.Name, v.Definition)
+			report("%s has the query %q, want label_values(METRIC, LABEL)", v.Name, v.Definition)
 			continue
 		}
 		text, unknown := Fill(m[1], all)
 		if len(unknown) > 0 {
-			say("%s refers to %v, and no previous variable has this name", v.Name, unknown)
+			report("%s refers to %v, and no previous variable has this name", v.Name, unknown)
 			continue
 		}
-		found, err := d.Values(v.Datasource.UID, text, m[2])
+		values, err := d.Values(v.Datasource.UID, text, m[2])
 		if err != nil {
-			say("%s: %v", v.Name, err)
+			report("%s: %v", v.Name, err)
 			continue
 		}
-		if len(found) == 0 {
-			say("%s: no series of %s has the label %s", v.Name, text, m[2])
+		if len(values) == 0 {
+			report("%s: no series of %s has the label %s", v.Name, text, m[2])
 			continue
 		}
-		all[v.Name], each[v.Name] = v.AllValue, join(found)
+		all[v.Name], each[v.Name] = v.AllValue, join(values)
 		if !v.IncludeAll {
-			all[v.Name] = found[len(found)-1] // the newest run
+			all[v.Name] = values[len(values)-1] // the newest run
 			each[v.Name] = all[v.Name]
 		}
 	}
@@ -82,14 +82,14 @@ func (b *Board) Resolve(d Valued) (all, each map[string]string, problems []strin
 
 // Text returns a variable's query, or the initial text of a textbox.
 func (v Variable) Text() string {
-	var of struct{ Query string }
-	if err := json.Unmarshal(v.Query, &of.Query); err == nil {
-		return of.Query
+	var object struct{ Query string }
+	if err := json.Unmarshal(v.Query, &object.Query); err == nil {
+		return object.Query
 	}
-	if err := json.Unmarshal(v.Query, &of); err != nil {
+	if err := json.Unmarshal(v.Query, &object); err != nil {
 		return "" // not valid for a variable
 	}
-	return of.Query
+	return object.Query
 }
 
 // join formats several values for a regular expression as Grafana does.
