@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,13 +40,15 @@ func TestStackCheck(t *testing.T) {
 			pretend(t, w, r, all, lack)
 		}))
 		defer fake.Close()
-		out, stderr, exit := say(t, mock{}, "stack", "check", "--root", root, "--grafana", fake.URL,
+		p := exec.Command(os.Args[0], "stack", "check", "--root", root, "--grafana", fake.URL,
 			"--otlp", fake.URL, "--wait", "1s")
-		if exit != wantExit {
-			t.Errorf("lacking %q: exit %d, want %d\n%s", lack, exit, wantExit, stderr)
+		p.Env = append(os.Environ(), "PRONY_TEST_MAIN=1")
+		out, err := p.CombinedOutput()
+		if exit := p.ProcessState.ExitCode(); exit != wantExit {
+			t.Errorf("lacking %q: exit %d (%v), want %d\n%s", lack, exit, err, wantExit, out)
 		}
 		for _, w := range want {
-			has(t, "the panels", out+stderr, w)
+			has(t, "the panels", string(out), w)
 		}
 		if sent.Load() < 3 {
 			t.Errorf("it sent telemetry %d times, want metrics, spans and logs", sent.Load())
