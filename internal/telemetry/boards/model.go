@@ -143,11 +143,11 @@ type Board struct {
 func Read(root string) ([]Board, error) {
 	var files []string
 	for _, folder := range []string{"helm/prony", "tester"} {
-		found, err := filepath.Glob(filepath.Join(root, "deploy", folder, "dashboards/*.json"))
+		matches, err := filepath.Glob(filepath.Join(root, "deploy", folder, "dashboards/*.json"))
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, found...)
+		files = append(files, matches...)
 	}
 	if len(files) == 0 {
 		return nil, errors.New("there is no dashboard below " + filepath.Join(root, "deploy"))

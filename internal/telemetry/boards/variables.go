@@ -39,17 +39,17 @@ type Valued interface {
 }
 
 // Resolve returns the values of a dashboard's variables as Grafana determines them: in order,
-// because one may refer to previous ones. In all, everything is selected if possible; in each, the
-// single values are joined as Grafana joins them. Problems are variables without values.
-func (b *Board) Resolve(d Valued) (all, each map[string]string, problems []string) {
-	all, each = map[string]string{}, map[string]string{}
+// because one may refer to previous ones. In all, everything is selected if possible; in joined,
+// the single values are joined as Grafana joins them. Problems are variables without values.
+func (b *Board) Resolve(d Valued) (all, joined map[string]string, problems []string) {
+	all, joined = map[string]string{}, map[string]string{}
 	report := func(format string, args ...any) {
 		problems = append(problems, b.UID+": variable "+fmt.Sprintf(format, args...))
 	}
 	for _, v := range b.Templating.List {
 		if v.Type == "textbox" {
 			all[v.Name] = v.Text()
-			each[v.Name] = all[v.Name]
+			joined[v.Name] = all[v.Name]
 			continue
 		}
 		m := labelValues.FindStringSubmatch(v.Definition)
@@ -71,13 +71,13 @@ func (b *Board) Resolve(d Valued) (all, each map[string]string, problems []strin
 			report("%s: no series of %s has the label %s", v.Name, text, m[2])
 			continue
 		}
-		all[v.Name], each[v.Name] = v.AllValue, join(values)
+		all[v.Name], joined[v.Name] = v.AllValue, join(values)
 		if !v.IncludeAll {
 			all[v.Name] = values[len(values)-1] // the newest run
-			each[v.Name] = all[v.Name]
+			joined[v.Name] = all[v.Name]
 		}
 	}
-	return all, each, problems
+	return all, joined, problems
 }
 
 // Text returns a variable's query, or the initial text of a textbox.
