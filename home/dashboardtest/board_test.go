@@ -106,10 +106,10 @@ func whole(b *board) []string {
 	}
 	for _, q := range b.Queries() {
 		if sources[q.UID] == "" {
-			say("%s asks the data source %q, which is none of ours", q.Where, q.UID)
+			say("%s asks the data source %q, which is none of ours", q.Place, q.UID)
 		}
 		if q.Text == "" {
-			say("%s has no query", q.Where)
+			say("%s has no query", q.Place)
 		}
 	}
 	for _, a := range b.Annotations.List {

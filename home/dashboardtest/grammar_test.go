@@ -103,7 +103,7 @@ func TestLogQLAndTraceQL(t *testing.T) {
 			}
 			for _, values := range []map[string]string{all, each} {
 				text, _ := fill(q.Text, values)
-				queries, where = append(queries, asked{q.In, text}), append(where, q.Where)
+				queries, where = append(queries, asked{q.In, text}), append(where, q.Place)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func TestSelectors(t *testing.T) {
 				text = text[:strings.Index(text, "}")+1]
 			}
 			if _, err := d.parser.ParseExpr(text); err != nil {
-				t.Errorf("%s: %s: %v", q.Where, text, err)
+				t.Errorf("%s: %s: %v", q.Place, text, err)
 			}
 		}
 	}

@@ -64,9 +64,9 @@ func TestLive(t *testing.T) {
 			n, err := l.count(q)
 			switch {
 			case err != nil:
-				t.Errorf("%s: %v\n%s", q.Where, err, q.Text)
+				t.Errorf("%s: %v\n%s", q.Place, err, q.Text)
 			case n == 0:
-				t.Errorf("%s: nothing is found\n%s", q.Where, q.Text)
+				t.Errorf("%s: nothing is found\n%s", q.Place, q.Text)
 			}
 		}
 	}

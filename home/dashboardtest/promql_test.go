@@ -31,11 +31,11 @@ func TestPromQL(t *testing.T) {
 			for _, values := range []map[string]string{all, each} {
 				text, unknown := fill(q.Text, values)
 				if len(unknown) > 0 {
-					t.Errorf("%s: no value for %v", q.Where, unknown)
+					t.Errorf("%s: no value for %v", q.Place, unknown)
 					continue
 				}
 				for _, problem := range d.judge(text, q.Legend) {
-					t.Errorf("%s, with %s: %s\n%s", q.Where, describeValues(values), problem, text)
+					t.Errorf("%s, with %s: %s\n%s", q.Place, describeValues(values), problem, text)
 				}
 			}
 		}

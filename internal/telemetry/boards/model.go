@@ -192,7 +192,7 @@ const (
 type Query struct {
 	In     Language
 	Text   string
-	Where  string // for failures
+	Place  string // for failures
 	Legend string // of a time series; its labels in {{}} must exist
 	UID    string // of the data source
 	Panel  string // title, or annotation "NAME"
@@ -211,7 +211,7 @@ func (b *Board) Queries() []Query {
 	for _, p := range b.Flat() {
 		for _, t := range p.Targets {
 			q := Query{In: languages[t.Datasource.Type], UID: t.Datasource.UID, Panel: p.Title,
-				Where: fmt.Sprintf("%s: %q %s", b.UID, p.Title, t.RefID), Legend: t.LegendFormat,
+				Place: fmt.Sprintf("%s: %q %s", b.UID, p.Title, t.RefID), Legend: t.LegendFormat,
 				Target: t}
 			switch {
 			case q.In == TraceQL && t.QueryType == "serviceMap":
@@ -230,7 +230,7 @@ func (b *Board) Queries() []Query {
 		if a.BuiltIn == 0 {
 			all = append(all, Query{In: languages[a.Datasource.Type], Text: a.Expr,
 				Panel: fmt.Sprintf("annotation %q", a.Name), Legend: a.Title,
-				Where: fmt.Sprintf("%s: annotation %q", b.UID, a.Name), UID: a.Datasource.UID,
+				Place: fmt.Sprintf("%s: annotation %q", b.UID, a.Name), UID: a.Datasource.UID,
 				Target: Target{Datasource: a.Datasource, RefID: "A"}})
 		}
 	}
