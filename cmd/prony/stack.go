@@ -38,7 +38,7 @@ dashboards.`,
 			"  prony stack down",
 		Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(a.stackUpCmd(), a.stackDownCmd(), a.stackStatusCmd())
+	c.AddCommand(a.stackUpCmd(), a.stackDownCmd(), a.stackStatusCmd(), a.stackCheckCmd())
 	return c
 }
 

@@ -27,30 +27,30 @@ var colours = map[string]string{"VALID": "#009E73", "SUSPECT": "#E69F00", "INVAL
 
 func TestBoards(t *testing.T) {
 	seen := map[string]string{}
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		for _, problem := range whole(&b) {
-			t.Errorf("%s: %s", b.file, problem)
+			t.Errorf("%s: %s", b.File, problem)
 		}
 		for _, name := range []string{"uid " + b.UID, "title " + b.Title} {
 			if other, ok := seen[name]; ok {
-				t.Errorf("%s: %s has the same %s", b.file, other, name)
+				t.Errorf("%s: %s has the same %s", b.File, other, name)
 			}
-			seen[name] = b.file
+			seen[name] = b.File
 		}
-		if !strings.HasSuffix(b.file, "/"+b.UID+".json") {
-			t.Errorf("%s: the file is not named by its uid, %s", b.file, b.UID)
+		if !strings.HasSuffix(b.File, "/"+b.UID+".json") {
+			t.Errorf("%s: the file is not named by its uid, %s", b.File, b.UID)
 		}
-		tester := strings.HasPrefix(b.file, "deploy/tester/")
+		tester := strings.HasPrefix(b.File, "deploy/tester/")
 		for _, uid := range references(&b) {
 			if uid == "prometheus" != tester && uid != "-- Grafana --" {
-				t.Errorf("%s: it asks %s, which its Grafana does not have", b.file, uid)
+				t.Errorf("%s: it asks %s, which its Grafana does not have", b.File, uid)
 			}
 		}
 	}
-	for _, b := range boards(t) {
-		for _, m := range toBoard.FindAllStringSubmatch(b.raw, -1) {
+	for _, b := range dashboards(t) {
+		for _, m := range toBoard.FindAllStringSubmatch(b.Raw, -1) {
 			if _, ok := seen["uid "+m[1]]; !ok {
-				t.Errorf("%s: it links to %s, which there is not", b.file, m[1])
+				t.Errorf("%s: it links to %s, which there is not", b.File, m[1])
 			}
 		}
 	}
@@ -64,7 +64,7 @@ var (
 // references returns the uids of all data sources in a dashboard.
 func references(b *board) []string {
 	var all []string
-	for _, p := range b.flat() {
+	for _, p := range b.Flat() {
 		if p.Type != "text" {
 			all = append(all, p.Datasource.UID)
 		}
@@ -96,20 +96,20 @@ func whole(b *board) []string {
 		b.Time.From != "now-15m" || b.Time.To != "now" {
 		say("it wants schema 39, the browser's time, the last 15 min and a refresh of 10 s")
 	}
-	if found := aRun.FindString(b.raw); found != "" {
+	if found := aRun.FindString(b.Raw); found != "" {
 		say("it names a run or a day, %s", found)
 	}
-	for _, p := range b.flat() {
+	for _, p := range b.Flat() {
 		for _, problem := range wholePanel(p) {
 			say("panel %q: %s", p.Title, problem)
 		}
 	}
-	for _, q := range b.queries() {
-		if sources[q.uid] == "" {
-			say("%s asks the data source %q, which is none of ours", q.where, q.uid)
+	for _, q := range b.Queries() {
+		if sources[q.UID] == "" {
+			say("%s asks the data source %q, which is none of ours", q.Place, q.UID)
 		}
-		if q.text == "" {
-			say("%s has no query", q.where)
+		if q.Text == "" {
+			say("%s has no query", q.Place)
 		}
 	}
 	for _, a := range b.Annotations.List {
@@ -118,7 +118,7 @@ func whole(b *board) []string {
 		}
 	}
 	ids := map[int]bool{}
-	for _, p := range slices.Concat(b.Panels, b.flat()) {
+	for _, p := range slices.Concat(b.Panels, b.Flat()) {
 		if p.Type == "row" && p.Title == "" {
 			say("a row has no title")
 		}
@@ -225,7 +225,7 @@ func overlaps(b *board) []string {
 		}
 	}
 	titles := map[string]bool{}
-	for _, p := range b.flat() {
+	for _, p := range b.Flat() {
 		if titles[p.Title] {
 			problems = append(problems, fmt.Sprintf("two panels have the title %q", p.Title))
 		}
@@ -237,7 +237,7 @@ func overlaps(b *board) []string {
 // The app of prony serve links to dashboards of the stack by their uids and titles.
 func TestAppLeadsToDashboards(t *testing.T) {
 	titles := map[string]string{}
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		titles[b.UID] = b.Title
 	}
 	for name, pattern := range map[string]string{

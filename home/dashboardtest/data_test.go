@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,10 +17,11 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/tsdb"
+
+	"prony.example/internal/telemetry/boards"
 )
 
-// Samples in testdata/series.txt are step apart, and the first one is at noon.
-const step = 5 * time.Second
+// The first samples are at noon.
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
@@ -31,7 +33,7 @@ type data struct {
 	end    time.Time // of the last sample
 }
 
-// open reads series into a new database.
+// open reads the recorded series and those of a file into a new database.
 func open(t *testing.T, file string) *data {
 	t.Helper()
 	db, err := tsdb.Open(t.TempDir(), promslog.NewNopLogger(), nil, tsdb.DefaultOptions(),
@@ -49,8 +51,14 @@ func open(t *testing.T, file string) *data {
 		MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute,
 		Parser: d.parser, NoStepSubqueryIntervalFn: func(int64) int64 { return 1000 },
 	})
-	if err := d.read(file); err != nil {
-		t.Fatal(err)
+	recorded, err := filepath.Glob(filepath.Join(root, boards.Folder, "*.txt"))
+	if err != nil || len(recorded) == 0 {
+		t.Fatalf("%s has no recorded series: %v", boards.Folder, err)
+	}
+	for _, one := range append(recorded, file) {
+		if err := d.read(one); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return d
 }
@@ -73,8 +81,13 @@ func (d *data) read(file string) error {
 			return fmt.Errorf("%s:%d: %w", file, n, err)
 		}
 		for i, v := range values {
-			at := noon.Add(time.Duration(i) * step)
-			if _, err := app.Append(0, series, at.UnixMilli(), v.Value); err != nil {
+			at := noon.Add(time.Duration(i) * boards.Step)
+			if v.Histogram != nil {
+				_, err = app.AppendHistogram(0, series, at.UnixMilli(), nil, v.Histogram)
+			} else {
+				_, err = app.Append(0, series, at.UnixMilli(), v.Value)
+			}
+			if err != nil {
 				return fmt.Errorf("%s:%d: %w", file, n, err)
 			}
 			if at.After(d.end) {
@@ -126,7 +139,7 @@ func (d *data) selected(matchers []*labels.Matcher) ([]labels.Labels, error) {
 }
 
 // values returns the same series for every data source.
-func (d *data) values(_, selector, label string) ([]string, error) {
+func (d *data) Values(_, selector, label string) ([]string, error) {
 	matchers, err := d.parser.ParseMetricSelector(selector)
 	if err != nil {
 		return nil, err
@@ -148,7 +161,7 @@ func (d *data) values(_, selector, label string) ([]string, error) {
 // metrics returns the names of all metrics.
 func (d *data) metrics(t *testing.T) []string {
 	t.Helper()
-	all, err := d.values("", `{__name__!=""}`, labels.MetricName)
+	all, err := d.Values("", `{__name__!=""}`, labels.MetricName)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestPage(t *testing.T) {
 	}
 	want := table.ReplaceAllStringFunc(string(text), func(old string) string {
 		m := table.FindStringSubmatch(old)
-		return m[1] + listed(boards(t)) + m[2]
+		return m[1] + listed(dashboards(t)) + m[2]
 	})
 	if want == string(text) {
 		return

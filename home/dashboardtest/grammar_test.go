@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"prony.example/internal/telemetry/boards"
 )
 
 // patience limits npm, which waits long for a registry that does not answer.
@@ -93,15 +95,15 @@ func TestLogQLAndTraceQL(t *testing.T) {
 	d := open(t, series)
 	var queries []asked
 	var where []string
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		all, each := resolve(t, &b, d)
-		for _, q := range b.queries() {
-			if q.in != logQL && q.in != traceQL {
+		for _, q := range b.Queries() {
+			if q.In != boards.LogQL && q.In != boards.TraceQL {
 				continue
 			}
 			for _, values := range []map[string]string{all, each} {
-				text, _ := fill(q.text, values)
-				queries, where = append(queries, asked{q.in, text}), append(where, q.where)
+				text, _ := fill(q.Text, values)
+				queries, where = append(queries, asked{q.In, text}), append(where, q.Place)
 			}
 		}
 	}
@@ -116,8 +118,10 @@ func TestLogQLAndTraceQL(t *testing.T) {
 func TestGrammars(t *testing.T) {
 	check := grammars(t)
 	queries := []asked{
-		{logQL, `{service_name="prony"} | kind="phase"`}, {logQL, `{service_name="prony" | kind`},
-		{traceQL, `{ span.a = "b" && duration > 20ms }`}, {traceQL, `{ span.a = "b" && }`},
+		{boards.LogQL, `{service_name="prony"} | kind="phase"`},
+		{boards.LogQL, `{service_name="prony" | kind`},
+		{boards.TraceQL, `{ span.a = "b" && duration > 20ms }`},
+		{boards.TraceQL, `{ span.a = "b" && }`},
 	}
 	got := check(queries)
 	for i, want := range []bool{true, false, true, false} {
@@ -132,18 +136,18 @@ func TestGrammars(t *testing.T) {
 // string, and selectors of profiles are Prometheus' own.
 func TestSelectors(t *testing.T) {
 	d := open(t, series)
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		all, _ := resolve(t, &b, d)
-		for _, q := range b.queries() {
-			if q.in != selector && q.in != logQL {
+		for _, q := range b.Queries() {
+			if q.In != boards.Selector && q.In != boards.LogQL {
 				continue
 			}
-			text, _ := fill(q.text, all)
-			if q.in == logQL {
+			text, _ := fill(q.Text, all)
+			if q.In == boards.LogQL {
 				text = text[:strings.Index(text, "}")+1]
 			}
 			if _, err := d.parser.ParseExpr(text); err != nil {
-				t.Errorf("%s: %s: %v", q.where, text, err)
+				t.Errorf("%s: %s: %v", q.Place, text, err)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/telemetry/boards"
 )
 
 var (
@@ -48,24 +49,24 @@ func TestLive(t *testing.T) {
 		}
 		l.base[uid] = base
 	}
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		if !slices.ContainsFunc(b.Templating.List, func(v variable) bool {
 			return l.base[v.Datasource.UID] != ""
 		}) {
 			continue
 		}
 		all, _ := resolve(t, &b, l)
-		for _, q := range b.queries() {
-			if l.base[q.uid] == "" {
+		for _, q := range b.Queries() {
+			if l.base[q.UID] == "" {
 				continue
 			}
-			q.text, _ = fill(q.text, all)
+			q.Text, _ = fill(q.Text, all)
 			n, err := l.count(q)
 			switch {
 			case err != nil:
-				t.Errorf("%s: %v\n%s", q.where, err, q.text)
+				t.Errorf("%s: %v\n%s", q.Place, err, q.Text)
 			case n == 0:
-				t.Errorf("%s: nothing is found\n%s", q.where, q.text)
+				t.Errorf("%s: nothing is found\n%s", q.Place, q.Text)
 			}
 		}
 	}
@@ -85,24 +86,24 @@ func (l live) count(q query) (int, error) {
 		} `json:"flamebearer"`
 	}
 	var err error
-	switch q.in {
-	case promQL:
-		err = l.get(q.uid, "/api/v1/query_range", &got, "query", q.text, "start", from, "end", to,
+	switch q.In {
+	case boards.PromQL:
+		err = l.get(q.UID, "/api/v1/query_range", &got, "query", q.Text, "start", from, "end", to,
 			"step", "15")
-	case logQL:
-		err = l.get(q.uid, "/loki/api/v1/query_range", &got, "query", q.text,
+	case boards.LogQL:
+		err = l.get(q.UID, "/loki/api/v1/query_range", &got, "query", q.Text,
 			"start", from+"000000000", "end", to+"000000000")
-	case traceQL:
-		err = l.get(q.uid, "/api/search", &got, "q", q.text, "start", from, "end", to)
-	case selector:
-		err = l.get(q.uid, "/pyroscope/render", &got, "query",
-			"process_cpu:cpu:nanoseconds:cpu:nanoseconds"+q.text, "from", from, "until", to,
+	case boards.TraceQL:
+		err = l.get(q.UID, "/api/search", &got, "q", q.Text, "start", from, "end", to)
+	case boards.Selector:
+		err = l.get(q.UID, "/pyroscope/render", &got, "query",
+			"process_cpu:cpu:nanoseconds:cpu:nanoseconds"+q.Text, "from", from, "until", to,
 			"format", "json")
 	}
 	return len(got.Data.Result) + len(got.Traces) + got.Flamebearer.NumTicks, err
 }
 
-func (l live) values(uid, selector, label string) ([]string, error) {
+func (l live) Values(uid, selector, label string) ([]string, error) {
 	var got struct {
 		Data []string `json:"data"`
 	}

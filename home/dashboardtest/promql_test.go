@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 
 	"prony.example/internal/telemetry"
+	"prony.example/internal/telemetry/boards"
 )
 
 const series = "testdata/series.txt"
@@ -21,20 +22,20 @@ const series = "testdata/series.txt"
 // sent: with all values selected, and with each single value.
 func TestPromQL(t *testing.T) {
 	d := open(t, series)
-	for _, b := range boards(t) {
+	for _, b := range dashboards(t) {
 		all, each := resolve(t, &b, d)
-		for _, q := range b.queries() {
-			if q.in != promQL {
+		for _, q := range b.Queries() {
+			if q.In != boards.PromQL {
 				continue
 			}
 			for _, values := range []map[string]string{all, each} {
-				text, unknown := fill(q.text, values)
+				text, unknown := fill(q.Text, values)
 				if len(unknown) > 0 {
-					t.Errorf("%s: no value for %v", q.where, unknown)
+					t.Errorf("%s: no value for %v", q.Place, unknown)
 					continue
 				}
-				for _, problem := range d.judge(text, q.legend) {
-					t.Errorf("%s, with %s: %s\n%s", q.where, describeValues(values), problem, text)
+				for _, problem := range d.judge(text, q.Legend) {
+					t.Errorf("%s, with %s: %s\n%s", q.Place, describeValues(values), problem, text)
 				}
 			}
 		}
@@ -189,12 +190,18 @@ func TestJudge(t *testing.T) {
 func TestOwnMetrics(t *testing.T) {
 	d := open(t, series)
 	var asked strings.Builder
-	for _, b := range boards(t) {
-		for _, q := range b.queries() {
-			asked.WriteString(q.text + "\n")
+	for _, b := range dashboards(t) {
+		for _, q := range b.Queries() {
+			asked.WriteString(q.Text + "\n")
 		}
 	}
 	known := map[string]bool{"prony_phase": true}
+	for _, name := range telemetry.LiveMetrics {
+		known[name] = true
+		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(asked.String()) {
+			t.Errorf("no dashboard has %s, which prony load sends", name)
+		}
+	}
 	for _, m := range telemetry.Metrics {
 		known[m.Name] = true
 		found, err := d.selected([]*labels.Matcher{
@@ -203,25 +210,25 @@ func TestOwnMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(found) == 0 {
-			t.Errorf("%s has no %s, which the lab tells of", series, m.Name)
+			t.Errorf("%s has no %s, which the lab sends", boards.Folder, m.Name)
 		}
 		may := append(slices.Clone(telemetry.CommonLabels), m.Labels...)
 		may = append(may, labels.MetricName, "job", "service_name")
 		for _, l := range found {
 			for name := range l.Map() {
 				if !slices.Contains(may, name) {
-					t.Errorf("%s: %s has the label %s, which the lab does not give it", series,
-						m.Name, name)
+					t.Errorf("%s: %s has the label %s, which the lab does not give it",
+						boards.Folder, m.Name, name)
 				}
 			}
 		}
 		if !regexp.MustCompile(`\b` + m.Name + `\b`).MatchString(asked.String()) {
-			t.Errorf("no dashboard asks for %s, which the lab tells of", m.Name)
+			t.Errorf("no dashboard has %s, which the lab sends", m.Name)
 		}
 	}
 	for _, name := range d.metrics(t) {
 		if strings.HasPrefix(name, "prony_") && !known[name] {
-			t.Errorf("%s has %s, which the lab does not tell of; it tells of %s", series, name,
+			t.Errorf("%s has %s, which Prony does not send; it sends %s", boards.Folder, name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -119,23 +118,6 @@ func TestPrometheusReads(t *testing.T) {
 	}
 	if want := []string{"baseline", "agent", ""}; !slices.Equal(roles, want) {
 		t.Errorf("Prometheus scrapes the roles %q, want %q", roles, want)
-	}
-}
-
-// Alloy's own formatter parses its configuration.
-func TestAlloyParses(t *testing.T) {
-	alloy, err := exec.LookPath("alloy")
-	if err != nil {
-		t.Skip("no alloy here to parse its configuration")
-	}
-	for _, name := range []string{"alloy/config.alloy", "alloy/ebpf.alloy"} {
-		want := file(t, name)
-		got, err := exec.Command(alloy, "fmt", filepath.Join(root, "deploy", name)).Output()
-		if err != nil {
-			t.Errorf("alloy fmt %s: %v", name, err)
-		} else if string(got) != want {
-			t.Errorf("%s is not as alloy fmt writes it", name)
-		}
 	}
 }
 

@@ -127,3 +127,10 @@ var Metrics = []Metric{
 	{"prony_result", []string{"metric", "unit", "bound"}, Run,
 		"values of the table: median of trials, and its interval from low to high"},
 }
+
+// LiveMetrics are the metrics that prony load --otlp sends every second, as Prometheus names them.
+// docs/formats/load-live.md lists them with OpenTelemetry's names.
+var LiveMetrics = []string{"prony_load_backlog", "prony_load_done_total", "prony_load_due_total",
+	"prony_load_failed_total", "prony_load_in_flight", "prony_load_lag_seconds",
+	"prony_load_received_bytes_total", "prony_load_response_seconds", "prony_load_sent_total",
+	"prony_load_window_ratio"}

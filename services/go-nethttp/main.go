@@ -44,11 +44,15 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	handler, err := signals.instrument(newHandler())
+	if err != nil {
+		return err
+	}
 	address := net.JoinHostPort(
 		cmp.Or(os.Getenv("HOST"), "127.0.0.1"),
 		cmp.Or(os.Getenv("PORT"), "8080"),
 	)
-	server, err := listen(address, signals.instrument(newHandler()))
+	server, err := listen(address, handler)
 	if err != nil {
 		return err
 	}

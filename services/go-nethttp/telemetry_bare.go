@@ -14,7 +14,7 @@ func newTelemetry(context.Context) (telemetry, error) {
 	return telemetry{}, nil
 }
 
-func (telemetry) instrument(handler http.Handler) http.Handler { return handler }
+func (telemetry) instrument(handler http.Handler) (http.Handler, error) { return handler, nil }
 
 func (telemetry) stop() {}
 

@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/log/global"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/propagation"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -106,8 +107,25 @@ func (t *telemetry) startLogs(ctx context.Context, origin *resource.Resource) er
 	return nil
 }
 
-func (t *telemetry) instrument(handler http.Handler) http.Handler {
-	return otelhttp.NewHandler(handler, serviceName)
+// instrument also counts the requests of the endpoint hello, like the other services with a counter
+// of their own.
+func (t *telemetry) instrument(handler http.Handler) (http.Handler, error) {
+	hellos, err := otel.Meter(serviceName).Int64Counter("hello.request.count",
+		metric.WithDescription("Requests of the endpoint hello."),
+		metric.WithUnit("{request}"))
+	if err != nil {
+		return nil, err
+	}
+	path := "/hello/" + mode
+	// Made once, as the package metric advises: making a set of attributes allocates.
+	endpoint := metric.WithAttributeSet(attribute.NewSet(attribute.String("endpoint", path)))
+	count := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == path {
+			hellos.Add(r.Context(), 1, endpoint)
+		}
+		handler.ServeHTTP(w, r)
+	}
+	return otelhttp.NewHandler(http.HandlerFunc(count), serviceName), nil
 }
 
 // stop sends the queued data within flushGrace. It reports losses on standard error, because they

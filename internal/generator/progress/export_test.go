@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,6 +21,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/protobuf/proto"
+
+	"prony.example/internal/telemetry"
 )
 
 // exporting returns a view that shows nothing and exports the first eight snapshots: 8 × 1,250
@@ -345,5 +348,25 @@ func TestMetricNames(t *testing.T) {
 			t.Errorf("%s is a bad name, or used twice", n)
 		}
 		seen[n] = true
+	}
+}
+
+// telemetry.LiveMetrics has the metrics of a load, by the names that OpenTelemetry's rules for
+// Prometheus give them; dashboards are compared with that list.
+func TestLiveMetrics(t *testing.T) {
+	s := state{now: point{lagP50Ns: 1}}
+	all := append(s.measures().metrics, metric{name: responseName, unit: "s"})
+	var names []string
+	for _, m := range all {
+		name := strings.ReplaceAll(m.name, ".", "_") +
+			map[string]string{"s": "_seconds", "By": "_bytes", "1": "_ratio"}[m.unit]
+		if m.counter {
+			name += "_total"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, telemetry.LiveMetrics) {
+		t.Errorf("a load sends %q, want %q", names, telemetry.LiveMetrics)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/report/history"
 	"prony.example/record"
 )
@@ -258,9 +259,10 @@ func TestPasts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one := history.Find([]history.Run{{Head: head, Records: record.Compared(records)}},
-			history.Options{})
-		want = append(want, one.Series)
+		records = record.Compared(records)
+		series := history.Of(history.Run{Head: head, Records: records},
+			table.Analyze(records, table.Options{}), history.Options{})
+		want = append(want, history.Join([][]history.Series{series}, history.Options{}).Series)
 	}
 	check := func(o Options) {
 		t.Helper()

@@ -23,13 +23,14 @@ type sink struct {
 	grpc, http string // addresses
 
 	mu      sync.Mutex
-	heard   map[string]int // counts by kind
-	changed chan struct{}  // closed when data arrives
+	heard   map[string]int   // counts by kind
+	sums    map[string]int64 // last values of counters by name and endpoint
+	changed chan struct{}    // closed when data arrives
 }
 
 func newSink(t *testing.T) *sink {
 	t.Helper()
-	s := &sink{heard: map[string]int{}, changed: make(chan struct{})}
+	s := &sink{heard: map[string]int{}, sums: map[string]int64{}, changed: make(chan struct{})}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +73,26 @@ func (s *sink) of(what string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.heard[what]
+}
+
+// counted returns the last value of a counter for an endpoint.
+func (s *sink) counted(counter, endpoint string) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sums[counter+" "+endpoint]
+}
+
+// counter keeps the values of a cumulative counter by endpoint.
+func (s *sink) counter(m *metricpb.Metric) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range m.GetSum().GetDataPoints() {
+		for _, a := range p.Attributes {
+			if a.Key == "endpoint" {
+				s.sums[m.Name+" "+a.Value.GetStringValue()] = p.GetAsInt()
+			}
+		}
+	}
 }
 
 // await waits until the counts suffice or ctx ends.
@@ -139,6 +160,7 @@ func (x *metrics) Export(_ context.Context, r *metricspb.ExportMetricsServiceReq
 			for _, m := range sm.Metrics {
 				more["metric "+m.Name]++
 				more["points"] += points(m)
+				x.s.counter(m)
 			}
 		}
 	}

@@ -53,10 +53,9 @@ func TestPostmanSecrets(t *testing.T) {
 		"GET /e Authorization=Basic ${BASIC_AUTH}", "GET /f Authorization=Bearer ${TOKEN}",
 		"GET /g?access_token=${TOKEN}", "GET /h Authorization=Token ${TOKEN}",
 		"-1: its authorization (oauth2) needs a program: take a token by hand")
-	d, err := Read("f", []byte(postman("", `{"request": {"url": "http://shop.test/a", "auth":
+	d, err := Options{}.Read("f", []byte(postman("", `{"request": {"url": "http://shop.test/a", "auth":
 {"type": "apikey", "apikey": [{"key": "key", "value": "X-K"},
-{"key": "value", "value": "one"}]}}}`)),
-		"", "")
+{"key": "value", "value": "one"}]}}}`)))
 	if err != nil || len(d.Secrets) != 1 || d.Secrets[0].About != "the header field X-K" {
 		t.Errorf("secrets %+v, error %v", d.Secrets, err)
 	}
@@ -116,8 +115,8 @@ func TestForeignFiles(t *testing.T) {
 		`{"asyncapi": "2.0.0", "channels": {}}`:                                 "AsyncAPI",
 		"asyncapi: 3.0.0\nchannels: {}\n":                                       "AsyncAPI",
 	} {
-		if _, err := Read("f", []byte(text), "", ""); err == nil ||
-			!strings.Contains(err.Error(), want) {
+		_, err := Options{}.Read("f", []byte(text))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -128,7 +127,7 @@ func TestOtherLogs(t *testing.T) {
 	check := func(text, want, arrivals string) {
 		t.Helper()
 		drafted(t, "")(text, want)
-		d, err := Read("f", []byte(text), "", "")
+		d, err := Options{}.Read("f", []byte(text))
 		if got := fmt.Sprintf("%v %s", d.Arrivals, d.Span); err != nil || got != arrivals {
 			t.Errorf("%s\narrivals %s, error %v, want %s", text, got, err, arrivals)
 		}
@@ -177,7 +176,7 @@ GET /e 1×200
 func TestStatusesAreThoseOfTheFile(t *testing.T) {
 	check := func(text string, want int) {
 		t.Helper()
-		d, err := Read("f", []byte(text), "", "")
+		d, err := Options{}.Read("f", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,7 @@ class Hello {
 
     private final String mode;
     private final Vertx vertx;
+    private final Requests requests;
     private final Cache<String, String> cache = filledCache();
 
     Hello(@ConfigProperty(name = "prony.mode") String mode, Vertx vertx) {
@@ -34,10 +35,12 @@ class Hello {
             throw new IllegalArgumentException("MODE is platform, virtual or reactive: " + mode);
         }
         this.mode = mode;
+        this.requests = new Requests("/hello/" + mode);
         this.vertx = vertx;
     }
 
     RestResponse<String> blocking(HttpServerRequest request) throws InterruptedException {
+        requests.count();
         String log = Basics.parameter(request, "log", "false");
         OptionalInt millis = sleepMillis(Basics.parameter(request, "sleep", "0"));
         if (millis.isEmpty() || !isBoolean(log)) {
@@ -51,6 +54,7 @@ class Hello {
     }
 
     Uni<RestResponse<String>> reactive(HttpServerRequest request) {
+        requests.count();
         String log = Basics.parameter(request, "log", "false");
         OptionalInt millis = sleepMillis(Basics.parameter(request, "sleep", "0"));
         if (millis.isEmpty() || !isBoolean(log)) {

@@ -23,6 +23,7 @@ class Hello {
     private static final int MAX_SLEEP_MILLIS = 60_000;
     private static final Pattern SLEEP = Pattern.compile("[0-9]{1,2}(\\.[0-9]{1,3})?");
 
+    private final Requests requests = new Requests("/hello/" + MODE);
     private final Cache<String, String> cache = filledCache();
 
     // The defaults are not in the annotations: Spring would put them for an empty value as well.
@@ -31,6 +32,7 @@ class Hello {
             @RequestParam(required = false) String key,
             @RequestParam(required = false) String sleep,
             @RequestParam(required = false) String log) {
+        requests.count();
         OptionalInt millis = sleepMillis(Objects.requireNonNullElse(sleep, "0"));
         String logged = Objects.requireNonNullElse(log, "false");
         if (millis.isEmpty() || !(logged.equals("true") || logged.equals("false"))) {
