@@ -34,7 +34,7 @@ func (a *app) stackCheckCmd() *cobra.Command {
 	var s stackCheck
 	c := &cobra.Command{
 		Use: "check", Args: cobra.NoArgs,
-		Short: "Send known telemetry and check every panel of every dashboard",
+		Short: "Check with known telemetry that each panel finds data",
 		Long: `Check starts the stack unless it runs, sends recorded telemetry to Alloy, puts each
 query of Grafana's dashboards to Grafana's HTTP API, and prints a line for each panel. It repeats
 queries that find nothing until --wait is over.

@@ -203,6 +203,8 @@ var verbs = []verb{
 		{args: "--root ROOT services", at: "ROOT/services/go-one/service.yaml", fine: "bom torn"}},
 		prints: []string{"--root ROOT services"}},
 	{name: "stack", none: "only its verbs do something", prints: []string{"stack"}},
+	{name: "stack check", wrong: []string{"--root ROOT stack check --grafana http://127.0.0.1:1x",
+		"--root ROOT stack check --otlp x"}, silent: "it asks an engine for containers"},
 	{name: "stack down", none: "it takes no input", silent: "it asks an engine for containers"},
 	{name: "stack status", none: "it takes no input", silent: "it asks an engine for containers"},
 	{name: "stack up", none: "it takes no input", silent: "it asks an engine for containers"},
