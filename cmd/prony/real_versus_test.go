@@ -37,7 +37,8 @@ var kinds = []struct {
 }
 
 // briefly has the flags of a comparison whose numbers do not matter.
-const briefly = " --get / -c 2 --blocks 1 --measure 200ms --warmup 200ms --memory 128MiB --out r"
+const briefly = " --get / -c 2 --blocks 1 --measure 200ms --warmup 200ms --slices 1s " +
+	"--memory 128MiB --out r"
 
 // kindsFolder enters a folder with a service of each kind, and returns the URL of a running one.
 func kindsFolder(t *testing.T) (url string) {
