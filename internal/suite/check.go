@@ -112,12 +112,12 @@ func (c *checker) together(s *Suite) {
 
 // podded checks that the suite requests nothing that pods cannot have.
 func (c *checker) podded(s *Suite) {
-	if !slices.ContainsFunc(s.Launchers, pods) {
+	if !slices.ContainsFunc(s.Launchers, Pods) {
 		return
 	}
 	if s.Observe.Telemetry || slices.ContainsFunc(s.Variants,
 		func(v Variant) bool { return v.Home }) ||
-		s.Observed && pods(s.Launchers[0]) {
+		s.Observed && Pods(s.Launchers[0]) {
 		c.Wrong("launchers", "start services that send telemetry as processes, or in Docker",
 			"pods cannot reach Prony's telemetry collector yet")
 	}

@@ -235,7 +235,7 @@ func (s *Suite) launchers(t Target) (out []string) {
 			if t.Launcher == "" {
 				out = append(out, "")
 			}
-		case t.NoImage == "" && (len(t.Processes) == 0 || !pods(name)):
+		case t.NoImage == "" && (len(t.Processes) == 0 || !Pods(name)):
 			out = append(out, name)
 		}
 	}
@@ -255,7 +255,7 @@ func (s *Suite) uncontained(t Target) string {
 	switch {
 	case !others(s.Launchers, Launchers[0]) || t.Launcher != "":
 		return ""
-	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, pods):
+	case t.NoImage == "" && len(t.Processes) > 0 && slices.ContainsFunc(s.Launchers, Pods):
 		return "a system of several processes cannot run as a pod yet"
 	}
 	return t.NoImage

@@ -131,7 +131,7 @@ const noPods = "pods cannot be stopped while other targets are loaded"
 
 // blockwise returns why a plan cannot be measured in slices; empty: it can.
 func (p *Plan) blockwise() string {
-	if slices.ContainsFunc(p.Trials, func(t Trial) bool { return pods(t.Launcher) }) {
+	if slices.ContainsFunc(p.Trials, func(t Trial) bool { return Pods(t.Launcher) }) {
 		return noPods
 	}
 	return p.Suite.blockwise()
@@ -144,7 +144,7 @@ func (s *Suite) blockwise() string {
 		return s.NoSlices
 	case len(s.Drivers) > 0:
 		return "only Prony's generator can load targets in slices"
-	case slices.ContainsFunc(s.Launchers, pods):
+	case slices.ContainsFunc(s.Launchers, Pods):
 		return noPods
 	case s.Observed || !s.Observe.IsZero() || s.NeedsHome():
 		return "telemetry and profiles can be collected from only one target at a time"

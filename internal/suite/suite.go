@@ -69,8 +69,8 @@ var Contracts = []string{"hello", "http", "compute", "petclinic"}
 // through a service.
 var Launchers = []string{"process", "docker", "docker-host", "kubernetes", "kubernetes-service"}
 
-// pods reports whether a launcher starts pods.
-func pods(launcher string) bool { return strings.HasPrefix(launcher, "kubernetes") }
+// Pods reports whether a launcher starts pods.
+func Pods(launcher string) bool { return strings.HasPrefix(launcher, "kubernetes") }
 
 // Suite is an experiment: targets × scenarios × drivers × loads × blocks. Read and New make it.
 // Only Override may change its fields.

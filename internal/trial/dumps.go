@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"prony.example/internal/suite"
 	"prony.example/internal/trial/processes"
 	"prony.example/record"
 )
@@ -18,9 +19,11 @@ const (
 )
 
 // mayDump makes a folder into which the JVMs of a target write their heap if they run out of
-// memory. If the dumps of earlier trials need all the space, there is none.
+// memory. If the dumps of earlier trials need all the space, there is none. Pods have none: their
+// namespace may forbid folders of the node.
 func (f *life) mayDump(o *processes.Order) error {
-	if !f.onJVM() || dumped(filepath.Join(f.lab.Dir, dumpDir)) >= dumpsMost {
+	if !f.onJVM() || suite.Pods(f.trial.Launcher) ||
+		dumped(filepath.Join(f.lab.Dir, dumpDir)) >= dumpsMost {
 		return nil
 	}
 	dir, err := filepath.Abs(filepath.Join(f.lab.Dir, dumpDir, f.trial.ID))

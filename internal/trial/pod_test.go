@@ -2,9 +2,11 @@ package trial_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
@@ -42,8 +44,20 @@ func TestLifeOfAPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.lab.Containers = map[string]launch.Launcher{"kubernetes": cluster{w.launcher}}
+		start := w.launcher.Start
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			for _, m := range s.Mounts { // a namespace may forbid folders of the node
+				if m.Destination != "" {
+					t.Errorf("the pod has a folder for dumps: %+v", m)
+				}
+			}
+			return start(s)
+		}
 		e := w.experiment("a")
 		e.Plan.Trials[0].Launcher = "kubernetes"
+		subject := e.Subjects["a"]
+		subject.Target.Runtime = "jvm"
+		e.Subjects["a"] = subject
 		*e.Subjects["a"].Built = service.Built{Images: map[string]string{"": "prony/a:h"},
 			Front: "prony/a:h"}
 		records, err := w.run(context.Background(), e)
