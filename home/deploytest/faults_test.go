@@ -74,7 +74,7 @@ func TestChartFaults(t *testing.T) {
 		{"nobody listens", "url=http://service:9/,results.persistent=false", "1",
 			"no connection to "},
 		{"no such service", "url=http://nobody:8080/,results.persistent=false", "2",
-			"no such host"},
+			"resolve nobody: "},
 		{"a suite whose service does not answer", "", "1", "prony: start shop: "},
 		{"no image", "url=http://service:8080/,results.persistent=false,image.repository=none," +
 			"deadlineSeconds=20", "", "is waiting to start"},
