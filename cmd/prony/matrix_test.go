@@ -68,7 +68,7 @@ loads: [{name: peak, model: closed, measure: 300ms}]
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the report", stdout, "peak (closed) ")
+	has(t, "the report", stdout, "peak (closed)\n")
 	if exit == cli.Fine { // otherwise a row may have no trial: windows get stolen
 		has(t, "the report", strings.Join(strings.Fields(stdout), " "), // footnotes are wrapped
 			"Rows have different loads, as requested", "7 connections (app-connections-7)")

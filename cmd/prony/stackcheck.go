@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/telemetry/boards"
@@ -46,6 +47,14 @@ this run like others. Grafana's password is read from GRAFANA_PASSWORD (default 
 The exit code is 0 if each panel has data, else 1.`,
 		Example: "  prony stack check",
 		RunE: func(c *cobra.Command, _ []string) error {
+			for name, text := range map[string]string{"grafana": s.grafana, "otlp": s.otlp} {
+				if name == "grafana" && text == "" {
+					continue // the stack's
+				}
+				if _, err := address.Parse(text, "http", "https"); err != nil {
+					return cli.Usagef("--%s: %w", name, err)
+				}
+			}
 			return a.checkStack(c.Context(), s)
 		},
 	}
