@@ -21,6 +21,7 @@ import (
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/launch/docker"
+	"prony.example/internal/launch/kubernetes"
 	"prony.example/internal/launch/process"
 )
 
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	docker.Guard()
+	kubernetes.Guard()
 	if text := os.Getenv("PRONY_TEST_SERVE"); text != "" {
 		standIn(text)
 	}
