@@ -77,7 +77,7 @@ func TestChartFaults(t *testing.T) {
 			"resolve nobody: "},
 		{"a suite whose service does not answer", "", "1", "prony: start shop: "},
 		{"no image", "url=http://service:8080/,results.persistent=false,image.repository=none," +
-			"deadlineSeconds=20", "", "is waiting to start"},
+			"deadlineSeconds=20", "137", `container "lab" in pod`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			more := []string{"--set", row.set}
