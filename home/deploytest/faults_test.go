@@ -105,7 +105,10 @@ func claimed(t testing.TB, in string) {
 	}
 	objects := strings.NewReplacer("CLAIM", in, "FOLDER", dir).Replace(kept)
 	run(t, "", objects, "kubectl", "apply", "--namespace", in, "--filename=-")
-	t.Cleanup(func() { run(t, "", "", "kubectl", "delete", "persistentvolume", in) })
+	t.Cleanup(func() {
+		run(t, "", "", "kubectl", "delete", "persistentvolume", in,
+			"--wait=false")
+	}) // the claim ends with its namespace, later
 }
 
 // unbound checks a job whose volume nobody provides.

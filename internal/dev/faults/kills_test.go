@@ -281,7 +281,8 @@ func (k *killer) judge() {
 			whole++
 		case f == nil && r.Outcome == record.Measured: // everything had been measured before
 			failed["none"]++
-		case f != nil && struck && f.Error != "" && !strings.Contains(f.Error, "unknown"):
+		case f != nil && struck && f.Error != "" && (!strings.Contains(f.Error, "unknown") ||
+			strings.Contains(f.Error, "deleted the pod")): // its exit code was deleted with it
 			failed[f.Step]++
 		default:
 			t.Errorf("%s is %s, killed: %v, failure %+v", r.Trial, r.Outcome, struck, f)
