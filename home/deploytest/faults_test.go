@@ -77,7 +77,7 @@ func TestChartFaults(t *testing.T) {
 			"resolve nobody: "},
 		{"a suite whose service does not answer", "", "1", "prony: start shop: "},
 		{"no image", "url=http://service:8080/,results.persistent=false,image.repository=none," +
-			"deadlineSeconds=20", "137", `container "lab" in pod`},
+			"deadlineSeconds=20", "", `container "lab" in pod`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			more := []string{"--set", row.set}
@@ -86,7 +86,11 @@ func TestChartFaults(t *testing.T) {
 			}
 			installs(t, in, image, more...)
 			defer uninstalls(t, in)
-			if code, said := failed(t, in); code != row.code || !strings.Contains(said, row.want) {
+			code, said := failed(t, in)
+			if row.code == "" && code == "137" { // some clusters end a container that never ran
+				code = ""
+			}
+			if code != row.code || !strings.Contains(said, row.want) {
 				t.Errorf("exit code %q, want %q; logs: %s", code, row.code, said)
 			}
 		})
@@ -105,10 +109,9 @@ func claimed(t testing.TB, in string) {
 	}
 	objects := strings.NewReplacer("CLAIM", in, "FOLDER", dir).Replace(kept)
 	run(t, "", objects, "kubectl", "apply", "--namespace", in, "--filename=-")
-	t.Cleanup(func() {
-		run(t, "", "", "kubectl", "delete", "persistentvolume", in,
-			"--wait=false")
-	}) // the claim ends with its namespace, later
+	t.Cleanup(func() { // without waiting for the claim, which ends with its namespace
+		run(t, "", "", "kubectl", "delete", "persistentvolume", in, "--wait=false")
+	})
 }
 
 // unbound checks a job whose volume nobody provides.
