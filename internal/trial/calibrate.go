@@ -132,15 +132,16 @@ func (l *Lab) recalibrate(ctx context.Context, e Experiment, t Spec, rec *record
 		}
 		l.null.again[c]++
 		delete(l.Ceilings, c)
-		if err := l.calibrate(ctx, e, t, l.null.args); err != nil {
-			l.tell(Event{Trial: t.ID, Remark: fmt.Sprintf(
-				"cannot measure the generator limit again: %v", err)})
-		}
-		l.Ceilings[c] = max(l.Ceilings[c], low)
+		err := l.calibrate(ctx, e, t, l.null.args)
+		measured := l.Ceilings[c]
+		l.Ceilings[c] = max(measured, low)
 		out.CeilingPerS = l.Ceilings[c]
-		l.tell(Event{Trial: t.ID, Remark: fmt.Sprintf("%s exceeded the generator limit of "+
-			"%.0f requests/s, which was therefore measured again: %.0f requests/s", t.Target, low,
-			out.CeilingPerS)})
+		remark := fmt.Sprintf("%s exceeded the generator limit of %.0f requests/s, which was "+
+			"therefore measured again: %.0f requests/s", t.Target, low, measured)
+		if err != nil {
+			remark = fmt.Sprintf("cannot measure the generator limit again: %v", err)
+		}
+		l.tell(Event{Trial: t.ID, Remark: remark})
 	}
 }
 

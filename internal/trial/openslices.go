@@ -140,10 +140,13 @@ func (f *side) connectOpen(ctx context.Context, l suite.Load, more load.Spec) (e
 // openSlice offers a target one open slice.
 func (s *start) openSlice(ctx context.Context, i int, seed uint64) (record.Slice, error) {
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.Open.WindowNs))
+	x := load.Slice{Lead: time.Duration(s.Open.LeadInNs), Window: window, Seed: seed}
+	if err := s.wakeIdle(i, x.Lead+x.Window); err != nil {
+		return record.Slice{}, err
+	}
 	s.stalls.Begin()
 	defer s.stalls.End()
-	return s.slice(ctx, i, s.sides[i].open, load.Slice{Lead: time.Duration(s.Open.LeadInNs),
-		Window: window, Seed: seed})
+	return s.slice(ctx, i, s.sides[i].open, x)
 }
 
 // processes returns the processes of all targets of the start.

@@ -401,8 +401,11 @@ func (s *start) closedSlice(ctx context.Context, i int) (record.Slice, error) {
 	// periodic events fall into step with slices of equal length: docs/slices.md quantifies both.
 	shift := time.Duration(s.rng.Float64() * float64(s.TurnNs))
 	window := time.Duration((1 + s.rng.Float64()) * float64(s.WindowNs))
-	return s.slice(ctx, i, s.sides[i].loader, load.Slice{
-		Lead: time.Duration(s.LeadInNs) + shift, Window: window, Seed: s.rng.Uint64()})
+	x := load.Slice{Lead: time.Duration(s.LeadInNs) + shift, Window: window, Seed: s.rng.Uint64()}
+	if err := s.wakeIdle(i, x.Lead+x.Window); err != nil {
+		return record.Slice{}, err
+	}
+	return s.slice(ctx, i, s.sides[i].loader, x)
 }
 
 // slice loads one target for a slice, while the others are stopped.
@@ -410,9 +413,6 @@ func (s *start) slice(ctx context.Context, i int, loader Loader, x load.Slice) (
 	err error,
 ) {
 	f := s.sides[i]
-	if err := s.wakeIdle(i, x.Lead+x.Window); err != nil {
-		return out, err
-	}
 	before, machine := s.read()
 	if err := f.freezer.Thaw(); err != nil {
 		return out, err
