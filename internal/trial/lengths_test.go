@@ -1,10 +1,15 @@
 package trial
 
 import (
+	"context"
+	"math/rand/v2"
 	"testing"
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/observe/cpuclock"
+	"prony.example/internal/observe/stallfree"
+	"prony.example/load"
 	"prony.example/record"
 )
 
@@ -70,6 +75,46 @@ func TestWakeIdle(t *testing.T) {
 		if ran := clock.Mono() - before; row.wakes > 0 && (ran < int64(wakeTime) ||
 			s.sides[0].stoppedNs < before+int64(wakeTime)) {
 			t.Errorf("%s: it ran for %v", row.name, time.Duration(ran))
+		}
+	}
+}
+
+// quickLoader is a Loader whose slices take no time.
+type quickLoader struct{ Loader }
+
+func (quickLoader) Slice(context.Context, load.Slice) (out load.Sliced, err error) { return }
+
+// noClock is a CPUClock, and noMachine a Machine, that read nothing.
+type noClock struct{}
+
+func (noClock) Refresh()    {}
+func (noClock) Read() int64 { return 0 }
+
+type noMachine struct{ Machine }
+
+func (noMachine) Read() cpuclock.Reading { return cpuclock.Reading{} }
+
+// Closed and open slices wake other targets that would be stopped for too long.
+func TestSlicesWakeIdle(t *testing.T) {
+	long := int64(3 * time.Second)
+	for name, slice := range map[string]func(*start) (record.Slice, error){
+		"closed": func(s *start) (record.Slice, error) { return s.closedSlice(t.Context(), 0) },
+		"open":   func(s *start) (record.Slice, error) { return s.openSlice(t.Context(), 0, 1) },
+	} {
+		other := &stopLog{way: record.FreezeSignals}
+		s := start{rng: rand.New(rand.NewPCG(1, 1)), machine: noMachine{}, self: noClock{},
+			stalls: new(stallfree.Watcher).Log(), SideBySide: record.SideBySide{WindowNs: long,
+				Open: &record.OpenSlices{WindowNs: long}}}
+		for _, f := range []*stopLog{{way: record.FreezeSignals}, other} {
+			s.sides = append(s.sides, &side{freezer: f, clock: noClock{}, loader: quickLoader{},
+				open: quickLoader{}, stoppedNs: clock.Mono() - int64(2*time.Second)})
+		}
+		if _, err := slice(&s); err != nil {
+			t.Fatal(err)
+		}
+		if other.thaws != 1 || other.stops != 1 {
+			t.Errorf("%s: the other target ran %d times and was stopped %d times, want 1", name,
+				other.thaws, other.stops)
 		}
 	}
 }
