@@ -38,7 +38,7 @@ whose tools are missing here is also made.`,
 		},
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0,
-		"number of builds at once; 0: one for each CPU, and at most one for each 2 GiB of free "+
+		"number of builds at once; 0: CPUs + 1, and at most one for each 2 GiB of free "+
 			"memory")
 	c.Flags().BoolVar(&images, "images", false, "also build the container images (needs Docker)")
 	return c

@@ -35,8 +35,8 @@ func (l *Lab) Builder(tools *service.Tools) *service.Builder {
 }
 
 // BuildAll builds services in parallel and returns the outcome of each, in their order. A failed
-// build does not stop the others. jobs limits the parallel builds; 0: as many as this machine has
-// cores and memory for.
+// build does not stop the others. jobs limits the parallel builds; 0: buildJobs of
+// this machine.
 func BuildAll(ctx context.Context, build Maker, b *service.Builder, services Catalog,
 	jobs int) []Outcome {
 	if jobs == 0 {
@@ -60,9 +60,10 @@ func BuildAll(ctx context.Context, build Maker, b *service.Builder, services Cat
 	return out
 }
 
-// buildJobs returns how many builds a machine can run in parallel.
+// buildJobs returns how many builds a machine can run in parallel: one for each core, and one more
+// because some builds wait for downloads, but at most one for each buildBytes of memory.
 func buildJobs(cores int, availableBytes int64) int {
-	return max(1, min(cores, int(availableBytes/buildBytes)))
+	return max(1, min(cores+1, int(availableBytes/buildBytes)))
 }
 
 // built is the outcomes of a run's builds, by service.

@@ -22,7 +22,7 @@ func TestBuildJobs(t *testing.T) {
 			t.Errorf("%d cores and %d bytes: %d builds at once, want %d", cores, bytes, got, want)
 		}
 	}
-	check(8, 64*gib, 8) // the cores are fewer
+	check(8, 64*gib, 9) // cores and one more
 	check(8, 7*gib, 3)  // 2 GiB each
 	check(8, gib, 1)
 	check(8, 0, 1) // unknown
