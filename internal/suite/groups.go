@@ -47,12 +47,35 @@ func (p *Plan) starts() map[string][]string {
 	return out
 }
 
+// sideBySideOf returns how many of a scenario's trials in one block may run side by side, and the
+// reason if not all; 0: there can be no groups.
+func (p *Plan) sideBySideOf(trials []Trial) (most int, reason string) {
+	if p.Suite.Together > 0 {
+		return p.Suite.Together, p.Suite.Crowd
+	}
+	if len(trials) <= mostSideBySide {
+		return len(trials), ""
+	}
+	reason = fmt.Sprintf("at most %d targets can run side by side", mostSideBySide)
+	most, why := p.GroupsOf(mostSideBySide, reason)
+	switch {
+	case most == 0:
+		return 0, why
+	case !slices.ContainsFunc(trials, func(t Trial) bool { return t.Target == p.Baseline }):
+		return 0, reason + ", and the scenario does not include the baseline"
+	}
+	return most, reason
+}
+
 // divide divides the trials of a scenario in one block into groups that share the baseline and its
-// control, if not all fit into memory. The groups are as few as possible, have nearly the same
+// control, if not all can run side by side. The groups are as few as possible, have nearly the same
 // number of targets, and are the same in all blocks. Each group is a start of its own and gets its
 // own block number. Their order is random.
 func (p *Plan) divide(trials []Trial) [][]Trial {
-	most := p.Suite.Together
+	most, reason := p.sideBySideOf(trials)
+	if most == 0 {
+		p.Blockwise = fmt.Sprintf("scenario %s: %s", trials[0].Scenario, reason)
+	}
 	if most == 0 || len(trials) <= most {
 		return [][]Trial{trials}
 	}
@@ -69,7 +92,7 @@ func (p *Plan) divide(trials []Trial) [][]Trial {
 	count := (len(compared) + size - 1) / size
 	p.Grouped = fmt.Sprintf("%d groups of up to %d targets each, and each group includes %s: "+
 		"%s", count,
-		len(shared)+(len(compared)+count-1)/count, p.Baseline, p.Suite.Crowd)
+		len(shared)+(len(compared)+count-1)/count, p.Baseline, reason)
 	block := trials[0].Block
 	out := make([][]Trial, count)
 	for group := range out {

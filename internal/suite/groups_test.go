@@ -93,6 +93,26 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestGroupsOfMany divides targets that are too many to run side by side.
+func TestGroupsOfMany(t *testing.T) {
+	s, targets := crowdOf(t, 0, func(*suite.Suite) {})
+	for i := range 8 {
+		name := fmt.Sprintf("f%d", i)
+		targets = append(targets, suite.Target{Name: name, Service: name,
+			Contracts: []string{"hello"}})
+	}
+	p := plan(t, s, targets)
+	if want := "2 groups of up to 8 targets each, and each group includes a: at most 12 targets " +
+		"can run side by side"; p.Grouped != want || p.Blockwise != "" {
+		t.Errorf("%q, want %q; %q", p.Grouped, want, p.Blockwise)
+	}
+	got := groupsIn(p.Trials)
+	if first, second := "a a-again b c d e f0 f1", "a a-again f2 f3 f4 f5 f6 f7"; got["s1"] != first ||
+		got["s2"] != second || len(got) != 8 {
+		t.Errorf("starts %v, want s1: %s and s2: %s", got, first, second)
+	}
+}
+
 // TestNoGroups reports why targets cannot be divided.
 func TestNoGroups(t *testing.T) {
 	check := func(fit int, want string, change func(*suite.Suite)) {

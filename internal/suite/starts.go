@@ -67,10 +67,6 @@ func (p *Plan) sideBySide(all []Trial) (out []Trial) {
 			if len(p.Suite.Scenarios) > 1 {
 				name += "-" + plain(g.scenario)
 			}
-			if n > mostSideBySide {
-				p.Blockwise = fmt.Sprintf("scenario %s: at most %d targets can run side by side",
-					g.scenario, mostSideBySide)
-			}
 			for _, t := range start {
 				if n > 1 && n <= mostSideBySide {
 					t.Start = name

@@ -75,7 +75,8 @@ func TestBlockwise(t *testing.T) {
 	pods := slices.Clone(catalog)
 	pods[1].Launcher = "kubernetes" // an image of a user
 	check(pods, "pods cannot be stopped while other targets are loaded")
-	check(many, "scenario cached read: at most 12 targets can run side by side")
+	check(many, "scenario cached read: at most 12 targets can run side by side, and there is no "+
+		"baseline that the groups could share", "baseline: go\n", "")
 	if on := onCores(t, "seed: 7", "seed: 7\nfreeze: off"); on.Freeze != suite.FreezeOff {
 		t.Errorf("freeze: off is read as %q", on.Freeze)
 	}

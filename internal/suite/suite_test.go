@@ -126,9 +126,9 @@ func TestReadAgreesWithTheCanonicalSuite(t *testing.T) {
 	s := read(t, string(text))
 	const ms = suite.Duration(time.Millisecond)
 	want := []suite.Load{
-		{Name: "peak", Model: record.Closed, Connections: 64, Lead: 200 * ms, Measure: 1000 * ms,
+		{Name: "peak", Model: record.Closed, Connections: 32, Lead: 200 * ms, Measure: 800 * ms,
 			Drain: 1000 * ms},
-		{Name: "half", Model: record.Open, Connections: 64, Lead: 200 * ms, Measure: 1000 * ms,
+		{Name: "half", Model: record.Open, Connections: 32, Lead: 200 * ms, Measure: 800 * ms,
 			Drain: 1000 * ms, Arrivals: "poisson", Rate: suite.Rate{Share: 0.5, Of: "peak"}},
 	}
 	for i := range want {
