@@ -107,8 +107,8 @@ func TestGroupsOfMany(t *testing.T) {
 		t.Errorf("%q, want %q; %q", p.Grouped, want, p.Blockwise)
 	}
 	got := groupsIn(p.Trials)
-	if first, second := "a a-again b c d e f0 f1", "a a-again f2 f3 f4 f5 f6 f7"; got["s1"] != first ||
-		got["s2"] != second || len(got) != 8 {
+	const first, second = "a a-again b c d e f0 f1", "a a-again f2 f3 f4 f5 f6 f7"
+	if got["s1"] != first || got["s2"] != second || len(got) != 8 {
 		t.Errorf("starts %v, want s1: %s and s2: %s", got, first, second)
 	}
 }
