@@ -113,6 +113,10 @@ type StartRatio struct {
 	SE float64
 	// Typical is the median log ratio of rounds, which rare events do not change.
 	Typical float64
+	// Ending is the log ratio of the last quarter of the rounds minus LogRatio: how much the ratio
+	// still changed during the start. A change of the machine, which affects both targets, cancels.
+	// NaN for fewer than four rounds, or if the quarter has no ratio.
+	Ending float64
 	// EventsA and EventsB count rounds in which a or b was far slower than in the typical round
 	// (for CPUPerRequest: used far more CPU time per request).
 	EventsA, EventsB int
@@ -153,7 +157,7 @@ func (s StartRatio) RarestNs() int64 { return s.WindowNs / LeastEvents }
 // CompareStarts, never as an interval.
 func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 	nan := math.NaN()
-	s := StartRatio{LogRatio: nan, SE: nan, Typical: nan}
+	s := StartRatio{LogRatio: nan, SE: nan, Typical: nan, Ending: nan}
 	var pairs [][2]SliceRow
 	var times [2]int64
 	for _, round := range r.rounds {
@@ -188,7 +192,26 @@ func (r *Rounds) Compare(a, b int, q Quantity) StartRatio {
 	}
 	s.jackknife(pairs, total, q)
 	s.typical(pairs, q)
+	s.ending(pairs, q)
 	return s
+}
+
+// ending sets Ending.
+func (s *StartRatio) ending(pairs [][2]SliceRow, q Quantity) {
+	quarter := len(pairs) / 4
+	if quarter == 0 {
+		return
+	}
+	var last [4]float64
+	for _, pair := range pairs[len(pairs)-quarter:] {
+		part, _ := q.pair(pair)
+		for j := range last {
+			last[j] += part[j]
+		}
+	}
+	if change := logOfParts(last) - s.LogRatio; !notFinite(change) {
+		s.Ending = change
+	}
 }
 
 // pair returns the parts of a, then of b.

@@ -50,6 +50,24 @@ func TestCompareWeighsByTime(t *testing.T) {
 	}
 }
 
+// TestEnding compares the last quarter of rounds with all rounds. A machine that gets faster
+// changes nothing, a target that gets faster does.
+func TestEnding(t *testing.T) {
+	check := func(want float64, pairs ...[2]int64) {
+		t.Helper()
+		r := NewRounds(rowsOf(pairs...)).Compare(0, 1, Throughput)
+		if !near(r.Ending, want) && !(math.IsNaN(r.Ending) && math.IsNaN(want)) {
+			t.Errorf("%v: ending %v, want %v", pairs, r.Ending, want)
+		}
+	}
+	check(0, [2]int64{100, 200}, [2]int64{110, 220}, [2]int64{120, 240}, [2]int64{130, 260})
+	// 100 against 80, 90, 100 and 110: 110 at the end, 95 on average.
+	check(math.Log(110.0/95), [2]int64{100, 80}, [2]int64{100, 90}, [2]int64{100, 100},
+		[2]int64{100, 110})
+	check(math.NaN(), [2]int64{100, 80}, [2]int64{100, 90}, [2]int64{100, 100})
+	check(math.NaN(), [2]int64{9, 9}, [2]int64{9, 9}, [2]int64{9, 9}, [2]int64{9, 0})
+}
+
 func TestCompareCPU(t *testing.T) {
 	rows := rowsOf([2]int64{100, 100}, [2]int64{100, 50})
 	rows[3].CPUNs = 80_000 // b: 180 µs for 150 requests, a: 1 µs each

@@ -138,10 +138,10 @@ type RareEvents struct {
 	// Difference is the mean of LogRatio - Typical, with its interval; NaN: unknown.
 	Difference, Lo, Hi float64
 	P                  float64 // of "typical round and totals agree"
-	// Significant: they differ beyond chance (P below 1 %) and by half a percent or more. Smaller
-	// differences can result from noise that is wider for one target than for the other: the mean
-	// of log-normal values is above their median by half their variance, 0.5 % for slices that
-	// scatter by 10 %.
+	// Significant: they differ beyond chance (P below 1 %) and by half a percent or more, and at
+	// least one round was far slower. Smaller differences can result from noise that is wider for
+	// one target than for the other: the mean of log-normal values is above their median by half
+	// their variance, 0.5 % for slices that scatter by 10 %.
 	Significant      bool
 	EventsA, EventsB float64 // mean number of rounds per start in which a or b was far slower
 	// Few: the side that loses by its events has fewer than LeastEvents per start. Their cost is
@@ -179,7 +179,8 @@ func FindRareEvents(starts []StartRatio, confidence float64) RareEvents {
 	_, out.Lo, out.Hi = logInterval(ds, confidence)
 	t := out.Difference / (sd(ds) / math.Sqrt(float64(out.N)))
 	out.P = 2 * student(out.N-1).CDF(-math.Abs(t))
-	out.Significant = out.P < rareChance && math.Abs(out.Difference) >= rareLeast
+	out.Significant = out.P < rareChance && math.Abs(out.Difference) >= rareLeast &&
+		max(out.EventsA, out.EventsB) > 0
 	out.Few = out.Significant && max(out.EventsA, out.EventsB) < LeastEvents
 	return out
 }

@@ -164,6 +164,13 @@ func TestFindRareEvents(t *testing.T) {
 	check(0, 0, 0, false, false)
 	check(10, 0.4, math.Log(0.96), true, false) // 4 % of all work
 	check(3, 0.9, math.Log(0.973), true, true)
+	var even []StartRatio // totals differ from typical rounds, but no round stands out
+	for i := range 6 {
+		even = append(even, StartRatio{LogRatio: -0.05 + 0.001*float64(i)})
+	}
+	if got := FindRareEvents(even, 0.95); got.Significant || got.Few || got.P > 0.001 {
+		t.Errorf("without events: %+v", got)
+	}
 	if got := FindRareEvents(nil, 0.95); got.Significant || got.P != 1 || !math.IsNaN(got.Lo) {
 		t.Errorf("of no starts: %+v", got)
 	}

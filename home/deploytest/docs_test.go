@@ -17,8 +17,8 @@ func docs(t *testing.T) string {
 	return string(text)
 }
 
-// The page has the commands that the first seed prints, except for the folder, and Compose accepts
-// every command of the page.
+// The page has the commands that Observability-Benchmarking documents, except for the folder, and
+// Compose accepts every command of the page.
 func TestCommands(t *testing.T) {
 	const before = "docker compose --project-directory deploy "
 	var got []string

@@ -108,11 +108,14 @@ func weighed(rules []string, byName map[string]float64, unbounded []string, limi
 	return nil
 }
 
+// warmUp is the rule on services that were not steady before the first window.
+const warmUp = "warm-up"
+
 // before tells whether a number was known before what a finding is about: a start has ended, and an
 // artifact was built, before the service was warmed up.
 func (m *Metric) before(f record.Finding) bool {
 	warmed := []string{metric.SteadyAt, metric.TimeToPeak, metric.WarmupCost}
-	return f.Rule == "warm-up" && m.Load == "" && !slices.Contains(warmed, m.Name)
+	return f.Rule == warmUp && m.Load == "" && !slices.Contains(warmed, m.Name)
 }
 
 // bearing is what bears on a load of a record; on what is of the whole trial, the trial's own.

@@ -219,9 +219,9 @@ var noteExamples = map[NoteKind][]noteExample{
 	NotePlanned: {{"The scatter of ratios between the first starts determined the number of " +
 		"starts (14 planned, from the first 6); the intervals of these ratios use that scatter.",
 		[]any{14, 6}}},
-	NoteGroups: {{"Targets ran in 2 groups that share a, because not all of them fit into memory " +
-		"at once: b, c; d. Targets of different groups are compared through a, with the errors " +
-		"of both ratios.", []any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
+	NoteGroups: {{"Targets ran in 2 groups that share a: b, c; d. Targets of different groups " +
+		"are compared through a, with the errors of both ratios.",
+		[]any{2, "a", GroupNames{{"b", "c"}, {"d"}}, "a"}}},
 	NoteTiers: {{"Targets in one tier do not differ significantly with these blocks, after " +
 		"correcting for all pairs.",
 		[]any{"block"}}},

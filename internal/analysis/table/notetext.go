@@ -67,9 +67,8 @@ var noteTexts = [...]string{
 		"is loaded alone.",
 	NotePlanned: "The scatter of ratios between the first starts determined the number of starts " +
 		"(%d planned, from the first %d); the intervals of these ratios use that scatter.",
-	NoteGroups: "Targets ran in %d groups that share %s, because not all of them fit into memory " +
-		"at once: %s. Targets of different groups are compared through %s, with the errors of " +
-		"both ratios.",
+	NoteGroups: "Targets ran in %d groups that share %s: %s. Targets of different groups are " +
+		"compared through %s, with the errors of both ratios.",
 	NoteStalled:         StalledText + ": %s",
 	NoteWithStalls:      withStalls + ", because without them it is unknown: %s",
 	NoteStalledBelow:    StalledText,

@@ -80,7 +80,7 @@ func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
 	avs, bs, blocks := stats.Align(slicedItem("", &ma), slicedItem("", &mb))
 	for i, block := range blocks {
 		nan := math.NaN()
-		ratio := stats.StartRatio{LogRatio: nan, SE: nan, Typical: nan}
+		ratio := stats.StartRatio{LogRatio: nan, SE: nan, Typical: nan, Ending: nan}
 		if raw := sc.Starts.raw(block); raw != nil && ma.Model == record.Closed {
 			quantity := stats.Throughput
 			if name == metric.CPU {
@@ -93,6 +93,18 @@ func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
 		out = append(out, ratio)
 	}
 	return blocks, out
+}
+
+// ending returns the share by which the ratio of b to a at the end of starts differs from the
+// ratio of whole starts, on average over starts; false if it is not known.
+func (sc *Scenario) ending(a, b *Target, m *Metric) (share float64, known bool) {
+	_, starts := sc.startRatios(a, b, m.Load, m.Name)
+	sum := 0.0
+	for _, s := range starts {
+		sum += s.Ending
+	}
+	share = math.Abs(math.Expm1(sum / float64(len(starts))))
+	return share, !math.IsNaN(share)
 }
 
 func (s *Starts) raw(block int) *StartSlices {

@@ -93,6 +93,51 @@ func TestRawSlices(t *testing.T) {
 	check(0, 0.001, "balance VALID")
 }
 
+// TestWarmupMovesRatioByItsEnd plants a window that ends 10 % above its mean. In the ratio only the
+// change counts that slices show in pairs, and the compilers' share.
+func TestWarmupMovesRatioByItsEnd(t *testing.T) {
+	check := func(faster float64, compilerNs int64, readable bool, want string) {
+		t.Helper()
+		records, read := rawRun(0, 0)
+		for i := range records {
+			r := &records[i]
+			if r.Target.Name != "b" {
+				continue
+			}
+			usage := &r.Loads[0].Service
+			usage.CPUNs, usage.WindowNs = 1e9, 1e9
+			usage.Roles = &record.Roles{CompilerNs: compilerNs}
+			r.Verdict.Findings = []record.Finding{{Rule: "warm-up", Load: "peak",
+				Grade: record.Suspect, PossibleBias: []record.Bias{
+					{Metric: metric.Throughput, Share: 0.1}}}}
+			if !readable {
+				continue
+			}
+			_, all, err := read(r.SideBySide.File)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for j := range all {
+				if all[j].Target == 1-i/2%2 && all[j].Round > 30 { // b
+					all[j].Requests = int64(float64(all[j].Requests) * (1 + faster))
+				}
+			}
+		}
+		if !readable {
+			read = nil
+		}
+		study := analyze(records, Options{Baseline: "a", Slices: read})
+		if got := suspects(study.Scenarios[0], metric.Throughput); got != want {
+			t.Errorf("%v faster at the end, compilers %d ns, raw slices %v: %q, want %q", faster,
+				compilerNs, readable, got, want)
+		}
+	}
+	check(0, 0, true, record.Valid)
+	check(0.02, 0, true, record.Suspect+" warm-up")
+	check(0, 1e8, true, record.Suspect+" warm-up")
+	check(0, 0, false, record.Suspect+" warm-up")
+}
+
 // TestRawSlicesNameTargets checks that each slice belongs to the target that the file names,
 // whatever the order of launch.
 func TestRawSlicesNameTargets(t *testing.T) {

@@ -105,13 +105,16 @@ func windowsOverSlices(a, b *Metric, confidence float64) stats.Ratio {
 
 // RatioDoubt weighs what the findings on slices of both sides say against the interval of their
 // ratio of a metric: what one target does to others moves its own ratio, and each finding on a side
-// counts. It is nil where there is no ratio.
+// counts. A warm-up that was too short moves the ratio by as much as the ratio changed by the end
+// of starts, and by the compilers' share: a change of the machine moves only levels. It is nil where
+// there is no ratio.
 func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	if r == nil {
 		return nil
 	}
 	var rules, unbounded []string
 	byName := map[string]float64{}
+	ending, known := sc.ending(a, b, m)
 	limit := 0.0
 	if r.HasInterval() {
 		limit = halfWidth(r.Center, r.Lo, r.Hi)
@@ -123,7 +126,11 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 				for _, move := range f.PossibleBias {
 					if move.Metric == m.Name {
 						rules = append(rules, f.Rule)
-						byName[f.Rule] += move.Bound(q.SlicedFree) / float64(len(q.Sliced))
+						bound := move.Bound(q.SlicedFree)
+						if f.Rule == warmUp && known {
+							bound = verdict.CompilerShare(side.trial(p))
+						}
+						byName[f.Rule] += bound / float64(len(q.Sliced))
 					}
 				}
 				if len(f.PossibleBias) == 0 && f.Grade == record.Suspect {
@@ -138,6 +145,9 @@ func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 				byName[shortStalls] += high / float64(len(q.Sliced))
 			}
 		}
+	}
+	if known && slices.Contains(rules, warmUp) {
+		byName[warmUp] += ending
 	}
 	for _, f := range sc.Findings {
 		concerns := f.Facts.Name == a.Name || f.Facts.Name == b.Name || f.Rule == "control"

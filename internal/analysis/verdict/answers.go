@@ -10,6 +10,7 @@ import (
 const (
 	sumsMax       = 0.01           // of the responses; a third-party tool's counts may differ
 	littleMax     = 0.05           // suspect above
+	starvingMax   = 0.05           // of the requests under way
 	littleWrong   = 0.20           // invalid above
 	littleAnswers = 100            // fewer give no reliable mean
 	errorsMax     = 0.001          // of the requests; invalid above
@@ -179,6 +180,23 @@ func little(_ *record.Record, l *load) *record.Finding {
 		return suspect(f)
 	}
 	return nil
+}
+
+// starving finds connections of a closed load that wait through the window while others receive
+// responses. Their requests were due before the window, so that the percentiles lack them. In a
+// steady state, requests from before the window are under way in it for as long as the window's own
+// requests are after it. Each connection that starves adds at most one window to the difference.
+func starving(_ *record.Record, l *load) *record.Finding {
+	surplus := l.CarriedInMean - l.CarriedOutMean
+	if l.Model != record.Closed || l.InFlightMean <= 0 || surplus <= starvingMax*l.InFlightMean {
+		return nil
+	}
+	missing := math.Ceil(surplus)
+	part := missing / (missing + float64(l.ResponseTime.Count))
+	times := l.times()
+	f := with(record.Facts{Observed: l.CarriedInMean, Expected: l.CarriedOutMean},
+		share(surplus/l.InFlightMean, starvingMax))
+	return orCause(f, moves(l.Load, 0, func(q float64) float64 { return times.beyond(q, part) }))
 }
 
 // said returns the message of a service or a tool as a list, or nil if it is empty.

@@ -522,6 +522,14 @@ var answerRows = []row{
 		l.Errors.Status, l.Host = 10, record.Host{}
 	})},
 
+	// 200 connections without a response: 200 of 10,200 are more than all beyond p99. Requests that
+	// come into the window and requests that leave it cancel out.
+	{"starving", peak, suspect, carried(264, 200, 0)},
+	{"starving", peak, valid, carried(64, 32, 32)},
+	{"starving", peak, valid, carried(67, 3, 0)}, // 3/67 = 4.5 %
+	{"starving", peak, valid, carried(69, 5, 0)}, // 7 %, and five ranks do not move p99.9
+	{"starving", half, valid, carried(3, 1.5, 0.5)},
+
 	// 100 of 10,000 are 1 %, which is all that is beyond p99.
 	{"censored", peak, valid, func(_ rec, l ld) { l.Censored = 0 }},
 	{"censored", peak, valid, func(_ rec, l ld) { l.Censored = 1 }},

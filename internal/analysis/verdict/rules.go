@@ -24,7 +24,9 @@ var trialRules = []Rule{
 			"that state, and observable compilers were idle in it",
 		"the difference between the window's end and its mean, plus the compilers' share of the " +
 			"service's time; the bounds of *drift* and *settled* if compilers were idle in the " +
-			"window, or the runtime has no compiler",
+			"window, or the runtime has no compiler. For ratios from slices: the change of the " +
+			"ratio from all rounds to the last quarter, averaged over starts, plus the " +
+			"compilers' share",
 		ifMoved + ", also if compilers were busy all the time",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet",
@@ -135,6 +137,12 @@ var loadRules = []Rule{
 		"",
 		"SUSPECT, beyond 20 % INVALID",
 		"Little, Operations Research 9(3), 1961", little},
+	{"starving",
+		"closed load: requests from before the window are under way in it for at most 5 % longer " +
+			"than the window's own requests are after it, in shares of all requests under way",
+		"one rank, above all others, per connection that can have waited through the window",
+		ifMoved,
+		"Little, Operations Research 9(3), 1961", starving},
 	{"errors",
 		"every response has the right status and body",
 		"one rank per wrong response",

@@ -75,6 +75,13 @@ func ending(r *record.Record) (l *record.Load, amount float64, ok bool) {
 	return l, 0, false
 }
 
+// CompilerShare returns the least share by which a service gets faster when its compilers are done,
+// by their share of its time in the first window; 0: nothing compiled, or it is unknown.
+func CompilerShare(r *record.Record) float64 {
+	l, _, _ := ending(r)
+	return compiled(l).ownShare
+}
+
 // compilation describes the compilers' work in a window.
 type compilation struct {
 	known        bool // the threads' names identify compilers

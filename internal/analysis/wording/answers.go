@@ -97,6 +97,13 @@ func little(f record.Finding) record.Words {
 		f.Facts.Observed, f.Facts.Expected))
 }
 
+func starving(f record.Finding) record.Words {
+	return quantity(words("connections starve, or the window is too short: percentiles lack the "+
+		"responses that took longest (raise --measure)",
+		percent(f.Limit), "requests from before the window were %s of those under way in it",
+		percent(f.Value)))
+}
+
 func clipped(f record.Finding) record.Words {
 	limit := duration(f.Limit, time.Second).String()
 	return amount(words("longer response times are recorded as this limit: set a timeout below it",
