@@ -106,8 +106,8 @@ func windowsOverSlices(a, b *Metric, confidence float64) stats.Ratio {
 // RatioDoubt weighs what the findings on slices of both sides say against the interval of their
 // ratio of a metric: what one target does to others moves its own ratio, and each finding on a side
 // counts. A warm-up that was too short moves the ratio by as much as the ratio changed by the end
-// of starts, and by the compilers' share: a change of the machine moves only levels. It is nil where
-// there is no ratio.
+// of starts, and by the compilers' share: a change of the machine moves only levels. It is nil
+// where there is no ratio.
 func (sc *Scenario) RatioDoubt(a, b *Target, m *Metric, r *stats.Ratio) *Doubt {
 	if r == nil {
 		return nil
