@@ -90,8 +90,7 @@ func printFairness(out io.Writer, rows []fairRow) error {
 	fmt.Fprintln(out, "bytes of headers+body in the response to each measured request")
 	table := fairTable(rows)
 	table[0][0] = "TARGET"
-	_, err := fmt.Fprintf(out, "%s\n%s\n", format.Grid("", table, format.Left),
-		strings.Join(fairDifferences(rows), "\n"))
+	_, err := fmt.Fprintln(out, format.Grid("", table, format.Left))
 	return err
 }
 
@@ -105,10 +104,6 @@ func fairnessMarkdown(rows []fairRow) string {
 		if i == 0 {
 			fmt.Fprintf(&b, "|%s\n", strings.Repeat("---|", len(cells)))
 		}
-	}
-	b.WriteString("\n")
-	for _, line := range fairDifferences(rows) {
-		fmt.Fprintf(&b, "- %s\n", line)
 	}
 	return b.String()
 }
@@ -182,79 +177,4 @@ func readFairRow(header, cells []string) fairRow {
 		r.beyond = strings.Split(beyond, ", ")
 	}
 	return r
-}
-
-// fairDifferences describes the differences among the rows.
-func fairDifferences(rows []fairRow) []string {
-	var out []string
-	for i, request := range service.Headlines() {
-		out = append(out, sizeDifferences(rows, i, short(request))...)
-	}
-	closing := func(r fairRow) bool { return r.kept != "yes" }
-	if slices.ContainsFunc(rows, closing) {
-		out = append(out, "the connection is closed by "+among(rows, closing))
-	}
-	var names []string
-	for _, r := range rows {
-		names = append(names, r.beyond...)
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		with := func(r fairRow) bool { return slices.Contains(r.beyond, name) }
-		if who := among(rows, with); who != "all" {
-			out = append(out, "header field "+name+" is sent by "+who)
-		}
-	}
-	if len(out) == 0 {
-		out = []string{"nothing differs"}
-	}
-	return out
-}
-
-// sizeDifferences compares the heads and bodies of one request.
-func sizeDifferences(rows []fairRow, i int, path string) (out []string) {
-	var small, large fairRow
-	least, most := 0, 0
-	bodies := map[int][]string{}
-	for _, r := range rows {
-		var head, body int
-		if _, err := fmt.Sscanf(r.sizes[i], "%d+%d", &head, &body); err != nil {
-			continue // not of its contracts
-		}
-		if least == 0 || head < least {
-			least, small = head, r
-		}
-		if head > most {
-			most, large = head, r
-		}
-		bodies[body] = append(bodies[body], r.target)
-	}
-	if least != most {
-		out = append(out, fmt.Sprintf("header size of %s: from %d bytes (%s) to %d bytes "+
-			"(%s)", path, least,
-			small.target, most, large.target))
-	}
-	if len(bodies) > 1 {
-		out = append(out, fmt.Sprintf("body size of %s in bytes, with targets: %v", path, bodies))
-	}
-	return out
-}
-
-// among lists the rows for which a condition is true, or the fewer ones for which it is not.
-func among(rows []fairRow, is func(fairRow) bool) string {
-	var with, without []string
-	for _, r := range rows {
-		if is(r) {
-			with = append(with, r.target)
-		} else {
-			without = append(without, r.target)
-		}
-	}
-	switch {
-	case len(without) == 0:
-		return "all"
-	case len(without) < len(with):
-		return "all but " + strings.Join(without, ", ")
-	}
-	return strings.Join(with, ", ")
 }

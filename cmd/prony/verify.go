@@ -30,8 +30,8 @@ verify checks every service that can run here.
 
 With --table, verify also prints a table of the responses to each request of the suites. The table
 has the bytes of headers and body, the headers that a target adds to those of the contract, and
-whether the target keeps the connection. The differences follow below it. Bodies are equal by
-contract. Headers depend on the framework and are part of the cost of a request.
+whether the target keeps the connection. Bodies are equal by contract. Headers depend on the
+framework and are part of the cost of a request.
 
 With --update, verify writes that table into a Markdown file, between <!-- prony:begin heads --> and
 <!-- prony:end heads -->. Targets of the catalog that cannot run here keep their rows.`,
