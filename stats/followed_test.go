@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -85,4 +86,20 @@ func (d distribution) before(ns float64) float64 {
 		return 0
 	}
 	return d.until[i-1]
+}
+
+// An arrival that a stall overtook had no answer until the stall began: an answer to another one
+// after the same time was one of two.
+func TestFollowUntilTheStall(t *testing.T) {
+	check := func(responseNs int64, until ...float64) {
+		t.Helper()
+		d := follow([]Arrival{{DueNs: 0, ResponseNs: 10}, {DueNs: 2, ResponseNs: responseNs}},
+			[]Interval{{FromNs: 12, ToNs: 20}}).distribution()
+		if !slices.Equal(d.until, until) {
+			t.Errorf("a response after %d ns: %v, want %v", responseNs, d.until, until)
+		}
+	}
+	check(9, 0.5, 1)
+	check(10, 1) // both at once, as the stall begins
+	check(11, 0.5)
 }

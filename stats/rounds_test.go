@@ -3,6 +3,7 @@ package stats
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -141,4 +142,23 @@ func TestJackknife(t *testing.T) {
 		math.Abs(want-0.0209) > 0.002 {
 		t.Errorf("jackknife %.4f, scatter %.4f", got, want)
 	}
+}
+
+// TestPlus sums slices of a target. A sum with an unknown part is unknown.
+func TestPlus(t *testing.T) {
+	row := func(cpuNs int64, covariates ...float64) SliceRow {
+		return SliceRow{Requests: 3, TimeNs: 5, CPUNs: cpuNs, Covariates: covariates}
+	}
+	check := func(a, b SliceRow, cpuNs int64, covariates ...float64) {
+		t.Helper()
+		got := a.plus(b)
+		if got.Requests != 6 || got.TimeNs != 10 || got.CPUNs != cpuNs ||
+			!slices.Equal(got.Covariates, covariates) {
+			t.Errorf("%+v and %+v are %+v, want CPU %d, %v", a, b, got, cpuNs, covariates)
+		}
+	}
+	check(row(7, 1, 2), row(8, 10, 20), 15, 11, 22)
+	check(row(-1), row(8), -1)
+	check(row(7, 1), row(-1), -1, 1)
+	check(row(0), row(0, 4), 0, 4)
 }

@@ -251,3 +251,29 @@ func TestStrikesTable(t *testing.T) {
 	}
 	documentedIn(t, "stalls.md", "strikes", rows)
 }
+
+// TestQuantilesByMargins checks what the quantiles with half and double margins leave out. Every
+// 100 ms there is a stall of 10 ms, and half of the core is idle. With a wait of 0.14 ms,
+// Margins.After is 19 ms: the margins end 29 ms after the stall began, or 20 and 48 ms. Double
+// margins still include the slow responses from 50 ms on; three times as long ones, until 66 ms,
+// would not.
+func TestQuantilesByMargins(t *testing.T) {
+	l := OpenLoad{Utilization: 0.5, TimeNs: 20000 * msNs}
+	for i := range int64(20000) {
+		due, ns := i*msNs, int64(msNs/10)
+		switch offset := i % 100; {
+		case offset == 0:
+			l.Stalls = append(l.Stalls, Stall{BeginNs: due, EndNs: due + 10*msNs})
+		case offset >= 20 && offset < 28:
+			ns = msNs
+		case offset >= 50 && offset < 62:
+			ns = 3 * msNs / 10
+		}
+		l.Arrivals = append(l.Arrivals, Arrival{DueNs: due, ResponseNs: ns})
+	}
+	f := l.WithoutStalls(0.95)
+	if f.HalfNs != msNs || f.ValueNs != 3*msNs/10 || f.DoubleNs != 3*msNs/10 {
+		t.Errorf("half margins %d, the margins %d, double margins %d ns", f.HalfNs, f.ValueNs,
+			f.DoubleNs)
+	}
+}

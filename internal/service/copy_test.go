@@ -142,6 +142,10 @@ func TestNoCopy(t *testing.T) {
 	check(built, dir, record.NoCopyLarge)
 	remove(t, built.Dir, "sparse")
 	check(built, "/proc/"+CopyPrefix+"1-1", record.NoCopyFailed)
+	_, err = (&Built{folder: "relative", Dir: built.Dir}).Copy(t.Context(), dir)
+	if err == nil || !strings.Contains(err.Error(), record.NoCopyFailed+": Rel: ") {
+		t.Errorf("a folder that is not below that of its build: %v", err)
+	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := built.Copy(ended, dir); !errors.Is(err, context.Canceled) {

@@ -282,5 +282,7 @@ cases:
 		`pets.yaml:6: sendType "application/" is not a media`)
 	check("changes and differs", "changes: true", "changes: true\n    differs: true",
 		"pets.yaml:8: changes and differs exclude each other")
+	check("send and sendLorem", "    sendType:", "    sendLorem: 10\n    sendType:",
+		"pets.yaml:5: send and sendLorem exclude each other")
 	check("unknown", "changes", "change", `unknown key "change"`)
 }

@@ -148,6 +148,11 @@ func TestMissing(t *testing.T) {
 		m.jdk("25", "25.0.3")
 		m.link("bin/java", "jvm/17/bin/java")
 	})
+	check("JDK on PATH alone", java25, func(m *machine) {
+		m.has("opt/25/bin/java", "25.0.3")
+		m.has("opt/25/bin/javac", "25.0.3")
+		m.link("bin/java", "opt/25/bin/java")
+	})
 	check("only a JRE", java25, func(m *machine) { m.has("jvm/25/bin/java", "25.0.3") },
 		"needs java >= 25: /jvm/25 is a JRE without javac: a JDK is required (set JAVA_HOME or "+
 			"install a JDK 25)")

@@ -53,10 +53,21 @@ func TestCompilersFirst(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			r := records[0]
+			favours := 0
+			for _, s := range w.notes {
+				if s == "favour true" {
+					favours++
+				}
+			}
+			// Once before the warm-up, and then in every fifth interval of it.
+			if n := 1 + (len(r.Warmup.RatePerS)+4)/5; took > 0 && back == nil && favours != n {
+				t.Errorf("set %d times in %d intervals, want %d", favours,
+					len(r.Warmup.RatePerS), n)
+			}
 			got := slices.DeleteFunc(slices.Compact(w.notes), func(s string) bool {
 				return !strings.HasPrefix(s, "favour ") && !strings.HasPrefix(s, "load ")
 			})
-			r := records[0]
 			if !slices.Equal(got, want) || r.Warmup.PrioritizedThreads != took ||
 				(r.Failure != nil) != (back != nil) {
 				t.Errorf("%q, want %q; %+v, %+v", got, want, r.Warmup, r.Failure)

@@ -345,6 +345,10 @@ func TestLifeInOrder(t *testing.T) {
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}
+		// Its responses take no time.
+		if first := r.Start.FirstResponseNs; first != r.Start.ReadyNs {
+			t.Errorf("the first response after %d ns, want %d", first, r.Start.ReadyNs)
+		}
 		// Steady from the start, which is known after two seconds.
 		if w := r.Warmup; !w.Steady || w.SteadyAtNs != 0 || w.DurationNs != 2000e6 ||
 			w.Kind != stats.Flat {
@@ -384,6 +388,8 @@ func TestFaults(t *testing.T) {
 	check("ends before it is watched", unwatched("signal: killed"), "ready",
 		"the service ended (signal: killed)", "the whole log is")
 	check("cannot be watched", unwatched(""), "ready", "start probe: no such file", "")
+	check("breaks off its first response", serves(breaking(), 0, nil), "ready",
+		"read the first response of bad: unexpected EOF", "")
 	check("answers wrongly", serves(lying(), 0, nil), "verify", `body differs`, "prony verify bad")
 	check("hangs in the warm-up", during("warmup",
 		func(_ *world, ctx context.Context, _ load.Spec) (*load.Result, error) {
@@ -541,5 +547,16 @@ func TestInterruptKeepsWhatThereIs(t *testing.T) {
 		if w.notes[len(w.notes)-1] != "record failed" || !slices.Contains(w.notes, stop) {
 			t.Errorf("the service was not stopped: %q", w.notes)
 		}
+	})
+}
+
+// breaking is ready, and ends each response to a request before its end.
+func breaking() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/ready" {
+			return
+		}
+		w.Header().Set("Content-Length", "100")
+		w.Write([]byte("Hello")) //nolint:errcheck // a client that has gone needs no response
 	})
 }

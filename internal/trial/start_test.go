@@ -387,7 +387,8 @@ func TestStartFails(t *testing.T) {
 					!strings.Contains(own.Failure.Error, text) {
 					t.Errorf("failure %+v, want step %s: %s", own.Failure, step, text)
 				}
-				if alone && (others.Failure != nil || others.Loads[0].Slices != nil) {
+				if alone && (others.Failure != nil || others.Loads[0].Slices != nil ||
+					others.Loads[1].Slices != nil) {
 					t.Errorf("the other's failure %+v, slices %+v", others.Failure,
 						others.Loads[0].Slices)
 				} else if !alone && (others.Failure == nil || !strings.Contains(
@@ -471,6 +472,70 @@ func TestFurtherStart(t *testing.T) {
 			if r.Outcome != record.Measured || r.SideBySide.Repeats != (i > 1) ||
 				r.SideBySide.Planned != 4*(i/2) || r.Block != i/2+1 {
 				t.Errorf("%s: %s, repeats %v", r.Trial, r.Outcome, r.SideBySide.Repeats)
+			}
+		}
+	})
+}
+
+// TestStartWithoutAnswers has no slices if a target gives no response in its pilot slices. The
+// windows still count.
+func TestStartWithoutAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		c.perS["b"] = 0
+		records, err := c.run(context.Background(), c.experiment("a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range records {
+			x := r.SideBySide
+			if r.Outcome != record.Measured || x == nil || x.Rounds != 0 || x.WindowNs != 0 ||
+				x.Open != nil || r.Loads[0].Slices != nil || r.Loads[1].Slices != nil {
+				t.Errorf("%s: %s, %+v, slices %+v and %+v", r.Trial, r.Outcome, x,
+					r.Loads[0].Slices, r.Loads[1].Slices)
+			}
+		}
+	})
+}
+
+// blindMachine does not know its processor time.
+type blindMachine struct{ machine }
+
+func (blindMachine) Read() cpuclock.Reading { return cpuclock.Reading{BusyNs: -1, StealNs: -1} }
+
+// TestStartOnBlindMachine records unknown processor time of others as unknown, and checks the host
+// once, before the first trial of the start.
+func TestStartOnBlindMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrew(t)
+		c.lab.Slicing.Machine = func() (trial.Machine, error) { return blindMachine{}, nil }
+		c.lab.Quiet = func(context.Context) record.Before {
+			c.note("quiet")
+			return record.Before{Quiet: true}
+		}
+		var quiet []string
+		other := c.lab.Observe
+		c.lab.Observe = func(e trial.Event) {
+			if e.Step == "quiet" {
+				quiet = append(quiet, e.Trial)
+			}
+			other(e)
+		}
+		records, err := c.run(context.Background(), c.experiment("a", "b"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(quiet, []string{records[0].Trial}) || c.notes[0] != "quiet" ||
+			!records[1].HostBefore.Quiet {
+			t.Errorf("checked for %q, before %q, %+v", quiet, c.notes[1], records[1].HostBefore)
+		}
+		_, all, err := record.ReadSlices(c.dir, records[0].SideBySide.File)
+		if err != nil || len(all) == 0 {
+			t.Fatal(len(all), err)
+		}
+		for _, slice := range all {
+			if slice.OthersNs != -1 || slice.StealNs != -1 {
+				t.Fatalf("others %d ns, steal %d ns, want unknown", slice.OthersNs, slice.StealNs)
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // finding returns a finding of version 1 on a load (empty: the whole trial).
@@ -430,4 +431,52 @@ func TestLoadGrade(t *testing.T) {
 	if !math.IsNaN(m.Summary.Center) || m.Summary.N != 0 {
 		t.Errorf("lost metric %+v", m)
 	}
+}
+
+// TestReasonsByFrequency lists the rules that broke in most trials first.
+func TestReasonsByFrequency(t *testing.T) {
+	var records []*record.Record
+	for _, rules := range [][]string{{"steal", "drift"}, {"cores", "drift"}, {"cores", "drift"}} {
+		r := &record.Record{Outcome: record.Measured,
+			Verdict: record.Verdict{Grade: record.Suspect}}
+		for _, rule := range rules {
+			r.Verdict.Findings = append(r.Verdict.Findings,
+				record.Finding{Rule: rule, Grade: record.Suspect})
+		}
+		records = append(records, r)
+	}
+	if got := reasons(record.Suspect, records); got != "drift in 3, cores in 2, steal in 1" {
+		t.Errorf("reasons %q", got)
+	}
+}
+
+// TestRatioDoubtOfFindings checks which findings of a scenario make a ratio doubtful: those about a
+// side and its metric, those of the control, and an unbalanced machine.
+func TestRatioDoubtOfFindings(t *testing.T) {
+	a, b := &Target{Name: "a"}, &Target{Name: "b"}
+	m := &Metric{Load: "peak", Name: "throughput"}
+	check := func(want string, f record.Finding) {
+		t.Helper()
+		sc := &Scenario{Findings: []record.Finding{f}}
+		got := ""
+		if d := sc.RatioDoubt(a, b, m, &stats.Ratio{Center: 1}); d != nil {
+			got = strings.Join(d.Rules, ", ")
+		}
+		if got != want {
+			t.Errorf("%+v: doubt %q, want %q", f, got, want)
+		}
+	}
+	about := func(rule, grade, name, load, metric string) record.Finding {
+		return record.Finding{Rule: rule, Grade: grade, Load: load,
+			Facts: record.Facts{Name: name, Subject: metric}}
+	}
+	check("balance", about("balance", record.Suspect, "", "", ""))
+	check("", about("balance", record.Valid, "", "", ""))
+	check("windows", about("windows", record.Suspect, "a", "peak", "throughput"))
+	check("windows", about("windows", record.Suspect, "b", "peak", "throughput"))
+	check("", about("windows", record.Suspect, "c", "peak", "throughput"))
+	check("", about("windows", record.Suspect, "b", "half", "throughput"))
+	check("", about("windows", record.Suspect, "b", "peak", "cpu_per_request"))
+	check("control", about("control", record.Suspect, "c", "peak", "throughput"))
+	check("", about("control", record.Suspect, "c", "half", "throughput"))
 }

@@ -122,3 +122,27 @@ func TestPrecedenceIsTold(t *testing.T) {
 		t.Errorf("bind %v, told %v", binding, told)
 	}
 }
+
+// TestAspectsOfALoad checks the rate and the length of loads as methods name them.
+func TestAspectsOfALoad(t *testing.T) {
+	check := func(rate, window string, l record.Load) {
+		t.Helper()
+		l.Name = "x"
+		got := map[string]string{}
+		for _, a := range MethodOf([]*record.Record{{Loads: []record.Load{l}}}, nil).Aspects {
+			got[a.Name] = a.Value
+		}
+		if got["x rate"] != rate || got["x window"] != window {
+			t.Errorf("rate %q, window %q; want %q, %q", got["x rate"], got["x window"], rate,
+				window)
+		}
+	}
+	check("500/s", "10 s", record.Load{Model: record.Open, RatePerS: 500, WindowNs: 10e9})
+	check("50% of peak", "10 s", record.Load{Model: record.Open, RatePerS: 500, WindowNs: 10e9,
+		RateOf: "50% of peak"})
+	check("as answers come", "2.5 s", record.Load{Model: record.Closed, WindowNs: 2.5e9})
+	check("as answers come", "300 requests", record.Load{Model: record.Closed, WindowNs: 2e9,
+		Requests: 300})
+	check("the highest that keeps p99<50ms", "60 s of steps", record.Load{WindowNs: 2e9,
+		Search: &record.Search{SLO: "p99<50ms", BudgetNs: 60e9}})
+}

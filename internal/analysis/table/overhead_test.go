@@ -2,6 +2,7 @@ package table
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -185,4 +186,25 @@ func TestTrialsBeside(t *testing.T) {
 	if n := len(study.Scenarios[0].Targets[0].Trials); n != 2 || len(study.Beside) != 1 {
 		t.Errorf("%d trials in the comparison, %d beside", n, len(study.Beside))
 	}
+}
+
+// TestOverheadNotesByLoad checks which remark explains a closed load: users that think determine
+// its throughput, and otherwise the number of connections.
+func TestOverheadNotesByLoad(t *testing.T) {
+	check := func(model, think string, want ...NoteKind) {
+		t.Helper()
+		r := trial("a", 1, 1000)
+		r.Loads[0].Model, r.Loads[0].Think = model, think
+		study := analyze([]record.Record{r}, Options{})
+		var got []NoteKind
+		for _, n := range study.Scenarios[0].overheadNotes(study.Options)[1:] {
+			got = append(got, n.Kind)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s, think %q: notes %v, want %v", model, think, got, want)
+		}
+	}
+	check(record.Closed, "", NoteLoadIsClosed)
+	check(record.Closed, "1s", NoteUsersThink)
+	check(record.Open, "")
 }

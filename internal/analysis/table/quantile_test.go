@@ -67,3 +67,24 @@ func TestWarmupMetrics(t *testing.T) {
 	check("never", nan, nan, never)
 	check("", nan, nan, never)
 }
+
+// TestTooFewInSomeTrial reports the trial with the fewest responses.
+func TestTooFewInSomeTrial(t *testing.T) {
+	check := func(want string, counts ...int64) {
+		t.Helper()
+		var offered []offer
+		for _, n := range counts {
+			offered = append(offered, offer{load: &record.Load{WindowNs: 10e9,
+				ResponseTime: record.Dist{Count: n}}})
+		}
+		if got := tooFew(0.99, offered, 0.95).String(); got != want {
+			t.Errorf("%v: %q, want %q", counts, got, want)
+		}
+	}
+	// (381 + 3 sqrt(381))/380 x 10 s is 11.57 s.
+	const few = "an interval needs n ≥ 381 responses in each trial; n was 380 (raise --measure " +
+		"to 12s)"
+	check("", 381, 382)
+	check(few, 380, 500, 400)
+	check(few, 500, 400, 380)
+}

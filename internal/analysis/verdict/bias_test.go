@@ -367,3 +367,21 @@ func TestWaitsAreBounded(t *testing.T) {
 	check(16, 10, 10./16, suspect)
 	check(16, 10, 0, suspect) // nobody looked
 }
+
+// TestBoundsOfEachLoad sums the bounds of each load's own findings.
+func TestBoundsOfEachLoad(t *testing.T) {
+	r := healthy()
+	slowest(150, 4*ms, func(l ld) { l.Reconnects = 101 })(r, &r.Loads[0])
+	l := &r.Loads[1]
+	l.Reconnects, l.Connections, l.TLSTime.MeanNs = 101, 100, 28.75e6
+	r.Limits.CPUs, l.ConnectTime = 10, record.Dist{}
+	var got []string
+	for _, f := range verdict.Judge(r).Findings {
+		if f.Rule == "connections" {
+			got = append(got, f.Load+" "+f.Grade)
+		}
+	}
+	if !slices.Equal(got, []string{half + " " + suspect, peak + " " + suspect}) {
+		t.Errorf("%q", got)
+	}
+}

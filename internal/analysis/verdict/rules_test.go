@@ -300,3 +300,18 @@ func TestEveryRuleHasWords(t *testing.T) {
 		}
 	}
 }
+
+// TestCompilersThatStartAgain names compilers that were busy in a window after they had been idle.
+func TestCompilersThatStartAgain(t *testing.T) {
+	for idleAt, want := range map[int64]string{-1: "compiles", 0: "compiles", 1: "compiles again",
+		5 * sec: "compiles again"} {
+		r := healthy()
+		compilers(0.3*sec, 0, 6*sec)(r, nil)
+		r.Warmup.CompilersIdleAtNs = idleAt
+		for _, f := range verdict.Judge(r).Findings {
+			if f.Rule == "warm-up" && f.Case != want {
+				t.Errorf("idle at %d: case %q, want %q", idleAt, f.Case, want)
+			}
+		}
+	}
+}

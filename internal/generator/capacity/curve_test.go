@@ -102,6 +102,10 @@ func TestCurveLeavesOut(t *testing.T) {
 		"left out at 95 %: 3 of 3 windows: only 90.0 % of the due requests") {
 		t.Errorf("%s, %v", b.String(), err)
 	}
+	// A point without responses does not say how many a percentile needs.
+	if got := strings.Count(b.String(), "needs at least"); got != 1 {
+		t.Errorf("%d percentiles need more responses, want p99.9 alone:\n%s", got, b.String())
+	}
 	if _, err := Curve(context.Background(), s.options("p99<50ms", 1), 0, Shares, 1); err == nil {
 		t.Error("a capacity of 0 was taken")
 	}

@@ -95,8 +95,13 @@ func DataLimit(pid int) int64 {
 // Rights describes the user and the privileges of a process, for example "user 1000, no
 // capabilities, no new privileges"; empty if the process does not exist.
 func Rights(pid int) string {
+	return rightsIn(Value(fmt.Sprintf("/proc/%d", pid), "status"))
+}
+
+// rightsIn describes the rights of a process by its status (proc_pid_status(5)).
+func rightsIn(status string) string {
 	var user, may, more string
-	for line := range strings.Lines(Value(fmt.Sprintf("/proc/%d", pid), "status")) {
+	for line := range strings.Lines(status) {
 		name, value, _ := strings.Cut(line, ":")
 		f := strings.Fields(value)
 		switch {

@@ -239,3 +239,24 @@ func TestParseCores(t *testing.T) {
 		}
 	}
 }
+
+// TestRightsIn describes the rights of a process by the lines of its status.
+func TestRightsIn(t *testing.T) {
+	status := func(uid, effective, noNew string) string {
+		return "Name:\tserver\nUid:\t0\t" + uid + "\t0\t0\nGid:\t7\t7\t7\t7\n" +
+			"CapInh:\t0000000000000000\nCapEff:\t" + effective + "\nCapBnd:\t000001ffffffffff\n" +
+			"Groups:\t\nNoNewPrivs:\t" + noNew + "\n"
+	}
+	for text, want := range map[string]string{
+		"":                                      "",
+		status("1000", "0000000000000000", "1"): "user 1000, no capabilities, no new privileges",
+		status("1000", "0000000000000000", "0"): "user 1000, no capabilities",
+		status("0", "000001ffffffffff", "0"):    "user 0, capabilities 000001ffffffffff",
+		status("12", "0000000000000400", "1"): "user 12, capabilities 0000000000000400, no new " +
+			"privileges",
+	} {
+		if got := rightsIn(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -66,20 +66,21 @@ func (c *cluster) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// kept keeps the first bound bytes written to it and discards the rest.
+// kept keeps the first bound bytes written to it and discards the rest. The buffer is not embedded,
+// because its ReadFrom would keep everything.
 type kept struct {
-	bytes.Buffer
+	text  bytes.Buffer
 	bound int
 	cut   bool
 }
 
 func (k *kept) Write(p []byte) (int, error) {
-	if room := k.bound - k.Len(); len(p) > room {
-		k.Buffer.Write(p[:max(room, 0)])
+	if room := k.bound - k.text.Len(); len(p) > room {
+		k.text.Write(p[:max(room, 0)])
 		k.cut = true
 		return len(p), nil // an error would end the writer
 	}
-	return k.Buffer.Write(p)
+	return k.text.Write(p)
 }
 
 // ask calls kubectl once and returns its output. Errors have kubectl's own text.
@@ -96,12 +97,12 @@ func (c *cluster) ask(ctx context.Context, input []byte, args ...string) ([]byte
 	runtime.LockOSThread() // the parent-death signal of command follows this thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		return nil, c.explain(ctx, err, talk.String(), args)
+		return nil, c.explain(ctx, err, talk.text.String(), args)
 	}
 	if out.cut {
 		return nil, fmt.Errorf("kubectl %s: the output has more than %d bytes", args[0], maxSaid)
 	}
-	return out.Bytes(), nil
+	return out.text.Bytes(), nil
 }
 
 // look fetches an object or a list as JSON.
@@ -210,7 +211,7 @@ func (s *stream) close() error {
 	_ = s.cmd.Process.Kill() // it may have ended
 	err := s.cmd.Wait()      // also closes the pipes
 	close(s.over)
-	if words := said(s.talk.String()); err != nil && words != "" {
+	if words := said(s.talk.text.String()); err != nil && words != "" {
 		return errors.New(words)
 	}
 	return nil

@@ -286,7 +286,7 @@ func (l *Launcher) bring(ctx context.Context, image string) error {
 	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("load image %s on the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,
-			words[0], err, said(talk.String()))
+			words[0], err, said(talk.text.String()))
 	}
 	l.loaded.Store(image, true)
 	return nil

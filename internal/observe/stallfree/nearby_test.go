@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/dev/testsets"
+	"prony.example/internal/observe/cpuclock"
 	"prony.example/load"
 	"prony.example/record"
 )
@@ -121,5 +122,22 @@ func TestOffer(t *testing.T) {
 		t.Errorf("stalls %+v", res.Load.Stalls)
 	case called != 2:
 		t.Errorf("the load's own watch of its window was called %d times", called)
+	}
+}
+
+// The processor time of a window is that between its beginning and its end.
+func TestWatchUse(t *testing.T) {
+	w := &Nearby{pids: func() []int { return []int{os.Getpid()} }}
+	all := cpuclock.New(w.pids)
+	if all.Read() <= 0 {
+		t.Skip("this kernel does not report processor time")
+	}
+	var s load.Spec
+	used := w.watchUse(&s)
+	for _, open := range []bool{true, false} {
+		load.Observers{s.Observer}.Window(open)
+	}
+	if *used < 0 || *used >= all.Read() {
+		t.Errorf("%d ns of the process's %d", *used, all.Read())
 	}
 }

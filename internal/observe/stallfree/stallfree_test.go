@@ -9,6 +9,7 @@ import (
 
 	"prony.example/internal/observe/stalls"
 	"prony.example/load"
+	"prony.example/load/arrivalcheck"
 	"prony.example/load/pace"
 )
 
@@ -129,4 +130,32 @@ func TestExpected(t *testing.T) {
 	check("a trace", load.Spec{Schedule: pace.Schedule{Trace: []int64{1, 2, 3}}}, 3)
 	flow := load.Scenario{Flow: true, Requests: make([]load.Request, 3)}
 	check("flows", load.Spec{Schedule: flat, Window: 2 * time.Second, Scenario: flow}, 3000)
+}
+
+// Percentiles for which an interval needs more arrivals are left out. Failed requests do not count.
+func TestPercentilesOfFewArrivals(t *testing.T) {
+	f := &fake{}
+	log := New(Setup{Open: f.open, PIDs: func() []int { return nil }}).Log()
+	check := func(responses int, want ...float64) {
+		t.Helper()
+		var sample arrivalcheck.Times
+		for i := range int64(responses) + 1 {
+			sample.Due, sample.Left = append(sample.Due, i*1e6), append(sample.Left, i*1e6+1000)
+			sample.Response = append(sample.Response, min(i, 1)*2e6)
+		}
+		var got []float64
+		for _, x := range log.Percentiles(sample, 0, []Span{{FromNs: 0, ToNs: 1e9}}, 0.1) {
+			got = append(got, x.Quantile)
+			if x.Ns != 2e6 || x.PunctualNs != 2e6-1000 || x.Unknown != "" {
+				t.Errorf("%d responses: %+v", responses, x)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d responses: quantiles %v, want %v", responses, got, want)
+		}
+	}
+	log.Begin()
+	log.End()
+	check(380, 0.5, 0.9)
+	check(381, 0.5, 0.9, 0.99)
 }

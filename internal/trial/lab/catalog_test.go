@@ -29,3 +29,17 @@ func TestOnlyTarget(t *testing.T) {
 		t.Errorf("an unknown name is %+v, %v", got, err)
 	}
 }
+
+// Contained names the launcher of services that consist only of images.
+func TestContained(t *testing.T) {
+	images := map[string]string{"": "app:1"}
+	for want, made := range map[string]*service.Built{"": {Dir: "/"}, "docker": {Images: images},
+		"kubernetes": {Images: images, Launcher: "kubernetes"}} {
+		if got := Contained(&service.Service{Made: made}); got != want {
+			t.Errorf("%+v: %q, want %q", made, got, want)
+		}
+	}
+	if got := Contained(&service.Service{}); got != "" {
+		t.Errorf("a service of the catalog: %q", got)
+	}
+}

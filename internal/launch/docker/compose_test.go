@@ -1,0 +1,89 @@
+package docker
+
+import (
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/network"
+
+	"prony.example/internal/launch"
+)
+
+// stackOf returns a project with this model that has not been brought up.
+func stackOf(model string) *stack {
+	spec := launch.Spec{Name: "t", Cores: []int{2, 3}, Compose: &launch.Compose{
+		File: "app.yaml", Service: "web", Model: []byte(model)}}
+	return &stack{Common: launch.NewCommon(spec), name: "prony-1-1", l: &Launcher{
+		self: lab{ID: "1", Boot: "2", Namespace: "3"}}}
+}
+
+// TestAdaptedModel labels all of a Compose project, and removes what could collide with another
+// lab's.
+func TestAdaptedModel(t *testing.T) {
+	const labels = `{"` + labelLab + `": "1", "` + labelBoot + `": "2", "` + labelNamespace +
+		`": "3"`
+	p := stackOf(`{"name": "app", "services": {
+		"web": {"image": "i", "ports": [80], "container_name": "w", "build": ".",
+			"labels": {"mine": "yes"}, "restart": "always"}},
+		"networks": {"back": {"name": "app_back"},
+			"shared": {"external": true, "name": "shared"}}}`)
+	p.pod = &pod{name: "prony-pod-1"}
+	want := `{"name": "prony-1-1", "services": {
+		"web": {"image": "i", "labels": ` + labels + `, "` + labelGroup + `": "prony-pod-1",
+			"mine": "yes"}, "restart": "no", "pull_policy": "never", "cpuset": "2,3",
+			"cgroup_parent": "/prony-pod-1"}},
+		"networks": {"back": {"name": "prony-1-1_back", "labels": ` + labels + `,
+			"` + labelGroup + `": "prony-pod-1"}}, "shared": {"external": true, "name": "shared"}},
+		"volumes": {}}`
+	text, err := p.adapted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, wanted any
+	for text, to := range map[string]*any{string(text): &got, want: &wanted} {
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			t.Fatal(err, text)
+		}
+	}
+	if !reflect.DeepEqual(got, wanted) {
+		t.Errorf("the model is %s, want %s", text, want)
+	}
+	_, err = stackOf("services:").adapted()
+	if err == nil || !strings.HasPrefix(err.Error(), "read Compose's output for app.yaml: ") {
+		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// TestPlace finds the address of a Compose service, in one of its networks or in that of the host.
+func TestPlace(t *testing.T) {
+	check := func(mode string, want string, byNetwork map[string]string) {
+		t.Helper()
+		p := stackOf("{}")
+		front := container.InspectResponse{State: &container.State{Pid: 1 << 30},
+			HostConfig:      &container.HostConfig{NetworkMode: container.NetworkMode(mode)},
+			NetworkSettings: &container.NetworkSettings{}}
+		for name, ip := range byNetwork {
+			if front.NetworkSettings.Networks == nil {
+				front.NetworkSettings.Networks = map[string]*network.EndpointSettings{}
+			}
+			front.NetworkSettings.Networks[name] = &network.EndpointSettings{
+				IPAddress: netip.MustParseAddr(ip)}
+		}
+		p.all = []container.InspectResponse{front}
+		err := p.place()
+		if got := p.ip.String(); got != want || (err == nil) != p.ip.IsValid() {
+			t.Errorf("%s, %v: address %s, error %v, want %s", mode, byNetwork, got, err, want)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "service web has no address") {
+			t.Errorf("%s, %v: %v", mode, byNetwork, err)
+		}
+	}
+	check("host", "127.0.0.1", nil)
+	check("bridge", "172.18.0.2", map[string]string{"back": "172.18.0.2"})
+	check("bridge", "invalid IP", map[string]string{"six": "fd00::2"})
+	check("none", "invalid IP", nil)
+}
