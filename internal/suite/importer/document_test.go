@@ -139,7 +139,8 @@ func TestServersOfOperations(t *testing.T) {
 	checkTold(t, Options{}, written3("servers: [{url: 'https://shop.test/v1'}]",
 		`/b: {get: {servers: [{url: 'https://other.test/v8'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
 			` d: {get: {`+ok+`}}`),
-		"GET /v1/c", "GET /v1/d", "-1: of another host than https://shop.test")
+		"GET /v1/c", "GET /v1/d", "-1: of another host than https://shop.test",
+		"~1: a path that does not begin with / is sent with it")
 	checkTold(t, Options{}, written3("servers: [{url: 'https://shop.test/v1'}]",
 		`/b: {get: {servers: [{url: 'https://{agent}'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
 			` /d: {servers: [{url: /v9}], get: {`+ok+`}}`),

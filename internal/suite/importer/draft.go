@@ -246,6 +246,8 @@ var foreign = []struct {
 		`(?m)^#Fields: `)},
 	{"it is an environment of Postman; name the collection", regexp.MustCompile(
 		`"_postman_variable_scope"`)},
+	{"it is all data of Postman; export one collection as Collection v2.1", regexp.MustCompile(
+		`(?s)^\s*\{.*"collections"\s*:\s*\[.*"environments"\s*:`)},
 	{"it is an export of Insomnia; export it as HAR", regexp.MustCompile(
 		`"__export_format"|(?m)^type: collection\.insomnia\.rest`)},
 	{"it is a plan of JMeter; record its requests as HAR", regexp.MustCompile(
@@ -330,10 +332,16 @@ func (d *Draft) add(r raw) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
 	why := r.joined()
-	if !utf8.ValidString(r.body) || slices.ContainsFunc(r.headers, func(f Field) bool {
-		return !utf8.ValidString(f.Name + f.Value)
-	}) {
+	texts := r.body
+	for _, f := range r.headers {
+		texts += "\n" + f.Name + f.Value
+	}
+	switch {
+	case !utf8.ValidString(texts):
 		why = "bytes that are not UTF-8 in its body or its header fields"
+	case strings.ContainsRune(texts, utf8.RuneError):
+		why = "its body or its header fields have U+FFFD, which files have in place of bytes " +
+			"that are not text"
 	}
 	if why != "" {
 		d.leave(why)
@@ -445,7 +453,8 @@ func (d *Draft) settle() {
 	known := map[string]int{}
 	for _, r := range retained {
 		out := d.finish(r)
-		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
+		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, out.Type,
+			r.unknown})
 		switch i, ok := known[string(key)]; {
 		case ok && !r.unknown:
 			same := &d.Requests[i]

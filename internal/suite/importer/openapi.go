@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -148,6 +149,10 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 		visit(r.method, func(string, tree, tree) { d.leave(r.why) })
 	}
 	for _, p := range paths {
+		if more := o.tree(o.tree(items[p])["additionalOperations"]); len(more) > 0 {
+			d.Found += len(more)
+			d.leaveAll("a method that suites do not have", len(more))
+		}
 		if item, is := items[p].(tree); is && o.tree(item) == nil {
 			d.Found++
 			d.leave("a path whose operations are in another file; bundle the document into one " +
@@ -274,6 +279,9 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	if c.path += "/" + strings.TrimPrefix(p, "/"); strings.Contains(c.path, "#") {
 		return c, "a path with #, which is not sent"
 	}
+	if !strings.HasPrefix(p, "/") {
+		c.differ("a path that does not begin with / is sent with it")
+	}
 	servers := slices.Concat(o.list(op["servers"]), o.list(item["servers"]))
 	c.elsewhere = slices.ContainsFunc(servers, func(server any) bool {
 		return strings.Contains(plain(o.tree(server)["url"]), "//")
@@ -292,10 +300,13 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	d.secure(o, op, &c)
 	body := o.tree(op["requestBody"])
 	if body == nil && o.second {
-		body = o.bodyOf2(item, op)
+		body = o.bodyOf2(item, op, &c.raw)
 	}
 	switch {
 	case method == "get" || method == "head":
+		if body != nil {
+			c.differ("the body of a GET or HEAD is not sent, because it has no meaning (RFC 9110)")
+		}
 	case body != nil:
 		if why := o.body(body, &c.raw); why != "" {
 			c.miss(why)
@@ -342,10 +353,10 @@ func (c *operation) finish() {
 	}
 }
 
-// success is the lowest good status that is documented; 0: none is. It says whether all that are
-// documented are errors.
+// success is the lowest good status that is documented; 0: none is, or it is one of several. It
+// says whether all that are documented are errors.
 func success(responses tree) (status int, bad bool) {
-	open := len(responses) == 0
+	open, answers := len(responses) == 0, 0
 	for code := range responses {
 		n, err := strconv.Atoi(code)
 		switch {
@@ -355,9 +366,12 @@ func success(responses tree) (status int, bad bool) {
 		case n >= 200 && n < 400 && (status == 0 || n < status):
 			status = n
 		}
+		if n >= 200 && n < 300 && n != http.StatusPartialContent {
+			answers++
+		}
 	}
-	if status >= 300 && open {
-		status = 0
+	if answers > 1 || status >= 300 && open {
+		return 0, false
 	}
 	return status, status == 0 && !open
 }
