@@ -230,7 +230,9 @@ func Alone(path string) *Draft {
 
 var (
 	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
-	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
+	openKey  = regexp.MustCompile(`(?m)^( *)["']?(openapi|swagger)["']?[ \t]*:`)
+	// outermost begins the first line of YAML that is neither a comment nor a mark.
+	outermost = regexp.MustCompile(`^(?:[ \t]*(?:#.*|---.*|%.*)?\r?\n)*( *)`)
 )
 
 // foreign are forms of content that no kind has, by what to do.
@@ -288,12 +290,20 @@ func recognise(data []byte) string {
 	switch {
 	case isLog(data):
 		return Log
-	case openKey.Match(data):
+	case isOpenAPI(data):
 		return OpenAPI
 	case curlLine.Match(data):
 		return Curl
 	}
 	return ""
+}
+
+// isOpenAPI says whether YAML has the version of a document among its outermost keys.
+func isOpenAPI(data []byte) bool {
+	indent := outermost.FindSubmatch(data)[1]
+	return slices.ContainsFunc(openKey.FindAllSubmatch(data, -1), func(m [][]byte) bool {
+		return bytes.Equal(m[1], indent)
+	})
 }
 
 // leave counts something that is left out for a reason.
