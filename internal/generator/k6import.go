@@ -171,8 +171,8 @@ var k6Requests = lazyregexp.New(`(?m)^\s*[✓✗]?\s*(http_reqs)\.+:`)
 // and groups follow (--summary-mode=full).
 func K6Total(text string) string {
 	const head = "█ "
-	before, total, has := strings.Cut(text, head+"TOTAL RESULTS")
-	if !has {
+	before, total, ok := strings.Cut(text, head+"TOTAL RESULTS")
+	if !ok {
 		return text
 	}
 	inside, after, _ := strings.Cut(total, head)

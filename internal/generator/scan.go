@@ -141,8 +141,8 @@ func (s *scan) ends(mark string) {
 }
 
 // errSeveral is the reason for a file in which numbers of several runs would be mixed.
-var errSeveral = errors.New("the file has the outputs of several runs; save each of them in a file " +
-	"of its own")
+var errSeveral = errors.New("the file has the outputs of several runs; save each of them in a " +
+	"file of its own")
 
 // once fails at the second match of a pattern that a tool's output matches once: values of two
 // outputs would be mixed. The pattern's first group is the text of the error.

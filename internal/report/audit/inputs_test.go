@@ -54,8 +54,8 @@ func TestInputs(t *testing.T) {
 	check("a.csv", "name,rps,note\na,100,\"fast,\nbut loud\"\n",
 		[]string{"a fast,\nbut loud rate 100"}, nil, "")
 	// Files of other tools are named, also if they look like a table or like Markdown.
-	check("a.txt", "Requests  [total, rate, throughput]  10, 5.00, 5.00\nDuration  [total, attack, "+
-		"wait]  2s, 2s, 1ms\n", nil, nil, "a text report of vegeta")
+	check("a.txt", "Requests  [total, rate, throughput]  10, 5.00, 5.00\nDuration  [total, "+
+		"attack, wait]  2s, 2s, 1ms\n", nil, nil, "a text report of vegeta")
 	check("a.txt", "Fortio 1.6 running\nAggregated Function Time : count 9\n# target 50% 1\n", nil,
 		nil, "results of Fortio")
 	// What a number counts is in its head or its cell, or is unknown.

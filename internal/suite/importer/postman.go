@@ -105,7 +105,7 @@ func (d *Draft) items(f folder, s scope) {
 
 // add is what a folder says of what it holds.
 func (s *scope) add(f folder) {
-	if f.Auth.own() {
+	if f.Auth.overrides() {
 		s.auth = f.Auth
 	}
 	s.variables = maps.Clone(s.variables)
@@ -165,7 +165,7 @@ func (d *Draft) request(i folder, s scope) (why string) {
 	if why = f.body(&r, &q, s.bodies); why != "" {
 		return why
 	}
-	if q.Auth.own() {
+	if q.Auth.overrides() {
 		s.auth = q.Auth
 	}
 	if why = f.authorize(&r, s.auth); why != "" {

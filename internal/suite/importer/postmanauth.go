@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// own says whether an item has an authorization, instead of that of the folder around it.
-func (a *auth) own() bool { return a != nil && a.Type != "inherit" }
+// overrides says whether an item has an authorization, instead of that of the folder around it.
+func (a *auth) overrides() bool { return a != nil && a.Type != "inherit" }
 
 // authorize adds the authorization of a request, or returns why it cannot. Different secrets get
 // different names, also if the collection has their values in variables.

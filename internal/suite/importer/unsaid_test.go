@@ -163,9 +163,10 @@ func TestLogHosts(t *testing.T) {
 
 // The outermost keys of a document may be indented, and keys with names of versions be inside.
 func TestIndentedDocument(t *testing.T) {
-	checkTold(t, Options{}, "# a\n---\n\n  swagger: '2.0'\n  paths: {/a: {get: {"+ok+"}}}\n", "GET /a")
-	checkTold(t, Options{}, "---\na:\n  openapi: 3\n", "read f: it looks like none of openapi, har, "+
-		"curl, postman, log; say which it is with --as")
+	checkTold(t, Options{}, "# a\n---\n\n  swagger: '2.0'\n  paths: {/a: {get: {"+ok+"}}}\n",
+		"GET /a")
+	checkTold(t, Options{}, "---\na:\n  openapi: 3\n", "read f: it looks like none of openapi, "+
+		"har, curl, postman, log; say which it is with --as")
 }
 
 // A GET has no body, and what would end a path is escaped in its variables.
