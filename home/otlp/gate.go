@@ -57,6 +57,7 @@ type visit struct {
 	signal  string
 	zipkin  bool
 	faults  faults      // of the items that were rejected
+	filled  bool        // the list of a request in JSON is not empty
 	slot    bool        // it occupies a slot
 	counted atomic.Bool // its items were counted, as received or as refused
 	refused error       // why the gate refused it
@@ -188,7 +189,8 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Write sends the answer, with what was rejected instead of a full success.
+// Write sends the answer, with what was rejected instead of a full success, or with a warning that
+// nothing was found.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.code == 0 {
 		a.WriteHeader(http.StatusOK)
@@ -197,7 +199,8 @@ func (a *answer) Write(p []byte) (int, error) {
 		_, err := io.WriteString(a.ResponseWriter, status.Convert(a.v.refused).Message()+"\n")
 		return len(p), err
 	}
-	if a.code != http.StatusOK || a.v.faults.items == 0 {
+	nothing := a.v.filled && !a.v.counted.Load() && a.v.faults.total == 0
+	if a.code != http.StatusOK || a.v.faults.items == 0 && !nothing {
 		return a.ResponseWriter.Write(p)
 	}
 	json := !strings.Contains(a.Header().Get("Content-Type"), "protobuf")

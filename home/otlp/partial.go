@@ -70,8 +70,10 @@ func unknownKey(v *visit, kind string, body []byte) string {
 				want)
 		}
 	}
-	if list := string(top[want]); list != "" && list != "null" && list[0] != '[' {
+	list := string(top[want])
+	if list != "" && list != "null" && list[0] != '[' {
 		return fmt.Sprintf("the value of %q must be a list", want)
 	}
+	v.filled = strings.Contains(list, "{")
 	return ""
 }

@@ -43,6 +43,9 @@ func (f *faults) bad(reason string) bool {
 
 // text returns a sentence such as "3 of 10 spans rejected: 2 end before they start, 1 …".
 func (f *faults) text(noun string) string {
+	if f.items == 0 {
+		return fmt.Sprintf("the request has no %s; check the keys of its lists", noun)
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%d of %d %s rejected: ", f.items, f.total, noun)
 	for i, reason := range f.first {

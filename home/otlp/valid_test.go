@@ -2,11 +2,14 @@ package otlp
 
 import (
 	"bytes"
+	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -382,6 +385,9 @@ func TestUnknownKeys(t *testing.T) {
 		{"/v1/traces", `{"resourceSpans":null}`, 200, ""},
 		{"/v1/traces", `{"resource_spans":[{"scope_spans":[{"spans":[{"name":"x"}]}]}]}`, 400,
 			`unknown key \"resource_spans\"`},
+		{"/v1/traces", `{"resourceSpans":[{"scopeSpan":[{"spans":[{"name":"x"}]}]}]}`, 200,
+			"the request has no spans"},
+		{"/v1/metrics", `{"resourceMetrics":[{}]}`, 200, "the request has no data points"},
 		{"/v1/traces", `{"resourceSpan":[{}]}`, 400, `has the key \"resourceSpans\"`},
 		{"/v1/traces", `{"resourceMetrics":[]}`, 400, `unknown key \"resourceMetrics\"`},
 		{"/v1/metrics", `{"resourceSpans":[]}`, 400, `has the key \"resourceMetrics\"`},
@@ -414,5 +420,37 @@ func TestWhen(t *testing.T) {
 		if got := f.when("the start", at); got != want {
 			t.Errorf("%d: %q, want %q", at, got, want)
 		}
+	}
+}
+
+// Values of enums are numbers, or names as some senders write them; others are refused.
+func TestEnumsInJSON(t *testing.T) {
+	var got []ptrace.SpanKind
+	c := Config{HTTP: "127.0.0.1:0"}
+	c.Traces, _ = consumer.NewTraces(func(_ context.Context, d ptrace.Traces) error {
+		got = append(got, d.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).Kind())
+		return nil
+	})
+	c.Metrics, _ = consumer.NewMetrics(func(context.Context, pmetric.Metrics) error { return nil })
+	c.Logs, _ = consumer.NewLogs(func(context.Context, plog.Logs) error { return nil })
+	in, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close(t.Context())
+	for kind, want := range map[string]int{`2`: 200, `"SPAN_KIND_SERVER"`: 200, `"server"`: 400,
+		`"2"`: 400, `true`: 400} {
+		body := `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":` +
+			`"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"x","kind":` +
+			kind + `,"startTimeUnixNano":"1700000000000000000",` +
+			`"endTimeUnixNano":"1700000000000000001"}]}]}]}`
+		code, text := post(t, "http://"+in.Endpoints().HTTP+"/v1/traces", strings.NewReader(body),
+			"Content-Type", jason)
+		if code != want {
+			t.Errorf("kind %s: %d %s, want %d", kind, code, text, want)
+		}
+	}
+	if server := ptrace.SpanKindServer; !slices.Equal(got, []ptrace.SpanKind{server, server}) {
+		t.Errorf("spans of kinds %v, want two of %v", got, server)
 	}
 }

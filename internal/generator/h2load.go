@@ -172,6 +172,7 @@ var h2Labels = labels(
 func importH2load(text string) (*tally, error) {
 	s := newScan(text)
 	s.check(h2Labels)
+	s.once(h2Requests)
 	m, f, status := s.find(h2Requests), s.find(h2Finished), s.find(h2Status)
 	if *s.err != nil {
 		return nil, *s.err
@@ -187,7 +188,8 @@ func importH2load(text string) (*tally, error) {
 		f.fail(2, err)
 		t.durationNs = ns
 	}
-	t.errors.Read, t.errors.Timeout = m.count(6), m.count(7)
+	t.errors.Timeout = m.count(7) // which h2load also counts as errored (process_timedout_streams)
+	t.errors.Read = max(m.count(6)-t.errors.Timeout, 0)
 	t.good = status.count(1) + status.count(2)
 	t.errors.Status = status.count(3) + status.count(4)
 	if t.errors.Status > 0 {

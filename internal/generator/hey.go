@@ -177,6 +177,7 @@ var summaryUnits = map[string]float64{"ns": 1, "us": 1e3, "ms": 1e6, "sec": 1e9,
 func importSummary(text, usual string) (*tally, error) {
 	t, s := &tally{}, newScan(text)
 	s.check(summaryLabels)
+	s.once(summaryRate)
 	d := &t.service
 	for _, m := range s.all(summaryStat) {
 		ns := m.span(2, summaryUnits[m.group(3)])
@@ -258,6 +259,9 @@ func importRows(text string, columns ...string) (*tally, error) {
 		from, elapsed := s.offset(0, 1e9), s.span(1, 1e9)
 		r.durationNs = max(r.durationNs, from+elapsed)
 		r.book(elapsed, r.answered(s.status(2), 0, 1))
+	}
+	if s.err == nil && s.repeated > 0 {
+		return nil, errSeveral // the times of each begin at 0
 	}
 	return r.sum(), s.finish(&r.tally)
 }

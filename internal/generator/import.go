@@ -120,7 +120,9 @@ func Import(name, text string) (*record.Load, []Note, error) {
 	if strings.HasPrefix(c.first, "{") {
 		c.keys = topKeys(c.text)
 	}
-	list := jsonList.MatchString(c.first)
+	if why := described(c); why != "" {
+		return nil, nil, &Unrecognized{name: name, Known: why}
+	}
 	for _, f := range formats {
 		if !f.is(c) {
 			continue
@@ -135,8 +137,9 @@ func Import(name, text string) (*record.Load, []Note, error) {
 		l, notes := t.finish(name, f.tool)
 		return l, notes, nil
 	}
-	foreign := &Unrecognized{name: name, Known: described(c)}
-	if (c.keys != nil || list) && foreign.Known == "" && !json.Valid([]byte(c.text)) {
+	foreign := &Unrecognized{name: name}
+	list := jsonList.MatchString(c.first)
+	if (c.keys != nil || list) && !json.Valid([]byte(c.text)) {
 		_, foreign.Broken = document(text)
 	}
 	return nil, nil, foreign

@@ -1,6 +1,7 @@
 package generator
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -164,6 +165,8 @@ var rowInputs = []input{
 	{name: "hey with commas and points", text: strings.ReplaceAll(heyHead, ",", ";") +
 		"0,0060;0;0;0;0;0;200;1,2\n0.006;0;0;0;0;0;200;1,2\n",
 		refused: `line 3, column "response-time": cannot read "0.006": it has a decimal point`},
+	{name: "hey twice", text: heyHead + "0.01,0,0,0,0,0,200,0\n" + heyHead +
+		"0.01,0,0,0,0,0,200,0\n", refused: "the outputs of several runs"},
 	{name: "hey with quoted commas", text: heyHead + "\"0,0060\",0,0,0,0,0,200,0.1\n",
 		refused: `line 2, column "response-time": cannot read "0,0060": it has a comma`},
 	{name: "hey whose status is cut", text: heyHead + "0.0009,0,0,0,0,0,20,0.0002\n",
@@ -320,6 +323,32 @@ const vegetaText = `{"latencies":{"mean":483652,"50th":422661,"max":10381767,"mi
 "duration":1994898681,"wait":539678,"requests":400,"rate":200.5,
 "status_codes":{"200":380,"503":20},"errors":["503 Service Unavailable"]}`
 
+const h2Twice = "finished in 1.00s, 1.00 req/s, 1B/s\nrequests: 1 total, 1 started, 1 done, " +
+	"1 succeeded, 0 failed, 0 errored, 0 timeout\nstatus codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"
+
+const jmeterRun = "Creating summariser <summary>\nsummary =    933 in 00:00:02 =  433.6/s " +
+	"Avg:     3 Min:     0 Max:    87 Err:    47 (5.04%)\n"
+
+// k6Full has numbers of a scenario below those of the run.
+const k6Full = `
+  █ TOTAL RESULTS
+
+    HTTP
+    http_req_duration...: avg=5ms min=1ms med=5ms max=9ms p(90)=8ms p(95)=8ms
+    http_req_failed.....: 1.00% 10 out of 1000
+    http_reqs...........: 1000  100/s
+
+    EXECUTION
+    iterations..........: 1000  100/s
+
+  █ SCENARIO: a
+
+    HTTP
+    http_req_duration...: avg=2ms min=1ms med=2ms max=3ms p(90)=3ms p(95)=3ms
+    http_req_failed.....: 0.00% 0 out of 10
+    http_reqs...........: 10    1/s
+`
+
 // change replaces a part of a text, which must be in it.
 func change(text, from, to string) string {
 	if !strings.Contains(text, from) {
@@ -385,6 +414,18 @@ var textInputs = []input{
 	{name: "h2load with commas", text: "finished in 1,51s, 14739.33 req/s, 1.71MB/s\n" +
 		"status codes: 21004 2xx, 0 3xx, 0 4xx, 1105 5xx\n",
 		refused: "line 1, column 1: cannot read"},
+	{name: "h2load with timeouts", text: "finished in 5.00s, 200.00 req/s, 1.71MB/s\n" +
+		"requests: 1000 total, 1000 started, 1000 done, 980 succeeded, 20 failed, 5 errored, " +
+		"3 timeout\nstatus codes: 980 2xx, 0 3xx, 15 4xx, 0 5xx\n", good: 980,
+		errors: record.Errors{Status: 15, Read: 2, Timeout: 3}, window: 5 * time.Second},
+	{name: "wrk twice", text: wrkText + wrkText, refused: "line 19, column 3: cannot read " +
+		"\"201\": the file has the outputs of several runs"},
+	{name: "hey twice", text: heyText + heyText, refused: "the outputs of several runs"},
+	{name: "h2load twice", text: h2Twice + h2Twice, refused: "the outputs of several runs"},
+	{name: "k6 twice", text: k6Full + k6Full, refused: "the outputs of several runs"},
+	{name: "JMeter twice", text: jmeterRun + jmeterRun, refused: "the outputs of several runs"},
+	{name: "k6 with scenarios", text: k6Full, good: 990, errors: record.Errors{Status: 10},
+		window: 10 * time.Second, p50: 5 * time.Millisecond, most: 9 * time.Millisecond},
 	{name: "ab", text: "Concurrency Level:      8\nTime per request:       1.2 [ms] (mean)\n",
 		refused: "the file is the text of ab"},
 	{name: "vegeta's text", text: "Requests      [total, rate, throughput]  10, 5.0, 5.0\n",
@@ -454,4 +495,42 @@ func TestNotes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestForeignFormats checks that files of tools that are not imported are refused by the tool's
+// name, also if they look like those of another one.
+func TestForeignFormats(t *testing.T) {
+	check := func(want string, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			_, _, err := Import("a.x", text)
+			foreign := (*Unrecognized)(nil)
+			if !errors.As(err, &foreign) || !strings.Contains(foreign.Known, want) {
+				t.Errorf("%q: %v, want %s", text, err, want)
+			}
+		}
+	}
+	check("ghz", `{"statusCodeDistribution": {"OK": 9}, "latencyDistribution": [], "count": 9}`,
+		"\nSummary:\n  Count:\t9\n  Total:\t2.00 s\n  Requests/sec:\t4.50\n")
+	check("siege", "{\t\"transactions\":\t\t10,\n\t\"availability\":\t\t100.00}",
+		"Transactions:\t10 hits\nAvailability:\t100.00 %\nTransaction rate:\t5.00 trans/sec\n")
+	check("Artillery", `{"aggregate": {"counters": {}}, "intermediate": []}`,
+		"http.response_time:\n  min: 1\nvusers.created: 9\n")
+	check("Fortio", `{"RunType": "HTTP", "DurationHistogram": {"Count": 9}}`,
+		"Fortio 1.60.3 running\nAggregated Function Time : count 9 avg 0.01\n")
+	check("autocannon", "Running 10s test @ http://a\n10 connections\n\n│ Stat │\n│ Req/Sec │\n")
+	check("bombardier", "Statistics    Avg\n  Reqs/sec  9.00\n  HTTP codes:\n")
+	check("Locust", "Timestamp,User Count,Type,Name,Requests/s\n1700000000,1,,Aggregated,9\n",
+		"\"Type\",\"Name\",\"# requests\",\"# failures\"\n",
+		"Method,Name,Error,Occurrences\nGET,/,x,1\n",
+		" Type     Name    # reqs      # fails |    Avg\n", `[{"name": "/", "num_requests": 9}]`)
+	check("Gatling", "---- Global Information ---------\n> request count  9 (OK=9 KO=0)\n",
+		"var stats = {\n    type: \"GROUP\",\n",
+		`{"name": "All Requests", "numberOfRequests": {}, "meanResponseTime": {}}`)
+	check("summary of JMeter", "Label,# Samples,Average,Median\nTOTAL,9,1,1\n")
+	check("JMeter dashboard", `{"Total": {"transaction": "Total", "sampleCount": 9}}`)
+	check("vegeta", "Bucket           #     %       Histogram\n[0s, 1ms]  1  100.00%\n")
+	check("plow", "Benchmarking http://a for 10s using 50 connection(s).\n\nSummary:\n  RPS  9\n")
+	check("loadtest", "Completed requests:  9\nTotal errors:        0\n")
+	check("Taurus", "label,avg_ct,avg_lt,avg_rt\n")
 }

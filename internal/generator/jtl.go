@@ -190,6 +190,9 @@ func importBareJTL(string) (*tally, error) {
 var jmeterLine = lazyregexp.New(`summary =\s+(\d+) in (\S+) =\s+([\d.]+)/s Avg:\s+(\d+) ` +
 	`Min:\s+(\d+) Max:\s+(\d+) Err:\s+(\d+)`)
 
+// jmeterBegin is a line that JMeter prints once, before the sums of a run.
+var jmeterBegin = lazyregexp.New(`(Creating summariser) <summary>`)
+
 // jmeterLabels are the lines that the pattern must match.
 var jmeterLabels = labels(`^summary =`, `^summary =\s+\d+ in \S+ =\s+[\d.]+/s Avg:\s+\d+ `+
 	`Min:\s+\d+ Max:\s+\d+ Err:\s+\d+\b`)
@@ -198,6 +201,7 @@ var jmeterLabels = labels(`^summary =`, `^summary =\s+\d+ in \S+ =\s+[\d.]+/s Av
 func importJMeter(text string) (*tally, error) {
 	s := newScan(text)
 	s.check(jmeterLabels)
+	s.once(jmeterBegin)
 	all := s.all(jmeterLine)
 	if *s.err != nil {
 		return nil, *s.err

@@ -164,10 +164,29 @@ var k6Labels = labels(
 	`^\s*[✓✗]?\s*http_req_failed\.+:`, `\d+\s+(out of|✗)\s+\d+$`,
 	`^\s*[✓✗]?\s*(http_reqs|dropped_iterations)\.+:`, `:\s*\d+\s+[\d.]+/s$`)
 
+// k6Requests is a line that a summary has once.
+var k6Requests = lazyregexp.New(`(?m)^\s*[✓✗]?\s*(http_reqs)\.+:`)
+
+// K6Total returns the part of k6's text to the end of its total, which the numbers of its scenarios
+// and groups follow (--summary-mode=full).
+func K6Total(text string) string {
+	const head = "█ "
+	before, total, ok := strings.Cut(text, head+"TOTAL RESULTS")
+	if !ok {
+		return text
+	}
+	inside, after, _ := strings.Cut(total, head)
+	if strings.Contains(after, head+"TOTAL RESULTS") {
+		return text // of several runs
+	}
+	return before + head + "TOTAL RESULTS" + inside
+}
+
 // importK6Text parses the text of k6's summary.
 func importK6Text(text string) (*tally, error) {
-	t, s := &tally{}, newScan(text)
+	t, s := &tally{}, newScan(K6Total(text))
 	s.check(k6Labels)
+	s.once(k6Requests)
 	var requests int64
 	var all, good record.Dist
 	last, names := "", map[string]bool{}

@@ -139,3 +139,15 @@ func (s *scan) ends(mark string) {
 			"complete", mark)
 	}
 }
+
+// errSeveral is the reason for a file in which numbers of several runs would be mixed.
+var errSeveral = errors.New("the file has the outputs of several runs; save each of them in a " +
+	"file of its own")
+
+// once fails at the second match of a pattern that a tool's output matches once: values of two
+// outputs would be mixed. The pattern's first group is the text of the error.
+func (s *scan) once(p *lazyregexp.Pattern) {
+	if all := s.all(p); len(all) > 1 {
+		all[1].fail(1, errSeveral)
+	}
+}

@@ -287,6 +287,7 @@ var wrkLabels = labels(
 // requests. Lines of errors come after that number, and before the rate.
 func wrkCounts(s *scan) (*tally, int64, error) {
 	s.check(wrkLabels)
+	s.once(wrkRequests)
 	m := s.find(wrkRequests)
 	if m == nil && *s.err == nil {
 		return nil, 0, fmt.Errorf(`the output has no line such as "1000 requests in 2.00s, ` +

@@ -13,8 +13,9 @@ import (
 
 // Command is a simple command of a script.
 type Command struct {
-	Words   []string // variables in front of the command included
-	Problem string   // why the words are not surely those that a program receives; "": they are
+	Words   []string  // variables in front of the command included
+	Problem string    // why the words are not surely those that a program receives; "": they are
+	Inside  []Command // those whose output the words have, such as in $(command)
 }
 
 const inside = "an & or ; that is not in quotes: quote the address"
@@ -44,12 +45,7 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 	source := func(p syntax.WordPart) string {
 		return expansion(script[p.Pos().Offset():p.End().Offset()])
 	}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		call, is := n.(*syntax.CallExpr)
-		if !is {
-			return true
-		}
-		var c Command
+	read := func(call *syntax.CallExpr) (c Command) {
 		if cut.MatchString(script[call.End().Offset():]) {
 			c.Problem = inside
 		}
@@ -66,10 +62,33 @@ func Commands(script string, expansion func(source string) string) (out []Comman
 			}
 			c.Words = append(c.Words, word)
 		}
+		return c
+	}
+	visit(file, func(call *syntax.CallExpr) {
+		var inner []Command
+		add := func(call *syntax.CallExpr) { inner = append(inner, read(call)) }
+		for _, a := range call.Assigns {
+			visit(a, add)
+		}
+		for _, w := range call.Args {
+			visit(w, add)
+		}
+		c := read(call) // which puts braces into the words, where they cannot be visited
+		c.Inside = inner
 		out = append(out, c)
-		return false
 	})
 	return out, nil
+}
+
+// visit calls a function for each simple command below a node that is in no other one.
+func visit(node syntax.Node, do func(*syntax.CallExpr)) {
+	syntax.Walk(node, func(n syntax.Node) bool {
+		call, is := n.(*syntax.CallExpr)
+		if is {
+			do(call)
+		}
+		return !is
+	})
 }
 
 func blank(c byte) bool { return strings.IndexByte(" \t\r\n&;|)", c) >= 0 }

@@ -219,11 +219,10 @@ func (g *grid) row(r gridRow, t *Table) *Row {
 			continue
 		}
 		if q == "" {
-			_, isNumber := parseValue(cell, "", Requests)
 			if keyHead.MatchString(strings.TrimSpace(g.heads[i])) {
 				key = append(key, plain(cell))
 			}
-			if text := plain(cell); text != "" && !isNumber && len(names) < 4 {
+			if text := plain(cell); text != "" && !isNumber(text) && len(names) < 4 {
 				names = append(names, text)
 			}
 			continue

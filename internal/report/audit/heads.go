@@ -101,7 +101,7 @@ func headOf(text string) (head, bool) {
 		}
 		name, unit := strings.Trim(strings.ReplaceAll(m[1], "_", " "), " :"), m[2]
 		if q, ok := byHead[name]; ok {
-			if known(unit, q) {
+			if q, unit = inTime(q, unit); q != "" && known(unit, q) {
 				return head{q, unit}, true
 			}
 			continue
@@ -116,15 +116,38 @@ func headOf(text string) (head, bool) {
 	return head{}, false
 }
 
+// inTime returns the rate or the share that a count with such a unit is: "Requests (per second)".
+func inTime(q Quantity, unit string) (Quantity, string) {
+	rates := map[Quantity]Quantity{Requests: Rate, Errors: ErrorRate, Iterations: IterationRate}
+	m := perTime.FindStringSubmatch(unit)
+	switch {
+	case kinds[q] != aCount:
+		return q, unit
+	case m != nil:
+		return rates[q], "/" + m[1]
+	case unit == "%" && q == Errors:
+		return ErrorShare, unit
+	}
+	return q, unit
+}
+
+var perTime = lazyregexp.New(`^(?:1|req(?:uest)?s?\s*)?(?:/\s*|per )(sec|s|min)(?:ond|ute)?s?\.?$`)
+
 // known reports whether a unit can be that of a quantity; a text in brackets may be anything.
 func known(unit string, q Quantity) bool {
 	_, ok := scaleOf(kinds[q], unit, "")
 	return ok
 }
 
+// unsaid is the unit of a share whose head and cells do not say whether it is one of 1 or of 100.
+const unsaid = "?"
+
 func unitIn(low string, q Quantity) string {
-	if strings.Contains(low, "%") || q == ErrorShare {
+	if strings.Contains(low, "%") {
 		return "%"
+	}
+	if q == ErrorShare {
+		return unsaid
 	}
 	if q == ByteRate && strings.Contains(low, "kb/sec") {
 		return "kb"
@@ -239,6 +262,8 @@ func (c *Columns) given(text string) (head, bool) {
 	return h, ok
 }
 
+var percentCell = lazyregexp.New(`^[\d.,]+\s*%$`)
+
 // longestHead is in bytes; a longer text is not a head, and takes seconds to match.
 const longestHead = 4 << 10
 
@@ -250,6 +275,9 @@ func (c *Columns) headOf(text, sample string) (head, bool) {
 		return h, true
 	}
 	if h, ok := headOf(text); ok {
+		if h.quantity == Errors && percentCell.MatchString(plain(sample)) {
+			h = head{ErrorShare, "%"}
+		}
 		return h, true
 	}
 	if against.MatchString(plain(text)) && ratioCell.MatchString(plain(sample)) {

@@ -53,6 +53,16 @@ func TestInputs(t *testing.T) {
 		[]string{"3: a quote is not closed and hides the text after it, 1 line"}, "")
 	check("a.csv", "name,rps,note\na,100,\"fast,\nbut loud\"\n",
 		[]string{"a fast,\nbut loud rate 100"}, nil, "")
+	// Files of other tools are named, also if they look like a table or like Markdown.
+	check("a.txt", "Requests  [total, rate, throughput]  10, 5.00, 5.00\nDuration  [total, "+
+		"attack, wait]  2s, 2s, 1ms\n", nil, nil, "a text report of vegeta")
+	check("a.txt", "Fortio 1.6 running\nAggregated Function Time : count 9\n# target 50% 1\n", nil,
+		nil, "results of Fortio")
+	// What a number counts is in its head or its cell, or is unknown.
+	check("a.csv", "name,rps,errors,error rate,users\na,100,2%,0.02,5-6\nb,90,0,0,7\n",
+		[]string{"a rate 100", "a error share 0.02", "b rate 90", "b error share 0",
+			"b users 7"}, []string{"2: " + unreadCell + `error rate "0.02", users "5-6"`}, "")
+	check("a.csv", "name,throughput (req/min)\na,6000\n", []string{"a rate 100"}, nil, "")
 	// Of two columns of one name, it is unknown which one counts.
 	check("a.csv", "name,rps,p99 (ms),p99 (ms)\na,100,5,6\n", []string{"a rate 100"},
 		[]string{`1: 2 columns have the head "p99 (ms)", so none of them is read`}, "")

@@ -74,17 +74,13 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	if d, err := saved(name, base, text); d != nil || err != nil {
 		return d, err
 	}
-	var foreign *generator.Unrecognized
-	_, _, err := generator.Import(name, text)
-	if errors.As(err, &foreign) && foreign.Broken != nil {
+	foreign := unrecognized(name, text)
+	if foreign != nil && foreign.Broken != nil {
 		return nil, fmt.Errorf("audit %s: %w; %s", name, foreign.Broken, understood())
 	}
 	t, err := readSeparated(text, cols)
 	if err != nil {
 		return nil, fmt.Errorf("audit %s: %w", name, err)
-	}
-	if t != nil && len(t.Rows) == 0 && len(t.Unread) > 0 {
-		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
 	}
 	if t != nil && len(t.Rows) > 0 {
 		t.Title = base
@@ -93,15 +89,30 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 	if foreign != nil && foreign.Known != "" {
 		return nil, fmt.Errorf("audit %s: %s", name, foreign.Known)
 	}
+	if t != nil && len(t.Unread) > 0 {
+		return nil, fmt.Errorf("audit %s: %w", name, none(t.Unread))
+	}
 	return nil, fmt.Errorf("audit %s: unrecognized format; %s", name, understood())
+}
+
+// unrecognized is why a text is not the output of a tool that can be imported; nil: it is one.
+func unrecognized(name, text string) *generator.Unrecognized {
+	var foreign *generator.Unrecognized
+	_, _, err := generator.Import(name, text)
+	errors.As(err, &foreign)
+	return foreign
 }
 
 // markdown reads Markdown, whose results are in tables and blocks.
 func markdown(name, text string, cols *Columns) (*Document, error) {
 	d := readMarkdown(name, text, cols)
-	switch {
-	case len(d.Tables) > 0:
+	if len(d.Tables) > 0 {
 		return d, nil
+	}
+	foreign := unrecognized(name, text)
+	switch {
+	case foreign != nil && foreign.Known != "":
+		return nil, fmt.Errorf("audit %s: %s", name, foreign.Known)
 	case strings.Contains(text, "$ prony run"):
 		return nil, ownReport(name)
 	case len(d.Unread) > 0:

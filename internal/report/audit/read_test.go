@@ -31,6 +31,15 @@ func TestParseValue(t *testing.T) {
 	check("0,5", "ms", Mean, 5e5, 1e5)
 	check("~ 60k", "", Rate, 60000, 6000)
 	check("120 /min", "", Rate, 2, 0.1) // zeros at the end: 5 %
+	check("12k/min", "", Rate, 200, 1e3/60.)
+	check("6001", "req/min", Rate, 6001/60., 1/60.)
+	check("12k", "req/min", Rate, 200, 1e3/60.)
+	check("5 req/s", "req/min", Rate, 5, 1)
+	check("5", "requests per second", Rate, 5, 1)
+	check("61", "per minute", Rate, 61/60., 1/60.)
+	check("0", unsaid, ErrorShare, 0, 0)
+	check("2%", unsaid, ErrorShare, .02, .01)
+	check("12 MBps", "", ByteRate, 12e6, 1e6)
 	check("2.6ms", "", Mean, 2.6e6, 1e5)
 	check("2.6 ± 0.3", "ms", Mean, 2.6e6, 1e5)
 	check("833", "us", P50, 833e3, 1e3)
@@ -49,7 +58,9 @@ func TestParseValue(t *testing.T) {
 	check("1117484", "", Requests, 1117484, 0)
 	check("114,120 (+17,656 failures/s)", "", Rate, 114120, 10)
 	for cell, q := range map[string]Quantity{"TOO SLOW": Rate, "TBA": Rate, "–": Rate, "": Rate,
-		"2.6": Mean, "N/A": P99, "<1ms": P50, "12 parsecs": Max, "12 MB": Mean} {
+		"2.6": Mean, "N/A": P99, "<1ms": P50, "12 parsecs": Max, "12 MB": Mean,
+		"2%": Errors, "10-20": Connections, "10 – 20": Requests, "12 Mbps": ByteRate,
+		"12 Mb/s": ByteRate} {
 		if v, ok := parseValue(cell, "", q); ok {
 			t.Errorf("%q is %+v, want no value", cell, v)
 		}
@@ -78,6 +89,13 @@ func TestHeadOf(t *testing.T) {
 	check("RPS", Rate, "")
 	check("Errors/s", ErrorRate, "")
 	check("Error %", ErrorShare, "%")
+	check("Errors (%)", ErrorShare, "%")
+	check("Error rate", ErrorShare, unsaid)
+	check("Requests (per second)", Rate, "/sec")
+	check("Requests (/min)", Rate, "/min")
+	check("Failures [1/s]", ErrorRate, "/s")
+	check("Throughput (req/min)", Rate, "req/min")
+	check("Throughput (requests per second)", Rate, "requests per second")
 	check("Duration (s)", Duration, "s")
 	check("VUs", Users, "")
 	check("Peak Mem (MB)", Memory, "mb")
@@ -85,7 +103,8 @@ func TestHeadOf(t *testing.T) {
 	check("duration_us", Duration, "us")
 	// Unknown heads are ignored.
 	for _, text := range []string{"Image Size (MB)", "Avg", "Max", "Mode", "Max memory pool",
-		"Timeout (s)", "p99 memory", "50", "Latency", "Response", "Max-Age (s)", ""} {
+		"Timeout (s)", "p99 memory", "50", "Latency", "Response", "Max-Age (s)", "Users (/s)",
+		"Transfer rate (Mbps)", ""} {
 		check(text, "", "")
 	}
 }

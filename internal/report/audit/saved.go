@@ -132,6 +132,9 @@ func readSaved(name, text string, line int) (*Row, error) {
 		row.Counted = float64(l.Errors.Total())
 	}
 	marks := printed[tool]
+	if tool == "k6" {
+		text = generator.K6Total(text)
+	}
 	if len(text) > printedMost {
 		marks = nil
 	}

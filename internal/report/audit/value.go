@@ -134,7 +134,7 @@ var unitFactors = map[kind]map[string]float64{
 // perSecond matches the unit after the number of a rate.
 var perSecond = lazyregexp.New(
 	`(?i)\s*(reqs?|requests?|ops|queries|failures|errors|iters|it)?\s*` +
-		`(/\s*(s|sec|second)|rps|qps|tps|/min)?\.?$`)
+		`((/\s*|per )(s|sec|second|min|minute)|rps|qps|tps)?\.?$`)
 
 var (
 	numberHead = lazyregexp.New(
@@ -183,6 +183,9 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	}
 	output := strings.TrimSpace(brackets.ReplaceAllString(m[4], ""))
 	scale, ok := scaleOf(k, output, unit)
+	if unit == unsaid {
+		unit, ok = "", ok || v == 0
+	}
 	if !ok || v*scale > hugest || step*scale > hugest {
 		return Value{}, false
 	}
@@ -196,11 +199,24 @@ func parseValue(cell, unit string, q Quantity) (Value, bool) {
 	return out, true
 }
 
+// isNumber reports whether a cell begins with a number.
+func isNumber(cell string) bool {
+	m := numberHead.FindStringSubmatch(plain(cell))
+	if m == nil {
+		return false
+	}
+	_, _, ok := digits(m[2])
+	return ok
+}
+
 func shown(number, text, unit string, k kind) string {
 	switch {
 	case k == aRate && !strings.Contains(text, "/"):
 		if strings.EqualFold(text, "k") || strings.EqualFold(text, "m") {
 			number += text
+		}
+		if perMinute(text, unit) {
+			return number + "/min"
 		}
 		return number + "/s"
 	case k == aSize:
@@ -222,18 +238,25 @@ var sizeNames = strings.NewReplacer("kb", "kB", "mb", "MB", "gb", "GB", "kib", "
 
 // scaleOf returns the scale of the cell's unit, or else of the head's.
 func scaleOf(k kind, text, unit string) (float64, bool) {
+	per := 1.0
 	switch k {
 	case aRate:
-		if strings.HasSuffix(text, "/min") {
-			return 1.0 / 60, true
+		if perMinute(text, unit) {
+			per = 1.0 / 60
 		}
-		text = perSecond.ReplaceAllString(text, "")
+		text, unit = perSecond.ReplaceAllString(text, ""), perSecond.ReplaceAllString(unit, "")
 	case aSizeRate:
+		if bits.MatchString(cmp.Or(text, unit)) {
+			return 0, false
+		}
 		k = aSize
 		for _, end := range []string{"/s", "/sec", "ps"} {
 			text, unit = strings.TrimSuffix(text, end), strings.TrimSuffix(unit, end)
 		}
 	case aCount:
+		if strings.IndexAny(text, "%-–—") == 0 { // a share, or a range
+			return 0, false
+		}
 		if f := strings.Fields(text); len(f) > 0 &&
 			unitFactors[aCount][strings.ToLower(f[0])] == 0 {
 			text = "" // "100 connections"
@@ -242,15 +265,28 @@ func scaleOf(k kind, text, unit string) (float64, bool) {
 		}
 		unit = strings.TrimPrefix(unit, "count")
 	}
-	if k == aRate {
-		unit = perSecond.ReplaceAllString(unit, "")
-	}
 	text = cmp.Or(text, unit)
 	if text == "" && (k == aShare || k == aRate || k == aCount) {
-		return 1, true
+		return per, true
 	}
 	scale, ok := unitFactors[k][strings.ToLower(text)]
-	return scale, ok
+	return scale * per, ok
+}
+
+var (
+	minutely = lazyregexp.New(`(?i)(/\s*|per )min(ute)?\.?$`)
+	timed    = lazyregexp.New(`(?i)/|per |[rqt]ps`)
+	// bits are units of bits per second. Heads are in small letters, in which MBps is the same.
+	bits = lazyregexp.New(`(^|\s)([kKmMgGtT]?bps|[KMGT]b/s(ec)?)$`)
+)
+
+// perMinute reports whether a rate is one per minute: by the cell, or by the head if the cell has
+// no unit of time.
+func perMinute(text, unit string) bool {
+	if timed.MatchString(text) {
+		unit = text
+	}
+	return minutely.MatchString(unit)
 }
 
 // hugest bounds values so that no sum of them overflows: 10 million years in ns.

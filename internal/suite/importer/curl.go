@@ -48,19 +48,21 @@ func (d *Draft) readCurl(_ string, data []byte) error {
 		return fmt.Errorf("%w; paste the whole curl command", err)
 	}
 	for _, c := range commands {
-		words := unwrapped(c.Words)
-		if len(words) == 0 || !curlName.MatchString(words[0]) {
-			if len(c.Words) > 0 {
-				d.change("a command that is not curl is not run", 1)
+		if words := unwrapped(c.Words); len(words) > 0 && !curlName.MatchString(words[0]) ||
+			len(words) == 0 && len(c.Words) > 0 && len(c.Inside) == 0 {
+			d.change("a command that is not curl is not run", 1)
+		}
+		for _, c := range append(c.Inside, c) {
+			words := unwrapped(c.Words)
+			switch {
+			case len(words) == 0 || !curlName.MatchString(words[0]):
+			case c.Problem != "":
+				d.Found++
+				d.leave(c.Problem)
+			default:
+				d.command(words[1:])
 			}
-			continue
 		}
-		if c.Problem != "" {
-			d.Found++
-			d.leave(c.Problem)
-			continue
-		}
-		d.command(words[1:])
 	}
 	if d.Found == 0 {
 		return errors.New("no line begins with curl; paste a command from the browser's " +
@@ -288,6 +290,9 @@ func (l *line) apply(name, value string) {
 	case "referer":
 		generate("Referer", strings.TrimSuffix(value, ";auto"))
 	case "range":
+		if !strings.ContainsAny(value, "-,") { // a number alone begins a range
+			value += "-"
+		}
 		generate("Range", "bytes="+value)
 	case "continue-at":
 		if value != "0" {

@@ -49,6 +49,7 @@ func TestCurlRequest(t *testing.T) {
 	check(a+"-GId x=1", "HEAD /a?x=1 1×200")
 	check(a+"-X PUT -I", "PUT /a 1×200")
 	check(a+"-r 0-9", "GET /a 1×206 Range=bytes=0-9")
+	check(a+"-r 600", "GET /a 1×206 Range=bytes=600-")
 	check(a+"-r 0-1 -H 'Range: bytes=3-4'", "GET /a 1×206 Range=bytes=3-4")
 	check(a+"-u a:b -H 'Authorization: Bearer x' -b a=1 -H 'Cookie: z=1'",
 		"GET /a 1×200 Authorization=Bearer ${TOKEN} Cookie=${COOKIE}\n"+

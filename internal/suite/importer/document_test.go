@@ -118,6 +118,7 @@ func TestServers(t *testing.T) {
 	check(`{url: v1.0/x}`, "GET /v1.0/x/a")
 	check(`{url: ../v5/.}`, "GET /v5/a")
 	check(`{url: '/'}`, "GET /a")
+	check(`{url: 'https://h.test/{base}', variables: {base: {default: ''}}}`, "GET /a")
 	check(``, "GET /a")
 	check(`{url: 'wss://shop.test/v1'}`, "read f as openapi: every request was left out: 1: of a "+
 		"server that is not of http or https; add an example to the file, or pass only --url")
@@ -139,7 +140,8 @@ func TestServersOfOperations(t *testing.T) {
 	checkTold(t, Options{}, written3("servers: [{url: 'https://shop.test/v1'}]",
 		`/b: {get: {servers: [{url: 'https://other.test/v8'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
 			` d: {get: {`+ok+`}}`),
-		"GET /v1/c", "GET /v1/d", "-1: of another host than https://shop.test")
+		"GET /v1/c", "GET /v1/d", "-1: of another host than https://shop.test",
+		"~1: a path that does not begin with / is sent with it")
 	checkTold(t, Options{}, written3("servers: [{url: 'https://shop.test/v1'}]",
 		`/b: {get: {servers: [{url: 'https://{agent}'}], `+ok+`}}, /c: {get: {`+ok+`}},`+
 			` /d: {servers: [{url: /v9}], get: {`+ok+`}}`),

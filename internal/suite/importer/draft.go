@@ -230,7 +230,9 @@ func Alone(path string) *Draft {
 
 var (
 	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
-	openKey  = regexp.MustCompile(`(?m)^["']?(openapi|swagger)["']?[ \t]*:`)
+	openKey  = regexp.MustCompile(`(?m)^( *)(?:\{\s*)?["']?(openapi|swagger)["']?[ \t]*:`)
+	// outermost begins the first line of YAML that is neither a comment nor a mark.
+	outermost = regexp.MustCompile(`^(?:[ \t]*(?:#.*|---.*|%.*)?\r?\n)*( *)`)
 )
 
 // foreign are forms of content that no kind has, by what to do.
@@ -246,6 +248,8 @@ var foreign = []struct {
 		`(?m)^#Fields: `)},
 	{"it is an environment of Postman; name the collection", regexp.MustCompile(
 		`"_postman_variable_scope"`)},
+	{"it is all data of Postman; export one collection as Collection v2.1", regexp.MustCompile(
+		`(?s)^\s*\{.*"collections"\s*:\s*\[.*"environments"\s*:`)},
 	{"it is an export of Insomnia; export it as HAR", regexp.MustCompile(
 		`"__export_format"|(?m)^type: collection\.insomnia\.rest`)},
 	{"it is a plan of JMeter; record its requests as HAR", regexp.MustCompile(
@@ -286,12 +290,20 @@ func recognise(data []byte) string {
 	switch {
 	case isLog(data):
 		return Log
-	case openKey.Match(data):
+	case isOpenAPI(data):
 		return OpenAPI
 	case curlLine.Match(data):
 		return Curl
 	}
 	return ""
+}
+
+// isOpenAPI says whether YAML has the version of a document among its outermost keys.
+func isOpenAPI(data []byte) bool {
+	indent := outermost.FindSubmatch(data)[1]
+	return slices.ContainsFunc(openKey.FindAllSubmatch(data, -1), func(m [][]byte) bool {
+		return bytes.Equal(m[1], indent)
+	})
 }
 
 // leave counts something that is left out for a reason.
@@ -330,10 +342,16 @@ func (d *Draft) add(r raw) {
 		r.headers = append(r.headers, Field{"Authorization", "Basic " + user})
 	}
 	why := r.joined()
-	if !utf8.ValidString(r.body) || slices.ContainsFunc(r.headers, func(f Field) bool {
-		return !utf8.ValidString(f.Name + f.Value)
-	}) {
+	texts := r.body
+	for _, f := range r.headers {
+		texts += "\n" + f.Name + f.Value
+	}
+	switch {
+	case !utf8.ValidString(texts):
 		why = "bytes that are not UTF-8 in its body or its header fields"
+	case strings.ContainsRune(texts, utf8.RuneError):
+		why = "its body or its header fields have U+FFFD, which files have in place of bytes " +
+			"that are not text"
 	}
 	if why != "" {
 		d.leave(why)
@@ -445,7 +463,8 @@ func (d *Draft) settle() {
 	known := map[string]int{}
 	for _, r := range retained {
 		out := d.finish(r)
-		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, r.unknown})
+		key, _ := json.Marshal([]any{out.Method, out.Path, out.Headers, out.Body, out.Type,
+			r.unknown})
 		switch i, ok := known[string(key)]; {
 		case ok && !r.unknown:
 			same := &d.Requests[i]

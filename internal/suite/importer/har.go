@@ -120,8 +120,11 @@ func (e *entry) raw() (r raw, why string) {
 	q := e.Request
 	r = raw{method: string(q.Method), url: string(q.URL)}
 	if e.Response != nil {
-		r.status, _ = strconv.Atoi(string(e.Response.Status)) // what is no number is no answer
+		// Some programs write 200.0; what is no number is no answer.
+		status, _, _ := strings.Cut(string(e.Response.Status), ".")
+		r.status, _ = strconv.Atoi(status)
 	}
+	r.url, _, _ = strings.Cut(r.url, "#")
 	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
 		r.url += "?" + form(q.QueryString)
 	}
@@ -194,8 +197,17 @@ func (e *entry) unfit(r raw) string {
 		return "a NUL in its text"
 	case r.body == "" && size > 0:
 		return "its body is not in the file"
+	case e.inPart(len(r.body), size):
+		return "its body is longer than the part that the file has"
 	}
 	return ""
+}
+
+// inPart says whether a body of a length, in bytes, is only the begin of the one that was sent:
+// some recorders cut long bodies.
+func (e *entry) inPart(length, sent int) bool {
+	p := e.Request.PostData
+	return p != nil && p.Text != "" && p.Encoding == "" && length < sent
 }
 
 // nul says whether a text has a character that none may have here.

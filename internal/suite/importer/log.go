@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -76,6 +77,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 	byName := map[string]*seen{}
 	var order []*seen
 	var times []int64 // in ns
+	hosts := map[string]int{}
 	for l := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(l)) == 0 {
 			continue
@@ -91,6 +93,9 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			continue
 		}
 		times = append(times, line.arrived.UnixNano())
+		if line.host != "" && line.host != "-" {
+			hosts[authority("", authority("https:", line.host))]++
+		}
 		path = strings.ReplaceAll(path, "#", "%23") // which a server received in the path
 		key := method + " " + path
 		if byName[key] == nil {
@@ -107,6 +112,7 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			d.change(note, 1)
 		}
 	}
+	d.mixed(hosts)
 	if d.Found == 0 {
 		return errors.New("the log has no lines; choose a log with requests")
 	}
@@ -119,6 +125,19 @@ func (d *Draft) readLog(_ string, data []byte) error {
 	}
 	d.moments(times)
 	return nil
+}
+
+// mixed notes requests of several hosts, given as numbers by host, because all go to one service.
+func (d *Draft) mixed(hosts map[string]int) {
+	most, all := "", 0
+	for _, host := range slices.Sorted(maps.Keys(hosts)) {
+		if all += hosts[host]; hosts[host] > hosts[most] {
+			most = host
+		}
+	}
+	if n := all - hosts[most]; n > 0 {
+		d.change("a request of another host than "+oneLine(most)+" goes to the same service", n)
+	}
 }
 
 // unfit returns why a line's request is left out; "": it is not.

@@ -13,15 +13,18 @@ import (
 type logged struct {
 	method, target string // target is a path with its query, or not HTTP
 	status         string // three digits
+	host           string // of the request, in small letters; "": the line does not have it
 	arrived        time.Time
 }
 
 var (
 	// envoyLine is a line of Envoy's default format: its time, request and status
 	// (https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage).
-	envoyLine = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\dT[0-9:.]+Z)\] "((?:[^"\\]|\\.)*)" ` +
-		`(\d{3})(?:\s|$)`)
+	envoyLine = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
+		`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
 	threeDigits = regexp.MustCompile(`^\d{3}$`)
+	// virtualHost begins a line of Apache's vhost_combined: a host and its port, then an address.
+	virtualHost = regexp.MustCompile(`^([A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*:\d+) [0-9A-Fa-f.:]+ `)
 )
 
 // commonTime is the format of times in the common format.
@@ -45,6 +48,9 @@ func readLine(l []byte) (out logged, why string) {
 		return out, "lines whose time is not a valid date"
 	}
 	out.status = string(m[3])
+	if host := virtualHost.FindSubmatch(l); host != nil {
+		out.host = strings.ToLower(string(host[1]))
+	}
 	return out.request(unescaped(string(m[2])))
 }
 
@@ -67,6 +73,8 @@ var (
 	methodNames = []string{"request_method", "method", "RequestMethod"}
 	targetNames = []string{"request_uri", "path", "RequestPath"}
 	statusNames = []string{"status", "response_code", "DownstreamStatus"}
+	queryNames  = []string{"query_string", "query", "args"}
+	hostNames   = []string{"http_host", "RequestHost", "authority", ":authority"}
 	timeNames   = []string{"ts", "time_iso8601", "time_local", "start_time", "StartUTC",
 		"@timestamp", "timestamp", "msec", "time"}
 )
@@ -89,14 +97,23 @@ func jsonLine(l []byte) (out logged, why string) {
 	if out.status = first(statusNames); !threeDigits.MatchString(out.status) {
 		return out, otherFormat
 	}
-	var request struct{ Method, URI string }
+	out.host = strings.ToLower(first(hostNames))
+	var request struct{ Method, Host, URI string }
 	var text string
 	if json.Unmarshal(fields["request"], &text) == nil { // the request line
 		out, why = out.request(text)
 	} else if json.Unmarshal(fields["request"], &request) == nil { // Caddy
 		out.method, out.target = request.Method, request.URI
+		out.host = strings.ToLower(request.Host)
 	} else {
 		out.method, out.target = first(methodNames), first(targetNames)
+		query := strings.TrimPrefix(first(queryNames), "?")
+		if strings.HasPrefix(query, "{") || strings.HasPrefix(query, "[") {
+			return out, "lines whose query is not a text"
+		}
+		if query != "" && query != "-" && !strings.Contains(out.target, "?") {
+			out.target += "?" + query
+		}
 	}
 	switch {
 	case why != "":

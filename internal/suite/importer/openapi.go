@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -91,13 +92,16 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 
 // document is the mapping that a file of JSON or YAML has, with the digits of its numbers.
 func document(name string, data []byte) (out tree, err error) {
+	var failed error
 	if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
-		if err := exactJSON(data, &out); err != nil {
-			return nil, broken(err)
+		if failed = exactJSON(data, &out); failed == nil {
+			return out, nil
 		}
-		return out, nil
 	}
-	if out, err = strictyaml.DecodeExact(name, data); err != nil {
+	out, err = strictyaml.DecodeExact(name, data) // also in its flow style
+	if err != nil && failed != nil {
+		return nil, broken(failed)
+	} else if err != nil {
 		return nil, errors.New(problem(err) + "; save the file again, or as JSON")
 	}
 	return out, nil
@@ -148,6 +152,10 @@ func (d *Draft) operations(o *openAPI) (out []operation) {
 		visit(r.method, func(string, tree, tree) { d.leave(r.why) })
 	}
 	for _, p := range paths {
+		if more := o.tree(o.tree(items[p])["additionalOperations"]); len(more) > 0 {
+			d.Found += len(more)
+			d.leaveAll("a method that suites do not have", len(more))
+		}
 		if item, is := items[p].(tree); is && o.tree(item) == nil {
 			d.Found++
 			d.leave("a path whose operations are in another file; bundle the document into one " +
@@ -274,6 +282,9 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	if c.path += "/" + strings.TrimPrefix(p, "/"); strings.Contains(c.path, "#") {
 		return c, "a path with #, which is not sent"
 	}
+	if !strings.HasPrefix(p, "/") {
+		c.differ("a path that does not begin with / is sent with it")
+	}
 	servers := slices.Concat(o.list(op["servers"]), o.list(item["servers"]))
 	c.elsewhere = slices.ContainsFunc(servers, func(server any) bool {
 		return strings.Contains(plain(o.tree(server)["url"]), "//")
@@ -292,10 +303,13 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 	d.secure(o, op, &c)
 	body := o.tree(op["requestBody"])
 	if body == nil && o.second {
-		body = o.bodyOf2(item, op)
+		body = o.bodyOf2(item, op, &c.raw)
 	}
 	switch {
 	case method == "get" || method == "head":
+		if body != nil {
+			c.differ("the body of a GET or HEAD is not sent, because it has no meaning (RFC 9110)")
+		}
 	case body != nil:
 		if why := o.body(body, &c.raw); why != "" {
 			c.miss(why)
@@ -342,10 +356,10 @@ func (c *operation) finish() {
 	}
 }
 
-// success is the lowest good status that is documented; 0: none is. It says whether all that are
-// documented are errors.
+// success is the lowest good status that is documented; 0: none is, or it is one of several. It
+// says whether all that are documented are errors.
 func success(responses tree) (status int, bad bool) {
-	open := len(responses) == 0
+	open, answers := len(responses) == 0, 0
 	for code := range responses {
 		n, err := strconv.Atoi(code)
 		switch {
@@ -355,9 +369,12 @@ func success(responses tree) (status int, bad bool) {
 		case n >= 200 && n < 400 && (status == 0 || n < status):
 			status = n
 		}
+		if n >= 200 && n < 300 && n != http.StatusPartialContent {
+			answers++
+		}
 	}
-	if status >= 300 && open {
-		status = 0
+	if answers > 1 || status >= 300 && open {
+		return 0, false
 	}
 	return status, status == 0 && !open
 }

@@ -69,10 +69,13 @@ func (d *Draft) parameter(o *openAPI, c *operation, p tree) {
 			text = strings.ReplaceAll(text, "&", "; ")
 			c.headers = append(c.headers, Field{"Cookie", text})
 		}
-	case required:
+	case required && !(in == "header" && elsewhere.MatchString(name)):
 		c.miss(name)
 	}
 }
+
+// elsewhere are the fields that other parts of a document describe (OpenAPI 3.1, section 4.8.12).
+var elsewhere = regexp.MustCompile(`(?i)^(accept|content-type|authorization)$`)
 
 // value is the one that the document has for a parameter.
 func (o *openAPI) value(p tree) (v any, ok bool) {
@@ -263,16 +266,12 @@ func (d *Draft) secure(o *openAPI, op tree, c *operation) {
 		s := o.tree(schemes[name])
 		field, kind, in := plain(s["name"]), authorization(s), plain(s["in"])
 		switch {
-		case kind == "apiKey" && in == "query":
-			c.query = append(c.query, url.QueryEscape(field)+"="+d.variable(field))
-		case kind == "apiKey" && in == "header":
-			c.headers = append(c.headers, Field{field, d.variable(field)})
 		case kind == "apiKey":
-			c.headers = append(c.headers, Field{"Cookie", field + "=" + d.variable(field)})
+			c.key(in, field, d.variable(field))
 		case kind == "basic":
-			c.authorize("Basic " + hole("BASIC_AUTH"))
+			c.key("header", "Authorization", "Basic "+hole("BASIC_AUTH"))
 		case kind == "bearer" || kind == "oauth2" || kind == "openIdConnect":
-			c.authorize("Bearer " + hole("TOKEN"))
+			c.key("header", "Authorization", "Bearer "+hole("TOKEN"))
 		case kind == "mutualTLS": // of the connection, not of the request
 		default:
 			c.miss(oneLine("the authorization " + name))
@@ -292,10 +291,26 @@ func authorization(scheme tree) string {
 	return kind
 }
 
-// authorize sets the field, which a parameter may describe, too.
-func (c *operation) authorize(value string) {
-	c.headers = append(slices.DeleteFunc(c.headers, isField("authorization")),
-		Field{"Authorization", value})
+// key adds a credential, in place of a parameter that describes it, too.
+func (c *operation) key(in, name, value string) {
+	key := url.QueryEscape(name) + "="
+	switch in {
+	case "query":
+		c.query = slices.DeleteFunc(c.query, func(p string) bool {
+			return strings.HasPrefix(p, key)
+		})
+		c.query = append(c.query, key+value)
+	case "header":
+		c.headers = append(slices.DeleteFunc(c.headers, isField(name)), Field{name, value})
+	default:
+		c.headers = slices.DeleteFunc(c.headers, func(f Field) bool {
+			return f.Name == "Cookie" && strings.HasPrefix(f.Value, key)
+		})
+		c.headers = append(c.headers, Field{"Cookie", name + "=" + value})
+	}
+	c.missing = slices.DeleteFunc(c.missing, func(m string) bool {
+		return m == name || in == "header" && strings.EqualFold(m, name)
+	})
 }
 
 // body takes the example of a body, of JSON where there is a choice, or names what is missing.
@@ -379,8 +394,9 @@ func (o *openAPI) jsonText(media tree, v any) string {
 	return marshal(v)
 }
 
-// bodyOf2 is what version 3 would have for the body of version 2; nil: there is none.
-func (o *openAPI) bodyOf2(item, op tree) tree {
+// bodyOf2 is what version 3 would have for the body of version 2, without a file that is not
+// required; nil: there is none.
+func (o *openAPI) bodyOf2(item, op tree, r *raw) tree {
 	kinds := o.texts(op["consumes"])
 	if len(kinds) == 0 {
 		kinds = o.texts(o.root["consumes"])
@@ -398,6 +414,10 @@ func (o *openAPI) bodyOf2(item, op tree) tree {
 			}
 			return tree{"content": content, "required": p["required"]}
 		case "formData":
+			if p["type"] == "file" && p["required"] != true {
+				r.differ("a file of a form that is not required is not sent")
+				continue
+			}
 			properties[name], encoding[name] = p, p
 			file = file || p["type"] == "file"
 			if p["required"] == true {

@@ -105,7 +105,7 @@ func (d *Draft) items(f folder, s scope) {
 
 // add is what a folder says of what it holds.
 func (s *scope) add(f folder) {
-	if f.Auth != nil {
+	if f.Auth.overrides() {
 		s.auth = f.Auth
 	}
 	s.variables = maps.Clone(s.variables)
@@ -165,7 +165,10 @@ func (d *Draft) request(i folder, s scope) (why string) {
 	if why = f.body(&r, &q, s.bodies); why != "" {
 		return why
 	}
-	if why = f.authorize(&r, cmp.Or(q.Auth, s.auth)); why != "" {
+	if q.Auth.overrides() {
+		s.auth = q.Auth
+	}
+	if why = f.authorize(&r, s.auth); why != "" {
 		return why
 	}
 	if f.drawn != "" {
@@ -322,7 +325,7 @@ func (f *filler) segments(before string, values []pair) (address string, missing
 		}
 		index := slices.IndexFunc(values, func(v pair) bool { return v.name() == name })
 		if index >= 0 && values[index].Value != "" {
-			parts[i] = f.text(string(values[index].Value))
+			parts[i] = inPath.Replace(f.text(string(values[index].Value)))
 			continue
 		}
 		missing = append(missing, name)
@@ -335,6 +338,9 @@ func (f *filler) segments(before string, values []pair) (address string, missing
 	}
 	return strings.Join(parts, "/"), missing
 }
+
+// inPath escapes what would end a path.
+var inPath = strings.NewReplacer("?", "%3F", "#", "%23")
 
 // query joins parameters, each escaped so that it stays one.
 func (f *filler) query(all []pair) string {
@@ -376,8 +382,9 @@ func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
 	switch b.Mode {
 	case "raw":
 		kinds := map[scalar]string{"json": "application/json", "xml": "application/xml",
-			"html": "text/html", "text": "text/plain", "javascript": "application/javascript"}
-		r.body, r.kind = f.text(string(b.Raw)), kinds[b.Options.Raw.Language]
+			"html": "text/html", "javascript": "application/javascript"}
+		r.body = f.text(string(b.Raw))
+		r.kind = cmp.Or(kinds[b.Options.Raw.Language], "text/plain")
 		if plain := withoutComments(r.body); b.Options.Raw.Language == "json" && plain != r.body {
 			r.body = plain
 			r.changes = append(r.changes, "comments of a JSON body are not sent, as in Postman")

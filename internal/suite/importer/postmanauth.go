@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// overrides says whether an item has an authorization, instead of that of the folder around it.
+func (a *auth) overrides() bool { return a != nil && a.Type != "inherit" }
+
 // authorize adds the authorization of a request, or returns why it cannot. Different secrets get
 // different names, also if the collection has their values in variables.
 func (f *filler) authorize(r *raw, a *auth) (why string) {
@@ -15,7 +18,7 @@ func (f *filler) authorize(r *raw, a *auth) (why string) {
 		return ""
 	}
 	switch a.Type {
-	case "", "noauth", "inherit":
+	case "", "noauth":
 	case "bearer":
 		token := f.text(values(a.Bearer)["token"])
 		r.headers = append(r.headers, Field{"Authorization",

@@ -106,7 +106,7 @@ func TestPostmanBodies(t *testing.T) {
 	checkTold(t, Options{}, postman(`"protocolProfileBehavior": {"disableBodyPruning": true}, `,
 		`{"request": {"url": "/a", "body": {"mode": "raw", "raw": "kept"}}}, {"item": [{"request":
 {"url": "/b", "body": {"mode": "raw", "raw": "gone"}}}], "protocolProfileBehavior":
-{"disableBodyPruning": false}}`), "GET /a [kept] ", "GET /b", pruned+"GET")
+{"disableBodyPruning": false}}`), "GET /a [kept] text/plain", "GET /b", pruned+"GET")
 }
 
 // A value of a collection is a text, a number, a boolean or nothing; one item that is none of all
@@ -137,7 +137,7 @@ func TestSecretsInJSON(t *testing.T) {
 	check := func(raw, want string) {
 		t.Helper()
 		checkTold(t, Options{}, postman("", `{"request": {"method": "POST", "url": "/a", "body": `+
-			`{"mode": "raw", "raw": `+marshal(raw)+`}}}`), "POST /a ["+want+"] ")
+			`{"mode": "raw", "raw": `+marshal(raw)+`}}}`), "POST /a ["+want+"] text/plain")
 	}
 	check(`{"user":{"email":"{{MAIL}}","password":"{{PASSWORD}}"}}`,
 		`{"user":{"email":"${MAIL}","password":"${PASSWORD}"}}`)

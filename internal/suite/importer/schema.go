@@ -3,6 +3,7 @@ package importer
 import (
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // example is what stands beside a schema.
@@ -98,6 +99,9 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 	o.choose(s, depth, c)
 	if items, is := s["items"]; is {
 		v, ok := o.sample(items, depth+1)
+		if least, err := strconv.Atoi(plain(s["minItems"])); err == nil && least > 1 {
+			ok = false // one item is too few, and others would be made up
+		}
 		if c.failed = c.failed || !ok; ok {
 			c.take([]any{v})
 		}

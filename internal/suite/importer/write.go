@@ -40,7 +40,7 @@ func (d *Draft) finish(r raw) Request {
 		out.Headers = append(out.Headers, Field{f.Name, d.text(f.Value)})
 	}
 	if r.body != "" {
-		out.Type = strings.ToLower(r.kind)
+		out.Type = mediaWords.ReplaceAllStringFunc(r.kind, strings.ToLower)
 		if !mediaType.MatchString(out.Type) && r.kind != "" {
 			out.Headers = append(out.Headers, Field{"Content-Type", d.text(r.kind)})
 			out.Type = ""
@@ -52,6 +52,10 @@ func (d *Draft) finish(r raw) Request {
 // mediaType matches the media types that suites accept.
 var mediaType = regexp.MustCompile(
 	`^[a-z0-9.+-]+/[a-z0-9.+-]+(; ?[a-z0-9-]+=[A-Za-z0-9.+-]+)*$`)
+
+// mediaWords are the words of a media type whose case has no meaning: all but the values of its
+// parameters (RFC 9110, section 8.3.1), such as a boundary.
+var mediaWords = regexp.MustCompile(`(^|;)[^;=]*`)
 
 // text returns the template of a suite for s: with filled holes, and all else as literal text.
 func (d *Draft) text(s string) string {
