@@ -124,6 +124,7 @@ func (r *Record) checkConditions() error {
 	for _, x := range []named{{"start.listenNs", float64(r.Start.ListenNs)},
 		{"start.readyNs", float64(r.Start.ReadyNs)},
 		{"start.firstResponseNs", float64(r.Start.FirstResponseNs)},
+		{"start.rssBytes", float64(r.Start.RSSBytes)},
 		{"artifact.sizeBytes", float64(r.Artifact.SizeBytes)}} {
 		if err := x.known(); err != nil {
 			return err

@@ -64,6 +64,7 @@ var identityRows = []struct {
 	{"connections is -4", func(_ *Record, l *Load) { l.Connections = -4 }},
 	{"threads is -1", func(_ *Record, l *Load) { l.Threads = -1 }},
 	{"inFlightMean is -3", func(_ *Record, l *Load) { l.InFlightMean = -3 }},
+	{"start.rssBytes is -2", func(r *Record, _ *Load) { r.Start.RSSBytes = -2 }},
 	{"start.readyNs is -2", func(r *Record, _ *Load) { r.Start.ReadyNs = -2 }},
 	{"<nil>", func(r *Record, _ *Load) { r.Start.ReadyNs = -1 }}, // unknown
 	{"scheduled is 9007199254740992: must be less than 2^53",

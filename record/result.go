@@ -168,6 +168,8 @@ type Start struct {
 	ListenNs        int64 `json:"listenNs"`        // until its port accepted a connection
 	ReadyNs         int64 `json:"readyNs"`         // until its readiness path returned 200
 	FirstResponseNs int64 `json:"firstResponseNs"` // duration of the contract's first request
+	// RSSBytes is the resident memory after the first response, before any load; -1: unknown.
+	RSSBytes int64 `json:"rssBytes,omitempty"`
 }
 
 // Started is a process of a target with several processes (a system).

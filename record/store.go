@@ -144,6 +144,7 @@ func Create(dir string, r Run) (*Writer, error) {
 		}
 		return nil, fmt.Errorf("create run: %w", errors.Join(err, f.Close(), os.Remove(f.Name())))
 	}
+	describe(dir, r.ID)
 	return &Writer{f: f, head: r, plan: r.Plan()}, nil
 }
 

@@ -36,7 +36,7 @@ func TestNoiseFloor(t *testing.T) {
 	has(t, "plan", stdout, "noise floor of", "go-nethttp", "peak throughput", "3.0 % OF TWO",
 		"4 STARTS RESOLVE", "Starts that detect the difference", "All 5",
 		"The noise is from blocks, but the plan has starts: make a new run")
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	runs, err := filepath.Glob(filepath.Join(root, "results", "[0-9]*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}
@@ -141,7 +141,7 @@ func TestHostIsRefused(t *testing.T) {
 	check("doubtful", cli.Failed, "prony doctor")
 	check("any", cli.Fine, "the host is unfit")
 	check("good", cli.Misused, "fit, doubtful, any")
-	runs, err := filepath.Glob(filepath.Join(root, "results", "*"))
+	runs, err := filepath.Glob(filepath.Join(root, "results", "[0-9]*"))
 	if err != nil || len(runs) != 1 {
 		t.Fatalf("runs %v: %v", runs, err)
 	}

@@ -274,7 +274,7 @@ func TestChoosing(t *testing.T) {
 	}
 }
 
-// Ports are published only on this machine. BIND affects only Grafana.
+// Ports are published only on this machine. BIND affects only Grafana, SERVICE_AT only services.
 func TestPublished(t *testing.T) {
 	for _, row := range []struct{ bind, grafana string }{
 		{"", "127.0.0.1"}, {"0.0.0.0", "0.0.0.0"},
@@ -294,6 +294,14 @@ func TestPublished(t *testing.T) {
 						row.bind, name, port.Target, port.HostIP, want)
 				}
 			}
+		}
+	}
+	for profile, name := range map[string]string{"go-gin-virtual": "go-gin-virtual",
+		"java-petclinic-h2": "java-petclinic-h2-gateway"} {
+		p := parse(t, []string{"SERVICE_AT=172.20.2.138:8080"}, profile)
+		want := []port{{Target: 8080, Published: "8080", HostIP: "172.20.2.138"}}
+		if got := p.Services[name].Ports; !slices.Equal(got, want) {
+			t.Errorf("%s publishes %+v, want %+v", name, got, want)
 		}
 	}
 	wantPorts(t)

@@ -11,8 +11,8 @@ import (
 	"prony.example/internal/dev/testsets"
 )
 
-// checkstyle runs Maven on the pom of all services, as in CONTRIBUTING.md, and returns its output.
-func checkstyle(t *testing.T, folder string) (string, error) {
+// checkstyle runs Maven in a folder, and returns its output.
+func checkstyle(t *testing.T, folder string, goals ...string) (string, error) {
 	t.Helper()
 	all, chosen := FindTools(context.Background()), map[string]Tool{}
 	for _, need := range []Need{{Tool: "java", Version: "25"}, {Tool: "mvn"}} {
@@ -22,7 +22,8 @@ func checkstyle(t *testing.T, folder string) (string, error) {
 		}
 		chosen[need.Tool] = tool
 	}
-	cmd := exec.Command(chosen["mvn"].Path, "-B", "-N", "verify", "-f", folder)
+	cmd := exec.Command(chosen["mvn"].Path, append([]string{"-B"}, goals...)...)
+	cmd.Dir = folder
 	cmd.Env = buildEnv(chosen)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -33,7 +34,7 @@ func TestCheckstyle(t *testing.T) {
 	const services = "../../services"
 	testsets.Long(t, "Checkstyle on all of the services' Java", testsets.Needs{
 		Files: []string{"services"}, Facts: []string{testsets.Version("mvn", "--version")}})
-	if out, err := checkstyle(t, services); err != nil {
+	if out, err := checkstyle(t, services, "-N", "verify"); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	// Both sets of rules find an error, in a service and in a part of one: Google's an import out
@@ -62,7 +63,8 @@ func TestCheckstyle(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.Remove(file)
-		if out, err := checkstyle(t, folder); err == nil || !strings.Contains(out, want) {
+		out, err := checkstyle(t, folder, "-N", "verify")
+		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("error %v, want one with %q:\n%s", err, want, out)
 		}
 	}
@@ -71,4 +73,39 @@ func TestCheckstyle(t *testing.T) {
 		class+"}\n", "(imports) CustomImportOrder")
 	check("java-b/part/src/main/java/prony/X.java", class+"  int two;\n}\n",
 		"(indentation) Indentation")
+}
+
+// Each module can be checked alone, also one of several parts.
+func TestCheckstyleOfModule(t *testing.T) {
+	const services, rules = "../../services", "checkstyle-suppressions.xml"
+	testsets.Long(t, "Checkstyle on single modules", testsets.Needs{
+		Files: []string{"services/" + rules, "services/java-netty", "services/java-petclinic"},
+		Facts: []string{testsets.Version("mvn", "--version")}})
+	folder := t.TempDir()
+	text, err := os.ReadFile(filepath.Join(services, rules))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, rules), text, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = "package prony;\n\nimport java.util.Map;\nimport java.util.List;\n\n" +
+		"/** A class. */\nclass Wrong {\n}\n"
+	for module, part := range map[string]string{"java-netty": ".", "java-petclinic": "vets"} {
+		copied := filepath.Join(folder, module)
+		if err := os.CopyFS(copied, os.DirFS(filepath.Join(services, module))); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := checkstyle(t, copied, "checkstyle:check"); err != nil {
+			t.Errorf("%s: %v\n%s", module, err, out)
+		}
+		file := filepath.Join(copied, part, "src", "main", "java", "prony", "Wrong.java")
+		if err := os.WriteFile(file, []byte(wrong), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out, err := checkstyle(t, copied, "checkstyle:check")
+		if err == nil || !strings.Contains(out, "(imports) CustomImportOrder") {
+			t.Errorf("%s: error %v, want one of the order of imports:\n%s", module, err, out)
+		}
+	}
 }

@@ -323,8 +323,8 @@ var parameters = slices.Concat([]parameter{
 	{key: "columns", max: 20, choices: Columns, former: record.FormerColumns,
 		about: "additional columns of the table: for each load mean, p90, max, requests and " +
 			"errors; for cost, processors used, threads, and CPU time of compiler and garbage " +
-			"collector; for the start, time to listen and to the first response; sizes of " +
-			"artifact and image"},
+			"collector; for the start, time to listen and to the first response, and memory " +
+			"before the load; sizes of artifact and image"},
 })
 
 // observations returns the rows of an Observe.

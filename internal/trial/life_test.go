@@ -58,7 +58,8 @@ func newWorld(t *testing.T) *world {
 		Port:   func() (int, error) { return 8080, nil },
 		Watch: func(launch.Process, time.Duration) (trial.Watcher, error) {
 			w.note("watch")
-			return &watcher{w: w}, nil
+			x := newWatcher(w)
+			return &x, nil
 		},
 		Observe: func(e trial.Event) {
 			if e.Record != nil {
@@ -95,9 +96,13 @@ type watcher struct {
 	at int64
 }
 
+// newWatcher returns a watcher whose mark before the first load is at 0, and whose further ones are
+// at 2, 4, 6 … s.
+func newWatcher(w *world) watcher { return watcher{w: w, at: -2e9} }
+
 func (x *watcher) Mark() probe.Mark {
 	x.at += 2e9
-	return probe.Mark{TNs: x.at, CPUNs: x.at / 2, Source: "proc"}
+	return probe.Mark{TNs: x.at, CPUNs: x.at / 2, Source: "proc", RSSBytes: 7 << 20}
 }
 func (x *watcher) MarkPSS() probe.Mark  { return x.Mark() }
 func (x *watcher) Series() probe.Series { return probe.Series{} }
@@ -342,6 +347,9 @@ func TestLifeInOrder(t *testing.T) {
 		}
 		// The fake service listens 40 ms after its start, on a clock that only sleeping moves. The
 		// wait between two requests grows to 20 ms at most.
+		if r.Start.RSSBytes != 7<<20 {
+			t.Errorf("%d bytes before the load, want 7 MiB", r.Start.RSSBytes)
+		}
 		if ms := r.Start.ReadyNs / 1e6; ms < 40 || ms > 60 {
 			t.Errorf("ready after %d ms, want 40 to 60", ms)
 		}

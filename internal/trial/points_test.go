@@ -124,7 +124,7 @@ func (w *world) metered(role string) (m *meter, opened int64) {
 	m = &meter{w: w}
 	w.lab.Meter = m
 	w.lab.Watch = func(launch.Process, time.Duration) (trial.Watcher, error) {
-		return &seen{watcher{w: w}}, nil
+		return &seen{newWatcher(w)}, nil
 	}
 	w.offer = w.detailed(&opened)
 	e := w.experiment("a")

@@ -431,6 +431,7 @@ func (f *life) ready(ctx context.Context) error {
 		return f.orEnd(ctx, err)
 	}
 	f.watch = watch // only a valid one: a watcher that comes with an error must not be stopped
+	f.rec.Start.RSSBytes = watch.Mark().RSSBytes
 	return nil
 }
 

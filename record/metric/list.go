@@ -210,6 +210,13 @@ var All = []Metric{
 		},
 		Missing: notTimed, Column: &Column{"first", "first answer", OfTrial, 2, units.Duration},
 		Doc: "how long the first request of its contract took, alone"},
+	{Name: "idle_rss", Unit: units.Octet, Asked: true,
+		Label: "idle memory (RSS)", Better: "less", Worse: "more",
+		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Start.RSSBytes)) },
+		Missing: "memory was not sampled before the load",
+		Column:  &Column{"idle", "idle RSS", OfTrial, 3, units.Bytes},
+		Doc: "resident memory of all the service's processes after the first response, before " +
+			"load"},
 	{Name: SteadyAt, Unit: units.Ns,
 		Label: "time to steady", Better: "faster", Worse: "slower",
 		Trial: func(r *record.Record) float64 {
@@ -237,13 +244,13 @@ var All = []Metric{
 		Label: "artifact size", Better: "smaller", Worse: "larger",
 		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Artifact.SizeBytes)) },
 		Missing: "the artifact was not measured",
-		Column:  &Column{"size", "size", OfTrial, 3, units.Bytes},
+		Column:  &Column{"size", "size", OfTrial, 4, units.Bytes},
 		Doc:     "of what the build made"},
 	{Name: "image_size", Unit: units.Octet, Exact: true, Asked: true,
 		Label: "image size", Better: "smaller", Worse: "larger",
 		Trial:   func(r *record.Record) float64 { return Positive(float64(r.Artifact.ImageBytes)) },
 		Missing: "no image of it was built (prony build --images)",
-		Column:  &Column{"image", "image", OfTrial, 4, units.Bytes},
+		Column:  &Column{"image", "image", OfTrial, 5, units.Bytes},
 		Doc:     "of the container's image; withheld where none was built"},
 }
 

@@ -356,7 +356,7 @@ func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []sp
 		switch {
 		case place == metric.OfCost:
 			c.Key, c.Group = "cost/"+m.Name, Group{Kind: GroupCost, Load: l.Name}
-		case place == metric.OfTrial && m.Unit == units.Octet:
+		case place == metric.OfTrial && m.Exact:
 			c.Key, c.Group = "artifact/"+m.Column.Name, Group{Kind: GroupArtifact}
 		case place == metric.OfTrial:
 			c.Key, c.Group = "start/"+m.Column.Name, Group{Kind: GroupStart}

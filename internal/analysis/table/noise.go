@@ -175,6 +175,31 @@ func (sc *Scenario) noiseNote() []Note {
 	return []Note{NoteOf(NoteNoiseBetween, sc.Ranking.Load, Percent(share), Advice(share))}
 }
 
+// A ratio that varies between starts or blocks by more than highScatter (SD of its logarithms) has
+// a cause that is worth finding. An SD of fewer than leastScattered values is too uncertain to
+// warn.
+const (
+	highScatter    = 0.1
+	leastScattered = 3
+)
+
+// scatterNote names the targets whose ratios in the ranking metric vary by more than highScatter.
+func (sc *Scenario) scatterNote() []Note {
+	load, name, unit := sc.Ranking.Load, sc.Ranking.Metric, ""
+	var high Names
+	for _, t := range sc.Targets {
+		m, ok := t.Metric(load, name)
+		if ok && m.Ratio != nil && m.Ratio.N >= leastScattered && m.Ratio.SDLog > highScatter {
+			high, unit = append(high, t.Name), m.Unit
+		}
+	}
+	if len(high) == 0 {
+		return nil
+	}
+	return []Note{NoteOf(NoteHighScatter, LoadOf(load), shortName(name, unit),
+		sc.Starts.Repeat(), high)}
+}
+
 // quantity names a metric under a load, for any target.
 type quantity struct{ load, name string }
 

@@ -83,6 +83,7 @@ const (
 	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies          // Uncopied
 	NoteStartNoise      // LoadOf, metric, Percent, StartAdvice
+	NoteHighScatter     // LoadOf, metric, repeat, Names of targets
 	NoteControlScatter  // Names of targets
 	NoteRarest          // seconds
 	NoteOnStarts        // OnStarts

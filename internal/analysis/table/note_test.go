@@ -158,6 +158,9 @@ var noteExamples = map[NoteKind][]noteExample{
 			"explain 0 % of it; longer slices (--slices) would help as much as more starts.",
 			[]any{LoadOf(""),
 				"req/s", Percent(0), StartAdvice(0)}}},
+	NoteHighScatter: {{"Ratios of peak req/s vary by more than 10 % between blocks (standard " +
+		"deviation; up to 5 % is acceptable): b, c. prony doctor reports possible causes.",
+		[]any{LoadOf("peak"), "req/s", "block", Names{"b", "c"}}}},
 	NoteControlScatter: {{"Intervals of b, c use the scatter of the control, which is " +
 		"significantly larger than their own.", []any{Names{"b", "c"}}}},
 	NoteRarest: {{"Events that are rarer than one in 0.8 s of load are too rare for these " +

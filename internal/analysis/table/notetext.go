@@ -87,6 +87,8 @@ var noteTexts = [...]string{
 		"%s. Intervals of their ratios do not cover the effect of where these files are in memory.",
 	NoteStartNoise: "Scatter of %s%s ratios between starts: the scatter of rounds within a start " +
 		"does not explain %s of it; %s.",
+	NoteHighScatter: "Ratios of %s%s vary by more than 10 %% between %ss (standard deviation; up " +
+		"to 5 %% is acceptable): %s. prony doctor reports possible causes.",
 	NoteControlScatter: "Intervals of %s use the scatter of the control, which is significantly " +
 		"larger than their own.",
 	NoteRarest: "Events that are rarer than one in %v s of load are too rare for these starts: " +

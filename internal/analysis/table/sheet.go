@@ -106,7 +106,7 @@ func (sc *Scenario) table(o Options) Table {
 	t.Footnotes = notes
 	t.Notes = addNotes(slices.Concat(sc.Method, sc.ratioNote(), sc.slicedNote(), sc.stallNotes(o),
 		sc.copiesNote(), sc.FindingNotes(), sc.tierNote(o), sc.noiseNote(),
-		sc.startNotes(o.Confidence), sc.assumptionNote()), common...)
+		sc.startNotes(o.Confidence), sc.scatterNote(), sc.assumptionNote()), common...)
 	return t
 }
 

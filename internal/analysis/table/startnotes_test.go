@@ -35,6 +35,37 @@ func TestNotesOfStarts(t *testing.T) {
 	check(Options{}, "Intervals of b use the scatter of the control", "Intervals of b, ")
 }
 
+// TestHighScatter checks the note on ratios that vary by more than 10 % between starts or blocks.
+func TestHighScatter(t *testing.T) {
+	check := func(records []record.Record, o Options, want string) {
+		t.Helper()
+		o.Baseline = "a"
+		got := ""
+		for _, n := range only(t, sheetOf(records, o)).Notes {
+			if n.Kind == NoteHighScatter {
+				got = n.String()
+			}
+		}
+		if !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	a := rates("a", 100, 100, 100)
+	// Logarithms of 1, 1.25 and 0.9 have an SD of 0.17, those of 1, 1.15 and 1 of 0.08.
+	check(append(rates("b", 100, 125, 90), a...), Options{},
+		"Ratios of peak req/s vary by more than 10 % between blocks (standard deviation; up to 5 %")
+	check(append(rates("b", 100, 115, 100), a...), Options{}, "")
+	check(append(rates("b", 100, 150), a...), Options{}, "") // too few for an SD
+	records, read := rawRun(0, 0)
+	check(records, Options{Slices: read}, "")
+	for i := range records {
+		if s := records[i].Loads[0].Slices; i%4 == 1 {
+			s.Requests = s.Requests * 13 / 10
+		}
+	}
+	check(records, Options{}, "Ratios of peak req/s vary by more than 10 % between starts")
+}
+
 // TestPlanSDOfStarts checks that further starts are planned by the scatter of the rounds, of the
 // pair and of the control together, or by the interval's without raw slices, without a control, and
 // if the control's scatter makes the interval.

@@ -20,7 +20,8 @@ func full(block int) record.Record {
 	l.Service = record.Usage{WindowNs: 10e9, CPUNs: 15e9, CPUPerRequestNs: 15e6, ThreadsMax: 7,
 		RSSMaxBytes: 12 << 20,
 		Roles:       &record.Roles{CompilerNs: 0.9e9, GCNs: 0.45e9}}
-	r.Start = record.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6}
+	r.Start = record.Start{ListenNs: 26e6, ReadyNs: 30e6, FirstResponseNs: 31e6,
+		RSSBytes: 8 << 20}
 	r.Artifact = record.Artifact{SizeBytes: 10 << 20, ImageBytes: 312 << 20}
 	return r
 }
@@ -49,6 +50,7 @@ func TestWantedColumns(t *testing.T) {
 	check("cost/gc_share", "collector", "3.0 %")      // 0.45 s
 	check("start/listen", "listens", "26.0 ms")
 	check("start/first", "first answer", "31.0 ms")
+	check("start/idle", "idle RSS", "8.0 MiB")
 	check("artifact/size", "size", "10 MiB")
 	check("artifact/image", "image", "312 MiB")
 	usual := only(t, sheetOf(records, Options{}))

@@ -20,13 +20,14 @@ type pom struct {
 	Dependencies []artifact `xml:"dependencies>dependency"`
 	Managed      []artifact `xml:"dependencyManagement>dependencies>dependency"`
 	Plugins      []artifact `xml:"build>plugins>plugin"`
+	Tools        []artifact `xml:"build>pluginManagement>plugins>plugin"`
 }
 
 // reactor builds all projects at once.
 const reactor = "services/pom.xml"
 
 // findModules requires every Maven project of a service's folder in the one build of all, and no
-// other.
+// other, and that mvn checkstyle:check works in each.
 func findModules(t tree) []problem {
 	var p struct {
 		Modules []string `xml:"modules>module"`
@@ -47,6 +48,10 @@ func findModules(t tree) []problem {
 		if m := path.Base(path.Dir(name)); !slices.Contains(p.Modules, m) {
 			problems = append(problems, problem{reactor, 0, "does not build " + m})
 		}
+		if !strings.Contains(t[name], "checkstyle-suppressions.xml") {
+			problems = append(problems, problem{name, 0, "has no maven-checkstyle-plugin: copy " +
+				"it from another pom.xml"})
+		}
 	}
 	return problems
 }
@@ -56,11 +61,12 @@ func TestModules(t *testing.T) {
 		return "<project><modules><module>" + strings.Join(modules, "</module><module>") +
 			"</module></modules></project>"
 	}
-	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": "",
-		"services/b/pom.xml": "", "services/b/part/pom.xml": "", "services/c/go.mod": ""})
-	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": "",
-		"services/c/pom.xml": ""}, "services/pom.xml: b is no Maven project",
-		"services/pom.xml: does not build c")
+	const checked = "<configuration>checkstyle-suppressions.xml</configuration>"
+	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": checked,
+		"services/b/pom.xml": checked, "services/b/part/pom.xml": "", "services/c/go.mod": ""})
+	red(t, findModules, tree{reactor: pom("a", "b"), "services/a/pom.xml": checked,
+		"services/c/pom.xml": ""}, "services/c/pom.xml: has no maven-checkstyle-plugin",
+		"services/pom.xml: b is no Maven project", "services/pom.xml: does not build c")
 	red(t, findModules, tree{reactor: "<project>"}, "services/pom.xml: is no XML")
 }
 
@@ -68,6 +74,8 @@ type artifact struct {
 	Group   string `xml:"groupId"`
 	Name    string `xml:"artifactId"`
 	Version string `xml:"version"`
+
+	Needs []artifact `xml:"dependencies>dependency"` // of a plugin
 }
 
 type properties map[string]string
@@ -110,7 +118,11 @@ func findVersions(t tree) []problem {
 			problems = append(problems, problem{name, 0, "is no XML: " + err.Error()})
 			continue
 		}
-		for _, list := range [][]artifact{p.Dependencies, p.Managed, p.Plugins} {
+		lists := [][]artifact{p.Dependencies, p.Managed, p.Plugins, p.Tools}
+		for _, plugin := range slices.Concat(p.Plugins, p.Tools) {
+			lists = append(lists, plugin.Needs)
+		}
+		for _, list := range lists {
 			for _, a := range list {
 				version := placeholder.ReplaceAllStringFunc(a.Version, func(s string) string {
 					return p.Properties[s[2:len(s)-1]]
@@ -148,6 +160,16 @@ func TestVersions(t *testing.T) {
 	red(t, findVersions, tree{
 		"services/a/pom.xml": of("1", ""), "services/b/pom.xml": of("2", "2"),
 	})
+	plugin := func(version string) string {
+		return "<plugins><plugin><groupId>g</groupId><artifactId>p</artifactId><dependencies>" +
+			"<dependency><groupId>g</groupId><artifactId>c</artifactId><version>" + version +
+			"</version></dependency></dependencies></plugin></plugins>"
+	}
+	red(t, findVersions, tree{
+		"services/pom.xml": "<project><build>" + plugin("1") + "</build></project>",
+		"services/a/pom.xml": "<project><build><pluginManagement>" + plugin("2") +
+			"</pluginManagement></build></project>",
+	}, "services/pom.xml: has g:c 1, and services/a/pom.xml has 2")
 	red(t, findVersions, tree{"services/a/pom.xml": "<project>"},
 		"services/a/pom.xml: is no XML")
 }
