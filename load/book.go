@@ -417,7 +417,7 @@ func (b *book) failed(c *conn, now int64, f class, why reason) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = example(f, c, why.text), string(why.party)
+		b.exampleOf, b.party = example(f, c, why)
 	}
 }
 
@@ -458,8 +458,9 @@ func (b *book) reconnected(now int64) {
 	}
 }
 
-// example describes a failure. Only the first is kept, so it may allocate.
-func example(f class, c *conn, cause string) string {
+// example describes a failure and returns the party that caused it. Only the first is kept, so it
+// may allocate.
+func example(f class, c *conn, why reason) (text, party string) {
 	line := c.out
 	for i, x := range line {
 		if x == '\r' {
@@ -469,20 +470,17 @@ func example(f class, c *conn, cause string) string {
 	}
 	switch f {
 	case failStatus:
-		cause = fmt.Sprintf("status %d, want %d", c.resp.Status, c.route.status)
-		if c.resp.Status >= CallStatus {
-			cause = fmt.Sprintf("gRPC status %d: %.200s", c.resp.Status-CallStatus, c.retained)
-		}
+		why = c.unlike()
 	case failBody:
-		if cause != "" {
+		if why.text != "" {
 			break
 		}
-		cause = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
+		why.text = fmt.Sprintf("body of %d bytes is not the expected one (%d bytes)",
 			c.resp.Bytes, max(int64(len(c.want)), c.route.size)) + c.difference()
 	case failTimeout:
-		cause = "no whole answer within the timeout"
+		why.text = "no whole answer within the timeout"
 	}
-	return fmt.Sprintf("%s: %s", line, cause)
+	return fmt.Sprintf("%s: %s", line, why.text), string(why.party)
 }
 
 // difference describes at which byte a compared body differs from the expected one, and how.

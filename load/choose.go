@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 
@@ -37,12 +38,38 @@ func (c Choice) Set(s *Spec) error {
 	default:
 		speak := *c.Speak
 		speak.Timeout = s.Timeout
+		var err error
+		if speak.Header, err = handshakeFields(speak.Protocol, s.Scenario.Requests); err != nil {
+			return err
+		}
 		useStack(s, speak)
 	}
 	if c.Engine == NetHTTP {
 		s.Describe.Reason = "asked for" + unwatched
 	}
 	return nil
+}
+
+// handshakeFields returns the header fields of a WebSocket's opening request, which are those of
+// the first request of the load; nil for other protocols.
+func handshakeFields(protocol string, requests []Request) (http.Header, error) {
+	if protocol != nethttp.WS && protocol != nethttp.WSS || len(requests) == 0 {
+		return nil, nil
+	}
+	out := http.Header{}
+	for _, h := range requests[0].Headers {
+		t, err := sent(h.Value, nil, true)
+		if err != nil {
+			return nil, fmt.Errorf("header field %s of the WebSocket: %w", h.Name, err)
+		}
+		value, fixed := t.Fixed()
+		if !fixed {
+			return nil, fmt.Errorf("header field %s has a placeholder, but a WebSocket sends its "+
+				"header fields only once, when it opens; write a constant", h.Name)
+		}
+		out.Add(h.Name, string(value))
+	}
+	return out, nil
 }
 
 // overEpoll reports whether the engine epoll can carry the protocol.

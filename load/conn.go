@@ -1,6 +1,7 @@
 package load
 
 import (
+	"prony.example/load/engine"
 	"prony.example/load/engine/http1"
 	"prony.example/load/engine/socket"
 	"prony.example/load/template"
@@ -70,7 +71,7 @@ type conn struct {
 	vars     [][]byte
 	jar      jar    // the user's cookies
 	base     jar    // those of the setup
-	retained []byte // body of the response, for checks, extraction or the error of a call
+	retained []byte // body of the response, for checks, extraction or the text of an error
 }
 
 const none = -1
@@ -143,6 +144,9 @@ func (w *worker) open(i int, now int64) {
 // Closed implements Handler.
 func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 	c := &w.conns[i]
+	if err == engine.ErrTruncated && !c.resp.EOF() {
+		err = nil // the response has an end of its own
+	}
 	why := c.ending(err)
 	switch c.phase {
 	case busy:
@@ -154,6 +158,9 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 		f := failRead
 		if op == Writing {
 			f = failWrite
+		}
+		if b, ok := err.(engine.Unsolicited); ok {
+			w.unrequested(c, atNs, []byte(b))
 		}
 		if untaken, sure := w.untaken(i, err); untaken {
 			if c.route.repeatable || sure {
@@ -174,6 +181,9 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 		w.book.refused(atNs, why)
 		c.phase, c.since = dead, atNs+retryAfterNs
 	case idle:
+		if !c.served {
+			w.idleNs = min(w.idleNs, atNs-c.since)
+		}
 		w.gone(i)
 		w.reopen(i, atNs)
 	}

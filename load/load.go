@@ -37,6 +37,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/rtsched"
 	"prony.example/load/arrivalcheck"
+	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -431,7 +432,11 @@ func (r *run) prepare(i int, w *worker) error {
 	}
 	if w.alive == 0 {
 		why := cmp.Or(w.book.exampleOf, fmt.Sprintf(noneWithin+"%v", r.spec.Timeout))
-		return fmt.Errorf("no connection to %s could be opened: %s", r.spec.Address,
+		target := r.spec.Address.String()
+		if r.spec.Describe.Protocol == nethttp.H1Unix { // the reason has its path
+			target = "the Unix socket"
+		}
+		return fmt.Errorf("no connection to %s could be opened: %s", target,
 			advised(why, w.book.party))
 	}
 	return nil
@@ -448,6 +453,9 @@ func advised(why, party string) string {
 	}
 	if strings.HasPrefix(why, noneWithin) { // it can listen, and wait for another protocol
 		return why + "; check that the service runs and speaks the protocol of the URL"
+	}
+	if strings.Contains(why, "TLS handshake: ") { // something listens
+		return why + "; check that the port speaks TLS"
 	}
 	return why + "; is the service running?"
 }

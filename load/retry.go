@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"prony.example/load/engine"
 )
 
 // Servers close connections that they had promised to keep: after a number of requests, after a
@@ -30,21 +32,41 @@ var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, h
 // untaken reports whether the server did not process the request of connection i, which has ended
 // with err. The worker is sure if the engine reported it, or if no byte of the request left a
 // connection that had served a response before. It assumes it if no byte of the response came over
-// such an HTTP/1.1 connection. On a fresh connection, or within a response, a close or a reset is
-// the server's failure.
+// such an HTTP/1.1 connection, or over one that had expired. On another fresh connection, or within
+// a response, a close or a reset is the server's failure.
 func (w *worker) untaken(i int, err error) (untaken, sure bool) {
 	c := &w.conns[i]
 	if c.repeats >= repeatMax {
 		return false, false
 	}
-	if _, reported := err.(Untaken); reported {
+	switch err.(type) {
+	case Untaken, engine.Unsolicited:
 		return true, true
 	}
-	if c.answers == 0 || c.first != 0 || err != nil && !isGone(err) {
+	if c.first != 0 || err != nil && !isGone(err) || c.answers == 0 && !w.expired(c) {
 		return false, false
 	}
 	sure = w.engine.Unsent(i) == len(c.out)
 	return sure || w.cfg.serial, sure
+}
+
+// expired reports whether connection c had waited for its first request for a second, or for about
+// as long as another that the server closed meanwhile: then its idle timeout meets the request. A
+// new connection has not waited, so this cannot happen to a request twice.
+func (w *worker) expired(c *conn) bool { return c.passed-c.since >= min(w.idleNs/2, 1e9) }
+
+// crossed sends the request of connection i again if its response is 408 with an end of the
+// connection: the server gave up waiting before the request arrived (RFC 9110, section 15.5.9). A
+// second such response counts.
+func (w *worker) crossed(i int, now int64) bool {
+	c := &w.conns[i]
+	if !c.resp.Close || c.repeats > 0 || !c.route.repeatable || c.route.status == c.resp.Status ||
+		!w.cfg.serial {
+		return false
+	}
+	w.engine.Close(i)
+	w.retry(i, now)
+	return true
 }
 
 // isGone reports whether an error means that the peer has closed the connection.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"prony.example/load/engine/http1"
 	"prony.example/load/extract"
 	"prony.example/load/pace"
 	"prony.example/load/template"
@@ -72,6 +73,7 @@ type route struct {
 	headOnly bool // a response to HEAD has no body, whatever its head says
 
 	repeatable bool // the method is idempotent
+	last       bool // Connection: close, so no request may follow (RFC 9112, section 9.6)
 	keep       bool // keep the complete response, for checks or extract
 	checks     []extract.Check
 	extract    []capture
@@ -254,6 +256,7 @@ func (c *route) compile(r Request, host, port string, vars []string) error {
 	ownByName := map[string]bool{}
 	var fields strings.Builder
 	for _, h := range r.Headers {
+		c.last = c.last || strings.EqualFold(h.Name, "connection") && http1.Closes(h.Value)
 		ownByName[strings.ToLower(h.Name)] = true
 		fmt.Fprintf(&fields, "%s: %s\r\n", h.Name, h.Value)
 	}

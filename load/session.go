@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/load/engine/nethttp"
 	"prony.example/load/pace"
 	"prony.example/load/template"
 )
@@ -136,75 +137,69 @@ func (p *plan) prepare(ctx context.Context, s *Spec) error {
 	return ctx.Err()
 }
 
-// arrange sends the steps of the setup for a user, in order, on one connection.
+// arrange sends the steps of the setup for a user, in order.
 func (p *plan) arrange(ctx context.Context, s *Spec, i int) error {
-	to := net.Dialer{Timeout: s.Timeout}
-	conn, err := to.DialContext(ctx, "tcp", s.Address.String())
-	if err != nil {
-		return err
-	}
-	defer func() { conn.Close() }() //nolint:errcheck // all responses were read
 	u := &p.users[i]
 	v := &template.Values{Seed: p.seed, K: uint64(i), Key: p.keyLo, Vars: u.vars}
 	if p.rows != nil {
 		p.row(u.vars, uint64(i))
 	}
-	in := bufio.NewReader(conn)
 	for n := range p.setup {
 		r := &p.setup[n]
-		var field []byte
-		if p.cookies {
-			field = u.jar.field(nil, r.path.Append(nil, v))
-		}
-		if err := conn.SetDeadline(clock.Wall().Add(s.Timeout)); err != nil {
-			return err
-		}
-		if _, err := conn.Write(r.render(nil, nil, field, v)); err != nil {
+		if err := p.take(ctx, s, r, u, v); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
-		}
-		again, err := p.answered(r, in, u, v)
-		if err != nil {
-			return fmt.Errorf("%s: %w", r.name, err)
-		}
-		if again && n+1 < len(p.setup) {
-			conn.Close() //nolint:errcheck // the server has closed it
-			if conn, err = to.DialContext(ctx, "tcp", s.Address.String()); err != nil {
-				return err
-			}
-			in.Reset(conn)
 		}
 	}
 	return nil
 }
 
-// answered reads the response to a step of the setup and stores its captured values. It reports
-// whether the next step needs another connection.
-func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values) (again bool,
-	err error) {
+// take sends a step of the setup over a connection of its own, which the server cannot have given
+// up.
+func (p *plan) take(ctx context.Context, s *Spec, r *route, u *user, v *template.Values) error {
+	conn, err := (&net.Dialer{Timeout: s.Timeout}).DialContext(ctx, "tcp", s.Address.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // the response was read
+	var field []byte
+	if p.cookies {
+		field = u.jar.field(nil, r.path.Append(nil, v))
+	}
+	if err := conn.SetDeadline(clock.Wall().Add(s.Timeout)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(r.render(nil, nil, field, v)); err != nil {
+		return err
+	}
+	return p.answered(r, bufio.NewReader(conn), u, v)
+}
+
+// answered reads the response to a step of the setup and stores its captured values.
+func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values) error {
 	method := http.MethodGet
 	if r.headOnly {
 		method = http.MethodHead
 	}
-	res, err := http.ReadResponse(in, &http.Request{Method: method})
+	res, err := nethttp.ReadResponse(in, &http.Request{Method: method})
 	if err != nil {
-		return false, err
+		return err
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, keepMax+1))
 	if err == nil {
 		err = res.Body.Close()
 	}
 	if err != nil {
-		return false, err
+		return err
 	}
 	if res.StatusCode != r.status {
-		return false, fmt.Errorf("status %d, want %d", res.StatusCode, r.status)
+		return fmt.Errorf("status %d, want %d", res.StatusCode, r.status)
 	}
 	if len(body) > keepMax {
-		return false, errors.New("the body is larger than the 1 MiB that can be looked into")
+		return errors.New("the body is larger than the 1 MiB that can be looked into")
 	}
 	head := bytes.NewBufferString("HTTP/1.1 200 OK\r\n")
 	if err := res.Header.Write(head); err != nil {
-		return false, err
+		return err
 	}
 	head.WriteString("\r\n")
 	if p.cookies {
@@ -212,17 +207,17 @@ func (p *plan) answered(r *route, in *bufio.Reader, u *user, v *template.Values)
 	}
 	for k := range r.checks {
 		if !r.checks[k].Holds(head.Bytes(), body, v) {
-			return false, errors.New("check failed: " + r.checks[k].String())
+			return errors.New("check failed: " + r.checks[k].String())
 		}
 	}
 	for _, e := range r.extract {
 		matches, ok := e.from.Find(head.Bytes(), body)
 		if why := p.misfit(e.into, matches, ok); why != "" {
-			return false, errors.New(why)
+			return errors.New(why)
 		}
 		u.vars[e.into] = slices.Clone(matches)
 	}
-	return res.Close, nil
+	return nil
 }
 
 // misfit returns why a value is invalid for a variable; empty: it is valid.

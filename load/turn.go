@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"net/http"
 
 	"prony.example/internal/base/clock"
 	"prony.example/load/engine/http1"
@@ -169,9 +170,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	w.heard = atNs
 	w.book.bytesIn(atNs, len(b))
 	if c.phase != busy { // bytes without a request: the stream cannot be trusted
-		if !isFarewell(b) {
-			w.book.stray(atNs, len(b), c.served && c.route.headOnly)
-		}
+		w.unrequested(c, atNs, b)
 		w.drop(i, atNs)
 		return
 	}
@@ -181,11 +180,7 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 	for len(b) > 0 {
 		n, body, done, err := c.resp.Next(b)
 		if err != nil {
-			cause := err.Error()
-			if err == http1.ErrHead && c.route.headOnly && c.answers > 0 {
-				cause += "; it may be bytes after a response to HEAD"
-			}
-			w.fail(i, atNs, failParse, because(cause))
+			w.fail(i, atNs, failParse, c.unreadable(b, err))
 			return
 		}
 		if len(body) > 0 {
@@ -193,23 +188,31 @@ func (w *worker) Received(i int, atNs int64, b []byte) {
 		}
 		b = b[n:]
 		if done {
+			if len(b) > 0 && http1.IsFarewell(b) {
+				c.resp.Close, b = true, nil
+			}
 			w.finish(i, atNs, len(b))
 			return
 		}
 	}
 }
 
-// isFarewell reports whether the server announces that it will not wait for another request (408),
-// which it may do without a request (RFC 9110, 15.5.9).
-func isFarewell(b []byte) bool {
-	const head = len("HTTP/1.1 ")
-	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
+// unrequested books bytes without a request.
+func (w *worker) unrequested(c *conn, now int64, b []byte) {
+	switch {
+	case http1.IsFarewell(b):
+	case !c.served && !bytes.HasPrefix(b, []byte("HTTP/")):
+		w.book.beside(now, unasked, foreign(b, "an unsolicited response"))
+	default:
+		w.book.stray(now, len(b), c.served && c.route.headOnly)
+	}
 }
 
 // compare checks a piece of the body against the expected body. The first difference marks the
 // response as bad; reading continues, so that the connection stays usable.
 func (w *worker) compare(c *conn, body []byte) {
-	if (c.route.keep || c.resp.Status >= CallStatus) && len(c.retained)+len(body) <= keepMax {
+	if (c.route.keep || c.resp.Status >= 400 && c.resp.Status != c.route.status) &&
+		len(c.retained)+len(body) <= keepMax {
 		c.retained = append(c.retained, body...)
 	}
 	if !c.route.check || c.dirty {
@@ -233,12 +236,15 @@ func (w *worker) compare(c *conn, body []byte) {
 	c.pos = end
 }
 
-// finish records a complete response and continues the turn. It renews the connection if the server
-// will close it, if bytes follow the response, if a part of the request is still to be sent, or if
-// churn requires it. A response with bytes after it is bad: it is longer than announced, or there
-// are two. Bytes after a response to HEAD are booked as stray.
+// finish records a complete response and continues the turn. It renews the connection if server or
+// request close it, if bytes follow the response, if a part of the request is still to be sent, or
+// if churn requires it. A response with bytes after it is bad: it is longer than announced, or
+// there are two. Bytes after a response to HEAD are booked as stray.
 func (w *worker) finish(i int, now int64, more int) {
 	c := &w.conns[i]
+	if c.resp.Status == http.StatusRequestTimeout && w.crossed(i, now) {
+		return
+	}
 	early := w.ends(i, now) > 0
 	if early {
 		w.book.answeredEarly(c)
@@ -258,7 +264,7 @@ func (w *worker) finish(i int, now int64, more int) {
 	if more > 0 && c.route.headOnly {
 		w.book.stray(now, more, true)
 	}
-	again := !c.resp.Close && more == 0 && !(early && w.cfg.serial)
+	again := !c.resp.Close && more == 0 && !(w.cfg.serial && (early || c.route.last))
 	c.resp.Reset()
 	c.pending = false
 	switch {

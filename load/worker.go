@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/base/clock"
@@ -23,6 +25,8 @@ type worker struct {
 	coming int    // number of connections being opened because more are needed
 	growAt int64  // no more connections are opened before this moment
 	heard  int64  // when the last bytes from the server arrived
+	opened int64  // when a connection was open last
+	idleNs int64  // shortest time after which the server closed a connection without a request
 	book   *book
 	live   *live
 	id     int
@@ -73,7 +77,7 @@ const tickNs = 10e6
 func newWorker(cfg *config, p *plan, id, conns, most int) *worker {
 	w := &worker{
 		cfg: cfg, plan: p, id: id, conns: make([]conn, most), free: make([]int32, most),
-		first: conns, slicing: slicing{edgeNs: never},
+		first: conns, slicing: slicing{edgeNs: never}, idleNs: never,
 		oldest: none, newest: none, k: uint64(id), remaining: -1,
 		scratch: make([]byte, 0, p.outMax), caches: make([]http1.Cache,
 			len(p.routes)), timers: make(timers, 0, conns),
@@ -152,6 +156,7 @@ func (w *worker) loop() error {
 		w.enlist()
 	}
 	nextTick := w.cfg.start
+	w.opened = nextTick
 	polledAt, before := int64(0), int64(0)
 	for {
 		now := clock.Mono()
@@ -203,7 +208,7 @@ func (w *worker) due(offset int64) int64 {
 // over reports whether the load has ended for this worker.
 func (w *worker) over(now int64) bool {
 	done := w.inFlight == 0 && w.pending == 0 && w.turns == 0
-	if w.remaining == 0 && done {
+	if w.remaining == 0 && done && !w.awaits(now) {
 		return true
 	}
 	if now < w.cfg.closeAt {
@@ -214,6 +219,14 @@ func (w *worker) over(now int64) bool {
 	}
 	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.remaining != 0
 	return done && !unsent
+}
+
+// awaits reports whether the turn of a user waits for its connection, for no longer than the
+// timeout of a request.
+func (w *worker) awaits(now int64) bool {
+	return slices.ContainsFunc(w.conns[:w.used], func(c conn) bool {
+		return c.task == waiting && now-c.due < w.cfg.timeoutNs
+	})
 }
 
 // more sends all that may be sent now. It is called as soon as a connection becomes free, without
@@ -319,6 +332,14 @@ func (w *worker) tick(now int64) {
 			break
 		}
 		w.fail(int(w.oldest), now, failTimeout, reason{})
+	}
+	switch {
+	case w.alive > 0:
+		w.opened = now
+	case w.remaining >= 0 && now-w.opened > w.cfg.timeoutNs:
+		// A load by number has no other end, and the failed connects tell why.
+		w.stop = true
+		w.live.stop.Store(true)
 	}
 	if w.alive == w.used {
 		return

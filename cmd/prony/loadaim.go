@@ -146,16 +146,13 @@ func (f *loadFlags) locate(ctx context.Context, o *offer, u address.Address, por
 	return f.ask(u.Name, o.spec.Address.Addr())
 }
 
-// authorize adds the URL's user to all requests, and makes their Host field the server name.
+// authorize adds the URL's user to all requests, and makes their Host field the server's name.
 func authorize(o *offer, u *address.Address) error {
 	s := &o.spec.Scenario
 	for _, list := range [][]load.Request{s.Setup, s.Requests} {
 		for i := range list {
 			switch {
 			case u.Basic == "":
-			case strings.HasPrefix(u.Scheme, "ws"):
-				return fmt.Errorf("load %s: WebSocket messages have no header fields, and so no "+
-					"user; remove it from the URL", o.url)
 			case field(list[i], "Authorization") != "":
 				return fmt.Errorf("load %s: the URL has a user, and %s %s has Authorization; keep "+
 					"one of them", o.url, list[i].Method, list[i].Path)
@@ -165,7 +162,7 @@ func authorize(o *offer, u *address.Address) error {
 			}
 		}
 	}
-	if c := o.by.Stack; c != nil && nethttp.Secure(c.Protocol) {
+	if c := o.by.Stack; c != nil {
 		name := field(s.Requests[0], "Host")
 		if !strings.ContainsAny(name, "{$") && !slices.ContainsFunc(s.Requests,
 			func(r load.Request) bool { return field(r, "Host") != name }) {

@@ -10,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/address"
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
@@ -378,7 +380,15 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 	}
 	for _, h := range f.headers {
 		name, value, _ := strings.Cut(h, ":")
-		r.Headers = append(r.Headers, load.Header{Name: name, Value: strings.TrimSpace(value)})
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(name, "host") && strings.ContainsFunc(value, isBeyondASCII) {
+			at, err := address.Parse("http://"+value, "http")
+			if err != nil {
+				return fmt.Errorf("--header %s: %w", h, err)
+			}
+			value = at.Host
+		}
+		r.Headers = append(r.Headers, load.Header{Name: name, Value: value})
 	}
 	lo, hi, ok := strings.Cut(f.keys, "-")
 	if s.Scenario.KeyLo, err = strconv.ParseUint(lo, 10, 64); err == nil && ok {
@@ -390,6 +400,8 @@ func (f *loadFlags) request(path string, s *load.Spec) error {
 	s.Scenario.Requests = []load.Request{r}
 	return nil
 }
+
+func isBeyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
 // bodyOf returns the body of a flag, or the content of @FILE, in which braces have no meaning.
 func bodyOf(flag string) (string, error) {

@@ -7,6 +7,8 @@
 package engine
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -42,8 +44,8 @@ type Handler interface {
 	Opened(slot int, atNs int64)
 	// Received passes bytes in the order received; b is valid only during the call.
 	Received(slot int, atNs int64, b []byte)
-	// Closed ends the slot: an orderly close by the peer (err nil), a failed connect, a reset, or a
-	// failed write. The slot may be opened again.
+	// Closed ends the slot: an orderly close by the peer (err nil, or ErrTruncated over TLS), a
+	// failed connect, a reset, or a failed write. The slot may be opened again.
 	Closed(slot int, atNs int64, op Op, err error)
 }
 
@@ -109,6 +111,21 @@ type Untaken string
 
 // Error implements error.
 func (u Untaken) Error() string { return string(u) }
+
+// Unsolicited is the error of a Closed whose connection had these bytes of the peer before the
+// request of the last Send left. The request has not left.
+type Unsolicited string
+
+// Error implements error.
+func (u Unsolicited) Error() string {
+	return fmt.Sprintf("an unsolicited response (%d bytes) came before the request", len(u))
+}
+
+// ErrTruncated is the error of a Closed over TLS whose peer ended the connection without the alert
+// close_notify. A response whose end only the connection shows may then be incomplete (RFC 9112,
+// section 9.8); for others it is an orderly close.
+var ErrTruncated = errors.New("the server ended TLS without close_notify, so the answer, which " +
+	"has no length, may be incomplete")
 
 // Op is the operation that an error interrupted.
 type Op uint8

@@ -70,6 +70,7 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 	check("announced", false, polite)
 	check("without a word", true, rude)
 	check("reset", true, func(a *asked) { a.last(a.reset) })
+	partings(t, server, offer, check)
 	t.Run("must not be sent twice", func(t *testing.T) {
 		r := offer(t, http.MethodPost, requests, rude)
 		if r.Answered+r.Errors.Closed != requests || r.Errors.Total() != r.Errors.Closed ||
@@ -99,6 +100,44 @@ func HTTP1(t *testing.T, server *tls.Config, make enginetest.Make) {
 		r := offer(t, http.MethodGet, 20, (*asked).reset)
 		if n := r.Errors.Read + r.Errors.Write; n != 20 || r.Answered != 0 || r.Retried != 0 {
 			t.Errorf("%d answered, %d retried, %+v", r.Answered, r.Retried, r.Errors)
+		}
+	})
+}
+
+// partings tests a server that says it waits for no further request, and responses whose end is
+// that of the connection.
+func partings(t *testing.T, server *tls.Config,
+	offer func(t *testing.T, method string, requests int64, end func(c *asked)) *load.Result,
+	check func(name string, again bool, end func(a *asked))) {
+	check("gives up waiting", true, func(a *asked) {
+		a.last(func() {
+			time.Sleep(2 * time.Millisecond) // the next request has left, as a rule
+			a.say("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n" +
+				"Content-Length: 0\r\n\r\n")
+			a.close()
+		})
+	})
+	if server != nil {
+		t.Run("without close_notify", func(t *testing.T) {
+			const n = 20
+			r := offer(t, http.MethodGet, n, func(a *asked) {
+				a.say("HTTP/1.1 200 OK\r\n\r\nok")
+				a.over = true
+				a.tcp.Close()
+			})
+			if r.Errors.Read != n || r.Errors.Total() != n || r.Answered != 0 {
+				t.Errorf("%d answered, %+v", r.Answered, r.Errors)
+			}
+		})
+	}
+	t.Run("an answer without a length", func(t *testing.T) {
+		const n = 20
+		r := offer(t, http.MethodGet, n, func(a *asked) {
+			a.say("HTTP/1.1 200 OK\r\n\r\nok")
+			a.close()
+		})
+		if r.Answered != n || r.Errors.Total() != 0 || r.Retried != 0 {
+			t.Errorf("%d of %d answered, %+v", r.Answered, n, r.Errors)
 		}
 	})
 }

@@ -26,6 +26,9 @@ const (
 	readSize  = 256 << 10 // one read of a large body; shared by all connections of the thread
 	maxEvents = 64        // per wait, so that the time between reading the clock stays short
 	timerSlot = -1
+
+	// ends are the events after which a read reports the end of the connection.
+	ends = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
 // Engine implements engine.Engine.
@@ -47,6 +50,7 @@ type slot struct {
 	opening bool
 	tail    []byte // of a write that the kernel took only in part
 	full    bool   // the kernel took only part of a Push
+	parted  bool   // the peer has ended its direction, so a request would not be answered
 	unsent  int    // bytes of the last Send that the kernel did not take; remains after the end
 	err     error  // error of the write or connect, reported in the next Wait
 }
@@ -90,6 +94,8 @@ func New(addr netip.AddrPort, slots int) (*Engine, error) {
 func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.tail, s.full, s.err, s.unsent = -1, true, nil, false, nil, 0
+	s.parted = false
+	s.parted = false
 	fd, err := e.addr.New()
 	if err != nil {
 		e.refuse(s, err)
@@ -126,6 +132,9 @@ func (e *Engine) refuse(s *slot, err error) {
 func (e *Engine) Send(i int, b []byte) {
 	s := &e.slots[i]
 	s.unsent = len(b)
+	if s.parted {
+		return // the end is read next
+	}
 	if s.tail != nil {
 		e.spoil(s, socket.ErrEarly)
 		return
@@ -273,7 +282,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 			return
 		}
 	}
-	if events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	if events&(unix.EPOLLIN|ends) != 0 {
 		e.read(i, s, events, h)
 	}
 }
@@ -282,6 +291,7 @@ func (e *Engine) serve(i int, s *slot, events uint32, h engine.Handler) {
 // Q9), which saves a second recv that only returns EAGAIN.
 func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 	gen := s.gen
+	s.parted = events&ends != 0
 	for {
 		if s.err == socket.ErrEarly {
 			e.ended(i, nil, h) // these bytes belong to a response that already ended
@@ -304,7 +314,7 @@ func (e *Engine) read(i int, s *slot, events uint32, h engine.Handler) {
 		if s.gen != gen {
 			return
 		}
-		if n < len(e.buf) && events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) == 0 {
+		if n < len(e.buf) && events&ends == 0 {
 			return
 		}
 	}

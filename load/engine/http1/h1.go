@@ -110,6 +110,13 @@ func (r *Response) Next(b []byte) (n int, body []byte, done bool, err error) {
 	return n, nil, done, err
 }
 
+// IsFarewell reports whether b begins with the announcement of a server that it waits for no
+// further request (408), which it may send without a request (RFC 9110, section 15.5.9).
+func IsFarewell(b []byte) bool {
+	const head = len("HTTP/1.1 ")
+	return len(b) >= head+3 && string(b[:5]) == "HTTP/" && string(b[head:head+3]) == "408"
+}
+
 // EOF reports whether the response is complete if the server closes the connection now.
 func (r *Response) EOF() bool { return r.state == untilClose }
 
@@ -294,6 +301,13 @@ func (f *framing) connection(v []byte) {
 		f.close = f.close || equalFold(option, "close")
 		f.keep = f.keep || equalFold(option, "keep-alive")
 	}
+}
+
+// Closes reports whether the value of a Connection header ends the connection.
+func Closes(connection string) bool {
+	var f framing
+	f.connection([]byte(connection))
+	return f.close
 }
 
 var comma = []byte(",")

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 
 	"prony.example/load/engine"
+	"prony.example/load/engine/socket"
 )
 
 const (
@@ -48,6 +50,8 @@ type conn struct {
 	initial  int64 // initial send window of a stream
 	frameMax int
 	room     int64 // receive window that is left
+
+	parting error // why the server goes away, unless it reports no error
 }
 
 // reset prepares a connection to be opened.
@@ -104,8 +108,8 @@ func (r *ear) Received(k int, atNs int64, b []byte) {
 	gen := c.gen
 	e.batch.atNs = atNs
 	e.batch.bytes += len(b)
-	if c.phase == greeted && !c.in.partial() && bytes.HasPrefix(b, []byte("HTTP/1.")) {
-		e.object(k, atNs, errors.New("the port speaks HTTP/1.1; use http://"))
+	if c.phase == greeted && !c.in.partial() && len(b) > 0 && b[0] != 0 {
+		e.object(k, atNs, foreign(b))
 		return
 	}
 	for {
@@ -128,6 +132,18 @@ func (r *ear) Received(k int, atNs int64, b []byte) {
 	if e.batch.full() {
 		e.flush()
 	}
+}
+
+// foreign explains bytes that are no SETTINGS frame, whose first byte is 0.
+func foreign(b []byte) error {
+	text := fmt.Sprintf("the port does not speak HTTP/2: it begins with %.40q", b)
+	switch {
+	case bytes.HasPrefix(b, []byte("HTTP/1.")):
+		text = "the port speaks HTTP/1.1; use http://"
+	case len(b) > 1 && (b[0] == 0x15 || b[0] == 0x16) && b[1] == 3: // alert or handshake
+		text = "the port speaks TLS; use h2://, or grpcs:// for gRPC"
+	}
+	return &socket.Fault{Party: socket.Options, Text: text}
 }
 
 // frame handles a frame.
@@ -166,7 +182,7 @@ func (e *Engine) frame(k int, atNs int64, f *frame) error {
 			return c.reply()
 		}
 	case typeGoAway:
-		e.away(k, atNs, f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:]))
+		e.away(k, atNs, f)
 	case typeWindow:
 		return e.widen(k, f)
 	}
@@ -322,10 +338,18 @@ func (e *Engine) retire(k int) {
 // whatever the error code (RFC 9113, section 8.7). If it has accepted none and reports an error, it
 // would not accept the others on a new connection: they have failed. Requests whose frames wait for
 // the end of the batch leave before, so that they count as sent and not taken.
-func (e *Engine) away(k int, atNs int64, last, code uint32) {
+func (e *Engine) away(k int, atNs int64, f *frame) {
+	last, code := f.number()&idMax, binary.BigEndian.Uint32(f.payload[4:])
+	why := codeName(code)
+	if details := f.payload[8:]; len(details) > 0 {
+		why += fmt.Sprintf(", %.100q", details)
+	}
 	e.push(k)
 	e.retire(k)
 	c := &e.conns[k]
+	if code != codeNone {
+		c.parting = errors.New("HTTP/2: the server went away before it answered (" + why + ")")
+	}
 	gen := c.gen
 	for i := k / 2 * e.streams; i < min((k/2+1)*e.streams, len(e.lanes)) && c.gen == gen; i++ {
 		l := &e.lanes[i]
@@ -337,11 +361,10 @@ func (e *Engine) away(k int, atNs int64, last, code uint32) {
 			e.detach(l)
 			e.Open(i)
 		case l.phase == busy && l.id > last:
-			why := "HTTP/2: the server went away before it took the request (" +
-				codeName(code) + ")"
-			var err error = engine.Untaken(why)
+			text := "HTTP/2: the server went away before it took the request (" + why + ")"
+			var err error = engine.Untaken(text)
 			if code != codeNone && last == 0 {
-				err = errors.New(why)
+				err = errors.New(text)
 			}
 			e.free(i)
 			e.lose(i, atNs, engine.Reading, err)
@@ -391,13 +414,19 @@ func (e *Engine) object(k int, atNs int64, err error) {
 func (r *ear) Closed(k int, atNs int64, op engine.Op, err error) {
 	e, c := (*Engine)(r), &r.conns[k]
 	e.batch.atNs = atNs
+	if err == engine.ErrTruncated {
+		err = nil // streams have ends of their own
+	}
 	switch {
 	case c.phase == shut:
 		return
 	case c.phase == opening || c.phase == greeted:
 		if op = engine.Connecting; err == nil {
-			err = errors.New("the server closed the connection before it said its settings")
+			err = errors.New("the server closed the connection before it said its settings; " +
+				"check that the port speaks HTTP/2")
 		}
+	case err == nil && c.parting != nil:
+		err = c.parting
 	case err == nil && c.in.partial():
 		err = io.ErrUnexpectedEOF
 	}

@@ -460,6 +460,7 @@ func TestEnds(t *testing.T) {
 	check("the server closed the connection before it said its settings", "")
 	check("HTTP/2: the server does not begin with its settings (PROTOCOL_ERROR)",
 		"\x00\x00\x00\x04\x01\x00\x00\x00\x00")
-	check("HTTP/2: a frame of 5460808 bytes came, and 16384 are permitted (FRAME_SIZE_ERROR)",
+	check(`the port does not speak HTTP/2: it begins with "SSH-2.0-OpenSSH\r\n"`,
 		"SSH-2.0-OpenSSH\r\n")
+	check("the port speaks TLS; use h2://", "\x15\x03\x01\x00\x02\x02\x16")
 }

@@ -395,3 +395,17 @@ func BenchmarkRound(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/streams, "ns/request")
 }
+
+// The reason of a GOAWAY is that of the requests which the server had accepted, and does not
+// answer.
+func TestPartingWords(t *testing.T) {
+	b := newBench(t, 1, 1)
+	b.open()
+	b.Send(0, []byte(get))
+	b.heard(0, "HEADERS 1 end")
+	b.must(b.wires[0].WriteGoAway(1, calm, []byte("too_many_pings")))
+	b.hear(0)
+	b.expect(0, "")
+	(*ear)(b.Engine).Closed(0, 9, engine.Reading, nil)
+	b.expect(0, "", `went away before it answered (ENHANCE_YOUR_CALM, "too_many_pings")`)
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -44,6 +45,7 @@ type Config struct {
 	Address  string        // host:port, or the socket's path
 	Host     string        // host of URLs; without port, the name that certificates must have
 	Path     string        // WebSocket: path of the opening request
+	Header   http.Header   // WebSocket: further fields of the opening request
 	Streams  int           // HTTP/2, HTTP/3, gRPC: slots on one connection; 0: one
 	Insecure bool          // accept any certificate
 	CA       string        // PEM certificates to trust instead of the system's; empty: the system's

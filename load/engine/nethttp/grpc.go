@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -55,7 +56,11 @@ func (s *shared) channel() (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithAuthority(s.e.config.Host),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return s.e.dial(ctx, "h2")
+			conn, err := s.e.dial(ctx, "h2")
+			s.mu.Lock()
+			s.dialErr = err
+			s.mu.Unlock()
+			return conn, err
 		}),
 		grpc.WithDisableRetry(), grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(raw{}),
@@ -78,7 +83,10 @@ func (c *call) open(ctx context.Context) (err error) {
 		case "READY":
 			return nil
 		case "TRANSIENT_FAILURE", "SHUTDOWN":
-			return fmt.Errorf("the gRPC channel is in state %s", state)
+			c.sharedConn.mu.Lock()
+			defer c.sharedConn.mu.Unlock()
+			return cmp.Or(c.sharedConn.dialErr, fmt.Errorf("the gRPC channel is in state %s",
+				state))
 		}
 		if !c.conn.WaitForStateChange(ctx, state) {
 			return ctx.Err()

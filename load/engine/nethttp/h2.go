@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -26,9 +27,10 @@ type shared struct {
 	mu sync.Mutex
 	// Requests use the last connection of each list. The server has sent GOAWAY on earlier ones,
 	// which still have responses to come.
-	h2   []h2Conn
-	h3   []*quicConn
-	grpc *grpc.ClientConn
+	h2      []h2Conn
+	h3      []*quicConn
+	grpc    *grpc.ClientConn
+	dialErr error // why the last connection of grpc could not be opened
 }
 
 // h2Conn is an HTTP/2 connection.
@@ -108,6 +110,9 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 	if err != nil {
 		return engine.Writing, err
 	}
+	if path, _, _ := strings.Cut(a.path, "?"); !strings.HasPrefix(path, "//") {
+		req.URL.Opaque = path // as written; net/url would encode some characters
+	}
 	req.Header, req.ContentLength = a.header, int64(len(a.body))
 	if len(a.body) == 0 {
 		req.Body = nil // HTTP/3 sends the end of a body, even an empty one, in its own packet
@@ -117,6 +122,12 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 		return engine.Reading, untaken(err)
 	}
 	first := clock.Mono()
+	bodiless := a.method == http.MethodHead || res.StatusCode == http.StatusNoContent ||
+		res.StatusCode == http.StatusNotModified
+	if bodiless { // the library misses the body of a length that the head may announce
+		res.Body.Close()
+		res.Body = http.NoBody
+	}
 	body, let, err := c.e.hold(res.Body)
 	defer let()
 	res.Body.Close()
@@ -124,7 +135,7 @@ func (c *part) exchange(ctx context.Context, b []byte, s *sink) (engine.Op, erro
 		return engine.Reading, fmt.Errorf("read the body: %w", err)
 	}
 	length := body.length
-	if a.method == http.MethodHead {
+	if bodiless {
 		length = max(int(res.ContentLength), 0)
 	}
 	s.answer(first, answerText(res.StatusCode, res.Header, length))

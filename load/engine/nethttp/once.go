@@ -48,7 +48,18 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+	return ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+}
+
+// ReadResponse is http.ReadResponse without interim responses (RFC 9110, section 15.2).
+func ReadResponse(in *bufio.Reader, r *http.Request) (*http.Response, error) {
+	for {
+		res, err := http.ReadResponse(in, r)
+		if err != nil || res.StatusCode >= http.StatusOK ||
+			res.StatusCode == http.StatusSwitchingProtocols {
+			return res, err
+		}
+	}
 }
 
 // written formats a request as a load does, because a service can quote the fields in their order.

@@ -2,7 +2,6 @@ package nethttp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -32,11 +31,7 @@ func (c *stream) open(ctx context.Context) (err error) {
 	if c.conn, err = c.e.dial(ctx, "http/1.1"); err != nil {
 		return err
 	}
-	if over, ok := c.conn.(*tls.Conn); ok {
-		c.idle = over.NetConn().(*idle)
-	} else {
-		c.idle = c.conn.(*idle)
-	}
+	c.idle = idleBelow(c.conn)
 	c.buf, c.end = make([]byte, readSize), make(chan error, 1)
 	conn := c.conn
 	c.stop = context.AfterFunc(ctx, func() { conn.Close() })
@@ -109,6 +104,9 @@ func (c *stream) exchange(_ context.Context, b []byte, s *sink) (engine.Op, erro
 			if cut := c.cut(); cut != nil && !errors.Is(cut, os.ErrDeadlineExceeded) {
 				return engine.Writing, cut
 			}
+			if errors.Is(err, io.EOF) && c.idle.ended && c.conn != net.Conn(c.idle) {
+				err = engine.ErrTruncated // crypto/tls takes it for an orderly close
+			}
 			return engine.Reading, err
 		}
 	}
@@ -125,9 +123,9 @@ func (c *stream) before() error {
 	n, err := c.conn.Read(c.buf) // errors other than the end recur
 	c.idle.look = false
 	switch {
-	case n > 0:
-		return errUnasked
-	case errors.Is(err, io.EOF):
+	case n > 0 && !http1.IsFarewell(c.buf[:n]):
+		return engine.Unsolicited(c.buf[:n])
+	case n > 0 || errors.Is(err, io.EOF):
 		return ended
 	}
 	return nil

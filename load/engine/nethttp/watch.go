@@ -2,21 +2,22 @@ package nethttp
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 )
-
-var errUnasked = errors.New("an unsolicited response came before the request")
 
 // idle is a connection from which available bytes can be read without waiting.
 type idle struct {
 	net.Conn
-	raw  syscall.RawConn
-	look bool // Read does not wait
+	raw   syscall.RawConn
+	look  bool // Read does not wait
+	ended bool // the peer has ended the connection
 }
 
 func newIdle(c net.Conn) (*idle, error) {
@@ -24,11 +25,27 @@ func newIdle(c net.Conn) (*idle, error) {
 	return &idle{Conn: c, raw: raw}, err
 }
 
+// idleBelow returns the idle that dial has made, with or without TLS over it.
+func idleBelow(c net.Conn) *idle {
+	if over, ok := c.(*tls.Conn); ok {
+		c = over.NetConn()
+	}
+	return c.(*idle)
+}
+
+// pending reports whether a Read, also one under way, has something to return: bytes or the end.
+func (c *idle) pending() (some bool) {
+	err := c.raw.Control(func(fd uintptr) { some = readable(fd) })
+	return some && err == nil
+}
+
 // Read reads from the connection. If look is set and nothing is available, it returns a deadline
 // error, which leaves the TLS state intact.
 func (c *idle) Read(b []byte) (n int, err error) {
 	if !c.look {
-		return c.Conn.Read(b)
+		n, err = c.Conn.Read(b)
+		c.ended = err == io.EOF
+		return n, err
 	}
 	failed := c.raw.Read(func(fd uintptr) bool {
 		n, err = peek(fd, b)
@@ -48,8 +65,9 @@ func (c *idle) Read(b []byte) (n int, err error) {
 type frames struct {
 	net.Conn
 	opened    bool
-	head      []byte // start of a frame, or the last bytes of the opening response
-	remaining uint64 // bytes of the frame's payload still to come
+	head      []byte      // start of a frame, or the last bytes of the opening response
+	remaining uint64      // bytes of the frame's payload still to come
+	waits     atomic.Bool // a Read is under way, so all that came before is processed
 }
 
 var errMasked = errors.New("a frame of the server is masked, which none may be (RFC 6455)")
@@ -58,7 +76,9 @@ var errMasked = errors.New("a frame of the server is masked, which none may be (
 const opening = "\r\n\r\n"
 
 func (c *frames) Read(b []byte) (int, error) {
+	c.waits.Store(true)
 	n, err := c.Conn.Read(b)
+	c.waits.Store(false)
 	if c.masked(b[:n]) {
 		return 0, errMasked
 	}

@@ -79,25 +79,26 @@ var alerts = map[uint64]Fault{
 	40: {Options, "the server refuses the handshake: it has no TLS version, cipher or " +
 		"certificate for it; set the server name with -H 'Host: NAME', or give a " +
 		"certificate with --cert FILE", nil},
-	42: {Options, clientRefused, nil}, 43: {Options, clientRefused, nil},
-	44: {Options, clientRefused, nil}, 45: {Options, clientRefused, nil},
-	46: {Options, clientRefused, nil}, 48: {Options, clientRefused, nil},
-	49: {Options, clientRefused, nil},
+	42: {Options, CertificateRefused, nil}, 43: {Options, CertificateRefused, nil},
+	44: {Options, CertificateRefused, nil}, 45: {Options, CertificateRefused, nil},
+	46: {Options, CertificateRefused, nil}, 48: {Options, CertificateRefused, nil},
+	49: {Options, CertificateRefused, nil},
 	70: {Options, "the server does not support TLS 1.2 or 1.3; use a server that does", nil},
 	71: {Options, "the server requires stronger ciphers than the client has; change its " +
 		"configuration", nil},
 	80: {Service, "the server failed in the TLS handshake; read its log", nil},
 	112: {Options, "the server does not know this server name; set the name with -H 'Host: NAME'",
 		nil},
-	116: {Options, noCertificate, nil},
+	116: {Options, NoCertificate, nil},
 	120: {Options, "the server does not support the requested protocol (ALPN); use another one, " +
 		"for example without --http2", nil},
 }
 
+// Texts for responses in which a server says the same as by an alert.
 const (
-	clientRefused = "the server rejects the client certificate; give one that it trusts with " +
-		"--cert FILE"
-	noCertificate = "the server asks for a client certificate and there is none to give; give " +
+	CertificateRefused = "the server rejects the client certificate; give one that it trusts " +
+		"with --cert FILE"
+	NoCertificate = "the server asks for a client certificate and there is none to give; give " +
 		"one with --cert FILE"
 )
 
@@ -137,7 +138,7 @@ func explained(err error, unanswered bool) (Fault, bool) {
 		switch n {
 		case 40, 42, 116:
 			if unanswered {
-				return Fault{Options, noCertificate, nil}, true
+				return Fault{Options, NoCertificate, nil}, true
 			}
 		}
 		f, ok := alerts[n]
@@ -172,6 +173,11 @@ func certificate(err error) (Fault, bool) {
 		names := name.Certificate.DNSNames
 		for _, ip := range name.Certificate.IPAddresses {
 			names = append(names, ip.String())
+		}
+		if len(names) == 0 {
+			return Fault{Options, fmt.Sprintf("the certificate has no subject alternative name, "+
+				"and clients ignore its common name %q; issue one that names %s, or accept any "+
+				"certificate with -k", name.Certificate.Subject.CommonName, name.Host), nil}, true
 		}
 		const most = 4
 		return Fault{Options, fmt.Sprintf("the certificate is for %s, not for %s; set the server "+

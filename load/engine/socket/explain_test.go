@@ -3,6 +3,7 @@ package socket
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +60,9 @@ func TestExplain(t *testing.T) {
 	check(x509.HostnameError{Host: "127.0.0.1", Certificate: &x509.Certificate{
 		DNSNames: []string{"a.test", "b.test"}, IPAddresses: []net.IP{net.IPv4(1, 2, 3, 4)}}},
 		false, Options, "is for a.test, b.test, 1.2.3.4, not for 127.0.0.1; set the server name")
+	check(x509.HostnameError{Host: "a.test", Certificate: &x509.Certificate{
+		Subject: pkix.Name{CommonName: "a.test"}}}, false, Options,
+		`no subject alternative name, and clients ignore its common name "a.test"; issue one`)
 	day := time.Date(2020, 2, 3, 0, 0, 0, 0, time.UTC)
 	check(x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{
 		NotBefore: day, NotAfter: day.AddDate(1, 0, 0)}}, false, Options,

@@ -12,6 +12,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/load/engine"
+	"prony.example/load/engine/http1"
 	"prony.example/load/engine/socket"
 )
 
@@ -320,8 +321,12 @@ func (r *ear) Closed(i int, atNs int64, op engine.Op, err error) {
 		e.step(i, s)
 		return
 	case open:
-		if err == nil && s.unfinished() {
+		switch {
+		case err != nil:
+		case s.unfinished():
 			err = io.ErrUnexpectedEOF
+		default:
+			err = engine.ErrTruncated
 		}
 	}
 	s.leave()
@@ -412,7 +417,7 @@ func (e *Engine) take(i int, s *slot, atNs int64, b []byte) {
 			break
 		}
 		if s.early || s.in.old {
-			e.end(i, s, atNs, engine.Writing, errUnasked)
+			e.unasked(i, s, atNs, data)
 			return
 		}
 		b, s.requested, s.shake = tail, false, nil
@@ -421,6 +426,16 @@ func (e *Engine) take(i int, s *slot, atNs int64, b []byte) {
 		}
 	}
 	s.in.stale = s.in.stale || s.early && s.in.partial()
+}
+
+// unasked ends a connection whose peer sent data before the request that is under way. A farewell
+// is an end of the connection, which the request crosses.
+func (e *Engine) unasked(i int, s *slot, atNs int64, data []byte) {
+	if http1.IsFarewell(data) {
+		e.end(i, s, atNs, engine.Reading, nil)
+		return
+	}
+	e.end(i, s, atNs, engine.Writing, errUnasked)
 }
 
 // ended ends a connection because the peer closes it or because of an error in its data.
@@ -442,7 +457,7 @@ func (e *Engine) pass(i int, s *slot, atNs int64, b []byte) {
 	for gen := s.gen; s.shake.pos < len(s.shake.come); {
 		n, err := s.shake.conn.Read(e.plain)
 		if n > 0 && s.early {
-			e.end(i, s, atNs, engine.Writing, errUnasked)
+			e.unasked(i, s, atNs, e.plain[:n])
 			return
 		}
 		if n > 0 {
