@@ -95,7 +95,6 @@ func (e *Engine) Open(i int) {
 	s := &e.slots[i]
 	s.fd, s.opening, s.tail, s.full, s.err, s.unsent = -1, true, nil, false, nil, 0
 	s.parted = false
-	s.parted = false
 	fd, err := e.addr.New()
 	if err != nil {
 		e.refuse(s, err)
