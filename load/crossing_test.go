@@ -41,6 +41,9 @@ func TestFarewellsCrossRequests(t *testing.T) {
 	check("at the tenth", "GET", tenth, 100, 11, 0)
 	check("must not be sent twice", "POST", tenth, 90, 0, 10)
 	check("always", "GET", func(call) reply { return raw(gone) }, 0, 100, 100)
+	check("with an answer", "POST", func(call) reply {
+		return raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok" + gone)
+	}, 100, 0, 0)
 	check("kept open", "GET", func(c call) reply {
 		if c.onConn == 10 {
 			return raw(strings.Replace(gone, "Connection: close\r\n", "", 1))
@@ -205,7 +208,7 @@ func TestForeignPorts(t *testing.T) {
 func TestUsersOfClosingServers(t *testing.T) {
 	w := &world{serve: func(call) reply {
 		return raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
-	}, connect: func(int) (time.Duration, error) { return 5 * time.Millisecond, nil }}
+	}, connect: func(int) (time.Duration, error) { return 25 * time.Millisecond, nil }}
 	r := good(t, w, Spec{Model: record.Closed, Connections: 3, Requests: 10,
 		Window: 24 * time.Hour, Users: users(pace.Flat(3), Think{})})
 	if r.Answered != 10 || r.Scheduled != 10 || len(w.calls) != 10 || r.Errors.Total() != 0 {

@@ -85,6 +85,13 @@ var realServers = []realServer{
 		"{{else}}{{.Plain}}{{end}} " +
 		"{{if .Short}}--keep-alive 1{{else}}--keep-alive 5{{end}}",
 		"access.log", "http https", "1 s idle", 0, ""},
+	{"Waitress", python + "pip show waitress", nil, python + "waitress-serve " +
+		"--listen={{.Plain}} --threads=1 " +
+		"{{if .Short}}--channel-timeout=1 --cleanup-interval=1 {{end}}app:wsgi", "", "http",
+		"1 s idle", 0, ""},
+	{"Cheroot", python + "pip show cheroot", nil, python + "python {{.Python}}/cheroot_server.py " +
+		"{{if .Secure}}{{.TLS}} {{.Dir}}/cert.pem {{.Dir}}/key.pem{{else}}{{.Plain}}{{end}}", "",
+		"http https", "1 s idle", 0, ""},
 }
 
 // serverCase is one load of a server.

@@ -227,3 +227,23 @@ func TestPathsAsWritten(t *testing.T) {
 		}
 	}
 }
+
+// A response with status 304 or 204 has no body, whatever length its head announces.
+func TestAnswersWithoutABody(t *testing.T) {
+	for _, status := range []int{http.StatusNotModified, http.StatusNoContent} {
+		server := httptest.NewServer(h2c.NewHandler(http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "500")
+				w.WriteHeader(status)
+			}), &http2.Server{}))
+		s := open(20)
+		s.Requests = 1
+		s.Scenario = load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/",
+			Status: status, WantSize: -1}}}
+		r := offer(t, nethttp.Config{Protocol: nethttp.H2C, Network: "tcp", Host: "a.b",
+			Address: server.Listener.Addr().String()}, s)
+		if server.Close(); r.Answered != 1 || r.Errors.Total() != 0 {
+			t.Errorf("%d: %+v", status, r.Errors)
+		}
+	}
+}
