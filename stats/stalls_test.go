@@ -197,3 +197,25 @@ func ExampleExclude() {
 	fmt.Println(Exclude(stalls, Margins{BeforeNs: 500_000, Utilization: 1.0 / 3}))
 	// Output: [{9500000 13000000}]
 }
+
+// TestFindStrikes counts the stalls that begin while a request waits for longer than the limit.
+func TestFindStrikes(t *testing.T) {
+	arrivals := []Arrival{{DueNs: 0, ResponseNs: 10 * msNs}, {DueNs: 20 * msNs, ResponseNs: msNs},
+		{DueNs: 60 * msNs, ResponseNs: msNs}}
+	check := func(inside int, begins ...int64) {
+		t.Helper()
+		var stalls []Stall
+		for _, at := range begins {
+			stalls = append(stalls, Stall{BeginNs: at * msNs, EndNs: (at + 1) * msNs})
+		}
+		got := findStrikes(arrivals, stalls, Margins{}, 5*msNs)
+		if int(got.Stalls) != len(begins) || int(got.Inside) != inside {
+			t.Errorf("stalls from %v ms: %+v, want %d inside", begins, got, inside)
+		}
+	}
+	check(0)
+	check(1, 7)
+	check(0, 3) // the request waits for 3 ms
+	check(0, 12, 30, 50)
+	check(1, 7, 30)
+}

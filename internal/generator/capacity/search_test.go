@@ -335,6 +335,16 @@ func TestFindBlocks(t *testing.T) {
 		}
 		if !slices.IsSorted(rates) || len(rates) < 5 {
 			t.Errorf("%s: %v", kind, rates)
+			continue
+		}
+		// The boundary is narrow, so that the first step is a tenth beyond the nearest level.
+		first, want := rates[0]/rates[1], 0.9
+		if kind == Falling {
+			n := len(rates)
+			first, want = rates[n-1]/rates[n-2], 1.1
+		}
+		if math.Abs(first-want) > 1e-9 {
+			t.Errorf("%s: the first step is at %.3f of the next one, want %g", kind, first, want)
 		}
 	}
 }

@@ -1,0 +1,31 @@
+package trial
+
+import (
+	"testing"
+
+	"prony.example/record"
+)
+
+// TestBytesPerRequest divides the telemetry of a trial by all requests that ended: those of its
+// warm-up and those of its loads, also if they failed.
+func TestBytesPerRequest(t *testing.T) {
+	load := func(done, failed int64) record.Load {
+		return record.Load{Done: done, Errors: record.Errors{Status: failed}}
+	}
+	f := &life{lab: &Lab{}, rec: &record.Record{Warmup: record.Warmup{Requests: 100},
+		Loads: []record.Load{load(200, 0), load(60, 40)},
+		Telemetry: &record.Telemetry{Signals: []record.Signal{{Name: record.Spans, Bytes: 3000},
+			{Name: record.Logs, Bytes: 1000}}}}}
+	found := false
+	for _, s := range f.whole(1) {
+		if s.Name == "prony_trial_bytes_per_request" {
+			found = true
+			if s.Values[0] != 10 { // 4,000 by 400
+				t.Errorf("%v bytes per request, want 10", s.Values)
+			}
+		}
+	}
+	if !found {
+		t.Error("there is no such series")
+	}
+}
