@@ -19,8 +19,8 @@ import (
 
 // Roles of this binary as a target.
 const (
-	work    = "work"    // for each line of input, burns 20 ms and prints its processor time, in ns
-	parent  = "parent"  // as work, after a child has done so
+	work    = "work"    // for a line of input, burns 20 ms and prints its processor time, in ns
+	parent  = "parent"  // as work, after a child has done so; prints the sum of both
 	threads = "threads" // followed by a number of waiting threads, for benchmarks
 )
 
@@ -46,11 +46,26 @@ func TestMain(m *testing.M) {
 // burnt is the processor time that a worker uses for each line of input, by its own measurement.
 const burnt = 20 * time.Millisecond
 
+// Lines of input. Targets burn time only for burn, and report after each line.
+const (
+	burn   = "burn"
+	report = "report"
+	end    = "end" // of the child
+)
+
 func worker() {
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		for end := rusage() + int64(burnt); rusage() < end; {
+		obey(in.Text())
+		fmt.Println(rusage(unix.RUSAGE_SELF))
+	}
+}
+
+// obey burns time if a line says so.
+func obey(line string) {
+	if line == burn {
+		until := rusage(unix.RUSAGE_SELF) + int64(burnt)
+		for rusage(unix.RUSAGE_SELF) < until {
 		}
-		fmt.Println(rusage())
 	}
 }
 
@@ -64,24 +79,24 @@ func leader() {
 	answers := bufio.NewScanner(out)
 	fmt.Println(child.Process.Pid)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if lines.Text() == "end" {
+		if lines.Text() == end {
 			in.Close()
 			child.Wait() //nolint:errcheck // it ends as it likes
-			fmt.Println("ended")
-			continue
 		}
-		fmt.Fprintln(in, "go")
-		answers.Scan()
-		for end := rusage() + int64(burnt); rusage() < end; {
+		fmt.Fprintln(in, lines.Text()) // the child may have ended
+		used := int64(0)
+		if answers.Scan() {
+			used, _ = strconv.ParseInt(answers.Text(), 10, 64)
 		}
-		used, _ := strconv.ParseInt(answers.Text(), 10, 64)
-		fmt.Println(rusage() + used)
+		obey(lines.Text())
+		fmt.Println(rusage(unix.RUSAGE_SELF) + rusage(unix.RUSAGE_CHILDREN) + used)
 	}
 }
 
-func rusage() int64 {
+// rusage is the processor time of this process or of its ended children, in ns.
+func rusage(who int) int64 {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+	if err := unix.Getrusage(who, &u); err != nil {
 		panic(err)
 	}
 	return unix.TimevalToNsec(u.Utime) + unix.TimevalToNsec(u.Stime)
@@ -120,35 +135,38 @@ func (p *target) line() string {
 	return p.out.Text()
 }
 
-func (p *target) tell(text string) string {
+// tell returns the processor time that the target reports after it obeyed.
+func (p *target) tell(text string) (used int64) {
 	p.t.Helper()
 	if _, err := fmt.Fprintln(p.in, text); err != nil {
 		p.t.Fatal(err)
 	}
-	return p.line()
+	used, err := strconv.ParseInt(p.line(), 10, 64)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return used
 }
 
-// settled reads a clock until it stands still, because a process that has responded still runs
-// until it sleeps.
-func settled(t *testing.T, read func() int64) int64 {
+// reaches reads a clock until it has reached a time: it lacks up to a tick of a process that still
+// runs, as after a response.
+func reaches(t *testing.T, c *Clock, ns int64) (read int64) {
 	t.Helper()
-	last, since := read(), clock.Mono()
 	for end := clock.Mono() + int64(time.Minute); clock.Mono() < end; time.Sleep(time.Millisecond) {
-		if now := read(); now != last {
-			last, since = now, clock.Mono()
-		} else if clock.Mono()-since > int64(30*time.Millisecond) {
-			return now
+		if read = c.Read(); read >= ns-int64(rounding) {
+			return read
 		}
 	}
-	t.Fatal("the target does not come to rest")
+	t.Fatalf("the clock says %d ns, the processes used %d ns", read, ns)
 	return 0
 }
 
-// tolerance is the time that a target may use to respond and to sleep again, in addition to its
-// work.
-const tolerance = 3 * time.Millisecond
+// rounding is the largest error of a target's report: getrusage(2) counts whole microseconds, of
+// user and of system time, of each process.
+const rounding = 10 * time.Microsecond
 
-// TestClockCountsChildren compares the clock with two processes' own getrusage(2).
+// TestClockCountsChildren compares the clock with two processes' own getrusage(2): a reading lies
+// between what they report before it and what they report after it.
 func TestClockCountsChildren(t *testing.T) {
 	testsets.Live(t)
 	p := start(t, parent)
@@ -164,29 +182,26 @@ func TestClockCountsChildren(t *testing.T) {
 	pids = append(pids, child)
 	c.Refresh()
 	for range 3 {
-		before := settled(t, c.Read)
-		used, err := strconv.ParseInt(p.tell("go"), 10, 64)
-		if err != nil {
-			t.Fatal(err)
+		before := c.Read()
+		after := reaches(t, c, p.tell(burn))
+		if used := p.tell(report); after > used+int64(rounding) {
+			t.Errorf("the clock says %d ns, the processes only used %d ns later", after, used)
 		}
-		after := settled(t, c.Read)
-		if gap := after - used; gap < -int64(tolerance) || gap > int64(tolerance) {
-			t.Errorf("the clock says %d ns, the processes %d ns", after, used)
-		}
-		if got := after - before; got < int64(2*burnt) || got > int64(2*burnt+tolerance) {
+		if got := after - before; got < int64(2*burnt-rounding) {
 			t.Errorf("they used %d ns, want 2 × %v", got, burnt)
 		}
 	}
 	// The time of an ended process stays, before and after the next listing.
-	before := settled(t, c.Read)
-	p.tell("end")
-	after := settled(t, c.Read)
+	before := c.Read()
+	p.tell(end)
+	after := c.Read()
 	pids = pids[:1]
 	c.Refresh()
-	listed := settled(t, c.Read)
-	if after < before || listed < after || listed > before+int64(tolerance) || alive(c) != 1 {
-		t.Errorf("%d ns before an end, %d ns after, %d ns when listed again; %d processes",
-			before, after, listed, alive(c))
+	listed := c.Read()
+	if used := p.tell(report); after < before || listed < after ||
+		listed > used+int64(rounding) || alive(c) != 1 {
+		t.Errorf("%d ns before an end, %d ns after, %d ns when listed again, %d ns were used; "+
+			"%d processes", before, after, listed, used, alive(c))
 	}
 }
 
@@ -198,7 +213,7 @@ func TestClockOfARunningProcess(t *testing.T) {
 	c := New(func() []int { return []int{p.cmd.Process.Pid} })
 	first := c.Read()
 	done := make(chan bool)
-	go func() { defer close(done); p.tell("go") }()
+	go func() { defer close(done); p.tell(burn) }()
 	for last, working := first, true; working; {
 		select {
 		case <-done:
@@ -211,9 +226,7 @@ func TestClockOfARunningProcess(t *testing.T) {
 		}
 		last = now
 	}
-	if used := settled(t, c.Read) - first; used < int64(burnt) {
-		t.Errorf("it used %d ns, want %v", used, burnt)
-	}
+	reaches(t, c, first+int64(burnt))
 }
 
 // TestClockOfNothing checks that the clock is unknown without processes.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"prony.example/internal/dev/testsets"
 )
 
@@ -86,7 +88,7 @@ func TestMachineCountsWork(t *testing.T) {
 		before := m.Read()
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		for end := rusage() + int64(5*burnt); rusage() < end; {
+		for end := rusage(unix.RUSAGE_SELF) + int64(5*burnt); rusage(unix.RUSAGE_SELF) < end; {
 		}
 		time.Sleep(20 * time.Millisecond) // until the last tick is counted
 		after := m.Read()
