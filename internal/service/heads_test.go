@@ -107,7 +107,7 @@ func TestRequestsAreThoseOfTheLoadGenerator(t *testing.T) {
 		go func() {
 			defer close(ended)
 			_, _ = load.Run(ctx, load.Spec{Name: "one", Model: record.Closed, Address: addr,
-				Connections: 1, Requests: 1, Window: time.Second, Timeout: time.Second,
+				Connections: 1, Requests: 1, Window: time.Minute, Timeout: time.Minute,
 				Scenario: load.Scenario{Requests: []load.Request{r}},
 				Engine: func(a netip.AddrPort, slots int) (load.Engine, error) {
 					return epoll.New(a, slots)
