@@ -72,7 +72,7 @@ func TestHTTP3(t *testing.T) {
 	// An untrusted server and a missing server are reported at once.
 	ask := func(c nethttp.Config, want string) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := (nethttp.Transport{Config: c}).Connect(ctx); err == nil || ctx.Err() != nil ||
 			!strings.Contains(err.Error(), want) {
@@ -100,7 +100,7 @@ func (x *told) Closed(_ int, _ int64, _ load.Op, err error) { x.failed = err }
 // until waits for events of the engine.
 func (x *told) until(t *testing.T, e *nethttp.Engine, what func() bool) {
 	t.Helper()
-	for end := clock.Mono() + 10e9; !what(); {
+	for end := clock.Mono() + 60e9; !what(); {
 		if err := e.Wait(clock.Mono()+1e6, x); err != nil || clock.Mono() > end {
 			t.Fatalf("%+v: %v", x, err)
 		}
