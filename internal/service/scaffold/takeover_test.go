@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"prony.example/internal/base/buildflags"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -234,19 +235,20 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// goTest runs tests in a copy of the repository.
+// goTest runs tests in a copy of the repository. With the flags of all tests, it compiles only what
+// a step has changed.
 func goTest(root string, c check, flags ...string) (string, error) {
-	args := append([]string{"test", "-vet=off", "-run", c.run, c.pkg}, flags...)
+	pkg, dir := c.pkg, root
+	if below, ok := strings.CutPrefix(pkg, "./home/"); ok { // home is a separate module
+		pkg, dir = "./"+below, filepath.Join(root, "home")
+	}
+	args := slices.Concat([]string{"test", "-vet=off", "-count=1"}, buildflags.Flags,
+		[]string{buildflags.Link, "-run", c.run, pkg}, flags)
 	if c.run == vet {
-		args = []string{"vet", c.pkg}
+		args = slices.Concat([]string{"vet"}, buildflags.Flags, []string{pkg})
 	}
 	cmd := exec.Command("go", args...)
-	cmd.Dir = root
-	if below, ok := strings.CutPrefix(c.pkg, "./home/"); ok { // home is a separate module
-		args[slices.Index(args, c.pkg)] = "./" + below
-		cmd = exec.Command("go", args...)
-		cmd.Dir = filepath.Join(root, "home")
-	}
+	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

@@ -34,7 +34,8 @@ func TestServicesOwnDoors(t *testing.T) {
 		}
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "service")
-			build := exec.Command("go", "build", "-o", program, ".")
+			build := exec.Command("go", "build", "-trimpath", "-tags=netgo,osusergo", "-o",
+				program, ".")
 			build.Dir = dir
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
