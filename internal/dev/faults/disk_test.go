@@ -30,7 +30,7 @@ func TestDiskFillsInRun(t *testing.T) {
 			s.furnish("go-two")
 			disk := s.path("disk")
 			s.onTmpfs(disk)
-			p := s.begin("", append(s.arguments("--root ROOT run --targets go-two --blocks 4 "+
+			p := s.begin("", append(s.arguments("--root ROOT run --targets go-two --blocks 2 "+
 				"--interleave blocks"+brief+"--out"), disk+"/run")...)
 			p.bound = 3 * within
 			p.run(t)
@@ -52,7 +52,7 @@ func TestDiskFillsInRun(t *testing.T) {
 			if err := os.Remove(filepath.Join(disk, "filler")); err != nil {
 				t.Fatal(err)
 			}
-			s.resumed("disk/run", 4, false, first)
+			s.resumed("disk/run", 2, false, first)
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"prony.example/record"
 )
 
-// A run of ten trials that is interrupted at any moment and resumed has ten good records, whichever
-// signal ended it: ten trials one after another, or five starts of two targets in slices.
+// A run of four trials that is interrupted at any moment and resumed has four good records,
+// whichever signal ended it: four trials one after another, or two starts of two targets in slices.
 func TestInterruptedRun(t *testing.T) {
 	testsets.Once(t, "runs that are interrupted and resumed", programFiles)
 	const times = 20 // of each signal; each is remembered for itself
@@ -22,10 +22,10 @@ func TestInterruptedRun(t *testing.T) {
 	for i := range times {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 			moments := rand.New(rand.NewPCG(seed, uint64(i)<<8|uint64(sig)))
-			at := time.Duration(moments.Int64N(int64(15 * time.Second)))
-			args := "--targets go-two --blocks 10 --interleave blocks"
+			at := time.Duration(moments.Int64N(int64(8 * time.Second)))
+			args := "--targets go-two --blocks 4 --interleave blocks"
 			if i%2 == 1 {
-				args = "--targets go-two,go-three --blocks 5 --slices 1s"
+				args = "--targets go-two,go-three --blocks 2 --slices 500ms"
 			}
 			t.Run(fmt.Sprintf("%s/%d", sig, i+1), func(t *testing.T) {
 				if i > 0 {
@@ -55,7 +55,7 @@ func interrupted(t *testing.T, args string, sig syscall.Signal, at time.Duration
 		t.Fatal(err)
 	}
 	t.Logf("%v after %v: %d records", sig, at, len(before))
-	s.resumed("OUT", 10, sig == syscall.SIGKILL, first)
+	s.resumed("OUT", 4, sig == syscall.SIGKILL, first)
 }
 
 // begun waits until a run has its head.

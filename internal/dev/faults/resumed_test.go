@@ -27,8 +27,8 @@ func TestInterruptedVersus(t *testing.T) {
 			}
 			s := newScene(t)
 			s.furnish("SERVICE")
-			p := s.begin("", s.arguments("versus SERVICE --get /hello --blocks 2"+brief+
-				"--out OUT")...)
+			p := s.begin("", s.arguments("versus SERVICE --get /hello --blocks 2 "+
+				"--slices 500ms"+brief+"--out OUT")...)
 			p.bound = 3 * within
 			p.run(t)
 			s.begun("OUT")
