@@ -194,14 +194,14 @@ func drive(ctx context.Context, root string, t lab.Seen) error {
 	r, err := to.Offer(ctx, load.Spec{
 		Name: "brief", Address: t.System.Addr(), Model: record.Closed,
 		Connections: 8,
-		Window:      300 * time.Millisecond, Drain: 20 * time.Second, Timeout: 20 * time.Second,
+		Requests:    300, Window: time.Minute, Drain: time.Minute, Timeout: time.Minute,
 		Seed:     1,
 		Scenario: scenario,
 	})
 	if err != nil {
 		return err
 	}
-	if r.Answered == 0 || r.Errors.Total() > 0 {
+	if r.Answered != 300 || r.Errors.Total() > 0 {
 		return fmt.Errorf("under a brief load %d good answers and errors %+v", r.Answered, r.Errors)
 	}
 	return nil

@@ -187,9 +187,9 @@ func (p *labProcess) children(n int) []int {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := clock.Mono() + 20e9; !holds(); time.Sleep(10 * time.Millisecond) {
+	for end := clock.Mono() + 60e9; !holds(); time.Sleep(10 * time.Millisecond) {
 		if clock.Mono() > end {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

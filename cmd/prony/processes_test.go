@@ -94,20 +94,21 @@ func TestProjectMeasuresSystem(t *testing.T) {
 func TestProjectRefusesSystem(t *testing.T) {
 	testsets.Once(t, "projects of several processes that are refused", testsets.Needs{})
 	ofSeveral(t)
-	check := func(db string, wants ...string) {
+	check := func(db, startup string, wants ...string) {
 		t.Helper()
-		stdout, stderr, exit := inProject(t, strings.Replace(several(db), "20s", "1s", 1), "run")
+		stdout, stderr, exit := inProject(t, strings.Replace(several(db), "20s", startup, 1), "run")
 		if exit != cli.Failed || stdout != "" {
 			t.Errorf("%s: exit %d\n%s", db, exit, stdout)
 		}
 		has(t, "what is said", stderr, wants...)
 	}
-	check("sh -c \"echo bye; exit 3\"", "start shop: wait for process db: ",
+	check("sh -c \"echo bye; exit 3\"", "20s", "start shop: wait for process db: ",
 		"the service exited before it was ready", "ended: db: exit status 3", "db: bye")
-	check("./late", "start shop: wait for process db: wait until a process listens on 127.0.0.1:",
+	check("./late", "3s",
+		"start shop: wait for process db: wait until a process listens on 127.0.0.1:",
 		"must listen on 127.0.0.1 at the port in $PORT")
 	ended(t)
-	check("./none", "process db: program ./none was not found")
+	check("./none", "20s", "process db: program ./none was not found")
 	_, stderr, _ := inProject(t, several("./brief"), "run")
 	has(t, "what is said", stderr, "db: exit status 3")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,7 +61,13 @@ loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15
 				l.Answered, l.Censored, l.Errors)
 		}
 	}
-	has(t, "the report", stdout, "users (capacity, p90<10ms)", "fast", "slow")
+	wants := []string{"fast", "slow"}
+	if slices.ContainsFunc(records, func(r *record.Record) bool {
+		return r.Outcome == record.Measured
+	}) { // otherwise the machine is too slow for a search
+		wants = append(wants, "users (capacity, p90<10ms)")
+	}
+	has(t, "the report", stdout, wants...)
 }
 
 // searched makes the only load of a record a search that found a rate, with steps as long as the

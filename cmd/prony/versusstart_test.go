@@ -26,7 +26,7 @@ func TestVersusNamesWhatToType(t *testing.T) {
 	ownFolder(t)
 	check := func(wants []string, args ...string) {
 		t.Helper()
-		says, exit := versusPlan(t, append(args, "--startup", "500ms")...)
+		says, exit := versusPlan(t, append(args, "--startup", "3s")...)
 		if exit != cli.Failed {
 			t.Errorf("%q: exit %d, want %d", args, exit, cli.Failed)
 		}
