@@ -45,7 +45,7 @@ func TestAction(t *testing.T) {
 	summary := filepath.Join(bin, "summary.md")
 	inputs := map[string]string{"build": "true", "run": python + " app.py", "get": "/\n/x\n",
 		"base": "HEAD", "blocks": "2", "options": "--measure 300ms --warmup 300ms " +
-			"--slices 2s -c 8 -H 'X-Words: a b'"}
+			"--slices 500ms -c 8 -H 'X-Words: a b'"}
 	runAction(t, action, inputs, bin, summary)
 	for _, file := range []string{summary, filepath.Join(dir, "prony-run", "compare.html")} {
 		text, err := os.ReadFile(file)
@@ -67,7 +67,7 @@ requests: [{request: GET /}]
 loads: [{name: peak, model: closed, connections: 8}]
 `)
 	inputs = map[string]string{"project": ".", "base": "", "blocks": "2", "out": "project-run",
-		"metric": "cpu_per_request", "options": "--measure 300ms --warmup 300ms --slices 2s"}
+		"metric": "cpu_per_request", "options": "--measure 300ms --warmup 300ms --slices 500ms"}
 	runAction(t, action, inputs, bin, summary)
 	text, err := os.ReadFile(summary)
 	if err != nil || !strings.Contains(string(text), "\n| peak CPU per request |") ||

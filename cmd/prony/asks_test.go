@@ -48,6 +48,7 @@ func asking(times, addr string) {
 const shops = `limits: {cpus: 1, memory: 512M}
 warmup: {min: 0s, max: 300ms, connections: 1}
 blocks: 1
+slices: 500ms
 requests: [{request: GET /, backendCalls: {stock: 1}}]
 loads: [{name: peak, model: closed, connections: 1, measure: 2s}]
 columns: [backendCalls]

@@ -49,6 +49,7 @@ func TestMatrixOfBodies(t *testing.T) {
 baseline: app
 warmup: {min: 0s, max: 300ms}
 blocks: 1
+slices: 500ms
 requests:
   - {request: POST /login, body: me, setup: run, expect: {status: 200}}
   - {request: GET /}

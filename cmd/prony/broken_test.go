@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +11,6 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
-	"prony.example/internal/trial/machine"
 )
 
 // broken are targets that break a contract in one way each, with patterns of the lines in which
@@ -78,15 +75,13 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	testsets.Once(t, "every broken service", testsets.Needs{
 		Files: []string{"internal/service/testdata/broken"}})
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{},
-		[]string{"verify", "--root", brokenCatalog(t)}, &stdout, &stderr))
+	stdout, stderr, exit := really("verify", "--root", brokenCatalog(t))
 	if exit != cli.Invalid {
-		t.Errorf("exit %d, want %d\n%s", exit, cli.Invalid, &stderr)
+		t.Errorf("exit %d, want %d\n%s", exit, cli.Invalid, stderr)
 	}
 	found, verified := map[string][]string{}, map[string]bool{}
 	var failures []string
-	for line := range strings.Lines(stdout.String()) {
+	for line := range strings.Lines(stdout) {
 		line = strings.TrimSpace(line)
 		if failure, ok := strings.CutPrefix(line, "FAIL  "); ok {
 			failures = append(failures, failure)
@@ -103,7 +98,7 @@ func TestVerifyFindsWhatIsBroken(t *testing.T) {
 	}
 	for name, want := range broken {
 		if !verified[name] {
-			t.Errorf("%s was not verified:\n%s", name, &stderr)
+			t.Errorf("%s was not verified:\n%s", name, stderr)
 		}
 		checkFound(t, name, found[name], want)
 	}

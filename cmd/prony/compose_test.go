@@ -70,7 +70,6 @@ func main() {
 		}
 	}
 	build := exec.Command("go", "build", "-o", "static", "main.go")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -224,11 +222,8 @@ func TestLoadKeepsNoSecret(t *testing.T) {
 	defer s.Close()
 	t.Setenv("PRONY_TEST_TOKEN", "s3cret {key} one")
 	t.Setenv("PRONY_TEST_KEY", "s3cret-two")
-	args := []string{"load", s.URL + "/?key=${PRONY_TEST_KEY}", "-n", "20", "-c", "1",
-		"-H", "Authorization: Bearer ${PRONY_TEST_TOKEN}", "-H", "Cookie: sid=s3cret-three"}
-	var out, errs bytes.Buffer
-	exit := cli.Code(run(t.Context(), machine.World{}, args, &out, &errs))
-	stdout, stderr := out.String(), errs.String()
+	stdout, stderr, exit := really("load", s.URL+"/?key=${PRONY_TEST_KEY}", "-n", "20", "-c", "1",
+		"-H", "Authorization: Bearer ${PRONY_TEST_TOKEN}", "-H", "Cookie: sid=s3cret-three")
 	if exit == cli.Failed || exit == cli.Misused {
 		t.Fatal(stderr)
 	}

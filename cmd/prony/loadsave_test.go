@@ -12,14 +12,41 @@ import (
 	"time"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/launch/process"
+	"prony.example/internal/observe/host"
+	"prony.example/internal/trial"
+	"prony.example/internal/trial/doctor"
+	"prony.example/internal/trial/lab"
 	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
+// hasty is the real machine without a look at its other programs: runs neither grade the host nor
+// wait up to 2 s before each trial until others rest. TestRealRun does both.
+type hasty struct{ machine.World }
+
+// Examine implements lab.World.
+func (hasty) Examine(ctx context.Context, o doctor.Options) record.Grading {
+	return mock{}.Examine(ctx, o)
+}
+
+// Lab implements lab.World.
+func (w hasty) Lab(j *process.Journal, launchers *lab.Launchers, l host.Layout, dir string,
+	observe func(trial.Event)) *trial.Lab {
+	out := w.World.Lab(j, launchers, l, dir, observe)
+	out.Quiet = nil
+	return out
+}
+
 // really runs the program in this process, in the real world and real time.
 func really(args ...string) (stdout, stderr string, exit int) {
+	return reallyIn(hasty{}, args...)
+}
+
+// reallyIn is really in a world that differs from it.
+func reallyIn(w lab.World, args ...string) (stdout, stderr string, exit int) {
 	var out, errs bytes.Buffer
-	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
+	exit = cli.Code(run(context.Background(), w, args, &out, &errs))
 	return out.String(), errs.String(), exit
 }
 

@@ -56,6 +56,7 @@ func TestMatrixOfConnections(t *testing.T) {
 baseline: app
 warmup: {min: 0s, max: 300ms}
 blocks: 1
+slices: 500ms
 requests: [{request: GET /}]
 loads: [{name: peak, model: closed, measure: 300ms}]
 `

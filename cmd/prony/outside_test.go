@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +9,6 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -70,11 +67,10 @@ variants: [{name: broken, env: {GOMEMLIMIT: nonsense}}]
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", file, "--root",
-		root, "--out", dir, "--targets", "go-nethttp"}, &stdout, &stderr))
+	stdout, stderr, exit := really("run", file, "--root", root, "--out", dir, "--targets",
+		"go-nethttp")
 	if exit != cli.Invalid {
-		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 2 {
@@ -93,5 +89,5 @@ variants: [{name: broken, env: {GOMEMLIMIT: nonsense}}]
 			t.Errorf("with what breaks it: %+v", f)
 		}
 	}
-	has(t, "the report", stdout.String(), "broken")
+	has(t, "the report", stdout, "broken")
 }

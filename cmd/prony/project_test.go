@@ -298,6 +298,7 @@ baseline: main
 limits: {cpus: 1, memory: 512M}
 warmup: {min: 0s, max: 300ms, connections: 4}
 blocks: 1
+slices: 500ms
 requests:
   - request: GET /
     weight: 3

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
-	"prony.example/internal/trial/machine"
 )
 
 // nobody runs a name server that answers every query with: the name does not exist (RFC 1035,
@@ -56,9 +54,7 @@ func TestRain(t *testing.T) {
 	rain := func(urls ...string) (string, string, int) {
 		args := append([]string{"rain", "--into", into, "--connections", "2", "--duration", "200ms",
 			"--lead-in", "50ms"}, urls...)
-		var out, errs bytes.Buffer
-		exit := cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
-		return out.String(), errs.String(), exit
+		return really(args...)
 	}
 	out, stderr, exit := rain("http://not-up:8080/", up.URL+"/", "--remote=not-up", "--remote",
 		"elsewhere")

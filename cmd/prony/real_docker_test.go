@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,7 +16,6 @@ import (
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/launch/docker"
 	"prony.example/internal/service"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -80,13 +77,6 @@ func needs(t *testing.T, fact string, services ...string) testsets.Needs {
 	return n
 }
 
-func aloud(t *testing.T, args ...string) (stdout, stderr string, exit int) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	exit = cli.Code(run(context.Background(), machine.World{}, args, &out, &errs))
-	return out.String(), errs.String(), exit
-}
-
 // An image of each language keeps the same contracts as its process: same responses, same log
 // lines, ready and stopped in time, without privileges and writable files.
 func TestRealImages(t *testing.T) {
@@ -100,7 +90,7 @@ func TestRealImages(t *testing.T) {
 			} else {
 				engine(t, testsets.Long, name)
 			}
-			out, stderr, exit := aloud(t, "verify", "--root", root, "--launcher", "docker", name)
+			out, stderr, exit := really("verify", "--root", root, "--launcher", "docker", name)
 			if exit != cli.Fine || !strings.Contains(out, name) {
 				t.Errorf("exit %d\n%s%s", exit, out, stderr)
 			}
@@ -115,8 +105,8 @@ func TestRealContainers(t *testing.T) {
 	testsets.Measured(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
-	out, stderr, exit := aloud(t, "run", "--root", root, "--out", dir, "--targets", "go-gin",
-		"--blocks", "1", "--measure", "3s", "--warmup", "2s",
+	out, stderr, exit := really("run", "--root", root, "--out", dir, "--targets", "go-gin",
+		"--blocks", "1", "--measure", "500ms", "--slices", "500ms", "--warmup", "1s",
 		"--launcher", "process,docker,docker-host")
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
@@ -199,7 +189,7 @@ loads:
 		t.Fatal(err)
 	}
 	dir := filepath.Join(root, "r")
-	out, stderr, exit := aloud(t, "run", suite, "--root", root, "--out", dir)
+	out, stderr, exit := really("run", suite, "--root", root, "--out", dir)
 	if exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
 	}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"compress/gzip"
-	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +11,6 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -97,19 +94,17 @@ func TestRealHeapDump(t *testing.T) {
 		}
 	}
 	dir := filepath.Join(root, "r")
-	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", "suites/leak.yaml",
-		"--root", root, "--out", dir}, &stdout, &stderr))
+	stdout, stderr, exit := really("run", "suites/leak.yaml", "--root", root, "--out", dir)
 	_, records, bad, err := record.Read(dir)
 	if exit != cli.Invalid || err != nil || len(bad) > 0 || len(records) != 1 {
 		t.Fatalf("exit %d, %d records, bad %v, error %v\n%s%s", exit, len(records), bad, err,
-			&stdout, &stderr)
+			stdout, stderr)
 	}
 	keepsSchemas(t, dir)
 	r := records[0]
 	if len(r.Dumps) != 1 || r.Failure == nil || !strings.HasSuffix(r.Failure.Error,
 		"the JVM left a dump: "+filepath.Join(dir, r.Dumps[0].File)) {
-		t.Fatalf("dumps %+v, failure %+v\n%s%s", r.Dumps, r.Failure, &stdout, &stderr)
+		t.Fatalf("dumps %+v, failure %+v\n%s%s", r.Dumps, r.Failure, stdout, stderr)
 	}
 	for _, arg := range r.Provenance.ServiceArgs {
 		if strings.Contains(arg, "HeapDump") {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,7 +9,6 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/testsets"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -20,6 +17,7 @@ name: timed
 contract: hello
 targets: [java-jdk/virtual, go-nethttp]
 warmup: {connections: 8, min: 1s, max: 8s, cores: all}
+slices: 500ms
 scenarios:
   - name: read
     keys: [1, 50000]
@@ -41,13 +39,12 @@ func TestRealRunForATime(t *testing.T) {
 	if err := os.WriteFile(file, []byte(forSuite), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
-	args := []string{"run", file, "--root", root, "--out", dir, "--for", "30s", "--warmup", "8s"}
-	exit := cli.Code(run(context.Background(), machine.World{}, args, &stdout, &stderr))
+	stdout, stderr, exit := really("run", file, "--root", root, "--out", dir, "--for", "15s",
+		"--warmup", "8s")
 	if exit != cli.Fine && exit != cli.Invalid {
-		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "the last line", stdout.String(), "; another 5 min would allow ")
+	has(t, "the last line", stdout, "; another 5 min would allow ")
 	s, err := record.ReadSchedule(dir)
 	if err != nil || s == nil || s.Ended == "" || len(s.Looks) == 0 {
 		t.Fatalf("schedule %+v, error %v", s, err)
@@ -58,7 +55,7 @@ func TestRealRunForATime(t *testing.T) {
 	}
 	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) < 2 {
-		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, &stderr)
+		t.Fatalf("%d records, bad %v, error %v\n%s", len(records), bad, err, stderr)
 	}
 	for _, r := range records {
 		w, own := r.Warmup, r.Limits.ServiceCores

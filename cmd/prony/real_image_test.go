@@ -23,9 +23,7 @@ func ownImages(t *testing.T) {
 	}
 	do := func(name string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(name, args...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 		}
 	}
@@ -78,6 +76,7 @@ func TestRealOwnImages(t *testing.T) {
   two: {image: 'prony-test/two:1', port: 8080}
 baseline: told
 blocks: 1
+slices: 500ms
 limits: {cpus: 1, memory: 256M}
 warmup: {min: 0s, max: 300ms, connections: 4}
 requests: [{request: GET /}]
@@ -112,8 +111,8 @@ func twoImages(t *testing.T) {
 	t.Helper()
 	stdout, stderr, exit := versus(t, "--image", "prony-test/told:1", "--image",
 		"prony-test/fixed:1", "-n", "a", "-n", "b", "--get", "/", "-c", "4", "--blocks", "2",
-		"--measure", "300ms", "--warmup", "300ms", "--cpus", "1", "--memory", "256MiB",
-		"--out", "v")
+		"--measure", "300ms", "--slices", "500ms", "--warmup", "300ms", "--cpus", "1",
+		"--memory", "256MiB", "--out", "v")
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Errorf("two images: exit %d\n%s%s", exit, stdout, stderr)
 	}

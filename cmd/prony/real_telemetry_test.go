@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +18,6 @@ import (
 	"prony.example/internal/telemetry/locate"
 	"prony.example/internal/telemetry/logs"
 	"prony.example/internal/telemetry/traces"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -148,14 +145,10 @@ func checkReal(t *testing.T, root, dir string, r *record.Record) {
 	if err != nil || !strings.Contains(string(answer), r.Target.Name) {
 		t.Errorf("its request rate: %v\n%s", err, answer)
 	}
-	var out, errs bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"explain", dir,
-		"--root", root,
-		"--trial", r.Trial}, &out, &errs))
-	has(t, "the story", out.String(), "trace of the request", "as measured by",
-		"CPU time by function")
+	stdout, stderr, exit := really("explain", dir, "--root", root, "--trial", r.Trial)
+	has(t, "the story", stdout, "trace of the request", "as measured by", "CPU time by function")
 	if exit != cli.Fine {
-		t.Errorf("explain: exit %d, %s", exit, &errs)
+		t.Errorf("explain: exit %d, %s", exit, stderr)
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -32,16 +31,13 @@ func TestRealRun(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
-	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run", "--root", root,
-		"--out", dir,
-		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "2s", "-x"},
-		&stdout, &stderr))
+	stdout, stderr, exit := reallyIn(machine.World{}, "run", "--root", root, "--out", dir,
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "500ms", "--warmup", "1s", "-x")
 	// The machine may be busy, as the verdict then says; the run itself must work.
 	if exit != cli.Fine && exit != cli.Invalid {
-		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
-	has(t, "what is done outside", strings.ReplaceAll(stderr.String(), "')", ")"), "+ (cd ",
+	has(t, "what is done outside", strings.ReplaceAll(stderr, "')", ")"), "+ (cd ",
 		"/bin/go-nethttp)", "+ kill -TERM -- -")
 	_, records, bad, err := record.Read(dir)
 	if err != nil || len(bad) > 0 || len(records) != 1 {
@@ -176,13 +172,11 @@ func TestRealGenerators(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
-	var stdout, stderr bytes.Buffer
-	exit := cli.Code(run(context.Background(), machine.World{}, []string{"run",
+	stdout, stderr, exit := really("run",
 		filepath.Join(repo, "suites", "generators.yaml"), "--root", root, "--out", dir,
-		"--targets", "go-nethttp", "--blocks", "1", "--measure", "1s", "--warmup", "1s"},
-		&stdout, &stderr))
+		"--targets", "go-nethttp", "--blocks", "1", "--measure", "1s", "--warmup", "1s")
 	if exit != cli.Fine && exit != cli.Invalid {
-		t.Fatalf("exit %d\n%s%s", exit, &stdout, &stderr)
+		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
 	_, records, _, err := record.Read(dir)
 	if err != nil || len(records) != len(want) {
@@ -204,13 +198,10 @@ func TestLabOfAnotherUser(t *testing.T) {
 	defer other.Close()
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv(process.Beside, "")
-	root, mine, exit := checkout(t), false, cli.Fine
-	var stdout, stderr bytes.Buffer
+	root, mine, exit, stderr := checkout(t), false, cli.Fine, ""
 	for !mine && exit == cli.Fine { // a real lab also counts, until it has ended
 		mine = syscall.Flock(int(other.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
-		stderr.Reset()
-		exit = cli.Code(run(context.Background(), machine.World{},
-			[]string{"verify", "go-nethttp", "--root", root}, &stdout, &stderr))
+		_, stderr, exit = really("verify", "go-nethttp", "--root", root)
 	}
 	if exit != cli.Failed {
 		t.Errorf("it exits %d, want %d", exit, cli.Failed)
@@ -219,7 +210,7 @@ func TestLabOfAnotherUser(t *testing.T) {
 	if mine {
 		who = itoa(os.Getpid()) + " of user " + itoa(os.Getuid())
 	}
-	has(t, "stderr", stderr.String(), "another prony is measuring on this machine: process "+who,
+	has(t, "stderr", stderr, "another prony is measuring on this machine: process "+who,
 		"set PRONY_BESIDE=1")
 }
 
@@ -283,25 +274,23 @@ func TestKilledLab(t *testing.T) {
 	runtime, root := t.TempDir(), checkout(t)
 	p := startRun(t, root, runtime)
 	pid := service1(t, runtime)
-	var stdout, stderr bytes.Buffer
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	second := []string{"run", "--root", root, "--targets", "go-nethttp", "--loads", "peak",
 		"--blocks", "1", "--measure", "300ms", "--warmup", "300ms"}
-	exit := cli.Code(run(context.Background(), machine.World{}, second, &stdout, &stderr))
+	_, stderr, exit := really(second...)
 	if exit != cli.Failed {
 		t.Errorf("a second lab exits %d, want %d", exit, cli.Failed)
 	}
-	has(t, "stderr", stderr.String(), "wait for the other process",
+	has(t, "stderr", stderr, "wait for the other process",
 		"another prony is measuring on this machine: process "+itoa(p.Process.Pid))
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	p.Wait() //nolint:errcheck // it was killed
 	gone(t, pid)
-	stderr.Reset()
-	exit = cli.Code(run(context.Background(), machine.World{}, second, &stdout, &stderr))
+	_, stderr, exit = really(second...)
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
-		t.Errorf("the next lab exits %d\n%s", exit, &stderr)
+		t.Errorf("the next lab exits %d\n%s", exit, stderr)
 	}
 	left, err := filepath.Glob("/sys/fs/cgroup/*/prony-" + itoa(p.Process.Pid) + "-*")
 	if err != nil || len(left) > 0 {

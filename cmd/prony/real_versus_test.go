@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -15,7 +14,6 @@ import (
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial/lab"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -37,7 +35,7 @@ var kinds = []struct {
 }
 
 // briefly has the flags of a comparison whose numbers do not matter.
-const briefly = " --get / -c 2 --blocks 1 --measure 200ms --warmup 200ms --slices 1s " +
+const briefly = " --get / -c 2 --blocks 1 --measure 200ms --warmup 200ms --slices 500ms " +
 	"--memory 128MiB --out r"
 
 // kindsFolder enters a folder with a service of each kind, and returns the URL of a running one.
@@ -61,11 +59,11 @@ func kindsFolder(t *testing.T) (url string) {
 }
 
 // dockerPods starts pods as containers of the Docker engine, for machines without a cluster.
-type dockerPods struct{ machine.World }
+type dockerPods struct{ hasty }
 
 // Container implements lab.World.
 func (w dockerPods) Container(ctx context.Context, name string, to *lab.Launchers) error {
-	err := w.World.Container(ctx, suite.Launchers[1], to)
+	err := w.hasty.Container(ctx, suite.Launchers[1], to)
 	to.By[name] = to.By[suite.Launchers[1]]
 	return err
 }
@@ -95,7 +93,6 @@ func TestVersusOfEveryKind(t *testing.T) {
 func answers(t *testing.T, world lab.World, text, url string, services []string) (
 	stdout string) {
 	t.Helper()
-	var out, errs bytes.Buffer
 	if err := os.RemoveAll("r"); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +100,7 @@ func answers(t *testing.T, world lab.World, text, url string, services []string)
 	if strings.Contains(text, "--git") {
 		args = append(args, "--build", "go build -o app main.go", "--run", "./app")
 	}
-	exit := cli.Code(run(context.Background(), world, args, &out, &errs))
-	stdout, stderr := out.String(), errs.String()
+	stdout, stderr, exit := reallyIn(world, args...)
 	if exit != cli.Fine && exit != cli.Invalid {
 		t.Fatalf("exit %d\n%s%s", exit, stdout, stderr)
 	}
@@ -161,8 +157,8 @@ func TestVersusOfPods(t *testing.T) {
 	url := kindsFolder(t)
 	nodeLoads(t)
 	const pod = " --image prony-test/kinds:1 --launcher kubernetes"
-	answers(t, machine.World{}, "-n a -n b --image prony-test/kinds:1"+pod, url, []string{"b"})
-	answers(t, machine.World{}, "-n a ./app"+pod, url, []string{"prony-test-kinds-1"})
+	answers(t, hasty{}, "-n a -n b --image prony-test/kinds:1"+pod, url, []string{"b"})
+	answers(t, hasty{}, "-n a ./app"+pod, url, []string{"prony-test-kinds-1"})
 }
 
 // nodeLoads lets Prony copy images from the Docker engine to this node, or skips the test.

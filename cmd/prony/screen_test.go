@@ -11,7 +11,6 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/report/runs"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -113,9 +112,8 @@ func TestReproduceLines(t *testing.T) {
 		{"capacity", at, "--concurrency", "1,2", "--window", "100ms"},
 		{"load", "nothing://ann:s3cret@" + addr.String()}, {"wrk", at, at},
 	} {
-		var stdout, stderr bytes.Buffer
-		exit := cli.Code(run(t.Context(), machine.World{}, args, &stdout, &stderr))
-		all := stdout.String() + stderr.String()
+		stdout, stderr, exit := really(args...)
+		all := stdout + stderr
 		if strings.Contains(all, "s3cret") || !strings.Contains(all, "ann:xxxxx@") {
 			t.Errorf("%q (exit %d) says\n%s", args, exit, all)
 		}

@@ -24,7 +24,7 @@ func TestServeStarts(t *testing.T) {
 	d := serving(t)
 	root := filepath.Dir(d.dir)
 	t.Cleanup(d.stop)
-	const form = `{"targets":["go-nethttp"],"blocks":20,"measure":"2s","labels":{"a":"b,c"}}`
+	const form = `{"targets":["go-nethttp"],"blocks":20,"measure":"500ms","labels":{"a":"b,c"}}`
 	post := func(want int, path, body string) string {
 		t.Helper()
 		got, _, text := d.ask("POST", "/api/v1"+path, body, "Content-Type", "application/json")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
-	"prony.example/internal/trial/machine"
 )
 
 // members is a service that admits only users who logged in by name and password.
@@ -78,10 +76,9 @@ requests:
 		}
 	}
 	load := func() (string, int) {
-		var out bytes.Buffer
-		exit := cli.Code(run(t.Context(), machine.World{}, []string{"load", s.URL, "-c", "3", "-n",
-			"300", "--scenario", filepath.Join(dir, "s.yaml")}, &out, &out))
-		return out.String(), exit
+		stdout, stderr, exit := really("load", s.URL, "-c", "3", "-n", "300", "--scenario",
+			filepath.Join(dir, "s.yaml"))
+		return stdout + stderr, exit
 	}
 	if out, exit := load(); exit != cli.Failed || !strings.Contains(out,
 		"the environment has no PRONY_TEST_PASSWORD") {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -21,7 +20,6 @@ import (
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/launch/process"
-	"prony.example/internal/trial/machine"
 	"prony.example/record"
 )
 
@@ -107,6 +105,8 @@ func main() {
 		}
 	}
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	// Builds in the folder use the standard packages that were compiled for services.
+	t.Setenv("GOFLAGS", "-trimpath -tags=netgo,osusergo")
 	t.Chdir(dir)
 	return dir
 }
@@ -147,10 +147,7 @@ public class App {
 // versus runs the verb for real.
 func versus(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	exit = cli.Code(run(context.Background(), machine.World{}, append([]string{"versus"}, args...),
-		&out, &errs))
-	return out.String(), errs.String(), exit
+	return really(append([]string{"versus"}, args...)...)
 }
 
 // Errors of services are found before any measurement, reported with a fix, and leave nothing.
@@ -259,7 +256,7 @@ func TestVersusPlans(t *testing.T) {
 
 // turning counts how often the machine is taken.
 type turning struct {
-	machine.World
+	hasty
 	turns *int
 }
 
@@ -274,13 +271,11 @@ func TestVersusMeasures(t *testing.T) {
 	testsets.Once(t, "versus measures services of somebody", testsets.Needs{})
 	testsets.Cores(t)
 	dir := ownFolder(t)
-	var out, errs bytes.Buffer
 	turns := 0
-	exit := cli.Code(run(context.Background(), turning{machine.World{}, &turns}, []string{"versus",
+	stdout, stderr, exit := reallyIn(turning{turns: &turns}, "versus",
 		"--git", "main", "--git", "main~0", "-n", "a", "-n", "b", "--build", "go build -o app .",
 		"--run", "./app $PORT", "--get", "/", "--blocks", "1", "--measure", "300ms", "--warmup",
-		"300ms", "--out", "r", "--memory", "512MiB"}, &out, &errs))
-	stdout, stderr := out.String(), errs.String()
+		"300ms", "--slices", "500ms", "--out", "r", "--memory", "512MiB")
 	if turns != 1 {
 		t.Errorf("it took the machine %d times: others may measure between its steps", turns)
 	}

@@ -68,7 +68,7 @@ func TestVersusOfAnEcho(t *testing.T) {
 	dir := ownFolder(t)
 	line := []string{"--request", "POST /x?a=b", "--body", "y", "-H", "b-Field: 1", "-H",
 		"A-field: 2", "--ready", "/ready", "-c", "4", "--aa=false", "--blocks", "1",
-		"--measure", "300ms", "--warmup", "300ms", "--memory", "512MiB"}
+		"--measure", "300ms", "--slices", "500ms", "--warmup", "300ms", "--memory", "512MiB"}
 	check := func(out string, commands ...string) (says string, errors, done int64) {
 		t.Helper()
 		_, stderr, exit := versus(t, append(append(commands, line...), "--out", out)...)
