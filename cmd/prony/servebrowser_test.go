@@ -98,9 +98,9 @@ func atBrowser(t *testing.T) *reader {
 limits: {cpus: 1, memory: 256MiB}
 warmup: {min: 0s, max: 500ms}
 blocks: 2
-slices: 2s
+slices: 1s
 requests: [{request: GET /}]
-loads: [{name: peak, model: closed, connections: 4, measure: 1s}]
+loads: [{name: peak, model: closed, connections: 4, measure: 500ms}]
 `
 	if err := os.WriteFile(filepath.Join(dir, "prony.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -140,13 +140,13 @@ func TestLabInBrowser(t *testing.T) {
 	r.click("Start the first run")
 	r.sees("Targets")
 
-	first := r.run("2")
+	first := r.run("3")
 	t.Cleanup(func() { endRun(t, r.dir, first) })
-	r.sees("of 4 trials")
+	r.sees("of 6 trials")
 	r.until(`/\d(\.\d+)?k?\/s/.test(document.querySelector(".dials")?.innerText ?? "")`)
 	eval[bool](r, "window.before = true, location.reload(), true") // during the run
 	r.until("!window.before")
-	r.sees("of 4 trials")
+	r.sees("of 6 trials")
 	address := strings.TrimPrefix(r.base, "http://")
 	if err := r.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
