@@ -129,8 +129,8 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	return server.New(o).Serve(ctx, l)
 }
 
-// serveConnections returns the number of concurrent connections, and reports if there are fewer than
-// usual.
+// serveConnections returns the number of concurrent connections, and reports if there are fewer
+// than usual.
 func (a *app) serveConnections() (int, error) {
 	connections, few, err := server.Room()
 	if err != nil {

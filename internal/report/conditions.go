@@ -92,7 +92,7 @@ type timeline struct {
 	Rows   []moment
 	Heat   bool // whether a sensor reported temperatures
 	Looks  bool // whether the host was observed before trials
-	Each   int  // trials in a bar
+	PerBar int  // trials
 	Most   string
 }
 
@@ -125,9 +125,9 @@ func timelineOf(records []*record.Record) timeline {
 			t.Rows = append(t.Rows, momentOf(r, i))
 		}
 	}
-	t.Each = max(1, (len(records)+mostBars-1)/mostBars)
-	bars := (len(records) + t.Each - 1) / t.Each
-	for trials := range slices.Chunk(records, t.Each) {
+	t.PerBar = max(1, (len(records)+mostBars-1)/mostBars)
+	bars := (len(records) + t.PerBar - 1) / t.PerBar
+	for trials := range slices.Chunk(records, t.PerBar) {
 		t.Bars = append(t.Bars, barOf(trials, len(t.Bars), bars, most))
 	}
 	switch {

@@ -230,8 +230,10 @@ func (sc *Scenario) partial() (notes []Note) {
 // partialMax bounds the notes about incomplete telemetry.
 const partialMax = 5
 
-// heard reports whether the collector was to receive a trial's telemetry.
-func heard(r *record.Record) bool { return r.Telemetry != nil }
+// heard reports whether the collector reported on a trial, or should have done so.
+func heard(r *record.Record) bool {
+	return r.Telemetry != nil && (len(r.Telemetry.Signals) > 0 || r.Telemetry.Partial != "")
+}
 
 // telling returns the trials for which the collector reported signals.
 func telling(trials ...*record.Record) []*record.Record {
