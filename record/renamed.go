@@ -1,11 +1,12 @@
 package record
 
 import (
-	"bytes"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+
+	"prony.example/internal/base/jsontree"
 )
 
 // Records of version 1, and of version 2 before its first release, have former names for some keys
@@ -127,8 +128,8 @@ func Upgrade(document []byte) []byte {
 		case ',':
 			key = ""
 		case '"':
-			end := endOfText(document, i)
-			if !isKey(document, end) {
+			end := jsontree.EndOfText(document, i)
+			if !jsontree.IsKey(document, end) {
 				i = end
 				continue
 			}
@@ -147,37 +148,6 @@ func Upgrade(document []byte) []byte {
 		return document
 	}
 	return append(out, document[copied:]...)
-}
-
-// endOfText returns the position of the quote that ends the string that begins at from.
-func endOfText(document []byte, from int) int {
-	for i := from + 1; ; {
-		n := bytes.IndexByte(document[i:], '"')
-		if n < 0 {
-			return len(document)
-		}
-		i += n
-		slashes := 0
-		for document[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i
-		}
-		i++
-	}
-}
-
-// isKey reports whether a colon follows the string that ends at end.
-func isKey(document []byte, end int) bool {
-	for i := end + 1; i < len(document); i++ {
-		switch document[i] {
-		case ' ', '\t', '\n', '\r':
-		default:
-			return document[i] == ':'
-		}
-	}
-	return false
 }
 
 // upgradeValues replaces former values of a record.

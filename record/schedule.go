@@ -1,12 +1,13 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 )
 
 // ScheduleFile is in the folder of a run with a time limit.
@@ -64,13 +65,13 @@ func SaveSchedule(dir string, s Schedule) error {
 
 // ReadSchedule reads the schedule. It returns nil if the run has none.
 func ReadSchedule(dir string) (*Schedule, error) {
-	b, err := os.ReadFile(filepath.Join(dir, ScheduleFile))
+	b, err := files.Kept(filepath.Join(dir, ScheduleFile), files.Page)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	var s Schedule
 	if err == nil {
-		err = json.Unmarshal(b, &s)
+		err = jsontree.Decode(b, &s)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read how the run's time was spent: %w", err)

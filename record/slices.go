@@ -1,12 +1,12 @@
 package record
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -175,17 +175,29 @@ func ReadSlices(dir, file string) (SlicesHead, []Slice, error) {
 	if !filepath.IsLocal(file) {
 		return head, nil, fmt.Errorf("read slices: %q is not a file of the run's folder", file)
 	}
-	f, err := os.Open(filepath.Join(dir, file))
+	text, err := files.Kept(filepath.Join(dir, file), files.Results)
 	if err != nil {
-		return head, nil, fmt.Errorf("read slices: %w", err)
+		if path, is := errors.AsType[*fs.PathError](err); is { // which names the folder
+			err = path.Err
+		}
+		return head, nil, fmt.Errorf("read slices %s: %w", file, err)
 	}
-	defer f.Close()
-	return readSlices(file, bufio.NewReader(f))
+	return readSlices(file, bytes.NewReader(text))
 }
+
+// maxSlices bounds the slices of a start: ten hours of 12 targets.
+const maxSlices = 1 << 20
 
 func readSlices(file string, in io.Reader) (head SlicesHead, all []Slice, err error) {
 	d := json.NewDecoder(in)
-	if err := d.Decode(&head); err != nil {
+	next := func(v any) error {
+		var text json.RawMessage
+		if err := d.Decode(&text); err != nil {
+			return err
+		}
+		return unique(text, v)
+	}
+	if err := next(&head); err != nil {
 		return head, nil, fmt.Errorf("read slices %s: %w", file, err)
 	}
 	if head.Version != SlicesVersion {
@@ -194,9 +206,15 @@ func readSlices(file string, in io.Reader) (head SlicesHead, all []Slice, err er
 	}
 	for {
 		var s Slice
-		err := d.Decode(&s)
+		err := next(&s)
 		if errors.Is(err, io.EOF) {
 			return head, all, nil
+		}
+		if len(all) == maxSlices {
+			err = fmt.Errorf("more than %d slices", maxSlices)
+		}
+		if err == nil && (s.Round < 0 || s.Round > maxSlices) {
+			err = fmt.Errorf("round is %d: must be at most %d", s.Round, maxSlices)
 		}
 		if err == nil && (s.Target < 0 || s.Target >= len(head.Trials)) {
 			err = fmt.Errorf("target %d of %d", s.Target, len(head.Trials))

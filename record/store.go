@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 )
 
 // Files in a run's folder.
@@ -363,12 +364,16 @@ func readHead(dir string) (head Run, err error) {
 	if err != nil {
 		return head, fmt.Errorf("read run: %w", err)
 	}
-	if err = json.Unmarshal(Upgrade(b), &head); err == nil {
+	if err = jsontree.Decode(Upgrade(b), &head); err == nil {
 		head.upgradeColumns()
 		err = measurable(reflect.ValueOf(head))
 	}
 	if err != nil {
 		return head, fmt.Errorf("read run %s: %w", filepath.Join(dir, RunFile), err)
+	}
+	if head.Blocks < 0 || head.ForNs < 0 {
+		return head, fmt.Errorf("read run %s: blocks is %d and forNs %d, but both must be at "+
+			"least 0", filepath.Join(dir, RunFile), head.Blocks, head.ForNs)
 	}
 	if head.Version < 1 {
 		return head, fmt.Errorf("read run %s: its %s has no version; "+
@@ -410,6 +415,10 @@ const (
 	maxBad     = 20 // reported lines; with more, the file is not a run's
 )
 
+// MaxTrials is the largest number of trials of a planned comparison. Observed and repeated trials
+// may follow, and all of their records are read.
+const MaxTrials = maxRecords * 4 / 5
+
 // readRecords reads the NDJSON records that pass fits; name is for errors. It fails if a bound is
 // exceeded.
 func readRecords(name string, in io.Reader, fits func(rec *Record, line int) error) (
@@ -418,7 +427,7 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 	bad, err = ReadLines(name, in, func(b []byte) error {
 		line++
 		rec := &Record{}
-		err := json.Unmarshal(Upgrade(b), rec)
+		err := unique(Upgrade(b), rec)
 		switch {
 		case err != nil:
 		case rec.Version < 1 || rec.Version > Version:
@@ -444,6 +453,17 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 		return nil
 	})
 	return records, bad, err
+}
+
+// unique decodes a line of NDJSON, in which every key of an object must be unique.
+func unique(line []byte, v any) error {
+	if err := json.Unmarshal(line, v); err != nil {
+		return err
+	}
+	if key, place := jsontree.Repeated(line); place > 0 {
+		return fmt.Errorf("the key %q occurs twice in one object", key)
+	}
+	return nil
 }
 
 // errBound ends the reading of a file.

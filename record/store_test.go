@@ -506,3 +506,45 @@ func TestWritesAreSynced(t *testing.T) {
 		t.Errorf("a folder was not synced: %v, %q, %v", err, b, read)
 	}
 }
+
+// A key that occurs twice in one object is an error with its place, in each file of a run.
+func TestRepeatedKeys(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const twice = `the key "%s" occurs twice in one object`
+	says := func(subject string, err error, place, key string) {
+		t.Helper()
+		if want := fmt.Sprintf(twice, key); err == nil ||
+			!strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s %s", subject, err, place, want)
+		}
+	}
+	const good = `{"version":2,"trial":"a","block":1}` + "\n"
+	write(RunFile, `{"version":2}`)
+	write(TrialsFile, good+`{"version":2,"trial":"b","loads":[{"done":1,"done":2}]}`+"\n"+
+		`{"version":2,"trial":"c","before":{},"hostBefore":{}}`+"\n") // its former and present name
+	_, records, bad, err := ReadUnchecked(dir)
+	if err != nil || len(records) != 1 || len(bad) != 2 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	says("the second record", bad[0], TrialsFile+":2: ", "done")
+	says("the third record", bad[1], TrialsFile+":3: ", "hostBefore")
+	write(RunFile, "{\"version\":2,\n\"blocks\":4,\n\"blocks\":5}")
+	_, _, _, err = Read(dir)
+	says("the head", err, RunFile+": line 3: ", "blocks")
+	write(RunFile, `{"version":2,"blocks":-1}`)
+	if _, _, _, err = Read(dir); err == nil || !strings.Contains(err.Error(), "blocks is -1") {
+		t.Errorf("a negative number of blocks: error %v", err)
+	}
+	write("s", `{"version":1,"trials":["a"]}`+"\n"+`{"target":0,"requests":1,"requests":2}`+"\n")
+	_, _, err = ReadSlices(dir, "s")
+	says("a slice", err, "line 2: ", "requests")
+	write(ScheduleFile, "{\"forNs\":1,\n\"forNs\":2}")
+	_, err = ReadSchedule(dir)
+	says("the schedule", err, "line 2: ", "forNs")
+}

@@ -143,6 +143,7 @@ func newRoot(app *app) *cobra.Command {
 	}
 	app.addCompletion(root)
 	group(root)
+	cli.Exact(root)
 	return root
 }
 

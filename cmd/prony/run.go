@@ -137,7 +137,8 @@ With -x, run prints each action outside of prony, such as builds and starts, as 
 
 Each trial is one record in results/RUN/trials.ndjson, saved before the next trial starts. --resume
 runs the trials that have no record or were interrupted, if plan, seed, artifacts, tools and machine
-are the same. It also continues a comparison of prony versus.
+are the same. It also continues a comparison of prony versus. It cannot continue a run of --for, or
+repeat a trial that sent telemetry.
 
 The exit code is 0 if every trial is VALID or SUSPECT, and 4 if one is INVALID or failed. --invalid
 pass turns 4 into 0, for a gate that follows. The exit code is 1 for a run that failed, and 2 for a

@@ -65,6 +65,10 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 		return cli.Usagef("--listen %s must be an address and a port, such as 127.0.0.1:7766",
 			listen)
 	}
+	connections, err := a.serveConnections()
+	if err != nil {
+		return err
+	}
 	room, err := a.newRoom()
 	if err != nil && len(args) == 0 {
 		return fmt.Errorf("%w, or name a folder with runs", err)
@@ -84,7 +88,7 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 	if err != nil {
 		return err
 	}
-	o := server.Options{Runs: runList, Version: version(), Ours: ours,
+	o := server.Options{Runs: runList, Version: version(), Ours: ours, Connections: connections,
 		Busy: process.ErrBusy.Error(), Report: func(line string) { a.say("prony: " + line) }}
 	given := os.Getenv(tokenName)
 	if err := os.Unsetenv(tokenName); err != nil { // child processes do not need it
@@ -123,6 +127,19 @@ func (a *app) serve(ctx context.Context, args []string, listen string) error {
 		fmt.Fprintf(a.stdout, "also at %s%s\n", link, query)
 	}
 	return server.New(o).Serve(ctx, l)
+}
+
+// serveConnections returns the number of concurrent connections, and reports if there are fewer
+// than usual.
+func (a *app) serveConnections() (int, error) {
+	connections, few, err := server.Room()
+	if err != nil {
+		return 0, fmt.Errorf("serve: %w", err)
+	}
+	if few != "" {
+		a.say("prony: serve accepts " + few)
+	}
+	return connections, nil
 }
 
 // linksTo returns the addresses to open in a browser. An unspecified address, such as 0.0.0.0,

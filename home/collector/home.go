@@ -31,7 +31,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"golang.org/x/sys/unix"
 
 	"prony.example/home/forward"
 	"prony.example/home/journal"
@@ -108,7 +107,11 @@ func Start(ctx context.Context, c Config) (*Home, error) {
 	// A growing buffer may take as much again.
 	c.Limits.HeldBytes = cmp.Or(c.Limits.HeldBytes, c.MemoryBytes/16)
 	c.Limits.DecodedBytes = cmp.Or(c.Limits.DecodedBytes, c.MemoryBytes/8*3)
-	c.Limits.Connections = cmp.Or(c.Limits.Connections, mostConnections())
+	if c.Limits.Connections == 0 {
+		if err := c.fit(); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("start the telemetry collector: %w", err)
 	}
@@ -225,16 +228,21 @@ func (h *Home) reportRefused(port string, n portguard.Refused) {
 	}
 }
 
-// mostConnections returns the bound of the connections to each port: a share of the files that this
-// process may open, and not more than the default.
-func mostConnections() int {
-	const share = 8 // four ports, and the files of the stores
-	most := otlp.DefaultLimits.Connections
-	var files unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &files) == nil && files.Cur/share < uint64(most) {
-		most = max(int(files.Cur/share), 1)
+// leastConnections and connectionFiles bound the connections to each port by the files that this
+// process may open: there are four ports, and the stores have files.
+const leastConnections, connectionFiles = 4, 8
+
+// fit bounds the connections to each port, and reports if there are fewer than usual.
+func (c *Config) fit() error {
+	n, few, err := portguard.Fit(leastConnections, otlp.DefaultLimits.Connections, connectionFiles)
+	if err != nil {
+		return fmt.Errorf("start the telemetry collector: %w", err)
 	}
-	return most
+	if few != "" && c.Report != nil {
+		c.Report("each port accepts " + few)
+	}
+	c.Limits.Connections = n
+	return nil
 }
 
 // Endpoints returns the actual addresses, with the ports that were assigned.

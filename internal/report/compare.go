@@ -194,6 +194,7 @@ func forest(c compare.Comparison, p compare.Pair, g *compare.Gate) *strip {
 		}
 	}
 	s.Groups = []stripGroup{group}
+	s.thin()
 	return s
 }
 
@@ -281,6 +282,7 @@ func levels(row compare.Row, repeat string) (strip, bool) {
 			Summary: v.Summary}, r, blocks, repeat)
 	}
 	s.Groups = []stripGroup{{Rows: []stripRow{side("A", row.A), side("B", row.B)}}}
+	s.thin()
 	return s, true
 }
 

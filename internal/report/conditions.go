@@ -66,6 +66,7 @@ func warningsOf(records []*record.Record) []warning {
 		if k.load != "" {
 			w.Where += ", at " + k.load
 		}
+		w.Trials = units.First(w.Trials, mostListed)
 		out = append(out, *w)
 	}
 	return out
@@ -91,6 +92,7 @@ type timeline struct {
 	Rows   []moment
 	Heat   bool // whether a sensor reported temperatures
 	Looks  bool // whether the host was observed before trials
+	PerBar int  // trials
 	Most   string
 }
 
@@ -114,13 +116,19 @@ func timelineOf(records []*record.Record) timeline {
 		t.Heat = t.Heat || b.TemperatureC > 0
 	}
 	t.Most = units.Percent(most)
-	noisy := 0
+	noisy, described := 0, detailed(records)
 	for i, r := range records {
 		if r.HostBefore.WindowNs > 0 && !r.HostBefore.Quiet {
 			noisy++
 		}
-		t.Rows = append(t.Rows, momentOf(r, i))
-		t.Bars = append(t.Bars, barOf(r, i, len(records), most))
+		if described.includes(r) {
+			t.Rows = append(t.Rows, momentOf(r, i))
+		}
+	}
+	t.PerBar = max(1, (len(records)+mostBars-1)/mostBars)
+	bars := (len(records) + t.PerBar - 1) / t.PerBar
+	for trials := range slices.Chunk(records, t.PerBar) {
+		t.Bars = append(t.Bars, barOf(trials, len(t.Bars), bars, most))
 	}
 	switch {
 	case !t.Looks:
@@ -133,23 +141,39 @@ func timelineOf(records []*record.Record) timeline {
 	return t
 }
 
-func barOf(r *record.Record, i, n int, most float64) bar {
+// barOf returns the i-th of n bars: of the trial with the busiest host, in the color of an excluded
+// trial if there is one.
+func barOf(trials []*record.Record, i, n int, most float64) bar {
+	busy := func(r *record.Record) float64 {
+		return r.HostBefore.StealShare + r.HostBefore.OtherCPUShare
+	}
+	r := slices.MaxFunc(trials, func(a, b *record.Record) int {
+		return cmp.Compare(busy(a), busy(b))
+	})
+	class := trialClass(r)
+	for _, t := range trials {
+		if g := table.Grade(t); g != record.Valid && g != record.Suspect {
+			class = trialClass(t)
+		}
+	}
 	wide := 100 / float64(n)
-	share := (r.HostBefore.StealShare + r.HostBefore.OtherCPUShare) / most
-	high := 6 + 90*share // an idle host also has a bar, because it has the trial's color
+	high := 6 + 90*busy(r)/most // an idle host also has a bar, because it has the trial's color
 	return bar{X: place(wide * (float64(i) + 0.1)), Width: place(wide * 0.8),
-		Y: place(100 - high), Height: place(high), Class: trialClass(r),
+		Y: place(100 - high), Height: place(high), Class: class,
 		Title: fmt.Sprintf("%s, %s %d: %s; the host was %s busy before the trial",
 			table.RowName(r.Target), table.RepeatOf(r), r.Block, trialMark(r),
-			units.Percent(r.HostBefore.StealShare+r.HostBefore.OtherCPUShare))}
+			units.Percent(busy(r)))}
 }
+
+// trialAnchor names the i-th trial of a page.
+func trialAnchor(i int) string { return fmt.Sprintf("trial-%d", i+1) }
 
 func momentOf(r *record.Record, i int) moment {
 	b := r.HostBefore
 	m := moment{Order: fmt.Sprint(r.Order), Clock: r.Time.UTC().Format("15:04:05"),
 		Block: fmt.Sprint(r.Block), Target: table.RowName(r.Target), Grade: trialMark(r),
 		Steal: units.Absent, Others: units.Absent, Waited: units.Absent, Heat: units.Absent,
-		Quiet: units.Absent, Anchor: fmt.Sprintf("trial-%d", i+1)}
+		Quiet: units.Absent, Anchor: trialAnchor(i)}
 	if b.WindowNs > 0 {
 		m.Steal, m.Others = units.Percent(b.StealShare), units.Percent(b.OtherCPUShare)
 		m.Waited = time.Duration(b.WaitedNs).Round(100 * time.Millisecond).String()
@@ -246,6 +270,10 @@ func sharedOf(records []*record.Record) shared {
 			return cmp.Or(cmp.Compare(counts[b.Value], counts[a.Value]),
 				cmp.Compare(a.Value, b.Value))
 		})
+		if more := len(v.Values) - mostListed; more > 0 {
+			v.Values = append(v.Values[:mostListed:mostListed], fact{"others", units.Plural(more,
+				"further value")})
+		}
 		out.Varying = append(out.Varying, v)
 	}
 	return out

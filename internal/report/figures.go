@@ -114,6 +114,10 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 	t := &dataTable{Caption: "Each trial's " + metricName(sc.Ranking.Metric, "") + ", by " +
 		sc.Starts.Repeat(),
 		Columns: []string{"target"}}
+	if blocks > mostListed {
+		t.Caption += fmt.Sprintf(", the first %d", mostListed)
+		blocks = mostListed
+	}
 	for b := range blocks {
 		t.Columns = append(t.Columns, fmt.Sprint(b+1))
 	}
@@ -125,6 +129,9 @@ func trialsTable(sc *table.Scenario, blocks int) *dataTable {
 		row := slices.Repeat([]string{units.Absent}, blocks+1)
 		row[0] = target.Name
 		for _, p := range m.Points {
+			if p.Block < 1 || p.Block > blocks {
+				continue
+			}
 			row[p.Block] = units.Printer(m.Unit)(p.Value)
 			if p.Verdict != "VALID" {
 				row[p.Block] += ", " + pointMark(p.Verdict)

@@ -340,9 +340,9 @@ func warmupTables(sc *table.Scenario) []dataTable {
 		}
 	}
 	if roles := rolesTable(sc); len(roles.Rows) > 0 {
-		return []dataTable{t, roles}
+		return []dataTable{t.bounded(), roles.bounded()}
 	}
-	return []dataTable{t}
+	return []dataTable{t.bounded()}
 }
 
 // rolesTable has the windows in which the names of threads identify their purpose.

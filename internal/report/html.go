@@ -56,7 +56,11 @@ type HTMLOptions struct {
 
 // OfRun returns the options for a run's own page from the files in its folder.
 func OfRun(r *runs.Run, s table.Study) HTMLOptions {
-	return HTMLOptions{Samples: r.Samples(), Host: r.Head.Host, Answers: r.Answers(&s),
+	trials := map[string]bool{}
+	for run := range detailed(s.Records) {
+		trials[run[1]] = true
+	}
+	return HTMLOptions{Samples: r.Samples(trials), Host: r.Head.Host, Answers: r.Answers(&s),
 		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
 
@@ -236,6 +240,10 @@ type pageProbe struct {
 func dataOf(s table.Study, o HTMLOptions) pageData {
 	d := pageData{Targets: []string{}, Scenarios: []pageScenario{},
 		Flames: flamesOf(s.Scenarios, o.Profiles, flameBytes)}
+	described, samples := detailed(s.Records), map[sampled]*record.Samples{}
+	for i := range o.Samples {
+		samples[sampled{o.Samples[i].Trial, o.Samples[i].Load}] = &o.Samples[i]
+	}
 	for _, sc := range s.Scenarios {
 		for _, t := range sc.Targets {
 			d.Targets = table.AddNew(d.Targets, t.Name)
@@ -254,7 +262,7 @@ func dataOf(s table.Study, o HTMLOptions) pageData {
 			return modelRank(sc, a.Load) - modelRank(sc, b.Load)
 		})
 		for _, t := range sc.Targets {
-			if ps := seriesOfTarget(t, o.Samples); len(ps.Trials) > 0 {
+			if ps := seriesOfTarget(t, described, samples); len(ps.Trials) > 0 {
 				p.Series = append(p.Series, ps)
 			}
 		}
@@ -294,9 +302,13 @@ func latencyOf(sc *table.Scenario, l table.LoadInfo) pageLatency {
 	return out
 }
 
-func seriesOfTarget(t *table.Target, samples []record.Samples) pageSeries {
+func seriesOfTarget(t *table.Target, described shown,
+	samples map[sampled]*record.Samples) pageSeries {
 	out := pageSeries{Target: t.Name}
 	for _, r := range t.Trials {
+		if !described.includes(r) {
+			continue
+		}
 		for i := range r.Loads {
 			trial, ok := seriesOfLoad(r, &r.Loads[i], samples)
 			if ok && i == 0 { // the warm-up precedes the first load, whatever its model
@@ -312,7 +324,8 @@ func seriesOfTarget(t *table.Target, samples []record.Samples) pageSeries {
 
 // seriesOfLoad returns a load of a trial over time, also of INVALID trials, because it can show the
 // cause.
-func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (pageTrial, bool) {
+func seriesOfLoad(r *record.Record, l *record.Load, samples map[sampled]*record.Samples) (pageTrial,
+	bool) {
 	step := float64(l.Series.IntervalNs) / 1e9
 	if step <= 0 || len(l.Series.Done) == 0 {
 		return pageTrial{}, false
@@ -321,7 +334,7 @@ func seriesOfLoad(r *record.Record, l *record.Load, samples []record.Samples) (p
 		Trial: r.Trial, Block: r.Block, Repeat: table.RepeatOf(r), Load: l.Name,
 		Open:    l.Model == record.Open,
 		Verdict: table.LoadGrade(r, l.Name),
-		P99Ms:   []*float64{}, Probe: probeOf(r.Trial, l.Name, samples),
+		P99Ms:   []*float64{}, Probe: probeOf(samples[sampled{r.Trial, l.Name}]),
 	}
 	for i, done := range l.Series.Done {
 		end, length := step*float64(i+1), step
@@ -366,22 +379,24 @@ func warmOf(w record.Warmup) *pageWarm {
 	return out
 }
 
-func probeOf(trial, load string, samples []record.Samples) *pageProbe {
-	for _, s := range samples {
-		if s.Trial != trial || s.Load != load {
-			continue
-		}
-		p := &pageProbe{}
-		for i := range min(len(s.TimeNs), len(s.CPUCores), len(s.RSSBytes)) {
-			p.Seconds = append(p.Seconds, roundTo(float64(s.TimeNs[i])/1e9, 3))
-			p.Cores = append(p.Cores, roundTo(s.CPUCores[i], 3))
-			p.MiB = append(p.MiB, roundTo(float64(s.RSSBytes[i])/(1<<20), 1))
-		}
-		if len(p.Seconds) > 0 {
-			return p
-		}
+// sampled names the probe's series of a load.
+type sampled struct{ trial, load string }
+
+// probeOf returns nil without samples.
+func probeOf(s *record.Samples) *pageProbe {
+	if s == nil {
+		return nil
 	}
-	return nil
+	p := &pageProbe{}
+	for i := range min(len(s.TimeNs), len(s.CPUCores), len(s.RSSBytes)) {
+		p.Seconds = append(p.Seconds, roundTo(float64(s.TimeNs[i])/1e9, 3))
+		p.Cores = append(p.Cores, roundTo(s.CPUCores[i], 3))
+		p.MiB = append(p.MiB, roundTo(float64(s.RSSBytes[i])/(1<<20), 1))
+	}
+	if len(p.Seconds) == 0 {
+		return nil
+	}
+	return p
 }
 
 // roundTo keeps the page small: a plot needs no more digits than pixels.

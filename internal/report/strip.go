@@ -332,6 +332,7 @@ func metricStrip(sc *table.Scenario, load, metric string, blocks int) (strip, bo
 			g.Title, g.Ramp = tierTitle(t.Tier, len(g.Rows)), min(t.Tier, tierColors)
 		}
 	}
+	s.thin()
 	return s, true
 }
 

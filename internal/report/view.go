@@ -28,6 +28,8 @@ type view struct {
 	Excluded  []table.Tally // trials that are excluded from results
 	Scenarios []scenarioView
 	Trials    []trialView
+	Count     int    // of all trials
+	LeftOut   string // the trials that are not in Trials; empty: none
 	Prony     string
 	Warnings  []warning
 	Reasons   bool // whether any of the excluded trials has one
@@ -120,9 +122,14 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	v.Warnings, v.Timeline = warningsOf(s.Records), timelineOf(s.Records)
 	v.Shared, v.Host = sharedOf(s.Records), hostOf(o.Host)
 	v.Reasons = slices.ContainsFunc(v.Excluded, func(t table.Tally) bool { return t.Reason != "" })
+	v.Count, v.LeftOut = len(s.Records), undescribed(len(s.Records))
+	described := detailed(s.Records)
 	for i, r := range s.Records {
+		if !described.includes(r) {
+			continue
+		}
 		t := trialViewOf(r)
-		t.Anchor, t.Facts = v.Timeline.Rows[i].Anchor, v.Shared.without(t.Facts)
+		t.Anchor, t.Facts = trialAnchor(i), v.Shared.without(t.Facts)
 		if t.Reproduce == v.Reproduce {
 			t.Reproduce = "" // the page has it at the top
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -78,19 +79,25 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, subject s
 	}
 	body, ok := s.built.find(key)
 	if !ok {
-		select {
-		case s.heavy <- struct{}{}:
-		case <-r.Context().Done():
-			return r.Context().Err()
-		}
-		defer func() { <-s.heavy }()
-		var b bytes.Buffer
-		if err := print(&b); err != nil {
+		var err error
+		if body, err = s.build(r.Context(), print); err != nil {
 			return err
 		}
-		body = b.Bytes()
 		s.built.add(key, body)
 	}
-	_, err := w.Write(body)
+	_, err := w.Write(body) // without a turn, because a client may read slowly
 	return ignore(err)
+}
+
+// build makes a document when it is its turn.
+func (s *Server) build(ctx context.Context, print func(io.Writer) error) ([]byte, error) {
+	select {
+	case s.heavy <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-s.heavy }()
+	var b bytes.Buffer
+	err := print(&b)
+	return b.Bytes(), err
 }

@@ -15,6 +15,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -58,6 +59,8 @@ type Options struct {
 	Ours func(pid int) bool
 	// Report receives a line if connections were refused, at most once a minute. It may be nil.
 	Report func(line string)
+	// Connections is the largest number of concurrent connections, from Room; 0: maxConns.
+	Connections int
 	// Busy is part of the output of a run that cannot start because another run is under way.
 	Busy string
 }
@@ -80,6 +83,7 @@ const (
 	maxBody    = 64 << 10 // of a request, bytes
 	maxHeader  = 16 << 10
 	maxConns   = 2048 // concurrent connections, of some 20 kB each
+	leastConns = 16   // a browser has six
 	maxHeavy   = 2    // concurrent reports, comparisons and histories
 	headBound  = 5 * time.Second
 	readBound  = 20 * time.Second
@@ -87,8 +91,15 @@ const (
 	idleBound  = 2 * time.Minute
 )
 
+// Room returns the number of concurrent connections for which the limit on open files suffices, and
+// a warning if there could be more. It fails if a browser could not work with them.
+func Room() (connections int, warning string, err error) {
+	return portguard.Fit(leastConns, maxConns, 1)
+}
+
 // New returns a server that does not listen yet.
 func New(o Options) *Server {
+	o.Connections = cmp.Or(o.Connections, maxConns)
 	return &Server{Options: o, heavy: make(chan struct{}, maxHeavy),
 		watchers: make(chan struct{}, maxWatchers), closed: make(chan struct{})}
 }
@@ -100,7 +111,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headBound, ReadTimeout: readBound, WriteTimeout: writeBound,
 		IdleTimeout: idleBound,
 	}
-	guard := portguard.New(l, portguard.Options{Most: maxConns, Report: s.reportRefused})
+	guard := portguard.New(l, portguard.Options{Most: s.Connections, Report: s.reportRefused})
 	guard.Watch(server)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(guard) }()
@@ -125,7 +136,7 @@ func (s *Server) reportRefused(n portguard.Refused) {
 	}
 	if s.Token == "" {
 		s.Report(fmt.Sprintf("closed %s without a complete request, because %d were open",
-			n.Connections(), maxConns))
+			n.Connections(), s.Connections))
 		return
 	}
 	s.Report("refused " + n.Connections() + " without the token")

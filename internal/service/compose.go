@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 
 	"prony.example/internal/base/strictyaml"
@@ -56,7 +57,8 @@ type composed struct {
 }
 
 type composedPort struct {
-	Target int `json:"target"`
+	Target   int    `json:"target"`
+	Protocol string `json:"protocol"`
 }
 
 // compose resolves the Compose file and builds its images. It pulls nothing, so the trial measures
@@ -145,16 +147,22 @@ func pinned(ctx context.Context, docker, project string, model []byte) ([]byte, 
 	return json.Marshal(full)
 }
 
-// portOf returns the only port on which a service of a Compose file accepts requests.
+// portOf returns the only port on which a service of a Compose file accepts requests. Exposed ports
+// are like 80, 80/udp or 8000-8009.
 func portOf(ports []composedPort, expose []string) (int, error) {
+	const udp = "udp"
 	var all []int
 	for _, p := range ports {
-		all = append(all, p.Target)
+		if p.Protocol != udp {
+			all = append(all, p.Target)
+		}
 	}
 	for _, text := range expose {
-		var port int
-		if _, err := fmt.Sscanf(text, "%d", &port); err == nil {
-			all = append(all, port)
+		numbers, protocol, _ := strings.Cut(text, "/")
+		for _, number := range strings.Split(numbers, "-") {
+			if port, err := strconv.Atoi(number); err == nil && protocol != udp {
+				all = append(all, port)
+			}
 		}
 	}
 	slices.Sort(all)

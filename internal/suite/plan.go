@@ -145,8 +145,8 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 			"container; %s: %s", lost.Name, lost.NoImage), "add process to the launchers, or add "+
 			"the target's image build")
 	}
-	for block := 1; block <= s.Blocks; block++ {
-		p.Trials = append(p.Trials, s.block(block, targets)...)
+	if err := p.repeat(targets); err != nil {
+		return nil, err
 	}
 	if err := p.join(); err != nil {
 		return nil, err
@@ -163,6 +163,25 @@ func (s *Suite) Plan(catalog []Target) (*Plan, error) {
 	p.number()
 	p.Hash = p.hash()
 	return p, nil
+}
+
+// repeat adds the trials of all blocks. A run with a time has only as many as can be read.
+func (p *Plan) repeat(targets []Target) error {
+	s := p.Suite
+	for block := 1; block <= s.Blocks; block++ {
+		more := s.block(block, targets)
+		switch {
+		case len(p.Trials)+len(more) <= record.MaxTrials:
+			p.Trials = append(p.Trials, more...)
+		case s.For > 0:
+			return nil
+		default:
+			return s.where().Problem("blocks", fmt.Sprintf("the plan has more than %d trials, "+
+				"which a run cannot have", record.MaxTrials),
+				"use fewer blocks, targets or scenarios")
+		}
+	}
+	return nil
 }
 
 // number sets the positions and ids of trials.

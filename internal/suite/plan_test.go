@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"prony.example/internal/suite"
+	"prony.example/record"
 )
 
 var catalog = []suite.Target{
@@ -88,6 +89,30 @@ func TestPlanErrors(t *testing.T) {
 	check("baseline elsewhere", "baseline: go", "baseline: node", `s.yaml:5: baseline "node" `+
 		`is not among the targets of contract hello in "baseline: node"; add the baseline to `+
 		`targets, or remove the key baseline`)
+}
+
+// A run has a bounded number of trials, because its records are read at once.
+func TestPlanIsBounded(t *testing.T) {
+	var many []suite.Target
+	for i := range 17 {
+		name := fmt.Sprintf("t%02d", i)
+		many = append(many, suite.Target{Name: name, Service: name, Contracts: []string{"hello"}})
+	}
+	text := strings.NewReplacer("baseline: go", `baseline: ""`).Replace(whole)
+	s := read(t, text)
+	scenarios := len(s.Scenarios)
+	s.Blocks = record.MaxTrials / (16 * scenarios)
+	if p := plan(t, s, many[:16]); len(p.Trials) < record.MaxTrials-16*scenarios {
+		t.Errorf("%d trials", len(p.Trials))
+	}
+	want := fmt.Sprintf("the plan has more than %d trials", record.MaxTrials)
+	if _, err := s.Plan(many); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	s.For = suite.Duration(1000 * time.Hour)
+	if p := plan(t, s, many); len(p.Trials) > record.MaxTrials {
+		t.Errorf("a run with a time has %d trials", len(p.Trials))
+	}
 }
 
 func TestPlanIsAFunctionOfItsInput(t *testing.T) {

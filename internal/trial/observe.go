@@ -29,6 +29,9 @@ const (
 	scrapeEvery = time.Second
 )
 
+// ToHome is the instrument of trials whose services send telemetry to the collector.
+const ToHome = "home of telemetry"
+
 // Home receives the telemetry of services. Real runs use a *telemetry.Client.
 type Home interface {
 	Endpoints() telemetry.Endpoints
@@ -172,7 +175,7 @@ func (f *life) announce(ctx context.Context, rides suite.Variant) error {
 	if f.lab.Home == nil || !f.trial.Watched.Telemetry && !rides.Home && rides.Scrape == "" {
 		return nil // requests to the collector would disturb the trial and bring nothing
 	}
-	f.rec.Instruments = append(f.rec.Instruments, "home of telemetry")
+	f.rec.Instruments = append(f.rec.Instruments, ToHome)
 	f.heard = true
 	if err := toHome(ctx, f.lab.Home.Begin, f.named()); err != nil {
 		return err

@@ -61,6 +61,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		Args: cli.Arguments(0, 0),
 		RunE: func(*cobra.Command, []string) error { return parquet.Write(stdout, stdin) },
 	})
+	cli.Exact(root)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errs)

@@ -119,6 +119,13 @@ func admitted(next http.Handler) http.Handler {
 
 // serveMetrics answers queries until the command ends.
 func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address string) error {
+	most, few, err := portguard.Fit(1, maxConns, 1)
+	if err != nil {
+		return fmt.Errorf("serve metrics: %w", err)
+	}
+	if few != "" {
+		p.report("it accepts " + few)
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w; use another address, such as 127.0.0.1:0", err)
@@ -130,9 +137,9 @@ func (p *program) serveMetrics(ctx context.Context, s *tsdb.Store, address strin
 	srv := &http.Server{Handler: portguard.Guard(portguard.Protected(admitted(s.Handler()))),
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
-	guard := portguard.New(l, portguard.Options{Most: maxConns, Report: func(n portguard.Refused) {
+	guard := portguard.New(l, portguard.Options{Most: most, Report: func(n portguard.Refused) {
 		p.report(fmt.Sprintf("closed %s without a complete request, because %d were open",
-			n.Connections(), maxConns))
+			n.Connections(), most))
 	}})
 	guard.Watch(srv)
 	ended := context.AfterFunc(ctx, func() { srv.Close() })

@@ -183,17 +183,17 @@ func (sc *Scenario) toldTable(o Options) Table {
 	}}
 	sent := false
 	for _, target := range sc.Targets {
-		if trials := telling(target.Used...); len(trials) > 0 {
+		if trials := telling(target.Used...); slices.ContainsFunc(target.Used, heard) {
 			t.Rows = append(t.Rows, toldRow(target.Name, trials, o.Confidence))
 			sent = sent || slices.ContainsFunc(trials, func(r *record.Record) bool {
 				return total(r, "", received) > 0
 			})
 		}
 	}
-	if !sent {
+	partial := sc.partial()
+	if !sent && len(partial) == 0 {
 		t.Rows = nil
 	}
-	partial := sc.partial()
 	for _, r := range sc.Observed {
 		trials := telling(r)
 		if r.Failure != nil {
@@ -201,7 +201,7 @@ func (sc *Scenario) toldTable(o Options) Table {
 			partial = append(partial, NoteOf(NoteStepFailed, r.Trial, r.Failure.Step,
 				r.Failure.Error))
 		}
-		if r.Failure != nil || len(trials) > 0 {
+		if r.Failure != nil || heard(r) {
 			name := RowName(r.Target) + ", observed"
 			t.Rows = append(t.Rows, toldRow(name, trials, o.Confidence))
 		}
@@ -229,6 +229,11 @@ func (sc *Scenario) partial() (notes []Note) {
 
 // partialMax bounds the notes about incomplete telemetry.
 const partialMax = 5
+
+// heard reports whether the collector reported on a trial, or should have done so.
+func heard(r *record.Record) bool {
+	return r.Telemetry != nil && (len(r.Telemetry.Signals) > 0 || r.Telemetry.Partial != "")
+}
 
 // telling returns the trials for which the collector reported signals.
 func telling(trials ...*record.Record) []*record.Record {

@@ -71,6 +71,7 @@ const (
 	NoteRatios          // Over
 	NoteSliced          // MetricsOf slices, Starts
 	NotePlanned         // starts planned, first starts
+	NoteSlicesUnread    // "2 starts", first of them, why
 	NoteGroups          // groups, baseline, GroupNames, baseline
 	NoteStalled         // Stalled
 	NoteWithStalls      // Stalled

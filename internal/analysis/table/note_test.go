@@ -270,6 +270,9 @@ var noteExamples = map[NoteKind][]noteExample{
 		"warm-up. Bytes are OTLP before compression, per request of the loads and the warm-up. " +
 		"Not kept: telemetry that was counted, but not stored. CPU of the telemetry collector " +
 		"(home): 100 % is one processor, which is not one of the service's.", nil}},
+	NoteSlicesUnread: {{"The slices of 2 starts cannot be used, the first of them start 3: no " +
+		"file. Rare events and the balance of steal time are not checked there.",
+		[]any{"2 starts", 3, "no file"}}},
 	NoteNotWhole:   {{"Incomplete: b1 (it is gone).", []any{"b1", "it is gone"}}},
 	NoteStepFailed: {{"b1 failed in step ready: no.", []any{"b1", "ready", "no"}}},
 	NoteProcesses: {{"Values are medians of the trials, at peak. CPU: 100 % is one processor. " +

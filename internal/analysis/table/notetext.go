@@ -67,6 +67,8 @@ var noteTexts = [...]string{
 		"is loaded alone.",
 	NotePlanned: "The scatter of ratios between the first starts determined the number of starts " +
 		"(%d planned, from the first %d); the intervals of these ratios use that scatter.",
+	NoteSlicesUnread: "The slices of %s cannot be used, the first of them start %d: %s. Rare " +
+		"events and the balance of steal time are not checked there.",
 	NoteGroups: "Targets ran in %d groups that share %s: %s. Targets of different groups are " +
 		"compared through %s, with the errors of both ratios.",
 	NoteStalled:         StalledText + ": %s",

@@ -177,6 +177,25 @@ func TestToldOfObservedTrials(t *testing.T) {
 	}
 }
 
+// TestToldOfNobody checks that a collector that reported on no trial leaves a table without numbers
+// and with the reason.
+func TestToldOfNobody(t *testing.T) {
+	records := watchedTrials()[2:3]
+	records[0].Telemetry = &record.Telemetry{Partial: "it was killed"}
+	seen := records[0]
+	seen.Role, seen.Trial = record.Observed, "observed-1"
+	for name, some := range map[string][]record.Record{"x +agent": records,
+		"x +agent, observed": {seen, watchedTrials()[0]}} {
+		tab := tableOf(t, sheetOf(some, Options{}), ToldKind)
+		if got := find(t, tab, name, "told/spans"); got.State == Known {
+			t.Errorf("%s: spans %+v", name, got)
+		}
+		if said := strings.Join(Texts(tab.Notes), " "); !strings.Contains(said, "(it was killed)") {
+			t.Errorf("%s: notes %q", name, said)
+		}
+	}
+}
+
 // TestTrialsBeside checks that trials outside the comparison are in none of its numbers.
 func TestTrialsBeside(t *testing.T) {
 	records := rates("a", 100, 100)

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
+	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
@@ -28,23 +30,78 @@ func (s *Starts) readSlices(sc *Scenario, read SlicesReader) {
 	if s == nil || read == nil {
 		return
 	}
+	done := map[int]bool{} // by block
 	for _, t := range sc.Targets {
 		s.names = append(s.names, t.Name)
 		for _, r := range t.Trials {
 			block := t.blocks(r)
-			if r.SideBySide == nil || r.SideBySide.File == "" || s.raw(block) != nil ||
+			if r.SideBySide == nil || r.SideBySide.File == "" || done[block] ||
 				slices.Contains(s.Lost, block) {
 				continue
 			}
-			if head, all, err := read(r.SideBySide.File); err == nil {
-				s.Raw = append(s.Raw, StartSlices{Block: block, Head: head, Slices: all})
+			done[block] = true
+			head, all, err := read(r.SideBySide.File)
+			x := StartSlices{Block: block, Head: head, Slices: all}
+			if err == nil {
+				err = x.agree(sc)
 			}
+			if err != nil {
+				s.unread = append(s.unread, unreadSlices{block, err})
+				continue
+			}
+			s.Raw = append(s.Raw, x)
 		}
 	}
 	for i := range s.Raw {
 		s.Raw[i].group(sc, s.names)
 	}
 	slices.SortFunc(s.Raw, func(a, b StartSlices) int { return a.Block - b.Block })
+}
+
+// unreadSlices is a start whose slices are missing, damaged or not those of its records.
+type unreadSlices struct {
+	block int
+	err   error
+}
+
+// agree returns an error if the sums of closed slices are not those in the records of the start.
+func (x *StartSlices) agree(sc *Scenario) error {
+	sums := make([]record.Sliced, len(x.Head.Trials))
+	for _, s := range x.Slices {
+		if sum := &sums[s.Target]; !s.Open {
+			sum.Slices++
+			sum.Requests += s.Requests
+			sum.TimeNs += s.ClosedNs - s.OpenedNs
+		}
+	}
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			index := slices.Index(x.Head.Trials, r.Trial)
+			for i := range r.Loads {
+				want := r.Loads[i].Slices
+				if index < 0 || want == nil || r.Loads[i].Model != record.Closed {
+					continue
+				}
+				if got := sums[index]; got.Slices != want.Slices || got.Requests != want.Requests ||
+					got.TimeNs != want.TimeNs {
+					return fmt.Errorf("%s has %d slices of trial %s with %d requests, but its "+
+						"record has %d with %d", r.SideBySide.File, got.Slices, r.Trial,
+						got.Requests, want.Slices, want.Requests)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// unreadNote names the starts whose slices cannot be used.
+func (s *Starts) unreadNote() []Note {
+	if len(s.unread) == 0 {
+		return nil
+	}
+	first := s.unread[0]
+	return []Note{NoteOf(NoteSlicesUnread, units.Plural(len(s.unread), "start"), first.block,
+		first.err.Error())}
 }
 
 // group names the targets of a start and groups its closed slices by round.

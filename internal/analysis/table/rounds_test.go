@@ -159,6 +159,28 @@ func TestRawSlicesNameTargets(t *testing.T) {
 	if m.Ratio.N != 5 || len(study.Scenarios[0].Starts.Raw) != 4 {
 		t.Errorf("%d starts in the ratio, %d read", m.Ratio.N, len(study.Scenarios[0].Starts.Raw))
 	}
+	says := func(want string) {
+		t.Helper()
+		if got := strings.Join(Texts(study.Scenarios[0].slicedNote()), " "); !strings.Contains(got,
+			want) {
+			t.Errorf("the notes are %q, want %q", got, want)
+		}
+	}
+	says("The slices of 1 start cannot be used, the first of them start 1: no file gone.")
+	// Nor does one that is not that of its records: a slice is there twice.
+	records, read = rawRun(0, 0)
+	study = analyze(records, Options{Baseline: "a",
+		Slices: func(file string) (record.SlicesHead, []record.Slice, error) {
+			head, all, err := read(file)
+			if file == "slices/s2.ndjson" {
+				all = append(slices.Clone(all), all[0])
+			}
+			return head, all, err
+		}})
+	if n := len(study.Scenarios[0].Starts.Raw); n != 4 {
+		t.Errorf("%d starts are used", n)
+	}
+	says("the first of them start 2: slices/s2.ndjson has 41 slices of trial ")
 }
 
 // TestControlWidens checks that the control widens an interval that it contradicts.

@@ -43,7 +43,8 @@ type Starts struct {
 	// beforehand, or the first ones are enough.
 	Planned int `json:"planned,omitempty"` // of all groups together
 	// Raw are the slices of the starts that count, by block, where they can be read.
-	Raw []StartSlices `json:"-"`
+	Raw    []StartSlices `json:"-"`
+	unread []unreadSlices
 
 	names []string // of all targets
 	// first are the blocks by whose scatter others are planned; none: the number was fixed.
@@ -335,6 +336,7 @@ func (sc *Scenario) slicedNote() []Note {
 		})
 		notes = append(notes, NoteOf(NotePlanned, s.Planned, len(first)))
 	}
+	notes = append(notes, sc.Starts.unreadNote()...)
 	notes = append(notes, sc.Starts.groupsNote(sc.Versus.Name)...)
 	return append(notes, sc.equalRate(times)...)
 }

@@ -97,8 +97,8 @@ func TestPlanSDOfStarts(t *testing.T) {
 	check(false, 0.5, true, true)
 }
 
-// withControl reads slices of a-again together with those of a, which differ only by a request in
-// every second one.
+// withControl reads slices of a-again together with those of a, which differ by a request in every
+// second one, and by what makes their sum that of the record.
 func withControl(records []record.Record, read SlicesReader) SlicesReader {
 	return func(file string) (record.SlicesHead, []record.Slice, error) {
 		head, all, err := read(file)
@@ -107,14 +107,26 @@ func withControl(records []record.Record, read SlicesReader) SlicesReader {
 			if r.SideBySide.File != file || r.Target.Name != "a" || at < 0 {
 				continue
 			}
-			head.Trials = append(slices.Clone(head.Trials), strings.Replace(r.Trial, "a", "a-again",
-				1))
-			for _, x := range slices.Clone(all) {
+			again := strings.Replace(r.Trial, "a", "a-again", 1)
+			head.Trials = append(slices.Clone(head.Trials), again)
+			var added []record.Slice
+			left := int64(0)
+			for _, x := range all {
 				if x.Target == at {
 					x.Target, x.Requests = len(head.Trials)-1, x.Requests+int64(x.Round%2)
-					all = append(all, x)
+					added, left = append(added, x), left-x.Requests
 				}
 			}
+			for _, other := range records {
+				if other.Trial == again {
+					left += other.Loads[0].Slices.Requests
+				}
+			}
+			for i := range added { // without a record, nothing compares their sum
+				part := left / int64(len(added)-i)
+				added[i].Requests, left = added[i].Requests+part, left-part
+			}
+			all = append(slices.Clone(all), added...)
 		}
 		return head, all, err
 	}

@@ -55,28 +55,6 @@ func (n *Node) Path(keys ...string) *Node {
 	return n
 }
 
-// Repeated returns the first member whose key another member of its object has, in the whole tree;
-// nil if every key is unique. Readers of JSON disagree on which of the two counts (RFC 8259,
-// section 4).
-func (n *Node) Repeated() *Node {
-	var keys map[string]bool
-	if n.Kind == Object {
-		keys = make(map[string]bool, len(n.Inside))
-	}
-	for _, item := range n.Inside {
-		if keys[item.Key] {
-			return item
-		}
-		if n.Kind == Object {
-			keys[item.Key] = true
-		}
-		if second := item.Repeated(); second != nil {
-			return second
-		}
-	}
-	return nil
-}
-
 // maxDepth bounds nesting; results have less.
 const maxDepth = 64
 

@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	if c := n.Path("b", "c"); c == nil || c.Text != "-1e3" || c.Line != 7 || c.Key != "c" {
 		t.Errorf("b.c is %+v", c)
 	}
-	if n.Path("b", "d", "e") != nil || n.Path("a", "x") != nil || n.Repeated() != nil {
+	if n.Path("b", "d", "e") != nil || n.Path("a", "x") != nil {
 		t.Error("it has members that the text does not have")
 	}
 }
@@ -45,16 +45,6 @@ func TestParseRefuses(t *testing.T) {
 	check(strings.Repeat("[", 70), "nested deeper than 64")
 }
 
-func TestRepeated(t *testing.T) {
-	n, err := jsontree.Parse([]byte("[{\"a\": 1}, {\"a\": {\"b\": 1, \"c\": 2,\n\"b\": 3}}]"), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := n.Repeated(); r == nil || r.Key != "b" || r.Text != "3" || r.Line != 2 {
-		t.Errorf("it is %+v", r)
-	}
-}
-
 // FuzzParse checks that every text is an error or a tree, and that lines ascend.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "{}", "[1, {\"a\": null}]", "{\"a\": 1e999}", "[\n\n1\n]"} {
@@ -65,7 +55,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		n.Repeated()
 		last := 1
 		var walk func(*jsontree.Node)
 		walk = func(n *jsontree.Node) {

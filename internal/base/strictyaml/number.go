@@ -14,6 +14,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/lazyregexp"
 )
 
@@ -219,8 +220,8 @@ func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
 		Source: line(e.data, number), Hint: hint})
 }
 
-// JSON decodes a JSON document of a user into v. Unknown keys, more than one value, and numbers
-// that v cannot hold exactly are errors. A null is no number.
+// JSON decodes a JSON document of a user into v. Unknown keys, repeated keys, more than one value,
+// and numbers that v cannot hold exactly are errors. A null is no number.
 func JSON(r io.Reader, v any) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -240,7 +241,13 @@ func JSON(r io.Reader, v any) error {
 	}
 	d = json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if key, line := jsontree.Repeated(data); line > 0 {
+		return fmt.Errorf("line %d: the key %q occurs twice in one object", line, key)
+	}
+	return nil
 }
 
 // exactJSON checks all numbers of a value for a type.

@@ -91,4 +91,5 @@ func TestJSONNumbers(t *testing.T) {
 	check(`{"common": 99999999999999999999}`, "common must be at most 9223372036854775807")
 	check(`{"whole": 1} {}`, "more than one JSON value")
 	check(`{"hole": 1}`, `unknown field "hole"`)
+	check("{\"whole\": 1,\n\"whole\": 2}", `line 2: the key "whole" occurs twice in one object`)
 }

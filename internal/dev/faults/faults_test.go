@@ -167,18 +167,27 @@ func TestFullOutput(t *testing.T) {
 	}
 }
 
-// A load with too small a limit on open files reports the number.
+// A program with too small a limit on open files names the number before it opens a connection.
 func TestFewFiles(t *testing.T) {
-	testsets.Once(t, "loads within a limit on open files", programFiles)
-	for _, row := range []struct{ limit, url string }{{"10", "URL"}, {"12", "TLS"}} {
-		t.Run(row.url, func(t *testing.T) {
+	testsets.Once(t, "programs within a limit on open files", programFiles)
+	for _, row := range []struct{ limit, args, says string }{
+		{"10", "load URL -n 10 -c 8", "may have 10: raise the limit"},
+		{"12", "load TLS -n 10 -c 8", "may have 12: raise the limit"},
+		{"16", "load URL -n 10 -c 4 --generators 2 --listen 127.0.0.1:0 --key OUT", "may have 16"},
+		{"16", "serve RUN --listen 127.0.0.1:0", "may have 16 open files, but it needs at least " +
+			"80: raise the limit with ulimit -n 2112"},
+		{"16", "telemetry serve --dir OUT", "may have 16 open files, but it needs at least 96"},
+	} {
+		t.Run(row.args, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			url := strings.ReplaceAll(row.url, "TLS", strings.Replace(s.url, "http:", "https:", 1))
-			e := s.try("ulimit -n "+row.limit, s.arguments("load "+url+" -n 10 -c 8")...)
+			s.furnish(row.args)
+			secure := strings.Replace(s.url, "http:", "https:", 1)
+			e := s.try("ulimit -n "+row.limit,
+				s.arguments(strings.ReplaceAll(row.args, "TLS", secure))...)
 			e.check(t)
 			e.refused(t, 1)
-			if !strings.Contains(e.stderr, "may have "+row.limit+": raise the limit") ||
+			if !strings.Contains(e.stderr, row.says) ||
 				strings.Contains(e.stderr, "is the service running?") {
 				t.Errorf("it says %s", e.stderr)
 			}

@@ -64,6 +64,9 @@ func ListenAs(id Identity, address string, number int, version string) (*Lab, er
 	if strings.HasPrefix(address, ":") {
 		address = "127.0.0.1" + address
 	}
+	if _, _, err := portguard.Fit(number, number, 1); err != nil {
+		return nil, fmt.Errorf("listen for %d generators: %w", number, err)
+	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("listen for generators: %w", err)

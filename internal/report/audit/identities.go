@@ -1,6 +1,6 @@
 package audit
 
-// checkIdentities finds records of a run whose numbers do not agree with each other. Other verbs
+// checkIdentities finds records and loads whose numbers do not agree with each other. Other verbs
 // leave such records out, or show them as INVALID if they were saved so.
 func checkIdentities(d *Document) (hits []hit, checked bool) {
 	for _, v := range d.violated {
@@ -8,8 +8,11 @@ func checkIdentities(d *Document) (hits []hit, checked bool) {
 			"the record was damaged or changed, or Prony has a defect: no verb uses its numbers",
 			"measure the trial again with prony run --resume, or restore the record"})
 	}
-	return hits, d.Kind == runKind
+	return hits, d.Kind == runKind || d.Kind == loadKind
 }
 
-// runKind is the kind of a document that is a run's folder.
-const runKind = "a run of Prony"
+// Kinds of documents: a run's folder, and the JSON of prony load.
+const (
+	runKind  = "a run of Prony"
+	loadKind = "a load of Prony"
+)

@@ -10,6 +10,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/units"
 	"prony.example/internal/generator"
 	"prony.example/record"
@@ -62,8 +63,8 @@ func Read(name, text string, cols *Columns) (*Document, error) {
 		return nil, fmt.Errorf("audit %s: the file has more than %d values and is not the output "+
 			"of a known load generator; audit the published results instead", name, maxParts)
 	}
-	if d := readOwn(name, text, cols); d != nil {
-		return d, nil
+	if d, err := readOwn(name, text, cols); d != nil || err != nil {
+		return d, err
 	}
 	if isMarkdown(name, text) {
 		return markdown(name, text, cols)
@@ -175,24 +176,33 @@ func isMarkdown(name, text string) bool {
 }
 
 // readOwn reads JSON: Prony's load, or results in objects; nil for other texts.
-func readOwn(name, text string, cols *Columns) *Document {
+func readOwn(name, text string, cols *Columns) (*Document, error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed[0] != '{' && trimmed[0] != '[' {
-		return nil
+		return nil, nil
 	}
 	var load struct {
 		Load    *record.Load   `json:"load"`
 		Verdict record.Verdict `json:"verdict"`
 	}
-	if json.Unmarshal([]byte(text), &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
+	current := record.Upgrade([]byte(text))
+	if json.Unmarshal(current, &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
+		if key, line := jsontree.Repeated(current); line > 0 {
+			return nil, fmt.Errorf("audit %s: line %d: the key %q occurs twice in one object", name,
+				line, key)
+		}
 		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
-		return &Document{File: name, Kind: "a load of Prony", Tables: []*Table{t}}
+		d := &Document{File: name, Kind: loadKind, Tables: []*Table{t}}
+		if err := load.Load.Check(); err != nil && load.Verdict.Grade != record.Invalid {
+			d.violated = append(d.violated, violation{1, load.Load.Name, err})
+		}
+		return d, nil
 	}
 	// A text that is not JSON may be a tool's, whose error is more exact.
 	if tables, err := readObjects(text, 0, cols); err == nil && len(tables) > 0 {
-		return &Document{File: name, Kind: "results as JSON", Tables: tables}
+		return &Document{File: name, Kind: "results as JSON", Tables: tables}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // ownRow returns a row for a load of Prony. With think time it has no connections, because they are

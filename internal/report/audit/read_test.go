@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -387,6 +388,25 @@ func TestOwnLoadAsJSON(t *testing.T) {
 	r := Audit(d)
 	if d.Kind != "a load of Prony" || r.Count(Doubt) != 2 || r.Findings[0].Rule != "overload" {
 		t.Errorf("%s: %+v", d.Kind, r.Findings)
+	}
+	whole := strings.NewReplacer(`"done": 1000`, `"scheduled": 1000, "sent": 1000, "answered": `+
+		`1000, "done": 1000`, "INVALID", "VALID").Replace(load)
+	for from, to := range map[string]string{"x": "y", `"done": 1000`: `"done": 900`,
+		`"sent": 1000`: `"sent": 2000`, `"answered": 1000`: `"answered": -1`} {
+		if d, err = Read("l.json", strings.Replace(whole, from, to, 1), nil); err != nil {
+			t.Fatal(err)
+		}
+		contradicts := slices.ContainsFunc(Audit(d).Findings, func(f Finding) bool {
+			return f.Rule == "identities"
+		})
+		if contradicts != (from != "x") {
+			t.Errorf("%s: %+v", to, Audit(d).Findings)
+		}
+	}
+	const want = `audit l.json: line 2: the key "done" occurs twice in one object`
+	_, err = Read("l.json", strings.Replace(load, `"done"`, `"done": 9, "done"`, 1), nil)
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/units"
 	"prony.example/internal/report/compare"
 	"prony.example/internal/suite"
@@ -40,7 +41,10 @@ func Read(dir string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now, err := readLabels(dir); err == nil && now != nil {
+	switch now, err := readLabels(dir); {
+	case err != nil:
+		head.Notes = append(head.Notes, "Labels that were changed later are missing: "+err.Error())
+	case now != nil:
 		head.Labels = now
 	}
 	r := &Run{Dir: dir, Head: head, Records: records, Bad: bad, Missing: head.Missing(records)}
@@ -112,8 +116,8 @@ func (r *Run) Endpoints() map[string]string {
 	return out
 }
 
-// Samples reads the probe's series for the page's plots, and skips missing ones.
-func (r *Run) Samples() (out []record.Samples) {
+// Samples reads the probe's series of some trials for the page's plots, and skips missing ones.
+func (r *Run) Samples(trials map[string]bool) (out []record.Samples) {
 	fileList, err := filepath.Glob(filepath.Join(escape(r.Dir), "series", "*.json"))
 	if err != nil {
 		return nil
@@ -121,7 +125,7 @@ func (r *Run) Samples() (out []record.Samples) {
 	for _, name := range fileList {
 		data, err := files.Read(name, files.Page)
 		var s record.Samples
-		if err != nil || json.Unmarshal(data, &s) != nil || s.Load == "" {
+		if err != nil || json.Unmarshal(data, &s) != nil || !trials[s.Trial] {
 			continue
 		}
 		out = append(out, s)
@@ -169,7 +173,7 @@ func Reproduce(head record.Run) string {
 
 // readLabels reads the labels that were set after a run had begun; nil: none.
 func readLabels(dir string) (map[string]string, error) {
-	b, err := files.Text(filepath.Join(dir, record.LabelsFile), maxLabels)
+	b, err := files.Kept(filepath.Join(dir, record.LabelsFile), maxLabels)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -177,7 +181,7 @@ func readLabels(dir string) (map[string]string, error) {
 		return nil, err
 	}
 	labels := map[string]string{}
-	if err := json.Unmarshal(b, &labels); err != nil {
+	if err := jsontree.Decode(b, &labels); err != nil {
 		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, record.LabelsFile), err)
 	}
 	return labels, CheckLabels(labels)

@@ -10,12 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/traces"
 	"prony.example/record"
@@ -160,7 +160,7 @@ func ReadFiles(dir string, f Filter, keep func(trial string) bool) (out []Line, 
 // readFile passes the lines of a file to use until use returns false. It holds only the displayed
 // part of a long line in memory.
 func readFile(path string, use func(number int, text string) bool) error {
-	file, err := os.Open(path)
+	file, err := files.Open(path)
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,16 @@ package lab
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
@@ -237,11 +238,8 @@ func (r *run) resume(context.Context) error {
 		return fmt.Errorf("cannot resume %s: "+format+"; start a new run with %s",
 			append(append([]any{dir}, args...), reproduce(head.Command))...)
 	}
-	if r.plan.Suite.For != 0 {
-		return fail("later starts of a --for run depend on earlier results")
-	}
-	if _, err := os.Stat(filepath.Join(dir, telemetry.Dir)); err == nil {
-		return fail("the run has telemetry, and the telemetry of two parts cannot be combined")
+	if why := r.unresumable(dir, all); why != "" {
+		return fail("%s", why)
 	}
 	now := &r.experiment
 	again := toRepeat(slices.Concat(now.Trials, now.Reserve), all)
@@ -294,21 +292,44 @@ func toRepeat(trials []trial.Spec, records []*record.Record) (out []string) {
 	return out
 }
 
+// unresumable returns why the remaining trials of a run cannot follow its records; empty: they can.
+// The collector continues in its folder, but a repeated trial has the name of the interrupted one.
+func (r *run) unresumable(dir string, records []*record.Record) string {
+	if r.plan.Suite.For != 0 {
+		return "later starts of a --for run depend on earlier results"
+	}
+	again := toRepeat(slices.Concat(r.experiment.Trials, r.experiment.Reserve), records)
+	var sent []string
+	for _, rec := range records {
+		if slices.Contains(again, rec.Trial) && slices.Contains(rec.Instruments, trial.ToHome) {
+			sent = append(sent, rec.Trial)
+		}
+	}
+	var counts telemetry.Stats
+	text, err := files.Read(filepath.Join(dir, telemetry.Dir, telemetry.StatsFile), files.Page)
+	if err == nil && json.Unmarshal(text, &counts) == nil { // otherwise no trial has sent any
+		for _, under := range counts.Trials { // when Prony was killed
+			sent = append(sent, under.Trial.ID)
+		}
+	}
+	if len(sent) == 0 {
+		return ""
+	}
+	return "trial " + sent[0] + " was interrupted while it sent telemetry, which cannot be " +
+		"separated from the telemetry of its repetition"
+}
+
 // nextStep returns what its user does after the run broke off; empty: nothing was stored.
 func (r *run) nextStep() string {
-	why := ""
-	switch s := r.plan.Suite; {
-	case !exists(filepath.Join(r.dir, record.RunFile)):
+	if !exists(filepath.Join(r.dir, record.RunFile)) {
 		return ""
-	case s.For != 0:
-		why = "a --for run"
-	case exists(filepath.Join(r.dir, telemetry.Dir)):
-		why = "a run with telemetry"
-	default:
-		return "continue with " + cmdlog.Join([]string{"prony", "run", "--resume", r.dir})
 	}
-	return why + " cannot be resumed: start a new run with " +
-		reproduce(r.wish.Command)
+	_, records, _, err := record.Read(r.dir)
+	if why := r.unresumable(r.dir, records); err == nil && why != "" {
+		return "the run cannot be resumed, because " + why + ": start a new run with " +
+			reproduce(r.wish.Command)
+	}
+	return "continue with " + cmdlog.Join([]string{"prony", "run", "--resume", r.dir})
 }
 
 // reproduce returns a command line that starts a run like that of another one.

@@ -1,0 +1,71 @@
+package jsontree_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"prony.example/internal/base/jsontree"
+)
+
+func TestDecode(t *testing.T) {
+	check := func(text, want string) {
+		t.Helper()
+		var v any
+		err := jsontree.Decode([]byte(text), &v)
+		if fmt.Sprint(err) != want {
+			t.Errorf("%.80q: error %v, want %s", text, err, want)
+		}
+	}
+	const twice = "line %d: the key %q occurs twice in one object"
+	check(`{"a":1,"b":{"a":2},"c":[{"a":3},{"a":4}],"A":"a","d":"\"a\":"}`, "<nil>")
+	check(`{"a":1,"a":1}`, fmt.Sprintf(twice, 1, "a"))
+	check("{\"a\":{\"x\":1},\n\"b\":[{\"x\":1,\"y\":[],\n\"x\" : 2}]}", fmt.Sprintf(twice, 3, "x"))
+	check(`{"a":{},"b":1,"a":{}}`, fmt.Sprintf(twice, 1, "a"))
+	check(`{"block":1,"blo\u0063k":2}`, fmt.Sprintf(twice, 1, "block"))
+	check(`{"a\\":1,"a\\":2}`, fmt.Sprintf(twice, 1, `a\`))
+	check(`{"":1,"":2}`, fmt.Sprintf(twice, 1, ""))
+	check(`{"a":1,"a"`, "unexpected end of JSON input")
+	// An object with many keys.
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprintf(`"k%d":%d`, i, i))
+	}
+	check("{"+strings.Join(many, ",")+"}", "<nil>")
+	for _, again := range []int{0, 40, 99} {
+		check("{"+strings.Join(append(many, many[again]), ",\n")+"}",
+			fmt.Sprintf(twice, 101, fmt.Sprintf("k%d", again)))
+	}
+}
+
+// FuzzRepeated checks that a tree and its text have the same opinion on repeated keys.
+func FuzzRepeated(f *testing.F) {
+	for _, text := range []string{`{"a":1,"a":2}`, `[{"a":{"a":[]}},{"a":0}]`, `{"a":"\"a\":"}`,
+		`{"\u0061":1,"a":2}`, `"a"`, `{"a":1,"b":{"c":1},"a":{"c":1}}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		_, line := jsontree.Repeated([]byte(text)) // also of a text that is not JSON
+		tree, err := jsontree.Parse([]byte(text), 1)
+		if err != nil || !json.Valid([]byte(text)) {
+			return
+		}
+		if repeats(tree) != (line > 0) {
+			t.Errorf("the tree has a repeated key: %v, the text has one in line %d", repeats(tree),
+				line)
+		}
+	})
+}
+
+// repeats reports whether an object of a tree has a key twice.
+func repeats(n *jsontree.Node) bool {
+	keys := map[string]bool{}
+	for _, item := range n.Inside {
+		if n.Kind == jsontree.Object && keys[item.Key] || repeats(item) {
+			return true
+		}
+		keys[item.Key] = true
+	}
+	return false
+}
