@@ -60,8 +60,8 @@ func TestDoctorPrints(t *testing.T) {
 	stdout, _, _ := say(t, graded(record.Unfit), "doctor")
 	want := `This host is unfit for measurements: 1 unfit, 1 doubtful, 1 unknown, 1 fit.
 
-  ✗  clock source  hpet → tsc
-  !  huge pages    always → madvise
+  ✗  clock source  hpet; expected: tsc
+  !  huge pages    always; expected: madvise
   ?  turbo         the kernel does not report it
   OK fine: memory
 
@@ -75,7 +75,7 @@ What to do:
 		t.Errorf("it prints\n%s\nwant\n%s", stdout, want)
 	}
 	stdout, _, _ = say(t, graded(record.Fit), "doctor", "--all")
-	has(t, "all", stdout, "OK memory  8.0 GiB\n", "wanted: 2 GiB", "it swaps (proc(5))")
+	has(t, "all", stdout, "OK memory  8.0 GiB\n", "expected: 2 GiB", "it swaps (proc(5))")
 }
 
 func TestDoctorJSON(t *testing.T) {

@@ -148,8 +148,12 @@ func (s *story) gather() (err error) {
 func (s *story) print(w io.Writer) error {
 	r, l := s.request, s.load
 	fmt.Fprintf(w, "trial %s, load %s, request %s\n", s.record.Trial, l.Name, r.TraceID)
-	fmt.Fprintf(w, "  %s; response times of this load: p50 %s, p99 %s, maximum %s\n\n",
+	fmt.Fprintf(w, "  %s; response times of this load: p50 %s, p99 %s, maximum %s\n",
 		whyText(r), ms(l.ResponseTime.P50Ns), ms(l.ResponseTime.P99Ns), ms(l.ResponseTime.MaxNs))
+	if text := s.conclusion(); text != "" {
+		fmt.Fprintf(w, "  %s\n", text)
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintln(w, "as measured by the load generator")
 	fmt.Fprintf(w, "  due         %s after the window began, %s\n", ms(r.ScheduledNs),
 		clockText(l.WindowOpenedUnixNs+r.ScheduledNs))
@@ -165,6 +169,37 @@ func (s *story) print(w io.Writer) error {
 	s.printMoment(w)
 	s.printProfile(w)
 	return nil
+}
+
+// conclusion names the part that was more than half of the response time; "" if there is none.
+func (s *story) conclusion() string {
+	r := s.request
+	due := s.load.WindowOpenedMonotonicNs + r.ScheduledNs
+	var paused, within, outside int64
+	for _, p := range s.pauses {
+		paused += max(min(p.StartNs+p.PauseNs, due+r.ResponseNs)-max(p.StartNs, due), 0)
+	}
+	first := r.FirstByteNs
+	if s.trace != nil {
+		within, first = s.trace.DurationNs, 0
+		outside = r.ResponseNs - r.LagNs - within
+	}
+	for _, part := range []struct {
+		ns   int64
+		text string
+	}{
+		{r.LagNs, "passed before the request was sent"},
+		{paused, "was in pauses of the service's runtime"},
+		{within, "was within the spans of the trace"},
+		{outside, "was outside of the spans: in sockets, in the server before its first span, or " +
+			"while the service waited for a CPU"},
+		{first, "passed between sending the request and the first byte"},
+	} {
+		if part.ns > r.ResponseNs/2 {
+			return fmt.Sprintf("conclusion: %s of %s %s", ms(part.ns), ms(r.ResponseNs), part.text)
+		}
+	}
+	return ""
 }
 
 func whyText(r record.Traced) string {

@@ -98,7 +98,8 @@ var furtherCmds []func() *cobra.Command
 
 func newRoot(app *app) *cobra.Command {
 	root := &cobra.Command{
-		Use: "prony", Short: "A dynamometer for HTTP services", Long: about, Example: examples,
+		Use: "prony", Short: "Compare the performance of HTTP services", Long: about,
+		Example:       examples,
 		SilenceErrors: true, SilenceUsage: true, Version: version(),
 	}
 	root.Args = cobra.ArbitraryArgs

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"prony.example/internal/observe/gclog"
 	"prony.example/internal/observe/profile"
+	"prony.example/internal/telemetry/traces"
 	"prony.example/record"
 )
 
@@ -122,6 +124,35 @@ func TestStoryPauses(t *testing.T) {
 		"  Young for 2.00 ms, 3.00 ms after it was due (System.gc())\n" +
 		"  Full for 1.00 ms, 4.00 ms after it was due\n" +
 		"  ICBufferFull for 1.00 ms, 5.00 ms after it was due (no collection)\n\n")
+}
+
+// TestStoryConclusion checks which part of the response time of 10 ms is named: one of more than
+// half of it.
+func TestStoryConclusion(t *testing.T) {
+	check := func(want string, change func(*story)) {
+		t.Helper()
+		s := newStory(t)
+		change(s)
+		if got := s.conclusion(); got != want && !(want != "" && strings.HasPrefix(got, want)) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	check("conclusion: 8.00 ms of 10.0 ms passed between sending", func(*story) {})
+	check("", func(s *story) { s.request.FirstByteNs = 5e6 })
+	check("conclusion: 6.00 ms of 10.0 ms passed before", func(s *story) {
+		s.request.LagNs, s.request.FirstByteNs = 6e6, 1e6
+	})
+	check("conclusion: 7.00 ms of 10.0 ms was within the spans", func(s *story) {
+		s.trace = &traces.Trace{DurationNs: 7e6}
+	})
+	check("conclusion: 6.00 ms of 10.0 ms was outside of the spans", func(s *story) {
+		s.trace = &traces.Trace{DurationNs: 3e6}
+	})
+	check("conclusion: 6.00 ms of 10.0 ms was in pauses", func(s *story) {
+		// It was due at 1.005 s. The first pause began 2 ms before, and took 8 ms.
+		s.trace = &traces.Trace{DurationNs: 9e6}
+		s.pauses = []gclog.Event{{StartNs: 1e9 + 3e6, PauseNs: 8e6}}
+	})
 }
 
 // TestStoryWords checks why a request was kept, and the reason for a large send delay: more than

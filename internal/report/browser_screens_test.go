@@ -186,20 +186,16 @@ func firstScreen(t *testing.T, browser context.Context, name, url string) {
 	}
 }
 
-// manyNodes bounds the nodes of a page of 1,000 trials. It had 149,000 when all was built at once.
-const manyNodes = 30_000
+// manyNodes bounds the nodes of a page of 1,000 trials with those that its scripts make.
+const manyNodes = 2 * mostNodes
 
 // unfolds opens a page of 1,000 trials, whose details are built when they are opened.
 func unfolds(t *testing.T, browser context.Context) {
-	var records []record.Record
-	for run := 0; len(records) < 1000; run++ {
-		for _, r := range rich() {
-			r.Run = fmt.Sprintf("%s-%d", r.Run, run)
-			r.Trial = fmt.Sprintf("%s-%d", r.Trial, run)
-			records = append(records, r)
-		}
+	text, err := thousandPage()
+	if err != nil {
+		t.Fatal(err)
 	}
-	url := saved(t, page(t, records[:1000], HTMLOptions{Samples: samplesOf(records[:1000])}))
+	url := saved(t, text)
 	ctx := open(t, browser, url, 1280, "light")
 	nodes := value[float64](t, ctx, `(() => {
 		const walker = document.createTreeWalker(document);
@@ -217,8 +213,13 @@ func unfolds(t *testing.T, browser context.Context) {
 		t.Errorf("%v lists of facts before a trial is opened", n)
 	}
 	do(t, ctx, script(`document.querySelector(".trial > summary").click()`), settle, settle)
-	if n := value[float64](t, ctx, facts); n < 2 {
-		t.Errorf("an opened trial has %v lists of facts", n)
+	if n := value[float64](t, ctx, facts); n < 2*inBatch {
+		t.Errorf("an opened batch has %v lists of facts", n)
+	}
+	do(t, ctx, script(`location.hash = "#trial-777"`), settle, settle)
+	const shown = `document.querySelector("#trial-777 .facts").checkVisibility()`
+	if !value[bool](t, ctx, shown) {
+		t.Error("a link to a trial does not open it")
 	}
 	do(t, ctx, script(`document.querySelector("details.more").open = true`), settle, settle)
 	if n := value[float64](t, ctx,

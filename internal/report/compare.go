@@ -155,8 +155,12 @@ func sideFacts(x compare.Subject) []fact {
 	v.add("prony", x.Prony)
 	v.add(x.Repeat()+"s", fmt.Sprint(x.Blocks))
 	n := x.Counts
-	v.add("trials", fmt.Sprintf("%d without findings, %d with findings, %d INVALID, %d failed",
-		n.Valid, n.Suspect, n.Invalid, n.Failed))
+	trials := fmt.Sprintf("%d without findings, %d with findings, %d INVALID, %d failed",
+		n.Valid, n.Suspect, n.Invalid, n.Failed)
+	if n.Stopped > 0 {
+		trials += fmt.Sprintf(", %d stopped", n.Stopped)
+	}
+	v.add("trials", trials)
 	v.add("method", x.ConfigHash)
 	v.add("left out", strings.Join(x.Excluded, "; "))
 	return v.Facts

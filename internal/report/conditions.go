@@ -89,6 +89,7 @@ type timeline struct {
 	Says   string
 	Repeat string // the unit of a moment's Block: "block" or "start"
 	Bars   []bar
+	Shapes []shape // the bars by class, instead of Bars if there are many
 	Rows   []moment
 	Heat   bool // whether a sensor reported temperatures
 	Looks  bool // whether the host was observed before trials
@@ -97,6 +98,23 @@ type timeline struct {
 }
 
 type bar struct{ X, Width, Y, Height, Class, Title string }
+
+// shape draws all bars of a class in a box of 100 × 100.
+type shape struct{ Class, D string }
+
+// shapesOf returns bars as paths, because a page of many elements is slow.
+func shapesOf(bars []bar) (shapes []shape) {
+	number := func(percent string) string { return strings.TrimSuffix(percent, "%") }
+	for _, b := range bars {
+		i := slices.IndexFunc(shapes, func(s shape) bool { return s.Class == b.Class })
+		if i < 0 {
+			i, shapes = len(shapes), append(shapes, shape{Class: b.Class})
+		}
+		shapes[i].D += fmt.Sprintf("M%s %sh%sv%sh-%sz", number(b.X), number(b.Y), number(b.Width),
+			number(b.Height), number(b.Width))
+	}
+	return shapes
+}
 
 type moment struct {
 	Order, Clock, Block, Target, Grade string
@@ -129,6 +147,9 @@ func timelineOf(records []*record.Record) timeline {
 	bars := (len(records) + t.PerBar - 1) / t.PerBar
 	for trials := range slices.Chunk(records, t.PerBar) {
 		t.Bars = append(t.Bars, barOf(trials, len(t.Bars), bars, most))
+	}
+	if many(len(t.Bars)) {
+		t.Shapes, t.Bars = shapesOf(t.Bars), nil
 	}
 	switch {
 	case !t.Looks:

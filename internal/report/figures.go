@@ -41,6 +41,12 @@ type dataTable struct {
 	Rows    [][]string
 }
 
+// mostCells is how many cells of a table in closed details a page has as markup.
+const mostCells = 500
+
+// Folded reports whether the page has the table as text until a reader opens it.
+func (t dataTable) Folded() bool { return len(t.Rows)*len(t.Columns) > mostCells }
+
 func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 	blocks := blocksOf(sc)
 	v := figuresView{Repeat: sc.Starts.Repeat()}
@@ -230,7 +236,7 @@ func latencySays(sc *table.Scenario, l pageLatency) string {
 		}
 		text := t.Name + " " + units.Duration(m.Summary.Center)
 		if !m.Summary.HasInterval() || table.Wide(m.Summary.Lo, m.Summary.Hi) {
-			text += " (interval unknown)"
+			text += " (" + unknownInterval + ")"
 		}
 		words = append(words, text)
 	}

@@ -34,6 +34,9 @@ func ratioRow(name string, x stats.Ratio, r ruler) stripRow {
 	if x.HasInterval() {
 		row.interval(x.Lo, x.Hi, r, thousandths)
 	}
+	if table.RatioInterval(x).State == table.Unknown { // as the tables have it
+		row.Range = unknownInterval
+	}
 	return row
 }
 

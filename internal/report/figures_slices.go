@@ -8,6 +8,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/compare"
 	"prony.example/record"
 	"prony.example/record/metric"
 	"prony.example/stats"
@@ -215,7 +216,7 @@ func roundsSay(t *table.Target, m table.Metric) string {
 	text := fmt.Sprintf("%s of %s is %s times that of %s: %s", metricName(m.Name, m.Unit), t.Name,
 		ratioText(m.Ratio.Center), t.Reference, units.Change(m.Ratio.Center))
 	if m.Ratio.HasInterval() {
-		text += fmt.Sprintf(" (%s to %s)", units.Change(m.Ratio.Lo), units.Change(m.Ratio.Hi))
+		text += " (" + compare.Interval(*m.Ratio) + ")"
 	}
 	return text + "."
 }

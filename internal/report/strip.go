@@ -59,6 +59,54 @@ type stripDot struct {
 	Hollow      bool
 }
 
+// mostCircles is how many dots of a figure are elements, whose titles a mouse shows. More dots are
+// drawn as paths, because a page of many elements is slow.
+const mostCircles = 300
+
+// Many reports whether dots are drawn as paths.
+func (s strip) Many() bool {
+	n := 0
+	for _, g := range s.Groups {
+		for _, r := range g.Rows {
+			n += len(r.Dots)
+		}
+	}
+	return n > mostCircles
+}
+
+// dotPath draws dots of a row in a box of 100 × 100: each is a line without length, whose round
+// ends are the dot.
+type dotPath struct {
+	D     string
+	Inner bool // the hole of hollow dots
+}
+
+// dotLayers is the number of paths of a row. Dots of different paths that lie on each other look
+// darker, as single dots do.
+const dotLayers = 4
+
+// Paths returns a row's dots as paths.
+func (r stripRow) Paths() (paths []dotPath) {
+	for _, hollow := range []bool{false, true} {
+		layers := make([]strings.Builder, dotLayers)
+		n := 0
+		for _, d := range r.Dots {
+			if d.Hollow == hollow {
+				fmt.Fprintf(&layers[n%dotLayers], "M%s %sh0", strings.TrimSuffix(d.X, "%"),
+					strings.TrimSuffix(d.Y, "%"))
+				n++
+			}
+		}
+		for i := range min(n, dotLayers) {
+			paths = append(paths, dotPath{layers[i].String(), false})
+			if hollow {
+				paths = append(paths, dotPath{layers[i].String(), true})
+			}
+		}
+	}
+	return paths
+}
+
 // ruler converts values to positions. The ends keep a distance to the cell's edges.
 type ruler struct {
 	lo, hi float64
@@ -272,11 +320,14 @@ func metricRow(name string, m table.Metric, r ruler, blocks int, repeat string) 
 	if s.HasInterval() {
 		row.interval(s.Lo, s.Hi, r, print)
 		if table.Wide(s.Lo, s.Hi) { // as the tables have it
-			row.Range = "interval unknown"
+			row.Range = unknownInterval
 		}
 	}
 	return row
 }
+
+// unknownInterval replaces an interval that is too wide to be printed.
+const unknownInterval = "interval unknown"
 
 func (row *stripRow) interval(lo, hi float64, r ruler, print func(float64) string) {
 	row.From, row.Width = r.between(lo, hi)

@@ -28,8 +28,9 @@ type view struct {
 	Excluded  []table.Tally // trials that are excluded from results
 	Scenarios []scenarioView
 	Trials    []trialView
-	Count     int    // of all trials
-	LeftOut   string // the trials that are not in Trials; empty: none
+	Count     int         // of all trials
+	LeftOut   string      // the trials that are not in Trials; empty: none
+	Batches   []batchView // the trials, if there are many
 	Prony     string
 	Warnings  []warning
 	Reasons   bool // whether any of the excluded trials has one
@@ -133,10 +134,46 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		if t.Reproduce == v.Reproduce {
 			t.Reproduce = "" // the page has it at the top
 		}
-		t.Folded = many(len(s.Records))
 		v.Trials = append(v.Trials, t)
 	}
+	v.Batches = batchesOf(v.Trials)
 	return v
+}
+
+// batchView has some of many trials, folded as mostUnfolded has it.
+type batchView struct {
+	Title, Outcomes string
+	Trials          []trialView
+}
+
+// inBatch is the number of trials of a batch.
+const inBatch = 50
+
+// batchesOf returns no batches if the trials are few.
+func batchesOf(trials []trialView) (batches []batchView) {
+	if !many(len(trials)) {
+		return nil
+	}
+	for part := range slices.Chunk(trials, inBatch) {
+		from := len(batches)*inBatch + 1
+		b := batchView{Trials: part, Title: fmt.Sprintf("Trials %d to %d", from, from+len(part)-1)}
+		var marks []string
+		count := map[string]int{}
+		for _, t := range part {
+			mark := t.Mark
+			if t.Class == "none" {
+				mark = "with findings"
+			}
+			marks = table.AddNew(marks, mark)
+			count[mark]++
+		}
+		for i, mark := range marks {
+			marks[i] = fmt.Sprintf("%d %s", count[mark], mark)
+		}
+		b.Outcomes = strings.Join(marks, ", ")
+		batches = append(batches, b)
+	}
+	return batches
 }
 
 // answer makes the first answer the page's headline. A ranking keeps its title, and its description
@@ -247,7 +284,6 @@ type trialView struct {
 	Loads     []factsView
 	Facts     []fact
 	Reproduce string
-	Folded    bool // as mostUnfolded has it
 }
 
 // findingView is a finding in words.

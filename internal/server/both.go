@@ -79,7 +79,8 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 	value := func(metrics []string) (compare.Comparison, error) {
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics,
 			Control: q.Get("control"), Unlike: q.Get("allowMismatch") == "true",
-			Refused: "to compare them with a warning: allowMismatch=true"})
+			Refused: `to compare them with a warning, choose "Compare runs that were measured in ` +
+				`different ways" (in the API: allowMismatch=true)`})
 		if err != nil {
 			return c, refuse(http.StatusUnprocessableEntity, "%v", err)
 		}

@@ -14,6 +14,7 @@ import { Runs } from "./pages/runs";
 import { here, type Route, to } from "./route";
 import { source } from "./source";
 import { again } from "./theme";
+import { titled } from "./words";
 
 interface Page {
   name: string; // in the address
@@ -48,7 +49,7 @@ function App() {
   const place = route.page + "/" + route.id;
   const first = useRef(place);
   useEffect(() => {
-    document.title = [route.id, page?.title, "Prony"].filter(Boolean).join(" · ");
+    titled(route.id, page?.title ?? "");
     if (first.current !== place) {
       // A new page is read from its top, by eyes and by screen readers.
       first.current = "";
@@ -89,7 +90,7 @@ function Bar({ at }: { at: string }) {
     theme.follow();
   }, []);
   return (
-    <div class="bar">
+    <header class="bar">
       <a class="brand" href={to("runs")}>
         Prony
       </a>
@@ -108,7 +109,7 @@ function Bar({ at }: { at: string }) {
           <path d="M9 2a7 7 0 0 1 0 14z" fill="currentColor" />
         </svg>
       </button>
-    </div>
+    </header>
   );
 }
 

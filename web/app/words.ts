@@ -107,6 +107,11 @@ export function metric(load: string, name: string): string {
   return [load, metrics[name] ?? name.replace(/_/g, " ")].filter(Boolean).join(" ");
 }
 
+// titled names the browser's tab.
+export function titled(...names: string[]): void {
+  document.title = [...names, "Prony"].filter(Boolean).join(" · ");
+}
+
 // title is what a run is called: that of a comparison names its targets, without the control, which
 // is the baseline a second time.
 export function title(run: Entry): string {

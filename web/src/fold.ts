@@ -15,8 +15,25 @@ export function folding(): void {
   document.addEventListener("toggle", toggled, { capture: true }); // toggle does not bubble
 }
 
+// reveal opens all details that an element is in, and returns the element.
+export function reveal(id: string): Element | null {
+  if (id && !document.getElementById(id)) {
+    for (const folded of document.querySelectorAll("details > noscript")) {
+      if (folded.textContent?.includes(`id="${id}"`) && folded.parentElement) {
+        unfold(folded.parentElement);
+      }
+    }
+  }
+  const target = document.getElementById(id);
+  for (let at = target?.closest("details"); at; at = at.parentElement?.closest("details")) {
+    unfold(at);
+    at.open = true;
+  }
+  return target;
+}
+
 // unfold builds the content of details now.
-export function unfold(details: HTMLDetailsElement): void {
+export function unfold(details: HTMLElement): void {
   const folded = details.querySelector(":scope > noscript");
   if (!folded) {
     return;

@@ -8,7 +8,7 @@ import * as colors from "./colors";
 import { Cost } from "./cost";
 import { type Page, read, type Scenario } from "./data";
 import { Flame } from "./flame";
-import { folding, unfold } from "./fold";
+import { folding, reveal } from "./fold";
 import { Loads } from "./loads";
 import { Percentiles } from "./percentiles";
 import type { Plot } from "./plot";
@@ -125,13 +125,7 @@ function whenIdle(steps: (() => void)[]): void {
 // follow opens what a link within the page leads to.
 function follow(): void {
   const open = () => {
-    const target = document.getElementById(location.hash.slice(1));
-    const details = target?.closest("details");
-    if (details) {
-      unfold(details);
-      details.open = true;
-      details.scrollIntoView();
-    }
+    reveal(location.hash.slice(1))?.closest("details")?.scrollIntoView();
   };
   addEventListener("hashchange", open);
   open();

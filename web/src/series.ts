@@ -103,7 +103,7 @@ export class Series implements Plot {
     const names = targets.map((s, i) => ({ value: String(i), text: s.target }));
     const all = targets.length > 1 ? [{ value: "", text: "all targets" }] : [];
     const loads = new Set(targets.flatMap((s) => s.trials.map((t) => t.load)));
-    const drawn = panels.filter((p) => join(p, targets.flatMap((s) => s.trials)));
+    const drawn = panels.filter((p) => targets.some((s) => s.trials.some((t) => has(p, t))));
     chooser(this.target, [...all, ...names], () => this.draw());
     chooser(
       this.metric,
@@ -385,14 +385,17 @@ function triangle(c: CanvasRenderingContext2D, x: number, y: number, px: number)
   c.fill();
 }
 
+function has(panel: Panel, t: TrialSeries): boolean {
+  return (panel.of(t)?.seconds.length ?? 0) > 0;
+}
+
 // join lays trials of different clocks on one time axis; nothing is interpolated.
 function join(panel: Panel, trials: TrialSeries[]): uPlot.AlignedData | null {
-  const tables: uPlot.AlignedData[] = [];
-  let any = false;
-  for (const t of trials) {
-    const s = panel.of(t);
-    any = any || (s !== null && s.seconds.length > 0);
-    tables.push(s ? [s.seconds, s.values] : [[], []]);
+  if (!trials.some((t) => has(panel, t))) {
+    return null;
   }
-  return any ? uPlot.join(tables) : null;
+  return uPlot.join(trials.map((t) => {
+    const s = panel.of(t);
+    return s ? [s.seconds, s.values] : [[], []];
+  }));
 }

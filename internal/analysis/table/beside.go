@@ -106,14 +106,14 @@ func overheadRow(baseline, target *Target, l LoadInfo) Row {
 // levelCell returns a cell with a summary's center; its interval is not printed.
 func levelCell(s stats.Summary, print func(float64) string) Cell {
 	return Cell{State: Known, Value: s.Center, N: s.N, form: plainForm(print),
-		Interval: intervalOf(s.HasInterval(), s.Lo, s.Hi)}
+		Interval: intervalOf(s.HasInterval(), Wide(s.Lo, s.Hi), s.Lo, s.Hi)}
 }
 
 // changeCell returns a cell with a ratio as a change with its interval.
 func changeCell(m Metric) Cell {
 	r := m.Ratio
 	c := Cell{State: Known, Value: r.Center - 1, N: r.N, form: changeForm,
-		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+		Interval: RatioInterval(*r)}
 	c.Interval.Lo, c.Interval.Hi = r.Lo-1, r.Hi-1
 	if c.Interval.State == Unknown {
 		c.State = Unknown

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"prony.example/internal/base/units"
+	"prony.example/stats"
 )
 
 // State describes whether a cell, or an interval, has a value, and if not, why not.
@@ -14,7 +15,7 @@ type State int
 const (
 	Absent   State = iota // no value belongs here, for example no p99 at a closed load
 	Known                 // the value is there
-	Unknown               // it was measured, but its interval is Wide
+	Unknown               // it was measured, but its interval is too wide
 	Withheld              // a value belongs here but is not available; the notes explain why
 )
 
@@ -22,19 +23,25 @@ func (s State) String() string {
 	return [...]string{"absent", "known", "unknown", "withheld"}[s]
 }
 
-// Interval is the interval of a value: Known, Unknown if it is Wide, or Absent. Lo and Hi are in
-// the unit of the value, and NaN if the interval is Absent.
+// Interval is the interval of a value: Known, Unknown if it is too wide, or Absent. Lo and Hi are
+// in the unit of the value, and NaN if the interval is Absent.
 type Interval struct {
 	State  State
 	Lo, Hi float64
 }
 
-// intervalOf returns the interval of a ratio or a level, Absent if ok is false.
-func intervalOf(ok bool, lo, hi float64) Interval {
+// RatioInterval returns the interval of a ratio: Unknown if it is Wide and includes 1. An interval
+// that excludes 1 shows a difference, however wide it is. Tables, answers, gates and pages all use
+// this rule.
+func RatioInterval(r stats.Ratio) Interval {
+	return intervalOf(r.HasInterval(), Wide(r.Lo, r.Hi) && r.Lo <= 1 && r.Hi >= 1, r.Lo, r.Hi)
+}
+
+func intervalOf(exists, unknown bool, lo, hi float64) Interval {
 	switch {
-	case !ok:
+	case !exists:
 		return Interval{Absent, lo, hi}
-	case Wide(lo, hi):
+	case unknown:
 		return Interval{Unknown, lo, hi}
 	}
 	return Interval{Known, lo, hi}

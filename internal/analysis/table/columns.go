@@ -234,7 +234,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 	}
 	c := levelCell(m.Summary, p.value)
 	c.Grade, c.form = m.Grade(), levelForm(p)
-	if m.Mixed && m.WithStalls.Is() {
+	if m.WithStalls.Is() && (m.Mixed || m.WithStalls.stalled(outOfOrder)) {
 		c.Notes = append(c.Notes, m.WithStalls)
 	}
 	if m.Doubt != nil && m.Doubt.Share > 0 {
@@ -285,7 +285,7 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	r := m.Ratio
 	c := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(2),
-		Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+		Interval: RatioInterval(*r)}
 	switch {
 	case m.Source == FromSlices && r.N < stats.LeastStarts:
 		c.Notes = []Note{FewStarts(r.N)}
@@ -309,14 +309,15 @@ func ratioCell(t *Target, load, name string) Cell {
 	return c
 }
 
-// unknownWord replaces a number whose interval is Wide; the notes explain it once.
+// unknownWord replaces a number whose interval is too wide; the notes explain it once.
 const unknownWord = "unknown"
 
 // tooWide is the factor between an interval's ends above which its numbers are not printed, because
 // readers would take them for a finding.
 const tooWide = 3
 
-// Wide reports whether an interval, of a level or a ratio, is too wide to be printed.
+// Wide reports whether the interval of a level is too wide to be printed. RatioInterval decides
+// about ratios.
 func Wide(lo, hi float64) bool { return hi > tooWide*lo }
 
 // Resolution formats the smallest detectable difference: 0.03 is "3 %", and a difference beyond

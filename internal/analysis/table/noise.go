@@ -72,7 +72,7 @@ func (sc *Scenario) floorTable(o Options) Table {
 		r := f.Ratio
 		needed := r.Resolves(o.Effect, 1-o.Confidence, planPower)
 		ratio := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(3),
-			Interval: intervalOf(r.HasInterval(), r.Lo, r.Hi)}
+			Interval: RatioInterval(r)}
 		switch ratio.Interval.State {
 		case Absent:
 			ratio.State, ratio.Refs = Withheld, notes.refs(noInterval(r.N, r.Warning))

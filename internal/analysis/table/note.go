@@ -32,6 +32,7 @@ const (
 	NoteFewAnswers     // Count needed, Count had, Longer
 	NoteNeverAnswered  // Count, Count of all
 	NoteUnanswered     // the same in some trial
+	NoteBelowLower     // the lower percentile
 	NoteFewIndependent // Count needed, Count had, Longer
 	NoteNoAnswers      //
 	NoteNoHistogram    // Names of trials

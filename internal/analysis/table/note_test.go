@@ -46,6 +46,9 @@ var noteExamples = map[NoteKind][]noteExample{
 		"above this percentile", []any{Count(7), Count(1000)}}},
 	NoteUnanswered: {{"in a trial 7 of 9 requests got no response, more than the share of " +
 		"requests above this percentile", []any{Count(7), Count(9)}}},
+	NoteBelowLower: {{"it would be below p99, which leaves out other arrivals near stalls " +
+		"(measure on a quieter machine; prony report --stalls keep includes all arrivals)",
+		[]any{"p99"}}},
 	NoteNoAnswers: {{"no response time was recorded", nil}},
 	NoteNoHistogram: {{"no histogram of response times, or a damaged one, in b1, b2",
 		[]any{Names{"b1", "b2"}}}},
@@ -259,8 +262,9 @@ var noteExamples = map[NoteKind][]noteExample{
 		"estimates between targets (moderated variances).", nil}},
 	NoteChanges: {{"Rows below a bare target show changes against that target, paired " +
 		"within blocks, with their 99.5 % interval. An interval that includes 0 " +
-		"shows no significant difference. A change is unknown if its interval spans more than a " +
-		"factor of 3; more blocks make it narrower.", []any{"block", Confidence(0.995)}}},
+		"shows no significant difference. A change is unknown if its interval includes 0 and " +
+		"spans more than a factor of 3; more blocks make it narrower.",
+		[]any{"block", Confidence(0.995)}}},
 	NoteUsersThink: {{"half is a closed load whose users think: its throughput follows from its " +
 		"response times alone (users / (response + think time)), so it does not show the " +
 		"capacity. A slower target also gets fewer requests.", []any{"half"}}},

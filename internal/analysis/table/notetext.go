@@ -24,6 +24,8 @@ var noteTexts = [...]string{
 		"grew by %s, so latency depends on the length of the test (offer less than the capacity)",
 	NoteFewAnswers:    "an interval needs n ≥ %s responses in each trial; n was %s%s",
 	NoteNeverAnswered: neverAnswered, NoteUnanswered: "in a trial " + neverAnswered,
+	NoteBelowLower: "it would be below %s, which leaves out other arrivals near stalls (measure " +
+		"on a quieter machine; prony report --stalls keep includes all arrivals)",
 	NoteFewIndependent: "an interval needs n ≥ %s independent responses; n was %s%s",
 	NoteNoAnswers:      "no response time was recorded",
 	NoteNoHistogram:    "no histogram of response times, or a damaged one, in %s",
@@ -108,8 +110,8 @@ var noteTexts = [...]string{
 		"estimates between targets (moderated variances).",
 	NoteChanges: fmt.Sprintf("Rows below a bare target show changes against that target, paired "+
 		"within %%[1]ss, with their %%[2]s interval. An interval that includes 0 shows no "+
-		"significant difference. A change is unknown if its interval spans more than a factor of "+
-		"%d; more %%[1]ss make it narrower.", tooWide),
+		"significant difference. A change is unknown if its interval includes 0 and spans more "+
+		"than a factor of %d; more %%[1]ss make it narrower.", tooWide),
 	NoteUsersThink: "%s is a closed load whose users think: its throughput follows from its " +
 		"response times alone (users / (response + think time)), so it does not show the " +
 		"capacity. A slower target also gets fewer requests.",

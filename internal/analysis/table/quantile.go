@@ -151,27 +151,23 @@ func percentiles(info LoadInfo, offered []offer, confidence float64, t *Target) 
 	}
 	backlog := overload(info, offered)
 	var metrics []Metric
+	var lower *Metric // the last known one
 	for _, p := range shown {
-		m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit,
-			StallFree:  t.stallFree[quantity{info.Name, p.Name}],
-			WithStalls: t.withStalls[quantity{info.Name, p.Name}]}
-		for i, o := range offered {
-			m.Samples += o.load.ResponseTime.Count
-			if x := record.StallFreeOf(o.load.StallFree, p.Quantile); x != nil && m.StallFree {
-				m.Points = append(m.Points, o.point(float64(x.Ns)))
-			} else if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
-				m.Points = append(m.Points, o.point(v))
-			}
-		}
-		switch why := tooFew(p.Quantile, offered, confidence); {
+		m, why := t.percentile(info, p, offered, hists), tooFew(p.Quantile, offered, confidence)
+		switch {
 		case backlog.Is():
-			m.withhold(backlog)
+			why = backlog
 		case why.Is():
-			m.withhold(why)
 		case len(m.Points) < len(offered):
-			m.withhold(NoteOf(NoteNoHistogram, unread(offered, hists)))
-		default:
+			why = NoteOf(NoteNoHistogram, unread(offered, hists))
+		case lower != nil && m.below(lower):
+			m, why = t.inOrder(info, p, offered, hists, lower)
+		}
+		if why.Is() {
+			m.withhold(why)
+		} else {
 			m.Summary = stats.Summarize(Values(m.Points), confidence)
+			lower = &m
 		}
 		metrics = append(metrics, m)
 	}
@@ -179,6 +175,57 @@ func percentiles(info LoadInfo, offered []offer, confidence float64, t *Target) 
 		curve.draw(offered, hists, confidence)
 	}
 	return metrics, curve
+}
+
+// percentile returns the values of a percentile of a load in windows, without a summary.
+func (t *Target) percentile(info LoadInfo, p metric.Metric, offered []offer,
+	hists []*hdrhistogram.Histogram,
+) Metric {
+	key := quantity{info.Name, p.Name}
+	m := Metric{Load: info.Name, Model: info.Model, Name: p.Name, Unit: p.Unit,
+		StallFree: t.stallFree[key], WithStalls: t.withStalls[key]}
+	for i, o := range offered {
+		m.Samples += o.load.ResponseTime.Count
+		if x := record.StallFreeOf(o.load.StallFree, p.Quantile); x != nil && m.StallFree {
+			m.Points = append(m.Points, o.point(float64(x.Ns)))
+		} else if v := quantile(o.load.ResponseTime, hists[i], p.Quantile); !math.IsNaN(v) {
+			m.Points = append(m.Points, o.point(v))
+		}
+	}
+	return m
+}
+
+// inOrder returns a percentile that is below a lower one of the same trials. Percentiles of all
+// arrivals are in order. Without stalls, each percentile leaves out other arrivals, and a lower one
+// may include stalls. So this one also includes stalls. If it is still below the lower one, nothing
+// shows which of the two is wrong, and why is the reason for a missing value.
+func (t *Target) inOrder(info LoadInfo, p metric.Metric, offered []offer,
+	hists []*hdrhistogram.Histogram, lower *Metric,
+) (m Metric, why Note) {
+	key := quantity{info.Name, p.Name}
+	if t.stallFree[key] {
+		t.stallFree[key] = false
+		t.withStalls[key] = NoteOf(NoteWithStalls, Stalled{Reason: outOfOrder})
+	}
+	m = t.percentile(info, p, offered, hists)
+	if len(m.Points) < len(offered) || m.below(lower) {
+		why = NoteOf(NoteBelowLower, lower.Name)
+	}
+	return m, why
+}
+
+// below reports whether a percentile is below a lower one of the same trials: its median, or its
+// geometric mean, which comparisons print.
+func (m *Metric) below(lower *Metric) bool {
+	xs, ys := Values(m.Points), Values(lower.Points)
+	if len(xs) != len(ys) {
+		return false
+	}
+	logs := 0.0
+	for i := range xs {
+		logs += math.Log(xs[i] / ys[i])
+	}
+	return stats.Median(xs) < stats.Median(ys) || logs < 0
 }
 
 // unread returns the trials whose histograms are missing or damaged.

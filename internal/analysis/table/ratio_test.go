@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/units"
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -25,6 +26,23 @@ func TestRatioTooWideToPrint(t *testing.T) {
 	check(1, 3, "2.00 [1.00, 3.00]", 0) // just a factor of 3
 	check(0.99, 3, "unknown", 1)
 	check(0.01, 300, "unknown", 1)
+	check(0.3, 1, "unknown", 1)
+	check(1.01, 30, "2.00 [1.01, 30.00]", 0) // wide, but it shows a difference
+	check(0.01, 0.99, "2.00 [0.01, 0.99]", 0)
+}
+
+// TestRatioGrade checks that the grade of a ratio is unknown only if its interval is.
+func TestRatioGrade(t *testing.T) {
+	check := func(want string, lo, hi float64) {
+		t.Helper()
+		if got := RatioGrade(stats.Ratio{N: 5, Center: 2, Lo: lo, Hi: hi}, nil); got != want {
+			t.Errorf("the grade of [%v, %v] is %q, want %q", lo, hi, got, want)
+		}
+	}
+	check(record.Valid, 0.8, 2)
+	check(record.Valid, 1.01, 30)
+	check(UnknownGrade, 0.3, 30)
+	check(UnknownGrade, math.NaN(), math.NaN())
 }
 
 // TestLevelTooWideToPrint checks the same for levels; a level of zero has no relative width.

@@ -191,7 +191,7 @@ func (t *Target) trial(p Point) *record.Record { return t.byPoint[trialInBlock{p
 // RatioGrade is VALID, SUSPECT or UnknownGrade for a ratio from slices with its doubt.
 func RatioGrade(r stats.Ratio, doubt *Doubt) string {
 	switch {
-	case !r.HasInterval(), Wide(r.Lo, r.Hi):
+	case RatioInterval(r).State != Known:
 		return UnknownGrade
 	case doubt != nil:
 		return record.Suspect

@@ -11,9 +11,13 @@ import (
 	"prony.example/stats"
 )
 
+// outOfOrder is the reason why a percentile includes stalls if, without them, it is below a lower
+// one.
+const outOfOrder = "below a lower percentile"
+
 // Stalled is why response times without the machine's stalls are unknown.
 type Stalled struct {
-	Reason string  // one of stats' reasons
+	Reason string  // one of stats' reasons, or of this package
 	Share  float64 // of arrivals that remain
 }
 
@@ -27,6 +31,9 @@ func (s Stalled) String() string {
 			"percentage points apart (measure on a quieter machine; prony report --stalls keep "+
 			"includes all arrivals)",
 			100*mostApart)
+	case outOfOrder:
+		return "a higher percentile would be below a lower one (measure on a quieter machine; " +
+			"prony report --stalls keep includes all arrivals)"
 	case notRecorded:
 		return "stalls of one side were not recorded (prony compare --stalls keep uses all " +
 			"arrivals)"
@@ -45,6 +52,15 @@ func (s Stalled) String() string {
 
 // general returns the reason without the share of arrivals, which differs between values.
 func (s Stalled) general() Stalled { return Stalled{s.Reason, math.NaN()} }
+
+// stalled reports whether a note is on this reason.
+func (n Note) stalled(reason string) bool {
+	if len(n.Args) == 0 {
+		return false
+	}
+	s, ok := n.Args[0].(Stalled)
+	return ok && s.Reason == reason
+}
 
 // StallsFound say how much of the open slices the machine's stalls took, and what they did to the
 // percentile that they moved most.

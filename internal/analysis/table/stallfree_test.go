@@ -27,7 +27,7 @@ func openRun(change func(r *record.Record, s *record.Sliced)) (records []record.
 		}
 		s := &record.Sliced{Slices: 3, RatePerS: 1000, Requests: 10000, TimeNs: 10e9,
 			ResponseTime: record.Dist{Count: 10000, P50Ns: raw, P99Ns: raw, HDR: string(hdr)}}
-		for _, q := range []float64{0.5, 0.99} {
+		for _, q := range []float64{0.5, 0.99, 0.9} {
 			s.StallFree = append(s.StallFree, record.StallFree{Quantile: q, Ns: free, RawNs: raw,
 				KeptShare: 0.9})
 		}

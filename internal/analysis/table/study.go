@@ -92,6 +92,7 @@ type Counts struct {
 	Suspect int `json:"suspect"`
 	Invalid int `json:"invalid"`
 	Failed  int `json:"failed"`
+	Stopped int `json:"stopped,omitempty"` // its user stopped the run
 }
 
 // Metric is one quantity of one target, across its used trials.
@@ -346,8 +347,10 @@ func (t *Target) add(r *record.Record) {
 		t.byPoint[key] = r
 	}
 	switch Grade(r) {
-	case FailedGrade, StoppedGrade:
+	case FailedGrade:
 		t.Counts.Failed++
+	case StoppedGrade:
+		t.Counts.Stopped++
 	case record.Invalid:
 		t.Counts.Invalid++
 	case record.Suspect:

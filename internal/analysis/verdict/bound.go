@@ -188,7 +188,8 @@ func room(l *record.Load) (float64, bool) {
 // sum of the remaining bounds is at most the number's own uncertainty.
 func weigh(v *record.Verdict, l *load) {
 	for _, number := range numbersOf(l.Load) {
-		weighPhase(v, l.Name, number, tolerance(v, l, number), func(f record.Finding) bool {
+		limit := tolerance(v, l, l.times(), number)
+		weighPhase(v, l.Name, number, limit, func(f record.Finding) bool {
 			return f.Phase != record.PhaseSlices
 		})
 	}
@@ -254,16 +255,15 @@ func withheldIn(l *record.Load, name string) bool {
 }
 
 // tolerance returns the uncertainty of a trial's number as a share: the resolution, or half the
-// width of a percentile's own interval if this is larger.
-func tolerance(v *record.Verdict, l *load, number string) float64 {
+// width of a percentile's own interval among these times if this is larger.
+func tolerance(v *record.Verdict, l *load, r ranks, number string) float64 {
 	limit := v.Resolves()
-	q, d := metric.Named(number, "").Quantile, &l.ResponseTime
+	q, d := metric.Named(number, "").Quantile, r.d
 	if q == 0 || d.HDR == "" {
 		return limit
 	}
 	share, _ := l.Autocorrelation.Worth()
 	lo, hi, ok := stats.QuantileRanks(d.Count, share, q, confidence)
-	r := l.times()
 	if v := r.at(q); ok && v > 0 && d.Count > 0 {
 		n := float64(d.Count)
 		return max(limit, (r.at(float64(hi)/n)-r.at(float64(lo)/n))/2/v)

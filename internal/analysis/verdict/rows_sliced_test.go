@@ -1,9 +1,12 @@
 package verdict_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/analysis/wording"
@@ -65,6 +68,49 @@ var slicedRows = []row{
 	{"slice lag", half, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.PunctualTime = flat(10000, 1.8*ms)
 	})},
+	// p99.9 is 5.5 ms with an interval of 5.05 to 5.95 ms, ±8 %: 5 % are within it, 10 % are not.
+	{"slice lag", half, valid, climbing(0.95)},
+	{"slice lag", half, suspect, climbing(0.9)},
+}
+
+// climbing has 10,000 responses in slices: 9,900 take 1 ms, the others 1.05, 1.1, … 6 ms. Sent on
+// time, the slow ones take this share of their times. Half of them are independent, so that the
+// interval of p99.9 has the ranks 9,981 and 9,999.
+func climbing(onTime float64) func(rec, ld) {
+	return inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		times := func(share float64) record.Dist {
+			h := hdrhistogram.New(1, sec, 3)
+			err := h.RecordValues(ms, 9900)
+			for k := range 100 {
+				slow := share * ms * (1 + float64(k+1)/20)
+				err = errors.Join(err, h.RecordValue(int64(slow)))
+			}
+			text, failed := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+			if err := errors.Join(err, failed); err != nil {
+				panic(err)
+			}
+			at := h.ValueAtPercentile
+			return record.Dist{Count: 10000, MinNs: h.Min(), MeanNs: h.Mean(), P50Ns: at(50),
+				P90Ns: at(90), P99Ns: at(99), P999Ns: at(99.9), MaxNs: h.Max(), HDR: string(text)}
+		}
+		s.ResponseTime, s.PunctualTime = times(1), times(onTime)
+	})
+}
+
+// The finding on late requests in slices names the percentile that decides, and what lag adds to
+// it: 10 % of 5.5 ms.
+func TestSliceLagNamesWhatDecides(t *testing.T) {
+	r := healthy()
+	climbing(0.9)(r, &r.Loads[0])
+	v := verdict.Judge(r)
+	if len(v.Findings) != 1 {
+		t.Fatalf("%+v", v.Findings)
+	}
+	f := v.Findings[0]
+	if f.Facts.Subject != "p99.9" || math.Abs(f.Value/(0.55*ms)-1) > 0.01 ||
+		!strings.HasSuffix(wording.Finding(f).Observed, " to p99.9") {
+		t.Errorf("%+v reads %q", f, wording.Finding(f).Observed)
+	}
 }
 
 // TestPhases checks that a finding on the window of a load with slices has that phase, as one on

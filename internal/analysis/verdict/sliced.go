@@ -81,16 +81,29 @@ func idleWork(r *record.Record, l *load) *record.Finding {
 		func(q float64) float64 { return times.below(q, 2*idleShare) })))
 }
 
-// sliceLag bounds the effect of the generator's lateness on response times of slices.
-func sliceLag(_ *record.Record, l *load) *record.Finding {
+// sliceLag bounds the effect of the generator's lateness on response times of slices. The finding
+// names the percentile whose bound exceeds its own interval the most, because that one decides.
+func sliceLag(r *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil || s.PunctualTime.Count == 0 {
 		return nil
 	}
 	times, least := ranksOf(&s.ResponseTime), ranksOf(&s.PunctualTime)
-	f := record.Finding{Value: times.at(0.99) - least.at(0.99), Unit: record.UnitNs}
-	all := sliceMoves(s, 0, 0, func(q float64) float64 { return times.above(q, least.at(q)) })
-	return ofSlices(bounded(f, stallFree(s.StallFree, all, lateness)))
+	all := stallFree(s.StallFree, sliceMoves(s, 0, 0, func(q float64) float64 {
+		return times.above(q, least.at(q))
+	}), lateness)
+	f, worst := record.Finding{Unit: record.UnitNs}, math.Inf(-1)
+	for _, b := range all {
+		q, share := metric.Named(b.Metric, "").Quantile, b.Bound(true)
+		if excess := share - tolerance(&r.Verdict, l, times, b.Metric); excess > worst {
+			ns := times.at(q)
+			if x := record.StallFreeOf(s.StallFree, q, stats.UnrecordedStalls); x != nil {
+				ns = float64(x.Ns)
+			}
+			f.Value, f.Facts.Subject, worst = share*ns, b.Metric, excess
+		}
+	}
+	return ofSlices(bounded(f, all))
 }
 
 // countedShare returns the share of a slice's time that counts, without the lead-in.
@@ -295,8 +308,8 @@ func levelsDisagree(p Pair, alpha float64) *record.Finding {
 		Facts: record.Facts{Observed: p.Ratio * p.Windows, Expected: p.Ratio}})
 }
 
-// weighSlices makes findings SUSPECT if their bounds on a number together exceed the requested
-// resolution. The interval of a ratio is a limit only later, when all starts are known.
+// weighSlices makes findings SUSPECT if their bounds on a number together exceed its uncertainty in
+// this trial. The interval of a ratio is a limit only later, when all starts are known.
 func weighSlices(v *record.Verdict, l *load) {
 	if l.Slices == nil {
 		return
@@ -305,8 +318,10 @@ func weighSlices(v *record.Verdict, l *load) {
 	for _, p := range metric.Percentiles() {
 		numbers = append(numbers, p.Name)
 	}
+	times := ranksOf(&l.Slices.ResponseTime)
 	for _, number := range numbers {
-		weighPhase(v, l.Name, number, v.Resolves(), func(f record.Finding) bool {
+		limit := tolerance(v, l, times, number)
+		weighPhase(v, l.Name, number, limit, func(f record.Finding) bool {
 			return f.Phase == record.PhaseSlices
 		})
 	}

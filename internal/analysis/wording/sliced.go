@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"cmp"
 	"fmt"
 
 	"prony.example/internal/base/units"
@@ -44,7 +45,7 @@ func idleWork(f record.Finding) record.Words {
 func sliceLag(f record.Finding) record.Words {
 	return words("late requests raise response times; the machine stalled, or other work ran on "+
 		"the generator's core", "in time", "requests in open slices were sent late, which adds "+
-		"up to %s to p99", units.Duration(f.Value))
+		"up to %s to %s", units.Duration(f.Value), cmp.Or(f.Facts.Subject, "p99"))
 }
 
 func starts(f record.Finding) record.Words {

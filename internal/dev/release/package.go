@@ -19,9 +19,9 @@ Maintainer: Prony <prony@localhost>
 Section: devel
 Priority: optional
 Installed-Size: %d
-Description: dynamometer for HTTP services
- Puts services under a precisely known load, under equal limits, and says what
- every number is worth: an interval, a verdict and a line that reproduces it.
+Description: compare the performance of HTTP services
+ Starts services under the same limits, applies the same load, and reports
+ whether a difference is real, with confidence intervals and verdicts.
 `
 
 // debian makes the package for an architecture: both programs, manual and completion.

@@ -151,12 +151,11 @@ func rateOf(perS float64) string {
 	return units.Rate(perS) + "/s"
 }
 
-// bars draws the histogram of the window's response times in at most rows rows. Its bars are
-// logarithmic, because a few slow responses among a million matter.
+// bars draws the histogram of the window's response times in at most rows rows. A bin whose bar
+// would be invisible has a thin one, because a few slow responses among a million matter.
 func (s *state) bars(width, rows int) []string {
 	window := s.window()
-	title := fmt.Sprintf("response times of %s responses, logarithmic bars",
-		units.Count(window.count))
+	title := fmt.Sprintf("response times of %s responses", units.Count(window.count))
 	lines := []string{faint.Render(title)}
 	bins := binsOf(&window, rows)
 	most := int64(0)
@@ -166,12 +165,12 @@ func (s *state) bars(width, rows int) []string {
 	for _, b := range bins {
 		count := units.Count(b.count)
 		room := max(width-label-value-len(gap), 1)
-		long := 0
-		if b.count > 0 {
-			long = 1 + int(float64(room-1)*math.Log1p(float64(b.count))/math.Log1p(float64(most)))
+		long := int(math.Round(float64(room) * float64(b.count) / float64(max(most, 1))))
+		bar := strings.Repeat("█", long)
+		if long == 0 && b.count > 0 {
+			bar = "▏"
 		}
-		lines = append(lines, right(b.name, label)+right(count, value)+gap+
-			ink.Render(strings.Repeat("█", min(long, room))))
+		lines = append(lines, right(b.name, label)+right(count, value)+gap+ink.Render(bar))
 	}
 	return lines
 }

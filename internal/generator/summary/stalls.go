@@ -24,7 +24,7 @@ func (p *page) stalls(l *record.Load) {
 		return
 	}
 	known, unknown := []string{}, map[string][]string{}
-	remain := 1.0
+	remain, last := 1.0, int64(0)
 	for _, q := range table.Percentiles(l, &l.ResponseTime, confidence) {
 		i := slices.IndexFunc(l.StallFree, func(x record.StallFree) bool {
 			return x.Quantile == q.Q
@@ -32,10 +32,13 @@ func (p *page) stalls(l *record.Load) {
 		if i < 0 || q.Refused() { // fewer arrivals remain than the percentile needs
 			continue
 		}
-		if x := l.StallFree[i]; x.Unknown != "" {
+		switch x := l.StallFree[i]; {
+		case x.Unknown != "":
 			unknown[x.Unknown] = append(unknown[x.Unknown], q.Name+bounds(&x))
-		} else {
-			remain = min(remain, x.KeptShare)
+		case x.Ns < last: // each percentile leaves out other requests
+			unknown[outOfOrder] = append(unknown[outOfOrder], q.Name)
+		default:
+			remain, last = min(remain, x.KeptShare), x.Ns
 			known = append(known, q.Name+" "+units.Duration(float64(x.Ns)))
 		}
 	}
@@ -55,6 +58,9 @@ func (p *page) stalls(l *record.Load) {
 		p.row("", "caused by %s", causes)
 	}
 }
+
+// outOfOrder is the reason why a percentile is unknown that would be below a lower one.
+const outOfOrder = "below a lower percentile"
 
 // bounds returns the bounds of a percentile that stalls too short to be recorded make uncertain.
 func bounds(x *record.StallFree) string {

@@ -42,6 +42,11 @@ func TestTextOfStalls(t *testing.T) {
 		"the machine stalled 4.1 % of the time; without the 7.0 % of requests near stalls:\n   "+
 			"            p50 56.0 µs, p99 230 µs\n               unknown without stalls: p99.9 "+
 			"between 800 µs and 1.20 ms (stalls too short to record)\n"+causes)
+	check(s, []record.StallFree{{Quantile: 0.99, Ns: 5.332e6, KeptShare: 0.95},
+		{Quantile: 0.999, Ns: 5.087e6, KeptShare: 0.9}},
+		"the machine stalled 4.1 % of the time; without the 5.0 % of requests near stalls:\n   "+
+			"            p99 5.33 ms\n"+
+			"               unknown without stalls: p99.9 (below a lower percentile)\n"+causes)
 	check(s, []record.StallFree{{Quantile: 0.5, KeptShare: 0.3, Unknown: stats.TooMuchExcluded},
 		{Quantile: 0.9, KeptShare: 0.3, Unknown: stats.TooMuchExcluded}},
 		"the machine stalled 4.1 % of the time\n"+

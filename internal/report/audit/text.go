@@ -58,13 +58,13 @@ func (r *Result) Write(w io.Writer) error {
 	for i := range r.Findings {
 		r.Findings[i].write(p, r)
 	}
-	p.Line("\n%s", r.summary())
 	if len(r.Unchecked) > 0 {
 		p.Line("\nNot checked, because numbers are missing:")
 		for _, u := range r.Unchecked {
 			fill(p, "  "+u.Rule+": needs ", u.Needs)
 		}
 	}
+	p.Line("\n%s", r.summary())
 	return p.To(w)
 }
 

@@ -282,8 +282,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 		}
 	case lost > invalid:
 		k.Outcome = InsufficientData
-		k.Why = fmt.Sprintf("%s INVALID or failed, and these trials may be the slow ones: fix "+
-			"the cause above, or allow them with --allow-invalid %d", were(lost), lost)
+		k.Why = fmt.Sprintf("%s INVALID, failed or stopped, and these trials may be the slow "+
+			"ones: fix the cause above, or allow them with --allow-invalid %d", were(lost), lost)
 	case k.Row.Ratio == nil:
 		k.exact()
 	case !k.Row.HasRatio():
@@ -296,8 +296,8 @@ func (k *Check) decide(c Comparison, checks, invalid int) {
 
 // lost returns the number of a subject's trials without a value in a row.
 func (k *Check) lost(x Subject, v Value) int {
-	return x.Counts.Valid + x.Counts.Suspect + x.Counts.Invalid + x.Counts.Failed -
-		len(k.Row.pointsOf(v))
+	n := x.Counts
+	return n.Valid + n.Suspect + n.Invalid + n.Failed + n.Stopped - len(k.Row.pointsOf(v))
 }
 
 func were(n int) string {

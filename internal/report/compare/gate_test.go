@@ -240,7 +240,21 @@ func TestGateRefusesWhatIsUnfit(t *testing.T) {
 	fresh := func() Side {
 		return runOf("r", noon, rows{"old": drifting, "new": scaled(drifting, 0.99, 1.01)})
 	}
-	check(InsufficientData, "1 trial of one side was INVALID or failed", spoil(fresh(), 2), 0)
+	const lost = "1 trial of one side was INVALID, failed or stopped"
+	check(InsufficientData, lost, spoil(fresh(), 2), 0)
+	stopped := fresh()
+	for _, r := range stopped.Records {
+		if r.Block == 8 && r.Target.Name == "new" {
+			r.Outcome, r.Loads = record.Failed, nil
+			r.Failure = &record.Failure{Step: "measure", Interrupted: true}
+		}
+	}
+	check(InsufficientData, lost, stopped, 0)
+	check(stats.Pass, "PASS", stopped, 1)
+	c := compare(t, at(stopped, "old"), at(stopped, "new"), Options{})
+	if text := c.Pairs[0].B.counts(); text != "VALID 7, stopped 1" {
+		t.Errorf("the trials of a stopped run are %q", text)
+	}
 	check(stats.Pass, "PASS", spoil(fresh(), 2), 1)
 	check(InsufficientData, "allow them with --allow-invalid 2", spoil(fresh(), 2, 4), 1)
 	check(InsufficientData, "B has no peak throughput", spoil(fresh(), 1, 2, 3, 4, 5, 6, 7, 8), 9)

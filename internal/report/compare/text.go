@@ -100,7 +100,8 @@ func (x Subject) counts() string {
 	for _, g := range []struct {
 		name string
 		n    int
-	}{{"SUSPECT", x.Counts.Suspect}, {"INVALID", x.Counts.Invalid}, {"failed", x.Counts.Failed}} {
+	}{{"SUSPECT", x.Counts.Suspect}, {"INVALID", x.Counts.Invalid}, {"failed", x.Counts.Failed},
+		{"stopped", x.Counts.Stopped}} {
 		if g.n > 0 {
 			words = append(words, fmt.Sprintf("%s %d", g.name, g.n))
 		}
@@ -191,10 +192,10 @@ func changeText(r Row) string {
 	return text
 }
 
-// Interval formats a ratio's interval as differences: "−6.1 % to −4.4 %". A wide interval that
-// includes no difference is unknown; a wide one that excludes it is a finding, and is printed.
+// Interval formats a ratio's interval as differences: "−6.1 % to −4.4 %", or "unknown" if
+// table.RatioInterval has it so.
 func Interval(r stats.Ratio) string {
-	if table.Wide(r.Lo, r.Hi) && r.Lo <= 1 && r.Hi >= 1 {
+	if table.RatioInterval(r).State == table.Unknown {
 		return "unknown"
 	}
 	return units.Change(r.Lo) + " to " + units.Change(r.Hi)

@@ -89,32 +89,46 @@ var Forms = format.Forms[Trend]{
 func Text(w io.Writer, t Trend) error {
 	p := &format.Page{}
 	p.Line("%s", t.head())
-	for i := 0; i < len(t.Series) && t.Runs > 1; {
-		head, group := t.Series[i].head(), i
-		for ; i < len(t.Series) && t.Series[i].head() == head; i++ {
+	series := t.listed()
+	for i := 0; i < len(series) && t.Runs > 1; {
+		head, group := series[i].head(), i
+		for ; i < len(series) && series[i].head() == head; i++ {
 		}
 		p.Line("\n%s", head)
 		var rows [][]string
 		for k := group; k < i; k++ {
-			rows = append(rows, t.Series[k].cells()...)
+			rows = append(rows, series[k].cells()...)
 		}
 		p.WriteString(format.Grid("", rows, format.Left))
 	}
 	if t.Runs == 1 {
 		p.Line("\n%s", young)
 	}
-	if len(t.Notes) > 0 {
-		p.Line("\n%s", strings.Join(t.Notes, "\n"))
+	if notes := t.notes(); len(notes) > 0 {
+		p.Line("\n%s", strings.Join(notes, "\n"))
 	}
 	return p.To(w)
+}
+
+// notes are those of text and Markdown.
+func (t Trend) notes() []string {
+	if len(t.listed()) == len(t.Series) {
+		return t.Notes
+	}
+	return append(slices.Clone(t.Notes), fmt.Sprintf("Only CSV and JSON list series of fewer than "+
+		"%d runs.", Least))
 }
 
 // young replaces the series of a single run, whose results are in its report.
 const young = "A history needs at least two runs. The results of a single run are in its report."
 
 func (t Trend) head() string {
-	return fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+
+	text := fmt.Sprintf("%s, %d series; a history without a change shows one in at most %s of "+
 		"cases", units.Plural(t.Runs, "run"), len(t.Series), units.Percent(t.Alpha))
+	if slices.ContainsFunc(t.Series, func(s Series) bool { return len(s.Points) > wide }) {
+		text += fmt.Sprintf("; lines show the latest %d runs", wide)
+	}
+	return text
 }
 
 // cells returns a series' line and one for each change.
@@ -128,13 +142,26 @@ func (s *Series) cells() [][]string {
 	return rows
 }
 
+// listed returns the series that text and Markdown list. If some are long enough to detect a
+// change, the others are only in CSV and JSON.
+func (t Trend) listed() []Series {
+	long := slices.DeleteFunc(slices.Clone(t.Series), func(s Series) bool {
+		return len(s.Points) < Least
+	})
+	if len(long) == 0 {
+		return t.Series
+	}
+	return long
+}
+
 // Markdown prints a trend for a job's summary: changes first, then the series.
 func Markdown(w io.Writer, t Trend) error {
 	p := &format.Page{}
 	p.Line("%s.\n", t.head())
 	var rows, changes [][]string
-	for i := range t.Series {
-		s := &t.Series[i]
+	series := t.listed()
+	for i := range series {
+		s := &series[i]
 		last := s.Points[len(s.Points)-1]
 		rows = append(rows, []string{s.head(), s.name(), Sparkline(s.values()),
 			units.Quantity(last.Value, s.Unit), s.says()})
@@ -151,7 +178,7 @@ func Markdown(w io.Writer, t Trend) error {
 	for _, c := range changes {
 		p.Line("\n- %s", format.Markdown(strings.Join(c, ", ")))
 	}
-	for _, note := range t.Notes {
+	for _, note := range t.notes() {
 		p.Line("\n%s", format.Markdown(note))
 	}
 	return p.To(w)

@@ -94,15 +94,16 @@ func (t *texter) head(g record.Grading) {
 func (t *texter) check(c record.Check) {
 	indent := 2 + 2 + 1 + t.name + 2
 	text := c.Observed
-	if c.Grade == record.Doubtful || c.Grade == record.Unfit {
-		text += " → " + c.Expected
+	objects := c.Grade == record.Doubtful || c.Grade == record.Unfit
+	if objects {
+		text += "; expected: " + c.Expected
 	}
 	name := c.Name + strings.Repeat(" ", t.name-format.Columns(c.Name)+1)
 	t.wrapped("  "+t.mark(c.Grade)+" "+name, indent, text)
 	if t.o.All {
 		blank := strings.Repeat(" ", indent-1)
-		if !strings.Contains(text, "→") {
-			t.wrapped(blank, indent, "wanted: "+c.Expected)
+		if !objects {
+			t.wrapped(blank, indent, "expected: "+c.Expected)
 		}
 		t.wrapped(blank, indent, c.Impact+" ("+c.Source+")")
 	}

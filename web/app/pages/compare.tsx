@@ -1,6 +1,7 @@
 // The way to a comparison's page, which prony compare --format html writes, too. A server makes one
 // of any two runs, or of two targets of one run; a site has those that were written with it.
 
+import { useEffect } from "preact/hooks";
 import type { Comparison, Entry, Row, Written } from "../model";
 import { Ask, Badge, Select, Trouble, useLoaded } from "../parts";
 import { replace, type Route, to } from "../route";
@@ -164,6 +165,7 @@ function Shown({ c, href }: { c: Comparison; href: string }) {
       .filter((r) => r.outcome === "better" || r.outcome === "worse")
       .map((r) => ({ r, name: pairs.length > 1 ? `${p.scenario}, ${p.b.target}: ` : "" })),
   );
+  useEffect(() => words.titled(c.title), [c.title]);
   return (
     <div class="result">
       <h2>{c.title}</h2>

@@ -8,7 +8,6 @@ import * as words from "../words";
 // Gate is what docs/formats/compare-json.md has under "A gate".
 export interface Gate {
   outcome: "pass" | "fail" | "inconclusive" | "insufficient data";
-  text: string;
   checks: Check[] | null;
 }
 
@@ -45,13 +44,12 @@ function Answer({ g, sides, limit }: { g: Gate; sides: Sides; limit: string }) {
   return (
     <>
       <p role="status">
-        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} />{" "}
-        {g.text.replace(/^[A-Z ]+: /, "")}
+        <Badge grade={grades[g.outcome] ?? "none"} text={g.outcome} />
       </p>
       <ul class="reasons">
         {(g.checks ?? []).map((c) => (
           <li key={c.scenario + c.target + c.load + c.metric}>
-            {`${c.target}, ${words.metric(c.load, c.metric)}: ${c.outcome}. ${c.reason}`}
+            {`${c.target}, ${words.metric(c.load, c.metric)}: ${c.outcome}. ${c.reason}.`}
           </li>
         ))}
       </ul>

@@ -284,6 +284,7 @@ function formOf(element: HTMLFormElement, suite: Suite): Form {
 }
 
 const rest = 300; // ms without a change before the server is asked
+const newest = 5; // runs among which one under way is
 
 interface PlannedProps {
   form: Form;
@@ -294,6 +295,7 @@ function Planned({ form, repeats }: PlannedProps) {
   const [plan, setPlan] = useState<Plan | null>(null);
   const [wrong, setWrong] = useState("");
   const [refused, setRefused] = useState(""); // why the last start was; it may be tried again
+  const [busy, setBusy] = useState(""); // the run because of which it was
   const [starting, setStarting] = useState(false);
   const text = JSON.stringify(form);
   useEffect(() => {
@@ -324,6 +326,10 @@ function Planned({ form, repeats }: PlannedProps) {
       (error: unknown) => {
         setStarting(false);
         setRefused(said(error));
+        server!.runs({}, newest).then(
+          ({ runs }) => setBusy(runs.find((r) => r.state === "running")?.id ?? ""),
+          () => setBusy(""), // the refusal says enough
+        );
       },
     );
   };
@@ -334,6 +340,9 @@ function Planned({ form, repeats }: PlannedProps) {
       <h2>Plan</h2>
       {wrong && <Trouble text={wrong} />}
       {refused && <Trouble text={refused} />}
+      {refused && busy && (
+        <p class="doors"><a href={to("run", busy)}>Open the run under way, to stop it</a></p>
+      )}
       {problems.map((p) => <Trouble key={p} text={p} />)}
       {!plan && !wrong && <p class="lead" role="status">Planning …</p>}
       {plan && (
@@ -360,6 +369,7 @@ function Planned({ form, repeats }: PlannedProps) {
         <button class="act" type="button" disabled={!ready || starting} onClick={start}>
           {starting ? "Starting …" : "Start"}
         </button>
+        <a href={to("host")}>Is this machine fit?</a>
       </p>
     </section>
   );

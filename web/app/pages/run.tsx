@@ -1,7 +1,7 @@
 // One run in short. Its report is a document of its own, which reads without this app and without
 // scripts, and can be sent to somebody as one file: here stand what it found and the way to it.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Entry, Repeat } from "../model";
 import { Ask, Facts, said, Trouble, useLoaded } from "../parts";
 import { type Route, to } from "../route";
@@ -29,6 +29,8 @@ const methods: Record<Repeat, string> = {
 
 function One({ run, changed }: { run: Entry; changed: () => void }) {
   const under = run.state === "running";
+  const finding = run.answer || words.title(run);
+  useEffect(() => words.titled(finding), [finding]);
   return (
     <>
       <p class="kicker">run {run.id}</p>
