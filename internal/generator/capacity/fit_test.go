@@ -117,3 +117,14 @@ func TestHysteresisTold(t *testing.T) {
 		t.Errorf("checked without rising and falling steps: %+v", h)
 	}
 }
+
+// TestHolds is the chance of a step at some widths from the center of a boundary that is known.
+func TestHolds(t *testing.T) {
+	p := &posterior{centers: []float64{7}, widths: []float64{0.05}, weight: [][]float64{{1}}}
+	for k := -3.0; k <= 3; k++ {
+		want := lapseHigh + (1-lapseLow-lapseHigh)*0.5*math.Erfc(k/math.Sqrt2)
+		if got := p.holds(7 + k*0.05); math.Abs(got-want) > 1e-4 {
+			t.Errorf("%g widths from the center: %.5f, want %.5f", k, got, want)
+		}
+	}
+}
