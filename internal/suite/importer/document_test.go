@@ -118,6 +118,7 @@ func TestServers(t *testing.T) {
 	check(`{url: v1.0/x}`, "GET /v1.0/x/a")
 	check(`{url: ../v5/.}`, "GET /v5/a")
 	check(`{url: '/'}`, "GET /a")
+	check(`{url: 'https://h.test/{base}', variables: {base: {default: ''}}}`, "GET /a")
 	check(``, "GET /a")
 	check(`{url: 'wss://shop.test/v1'}`, "read f as openapi: every request was left out: 1: of a "+
 		"server that is not of http or https; add an example to the file, or pass only --url")

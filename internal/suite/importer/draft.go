@@ -230,7 +230,7 @@ func Alone(path string) *Draft {
 
 var (
 	curlLine = regexp.MustCompile(`(?m)^[$ \t]*curl(\.exe)?[ \t]`)
-	openKey  = regexp.MustCompile(`(?m)^( *)["']?(openapi|swagger)["']?[ \t]*:`)
+	openKey  = regexp.MustCompile(`(?m)^( *)(?:\{\s*)?["']?(openapi|swagger)["']?[ \t]*:`)
 	// outermost begins the first line of YAML that is neither a comment nor a mark.
 	outermost = regexp.MustCompile(`^(?:[ \t]*(?:#.*|---.*|%.*)?\r?\n)*( *)`)
 )

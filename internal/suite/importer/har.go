@@ -124,6 +124,7 @@ func (e *entry) raw() (r raw, why string) {
 		status, _, _ := strings.Cut(string(e.Response.Status), ".")
 		r.status, _ = strconv.Atoi(status)
 	}
+	r.url, _, _ = strings.Cut(r.url, "#")
 	if len(q.QueryString) > 0 && !strings.Contains(r.url, "?") {
 		r.url += "?" + form(q.QueryString)
 	}

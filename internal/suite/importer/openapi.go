@@ -92,13 +92,16 @@ func (d *Draft) readOpenAPI(name string, data []byte) error {
 
 // document is the mapping that a file of JSON or YAML has, with the digits of its numbers.
 func document(name string, data []byte) (out tree, err error) {
+	var failed error
 	if strings.HasPrefix(strings.TrimSpace(string(data)), "{") {
-		if err := exactJSON(data, &out); err != nil {
-			return nil, broken(err)
+		if failed = exactJSON(data, &out); failed == nil {
+			return out, nil
 		}
-		return out, nil
 	}
-	if out, err = strictyaml.DecodeExact(name, data); err != nil {
+	out, err = strictyaml.DecodeExact(name, data) // also in its flow style
+	if err != nil && failed != nil {
+		return nil, broken(failed)
+	} else if err != nil {
 		return nil, errors.New(problem(err) + "; save the file again, or as JSON")
 	}
 	return out, nil

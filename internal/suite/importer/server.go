@@ -43,8 +43,8 @@ func (o *openAPI) addresses(item, op tree) (out []string) {
 			variables := o.tree(server["variables"])
 			fill := func(m string) string {
 				v := o.tree(variables[m[1:len(m)-1]])
-				if value := plain(v["default"]); value != "" {
-					return value
+				if value, ok := v["default"]; ok {
+					return plain(value)
 				}
 				if all := o.texts(v["enum"]); len(all) > 0 {
 					return all[0]

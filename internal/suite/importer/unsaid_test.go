@@ -165,6 +165,9 @@ func TestLogHosts(t *testing.T) {
 func TestIndentedDocument(t *testing.T) {
 	checkTold(t, Options{}, "# a\n---\n\n  swagger: '2.0'\n  paths: {/a: {get: {"+ok+"}}}\n",
 		"GET /a")
+	checkTold(t, Options{}, "{openapi: 3.0.3, paths: {/a: {get: {"+ok+"}}}}\n", "GET /a")
+	checkTold(t, Options{}, "{\"openapi\": \"3.0.3\", \"paths\": {", "read f as openapi: it is not "+
+		"JSON from byte 31 on; save it again")
 	checkTold(t, Options{}, "---\na:\n  openapi: 3\n", "read f: it looks like none of openapi, "+
 		"har, curl, postman, log; say which it is with --as")
 }
@@ -176,5 +179,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		"~1: the body of a GET or HEAD is not sent, because it has no meaning (RFC 9110)")
 	checkTold(t, Options{}, postman("", `{"request": {"url": {"raw": "http://shop.test/:a/b?c=d",
 "variable": [{"key": "a", "value": "x?y#z/w"}]}}}`), "GET /x%3Fy%23z/w/b?c=d")
+	checkTold(t, Options{}, `{"log": {"entries": [{"request": {"url": "http://shop.test/a#b",
+"queryString": [{"name": "c", "value": "d"}]}}]}}`, "GET /a?c=d")
 	drafted(t, "")(`[2026-11-27T10:00:00+01:00] "GET /a HTTP/1.1" 200 5`, "GET /a 1×200")
 }
