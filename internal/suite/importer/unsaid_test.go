@@ -166,7 +166,7 @@ func TestIndentedDocument(t *testing.T) {
 	checkTold(t, Options{}, "# a\n---\n\n  swagger: '2.0'\n  paths: {/a: {get: {"+ok+"}}}\n",
 		"GET /a")
 	checkTold(t, Options{}, "{openapi: 3.0.3, paths: {/a: {get: {"+ok+"}}}}\n", "GET /a")
-	checkTold(t, Options{}, "{\"openapi\": \"3.0.3\", \"paths\": {", "read f as openapi: it is not "+
+	checkTold(t, Options{}, `{"openapi": "3.0.3", "paths": {`, "read f as openapi: it is not "+
 		"JSON from byte 31 on; save it again")
 	checkTold(t, Options{}, "---\na:\n  openapi: 3\n", "read f: it looks like none of openapi, "+
 		"har, curl, postman, log; say which it is with --as")
