@@ -149,18 +149,18 @@ var noteExamples = map[NoteKind][]noteExample{
 		"folder failed). Intervals of their ratios do not cover the effect of where these files " +
 		"are in memory.", []any{Uncopied{{"b", []string{record.NoCopyLarge}},
 		{"c", []string{record.NoCopyContainer, record.NoCopyFailed}}}}}},
-	NoteStartNoise: {{"Scatter of peak req/s ratios between starts: the scatter of rounds within " +
-		"a start does not explain 71 % of it; more starts would help, longer slices would not.",
+	NoteStartNoise: {{"Noise of peak req/s within starts explains 29 % of the scatter of ratios " +
+		"between starts; more starts would help, longer slices would not.",
 		[]any{LoadOf("peak"),
-			"req/s", Percent(0.71), StartAdvice(0.71)}},
-		{"Scatter of req/s ratios between starts: the scatter of rounds within a start does not " +
-			"explain 50 % of it; more starts would help most, longer slices (--slices) somewhat.",
+			"req/s", Percent(0.29), StartAdvice(0.71)}},
+		{"Noise of req/s within starts explains 50 % of the scatter of ratios between starts; " +
+			"more starts would help most, longer slices (--slices) somewhat.",
 			[]any{LoadOf(""),
 				"req/s", Percent(0.5), StartAdvice(0.5)}},
-		{"Scatter of req/s ratios between starts: the scatter of rounds within a start does not " +
-			"explain 0 % of it; longer slices (--slices) would help as much as more starts.",
+		{"Noise of req/s within starts explains 100 % of the scatter of ratios between starts; " +
+			"longer slices (--slices) would help as much as more starts.",
 			[]any{LoadOf(""),
-				"req/s", Percent(0), StartAdvice(0)}}},
+				"req/s", Percent(1), StartAdvice(0)}}},
 	NoteHighScatter: {{"Ratios of peak req/s vary by more than 10 % between blocks (standard " +
 		"deviation; up to 5 % is acceptable): b, c. prony doctor reports possible causes.",
 		[]any{LoadOf("peak"), "req/s", "block", Names{"b", "c"}}}},

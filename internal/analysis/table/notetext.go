@@ -89,8 +89,8 @@ var noteTexts = [...]string{
 		"%s); the absolute values beside them are at the load's own rate.",
 	NoteCopies: "Unlike the other targets, these had no fresh copy of their files in each start: " +
 		"%s. Intervals of their ratios do not cover the effect of where these files are in memory.",
-	NoteStartNoise: "Scatter of %s%s ratios between starts: the scatter of rounds within a start " +
-		"does not explain %s of it; %s.",
+	NoteStartNoise: "Noise of %s%s within starts explains %s of the scatter of ratios between " +
+		"starts; %s.",
 	NoteHighScatter: "Ratios of %s%s vary by more than 10 %% between %ss (standard deviation; up " +
 		"to 5 %% is acceptable): %s. prony doctor reports possible causes.",
 	NoteControlScatter: "Intervals of %s use the scatter of the control, which is significantly " +

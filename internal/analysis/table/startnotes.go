@@ -43,7 +43,7 @@ func (sc *Scenario) startNotes(confidence float64) (notes []Note) {
 	if len(shares) > 0 {
 		share := stats.Median(shares)
 		notes = append(notes, NoteOf(NoteStartNoise, LoadOf(load), shortName(name, unit),
-			Percent(share), StartAdvice(share)))
+			Percent(1-share), StartAdvice(share)))
 	}
 	if len(byControl) > 0 && !sc.Starts.Interrupted { // live intervals have no control
 		notes = append(notes, NoteOf(NoteControlScatter, byControl))

@@ -24,9 +24,9 @@ func TestNotesOfStarts(t *testing.T) {
 	// 40 windows of 40 ms, by 5 events.
 	check(Options{Slices: read}, "rarer than one in 0.32 s of load", "Intervals of")
 	// All rounds of a start are alike but for two requests, so its 0.1 % are between starts.
-	check(Options{Slices: read}, "Scatter of peak req/s ratios between starts: ", "control")
+	check(Options{Slices: read}, "Noise of peak req/s within starts explains ", "control")
 	check(Options{}, "Ratios and tiers", "rarer than") // without the raw slices, both are unknown
-	check(Options{}, "Ratios and tiers", "Scatter of")
+	check(Options{}, "Ratios and tiers", "Noise of")
 	for i, m := range moods { // a control that differs from itself by 10 % from start to start
 		again := slicedTrial("a-again", i+1, 50e3*m.window, 50e3*m.start*(1+0.1*float64(i%2)), 20e3)
 		again.Target.ControlOf = "a"
