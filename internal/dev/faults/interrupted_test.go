@@ -12,8 +12,9 @@ import (
 	"prony.example/record"
 )
 
-// A run of four trials that is interrupted at any moment and resumed has four good records,
-// whichever signal ended it: four trials one after another, or two starts of two targets in slices.
+// A run of ten trials that is interrupted at any moment and resumed has ten good records, whichever
+// signal ended it: ten trials one after another, or five starts of two targets in slices. The first
+// run of each signal, which is not in the long set, has four trials.
 func TestInterruptedRun(t *testing.T) {
 	testsets.Once(t, "runs that are interrupted and resumed", programFiles)
 	const times = 20 // of each signal; each is remembered for itself
@@ -22,24 +23,28 @@ func TestInterruptedRun(t *testing.T) {
 	for i := range times {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 			moments := rand.New(rand.NewPCG(seed, uint64(i)<<8|uint64(sig)))
-			at := time.Duration(moments.Int64N(int64(8 * time.Second)))
-			args := "--targets go-two --blocks 4 --interleave blocks"
+			trials, long := 10, 15*time.Second
+			if i == 0 {
+				trials, long = 4, 8*time.Second
+			}
+			at := time.Duration(moments.Int64N(int64(long)))
+			args := fmt.Sprintf("--targets go-two --blocks %d --interleave blocks", trials)
 			if i%2 == 1 {
-				args = "--targets go-two,go-three --blocks 2 --slices 500ms"
+				args = fmt.Sprintf("--targets go-two,go-three --blocks %d --slices 1s", trials/2)
 			}
 			t.Run(fmt.Sprintf("%s/%d", sig, i+1), func(t *testing.T) {
 				if i > 0 {
 					testsets.Long(t, "runs that are interrupted at other moments", programFiles)
 				}
-				interrupted(t, args, sig, at)
+				interrupted(t, args, trials, sig, at)
 			})
 		}
 	}
 }
 
-// interrupted begins a run, ends it with a signal at a time after its first records can come, and
-// resumes it.
-func interrupted(t *testing.T, args string, sig syscall.Signal, at time.Duration) {
+// interrupted begins a run of so many trials, ends it with a signal at a time after its first
+// records can come, and resumes it.
+func interrupted(t *testing.T, args string, trials int, sig syscall.Signal, at time.Duration) {
 	t.Helper()
 	s := newScene(t)
 	s.furnish("go-two")
@@ -55,7 +60,7 @@ func interrupted(t *testing.T, args string, sig syscall.Signal, at time.Duration
 		t.Fatal(err)
 	}
 	t.Logf("%v after %v: %d records", sig, at, len(before))
-	s.resumed("OUT", 4, sig == syscall.SIGKILL, first)
+	s.resumed("OUT", trials, sig == syscall.SIGKILL, first)
 }
 
 // begun waits until a run has its head.
