@@ -69,22 +69,9 @@ func buildJobs(cores int, availableBytes int64) int {
 // built is the outcomes of a run's builds, by service.
 type built struct{ artifacts, images map[*service.Service]Outcome }
 
-// buildAhead builds what the plan needs before the run takes the machine, so that other labs can
-// measure in the meantime. Without Wait, it builds nothing while another lab measures, because the
-// run would end after the builds.
-func (r *run) buildAhead(ctx context.Context) error {
-	if r.used != nil {
-		return nil // Versus has built the services already
-	}
-	if err := r.World.Busy(); err != nil && r.Wait == 0 {
-		return err
-	}
-	r.checkoutOf(ctx, r.Root) // as it is before the builds
-	return r.build(ctx, r.Builder(r.tools))
-}
-
-// build builds what the plan needs. A failed build fails only the trials that need it.
-func (r *run) build(ctx context.Context, b *service.Builder) error {
+// prepare builds what the plan needs and resolves its trials. A failed build fails only the trials
+// that need it.
+func (r *run) prepare(ctx context.Context) error {
 	var plain, contained Catalog
 	for _, t := range r.plan.Trials {
 		s, _, err := r.launched(t)
@@ -96,6 +83,8 @@ func (r *run) build(ctx context.Context, b *service.Builder) error {
 			*list = append(*list, s)
 		}
 	}
+	b := r.Builder(r.tools)
+	b.Note = r.journal.Step
 	all := func(build Maker, services Catalog, jobs int) map[*service.Service]Outcome {
 		out := map[*service.Service]Outcome{}
 		for i, o := range BuildAll(ctx, build, b, services, jobs) {
@@ -105,28 +94,16 @@ func (r *run) build(ctx context.Context, b *service.Builder) error {
 		}
 		return out
 	}
-	r.created = &built{artifacts: all(r.World.Build, plain, 0)}
-	r.created.images = all(r.World.Image, contained, 1) // Docker itself uses several cores
+	created := built{artifacts: all(r.World.Build, plain, 0)}
+	created.images = all(r.World.Image, contained, 1) // Docker itself uses several cores
 	if ctx.Err() != nil {
 		return errors.New("build: interrupted")
 	}
-	return nil
-}
-
-// prepare resolves the plan's trials, after the builds of which there are no results yet.
-func (r *run) prepare(ctx context.Context) error {
-	if r.created == nil {
-		b := r.Builder(r.tools)
-		b.Note = r.journal.Step
-		if err := r.build(ctx, b); err != nil {
-			return err
-		}
-	}
 	for _, t := range r.plan.Trials {
-		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, r.created))
+		r.experiment.Trials = append(r.experiment.Trials, r.resolve(ctx, t, created))
 	}
 	for _, t := range r.plan.Reserve {
-		r.experiment.Reserve = append(r.experiment.Reserve, r.resolve(ctx, t, r.created))
+		r.experiment.Reserve = append(r.experiment.Reserve, r.resolve(ctx, t, created))
 	}
 	if len(r.experiment.Reserve) > 0 {
 		r.experiment.More = r.further(r.Tell.Say).next
@@ -148,7 +125,7 @@ func (r *run) launched(t suite.Trial) (*service.Service, service.Target, error) 
 }
 
 // resolve returns a trial with all that it needs, or the reason why it cannot run.
-func (r *run) resolve(ctx context.Context, t suite.Trial, created *built) trial.Spec {
+func (r *run) resolve(ctx context.Context, t suite.Trial, created built) trial.Spec {
 	out := trial.Resolve(r.plan.Suite, t)
 	s, target, err := r.launched(t)
 	from, ride := created.artifacts[s], r.rides[t.Variant]

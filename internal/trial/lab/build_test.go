@@ -98,7 +98,7 @@ func TestResolve(t *testing.T) {
 	r := &run{planned: planned{plan: &suite.Plan{Suite: s}, catalog: Catalog{bare, other}},
 		rides: map[string]ride{"lost": {lacking: errors.New("no such artifact")},
 			"twin": {Ride: trial.Ride{Path: "/a.jar"}}}}
-	made := &built{
+	made := built{
 		artifacts: map[*service.Service]Outcome{bare: {Built: &service.Built{SHA256: "plain"}},
 			other: {Built: &service.Built{SHA256: "twin"}}},
 		images: map[*service.Service]Outcome{bare: {Built: &service.Built{SHA256: "image"}},

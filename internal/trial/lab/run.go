@@ -33,7 +33,6 @@ type run struct {
 	rides     map[string]ride // by variant
 	launchers *Launchers
 	skipped   []record.Skipped
-	created   *built // nil: nothing is built yet
 
 	cores  []int
 	layout host.Layout
@@ -70,10 +69,13 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		}
 	}
 	defer func() { err = errors.Join(err, r.launchers.close()) }()
-	if err := r.fit(); err != nil {
+	if err := r.narrow(); err != nil {
 		return "", err
 	}
-	if err := r.buildAhead(ctx); err != nil {
+	if r.cores, err = host.Cores(); err != nil {
+		return "", err
+	}
+	if err := r.divide(); err != nil {
 		return "", err
 	}
 	var reaped []string
@@ -111,17 +113,6 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		err = fmt.Errorf("%w; %s", err, r.nextStep())
 	}
 	return r.dir, err
-}
-
-// fit leaves out what cannot run on this machine, and divides its cores.
-func (r *run) fit() (err error) {
-	if err = r.narrow(); err != nil {
-		return err
-	}
-	if r.cores, err = host.Cores(); err != nil {
-		return err
-	}
-	return r.divide()
 }
 
 // divide assigns cores to the run's services and loads.
