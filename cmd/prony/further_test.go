@@ -64,8 +64,8 @@ func TestRunForATime(t *testing.T) {
 	if strings.Contains(said, "is enough for about") {
 		t.Error(said)
 	}
-	_, said, _, _ = run("20s", "--targets", "go-nethttp")
-	has(t, "what it said", said, "20s is enough for about ")
+	_, said, _, _ = run("14s", "--targets", "go-nethttp")
+	has(t, "what it said", said, "14s is enough for about ")
 }
 
 func TestRunForRefuses(t *testing.T) {

@@ -47,7 +47,7 @@ var peers = []struct {
 	do                  peer
 }{
 	{"says nothing", "h2c", "none was within 500ms", func(c net.Conn) { io.Copy(io.Discard, c) }},
-	{"says anything", "h2c", "HTTP/2: a frame of", func(c net.Conn) {
+	{"says anything", "h2c", "the port does not speak HTTP/2", func(c net.Conn) {
 		flood(c, []byte("no protocol at all\r\n"))
 	}},
 	{"settings without end", "h2c", "", h2Flood(func(f *http2.Framer) error {
