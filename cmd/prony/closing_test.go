@@ -103,14 +103,15 @@ func TestServersThatCloseAreSound(t *testing.T) {
 }
 
 // A request that must not be sent twice is an error in a class of its own, and the verdict says
-// what to do.
+// what to do. Requests of which no byte has left, because the end of the connection came with the
+// last response, are sent on another connection.
 func TestPostsToServersThatClose(t *testing.T) {
 	testsets.Cores(t)
 	got, stderr, exit := offeredOf(t, closes(t, false), "-c", "4", "-d", "400ms", "--lead-in",
 		"100ms",
 		"-X", "POST", "--body", "x", "--engine=epoll")
 	e := got.Load.Errors
-	if exit != cli.Invalid || e.Closed == 0 || e.Closed != e.Total() || got.Load.Retried != 0 {
+	if exit != cli.Invalid || e.Closed == 0 || e.Closed != e.Total() {
 		t.Errorf("exit %d, %d retried, %+v\n%s", exit, got.Load.Retried, e, stderr)
 	}
 	i := slices.IndexFunc(got.Verdict.Findings, func(f record.Finding) bool {
