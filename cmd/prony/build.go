@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +16,7 @@ import (
 )
 
 func (a *app) buildCmd() *cobra.Command {
-	jobs, images := 0, false
+	jobs, images, file := 0, false, ""
 	c := &cobra.Command{
 		Use:   "build [SERVICE[/TARGET]...]",
 		Short: "Build services (default: all that can be built here)",
@@ -29,27 +30,65 @@ used for 7 days are removed, unless a run still uses them.
 With --images, build also makes the container image of each service from its Dockerfile, with
 Docker, and records its size. The size is in tables with the column "image". The image of a service
 whose tools are missing here is also made.`,
-		Example: "  prony build\n  prony build java-netty rust-axum\n  prony build --jobs 1",
+		Example: "  prony build\n  prony build java-netty rust-axum\n" +
+			"  prony build --suite suites/canonical.yaml",
 		RunE: func(c *cobra.Command, args []string) error {
 			if jobs < 0 {
 				return cli.Usagef("--jobs must be at least 1, got %d", jobs)
 			}
-			return a.build(c.Context(), args, jobs, images)
+			if file != "" && len(args) > 0 {
+				return cli.Usagef("--suite and the names of services exclude each other")
+			}
+			names := args
+			if file != "" {
+				var err error
+				if names, err = a.needed(file); err != nil {
+					return err
+				}
+			}
+			return a.build(c.Context(), names, len(args) > 0, jobs, images)
 		},
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0,
 		"number of builds at once; 0: CPUs + 1, and at most one for each 2 GiB of free "+
 			"memory")
+	c.Flags().StringVar(&file, "suite", "",
+		"build only the services of this suite's targets, and skip those whose tools are missing")
 	c.Flags().BoolVar(&images, "images", false, "also build the container images (needs Docker)")
 	return c
 }
 
-func (a *app) build(ctx context.Context, args []string, jobs int, images bool) error {
+// needed returns the names of the services that a suite measures.
+func (a *app) needed(suite string) ([]string, error) {
+	l, _, err := a.lab()
+	if err != nil {
+		return nil, err
+	}
+	plan, err := l.Plan(lab.Wish{Suite: suite})
+	if err != nil {
+		return nil, err
+	}
+	catalog, err := l.Catalog()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, target := range plan.Targets() {
+		if s, _, _ := catalog.Find(target); s != nil && !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+	}
+	return names, nil
+}
+
+// build builds services, all if there are no names. A service whose tools are missing is skipped
+// unless the user asked for it by its name.
+func (a *app) build(ctx context.Context, names []string, asked bool, jobs int, images bool) error {
 	l, _, err := a.lab()
 	if err != nil {
 		return err
 	}
-	services, err := a.catalog(args...)
+	services, err := a.catalog(names...)
 	if err != nil {
 		return err
 	}
@@ -63,7 +102,7 @@ func (a *app) build(ctx context.Context, args []string, jobs int, images bool) e
 		case images && s.NoImage(s.Targets[0]) == "":
 			contained = append(contained, s)
 		// A further build, such as a native one, is skipped even if its service is named.
-		case len(args) == 0 || s.Other != "":
+		case !asked || s.Other != "":
 			fmt.Fprintf(a.stdout, "skipped %s: %s\n", s.Label(), missing[0])
 		default:
 			able = append(able, s)
