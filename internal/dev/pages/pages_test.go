@@ -127,16 +127,15 @@ func (p page) run(t *testing.T, root, fresh string) {
 			t.Fatalf("%s: exit code %d: %s", line, code, s.output())
 		}
 	}
-	results := []string{time.Now().UTC().Format(time.DateOnly) + ", " + s.versions(p)}
+	results := time.Now().UTC().Format(time.DateOnly) + ", " + s.versions(p) + "\n"
 	for _, c := range commands {
-		result := fmt.Sprintf("%-40s %3d  %s", s.typeIn(p.rule(c), c), c.line, c.text)
+		result := fmt.Sprintf("%4d  %s: %s", c.line, s.typeIn(p.rule(c), c), c.text)
 		t.Log(result)
-		results = append(results, result)
-	}
-	file := filepath.Join(root, "internal/dev/pages/results", p.name+".txt")
-	err = os.WriteFile(file, []byte(strings.Join(results, "\n")+"\n"), 0o644)
-	if err != nil {
-		t.Error(err)
+		results += result + "\n"
+		file := filepath.Join(root, "internal/dev/pages/results", p.name+".txt")
+		if err := os.WriteFile(file, []byte(results), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
