@@ -60,14 +60,14 @@ func (w *workshop) count(t *testing.T, remember remembering, name, counter strin
 		Files: []string{"agents.yaml", "services/" + s.Name},
 		Facts: []string{fmt.Sprint(w.tools.Versions())},
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
-	defer cancel()
 	x := w.metering(t, target)
 	x.name = name
-	built, err := w.builder.Build(ctx, s)
+	built, err := w.builder.Build(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
+	defer cancel()
 	p := x.start(ctx, t, s, target, built)
 	stop := func() error { return p.Stop(p.Grace()) }
 	if _, _, err := service.WaitReady(ctx, nil, p.Addr().String(), s.Run.Ready, p.Began(),

@@ -158,14 +158,14 @@ func (w *workshop) ride(t *testing.T, remember remembering, r agents.Ride, f age
 		Files: []string{"agents.yaml", "agents", "services/" + s.Name},
 		Facts: []string{fmt.Sprint(w.tools.Versions(), f)},
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
-	defer cancel()
 	x := trip{ride: r, fetched: f, name: name, heard: newSink(t), page: port(t), out: t.TempDir(),
 		log: filepath.Join(t.TempDir(), "service.log")}
-	built, err := w.builder.Build(ctx, s)
+	built, err := w.builder.Build(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), rideLimit)
+	defer cancel()
 	p := x.start(ctx, t, s, target, built)
 	defer func() {
 		if err := p.Stop(p.Grace()); err != nil {
