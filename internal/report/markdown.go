@@ -174,9 +174,9 @@ func aboutColumns(f table.Footnote, columns []table.Column) (out table.Footnote)
 	for _, note := range f {
 		if note.Kind == table.NoteMayBeOff {
 			offs, _ := note.Args[1].(table.Offs)
-			offs = slices.DeleteFunc(slices.Clone(offs), func(off table.Off) bool {
+			offs = slices.DeleteFunc(slices.Clone(offs), func(bound table.Off) bool {
 				return !slices.ContainsFunc(columns, func(c table.Column) bool {
-					return c.Key == off.Key
+					return c.Key == bound.Key
 				})
 			})
 			if len(offs) == 0 {

@@ -168,13 +168,13 @@ func (r *Row) doubts(columns []Column) (out []Note) {
 		if c.deviation == nil {
 			continue
 		}
-		off := *c.deviation
-		off.Key = columns[i].Key
+		deviation := *c.deviation
+		deviation.Key = columns[i].Key
 		if c.load != load {
 			reply()
 			load, offs = c.load, nil
 		}
-		offs = append(offs, off)
+		offs = append(offs, deviation)
 	}
 	reply()
 	return out

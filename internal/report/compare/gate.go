@@ -381,18 +381,18 @@ func allowed(most float64, better string) string {
 
 // more describes how many further blocks would decide, and how long they would take.
 func (k *Check) more(c Comparison) string {
-	repeat, of, n := c.Repeat(), "", k.More
-	each := k.Pair.B.each
+	repeat, suffix, n := c.Repeat(), "", k.More
+	blockTime := k.Pair.B.blockTime
 	if !c.Paired {
-		of, each = " of each run", each+k.Pair.A.each
+		suffix, blockTime = " of each run", blockTime+k.Pair.A.blockTime
 	}
 	if n == stats.Unresolvable || n <= 0 {
 		return fmt.Sprintf("no sensible number of %ss%s is likely to decide, because the change "+
-			"is close to the limit", repeat, of)
+			"is close to the limit", repeat, suffix)
 	}
-	text := "about " + units.Plural(n, "more "+repeat) + of
-	if whole := time.Duration(n) * each; whole >= time.Second {
-		text += " (" + units.Roughly(whole) + ")"
+	text := "about " + units.Plural(n, "more "+repeat) + suffix
+	if total := time.Duration(n) * blockTime; total >= time.Second {
+		text += " (" + units.Roughly(total) + ")"
 	}
 	return text + " would decide in 8 of 10 cases"
 }

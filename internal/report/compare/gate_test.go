@@ -104,13 +104,13 @@ func TestGateSaysHowLong(t *testing.T) {
 			records = append(records, &record.Record{Block: block, Time: at, DurationNs: 60e9})
 		}
 	}
-	each := eachBlock(records)
-	if each != 2*time.Minute || eachBlock(nil) != 0 {
-		t.Errorf("a block takes %v, want 2m; without records %v", each, eachBlock(nil))
+	each := blockTime(records)
+	if each != 2*time.Minute || blockTime(nil) != 0 {
+		t.Errorf("a block takes %v, want 2m; without records %v", each, blockTime(nil))
 	}
 	check := func(want string, paired bool, more int, each time.Duration) {
 		t.Helper()
-		k := Check{Pair: &Pair{A: Subject{each: each}, B: Subject{each: each}}, More: more}
+		k := Check{Pair: &Pair{A: Subject{blockTime: each}, B: Subject{blockTime: each}}, More: more}
 		if got := k.more(Comparison{Paired: paired}); got != want {
 			t.Errorf("%d blocks of %v: %q, want %q", more, each, got, want)
 		}

@@ -191,7 +191,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	x := Subject{
 		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
 		ConfigHash: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
-		repeat: s.study.Scenario(scenario).Starts.Repeat(), each: eachBlock(s.Records),
+		repeat: s.study.Scenario(scenario).Starts.Repeat(), blockTime: blockTime(s.Records),
 	}
 	blocks := map[int]bool{}
 	for _, r := range t.Used {
@@ -214,9 +214,9 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	return x
 }
 
-// eachBlock returns the median time of a run's blocks or starts, from the begin of the first trial
+// blockTime returns the median time of a run's blocks or starts, from the begin of the first trial
 // to the end of the last one.
-func eachBlock(records []*record.Record) time.Duration {
+func blockTime(records []*record.Record) time.Duration {
 	type span struct{ first, last int64 }
 	spans := map[int]span{}
 	for _, r := range records {
