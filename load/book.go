@@ -498,11 +498,17 @@ func (c *conn) difference() string {
 }
 
 func (b *book) errors() record.Errors {
-	f := &b.failures
+	out := ErrorsOf(b.failures)
+	out.Example, out.Party = b.exampleOf, b.party
+	return out
+}
+
+// ErrorsOf names failures by class, such as Totals.Errors.
+func ErrorsOf(f [Classes]int64) record.Errors {
 	return record.Errors{
 		Connect: f[failConnect], Write: f[failWrite], Read: f[failRead], Timeout: f[failTimeout],
 		Parse: f[failParse], Status: f[failStatus], Body: f[failBody], Unsolicited: f[unasked],
-		Closed: f[failClosed], Example: b.exampleOf, Party: b.party,
+		Closed: f[failClosed],
 	}
 }
 

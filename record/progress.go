@@ -73,10 +73,24 @@ type Progress struct {
 
 	Ratio *LiveRatio `json:"ratio,omitempty"`
 
+	Row     string       `json:"row,omitempty"` // trial: its target's name in tables
+	Results []LiveResult `json:"results,omitempty"`
+
 	Grade   string `json:"grade,omitempty"` // trial
 	Ended   int    `json:"ended,omitempty"` // trial: number of trials with a record
 	Total   int    `json:"total,omitempty"` // trial: number of all trials; 0: unknown
 	Outcome string `json:"outcome,omitempty"`
+}
+
+// LiveResult is a number of a finished trial, for figures of the run so far.
+type LiveResult struct {
+	Load   string  `json:"load"`
+	Metric string  `json:"metric"` // throughput of a closed load, p99 of an open one, or capacity
+	Unit   string  `json:"unit"`
+	Value  float64 `json:"value,omitempty"` // absent if the trial has none
+	// Objective of a search for a capacity, and whether a rate met it.
+	Objective string `json:"objective,omitempty"`
+	Met       bool   `json:"met,omitempty"`
 }
 
 // LiveRatio compares two targets by the slices of the starts so far. Its interval contains the true

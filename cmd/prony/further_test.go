@@ -138,8 +138,8 @@ func TestResumedProgressCountsOn(t *testing.T) {
 	s.Trial(trial.Event{Step: "resumed", Before: 4})
 	s.Trial(trial.Event{Trial: "b2-05-a", Step: "done", Record: &record.Record{Trial: "b2-05-a"}})
 	has(t, "the line", out.String(), "5/6 b2-05-a")
-	s.began = 1
-	if left := s.left(1 + int64(time.Minute)); left != time.Minute {
+	s.began, s.endedAt = 1, 1+int64(time.Minute)
+	if _, left := s.course(1 + int64(time.Minute)); left != time.Minute {
 		t.Errorf("%v are left, want 1m: one of two trials took one", left)
 	}
 }

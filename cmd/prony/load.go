@@ -256,6 +256,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	view, err := progress.New(progress.Config{
 		Target: p.url, Model: summary.Model(outline(&s, engine)), Engine: engine.Name,
 		Open: s.Model == record.Open, Lead: s.Lead, Window: s.Window, Drain: s.Drain,
+		Steady:   s.Users == nil && s.Schedule.Arrivals != pace.Replay && s.Schedule.Rate.IsFlat(),
 		Requests: s.Requests * steps(&s), Kind: kind, Out: a.stderr, In: os.Stdin,
 		Env:    os.Environ(),
 		Cancel: cancel, OTLP: o.otlp,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"prony.example/internal/base/cli"
 	"prony.example/internal/base/format"
 	"prony.example/internal/observe/profile"
+	"prony.example/internal/report"
 	"prony.example/record"
 )
 
@@ -100,7 +102,9 @@ func (f profileFlags) suffix() string {
 
 // taken is the sum of one or more profiles, with its names.
 type taken struct {
+	row      string // of the target
 	name     string // such as "go-gin, cpu"
+	trials   int    // number of profiles
 	pprof    *pprof.Profile
 	tools    []string
 	duration time.Duration // sum of all windows
@@ -186,7 +190,7 @@ func (a *app) readProfile(run string, f profileFlags) (*taken, error) {
 	}
 	slices.Sort(out.tools)
 	out.tools = slices.Compact(out.tools)
-	out.name = rows[0] + ", " + f.kind
+	out.row, out.name, out.trials = rows[0], rows[0]+", "+f.kind, len(all)
 	if out.pprof, err = profile.Merge(all...); err != nil {
 		return nil, fmt.Errorf("%s: %w", run, err)
 	}
@@ -254,11 +258,30 @@ func printProfile(w io.Writer, f profileFlags, shown, other *taken) error {
 		}{title, shown.tools, profile.Notes(shown.pprof), unit, profile.Top(shown.pprof, f.top),
 			first(changes, f.top), tree})
 	case ".html":
-		return profile.HTML(w, title, strings.Join(shown.about(), "; "), unit, tree)
+		return pageOf(w, f, title, shown, other)
 	case ".svg":
 		return profile.SVG(w, title, unit, tree)
 	}
 	return printTop(w, f, shown, other, changes)
+}
+
+// pageOf writes the report's flame graph of a profile, or of its difference from another one.
+func pageOf(w io.Writer, f profileFlags, title string, shown, other *taken) error {
+	of := func(t *taken, name string) report.Profiled {
+		p := report.Profiled{Target: name, Load: cmp.Or(f.load, "all loads"), Kind: f.kind,
+			Process: f.process, DurationNs: int64(t.duration), Trials: t.trials}
+		p.Fill(t.pprof)
+		p.Tool = strings.Join(t.tools, " and ")
+		return p
+	}
+	if other == nil {
+		return report.Profile(w, title, of(shown, shown.row))
+	}
+	name := other.row
+	if name == shown.row {
+		name += " (" + f.diff + ")"
+	}
+	return report.Profile(w, title, of(shown, shown.row), of(other, name))
 }
 
 // about describes the data of a profile.

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -17,17 +18,20 @@ import (
 )
 
 // progressLine shows the progress of a run: a line for each finished trial, and on a terminal one
-// more line below with the current step. It writes only between steps and once a second, so that
-// its cost is negligible.
+// more line below with the progress of the whole run and the current step. Elsewhere it adds a line
+// with them after a minute without any. It writes only between steps and once a second, so that its
+// cost is negligible.
 type progressLine struct {
-	mu    sync.Mutex
-	w     io.Writer
-	live  bool // a terminal: the last line is rewritten
-	width int
+	mu   sync.Mutex
+	w    io.Writer
+	live bool // a terminal: the last line is rewritten
 
 	began    int64
 	total    int
 	ended    int
+	endedAt  int64         // when the last trial ended, or the first one began
+	together int           // trials of a start
+	share    float64       // of the run; it never falls, although estimates change
 	before   int           // part of ended, of a resumed run
 	estimate time.Duration // for the whole run
 	doing    string
@@ -41,15 +45,17 @@ type progressLine struct {
 func (s *progressLine) Begin(b lab.Begun) {
 	p := b.Plan
 	s.total = len(p.Trials)
+	for _, t := range p.Trials {
+		if t.Start != "" && t.Start == p.Trials[0].Start {
+			s.together++
+		}
+	}
 	least, most := p.Estimate()
 	s.estimate = most
 	if p.Suite.For > 0 {
 		s.total = 0
 	}
-	s.live, s.width = isTerminal(s.w), 80
-	if width := textOptions(s.w).Width; width > 20 {
-		s.width = width
-	}
+	s.live = isTerminal(s.w)
 	for _, r := range b.Reaped {
 		s.Say("ended " + r + ", which an earlier run left when it was killed")
 	}
@@ -82,11 +88,17 @@ func (s *progressLine) Say(text string) {
 	s.renew(text + "\n")
 }
 
+// silence is the time without a line after which a pipe gets one with the progress.
+const silence = time.Minute
+
 // renew replaces the line of the current step by a text that stays, and draws the line again below.
 func (s *progressLine) renew(text string) {
 	s.wipe()
 	fmt.Fprint(s.w, text)
 	s.draw()
+	if text != "" && s.ticks != nil && !s.live {
+		s.ticks.Reset(silence)
+	}
 }
 
 // Trial implements lab.Observer.
@@ -111,9 +123,12 @@ func (s *progressLine) Trial(e trial.Event) {
 	}
 	if s.began == 0 {
 		s.began = clock.Mono()
+		s.endedAt = s.began
+		every := silence
 		if s.live {
-			s.ticks = time.AfterFunc(time.Second, s.tick)
+			every = time.Second
 		}
+		s.ticks = time.AfterFunc(every, s.tick)
 	}
 	s.doing, s.since, s.expect = e.Trial+" · "+e.Step, clock.Mono(), e.Expect
 	text := ""
@@ -126,8 +141,8 @@ func (s *progressLine) Trial(e trial.Event) {
 	}
 	if e.Record != nil {
 		s.ended++
-		s.doing = ""
-		text = fmt.Sprintf("%s %s\n", s.count("/"), lab.Digest(e.Record))
+		s.doing, s.endedAt = "", clock.Mono()
+		text = fmt.Sprintf("%s %s\n", s.count(), lab.Digest(e.Record))
 	}
 	s.renew(text)
 }
@@ -135,9 +150,15 @@ func (s *progressLine) Trial(e trial.Event) {
 func (s *progressLine) tick() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ticks != nil { // the run has not ended meanwhile
+	switch {
+	case s.ticks == nil: // the run has ended meanwhile
+	case s.live:
 		s.renew("")
 		s.ticks.Reset(time.Second)
+	case s.doing == "":
+		s.ticks.Reset(silence)
+	default:
+		s.renew(s.status(clock.Mono(), 0) + "\n")
 	}
 }
 
@@ -147,52 +168,66 @@ func (s *progressLine) wipe() {
 	}
 }
 
-// draw writes the line of the current step.
+// draw writes the line of the run and its current step. The terminal may have another width by now.
 func (s *progressLine) draw() {
 	if !s.live || s.doing == "" {
 		return
 	}
-	now := clock.Mono()
-	text := s.doing
-	if s.expect > 0 {
-		left := s.expect - time.Duration(now-s.since)
-		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
+	width := textOptions(s.w).Width
+	if width <= 20 {
+		width = 80
 	}
-	text += s.pulse
-	text += fmt.Sprintf(" · %s done", s.count(" of "))
-	if left := s.left(now); left >= time.Second { // otherwise it takes longer than estimated
-		text += fmt.Sprintf(" · %s left", roughly(left))
-	}
-	if runes := []rune(text); len(runes) >= s.width {
-		text = string(runes[:s.width-1])
+	text := s.status(clock.Mono(), min(width/8, 30))
+	if runes := []rune(text); len(runes) >= width {
+		text = string(runes[:width-1])
 	}
 	fmt.Fprint(s.w, text)
 }
 
+// status describes the progress of the run and its current step, after a bar of this many columns.
+func (s *progressLine) status(now int64, bar int) string {
+	share, left := s.course(now)
+	s.share = max(s.share, share)
+	full := int(s.share * float64(bar))
+	text := strings.Repeat("━", full) + strings.Repeat("─", bar-full) +
+		fmt.Sprintf("%3.0f %%", math.Floor(100*s.share))
+	if left >= time.Second { // otherwise it takes longer than estimated
+		text += " · " + units.Roughly(left) + " left"
+	}
+	text += " · " + strings.TrimSpace(s.count()) + " · " + s.doing
+	if s.expect > 0 {
+		left := s.expect - time.Duration(now-s.since)
+		text += fmt.Sprintf(" %.0f s", max(left.Seconds(), 0))
+	}
+	return text + s.pulse
+}
+
+// course returns the completed share of the run and the remaining time: by the finished trials, or
+// by the plan before the first one has ended. A trial or start that takes longer than the ones
+// before is nearly complete until it ends.
+func (s *progressLine) course(now int64) (share float64, left time.Duration) {
+	const nearly = 0.95
+	spent := float64(now - s.began)
+	if s.total == 0 { // a time budget
+		return min(spent/max(float64(s.estimate), 1), nearly),
+			s.estimate - time.Duration(spent)
+	}
+	each := float64(s.estimate) / float64(max(s.total-s.before, 1))
+	if n := s.ended - s.before; n > 0 {
+		each = float64(s.endedAt-s.began) / float64(n)
+	}
+	part := min(float64(now-s.endedAt)/max(each, 1), nearly*float64(max(s.together, 1)))
+	ended := min(float64(s.ended)+part, float64(s.total))
+	return ended / float64(s.total), time.Duration(each * (float64(s.total) - ended))
+}
+
 // count formats the number of finished trials, with the total if it is known.
-func (s *progressLine) count(of string) string {
+func (s *progressLine) count() string {
 	if s.total == 0 {
 		return fmt.Sprintf("%3d", s.ended)
 	}
 	total := fmt.Sprint(s.total)
-	if of == "/" {
-		return fmt.Sprintf("%*d/%s", len(total), s.ended, total)
-	}
-	return fmt.Sprintf("%d%s%s", s.ended, of, total)
-}
-
-// left estimates the remaining time: by the finished trials, or by the plan before the first one.
-func (s *progressLine) left(now int64) time.Duration {
-	spent := time.Duration(now - s.began)
-	if s.ended == s.before || s.total == 0 {
-		return max(s.estimate-spent, 0)
-	}
-	trials := time.Duration(s.since - s.began)
-	if s.doing == "" {
-		trials = spent
-	}
-	each := trials / time.Duration(s.ended-s.before)
-	return max(each*time.Duration(s.total-s.before)-spent, 0)
+	return fmt.Sprintf("%*d/%s", len(total), s.ended, total)
 }
 
 // end removes the current line.
@@ -209,7 +244,7 @@ func (s *progressLine) end() {
 
 // between formats a range of times.
 func between(least, most time.Duration) string {
-	from, to := roughly(least), roughly(most)
+	from, to := units.Roughly(least), units.Roughly(most)
 	if from == to {
 		return "about " + to
 	}
@@ -217,12 +252,4 @@ func between(least, most time.Duration) string {
 		from = number
 	}
 	return from + " to " + to
-}
-
-// roughly formats a duration for a reader who waits.
-func roughly(d time.Duration) string {
-	if d < 90*time.Second {
-		return fmt.Sprintf("%.0f s", d.Seconds())
-	}
-	return fmt.Sprintf("%.0f min", d.Minutes())
 }

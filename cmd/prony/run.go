@@ -395,11 +395,11 @@ func bought(n *record.Next) string {
 	if n.Open > 0 {
 		text = units.Plural(n.Open, "comparison") + " open"
 	}
-	text += fmt.Sprintf("; another %s would allow ", roughly(time.Duration(n.ForNs)))
+	text += fmt.Sprintf("; another %s would allow ", units.Roughly(time.Duration(n.ForNs)))
 	of := strings.Join(n.Targets, ", ")
 	if n.Blocks == 0 {
 		return text + fmt.Sprintf("no trial of %s, which take %s together", of,
-			roughly(time.Duration(n.BlockNs)))
+			units.Roughly(time.Duration(n.BlockNs)))
 	}
 	text += units.Plural(n.Blocks, "trial") + " of each of " + of
 	if n.Would <= 0 || table.Undetectable(n.Would) {

@@ -159,6 +159,9 @@ func TestLabInBrowser(t *testing.T) {
 
 	second := r.run("5") // one block disturbed by the browser does not hide which is slower
 	r.sees("of 10 trials")
+	r.sees("Results so far")
+	r.until(`document.querySelectorAll(".under-way .trend canvas").length === 1`)
+	r.until(`document.querySelectorAll(".under-way .keys .key").length === 2`)
 	r.sees("Differences so far") // after four starts
 	r.until(`!document.querySelector(".under-way")`)
 	r.click("Compare with another run")
@@ -188,5 +191,22 @@ func TestLabInBrowser(t *testing.T) {
 	if err != nil || len(records) == 0 || !strings.Contains(strings.Join(head.Notes, " "),
 		"that will do") {
 		t.Errorf("%d records, notes %q, %v", len(records), head.Notes, err)
+	}
+
+	exchange(t, filepath.Join(r.dir, first, "trials.ndjson"), `"connections":4`, `"connections":5`)
+	r.open("#/compare?a=" + first + "&b=" + second)
+	r.sees("measured with different configurations")
+	r.click("Compare anyway")
+	r.sees("A difference between them may be one of the method")
+	r.sees("Open the comparison")
+
+	r.open("#/run/" + first)
+	r.click("Delete this run …")
+	r.click("Keep the run")
+	r.click("Delete this run …")
+	r.click("Delete the run")
+	r.until(`location.hash === "#/runs"`)
+	if _, err := os.Stat(filepath.Join(r.dir, first)); !os.IsNotExist(err) {
+		t.Errorf("the run is still there: %v", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"math"
@@ -101,16 +102,43 @@ func addUp(run fs.FS, key profiledKey, used []record.Profile) Profiled {
 		out.Missing = append(out.Missing, err.Error())
 		return out
 	}
+	out.Trials = len(all)
+	out.Fill(sum)
+	return out
+}
+
+// Fill sets what follows from the sum of the profiles.
+func (p *Profiled) Fill(sum *pprof.Profile) {
 	total, unit := profile.Total(sum)
 	if total <= 0 {
-		out.Missing = append(out.Missing, "there are no samples: the process was idle, or the "+
+		p.Missing = append(p.Missing, "there are no samples: the process was idle, or the "+
 			"profiler does not support it")
-		return out
+		return
 	}
-	out.Trials, out.Unit, out.Samples = len(all), unit, profile.Samples(sum)
-	out.Tool, out.Notes = profile.Tool(sum), profile.Notes(sum)
-	out.Top, out.Flame = profile.Top(sum, topRows), profile.Flame(sum)
-	return out
+	p.Unit, p.Samples = unit, profile.Samples(sum)
+	p.Tool, p.Notes = profile.Tool(sum), profile.Notes(sum)
+	p.Top, p.Flame = profile.Top(sum, topRows), profile.Flame(sum)
+}
+
+// profileView is the page of one profile, or of the difference of two.
+type profileView struct {
+	frame
+	Title string
+	Flame *flameView
+}
+
+// Profile prints a profile as one HTML file with the report's flame graph. With another one it
+// shows the difference from that at first.
+func Profile(w io.Writer, title string, shown Profiled, against ...Profiled) error {
+	all := append([]Profiled{shown}, against...)
+	study := table.Study{Scenarios: []*table.Scenario{{}}}
+	data := pageData{Targets: []string{}, Scenarios: []pageScenario{{}},
+		Flames: fitted(study.Scenarios, all, flameBytes)}
+	data.Flames.Against = len(against) > 0
+	v := profileView{Title: title,
+		Flame: flameViewOf(study, study.Scenarios[0], HTMLOptions{Profiles: all}, data, 1)}
+	v.Tab, v.Description = title, v.Flame.Says
+	return write(w, "page_profile.gohtml", data, &v.frame, &v)
 }
 
 // what names a profile within its scenario.
@@ -159,9 +187,11 @@ const (
 
 // pageFlames has all profiles of a report. They share names, because most functions recur.
 type pageFlames struct {
-	Names    []string      `json:"names"`
-	Shorts   []string      `json:"shorts"` // without packages; empty: same as the name
-	Least    float64       `json:"least"`  // the share of a profile below which frames are merged
+	Names  []string `json:"names"`
+	Shorts []string `json:"shorts"` // without packages; empty: same as the name
+	Least  float64  `json:"least"`  // the share of a profile below which frames are merged
+	// Against has the page first show the difference of the first profile from the second one.
+	Against  bool          `json:"against,omitempty"`
 	Profiles []pageProfile `json:"profiles"`
 }
 
@@ -186,6 +216,11 @@ func flamesOf(scenarios []*table.Scenario, profiles []Profiled, most int) *pageF
 	if len(profiles) == 0 {
 		return nil
 	}
+	return fitted(scenarios, profiles, most)
+}
+
+// fitted prunes profiles until they fit.
+func fitted(scenarios []*table.Scenario, profiles []Profiled, most int) *pageFlames {
 	for least := pruneFrom; ; least *= pruneStep {
 		f := packed(scenarios, profiles, least)
 		block, err := json.Marshal(f)

@@ -169,9 +169,21 @@ func concerns(n table.Note, columns []table.Column) bool {
 	return true
 }
 
-// aboutColumns returns a footnote without the notes that are only about other columns.
+// aboutColumns returns a footnote without what is only about other columns.
 func aboutColumns(f table.Footnote, columns []table.Column) (out table.Footnote) {
 	for _, note := range f {
+		if note.Kind == table.NoteMayBeOff {
+			offs, _ := note.Args[1].(table.Offs)
+			offs = slices.DeleteFunc(slices.Clone(offs), func(bound table.Off) bool {
+				return !slices.ContainsFunc(columns, func(c table.Column) bool {
+					return c.Key == bound.Key
+				})
+			})
+			if len(offs) == 0 {
+				continue
+			}
+			note.Args = []any{note.Args[0], offs}
+		}
 		shown := func(c table.Column) bool { return slices.Contains(columns, c) }
 		if len(note.Columns) == 0 || slices.ContainsFunc(note.Columns, shown) {
 			out = append(out, note)

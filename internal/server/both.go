@@ -79,8 +79,11 @@ func (s *Server) comparison(q url.Values) (c compare.Comparison, g *compare.Gate
 	value := func(metrics []string) (compare.Comparison, error) {
 		c, err := compare.Compare(from, to, compare.Options{Metrics: metrics,
 			Control: q.Get("control"), Unlike: q.Get("allowMismatch") == "true",
-			Refused: `to compare them with a warning, choose "Compare runs that were measured in ` +
-				`different ways" (in the API: allowMismatch=true)`})
+			Refused: `to compare them with a warning, choose "Compare anyway" (in the API: ` +
+				`allowMismatch=true)`})
+		if unlike := (*compare.UnlikeError)(nil); errors.As(err, &unlike) {
+			return c, refuse(http.StatusConflict, "%v", err)
+		}
 		if err != nil {
 			return c, refuse(http.StatusUnprocessableEntity, "%v", err)
 		}

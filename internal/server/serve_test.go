@@ -230,6 +230,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareAnyway checks that runs with different methods are refused with a status of their own,
+// and that the comparison that a reader insists on names the mismatch.
+func TestCompareAnyway(t *testing.T) {
+	s := newSite(t, Options{})
+	const other = "2026-11-24T03-40-11Z"
+	err := os.CopyFS(filepath.Join(s.dir, other), os.DirFS(filepath.Join(s.dir, monday)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(s.dir, other, "trials.ndjson")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.ReplaceAll(text, []byte(`"connections":`), []byte(`"connections":1`))
+	if err := os.WriteFile(file, changed, 0o600); err != nil || bytes.Equal(text, changed) {
+		t.Fatal("the connections are not changed: ", err)
+	}
+	query := "a=" + monday + "&b=" + other
+	for _, path := range []string{"/compare?", "/compare/page?"} {
+		answer, text := s.ask(t, http.MethodGet, path+query, "")
+		if answer.StatusCode != http.StatusConflict || !strings.Contains(text, "Compare anyway") {
+			t.Errorf("%s: %d %.300s", path, answer.StatusCode, text)
+		}
+		answer, text = s.ask(t, http.MethodGet, path+query+"&allowMismatch=true", "")
+		if answer.StatusCode != 200 || !strings.Contains(text, "connections") ||
+			strings.Contains(text, `"mismatches":[]`) {
+			t.Errorf("%s, anyway: %d %.300s", path, answer.StatusCode, text)
+		}
+	}
+}
+
 // TestComparePage checks that a comparison's page is that of prony compare, and that its scripts
 // cannot reach this server.
 func TestComparePage(t *testing.T) {

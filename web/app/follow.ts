@@ -25,6 +25,8 @@ export interface Line {
   round?: number;
   rounds?: number;
   ratio?: Ratio;
+  row?: string;
+  results?: Result[];
   grade?: string;
   ended?: number;
   total?: number;
@@ -50,6 +52,22 @@ export interface Ratio {
   center: number;
   lo: number;
   hi: number;
+}
+
+// Result is a number of a trial that has a record.
+export interface Result {
+  load: string;
+  metric: string;
+  unit: string;
+  value?: number; // absent: the trial has none
+  objective?: string; // of a search for a capacity
+  met?: boolean; // by some rate
+}
+
+// Point is a result with the target's row and its time.
+export interface Point extends Result {
+  row: string;
+  at: number; // seconds since the run began
 }
 
 export interface Tick {
@@ -78,6 +96,7 @@ export interface State {
   ticks: Tick[]; // of the load under way
   round: number; // that are done, in slices
   rounds: number; // 0: none are under way
+  points: Point[]; // of all trials so far
   ratios: Ratio[]; // the newest of each scenario, target and metric
   said: string[];
   outcome: string; // empty: it goes on
@@ -88,14 +107,15 @@ export function begin(): State {
   return {
     begun: 0, now: 0, estimateMinNs: 0, estimateMaxNs: 0, repeat: "block", planned: [],
     grades: new Map(), ended: 0, endedAt: 0, total: 0,
-    trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], round: 0, rounds: 0, ratios: [],
-    said: [], outcome: "", text: "",
+    trial: "", step: "", stepBegun: 0, expectedNs: 0, ticks: [], round: 0, rounds: 0, points: [],
+    ratios: [], said: [], outcome: "", text: "",
   };
 }
 
 // Bounds of what is kept: a run of a night has a hundred thousand lines.
 const keptTicks = 240;
 const keptLines = 400;
+const keptPoints = 5000;
 
 export function add(s: State, l: Line): void {
   s.now = Date.parse(l.time) || s.now;
@@ -136,6 +156,7 @@ export function add(s: State, l: Line): void {
       s.grades.set(l.trial ?? "", l.grade ?? "");
       s.ended = l.ended ?? s.grades.size;
       s.endedAt = s.now;
+      s.points = [...s.points, ...points(s, l)].slice(-keptPoints);
       s.total = l.total ?? s.total;
       s.said = [...s.said, l.text ?? ""].slice(-keptLines);
       [s.trial, s.step, s.ticks, s.round, s.rounds] = ["", "", [], 0, 0];
@@ -153,6 +174,11 @@ export function add(s: State, l: Line): void {
 
 function alike(a: Ratio, b: Ratio): boolean {
   return a.scenario === b.scenario && a.target === b.target && a.metric === b.metric;
+}
+
+function points(s: State, l: Line): Point[] {
+  const at = (s.now - s.begun) / 1e3;
+  return (l.results ?? []).map((r) => ({ ...r, row: l.row ?? "", at }));
 }
 
 function tick(l: Line): Tick {

@@ -123,6 +123,7 @@ export interface Change {
 // Comparison is what the app shows of docs/formats/compare-json.md. The comparison's page has all.
 export interface Comparison {
   title: string;
+  mismatches: { aspect: string; a: string; b: string }[] | null; // of the methods
   warnings: string[] | null;
   pairs: Pair[] | null;
 }

@@ -29,16 +29,16 @@ async function wrong(answer: Response): Promise<Refused> {
   try {
     const { error } = JSON.parse(text) as { error?: unknown };
     if (typeof error === "string") {
-      return new Refused(error);
+      return new Refused(error, answer.status);
     }
     const said = (error as { message?: unknown } | undefined)?.message;
     if (typeof said === "string") {
-      return new Refused(said);
+      return new Refused(said, answer.status);
     }
   } catch {
     // no JSON: the text itself
   }
-  return new Refused(text.trim() || `The server answered ${answer.status}.`);
+  return new Refused(text.trim() || `The server answered ${answer.status}.`, answer.status);
 }
 
 async function ask(address: string, init: RequestInit = {}): Promise<Response> {

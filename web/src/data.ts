@@ -108,6 +108,7 @@ export interface Flames {
   names: string[];
   shorts: string[]; // without packages; empty: as the name
   least: number; // the share of a profile below which frames are merged
+  against?: boolean; // the first profile is shown as its difference from the second
   profiles: Profile[];
 }
 

@@ -89,6 +89,7 @@ export class Flame implements Plot {
       throw new Error("a flame graph without a profile");
     }
     this.shown = first;
+    this.base = flames.against ? (this.profiles[1] ?? null) : null;
     [this.root, this.zoom] = [decode(flames, first).root, decode(flames, first).root];
     this.room.append(this.canvas);
     this.box.append(this.room);

@@ -238,7 +238,7 @@ func metricCell(t *Target, load, name string, p printer) Cell {
 		c.Notes = append(c.Notes, m.WithStalls)
 	}
 	if m.Doubt != nil && m.Doubt.Share > 0 {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.Share, m.Doubt.Rules, false}
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, m.Doubt.Share, m.Doubt.Rules, false, ""}
 	}
 	return c
 }
@@ -304,7 +304,7 @@ func ratioCell(t *Target, load, name string) Cell {
 	}
 	c.Grade = m.RatioGrade()
 	if d := m.RatioDoubt; d != nil {
-		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.Share, d.Rules, true}
+		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.Share, d.Rules, true, ""}
 	}
 	return c
 }

@@ -157,22 +157,24 @@ func (n *Numbers) count(rows []Row) {
 
 // doubts says of a row's numbers, load by load, how far they may be off: "half may be off: p99 by
 // up to 40 % (lag), mean by up to 12 % (lag)".
-func (r *Row) doubts() (out []Note) {
+func (r *Row) doubts(columns []Column) (out []Note) {
 	load, offs := "", Offs{}
 	reply := func() {
 		if len(offs) > 0 {
 			out = append(out, Note{Kind: NoteMayBeOff, Load: load, Args: []any{LoadOf(load), offs}})
 		}
 	}
-	for _, c := range r.Cells {
+	for i, c := range r.Cells {
 		if c.deviation == nil {
 			continue
 		}
+		deviation := *c.deviation
+		deviation.Key = columns[i].Key
 		if c.load != load {
 			reply()
 			load, offs = c.load, nil
 		}
-		offs = append(offs, *c.deviation)
+		offs = append(offs, deviation)
 	}
 	reply()
 	return out

@@ -189,7 +189,8 @@ type (
 		Metric, Unit string
 		By           float64 // at most, as a share; 0: the effect is unknown
 		Rules        []string
-		Ratio        bool // whether the number is the metric's ratio
+		Ratio        bool   // whether the number is the metric's ratio
+		Key          string // of its column
 	}
 	Shared  []Sharing // each value of an aspect, with its rows
 	Sharing struct {

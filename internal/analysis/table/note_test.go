@@ -92,14 +92,14 @@ var noteExamples = map[NoteKind][]noteExample{
 		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
 	NoteMayBeOff: {{"half may be off: p99 by up to 40 % (lag, steal), mean by up to more than " +
 		"twice its size (lag)", []any{LoadOf("half"), Offs{
-		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}, false},
-		{"mean", units.Ns, 2.1, []string{"lag"}, false}}}},
+		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}, false, ""},
+		{"mean", units.Ns, 2.1, []string{"lag"}, false, ""}}}},
 		{"peak may be off: req/s ratio by up to 4.0 % (idle work), CPU/request ratio (control)",
 			[]any{LoadOf("peak"), Offs{
-				{metric.Throughput, units.PerS, 0.04, []string{"idle work"}, true},
-				{metric.CPU, units.Ns, 0, []string{"control"}, true}}}},
+				{metric.Throughput, units.PerS, 0.04, []string{"idle work"}, true, ""},
+				{metric.CPU, units.Ns, 0, []string{"control"}, true, ""}}}},
 		{"may be off: ready by up to 9.0 % (steal)", []any{LoadOf(""),
-			Offs{{metric.Ready, units.Ns, 0.09, []string{"steal"}, false}}}}},
+			Offs{{metric.Ready, units.Ns, 0.09, []string{"steal"}, false, ""}}}}},
 	NoteRemarked: {{"peak, half: no counter (ask it)",
 		[]any{Loads{"peak", "half"}, "no counter", "ask it"}}},
 	NoteWarned: {{"all ratios are equal", []any{"all ratios are equal"}}},

@@ -192,8 +192,12 @@ func (s *Starts) String() string {
 	if len(s.Lost) > 0 {
 		text = fmt.Sprintf("%d of %s", s.Count-len(s.Lost), units.Plural(s.Count, "start"))
 	}
-	text = fmt.Sprintf("%s, %s, %.0f s", text, units.Plural(s.Rounds, "round"),
-		float64(s.ElapsedNs)/1e9)
+	elapsed := time.Duration(s.ElapsedNs)
+	lasted := fmt.Sprintf("%.0f s", elapsed.Seconds())
+	if elapsed >= 10*time.Minute {
+		lasted = units.Roughly(elapsed)
+	}
+	text = fmt.Sprintf("%s, %s, %s", text, units.Plural(s.Rounds, "round"), lasted)
 	if s.Interrupted {
 		text += "; " + livePrice(s.Count-len(s.Lost))
 	}

@@ -92,7 +92,7 @@ func (sc *Scenario) table(o Options) Table {
 	untold := t.narrow()
 	texts := make([][]Note, len(t.Rows))
 	for i, row := range t.Rows {
-		texts[i] = append(row.doubts(), row.notes(t.Columns)...)
+		texts[i] = append(row.doubts(t.Columns), row.notes(t.Columns)...)
 	}
 	common := append(untold, general(texts, sc.stallNotes(o))...)
 	var notes noteBook

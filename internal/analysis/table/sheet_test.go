@@ -19,7 +19,7 @@ func TestGeneral(t *testing.T) {
 	}
 	bound := NoteOf(NoteSearchEnded, Rate(300), OfTrials{1, 3}, "it took too long")
 	off := NoteOf(NoteMayBeOff, LoadOf("half"), Offs{{"p50", units.Ns, 0.34, []string{"lag"},
-		false}})
+		false, ""}})
 	rows := [][]Note{{off, NoteOf(NoteIntervalWide), lacks("CPU", 1), bound},
 		{lacks("CPU", 2), lacks("p99.9", 2), bound}, nil}
 	want := []string{

@@ -232,8 +232,11 @@ func TestLostStarts(t *testing.T) {
 		len(sc.Starts.LostBy) != 1 || sc.Starts.LostBy["b"] != 1 {
 		t.Errorf("ratio of %d starts, %+v", m.Ratio.N, sc.Starts)
 	}
-	if got := sc.Starts.String(); got != "4 of 5 starts, 160 rounds, 100 s" {
-		t.Error(got)
+	for ns, want := range map[int64]string{sc.Starts.ElapsedNs: "100 s", 7230e9: "2 h"} {
+		sc.Starts.ElapsedNs = ns
+		if got := sc.Starts.String(); got != "4 of 5 starts, 160 rounds, "+want {
+			t.Error(got)
+		}
 	}
 }
 

@@ -259,7 +259,7 @@ func withheldIn(l *record.Load, name string) bool {
 func tolerance(v *record.Verdict, l *load, r ranks, number string) float64 {
 	limit := v.Resolves()
 	q, d := metric.Named(number, "").Quantile, r.d
-	if q == 0 || d.HDR == "" {
+	if q == 0 || r.h == nil {
 		return limit
 	}
 	share, _ := l.Autocorrelation.Worth()

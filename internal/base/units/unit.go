@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Base units of values.
@@ -82,6 +83,19 @@ func Duration(ns float64) string {
 	}
 	u := timeOf(ns)
 	return Digits(ns/u.ns, 3) + " " + u.name
+}
+
+// Roughly prints a duration for a reader who waits or plans: 45 s, 12 min, 7.5 h, 3.2 days.
+func Roughly(d time.Duration) string {
+	switch {
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f min", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.2g h", d.Hours())
+	}
+	return fmt.Sprintf("%.1f days", d.Hours()/24)
 }
 
 // KnownDuration prints a duration whose 0 means unknown: Absent then.

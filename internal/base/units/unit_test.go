@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFormat(t *testing.T) {
@@ -24,6 +25,13 @@ func TestFormat(t *testing.T) {
 		999.9e3: "1.00 ms",
 	} {
 		check("duration", Duration(ns), want)
+	}
+	for d, want := range map[time.Duration]string{
+		118 * time.Second: "118 s", 7100 * time.Second: "118 min", 7230 * time.Second: "2 h",
+		90 * time.Minute: "90 min", 450 * time.Minute: "7.5 h", 47 * time.Hour: "47 h",
+		78 * time.Hour: "3.2 days",
+	} {
+		check("time", Roughly(d), want)
 	}
 	for n, want := range map[float64]string{
 		512: "512 B", 1024: "1.0 KiB", 9 << 20: "9.0 MiB", 142 << 20: "142 MiB",

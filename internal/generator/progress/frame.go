@@ -10,6 +10,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
 	"prony.example/load"
@@ -222,7 +223,7 @@ var steps = []int{1, 3, 6, 9, 15, 30}
 // group returns the bin of a bucket if step buckets are merged.
 func group(bucket, step int) int { return (bucket + step - 1) / step }
 
-// foot draws errors, backlog, and how to stop.
+// foot draws errors, backlog, the verdict so far, and how to stop.
 func (s *state) foot() []string {
 	byClass, total := s.failed()
 	errors := cell("errors", label) + "none"
@@ -243,11 +244,19 @@ func (s *state) foot() []string {
 	if s.failures > 0 {
 		state += fmt.Sprintf(" · %s pushes failed", units.Count(s.failures))
 	}
+	lines := []string{errors, state}
+	if text, decides := s.soFar(); text != "" {
+		text = cell("verdict", label) + text
+		if decides != nil {
+			text = alarm.Render(text + ": " + wording.Finding(*decides).Observed)
+		}
+		lines = append(lines, text)
+	}
 	help := "q ends the load and keeps the results so far"
 	if s.ending {
 		help = "the load is ending; q again discards the results"
 	}
-	return []string{errors, state, faint.Render(help)}
+	return append(lines, faint.Render(help))
 }
 
 func cell(text string, width int) string { return format.Pad(text, width, format.Left) }

@@ -137,6 +137,53 @@ func TestFrameSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestVerdictSoFar checks the page and the lines of loads under way. No verdict exists before the
+// window opens, and the last one stays during the drain.
+func TestVerdictSoFar(t *testing.T) {
+	check := func(change func(*load.Progress), snapshots int, want ...string) {
+		t.Helper()
+		c := openLoad
+		c.Steady = true
+		s := newState(c)
+		for k := range snapshots {
+			p := snapshot(k + 1)
+			p.Lag = hist(1249, 2e3)
+			change(&p)
+			s.add(p)
+		}
+		text := ansi.Strip(frame(s, 120, 24)) + "\n" + line(s) + "\n" + lineJSON(s)
+		for _, words := range want {
+			if !strings.Contains(text, words) {
+				t.Errorf("the views lack %q:\n%s", words, text)
+			}
+		}
+		if strings.Contains(text, "verdict  ") != (len(want) > 0) {
+			t.Errorf("there is a verdict in the views, or none:\n%s", text)
+		}
+	}
+	good := func(p *load.Progress) { p.Failed, p.Errors, p.Done = 0, [load.Classes]int64{}, p.Due-5 }
+	late := func(p *load.Progress) {
+		good(p)
+		p.Lag = hist(1249, 5e6)
+	}
+	check(good, 2)
+	valid := []string{"verdict   VALID so far\n", "  VALID so far\n", `"grade":"VALID"`}
+	check(good, 20, valid...)
+	check(good, 44, valid...)
+	check(late, 20, "verdict   SUSPECT so far: lag: requests were sent late: p99 5.001ms, at most 5.001ms",
+		"  SUSPECT so far: lag\n", `"grade":"SUSPECT","rule":"lag"`)
+	// Of 5,000 arrivals/s, 100 remain.
+	check(func(p *load.Progress) {
+		good(p)
+		p.Done = p.Due * 98 / 100
+	}, 20, "verdict   INVALID so far: capacity: the backlog of requests grows by 100.0/s")
+	check(func(p *load.Progress) {
+		good(p)
+		p.Failed = p.Due / 100
+		p.Errors[3], p.Done = p.Failed, p.Due-p.Failed-5
+	}, 20, "verdict   INVALID so far: errors: ", " requests failed", `"rule":"errors"`)
+}
+
 // TestFrameUsesTheThemesColours checks that only the sixteen foregrounds, faint and bold are used,
 // so that no meaning depends on color.
 func TestFrameUsesTheThemesColours(t *testing.T) {

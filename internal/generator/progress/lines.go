@@ -59,11 +59,14 @@ func line(s *state) string {
 	if phase := s.phase(); phase != measuring {
 		fields = append(fields, "("+phase+")")
 	}
+	if text, _ := s.soFar(); text != "" {
+		fields = append(fields, text)
+	}
 	return strings.Join(fields, "  ")
 }
 
-// record is the last point for programs: docs/formats/load-live.md.
-type record struct {
+// jsonLine is the last point for programs: docs/formats/load-live.md.
+type jsonLine struct {
 	ElapsedNs  int64            `json:"elapsedNs"` // at the point's end
 	Phase      string           `json:"phase"`
 	IntervalNs int64            `json:"intervalNs"`
@@ -83,11 +86,13 @@ type record struct {
 	InFlight   int64            `json:"inFlight"`
 	Backlog    int64            `json:"backlog"`
 	Errors     map[string]int64 `json:"errors,omitempty"` // since the window opened, by class
+	Grade      string           `json:"grade,omitempty"`  // of the verdict on the window so far
+	Rule       string           `json:"rule,omitempty"`   // that decides it
 }
 
 func lineJSON(s *state) string {
 	p := s.now
-	r := record{
+	r := jsonLine{
 		ElapsedNs: int64(p.moment), Phase: s.phase(), IntervalNs: int64(p.length),
 		Due: p.due, Sent: p.sent, Done: p.done, Failed: p.failed, BytesIn: p.bytesIn,
 		Count: p.count, P50Ns: p.quantileNs[0], P90Ns: p.quantileNs[1], P99Ns: p.quantileNs[2],
@@ -99,6 +104,10 @@ func lineJSON(s *state) string {
 		if n > 0 {
 			r.Errors[load.ClassNames[i]] = n
 		}
+	}
+	r.Grade = s.verdict.Grade
+	if _, decides := s.soFar(); decides != nil {
+		r.Rule = decides.Rule
 	}
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -8,7 +8,8 @@
 // block runs elsewhere: a stopped terminal, a pipe without a reader, an absent receiver. Updates
 // that could not be shown in time are replaced by later ones.
 //
-// Non-goals: it produces no results and judges nothing; package summary does.
+// Non-goals: it produces no results; package summary does. The verdict that it shows is of package
+// verdict, on the window so far.
 package progress
 
 import (
@@ -44,6 +45,7 @@ type Config struct {
 	Model  string // in words: "open, poisson at 5.00k/s, 64 connections"
 	Engine string
 	Open   bool // arrivals follow a schedule
+	Steady bool // the rate of arrivals does not change
 
 	Lead, Window, Drain time.Duration
 	Requests            int64 // end of the load, all steps of flows counted; 0: no limit

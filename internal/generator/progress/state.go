@@ -6,8 +6,10 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/base/clock"
 	"prony.example/load"
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -57,7 +59,9 @@ type state struct {
 
 	slot        *hdrhistogram.PackedHistogram // of the current report
 	recent, all *hdrhistogram.Histogram       // since the last point, since the window opened
-	lag         *hdrhistogram.Histogram       // since the last point
+	lag, allLag *hdrhistogram.Histogram       // likewise
+
+	verdict record.Verdict // on the window so far; empty before it opens
 }
 
 // mark is a time and the totals at that time.
@@ -83,7 +87,7 @@ func newState(c Config) *state {
 	return &state{
 		Config: c, began: clock.Wall(), grain: grainOf(c), fold: 1,
 		slot:   hdrhistogram.NewPacked(1, histMax, histDigits),
-		recent: newHist(), all: newHist(), lag: newHist(),
+		recent: newHist(), all: newHist(), lag: newHist(), allLag: newHist(),
 	}
 }
 
@@ -104,6 +108,9 @@ func (s *state) add(p load.Progress) {
 	before := mark{s.elapsed, s.totals}
 	s.totals, s.elapsed, s.inWindow = p.Totals, p.Elapsed, p.Window
 	s.moveTo(s.lag, p.Lag)
+	if s.opened {
+		s.slot.MergeInto(s.allLag)
+	}
 	s.moveTo(s.recent, p.Response)
 	s.ever.add(s.slot)
 	switch {
@@ -162,6 +169,43 @@ func (s *state) finish() {
 	s.from = mark{s.elapsed, s.totals}
 	s.points++
 	s.keep(s.now)
+	if s.opened && s.inWindow {
+		s.judge()
+	}
+}
+
+// judge judges the window so far.
+func (s *state) judge() {
+	base, now := s.base.totals, s.totals
+	passed := s.elapsed - s.base.moment
+	byClass, _ := s.failed()
+	l := record.Load{Model: record.Closed, WindowNs: int64(passed), Scheduled: now.Due - base.Due,
+		Sent: now.Sent - base.Sent, Done: now.Done - base.Done, Answered: now.Done - base.Done,
+		InFlightMean: float64(now.InFlight), Errors: load.ErrorsOf(byClass)}
+	late := s.allLag
+	if s.Open {
+		l.Model, l.RatePerS = record.Open, s.meanDue
+	} else {
+		late = nil
+	}
+	if s.Open && s.Steady {
+		before := base.Due - base.Done - base.Failed
+		l.BacklogPerS = float64(s.backlog()-before) / passed.Seconds()
+	}
+	s.verdict = verdict.SoFar(&l, s.all, late)
+}
+
+// soFar returns the verdict so far and the finding that decides it, nil if there is none.
+func (s *state) soFar() (text string, decides *record.Finding) {
+	if s.verdict.Grade == "" {
+		return "", nil
+	}
+	for i, f := range s.verdict.Findings {
+		if f.Grade == s.verdict.Grade && f.Grade != record.Valid {
+			return f.Grade + " so far: " + f.Rule, &s.verdict.Findings[i]
+		}
+	}
+	return s.verdict.Grade + " so far", nil
 }
 
 // summarise returns the quantiles that have enough responses.

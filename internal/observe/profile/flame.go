@@ -2,8 +2,6 @@ package profile
 
 import (
 	"cmp"
-	_ "embed"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"html"
@@ -11,28 +9,9 @@ import (
 	"math"
 	"strings"
 
+	"prony.example/internal/base/lazyregexp"
 	"prony.example/internal/base/units"
 )
-
-// page is the template of a flame graph's page. It loads nothing, so it works from a disk.
-//
-//go:embed flame.html
-var page string
-
-// HTML writes a flame graph as a page with zoom and search. about is a line about the profile's
-// source.
-func HTML(w io.Writer, title, about, unit string, tree *Frame) error {
-	data, err := json.Marshal(struct {
-		Unit string `json:"unit"`
-		Tree *Frame `json:"tree"`
-	}{unit, tree}) // Marshal escapes <, so that no name can end the script
-	if err != nil {
-		return fmt.Errorf("write flame graph: %w", err)
-	}
-	_, err = strings.NewReplacer("{{title}}", html.EscapeString(title),
-		"{{about}}", html.EscapeString(about), "{{data}}", string(data)).WriteString(w, page)
-	return err
-}
 
 // Sizes in the SVG, in its units.
 const (
@@ -44,7 +23,7 @@ const (
 	pixel    = 0.3 // narrower frames are not drawn
 )
 
-// SVG writes a flame graph as a picture. Each frame's title has its full name and share.
+// SVG writes a flame graph as a picture in the report's colors. Each frame's title has its full name and share.
 func SVG(w io.Writer, title, unit string, tree *Frame) error {
 	var b strings.Builder
 	high := headHigh + rowHigh*float64(depth(tree))
@@ -75,7 +54,7 @@ func draw(b *strings.Builder, f *Frame, total int64, x float64, level int, unit 
 	y := headHigh + rowHigh*float64(level)
 	fmt.Fprintf(b, `<g><title>%s</title><rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" `+
 		`fill="%s" stroke="#fff" stroke-width=".5"/>`, html.EscapeString(label(f, total, unit)), x,
-		y, wide, rowHigh-1, color(f))
+		y, wide, rowHigh-1, color(f, level == 0))
 	if fits := int(wide/charWide) - 1; fits >= 3 {
 		text := []rune(f.Name)
 		if len(text) > fits {
@@ -102,23 +81,71 @@ func label(f *Frame, total int64, unit string) string {
 		Amount(float64(f.Value), unit))
 }
 
-// color derives a frame's color from its name, so that a function has the same color in every
-// graph. In a tree of changes, red frames grew and blue ones shrank; the color is strongest from 10
-// percentage points on.
-func color(f *Frame) string {
+// The light colors of the report's flame graph (web/src/tokens.css), which SVG draws likewise:
+// tints of origins, the color of frames without one, and of no change, growth and shrinking.
+var (
+	tints               = []string{"#f6dcae", "#f3c9ac", "#e8e0a6", "#cfe2b6", "#bfdedf", "#dacfea"}
+	plain               = "#e4e3de"
+	shade, grew, shrank = [3]int{0xef, 0xee, 0xe9}, [3]int{0xee, 0x8b, 0x80}, [3]int{0x84, 0xb1, 0xec}
+)
+
+// strongest is the change of a share that has the full color.
+const strongest = 0.1
+
+// color returns a frame's color: of its origin, or of its change.
+func color(f *Frame, root bool) string {
 	if f.Delta != 0 {
-		light := 97 - 45*math.Min(1, math.Abs(f.Delta)/0.1)
-		hue := 0
+		to := grew
 		if f.Delta < 0 {
-			hue = 220
+			to = shrank
 		}
-		return fmt.Sprintf("hsl(%d 80%% %.0f%%)", hue, light)
+		part := math.Sqrt(math.Min(math.Abs(f.Delta)/strongest, 1))
+		var out [3]int
+		for i := range out {
+			out[i] = int(math.Round(float64(shade[i])*(1-part) + float64(to[i])*part))
+		}
+		return fmt.Sprintf("#%02x%02x%02x", out[0], out[1], out[2])
+	}
+	from := origin(cmp.Or(f.Full, f.Name))
+	if root || from == "" || f.Name == Small {
+		return plain
 	}
 	h := fnv.New32a()
-	if _, err := io.WriteString(h, f.Name); err != nil {
+	if _, err := io.WriteString(h, from); err != nil {
 		panic("profile: hashing a text failed: " + err.Error())
 	}
-	return fmt.Sprintf("hsl(%d 75%% %d%%)", 15+h.Sum32()%40, 68+h.Sum32()/64%10)
+	return tints[h.Sum32()%uint32(len(tints))]
+}
+
+// script matches the place of a script's function: "f (folder/file.js:3)".
+var script = lazyregexp.New(` \(([^()]+)\)$`)
+
+// origin returns the package or library of a function; of scripts the first folder.
+func origin(name string) string {
+	if strings.HasSuffix(name, "[k]") {
+		return "kernel"
+	}
+	if m := script.FindStringSubmatch(name); m != nil {
+		return m[1][:indexAny(m[1], "/:")]
+	}
+	slash := strings.LastIndex(name[:indexAny(name, "[(<")], "/")
+	dot := strings.Index(name[slash+1:], ".") + slash + 1
+	if slash >= 0 && dot > slash {
+		return name[:dot]
+	}
+	if before, _, ok := strings.Cut(name, "::"); ok {
+		return before
+	}
+	parts := strings.Split(name, ".")
+	return strings.Join(parts[:min(2, len(parts)-1)], ".")
+}
+
+// indexAny returns the index of the first of some characters, or the text's length.
+func indexAny(text, chars string) int {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return i
+	}
+	return len(text)
 }
 
 // Amount formats a value with its unit: "1.25 s", "3.4 MiB".

@@ -3,7 +3,6 @@ package profile
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -242,28 +241,39 @@ func TestForeignProfiles(t *testing.T) {
 	}
 }
 
-// TestGraphsEscape checks that no name can end the script or an attribute.
-func TestGraphsEscape(t *testing.T) {
+// TestPictureEscapes checks that no name can end an element or an attribute.
+func TestPictureEscapes(t *testing.T) {
 	const evil = `</script><b a="1">&'`
+	var picture bytes.Buffer
 	tree := Flame(folded(t, CPU, "m;"+evil+" 10\n"))
-	var page, picture bytes.Buffer
-	if err := HTML(&page, evil, evil, Nanoseconds, tree); err != nil {
-		t.Fatal(err)
-	}
 	if err := SVG(&picture, evil, Nanoseconds, tree); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"html": page.String(), "svg": picture.String()} {
-		if strings.Contains(text, "<b a=") || strings.Contains(text, "{{") {
-			t.Errorf("%s: not escaped:\n%s", name, text)
+	if text := picture.String(); strings.Contains(text, "<b a=") {
+		t.Errorf("not escaped:\n%s", text)
+	}
+}
+
+// TestOrigins checks that the picture has the report's colors: origin and hash are those of
+// web/src/frames.ts.
+func TestOrigins(t *testing.T) {
+	for name, want := range map[string]string{
+		"tcp_sendmsg_[k]": "kernel", "handle (src/app.js:3)": "src", "poll (app.js:3)": "app.js",
+		"github.com/gin-gonic/gin.(*Engine).ServeHTTP": "github.com/gin-gonic/gin",
+		"net/http.(*conn).serve":                       "net/http", "runtime.mallocgc": "runtime",
+		"tokio::runtime::park": "tokio", "java.util.HashMap.get": "java.util", "main": "",
+	} {
+		if got := origin(name); got != want {
+			t.Errorf("%s is from %q, want %q", name, got, want)
 		}
 	}
-	_, data, _ := strings.Cut(page.String(), `id="data">`)
-	data, _, _ = strings.Cut(data, "</script>")
-	var said struct{ Tree Frame }
-	if err := json.Unmarshal([]byte(data), &said); err != nil ||
-		said.Tree.Children[0].Children[0].Name != evil {
-		t.Errorf("the page's data: %+v, error %v", said, err)
+	for want, f := range map[string]*Frame{
+		"#ee8b80": {Name: "a", Delta: 0.2}, "#84b1ec": {Name: "a", Delta: -0.1},
+		"#e4e3de": {Name: "main"}, "#efbdb5": {Name: "a", Delta: 0.025}, // half of the ramp
+	} {
+		if got := color(f, false); got != want {
+			t.Errorf("%+v is %s, want %s", f, got, want)
+		}
 	}
 }
 

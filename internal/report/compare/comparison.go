@@ -101,8 +101,9 @@ type Subject struct {
 	table.Counts
 	Excluded []string `json:"excluded"` // why trials are not in the numbers, a sentence each
 
-	ran    string // how the artifact was run
-	repeat string // "block" or "start"
+	ran       string        // how the artifact was run
+	repeat    string        // "block" or "start"
+	blockTime time.Duration // of a block or start, with everything in it
 }
 
 // Repeat returns the unit of Blocks: "block", or "start" if targets ran side by side.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
@@ -344,7 +345,7 @@ func (k *Check) test(c Comparison, checks int) {
 		k.Why = fmt.Sprintf("%s changed by %s, more than the allowed %s, but not significantly "+
 			"at the %.4g %% confidence level that %d checks need; %s",
 			name, change, limit, 100*requested,
-			checks, c.more(d.More))
+			checks, k.more(c))
 	case d.Outcome == stats.Pass:
 		k.Why = fmt.Sprintf("%s changed by %s, within the allowed %s", name, change, limit)
 	case d.Outcome == stats.Fail:
@@ -352,7 +353,7 @@ func (k *Check) test(c Comparison, checks int) {
 	default:
 		k.Why = fmt.Sprintf("%s changed by %s, but its confidence interval includes the allowed "+
 			"%s; %s", name,
-			change, limit, c.more(d.More))
+			change, limit, k.more(c))
 	}
 	if k.Row.fewStarts() {
 		k.Why += "; a reliable interval " + table.FewStarts(k.Row.Ratio.N).String()
@@ -378,21 +379,20 @@ func allowed(most float64, better string) string {
 	return units.Change(1 + most)
 }
 
-// more describes how many further blocks would decide.
-func (c Comparison) more(n int) string {
-	repeat := c.Repeat()
-	perItem := repeat + "s"
+// more describes how many further blocks would decide, and how long they would take.
+func (k *Check) more(c Comparison) string {
+	repeat, suffix, n := c.Repeat(), "", k.More
+	blockTime := k.Pair.B.blockTime
 	if !c.Paired {
-		perItem += " of each run"
+		suffix, blockTime = " of each run", blockTime+k.Pair.A.blockTime
 	}
-	switch {
-	case n == stats.Unresolvable || n <= 0:
-		return "no sensible number " +
-			"of " + perItem + " is likely to decide, because the change is close " +
-			"to the limit"
-	case n == 1:
-		return "about 1 more " + strings.Replace(perItem, repeat+"s", repeat, 1) +
-			" would decide (8 of 10 cases)"
+	if n == stats.Unresolvable || n <= 0 {
+		return fmt.Sprintf("no sensible number of %ss%s is likely to decide, because the change "+
+			"is close to the limit", repeat, suffix)
 	}
-	return fmt.Sprintf("about %d more %s would decide (8 of 10 cases)", n, perItem)
+	text := "about " + units.Plural(n, "more "+repeat) + suffix
+	if total := time.Duration(n) * blockTime; total >= time.Second {
+		text += " (" + units.Roughly(total) + ")"
+	}
+	return text + " would decide in 8 of 10 cases"
 }

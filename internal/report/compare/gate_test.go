@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/dev/schema"
 	"prony.example/record"
@@ -91,6 +92,34 @@ func TestGateHasThreeOutcomes(t *testing.T) {
 	check(stats.Pass, "+10 %", []string{"0%"}, 1.09, 1.11)
 	// At the limit no number of blocks decides.
 	check(stats.Inconclusive, "no sensible number of blocks", []string{"5%"}, 0.94, 0.95*0.95/0.94)
+}
+
+// TestGateSaysHowLong checks the time of further blocks: two trials of a minute each, of which the
+// second begins a minute after the first, take two minutes a block.
+func TestGateSaysHowLong(t *testing.T) {
+	var records []*record.Record
+	for block := range 3 {
+		for i := range 2 {
+			at := noon.Add(time.Duration(block)*time.Hour + time.Duration(i)*time.Minute)
+			records = append(records, &record.Record{Block: block, Time: at, DurationNs: 60e9})
+		}
+	}
+	each := blockTime(records)
+	if each != 2*time.Minute || blockTime(nil) != 0 {
+		t.Errorf("a block takes %v, want 2m; without records %v", each, blockTime(nil))
+	}
+	check := func(want string, paired bool, more int, each time.Duration) {
+		t.Helper()
+		k := Check{Pair: &Pair{A: Subject{blockTime: each}, B: Subject{blockTime: each}}, More: more}
+		if got := k.more(Comparison{Paired: paired}); got != want {
+			t.Errorf("%d blocks of %v: %q, want %q", more, each, got, want)
+		}
+	}
+	check("about 1 more block (2 min) would decide in 8 of 10 cases", true, 1, each)
+	check("about 723 more blocks (24 h) would decide in 8 of 10 cases", true, 723, each)
+	check("about 723 more blocks of each run (2.0 days) would decide in 8 of 10 cases", false, 723,
+		each)
+	check("about 7 more blocks would decide in 8 of 10 cases", true, 7, 0) // published results
 }
 
 // TestGateOfALatency checks that a latency may rise by the limit: 9 % more is within 10 %, and

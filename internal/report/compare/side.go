@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // Side is one side of a comparison: the records of a run, and a selection of its rows.
@@ -190,7 +191,7 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	x := Subject{
 		Run: s.Head.ID, Dir: s.Dir, Suite: s.Head.Suite, Target: t.Name, Counts: t.Counts,
 		ConfigHash: s.method(scenario, t).Fingerprint(), Excluded: excluded(t),
-		repeat: s.study.Scenario(scenario).Starts.Repeat(),
+		repeat: s.study.Scenario(scenario).Starts.Repeat(), blockTime: blockTime(s.Records),
 	}
 	blocks := map[int]bool{}
 	for _, r := range t.Used {
@@ -211,6 +212,29 @@ func (s *side) subject(scenario string, t *table.Target) Subject {
 	}
 	x.Machine = fmt.Sprintf("%s, %d cores, %s %s", p.CPUModel, p.Cores, p.OS, p.Kernel)
 	return x
+}
+
+// blockTime returns the median time of a run's blocks or starts, from the begin of the first trial
+// to the end of the last one.
+func blockTime(records []*record.Record) time.Duration {
+	type span struct{ first, last int64 }
+	spans := map[int]span{}
+	for _, r := range records {
+		began := r.Time.UnixNano()
+		x, known := spans[r.Block]
+		if !known {
+			x.first = began
+		}
+		spans[r.Block] = span{min(x.first, began), max(x.last, began+r.DurationNs)}
+	}
+	var all []float64
+	for _, x := range spans {
+		all = append(all, float64(x.last-x.first))
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return time.Duration(stats.Median(all))
 }
 
 // excluded names the trials that are not in all numbers of a row, with the reasons.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,5 +39,30 @@ func TestDigestOfStopped(t *testing.T) {
 		Verdict: record.Verdict{Grade: record.Invalid}}
 	if got := strings.Fields(Digest(r)); strings.Join(got, " ") != "b1-01-a stopped: measure" {
 		t.Errorf("%q", got)
+	}
+}
+
+// The figures of a run so far have the numbers of each load, but none that the verdict withholds.
+func TestLiveResults(t *testing.T) {
+	r := &record.Record{Outcome: record.Measured, Loads: []record.Load{
+		{Name: "peak", Model: record.Closed, ThroughputPerS: 1200},
+		{Name: "half", Model: record.Open, ResponseTime: record.Dist{P99Ns: 5e6}},
+		{Name: "over", Model: record.Open, ResponseTime: record.Dist{P99Ns: 9e9}},
+		{Name: "limit", Model: record.Open, Search: &record.Search{SLO: "p99<5ms", MetPerS: 900,
+			RatePerS: 950}},
+	}, Verdict: record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+		{Rule: "capacity", Load: "over", Grade: record.Invalid}}}}
+	want := []record.LiveResult{
+		{Load: "peak", Metric: "throughput", Unit: "1/s", Value: 1200},
+		{Load: "half", Metric: "p99", Unit: "ns", Value: 5e6},
+		{Load: "over", Metric: "p99", Unit: "ns"},
+		{Load: "limit", Metric: "capacity", Unit: "1/s", Value: 950, Objective: "p99<5ms", Met: true},
+	}
+	if got := liveResults(r); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	r.Outcome = "failed"
+	if got := liveResults(r); got != nil {
+		t.Errorf("a failed trial has %+v", got)
 	}
 }

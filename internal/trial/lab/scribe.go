@@ -17,6 +17,7 @@ import (
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/trial"
 	"prony.example/record"
+	"prony.example/record/metric"
 	"prony.example/stats"
 )
 
@@ -77,7 +78,8 @@ func (s *scribe) Trial(e trial.Event) {
 	case e.Record != nil:
 		s.ended++
 		p = record.Progress{Kind: record.TrialEnds, Trial: e.Trial, Text: Digest(e.Record),
-			Grade: e.Record.Verdict.Grade, Ended: s.ended, Total: s.total}
+			Grade: e.Record.Verdict.Grade, Ended: s.ended, Total: s.total,
+			Row: table.RowName(e.Record.Target), Results: liveResults(e.Record)}
 	}
 	s.write(p)
 	if e.Record != nil {
@@ -203,6 +205,30 @@ func Digest(r *record.Record) string {
 		fmt.Fprintf(&b, " and %d more", n-1)
 	}
 	return b.String()
+}
+
+// liveResults returns the numbers of a trial that Digest has, and the capacities.
+func liveResults(r *record.Record) (all []record.LiveResult) {
+	if r.Outcome != record.Measured {
+		return nil
+	}
+	for i := range r.Loads {
+		l := &r.Loads[i]
+		x := record.LiveResult{Load: l.Name, Metric: metric.Throughput, Unit: units.PerS,
+			Value: l.ThroughputPerS}
+		switch {
+		case l.Search != nil:
+			x.Metric, x.Value = metric.Capacity, l.Search.RatePerS
+			x.Objective, x.Met = l.Search.SLO, l.Search.MetPerS > 0
+		case l.Model == record.Open:
+			x.Metric, x.Unit, x.Value = "p99", units.Ns, float64(l.ResponseTime.P99Ns)
+		}
+		if x.Metric == "p99" && verdict.Withheld(r.Verdict, l.Name) != nil {
+			x.Value = 0
+		}
+		all = append(all, x)
+	}
+	return all
 }
 
 // warmth summarizes a warm-up.

@@ -4,6 +4,7 @@
 import { useEffect } from "preact/hooks";
 import type { Comparison, Entry, Row, Written } from "../model";
 import { Ask, Badge, Select, Trouble, useLoaded } from "../parts";
+import { Refused } from "../refused";
 import { replace, type Route, to } from "../route";
 import { server, site, source } from "../source";
 import * as words from "../words";
@@ -125,7 +126,7 @@ function Choice({ runs, query }: { runs: Entry[]; query: URLSearchParams }) {
         </label>
       </form>
       {runA && runB ? (
-        <Compared {...given} />
+        <Compared {...given} anyway={() => set({ allowMismatch: "1" })} />
       ) : (
         <p class="lead">
           Choose two runs, or one run twice with two of its targets. Targets of one run are paired
@@ -144,17 +145,51 @@ interface Given {
   limit: string;
 }
 
-function Compared({ a, b, control, allowMismatch, limit }: Given) {
+interface Unlike {
+  unlike: string; // why the server does not compare them
+}
+
+function Compared({ a, b, control, allowMismatch, limit, anyway }: Given & { anyway: () => void }) {
   const sides = { a, b, control, allowMismatch: allowMismatch !== "" };
-  const loaded = useLoaded(() => server!.compare(sides), [a, b, control, allowMismatch]);
-  return (
-    <>
-      {limit && <Judged sides={sides} limit={limit} />}
-      <Ask of={loaded}>
-        {(c) => <Shown c={c} href={server!.comparison(sides, limit)} />}
-      </Ask>
-    </>
+  const loaded = useLoaded<Comparison | Unlike>(
+    () =>
+      server!.compare(sides).catch((error: unknown) => {
+        if (error instanceof Refused && error.status === 409) {
+          return { unlike: error.message };
+        }
+        throw error;
+      }),
+    [a, b, control, allowMismatch],
   );
+  return (
+    <Ask of={loaded}>
+      {(c) =>
+        "unlike" in c ? (
+          <>
+            <Trouble text={c.unlike} />
+            <p class="doors">
+              <button class="act" type="button" onClick={anyway}>Compare anyway</button>
+            </p>
+          </>
+        ) : (
+          <>
+            <Mismatches of={c} />
+            {limit && <Judged sides={sides} limit={limit} />}
+            <Shown c={c} href={server!.comparison(sides, limit)} />
+          </>
+        )
+      }
+    </Ask>
+  );
+}
+
+// Mismatches are above a comparison of runs that were measured in different ways.
+function Mismatches({ of }: { of: Comparison }) {
+  const all = of.mismatches ?? [];
+  const lines = all.map((m) => `${m.aspect}: ${m.a} against ${m.b}`);
+  const head = "Baseline and candidate were measured in different ways. A difference between them " +
+    "may be one of the method:";
+  return all.length > 0 ? <Trouble text={[head, ...lines].join("\n")} /> : null;
 }
 
 // Shown is what a comparison found, and the way to its page.

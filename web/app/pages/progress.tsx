@@ -6,6 +6,7 @@ import { Badge, Box, said, Trouble } from "../parts";
 import { path } from "../server";
 import { server } from "../source";
 import * as words from "../words";
+import { Course } from "./course";
 
 // Progress calls changed when there is one record more, and when the run has ended.
 export function Progress({ id, changed }: { id: string; changed: () => void }) {
@@ -32,6 +33,7 @@ export function Progress({ id, changed }: { id: string; changed: () => void }) {
       <How s={state} />
       <Now s={state} />
       <Ratios s={state} />
+      <Course s={state} />
       <Order s={state} />
       <Stop id={id} starts={state.repeat === "start"} />
       <Followed title="Log of the run" text={state.said.join("\n")} />

@@ -1,7 +1,7 @@
 // One run in short. Its report is a document of its own, which reads without this app and without
 // scripts, and can be sent to somebody as one file: here stand what it found and the way to it.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Repeat } from "../model";
 import { Ask, Facts, said, Trouble, useLoaded } from "../parts";
 import { type Route, to } from "../route";
@@ -81,7 +81,7 @@ function One({ run, changed }: { run: Entry; changed: () => void }) {
   );
 }
 
-// Change labels a run, or deletes it after asking once more.
+// Change labels a run, or deletes it after a question.
 function Change({ run, changed }: { run: Entry; changed: () => void }) {
   const [wrong, setWrong] = useState("");
   const act = (step: () => Promise<unknown>, then: () => void) =>
@@ -93,13 +93,13 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
     const kept = Object.fromEntries(Object.entries(labels).filter(([, value]) => value !== ""));
     void act(() => server!.send("PUT", path("runs", run.id, "labels"), kept), changed);
   };
+  const dialog = useRef<HTMLDialogElement>(null);
   const remove = () => {
-    if (confirm(`Delete the run ${run.id} with its records? This cannot be undone.`)) {
-      void act(
-        () => server!.send("DELETE", path("runs", run.id), {}),
-        () => (location.hash = to("runs")),
-      );
-    }
+    dialog.current?.close();
+    void act(
+      () => server!.send("DELETE", path("runs", run.id), {}),
+      () => (location.hash = to("runs")),
+    );
   };
   return (
     <section class="noprint">
@@ -118,9 +118,19 @@ function Change({ run, changed }: { run: Entry; changed: () => void }) {
           Set
         </button>
       </form>
-      <button class="act danger" type="button" onClick={remove}>
+      <button class="act danger" type="button" onClick={() => dialog.current?.showModal()}>
         Delete this run …
       </button>
+      <dialog ref={dialog} aria-labelledby="delete-title">
+        <h2 id="delete-title">Delete the run {run.id}?</h2>
+        <p>Its records, logs and reports are deleted. This cannot be undone.</p>
+        <p class="doors">
+          <button class="act danger" type="button" onClick={remove}>Delete the run</button>
+          <button class="act" type="button" onClick={() => dialog.current?.close()}>
+            Keep the run
+          </button>
+        </p>
+      </dialog>
     </section>
   );
 }
