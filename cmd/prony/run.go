@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +31,6 @@ import (
 type runFlags struct {
 	asked   lab.Wish // without the seed and observations
 	seed    uint64
-	retain  bool
 	turn    turnFlags
 	why     bool
 	invalid string
@@ -128,10 +126,8 @@ with kubernetes-service, the load goes through a service (docs/kubernetes.md).
 Before it measures, run grades the machine as "prony doctor" does. With --host fit or --host
 doubtful, it refuses a worse machine with exit code 1.
 
-With --retain, run does not stop the service of a failed trial. It prints its address, process, log
-and folder, and waits for Enter to continue or Ctrl-C to end the run. Only one prony can measure on
-a machine at a time: run ends at once and names the other one. With --wait it waits for the other
-one, with --wait=10m for ten minutes at most.
+Only one prony can measure on a machine at a time: run ends at once and names the other one. With
+--wait it waits for the other one, with --wait=10m for ten minutes at most.
 
 With -x, run prints each action outside of prony, such as builds and starts, as a shell command.
 
@@ -157,7 +153,6 @@ const runExamples = `  prony run
   prony run --launcher process,docker --targets go-nethttp
   prony run --launcher process,kubernetes,kubernetes-service --targets go-nethttp
   prony run --resume results/2026-11-21T03-40-11Z
-  prony run --retain --targets go-nethttp
   prony run --wait=10m
   prony run --drivers prony,wrk --targets go-nethttp
   prony run --agent otel-java/full --targets java-spring/virtual
@@ -186,8 +181,6 @@ func (a *app) runCmd() *cobra.Command {
 	cli.OneOf(c, &f.invalid, "invalid", "count INVALID trials as pass or fail in the exit code; "+
 		"pass if prony gate judges the run", stats.Fail, stats.Pass)
 	c.Flags().BoolVar(&f.why, "why", false, whyHelp)
-	c.Flags().BoolVar(&f.retain, "retain", false,
-		"keep the service of a failed trial running until Enter or Ctrl-C")
 	return c
 }
 
@@ -254,9 +247,6 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
-	if f.retain {
-		wish.Hold = (&retainer{tell: show, in: os.Stdin}).hold
-	}
 	if project != nil {
 		if err := hold(c.Context(), l, project, &wish); err != nil {
 			show.end()

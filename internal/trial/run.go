@@ -229,7 +229,7 @@ func (l *Lab) one(ctx context.Context, e Experiment, t Spec) *record.Record {
 	f := l.life(e, t)
 	f.step = "build"
 	f.fail(context.Background(), t.Lacking)
-	f.end(context.Background())
+	f.end()
 	return f.judged()
 }
 

@@ -136,12 +136,10 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	}
 	s.closeLoaders()
 	var out []*record.Record
-	stopped := int64(0)
 	for _, f := range s.all {
-		f.end(ctx)
-		stopped += f.heldNs
+		f.end()
 		f.rec.HostBefore = before
-		f.rec.DurationNs = (clock.Mono() - began - stopped) / int64(len(s.all))
+		f.rec.DurationNs = (clock.Mono() - began) / int64(len(s.all))
 	}
 	for i, f := range s.all {
 		l.recalibrate(ctx, e, trials[i], f.rec)
@@ -189,12 +187,12 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 			err = f.orExit(err)
 		}
 		f.fail(ctx, err)
-		f.end(ctx)
+		f.end()
 	}
 }
 
 // end stops the target, once.
-func (f *side) end(ctx context.Context) {
+func (f *side) end() {
 	if f.ended {
 		return
 	}
@@ -204,7 +202,7 @@ func (f *side) end(ctx context.Context) {
 			f.fail(context.Background(), err)
 		}
 	}
-	f.life.end(ctx)
+	f.life.end()
 }
 
 // nobody is the index in place of a target's if the lab itself caused an error.

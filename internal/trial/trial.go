@@ -84,8 +84,6 @@ type Lab struct {
 	Layout  host.Layout
 	Dir     string // folder of the run
 	Observe func(Event)
-	// Hold keeps the service of a failed trial until it returns; nil: services are stopped.
-	Hold func(context.Context, Held)
 	// Quiet checks the host before each trial, and may wait until it is quiet; nil: no check.
 	Quiet func(context.Context) record.Before
 	// Slicing is what starts of several targets side by side need.
@@ -164,7 +162,6 @@ type life struct {
 	pprof     bool    // it serves Go's profiles on these ports
 	heard     bool    // the collector received the trial
 	dragged   bool    // another target of its start caused its failure
-	heldNs    int64   // time of Hold, which does not count as the trial's
 
 	untold    []*offered       // loads not yet sent to the meter
 	unsaid    []telemetry.Mark // marks not yet sent to the collector
@@ -182,8 +179,8 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	} else {
 		f.measured()
 	}
-	f.end(ctx)
-	f.rec.DurationNs = clock.Mono() - began - f.heldNs
+	f.end()
+	f.rec.DurationNs = clock.Mono() - began
 	l.recalibrate(ctx, e, t, f.rec)
 	return f.judged()
 }
@@ -296,9 +293,9 @@ func (f *life) fail(ctx context.Context, err error) {
 	f.rec.Outcome, f.rec.Failure = record.Failed, out
 }
 
-// end stops the service, after Hold if the trial failed, and writes the details beside the record.
-// A failure here makes a good trial a failed one, because something may still be running.
-func (f *life) end(ctx context.Context) {
+// end stops the service and writes the details beside the record. A failure here makes a good trial
+// a failed one, because something may still be running.
+func (f *life) end() {
 	f.unpodded()
 	for _, a := range f.requested {
 		if a.counter != nil {
@@ -311,7 +308,6 @@ func (f *life) end(ctx context.Context) {
 		f.details = append(f.details, detail{name: "probe", value: series})
 	}
 	if f.proc != nil {
-		f.hold(ctx)
 		f.at("stop", 0)
 		err := f.proc.Stop(f.proc.Grace())
 		f.rec.LogDroppedBytes = f.proc.LogDropped()
@@ -503,27 +499,6 @@ func (f *life) verify(ctx context.Context) error {
 			strings.Join(bad, "; "))
 	}
 	return nil
-}
-
-// Held is a failed trial whose service was not stopped yet. The service may have ended by itself.
-type Held struct {
-	Trial   string
-	Failure record.Failure
-	Service *processes.System
-	Dir     string // working directory of its processes, unless they are containers
-}
-
-// hold lets the user inspect the service of a failed trial. It skips a trial that ended by an
-// interrupt or because of another target of its start, since its service shows nothing.
-func (f *life) hold(ctx context.Context) {
-	if f.lab.Hold == nil || f.rec.Outcome != record.Failed || f.dragged || ctx.Err() != nil {
-		return
-	}
-	began := clock.Mono()
-	f.lab.tell(Event{Trial: f.trial.ID, Step: "held"})
-	f.lab.Hold(ctx, Held{Trial: f.trial.ID, Failure: *f.rec.Failure, Service: f.proc,
-		Dir: f.trial.Subject.Built.Dir})
-	f.heldNs = clock.Mono() - began
 }
 
 // detail is data of a trial that do not belong in its record: series and histograms. Results do not

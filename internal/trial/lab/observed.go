@@ -41,7 +41,7 @@ func (r *run) measure(ctx context.Context) error {
 		observe = live.Trial
 	}
 	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
-	lab.Tools, lab.Hold = r.profilers(ctx), r.wish.Hold
+	lab.Tools = r.profilers(ctx)
 	var err error
 	if lab.Slicing.Copies, err = r.Builder(r.tools).Copies(); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -14,7 +13,6 @@ import (
 	"prony.example/internal/observe/host"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/agents"
-	"prony.example/internal/trial"
 )
 
 // Wish is a request for a run.
@@ -30,8 +28,6 @@ type Wish struct {
 	Command   []string // for the records
 	Version   string   // version of this program, for the records
 	Labels    map[string]string
-	// Hold gets the service of a failed trial before it is stopped; nil: services are stopped.
-	Hold func(context.Context, trial.Held)
 }
 
 // Own is an experiment that is not in a checkout.

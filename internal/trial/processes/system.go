@@ -241,16 +241,6 @@ func (s *System) User() string {
 	return ""
 }
 
-// Containers returns the names of the parts that are containers.
-func (s *System) Containers() (names []string) {
-	for _, p := range s.Parts {
-		if c, ok := p.Process.(interface{ Container() string }); ok {
-			names = append(names, c.Container())
-		}
-	}
-	return names
-}
-
 // Pod describes the pod of the last part; ok is false if no cluster started it.
 func (s *System) Pod(ctx context.Context) (p record.Pod, ok bool) {
 	podded, ok := s.Parts[len(s.Parts)-1].Process.(launch.Podded)
