@@ -17,8 +17,8 @@ type shape struct {
 // shapes are the known ones.
 var shapes = struct {
 	sync.Mutex
-	of map[reflect.Type]*shape
-}{of: map[reflect.Type]*shape{}}
+	known map[reflect.Type]*shape
+}{known: map[reflect.Type]*shape{}}
 
 // shapeOf returns the shape of a type, nil for one without keys.
 func shapeOf(t reflect.Type) *shape {
@@ -36,17 +36,17 @@ func build(t reflect.Type) *shape {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if s, known := shapes.of[t]; known {
+	if s, is := shapes.known[t]; is {
 		return s
 	}
 	s := &shape{}
 	switch t.Kind() {
 	case reflect.Struct:
-		shapes.of[t] = s // before its fields, which may have the type again
+		shapes.known[t] = s // before its fields, which may have the type again
 		s.fields = map[string]*shape{}
 		s.add(t)
 	case reflect.Map, reflect.Slice, reflect.Array:
-		shapes.of[t] = s
+		shapes.known[t] = s
 		s.inside = build(t.Elem())
 	default:
 		return nil
