@@ -99,11 +99,9 @@ func TestKeysInAnotherCase(t *testing.T) {
 	for _, row := range []struct{ args, file, right, wrong, says string }{
 		{"report RUN", "RUN/trials.ndjson", `"block":1`, `"Block":1`,
 			`RUN/trials.ndjson:1: not a record: the key "Block" must be written "block"`},
-		{"report RUN", "RUN/trials.ndjson", `"grade":"VALID"`, `"grade":"INVALID","GRADE":"VALID"`,
-			`RUN/trials.ndjson:1: not a record: the key "GRADE" must be written "grade"`},
 		{"compare RUN RUN", "RUN/run.json", `"blocks"`, `"Blocks"`, `run.json: line `},
 		{"--root ROOT run ROOT/suites/canonical.yaml --out OUT", "ROOT/suites/canonical.yaml",
-			"blocks: 1", "Blocks: 1", `ROOT/suites/canonical.yaml:6: unknown key "Blocks" in ` +
+			"blocks: 1", "Blocks: 1", `suites/canonical.yaml:6: unknown key "Blocks" in ` +
 				`"Blocks: 1"; did you mean "blocks"?`},
 		{"--root ROOT run ROOT/suites/canonical.yaml --out OUT", "ROOT/suites/canonical.yaml",
 			"model: closed", "model: closed, Model: open", `unknown key "Model"`},
