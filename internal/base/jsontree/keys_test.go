@@ -132,6 +132,9 @@ func FuzzBadKey(f *testing.F) {
 		if err != nil || !json.Valid([]byte(text)) {
 			return
 		}
+		if err := jsontree.DecodeLine([]byte(text), new(any)); (err != nil) != (line > 0) {
+			t.Errorf("it is decoded with %v, and line %d has a repeated key", err, line)
+		}
 		if repeats(tree) != (line > 0) {
 			t.Errorf("the tree has a repeated key: %v, the text has one in line %d", repeats(tree),
 				line)

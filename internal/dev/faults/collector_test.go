@@ -27,31 +27,34 @@ const sender = `agents:
     needsTelemetry: true
 `
 
+// lostCollectors are the ways in which a run loses its collector.
+var lostCollectors = []struct {
+	name, args    string
+	before        int // records before the signal
+	records, lost int // lost: those that say that telemetry is missing
+	signal        syscall.Signal
+	says          string
+}{
+	{"killed in the observed trial", observedRun + "go-two", 1, 2, 1, syscall.SIGKILL,
+		"signal: killed"},
+	{"killed in the comparison", observedRun + "go-two,go-three", 0, 4, 2, syscall.SIGKILL,
+		"signal: killed"},
+	{"killed in the comparison of an agent", attachedRun, 0, 2, 1, syscall.SIGKILL,
+		"signal: killed"},
+	{"hangs in the observed trial", observedRun + "go-two", 1, 2, 1, syscall.SIGSTOP,
+		"did not end within"},
+	{"hangs in the comparison", observedRun + "go-two,go-three", 0, 4, 2, syscall.SIGSTOP,
+		"did not end within"},
+	{"hangs in the comparison of an agent", attachedRun, 0, 2, 1, syscall.SIGSTOP,
+		"did not end within"},
+}
+
 // A collector that is killed or hangs costs a run its telemetry: the results are there, and the
 // output, the record and the report say what is missing.
 func TestLostCollector(t *testing.T) {
 	testsets.Once(t, "a run whose collector is killed", programFiles)
 	more := testsets.More(t, programFiles)
-	for i, row := range []struct {
-		name, args    string
-		before        int // records before the signal
-		records, lost int // lost: those that say that telemetry is missing
-		signal        syscall.Signal
-		says          string
-	}{
-		{"killed in the observed trial", observedRun + "go-two", 1, 2, 1, syscall.SIGKILL,
-			"signal: killed"},
-		{"killed in the comparison", observedRun + "go-two,go-three", 0, 4, 2, syscall.SIGKILL,
-			"signal: killed"},
-		{"killed in the comparison of an agent", attachedRun, 0, 2, 1, syscall.SIGKILL,
-			"signal: killed"},
-		{"hangs in the observed trial", observedRun + "go-two", 1, 2, 1, syscall.SIGSTOP,
-			"did not end within"},
-		{"hangs in the comparison", observedRun + "go-two,go-three", 0, 4, 2, syscall.SIGSTOP,
-			"did not end within"},
-		{"hangs in the comparison of an agent", attachedRun, 0, 2, 1, syscall.SIGSTOP,
-			"did not end within"},
-	} {
+	for i, row := range lostCollectors {
 		if !more && i > 0 {
 			break
 		}
