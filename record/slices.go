@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 )
 
 // SlicesDir is the folder of a run with one slices file for each start.
@@ -195,7 +196,7 @@ func readSlices(file string, in io.Reader) (head SlicesHead, all []Slice, err er
 		if err := d.Decode(&text); err != nil {
 			return err
 		}
-		return unique(text, v)
+		return jsontree.DecodeLine(text, v)
 	}
 	if err := next(&head); err != nil {
 		return head, nil, fmt.Errorf("read slices %s: %w", file, err)

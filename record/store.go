@@ -427,7 +427,7 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 	bad, err = ReadLines(name, in, func(b []byte) error {
 		line++
 		rec := &Record{}
-		err := unique(Upgrade(b), rec)
+		err := jsontree.DecodeLine(Upgrade(b), rec)
 		switch {
 		case err != nil:
 		case rec.Version < 1 || rec.Version > Version:
@@ -453,17 +453,6 @@ func readRecords(name string, in io.Reader, fits func(rec *Record, line int) err
 		return nil
 	})
 	return records, bad, err
-}
-
-// unique decodes a line of NDJSON, in which every key of an object must be unique.
-func unique(line []byte, v any) error {
-	if err := json.Unmarshal(line, v); err != nil {
-		return err
-	}
-	if key, place := jsontree.Repeated(line); place > 0 {
-		return fmt.Errorf("the key %q occurs twice in one object", key)
-	}
-	return nil
 }
 
 // errBound ends the reading of a file.

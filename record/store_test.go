@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"prony.example/internal/base/jsontree"
+	"prony.example/internal/base/strictyaml/formattest"
 )
 
 // filler gives each field a different value, so that no field can be lost or mixed up.
@@ -507,7 +510,8 @@ func TestWritesAreSynced(t *testing.T) {
 	}
 }
 
-// A key that occurs twice in one object is an error with its place, in each file of a run.
+// A key that occurs twice in one object, or is written in another case, is an error with its place,
+// in each file of a run.
 func TestRepeatedKeys(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -516,13 +520,16 @@ func TestRepeatedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const twice = `the key "%s" occurs twice in one object`
-	says := func(subject string, err error, place, key string) {
+	refused := func(subject string, err error, place, want string) {
 		t.Helper()
-		if want := fmt.Sprintf(twice, key); err == nil ||
-			!strings.Contains(err.Error(), place) || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.Contains(err.Error(), place) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %s %s", subject, err, place, want)
 		}
+	}
+	says := func(subject string, err error, place, key string) {
+		t.Helper()
+		refused(subject, err, place, fmt.Sprintf(`the key "%s" occurs twice in one object`, key))
 	}
 	const good = `{"version":2,"trial":"a","block":1}` + "\n"
 	write(RunFile, `{"version":2}`)
@@ -547,4 +554,27 @@ func TestRepeatedKeys(t *testing.T) {
 	write(ScheduleFile, "{\"forNs\":1,\n\"forNs\":2}")
 	_, err = ReadSchedule(dir)
 	says("the schedule", err, "line 2: ", "forNs")
+
+	write(RunFile, `{"version":2}`)
+	write(TrialsFile, good+`{"version":2,"trial":"b","loads":[{"done":1,"Done":2}]}`+"\n"+
+		`{"version":2,"trial":"c","verdict":{"Grade":"VALID"}}`+"\n")
+	_, records, bad, err = ReadUnchecked(dir)
+	if err != nil || len(records) != 1 || len(bad) != 2 {
+		t.Fatalf("%d records, bad %v, error %v", len(records), bad, err)
+	}
+	refused("the second record", bad[0], TrialsFile+":2: ", `the key "Done" must be written "done"`)
+	refused("the third record", bad[1], TrialsFile+":3: ", `"Grade" must be written "grade"`)
+	write(RunFile, "{\"version\":2,\n\"Blocks\":4}")
+	_, _, _, err = Read(dir)
+	refused("the head", err, RunFile+": line 2: ", `the key "Blocks" must be written "blocks"`)
+	write("s", `{"version":1,"trials":["a"]}`+"\n"+`{"target":0,"Requests":2}`+"\n")
+	_, _, err = ReadSlices(dir, "s")
+	refused("a slice", err, "line 2: ", `the key "Requests" must be written "requests"`)
+}
+
+// Every key of a run's files has one name.
+func TestKeysHaveOneName(t *testing.T) {
+	for _, v := range []any{&Run{}, &Record{}, &SlicesHead{}, &Slice{}, &Schedule{}} {
+		formattest.Names(t, v, "json", jsontree.DecodeLine)
+	}
 }

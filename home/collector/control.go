@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/base/portguard"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
@@ -86,9 +88,11 @@ func order[T any](most int64, do func(context.Context, T) (any, error)) http.Han
 			return
 		}
 		var in T
-		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
+		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+		if err == nil {
+			err = jsontree.Strict(text, &in)
+		}
+		if err != nil {
 			http.Error(w, fmt.Sprintf("read the command: %v", err), http.StatusBadRequest)
 			return
 		}

@@ -186,8 +186,8 @@ func document(text string) (*jsontree.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the file begins like JSON but is not valid JSON: %w", err)
 	}
-	if key, line := jsontree.Repeated([]byte(text)); line > 0 {
-		return nil, fmt.Errorf("line %d: the key %q occurs twice in one object", line, key)
+	if problem, line := jsontree.BadKey([]byte(text), nil); line > 0 {
+		return nil, fmt.Errorf("line %d: %s", line, problem)
 	}
 	return root, nil
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"prony.example/internal/base/strictyaml/formattest"
 )
 
 // A number of a form is exact or refused with its key and text.
@@ -29,4 +32,17 @@ func TestFormNumbersAreExact(t *testing.T) {
 	check(`{"limits": {"cpus": "0.5"}}`, `cpus must be a decimal number, not "0.5"`)
 	check(`{"limits": {"cpus": 1e999}}`, "cpus is too large: 1e999")
 	check(`{"limits": {"cpus": null}}`, "cpus has no value")
+}
+
+// Every key of a request's body has one name.
+func TestRequestKeysHaveOneName(t *testing.T) {
+	decode := func(data []byte, v any) error {
+		return read(httptest.NewRequest("POST", "/", bytes.NewReader(data)), v)
+	}
+	formattest.Names(t, &Form{}, "json", decode)
+	formattest.Names(t, &Edited{}, "json", decode)
+	labels := map[string]string{} // whose keys are the user's
+	if err := decode([]byte(`{"team": "a", "Team": "b"}`), &labels); err != nil {
+		t.Error(err)
+	}
 }

@@ -52,7 +52,7 @@ const (
 	verifyWait  = 2 * time.Minute
 	logTail     = 20   // last lines of a failed service's log in its record
 	padMost     = 4096 // maximum bytes of random padding in the environment of a start
-	lastLine    = 200  // bytes of the log's last line in an error, which must stay a sentence
+	lastLine    = 200  // bytes of a line of the log in an error, which must stay a sentence
 )
 
 // Driver offers a load.
@@ -455,15 +455,6 @@ func (f *life) orExit(err error) error {
 	default:
 		return err
 	}
-}
-
-// lastSaid returns the last line of the service's log, shortened, for an error message.
-func (f *life) lastSaid() string {
-	log := f.proc.Log(1)
-	if len(log) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; last line of its log: %.*q", lastLine, log[len(log)-1])
 }
 
 type hintError struct {

@@ -39,17 +39,101 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// FuzzRepeated checks that a tree and its text have the same opinion on repeated keys.
-func FuzzRepeated(f *testing.F) {
+// form has keys in all places.
+type form struct {
+	Rate   int     `json:"rate"`
+	Inner  []inner `json:"inner,omitempty"`
+	Named  map[string]map[string]*inner
+	Any    any    `json:"any"`
+	Hidden string `json:"-"`
+	Self   *form  `json:"self"`
+	Older  older  `json:"older"`
+	inner
+	*Shared
+}
+
+type inner struct {
+	Key string `json:"key"`
+}
+
+// Shared is embedded.
+type Shared struct {
+	Common json.RawMessage `json:"common"`
+}
+
+// older decodes itself.
+type older struct {
+	Word string `json:"word"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *older) UnmarshalJSON(data []byte) error {
+	type plain older
+	return json.Unmarshal(data, (*plain)(o))
+}
+
+func TestKeysInAnotherCase(t *testing.T) {
+	check := func(text, written, right string) {
+		t.Helper()
+		want := "<nil>"
+		if right != "" {
+			want = fmt.Sprintf("line 1: the key %q must be written %q", written, right)
+		}
+		for _, decode := range []func([]byte, any) error{jsontree.Decode, jsontree.Strict} {
+			if err := decode([]byte(text), &form{}); fmt.Sprint(err) != want {
+				t.Errorf("%s: error %v, want %s", text, err, want)
+			}
+		}
+	}
+	check(`{"rate":1,"inner":[{"key":"Key"}],"any":{"Rate":1,"RATE":2,"rate":3}}`, "", "")
+	check(`{"Named":{"rate":{"Rate":{"key":"a"},"RATE":{}},"Key":null},"common":{"Common":1}}`,
+		"", "")
+	check(`{"Rate":1}`, "Rate", "rate")
+	check(`{"rate":1,"RATE":2}`, "RATE", "rate")
+	check(`{"RATE":2,"rate":1}`, "RATE", "rate")
+	check(`{"\u0052ate":1}`, "Rate", "rate")
+	check(`{"inner":[{},{"key":"a"},{"Key":"b"}]}`, "Key", "key")
+	check(`{"inner":[{}],"Key":"b"}`, "Key", "key")
+	check(`{"named":{}}`, "named", "Named")
+	check(`{"Named":{"a":{"b":{"KEY":"a"}}}}`, "KEY", "key")
+	check(`{"Common":1}`, "Common", "common")
+	check(`{"self":{"self":{"Self":null}}}`, "Self", "self")
+	check(`{"older":{"Word":"a"}}`, "Word", "word")
+	check(`{"\u212aey":"a"}`, "\u212aey", "key") // KELVIN SIGN, which encoding/json folds
+}
+
+func TestStrict(t *testing.T) {
+	check := func(text, want string) {
+		t.Helper()
+		err := jsontree.Strict([]byte(text), &form{})
+		if !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+	check(` {"rate": 1} `, "<nil>")
+	check(`{"rate": 1} {}`, "more than one JSON value")
+	check(`{"rate": 1} }`, "more than one JSON value")
+	check(`{"rat": 1}`, `unknown field "rat"`)
+	check(`{"rate": 1, "rate": 1}`, `"rate" occurs twice`)
+	check(`{"Rate": "a"}`, `must be written "rate"`)
+	check(`{"Rate": 1`, "unexpected EOF")
+	check(``, "EOF")
+}
+
+// FuzzBadKey checks that a tree and its text have the same opinion on repeated keys.
+func FuzzBadKey(f *testing.F) {
 	for _, text := range []string{`{"a":1,"a":2}`, `[{"a":{"a":[]}},{"a":0}]`, `{"a":"\"a\":"}`,
 		`{"\u0061":1,"a":2}`, `"a"`, `{"a":1,"b":{"c":1},"a":{"c":1}}`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_, line := jsontree.Repeated([]byte(text)) // also of a text that is not JSON
+		_, line := jsontree.BadKey([]byte(text), nil) // also of a text that is not JSON
 		tree, err := jsontree.Parse([]byte(text), 1)
 		if err != nil || !json.Valid([]byte(text)) {
 			return
+		}
+		if err := jsontree.DecodeLine([]byte(text), new(any)); (err != nil) != (line > 0) {
+			t.Errorf("it is decoded with %v, and line %d has a repeated key", err, line)
 		}
 		if repeats(tree) != (line > 0) {
 			t.Errorf("the tree has a repeated key: %v, the text has one in line %d", repeats(tree),

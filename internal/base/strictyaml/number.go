@@ -220,8 +220,8 @@ func (e *numberCheck) scalar(n ast.Node, t reflect.Type, key, text string) {
 		Source: line(e.data, number), Hint: hint})
 }
 
-// JSON decodes a JSON document of a user into v. Unknown keys, repeated keys, more than one value,
-// and numbers that v cannot hold exactly are errors. A null is no number.
+// JSON decodes a JSON document of a user into v. What jsontree.Strict refuses, and numbers that v
+// cannot hold exactly, are errors. A null is no number.
 func JSON(r io.Reader, v any) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
@@ -233,21 +233,13 @@ func JSON(r io.Reader, v any) error {
 	if err := d.Decode(&tree); err != nil {
 		return err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("the body has more than one JSON value")
+	if problem, line := jsontree.BadKey(data, v); line > 0 {
+		return fmt.Errorf("line %d: %s", line, problem)
 	}
 	if err := exactJSON(tree, reflect.TypeOf(v), ""); err != nil {
 		return err
 	}
-	d = json.NewDecoder(strings.NewReader(string(data)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if key, line := jsontree.Repeated(data); line > 0 {
-		return fmt.Errorf("line %d: the key %q occurs twice in one object", line, key)
-	}
-	return nil
+	return jsontree.Strict(data, v)
 }
 
 // exactJSON checks all numbers of a value for a type.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/strictyaml"
-	"prony.example/internal/base/strictyaml/numbertest"
+	"prony.example/internal/base/strictyaml/formattest"
 )
 
 // kinds has a key of each numeric kind, in all places.
@@ -35,7 +35,7 @@ type Shared struct {
 	Common int `yaml:"common" json:"common"`
 }
 
-func TestNumbersAreExact(t *testing.T) { numbertest.Exact(t, &kinds{}) }
+func TestNumbersAreExact(t *testing.T) { formattest.Numbers(t, &kinds{}) }
 
 // Aliases and merged mappings are checked where they are written.
 func TestNumbersBehindAliases(t *testing.T) {

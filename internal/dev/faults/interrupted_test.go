@@ -17,10 +17,10 @@ import (
 // run of each signal, which is not in the long set, has four trials.
 func TestInterruptedRun(t *testing.T) {
 	testsets.Once(t, "runs that are interrupted and resumed", programFiles)
-	const times = 20 // of each signal; each is remembered for itself
+	const times = 20 // of each signal in the long set; each is remembered for itself
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	for i := range times {
+	for i := range times + 1 {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 			moments := rand.New(rand.NewPCG(seed, uint64(i)<<8|uint64(sig)))
 			trials, long := 10, 15*time.Second
@@ -32,7 +32,7 @@ func TestInterruptedRun(t *testing.T) {
 			if i%2 == 1 {
 				args = fmt.Sprintf("--targets go-two,go-three --blocks %d --slices 1s", trials/2)
 			}
-			t.Run(fmt.Sprintf("%s/%d", sig, i+1), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", sig, i), func(t *testing.T) {
 				if i > 0 {
 					testsets.Long(t, "runs that are interrupted at other moments", programFiles)
 				}

@@ -91,3 +91,39 @@ func (s *scene) numbers(t *testing.T, e ended, text string) {
 		t.Errorf("it says %q", at)
 	}
 }
+
+// A key in another case is an error with file, line and the right key, and its value never counts,
+// in files of a run, suites and prony.yaml.
+func TestKeysInAnotherCase(t *testing.T) {
+	testsets.Once(t, "keys that differ only in case", programFiles)
+	for _, row := range []struct{ args, file, right, wrong, says string }{
+		{"report RUN", "RUN/trials.ndjson", `"block":1`, `"Block":1`,
+			`RUN/trials.ndjson:1: not a record: the key "Block" must be written "block"`},
+		{"compare RUN RUN", "RUN/run.json", `"blocks"`, `"Blocks"`, `run.json: line `},
+		{"--root ROOT run ROOT/suites/canonical.yaml --out OUT", "ROOT/suites/canonical.yaml",
+			"blocks: 1", "Blocks: 1", `suites/canonical.yaml:6: unknown key "Blocks" in ` +
+				`"Blocks: 1"; did you mean "blocks"?`},
+		{"--root ROOT run ROOT/suites/canonical.yaml --out OUT", "ROOT/suites/canonical.yaml",
+			"model: closed", "model: closed, Model: open", `unknown key "Model"`},
+		{"run --out OUT", "prony.yaml", "command", "Command",
+			`prony.yaml:1: unknown key "Command"`},
+	} {
+		t.Run(row.args+row.wrong, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			s.put("prony.yaml", "targets: {app: {command: ./app}}\n")
+			sound, err := os.ReadFile(s.path(row.file))
+			if err != nil || !strings.Contains(string(sound), row.right) {
+				t.Fatalf("%v: %s", err, sound)
+			}
+			s.put(row.file, strings.Replace(string(sound), row.right, row.wrong, 1))
+			e := s.try("", s.arguments(row.args)...)
+			e.check(t)
+			want := strings.Join(s.arguments(row.says), " ")
+			if e.code == 0 && !strings.Contains(row.file, "trials") ||
+				!strings.Contains(e.stderr, want) {
+				t.Errorf("exit %d, it says %s, want %s", e.code, e.stderr, want)
+			}
+		})
+	}
+}

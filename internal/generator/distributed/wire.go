@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/jsontree"
 	"prony.example/load"
 )
 
@@ -163,15 +164,10 @@ func (p *patient) Read(b []byte) (int, error) {
 	}
 }
 
-// read decodes JSON; unknown keys and trailing data are errors.
+// read decodes JSON strictly.
 func read(body []byte, form any) error {
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(form); err != nil {
+	if err := jsontree.Strict(body, form); err != nil {
 		return fmt.Errorf("%w: %w", errGarbage, err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errGarbage
 	}
 	return nil
 }

@@ -187,9 +187,8 @@ func readOwn(name, text string, cols *Columns) (*Document, error) {
 	}
 	current := record.Upgrade([]byte(text))
 	if json.Unmarshal(current, &load) == nil && load.Load != nil && load.Load.WindowNs > 0 {
-		if key, line := jsontree.Repeated(current); line > 0 {
-			return nil, fmt.Errorf("audit %s: line %d: the key %q occurs twice in one object", name,
-				line, key)
+		if problem, line := jsontree.BadKey(current, &load); line > 0 {
+			return nil, fmt.Errorf("audit %s: line %d: %s", name, line, problem)
 		}
 		t := &Table{Title: "load", Line: 1, Rows: []*Row{ownRow(load.Load, load.Verdict, 1)}}
 		d := &Document{File: name, Kind: loadKind, Tables: []*Table{t}}

@@ -403,10 +403,15 @@ func TestOwnLoadAsJSON(t *testing.T) {
 			t.Errorf("%s: %+v", to, Audit(d).Findings)
 		}
 	}
-	const want = `audit l.json: line 2: the key "done" occurs twice in one object`
-	_, err = Read("l.json", strings.Replace(load, `"done"`, `"done": 9, "done"`, 1), nil)
-	if err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+	for keys, want := range map[string]string{
+		`"done": 9, "done"`: `the key "done" occurs twice in one object`,
+		`"Done": 9, "done"`: `the key "Done" must be written "done"`,
+	} {
+		want = "audit l.json: line 2: " + want
+		_, err = Read("l.json", strings.Replace(load, `"done"`, keys, 1), nil)
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
 	}
 }
 

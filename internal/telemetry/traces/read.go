@@ -3,7 +3,6 @@ package traces
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 
 	"prony.example/internal/base/files"
+	"prony.example/internal/base/jsontree"
 	"prony.example/internal/telemetry"
 	"prony.example/record"
 )
@@ -95,7 +95,7 @@ func ReadLines[T any](path string, use func(*T) error) (bad []*record.BadRecord,
 			return nil
 		}
 		v := new(T)
-		if err := json.Unmarshal(b, v); err != nil {
+		if err := jsontree.DecodeLine(b, v); err != nil {
 			return err
 		}
 		return use(v)

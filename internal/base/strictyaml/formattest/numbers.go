@@ -1,8 +1,8 @@
-// Package numbertest checks for tests that every numeric key of a file format holds exactly the
-// number that its author wrote, or refuses it with file, line, key and text.
+// Package formattest checks for tests that a file format has no second reading: every numeric key
+// holds exactly the number that its author wrote, and every key has one name.
 //
-// Non-goals: ranges of values and keys that hold no single number.
-package numbertest
+// Non-goals: ranges of values and numbers in keys that hold no single number.
+package formattest
 
 import (
 	"encoding"
@@ -26,10 +26,12 @@ var texts = []string{"3", "+3", "2.5", "2.0", "1e3", "1E-2", "0x10", "0o17", "0b
 // place is the way to a key: names of keys, "[]" for an item of a list and "{}" for an entry.
 type place []string
 
-// Exact checks all numeric keys of the type that v points to.
-func Exact(t *testing.T, v any) {
+// Numbers checks all numeric keys of the type that v points to: each holds exactly the number that
+// its author wrote, or refuses it with file, line, key and text.
+func Numbers(t *testing.T, v any) {
 	t.Helper()
-	places := find(reflect.TypeOf(v), nil, map[reflect.Type]bool{})
+	f := finder{tag: "yaml", visited: map[reflect.Type]bool{}, numeric: true}
+	places := f.find(reflect.TypeOf(v), nil)
 	if len(places) == 0 {
 		t.Fatalf("%T has no numeric key", v)
 	}
@@ -43,33 +45,44 @@ func Exact(t *testing.T, v any) {
 	}
 }
 
-// find returns the places of all numeric keys of a type.
-func find(t reflect.Type, path place, visited map[reflect.Type]bool) (out []place) {
+// finder finds places of a type.
+type finder struct {
+	tag     string // of keys
+	numeric bool   // finds places of numbers, otherwise of all keys
+	visited map[reflect.Type]bool
+}
+
+func (f finder) find(t reflect.Type, path place) (out []place) {
 	step := func(name string) place { return append(path[:len(path):len(path)], name) }
 	switch t.Kind() {
 	case reflect.Pointer:
-		return find(t.Elem(), path, visited)
+		return f.find(t.Elem(), path)
 	case reflect.Slice, reflect.Array:
-		return find(t.Elem(), step("[]"), visited)
+		return f.find(t.Elem(), step("[]"))
 	case reflect.Map:
-		return find(t.Elem(), step("{}"), visited)
+		return f.find(t.Elem(), step("{}"))
 	case reflect.Struct:
-		if visited[t] || reflect.PointerTo(t).Implements(textType) {
+		if f.visited[t] || reflect.PointerTo(t).Implements(textType) {
 			return nil
 		}
-		visited[t] = true
-		defer delete(visited, t)
-		for f := range t.Fields() {
-			name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-			if name != "" && name != "-" {
-				out = append(out, find(f.Type, step(name), visited)...)
-			} else if strings.Contains(options, "inline") {
-				out = append(out, find(f.Type, path, visited)...)
+		f.visited[t] = true
+		defer delete(f.visited, t)
+		for field := range t.Fields() {
+			name, options, _ := strings.Cut(field.Tag.Get(f.tag), ",")
+			switch {
+			case strings.Contains(options, "inline") || name == "" && f.tag == "json" &&
+				field.Anonymous:
+				out = append(out, f.find(field.Type, path)...)
+			case name != "" && name != "-":
+				if !f.numeric {
+					out = append(out, step(name))
+				}
+				out = append(out, f.find(field.Type, step(name))...)
 			}
 		}
 		return out
 	}
-	if k := t.Kind(); k >= reflect.Int && k <= reflect.Float64 {
+	if k := t.Kind(); f.numeric && k >= reflect.Int && k <= reflect.Float64 {
 		return []place{path}
 	}
 	return nil
@@ -87,9 +100,9 @@ func (p place) document(text string) string {
 	case "[]":
 		return "[" + inner + "]"
 	case "{}":
-		return "{some: " + inner + "}"
+		return `{"some": ` + inner + "}"
 	}
-	return "{" + p[0] + ": " + inner + "}"
+	return fmt.Sprintf("{%q: %s}", p[0], inner)
 }
 
 // key returns the name of the place's key.
