@@ -36,8 +36,8 @@ var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, h
 // untaken reports whether the server did not process the request of connection i, which has ended
 // with err. The worker is sure if the engine reported it, or if no byte of the request left a
 // connection that had served a response before. It assumes it if no byte of the response came over
-// such an HTTP/1.1 connection or WebSocket, or over one that had expired. On another fresh connection, or within
-// a response, a close or a reset is the server's failure.
+// such an HTTP/1.1 connection or WebSocket, or over one that had expired. On another fresh
+// connection, or within a response, a close or a reset is the server's failure.
 func (w *worker) untaken(i int, err error) (untaken, sure bool) {
 	c := &w.conns[i]
 	if c.repeats >= repeatMax {

@@ -42,8 +42,8 @@ var textFormats = []textFormat{
 	{regexp.MustCompile(`^\[(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
 		quoted + ` (?P<status>\d{3})(?:\s|$)`), time.RFC3339Nano, unescaped},
 	// Elastic Load Balancing: Application Load Balancers, whose lines begin with a type and have
-	// the time of the request's arrival, and Classic ones (docs.aws.amazon.com, elasticloadbalancing,
-	// load-balancer-access-logs).
+	// the time of the request's arrival, and Classic ones (docs.aws.amazon.com,
+	// elasticloadbalancing, load-balancer-access-logs).
 	{regexp.MustCompile(`^(?:(?:https?|h2|grpcs|wss?) )?(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+Z) ` +
 		`\S+ \S+ \S+ (?:-?[0-9.]+ ){3}(?P<status>-|\d{3}) (?:-|\d{3}) -?\d+ -?\d+ ` + quoted +
 		` "(?:[^"\\]|\\.)*" \S+ \S+(?: \S+ "[^"]*" "[^"]*" "[^"]*" \S+ ` +

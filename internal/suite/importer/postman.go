@@ -420,7 +420,8 @@ func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
 		r.body, r.kind, why = "", "", ""
 		r.changes = append(r.changes, "Postman does not send the body of "+r.method)
 	}
-	if i := slices.IndexFunc(r.headers, isField("content-type")); i >= 0 && why == "" && b.Mode != "formdata" {
+	i := slices.IndexFunc(r.headers, isField("content-type"))
+	if i >= 0 && why == "" && b.Mode != "formdata" { // which needs the boundary of its body
 		r.kind = r.headers[i].Value
 	}
 	return why

@@ -59,7 +59,8 @@ func (w stages) Lab(j *process.Journal, by *Launchers, l host.Layout, dir string
 // progress, and a folder that cannot be written ends it before it builds.
 func TestRunsBuildBesideOthers(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
-	check := func(wait time.Duration, edit func(*Wish), want ...string) (said []string, dir string) {
+	check := func(wait time.Duration, edit func(*Wish), want ...string) (said []string,
+		dir string) {
 		t.Helper()
 		w, wish := stages{list: new([]string)}, wholeWish(t, wholeSuite, "a")
 		edit(&wish)

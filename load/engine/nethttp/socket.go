@@ -135,8 +135,8 @@ func (c *webSocket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op,
 	return 0, nil
 }
 
-// orClosed returns the close frame that made writing fail, or err. After a failed write, the library
-// closes the connection, so reading ends.
+// orClosed returns the close frame that made writing fail, or err. After a failed write, the
+// library closes the connection, so reading ends.
 func (c *webSocket) orClosed(err error) error {
 	for a := range c.inbox {
 		if a.let(); a.err != nil && websocket.CloseStatus(a.err) >= 0 {

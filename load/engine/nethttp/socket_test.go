@@ -133,9 +133,10 @@ func TestCloseFramesCrossMessages(t *testing.T) {
 			t.Errorf("%d: ended in %v by %v, want %v", status, h.op, h.err, want)
 		}
 	}
-	check(websocket.StatusNormalClosure, "the server closed the WebSocket with status 1000 (reload)")
-	check(websocket.StatusGoingAway, "the server closed the WebSocket with status 1001 (reload)")
-	check(websocket.StatusServiceRestart, "the server closed the WebSocket with status 1012 (reload)")
+	const ended = "the server closed the WebSocket with status "
+	check(websocket.StatusNormalClosure, ended+"1000 (reload)")
+	check(websocket.StatusGoingAway, ended+"1001 (reload)")
+	check(websocket.StatusServiceRestart, ended+"1012 (reload)")
 	check(websocket.StatusInternalError, "")
 	check(websocket.StatusPolicyViolation, "")
 
