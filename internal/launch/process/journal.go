@@ -422,7 +422,8 @@ func Share(dir, folder string) (leave func() error, err error) {
 	for i, f := range locks {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 		if err != nil && (i == 0 || os.Getenv(Beside) == "") {
-			return nil, errors.Join(busy(f, "wait for the other process"), leave())
+			return nil, errors.Join(fmt.Errorf("open journal %s: %w", dir,
+				busy(f, "wait for the other process")), leave())
 		}
 	}
 	return leave, nil
