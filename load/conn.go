@@ -167,7 +167,11 @@ func (w *worker) Closed(i int, atNs int64, op Op, err error) {
 				w.retry(i, atNs)
 				return
 			}
-			f, why.text = failClosed, notRepeatable
+			if f = failClosed; w.cfg.serial {
+				why.text = notRepeatable
+			} else {
+				why.text += perhapsProcessed
+			}
 		}
 		w.lost(i, atNs, f, why)
 		w.gone(i)

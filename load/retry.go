@@ -24,6 +24,10 @@ const repeatMax = 10
 const notRepeatable = "the server closed the kept-alive connection without an answer, and a " +
 	"request with this method must not be sent twice"
 
+// perhapsProcessed follows the cause of failClosed if the peer ended a connection in order. A
+// WebSocket's message has no method that says whether it may be sent twice.
+const perhapsProcessed = "; it may have processed the message, which must not be sent twice"
+
 // idempotent are the methods whose requests may be sent again although the server may have
 // processed the first (RFC 9110, section 9.2.2).
 var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace,
@@ -32,8 +36,8 @@ var idempotent = []string{http.MethodGet, http.MethodHead, http.MethodOptions, h
 // untaken reports whether the server did not process the request of connection i, which has ended
 // with err. The worker is sure if the engine reported it, or if no byte of the request left a
 // connection that had served a response before. It assumes it if no byte of the response came over
-// such an HTTP/1.1 connection, or over one that had expired. On another fresh connection, or within
-// a response, a close or a reset is the server's failure.
+// such an HTTP/1.1 connection or WebSocket, or over one that had expired. On another fresh
+// connection, or within a response, a close or a reset is the server's failure.
 func (w *worker) untaken(i int, err error) (untaken, sure bool) {
 	c := &w.conns[i]
 	if c.repeats >= repeatMax {
@@ -43,11 +47,12 @@ func (w *worker) untaken(i int, err error) (untaken, sure bool) {
 	case Untaken, engine.Unsolicited:
 		return true, true
 	}
-	if c.first != 0 || err != nil && !isGone(err) || c.answers == 0 && !w.expired(c) {
+	_, ended := err.(engine.Ended)
+	if c.first != 0 || err != nil && !ended && !isGone(err) || c.answers == 0 && !w.expired(c) {
 		return false, false
 	}
 	sure = w.engine.Unsent(i) == len(c.out)
-	return sure || w.cfg.serial, sure
+	return sure || ended || w.cfg.serial, sure
 }
 
 // expired reports whether connection c had waited for its first request for a second, or for about

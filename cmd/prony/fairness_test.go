@@ -101,7 +101,7 @@ type apart struct {
 
 func (w apart) Enter() (*process.Journal, []string, error) { return process.OpenJournal(w.dir) }
 
-func (w apart) Busy() error { return process.Used(w.dir, "") }
+func (w apart) Share() (func() error, error) { return process.Share(w.dir, "") }
 
 // bare is the machine without further builds of services, such as instrumented ones, because they
 // take longer to build than all others.

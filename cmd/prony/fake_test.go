@@ -46,7 +46,7 @@ type mock struct {
 
 func (mock) Enter() (*process.Journal, []string, error) { return nil, nil, nil }
 
-func (mock) Busy() error { return nil }
+func (mock) Share() (func() error, error) { return func() error { return nil }, nil }
 
 func (m mock) Driver(string) (trial.Driver, error) {
 	return nil, errors.New("it is not installed")

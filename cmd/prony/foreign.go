@@ -86,7 +86,7 @@ func printImported(w io.Writer, one imported) {
 	}{
 		{l.Model != "", ", " + l.Model},
 		{l.RatePerS > 0, " at " + units.Rate(l.RatePerS) + "/s"},
-		{l.Connections > 0, fmt.Sprintf(", %d connections", l.Connections)},
+		{l.Connections > 0, ", " + units.Plural(l.Connections, "connection")},
 		{l.WindowNs > 0, fmt.Sprintf(" for %v", time.Duration(l.WindowNs).Round(time.Millisecond))},
 	} {
 		if part.known {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"prony.example/record"
 )
 
 // saved returns a real output of another tool.
@@ -28,6 +30,14 @@ func TestImportTellsWhatIsKnown(t *testing.T) {
 		"mean 186 ms  p50 –  p90 –  p99 –  p99.9 –  max 1.03 s  of 14695\n",
 		"synthetic", "hey.txt: hey for 175ms", "status 100", "first: status 503",
 		"the times of hey have steps of 0.1 ms")
+}
+
+// One connection is no plural.
+func TestImportOfOneConnection(t *testing.T) {
+	var out bytes.Buffer
+	printImported(&out, imported{File: "f", Load: &record.Load{Driver: "wrk",
+		Model: record.Closed, Connections: 1, WindowNs: 2e9}})
+	has(t, "import", out.String(), "f: wrk, closed, 1 connection for 2s\n")
 }
 
 func TestImportAsJSON(t *testing.T) {

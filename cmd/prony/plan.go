@@ -190,5 +190,5 @@ func loadText(l suite.Load) string {
 		}
 		return text
 	}
-	return fmt.Sprintf("closed, %d connections", l.Connections)
+	return "closed, " + units.Plural(l.Connections, "connection")
 }

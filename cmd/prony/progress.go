@@ -56,13 +56,6 @@ func (s *progressLine) Begin(b lab.Begun) {
 		s.total = 0
 	}
 	s.live = isTerminal(s.w)
-	for _, r := range b.Reaped {
-		s.Say("ended " + r + ", which an earlier run left when it was killed")
-	}
-	for _, why := range b.Stay {
-		s.Say("cannot remove a copy of a service's folder, which an earlier run left: " + why +
-			": remove it by hand")
-	}
 	where := fmt.Sprintf("service on cores %v, load generator on "+
 		"%v", b.Layout.Service, b.Layout.Load)
 	if len(b.Layout.Backing) > 0 {

@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,11 +104,13 @@ func ofProject(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish
 }
 
 // hold sends the requests to the targets that would be measured. For requests without expectations
-// in the file, it expects what the responses have in common.
-func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) error {
+// in the file, it expects what the responses have in common. The returned lab has the machine until
+// leave is called.
+func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) (taken *lab.Lab,
+	leave func() error, err error) {
 	plan, err := l.Plan(*wish)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	var of lab.Catalog
 	for _, s := range wish.Own.Services {
@@ -115,9 +118,18 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 			of = append(of, s)
 		}
 	}
-	if err := l.BuildAhead(ctx, of); err != nil {
-		return err
+	if taken, leave, err = l.Take(ctx, of, wish.Out); err != nil {
+		return nil, nil, err
 	}
+	if err = meet(ctx, taken, p, wish, of); err != nil {
+		return nil, nil, errors.Join(err, leave())
+	}
+	return taken, leave, nil
+}
+
+// meet sends the requests to the services of, and sets what their responses are expected to be.
+func meet(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish,
+	of lab.Catalog) error {
 	speaks := wish.Own.Suite.Scenarios[0]
 	for _, other := range wish.Own.Suite.Scenarios {
 		if other.Protocol != speaks.Protocol || other.Unix != speaks.Unix ||
@@ -127,7 +139,7 @@ func hold(ctx context.Context, l *lab.Lab, p *suite.Project, wish *lab.Wish) err
 		}
 	}
 	ports := lab.Ports{}
-	err = wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
+	err := wish.Own.Suite.Hold(func(asked []suite.Request, others []string) ([]suite.Request,
 		error) {
 		held, err := l.Meet(ctx, lab.Meeting{Of: of, Startup: time.Duration(p.Startup),
 			Requests: asked, Speaks: speaks, Ports: ports})

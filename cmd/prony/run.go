@@ -247,13 +247,15 @@ func (a *app) runSuite(c *cobra.Command, args []string, f *runFlags) error {
 		return err
 	}
 	wish.Command, wish.Version = append([]string{"prony"}, a.args...), version()
+	leave := func() error { return nil }
 	if project != nil {
-		if err := hold(c.Context(), l, project, &wish); err != nil {
+		if l, leave, err = hold(c.Context(), l, project, &wish); err != nil {
 			show.end()
 			return err
 		}
 	}
 	dir, err := l.Run(c.Context(), wish)
+	err = errors.Join(err, leave())
 	show.end()
 	ended := a.conclude(dir, err, f.why)
 	if err == nil && f.invalid == stats.Pass && cli.Code(ended) == cli.Invalid {

@@ -40,8 +40,14 @@ func (w sequence) Build(ctx context.Context, b *service.Builder, s *service.Serv
 
 var _ lab.World = sequence{}
 
-// Revisions are built before the machine is taken, also while another lab measures. Without --wait,
-// nothing is built meanwhile.
+// Share implements lab.World.
+func (w sequence) Share() (func() error, error) {
+	*w.list = append(*w.list, "share")
+	return w.World.Share()
+}
+
+// Revisions are built before the machine is taken for measurements, also while another lab builds,
+// but not while it measures. Without --wait, the machine is taken first.
 func TestBuildsDoNotHoldTheMachine(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv(process.Beside, "1") // ignore the turns of other users' labs
@@ -54,7 +60,6 @@ func TestBuildsDoNotHoldTheMachine(t *testing.T) {
 			filepath.Join(dir, "app") + " app", "--run", "./app", "--get", "/",
 			"--plan"}, wait...)
 		exit := cli.Code(run(t.Context(), sequence{machine.World{}, &list}, line, &out, &errs))
-		slices.Sort(list) // it polls for the machine
 		if list = slices.Compact(list); exit != code || !slices.Equal(list, want) {
 			t.Errorf("%q: exit %d, it did %q, want %d and %q\n%s%s", wait, exit, list, code, want,
 				&out, &errs)
@@ -65,12 +70,23 @@ func TestBuildsDoNotHoldTheMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	has(t, "without --wait", check(cli.Failed, nil), "another prony is measuring on this machine: "+
-		"process "+itoa(os.Getpid()), "wait for the other process with --wait")
-	check(cli.Failed, []string{"build a", "machine"}, "--wait=100ms")
+	has(t, "without --wait", check(cli.Failed, []string{"machine"}), "another prony is measuring "+
+		"on this machine: process "+itoa(os.Getpid()), "wait for the other process with --wait")
+	check(cli.Failed, []string{"share"}, "--wait=100ms")
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
+	leave, err := process.Share(process.DefaultDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	has(t, "without --wait", check(cli.Failed, []string{"machine"}), "another prony is building "+
+		"on this machine: process "+itoa(os.Getpid()))
+	check(cli.Failed, []string{"share", "build a", "machine"}, "--wait=100ms")
+	if err := leave(); err != nil {
+		t.Fatal(err)
+	}
+	check(cli.Fine, []string{"share", "machine"}, "--wait=1m")
 	said := check(cli.Fine, []string{"machine"})
 	if n := strings.Count(said, "build a: cached"); n != 1 {
 		t.Errorf("it says %d times that the build is cached:\n%s", n, said)

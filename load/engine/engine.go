@@ -121,6 +121,14 @@ func (u Unsolicited) Error() string {
 	return fmt.Sprintf("an unsolicited response (%d bytes) came before the request", len(u))
 }
 
+// Ended is the error of a Closed whose peer ended the connection in order while a request was under
+// way, by a WebSocket's close frame (RFC 6455, section 5.5.1). The peer may have processed the
+// request.
+type Ended string
+
+// Error implements error.
+func (e Ended) Error() string { return string(e) }
+
 // ErrTruncated is the error of a Closed over TLS whose peer ended the connection without the alert
 // close_notify. A response whose end only the connection shows may then be incomplete (RFC 9112,
 // section 9.8); for others it is an orderly close.

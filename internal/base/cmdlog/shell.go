@@ -137,7 +137,8 @@ func Join(words []string) string {
 }
 
 // Repeatable returns a command line without the flags that name a place of results, because a
-// repetition must not overwrite them: --out DIR, --save=DIR and --save-trace FILE.
+// repetition must not overwrite them: --out DIR, --save=DIR and --save-trace FILE. It also leaves
+// out --wait, which is of the moment and changes no result.
 func Repeatable(words []string) (out []string) {
 	for i := 0; i < len(words); i++ {
 		switch w := words[i]; {
@@ -145,7 +146,8 @@ func Repeatable(words []string) (out []string) {
 			return append(out, words[i:]...)
 		case w == "--out", w == "--save-trace":
 			i++
-		case strings.HasPrefix(w, "--out="), strings.HasPrefix(w, "--save="),
+		case w == "--wait", strings.HasPrefix(w, "--wait="), // its value is joined
+			strings.HasPrefix(w, "--out="), strings.HasPrefix(w, "--save="),
 			strings.HasPrefix(w, "--save-trace="):
 		default:
 			out = append(out, w)

@@ -119,6 +119,8 @@ func TestRepeatable(t *testing.T) {
 		"prony versus --get / -- ./a --out=b":   "prony versus --get / -- ./a --out=b",
 		"prony versus --out d --get / -- --out": "prony versus --get / -- --out",
 		"prony versus a --out":                  "prony versus a",
+		"prony versus --wait a --wait=9m -c 2":  "prony versus a -c 2",
+		"prony versus --get / -- ./a --wait":    "prony versus --get / -- ./a --wait",
 		"prony load u --save-trace f -r 9":      "prony load u -r 9",
 		"prony load u --save-trace=f -r 9":      "prony load u -r 9",
 	} {

@@ -57,20 +57,27 @@ const (
 	lockFile = "lab.lock"
 )
 
+const lockFlags = os.O_CREATE | os.O_RDWR | unix.O_NOFOLLOW
+
 // keys is the suffix of folders with a service's secret key.
 const keys = ".tls"
 
-// ErrBusy reports that another lab measures on this machine.
+// ErrBusy reports that another lab measures on this machine, or builds.
 var ErrBusy = errors.New("another prony is measuring on this machine")
 
 // Busy is ErrBusy with details about the other lab.
 type Busy struct {
-	Who  string
-	next string // what the user can do
+	Who    string
+	builds bool   // it measures later
+	next   string // what the user can do
 }
 
 // Error implements error.
 func (b *Busy) Error() string {
+	if b.builds {
+		return fmt.Sprintf("another prony is building on this machine: %s; a build would distort "+
+			"a measurement: %s", b.Who, b.next)
+	}
 	return fmt.Sprintf("%v: %s; two measurements at once would distort each other: %s",
 		ErrBusy, b.Who, b.next)
 }
@@ -131,14 +138,12 @@ func OpenJournal(dir string) (j *Journal, reaped []string, err error) {
 }
 
 func (j *Journal) open() (reaped []string, err error) {
-	const flags = os.O_CREATE | os.O_RDWR | unix.O_NOFOLLOW
-	if j.lock, err = j.dir.OpenFile(lockFile, flags, 0o600); err != nil {
+	if j.lock, err = j.dir.OpenFile(lockFile, lockFlags, 0o600); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	if err := unix.Flock(int(j.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, fmt.Errorf("open journal %s: %w", filepath.Join(j.dir.Name(), noteFile),
-			&Busy{fmt.Sprintf("process %d", j.readNote().Lab), "wait for the other process, or " +
-				"end it"})
+			busy(j.lock, "wait for the other process with --wait, or end it"))
 	}
 	remaining := j.readNote()
 	if reaped, err = reap(remaining); err != nil {
@@ -383,50 +388,57 @@ func (j *Journal) Alone(folder string) error {
 		j.machine = f
 		return nil
 	}
-	owner := holder(f)
+	occupant := busy(f, fmt.Sprintf("wait for the other process, or set %s if it does not measure",
+		cmdlog.Variable(Beside+"=1")))
 	closed := f.Close()
 	if !errors.Is(err, unix.EWOULDBLOCK) || os.Getenv(Beside) != "" {
 		return closed
 	}
-	return errors.Join(
-		&Busy{owner, fmt.Sprintf("wait for the other process, or set %s if it does not measure",
-			cmdlog.Variable(Beside+"=1"))},
-		closed,
-	)
+	return errors.Join(occupant, closed)
 }
 
-// Used returns a *Busy if another process holds a lock that a lab needs: that of the journal in dir
-// or, without Beside, that of the folder of all users. It takes none, and finds no process that
-// /proc/locks does not list.
-func Used(dir, folder string) error {
-	for _, path := range []string{filepath.Join(dir, lockFile), folder} {
-		if path == folder && os.Getenv(Beside) != "" {
-			continue
+// Share holds the locks of Alone and of the journal in dir for builds, until leave is called: other
+// labs may share them, and none can measure. The error is ErrBusy if another lab measures.
+func Share(dir, folder string) (leave func() error, err error) {
+	root, err := Private(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	journal, err := root.OpenFile(lockFile, lockFlags, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	locks := []*os.File{journal}
+	if processors, err := os.Open(folder); err == nil { // otherwise it is missing, as for Alone
+		locks = append(locks, processors)
+	}
+	leave = func() (err error) {
+		for _, f := range locks {
+			err = errors.Join(err, f.Close())
 		}
-		f, err := os.Open(path)
-		if err != nil {
-			continue // nobody has created it yet
-		}
-		owner := holder(f)
-		if err := f.Close(); err != nil {
-			return err
-		}
-		if owner != nobody {
-			return &Busy{owner, "wait for the other process with --wait, or end it"}
+		return err
+	}
+	for i, f := range locks {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+		if err != nil && (i == 0 || os.Getenv(Beside) == "") {
+			return nil, errors.Join(fmt.Errorf("open journal %s: %w", dir,
+				busy(f, "wait for the other process")), leave())
 		}
 	}
-	return nil
+	return leave, nil
 }
 
 // nobody describes a process that /proc/locks does not list.
 const nobody = "an unknown process"
 
-// holder describes the process that holds a file's lock, from /proc/locks (proc(5)).
-func holder(f *os.File) string {
+// busy describes the process that holds a file's lock, from /proc/locks (proc(5)).
+func busy(f *os.File, next string) *Busy {
 	var s, owner unix.Stat_t
+	out := &Busy{Who: nobody, next: next}
 	locks, err := os.ReadFile("/proc/locks")
 	if err != nil || unix.Fstat(int(f.Fd()), &s) != nil {
-		return nobody
+		return out
 	}
 	file := fmt.Sprintf("%02x:%02x:%d", unix.Major(s.Dev), unix.Minor(s.Dev), s.Ino)
 	for line := range strings.Lines(string(locks)) {
@@ -435,10 +447,11 @@ func holder(f *os.File) string {
 		if len(w) < 6 || w[1] != "FLOCK" || w[5] != file {
 			continue
 		}
-		if unix.Stat("/proc/"+w[4], &owner) != nil {
-			return "process " + w[4]
+		out.Who, out.builds = "process "+w[4], w[3] == "READ" // that of Share
+		if unix.Stat("/proc/"+w[4], &owner) == nil {
+			out.Who += fmt.Sprintf(" of user %d", owner.Uid)
 		}
-		return fmt.Sprintf("process %s of user %d", w[4], owner.Uid)
+		break
 	}
-	return nobody
+	return out
 }

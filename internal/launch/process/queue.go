@@ -90,7 +90,7 @@ func InTurn(dir string) error {
 	if n := len(ahead) - 1; n > 0 {
 		holders = fmt.Sprintf("process %s and %d more, which wait in front", ahead[0], n)
 	}
-	return &Busy{holders, "wait in the queue with --wait, or end the other processes"}
+	return &Busy{Who: holders, next: "wait in the queue with --wait, or end the other processes"}
 }
 
 // isWaiting reports whether a lab holds a ticket. It removes a ticket that no lab holds.

@@ -161,7 +161,8 @@ type line struct {
 	generated      []Field  // by other options
 	urls           []string
 	data           strings.Builder
-	posted, json   bool // there is data, or data of --json
+	posted, json   bool   // there is data, or data of --json
+	parts          []part // of -F
 	query          []string
 	cookies        []string
 	changes        []string
@@ -275,6 +276,8 @@ func (l *line) apply(name, value string) {
 		l.header(value)
 	case "data", "data-ascii", "data-binary", "data-raw", "json", "data-urlencode":
 		l.post(name, value)
+	case "form", "form-string":
+		l.part(value, name == "form-string")
 	case "url-query":
 		if raw, is := strings.CutPrefix(value, "+"); is {
 			l.query = append(l.query, raw)
@@ -348,6 +351,40 @@ func (l *line) post(option, value string) {
 	l.data.WriteString(value)
 }
 
+// part takes NAME=CONTENT of a form. Unless it is literal, content that begins with @ or < names a
+// file, and attributes such as ;type=text/plain follow it.
+func (l *line) part(value string, literal bool) {
+	name, content, ok := strings.Cut(value, "=")
+	p := part{name: name, value: content}
+	switch {
+	case !ok:
+		l.refuse("a part of a form without = (-F)")
+	case literal:
+	case strings.HasPrefix(content, "@") || strings.HasPrefix(content, "<"):
+		l.refuse(fileField)
+	case strings.HasPrefix(content, "(") || name == "":
+		l.refuse("a form whose parts have parts (-F)")
+	default:
+		m := partContent.FindStringSubmatch(content)
+		if m == nil {
+			l.refuse("a part of a form with attributes other than type (-F)")
+			break
+		}
+		p.kind, p.value = m[3], m[2]
+		if m[2] == "" {
+			p.value = backslashed.ReplaceAllString(m[1], "$1")
+		}
+	}
+	l.parts = append(l.parts, p)
+}
+
+var (
+	// partContent is the content of a part, in quotes or not, and its type.
+	partContent = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)"|((?:[^;"\s][^;]*?)?))\s*` +
+		`(?:;\s*type=([^;"\s]+))?\s*$`)
+	backslashed = regexp.MustCompile(`\\(["\\])`)
+)
+
 // encoded escapes CONTENT, =CONTENT or NAME=CONTENT; NAME@FILE is refused.
 func (l *line) encoded(value, subject string) string {
 	name, content, named := strings.Cut(value, "=")
@@ -376,6 +413,9 @@ func (l *line) requests() (out []raw) {
 	if l.posted && !l.get && slices.ContainsFunc(l.generated, isField("range")) {
 		l.refuse("a range of bytes with a body")
 	}
+	if len(l.parts) > 0 && (l.posted || l.get || l.head) {
+		l.refuse("a form of several parts with -d, -G or -I")
+	}
 	if l.redirects {
 		l.changes = append(l.changes, "redirects are not followed (-L)")
 	}
@@ -384,8 +424,20 @@ func (l *line) requests() (out []raw) {
 	case l.method != "":
 	case l.head:
 		method = "HEAD"
-	case l.posted && !l.get:
+	case l.posted && !l.get || len(l.parts) > 0:
 		method = "POST"
+	}
+	if len(l.parts) > 0 {
+		var kind string
+		data, kind = multipartForm(l.parts)
+		l.custom = slices.DeleteFunc(l.custom, func(f Field) bool { // curl adds the boundary
+			return strings.EqualFold(f.Name, "content-type") &&
+				strings.EqualFold(strings.TrimSpace(f.Value), "multipart/form-data")
+		})
+		if slices.ContainsFunc(l.custom, isField("content-type")) {
+			l.refuse("a media type of its own for a form of several parts")
+		}
+		l.generated = append(l.generated, Field{"Content-Type", kind})
 	}
 	query := strings.Join(l.query, "&")
 	if l.get { // its data is the query, and curl sends no other

@@ -34,10 +34,9 @@ var curlOptions = func() map[string]curlOption {
 	}
 	add(applied, true, "", "request/X header/H data/d data-raw data-ascii data-binary "+
 		"data-urlencode json url-query user/u oauth2-bearer user-agent/A cookie/b referer/e url "+
-		"range/r continue-at/C proto-default")
+		"range/r continue-at/C proto-default form/F form-string")
 	add(applied, false, "", "get/G head/I compressed globoff/g location/L location-trusted follow "+
 		"path-as-is")
-	add(refused, true, "a form of several parts", "form/F form-string")
 	add(refused, true, "an upload", "upload-file/T")
 	add(refused, true, "a configuration of its own", "config/K")
 	add(refused, true, "a signature that curl computes", "aws-sigv4")

@@ -265,7 +265,8 @@ func TestHolesOfPaths(t *testing.T) {
 	checkTold(t, Options{}, written3("", `/a: {post: {requestBody: {$ref: 'b.yaml'}, `+ok+`}}, `+
 		`/ok: {get: {`+ok+`}}, /b: {post: {requestBody: {required: true, `+
 		`content: {multipart/form-data: {schema: `+
-		`{properties: {a: {example: 1}}}}}}, `+ok+`}}, /c: {get: {security: [{s: []}], `+ok+`}}`),
+		`{required: [a], properties: {a: {format: binary, example: 1}}}}}}, `+ok+
+		`}}, /c: {get: {security: [{s: []}], `+ok+`}}`),
 		"GET /ok", "?GET /c no example of the authorization s", "?POST /a no example of its body",
 		"?POST /b no example of its body (multipart/form-data)",
 		"~1: a reference leads to nothing that init reads: b.yaml")

@@ -244,8 +244,8 @@ var foreign = []struct {
 		`(?m)^[^'"\n]*\b(Invoke-WebRequest|Invoke-RestMethod|iwr|irm) `)},
 	{"it is JavaScript (fetch); copy the requests as cURL (bash)", regexp.MustCompile(
 		`(?m)^(await |return )?fetch\(["']`)},
-	{"it is a W3C extended log; write it in the combined format", regexp.MustCompile(
-		`(?m)^#Fields: `)},
+	{"it is a W3C extended log without cs-method, cs-uri-stem and sc-status in #Fields",
+		regexp.MustCompile(`(?m)^#Fields: `)},
 	{"it is an environment of Postman; name the collection", regexp.MustCompile(
 		`"_postman_variable_scope"`)},
 	{"it is all data of Postman; export one collection as Collection v2.1", regexp.MustCompile(

@@ -174,7 +174,7 @@ func TestWhatIsRefused(t *testing.T) {
 	check(`{"swagger": "2.0"}`, "", "it has no requests")
 	check("$a = b\nInvoke-WebRequest -Uri \"http://a\"", "", "it is PowerShell; copy")
 	check("fetch(\"http://a\", {", "", "it is JavaScript (fetch); copy")
-	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log; write it in")
+	check("#Software: a\n#Fields: date time\n1 2", "", "it is a W3C extended log without cs-method")
 	check(`http 2026-07-02T22:23:00.186641Z app/lb "GET http://a:80/ HTTP/1.1"`, "",
 		"it is an access log of another format")
 	check("{\"status\": 200}\n{\"status\": 200}\n", "", "it is a log of JSON lines; write it in")

@@ -108,5 +108,6 @@ func FuzzLog(f *testing.F) {
 		`h - - [22/Nov/2026:09:00:00 +0000] "\x16\x03\x01" 400 1`+"\n"+
 			`h - - [22/Nov/2026:09:00:00 +0000] "-" 408 0`+"\nother\n"+
 			`h - - [31/Nov/2026:09:00:00 +0000] "GET / HTTP/1.1" 200 1`+"\n"+
-			`h - u v [22/Nov/2026:09:09:00 +0530] "HEAD / HTTP/1.0" 304 - "-" "-" 7`)
+			`h - u v [22/Nov/2026:09:09:00 +0530] "HEAD / HTTP/1.0" 304 - "-" "-" 7`,
+		iisLog, cloudFrontLog, albLog, haproxyLog)
 }

@@ -40,6 +40,8 @@ type entry struct {
 type pair struct {
 	Name, Key, ID scalar // words for the name
 	Value         scalar
+	ContentType   scalar // of a part
+	file          bool   // the part is a file
 	Disabled      bool
 	valued        bool // it has a value, though it may be ""
 }
@@ -47,14 +49,16 @@ type pair struct {
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *pair) UnmarshalJSON(data []byte) error {
 	var in struct {
-		Name, Key, ID scalar
-		Value         json.RawMessage
-		Disabled      any
+		Name, Key, ID, FileName scalar
+		Type, ContentType       scalar
+		Value                   json.RawMessage
+		Disabled                any
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
 	*p = pair{Name: in.Name, Key: in.Key, ID: in.ID, Disabled: in.Disabled == true,
+		ContentType: in.ContentType, file: in.FileName != "" || in.Type == "file",
 		valued: len(in.Value) > 0 && in.Value[0] != 'n'}
 	if p.valued {
 		return p.Value.UnmarshalJSON(in.Value)
@@ -138,10 +142,18 @@ func (e *entry) raw() (r raw, why string) {
 	}
 	if p := q.PostData; p != nil {
 		r.kind, r.body = string(p.MimeType), string(p.Text)
-		if r.body == "" && len(p.Params) > 0 {
-			if r.body = form(p.Params); !isForm.MatchString(r.kind) {
-				return r, "its body is given in fields, but its type is not that of a form"
+		switch {
+		case r.body != "" || len(p.Params) == 0:
+		case strings.HasPrefix(strings.ToLower(r.kind), "multipart/form-data"):
+			parts, why := partsOf(p.Params, func(s scalar) string { return string(s) })
+			if why != "" {
+				return r, why
 			}
+			r.body, r.kind = multipartForm(parts)
+		case !isForm.MatchString(r.kind):
+			return r, "its body is given in fields, but its type is not that of a form"
+		default:
+			r.body = form(p.Params)
 		}
 		if p.Encoding == "base64" {
 			plain, err := base64.StdEncoding.DecodeString(r.body)
@@ -156,7 +168,21 @@ func (e *entry) raw() (r raw, why string) {
 }
 
 // isForm matches the media types of bodies that have fields. An archive may name none.
-var isForm = regexp.MustCompile(`(?i)^(|application/x-www-form-urlencoded.*|multipart/.*)$`)
+var isForm = regexp.MustCompile(`(?i)^(|application/x-www-form-urlencoded.*)$`)
+
+// partsOf are the parts of a form, or why they cannot be made.
+func partsOf(fields []pair, text func(scalar) string) (out []part, why string) {
+	for _, p := range fields {
+		switch {
+		case p.Disabled:
+		case p.file:
+			return nil, fileField
+		default:
+			out = append(out, part{text(scalar(p.name())), text(p.ContentType), text(p.Value)})
+		}
+	}
+	return out, ""
+}
 
 // compressed reports whether a header field says that the body is compressed.
 func compressed(f Field) bool {
@@ -191,7 +217,7 @@ func (e *entry) unfit(r raw) string {
 		return "the answer was an error (4xx)"
 	}
 	switch {
-	case strings.HasPrefix(r.kind, "multipart/"):
+	case strings.HasPrefix(strings.ToLower(r.kind), "multipart/") && !isWholeForm(r.kind, r.body):
 		return "its body is a form of several parts, which the file holds in part"
 	case nul(r.url, r.body):
 		return "a NUL in its text"

@@ -24,11 +24,6 @@ const (
 )
 
 var (
-	// logLine is a line of the common or the combined format, as Apache and nginx write it
-	// (https://httpd.apache.org/docs/current/logs.html#accesslog): its time, request and status.
-	logLine = regexp.MustCompile(
-		`^\S+ +\S+ +.*?\[(\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
-			`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
 	// requestLine is a request of a log. Its target may have spaces.
 	requestLine = regexp.MustCompile(`(?s)^([A-Z]+) (.+?)(?: HTTP/\d(?:\.\d)?)?$`)
 	// logEscape is an escape of Apache or nginx.
@@ -38,14 +33,19 @@ var (
 // isLog says whether at least half of the first lines are of a log.
 func isLog(data []byte) bool {
 	lines, matches := 0, 0
+	var r logReader
 	for l := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(l)) == 0 {
+			continue
+		}
+		_, why := r.read(l)
+		if why == directive {
 			continue
 		}
 		if lines++; lines > 20 {
 			break
 		}
-		if _, why := readLine(l); why != otherFormat {
+		if why != otherFormat {
 			matches++
 		}
 	}
@@ -78,12 +78,16 @@ func (d *Draft) readLog(_ string, data []byte) error {
 	var order []*seen
 	var times []int64 // in ns
 	hosts := map[string]int{}
+	var lines logReader
 	for l := range bytes.Lines(data) {
 		if len(bytes.TrimSpace(l)) == 0 {
 			continue
 		}
+		line, why := lines.read(l)
+		if why == directive {
+			continue
+		}
 		d.Found++
-		line, why := readLine(l)
 		method, path := line.method, line.target
 		if why == "" {
 			why = d.unfit(method, path, int(line.status[0]-'0'))
@@ -93,6 +97,9 @@ func (d *Draft) readLog(_ string, data []byte) error {
 			continue
 		}
 		times = append(times, line.arrived.UnixNano())
+		if line.note != "" {
+			d.change(line.note, 1)
+		}
 		if line.host != "" && line.host != "-" {
 			hosts[authority("", authority("https:", line.host))]++
 		}

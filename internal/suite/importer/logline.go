@@ -2,6 +2,8 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"strconv"
@@ -12,46 +14,126 @@ import (
 // logged is a line of an access log.
 type logged struct {
 	method, target string // target is a path with its query, or not HTTP
-	status         string // three digits
+	status         string // three digits; 000: none was sent
 	host           string // of the request, in small letters; "": the line does not have it
 	arrived        time.Time
+	note           string // how the request differs from the line; "": not at all
+}
+
+// textFormat is a format of lines without names of fields. Its expression has the groups time,
+// request and status.
+type textFormat struct {
+	line     *regexp.Regexp
+	layout   string // of times
+	unescape func(string) string
+}
+
+// quoted is a quoted request with escapes of Apache, nginx, Envoy and AWS.
+const quoted = `"(?P<request>(?:[^"\\]|\\.)*)"`
+
+var textFormats = []textFormat{
+	// The common or the combined format, as Apache and nginx write it
+	// (https://httpd.apache.org/docs/current/logs.html#accesslog).
+	{regexp.MustCompile(`^\S+ +\S+ +.*?` +
+		`\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] ` +
+		quoted + ` (?P<status>\d{3})(?:\s|$)`), commonTime, unescaped},
+	// Envoy's default format
+	// (https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage).
+	{regexp.MustCompile(`^\[(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
+		quoted + ` (?P<status>\d{3})(?:\s|$)`), time.RFC3339Nano, unescaped},
+	// Elastic Load Balancing: Application Load Balancers, whose lines begin with a type and have
+	// the time of the request's arrival, and Classic ones (docs.aws.amazon.com,
+	// elasticloadbalancing, load-balancer-access-logs).
+	{regexp.MustCompile(`^(?:(?:https?|h2|grpcs|wss?) )?(?P<time>\d{4}-\d\d-\d\dT[0-9:.]+Z) ` +
+		`\S+ \S+ \S+ (?:-?[0-9.]+ ){3}(?P<status>-|\d{3}) (?:-|\d{3}) -?\d+ -?\d+ ` + quoted +
+		` "(?:[^"\\]|\\.)*" \S+ \S+(?: \S+ "[^"]*" "[^"]*" "[^"]*" \S+ ` +
+		`(?P<arrived>\d{4}-\d\d-\d\dT[0-9:.]+Z))?(?:\s|$)`), time.RFC3339Nano, unescaped},
+	// HAProxy with "option httplog" or httpslog, perhaps after a syslog header (Configuration
+	// Manual, 8.2.3). Its times have no zone.
+	{regexp.MustCompile(`(?:^|\s)\S+:\d+ ` +
+		`\[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d\.\d{3})\] \S+ \S+/\S+ ` +
+		`(?:-?\d+/){4}\+?-?\d+ (?P<status>-1|\d{3}) \+?\d+ \S+ \S+ \S{4} (?:\d+/){4}\+?\d+ ` +
+		`\d+/\d+ (?:.*? )?"(?P<request>[^"]*)(?P<end>"?)`), "02/Jan/2006:15:04:05.000", unhashed},
 }
 
 var (
-	// envoyLine is a line of Envoy's default format: its time, request and status
-	// (https://www.envoyproxy.io/docs/envoy/latest/configuration/observability/access_log/usage).
-	envoyLine = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|[+-]\d\d:\d\d))\] ` +
-		`"((?:[^"\\]|\\.)*)" (\d{3})(?:\s|$)`)
 	threeDigits = regexp.MustCompile(`^\d{3}$`)
 	// virtualHost begins a line of Apache's vhost_combined: a host and its port, then an address.
 	virtualHost = regexp.MustCompile(`^([A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9.-]*:\d+) [0-9A-Fa-f.:]+ `)
+	// wholeTarget is a target with its origin, as load balancers write it.
+	wholeTarget = regexp.MustCompile(`^https?://([^/?#]+)/?(.*)$`)
+	hashEscape  = regexp.MustCompile(`#[0-9A-F]{2}`)
 )
 
 // commonTime is the format of times in the common format.
 const commonTime = "02/Jan/2006:15:04:05 -0700"
 
-// readLine reads a line of an access log, or returns why it cannot. A format that is not known has
-// the reason otherFormat.
-func readLine(l []byte) (out logged, why string) {
-	if l = bytes.TrimSpace(l); len(l) > 0 && l[0] == '{' {
+// unhashed is a text of HAProxy without its escapes, such as #22.
+func unhashed(text string) string {
+	return hashEscape.ReplaceAllStringFunc(text, func(e string) string {
+		b, _ := hex.DecodeString(e[1:]) // two digits
+		return string(b)
+	})
+}
+
+// logReader reads the lines of an access log in their order.
+type logReader struct{ extended extendedLog }
+
+// read reads a line, or returns why it cannot. A format that is not known has the reason
+// otherFormat, and a line that describes others has the reason directive.
+func (r *logReader) read(l []byte) (out logged, why string) {
+	l = bytes.TrimSpace(l)
+	switch {
+	case r.extended.directs(l):
+		return out, directive
+	case r.extended.columns != nil:
+		return r.extended.read(string(l))
+	case len(l) > 0 && l[0] == '{':
 		return jsonLine(l)
 	}
-	layout, m := commonTime, logLine.FindSubmatch(l)
-	if m == nil {
-		layout, m = time.RFC3339Nano, envoyLine.FindSubmatch(l)
+	for _, f := range textFormats {
+		if m := f.line.FindSubmatch(l); m != nil {
+			return f.read(l, func(group string) string {
+				if i := f.line.SubexpIndex(group); i > 0 {
+					return string(m[i])
+				}
+				return ""
+			})
+		}
 	}
-	if m == nil {
-		return out, otherFormat
-	}
+	return out, otherFormat
+}
+
+// read reads a line that has these groups.
+func (f textFormat) read(l []byte, group func(name string) string) (out logged, why string) {
 	var err error
-	if out.arrived, err = time.Parse(layout, string(m[1])); err != nil || !isEpoch(out.arrived) {
+	out.arrived, err = time.Parse(f.layout, cmp.Or(group("arrived"), group("time")))
+	if err != nil || !isEpoch(out.arrived) {
 		return out, "lines whose time is not a valid date"
 	}
-	out.status = string(m[3])
+	if f.line.SubexpIndex("end") > 0 && group("end") == "" {
+		return out, "lines that are cut off"
+	}
+	out.status = group("status")
+	if out.status[0] == '-' {
+		out.status = "000"
+	}
 	if host := virtualHost.FindSubmatch(l); host != nil {
 		out.host = strings.ToLower(string(host[1]))
 	}
-	return out.request(unescaped(string(m[2])))
+	if out, why = out.request(f.unescape(group("request"))); why == "" && f.layout != commonTime {
+		out = out.ofPath()
+	}
+	return out, why
+}
+
+// ofPath is a line whose target has no origin. Only those of servers that are no forward proxies
+// are changed.
+func (l logged) ofPath() logged {
+	if m := wholeTarget.FindStringSubmatch(l.target); m != nil {
+		l.host, l.target = strings.ToLower(m[1]), "/"+m[2]
+	}
+	return l
 }
 
 // otherFormat is why a line is left out whose format is not known.

@@ -334,6 +334,10 @@ func (o *openAPI) body(node tree, r *raw) (missing string) {
 			if r.body, r.kind = text, kind; is {
 				r.body = o.form(o.tree(media["encoding"]), fields)
 			}
+		case strings.HasPrefix(kind, "multipart/form-data"):
+			if fields, is := v.(tree); is {
+				r.body, r.kind = o.parts(media, fields, r)
+			}
 		case strings.Contains(kind, "*"):
 			r.body, r.kind = o.jsonText(media, v), "application/json"
 		case isText && !strings.HasPrefix(kind, "multipart/"):
@@ -383,6 +387,52 @@ func (o *openAPI) form(encoding, fields tree) string {
 		}
 	}
 	return strings.Join(out, "&")
+}
+
+// parts is a form of several parts and its media type; "": it needs a file. Texts, numbers and
+// booleans have no type of their own, other values are JSON, and each item of a list is a part
+// (OpenAPI 3.0, "Special Considerations for multipart Content").
+func (o *openAPI) parts(media, fields tree, r *raw) (body, kind string) {
+	encoding, schema := o.tree(media["encoding"]), o.tree(media["schema"])
+	properties, required := o.tree(schema["properties"]), o.texts(schema["required"])
+	var out []part
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if isFile(o.tree(properties[name])) {
+			if slices.Contains(required, name) {
+				return "", ""
+			}
+			r.differ("a file of a form that is not required is not sent")
+			continue
+		}
+		items, is := fields[name].([]any)
+		if !is {
+			items = []any{fields[name]}
+		}
+		for _, v := range items {
+			p := part{name: name, value: plain(v)}
+			switch v.(type) {
+			case tree, []any:
+				p.kind = "application/json"
+			}
+			if media := plain(o.tree(encoding[name])["contentType"]); media != "" {
+				p.kind, _, _ = strings.Cut(media, ",")
+			}
+			out = append(out, p)
+		}
+	}
+	if len(out) == 0 {
+		return "", ""
+	}
+	return multipartForm(out)
+}
+
+// isFile reports whether the schema of a part is that of a file, or of a list of files.
+func isFile(schema tree) bool {
+	if items, is := schema["items"].(tree); is {
+		return isFile(items)
+	}
+	return schema["format"] == "binary" || schema["type"] == "file" ||
+		schema["contentMediaType"] == "application/octet-stream"
 }
 
 // jsonText is a value as JSON. A text of the document may be JSON already.

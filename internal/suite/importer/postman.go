@@ -403,8 +403,14 @@ func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
 			return "a body of GraphQL whose variables are not JSON"
 		}
 	case "formdata":
-		if slices.ContainsFunc(formFields(b.FormData), func(p pair) bool { return !p.Disabled }) {
-			r.body, why = "…", "a body of several parts (form-data)"
+		var parts []part
+		parts, why = partsOf(formFields(b.FormData), func(s scalar) string {
+			return f.text(string(s))
+		})
+		if r.body = "…"; why == "" && len(parts) > 0 {
+			r.body, r.kind = multipartForm(parts)
+		} else if why == "" {
+			r.body = ""
 		}
 	case "", "none":
 	default:
@@ -414,7 +420,8 @@ func (f *filler) body(r *raw, q *postmanRequest, always bool) (why string) {
 		r.body, r.kind, why = "", "", ""
 		r.changes = append(r.changes, "Postman does not send the body of "+r.method)
 	}
-	if i := slices.IndexFunc(r.headers, isField("content-type")); i >= 0 && why == "" {
+	i := slices.IndexFunc(r.headers, isField("content-type"))
+	if i >= 0 && why == "" && b.Mode != "formdata" { // which needs the boundary of its body
 		r.kind = r.headers[i].Value
 	}
 	return why

@@ -97,10 +97,10 @@ func TestPostmanBodies(t *testing.T) {
 	checkTold(t, Options{}, postman("", `{"request": "/ok"}, {"request": {"method": "POST",
 "url": "/a", "body": {"mode": "graphql", "graphql": {"query": "{a}", "variables": "{n: 1}"}}}},
 {"request": {"method": "POST", "url": "/a", "body": {"mode": "formdata",
-"formdata": [{"key": "a"}]}}}, {"request": {"method": "PROPFIND", "url": "/a"}},
-{"request": {"method": 7, "url": "/a"}}`), "GET /ok",
+"formdata": [{"key": "a", "type": "file", "src": "b"}]}}}, {"request": {"method": "PROPFIND",
+"url": "/a"}}, {"request": {"method": 7, "url": "/a"}}`), "GET /ok",
 		"-1: a body of GraphQL whose variables are not JSON",
-		"-1: a body of several parts (form-data)",
+		"-1: "+fileField,
 		"-1: the method PROPFIND, which suites do not have",
 		"-1: the method 7, which suites do not have")
 	checkTold(t, Options{}, postman(`"protocolProfileBehavior": {"disableBodyPruning": true}, `,

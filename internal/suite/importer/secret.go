@@ -134,6 +134,9 @@ func (d *Draft) inBody(body string) string {
 	if formed.MatchString(body) {
 		return d.pairs(body, "form")
 	}
+	if parts, ok := d.inParts(body); ok {
+		return parts
+	}
 	return secretPair.ReplaceAllStringFunc(body, func(pair string) string {
 		m := secretPair.FindStringSubmatch(pair)
 		if !isSecret(m[1]) {

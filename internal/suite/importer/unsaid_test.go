@@ -74,10 +74,11 @@ paths: {/a: {post: {consumes: [`+consumes+`], parameters: [{name: a, in: formDat
 	const note = "~1: a file of a form that is not required is not sent"
 	const sent, lost = "POST /a [a=x] " + formBody, "?POST /a no example of its body " +
 		"(multipart/form-data)"
+	parts := "POST /a " + formOf("a", "x")
 	check(both, "", sent, note)
 	check(formBody, ", required: false", sent, note)
 	check("", "", sent, note)
-	check("multipart/form-data", "", lost, note)
+	check("multipart/form-data", "", parts, note)
 	check(both, ", required: true", lost)
 }
 

@@ -84,7 +84,7 @@ func (r *run) prepare(ctx context.Context) error {
 		}
 	}
 	b := r.Builder(r.tools)
-	b.Note = r.journal.Step
+	b.Note = r.turn.journal.Step
 	all := func(build Maker, services Catalog, jobs int) map[*service.Service]Outcome {
 		out := map[*service.Service]Outcome{}
 		for i, o := range BuildAll(ctx, build, b, services, jobs) {

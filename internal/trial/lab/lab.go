@@ -45,80 +45,7 @@ type Lab struct {
 	AsMe bool
 
 	used  *turn // held machine, if several steps share one turn; nil: each takes it
-	built bool  // BuildAhead has built the services and reported it
-}
-
-// turn is exclusive use of the machine by this lab.
-type turn struct {
-	journal *process.Journal
-	reaped  []string // leftovers of an earlier lab, until they are reported
-}
-
-// Take takes the machine for all steps of the returned lab, until leave is called: no other lab
-// measures between them.
-func (l *Lab) Take(ctx context.Context) (ownLab *Lab, leave func() error, err error) {
-	j, reaped, leave, err := l.enter(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	used := *l
-	used.used = &turn{j, reaped}
-	return &used, leave, nil
-}
-
-// waitEvery is the time between two checks of a waiting lab: long enough not to disturb
-// measurements, and short enough for its user.
-const waitEvery = time.Second
-
-// enter takes the machine in its turn, or uses the turn that Take took. It reports which lab it
-// waits for.
-func (l *Lab) enter(ctx context.Context) (j *process.Journal, reaped []string, leave func() error,
-	err error) {
-	if t := l.used; t != nil {
-		reaped, t.reaped = t.reaped, nil
-		return t.journal, reaped, func() error { return nil }, nil
-	}
-	if j, reaped, err = l.wait(ctx); err != nil {
-		return nil, nil, nil, err
-	}
-	return j, reaped, j.Close, nil
-}
-
-// wait takes the machine. If another lab has it, it waits in a queue, in the order of arrival.
-func (l *Lab) wait(ctx context.Context) (j *process.Journal, reaped []string, err error) {
-	over := time.After(l.Wait)
-	text := ""
-	var ticket *process.Ticket
-	defer func() {
-		if ticket != nil {
-			err = errors.Join(err, ticket.Leave())
-		}
-	}()
-	for {
-		j, reaped, err = l.World.Enter()
-		busy, is := errors.AsType[*process.Busy](err)
-		if l.Wait == 0 || !is {
-			return j, reaped, err
-		}
-		if ticket == nil {
-			var failed error
-			if ticket, failed = process.Join(process.DefaultDir()); failed != nil {
-				return nil, nil, failed
-			}
-		}
-		if busy.Who != text {
-			text = busy.Who
-			l.Tell.Say(fmt.Sprintf("waiting for the machine, for at most %v: it is used by %s",
-				l.Wait, text))
-		}
-		select {
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		case <-over:
-			return nil, nil, fmt.Errorf("waited %v: %w", l.Wait, err)
-		case <-time.After(waitEvery):
-		}
-	}
+	built bool  // Take has built the services and reported it
 }
 
 // Observer receives the progress of a run.
@@ -132,8 +59,6 @@ type Observer interface {
 type Begun struct {
 	Plan   *suite.Plan
 	Layout host.Layout
-	Reaped []string // what an earlier, killed run left and this one ended, in words
-	Stay   []string // why copies of an earlier run still exist
 	// Attached reports whether all services run already, so that the layout has no cores for them.
 	Attached bool
 }
@@ -195,9 +120,8 @@ type World interface {
 	// Enter excludes other labs until the journal is closed. reaped describes what an earlier lab
 	// left.
 	Enter() (j *process.Journal, reaped []string, err error)
-	// Busy returns the error that Enter would return while another lab has the machine, and takes
-	// nothing.
-	Busy() error
+	// Share excludes Enter of other labs until leave is called, but not their Share.
+	Share() (leave func() error, err error)
 	// Missing returns which tools of a service, or of some of its targets, are not installed.
 	Missing(*service.Tools, *service.Service, ...service.Target) []string
 	// Driver returns a load generator other than Prony's.

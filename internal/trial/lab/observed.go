@@ -40,13 +40,13 @@ func (r *run) measure(ctx context.Context) error {
 	if live := r.live(); live != nil {
 		observe = live.Trial
 	}
-	lab := r.World.Lab(r.journal, r.launchers, r.layout, r.dir, observe)
+	lab := r.World.Lab(r.turn.journal, r.launchers, r.layout, r.dir, observe)
 	lab.Tools = r.profilers(ctx)
 	var err error
 	if lab.Slicing.Copies, err = r.Builder(r.tools).Copies(); err != nil {
 		return err
 	}
-	lab.Slicing.Note = r.journal.Copy
+	lab.Slicing.Note = r.turn.journal.Copy
 	if requested || r.plan.Suite.NeedsHome() {
 		home, ownCores, end, err := r.World.Home(ctx, r.Root, r.homeSpec(), report)
 		if err != nil { // only trials that send telemetry fail

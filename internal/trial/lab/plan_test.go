@@ -94,7 +94,7 @@ func TestTakeWaits(t *testing.T) {
 			heard := &listener{}
 			l := &Lab{World: turns{busy: &busy}, Tell: heard, Wait: wait}
 			began := time.Now()
-			ownLab, leave, err := l.Take(t.Context())
+			ownLab, leave, err := l.Take(t.Context(), nil, "")
 			wrong := err != nil && !strings.Contains(err.Error(), fails)
 			if wrong || (err == nil) != (fails == "") || time.Since(began) != took ||
 				!slices.Equal(heard.lines, said) {
@@ -104,11 +104,11 @@ func TestTakeWaits(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, reaped, _, err := ownLab.enter(t.Context()); err != nil || len(reaped) != 1 {
-				t.Errorf("the first step finds %q, %v", reaped, err)
+			if first, err := ownLab.enter(t.Context()); err != nil || len(first.reaped) != 1 {
+				t.Errorf("the first step finds %q, %v", first.reaped, err)
 			}
-			if _, reaped, _, err := ownLab.enter(t.Context()); err != nil || len(reaped) > 0 {
-				t.Errorf("the next step finds %q, %v", reaped, err)
+			if next, err := ownLab.enter(t.Context()); err != nil || len(next.reaped) > 0 {
+				t.Errorf("the next step finds %q, %v", next.reaped, err)
 			}
 			if err := leave(); err != nil {
 				t.Error(err)

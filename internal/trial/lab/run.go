@@ -13,7 +13,6 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
-	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
@@ -37,7 +36,7 @@ type run struct {
 	cores  []int
 	layout host.Layout
 
-	journal    *process.Journal
+	turn       *turn
 	checkouts  map[string]checkout // by folder
 	experiment trial.Experiment
 	dir        string
@@ -78,14 +77,16 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if err := r.divide(); err != nil {
 		return "", err
 	}
-	var reaped []string
-	var leave func() error
-	if r.journal, reaped, leave, err = l.enter(ctx); err != nil {
+	begin := l.begin
+	if w.Resume != "" { // another lab could resume the same run, whose builds are cached
+		begin = l.enter
+	}
+	if r.turn, err = begin(ctx); err != nil {
 		return "", err
 	}
-	defer leave() //nolint:errcheck // the kernel releases the lock when the process ends
-	l.Tell.Begin(Begun{r.plan, r.layout, append(reaped, r.launchers.Reaped...),
-		r.journal.Stay(), r.catalog.attached()})
+	defer func() { _ = r.turn.leave() }() // the kernel releases the lock when the process ends
+	l.leftovers(r.launchers.Reaped, nil)
+	l.Tell.Begin(Begun{r.plan, r.layout, r.catalog.attached()})
 	r.head(ctx)
 	if r.dir = cmp.Or(w.Resume, w.Out); r.dir == "" {
 		results := filepath.Join(l.Root, "results")
@@ -99,12 +100,9 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		return "", err
 	}
 	defer release()
-	if err := r.journal.Keys(r.dir); err != nil {
-		return "", err
-	}
 	reported.open(r.dir)
 	defer func() { err = errors.Join(err, reported.end(ctx, r.dir, err)) }()
-	for _, step := range []func(context.Context) error{r.prepare, r.grade, r.resume} {
+	for _, step := range []func(context.Context) error{r.prepare, r.alone, r.grade, r.resume} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}
@@ -113,6 +111,15 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		err = fmt.Errorf("%w; %s", err, r.nextStep())
 	}
 	return r.dir, err
+}
+
+// alone takes the machine for the measurements, if other labs could build beside this one.
+func (r *run) alone(ctx context.Context) error {
+	if err := r.Lab.alone(ctx, r.turn); err != nil {
+		return err
+	}
+	r.leftovers(r.turn.reaped, r.turn.journal.Stay())
+	return r.turn.journal.Keys(r.dir)
 }
 
 // divide assigns cores to the run's services and loads.

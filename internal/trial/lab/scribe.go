@@ -45,7 +45,10 @@ func (s *scribe) Begin(b Begun) {
 		p.Planned = outline(b.Plan.Trials)
 		s.total = len(p.Planned)
 	}
-	s.write(p)
+	p.Time = clock.Wall()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retained = slices.Insert(s.retained, 0, p) // readers expect the plan first
 }
 
 // Say implements Observer.

@@ -119,10 +119,7 @@ func (l *Lab) ready(ctx context.Context, c Comparison, do func(*Lab, Wish) error
 	if err != nil {
 		return err
 	}
-	if err := l.BuildAhead(ctx, services); err != nil {
-		return err
-	}
-	ownLab, leave, err := l.Take(ctx)
+	ownLab, leave, err := l.Take(ctx, services, c.Out)
 	if err != nil {
 		return err
 	}

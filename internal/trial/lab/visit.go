@@ -159,10 +159,10 @@ func (v Visitor) visitAll(ctx context.Context, services Catalog, outcomes []Outc
 // run, which may follow in the same turn.
 func (v Visitor) visiting(ctx context.Context) (*process.Journal, func() error, error) {
 	if v.used != nil {
-		return v.used.journal, func() error { return nil }, nil
+		return v.used.journal, stayed, nil
 	}
-	j, _, leave, err := v.enter(ctx)
-	return j, leave, err
+	t, err := v.enter(ctx)
+	return t.journal, t.leave, err
 }
 
 func (v Visitor) skips(name string, s *service.Service, t ...service.Target) bool {

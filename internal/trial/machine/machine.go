@@ -72,10 +72,12 @@ func (World) Enter() (j *process.Journal, reaped []string, err error) {
 	return j, reaped, nil
 }
 
-// Busy implements lab.World.
-func (World) Busy() error {
-	return errors.Join(process.InTurn(process.DefaultDir()),
-		process.Used(process.DefaultDir(), process.Processors))
+// Share implements lab.World.
+func (World) Share() (leave func() error, err error) {
+	if err := process.InTurn(process.DefaultDir()); err != nil {
+		return nil, err
+	}
+	return process.Share(process.DefaultDir(), process.Processors)
 }
 
 // Missing implements lab.World.

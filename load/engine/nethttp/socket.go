@@ -123,16 +123,44 @@ func (c *webSocket) exchange(ctx context.Context, b []byte, s *sink) (engine.Op,
 		return engine.Writing, err
 	}
 	if err := c.conn.Write(ctx, websocket.MessageText, a.body); err != nil {
-		return engine.Writing, err
+		return engine.Writing, c.orClosed(err)
 	}
 	message := <-c.inbox
 	defer message.let()
 	if message.err != nil {
-		return engine.Reading, message.err
+		return engine.Reading, inOrder(message.err)
 	}
 	s.answer(message.atNs, answerText(http.StatusOK, nil, message.length))
 	message.answer(s)
 	return 0, nil
+}
+
+// orClosed returns the close frame that made writing fail, or err. After a failed write, the
+// library closes the connection, so reading ends.
+func (c *webSocket) orClosed(err error) error {
+	for a := range c.inbox {
+		if a.let(); a.err != nil && websocket.CloseStatus(a.err) >= 0 {
+			return inOrder(a.err)
+		}
+	}
+	return err
+}
+
+// inOrder returns a close frame that ends the connection in order as engine.Ended. Its status can
+// also report a failure of the server or of the message, which remains an error (RFC 6455, section
+// 7.4.1; IANA's registry of WebSocket close codes).
+func inOrder(err error) error {
+	switch status := websocket.CloseStatus(err); status {
+	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd,
+		websocket.StatusServiceRestart:
+		var frame websocket.CloseError
+		text := fmt.Sprintf("the server closed the WebSocket with status %d", status)
+		if errors.As(err, &frame) && frame.Reason != "" {
+			text += " (" + frame.Reason + ")"
+		}
+		return engine.Ended(text)
+	}
+	return err
 }
 
 func (c *webSocket) close() {

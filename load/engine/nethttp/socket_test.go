@@ -114,6 +114,51 @@ func TestIdleSocketsEnd(t *testing.T) {
 	}
 }
 
+// A close frame that crosses a message ends the connection in order, if its status is no error. On
+// the first message of a connection, it is the server's failure.
+func TestCloseFramesCrossMessages(t *testing.T) {
+	check := func(status websocket.StatusCode, want engine.Ended) {
+		t.Helper()
+		e, h, wait := openSlot(t, sockets(t, func(ctx context.Context, c *websocket.Conn) {
+			if echo(ctx, c) {
+				_, _, _ = c.Read(ctx)         // the message under way
+				_ = c.Close(status, "reload") // the peer may be faster
+			}
+		}))
+		e.Send(0, []byte(message))
+		wait(func() bool { return strings.HasSuffix(string(h.got), "\r\n\r\nhi") })
+		e.Send(0, []byte(message))
+		wait(func() bool { return h.closed })
+		if got, _ := h.err.(engine.Ended); got != want || h.op != engine.Reading {
+			t.Errorf("%d: ended in %v by %v, want %v", status, h.op, h.err, want)
+		}
+	}
+	const ended = "the server closed the WebSocket with status "
+	check(websocket.StatusNormalClosure, ended+"1000 (reload)")
+	check(websocket.StatusGoingAway, ended+"1001 (reload)")
+	check(websocket.StatusServiceRestart, ended+"1012 (reload)")
+	check(websocket.StatusInternalError, "")
+	check(websocket.StatusPolicyViolation, "")
+
+	// Every tenth message of 80 meets the close.
+	s := open(500)
+	s.Connections = 1
+	s.Scenario.Requests = []load.Request{{Method: "POST", Path: "/", Body: "hi", WantSize: -1}}
+	r := offer(t, sockets(t, func(ctx context.Context, c *websocket.Conn) {
+		for range 9 {
+			if !echo(ctx, c) {
+				return
+			}
+		}
+		_, _, _ = c.Read(ctx)
+		_ = c.Close(websocket.StatusGoingAway, "") // the peer may be faster
+	}), s)
+	if e := r.Errors; e.Total() != 8 || e.Closed != 8 || r.Answered != 72 ||
+		!strings.Contains(e.Example, "status 1001; it may have processed the message") {
+		t.Errorf("%d of %d answered, %+v", r.Answered, r.Scheduled, r.Errors)
+	}
+}
+
 // A server gets answers to its pings also while no message is under way.
 func TestIdleSocketsAnswerPings(t *testing.T) {
 	done := make(chan error, 1)
