@@ -31,17 +31,17 @@ var (
 // image of the catalog, so that heap sizes do not distort the comparison of frameworks.
 type options struct {
 	argument string
-	always   []string
-	// dumping follows if there is a folder for dumps: the heap of a JVM or native image that ran
-	// out of memory, and the report of a JVM that crashed. It changes nothing before that, so
-	// Written does not contain it.
-	dumping []string
+	base     []string
+	// dumps follow if there is a folder for dumps: the heap of a JVM or native image that ran
+	// out of memory, and the report of a JVM that crashed. They change nothing before that, so
+	// Written does not contain them.
+	dumps []string
 }
 
-// expanded are the arguments that become several. By default the JVM would choose the serial
+// optionLists are the arguments that become several. By default the JVM would choose the serial
 // collector on one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the heap's
 // pages when it grows, not in the requests that first touch them.
-var expanded = []options{
+var optionLists = []options{
 	{"{jvm}", []string{
 		"-Xms64m", "-Xmx{heapMiB}m", "-XX:+UseG1GC", "-XX:+AlwaysPreTouch",
 		"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
@@ -223,7 +223,7 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 // listenWord is a key that no placeholder can have: manifests need not distinguish containers.
 const listenWord = "listen address"
 
-// dumpsWord is the placeholder of options.dumping.
+// dumpsWord is the placeholder of options.dumps.
 const dumpsWord = "dumps"
 
 // passes returns the variables that a process inherits from the environment of its service.
@@ -334,13 +334,13 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
-	for _, o := range expanded {
+	for _, o := range optionLists {
 		for pos := slices.Index(texts, o.argument); pos >= 0; pos = slices.Index(texts, o.argument) {
-			with := o.always
+			list := o.base
 			if values[dumpsWord] != "" {
-				with = slices.Concat(with, o.dumping)
+				list = slices.Concat(list, o.dumps)
 			}
-			texts = slices.Concat(texts[:pos], with, texts[pos+1:])
+			texts = slices.Concat(texts[:pos], list, texts[pos+1:])
 		}
 	}
 	out := make([]string, len(texts))

@@ -407,7 +407,7 @@ func hasStaticJDK(path string) bool {
 	}
 	// GraalVM's bin/native-image is a link to lib/svm/bin/native-image.
 	for _, home := range []string{homeOf(path), homeOf(homeOf(path))} {
-		if found, _ := filepath.Glob(filepath.Join(home, "lib/static/*")); len(found) > 0 {
+		if folders, _ := filepath.Glob(filepath.Join(home, "lib/static/*")); len(folders) > 0 {
 			return true
 		}
 	}

@@ -100,9 +100,9 @@ func (p *Plan) Repeat() string {
 // service that is not steady after it drifts as the others do, and slices cancel that.
 const stillWarmup = Duration(2 * time.Second)
 
-// Of returns the warm-up of a target by its runtime, in a start or alone. An empty runtime is
-// unknown, and may compile.
-func (w Warmup) Of(runtime string, inStart bool) Warmup {
+// ByRuntime returns the warm-up of a target by its runtime, in a start or alone. An empty runtime
+// is unknown, and may compile.
+func (w Warmup) ByRuntime(runtime string, inStart bool) Warmup {
 	if runtime == "" || runtimes.Of(runtime).Compiles {
 		w.Min = min(max(w.Min, w.MinCompiling), w.Max)
 	} else if inStart {

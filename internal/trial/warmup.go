@@ -85,7 +85,7 @@ func (f *life) warmUp(ctx context.Context) error {
 
 // warmth returns the warm-up settings of this trial.
 func (f *life) warmth() suite.Warmup {
-	return f.trial.Warmup.Of(f.trial.Subject.Target.Runtime, f.trial.Start != "")
+	return f.trial.Warmup.ByRuntime(f.trial.Subject.Target.Runtime, f.trial.Start != "")
 }
 
 // look receives the good responses so far and reports whether the warm-up goes on.
