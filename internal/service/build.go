@@ -362,7 +362,8 @@ const nativeEnv = "NATIVE_IMAGE_OPTIONS"
 // Management).
 func nativeOptions(native Tool, system, arch string) []string {
 	out := []string{"--enable-monitoring=jfr,heapdump", "-O3"}
-	if strings.Contains(native.Edition, oracleGraalVM) && system == "linux" && (arch == "amd64" || arch == "arm64") {
+	oracle := strings.Contains(native.Edition, oracleGraalVM)
+	if oracle && system == "linux" && (arch == "amd64" || arch == "arm64") {
 		out = append(out, "--gc=G1")
 	}
 	return out

@@ -335,7 +335,8 @@ func inside(dir, program string) string {
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
 	for _, o := range optionLists {
-		for pos := slices.Index(texts, o.argument); pos >= 0; pos = slices.Index(texts, o.argument) {
+		find := func() int { return slices.Index(texts, o.argument) }
+		for pos := find(); pos >= 0; pos = find() {
 			list := o.base
 			if values[dumpsWord] != "" {
 				list = slices.Concat(list, o.dumps)

@@ -388,8 +388,8 @@ func (p places) postgres() []string {
 // oracleGraalVM is the edition that has G1.
 const oracleGraalVM = "Oracle GraalVM"
 
-// editionIn returns the edition of GraalVM in the version text of a native-image; empty: unknown, or
-// another tool.
+// editionIn returns the edition of GraalVM in the version text of a native-image; empty: unknown,
+// or another tool.
 func editionIn(tool, output string) string {
 	for _, edition := range []string{oracleGraalVM, "GraalVM CE", "Mandrel"} {
 		if tool == "native-image" && strings.Contains(output, edition) {

@@ -19,8 +19,8 @@ const (
 )
 
 // mayDump makes a folder into which JVMs and native images of Java write their heap if they run out
-// of memory. If the dumps of earlier trials need all the space, there is none. Pods have none: their
-// namespace may forbid folders of the node.
+// of memory. If the dumps of earlier trials need all the space, there is none. Pods have none:
+// their namespace may forbid folders of the node.
 func (f *life) mayDump(o *processes.Order) error {
 	java := f.onJVM() || f.trial.Subject.Service.Language == "Java"
 	if !java || suite.Pods(f.trial.Launcher) ||
