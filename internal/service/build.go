@@ -225,7 +225,8 @@ func (s *Service) hash(h hash.Hash, tools map[string]Tool) string {
 		fmt.Fprintf(h, "tool %q %q\n", name, tools[name].Version)
 	}
 	if native, ok := tools["native-image"]; ok {
-		fmt.Fprintf(h, "native %q\n", nativeOptions(native, runtime.GOOS, runtime.GOARCH))
+		fmt.Fprintf(h, "native %q %q\n", native.Edition,
+			nativeOptions(native, runtime.GOOS, runtime.GOARCH))
 	}
 	for _, pair := range slices.Sorted(slices.Values(os.Environ())) {
 		name, value, _ := strings.Cut(pair, "=")
@@ -356,11 +357,13 @@ func buildEnv(tools map[string]Tool) []string {
 const nativeEnv = "NATIVE_IMAGE_OPTIONS"
 
 // nativeOptions returns the options of all native images: optimized for throughput, as JVMs are
-// measured; with the flight recorder, which is off by default; and with G1, the collector of JVMs,
-// in the edition that has it: Oracle's on Linux (GraalVM's manual, Memory Management).
+// measured; with the flight recorder and heap dumps, which are off by default; and with G1, the
+// collector of JVMs, in the edition that has it: Oracle's on Linux (GraalVM's manual, Memory
+// Management).
 func nativeOptions(native Tool, system, arch string) []string {
-	out := []string{"--enable-monitoring=jfr", "-O3"}
-	if native.Oracle && system == "linux" && (arch == "amd64" || arch == "arm64") {
+	out := []string{"--enable-monitoring=jfr,heapdump", "-O3"}
+	oracle := strings.Contains(native.Edition, oracleGraalVM)
+	if oracle && system == "linux" && (arch == "amd64" || arch == "arm64") {
 		out = append(out, "--gc=G1")
 	}
 	return out

@@ -24,27 +24,38 @@ var (
 	buildPlaceholders = []string{"dir", "java", "python", "node"}
 	envPlaceholders   = append(slices.Clone(buildPlaceholders),
 		"postgres", "host", "port", "cpus", "memoryMiB", "heapMiB")
-	runPlaceholders = append(slices.Clone(envPlaceholders), "jvm")
+	runPlaceholders = append(slices.Clone(envPlaceholders), "jvm", "native")
 )
 
-// jvmOptions replace the argument {jvm}. They are the same for every JVM of the catalog, so that
-// heap sizes do not distort the comparison of frameworks. By default the JVM would choose the
-// serial collector on one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the
-// heap's pages when it grows, not in the requests that first touch them.
-var jvmOptions = []string{
-	"-Xms64m", "-Xmx{heapMiB}m", "-XX:+UseG1GC", "-XX:+AlwaysPreTouch",
-	"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
+// options replace an argument of its own, such as {jvm}. They are the same for every JVM or native
+// image of the catalog, so that heap sizes do not distort the comparison of frameworks.
+type options struct {
+	argument string
+	base     []string
+	// dumps follow if there is a folder for dumps: the heap of a JVM or native image that ran
+	// out of memory, and the report of a JVM that crashed. They change nothing before that, so
+	// Written does not contain them.
+	dumps []string
 }
 
-// dumpOptions follow jvmOptions if there is a folder for dumps: the heap of a JVM that ran out of
-// memory, and the report of one that crashed. They change nothing before that, so Written does not
-// contain them.
-var dumpOptions = []string{
-	"-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath={dumps}", "-XX:HeapDumpGzipLevel=1",
-	"-XX:ErrorFile={dumps}/hs_err_pid%p.log",
+// optionLists are the arguments that become several. By default the JVM would choose the serial
+// collector on one core and G1 on two (JDK 25, "Ergonomics"). AlwaysPreTouch pays for the heap's
+// pages when it grows, not in the requests that first touch them.
+var optionLists = []options{
+	{"{jvm}", []string{
+		"-Xms64m", "-Xmx{heapMiB}m", "-XX:+UseG1GC", "-XX:+AlwaysPreTouch",
+		"-XX:ActiveProcessorCount={cpus}", "-XX:+ExitOnOutOfMemoryError",
+	}, []string{
+		"-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath={dumps}", "-XX:HeapDumpGzipLevel=1",
+		"-XX:ErrorFile={dumps}/hs_err_pid%p.log",
+	}},
+	{"{native}", []string{
+		"-Xms64m", "-Xmx{heapMiB}m", "-XX:ActiveProcessorCount={cpus}",
+		"-XX:+ExitOnOutOfMemoryError",
+	}, []string{"-XX:+HeapDumpOnOutOfMemoryError", "-XX:HeapDumpPath={dumps}"}},
 }
 
-// ImageDumps is the folder into which the JVMs of the catalog's images write their heap dumps.
+// ImageDumps is the folder into which JVMs and native images of the catalog write their heap dumps.
 const ImageDumps = "/dumps"
 
 // containedJVM passes the sizes of {jvm} to the JVM of an image, which has its own entry point. A
@@ -212,7 +223,7 @@ func (b *Built) valuesOf(v Values, p Start) (map[string]string, error) {
 // listenWord is a key that no placeholder can have: manifests need not distinguish containers.
 const listenWord = "listen address"
 
-// dumpsWord is the placeholder of dumpOptions.
+// dumpsWord is the placeholder of options.dumps.
 const dumpsWord = "dumps"
 
 // passes returns the variables that a process inherits from the environment of its service.
@@ -323,12 +334,15 @@ func inside(dir, program string) string {
 }
 
 func expandAll(texts []string, values map[string]string) ([]string, error) {
-	for pos := slices.Index(texts, "{jvm}"); pos >= 0; pos = slices.Index(texts, "{jvm}") {
-		options := jvmOptions
-		if values[dumpsWord] != "" {
-			options = slices.Concat(options, dumpOptions)
+	for _, o := range optionLists {
+		find := func() int { return slices.Index(texts, o.argument) }
+		for pos := find(); pos >= 0; pos = find() {
+			list := o.base
+			if values[dumpsWord] != "" {
+				list = slices.Concat(list, o.dumps)
+			}
+			texts = slices.Concat(texts[:pos], list, texts[pos+1:])
 		}
-		texts = slices.Concat(texts[:pos], options, texts[pos+1:])
 	}
 	out := make([]string, len(texts))
 	for i, text := range texts {

@@ -86,34 +86,37 @@ func TestProgramsOfTheBuiltCopy(t *testing.T) {
 	check("x", "x") // in PATH
 }
 
-// Every JVM of the catalog gets the same options, from the budget.
-func TestJVMOptions(t *testing.T) {
-	s := &Service{Name: "java-x", Run: Run{Command: []string{"java", "{jvm}", "-jar", "app.jar"}},
-		Targets: []Target{{}}}
-	starts, err := s.Starts(&Built{}, s.Targets[0],
-		Values{Ports: []int{1}, CPUs: 2, MemoryBytes: 1 << 30})
-	want := "java -Xms64m -Xmx768m -XX:+UseG1GC -XX:+AlwaysPreTouch -XX:ActiveProcessorCount=2 " +
-		"-XX:+ExitOnOutOfMemoryError -jar app.jar"
-	if err != nil {
-		t.Fatal(err)
+// Every JVM and every native image of the catalog gets the same options, from the budget. The
+// record's arguments have no dumps: the folder differs between trials.
+func TestOptions(t *testing.T) {
+	check := func(want, dumps string, command ...string) {
+		t.Helper()
+		s := &Service{Name: "java-x", Run: Run{Command: command}, Targets: []Target{{}}}
+		for _, folder := range []string{"", "/r/dumps/b1"} {
+			starts, err := s.Starts(&Built{}, s.Targets[0],
+				Values{Ports: []int{1}, CPUs: 2, MemoryBytes: 1 << 30, Dumps: folder})
+			if err != nil {
+				t.Fatal(err)
+			}
+			dumping := want
+			if folder != "" {
+				dumping = strings.Replace(want, " end", dumps+" end", 1)
+			}
+			if got := strings.Join(starts[0].Args, " "); got != dumping {
+				t.Errorf("got %s, want %s", got, dumping)
+			}
+			if got := strings.Join(starts[0].Written, " "); got != want {
+				t.Errorf("the record has %s, want %s", got, want)
+			}
+		}
 	}
-	if got := strings.Join(starts[0].Args, " "); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	starts, err = s.Starts(&Built{}, s.Targets[0],
-		Values{Ports: []int{1}, CPUs: 2, MemoryBytes: 1 << 30, Dumps: "/r/dumps/b1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	dumping := strings.Replace(want, "-jar", "-XX:+HeapDumpOnOutOfMemoryError "+
-		"-XX:HeapDumpPath=/r/dumps/b1 -XX:HeapDumpGzipLevel=1 "+
-		"-XX:ErrorFile=/r/dumps/b1/hs_err_pid%p.log -jar", 1)
-	if got := strings.Join(starts[0].Args, " "); got != dumping {
-		t.Errorf("got %s, want %s", got, dumping)
-	}
-	if got := strings.Join(starts[0].Written, " "); got != want {
-		t.Errorf("the record has %s, want %s: the folder differs between trials", got, want)
-	}
+	const dump = " -XX:+HeapDumpOnOutOfMemoryError -XX:HeapDumpPath=/r/dumps/b1"
+	check("java -Xms64m -Xmx768m -XX:+UseG1GC -XX:+AlwaysPreTouch -XX:ActiveProcessorCount=2 "+
+		"-XX:+ExitOnOutOfMemoryError end",
+		dump+" -XX:HeapDumpGzipLevel=1 -XX:ErrorFile=/r/dumps/b1/hs_err_pid%p.log",
+		"java", "{jvm}", "end")
+	check("app -Xms64m -Xmx768m -XX:ActiveProcessorCount=2 -XX:+ExitOnOutOfMemoryError end", dump,
+		"app", "{native}", "end")
 }
 
 // A container gets no environment of this program and runs the image's own entry point. Its JVM

@@ -30,7 +30,7 @@ func (b *Built) Versions() map[string]string {
 		return out
 	}
 	for name, tool := range b.Tools {
-		out[name] = tool.Version
+		out[name] = tool.String()
 	}
 	return out
 }
@@ -107,7 +107,8 @@ func (i *image) tell(ctx context.Context, image, tool string, to map[string]Tool
 				image}, kind.request...)
 			text, err := askTool(ctx, os.Environ(), i.docker, args...)
 			if version := versionIn(text); err == nil && version != "" {
-				to[tool] = Tool{Path: program, Version: version}
+				to[tool] = Tool{Path: program, Version: version,
+					Edition: editionIn(tool, text)}
 				return true
 			}
 		}

@@ -223,9 +223,9 @@ func (d document) placeholders(keyPath string, s *Service, texts, known []string
 			if _, port, _ := strings.Cut(name, "."); port == "port" && s.process(name) {
 				continue
 			}
-			if name == "jvm" && text != "{jvm}" {
+			if (name == "jvm" || name == "native") && text != match[0] {
 				d.Wrong(keyPath, "the placeholder expands to several arguments",
-					"{jvm} is an argument of its own")
+					"%s is an argument of its own", match[0])
 			}
 			if !slices.Contains(known, name) {
 				hint := oneOf(known)

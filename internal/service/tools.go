@@ -49,7 +49,15 @@ func toolNames() []string {
 type Tool struct {
 	Path    string // absolute
 	Version string // dotted numbers, as the tool prints them
-	Oracle  bool   // native-image of Oracle's GraalVM, not of the community edition or Mandrel
+	Edition string // of native-image, such as "GraalVM CE"; empty: other tools
+}
+
+// String returns the version, and the edition in parentheses if there is one.
+func (t Tool) String() string {
+	if t.Edition == "" {
+		return t.Version
+	}
+	return t.Version + " (" + t.Edition + ")"
 }
 
 // Tools are the programs of this machine that services can need. It is safe for concurrent use.
@@ -68,7 +76,7 @@ type Tools struct {
 type candidate struct {
 	path    string
 	version func() (string, error)
-	oracle  bool // valid after version
+	edition string // valid after version
 }
 
 // places are the locations of programs; tests replace them.
@@ -167,7 +175,9 @@ func (t *Tools) candidate(name, path string, request []string) *candidate {
 		if version == "" {
 			return "", fmt.Errorf("read the version of %s: no number in %q", path, output)
 		}
-		c.oracle = name == "native-image" && strings.Contains(output, "Oracle GraalVM")
+		if c.edition = editionIn(name, output); c.edition != "" && !hasStaticJDK(path) {
+			c.edition = "assembled " + c.edition + " with shared JDK libraries"
+		}
 		return version, nil
 	})
 	return c
@@ -219,7 +229,7 @@ func (t *Tools) Versions() map[string]string {
 		all.Go(func() {
 			if tool, err := t.resolve(Need{Tool: name}); err == nil {
 				mu.Lock()
-				versions[name] = tool.Version
+				versions[name] = tool.String()
 				mu.Unlock()
 			}
 		})
@@ -245,7 +255,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 			continue
 		}
 		if best.Path == "" || compareVersions(version, best.Version) > 0 {
-			best = Tool{c.path, version, c.oracle}
+			best = Tool{c.path, version, c.edition}
 		}
 		if i == 0 && t.home && compareVersions(version, need.Version) >= 0 {
 			break
@@ -373,6 +383,35 @@ func (p places) postgres() []string {
 		return compareVersions(value(a), value(b))
 	})
 	return matches[max(0, len(matches)-1):]
+}
+
+// oracleGraalVM is the edition that has G1.
+const oracleGraalVM = "Oracle GraalVM"
+
+// editionIn returns the edition of GraalVM in the version text of a native-image; empty: unknown,
+// or another tool.
+func editionIn(tool, output string) string {
+	for _, edition := range []string{oracleGraalVM, "GraalVM CE", "Mandrel"} {
+		if tool == "native-image" && strings.Contains(output, edition) {
+			return edition
+		}
+	}
+	return ""
+}
+
+// hasStaticJDK reports whether the JDK of a native-image has its libraries also for static linking,
+// as each vendor's distribution does. Executables of other builders need the shared ones.
+func hasStaticJDK(path string) bool {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	// GraalVM's bin/native-image is a link to lib/svm/bin/native-image.
+	for _, home := range []string{homeOf(path), homeOf(homeOf(path))} {
+		if folders, _ := filepath.Glob(filepath.Join(home, "lib/static/*")); len(folders) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // homeOf returns the folder above a program's bin: for a JVM's launcher, JAVA_HOME.

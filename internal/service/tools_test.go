@@ -31,6 +31,45 @@ func TestVersionsAreFound(t *testing.T) {
 	check("no such thing\n", "")
 }
 
+// A report names the edition of native-image, and whether it is a vendor's distribution, which has
+// the JDK's libraries for static linking. Its command is a link.
+func TestEditions(t *testing.T) {
+	check := func(want, says string, static bool) {
+		t.Helper()
+		home := t.TempDir()
+		program := filepath.Join(home, "lib/svm/bin/native-image")
+		folders := []string{filepath.Dir(program), filepath.Join(home, "bin")}
+		if static {
+			folders = append(folders, filepath.Join(home, "lib/static/linux-amd64"))
+		}
+		for _, folder := range folders {
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		link := filepath.Join(home, "bin/native-image")
+		if err := errors.Join(os.WriteFile(program, nil, 0o600),
+			os.Symlink("../lib/svm/bin/native-image", link)); err != nil {
+			t.Fatal(err)
+		}
+		tools := &Tools{ctx: t.Context(), byTool: map[string][]*candidate{}}
+		tools.run = func(context.Context, []string, string, ...string) (string, error) {
+			return says, nil
+		}
+		tools.byTool["native-image"] = []*candidate{tools.candidate("native-image", link, nil)}
+		tool, err := tools.resolve(Need{Tool: "native-image"})
+		if err != nil || tool.String() != want {
+			t.Errorf("got %q, error %v, want %q", tool, err, want)
+		}
+	}
+	const community = "native-image 25.0.2 2026-01-20\nGraalVM Runtime Environment GraalVM CE " +
+		"25.0.2+10.1 (build 25.0.2+10-jvmci-b01)"
+	check("25.0.2 (GraalVM CE)", community, true)
+	check("25.0.2 (assembled GraalVM CE with shared JDK libraries)", community, false)
+	check("25.0.3 (Mandrel)", "native-image 25.0.3 2026-04-21\nMandrel-25.0.3.0-Final", true)
+	check("25", "native-image 25", false)
+}
+
 func TestVersionsCompare(t *testing.T) {
 	check := func(a, b string, want int) {
 		if got := compareVersions(a, b); got != want {

@@ -35,9 +35,10 @@ type named struct {
 // first each value by its row, then the combinations of values.
 func (s *Suite) check(c *checker) error {
 	walk(reflect.ValueOf(s).Elem(), "", "", c.value)
-	if s.Warmup.Min > s.Warmup.Max {
-		c.Wrong("warmup.min", "", "warmup.min %v exceeds warmup.max %v",
-			s.Warmup.Min, s.Warmup.Max)
+	for i, least := range []Duration{s.Warmup.Min, s.Warmup.MinCompiling} {
+		if key := []string{"warmup.min", "warmup.minCompiling"}[i]; least > s.Warmup.Max {
+			c.Wrong(key, "", "%s %v exceeds warmup.max %v", key, least, s.Warmup.Max)
+		}
 	}
 	c.widens(s)
 	if s.For > 0 && s.AA {

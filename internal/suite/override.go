@@ -19,7 +19,7 @@ type Override struct {
 	Measure Duration // of every load; slices last at most five times as long
 	// Generators is the number of processes that offer every load together; 0: the suite's.
 	Generators int
-	Warmup     Duration // Max; Min is lowered to it if it would be longer
+	Warmup     Duration // Max; shorter minima stay, longer ones become it
 	For        Duration // replaces blocks; 0: blocks. With Precision it is a bound
 	// Precision is half the width of the interval that starts are planned for; 0: not requested.
 	Precision Percent
@@ -112,6 +112,7 @@ func (s *Suite) Override(o Override) error {
 	if o.Warmup != 0 {
 		changed.Warmup.Max, changed.preview.warmup = o.Warmup, 0
 		changed.Warmup.Min = min(changed.Warmup.Min, o.Warmup)
+		changed.Warmup.MinCompiling = min(changed.Warmup.MinCompiling, o.Warmup)
 	}
 	for i := range changed.Loads {
 		if l := &changed.Loads[i]; l.Model == record.Capacity { // which must fit a flag's window
@@ -263,6 +264,7 @@ func (s *Suite) hasten() {
 	s.preview = preview{min(s.Warmup.Max, quickJVMWarmup), quickJVMStarts}
 	s.Warmup.Max = min(s.Warmup.Max, quickWarmup)
 	s.Warmup.Min = min(s.Warmup.Min, s.Warmup.Max)
+	s.Warmup.MinCompiling = min(s.Warmup.MinCompiling, s.Warmup.Max)
 	s.Capacity.Measure = min(s.Capacity.Measure, quickWindow)
 	for i := range s.Loads {
 		s.Loads[i].Measure = min(s.Loads[i].Measure, quickWindow)

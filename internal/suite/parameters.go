@@ -97,6 +97,9 @@ var parameters = slices.Concat([]parameter{
 		about: "number of connections; each sends its next request when the last response is " +
 			"complete"},
 	{key: "warmup.min", def: "1s", max: hour, about: "least duration"},
+	{key: "warmup.minCompiling", max: hour,
+		about: "least duration of a service that compiles while it runs (JVM, Node), if longer " +
+			"than warmup.min"},
 	{key: "warmup.max", def: "5s", max: hour,
 		about: "longest warm-up; it ends earlier when the rate is steady and compilers are idle"},
 	{key: "warmup.cores", def: "own", late: true, choices: WarmupCores,

@@ -490,8 +490,8 @@ func (p *Plan) estimate(t Trial) (least, most time.Duration) {
 	}
 	if t.Start != "" {
 		least += p.Suite.slicesLast()
-		w = w.InStart(target.Runtime)
 	}
+	w = w.ByRuntime(target.Runtime, t.Start != "")
 	return least + min(time.Duration(w.Max), max(time.Duration(w.Min), steady)),
 		least + time.Duration(w.Max)
 }

@@ -100,10 +100,12 @@ func (p *Plan) Repeat() string {
 // service that is not steady after it drifts as the others do, and slices cancel that.
 const stillWarmup = Duration(2 * time.Second)
 
-// InStart returns the warm-up of a target in a start by its runtime; empty: unknown, and may
-// compile.
-func (w Warmup) InStart(runtime string) Warmup {
-	if runtime != "" && !runtimes.Of(runtime).Compiles {
+// ByRuntime returns the warm-up of a target by its runtime, in a start or alone. An empty runtime
+// is unknown, and may compile.
+func (w Warmup) ByRuntime(runtime string, inStart bool) Warmup {
+	if runtime == "" || runtimes.Of(runtime).Compiles {
+		w.Min = min(max(w.Min, w.MinCompiling), w.Max)
+	} else if inStart {
 		w.Max = min(w.Max, max(w.Min, stillWarmup))
 	}
 	return w

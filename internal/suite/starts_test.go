@@ -147,6 +147,13 @@ func TestEstimateOfStarts(t *testing.T) {
 	if least, most = estimate("native"); least != most || least != jvmLeast+16*3*time.Second {
 		t.Errorf("warm-up of at least 5 s: %v to %v, want 48 s more than %v", least, most, jvmLeast)
 	}
+	s.Warmup.MinCompiling = suite.Duration(25 * time.Second)
+	if least, _ = estimate("jvm"); least != jvmLeast+16*23*time.Second {
+		t.Errorf("JVMs warm up for at least 25 s: %v, want 368 s more than %v", least, jvmLeast)
+	}
+	if again, _ := estimate("native"); again != jvmLeast+16*3*time.Second {
+		t.Errorf("native, beside JVMs that warm up longer: %v", again)
+	}
 	s.Interleave = suite.ByBlocks
 	if least, most = estimate("native"); most-least != 16*85*time.Second {
 		t.Errorf("in blocks: %v to %v", least, most)

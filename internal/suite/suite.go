@@ -155,7 +155,9 @@ type Limits struct {
 type Warmup struct {
 	Connections int      `yaml:"connections" json:"connections"`
 	Min         Duration `yaml:"min" json:"min"`
-	Max         Duration `yaml:"max" json:"max"`
+	// MinCompiling replaces a shorter Min for a service that compiles at run time.
+	MinCompiling Duration `yaml:"minCompiling" json:"minCompiling,omitempty"`
+	Max          Duration `yaml:"max" json:"max"`
 	// Cores are the cores of a service that compiles at run time: one of WarmupCores; empty: the
 	// first.
 	Cores string `yaml:"cores" json:"cores,omitempty"`

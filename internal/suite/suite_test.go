@@ -218,6 +218,8 @@ var mistakes = []struct {
 		`s.yaml:12: a single plain value is required in "min: [1s]"`, true},
 	{"warm-up upside down", "min: 0s", "min: 2m",
 		`s.yaml:12: warmup.min 2m exceeds warmup.max 1m30s in "min: 2m"`, false},
+	{"warm-up of compilers upside down", "min: 0s", "min: 0s\n  minCompiling: 2m",
+		`s.yaml:13: warmup.minCompiling 2m exceeds warmup.max 1m30s in "minCompiling: 2m"`, false},
 	{"warm-up on a quota", "min: 0s", "min: 0s\n  cores: all", `s.yaml:13: warmup.cores all: ` +
 		`limits.cpus 0.5 is a CPU quota, which additional cores do not raise in "cores: all"; ` +
 		`remove warmup.cores, or set limits.cpus to a whole number`, false},

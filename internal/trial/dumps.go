@@ -12,17 +12,18 @@ import (
 	"prony.example/record"
 )
 
-// dumpDir is the folder of the JVMs' dumps in a run's folder. dumpsMost limits what it contains.
+// dumpDir is the folder of heap dumps in a run's folder. dumpsMost limits what it contains.
 const (
 	dumpDir   = "dumps"
 	dumpsMost = 2 << 30
 )
 
-// mayDump makes a folder into which the JVMs of a target write their heap if they run out of
-// memory. If the dumps of earlier trials need all the space, there is none. Pods have none: their
-// namespace may forbid folders of the node.
+// mayDump makes a folder into which JVMs and native images of Java write their heap if they run out
+// of memory. If the dumps of earlier trials need all the space, there is none. Pods have none:
+// their namespace may forbid folders of the node.
 func (f *life) mayDump(o *processes.Order) error {
-	if !f.onJVM() || suite.Pods(f.trial.Launcher) ||
+	java := f.onJVM() || f.trial.Subject.Service.Language == "Java"
+	if !java || suite.Pods(f.trial.Launcher) ||
 		dumped(filepath.Join(f.lab.Dir, dumpDir)) >= dumpsMost {
 		return nil
 	}

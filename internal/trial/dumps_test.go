@@ -56,3 +56,21 @@ func TestDumps(t *testing.T) {
 		"left a dump: "+dir+"/dumps/c/java_pid1.hprof.gz")
 	check("d", 7, "false [] x")
 }
+
+// TestDumpsOfRuntimes checks which targets get a folder for dumps: JVMs and native images of Java.
+func TestDumpsOfRuntimes(t *testing.T) {
+	check := func(language, runtime string, want bool) {
+		t.Helper()
+		f := &life{lab: &Lab{Dir: t.TempDir()}, rec: &record.Record{}}
+		f.trial.Subject = Subject{Service: &service.Service{Language: language},
+			Target: service.Target{Runtime: runtime}}
+		var o processes.Order
+		if err := f.mayDump(&o); err != nil || (o.Dumps != "") != want {
+			t.Errorf("%s, %s: folder %q, error %v, want one: %t", language, runtime, o.Dumps, err,
+				want)
+		}
+	}
+	check("Kotlin", "jvm", true)
+	check("Java", "native", true)
+	check("Go", "native", false)
+}

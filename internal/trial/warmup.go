@@ -85,11 +85,7 @@ func (f *life) warmUp(ctx context.Context) error {
 
 // warmth returns the warm-up settings of this trial.
 func (f *life) warmth() suite.Warmup {
-	w := f.trial.Warmup
-	if f.trial.Start != "" {
-		w = w.InStart(f.trial.Subject.Target.Runtime)
-	}
-	return w
+	return f.trial.Warmup.ByRuntime(f.trial.Subject.Target.Runtime, f.trial.Start != "")
 }
 
 // look receives the good responses so far and reports whether the warm-up goes on.

@@ -385,7 +385,7 @@ func TestTools(t *testing.T) {
 			r.Target = target
 			r.Provenance.Tools = map[string]string{
 				"cargo": "1.95.0", "go": "go1.26.8", "java": "openjdk 25.0.3 2026-10-20",
-				"mvn": "3.8.7", "native-image": "25", "node": "v20.20.2", "npm": "11.19.1",
+				"mvn": "3.8.7", "native-image": "25 (Mandrel)", "node": "v20.20.2", "npm": "11.19.1",
 				"python": "Python 3.11.7", "ruby": "unknown",
 			}
 			records = append(records, r)
@@ -404,7 +404,7 @@ func TestTools(t *testing.T) {
 	}
 	check("go 1.26.8", target("Go", "native"), target("Go", "native"))
 	check("cargo 1.95.0, java 25.0.3", target("Rust", "native"), target("Java", "jvm"))
-	check("java 25.0.3, native-image 25", target("Java", "native"))
+	check("java 25.0.3, native-image 25 (Mandrel)", target("Java", "native"))
 	check("java 25.0.3", target("Kotlin", "jvm"))
 	check("node 20.20.2, python 3.11.7", target("Python", "cpython"), target("JavaScript", "node"))
 	check("", target("Ruby", "cruby"))

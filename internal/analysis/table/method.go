@@ -464,12 +464,16 @@ func kinds(inForce []record.Limit) string {
 }
 
 // toolsText lists the tools that compiled or ran the targets of records, with versions: "go 1.26.8,
-// java 25.0.3".
+// native-image 25.0.2 (GraalVM CE)".
 func toolsText(records ...*record.Record) string {
 	var words []string
 	for _, r := range records {
 		for name, version := range r.Provenance.Tools {
-			if v := versionIn.FindString(version); v != "" && moves(name, r.Target) {
+			v := versionIn.FindString(version)
+			if name == "native-image" { // with its edition
+				v = version
+			}
+			if v != "" && moves(name, r.Target) {
 				words = AddNew(words, name+" "+v)
 			}
 		}
