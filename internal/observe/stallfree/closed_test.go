@@ -43,6 +43,7 @@ func TestClosedLoadInVirtualTime(t *testing.T) {
 				t.Fatalf("%s: %.0f/s with stalls; %+v", name, res.ThroughputPerS, x)
 			}
 			if unknown == "" && (math.Abs(x.PerS/perS-1) > 0.003 || x.LowestPerS > perS*1.003 ||
+				x.LowestPerS < perS*0.9985 ||
 				x.HighestPerS < perS*0.997 || math.Abs(1-x.RanShare-stalled) > 1e-3) {
 				t.Errorf("%s: %+v, want %.0f/s", name, x, perS)
 			}
