@@ -340,10 +340,11 @@ type Load struct {
 	// Slices are the results under this load in slices, interleaved with those of other targets;
 	// nil: the load only ran in a window. Ratios between targets come from slices.
 	Slices *Sliced `json:"slices,omitempty"`
-	// Stalls are the machine's stalls in the window of an open load, and StallFree its percentiles
-	// without them; nil: not recorded.
-	Stalls    *Stalls     `json:"stalls,omitempty"`
-	StallFree []StallFree `json:"stallFree,omitempty"`
+	// Stalls are the machine's stalls in the window. Without them are StallFree, percentiles of an
+	// open load, and WithoutStalls, the throughput of a closed load; nil: not recorded.
+	Stalls        *Stalls        `json:"stalls,omitempty"`
+	StallFree     []StallFree    `json:"stallFree,omitempty"`
+	WithoutStalls *WithoutStalls `json:"withoutStalls,omitempty"`
 
 	Search *Search `json:"search,omitempty"` // this load is its deciding step
 

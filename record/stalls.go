@@ -13,7 +13,7 @@ import (
 )
 
 // Stalls are the times in which the machine did not run a core in use, within the open slices of a
-// start or the window of an open load. docs/stalls.md describes how they are recorded.
+// start or the window of a load. docs/stalls.md describes how they are recorded.
 type Stalls struct {
 	Way        string `json:"way,omitempty"`        // what recorded them; empty: nothing could
 	Missing    string `json:"missing,omitempty"`    // why nothing could
@@ -34,6 +34,17 @@ type Unseen struct {
 	Ns     int64 `json:"ns"`
 	ErrNs  int64 `json:"errNs"`  // standard error
 	TimeNs int64 `json:"timeNs"` // that was watched
+}
+
+// WithoutStalls is the throughput of a closed load in the time in which both the service's cores
+// and the load's ran.
+type WithoutStalls struct {
+	PerS float64 `json:"perS"` // if it is unknown, only to show
+	// LowestPerS and HighestPerS are the ends of its 95 % interval.
+	LowestPerS  float64 `json:"lowestPerS"`
+	HighestPerS float64 `json:"highestPerS"`
+	RanShare    float64 `json:"ranShare"`          // of the window, in which all these cores ran
+	Unknown     string  `json:"unknown,omitempty"` // one of stats' reasons; empty: it is known
 }
 
 // StallCause is why a core did not run what it should.
@@ -92,10 +103,12 @@ type Stall struct {
 	EndNs   int64 `json:"endNs"`   // and ended at this time or earlier
 	LeastNs int64 `json:"leastNs"` // how long it was at least
 	// UnseenNs is its part in an estimate of the time of stalls too short to be recorded.
-	UnseenNs int64  `json:"unseenNs,omitempty"`
-	Core     int    `json:"core"`
-	Cause    string `json:"cause"`
-	Name     string `json:"name,omitempty"`
+	UnseenNs int64 `json:"unseenNs,omitempty"`
+	// MeanNs estimates the time of this stall and of similar ones too short to be recorded.
+	MeanNs int64  `json:"meanNs,omitempty"`
+	Core   int    `json:"core"`
+	Cause  string `json:"cause"`
+	Name   string `json:"name,omitempty"`
 }
 
 // StallsFile is the file of a start's stalls, relative to the run's folder.

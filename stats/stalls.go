@@ -18,6 +18,10 @@ type Arrival struct {
 // stall lies between them.
 type Stall struct {
 	BeginNs, EndNs int64
+	LeastNs        int64 // certain duration
+	// MeanNs estimates the duration of this stall and of similar stalls that were too short to be
+	// recorded. It is unbiased in sums.
+	MeanNs int64
 	// UnseenNs estimates the duration of similar stalls that were too short to be recorded. It is
 	// negative if more of them were recorded than expected, so only sums are meaningful.
 	UnseenNs int64

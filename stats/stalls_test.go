@@ -77,21 +77,26 @@ func TestExclude(t *testing.T) {
 	}
 	fixed := Margins{BeforeNs: 10, AfterNs: 20}
 	check(fixed, nil)
-	check(fixed, []Stall{{100, 105, 0}}, Interval{90, 125})
-	check(Margins{BeforeNs: 10, AfterNs: 20, Factor: 2}, []Stall{{100, 105, 0}}, Interval{80, 145})
-	check(fixed, []Stall{{200, 210, 0}, {100, 105, 0}}, Interval{90, 125}, Interval{190, 230})
+	check(fixed, []Stall{{BeginNs: 100, EndNs: 105}}, Interval{90, 125})
+	check(Margins{BeforeNs: 10, AfterNs: 20, Factor: 2}, []Stall{{BeginNs: 100, EndNs: 105}},
+		Interval{80, 145})
+	check(fixed, []Stall{{BeginNs: 200, EndNs: 210}, {BeginNs: 100, EndNs: 105}},
+		Interval{90, 125}, Interval{190, 230})
 	// The second begins after the backlog of the first is gone, but requests in flight then were
 	// due before.
-	check(fixed, []Stall{{100, 105, 0}, {130, 140, 0}}, Interval{90, 160})
+	check(fixed, []Stall{{BeginNs: 100, EndNs: 105}, {BeginNs: 130, EndNs: 140}}, Interval{90, 160})
 	// Two cores at the same time.
-	check(fixed, []Stall{{100, 105, 0}, {103, 104, 0}, {104, 107, 0}}, Interval{90, 127})
+	check(fixed, []Stall{{BeginNs: 100, EndNs: 105}, {BeginNs: 103, EndNs: 104},
+		{BeginNs: 104, EndNs: 107}},
+		Interval{90, 127})
 	// At a utilization of one half, a backlog takes as long as its stall: 100 to 120, 200 to 220. A
 	// second stall within that time adds 10 and its own backlog: 100 + 20 + 20.
 	half := Margins{Utilization: 0.5}
-	check(half, []Stall{{100, 110, 0}, {200, 210, 0}}, Interval{100, 120}, Interval{200, 220})
-	check(half, []Stall{{100, 110, 0}, {115, 125, 0}}, Interval{100, 140})
+	check(half, []Stall{{BeginNs: 100, EndNs: 110}, {BeginNs: 200, EndNs: 210}},
+		Interval{100, 120}, Interval{200, 220})
+	check(half, []Stall{{BeginNs: 100, EndNs: 110}, {BeginNs: 115, EndNs: 125}}, Interval{100, 140})
 	// The first is nearly over: the backlog of only the second one takes longer.
-	check(half, []Stall{{100, 110, 0}, {120, 150, 0}}, Interval{100, 180})
+	check(half, []Stall{{BeginNs: 100, EndNs: 110}, {BeginNs: 120, EndNs: 150}}, Interval{100, 180})
 
 	defer func() {
 		if recover() == nil {

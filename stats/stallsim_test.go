@@ -96,7 +96,7 @@ func ticking(stalls []Stall) (all []Stall) {
 		if r < period/4 {
 			unseen += 4 * slack
 		}
-		all = append(all, Stall{due - period, s.EndNs, unseen})
+		all = append(all, Stall{BeginNs: due - period, EndNs: s.EndNs, UnseenNs: unseen})
 	}
 	return all
 }

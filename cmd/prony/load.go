@@ -223,10 +223,10 @@ func (o *outputFlags) check() (err error) {
 	return nil
 }
 
-// watch watches the service's cores and the load's, for an open load to a service on a port of this
-// machine.
+// watch watches the service's cores and the load's, for loads of a model to a service on a port of
+// this machine.
 func (p *offer) watch(model string) *stallfree.Nearby {
-	if model != record.Open {
+	if p.spec.Users != nil {
 		return nil
 	}
 	network, port := "tcp", int(p.spec.Address.Port())
@@ -236,7 +236,7 @@ func (p *offer) watch(model string) *stallfree.Nearby {
 	if isOwn, err := host.Ours(p.spec.Address.Addr()); err != nil || !isOwn {
 		port = 0 // no service of this machine
 	}
-	return stallfree.WatchNearby(network, port, p.spec.Cores)
+	return stallfree.WatchNearby(model, network, port, p.spec.Cores)
 }
 
 // watched offers the load with its view. cut reports whether the user ended it.

@@ -21,6 +21,7 @@ import (
 	"prony.example/internal/report"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 type reportFlags struct {
@@ -148,6 +149,12 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	}
 	o := run.Options()
 	o.Baseline, o.Stalls = cmp.Or(f.baseline, o.Baseline), f.stalls
+	for _, key := range strings.Split(f.columns, ",") { // the suite may not have requested them
+		_, name, _ := strings.Cut(key, "/")
+		if slices.Contains(metric.ColumnNames(), name) && !slices.Contains(o.Columns, name) {
+			o.Columns = append(slices.Clone(o.Columns), name)
+		}
+	}
 	if f.baseline != "" && !slices.ContainsFunc(run.Records, func(r *record.Record) bool {
 		return table.RowName(r.Target) == f.baseline || r.Target.Name == f.baseline
 	}) {

@@ -32,6 +32,8 @@ func TestReportForms(t *testing.T) {
 	check(cli.Fine, " RSS |", "", "--format", "markdown", "--columns", "all")
 	check(cli.Fine, method, " RSS |", "--format", "markdown", "--columns", "essential")
 	check(cli.Fine, "| target | cost RSS |", "p99", "--format", "markdown", "--columns", "cost/rss")
+	check(cli.Fine, "without stalls", "p99", "--format", "markdown", "--columns",
+		"peak/withoutStalls") // the suite does not request it
 	check(cli.Fine, "<details>", "", "--format", "markdown", "--fold")
 	check(cli.Fine, "</svg>", "|", "--format", "svg")
 	check(cli.Misused, `--columns "few" does not exist; choose all, essential, or for this run `+

@@ -55,9 +55,9 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
-	watcher := f.stallWatcher(spec.Model == record.Open, spec.Part.Of)
+	watcher := f.stallWatcher(&spec)
 	defer watcher.Close()
-	log := logWindow(watcher, &spec)
+	log := f.logWindow(watcher, &spec)
 	stop := f.profile(ctx, l.Name)
 	o, err := f.window(ctx, spec, f.markAt)
 	stop()

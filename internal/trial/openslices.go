@@ -55,7 +55,7 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 		}
 		f.openSum.RatePerS = s.Open.RatePerS
 	}
-	watcher := s.lab.watchStalls(s.processes)
+	watcher := s.lab.watchStalls(record.Open, s.processes)
 	defer watcher.Close()
 	s.stalls = watcher.Log()
 	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))

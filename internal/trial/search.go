@@ -10,6 +10,7 @@ import (
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
+	"prony.example/load"
 	"prony.example/record"
 	"prony.example/record/slo"
 )
@@ -29,7 +30,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 	if err != nil {
 		panic("trial: the objectives of a checked suite are invalid: " + err.Error())
 	}
-	watcher := f.stallWatcher(true, l.Generators)
+	watcher := f.stallWatcher(&load.Spec{Model: record.Open, Part: load.Part{Of: l.Generators}})
 	defer watcher.Close()
 	var steps []*offered // of all kinds, in the order of the search
 	stop := f.profile(ctx, l.Name)
@@ -42,7 +43,7 @@ func (f *life) search(ctx context.Context, l suite.Load) error {
 			if spec.Model != record.Open {
 				ofStep = stallfree.Without("")
 			}
-			log := logWindow(ofStep, &spec, slo.Quantiles(objectives)...)
+			log := f.logWindow(ofStep, &spec, slo.Quantiles(objectives)...)
 			o, err := f.window(ctx, spec, func(string, string, int64) {})
 			if err != nil {
 				return nil, err

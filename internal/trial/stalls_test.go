@@ -12,6 +12,8 @@ import (
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
 	"prony.example/load/arrivalcheck"
+	"prony.example/record"
+	"prony.example/stats"
 )
 
 // watched has some stalls, and may fail at its end.
@@ -31,6 +33,7 @@ func (w watched) Close() error         { return nil }
 // 60 waited for the core.
 func offeredAt(fromNs int64) *offered {
 	o := &offered{fromNs: fromNs, lengthNs: 5e9}
+	o.load.Model = record.Open
 	o.load.Service.CPUShare = 0.5
 	for i := range int64(5000) {
 		response := int64(1e5)
@@ -45,11 +48,12 @@ func offeredAt(fromNs int64) *offered {
 
 func logOf(w stallfree.Watch) *windowStalls {
 	l := &Lab{}
-	l.Slicing.Stalls = func([]int, func(core, pid int) bool) (stallfree.Watch, error) {
+	l.Slicing.Stalls = func([]int, time.Duration, func(core, pid int) bool) (stallfree.Watch,
+		error) {
 		return w, nil
 	}
-	watcher := l.watchStalls(func() []launch.Process { return nil })
-	return &windowStalls{watcher.Log(), 6000, []float64{0.95}}
+	watcher := l.watchStalls(record.Open, func() []launch.Process { return nil })
+	return &windowStalls{watcher.Log(), 6000, 1, []float64{0.95}}
 }
 
 // A stall that ends before the window opens leaves its backlog in the window.
@@ -77,6 +81,24 @@ func TestStallBeforeTheWindow(t *testing.T) {
 			t.Errorf("p95 is missing: %+v", o.load.StallFree)
 		}
 	})
+}
+
+// Throughput without stalls is unknown in a trial whose open load shows that stalls depend on the
+// service, in its window or in slices.
+func TestDependenceIsShared(t *testing.T) {
+	depends := []record.StallFree{{Quantile: 0.5}, {Quantile: 0.99, Unknown: stats.StallsDepend}}
+	check := func(name string, open record.Load, want string) {
+		t.Helper()
+		loads := []record.Load{{WithoutStalls: &record.WithoutStalls{PerS: 1}}, open}
+		if shareDependence(loads); loads[0].WithoutStalls.Unknown != want {
+			t.Errorf("%s: %q, want %q", name, loads[0].WithoutStalls.Unknown, want)
+		}
+	}
+	check("no open load", record.Load{}, "")
+	few := []record.StallFree{{Unknown: stats.TooFewArrivals}}
+	check("too few", record.Load{StallFree: few}, "")
+	check("window", record.Load{StallFree: depends}, stats.StallsDepend)
+	check("slices", record.Load{Slices: &record.Sliced{StallFree: depends}}, stats.StallsDepend)
 }
 
 // A failed watch leaves out nothing, and has the reason.

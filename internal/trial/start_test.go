@@ -297,12 +297,12 @@ func (w *stallWatch) Way() stalls.Way { return stalls.Way{Name: "fake", Shortest
 func (w *stallWatch) Lost() int       { return 0 }
 func (w *stallWatch) Close() error    { w.stallsClosed++; return nil }
 
-// TestStartWatchesStalls watches open slices alone, and leaves out arrivals near stalls.
+// TestStartWatchesStalls watches open slices and windows, and leaves out what is near stalls.
 func TestStartWatchesStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrew(t)
 		c.launcher.Processes = []int{1<<22 + 1} // an id of no process
-		c.lab.Slicing.Stalls = func(cores []int, ours func(core, pid int) bool) (
+		c.lab.Slicing.Stalls = func(cores []int, _ time.Duration, ours func(core, pid int) bool) (
 			stallfree.Watch, error) {
 			if len(cores) == 0 || !ours(c.lab.Layout.Load[0], os.Getpid()) || ours(cores[0], 1) {
 				t.Errorf("cores %v, or processes are taken for what they are not", cores)
@@ -317,12 +317,17 @@ func TestStartWatchesStalls(t *testing.T) {
 		n := 2 * x.Rounds // one slice of each target
 		if x.Stalls == nil || x.Stalls.Way != "fake" || x.Stalls.Count != n ||
 			x.Stalls.StalledNs != int64(n)*2e6 || len(x.Stalls.Causes) != 1 ||
-			x.Stalls.Causes[0].Name != "hog" || c.stallsClosed != 3 {
+			x.Stalls.Causes[0].Name != "hog" || c.stallsClosed != 5 {
 			t.Errorf("stalls %+v in %d slices, closed %d times", x.Stalls, n, c.stallsClosed)
 		}
 		for _, r := range records {
-			if x := r.Loads[1].Stalls; x == nil || x.Count != 1 || r.Loads[0].Stalls != nil {
-				t.Errorf("%s: stalls in windows %+v", r.Trial, x)
+			for _, l := range r.Loads {
+				if l.Stalls == nil || l.Stalls.Count != 1 {
+					t.Errorf("%s: stalls in the window of %s: %+v", r.Trial, l.Name, l.Stalls)
+				}
+			}
+			if x := r.Loads[0].WithoutStalls; x == nil || x.PerS < r.Loads[0].ThroughputPerS {
+				t.Errorf("%s: throughput without stalls %+v", r.Trial, x)
 			}
 			free := r.Loads[1].Slices.StallFree
 			if len(free) < 2 || free[0].KeptShare >= 1 || free[0].KeptShare < 0.9 ||

@@ -190,6 +190,7 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 func (f *life) measured() {
 	f.rec.Outcome = record.Measured
 	settle(f.rec)
+	shareDependence(f.rec.Loads)
 }
 
 // judged gives the finished record its verdict.

@@ -22,6 +22,9 @@ const (
 	fewGCs = "too few collections in the window (raise --measure)"
 	noRole = "thread names do not show it (those of HotSpot and .NET do)"
 	noGC   = "no collection in the window (raise --measure)"
+	// The value may be unknown, too, which the note on stalls of the machine says.
+	noStalls = "stalls of the machine were not recorded, or too many, or they depend on the " +
+		"service (prony doctor reports whether they can be recorded)"
 )
 
 // response documents the values of which percentiles are computed.
@@ -91,6 +94,18 @@ var All = []Metric{
 		Load:    func(l *record.Load) float64 { return Positive(float64(l.Done)) },
 		Missing: noRequest, Column: &Column{"requests", "requests", OfLoad, 4, units.Whole},
 		Doc: "good answers inside the window"},
+	{Name: ThroughputWithoutStalls, Unit: units.PerS, Model: record.Closed, Asked: true, Peak: true,
+		Label: "throughput without stalls", Higher: true, Better: "faster", Worse: "slower",
+		Load: func(l *record.Load) float64 {
+			if l.WithoutStalls == nil || l.WithoutStalls.Unknown != "" {
+				return math.NaN()
+			}
+			return l.WithoutStalls.PerS
+		},
+		Missing: noStalls,
+		Column:  &Column{"withoutStalls", "req/s without stalls", OfLoad, 6, units.Rate},
+		Doc: "closed loads: good answers inside the window over the time in which the cores of " +
+			"service and load ran"},
 	{Name: "cpu_used", Unit: units.One, Asked: true,
 		Label: "processors used", Better: "less", Worse: "more",
 		Load: func(l *record.Load) float64 {

@@ -18,6 +18,9 @@ import (
 // Names of metrics that other code refers to.
 const (
 	Throughput = "throughput"
+	// ThroughputWithoutStalls is that of a closed load, without the machine's stalls.
+	ThroughputWithoutStalls = "throughput_without_stalls"
+
 	Achieved   = "achieved"
 	CPU        = "cpu_per_request"
 	RSS        = "rss_max"

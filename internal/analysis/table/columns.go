@@ -346,7 +346,8 @@ func Undetectable(x float64) bool { return 1+x > tooWide }
 // formats metrics without a format of their own.
 func (o Options) wanted(place metric.Place, l LoadInfo, times printer) (out []spec) {
 	for _, m := range metric.Columns() {
-		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) {
+		if m.Column.Place != place || !slices.Contains(o.Columns, m.Column.Name) ||
+			m.Model != "" && m.Model != l.Model {
 			continue
 		}
 		p := times

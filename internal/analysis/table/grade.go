@@ -48,6 +48,10 @@ func (t *Target) doubt(m *Metric) {
 		return
 	}
 	limit := 0.0
+	name, stallFree := m.Name, m.StallFree
+	if name == metric.ThroughputWithoutStalls {
+		name, stallFree = metric.Throughput, true
+	}
 	byName := map[string]float64{}
 	var rules, unbounded []string
 	for _, p := range m.Points {
@@ -58,9 +62,9 @@ func (t *Target) doubt(m *Metric) {
 		limit = max(limit, r.Verdict.Resolves())
 		for _, f := range t.bearing(r, m.Load) {
 			for _, move := range f.PossibleBias {
-				if move.Metric == m.Name {
+				if move.Metric == name {
 					rules = append(rules, f.Rule)
-					byName[f.Rule] += move.Bound(m.StallFree) / float64(len(m.Points))
+					byName[f.Rule] += move.Bound(stallFree) / float64(len(m.Points))
 				}
 			}
 			if len(f.PossibleBias) == 0 && findingGrade(r, f) == record.Suspect && !m.before(f) {

@@ -211,6 +211,9 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteWithStallsBelow: {{"includes the machine's stalls", nil}},
 	NoteStallsMissing: {{"Response times of half include the machine's stalls, which were not " +
 		"recorded (prony doctor reports why).", []any{"half"}}},
+	NoteStallsInClosed: {{"Stalls of the machine took, in windows of peak, 4.1 % of the time; " +
+		"with them, throughput of b is 51.2k/s, and 53.4k/s (53.1k/s to 53.62k/s) in the time in " +
+		"which all cores ran.", []any{"peak", StallsCost{0.041, "b", 51200, 53390, 53100, 53620}}}},
 	NoteEqualRate: {
 		{"Ratios of half p50, half p99 compare response times at the same rate for all targets " +
 			"(1.40k/s to 1.50k/s); the absolute values beside them are at the load's own rate.",

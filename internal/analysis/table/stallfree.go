@@ -37,6 +37,10 @@ func (s Stalled) String() string {
 	case notRecorded:
 		return "stalls of one side were not recorded (prony compare --stalls keep uses all " +
 			"arrivals)"
+	case stalledLong:
+		return fmt.Sprintf("all cores in use ran for %s of the time, and at least %s are needed "+
+			"(measure on a quieter machine)", units.Percent(s.Share),
+			units.Percent(stats.LeastShare))
 	case stats.UnrecordedStalls:
 		return "many stalls are too short to be recorded (measure on a quieter machine; prony " +
 			"report --stalls keep includes all arrivals)"
@@ -232,6 +236,10 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 		return nil
 	}
 	for _, info := range sc.Loads {
+		if info.Model == record.Closed {
+			notes = addNotes(notes, sc.rateNotes(info.Name)...)
+			continue
+		}
 		var inSlices, inWindows stallsOf
 		for _, t := range sc.Targets {
 			for _, r := range t.Trials {

@@ -132,11 +132,15 @@ func taken(l *load, share, delayed float64) []record.Bias {
 	})
 }
 
-// leftOut adds bounds for percentiles without stalls: these exclude the effect of the machine, so
-// that their bound is 0.
+// leftOut adds bounds for percentiles and throughput without stalls: these exclude the effect of
+// the machine, so that their bound is 0.
 func leftOut(l *load, all []record.Bias) []record.Bias {
 	if l.Stalls == nil || l.Stalls.Way == "" { // no stalls were recorded
 		return all
+	}
+	i := slices.IndexFunc(all, func(b record.Bias) bool { return b.Metric == metric.Throughput })
+	if x := l.WithoutStalls; i >= 0 && x != nil && x.Unknown == "" {
+		all[i].StallFree = new(float64)
 	}
 	return stallFree(l.StallFree, all, func(*record.StallFree) float64 { return 0 })
 }

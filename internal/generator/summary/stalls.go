@@ -12,6 +12,21 @@ import (
 	"prony.example/stats"
 )
 
+// closedStalls prints the throughput of a closed load without the machine's stalls.
+func (p *page) closedStalls(l *record.Load) {
+	x := l.WithoutStalls
+	p.row("stalls", "the machine stalled %s of the time", units.PercentTo(1-x.RanShare, 1))
+	if x.Unknown == "" {
+		p.row("", "while all cores ran: %s requests/s (%s to %s)", units.Rate(x.PerS),
+			units.FineRate(x.LowestPerS), units.FineRate(x.HighestPerS))
+	} else {
+		p.row("", "throughput is unknown without stalls (%s)", x.Unknown)
+	}
+	if causes := causesOf(l.Stalls); causes != "" {
+		p.row("", "caused by %s", causes)
+	}
+}
+
 // stalls prints the response times without the machine's stalls, below those with stalls.
 func (p *page) stalls(l *record.Load) {
 	switch {
@@ -19,6 +34,9 @@ func (p *page) stalls(l *record.Load) {
 		return
 	case l.Stalls.Missing != "":
 		p.row("stalls", "not recorded: %s", l.Stalls.Missing)
+		return
+	case l.WithoutStalls != nil:
+		p.closedStalls(l)
 		return
 	case len(l.StallFree) == 0:
 		return

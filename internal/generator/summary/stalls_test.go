@@ -53,6 +53,28 @@ func TestTextOfStalls(t *testing.T) {
 			"               unknown without stalls: p50, p90 (too much excluded)\n"+causes)
 }
 
+// TestTextOfClosedStalls checks the throughput of a closed load in the time in which all cores ran.
+func TestTextOfClosedStalls(t *testing.T) {
+	check := func(x *record.WithoutStalls, want string) {
+		t.Helper()
+		l := open()
+		l.Model, l.WithoutStalls = record.Closed, x
+		l.Stalls = &record.Stalls{Way: "x", TimeNs: 10e9,
+			Causes: []record.StallCause{{Cause: "hypervisor", Ns: 3e8}}}
+		_, text, _ := strings.Cut(textOf(t, of(l), Options{}), "  stalls       ")
+		if !strings.HasPrefix(text, want+"\n               caused by hypervisor (3.0 %)\n") {
+			t.Errorf("%s, want\n%s", text, want)
+		}
+	}
+	check(&record.WithoutStalls{PerS: 53390, LowestPerS: 53100, HighestPerS: 53620,
+		RanShare: 0.959},
+		"the machine stalled 4.1 % of the time\n               while all cores ran: 53.4k "+
+			"requests/s (53.1k to 53.62k)")
+	check(&record.WithoutStalls{PerS: 53390, RanShare: 0.959, Unknown: stats.StallsDepend},
+		"the machine stalled 4.1 % of the time\n               throughput is unknown without "+
+			"stalls (stalls depend on the service)")
+}
+
 // A percentile that too few independent arrivals support is not printed without stalls either.
 func TestTextOfStallsWithoutRefusedPercentiles(t *testing.T) {
 	l := open()

@@ -16,7 +16,6 @@ import (
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/observe/host"
 	"prony.example/load"
-	"prony.example/record"
 )
 
 // Nearby watches this machine while loads are offered to one service of it. A nil one watches
@@ -24,13 +23,14 @@ import (
 type Nearby struct {
 	stalls *Watcher
 	pids   func() []int
-	cores  int // of the service
+	cores  int    // of the service
+	model  string // of the loads whose stalls are recorded
 }
 
-// WatchNearby watches the cores of the processes that listen at a port of this machine, tcp or udp,
-// and those of the load's threads; of no cores, all that this process may use. It returns nil if no
-// process is known.
-func WatchNearby(network string, port int, cores []int) *Nearby {
+// WatchNearby watches loads of a model: the cores of the processes that listen at a port of this
+// machine, tcp or udp, and those of the load's threads; of no cores, all that this process may use.
+// It returns nil if no process is known.
+func WatchNearby(model, network string, port int, cores []int) *Nearby {
 	listening := host.Listening(network, port)
 	if len(listening) == 0 { // on another machine, or of another user
 		return nil
@@ -43,9 +43,9 @@ func WatchNearby(network string, port int, cores []int) *Nearby {
 	if len(cores) == 0 {
 		cores = affinity(0)
 	}
-	w := &Nearby{cores: max(len(service), 1)}
+	w := &Nearby{cores: max(len(service), 1), model: model}
 	w.pids = func() []int { return family(listening) }
-	w.stalls = New(Setup{Open: OpenReal, Service: service,
+	w.stalls = New(Setup{Open: OpenReal, Period: PeriodOf(model), Service: service,
 		Load: cores, PIDs: w.pids, Free: without(slices.Concat(service, cores), fixed)})
 	return w
 }
@@ -62,22 +62,22 @@ func (w *Nearby) Close() {
 	}
 }
 
-// Offer offers a load. For an open one, its result also has the stalls and the percentiles without
-// them: the usual ones, and those of some more quantiles.
+// Offer offers a load. If its stalls are recorded, the result also has these, and without them the
+// throughput of a closed load, or percentiles of an open one: the usual ones and some more.
 func (w *Nearby) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 	offer func(context.Context, load.Spec) (*load.Result, error)) (*load.Result, error) {
-	if w == nil || s.Model != record.Open {
+	if w == nil || s.Model != w.model {
 		return offer(ctx, s)
 	}
 	log := w.stalls.Log()
 	if !w.stalls.Works() {
 		res, err := offer(ctx, s)
 		if err == nil {
-			res.Load.Stalls = log.Summary()
+			log.Keep(Window{Load: &res.Load})
 		}
 		return res, err
 	}
-	s.Sample = Sample(Expected(&s))
+	s.Sample = SampleOf(&s)
 	used := w.watchUse(&s)
 	log.Begin()
 	res, err := offer(ctx, s)
@@ -85,12 +85,9 @@ func (w *Nearby) Offer(ctx context.Context, s load.Spec, quantiles []float64,
 	if err != nil {
 		return nil, err
 	}
-	res.Load.Stalls = log.Summary()
-	if len(res.Sample.Due) < s.Sample {
-		share := float64(max(*used, 0)) / float64(max(res.WindowNs, 1)) / float64(w.cores)
-		res.Load.StallFree = log.Percentiles(res.Sample, res.FromNs, log.Spans(), min(share, 1),
-			quantiles...)
-	}
+	share := float64(max(*used, 0)) / float64(max(res.WindowNs, 1)) / float64(w.cores)
+	log.Keep(Window{Load: &res.Load, Sample: res.Sample, Room: s.Sample, FromNs: res.FromNs,
+		Utilization: min(share, 1), Cores: w.cores}, quantiles...)
 	return res, nil
 }
 

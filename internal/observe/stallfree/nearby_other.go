@@ -12,7 +12,7 @@ import (
 type Nearby struct{}
 
 // WatchNearby watches nothing.
-func WatchNearby(string, int, []int) *Nearby { return nil }
+func WatchNearby(string, string, int, []int) *Nearby { return nil }
 
 // Close does nothing.
 func (*Nearby) Close() {}

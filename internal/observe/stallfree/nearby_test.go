@@ -64,7 +64,7 @@ func TestWatchesNothing(t *testing.T) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w := WatchNearby("tcp", port, nil)
+	w := WatchNearby(record.Open, "tcp", port, nil)
 	if w != nil {
 		t.Errorf("a port at which nothing listens is watched: %+v", w)
 	}
@@ -91,7 +91,7 @@ func TestOffer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	w := WatchNearby("tcp", l.Addr().(*net.TCPAddr).Port, nil)
+	w := WatchNearby(record.Open, "tcp", l.Addr().(*net.TCPAddr).Port, nil)
 	if w == nil {
 		t.Fatal("the processes of a service of this machine are not known")
 	}

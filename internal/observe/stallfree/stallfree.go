@@ -13,6 +13,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/observe/stalls"
@@ -34,12 +35,13 @@ type Watch interface {
 	Close() error
 }
 
-// Opener opens a watch of cores. Function ours reports whether a process should run on a core.
-type Opener func(cores []int, ours func(core, pid int) bool) (Watch, error)
+// Opener opens a watch of cores with a period. Function ours reports whether a process should run
+// on a core.
+type Opener func(cores []int, period time.Duration, ours func(core, pid int) bool) (Watch, error)
 
 // OpenReal is the Opener of real loads.
-func OpenReal(cores []int, ours func(core, pid int) bool) (Watch, error) {
-	w, err := stalls.Open(cores, stalls.Period, ours)
+func OpenReal(cores []int, period time.Duration, ours func(core, pid int) bool) (Watch, error) {
+	w, err := stalls.Open(cores, period, ours)
 	if err != nil { // a nil one would be a Watch
 		return nil, err
 	}
@@ -49,8 +51,9 @@ func OpenReal(cores []int, ours func(core, pid int) bool) (Watch, error) {
 // Setup is what a Watcher watches.
 type Setup struct {
 	Open    Opener
-	Service []int // cores of the targets
-	Load    []int // cores of this program
+	Period  time.Duration // of the clock; 0: stalls.Period
+	Service []int         // cores of the targets
+	Load    []int         // cores of this program
 	// Free are cores that service and load can leave for others. A process of others that runs
 	// there is no stall.
 	Free []int
@@ -77,7 +80,7 @@ func New(s Setup) *Watcher {
 	}
 	cores := slices.Concat(s.Service, s.Load)
 	slices.Sort(cores)
-	watch, err := s.Open(slices.Compact(cores), ours)
+	watch, err := s.Open(slices.Compact(cores), cmp.Or(s.Period, stalls.Period), ours)
 	if err != nil {
 		w.fail(err)
 		return w
@@ -183,7 +186,7 @@ func (l *Log) End() {
 
 func (l *Log) add(x stalls.Stall) {
 	l.all = append(l.all, record.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, LeastNs: x.LeastNs,
-		UnseenNs: x.UnseenNs, Core: x.Core, Cause: x.Cause, Name: x.Name})
+		UnseenNs: x.UnseenNs, MeanNs: x.MeanNs, Core: x.Core, Cause: x.Cause, Name: x.Name})
 	key := [2]string{x.Cause, x.Name}
 	if l.causes[key] == nil {
 		l.causes[key] = &record.StallCause{Cause: x.Cause, Name: x.Name}
@@ -312,11 +315,15 @@ func (l *Log) within(spans []Span) (out []stats.Stall) {
 		if slices.ContainsFunc(spans, func(y Span) bool {
 			return x.EndNs >= y.FromNs && x.BeginNs <= y.ToNs
 		}) {
-			out = append(out, stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs,
-				UnseenNs: x.UnseenNs})
+			out = append(out, statsOf(x))
 		}
 	}
 	return out
+}
+
+func statsOf(x record.Stall) stats.Stall {
+	return stats.Stall{BeginNs: x.BeginNs, EndNs: x.EndNs, LeastNs: x.LeastNs, MeanNs: x.MeanNs,
+		UnseenNs: x.UnseenNs}
 }
 
 // mostSampled bounds the memory for times of requests to 24 bytes each.

@@ -29,7 +29,7 @@ func (f *fake) Way() stalls.Way      { return stalls.Way{Name: "fake"} }
 func (f *fake) Lost() int            { return 0 }
 func (f *fake) Close() error         { f.closed++; return nil }
 
-func (f *fake) open(cores []int, ours func(core, pid int) bool) (Watch, error) {
+func (f *fake) open(cores []int, _ time.Duration, ours func(core, pid int) bool) (Watch, error) {
 	f.cores, f.ours = cores, ours
 	return f, nil
 }
@@ -86,7 +86,9 @@ func TestMissing(t *testing.T) {
 		}
 		return ""
 	}
-	refused := func([]int, func(int, int) bool) (Watch, error) { return nil, errors.New("a\nb") }
+	refused := func([]int, time.Duration, func(int, int) bool) (Watch, error) {
+		return nil, errors.New("a\nb")
+	}
 	if got := missing(New(Setup{Open: refused})); got != "a; b" {
 		t.Errorf("refused: %q", got)
 	}

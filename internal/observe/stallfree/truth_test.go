@@ -305,7 +305,7 @@ func startServer(t testing.TB, hogName string) (w *Nearby, s load.Spec) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = host.Confine(cores) }) // it was allowed to run there before
-	w = WatchNearby("tcp", port, cores[:1])
+	w = WatchNearby(record.Open, "tcp", port, cores[:1])
 	if w == nil || !w.stalls.Works() {
 		t.Skip("stalls cannot be recorded here")
 	}

@@ -71,7 +71,8 @@ func gaps(ticks []tick, s span) (list []Stall) {
 	last := s.begin
 	for _, t := range ticks {
 		if end := min(t.ns, s.end); t.gap && end > last {
-			list = append(list, Stall{BeginNs: last, EndNs: end, Cause: Unrecorded})
+			list = append(list, Stall{BeginNs: last, EndNs: end, MeanNs: end - last,
+				Cause: Unrecorded})
 		}
 		last = max(last, t.ns)
 	}
@@ -86,7 +87,8 @@ const early = slack / 4
 func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 	if len(ticks) == 0 {
 		if s.end-s.begin > period+slack {
-			list = []Stall{{BeginNs: s.begin, EndNs: s.end, Cause: Unrecorded}}
+			list = []Stall{{BeginNs: s.begin, EndNs: s.end, MeanNs: s.end - s.begin,
+				Cause: Unrecorded}}
 		}
 		return list
 	}
@@ -99,10 +101,11 @@ func lateTicks(ticks []tick, s span, period int64) (list []Stall) {
 		late, end := ns-due, min(ns, s.end) // ticks may come after the end of the span
 		switch {
 		case gap && end > last:
-			list = append(list, Stall{BeginNs: last, EndNs: end, Cause: Unrecorded})
+			list = append(list, Stall{BeginNs: last, EndNs: end, MeanNs: end - last,
+				Cause: Unrecorded})
 		case !gap && late > slack:
 			list = append(list, Stall{BeginNs: last, EndNs: ns, LeastNs: late, Cause: Unknown,
-				UnseenNs: unseen(late, period)})
+				UnseenNs: unseen(late, period), MeanNs: mean(late, period)})
 		}
 	}
 	for _, t := range ticks {
@@ -129,6 +132,19 @@ func unseen(late, period int64) int64 {
 	r := slack + (late-slack)%period
 	ns := period + slack - 2*r
 	if r < slack+period/4 {
+		ns += 4 * slack
+	}
+	return ns
+}
+
+// mean returns a late tick's part in the estimate of the time of all stalls, recorded or not. With
+// the probabilities of unseen, a stall of length L > s takes L on average if each late tick counts
+// the points of the grid that a delay less s covers, P each, and 4s more if the rest of this delay
+// is within a quarter of a period.
+func mean(late, period int64) int64 {
+	r := (late - slack) % period
+	ns := late - slack - r + period
+	if r < period/4 {
 		ns += 4 * slack
 	}
 	return ns
@@ -179,6 +195,7 @@ func strangers(ticks []tick, s span, period int64,
 	finish := func(ns int64) {
 		if now.Cause != "" {
 			now.EndNs = min(ns, since+now.LeastNs+period+slack)
+			now.MeanNs = min(now.LeastNs+period, now.EndNs-now.BeginNs)
 			if now.LeastNs == 0 {
 				now.UnseenNs = period
 			}

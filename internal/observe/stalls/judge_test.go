@@ -227,6 +227,37 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
+// TestMean checks that late ticks, each with its part, take as long as all stalls on average,
+// recorded or not, for lengths from 0.45 ms on, also by a clock that ticks every 4 ms.
+func TestMean(t *testing.T) {
+	for _, period := range []int64{period, int64(SumPeriod)} {
+		for _, length := range []int64{slack + period/4, period / 2, period, period + slack,
+			3*period/2 + 7, 7 * period} {
+			estimate := int64(0)
+			const n = 1000
+			for i := range int64(n) {
+				// From the stall's begin to the next point of the grid.
+				if late := length - period*(2*i+1)/(2*n); late > slack {
+					estimate += mean(late, period)
+				}
+			}
+			if d := estimate/n - length; d < -20*us || d > 20*us {
+				t.Errorf("stalls of %d ns each %d ns: the estimate is %d", length, period,
+					estimate/n)
+			}
+		}
+	}
+	ticks := grid(1, 10) // a process at three of ten ticks took a third of the time
+	ticks[2].pid, ticks[5].pid, ticks[6].pid = 2, 2, 2
+	sum := int64(0)
+	for _, x := range judge(ticks, span{origin, origin, origin + 10*ms + 900*us}, period, strange) {
+		sum += x.MeanNs
+	}
+	if sum != 3*period {
+		t.Errorf("a process at three ticks took %d ns", sum)
+	}
+}
+
 func TestLateCause(t *testing.T) {
 	check := func(virtual bool, late, stolen int64, want string) {
 		t.Helper()

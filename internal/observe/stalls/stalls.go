@@ -44,8 +44,11 @@ type Stall struct {
 	// UnseenNs is this stall's part in an estimate of the time of stalls that were too short to be
 	// recorded. Parts may be negative; only sums have a meaning.
 	UnseenNs int64
-	Cause    string
-	Name     string // of the process or the kernel thread
+	// MeanNs estimates the duration of this stall and of similar ones too short to be recorded. It
+	// is unbiased in sums, also for stalls that are shorter than the period.
+	MeanNs int64
+	Cause  string
+	Name   string // of the process or the kernel thread
 
 	sinceNs int64 // of a process: first tick at which it ran
 }
@@ -53,6 +56,10 @@ type Stall struct {
 // Period is the usual time between ticks. Half of it costs twice as much and misses half as many
 // stalls.
 const Period = time.Millisecond
+
+// SumPeriod is the time between ticks if only the sum of stalls matters. It costs a quarter of
+// Period.
+const SumPeriod = 4 * Period
 
 const (
 	// slack is the permitted delay of a tick. Virtual machines deliver timers up to 0.1 ms late.
