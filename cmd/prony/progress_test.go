@@ -13,8 +13,8 @@ import (
 	"prony.example/record"
 )
 
-// TestProgressOfTheRun follows a run of 4 trials that is estimated at 80 s, on a pipe. They take 10,
-// 100, 10 and 10 s.
+// TestProgressOfTheRun follows a run of 4 trials that is estimated at 80 s, on a pipe. They take
+// 10, 100, 10 and 10 s.
 func TestProgressOfTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

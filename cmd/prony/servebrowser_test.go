@@ -193,6 +193,13 @@ func TestLabInBrowser(t *testing.T) {
 		t.Errorf("%d records, notes %q, %v", len(records), head.Notes, err)
 	}
 
+	r.comparesAndDeletes(first, second)
+}
+
+// comparesAndDeletes compares runs of different configurations, and deletes the first one.
+func (r *reader) comparesAndDeletes(first, second string) {
+	t := r.t
+	t.Helper()
 	exchange(t, filepath.Join(r.dir, first, "trials.ndjson"), `"connections":4`, `"connections":5`)
 	r.open("#/compare?a=" + first + "&b=" + second)
 	r.sees("measured with different configurations")

@@ -385,8 +385,8 @@ func TestTools(t *testing.T) {
 			r.Target = target
 			r.Provenance.Tools = map[string]string{
 				"cargo": "1.95.0", "go": "go1.26.8", "java": "openjdk 25.0.3 2026-10-20",
-				"mvn": "3.8.7", "native-image": "25 (Mandrel)", "node": "v20.20.2", "npm": "11.19.1",
-				"python": "Python 3.11.7", "ruby": "unknown",
+				"mvn": "3.8.7", "native-image": "25 (Mandrel)", "node": "v20.20.2",
+				"npm": "11.19.1", "python": "Python 3.11.7", "ruby": "unknown",
 			}
 			records = append(records, r)
 		}

@@ -161,7 +161,9 @@ func TestVerdictSoFar(t *testing.T) {
 			t.Errorf("there is a verdict in the views, or none:\n%s", text)
 		}
 	}
-	good := func(p *load.Progress) { p.Failed, p.Errors, p.Done = 0, [load.Classes]int64{}, p.Due-5 }
+	good := func(p *load.Progress) {
+		p.Failed, p.Errors, p.Done = 0, [load.Classes]int64{}, p.Due-5
+	}
 	late := func(p *load.Progress) {
 		good(p)
 		p.Lag = hist(1249, 5e6)
@@ -170,7 +172,8 @@ func TestVerdictSoFar(t *testing.T) {
 	valid := []string{"verdict   VALID so far\n", "  VALID so far\n", `"grade":"VALID"`}
 	check(good, 20, valid...)
 	check(good, 44, valid...)
-	check(late, 20, "verdict   SUSPECT so far: lag: requests were sent late: p99 5.001ms, at most 5.001ms",
+	check(late, 20, "verdict   SUSPECT so far: lag: requests were sent late: p99 5.001ms, "+
+		"at most 5.001ms",
 		"  SUSPECT so far: lag\n", `"grade":"SUSPECT","rule":"lag"`)
 	// Of 5,000 arrivals/s, 100 remain.
 	check(func(p *load.Progress) {

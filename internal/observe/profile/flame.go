@@ -23,7 +23,8 @@ const (
 	pixel    = 0.3 // narrower frames are not drawn
 )
 
-// SVG writes a flame graph as a picture in the report's colors. Each frame's title has its full name and share.
+// SVG writes a flame graph as a picture in the report's colors. Each frame's title has its full
+// name and share.
 func SVG(w io.Writer, title, unit string, tree *Frame) error {
 	var b strings.Builder
 	high := headHigh + rowHigh*float64(depth(tree))
@@ -84,9 +85,11 @@ func label(f *Frame, total int64, unit string) string {
 // The light colors of the report's flame graph (web/src/tokens.css), which SVG draws likewise:
 // tints of origins, the color of frames without one, and of no change, growth and shrinking.
 var (
-	tints               = []string{"#f6dcae", "#f3c9ac", "#e8e0a6", "#cfe2b6", "#bfdedf", "#dacfea"}
-	plain               = "#e4e3de"
-	shade, grew, shrank = [3]int{0xef, 0xee, 0xe9}, [3]int{0xee, 0x8b, 0x80}, [3]int{0x84, 0xb1, 0xec}
+	tints  = []string{"#f6dcae", "#f3c9ac", "#e8e0a6", "#cfe2b6", "#bfdedf", "#dacfea"}
+	plain  = "#e4e3de"
+	shade  = [3]int{0xef, 0xee, 0xe9}
+	grew   = [3]int{0xee, 0x8b, 0x80}
+	shrank = [3]int{0x84, 0xb1, 0xec}
 )
 
 // strongest is the change of a share that has the full color.

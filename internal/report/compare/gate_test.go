@@ -110,7 +110,8 @@ func TestGateSaysHowLong(t *testing.T) {
 	}
 	check := func(want string, paired bool, more int, each time.Duration) {
 		t.Helper()
-		k := Check{Pair: &Pair{A: Subject{blockTime: each}, B: Subject{blockTime: each}}, More: more}
+		side := Subject{blockTime: each}
+		k := Check{Pair: &Pair{A: side, B: side}, More: more}
 		if got := k.more(Comparison{Paired: paired}); got != want {
 			t.Errorf("%d blocks of %v: %q, want %q", more, each, got, want)
 		}

@@ -56,7 +56,8 @@ func TestLiveResults(t *testing.T) {
 		{Load: "peak", Metric: "throughput", Unit: "1/s", Value: 1200},
 		{Load: "half", Metric: "p99", Unit: "ns", Value: 5e6},
 		{Load: "over", Metric: "p99", Unit: "ns"},
-		{Load: "limit", Metric: "capacity", Unit: "1/s", Value: 950, Objective: "p99<5ms", Met: true},
+		{Load: "limit", Metric: "capacity", Unit: "1/s", Value: 950, Objective: "p99<5ms",
+			Met: true},
 	}
 	if got := liveResults(r); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

@@ -187,8 +187,8 @@ function Compared({ a, b, control, allowMismatch, limit, anyway }: Given & { any
 function Mismatches({ of }: { of: Comparison }) {
   const all = of.mismatches ?? [];
   const lines = all.map((m) => `${m.aspect}: ${m.a} against ${m.b}`);
-  const head = "Baseline and candidate were measured in different ways. A difference between them " +
-    "may be one of the method:";
+  const head = "Baseline and candidate were measured in different ways. A difference between " +
+    "them may be one of the method:";
   return all.length > 0 ? <Trouble text={[head, ...lines].join("\n")} /> : null;
 }
 
