@@ -39,14 +39,14 @@ whose tools are missing here is also made.`,
 			if file != "" && len(args) > 0 {
 				return cli.Usagef("--suite and the names of services exclude each other")
 			}
-			names := args
+			services, err := a.catalog(args...)
 			if file != "" {
-				var err error
-				if names, err = a.needed(file); err != nil {
-					return err
-				}
+				services, err = a.needed(file)
 			}
-			return a.build(c.Context(), names, len(args) > 0, jobs, images)
+			if err != nil {
+				return err
+			}
+			return a.build(c.Context(), services, len(args) > 0, jobs, images)
 		},
 	}
 	c.Flags().IntVar(&jobs, "jobs", 0,
@@ -58,8 +58,8 @@ whose tools are missing here is also made.`,
 	return c
 }
 
-// needed returns the names of the services that a suite measures.
-func (a *app) needed(suite string) ([]string, error) {
+// needed returns the builds of services that a suite measures.
+func (a *app) needed(suite string) (out lab.Catalog, err error) {
 	l, _, err := a.lab()
 	if err != nil {
 		return nil, err
@@ -72,23 +72,19 @@ func (a *app) needed(suite string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
 	for _, target := range plan.Targets() {
-		if s, _, _ := catalog.Find(target); s != nil && !slices.Contains(names, s.Name) {
-			names = append(names, s.Name)
+		if s, _, found := catalog.Find(target); found && !slices.Contains(out, s) {
+			out = append(out, s)
 		}
 	}
-	return names, nil
+	return out, nil
 }
 
-// build builds services, all if there are no names. A service whose tools are missing is skipped
-// unless the user asked for it by its name.
-func (a *app) build(ctx context.Context, names []string, asked bool, jobs int, images bool) error {
+// build builds services. One whose tools are missing is skipped unless the user asked for it by its
+// name.
+func (a *app) build(ctx context.Context, services lab.Catalog, asked bool, jobs int,
+	images bool) error {
 	l, _, err := a.lab()
-	if err != nil {
-		return err
-	}
-	services, err := a.catalog(names...)
 	if err != nil {
 		return err
 	}
