@@ -30,6 +30,7 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 	if s.Tools != "" {
 		p.Line("\n%s", format.Markdown(s.Tools))
 	}
+	var shown []table.Table
 	for _, tab := range s.Tables {
 		p.Line("")
 		if title := tab.Title(); title != "" {
@@ -41,13 +42,14 @@ func Markdown(w io.Writer, s table.Sheet, o MarkdownOptions) error {
 		case o.Essential:
 			tab = narrow(tab, columnsOf(tab, table.Essential))
 		}
+		shown = append(shown, tab)
 		markdownTable(p, tab, o.Fold)
 	}
 	if o.Method != "" {
 		p.Line("\n%s", o.Method)
 	}
 	plain := func(_, text string) string { return text }
-	p.Line("\n%s", format.Markdown(verdictLine(s.Numbers, s.Verdicts, plain)))
+	p.Line("\n%s", format.Markdown(verdictLine(table.CountNumbers(shown), s.Verdicts, plain)))
 	if s.Reproduce != "" {
 		p.Line("\n```\n$ %s\n```", s.Reproduce)
 	}
@@ -144,6 +146,11 @@ func narrow(tab table.Table, retained []int) table.Table {
 		row.Cells = cells
 		out.Rows = append(out.Rows, row)
 	}
+	if table.CountNumbers([]table.Table{out}).Unknown == 0 {
+		out.Notes = slices.DeleteFunc(out.Notes, func(n table.Note) bool {
+			return n.Kind == table.NoteUnknowns
+		})
+	}
 	return out
 }
 
@@ -172,6 +179,10 @@ func concerns(n table.Note, columns []table.Column) bool {
 // aboutColumns returns a footnote without what is only about other columns.
 func aboutColumns(f table.Footnote, columns []table.Column) (out table.Footnote) {
 	for _, note := range f {
+		ofLoad := func(c table.Column) bool { return c.Group.Load == note.Load }
+		if note.Load != "" && !slices.ContainsFunc(columns, ofLoad) {
+			continue
+		}
 		if note.Kind == table.NoteMayBeOff {
 			offs, _ := note.Args[1].(table.Offs)
 			offs = slices.DeleteFunc(slices.Clone(offs), func(bound table.Off) bool {

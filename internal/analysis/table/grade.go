@@ -144,6 +144,16 @@ type Numbers struct {
 // All is how many there are.
 func (n Numbers) All() int { return n.Valid + n.Suspect + n.Unknown }
 
+// CountNumbers counts those that the comparisons among these tables show.
+func CountNumbers(tables []Table) (n Numbers) {
+	for _, tab := range tables {
+		if tab.Kind == "" {
+			n.count(tab.Rows)
+		}
+	}
+	return n
+}
+
 func (n *Numbers) count(rows []Row) {
 	for _, row := range rows {
 		for _, c := range row.Cells {

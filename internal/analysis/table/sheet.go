@@ -24,10 +24,10 @@ func (s *Study) Sheet() Sheet {
 	}
 	for _, sc := range s.Scenarios {
 		tab := sc.table(s.Options)
-		sh.Numbers.count(tab.Rows)
 		tab.OneOfSeveral = len(s.Scenarios) > 1
 		sh.Tables = append(sh.Tables, tab)
 	}
+	sh.Numbers = CountNumbers(sh.Tables)
 	sh.skip(s.Options.Skipped)
 	if n := len(sh.Tables); n > 0 {
 		for _, text := range s.Options.Notes {
