@@ -79,6 +79,9 @@ func (b *budget) next(done []*record.Record, remaining []trial.Spec) []trial.Spe
 	}
 	b.look(done, last.Block)
 	want := b.wanted(compared)
+	if last.Start != "" && last.Block < stats.LeastStarts { // else no ratio would have an interval
+		want = compared
+	}
 	switch {
 	case len(compared) == 0:
 		b.reported.Ended = "all blocks"

@@ -23,6 +23,7 @@ type course struct {
 	speed map[string]float64
 	takes map[string]time.Duration // default: a second
 	bad   func(trial.Spec) bool
+	start bool // the trials of a block share a start
 	done  []*record.Record
 	saved []record.Schedule
 	fails error
@@ -44,6 +45,11 @@ func (c *course) run(most time.Duration, blocks int, names ...string) *budget {
 		}
 	}
 	add(0, names[0], record.Observed)
+	for i := range left {
+		if c.start && left[i].Block > 0 {
+			left[i].Start = fmt.Sprint("start-", left[i].Block)
+		}
+	}
 	b := newBudget(most, 0.03, func(s record.Schedule) error {
 		c.saved = append(c.saved, s)
 		return c.fails
@@ -102,6 +108,17 @@ func TestBudget(t *testing.T) {
 			last.Next.BlockNs != 4e9 || last.Next.Blocks != 75 || len(last.Next.Targets) != 4 ||
 			!(last.Next.Would < last.Next.Resolves) {
 			t.Errorf("saved %+v, %+v", last, last.Next)
+		}
+	})
+	within(func(t *testing.T) {
+		// Without slices, two blocks decide; ratios from slices need four starts.
+		speed := map[string]float64{"a": 100, "b": 300, "c": 900}
+		for start, want := range map[bool]int{false: 2, true: stats.LeastStarts} {
+			c := &course{t: t, speed: speed, start: start}
+			b := c.run(14*time.Second, 30, "a", "b", "c")
+			if n, _ := c.count("b"); n != want || b.reported.Ended != "decided" {
+				t.Errorf("starts %v: %d blocks, want %d, %+v", start, n, want, b.reported)
+			}
 		}
 	})
 	within(func(t *testing.T) {
