@@ -8,6 +8,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/units"
+	"prony.example/internal/report/runs"
 	"prony.example/record"
 	"prony.example/record/metric"
 )
@@ -86,34 +87,12 @@ func blocksOf(sc *table.Scenario) int {
 	return most
 }
 
-const saidTiers = 4
-
-// rankingSays describes the ranking, tier by tier.
+// rankingSays describes the ranking in words.
 func rankingSays(sc *table.Scenario) string {
-	var texts []string
-	for k, names := range sc.Ranking.Tiers {
-		if k == saidTiers && len(sc.Ranking.Tiers) > saidTiers+1 {
-			texts = append(texts, fmt.Sprintf("tiers %d to %d have the other targets",
-				k+1, len(sc.Ranking.Tiers)))
-			break
-		}
-		var words []string
-		for _, t := range sc.Targets {
-			m, ok := t.Metric(sc.Ranking.Load, sc.Ranking.Metric)
-			if ok && slices.Contains(names, t.Name) {
-				words = append(words, t.Name+" "+units.Printer(m.Unit)(m.Summary.Center))
-			}
-		}
-		text := fmt.Sprintf("tier %d: %s", k+1, strings.Join(words, ", "))
-		if len(words) > 1 {
-			text += " (no significant difference)"
-		}
-		texts = append(texts, text)
+	if sentences := runs.Standing(sc); len(sentences) > 0 {
+		return strings.Join(sentences, " ")
 	}
-	if len(texts) == 0 {
-		return "No target could be ranked."
-	}
-	return "By " + metricName(sc.Ranking.Metric, "") + ", " + strings.Join(texts, "; ") + "."
+	return "No target could be ranked."
 }
 
 func trialsTable(sc *table.Scenario, blocks int) *dataTable {

@@ -44,6 +44,9 @@ type Profiled struct {
 // profiledKey identifies the profiles that are summed.
 type profiledKey struct{ scenario, target, load, kind, process string }
 
+// saidProfiles is the number of profiles that a sentence describes.
+const saidProfiles = 4
+
 // ReadProfiles reads the profiles that the records name from the run's folder, and sums the
 // profiles of one target, load, kind and process. If trials of the comparison were profiled, it
 // leaves out the trials outside the comparison, which had more observers. A lost or broken file is
@@ -360,7 +363,7 @@ func flameViewOf(s table.Study, sc *table.Scenario, o HTMLOptions, d pageData,
 				"%s: the %d functions with the largest own share", p.Target, topRows),
 				Columns: []string{"function", "of", "itself", "share", "including the functions " +
 					"that it calls"}}
-			if len(texts) < saidTiers && len(p.Top) > 0 {
+			if len(texts) < saidProfiles && len(p.Top) > 0 {
 				texts = append(texts, fmt.Sprintf("%s: %s itself, %s", p.what(),
 					profile.Short(p.Top[0].Name), units.Percent(p.Top[0].FlatShare)))
 			}

@@ -39,7 +39,6 @@ type stopLog struct {
 }
 
 func (f *stopLog) Freeze() error { f.stops++; return nil }
-func (f *stopLog) Doze() error   { return nil }
 func (f *stopLog) Thaw() error   { f.thaws++; return nil }
 func (f *stopLog) Way() string   { return f.way }
 func (f *stopLog) Close() error  { return nil }

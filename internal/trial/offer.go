@@ -39,6 +39,11 @@ func (f *life) measure(ctx context.Context) error {
 }
 
 func (f *life) measureOne(ctx context.Context, l suite.Load) error {
+	if f.beforeLoad != nil {
+		if err := f.beforeLoad(l.Length()); err != nil {
+			return err
+		}
+	}
 	f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: l.Length()})
 	if l.Model == record.Capacity {
 		return f.search(ctx, l)

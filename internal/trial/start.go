@@ -41,9 +41,6 @@ type Loader interface {
 // Freezer stops a target while others are loaded.
 type Freezer interface {
 	Freeze() error
-	// Doze stops it for seconds: the target runs for a moment at intervals, so that its processes
-	// can show each other that they are alive.
-	Doze() error
 	Thaw() error
 	Way() string  // one of record's Freeze names
 	Close() error // thaws it
@@ -117,8 +114,10 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 	}
 	bounded, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.prepare(bounded, cancel)
-	failed, err := s.run(bounded)
+	failed, err := nobody, s.prepare(bounded, cancel)
+	if err == nil {
+		failed, err = s.run(bounded)
+	}
 	err = s.blame(bounded, &failed, err)
 	for i, f := range s.sides {
 		switch {
@@ -171,15 +170,17 @@ func (l *Lab) newStart(e Experiment, trials []Spec) *start {
 }
 
 // prepare launches all targets, one after another. A target that does not become ready fails alone,
-// and the others are compared without it.
-func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
+// and the others are compared without it. An error is that of a target that could not be stopped.
+func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) (failed error) {
 	for _, f := range s.all {
 		f.step = "build"
 		err := f.lacking
-		if err == nil && ctx.Err() == nil {
+		if err == nil && ctx.Err() == nil && failed == nil {
+			idle := s.keepIdle(f)
 			err = f.prepare(ctx, cancel)
+			failed = idle.end()
 		}
-		if err == nil || ctx.Err() != nil { // with an ended ctx, the whole start has ended
+		if err == nil || ctx.Err() != nil || failed != nil { // then the whole start has ended
 			s.sides = append(s.sides, f)
 			continue
 		}
@@ -189,6 +190,7 @@ func (s *start) prepare(ctx context.Context, cancel context.CancelCauseFunc) {
 		f.fail(ctx, err)
 		f.end()
 	}
+	return failed
 }
 
 // end stops the target, once.
@@ -220,7 +222,7 @@ func (s *start) run(ctx context.Context) (failed int, err error) {
 	}
 	s.closeLoaders()
 	for i, f := range s.sides {
-		if err := f.alone(ctx); err != nil {
+		if err := s.alone(ctx, f); err != nil {
 			return i, err
 		}
 	}
@@ -233,6 +235,10 @@ func (s *start) blame(ctx context.Context, failed *int, err error) error {
 		return err
 	}
 	var end fallenSide
+	var idle idleError
+	if errors.As(err, &idle) {
+		*failed = slices.Index(s.sides, idle.side)
+	}
 	if errors.As(context.Cause(ctx), &end) {
 		*failed, err = slices.Index(s.sides, end.side), end
 	}
@@ -262,7 +268,7 @@ func (f *side) prepare(ctx context.Context, cancel context.CancelCauseFunc) (err
 		return err
 	}
 	f.clock = f.lab.Slicing.Clock(f.proc.PIDs)
-	if err := f.idle(); err != nil {
+	if err := f.stop(); err != nil {
 		return err
 	}
 	go func() {
@@ -281,10 +287,17 @@ func sliced(loads []suite.Load) suite.Load {
 }
 
 // alone offers a target its loads while the others stay stopped, and verifies its responses.
-func (f *side) alone(ctx context.Context) error {
+func (s *start) alone(ctx context.Context, f *side) (err error) {
+	idle := s.keepIdle(f)
+	defer func() {
+		if ended := idle.end(); err == nil {
+			err = ended
+		}
+	}()
 	if err := f.freezer.Thaw(); err != nil {
 		return err
 	}
+	f.beforeLoad = idle.beforeLoad
 	if err := f.steps(ctx, "measure", "reverify"); err != nil {
 		return err
 	}
@@ -294,7 +307,8 @@ func (f *side) alone(ctx context.Context) error {
 	if l, ok := openSliced(f.trial.Loads); ok && f.openSum.Slices > 0 {
 		f.keepSlices(l.Name, &f.openSum)
 	}
-	return f.idle()
+	f.step = "idle"
+	return f.stop()
 }
 
 // keepSlices adds the target's results in the slices of a load to that load's record.
@@ -304,12 +318,6 @@ func (f *side) keepSlices(name string, sum *record.Sliced) {
 			f.rec.Loads[i].Slices = sum
 		}
 	}
-}
-
-// idle stops the target for seconds. If the target ends meanwhile, its failure has the step idle.
-func (f *side) idle() error {
-	f.step = "idle"
-	return f.freezer.Doze()
 }
 
 // interleave runs the rounds and writes the file of slices. With an error, failed is the index of
@@ -354,7 +362,8 @@ func (s *start) interleave(ctx context.Context) (failed int, err error) {
 		}
 	}
 	for i, f := range s.sides {
-		if err := f.idle(); err != nil {
+		f.step = "idle"
+		if err := f.stop(); err != nil {
 			return i, err
 		}
 	}

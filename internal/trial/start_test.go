@@ -121,8 +121,6 @@ func (x *target) Freeze() error {
 	return nil
 }
 
-func (x *target) Doze() error { return x.Freeze() }
-
 func (x *target) Thaw() error {
 	if x.frozen {
 		x.crew.running++

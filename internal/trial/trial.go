@@ -155,6 +155,10 @@ type life struct {
 	details []detail
 	step    string
 
+	// beforeLoad is called with the length of each measured load before it begins; nil: nothing is
+	// to be done.
+	beforeLoad func(length time.Duration) error
+
 	pilots    map[string]float64
 	betweenNs []int64 // of each load of the record: from mark to mark around its window
 	dumps     string  // folder for dumps of its JVMs; empty: none

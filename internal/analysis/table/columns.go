@@ -284,7 +284,7 @@ func ratioCell(t *Target, load, name string) Cell {
 		return withheld(why)
 	}
 	r := m.Ratio
-	c := Cell{State: Known, Value: r.Center, N: r.N, form: ratioForm(2),
+	c := Cell{State: Known, Value: r.Center, N: r.N,
 		Interval: RatioInterval(*r)}
 	switch {
 	case m.Source == FromSlices && r.N < stats.LeastStarts:
@@ -299,14 +299,26 @@ func ratioCell(t *Target, load, name string) Cell {
 	case r.Warning != "":
 		c.Notes = []Note{NoteOf(NoteWarned, r.Warning)}
 	}
-	if r.Hi-r.Lo < 0.02 { // two decimals would not distinguish the interval's ends
-		c.form = ratioForm(3)
-	}
+	c.form = ratioForm(ratioDecimals(*r))
 	c.Grade = m.RatioGrade()
 	if d := m.RatioDoubt; d != nil {
 		c.load, c.deviation = load, &Off{m.Name, m.Unit, d.Share, d.Rules, true, ""}
 	}
 	return c
+}
+
+// ratioDecimals is the number of decimals that distinguish the ends of a ratio's interval.
+func ratioDecimals(r stats.Ratio) int {
+	if r.Hi-r.Lo < 0.02 {
+		return 3
+	}
+	return 2
+}
+
+// RatioText formats a ratio and its interval as a table does: "2.09" and "1.95 to 2.25".
+func RatioText(r stats.Ratio) (center, interval string) {
+	print := ratioForm(ratioDecimals(r)).value
+	return print(r.Center), print(r.Lo) + " to " + print(r.Hi)
 }
 
 // unknownWord replaces a number whose interval is too wide; the notes explain it once.

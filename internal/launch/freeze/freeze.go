@@ -9,8 +9,8 @@
 // (signal(7)). With signals, the parent of a stopped process receives SIGCHLD. This package does
 // not handle a service's reactions.
 //
-// The launcher's Stop thaws a frozen target; a dozing one (Doze) must be closed before. If the
-// program is killed, the journal's next reader ends the target (package process).
+// The launcher's Stop thaws a frozen target. If the program is killed, the journal's next reader
+// ends the target (package process).
 //
 // Non-goals: it does not decide when to freeze, and does not stop backing processes of a system.
 package freeze
@@ -40,10 +40,6 @@ var ErrEnded = errors.New("the target has ended")
 type Freezer struct {
 	process launch.Process
 	way     string
-
-	dozing sync.Mutex    // guards wake and awake
-	wake   chan struct{} // closed to end a doze; nil: no doze
-	awake  chan struct{} // closed when it has ended
 
 	mu     sync.Mutex
 	group  *group   // for FreezeCgroup
@@ -103,11 +99,6 @@ func (f *Freezer) Way() string { return f.way }
 // frozen; with signals, processes that it has forked meanwhile are also stopped. The error is
 // ErrEnded for a target without live processes; after any other error the target is thawed.
 func (f *Freezer) Freeze() error {
-	f.endDoze()
-	return f.freeze()
-}
-
-func (f *Freezer) freeze() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.way == record.FreezeOff || f.closed {
@@ -136,11 +127,6 @@ func (f *Freezer) freeze() error {
 // Thaw lets the target run again; its threads are runnable when it returns. It does nothing if the
 // target runs or has ended.
 func (f *Freezer) Thaw() error {
-	f.endDoze()
-	return f.resume()
-}
-
-func (f *Freezer) resume() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.thaw(); err != nil {
@@ -178,7 +164,6 @@ func (f *Freezer) ended() bool {
 
 // Close thaws the target and closes the freezer's files. Later calls of Freeze do nothing.
 func (f *Freezer) Close() error {
-	f.endDoze()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := f.thaw()

@@ -72,10 +72,22 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	return answers
 }
 
-// AnswerTexts returns the answers in words, a text for each target.
+// AnswerTexts returns the answers in words: a text for each target, or for each scenario of a
+// ranking. Of several scenarios, it has the first sentences.
 func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
 	for _, answer := range r.Answers(study) {
 		texts = append(texts, strings.Join(answer.Sentences(), " "))
+	}
+	if len(texts) > 0 {
+		return texts
+	}
+	for _, sc := range study.Scenarios {
+		switch sentences := Standing(sc); {
+		case len(sentences) > 0 && len(study.Scenarios) > 1:
+			texts = append(texts, sc.Name+": "+sentences[0])
+		case len(sentences) > 0:
+			texts = append(texts, strings.Join(sentences, " "))
+		}
 	}
 	return texts
 }

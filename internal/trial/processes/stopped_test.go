@@ -190,12 +190,14 @@ func underWay(t *testing.T, s *service.Service, target service.Target,
 func stopFor(t *testing.T, f *freeze.Freezer, d time.Duration) int64 {
 	t.Helper()
 	began := clock.Mono()
-	stop := f.Freeze
-	if d > 10*time.Second {
-		stop = f.Doze
-	}
-	err := stop()
+	err := f.Freeze()
 	ns := clock.Mono() - began
+	for ; d > 4*time.Second; d -= 4 * time.Second { // as trials do
+		time.Sleep(4 * time.Second)
+		err = errors.Join(err, f.Thaw())
+		time.Sleep(100 * time.Millisecond)
+		err = errors.Join(err, f.Freeze())
+	}
 	time.Sleep(d)
 	if err := errors.Join(err, f.Thaw()); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,112 @@
+package trial
+
+import (
+	"sync"
+	"time"
+
+	"prony.example/internal/base/clock"
+	"prony.example/record"
+)
+
+// idleGroup keeps targets stopped for seconds while another one is used alone. After each
+// longestStop, all of them run at the same time for wakeTime, because supervisors replace workers
+// that show no sign of life for 5 s. A target that wakes on its own would slow the measured one
+// more often.
+type idleGroup struct {
+	sides    []*side
+	finish   chan struct{}
+	finished chan struct{}
+
+	mu  sync.Mutex
+	err error // an idleError
+}
+
+// idleError is the error of a target that could not be resumed or stopped.
+type idleError struct {
+	*side
+	err error
+}
+
+func (e idleError) Error() string { return e.err.Error() }
+func (e idleError) Unwrap() error { return e.err }
+
+// keepIdle keeps all stopped targets except one stopped until finish is called.
+func (s *start) keepIdle(except *side) *idleGroup {
+	g := &idleGroup{finish: make(chan struct{}), finished: make(chan struct{})}
+	for _, f := range s.all {
+		if f != except && !f.ended && f.freezer != nil && f.freezer.Way() != record.FreezeOff {
+			g.sides = append(g.sides, f)
+		}
+	}
+	go g.run()
+	return g
+}
+
+func (g *idleGroup) run() {
+	defer close(g.finished)
+	for len(g.sides) > 0 {
+		g.mu.Lock()
+		due := g.dueNs()
+		if due <= clock.Mono() {
+			g.wake()
+			due = g.dueNs()
+		}
+		failed := g.err != nil
+		g.mu.Unlock()
+		if failed {
+			return
+		}
+		timer := time.NewTimer(time.Duration(due - clock.Mono()))
+		select {
+		case <-g.finish:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// dueNs is when the targets must run again, by clock.Mono.
+func (g *idleGroup) dueNs() int64 {
+	due := g.sides[0].stoppedNs
+	for _, f := range g.sides {
+		due = min(due, f.stoppedNs)
+	}
+	return due + int64(longestStop)
+}
+
+// wake lets all targets run for a moment.
+func (g *idleGroup) wake() {
+	for _, f := range g.sides {
+		g.note(f, f.freezer.Thaw())
+	}
+	time.Sleep(wakeTime)
+	for _, f := range g.sides {
+		g.note(f, f.stop())
+	}
+}
+
+func (g *idleGroup) note(f *side, err error) {
+	if err != nil && g.err == nil {
+		g.err = idleError{f, err}
+	}
+}
+
+// beforeLoad lets the targets run now if they would otherwise have to in a load of this length. In
+// longer loads they must run in any case.
+func (g *idleGroup) beforeLoad(length time.Duration) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.sides) > 0 && g.err == nil && length <= longestStop &&
+		g.dueNs() < clock.Mono()+int64(length) {
+		g.wake()
+	}
+	return g.err
+}
+
+// end returns when no target will run any more, with the error of the first one that failed.
+func (g *idleGroup) end() error {
+	close(g.finish)
+	<-g.finished
+	return g.err
+}
