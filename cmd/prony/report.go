@@ -15,6 +15,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/base/units"
@@ -27,6 +28,7 @@ import (
 type reportFlags struct {
 	format   string
 	table    string // of Parquet
+	complete bool   // with text: all notes
 	columns  string // of Markdown: all, essential, or keys
 	fold     bool   // Markdown's footnotes
 	update   string
@@ -41,7 +43,8 @@ type reportFlags struct {
 	parquet func(w io.Writer, rows io.Reader) error // stores a table of package flat
 }
 
-const whyHelp = "with text: also print each cause of doubts once, with what to do"
+const whyHelp = "with text: also print notes on the method, and each cause of doubts once, with " +
+	"what to do"
 
 func (a *app) reportCmd() *cobra.Command {
 	f := &reportFlags{}
@@ -203,7 +206,11 @@ var reportForms = format.Forms[printing]{
 		if p.answered {
 			sheet = sheet.Answered()
 		}
-		if err := report.Text(w, sheet, textOptions(w)); err != nil {
+		options := textOptions(w)
+		if !p.why && !p.complete {
+			options.Brief = "prony report " + cmdlog.Quote(p.run.Dir) + " --why"
+		}
+		if err := report.Text(w, sheet, options); err != nil {
 			return err
 		}
 		if p.why {
@@ -294,7 +301,7 @@ func (r *reported) save(dir string) error {
 	for _, formatName := range saved[:len(saved)-2] {
 		name := "report." + format.Ending(formatName)
 		var b bytes.Buffer
-		if err := r.print(&b, reportFlags{format: formatName, save: true}); err != nil {
+		if err := r.print(&b, reportFlags{format: formatName, save: true, complete: true}); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 		if err := files.Put(filepath.Join(dir, name), b.Bytes()); err != nil {

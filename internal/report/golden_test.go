@@ -63,6 +63,7 @@ func TestText(t *testing.T) {
 		"text-132.txt":    {Width: 132},
 		"text-80.txt":     {Width: 80},
 		"text-colour.txt": {Width: 132, Color: true},
+		"text-brief.txt":  {Brief: "prony report RUN --why"},
 	} {
 		var b bytes.Buffer
 		if err := Text(&b, sheetOf(made(), fixtureOptions()), o); err != nil {

@@ -15,6 +15,9 @@ import (
 type TextOptions struct {
 	Width int  // columns of the terminal; 0: format.Width
 	Color bool // ANSI colors; no information depends on color alone
+	// Brief leaves out notes on the method, and ends with the command that prints them, if there
+	// are any; empty: all notes.
+	Brief string
 }
 
 // gap is the space between two columns; groups have one space more.
@@ -47,12 +50,16 @@ func Text(w io.Writer, s table.Sheet, o TextOptions) error {
 	if s.Report != "" {
 		t.Line("report     %s", s.Report)
 	}
+	if t.skipped {
+		t.Line("method     %s", o.Brief)
+	}
 	return t.To(w)
 }
 
 type texter struct {
 	format.Page
-	o TextOptions
+	o       TextOptions
+	skipped bool // notes on the method
 }
 
 // Select Graphic Rendition parameters, ECMA-48 §8.3.117.
@@ -103,10 +110,15 @@ func (t *texter) table(tab table.Table) {
 	for i, note := range tab.Footnotes {
 		t.prose(format.Mark(i+1)+" "+note.String(), 2)
 	}
-	if len(tab.Notes) > 0 {
+	notes := tab.Notes
+	if t.o.Brief != "" {
+		notes = slices.DeleteFunc(slices.Clone(notes), table.Note.OnMethod)
+	}
+	t.skipped = t.skipped || len(notes) < len(tab.Notes)
+	if len(notes) > 0 {
 		t.Line("")
 	}
-	for _, note := range tab.Notes {
+	for _, note := range notes {
 		t.prose(note.String(), 0)
 	}
 }

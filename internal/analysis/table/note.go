@@ -109,6 +109,14 @@ const (
 // NoteOf returns a note of a kind with its arguments.
 func NoteOf(kind NoteKind, args ...any) Note { return Note{Kind: kind, Args: args} }
 
+// onMethod are the notes that describe how numbers are made, or how a run could find out more.
+var onMethod = []NoteKind{NoteSliced, NoteEqualRate, NotePlanned, NoteStartNoise, NoteRarest,
+	NoteTiers, NoteTiersPlan, NoteNoiseBetween, NoteLogNormal, NoteModerated, NoteResolves}
+
+// OnMethod reports whether the note describes how numbers are made. No number of the table needs it
+// to be read correctly.
+func (n Note) OnMethod() bool { return slices.Contains(onMethod, n.Kind) }
+
 // Is reports whether the note has a text.
 func (n Note) Is() bool { return n.Kind != NoteNone }
 
