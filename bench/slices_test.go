@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -32,6 +33,7 @@ var (
 // slicesQuestion is a question with a known answer.
 type slicesQuestion struct {
 	name    string
+	command string // empty: ./units
 	change  string // environment of the second service; empty: the same as the first
 	base    string // environment of both
 	starts  int
@@ -55,7 +57,23 @@ var slicesQuestions = []slicesQuestion{
 		slices: 4 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
 	{name: "go-5-percent-busy", base: "UNITS=100", change: "UNITS=112", starts: 12,
 		slices: 2 * time.Second, warmup: 1500 * time.Millisecond, planned: 20, beside: 2},
+	// What these services do beside units costs as much as 160, 115 and 27 of their units: the
+	// changes are 1.9, 1.9 and 2.2 %.
+	{name: "jvm-aa", command: jvmUnits, base: "UNITS=100", starts: 5, slices: 4 * time.Second,
+		warmup: 15 * time.Second, planned: 20},
+	{name: "jvm-2-percent", command: jvmUnits, base: "UNITS=100", change: "UNITS=105", starts: 10,
+		slices: 4 * time.Second, warmup: 15 * time.Second, planned: 10},
+	{name: "node-aa", command: "node units.js", base: "UNITS=100", starts: 5,
+		slices: 4 * time.Second, warmup: 4 * time.Second, planned: 20},
+	{name: "node-2-percent", command: "node units.js", base: "UNITS=100", change: "UNITS=104",
+		starts: 10, slices: 4 * time.Second, warmup: 4 * time.Second, planned: 10},
+	{name: "python-aa", command: "python3 units.py", base: "UNITS=200", starts: 5,
+		slices: 4 * time.Second, warmup: 1500 * time.Millisecond, planned: 20},
+	{name: "python-2-percent", command: "python3 units.py", base: "UNITS=200", change: "UNITS=205",
+		starts: 10, slices: 4 * time.Second, warmup: 1500 * time.Millisecond, planned: 10},
 }
+
+const jvmUnits = "java -XX:+UseSerialGC -Xms64m -Xmx64m Units"
 
 // slicesResult is a line of slicesFile.
 type slicesResult struct {
@@ -90,11 +108,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 	dir := b.TempDir()
 	testsets.Build(b, filepath.Join(dir, "prony"), buildflags.Module+"/cmd/prony")
-	units := exec.Command("go", "build", "-o", filepath.Join(dir, "units"), ".")
-	units.Dir = filepath.Join("testdata", "units") // a module of its own
-	if out, err := units.CombinedOutput(); err != nil {
-		b.Fatalf("build units: %v\n%s", err, out)
-	}
+	buildUnits(b, dir)
 	left := *slicesMost
 	for _, q := range slicesQuestions {
 		if *slicesCase == "" || !strings.HasPrefix(q.name, *slicesCase) {
@@ -115,6 +129,23 @@ func BenchmarkSlices(b *testing.B) {
 	}
 }
 
+// buildUnits puts the services into a folder: that in Go, and the others of this case.
+func buildUnits(b *testing.B, dir string) {
+	b.Helper()
+	builds := [][]string{{"go", "build", "-o", filepath.Join(dir, "units"), "."},
+		{"cp", "units.js", "units.py", dir}}
+	if strings.HasPrefix(*slicesCase, "jvm") {
+		builds = append(builds, []string{"javac", "-d", dir, "Units.java"})
+	}
+	for _, args := range builds {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = filepath.Join("testdata", "units") // a module of its own
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%s: %v\n%s", args, err, out)
+		}
+	}
+}
+
 // run runs one comparison.
 func (q slicesQuestion) run(b *testing.B, dir string, seed int) (r slicesResult) {
 	b.Helper()
@@ -127,7 +158,7 @@ func (q slicesQuestion) run(b *testing.B, dir string, seed int) (r slicesResult)
 	}
 	out := filepath.Join(dir, fmt.Sprintf("%s-%d", q.name, seed))
 	command := func(extra string) string {
-		return strings.TrimSpace(q.base+" "+extra) + " ./units"
+		return strings.TrimSpace(q.base+" "+extra) + " " + cmp.Or(q.command, "./units")
 	}
 	cmd := exec.Command("./prony", "versus", "-n", "first", "-n", "second", command(""),
 		command(q.change), "--get", "/", "--blocks", strconv.Itoa(q.starts), "--slices",

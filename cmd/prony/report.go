@@ -301,7 +301,8 @@ func (r *reported) save(dir string) error {
 	for _, formatName := range saved[:len(saved)-2] {
 		name := "report." + format.Ending(formatName)
 		var b bytes.Buffer
-		if err := r.print(&b, reportFlags{format: formatName, save: true, complete: true}); err != nil {
+		if err := r.print(&b, reportFlags{format: formatName, save: true,
+			complete: true}); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 		if err := files.Put(filepath.Join(dir, name), b.Bytes()); err != nil {
