@@ -128,7 +128,6 @@ func TestPostsToServersThatClose(t *testing.T) {
 func TestNginxIsSound(t *testing.T) {
 	testsets.Once(t, "nginx that closes connections", testsets.Needs{Files: []string{serverFiles},
 		Facts: []string{testsets.Version("nginx", "-v")}})
-	testsets.Cores(t)
 	nginx := &realServers[0]
 	p := newPlace(t)
 	p.Short = true

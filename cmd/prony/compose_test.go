@@ -132,7 +132,6 @@ func cleared(t *testing.T, pid int) {
 // the host, and leaves nothing.
 func TestComposeMeasures(t *testing.T) {
 	testsets.Once(t, "a service of a Compose file", testsets.Needs{})
-	testsets.Cores(t)
 	inStack(t)
 	p, said := stackedRun(t, composed)
 	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Fine &&

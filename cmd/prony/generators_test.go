@@ -232,7 +232,6 @@ func TestGeneratorsAllEnd(t *testing.T) {
 // with a missing part is VALID.
 func TestGeneratorsEnd(t *testing.T) {
 	testsets.Once(t, "generators that die", testsets.Needs{})
-	testsets.Cores(t)
 	url, asked := counting(t)
 	under := func(p *labProcess, n int) []int { // way
 		t.Helper()
@@ -292,7 +291,6 @@ func TestGeneratorsEnd(t *testing.T) {
 // and has all measurements of the generators.
 func TestLabStandsStill(t *testing.T) {
 	testsets.Once(t, "a lab that stands still", testsets.Needs{})
-	testsets.Cores(t)
 	url, asked := counting(t)
 	p := startLab(t, url, "-r", "100", "-c", "4", "--generators", "2", "--json", "--view", "none",
 		"-d", "9s")
@@ -310,7 +308,12 @@ func TestLabStandsStill(t *testing.T) {
 		said += p.told.Text() + "\n"
 	}
 	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
-	has(t, "what is told", said, "the coordinator stalled for 6.", " after the start of the load")
+	has(t, "what is told", said, "the coordinator stalled for ", " after the start of the load")
+	_, long, _ := strings.Cut(said, "the coordinator stalled for ")
+	stalled := 0.0
+	if _, err := fmt.Sscanf(long, "%f s", &stalled); err != nil || stalled < 6 {
+		t.Errorf("it stalled for %.9q, want 6 s at least: %v", long, err)
+	}
 	l := loadPrinted(t, p.out.String())
 	if len(l.Generators) != 2 || l.Scheduled != l.Answered || l.WindowNs != 9e9 ||
 		l.Generators[0].Sent+l.Generators[1].Sent != asked.Load() {
@@ -327,7 +330,6 @@ func TestLabStandsStill(t *testing.T) {
 // Generators that are started elsewhere read the key from a file.
 func TestGeneratorsElsewhere(t *testing.T) {
 	testsets.Once(t, "generators that are started elsewhere", testsets.Needs{})
-	testsets.Cores(t)
 	url, asked := counting(t)
 	key := filepath.Join(t.TempDir(), "key")
 	p := startLab(t, url, "-r", "300", "-d", "1s", "-c", "8", "--generators", "2", "--json",

@@ -66,7 +66,6 @@ func ended(t *testing.T) {
 // variables, and is one subject in the record.
 func TestProjectMeasuresSystem(t *testing.T) {
 	testsets.Once(t, "a project of several processes", testsets.Needs{})
-	testsets.Cores(t)
 	ofSeveral(t)
 	stdout, stderr, exit := inProject(t, several("./db"), "run")
 	if exit != cli.Fine && exit != cli.Invalid {

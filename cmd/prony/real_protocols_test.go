@@ -31,7 +31,6 @@ func TestRealProtocols(t *testing.T) {
 	i := slices.IndexFunc(services, func(s *service.Service) bool {
 		return s.Name == name && s.Other == ""
 	})
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	askedIn(t, root, name, services[i].Spoken())
 }
@@ -44,7 +43,6 @@ func TestRealProtocolsContained(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			name, _, _ := strings.Cut(target, "/")
 			engine(t, testsets.Long, name)
-			testsets.Cores(t)
 			askedIn(t, checkout(t), target, spoken, launchers...)
 		})
 	}

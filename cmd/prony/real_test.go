@@ -155,7 +155,6 @@ func gone(t *testing.T, pid int) {
 func TestRealGenerators(t *testing.T) {
 	testsets.Once(t, "other load generators", testsets.Needs{Files: []string{
 		"suites/generators.yaml", "services/go-nethttp"}})
-	testsets.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)

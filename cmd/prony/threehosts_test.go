@@ -20,7 +20,6 @@ import (
 func TestThreeHosts(t *testing.T) {
 	testsets.Once(t, "three hosts", testsets.Needs{Files: []string{"docs/compose.md",
 		"examples/three-hosts.env"}})
-	testsets.Cores(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,6 @@ loads:
 // to the server's, each load is judged separately, and no process remains.
 func TestSuiteTogether(t *testing.T) {
 	testsets.Once(t, "a suite by several generators", testsets.Needs{})
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	hashes := map[string]bool{}
 	for _, row := range []struct{ key, flag string }{{}, {key: ", generators: 2"}, {flag: "2"}} {

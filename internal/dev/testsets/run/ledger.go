@@ -197,7 +197,8 @@ func (s *stream) end(e event, texts []string) {
 	s.done[e.Package] = true
 	if e.Action == "fail" {
 		s.fail(e.Package)
-	} else if full := (name{e.Package, ""}); len(s.tries[full]) > 0 {
+	} else if full := (name{e.Package, ""}); len(s.tries[full]) > 0 &&
+		len(s.order.tests[e.Package]) == len(s.suites[e.Package].all) { // it ran as a whole
 		s.record(full, try{end: passed})
 	}
 	for _, line := range texts {

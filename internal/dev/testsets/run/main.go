@@ -1,6 +1,6 @@
 // Command run runs one of the three sets of tests. It compiles all packages first, so that no
-// compiler runs beside a test, runs exact and live tests several packages at a time, and then
-// measured tests one at a time. It repeats failed tests alone, and ends with the slowest tests, the
+// compiler runs beside a test, runs exact and live tests several at a time, and then measured tests
+// one at a time. It repeats failed tests alone, and ends with the slowest tests, the
 // skipped ones with reasons, and the counts.
 package main
 
@@ -74,8 +74,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, step := range steps {
 		began := clock.Mono()
 		var wait sync.WaitGroup
+		free := make(chan bool, abreast)
 		for _, o := range step {
-			wait.Go(func() { o.run(ctx, l, stderr) })
+			free <- true
+			wait.Go(func() {
+				o.run(ctx, l, stderr)
+				<-free
+			})
 		}
 		wait.Wait()
 		l.step(step, time.Duration(clock.Mono()-began))
@@ -133,51 +138,50 @@ type order struct {
 	tests       map[string][]string // by package: the tests that it runs
 }
 
-// plan returns the steps of a set, each of which holds orders that run at the same time.
+// abreast is how many orders run at the same time: more than processors, because most live tests
+// wait.
+var abreast = runtime.GOMAXPROCS(0) + 1
+
+// plan returns the steps of a set: first exact and live tests, whose orders run abreast, then each
+// order of measured tests with nothing beside.
 func plan(suites []suite, set string) (steps [][]order) {
-	var plain, wide, alone []order
-	add := func(orders *[]order, o order, module string) {
-		if o.module = module; len(o.tests) > 0 {
-			*orders = append(*orders, o)
-		}
-	}
+	var wide []order
 	for module, in := range byModule(suites) {
-		p, w, a := planModule(in, set, module == modules[0])
-		add(&plain, p, module)
-		add(&wide, w, module)
-		for _, o := range a {
-			add(&alone, o, module)
+		w, alone := planModule(in, set)
+		for _, o := range alone {
+			o.module = module
+			steps = append(steps, []order{o})
 		}
-	}
-	for _, o := range plain {
-		steps = append(steps, []order{o})
+		for _, o := range w {
+			o.module = module
+			wide = append(wide, o)
+		}
 	}
 	if len(wide) > 0 {
-		steps = append(steps, wide)
-	}
-	for _, o := range alone {
-		steps = append(steps, []order{o})
+		steps = slices.Insert(steps, 0, wide)
 	}
 	return steps
 }
 
-// planModule sorts the tests of a module into packages without a choice of tests, other exact and
-// live tests, and measured tests in portions.
-func planModule(suites []suite, set string, main bool) (plain, wide order, alone []order) {
-	width := "-p=1"
-	if main {
-		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	}
+// planModule sorts the tests of a module into exact and live ones, and measured ones.
+func planModule(suites []suite, set string) (wide, alone []order) {
 	if set == testsets.Later {
 		remaining := func(s suite) []string { return without(s.long, s.measuring) }
-		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
-		return order{}, named(suites, remaining, set, "-p=1", "-count=1"),
-			portions(suites, ones, set, "-p=1", "-count=1")
+		measuring := func(s suite) []string { return intersection(s.long, s.measuring) }
+		return orders(named(suites, remaining, set, "-p=1", "-count=1")),
+			portions(suites, measuring, portion, set, "-count=1")
 	}
-	ones := func(s suite) []string { return without(s.measuring, s.full) }
+	measuring := func(s suite) []string { return without(s.measuring, s.full) }
+	crowded := func(suite) []string { return nil }
 	var count []string
 	if set == testsets.All { // these tests remember their dependencies better than go test
-		ones = func(s suite) []string { return without(s.measuring, s.later) }
+		measuring = func(s suite) []string { return without(s.measuring, s.later) }
+		crowded = func(s suite) []string {
+			if names := without(without(s.second, s.measuring), s.later); len(names) > batch {
+				return names
+			}
+			return nil
+		}
 		count = []string{"-count=1"}
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test
@@ -186,25 +190,39 @@ func planModule(suites []suite, set string, main bool) (plain, wide order, alone
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	none := func(suite) []string { return nil }
-	return except(suites, none, set, width), except(mixed, ones, set, append(count, width)...),
-		portions(mixed, ones, set, append(count, "-p=1")...)
+	separate := func(s suite) []string { return append(crowded(s), measuring(s)...) }
+	width := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0))
+	wide = orders(except(mixed, separate, set, append(count, width)...),
+		except(suites, none, set, width))
+	return append(wide, portions(mixed, crowded, batch, set, count...)...),
+		portions(mixed, measuring, portion, set, count...)
 }
 
-// portion is how many names of tests an order has at most. A test that hangs until go test's
-// timeout then loses only the later tests of its order.
-const portion = 20
+// orders returns the orders that have any tests.
+func orders(all ...order) []order {
+	return slices.DeleteFunc(all, func(o order) bool { return len(o.tests) == 0 })
+}
 
-// portions orders the tests that value selects, those of a package one after the other.
-func portions(suites []suite, value func(suite) []string, set string, args ...string) []order {
+// portion is how many names of measured tests an order has at most. A test that hangs until go
+// test's timeout then loses only the later tests of its order. A package with more than batch live
+// tests of the second set is divided, because one process runs them one after the other.
+const (
+	portion = 20
+	batch   = 8
+)
+
+// portions orders the tests that value selects, up to size names at a time.
+func portions(suites []suite, value func(suite) []string, size int, set string,
+	args ...string) []order {
 	var names []string
 	var out []order
 	for _, s := range suites {
 		names = append(names, without(value(s), names)...)
 	}
-	for group := range slices.Chunk(names, portion) {
+	for group := range slices.Chunk(names, size) {
 		out = append(out, named(suites, func(s suite) []string {
 			return intersection(value(s), group)
-		}, set, args...))
+		}, set, append(args, "-p=1")...))
 	}
 	return out
 }

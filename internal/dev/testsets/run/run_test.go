@@ -134,50 +134,64 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant\n%s", set, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	check("", "0 . WIDE map[c:[TestX]]",
-		"1 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
-		"1 home -skip=^(TestM)$ map[h:[TestH]]",
-		"2 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "3 home -run=^(TestM)$ map[h:[TestM]]")
-	check(testsets.All, "0 . WIDE map[c:[TestX]]",
-		"1 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
-		"1 home -skip=^(TestM)$ map[h:[TestH]]",
-		"2 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
-		"3 home -run=^(TestM)$ map[h:[TestM]]")
+	check("", "0 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
+		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
+		"1 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "2 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.All,
+		"0 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
+		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
+		"1 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
+		"2 home -run=^(TestM)$ map[h:[TestM]]")
 	check(testsets.Later, "0 . -run=^(TestL)$ map[b:[TestL]]", "1 . -run=^(TestV)$ map[b:[TestV]]")
 	if steps := plan(suites[2:], testsets.Later); len(steps) > 0 {
 		t.Errorf("without tests of the set: %v", steps)
 	}
 }
 
-// Many measured tests run in several orders, each test in one, also those that are measured in one
-// package and not in another.
+// Many measured tests, and many live ones of the second set, run in several orders, each test in
+// one, also those whose names have another kind in another package.
 func TestPortions(t *testing.T) {
-	many := suite{path: "m", module: "."}
-	for i := range 2*portion + 1 {
-		many.measuring = append(many.measuring, fmt.Sprint("Test", i))
-	}
-	many.all = many.measuring
-	steps := plan([]suite{many, {path: "n", module: ".", all: []string{"Test7", "TestA"},
-		measuring: []string{"TestA"}}}, "")
-	runs := map[string]int{}
-	for _, step := range steps {
-		for path, names := range step[0].tests {
-			if len(names) > portion {
-				t.Errorf("an order has %d tests of %s", len(names), path)
+	check := func(set string, size int, many suite) {
+		t.Helper()
+		all := many.all
+		many.path, many.module, many.all = "m", ".", append([]string{"TestB"}, all...)
+		other := suite{path: "n", module: ".", all: []string{"Test7", "TestA"},
+			measuring: []string{"TestA"}}
+		runs, orders, others := map[string]int{}, 0, 0
+		for _, step := range plan([]suite{many, other}, set) {
+			for _, o := range step {
+				for path, names := range o.tests {
+					for _, n := range names {
+						runs[path+n]++
+					}
+				}
+				switch n := len(intersection(o.tests["m"], all)); {
+				case n > size:
+					t.Errorf("%q: an order has %d tests", set, n)
+				case n > 0:
+					orders++
+				}
+				others += len(o.tests["n"])
 			}
-			for _, n := range names {
-				runs[path+n]++
+		}
+		if orders != 3 || others != 2 || len(runs) != len(all)+3 {
+			t.Errorf("%q: %d orders run %d tests", set, orders, len(runs))
+		}
+		for test, n := range runs {
+			if n != 1 {
+				t.Errorf("%q: %s runs %d times", set, test, n)
 			}
 		}
 	}
-	if len(steps) < 3 || len(runs) != 2*portion+3 {
-		t.Errorf("%d steps run %d tests", len(steps), len(runs))
-	}
-	for test, n := range runs {
-		if n != 1 {
-			t.Errorf("%s runs %d times", test, n)
+	names := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprint("Test", i))
 		}
+		return all
 	}
+	measured, live := names(2*portion+1), names(2*batch+1)
+	check("", portion, suite{all: measured, measuring: measured})
+	check(testsets.All, batch, suite{all: live, second: live, full: live})
 }
 
 func TestPatterns(t *testing.T) {
@@ -315,6 +329,16 @@ func TestLost(t *testing.T) {
 		all+tell("pass p -"))
 	check("the package fails always", "3 passed, 1 failed, 0", all+tell("fail p -"),
 		all+tell("fail p -"), all+tell("fail p -"))
+
+	// Another order of the package that passes does not stand for the whole package.
+	l := newLedger(io.Discard, []suite{{path: "p", all: []string{"TestE", "TestL"}}})
+	for _, row := range [][2]string{{"TestE", "fail"}, {"TestL", "pass"}} {
+		l.read(order{tests: map[string][]string{"p": {row[0]}}},
+			strings.NewReader(tell("pass p "+row[0], row[1]+" p -")))
+	}
+	if end := l.last(name{"p", ""}).end; end != failed {
+		t.Errorf("one of its orders passed, and the package is recorded as %s", end)
+	}
 }
 
 // Many failures make the run fail at once, except those on an unfit host.
