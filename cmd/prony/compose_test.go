@@ -118,14 +118,9 @@ func ofLab(t *testing.T, pid int) (names []string) {
 // cleared waits until a lab has left nothing.
 func cleared(t *testing.T, pid int) {
 	t.Helper()
-	var left []string
-	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
-		time.Sleep(time.Second / 10)
-		if left = ofLab(t, pid); len(left) == 0 {
-			return
-		}
-	}
-	t.Errorf("lab %d has left %v", pid, left)
+	testsets.Eventually(t, fmt.Sprint("the end of all of lab ", pid), func() bool {
+		return len(ofLab(t, pid)) == 0
+	})
 }
 
 // A service of a Compose file is measured with its dependencies, in one budget, without a port of
@@ -203,9 +198,9 @@ func TestComposeIsTakenDown(t *testing.T) {
 	long := strings.Replace(composed, "measure: 500ms", "measure: 60s", 1)
 	for _, by := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p, said := stackedRun(t, long)
-		for end := clock.Mono() + int64(time.Minute); len(ofLab(t, p.Process.Pid)) < 5; {
+		for end := clock.Mono() + int64(testsets.Patience); len(ofLab(t, p.Process.Pid)) < 5; {
 			if time.Sleep(10 * time.Millisecond); clock.Mono() > end {
-				t.Fatalf("it did not come up within a minute; it says\n%s", said)
+				t.Fatalf("it did not come up; it says\n%s", said)
 			}
 		}
 		if err := p.Process.Signal(by); err != nil {

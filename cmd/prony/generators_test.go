@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"prony.example/internal/base/cli"
-	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
 	"prony.example/load/pace"
 	"prony.example/record"
@@ -163,7 +162,7 @@ func startLab(t *testing.T, args ...string) *labProcess {
 func (p *labProcess) children(n int) []int {
 	p.t.Helper()
 	var all []int
-	eventually(p.t, fmt.Sprint(n, " generators"), func() bool {
+	testsets.Eventually(p.t, fmt.Sprint(n, " generators"), func() bool {
 		all = nil
 		names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", p.Process.Pid))
 		if err != nil {
@@ -185,15 +184,6 @@ func (p *labProcess) children(n int) []int {
 	return all
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := clock.Mono() + 60e9; !holds(); time.Sleep(10 * time.Millisecond) {
-		if clock.Mono() > end {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // hasEnded reports whether a process has ended, even if its parent has not waited for it.
 func hasEnded(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -210,7 +200,7 @@ func TestGeneratorsAllEnd(t *testing.T) {
 	url, asked := counting(t)
 	p := startLab(t, url, "-r", "400", "-c", "4", "--generators", "2", "-d", "1m", "--view", "none")
 	all := p.children(2)
-	eventually(t, "requests", func() bool { return asked.Load() > 100 })
+	testsets.Eventually(t, "requests", func() bool { return asked.Load() > 100 })
 	for _, pid := range all {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -237,7 +227,7 @@ func TestGeneratorsEnd(t *testing.T) {
 		t.Helper()
 		all := p.children(n)
 		before := asked.Load()
-		eventually(t, "requests", func() bool { return asked.Load() > before+100 })
+		testsets.Eventually(t, "requests", func() bool { return asked.Load() > before+100 })
 		time.Sleep(1500 * time.Millisecond) // until something was reported
 		return all
 	}
@@ -269,7 +259,7 @@ func TestGeneratorsEnd(t *testing.T) {
 	p.Process.Kill() //nolint:errcheck // the process is being waited for
 	p.Wait()         //nolint:errcheck // killed above
 	for _, pid := range all {
-		eventually(t, "the end of a generator whose lab was killed", func() bool {
+		testsets.Eventually(t, "the end of a generator whose lab was killed", func() bool {
 			return hasEnded(pid)
 		})
 	}
@@ -294,7 +284,7 @@ func TestLabStandsStill(t *testing.T) {
 	url, asked := counting(t)
 	p := startLab(t, url, "-r", "100", "-c", "4", "--generators", "2", "--json", "--view", "none",
 		"-d", "9s")
-	eventually(t, "requests", func() bool { return asked.Load() > 50 })
+	testsets.Eventually(t, "requests", func() bool { return asked.Load() > 50 })
 	for _, sign := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		if err := p.Process.Signal(sign); err != nil {
 			t.Fatal(err)

@@ -80,7 +80,7 @@ func TestStartSaysWhatStays(t *testing.T) {
 // refused waits until nothing listens at a URL.
 func refused(t *testing.T, url string) {
 	t.Helper()
-	for over := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for over := time.Now().Add(testsets.Patience); ; time.Sleep(50 * time.Millisecond) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
 			return

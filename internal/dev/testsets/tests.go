@@ -24,8 +24,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
 )
 
 // Environment variables of a test run.
@@ -49,6 +51,20 @@ const (
 // Live declares a test that uses real processes, sockets or tools. The runner also counts a test as
 // live if its package's tests start processes or listen for it, or if it is of a later set.
 func Live(t testing.TB) { t.Helper() }
+
+// Patience bounds the waits of live tests. Only what hangs may reach it, on any machine.
+const Patience = 2 * time.Minute
+
+// Eventually waits until something has happened that another process or goroutine does, for
+// Patience at most.
+func Eventually(t testing.TB, subject string, happened func() bool) {
+	t.Helper()
+	for end := clock.Mono() + int64(Patience); !happened(); <-time.After(5 * time.Millisecond) {
+		if clock.Mono() > end {
+			t.Fatalf("not within %v: %s", Patience, subject)
+		}
+	}
+}
 
 // Whole moves a test into the second set; subject names what it tests.
 func Whole(t testing.TB, subject string) {
