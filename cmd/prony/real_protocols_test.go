@@ -59,7 +59,7 @@ func askedIn(t *testing.T, root, target string, spoken []string, launchers ...st
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := really("run", filepath.Join(root, "suites/protocols.yaml"), "--root",
 		root, "--out", dir, "--targets", target, "--scenarios", "cached read", "--blocks", "1",
-		"--measure", "500ms", "--slices", "500ms", "--warmup", "1s", "--launcher",
+		"--measure", "300ms", "--interleave", "blocks", "--warmup", "300ms", "--launcher",
 		strings.Join(launchers, ","))
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)
