@@ -36,6 +36,9 @@ const stacked = `services:
 volumes: {data: {}}
 `
 
+// sharedImage is the name of an image that a Compose file sets.
+var sharedImage = fmt.Sprintf("prony-test-shared:%d", os.Getpid())
+
 // inStack enters a folder with the sources of the Compose file, or skips the test.
 func inStack(t *testing.T) {
 	t.Helper()
@@ -74,7 +77,7 @@ func main() {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("docker", "image", "rm", "--force", "prony-test-shared:1").Run()
+		_ = exec.Command("docker", "image", "rm", "--force", sharedImage).Run()
 		sum := sha256.Sum256([]byte(dir + "\ncompose.yaml"))
 		name := "prony-" + hex.EncodeToString(sum[:])[:12]
 		for _, service := range []string{"-web", "-db"} {
@@ -183,7 +186,7 @@ func TestComposeRefuses(t *testing.T) {
 		"exit status 3", "bye")
 	// Rows of a matrix that build the same image from other files get separate images.
 	check(strings.Replace(stacked, "web: {build: .", "web: {build: {context: ., dockerfile: "+
-		"'${FILE}'}, image: 'prony-test-shared:1'", 1), strings.Replace(composed, "web}}",
+		"'${FILE}'}, image: '"+sharedImage+"'", 1), strings.Replace(composed, "web}}",
 		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
 		`web-FILE-Dockerfile responds with body "hello", but web-FILE-Other responds with body `+
 			`"hello2"`)

@@ -177,10 +177,10 @@ func planModule(suites []suite, set string) (wide, alone []order) {
 	if set == testsets.All { // these tests remember their dependencies better than go test
 		measuring = func(s suite) []string { return without(s.measuring, s.later) }
 		crowded = func(s suite) []string {
-			if names := without(without(s.second, s.measuring), s.later); len(names) > batch {
-				return names
+			if !slices.Contains(divided, s.path) {
+				return nil
 			}
-			return nil
+			return without(without(s.second, s.measuring), s.later)
 		}
 		count = []string{"-count=1"}
 	}
@@ -204,12 +204,14 @@ func orders(all ...order) []order {
 }
 
 // portion is how many names of measured tests an order has at most. A test that hangs until go
-// test's timeout then loses only the later tests of its order. A package with more than batch live
-// tests of the second set is divided, because one process runs them one after the other.
-const (
-	portion = 20
-	batch   = 8
-)
+// test's timeout then loses only the later tests of its order.
+const portion = 20
+
+// divided are packages whose live tests of the second set run in several processes, batch tests
+// each, because one process would run them one after the other for minutes.
+var divided = []string{buildflags.Module + "/cmd/prony", buildflags.Module + "/internal/dev/faults"}
+
+const batch = 8
 
 // portions orders the tests that value selects, up to size names at a time.
 func portions(suites []suite, value func(suite) []string, size int, set string,

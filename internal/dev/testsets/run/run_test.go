@@ -154,7 +154,7 @@ func TestPortions(t *testing.T) {
 	check := func(set string, size int, many suite) {
 		t.Helper()
 		all := many.all
-		many.path, many.module, many.all = "m", ".", append([]string{"TestB"}, all...)
+		many.path, many.module, many.all = divided[0], ".", append([]string{"TestB"}, all...)
 		other := suite{path: "n", module: ".", all: []string{"Test7", "TestA"},
 			measuring: []string{"TestA"}}
 		runs, orders, others := map[string]int{}, 0, 0
@@ -165,7 +165,7 @@ func TestPortions(t *testing.T) {
 						runs[path+n]++
 					}
 				}
-				switch n := len(intersection(o.tests["m"], all)); {
+				switch n := len(intersection(o.tests[divided[0]], all)); {
 				case n > size:
 					t.Errorf("%q: an order has %d tests", set, n)
 				case n > 0:
