@@ -169,33 +169,56 @@ func planModule(suites []suite, set string) (wide, alone []order) {
 		remaining := func(s suite) []string { return without(s.long, s.measuring) }
 		measuring := func(s suite) []string { return intersection(s.long, s.measuring) }
 		return orders(named(suites, remaining, set, "-p=1", "-count=1")),
-			portions(suites, measuring, portion, set, "-count=1")
+			portions(suites, measuring, set, "-count=1")
 	}
 	measuring := func(s suite) []string { return without(s.measuring, s.full) }
-	crowded := func(suite) []string { return nil }
 	var count []string
 	if set == testsets.All { // these tests remember their dependencies better than go test
 		measuring = func(s suite) []string { return without(s.measuring, s.later) }
-		crowded = func(s suite) []string {
-			if !slices.Contains(divided, s.path) {
-				return nil
-			}
-			return without(without(s.second, s.measuring), s.later)
-		}
 		count = []string{"-count=1"}
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test
 	// keeps their results.
 	simple := func(s suite) bool { return len(s.measuring)+len(s.second)+len(s.long) == 0 }
+	separate := func(s suite) bool {
+		return set == testsets.All && slices.Contains(divided, s.path)
+	}
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
+	alone = portions(mixed, measuring, set, count...)
+	for _, s := range mixed {
+		if separate(s) {
+			wide = append(wide, divide(s, set, count...)...)
+		}
+	}
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
+	mixed = slices.DeleteFunc(mixed, separate)
 	none := func(suite) []string { return nil }
-	separate := func(s suite) []string { return append(crowded(s), measuring(s)...) }
 	width := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0))
-	wide = orders(except(mixed, separate, set, append(count, width)...),
-		except(suites, none, set, width))
-	return append(wide, portions(mixed, crowded, batch, set, count...)...),
-		portions(mixed, measuring, portion, set, count...)
+	return append(orders(except(mixed, measuring, set, append(count, width)...),
+		except(suites, none, set, width)), wide...), alone
+}
+
+// divided are packages whose exact and live tests run in several processes in the second set,
+// because one process would run them one after the other for minutes.
+var divided = []string{buildflags.Module + "/cmd/prony", buildflags.Module + "/internal/dev/faults"}
+
+// parts is the number of these processes.
+const parts = 6
+
+// divide orders the exact and live tests of a package in parts, each with the same number of tests
+// of the second set.
+func divide(s suite, set string, args ...string) (all []order) {
+	names := make([][]string, parts)
+	first := without(s.all, s.second)
+	for i, test := range without(append(intersection(s.all, s.second), first...),
+		append(s.measuring, s.later...)) {
+		names[i%parts] = append(names[i%parts], test)
+	}
+	for i := range names {
+		all = append(all, named([]suite{s}, func(suite) []string { return names[i] }, set,
+			append(args, "-p=1")...))
+	}
+	return orders(all...)
 }
 
 // orders returns the orders that have any tests.
@@ -207,21 +230,14 @@ func orders(all ...order) []order {
 // test's timeout then loses only the later tests of its order.
 const portion = 20
 
-// divided are packages whose live tests of the second set run in several processes, batch tests
-// each, because one process would run them one after the other for minutes.
-var divided = []string{buildflags.Module + "/cmd/prony", buildflags.Module + "/internal/dev/faults"}
-
-const batch = 8
-
-// portions orders the tests that value selects, up to size names at a time.
-func portions(suites []suite, value func(suite) []string, size int, set string,
-	args ...string) []order {
+// portions orders the tests that value selects, those of a package one after the other.
+func portions(suites []suite, value func(suite) []string, set string, args ...string) []order {
 	var names []string
 	var out []order
 	for _, s := range suites {
 		names = append(names, without(value(s), names)...)
 	}
-	for group := range slices.Chunk(names, size) {
+	for group := range slices.Chunk(names, portion) {
 		out = append(out, named(suites, func(s suite) []string {
 			return intersection(value(s), group)
 		}, set, append(args, "-p=1")...))

@@ -148,16 +148,14 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Many measured tests, and many live ones of the second set, run in several orders, each test in
-// one, also those whose names have another kind in another package.
+// Many measured tests, and those of a divided package, run in several orders, each test in one,
+// also those whose names have another kind in another package.
 func TestPortions(t *testing.T) {
-	check := func(set string, size int, many suite) {
+	other := suite{path: "n", module: ".", all: []string{"Test7", "TestA"},
+		measuring: []string{"TestA"}}
+	check := func(set string, want, size int, many suite) {
 		t.Helper()
-		all := many.all
-		many.path, many.module, many.all = divided[0], ".", append([]string{"TestB"}, all...)
-		other := suite{path: "n", module: ".", all: []string{"Test7", "TestA"},
-			measuring: []string{"TestA"}}
-		runs, orders, others := map[string]int{}, 0, 0
+		runs, filled := map[string]int{}, 0
 		for _, step := range plan([]suite{many, other}, set) {
 			for _, o := range step {
 				for path, names := range o.tests {
@@ -165,17 +163,15 @@ func TestPortions(t *testing.T) {
 						runs[path+n]++
 					}
 				}
-				switch n := len(intersection(o.tests[divided[0]], all)); {
-				case n > size:
+				n := len(intersection(o.tests[many.path], append(many.measuring, many.second...)))
+				if n > size {
 					t.Errorf("%q: an order has %d tests", set, n)
-				case n > 0:
-					orders++
 				}
-				others += len(o.tests["n"])
+				filled += min(n, 1)
 			}
 		}
-		if orders != 3 || others != 2 || len(runs) != len(all)+3 {
-			t.Errorf("%q: %d orders run %d tests", set, orders, len(runs))
+		if filled != want || len(runs) != len(many.all)+len(other.all) {
+			t.Errorf("%q: %d orders run %d tests", set, filled, len(runs))
 		}
 		for test, n := range runs {
 			if n != 1 {
@@ -189,9 +185,11 @@ func TestPortions(t *testing.T) {
 		}
 		return all
 	}
-	measured, live := names(2*portion+1), names(2*batch+1)
-	check("", portion, suite{all: measured, measuring: measured})
-	check(testsets.All, batch, suite{all: live, second: live, full: live})
+	all := names(2*portion + 1)
+	check("", 3, portion, suite{path: "m", module: ".", all: all, measuring: all})
+	all = names(3 * parts)
+	check(testsets.All, parts, 2, suite{path: divided[0], module: ".", all: all,
+		second: all[:2*parts], full: all[:2*parts]})
 }
 
 func TestPatterns(t *testing.T) {
