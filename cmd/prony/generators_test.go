@@ -60,7 +60,7 @@ func loadPrinted(t *testing.T, stdout string) *record.Load {
 // Several processes offer one schedule together: the arrivals are those of one process, and their
 // counts add up to the server's.
 func TestGenerators(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Live(t)
 	t.Setenv("TOKEN", "sesame")
 	schedule, err := pace.Schedule{Arrivals: pace.Poisson, Rate: pace.Flat(300)}.Process(5)
 	if err != nil {

@@ -95,7 +95,7 @@ func refused(t *testing.T, url string) {
 // The command prints the target's address and the result of its contracts, keeps it until Ctrl-C,
 // which is a normal end, and leaves nothing.
 func TestStart(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Live(t)
 	root := t.TempDir()
 	furnish(t, root)
 	out, err := os.Create(filepath.Join(root, "out"))

@@ -96,7 +96,6 @@ func TestSuiteTogether(t *testing.T) {
 // The steps of a search work in the same way.
 func TestCapacityTogether(t *testing.T) {
 	testsets.Once(t, "a search by several generators", testsets.Needs{})
-	testsets.Cores(t)
 	url, asked := counting(t)
 	stdout, stderr, exit := really("capacity", url, "--stress", "100,200", "--window", "300ms",
 		"-c", "8", "--generators", "2", "--json", "-x")
