@@ -140,7 +140,7 @@ type order struct {
 
 // abreast is how many orders run at the same time: more than processors, because most live tests
 // wait.
-var abreast = runtime.GOMAXPROCS(0) + 1
+var abreast = runtime.GOMAXPROCS(0) + 2
 
 // plan returns the steps of a set: first exact and live tests, whose orders run abreast, then each
 // order of measured tests with nothing beside.
@@ -157,6 +157,8 @@ func plan(suites []suite, set string) (steps [][]order) {
 			wide = append(wide, o)
 		}
 	}
+	// Orders of many packages begin first, because they take longest.
+	slices.SortStableFunc(wide, func(a, b order) int { return len(b.tests) - len(a.tests) })
 	if len(wide) > 0 {
 		steps = slices.Insert(steps, 0, wide)
 	}

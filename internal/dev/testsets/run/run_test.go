@@ -143,6 +143,11 @@ func TestPlan(t *testing.T) {
 		"1 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
 		"2 home -run=^(TestM)$ map[h:[TestM]]")
 	check(testsets.Later, "0 . -run=^(TestL)$ map[b:[TestL]]", "1 . -run=^(TestV)$ map[b:[TestV]]")
+	more := append(slices.Clone(suites), suite{path: "i", module: "home", all: []string{"TestI"},
+		second: []string{"TestI"}})
+	if wide := plan(more, testsets.All)[0]; len(wide[1].tests) != 2 {
+		t.Errorf("an order of two packages is not among the first: %v", wide)
+	}
 	if steps := plan(suites[2:], testsets.Later); len(steps) > 0 {
 		t.Errorf("without tests of the set: %v", steps)
 	}
