@@ -185,7 +185,7 @@ func TestInformativeStalls(t *testing.T) {
 
 // TestStallsTable holds the tables of docs/stalls.md.
 func TestStallsTable(t *testing.T) {
-	testsets.Once(t, "response times without stalls, simulated",
+	testsets.Long(t, "response times without stalls, simulated",
 		testsets.Needs{Files: []string{"docs/stalls.md"}})
 	const seconds = 120
 	percent := func(value, want int64) string {

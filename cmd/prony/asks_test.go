@@ -70,7 +70,6 @@ func shop(name string, asks int, series string) string {
 // shows. An unreadable counter is reported and makes no trial INVALID.
 func TestUnmasksWhoDoesNotAsk(t *testing.T) {
 	testsets.Once(t, "services that do and do not ask", testsets.Needs{})
-	testsets.Cores(t)
 	ownFolder(t)
 	stdout, stderr, exit := inProject(t, shops+shop("asks", 1, "asked_total")+
 		shop("cheats", 0, `asked_total{by="shop"}`)+shop("twice", 2, "asked_total")+

@@ -40,7 +40,6 @@ func bodySizes() (server *httptest.Server, seen map[string]map[int]int) {
 // none, and a setup its own.
 func TestMatrixOfBodies(t *testing.T) {
 	testsets.Once(t, "a matrix of bodies", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	server, seen := bodySizes()
 	defer server.Close()

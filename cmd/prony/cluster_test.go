@@ -54,7 +54,7 @@ func identity(t *testing.T) (dir, key string) {
 // As in a cluster, generators begin before their coordinator, already have its key and get their
 // index from the environment. The identity stays for the next load.
 func TestGeneratorsWithIdentity(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Live(t)
 	url, asked := counting(t)
 	dir, key := identity(t)
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -65,7 +65,7 @@ func TestGeneratorsWithIdentity(t *testing.T) {
 	free.Close() //nolint:errcheck // its port is reused
 	ended := make(chan error, 2)
 	for i := range 2 {
-		g := exec.Command(os.Args[0], "generate", "--of", at, "--wait", "30s")
+		g := exec.Command(os.Args[0], "generate", "--of", at, "--wait", "2m")
 		g.Env = append(os.Environ(), keyName+"="+key, indexName+"="+itoa(i), "PRONY_TEST_MAIN=1")
 		if err := g.Start(); err != nil {
 			t.Fatal(err)

@@ -36,6 +36,9 @@ const stacked = `services:
 volumes: {data: {}}
 `
 
+// sharedImage is the name of an image that a Compose file sets.
+var sharedImage = fmt.Sprintf("prony-test-shared:%d", os.Getpid())
+
 // inStack enters a folder with the sources of the Compose file, or skips the test.
 func inStack(t *testing.T) {
 	t.Helper()
@@ -74,7 +77,7 @@ func main() {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("docker", "image", "rm", "--force", "prony-test-shared:1").Run()
+		_ = exec.Command("docker", "image", "rm", "--force", sharedImage).Run()
 		sum := sha256.Sum256([]byte(dir + "\ncompose.yaml"))
 		name := "prony-" + hex.EncodeToString(sum[:])[:12]
 		for _, service := range []string{"-web", "-db"} {
@@ -118,21 +121,15 @@ func ofLab(t *testing.T, pid int) (names []string) {
 // cleared waits until a lab has left nothing.
 func cleared(t *testing.T, pid int) {
 	t.Helper()
-	var left []string
-	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
-		time.Sleep(time.Second / 10)
-		if left = ofLab(t, pid); len(left) == 0 {
-			return
-		}
-	}
-	t.Errorf("lab %d has left %v", pid, left)
+	testsets.Eventually(t, fmt.Sprint("the end of all of lab ", pid), func() bool {
+		return len(ofLab(t, pid)) == 0
+	})
 }
 
 // A service of a Compose file is measured with its dependencies, in one budget, without a port of
 // the host, and leaves nothing.
 func TestComposeMeasures(t *testing.T) {
 	testsets.Once(t, "a service of a Compose file", testsets.Needs{})
-	testsets.Cores(t)
 	inStack(t)
 	p, said := stackedRun(t, composed)
 	if err := p.Wait(); p.ProcessState.ExitCode() != cli.Fine &&
@@ -189,7 +186,7 @@ func TestComposeRefuses(t *testing.T) {
 		"exit status 3", "bye")
 	// Rows of a matrix that build the same image from other files get separate images.
 	check(strings.Replace(stacked, "web: {build: .", "web: {build: {context: ., dockerfile: "+
-		"'${FILE}'}, image: 'prony-test-shared:1'", 1), strings.Replace(composed, "web}}",
+		"'${FILE}'}, image: '"+sharedImage+"'", 1), strings.Replace(composed, "web}}",
 		"web}, matrix: {env: {FILE: [Dockerfile, Other]}}}", 1),
 		`web-FILE-Dockerfile responds with body "hello", but web-FILE-Other responds with body `+
 			`"hello2"`)
@@ -204,9 +201,9 @@ func TestComposeIsTakenDown(t *testing.T) {
 	long := strings.Replace(composed, "measure: 500ms", "measure: 60s", 1)
 	for _, by := range []os.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		p, said := stackedRun(t, long)
-		for end := clock.Mono() + int64(time.Minute); len(ofLab(t, p.Process.Pid)) < 5; {
+		for end := clock.Mono() + int64(testsets.Patience); len(ofLab(t, p.Process.Pid)) < 5; {
 			if time.Sleep(10 * time.Millisecond); clock.Mono() > end {
-				t.Fatalf("it did not come up within a minute; it says\n%s", said)
+				t.Fatalf("it did not come up; it says\n%s", said)
 			}
 		}
 		if err := p.Process.Signal(by); err != nil {

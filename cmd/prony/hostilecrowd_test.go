@@ -33,7 +33,7 @@ func crowded(t *testing.T, n int, again time.Duration) (c *strangers.Crowd, serv
 	head := "GET /api/v1/runs HTTP/1.1\r\nHost: " + address + "\r\n"
 	c = &strangers.Crowd{Address: address, Beginning: head, Invalid: head + "\r\n", Again: again}
 	c.Gather(t, n)
-	client := &http.Client{Timeout: 30 * time.Second,
+	client := &http.Client{Timeout: testsets.Patience,
 		Transport: &http.Transport{DisableKeepAlives: true}}
 	ask = func() error {
 		r, err := http.NewRequestWithContext(t.Context(), "GET", d.base+"/api/v1/runs", nil)

@@ -171,7 +171,6 @@ func TestInitOfOthers(t *testing.T) {
 // The file for a service over TLS works at once, with a certificate of a file or any.
 func TestInitOfTLS(t *testing.T) {
 	testsets.Once(t, "a service over TLS, from init to its numbers", testsets.Needs{})
-	testsets.Cores(t)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "ok")
 	}))

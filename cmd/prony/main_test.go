@@ -46,12 +46,15 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	// Clones and builds of tests are removed with them. Each is as private as its test's folder.
+	// The journal is this process's own, because another one may run other tests of this package.
 	cached, err := os.MkdirTemp("", "prony-cache-")
-	if err := errors.Join(err, os.Chmod(cached, 0o755), os.Setenv(cache.Env, cached)); err != nil {
+	journal, err1 := os.MkdirTemp("", "prony-journal-")
+	if err := errors.Join(err, err1, os.Chmod(cached, 0o755), os.Setenv(cache.Env, cached),
+		os.Setenv("XDG_RUNTIME_DIR", journal)); err != nil {
 		panic(err)
 	}
 	code := m.Run()
-	if err := os.RemoveAll(cached); err != nil {
+	if err := errors.Join(os.RemoveAll(cached), os.RemoveAll(journal)); err != nil {
 		panic(err)
 	}
 	os.Exit(code)

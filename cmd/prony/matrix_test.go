@@ -42,7 +42,6 @@ func (c *crowd) state(of net.Conn, is http.ConnState) {
 // them, and the table does not show one number for all.
 func TestMatrixOfConnections(t *testing.T) {
 	testsets.Once(t, "a matrix of connections", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	seen := &crowd{open: map[net.Conn]bool{}}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter,

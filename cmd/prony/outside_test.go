@@ -43,7 +43,6 @@ func TestServiceKilledFromOutside(t *testing.T) {
 // and no ratio is printed.
 func TestRideBreaksTheService(t *testing.T) {
 	testsets.Whole(t, "a service that breaks of what rides along")
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	file, dir := filepath.Join(root, "ride.yaml"), filepath.Join(root, "r")

@@ -22,7 +22,7 @@ func several(db string) string {
     processes:
       - {name: db, command: '` + db + `', share: 0.5}
       - {name: cache, command: ./app, ready: /, env: {X: '{of its own}{own}'}}
-startup: 20s
+startup: 60s
 limits: {cpus: 1, memory: 512M}
 warmup: {min: 0s, max: 300ms, connections: 2}
 blocks: 1
@@ -66,7 +66,6 @@ func ended(t *testing.T) {
 // variables, and is one subject in the record.
 func TestProjectMeasuresSystem(t *testing.T) {
 	testsets.Once(t, "a project of several processes", testsets.Needs{})
-	testsets.Cores(t)
 	ofSeveral(t)
 	stdout, stderr, exit := inProject(t, several("./db"), "run")
 	if exit != cli.Fine && exit != cli.Invalid {
@@ -96,19 +95,19 @@ func TestProjectRefusesSystem(t *testing.T) {
 	ofSeveral(t)
 	check := func(db, startup string, wants ...string) {
 		t.Helper()
-		stdout, stderr, exit := inProject(t, strings.Replace(several(db), "20s", startup, 1), "run")
+		stdout, stderr, exit := inProject(t, strings.Replace(several(db), "60s", startup, 1), "run")
 		if exit != cli.Failed || stdout != "" {
 			t.Errorf("%s: exit %d\n%s", db, exit, stdout)
 		}
 		has(t, "what is said", stderr, wants...)
 	}
-	check("sh -c \"echo bye; exit 3\"", "20s", "start shop: wait for process db: ",
+	check("sh -c \"echo bye; exit 3\"", "60s", "start shop: wait for process db: ",
 		"the service exited before it was ready", "ended: db: exit status 3", "db: bye")
 	check("./late", "3s",
 		"start shop: wait for process db: wait until a process listens on 127.0.0.1:",
 		"must listen on 127.0.0.1 at the port in $PORT")
 	ended(t)
-	check("./none", "20s", "process db: program ./none was not found")
+	check("./none", "60s", "process db: program ./none was not found")
 	_, stderr, _ := inProject(t, several("./brief"), "run")
 	has(t, "what is said", stderr, "db: exit status 3")
 }

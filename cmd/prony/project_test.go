@@ -285,7 +285,6 @@ func TestProjectElsewhere(t *testing.T) {
 // requests with expectations from the file and from responses; and then the rest of it.
 func TestProjectMeasures(t *testing.T) {
 	testsets.Once(t, "a project that is measured", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	if err := os.WriteFile("body.json", []byte(`{"a":1}`), 0o644); err != nil {
 		t.Fatal(err)

@@ -102,7 +102,6 @@ func TestRealImages(t *testing.T) {
 // and its limits, and nothing of it remains in the engine.
 func TestRealContainers(t *testing.T) {
 	engine(t, testsets.Once, "go-gin")
-	testsets.Measured(t)
 	root := checkout(t)
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := really("run", "--root", root, "--out", dir, "--targets", "go-gin",

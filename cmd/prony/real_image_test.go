@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,8 +101,9 @@ loads: [{name: peak, model: closed, connections: 4, measure: 300ms}]
 			t.Errorf("%s: it was stopped otherwise than by its control group: %+v", r.Trial, x)
 		}
 	}
-	left, err := exec.Command("docker", "ps", "-a", "--format", "{{.Image}}").Output()
-	if err != nil || strings.Contains(string(left), "prony-test/") {
+	left, err := exec.Command("docker", "ps", "-aq", "--filter",
+		fmt.Sprintf("name=prony-%d-", os.Getpid())).Output()
+	if err != nil || len(left) > 0 {
 		t.Errorf("containers are left: %s, error %v", left, err)
 	}
 }

@@ -31,7 +31,6 @@ func TestRealProtocols(t *testing.T) {
 	i := slices.IndexFunc(services, func(s *service.Service) bool {
 		return s.Name == name && s.Other == ""
 	})
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	askedIn(t, root, name, services[i].Spoken())
 }
@@ -44,7 +43,6 @@ func TestRealProtocolsContained(t *testing.T) {
 		t.Run(target, func(t *testing.T) {
 			name, _, _ := strings.Cut(target, "/")
 			engine(t, testsets.Long, name)
-			testsets.Cores(t)
 			askedIn(t, checkout(t), target, spoken, launchers...)
 		})
 	}
@@ -61,7 +59,7 @@ func askedIn(t *testing.T, root, target string, spoken []string, launchers ...st
 	dir := filepath.Join(root, "r")
 	out, stderr, exit := really("run", filepath.Join(root, "suites/protocols.yaml"), "--root",
 		root, "--out", dir, "--targets", target, "--scenarios", "cached read", "--blocks", "1",
-		"--measure", "500ms", "--slices", "500ms", "--warmup", "1s", "--launcher",
+		"--measure", "300ms", "--interleave", "blocks", "--warmup", "300ms", "--launcher",
 		strings.Join(launchers, ","))
 	if exit != cli.Fine && exit != cli.Invalid { // the machine may be busy
 		t.Fatalf("exit %d\n%s%s", exit, out, stderr)

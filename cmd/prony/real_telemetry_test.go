@@ -47,7 +47,6 @@ func TestRealObservedRun(t *testing.T) {
 	n := needs(t, "", "go-nethttp", "java-spring")
 	n.Files = slices.Concat(n.Files, homeSources, []string{"agents", "agents.yaml"})
 	testsets.Once(t, "real services that are observed", n)
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	onPath(t)
 	root := checkout(t)

@@ -72,7 +72,6 @@ func (w dockerPods) Container(ctx context.Context, name string, to *lab.Launcher
 // errors and a row against the first one, and no container is left.
 func TestVersusOfEveryKind(t *testing.T) {
 	testsets.Once(t, "versus with services of all kinds", testsets.Needs{})
-	testsets.Cores(t)
 	more := testsets.More(t, testsets.Needs{})
 	url := kindsFolder(t)
 	for i, kind := range kinds {
@@ -149,7 +148,6 @@ func TestVersusRefusesKinds(t *testing.T) {
 // Images run as pods, alone and beside a command. Pods cannot be stopped, so blocks are used.
 func TestVersusOfPods(t *testing.T) {
 	testsets.Long(t, "versus with pods", testsets.Needs{})
-	testsets.Cores(t)
 	cluster := exec.Command("kubectl", "version", "--request-timeout=5s")
 	if out, err := cluster.CombinedOutput(); err != nil {
 		t.Skipf("there is no cluster here: %v: %s", err, out)

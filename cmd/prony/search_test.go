@@ -29,7 +29,7 @@ func TestSearchOfAProject(t *testing.T) {
 warmup: {min: 0s, max: 300ms, connections: 2}
 blocks: 1
 requests: [{request: GET /}]
-loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 15s}]
+loads: [{name: users, model: capacity, slo: p90<10ms, measure: 400ms, budget: 6s}]
 `
 	stdout, stderr, exit := inProject(t, strings.ReplaceAll(text, "SELF", self), "run")
 	if exit != cli.Fine && exit != cli.Invalid {

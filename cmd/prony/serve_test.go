@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/observe/host"
 )
@@ -127,8 +128,8 @@ func (d *desk) raw(text string) string {
 		d.t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second)) // a socket takes one
-	_, _ = io.WriteString(conn, text)                      // it may be refused before the end
+	_ = conn.SetDeadline(time.Now().Add(testsets.Patience)) // a socket takes one
+	_, _ = io.WriteString(conn, text)                       // it may be refused before the end
 	line, _ := bufio.NewReader(conn).ReadString('\n')
 	return strings.TrimSpace(line)
 }
@@ -380,12 +381,12 @@ func TestServeStandsAside(t *testing.T) {
 			t.Errorf("%s: %d %s", line, exit, stderr)
 		}
 	}
-	// It ends cleanly, and soon.
+	// It ends cleanly.
 	begin := time.Now()
 	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.cmd.Wait(); err != nil || time.Since(begin) > 20*time.Second {
+	if err := d.cmd.Wait(); err != nil || time.Since(begin) > testsets.Patience {
 		t.Errorf("it ended with %v after %v", err, time.Since(begin))
 	}
 }

@@ -271,7 +271,7 @@ func (r *running) stop(t *testing.T) {
 	if r.cmd.ProcessState != nil {
 		return
 	}
-	late := time.AfterFunc(5*time.Second, func() {
+	late := time.AfterFunc(testsets.Patience, func() {
 		syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL) //nolint:errcheck // it may have ended
 	})
 	defer late.Stop()
@@ -314,7 +314,7 @@ func getCount(scheme, address string) (string, error) {
 	if scheme == "https" || scheme == "h2" {
 		url = "https://" + address + "/count"
 	}
-	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	client := &http.Client{Transport: transport, Timeout: testsets.Patience}
 	response, err := client.Get(url)
 	if err != nil {
 		return "", err

@@ -20,7 +20,6 @@ import (
 // started it, is found by the next one, excludes other runs, and ends on request.
 func TestServeStarts(t *testing.T) {
 	testsets.Once(t, "a run begun from afar", testsets.Needs{Files: []string{"services", "suites"}})
-	testsets.Cores(t)
 	d := serving(t)
 	root := filepath.Dir(d.dir)
 	t.Cleanup(d.stop)

@@ -77,7 +77,6 @@ func signalled(t *testing.T, args []string, signals ...syscall.Signal) (
 // A load that was stopped with Ctrl-Z and continued is INVALID, with every engine and model.
 func TestStoppedLoad(t *testing.T) {
 	testsets.Once(t, "loads that are stopped", testsets.Needs{})
-	testsets.Cores(t)
 	for _, how := range [][]string{{"--engine", "epoll"}, {"--http2"}, {"--rate", "500"}} {
 		args := append([]string{"-d", "4s", "-c", "8"}, how...)
 		exit, said, stderr := signalled(t, args, syscall.SIGSTOP, syscall.SIGCONT)
@@ -94,7 +93,6 @@ func TestStoppedLoad(t *testing.T) {
 // INVALID.
 func TestCutLoad(t *testing.T) {
 	testsets.Once(t, "loads that are cut short", testsets.Needs{})
-	testsets.Cores(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{"-d", "30s", "-c", "8", "--threshold", "errors<1%", "--save=" + dir}
 	exit, said, stderr := signalled(t, args, syscall.SIGTERM)

@@ -80,7 +80,7 @@ func TestStartSaysWhatStays(t *testing.T) {
 // refused waits until nothing listens at a URL.
 func refused(t *testing.T, url string) {
 	t.Helper()
-	for over := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	for over := time.Now().Add(testsets.Patience); ; time.Sleep(50 * time.Millisecond) {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		if err != nil {
 			return
@@ -95,7 +95,7 @@ func refused(t *testing.T, url string) {
 // The command prints the target's address and the result of its contracts, keeps it until Ctrl-C,
 // which is a normal end, and leaves nothing.
 func TestStart(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Live(t)
 	root := t.TempDir()
 	furnish(t, root)
 	out, err := os.Create(filepath.Join(root, "out"))

@@ -42,7 +42,6 @@ loads:
 // to the server's, each load is judged separately, and no process remains.
 func TestSuiteTogether(t *testing.T) {
 	testsets.Once(t, "a suite by several generators", testsets.Needs{})
-	testsets.Cores(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	hashes := map[string]bool{}
 	for _, row := range []struct{ key, flag string }{{}, {key: ", generators: 2"}, {flag: "2"}} {
@@ -97,7 +96,6 @@ func TestSuiteTogether(t *testing.T) {
 // The steps of a search work in the same way.
 func TestCapacityTogether(t *testing.T) {
 	testsets.Once(t, "a search by several generators", testsets.Needs{})
-	testsets.Cores(t)
 	url, asked := counting(t)
 	stdout, stderr, exit := really("capacity", url, "--stress", "100,200", "--window", "300ms",
 		"-c", "8", "--generators", "2", "--json", "-x")

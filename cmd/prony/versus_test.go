@@ -269,7 +269,6 @@ func (w turning) Enter() (*process.Journal, []string, error) {
 // A real comparison of a service with itself under another name, in one turn of the machine.
 func TestVersusMeasures(t *testing.T) {
 	testsets.Once(t, "versus measures services of somebody", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	turns := 0
 	stdout, stderr, exit := reallyIn(turning{turns: &turns}, "versus",
@@ -302,7 +301,6 @@ func TestVersusMeasures(t *testing.T) {
 // generator's own cost in that protocol beside it.
 func TestVersusSpeaks(t *testing.T) {
 	testsets.Once(t, "services that speak something else than HTTP/1.1", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	for protocol, says := range map[string]string{
 		"https": "HTTP/1.1 over TLS", "h2": "HTTP/2 over TLS", "h2c": "HTTP/2 without TLS",
@@ -360,7 +358,6 @@ func TestVersusSpeaks(t *testing.T) {
 // A response that changes after the service was checked is an error in every number.
 func TestVersusHoldsAnswers(t *testing.T) {
 	testsets.Once(t, "answers that change after a service was asked", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	// Values whose text is not the one that a JSON library would write are compared as they are.
 	usual := `SAYS='{"a":null,"b":0.0,"c":10.50,"d":1e3,"t":{now}}' ./app`

@@ -64,7 +64,6 @@ func echo(addr string) {
 // lab, which are reported; one other byte is an error in every number.
 func TestVersusOfAnEcho(t *testing.T) {
 	testsets.Once(t, "services that quote what they are asked", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	line := []string{"--request", "POST /x?a=b", "--body", "y", "-H", "b-Field: 1", "-H",
 		"A-field: 2", "--ready", "/ready", "-c", "4", "--aa=false", "--blocks", "1",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +37,6 @@ func one(t *testing.T, says string) *record.Record {
 // never shown as 0. A network of its own has the address of another machine.
 func TestVersusOfAnotherMachine(t *testing.T) {
 	testsets.Once(t, "a service of another machine", testsets.Needs{})
-	testsets.Cores(t)
 	ownFolder(t)
 	own := "-n"
 	if os.Geteuid() != 0 {
@@ -80,7 +79,6 @@ exit=$?; kill $service; exit $exit`
 // Requests to a service contain the name in its URL, before and under load, with TLS and without.
 func TestVersusAsksByName(t *testing.T) {
 	testsets.Once(t, "a service that is asked by its name", testsets.Needs{})
-	testsets.Cores(t)
 	var host string
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != host {
@@ -120,22 +118,23 @@ func TestVersusAsksByName(t *testing.T) {
 // its own that could not begin, follow in order.
 func TestVersusOfWhatEnds(t *testing.T) {
 	testsets.Once(t, "a URL whose service ends in a window", testsets.Needs{})
-	testsets.Cores(t)
 	dir := ownFolder(t)
 	answer := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }
-	var asked atomic.Int64
-	var ends *http.Server
-	ends = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked.Add(1) == 20 { // the warm-up: the first window is from 0.5 s to 2.5 s after it
-			time.AfterFunc(1500*time.Millisecond, func() { _ = ends.Close() })
-		}
-		answer(w, r)
-	})}
+	ends := &http.Server{Handler: http.HandlerFunc(answer)}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	go ends.Serve(l) //nolint:errcheck // it is closed
+	go func() {      // its first window is from 0.5 s to 2.5 s after the beginning of this step
+		step := []byte(`-ends","step":"peak"`)
+		for text := []byte(nil); !bytes.Contains(text, step) && t.Context().Err() == nil; {
+			time.Sleep(10 * time.Millisecond)
+			text, _ = os.ReadFile(filepath.Join(dir, "r", "progress.ndjson")) // missing at first
+		}
+		time.Sleep(1500 * time.Millisecond)
+		_ = ends.Close()
+	}()
 	stays := httptest.NewServer(http.HandlerFunc(answer))
 	defer stays.Close()
 	_, stderr, exit := versus(t, "-n", "ends", "--url", "http://"+l.Addr().String(), "-n", "stays",

@@ -402,10 +402,10 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// wait waits for another goroutine, for a minute at most.
+// wait waits for another goroutine, for two minutes at most.
 func wait(t *testing.T, ok func() bool) {
 	t.Helper()
-	end := time.After(time.Minute)
+	end := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

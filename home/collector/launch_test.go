@@ -91,10 +91,10 @@ func launched(t *testing.T, s telemetry.LaunchSpec) *telemetry.Child {
 	return c
 }
 
-// until waits for another process, for a minute at most.
+// until waits for another process, for two minutes at most.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
-	end := time.After(time.Minute)
+	end := time.After(2 * time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {

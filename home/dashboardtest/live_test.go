@@ -117,7 +117,7 @@ func (l live) get(uid, path string, into any, args ...string) error {
 	for i := 0; i+1 < len(args); i += 2 {
 		form.Set(args[i], args[i+1])
 	}
-	client := http.Client{Timeout: time.Minute}
+	client := http.Client{Timeout: 2 * time.Minute}
 	answer, err := client.Get(l.base[uid] + path + "?" + form.Encode())
 	if err != nil {
 		return err

@@ -192,10 +192,10 @@ func TestHeldBytes(t *testing.T) {
 	until(t, func() bool { return in.gates[1].held.Load() == 0 && in.Busy() == 0 })
 }
 
-// until waits for another goroutine, for a minute at most.
+// until waits for another goroutine, for two minutes at most.
 func until(t *testing.T, ok func() bool) {
 	t.Helper()
-	end := time.After(time.Minute)
+	end := time.After(2 * time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
@@ -214,7 +214,7 @@ func TestSlowSenders(t *testing.T) {
 	var wg sync.WaitGroup
 	ended := func(c net.Conn) {
 		defer c.Close()
-		_ = c.SetReadDeadline(time.Now().Add(30 * time.Second)) // otherwise not disconnected
+		_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute)) // otherwise not disconnected
 		if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%v: it was not cut off", err)
 		}

@@ -66,7 +66,7 @@ func opened(t testing.TB, s *sink, l Limits) *Intake {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
 		if err := in.Close(ctx); err != nil {
 			t.Error(err)

@@ -14,7 +14,7 @@ import (
 
 // A run of ten trials that is interrupted at any moment and resumed has ten good records, whichever
 // signal ended it: ten trials one after another, or five starts of two targets in slices. The first
-// run of each signal, which is not in the long set, has four trials.
+// run of each signal has four trials; those of Ctrl-C and of a kill are not in the long set.
 func TestInterruptedRun(t *testing.T) {
 	testsets.Once(t, "runs that are interrupted and resumed", programFiles)
 	const times = 20 // of each signal in the long set; each is remembered for itself
@@ -33,7 +33,7 @@ func TestInterruptedRun(t *testing.T) {
 				args = fmt.Sprintf("--targets go-two,go-three --blocks %d --slices 1s", trials/2)
 			}
 			t.Run(fmt.Sprintf("%s/%d", sig, i), func(t *testing.T) {
-				if i > 0 {
+				if i > 0 || sig == syscall.SIGTERM {
 					testsets.Long(t, "runs that are interrupted at other moments", programFiles)
 				}
 				interrupted(t, args, trials, sig, at)

@@ -19,7 +19,6 @@ const brief = " --measure 500ms --warmup 1s "
 // A comparison of prony versus goes on with the command that its error names.
 func TestInterruptedVersus(t *testing.T) {
 	testsets.Once(t, "a comparison that is interrupted and resumed", programFiles)
-	testsets.Measured(t)
 	for i, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			if i > 0 {

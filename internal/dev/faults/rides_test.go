@@ -35,7 +35,7 @@ const javaRide = `public class Ride {
 `
 
 // jvm adds java-one, and an agent for it from the file in the variable RIDE.
-func (s *scene) jvm() {
+func (s *scene) jvm(startup string) {
 	s.t.Helper()
 	s.furnish("go-two")
 	s.put("Main.java", javaMain)
@@ -63,7 +63,7 @@ func (s *scene) jvm() {
 		fmt.Sprintf("[cp, %q, bin/go-two]", file), steps, "artifact: bin/go-two", "artifact: bin",
 		`["{dir}/bin/go-two"]`,
 		`["{java}", "{jvm}", -cp, "{dir}/bin", Main, "{dir}/bin/go-nethttp"]`+
-			"\n  startup: 10s",
+			"\n  startup: "+startup,
 	).Replace(fmt.Sprintf(manifest, file)))
 	s.put("ROOT/agents.yaml", `agents:
   - name: ride
@@ -104,7 +104,11 @@ func TestRides(t *testing.T) {
 		t.Run(filepath.Base(row.ride)+" "+row.how, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			s.jvm()
+			startup := "2m" // of a JVM beside other tests
+			if row.how == "wait" {
+				startup = "10s"
+			}
+			s.jvm(startup)
 			p := s.begin("", s.arguments("--root ROOT run --targets java-one,go-two --agent ride "+
 				"--blocks 1 --measure 300ms --warmup 300ms --out OUT")...)
 			ride := row.ride

@@ -23,13 +23,13 @@ import (
 
 // Limits for every line.
 const (
-	within   = time.Minute      // until its end; most take a tenth of a second, and other tests run
+	within   = 2 * time.Minute  // until its end; most take a tenth of a second, and other tests run
 	toil     = 10 * time.Second // of CPU time, which other work may triple
 	memory   = 256 << 20        // bytes of peak resident memory
 	says     = 32 << 10         // bytes of standard error
 	sentence = 1200             // bytes of one line of it, without given names
 	lines    = 40               // of standard error
-	ending   = 30 * time.Second // from a signal to the end, which takes one or two
+	ending   = 2 * time.Minute  // from a signal to the end, which takes a second or two
 )
 
 // ended is how a command line ended.

@@ -1,31 +1,24 @@
 package testsets
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
 
-// scratch is a module with a package under test, one that it links, one that it does not, and files
-// like those of a service.
+// scratch is a repository with a package under test, its program, and files like those of a
+// service.
 func scratch(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":            "module scratch\n\ngo 1.26\n",
-		"a/a.go":            "package a\n\nimport \"scratch/b\"\n\nvar A = b.B\n",
-		"a/a_test.go":       "package a\n\nimport \"testing\"\n\nfunc TestA(*testing.T) {}\n",
-		"a/out_test.go":     "package a_test\n\nimport _ \"scratch/c\"\n",
-		"a/testdata/golden": "golden\n",
-		"b/b.go":            "package b\n\nimport _ \"embed\"\n\n//go:embed data\nvar B string\n",
-		"b/data":            "embedded\n",
-		"b/b_test.go":       "package b\n",
-		"c/c.go":            "package c\n",
-		"d/d.go":            "package d\n",
+		"go.mod":            "module scratch\n",
+		"home/go.mod":       "module scratch/home\n",
+		"program":           "\x7fELF",
+		"home/a/a_test.go":  "package a\n",
+		"home/a/testdata/x": "golden\n",
+		"home/testdata/x":   "of another package\n",
 		"service/main.py":   "print(1)\n",
 		"service/run":       "#!/bin/sh\n",
 		"contract/golden":   "hello\n",
@@ -48,10 +41,10 @@ func write(t *testing.T, file, text string) {
 
 var scratchNeeds = Needs{Files: []string{"service", "contract/golden"}, Facts: []string{"tool 1"}}
 
-// sumOf reads the scratch module again.
+// sumOf reads the scratch repository again.
 func sumOf(t *testing.T, dir string, needs Needs) string {
 	t.Helper()
-	p, err := look(t.Context(), filepath.Join(dir, "a"))
+	p, err := programIn(filepath.Join(dir, "program"), filepath.Join(dir, "home", "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,10 +63,9 @@ func TestSumHasEveryByte(t *testing.T) {
 		t.Errorf("two sums of the same bytes: %s, %s", before, again)
 	}
 	for name, counts := range map[string]bool{
-		"go.mod": true, "a/a.go": true, "a/a_test.go": true, "a/out_test.go": true,
-		"a/testdata/golden": true, "b/b.go": true, "b/data": true, "c/c.go": true,
-		"service/main.py": true, "service/run": true, "contract/golden": true,
-		"b/b_test.go": false, "d/d.go": false, "docs/page.md": false,
+		"program": true, "home/a/testdata/x": true, "service/main.py": true, "service/run": true,
+		"contract/golden":  true,
+		"home/a/a_test.go": false, "home/testdata/x": false, "go.mod": false, "docs/page.md": false,
 	} {
 		file := filepath.Join(dir, name)
 		text, err := os.ReadFile(file)
@@ -105,8 +97,8 @@ func TestSumHasNamesAndFacts(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "service", "new.py"), "")
 	changes("a new file of the service", scratchNeeds)
-	write(t, filepath.Join(dir, "b", "more.go"), "package b\n")
-	changes("a new file of the code", scratchNeeds)
+	write(t, filepath.Join(dir, "home", "a", "testdata", "more"), "")
+	changes("a new file of the test's data", scratchNeeds)
 	if err := os.Rename(filepath.Join(dir, "service", "new.py"),
 		filepath.Join(dir, "service", "old.py")); err != nil {
 		t.Fatal(err)
@@ -123,67 +115,23 @@ func TestSumHasNamesAndFacts(t *testing.T) {
 	changes("another fact", Needs{Files: scratchNeeds.Files, Facts: []string{"tool 2"}})
 	changes("one fact more", Needs{Files: scratchNeeds.Files, Facts: []string{"tool 2", ""}})
 	changes("one file less", Needs{Files: scratchNeeds.Files[:1], Facts: []string{"tool 2", ""}})
-	p, err := look(t.Context(), filepath.Join(dir, "a"))
-	if err != nil || p.pkg != "scratch/a" || !slices.Equal(p.dirs, []string{"a", "b", "c"}) {
+	p, err := programIn("/no-program", filepath.Join(dir, "home", "a"))
+	if err != nil || p.root != dir || p.dir != filepath.Join("home", "a") {
 		t.Errorf("%+v, %v", p, err)
 	}
+	if _, err := p.sum("TestA", Needs{}); err == nil {
+		t.Error("a program that is not there has a sum")
+	}
+	p.executable = filepath.Join(dir, "program")
 	if _, err := p.sum("TestA", Needs{Files: []string{"gone"}}); err == nil {
 		t.Error("a file that is not there has a sum")
 	}
-}
-
-// touched reports changed, added and removed files since a base.
-func TestTouched(t *testing.T) {
-	dir := scratch(t)
-	git := func(args ...string) {
-		t.Helper()
-		args = append([]string{"-c", "user.name=n", "-c", "user.email=e@x", "-c",
-			"commit.gpgsign=false"}, args...)
-		cmd := exec.Command("git", args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-	}
-	git("init", "-q")
-	git("add", ".")
-	git("commit", "-q", "-m", "all")
-	for name, want := range map[string]bool{
-		"service/main.py": true, "service/new.py": true, "a/a_test.go": true, "b/data": true,
-		"b/new.go": true, "contract/golden": true, "a/testdata/new": true, "go.mod": true,
-		"d/d.go": false, "docs/page.md": false, "docs/new.md": false, "services": false,
-	} {
-		p, err := look(t.Context(), filepath.Join(dir, "a"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(dir, name)
-		before, err := os.ReadFile(file)
-		write(t, file, "// "+string(before)+"\n")
-		changed, failed := changedSince(t.Context(), dir, "HEAD")
-		if failed != nil || !slices.Equal(changed, []string{name}) {
-			t.Errorf("%s: changed is %q, %v", name, changed, failed)
-		}
-		if got := p.touched(scratchNeeds, changed); got != want {
-			t.Errorf("%s touches the test: %v, want %v", name, got, want)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if before != nil {
-			changed, failed = changedSince(t.Context(), dir, "HEAD")
-			if got := p.touched(scratchNeeds, changed); failed != nil || got != want {
-				t.Errorf("without %s: touched is %v, want %v, %v", name, got, want, failed)
-			}
-			write(t, file, string(before))
-		}
-	}
-	if _, err := changedSince(t.Context(), dir, "no-such-commit"); err == nil {
-		t.Error("of no commit it is known what changed")
+	if _, err := programIn("/no-program", t.TempDir()); err == nil {
+		t.Error("a folder outside of a module has a root")
 	}
 }
 
-// Only a pass is remembered, for one sum, in a file that belongs to this user.
+// Only a pass is remembered, for one sum.
 func TestMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	check := func(what, sum string, want bool) {
@@ -207,27 +155,7 @@ func TestMemory(t *testing.T) {
 	check("a sum's beginning", "ab", false)
 	put(false, "abd")
 	check("failed since", "abc", false)
-	put(true, "abc")
-	if err := os.Chmod(path, 0o620); err != nil {
-		t.Fatal(err)
-	}
-	check("others may write to it", "abc", false)
-	put(true, "abc")
-	check("replaced as a whole", "abc", true)
-	link := path + "-link"
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := recall(link, "abc"); ok {
-		t.Error("a link is believed")
-	}
-	if os.Geteuid() == 0 {
-		if err := os.Chown(path, 65534, 65534); err != nil {
-			t.Fatal(err)
-		}
-		check("another user's", "abc", false)
-	}
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "new-*"))
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -273,20 +201,13 @@ func TestFolderIsOurs(t *testing.T) {
 	}
 }
 
-func TestPackageUnderTest(t *testing.T) {
-	if _, err := look(context.Background(), t.TempDir()); err == nil {
-		t.Error("a folder without a package has tests")
+func TestProgramOfTest(t *testing.T) {
+	p, err := self()
+	if err != nil || p.dir != filepath.Join("internal", "dev", "testsets") {
+		t.Fatal(p, err)
 	}
-	of, err := self()
-	if err != nil || of.pkg != "prony.example/internal/dev/testsets" {
-		t.Fatal(of, err)
-	}
-	for _, want := range []string{"internal/dev/testsets/sum.go",
-		"internal/dev/testsets/once_test.go",
-		"internal/base/cache/cache.go", "go.sum"} {
-		if !slices.Contains(of.files, want) {
-			t.Errorf("%s is not among %q", want, of.files)
-		}
+	if sum, err := p.sum(t.Name(), Needs{Files: []string{"go.sum"}}); err != nil || len(sum) != 64 {
+		t.Errorf("%q, %v", sum, err)
 	}
 }
 

@@ -24,8 +24,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"prony.example/internal/base/cache"
+	"prony.example/internal/base/clock"
 )
 
 // Environment variables of a test run.
@@ -34,7 +36,6 @@ const (
 	All    = "all"          // the first and the second set
 	Later  = "long"         // the third set
 	Fresh  = "FRESH"        // also run tests that passed before
-	Base   = "PRONY_BASE"   // the commit since which changes count
 	Strict = "PRONY_STRICT" // fail if a test is often flaky
 )
 
@@ -43,12 +44,25 @@ const (
 	Elsewhere = "make test-all runs this: "
 	Longer    = "make test-long runs this: "
 	Before    = "passed before for these very bytes"
-	Untouched = "nothing that it depends on differs from "
 )
 
 // Live declares a test that uses real processes, sockets or tools. The runner also counts a test as
 // live if its package's tests start processes or listen for it, or if it is of a later set.
 func Live(t testing.TB) { t.Helper() }
+
+// Patience bounds the waits of live tests. Only what hangs may reach it, on any machine.
+const Patience = 2 * time.Minute
+
+// Eventually waits until something has happened that another process or goroutine does, for
+// Patience at most.
+func Eventually(t testing.TB, subject string, happened func() bool) {
+	t.Helper()
+	for end := clock.Mono() + int64(Patience); !happened(); <-time.After(5 * time.Millisecond) {
+		if clock.Mono() > end {
+			t.Fatalf("not within %v: %s", Patience, subject)
+		}
+	}
+}
 
 // Whole moves a test into the second set; subject names what it tests.
 func Whole(t testing.TB, subject string) {
@@ -145,10 +159,9 @@ type Needs struct {
 }
 
 // Once moves a test into the second set, as Whole does, and skips it if it has passed before for
-// the same bytes: of the code that its program links, of its files and facts, of Go's version and
-// the kernel's. FRESH=1 runs it again. Once remembers only a pass; a failure or a skip forgets an
-// earlier pass. With PRONY_BASE=COMMIT it also skips a test whose dependencies have not changed
-// since then. In the third set, Once does nothing, so that rows below it that call Long run.
+// the same bytes: of its program, of its files and facts, of the kernel's version. FRESH=1 runs it
+// again. Once remembers only a pass; a failure or a skip forgets an earlier pass. In the third set,
+// Once does nothing, so that rows below it that call Long run.
 func Once(t testing.TB, subject string, needs Needs) {
 	t.Helper()
 	Whole(t, subject)
@@ -193,18 +206,10 @@ func remembered(t testing.TB, part string, needs Needs) {
 		t.Logf("nothing is remembered: %v", err)
 		return
 	}
-	path := filepath.Join(dir, name(item.pkg+" "+t.Name()+part))
+	path := filepath.Join(dir, name(item.dir+" "+t.Name()+part))
 	if os.Getenv(Fresh) == "" {
 		if when, ok := recall(path, sum); ok {
 			t.Skipf("%s, %s (%s=1 runs it again)", Before, when, Fresh)
-		}
-		if base := os.Getenv(Base); base != "" && os.Getenv(Set) != Later {
-			changed, err := changedSince(context.Background(), item.root, base)
-			if err == nil && !item.touched(needs, changed) {
-				t.Skipf("%s%.12s (%s=1 runs it again)", Untouched, base, Fresh)
-			} else if err != nil {
-				t.Logf("it runs because nobody knows what changed: %v", err)
-			}
 		}
 	}
 	t.Cleanup(func() {

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
+	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -31,10 +33,11 @@ var unasked = regexp.MustCompile(`fetching vulnerabilities|endpoint returned an 
 	`ConnectionError|Could not find a version|No matching distribution|no such command|` +
 	`: not found|fetch advisory database|HTTPError|knows no advisories`)
 
-// No linked or installed package has a known vulnerability. The lists change every day, so that no
-// result is remembered.
+// No linked or installed package has a known vulnerability. The lists change every day, so that a
+// result is remembered only for that day.
 func TestAudits(t *testing.T) {
-	testsets.Whole(t, "lists of known vulnerabilities")
+	testsets.Long(t, "lists of known vulnerabilities", testsets.Needs{Files: []string{"go.mod",
+		"services"}, Facts: []string{clock.Wall().UTC().Format(time.DateOnly)}})
 	root, err := Root()
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,9 @@ func TestStoppedContainer(t *testing.T) {
 				if err := f.Thaw(); err != nil {
 					t.Fatal(err)
 				}
-				eventually(t, "work", func() bool { return used(100*time.Millisecond) > 0 })
+				testsets.Eventually(t, "work", func() bool {
+					return used(100*time.Millisecond) > 0
+				})
 			}
 			if err := f.Close(); err != nil {
 				t.Error(err)
@@ -91,7 +93,7 @@ func TestStoppedContainerIsRemoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), testsets.Patience)
 		err = removeContainer(ctx, l.engine, p.name)
 		cancel()
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/launchtest"
@@ -74,8 +75,10 @@ func TestKilledLab(t *testing.T) {
 		}
 	}
 	s.Kill(t)
-	eventually(t, "removal", func() bool { return len(left(t, s.owns)) == 0 && s.groupGone() })
-	eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
+	testsets.Eventually(t, "removal", func() bool {
+		return len(left(t, s.owns)) == 0 && s.groupGone()
+	})
+	testsets.Eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
 	b, err := os.ReadFile(filepath.Join(s.Dir, "docker-guard.log"))
 	if text := string(b); strings.Count(text, "\n") != 1 || err != nil ||
 		!strings.Contains(text, "lab "+s.ID+" has ended: removed [\"container prony-") {

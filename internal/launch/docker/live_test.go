@@ -18,6 +18,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/observe/probe"
 )
@@ -49,20 +50,9 @@ func filled(t testing.TB, s launch.Spec) launch.Spec {
 	return s
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
-		if ok() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("%s did not happen within 20 s", what)
-}
-
 func says(t testing.TB, p *proc, line string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
+	testsets.Eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
 		return slices.Contains(p.Log(99), line)
 	})
 }
@@ -172,7 +162,7 @@ func TestIsSampled(t *testing.T) {
 	}
 	defer s.Stop()
 	before := s.Mark()
-	eventually(t, "throttling", func() bool {
+	testsets.Eventually(t, "throttling", func() bool {
 		now := s.Mark()
 		return now.CPUNs > before.CPUNs && now.ThrottledNs > before.ThrottledNs &&
 			before.ThrottledNs >= 0 && now.ChargedBytes > 0 && now.Processes == 1 &&

@@ -66,7 +66,7 @@ func spin() {
 }
 
 // patience limits waits for other processes, even on a busy machine.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // await waits until a condition holds.
 func await(t testing.TB, what string, ok func() bool) {

@@ -151,7 +151,7 @@ func TestReaderReads(t *testing.T) {
 	}
 	select {
 	case <-over.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(testsets.Patience):
 		t.Error("the reader did not see the end")
 	}
 }
@@ -222,7 +222,7 @@ func TestReaderDies(t *testing.T) {
 	}
 	select {
 	case <-f.gone():
-	case <-time.After(10 * time.Second):
+	case <-time.After(testsets.Patience):
 		t.Fatal("nobody noticed")
 	}
 	began := clock.Mono()
@@ -308,7 +308,7 @@ echo '{"id":'$n',"is":{"atNs":5,"mark":{"TNs":100,"Source":"x"}}}'; done`
 	stands := func(context.Context) error { return nil }
 	f := &far{line: newLine(open, stands), clock: record.Clock{OffsetNs: 5}}
 	t.Cleanup(f.close)
-	eventually(t, "the stream", func() bool { return f.lost() == nil })
+	testsets.Eventually(t, "the stream", func() bool { return f.lost() == nil })
 	for _, row := range []struct {
 		last int64
 		from string

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 )
@@ -104,7 +105,8 @@ func TestRights(t *testing.T) {
 	for i, r := range all {
 		grant(slices.Delete(slices.Clone(all), i, i+1))
 		want := "this user may not " + r.words() + " in namespace " + namespace
-		eventually(t, "refusal: "+want, func() bool { // the API's cached copy of roles may be old
+		// The API's cached copy of roles may be old.
+		testsets.Eventually(t, "refusal: "+want, func() bool {
 			l, _, err := New(t.Context(), o)
 			if err == nil {
 				if err := l.Close(); err != nil {
@@ -116,7 +118,7 @@ func TestRights(t *testing.T) {
 		})
 	}
 	grant(all)
-	eventually(t, "all rights", func() bool {
+	testsets.Eventually(t, "all rights", func() bool {
 		l, _, err := New(t.Context(), o)
 		return err == nil && l.Close() == nil
 	})
@@ -147,7 +149,7 @@ func TestReaderRights(t *testing.T) {
 	for i, r := range attaching {
 		grant(slices.Delete(slices.Clone(attaching), i, i+1))
 		want := "this user may not " + r.words() + " in namespace " + namespace
-		eventually(t, "refusal: "+want, func() bool {
+		testsets.Eventually(t, "refusal: "+want, func() bool {
 			l, _, err := New(t.Context(), o)
 			if err == nil {
 				return l.Close() != nil
@@ -156,7 +158,7 @@ func TestReaderRights(t *testing.T) {
 		})
 	}
 	grant(attaching)
-	eventually(t, "all rights", func() bool {
+	testsets.Eventually(t, "all rights", func() bool {
 		l, _, err := New(t.Context(), o)
 		return err == nil && l.Close() == nil
 	})
@@ -203,7 +205,7 @@ func TestCannotStart(t *testing.T) {
 	namespace := space(t, "quota")
 	kubectl(t, "", "create", "quota", "little", "--hard=pods=0", "--namespace="+namespace)
 	l = launcher(t, Options{Namespace: namespace})
-	eventually(t, "quota", func() bool {
+	testsets.Eventually(t, "quota", func() bool {
 		return strings.Contains(kubectl(t, "", "get", "quota", "little", "--output=json",
 			"--namespace="+namespace), `"used"`)
 	})
@@ -227,7 +229,7 @@ func TestEndedByTheCluster(t *testing.T) {
 	kubectl(t, string(text(object{"apiVersion": "policy/v1", "kind": "Eviction",
 		"metadata": object{"name": name, "namespace": home.namespace}})), "create", "--raw",
 		"/api/v1/namespaces/"+home.namespace+"/pods/"+name+"/eviction", "--filename=-")
-	eventually(t, "end", p.Ended)
+	testsets.Eventually(t, "end", p.Ended)
 	const evicted = "exit status 0; the cluster reported EvictionByEvictionAPI: "
 	if !strings.HasPrefix(p.Exit(), evicted) {
 		t.Errorf("evicted the process ended with %q, want %s", p.Exit(), evicted)
@@ -242,7 +244,7 @@ func TestEndedByTheCluster(t *testing.T) {
 		!strings.Contains(err.Error(), "create the namespace with kubectl create namespace") {
 		t.Errorf("a lab in a namespace that goes: %v", err)
 	}
-	eventually(t, "end", p.Ended)
+	testsets.Eventually(t, "end", p.Ended)
 	if !strings.Contains(p.Exit(), "exit status 0") && !strings.Contains(p.Exit(), "deleted") {
 		t.Errorf("its namespace deleted it ended with %q", p.Exit())
 	}
@@ -353,7 +355,7 @@ func TestAPIAway(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		return len(a) == 1 && p.log.absences()[0] == a[0]
 	}
-	eventually(t, "its return", closed)
+	testsets.Eventually(t, "its return", closed)
 	got := p.Pod(now).APIOutages
 	if len(got) != 1 || got[0].DurationNs < int64(away-time.Second) ||
 		got[0].DurationNs > int64(3*away) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/launchtest"
@@ -75,13 +76,13 @@ func TestKilledLab(t *testing.T) {
 		}
 	}
 	var streams []int
-	eventually(t, "stream of the log", func() bool {
+	testsets.Eventually(t, "stream of the log", func() bool {
 		streams = children(s.Cmd.Process.Pid)
 		return len(streams) > 0
 	})
 	s.Kill(t)
-	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
-	eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
+	testsets.Eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+	testsets.Eventually(t, "the guard's end", func() bool { return cgroup.Born(s.Guard) == "" })
 	for _, pid := range append(streams, s.main) {
 		if cgroup.Born(pid) != "" {
 			t.Errorf("process %d is left: %q", pid, cgroup.Stat(pid))
@@ -150,14 +151,14 @@ func TestTwoLabs(t *testing.T) {
 	if len(reaped) != 1 || !strings.HasSuffix(reaped[0], " of lab "+s.ID) {
 		t.Errorf("reaped %q, want the job of lab %s", reaped, s.ID)
 	}
-	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+	testsets.Eventually(t, "removal", func() bool { return len(left(t)) == 0 })
 }
 
 // Without its lab, a pod is ended by its node at the deadline.
 func TestDeadline(t *testing.T) {
 	l := launcher(t, Options{Lifetime: 3 * time.Second})
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-forever"}})
-	eventually(t, "end", p.Ended)
+	testsets.Eventually(t, "end", p.Ended)
 	if want := regexp.MustCompile(`; the node reported DeadlineExceeded: `); !want.MatchString(
 		p.Exit()) {
 		t.Errorf("the process ended with %q, want %s", p.Exit(), want)
@@ -191,7 +192,7 @@ func TestIsConfined(t *testing.T) {
 func TestBoundsLog(t *testing.T) {
 	p := start(t, launcher(t, Options{}), launch.Spec{Args: []string{"/act", "act-floods"}})
 	const enough = launch.LogHead + launch.LogTail/2
-	eventually(t, "a flood", func() bool {
+	testsets.Eventually(t, "a flood", func() bool {
 		info, err := os.Stat(p.Spec.LogFile)
 		return err == nil && info.Size() > enough
 	})
@@ -239,7 +240,7 @@ func TestIsSampled(t *testing.T) {
 	}
 	defer s.Stop()
 	before := s.Mark()
-	eventually(t, "throttling", func() bool {
+	testsets.Eventually(t, "throttling", func() bool {
 		now := s.Mark()
 		return now.CPUNs > before.CPUNs && now.ThrottledNs > before.ThrottledNs &&
 			before.ThrottledNs >= 0 && now.ChargedBytes > 0 && now.Processes == 1 &&

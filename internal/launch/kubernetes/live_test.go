@@ -11,9 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"prony.example/internal/base/clock"
 	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/launchtest"
@@ -111,18 +109,6 @@ func left(t testing.TB) []string {
 		"--namespace="+home.namespace, "--selector="+labelLab))
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	const bound = 60 * time.Second
-	for end := clock.Mono() + int64(bound); clock.Mono() < end; {
-		if ok() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%s did not happen within %v", what, bound)
-}
-
 // start launches a spec, and fills in the fields that every spec has.
 func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
 	t.Helper()
@@ -144,7 +130,7 @@ func start(t testing.TB, l *Launcher, s launch.Spec) *proc {
 
 func says(t testing.TB, p *proc, line string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
+	testsets.Eventually(t, fmt.Sprintf("%q in its log", line), func() bool {
 		return slices.Contains(p.Log(99), line)
 	})
 }

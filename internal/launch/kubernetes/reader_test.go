@@ -115,7 +115,7 @@ func TestReaderSeesThrottling(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := s.Mark()
-		eventually(t, "throttling", func() bool {
+		testsets.Eventually(t, "throttling", func() bool {
 			now := s.Mark()
 			return now.ThrottledNs > before.ThrottledNs && before.ThrottledNs >= 0 &&
 				now.ChargedBytes > 0 && now.Processes == 1
@@ -146,12 +146,12 @@ func TestReaderWithoutAPI(t *testing.T) {
 	}
 	a := s.Mark()
 	w.close()
-	eventually(t, "the stream's end", func() bool { return s.f.lost() != nil })
+	testsets.Eventually(t, "the stream's end", func() bool { return s.f.lost() != nil })
 	b := s.Mark()
 	w.open(t)
-	eventually(t, "the stream's return", func() bool { return s.f.lost() == nil })
+	testsets.Eventually(t, "the stream's return", func() bool { return s.f.lost() == nil })
 	var c probe.Mark
-	eventually(t, "a mark", func() bool { c = s.Mark(); return !c.Lost })
+	testsets.Eventually(t, "a mark", func() bool { c = s.Mark(); return !c.Lost })
 	lost, _ := probe.Between(a, b, s.Series(), 1, 1)
 	whole, _ := probe.Between(a, c, s.Series(), 1, 1)
 	if a.Lost || !b.Lost || lost.CPUNs != -1 || whole.CPUNs <= 0 || whole.RSSMaxBytes <= 0 {
@@ -180,7 +180,7 @@ func TestReaderIsKilled(t *testing.T) {
 	kubectl(t, "", "delete", "pod", first, "--namespace="+home.namespace, "--grace-period=1")
 	select {
 	case <-s.f.gone():
-	case <-time.After(30 * time.Second):
+	case <-time.After(testsets.Patience):
 		t.Fatal("nobody noticed")
 	}
 	if m := s.Mark(); !m.Lost {
@@ -209,7 +209,7 @@ func TestKilledLabHasReader(t *testing.T) {
 		t.Fatalf("%q are there, want two jobs, two pods and a service", names)
 	}
 	s.Kill(t)
-	eventually(t, "removal", func() bool { return len(left(t)) == 0 })
+	testsets.Eventually(t, "removal", func() bool { return len(left(t)) == 0 })
 	if b, err := os.ReadFile(filepath.Join(s.Dir, "kubernetes-guard.log")); err != nil ||
 		strings.Count(string(b), "job prony-"+s.ID) != 2 {
 		t.Errorf("the guard noted %q, error %v", b, err)

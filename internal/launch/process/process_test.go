@@ -221,7 +221,7 @@ func running(pid int) bool {
 }
 
 // patience limits waits for other processes, even on a busy machine.
-const patience = int64(time.Minute)
+const patience = int64(2 * time.Minute)
 
 func gone(t *testing.T, pids []int) {
 	t.Helper()

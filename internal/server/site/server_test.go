@@ -147,7 +147,7 @@ func (l *lab) got(want string) {
 		return all, strings.Contains(all, want)
 	}
 	all, ok := has()
-	for end := time.Now().Add(20 * time.Second); !ok && time.Now().Before(end); all, ok = has() {
+	for end := time.Now().Add(2 * time.Minute); !ok && time.Now().Before(end); all, ok = has() {
 		time.Sleep(20 * time.Millisecond) // a page shows what it does before it has done it
 	}
 	if !ok {

@@ -271,7 +271,7 @@ func (x trip) listen(ctx context.Context, t *testing.T, url string) {
 	level := r.Name[strings.Index(r.Name, "/")+1:]
 	all := slices.Contains([]string{"full", "full-logs"}, level)
 	some := all || level == "tagged" || strings.HasPrefix(level, "sampled-")
-	limited, cancel := context.WithTimeout(ctx, time.Minute)
+	limited, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	defer func() {
 		t.Logf("spans %d, of servers %d; %d of %d named traces; metrics %d times; logs %d",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch/freeze"
 	"prony.example/internal/service"
 	"prony.example/internal/trial/processes"
@@ -73,6 +74,7 @@ func TestCopyOfAStart(t *testing.T) {
 
 // A system is frozen as a whole, by its group or its processes.
 func TestFreezeOfASystem(t *testing.T) {
+	testsets.Live(t)
 	for way, noGroup := range map[string]bool{
 		record.FreezeCgroup: false, record.FreezeSignals: true} {
 		sys := serving(t, three(t, func(*service.Service) {}), noGroup)

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/analysis/wording"
-	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
@@ -119,17 +119,6 @@ func marked(t *testing.T, sys *processes.System) probe.Mark {
 	}
 	defer s.Stop()
 	return s.Mark()
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := clock.Mono() + int64(20*time.Second); clock.Mono() < end; {
-		if ok() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("%s did not happen within 20 s", what)
 }
 
 // Each process is ready before the next begins; all are one process for callers; each knows the
@@ -326,7 +315,7 @@ func TestWorkersWithGroupsOfTheirOwn(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, pid := range pids {
-				eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
+				testsets.Eventually(t, fmt.Sprintf("the end of process %d", pid), func() bool {
 					stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 					return err != nil || strings.Contains(string(stat), ") Z ")
 				})
@@ -390,7 +379,7 @@ func TestSystemEnds(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(o.Built.Dir, "end"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the end", func() bool {
+	testsets.Eventually(t, "the end", func() bool {
 		select {
 		case <-sys.Exited():
 			return true

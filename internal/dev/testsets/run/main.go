@@ -1,6 +1,6 @@
 // Command run runs one of the three sets of tests. It compiles all packages first, so that no
-// compiler runs beside a test, runs exact and live tests several packages at a time, and then
-// measured tests one at a time. It repeats failed tests alone, and ends with the slowest tests, the
+// compiler runs beside a test, runs exact and live tests several at a time, and then measured tests
+// one at a time. It repeats failed tests alone, and ends with the slowest tests, the
 // skipped ones with reasons, and the counts.
 package main
 
@@ -74,8 +74,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	for _, step := range steps {
 		began := clock.Mono()
 		var wait sync.WaitGroup
+		free := make(chan bool, abreast)
 		for _, o := range step {
-			wait.Go(func() { o.run(ctx, l, stderr) })
+			free <- true
+			wait.Go(func() {
+				o.run(ctx, l, stderr)
+				<-free
+			})
 		}
 		wait.Wait()
 		l.step(step, time.Duration(clock.Mono()-began))
@@ -133,65 +138,98 @@ type order struct {
 	tests       map[string][]string // by package: the tests that it runs
 }
 
-// plan returns the steps of a set, each of which holds orders that run at the same time.
+// abreast is how many orders run at the same time: more than processors, because most live tests
+// wait.
+var abreast = runtime.GOMAXPROCS(0) + 2
+
+// plan returns the steps of a set: first exact and live tests, whose orders run abreast, then each
+// order of measured tests with nothing beside.
 func plan(suites []suite, set string) (steps [][]order) {
-	var plain, wide, alone []order
-	add := func(orders *[]order, o order, module string) {
-		if o.module = module; len(o.tests) > 0 {
-			*orders = append(*orders, o)
-		}
-	}
+	var wide []order
 	for module, in := range byModule(suites) {
-		p, w, a := planModule(in, set, module == modules[0])
-		add(&plain, p, module)
-		add(&wide, w, module)
-		for _, o := range a {
-			add(&alone, o, module)
+		w, alone := planModule(in, set)
+		for _, o := range alone {
+			o.module = module
+			steps = append(steps, []order{o})
+		}
+		for _, o := range w {
+			o.module = module
+			wide = append(wide, o)
 		}
 	}
-	for _, o := range plain {
-		steps = append(steps, []order{o})
-	}
+	// Orders of many packages begin first, because they take longest.
+	slices.SortStableFunc(wide, func(a, b order) int { return len(b.tests) - len(a.tests) })
 	if len(wide) > 0 {
-		steps = append(steps, wide)
-	}
-	for _, o := range alone {
-		steps = append(steps, []order{o})
+		steps = slices.Insert(steps, 0, wide)
 	}
 	return steps
 }
 
-// planModule sorts the tests of a module into packages without a choice of tests, other exact and
-// live tests, and measured tests in portions.
-func planModule(suites []suite, set string, main bool) (plain, wide order, alone []order) {
-	width := "-p=1"
-	if main {
-		width = fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1)
-	}
+// planModule sorts the tests of a module into exact and live ones, and measured ones.
+func planModule(suites []suite, set string) (wide, alone []order) {
 	if set == testsets.Later {
 		remaining := func(s suite) []string { return without(s.long, s.measuring) }
-		ones := func(s suite) []string { return intersection(s.long, s.measuring) }
-		return order{}, named(suites, remaining, set, "-p=1", "-count=1"),
-			portions(suites, ones, set, "-p=1", "-count=1")
+		measuring := func(s suite) []string { return intersection(s.long, s.measuring) }
+		return orders(named(suites, remaining, set, "-p=1", "-count=1")),
+			portions(suites, measuring, set, "-count=1")
 	}
-	ones := func(s suite) []string { return without(s.measuring, s.full) }
+	measuring := func(s suite) []string { return without(s.measuring, s.full) }
 	var count []string
 	if set == testsets.All { // these tests remember their dependencies better than go test
-		ones = func(s suite) []string { return without(s.measuring, s.later) }
+		measuring = func(s suite) []string { return without(s.measuring, s.later) }
 		count = []string{"-count=1"}
 	}
 	// Packages without a choice of tests have the same arguments in every run, so that go test
 	// keeps their results.
 	simple := func(s suite) bool { return len(s.measuring)+len(s.second)+len(s.long) == 0 }
+	separate := func(s suite) bool {
+		return set == testsets.All && slices.Contains(divided, s.path)
+	}
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
+	alone = portions(mixed, measuring, set, count...)
+	for _, s := range mixed {
+		if separate(s) {
+			wide = append(wide, divide(s, set, count...)...)
+		}
+	}
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
+	mixed = slices.DeleteFunc(mixed, separate)
 	none := func(suite) []string { return nil }
-	return except(suites, none, set, width), except(mixed, ones, set, append(count, width)...),
-		portions(mixed, ones, set, append(count, "-p=1")...)
+	width := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0))
+	return append(orders(except(mixed, measuring, set, append(count, width)...),
+		except(suites, none, set, width)), wide...), alone
 }
 
-// portion is how many names of tests an order has at most. A test that hangs until go test's
-// timeout then loses only the later tests of its order.
+// divided are packages whose exact and live tests run in several processes in the second set,
+// because one process would run them one after the other for minutes.
+var divided = []string{buildflags.Module + "/cmd/prony", buildflags.Module + "/internal/dev/faults"}
+
+// parts is the number of these processes.
+const parts = 6
+
+// divide orders the exact and live tests of a package in parts, each with the same number of tests
+// of the second set.
+func divide(s suite, set string, args ...string) (all []order) {
+	names := make([][]string, parts)
+	first := without(s.all, s.second)
+	for i, test := range without(append(intersection(s.all, s.second), first...),
+		append(s.measuring, s.later...)) {
+		names[i%parts] = append(names[i%parts], test)
+	}
+	for i := range names {
+		all = append(all, named([]suite{s}, func(suite) []string { return names[i] }, set,
+			append(args, "-p=1")...))
+	}
+	return orders(all...)
+}
+
+// orders returns the orders that have any tests.
+func orders(all ...order) []order {
+	return slices.DeleteFunc(all, func(o order) bool { return len(o.tests) == 0 })
+}
+
+// portion is how many names of measured tests an order has at most. A test that hangs until go
+// test's timeout then loses only the later tests of its order.
 const portion = 20
 
 // portions orders the tests that value selects, those of a package one after the other.
@@ -204,7 +242,7 @@ func portions(suites []suite, value func(suite) []string, set string, args ...st
 	for group := range slices.Chunk(names, portion) {
 		out = append(out, named(suites, func(s suite) []string {
 			return intersection(value(s), group)
-		}, set, args...))
+		}, set, append(args, "-p=1")...))
 	}
 	return out
 }

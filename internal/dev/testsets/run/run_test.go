@@ -134,50 +134,67 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant\n%s", set, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	check("", "0 . WIDE map[c:[TestX]]",
-		"1 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
-		"1 home -skip=^(TestM)$ map[h:[TestH]]",
-		"2 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "3 home -run=^(TestM)$ map[h:[TestM]]")
-	check(testsets.All, "0 . WIDE map[c:[TestX]]",
-		"1 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
-		"1 home -skip=^(TestM)$ map[h:[TestH]]",
-		"2 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
-		"3 home -run=^(TestM)$ map[h:[TestM]]")
+	check("", "0 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
+		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
+		"1 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "2 home -run=^(TestM)$ map[h:[TestM]]")
+	check(testsets.All,
+		"0 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
+		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
+		"1 . -run=^(TestM|TestN)$ map[a:[TestM TestN] b:[TestM]]",
+		"2 home -run=^(TestM)$ map[h:[TestM]]")
 	check(testsets.Later, "0 . -run=^(TestL)$ map[b:[TestL]]", "1 . -run=^(TestV)$ map[b:[TestV]]")
+	more := append(slices.Clone(suites), suite{path: "i", module: "home", all: []string{"TestI"},
+		second: []string{"TestI"}})
+	if wide := plan(more, testsets.All)[0]; len(wide[1].tests) != 2 {
+		t.Errorf("an order of two packages is not among the first: %v", wide)
+	}
 	if steps := plan(suites[2:], testsets.Later); len(steps) > 0 {
 		t.Errorf("without tests of the set: %v", steps)
 	}
 }
 
-// Many measured tests run in several orders, each test in one, also those that are measured in one
-// package and not in another.
+// Many measured tests, and those of a divided package, run in several orders, each test in one,
+// also those whose names have another kind in another package.
 func TestPortions(t *testing.T) {
-	many := suite{path: "m", module: "."}
-	for i := range 2*portion + 1 {
-		many.measuring = append(many.measuring, fmt.Sprint("Test", i))
-	}
-	many.all = many.measuring
-	steps := plan([]suite{many, {path: "n", module: ".", all: []string{"Test7", "TestA"},
-		measuring: []string{"TestA"}}}, "")
-	runs := map[string]int{}
-	for _, step := range steps {
-		for path, names := range step[0].tests {
-			if len(names) > portion {
-				t.Errorf("an order has %d tests of %s", len(names), path)
+	other := suite{path: "n", module: ".", all: []string{"Test7", "TestA"},
+		measuring: []string{"TestA"}}
+	check := func(set string, want, size int, many suite) {
+		t.Helper()
+		runs, filled := map[string]int{}, 0
+		for _, step := range plan([]suite{many, other}, set) {
+			for _, o := range step {
+				for path, names := range o.tests {
+					for _, n := range names {
+						runs[path+n]++
+					}
+				}
+				n := len(intersection(o.tests[many.path], append(many.measuring, many.second...)))
+				if n > size {
+					t.Errorf("%q: an order has %d tests", set, n)
+				}
+				filled += min(n, 1)
 			}
-			for _, n := range names {
-				runs[path+n]++
+		}
+		if filled != want || len(runs) != len(many.all)+len(other.all) {
+			t.Errorf("%q: %d orders run %d tests", set, filled, len(runs))
+		}
+		for test, n := range runs {
+			if n != 1 {
+				t.Errorf("%q: %s runs %d times", set, test, n)
 			}
 		}
 	}
-	if len(steps) < 3 || len(runs) != 2*portion+3 {
-		t.Errorf("%d steps run %d tests", len(steps), len(runs))
-	}
-	for test, n := range runs {
-		if n != 1 {
-			t.Errorf("%s runs %d times", test, n)
+	names := func(n int) (all []string) {
+		for i := range n {
+			all = append(all, fmt.Sprint("Test", i))
 		}
+		return all
 	}
+	all := names(2*portion + 1)
+	check("", 3, portion, suite{path: "m", module: ".", all: all, measuring: all})
+	all = names(3 * parts)
+	check(testsets.All, parts, 2, suite{path: divided[0], module: ".", all: all,
+		second: all[:2*parts], full: all[:2*parts]})
 }
 
 func TestPatterns(t *testing.T) {
@@ -315,6 +332,16 @@ func TestLost(t *testing.T) {
 		all+tell("pass p -"))
 	check("the package fails always", "3 passed, 1 failed, 0", all+tell("fail p -"),
 		all+tell("fail p -"), all+tell("fail p -"))
+
+	// Another order of the package that passes does not stand for the whole package.
+	l := newLedger(io.Discard, []suite{{path: "p", all: []string{"TestE", "TestL"}}})
+	for _, row := range [][2]string{{"TestE", "fail"}, {"TestL", "pass"}} {
+		l.read(order{tests: map[string][]string{"p": {row[0]}}},
+			strings.NewReader(tell("pass p "+row[0], row[1]+" p -")))
+	}
+	if end := l.last(name{"p", ""}).end; end != failed {
+		t.Errorf("one of its orders passed, and the package is recorded as %s", end)
+	}
 }
 
 // Many failures make the run fail at once, except those on an unfit host.
