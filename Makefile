@@ -17,7 +17,9 @@ bench: go ## compare the services of the canonical suite
 	if [ $$left -lt 190 ]; then \
 	  left=$$((left > 60 ? left : 60)); \
 	  echo "Builds were slow: the run plans $$left s, with shorter slices and warm-ups." >&2; \
-	  short="--for $${left}s --slices 1s --warmup 6s --measure 500ms"; \
+	  lengths="--slices 1s --warmup 6s"; \
+	  [ $$left -ge 165 ] || lengths="--slices 700ms --warmup 4s"; \
+	  short="--for $${left}s $$lengths --measure 500ms"; \
 	fi; \
 	bin/prony run $$short || [ $$? = 4 ] # 4: there is a table, and some of its numbers are INVALID
 
