@@ -404,6 +404,32 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	return nil
 }
 
+// enoughMost bounds the arrivals that enough draws.
+const enoughMost = 1_000_000
+
+// enough refuses a number of requests that the schedule does not have, because the load would wait
+// for them for a day.
+func enough(s *load.Spec) error {
+	if s.Model != record.Open {
+		return nil
+	}
+	p, err := s.Schedule.Process(s.Seed)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	for n := int64(0); n < min(s.Requests, enoughMost); {
+		atNs := p.Next()
+		if atNs >= int64(s.Lead+s.Window) {
+			return cli.Usagef("--requests %d: the schedule has only %d arrivals after the "+
+				"lead-in; use a smaller number, or leave it out", s.Requests, n)
+		}
+		if atNs >= int64(s.Lead) {
+			n++
+		}
+	}
+	return nil
+}
+
 // interruptible is a writer that fails when its context ends.
 type interruptible struct {
 	context.Context

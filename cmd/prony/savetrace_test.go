@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,5 +34,30 @@ func TestSaveTraceOfNumber(t *testing.T) {
 	spec.Requests, spec.Window = 0, time.Hour
 	if err := saveTrace(ctx, name, &spec); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: error %v", err)
+	}
+}
+
+// A load by number ends: its schedule must have the arrivals.
+func TestEnoughArrivals(t *testing.T) {
+	replay := pace.Schedule{Arrivals: pace.Replay, Trace: []int64{1e9, 2e9, 3e9}}
+	ending := pace.Profile{Pieces: []pace.Piece{{From: 10, To: 10, ForNs: 1e9}, {}}}
+	for _, c := range []struct {
+		schedule pace.Schedule
+		lead     time.Duration
+		requests int64
+		want     string
+	}{
+		{replay, 0, 3, ""},
+		{replay, 0, 4, "the schedule has only 3 arrivals after the lead-in"},
+		{replay, 2 * time.Second, 3, "has only 2 arrivals"},
+		{pace.Schedule{Arrivals: pace.Constant, Rate: ending}, 0, 11, "has only 10 arrivals"},
+		{pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(1)}, 0, 11, ""},
+	} {
+		err := enough(&load.Spec{Model: record.Open, Schedule: c.schedule, Lead: c.lead,
+			Window: 24 * time.Hour, Requests: c.requests})
+		if c.want == "" && err != nil || c.want != "" && (err == nil ||
+			!strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%d of %v: error %v, want %q", c.requests, c.schedule, err, c.want)
+		}
 	}
 }
