@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
 
@@ -82,6 +83,7 @@ type book struct {
 	answered  int64 // good responses to requests due in the window
 	failures  [classes]int64
 	exampleOf string
+	unnamed   bool   // the protocol is not the one that request lines name
 	party     string // that caused the example; empty: the service
 	inBytes   int64
 	outBytes  int64
@@ -417,7 +419,7 @@ func (b *book) failed(c *conn, now int64, f class, why reason) {
 		b.traced.note(c, now, true, f == failTimeout)
 	}
 	if b.exampleOf == "" {
-		b.exampleOf, b.party = example(f, c, why)
+		b.exampleOf, b.party = b.example(f, c, why)
 	}
 }
 
@@ -460,13 +462,16 @@ func (b *book) reconnected(now int64) {
 
 // example describes a failure and returns the party that caused it. Only the first is kept, so it
 // may allocate.
-func example(f class, c *conn, why reason) (text, party string) {
+func (b *book) example(f class, c *conn, why reason) (text, party string) {
 	line := c.out
 	for i, x := range line {
 		if x == '\r' {
 			line = line[:i]
 			break
 		}
+	}
+	if b.unnamed { // engines translate the request
+		line = bytes.TrimSuffix(line, []byte(" HTTP/1.1"))
 	}
 	switch f {
 	case failStatus:

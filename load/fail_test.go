@@ -49,6 +49,25 @@ func tenth(t *testing.T, wrong reply, of func(record.Errors) int64, want string)
 	}
 }
 
+// Only over HTTP/1.1 does the example name this version: engines of other protocols translate.
+func TestExampleNamesNoOtherProtocol(t *testing.T) {
+	for protocol, want := range map[string]string{
+		"":              "GET / HTTP/1.1: status 503, want 200",
+		"HTTP/1.1, TLS": "GET / HTTP/1.1: status 503, want 200",
+		"HTTP/2":        "GET /: status 503, want 200",
+		"gRPC":          "GET /: status 503, want 200",
+	} {
+		w := &world{serve: func(call) reply {
+			return raw("HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nok")
+		}}
+		r := good(t, w, Spec{Model: record.Open, Schedule: even(20), Connections: 1,
+			Drain: time.Second, Timeout: time.Second, Describe: EngineInfo{Protocol: protocol}})
+		if r.Errors.Example != want {
+			t.Errorf("%q: example %q, want %q", protocol, r.Errors.Example, want)
+		}
+	}
+}
+
 func TestFailuresByClass(t *testing.T) {
 	check := func(name string, wrong reply, of func(record.Errors) int64, want string) {
 		t.Helper()

@@ -402,6 +402,7 @@ func (r *run) prepare(i int, w *worker) error {
 		usage = wholeUsage()
 	}
 	w.book = newBook(r.spec.grid(), usage)
+	w.book.unnamed = !serial(r.spec.Describe.Protocol)
 	w.book.extend(r.plan, cmp.Or(r.spec.Sample, sampleMax)/r.cfg.threads, r.spec.repeats())
 	if r.cfg.trace.limit > 0 {
 		w.book.traced = newShelves(r.cfg.trace.keep)

@@ -174,7 +174,7 @@ func (a *app) measure(ctx context.Context, p *offer, o *outputFlags) (report sum
 	// connections without a socket report the error.
 	_, _ = load.RaiseFiles()
 	if o.saveTrace != "" {
-		if err := saveTrace(o.saveTrace, &p.spec); err != nil {
+		if err := saveTrace(ctx, o.saveTrace, &p.spec); err != nil {
 			return report, nil, err
 		}
 	}
@@ -404,8 +404,47 @@ func (a *app) judge(r summary.Report, objectives []slo.Objective, form string) e
 	return nil
 }
 
+// enoughMost bounds the arrivals that enough draws.
+const enoughMost = 1_000_000
+
+// enough refuses a number of requests that the schedule does not have, because the load would wait
+// for them for a day.
+func enough(s *load.Spec) error {
+	if s.Model != record.Open {
+		return nil
+	}
+	p, err := s.Schedule.Process(s.Seed)
+	if err != nil {
+		return cli.Usage(err)
+	}
+	for n := int64(0); n < min(s.Requests, enoughMost); {
+		atNs := p.Next()
+		if atNs >= int64(s.Lead+s.Window) {
+			return cli.Usagef("--requests %d: the schedule has only %d arrivals after the "+
+				"lead-in; use a smaller number, or leave it out", s.Requests, n)
+		}
+		if atNs >= int64(s.Lead) {
+			n++
+		}
+	}
+	return nil
+}
+
+// interruptible is a writer that fails when its context ends.
+type interruptible struct {
+	context.Context
+	io.Writer
+}
+
+func (w interruptible) Write(b []byte) (int, error) {
+	if err := w.Err(); err != nil {
+		return 0, err
+	}
+	return w.Writer.Write(b)
+}
+
 // saveTrace writes the arrivals to a file.
-func saveTrace(name string, s *load.Spec) error {
+func saveTrace(ctx context.Context, name string, s *load.Spec) error {
 	if s.Model != record.Open {
 		return cli.Usagef("--save-trace needs --rate: a closed load has no schedule of arrivals")
 	}
@@ -413,8 +452,11 @@ func saveTrace(name string, s *load.Spec) error {
 	if err != nil {
 		return cli.Usage(err)
 	}
+	if s.Requests > 0 { // the window may last a day
+		p = pace.Limit(p, int64(s.Lead), s.Requests)
+	}
 	err = files.Write(name, func(w io.Writer) error {
-		return pace.WriteTrace(w, p, int64(s.Lead+s.Window))
+		return pace.WriteTrace(interruptible{ctx, w}, p, int64(s.Lead+s.Window))
 	})
 	if err != nil {
 		return fmt.Errorf("write trace: %w", err)

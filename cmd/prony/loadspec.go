@@ -212,6 +212,12 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 	}
 	if s.Requests > 0 {
 		f.fit(s, 24*time.Hour) // the last response ends it
+		if !f.given("duration") {
+			err = enough(s)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return o, checkCores(s.Cores)
 }

@@ -136,6 +136,9 @@ const (
 
 // known reports whether a name has an address. Any failure except "not found" is an error.
 func known(ctx context.Context, host string) (up bool, err error) {
+	if address.IsLocalhost(host) {
+		return true, nil
+	}
 	for range lookupTries {
 		bounded, cancel := context.WithTimeout(ctx, lookupWait)
 		_, err = net.DefaultResolver.LookupHost(bounded, host)

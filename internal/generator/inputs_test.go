@@ -532,5 +532,9 @@ func TestForeignFormats(t *testing.T) {
 	check("vegeta", "Bucket           #     %       Histogram\n[0s, 1ms]  1  100.00%\n")
 	check("plow", "Benchmarking http://a for 10s using 50 connection(s).\n\nSummary:\n  RPS  9\n")
 	check("loadtest", "Completed requests:  9\nTotal errors:        0\n")
+	check("hyperfine", `{"results": [{"command": "a", "mean": 0.1, "exit_codes": [0]}]}`,
+		"command,mean,stddev,median,user,system,min,max\na,1,1,1,1,1,1,1\n")
+	check("JMH", "\"Benchmark\",\"Mode\",\"Threads\",\"Samples\"\n",
+		`[{"jmhVersion": "1.37", "benchmark": "a.B.c"}]`)
 	check("Taurus", "label,avg_ct,avg_lt,avg_rt\n")
 }

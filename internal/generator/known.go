@@ -57,6 +57,10 @@ var known = []struct {
 	{keys("tcp_connect", "server_processing"), ofOther("Cassowary")},
 	{keys("ScenarioStats"), ofOther("NBomber")},
 	{starts(`^label,avg_ct,avg_lt`), ofOther("Taurus")},
+	{within(keys("results"), `"exit_codes"`), ofOther("hyperfine")},
+	{starts(`^command,mean,stddev,median,user,system,`), ofOther("hyperfine")},
+	{starts(`^"Benchmark","Mode","Threads",`), ofOther("JMH")},
+	{within(starts(`^\[`), `"jmhVersion"`), ofOther("JMH")},
 	{starts(`^#\[(Histogram log format|StartTime)|^"StartTimestamp"`), "the file is a histogram " +
 		"log, which has no counts of errors and cannot be imported"},
 	{keys("load", "verdict"), "the file is the result of prony load; read it with prony audit or " +

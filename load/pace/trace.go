@@ -72,12 +72,34 @@ func parseOffset(text string) (int64, error) {
 	return ns, nil
 }
 
+// Limit returns a process that has no arrival after n of p at startNs or later.
+func Limit(p Process, startNs, n int64) Process { return &limited{p, startNs, n} }
+
+type limited struct {
+	Process
+	startNs, remaining int64
+}
+
+func (l *limited) Next() int64 {
+	atNs := l.Process.Next()
+	if atNs < l.startNs {
+		return atNs
+	}
+	if l.remaining == 0 {
+		return Never
+	}
+	l.remaining--
+	return atNs
+}
+
 // WriteTrace writes the arrivals before horizonNs. It consumes p.
 func WriteTrace(w io.Writer, p Process, horizonNs int64) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, traceHead)
 	for atNs := p.Next(); atNs < horizonNs; atNs = p.Next() {
-		fmt.Fprintf(out, "%d.%09d\n", atNs/1e9, atNs%1e9)
+		if _, err := fmt.Fprintf(out, "%d.%09d\n", atNs/1e9, atNs%1e9); err != nil {
+			break // Flush returns it
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("write the trace: %w", err)

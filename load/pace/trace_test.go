@@ -85,3 +85,31 @@ func TestWriteTraceSaysThatItFailed(t *testing.T) {
 	wantError(t, func() error { return WriteTrace(full{}, replayed(t, 1), 10) },
 		"write the trace: no space left")
 }
+
+// A load of n requests has n arrivals after its lead-in, however long it may take.
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		startNs, n, want int64
+	}{{0, 3, 3}, {250, 2, 4}, {250, 0, 2}, {0, 9, 6}} {
+		p := Limit(replayed(t, 100, 200, 300, 400, 500, 600), c.startNs, c.n)
+		if n := Count(p, 0, Never); n != c.want {
+			t.Errorf("%d arrivals from %d of %d, want %d", n, c.startNs, c.n, c.want)
+		}
+	}
+}
+
+// A full disk ends the writing: endless arrivals would go on for a day.
+func TestWriteTraceEndsAtAnError(t *testing.T) {
+	p := &counted{}
+	wantError(t, func() error { return WriteTrace(full{}, p, 1<<20) }, "no space left")
+	if p.atNs > 1<<16 {
+		t.Errorf("went on until arrival %d", p.atNs)
+	}
+}
+
+type counted struct{ atNs int64 }
+
+func (c *counted) Next() int64 {
+	c.atNs++
+	return c.atNs
+}

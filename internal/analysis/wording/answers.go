@@ -56,8 +56,8 @@ func failures(f record.Finding) record.Words {
 	case f.Facts.Party == record.PartyOptions:
 		hint = "the service did not cause the first error: change the options as its text advises"
 	case 2*f.Facts.Closed > f.Facts.Count:
-		hint = "raise the service's limits on kept-alive connections (requests, idle time), or " +
-			"use an idempotent HTTP method such as GET"
+		hint = "raise the service's limits on connections (requests, idle time), or, over " +
+			"HTTP/1.1, use an idempotent method such as GET"
 	}
 	if f.Case == "many" {
 		return quantity(words("errors do not count as "+

@@ -186,6 +186,8 @@ func (a *Address) Resolve(ctx context.Context, port string) ([]netip.AddrPort, e
 	var ips []netip.Addr
 	if ip, err := netip.ParseAddr(a.Name); err == nil { // the resolver drops unknown zones
 		ips = []netip.Addr{ip}
+	} else if IsLocalhost(a.Name) && !strings.EqualFold(a.Name, "localhost") {
+		ips = []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	} else if ips, err = net.DefaultResolver.LookupNetIP(ctx, "ip", a.Name); err != nil {
 		return nil, fmt.Errorf("resolve %s: %w", a.Name, err)
 	}
@@ -203,6 +205,13 @@ func (a *Address) Resolve(ctx context.Context, port string) ([]netip.AddrPort, e
 		return nil, fmt.Errorf("resolve %s: it has no address", a.Name)
 	}
 	return out, a.zoned(out)
+}
+
+// IsLocalhost reports whether a host name is that of this machine by RFC 6761, section 6.3, such as
+// app.localhost. Like browsers and curl, Prony does not ask DNS for them.
+func IsLocalhost(name string) bool {
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	return name == "localhost" || strings.HasSuffix(name, ".localhost")
 }
 
 // zoned checks the zones of link-local addresses, without which no connection is possible.

@@ -126,6 +126,9 @@ func TestResolve(t *testing.T) {
 	check("http://127.0.0.1/", "127.0.0.1:80")
 	check("http://[::ffff:127.0.0.1]:8/", "127.0.0.1:8")
 	check("http://[::1]/", "[::1]:80")
+	check("http://app.localhost:81/", "127.0.0.1:81") // RFC 6761, 6.3: not a question for DNS
+	check("http://B\u00fccher.LOCALHOST./", "127.0.0.1:80")
+	check("http://localhost.:82/", "127.0.0.1:82")
 	check("http://[fe80::1]/", `fe80::1 is a link-local address, and "" is not an interface; write an interface`)
 	check("http://[fe80::1%25none9]/", `"none9" is not an interface`)
 }

@@ -48,6 +48,9 @@ type Row struct {
 	Notes  []generator.Note // what the reader of a tool's output says about its numbers
 	// Counted are failures that are part of the tool's rate.
 	Counted float64
+	// Aborted are requests without a response at the end that are part of the tool's rate, but not
+	// of its requests.
+	Aborted float64
 	ownLoad *record.Load // as Prony recorded it; nil: another tool did
 	verdict record.Verdict
 	facts   []Fact // of its method, in addition to its values

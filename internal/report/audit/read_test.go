@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -491,5 +492,57 @@ func TestValuesAreBounded(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "the file has more than 131072 values") {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+// The columns of h2load's times depend on its version: the third is the mean or the median.
+func TestTimesOfH2load(t *testing.T) {
+	const begin = "finished in 1.00s, 1000.00 req/s, 1.20MB/s\n" +
+		"requests: 1000 total, 1000 started, 1000 done, 1000 succeeded, 0 failed, 0 errored, " +
+		"0 timeout\nstatus codes: 1000 2xx, 0 3xx, 0 4xx, 0 5xx\n" +
+		"traffic: 1.20MB (1258291) total, 10B (10) headers (space savings 90.00%), 1.10MB " +
+		"(1153433) data\n"
+	for _, c := range []struct{ table, want string }{
+		{"                     min         max         mean         sd        +/- sd\n" +
+			"time for request:    100us      9.00ms      1.20ms       500us    90.00%\n",
+			"min 100000 max 9e+06 mean 1.2e+06 stdev 500000"},
+		{"                     min         max         median      p95         p99         mean" +
+			"         sd        +/- sd\n" +
+			"time for request:      100us      9.00ms      1.00ms      5.00ms      7.00ms      " +
+			"1.20ms       500us    90.00%\n",
+			"min 100000 max 9e+06 mean 1.2e+06 stdev 500000 p50 1e+06 p95 5e+06 p99 7e+06"},
+		{"time for request:    100us      9.00ms      1.20ms       500us    90.00%\n",
+			"min 100000 max 9e+06 mean 1.2e+06 stdev 500000"},
+	} {
+		row, err := readSaved("a.txt", begin+c.table, 1)
+		if err != nil || row == nil {
+			t.Fatalf("%v, %v", row, err)
+		}
+		var got []string
+		for _, q := range []Quantity{Min, Max, Mean, Deviation, P50, P95, P99} {
+			if v, ok := row.get(q); ok {
+				got = append(got, fmt.Sprintf("%s %g", q, v.V))
+			}
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("%s\nhas  %s\nwant %s", c.table, text, c.want)
+		}
+	}
+}
+
+// oha's rate has requests that its end aborted: 1,050 in 10 s, of which 990 were good.
+func TestGoodRateOfOha(t *testing.T) {
+	row, err := readSaved("a.json", `{"summary":{"successRate":1.0,"total":10.0,"slowest":0.5,
+		"fastest":0.001,"average":0.01,"requestsPerSec":105.0},"latencyPercentiles":{"p50":0.005},
+		"statusCodeDistribution":{"200":990,"503":10},
+		"errorDistribution":{"aborted due to deadline":50}}`, 1)
+	if err != nil || row == nil {
+		t.Fatalf("%v, %v", row, err)
+	}
+	h, _ := checkErrors(row, nil)
+	const want = "oha includes 10 failures and 50 requests that its end aborted in its rate of " +
+		"105.0/s, so that good responses are 99/s"
+	if !strings.HasSuffix(h.arithmetic, want) {
+		t.Errorf("%s\nwant %s", h.arithmetic, want)
 	}
 }

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"prony.example/internal/base/lazyregexp"
@@ -85,11 +87,7 @@ var printed = map[string][]mark{
 	"h2load": marksOf(
 		"duration", `finished in ([\d.]+\w+),`, "",
 		"rate", `finished in [\d.]+\w+, ([\d.]+) req/s`, "",
-		"requests", `requests: \d+ total, \d+ started, (\d+) done`, "",
-		"min", `time for request:\s+(\S+)`, "",
-		"max", `time for request:\s+\S+\s+(\S+)`, "",
-		"mean", `time for request:\s+\S+\s+\S+\s+(\S+)`, "",
-		"stdev", `time for request:\s+\S+\s+\S+\s+\S+\s+(\S+)`, ""),
+		"requests", `requests: \d+ total, \d+ started, (\d+) done`, ""),
 	"jmeter": marksOf(
 		"requests", `summary =\s+(\d+) in `, "",
 		"duration", `summary =\s+\d+ in (\S+) =`, "",
@@ -103,6 +101,34 @@ var printed = map[string][]mark{
 		"duration", `"duration":\s*(\d+)`, "ns",
 		"rate", `"rate":\s*([\d.]+)`, ""),
 }
+
+// h2loadHeads matches the names of the columns of times.
+var h2loadHeads = lazyregexp.New(`(?m)^ +min +max .*$`)
+
+// h2loadTimes returns the marks of the table of times, whose columns depend on h2load's version.
+func h2loadTimes(text string) []mark {
+	columns := strings.Fields(h2loadHeads.FindString(text))
+	if len(columns) == 0 {
+		columns = []string{"min", "max", "mean", "sd"}
+	}
+	quantities := map[string]Quantity{"min": Min, "max": Max, "mean": Mean, "sd": Deviation,
+		"median": P50, "p95": P95, "p99": P99}
+	var marks []mark
+	for i, name := range columns[:min(len(columns), len(h2loadCells))] {
+		if quantity, ok := quantities[name]; ok {
+			marks = append(marks, mark{quantity, h2loadCells[i], ""})
+		}
+	}
+	return marks
+}
+
+// h2loadCells match the cells of the row of requests, in order.
+var h2loadCells = func() (cells [7]*lazyregexp.Pattern) {
+	for i := range cells {
+		cells[i] = lazyregexp.New(fmt.Sprintf(`time for request:(?:\s+\S+){%d}\s+(\S+)`, i))
+	}
+	return cells
+}()
 
 // wrk and h2load print sizes in powers of 1024, regardless of the unit's name.
 var binarySize = lazyregexp.New(`([KMGT])B`)
@@ -132,8 +158,11 @@ func readSaved(name, text string, line int) (*Row, error) {
 		row.Counted = float64(l.Errors.Total())
 	}
 	marks := printed[tool]
-	if tool == "k6" {
+	switch tool {
+	case "k6":
 		text = generator.K6Total(text)
+	case "h2load":
+		marks = append(slices.Clone(marks), h2loadTimes(text)...)
 	}
 	if len(text) > printedMost {
 		marks = nil
@@ -167,7 +196,8 @@ func readSaved(name, text string, line int) (*Row, error) {
 		row.Values[m.quantity] = v
 	}
 	if n, ok := row.get(Requests); ok && tool == "oha" {
-		n.Slack = float64(l.Censored) // requests that its deadline aborted are in its rate
+		row.Aborted = float64(l.Censored)
+		n.Slack = row.Aborted // they are in its rate
 		row.Values[Requests] = n
 	}
 	return row, nil

@@ -66,9 +66,14 @@ func checkErrors(r *Row, _ []Value) (hit, bool) {
 	}
 	v, ok := r.all(Rate, Requests)
 	if ok && r.Counted > 0 && !v[0].derived && v[1].V > 0 {
-		h.arithmetic += fmt.Sprintf("; %s includes %s failures in its rate of %s, so that good "+
-			"responses are %s/s",
-			r.Tool, units.Whole(r.Counted), v[0].Text, units.Whole(v[0].V*(1-r.Counted/v[1].V)))
+		aborted := ""
+		if r.Aborted > 0 {
+			aborted = " and " + units.Whole(r.Aborted) + " requests that its end aborted"
+		}
+		good := v[0].V * (v[1].V - r.Counted) / (v[1].V + r.Aborted)
+		h.arithmetic += fmt.Sprintf("; %s includes %s failures%s in its rate of %s, so that good "+
+			"responses are %s/s", r.Tool, units.Whole(r.Counted), aborted, v[0].Text,
+			units.Whole(good))
 	}
 	return h, true
 }

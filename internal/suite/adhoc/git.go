@@ -21,8 +21,11 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 	}
 	id, err := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet", way.Git+"^{commit}")
 	if err != nil {
-		return "", s.wrong("--git "+way.Git, fmt.Errorf("folder %s is not in a Git repository "+
-			"with the revision %s (%w)", s.Dir, way.Git, err))
+		return "", s.wrong("--git "+way.Git, s.absent(ctx, way.Git, err))
+	}
+	if isBare, _ := service.Git(ctx, s.Dir, "rev-parse", "--is-bare-repository"); isBare == "true" {
+		return "", s.wrong("--git "+way.Git, fmt.Errorf("folder %s is a bare repository; run "+
+			"prony in a clone of it", s.Dir))
 	}
 	top, err := service.Git(ctx, s.Dir, "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -47,6 +50,22 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 			strings.Join(missing, ", ")))
 	}
 	return strings.Join(notes, "; "), nil
+}
+
+// absent explains why git does not find a revision, with the next step if a clone lacks it.
+func (s *Source) absent(ctx context.Context, revision string, err error) error {
+	hint := ""
+	remote := "origin/" + revision
+	if _, failed := service.Git(ctx, s.Dir, "rev-parse", "--verify", "--quiet",
+		remote+"^{commit}"); failed == nil {
+		hint = "; did you mean " + remote + "?"
+	} else if is, _ := service.Git(ctx, s.Dir, "rev-parse",
+		"--is-shallow-repository"); is == "true" {
+		hint = "; the repository is a shallow clone: get its history with git fetch " +
+			"--unshallow, or with fetch-depth: 0 of actions/checkout"
+	}
+	return fmt.Errorf("folder %s is not in a Git repository with the revision %s (%w)%s", s.Dir,
+		revision, err, hint)
 }
 
 // changed returns a note if the source's revision is the checked-out one and the work tree has

@@ -114,3 +114,50 @@ func TestAgainstKin(t *testing.T) {
 		}
 	}
 }
+
+// The property of a discriminator names the schema that the rest of the body has, not the first
+// value of a list.
+func TestDiscriminators(t *testing.T) {
+	check := func(schema, want string) {
+		t.Helper()
+		text := `openapi: 3.0.3
+info: {title: t, version: "1"}
+components:
+  schemas:
+    Pet:
+      type: object
+      required: [kind]
+      discriminator: {propertyName: kind, mapping: {kitty: '#/components/schemas/Cat', hen: Hen}}
+      properties: {kind: {type: string, enum: [kitty, Dog, hen]}}
+    Mammal: {allOf: [{$ref: '#/components/schemas/Pet'}]}
+    Cat: {allOf: [{$ref: '#/components/schemas/Pet'}, {properties: {lives: {example: 9}}}]}
+    Dog: {allOf: [{$ref: '#/components/schemas/Mammal'}, {properties: {barks: {example: true}}}]}
+    Hen: {allOf: [{$ref: '#/components/schemas/Pet'}], example: {kind: own, eggs: 1}}
+    Car: {required: [type, doors], properties: {type: {type: string}, doors: {example: 5}}}
+    Bus: {required: [type], properties: {type: {enum: [coach]}, doors: {example: 3}}}
+paths: {/x: {post: {requestBody: {required: true, content: {application/json: {schema: ` +
+			schema + `}}}, responses: {"200": {description: ok}}}}}
+`
+		d, err := Options{Kind: OpenAPI}.Read("f", []byte(text))
+		body := ""
+		if err != nil {
+			body = err.Error()
+		} else {
+			body = d.Requests[0].Body
+		}
+		if body != want {
+			t.Errorf("%s: %s, want %s", schema, body, want)
+		}
+	}
+	ref := func(name string) string { return `{$ref: '#/components/schemas/` + name + `'}` }
+	check(ref("Cat"), `{"kind":"kitty","lives":9}`)
+	check(ref("Dog"), `{"barks":true,"kind":"Dog"}`)
+	check(ref("Hen"), `{"eggs":1,"kind":"own"}`)
+	check(`{type: array, items: `+ref("Dog")+`}`, `[{"barks":true,"kind":"Dog"}]`)
+	check(`{properties: {pet: `+ref("Dog")+`}}`, `{"pet":{"barks":true,"kind":"Dog"}}`)
+	vehicle := `, discriminator: {propertyName: type, mapping: {auto: '#/components/schemas/Car'}}}`
+	check(`{oneOf: [`+ref("Car")+`, `+ref("Bus")+`]`+vehicle, `{"doors":5,"type":"auto"}`)
+	check(`{anyOf: [`+ref("Bus")+`]`+vehicle, `{"doors":3,"type":"coach"}`) // its only value
+	check(`{oneOf: [`+ref("Dog")+`], discriminator: {propertyName: kind}}`,
+		`{"barks":true,"kind":"Dog"}`)
+}

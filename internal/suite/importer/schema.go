@@ -2,6 +2,7 @@ package importer
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 )
@@ -44,13 +45,25 @@ type composed struct {
 	value    any      // of what is no object
 	known    bool     // there is such a value
 	failed   bool     // a part has no value
+	ref      string   // by which the first of the schemas is named
+	kind     discriminator
 }
 
 // sample is a value that a schema names; of an object the properties that have one, if all that are
 // required do.
 func (o *openAPI) sample(schema any, depth int) (any, bool) {
-	c := composed{fields: tree{}}
+	return o.sampleOf(schema, depth, discriminator{})
+}
+
+// sampleOf is a sample of a schema that a discriminator selects, if it has a property.
+func (o *openAPI) sampleOf(schema any, depth int, kind discriminator) (any, bool) {
+	c := composed{fields: tree{}, kind: kind}
 	o.compose(schema, depth, &c, true)
+	if name := c.kind.property; name != "" && slices.Contains(c.required, name) {
+		if _, ok := c.fields[name]; !ok {
+			c.fields[name] = c.kind.value
+		}
+	}
 	for _, name := range c.required {
 		if _, ok := c.fields[name]; !ok && !slices.Contains(c.reads, name) {
 			return nil, false
@@ -75,6 +88,9 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 	}
 	named, _ := schema.(tree)
 	if ref, is := named["$ref"].(string); is {
+		if first {
+			c.ref = ref
+		}
 		if slices.Contains(o.inside, ref) {
 			c.failed = c.failed || first
 			return
@@ -91,6 +107,9 @@ func (o *openAPI) compose(schema any, depth int, c *composed, first bool) {
 		if _, is := v.(tree); first || !is {
 			return
 		}
+	}
+	if !first && c.kind.property == "" { // of the schema that others extend
+		c.kind = o.discriminator(s, c.ref)
 	}
 	parts, _ := s["allOf"].([]any)
 	for _, part := range parts {
@@ -128,7 +147,8 @@ func (o *openAPI) choose(s tree, depth int, c *composed) {
 			continue
 		}
 		i := slices.IndexFunc(list, func(single any) bool {
-			v, ok := o.sample(single, depth+1)
+			named, _ := single.(tree)
+			v, ok := o.sampleOf(single, depth+1, o.discriminator(s, plain(named["$ref"])))
 			if ok {
 				c.take(v)
 			}
@@ -145,11 +165,47 @@ func (o *openAPI) properties(s tree, depth int, c *composed) {
 		if o.readOnly(all[name], 0) {
 			c.reads = append(c.reads, name)
 			delete(c.fields, name)
+		} else if c.kind.property == name && o.allows(all[name], c.kind.value) {
+			c.fields[name] = c.kind.value
 		} else if v, ok := o.sample(all[name], depth+1); ok {
 			c.fields[name] = v
 		}
 	}
 	c.required = append(c.required, o.texts(s["required"])...)
+}
+
+// discriminator is the property by which a service tells schemas apart, and its value for one of
+// them.
+type discriminator struct{ property, value string }
+
+// discriminator returns that of a schema for another schema, which a reference names: the key of
+// the mapping, or the schema's name (OpenAPI 3.1, section 4.8.25).
+func (o *openAPI) discriminator(s tree, ref string) discriminator {
+	node := o.tree(s["discriminator"])
+	property := plain(node["propertyName"])
+	if o.second {
+		property = plain(s["discriminator"])
+	}
+	if property == "" || ref == "" {
+		return discriminator{}
+	}
+	name := path.Base(ref)
+	mapping := o.tree(node["mapping"])
+	for _, key := range slices.Sorted(maps.Keys(mapping)) {
+		if target := plain(mapping[key]); target == ref || target == name {
+			return discriminator{property, key}
+		}
+	}
+	return discriminator{property, name}
+}
+
+// allows reports whether a schema has no list of values, or one with this value.
+func (o *openAPI) allows(schema any, value string) bool {
+	s := o.tree(schema)
+	list, is := s["enum"].([]any)
+	fixed, single := s["const"]
+	return (!is || slices.ContainsFunc(list, func(v any) bool { return plain(v) == value })) &&
+		(!single || plain(fixed) == value)
 }
 
 // composedMax bounds schemas that are made of each other where only a mark is looked for.

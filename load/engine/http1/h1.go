@@ -26,6 +26,7 @@ var (
 	ErrLarge  = errors.New("response head is larger than 32 KiB")
 	ErrChunk  = errors.New("chunked body is malformed")
 	ErrLength = errors.New("response has a malformed Content-Length")
+	ErrColon  = errors.New("response has a header field without a colon right after its name")
 	ErrCoding = errors.New("response of HTTP/1.0 has a Transfer-Encoding")
 	ErrSwitch = errors.New("response has status 101, but no request names a protocol")
 )
@@ -278,6 +279,7 @@ func (f *framing) header(line []byte) (bool, error) {
 			f.connection(v)
 			return true, nil
 		}
+		return false, noColon(line, "content-length", "connection")
 	case 't':
 		if v, ok := value(line, "transfer-encoding"); ok {
 			switch {
@@ -288,8 +290,21 @@ func (f *framing) header(line []byte) (bool, error) {
 			}
 			return true, nil
 		}
+		return false, noColon(line, "transfer-encoding")
 	}
 	return false, nil
+}
+
+// noColon returns ErrColon if white space or nothing follows one of names in line. RFC 9112,
+// section 5.1, forbids it. Without this field, the end of the body would be unknown.
+func noColon(line []byte, names ...string) error {
+	for _, name := range names {
+		if n := len(name); len(line) >= n && equalFold(line[:n], name) &&
+			(len(line) == n || line[n] == ' ' || line[n] == '\t') {
+			return ErrColon
+		}
+	}
+	return nil
 }
 
 // connection parses the options of a Connection header, a list (RFC 9110 §7.6.1).

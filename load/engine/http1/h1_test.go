@@ -186,6 +186,19 @@ func TestMalformed(t *testing.T) {
 	} {
 		check(t, text, answer{err: ErrHead})
 	}
+	// A name and its colon belong together (§5.1). Without this length, the body would be endless.
+	for _, text := range []string{
+		ok + "Content-Length : 5\r\n\r\nhello",
+		ok + "content-length\t: 5\r\n\r\nhello",
+		ok + "Content-Length 5\r\n\r\nhello",
+		ok + "Content-Length\r\n\r\nhello",
+		ok + "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+		ok + "Connection : close\r\nContent-Length: 0\r\n\r\n",
+	} {
+		check(t, text, answer{err: ErrColon})
+	}
+	check(t, ok+"Content-Length-Hint : 7\r\nContent-Length: 2\r\n\r\nok",
+		answer{status: 200, body: "ok", done: true})
 	// A fold elsewhere does not matter.
 	check(t, ok+"Set-Cookie: a\r\n Content-Length: 7\r\nContent-Length: 2\r\n\r\nok",
 		answer{status: 200, body: "ok", done: true})
@@ -308,7 +321,8 @@ func TestPipelined(t *testing.T) {
 
 // Errors are sentences for the record's example.
 func TestErrorsHaveWords(t *testing.T) {
-	for _, err := range []error{ErrHead, ErrBareLF, ErrLarge, ErrChunk, ErrLength, ErrCoding} {
+	for _, err := range []error{ErrHead, ErrBareLF, ErrLarge, ErrChunk, ErrLength, ErrColon,
+		ErrCoding} {
 		if len(strings.Fields(err.Error())) < 4 || !errors.Is(err, err) {
 			t.Errorf("%q says too little", err)
 		}

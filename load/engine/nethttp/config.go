@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 
@@ -76,7 +78,12 @@ func (c *Config) check() error {
 	}
 	pair, err := tls.LoadX509KeyPair(c.Cert, cmp.Or(c.Key, c.Cert))
 	if err != nil {
-		return fmt.Errorf("read the client certificate (--cert): %w", err)
+		hint := ""
+		key, _ := os.ReadFile(cmp.Or(c.Key, c.Cert)) // without it, the error has the reason
+		if bytes.Contains(key, []byte("ENCRYPTED")) {
+			hint = "; the key is encrypted, so decrypt it, for example with openssl pkey"
+		}
+		return fmt.Errorf("read the client certificate (--cert): %w%s", err, hint)
 	}
 	c.pair = []tls.Certificate{pair}
 	return nil

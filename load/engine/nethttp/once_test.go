@@ -2,14 +2,18 @@ package nethttp_test
 
 import (
 	"context"
+	"encoding/pem"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"prony.example/internal/base/selfcert"
 	"prony.example/internal/generator/truth"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -112,5 +116,32 @@ func TestTruthInEveryProtocol(t *testing.T) {
 				t.Error("it connects trusting no certificate at all")
 			}
 		})
+	}
+}
+
+// An encrypted key is named, because the parser only says that it cannot read it.
+func TestEncryptedKey(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key.pem")
+	err := os.WriteFile(key, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAA=\n"+
+		"-----END ENCRYPTED PRIVATE KEY-----\n"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := selfcert.New(time.Hour, "localhost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := filepath.Join(dir, "cert.pem")
+	if err := os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: made.Certificate[0]}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := nethttp.Config{Protocol: nethttp.H1TLS, Network: "tcp", Address: "127.0.0.1:1",
+		Host: "a.b", Cert: cert, Key: key}
+	err = nethttp.Transport{Config: config}.Connect(t.Context())
+	const want = "; the key is encrypted, so decrypt it, for example with openssl pkey"
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 
 	"github.com/coder/websocket"
@@ -44,7 +45,7 @@ func (c *webSocket) open(ctx context.Context) error {
 			c.wire, c.idle = &frames{Conn: conn}, idleBelow(conn)
 			return c.wire, nil
 		}}
-	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request,
+	client := &http.Client{Transport: upgrade{transport}, CheckRedirect: func(*http.Request,
 		[]*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
@@ -57,6 +58,10 @@ func (c *webSocket) open(ctx context.Context) error {
 	case err != nil && res != nil && res.StatusCode != http.StatusSwitchingProtocols:
 		return refusal(res.StatusCode)
 	case err != nil:
+		var sent *url.Error
+		if errors.As(err, &sent) { // without the library's words and Prony's own URL
+			return sent.Err
+		}
 		return err
 	}
 	conn.SetReadLimit(-1) // hold bounds messages
