@@ -132,6 +132,12 @@ var loadRules = []Rule{
 		"the bound of *generator*",
 		ifMoved,
 		"the-benchmarker #9662, #9775", ceiling},
+	{"network",
+		"the median of the delay that the generator added to round trips differs from the " +
+			"requested delay by at most 5 %, or 0.1 ms if that is more",
+		"",
+		"SUSPECT",
+		"docs/decisions/0061-network.md", networkDelay},
 	{"little",
 		"requests under way equal rate × mean service time within 5 %",
 		"",
