@@ -186,17 +186,16 @@ func Simulated(d network.Delay) *record.Network {
 	return &record.Network{DelayNs: int64(d.RoundTrip), JitterNs: int64(d.Jitter)}
 }
 
-// delays seeds the jitter of a thread's engine. It fails if the engine cannot add the delay of the
-// spec.
-func (s *Spec) delays(e Engine, thread int) error {
+// delayBy seeds the jitter of the thread's engine. It fails if the engine cannot add the delay of
+// the spec.
+func (w *worker) delayBy(s *Spec) error {
 	if s.Network.IsZero() {
 		return nil
 	}
-	d := engine.DelayerOf(e)
-	if d == nil {
+	if w.delays = engine.DelayerOf(w.engine); w.delays == nil {
 		return errNoDelay
 	}
-	d.Seed(pace.Mix(s.Seed, uint64(thread)))
+	w.delays.Seed(pace.Mix(s.Seed, uint64(w.id)))
 	return nil
 }
 
@@ -210,8 +209,8 @@ func (l *Ledger) handshakes(r *run) {
 			l.spoken = cmp.Or(l.spoken, spoken)
 			l.sums.resumed += resumed
 		}
-		if d := engine.DelayerOf(w.engine); d != nil {
-			l.delay.Merge(d.Added())
+		if w.delays != nil {
+			l.delay.Merge(w.delays.Added())
 		}
 		if e, ok := w.engine.(engine.Limited); ok {
 			l.peaks.short = max(l.peaks.short, int64(e.Shortage()))

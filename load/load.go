@@ -425,7 +425,7 @@ func (r *run) prepare(i int, w *worker) error {
 	if err := r.spec.Trace.carries(e); err != nil {
 		return err
 	}
-	if err := r.spec.delays(e, w.id); err != nil {
+	if err := w.delayBy(&r.spec); err != nil {
 		return err
 	}
 	if r.spec.Model == record.Open {

@@ -109,6 +109,8 @@ type Delayer interface {
 	// Added returns the times, in nanoseconds, that were added to round trips: from a request that
 	// left to the first bytes that came after it. It is read after the load has ended.
 	Added() *hdrhistogram.Histogram
+	// Passed counts what was held, and what was passed on or reported after it.
+	Passed() int64
 }
 
 // DelayerOf returns the delayer among an engine and those below it; nil if there is none.

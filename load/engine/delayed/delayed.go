@@ -30,7 +30,8 @@ type Engine struct {
 	slots  []slot
 	to     engine.Handler // of the Wait under way
 	queue  heap
-	order  uint64
+	order  uint64       // of the next item
+	passed int64        // items
 	pool   [33][][]byte // free buffers by the logarithm of their size
 	added  *hdrhistogram.Histogram
 }
@@ -78,6 +79,9 @@ func (e *Engine) Seed(seed uint64) { e.seed = seed }
 
 // Added implements engine.Delayer.
 func (e *Engine) Added() *hdrhistogram.Histogram { return e.added }
+
+// Passed implements engine.Delayer.
+func (e *Engine) Passed() int64 { return int64(e.order) + e.passed }
 
 // Below implements engine.Layer.
 func (e *Engine) Below() engine.Engine { return e.below }

@@ -20,6 +20,7 @@ func (e *Engine) Wait(deadline int64, h engine.Handler) error {
 	now := clock.Mono()
 	for len(e.queue) > 0 && e.queue[0].atNs <= now {
 		x := e.queue.pop()
+		e.passed++
 		e.pass(&x, now)
 		now = clock.Mono()
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/base/clock"
 	"prony.example/load"
 	"prony.example/load/engine/delayed"
 	"prony.example/load/network"
@@ -129,5 +130,35 @@ func exactly(t *testing.T, subject string, d record.Dist, want time.Duration) {
 	if d.Count == 0 || d.MinNs < least || d.MaxNs > int64(want)+int64(want)>>9 {
 		t.Errorf("%s: %d values from %d to %d ns, want %v", subject, d.Count, d.MinNs, d.MaxNs,
 			want)
+	}
+}
+
+// polling makes each poll of an engine take 1 µs.
+type polling struct{ load.Engine }
+
+// Wait implements load.Engine.
+func (p polling) Wait(deadline int64, h load.Handler) error {
+	if deadline <= clock.Mono() {
+		time.Sleep(time.Microsecond)
+	}
+	return p.Engine.Wait(deadline, h)
+}
+
+// Polls that pass requests on are no idle time. Precise pacing polls for 20 µs before each of 1000
+// arrivals. A delay of 1.99 ms in each direction ends 10 µs before an arrival, within one poll of
+// 1 µs for each request. The response, 1.5 ms later, ends no wait within polls. So the load polls
+// 1 ms less than without a delay.
+func TestNetworkIsNoIdleTime(t *testing.T) {
+	spun := func(d network.Delay) int64 {
+		w := &World{Serve: After(1500 * time.Microsecond),
+			Wrap: func(e load.Engine) load.Engine { return polling{e} }}
+		res := w.Good(t, load.Spec{Model: record.Open, Connections: 16, Network: d,
+			Engine: behind(w, d), Drain: time.Second, Pacing: load.Precise,
+			Schedule: pace.Schedule{Arrivals: pace.Constant, Rate: pace.Flat(1000)}})
+		return res.Generator.SpinNs
+	}
+	without, with := spun(network.Delay{}), spun(network.Delay{RoundTrip: 3980 * time.Microsecond})
+	if less := without - with; less < 950_000 || less > 1_050_000 {
+		t.Errorf("polled for %d ns, and for %d ns with a delay", without, with)
 	}
 }
