@@ -208,8 +208,8 @@ var loadRules = []Rule{
 		aRemark,
 		"RFC 896; RFC 1122, section 4.2.3.2; Linux, TCP_DELACK_MIN", delayed},
 	{"unused",
-		"a closed load of at least 32 connections without pauses uses half of the " +
-			"service's processor time, unless the generator or others prevent it",
+		"a closed load of at least 32 connections without pauses and network delay uses half " +
+			"of the service's processor time, unless the generator or others prevent it",
 		"",
 		aRemark,
 		"Gregg, Systems Performance, 2.3.6 (saturation)", unused},
