@@ -27,6 +27,7 @@ func BenchmarkNetwork(b *testing.B) {
 	prony := built(b)
 	for range b.N {
 		at, stop := null(b, prony, "http", server)
+		b.Cleanup(stop)
 		var text bytes.Buffer
 		out := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(out, "delay\trequests/s\tconnections\texcess, µs\tadded beyond, µs: p50\tp99"+
@@ -62,7 +63,6 @@ func BenchmarkNetwork(b *testing.B) {
 				stats.Median(bare), stats.Median(cost))
 		}
 		out.Flush()
-		stop()
 		b.Logf("%d rounds of %d s\n%s", rounds, seconds, &text)
 	}
 	b.ReportMetric(0, "ns/op") // the time of a measurement has no meaning
