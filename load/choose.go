@@ -25,9 +25,11 @@ type Choice struct {
 }
 
 // Set sets the engine of a load. It fails if the chosen engine is not available on this machine or
-// does not support the protocol.
+// does not support the protocol or the network of the load.
 func (c Choice) Set(s *Spec) error {
 	switch {
+	case !s.Network.IsZero() && !c.delays():
+		return errNoDelay
 	case c.Speak == nil && c.Engine != NetHTTP, c.overEpoll():
 		return c.useEpoll(s)
 	case c.Engine != "" && c.Engine != Auto && c.Engine != NetHTTP:
@@ -49,6 +51,16 @@ func (c Choice) Set(s *Spec) error {
 	}
 	return nil
 }
+
+// delays reports whether the chosen engine can add a network's delay.
+func (c Choice) delays() bool {
+	return hasEpoll && c.Engine != NetHTTP && (c.Speak == nil || c.overEpoll())
+}
+
+// errNoDelay is the error of an engine that cannot add a network's delay.
+var errNoDelay = fmt.Errorf("only the engine %s can delay the network: on Linux, for HTTP/1.1, "+
+	"HTTP/2 and gRPC over TCP, without or over TLS; remove the delay, or change engine or protocol",
+	Epoll)
 
 // handshakeFields returns the header fields of a WebSocket's opening request, which are those of
 // the first request of the load; nil for other protocols.

@@ -7,10 +7,12 @@ import (
 	"net/netip"
 
 	"prony.example/load/engine"
+	"prony.example/load/engine/delayed"
 	"prony.example/load/engine/epoll"
 	"prony.example/load/engine/http2"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/engine/tlsconn"
+	"prony.example/load/network"
 )
 
 // Engines are the names that Choice.Engine accepts on this system.
@@ -35,9 +37,10 @@ func (c Choice) useEpoll(s *Spec) error {
 		speak(s, c.Speak)
 		return nil
 	}
+	network := s.Network
 	s.Engine = func(a netip.AddrPort, slots int) (Engine, error) {
-		e, err := epoll.New(a, slots)
-		if err != nil { // a nil *epoll.Engine would be a non-nil Engine
+		e, err := over(network, a, slots)
+		if err != nil { // a nil Streamer would be a non-nil Engine
 			return nil, err
 		}
 		return e, nil
@@ -45,9 +48,21 @@ func (c Choice) useEpoll(s *Spec) error {
 	return nil
 }
 
+// over makes an engine that connects to an address over a network.
+func over(d network.Delay, to netip.AddrPort, connections int) (engine.Streamer, error) {
+	e, err := epoll.New(to, connections)
+	switch {
+	case err != nil: // a nil *epoll.Engine would be a non-nil Streamer
+		return nil, err
+	case !d.IsZero():
+		return delayed.New(e, connections, d), nil
+	}
+	return e, nil
+}
+
 // speak layers TLS, HTTP/2 or gRPC over epoll.
 func speak(s *Spec, c *nethttp.Config) {
-	timeout := s.Timeout
+	timeout, network := s.Timeout, s.Network
 	s.Describe.Protocol = c.Protocol
 	if c.Protocol == nethttp.H1TLS {
 		s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
@@ -55,7 +70,7 @@ func speak(s *Spec, c *nethttp.Config) {
 			if err != nil {
 				return nil, err
 			}
-			below, err := reach(c, slots)
+			below, err := reach(c, network, slots)
 			if err != nil {
 				return nil, err
 			}
@@ -68,7 +83,7 @@ func speak(s *Spec, c *nethttp.Config) {
 	}
 	s.Engine = func(_ netip.AddrPort, slots int) (Engine, error) {
 		secure := nethttp.Secure(c.Protocol)
-		below, err := reachStreams(c, http2.Below(slots, c.Streams), secure)
+		below, err := reachStreams(c, network, http2.Below(slots, c.Streams), secure)
 		if err != nil {
 			return nil, err
 		}
@@ -80,19 +95,16 @@ func speak(s *Spec, c *nethttp.Config) {
 }
 
 // reachStreams makes an engine for connections of HTTP/2, with or without TLS.
-func reachStreams(c *nethttp.Config, connections int, secure bool) (engine.Streamer, error) {
+func reachStreams(c *nethttp.Config, d network.Delay, connections int, secure bool) (
+	engine.Streamer, error) {
 	if !secure {
-		plain, err := reach(c, connections)
-		if err != nil { // a nil *epoll.Engine would be a non-nil Streamer
-			return nil, err
-		}
-		return plain, nil
+		return reach(c, d, connections)
 	}
 	config, err := c.TLS("h2")
 	if err != nil {
 		return nil, err
 	}
-	below, err := reach(c, connections)
+	below, err := reach(c, d, connections)
 	if err != nil {
 		return nil, err
 	}
@@ -100,12 +112,12 @@ func reachStreams(c *nethttp.Config, connections int, secure bool) (engine.Strea
 }
 
 // reach makes an engine that connects to the protocol's address.
-func reach(c *nethttp.Config, connections int) (*epoll.Engine, error) {
+func reach(c *nethttp.Config, d network.Delay, connections int) (engine.Streamer, error) {
 	addr, err := netip.ParseAddrPort(c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("start the engine: %w", err)
 	}
-	return epoll.New(addr, connections)
+	return over(d, addr, connections)
 }
 
 // unwatched describes what a generator cannot measure on this system: nothing.

@@ -7,6 +7,7 @@ import (
 
 	"prony.example/load/arrivalcheck"
 	"prony.example/load/engine"
+	"prony.example/load/network"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -33,10 +34,13 @@ func (l *Ledger) Result() *Result {
 		ErrorTime: dist(total.errored), ConnectTime: dist(total.connectT),
 		TLS: l.spoken, TLSResumed: sum.resumed, TLSTime: dist(l.tls),
 		FlowTime:  distOf(total.flowTime),
-		Generator: l.cost(),
+		Generator: l.cost(), Network: Simulated(s.Network),
 	}
 	if n := total.doneInWin + total.errors().Total(); n > 0 {
 		out.Generator.CPUPerRequestNs = float64(max(sum.cpuNs-total.spinNs, 0)) / float64(n)
+	}
+	if out.Network != nil {
+		out.Network.Added = dist(l.delay)
 	}
 	if l.peaks.short > 0 {
 		permitted := max(out.Streams, 1) - int(l.peaks.short)
@@ -174,15 +178,39 @@ func (l *Ledger) routes() (out []record.Route) {
 	return out
 }
 
-// handshakes adds what engines report: their handshakes, and the limit of streams.
+// Simulated returns a network as in records, without what it added; nil: there is none.
+func Simulated(d network.Delay) *record.Network {
+	if d.IsZero() {
+		return nil
+	}
+	return &record.Network{DelayNs: int64(d.RoundTrip), JitterNs: int64(d.Jitter)}
+}
+
+// delayBy seeds the jitter of the thread's engine. It fails if the engine cannot add the delay of
+// the spec.
+func (w *worker) delayBy(s *Spec) error {
+	if s.Network.IsZero() {
+		return nil
+	}
+	if w.delays = engine.DelayerOf(w.engine); w.delays == nil {
+		return errNoDelay
+	}
+	w.delays.Seed(pace.Mix(s.Seed, uint64(w.id)))
+	return nil
+}
+
+// handshakes adds what engines report: their handshakes, the limit of streams, and added delays.
 func (l *Ledger) handshakes(r *run) {
-	l.tls = newHist()
+	l.tls, l.delay = newHist(), newHist()
 	for _, w := range r.workers {
 		if e, ok := w.engine.(engine.Handshaker); ok {
 			l.tls.Merge(e.Handshakes())
 			spoken, resumed := e.Session()
 			l.spoken = cmp.Or(l.spoken, spoken)
 			l.sums.resumed += resumed
+		}
+		if w.delays != nil {
+			l.delay.Merge(w.delays.Added())
 		}
 		if e, ok := w.engine.(engine.Limited); ok {
 			l.peaks.short = max(l.peaks.short, int64(e.Shortage()))

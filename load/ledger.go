@@ -26,6 +26,7 @@ type Ledger struct {
 	peaks   peaks
 	wakeup  *hdrhistogram.Histogram // how late threads woke before the load
 	tls     *hdrhistogram.Histogram // handshakes
+	delay   *hdrhistogram.Histogram // added to round trips by a simulated network
 	singles []arrivalcheck.Times
 	marks   [whys][]mark
 
@@ -69,7 +70,7 @@ func ledgerOf(s Spec, g grid) (*Ledger, error) {
 	b := newBook(g, nil)
 	p := &plan{flow: s.Scenario.Flow, routes: make([]route, len(s.Scenario.Requests))}
 	b.extend(p, 0, false)
-	l := &Ledger{spec: s, total: b, wakeup: newHist(), tls: newHist()}
+	l := &Ledger{spec: s, total: b, wakeup: newHist(), tls: newHist(), delay: newHist()}
 	for _, r := range s.Scenario.Requests {
 		l.names = append(l.names, r.called())
 	}
@@ -206,7 +207,7 @@ func (l *Ledger) greatest() []*int64 {
 
 // histograms returns all histograms except those of intervals, in a fixed order.
 func (l *Ledger) histograms() []*hdrhistogram.Histogram {
-	out := append(l.total.histogramsOf(), l.wakeup, l.tls)
+	out := append(l.total.histogramsOf(), l.wakeup, l.tls, l.delay)
 	for i := range l.total.routes {
 		out = append(out, l.total.routes[i].response, l.total.routes[i].service)
 	}

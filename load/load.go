@@ -186,6 +186,9 @@ func (s *Spec) checkLoad() error {
 	case s.Lead < 0 || s.Drain < 0:
 		return fmt.Errorf("lead %v or drain %v is negative", s.Lead, s.Drain)
 	}
+	if err := s.Network.Check(); err != nil {
+		return err
+	}
 	if err := s.checkPart(); err != nil {
 		return err
 	}
@@ -421,6 +424,9 @@ func (r *run) prepare(i int, w *worker) error {
 		w.queues = q.Queues()
 	}
 	if err := r.spec.Trace.carries(e); err != nil {
+		return err
+	}
+	if err := w.delayBy(&r.spec); err != nil {
 		return err
 	}
 	if r.spec.Model == record.Open {

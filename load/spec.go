@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"prony.example/load/network"
 	"prony.example/load/pace"
 )
 
@@ -34,6 +35,10 @@ type Spec struct {
 	Window  time.Duration // the measured time, above 0
 	Drain   time.Duration // maximum wait for responses that are under way when the window ends
 	Timeout time.Duration // of a request, from its first send, above 0
+
+	// Network is the network that is simulated between load and service; zero: none. Set it before
+	// Choice.Set, because only some engines can add a delay.
+	Network network.Delay
 
 	Pacing string // Frugal, the default, or Precise
 

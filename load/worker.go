@@ -7,6 +7,7 @@ import (
 
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/rtsched"
+	"prony.example/load/engine"
 	"prony.example/load/engine/http1"
 	"prony.example/load/pace"
 	"prony.example/load/template"
@@ -17,7 +18,8 @@ import (
 type worker struct {
 	cfg    *config
 	engine Engine
-	queues bool // requests can wait in the engine
+	queues bool           // requests can wait in the engine
+	delays engine.Delayer // nil: the engine adds no delay
 	plan   *plan
 	conns  []conn // capacity: the most connections that it may open
 	first  int    // number of connections that the load begins with
@@ -157,10 +159,10 @@ func (w *worker) loop() error {
 	}
 	nextTick := w.cfg.start
 	w.opened = nextTick
-	polledAt, before := int64(0), int64(0)
+	polledAt, before, passed := int64(0), int64(0), int64(0)
 	for {
 		now := clock.Mono()
-		if polledAt != 0 && w.events == before {
+		if polledAt != 0 && w.events == before && w.passed() == passed {
 			w.book.spun(polledAt, now)
 		}
 		if w.ahead {
@@ -189,12 +191,21 @@ func (w *worker) loop() error {
 		if w.spin > 0 && deadline <= now {
 			polledAt = now
 		}
-		before = w.events
+		before, passed = w.events, w.passed()
 		if err := w.engine.Wait(deadline, w); err != nil {
 			return err
 		}
 		w.book.turn(now, w.events-before)
 	}
+}
+
+// passed counts what the engine held and passed on because of a network's delay, which a poll must
+// not count as idle time.
+func (w *worker) passed() int64 {
+	if w.delays == nil {
+		return 0
+	}
+	return w.delays.Passed()
 }
 
 // due converts an offset of the schedule to a moment.

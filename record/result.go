@@ -252,6 +252,8 @@ type Load struct {
 	// concurrent requests per connection that the server permits, if fewer
 	StreamsPermitted *int `json:"streamsPermitted,omitempty"`
 	Connections      int  `json:"connections"` // at the beginning
+	// network that the generator simulated; nil: none
+	Network *Network `json:"network,omitempty"`
 	// open: connections opened later, as needed
 	ConnectionsAdded int     `json:"connectionsAdded,omitempty"`
 	Threads          int     `json:"threads"`

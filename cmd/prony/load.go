@@ -245,7 +245,7 @@ func (a *app) watched(ctx context.Context, p *offer, o *outputFlags) (res *load.
 	s := p.spec
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	engine, err := p.by.Describe()
+	engine, err := p.by.Describe(s.Network)
 	if err != nil {
 		return nil, false, cli.Usage(err)
 	}
@@ -294,6 +294,7 @@ func outline(s *load.Spec, engine load.EngineInfo) *record.Load {
 	l := &record.Load{
 		Model: s.Model, Arrivals: s.Schedule.Arrivals, Churn: s.Churn, Protocol: engine.Protocol,
 		Streams: engine.Streams, Connections: s.Connections / max(engine.Streams, 1),
+		Network: load.Simulated(s.Network),
 	}
 	switch {
 	case s.Users != nil:

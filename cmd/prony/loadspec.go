@@ -24,6 +24,7 @@ import (
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/load"
+	"prony.example/load/network"
 	"prony.example/load/pace"
 	"prony.example/load/template"
 	"prony.example/record"
@@ -50,6 +51,7 @@ type loadFlags struct {
 	scenario string
 	file     []byte // content of the scenario file
 
+	network  string
 	engine   string
 	http2    bool
 	http3    bool
@@ -94,6 +96,7 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.IntSliceVar(&s.Cores, "cores", nil,
 		"cores, with one load thread pinned to each (default: one thread, not pinned)")
 	fs.Uint64Var(&s.Seed, "seed", 1, "seed of arrivals, keys, mix and pauses")
+	addNetwork(c, &f.network)
 	addEngine(c, &f.engine, "")
 	cli.FormerWord(c, "engine", "stack", load.NetHTTP)
 	fs.BoolVar(&f.http2, "http2", false, "use HTTP/2: over TLS for https, otherwise in the clear")
@@ -108,6 +111,12 @@ func (f *loadFlags) add(c *cobra.Command) {
 	fs.StringVar(&f.certKey, "cert-key", "", "PEM file of the key, if it is not in --cert")
 	fs.StringVar(&f.connect, "connect-to", "",
 		"HOST:PORT to connect to instead of the URL's")
+}
+
+// addNetwork declares the flag of a simulated network.
+func addNetwork(c *cobra.Command, text *string) {
+	c.Flags().StringVar(text, "network", "", "network to simulate between load and service: "+
+		"'delay 5ms' or 'delay 5ms ± 1ms', the time added to each round trip")
 }
 
 // addEngine declares the flag that chooses an engine, with a usage before the list of engines.
@@ -166,6 +175,12 @@ func (f *loadFlags) plan(ctx context.Context, target string) (*offer, error) {
 		warmed: record.Warmup{Steady: true}} // no warm-up: assume a steady service
 	if err := f.check(); err != nil {
 		return nil, err
+	}
+	if f.network != "" {
+		var err error
+		if o.spec.Network, err = network.Parse(f.network); err != nil {
+			return nil, cli.Usagef("--network: %w", err)
+		}
 	}
 	at, err := f.aim(ctx, o)
 	if err != nil {

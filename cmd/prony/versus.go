@@ -22,6 +22,7 @@ import (
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial/lab"
+	"prony.example/load/network"
 	"prony.example/record/metric"
 )
 
@@ -197,6 +198,9 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		suite.Interleavings...)
 	cli.OneOf(c, &o.Freeze, "freeze", "whether a service is stopped while others are loaded in "+
 		"slices (default: on)", suite.Freezing...)
+	c.Flags().Var((*networkList)(&o.Networks), "network", "network to simulate between load and "+
+		"service: none, 'delay 5ms' or 'delay 5ms ± 1ms', the time added to each round trip; "+
+		"repeatable, and every load then runs over each")
 	c.Flags().DurationVar((*time.Duration)(&o.Slices), "slices", 0, "time in slices of each "+
 		"target in each start (default: 2s or the suite's time, at most 5 × --measure)")
 	c.Flags().TextVar(&o.Precision, "precision", suite.Percent(0), "target for the half width of "+
@@ -204,6 +208,30 @@ func interleaveFlags(c *cobra.Command, o *suite.Override) {
 		"many more starts run (with --for: within this time)")
 	c.Flag("precision").DefValue = "" // an empty percentage prints no default
 }
+
+// networkList is the value of a repeatable flag.
+type networkList []suite.Network
+
+// Set implements pflag.Value.
+func (l *networkList) Set(text string) error {
+	d, err := network.Parse(text)
+	if err == nil {
+		*l = append(*l, suite.Network{Delay: d})
+	}
+	return err
+}
+
+// String implements pflag.Value.
+func (l *networkList) String() string {
+	var texts []string
+	for _, n := range *l {
+		texts = append(texts, n.String())
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Type implements pflag.Value.
+func (l *networkList) Type() string { return "strings" }
 
 // given checks and sets what depends on whether a flag was given.
 func (f *versusFlags) given(is func(string) bool) error {

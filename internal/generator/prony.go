@@ -5,6 +5,7 @@ import (
 
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
+	"prony.example/load/network"
 )
 
 // Prony is the built-in generator.
@@ -25,9 +26,10 @@ func (p Prony) Offer(ctx context.Context, s load.Spec) (*load.Result, error) {
 	return load.Run(ctx, s)
 }
 
-// Describe returns the engine that a load would use, and why.
-func (p Prony) Describe() (load.EngineInfo, error) {
-	var s load.Spec
+// Describe returns the engine that a load over a network would use, and why. It returns an error if
+// the requested engine is not available, or if it cannot delay the network.
+func (p Prony) Describe(d network.Delay) (load.EngineInfo, error) {
+	s := load.Spec{Network: d}
 	err := p.choice().Set(&s)
 	return s.Describe, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
+	"prony.example/load/network"
 )
 
 // TestEngines checks the choice of an engine, its name and reason, and the error for an unavailable
@@ -18,7 +19,7 @@ func TestEngines(t *testing.T) {
 		if err := p.choice().Set(&s); err != nil {
 			t.Fatal(err)
 		}
-		info, err := p.Describe()
+		info, err := p.Describe(network.Delay{})
 		if err != nil || info != s.Describe {
 			t.Errorf("described as %+v (%v), is %+v", info, err, s.Describe)
 		}
@@ -33,7 +34,8 @@ func TestEngines(t *testing.T) {
 	}
 	bad := func(p Prony, want string) {
 		t.Helper()
-		if _, err := p.Describe(); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := p.Describe(network.Delay{})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", p, err, want)
 		}
 	}

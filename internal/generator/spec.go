@@ -53,6 +53,7 @@ func (t *tool) cannot(s *load.Spec) error {
 		{s.Churn == 1, can.renew,
 			"the tool cannot renew a connection for each request; use hey or prony"},
 		{s.Trace.Share > 0, false, "the tool cannot send trace ids; use prony"},
+		{!s.Network.IsZero(), false, "the tool cannot delay the network; use prony"},
 		{s.Pacing == load.Precise, false, "the tool has a fixed pacing; remove pacing"},
 		{s.Observer != nil && s.Every > 0, false, "the tool reports no live results"},
 		{s.Describe.Protocol != "", false, "Prony runs the tool only over HTTP/1.1 without TLS; " +

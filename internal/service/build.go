@@ -144,6 +144,9 @@ func (b *Builder) build(ctx context.Context, s *Service) (*Built, error) {
 		created.Tools = map[string]Tool{}
 		return &created, nil
 	}
+	if s.Unavailable != "" {
+		return nil, errors.New(s.Unavailable)
+	}
 	tools := map[string]Tool{}
 	for _, need := range s.Needs {
 		tool, err := b.Tools.resolve(need)

@@ -83,7 +83,7 @@ func TestServicesAnswerWithTheContractsText(t *testing.T) {
 }
 
 // Without GraalVM, native images are skipped one by one, each with a message. Other builds of the
-// same sources are not skipped.
+// same sources are not skipped. Builds that are unavailable are skipped with GraalVM, too.
 func TestNativeImagesAreSkippedAlone(t *testing.T) {
 	services, err := Catalog("../..")
 	if err != nil {
@@ -95,7 +95,7 @@ func TestNativeImagesAreSkippedAlone(t *testing.T) {
 	without := m.tools()
 	m.has("jvm/25/bin/native-image", "native-image 25.0.2 2026-01-20")
 	with := m.tools()
-	native, caches := 0, 0
+	native, caches, unavailable := 0, 0, 0
 	for _, s := range services {
 		for _, target := range s.Targets {
 			if !strings.HasPrefix(s.Name, "java-") {
@@ -105,12 +105,18 @@ func TestNativeImagesAreSkippedAlone(t *testing.T) {
 			switch target.Runtime {
 			case "native":
 				native++
-				const want = "needs native-image >= 25: not found (install a GraalVM JDK 25)"
-				if len(missing) != 1 || missing[0] != want {
+				want := []string{"needs native-image >= 25: not found (install a GraalVM JDK 25)"}
+				beside := []string(nil)
+				if s.Unavailable != "" {
+					unavailable++
+					beside = []string{"cannot be built: " + s.Unavailable}
+					want = append(beside, want...)
+				}
+				if !slices.Equal(missing, want) {
 					t.Errorf("%s lacks %q, want %q", s.Full(target), missing, want)
 				}
-				if missing := with.Missing(s); len(missing) != 0 {
-					t.Errorf("%s lacks %q beside GraalVM", s.Full(target), missing)
+				if missing := with.Missing(s); !slices.Equal(missing, beside) {
+					t.Errorf("%s lacks %q beside GraalVM, want %q", s.Full(target), missing, beside)
 				}
 			case "aot":
 				caches++
@@ -123,8 +129,9 @@ func TestNativeImagesAreSkippedAlone(t *testing.T) {
 		}
 	}
 	// Spring MVC in 2 modes and WebFlux, Quarkus and Micronaut in 3, Helidon SE and MP; the first
-	// two frameworks also with caches.
-	if native != 11 || caches != 6 {
-		t.Errorf("%d native targets and %d with a cache, want 11 and 6", native, caches)
+	// two frameworks also with caches, and the last two frameworks without a library.
+	if native != 11 || caches != 6 || unavailable != 5 {
+		t.Errorf("%d native targets, %d with a cache and %d unavailable, want 11, 6 and 5", native,
+			caches, unavailable)
 	}
 }

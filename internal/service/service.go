@@ -53,6 +53,8 @@ type Service struct {
 	Environ []string `yaml:"-"`
 	// Wants are needs of a service without a manifest.
 	Wants []Want `yaml:"-"`
+	// Unavailable is why nobody can build it; empty: it can be built.
+	Unavailable string `yaml:"-"`
 	// Checkout is the revision to build from; nil: the files in Dir.
 	Checkout *Checkout `yaml:"-"`
 	// Port is the fixed port at which the process listens that receives the requests; 0: assigned.
@@ -105,6 +107,9 @@ type Other struct {
 	Needs   []Need `yaml:"needs"` // in addition to the service's
 	Build   `yaml:",inline"`
 	Command []string `yaml:"command"` // replaces run.command
+	// Unavailable is why nobody can build it, such as a library that no registry has; empty: it can
+	// be built.
+	Unavailable string `yaml:"unavailable"`
 	// Protocols are spoken only by this build: the usual build's targets run it for them.
 	Protocols []string `yaml:"protocols"`
 }
@@ -194,6 +199,7 @@ func (s *Service) split() []*Service {
 		ownService.spoken = nil
 		ownService.Other, ownService.Build, ownService.Targets = b.Name, b.Build, value(b.Name)
 		ownService.Needs = slices.Concat(s.Needs, b.Needs)
+		ownService.Unavailable = b.Unavailable
 		if len(b.Command) > 0 {
 			ownService.Run.Command = b.Command
 		}

@@ -192,14 +192,17 @@ func (t *Tools) javaEnv() []string {
 }
 
 // Missing describes the unmet needs of a service, and of its targets if given: "needs java >= 25:
-// found 17.0.15 (set JAVA_HOME or install a JDK 25)". For Python it includes the modules venv and
-// ensurepip, which some systems package separately.
+// found 17.0.15 (set JAVA_HOME or install a JDK 25)". If nobody can build it, the first says why.
+// For Python it includes the modules venv and ensurepip, which some systems package separately.
 func (t *Tools) Missing(s *Service, targets ...Target) []string {
 	needs := slices.Clone(s.Needs)
 	for _, target := range targets {
 		needs = append(needs, target.Needs...)
 	}
 	var missing []string
+	if s.Unavailable != "" {
+		missing = append(missing, "cannot be built: "+s.Unavailable)
+	}
 	for _, need := range needs {
 		if _, err := t.resolve(need); err != nil {
 			missing = append(missing, err.Error())

@@ -166,6 +166,11 @@ func TestMissing(t *testing.T) {
 			}
 		})
 	}
+	// A build that is unavailable is missing, whatever tools there are.
+	got := newMachine(t).tools().Missing(&Service{Unavailable: "no registry has its library"})
+	if want := []string{"cannot be built: no registry has its library"}; !slices.Equal(got, want) {
+		t.Errorf("unavailable: got %q, want %q", got, want)
+	}
 	java25, python := Need{"java", "25"}, Need{"python", "3.11"}
 
 	check("there", Need{"go", "1.26"}, func(m *machine) { m.has("bin/go", "go1.26.8") })

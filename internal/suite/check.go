@@ -72,6 +72,7 @@ func (s *Suite) check(c *checker) error {
 	c.observe("observe", s.Observe)
 	c.together(s)
 	c.podded(s)
+	c.networked(s)
 	foreign := others(s.Drivers, Drivers[0])
 	if s.Observe.Traces > 0 && foreign {
 		c.Wrong("observe.traces", "remove drivers", "only Prony's generator can send trace ids")

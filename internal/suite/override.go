@@ -19,8 +19,9 @@ type Override struct {
 	Measure Duration // of every load; slices last at most five times as long
 	// Generators is the number of processes that offer every load together; 0: the suite's.
 	Generators int
-	Warmup     Duration // Max; shorter minima stay, longer ones become it
-	For        Duration // replaces blocks; 0: blocks. With Precision it is a bound
+	Networks   []Network // simulated in turn; nil: the suite's
+	Warmup     Duration  // Max; shorter minima stay, longer ones become it
+	For        Duration  // replaces blocks; 0: blocks. With Precision it is a bound
 	// Precision is half the width of the interval that starts are planned for; 0: not requested.
 	Precision Percent
 	Metric    string // with Precision: one of PrecisionMetrics; empty: the first
@@ -144,8 +145,12 @@ func (s *Suite) Override(o Override) error {
 }
 
 // narrow keeps the scenarios and loads that a pattern matches, and loads to which the rates of
-// these refer. Each pattern must match one.
+// these refer. Each pattern must match one. Networks of a flag replace the suite's.
 func (s *Suite) narrow(o Override) error {
+	if len(o.Networks) > 0 {
+		s.gather()
+		defer s.spread(o.Networks)
+	}
 	scenes, err := chosen("scenario", o.Scenarios, s.Scenarios, sceneName)
 	if err != nil {
 		return err

@@ -280,6 +280,10 @@ var parameters = slices.Concat([]parameter{
 		about: "length of the window; in a capacity load, the shortest length of a step"},
 	{key: "loads[].drain", def: "1s", max: hour,
 		about: "longest wait after the window for outstanding responses"},
+	{key: "network", max: 5,
+		about: "networks that Prony's generator simulates: `none`, `delay 5ms` or `delay 5ms ± " +
+			"1ms`, the time added to each round trip. Every load runs over each network, with " +
+			"the delay in its name; see [the load](../load.md#network)"},
 	{key: "drivers", def: "[prony]", late: true, max: 20, choices: Drivers,
 		about: "generators of the loads: Prony's generator or other tools, each in separate " +
 			"trials"},

@@ -114,14 +114,15 @@ func (w Warmup) ByRuntime(runtime string, inStart bool) Warmup {
 // Sliceable reports whether the load can be offered in slices.
 func (l Load) Sliceable() bool {
 	return l.Model == record.Closed && l.Users.IsZero() && l.Think == (Think{}) &&
-		l.Generators <= 1
+		l.Generators <= 1 && l.Network.IsZero()
 }
 
 // OpenSliceable reports whether the load can be offered in open slices beside the closed load named
 // closed: at a constant rate, which is absolute or a share of that load's throughput.
 func (l Load) OpenSliceable(closed string) bool {
 	return l.Model == record.Open && l.Arrivals != Replay && len(l.Rate.Shape.Pieces) == 0 &&
-		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0
+		(l.Rate.Of == "" || l.Rate.Of == closed) && l.Generators <= 1 && l.Churn == 0 &&
+		l.Network.IsZero()
 }
 
 // noPods is why pods are measured in blocks.
@@ -147,7 +148,8 @@ func (s *Suite) blockwise() string {
 	case s.Observed || !s.Observe.IsZero() || s.NeedsHome():
 		return "telemetry and profiles can be collected from only one target at a time"
 	case !slices.ContainsFunc(s.Loads, Load.Sliceable):
-		return "slices need a closed load of one generator, without virtual users and think time"
+		return "slices need a closed load of one generator, without virtual users, think time " +
+			"and network delay"
 	case s.Limits.CPUs != float64(int(s.Limits.CPUs)):
 		return "limits.cpus is not a whole number, and a CPU quota has no effect within a slice"
 	}

@@ -66,7 +66,8 @@ func TestBlockwise(t *testing.T) {
 		"observe: {gc: true}\nloads:")
 	check(
 		catalog,
-		"slices need a closed load of one generator, without virtual users and think time",
+		"slices need a closed load of one generator, without virtual users, think time and "+
+			"network delay",
 		"model: closed",
 		"model: closed\n    users: 3",
 		"rate: 50% of peak",

@@ -106,6 +106,8 @@ type Suite struct {
 	Warmup    Warmup     `yaml:"warmup" json:"warmup"`
 	Scenarios []Scenario `yaml:"scenarios" json:"scenarios"`
 	Loads     []Load     `yaml:"loads" json:"loads"`
+	// Networks are simulated in turn: every load is offered over each, under a name of its own.
+	Networks []Network `yaml:"network" json:"network,omitempty"`
 	// Drivers offer the same loads in trials of their own; nil: only Prony's generator.
 	Drivers []string `yaml:"drivers" json:"drivers,omitempty"`
 	// Launchers start the same targets in trials of their own; nil: only as processes.
@@ -201,7 +203,8 @@ type Load struct {
 	Measure    Duration `yaml:"measure" json:"measure"`             // the window
 	Drain      Duration `yaml:"drain" json:"drain"`                 // after it, at most
 
-	TraceHash string `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
+	Network   Network `yaml:"-" json:"network,omitzero"`    // of Suite.Networks
+	TraceHash string  `yaml:"-" json:"traceHash,omitempty"` // of the file, as Suite.Hash
 	trace     []int64
 }
 
@@ -279,6 +282,7 @@ func (c *checker) suite(file string, data []byte) (*Suite, error) {
 	if err := s.check(c); err != nil {
 		return nil, err
 	}
+	s.spread(s.Networks)
 	s.settle()
 	s.Hash = short(sum.Sum(nil))
 	return s, nil

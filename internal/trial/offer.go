@@ -326,6 +326,7 @@ func (f *life) firstRequest(ctx context.Context) (*http.Request, error) {
 // driver may not be able to meet.
 func model(spec *load.Spec, l suite.Load) {
 	spec.Churn, spec.Pacing, spec.Describe.Name = l.Churn, l.Pacing, l.Engine
+	spec.Network = l.Network.Delay
 	spec.Pacing = cmp.Or(spec.Pacing, load.Precise) // the load has its own cores
 	if spec.Model == record.Open {
 		spec.Most = l.Most

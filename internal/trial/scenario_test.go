@@ -12,8 +12,10 @@ import (
 	"prony.example/internal/generator"
 	"prony.example/internal/suite"
 	"prony.example/load"
+	"prony.example/load/network"
 	"prony.example/load/pace"
 	"prony.example/load/template"
+	"prony.example/record"
 )
 
 // words is a scenario with all features that the simplest one lacks.
@@ -88,6 +90,23 @@ func TestModeIsFilledIn(t *testing.T) {
 	}
 }
 
+// A load like the warm-up continues it; one over a network does not.
+func TestContinued(t *testing.T) {
+	check := func(change func(*record.Load), want bool) {
+		t.Helper()
+		rec := &record.Record{Warmup: record.Warmup{Connections: 8},
+			Loads: []record.Load{{Model: record.Closed, Connections: 8}}}
+		rec.Loads[0].Series.IntervalNs = 1e9
+		change(&rec.Loads[0])
+		if got := continued(rec) != nil; got != want {
+			t.Errorf("continued is %v, want %v", got, want)
+		}
+	}
+	check(func(*record.Load) {}, true)
+	check(func(l *record.Load) { l.Connections = 9 }, false)
+	check(func(l *record.Load) { l.Network = &record.Network{DelayNs: 5e6} }, false)
+}
+
 func TestModelOfALoad(t *testing.T) {
 	check := func(l suite.Load, want load.Spec) {
 		t.Helper()
@@ -99,6 +118,9 @@ func TestModelOfALoad(t *testing.T) {
 	check(suite.Load{Connections: 64}, load.Spec{Pacing: load.Precise})
 	check(suite.Load{Churn: 10, Pacing: "frugal", Engine: "epoll"},
 		load.Spec{Churn: 10, Pacing: load.Frugal, Describe: load.EngineInfo{Name: "epoll"}})
+	d := network.Delay{RoundTrip: 5 * time.Millisecond, Jitter: time.Millisecond}
+	check(suite.Load{Network: suite.Network{Delay: d}},
+		load.Spec{Network: d, Pacing: load.Precise})
 	think := load.Think{Kind: "uniform", Lo: time.Second, Hi: 2 * time.Second}
 	words := suite.Think{Kind: suite.Uniform, Lo: suite.Duration(time.Second),
 		Hi: suite.Duration(2 * time.Second)}

@@ -267,7 +267,7 @@ func continued(rec *record.Record) *record.Load {
 	}
 	l := &rec.Loads[0]
 	plain := l.Model == record.Closed && l.Users == "" && l.Driver == "" && l.Churn == 0 &&
-		l.Connections == rec.Warmup.Connections
+		l.Network == nil && l.Connections == rec.Warmup.Connections
 	if !plain || l.Series.IntervalNs == 0 {
 		return nil
 	}

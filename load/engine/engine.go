@@ -96,6 +96,37 @@ type Handshaker interface {
 	Session() (spoken string, resumed int64)
 }
 
+// Layer is an engine over another one.
+type Layer interface {
+	// Below returns the engine below.
+	Below() Engine
+}
+
+// Delayer is an engine that adds a network's delay.
+type Delayer interface {
+	// Seed sets the seed of the jitter, before the first Open.
+	Seed(seed uint64)
+	// Added returns the times, in nanoseconds, that were added to round trips: from a request that
+	// left to the first bytes that came after it. It is read after the load has ended.
+	Added() *hdrhistogram.Histogram
+	// Passed counts what was held, and what was passed on or reported after it.
+	Passed() int64
+}
+
+// DelayerOf returns the delayer among an engine and those below it; nil if there is none.
+func DelayerOf(e Engine) Delayer {
+	for {
+		if d, ok := e.(Delayer); ok {
+			return d
+		}
+		l, ok := e.(Layer)
+		if !ok {
+			return nil
+		}
+		e = l.Below()
+	}
+}
+
 // Limited is an engine for protocols in which the server limits concurrent streams.
 type Limited interface {
 	// Shortage returns how many of the requested streams per connection the server does not permit,

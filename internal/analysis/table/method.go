@@ -11,6 +11,7 @@ import (
 
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/units"
+	"prony.example/load/network"
 	"prony.example/record"
 )
 
@@ -360,6 +361,12 @@ var loadAspects = []loadAspect{
 	{"think", func(l *record.Load) string { return cmp.Or(l.Think, "no pause") }},
 	{"churn", func(l *record.Load) string { return fmt.Sprint(l.Churn) }},
 	{"streams", func(l *record.Load) string { return fmt.Sprint(max(l.Streams, 1)) }},
+	{"network", func(l *record.Load) string {
+		if l.Network == nil {
+			return network.None
+		}
+		return network.FromNs(l.Network.DelayNs, l.Network.JitterNs).String()
+	}},
 	{"window", func(l *record.Load) string {
 		if l.Requests > 0 { // its end is a result
 			return fmt.Sprintf("%d requests", l.Requests)

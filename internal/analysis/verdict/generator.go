@@ -53,6 +53,20 @@ func lateBy(t, late ranks, without float64) func(q float64) float64 {
 	}
 }
 
+// networkDelay checks how precisely the generator delayed the network.
+func networkDelay(_ *record.Record, l *load) *record.Finding {
+	n := l.Network
+	if n == nil || n.Added.Count == 0 {
+		return nil
+	}
+	excess := n.Added.P50Ns - n.DelayNs
+	limit := max(n.DelayNs/20, int64(100*time.Microsecond))
+	if max(excess, -excess) <= limit {
+		return nil
+	}
+	return suspect(nanoseconds(max(excess, -excess), limit))
+}
+
 // timer distinguishes a coarse timer from a disturbed core. It requires a lag, because a machine
 // that sleeps deeply when idle wakes late before the load, but not necessarily during it.
 func timer(r *record.Record, l *load) *record.Finding {

@@ -41,6 +41,8 @@ func unused(r *record.Record, l *load) *record.Finding {
 	switch {
 	case l.Model != record.Closed || l.Users != "" || l.Think != "" || l.Connections < unusedFrom:
 		return nil
+	case l.Network != nil: // its connections wait for the network
+		return nil
 	case l.Driver != "": // a third-party tool's own limits are unknown
 		return nil
 	case l.Done == 0 || used <= 0 || used >= unusedMax || othersShare > unusedOthers:

@@ -74,6 +74,9 @@ func TestRemarks(t *testing.T) {
 	check("", using(0.1, func(l ld) { l.Model = record.Open }))
 	check("", using(0.1, func(l ld) { l.Users = "700" }))
 	check("", using(0.1, func(l ld) { l.Think = "constant 1s" }))
+	check("", using(0.1, func(l ld) { // connections wait for the network
+		l.Network = &record.Network{DelayNs: 5 * ms}
+	}))
 	check("", using(0.1, func(l ld) { l.Host.OtherCPUShare = 0.11 }))
 	check("", using(0.1, func(l ld) { l.Host.StealShare = 0.11 }))
 	check("", using(0.1, func(l ld) { l.Generator.CPUShare = 0.81 }))

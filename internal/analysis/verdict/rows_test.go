@@ -187,6 +187,13 @@ var openRows = []row{
 	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.96*ms) }},
 	{"lag", peak, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.97*ms) }},
 
+	// 5 % of 5 ms are 250 µs, and 5 % of 1 ms are less than 100 µs.
+	{"network", half, valid, added(5*ms, 5.2*ms)},
+	{"network", half, suspect, added(5*ms, 5.3*ms)},
+	{"network", half, suspect, added(5*ms, 4.7*ms)},
+	{"network", peak, valid, added(ms, 1.08*ms)},
+	{"network", peak, suspect, added(ms, 1.2*ms)},
+
 	{"timer", half, valid, func(_ rec, l ld) { l.Generator.Wakeup = flat(100, 5*ms) }},
 	{"timer", half, valid, func(_ rec, l ld) { // lag counts
 		l.Generator.Wakeup, l.OwnLag = flat(100, 5*ms), flat(10000, 5*ms)
@@ -553,5 +560,12 @@ func mistakes(e record.Errors) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.Errors = e
 		l.ResponseTime.Count += e.Timeout
+	}
+}
+
+// added sets a simulated network, and the delay in ns that was added to all round trips.
+func added(delayNs, medianNs float64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		l.Network = &record.Network{DelayNs: int64(delayNs), Added: flat(10000, int64(medianNs))}
 	}
 }

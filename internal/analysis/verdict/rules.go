@@ -132,6 +132,12 @@ var loadRules = []Rule{
 		"the bound of *generator*",
 		ifMoved,
 		"the-benchmarker #9662, #9775", ceiling},
+	{"network",
+		"the median of the delay that the generator added to round trips differs from the " +
+			"requested delay by at most 5 %, or 0.1 ms if that is more",
+		"",
+		"SUSPECT",
+		"docs/decisions/0061-network.md", networkDelay},
 	{"little",
 		"requests under way equal rate × mean service time within 5 %",
 		"",
@@ -202,8 +208,8 @@ var loadRules = []Rule{
 		aRemark,
 		"RFC 896; RFC 1122, section 4.2.3.2; Linux, TCP_DELACK_MIN", delayed},
 	{"unused",
-		"a closed load of at least 32 connections without pauses uses half of the " +
-			"service's processor time, unless the generator or others prevent it",
+		"a closed load of at least 32 connections without pauses and network delay uses half " +
+			"of the service's processor time, unless the generator or others prevent it",
 		"",
 		aRemark,
 		"Gregg, Systems Performance, 2.3.6 (saturation)", unused},

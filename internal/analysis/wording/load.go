@@ -89,6 +89,13 @@ func lag(f record.Finding) record.Words {
 		duration(f.Facts.MaxNs, time.Microsecond))
 }
 
+func delayedBy(f record.Finding) record.Words {
+	return words("the generator had no time to add the delay on time: lower the rate, or give it "+
+		"cores of its own with --cores", duration(f.Limit, time.Microsecond).String(),
+		"the median delay that was added differs from the requested delay by %v",
+		duration(f.Value, time.Microsecond))
+}
+
 func timer(f record.Finding) record.Words {
 	return words("the generator's timer was as late before the load: use --pacing precise, or "+
 		"another machine",

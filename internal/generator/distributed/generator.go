@@ -282,7 +282,7 @@ func (p *ordered) clocks() clockForm {
 // together is called when all connections to the service are open.
 func (p *ordered) together(o Order) func(context.Context) (int64, error) {
 	return func(ctx context.Context) (int64, error) {
-		engine, err := o.By.Describe()
+		engine, err := o.By.Describe(o.Spec.Network)
 		if err != nil {
 			return 0, err
 		}

@@ -14,6 +14,7 @@ import (
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/extract"
+	"prony.example/load/network"
 	"prony.example/load/pace"
 )
 
@@ -44,6 +45,7 @@ type orderForm struct {
 	Window      time.Duration  `json:"window"`
 	Drain       time.Duration  `json:"drain"`
 	Timeout     time.Duration  `json:"timeout"`
+	Network     network.Delay  `json:"network"`
 	Pacing      string         `json:"pacing"`
 	Cores       []int          `json:"cores"`
 	Ahead       bool           `json:"ahead"`
@@ -120,7 +122,7 @@ func (o *Order) form(part load.Part, cores []int) *orderForm {
 		Connections: s.Connections, Most: s.Most, Schedule: s.Schedule, Users: s.Users,
 		Requests: s.Requests, Churn: s.Churn, Trace: s.Trace, Part: part,
 		Seed: s.Seed, Lead: s.Lead, Window: s.Window, Drain: s.Drain, Timeout: s.Timeout,
-		Pacing: s.Pacing, Cores: cores, Ahead: s.Ahead, Engine: o.By.Engine,
+		Network: s.Network, Pacing: s.Pacing, Cores: cores, Ahead: s.Ahead, Engine: o.By.Engine,
 	}
 	if c := o.By.Stack; c != nil {
 		f.Stack = &stackForm{c.Protocol, c.Network, c.Address, c.Host, c.Path, c.Streams,
@@ -136,7 +138,7 @@ func (f *orderForm) order() (o Order, err error) {
 		Connections: f.Connections, Most: f.Most, Schedule: f.Schedule, Users: f.Users,
 		Requests: f.Requests, Churn: f.Churn, Trace: f.Trace, Part: f.Part,
 		Seed: f.Seed, Lead: f.Lead, Window: f.Window, Drain: f.Drain, Timeout: f.Timeout,
-		Pacing: f.Pacing, Cores: f.Cores, Ahead: f.Ahead,
+		Network: f.Network, Pacing: f.Pacing, Cores: f.Cores, Ahead: f.Ahead,
 	}
 	o.By.Engine = f.Engine
 	if c := f.Stack; c != nil {

@@ -12,6 +12,7 @@ import (
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/units"
+	"prony.example/load/network"
 	"prony.example/record"
 )
 
@@ -90,6 +91,9 @@ func what(l *record.Load) string {
 	}
 	if l.Think != "" {
 		parts = append(parts, "think "+l.Think)
+	}
+	if n := l.Network; n != nil {
+		parts = append(parts, "network "+network.FromNs(n.DelayNs, n.JitterNs).String())
 	}
 	return strings.Join(parts, ", ")
 }
@@ -179,6 +183,9 @@ func (p *page) failures(l *record.Load) {
 func (p *page) conditions(l *record.Load) {
 	p.dist("connect", &l.ConnectTime, 1)
 	p.dist("TLS", &l.TLSTime, 1)
+	if l.Network != nil {
+		p.dist("network", &l.Network.Added, 1)
+	}
 	if l.TLSResumed > 0 {
 		p.row("", "%s of %s TLS handshakes resumed a session", units.Count(l.TLSResumed),
 			units.Count(l.TLSTime.Count))

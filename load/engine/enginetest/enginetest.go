@@ -30,6 +30,17 @@ type Make func(netip.AddrPort, int) (engine.Engine, error)
 // Run runs the suite against engines that make returns.
 func Run(t *testing.T, make Make) { (&suite{make: make}).run(t, nil) }
 
+// RunDelayed runs the suite against engines that hold bytes and events for a time.
+func RunDelayed(t *testing.T, make Make) {
+	(&suite{make: make}).run(t, delayedWithout)
+}
+
+// delayedWithout are the tests that do not fit engines that hold bytes and events.
+var delayedWithout = []string{
+	"answer before the request is whole", // both parts of the response are held
+	"past deadlines poll",                // what is held is not due
+}
+
 // run runs the suite without the named tests.
 func (s *suite) run(t *testing.T, without []string) {
 	for _, row := range []struct {

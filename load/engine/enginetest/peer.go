@@ -16,6 +16,16 @@ type MakeSecure func(netip.AddrPort, int, *tls.Config) (engine.Engine, error)
 
 // RunSecure runs the suite over TLS up to a version, against engines that make returns.
 func RunSecure(t *testing.T, version uint16, make MakeSecure) {
+	runSecure(t, version, make, nil)
+}
+
+// RunSecureDelayed is RunSecure for engines that hold bytes and events for a time.
+func RunSecureDelayed(t *testing.T, version uint16, make MakeSecure) {
+	// The server waits for the end of the handshake, which is held outside of Wait.
+	runSecure(t, version, make, append(delayedWithout, "events of a reused slot"))
+}
+
+func runSecure(t *testing.T, version uint16, make MakeSecure, without []string) {
 	server, client, done := trusting(version)
 	defer done()
 	s := &suite{
@@ -28,12 +38,12 @@ func RunSecure(t *testing.T, version uint16, make MakeSecure) {
 	if version < tls.VersionTLS13 {
 		s.allocates = 3
 	}
-	s.run(t, []string{
+	s.run(t, append([]string{
 		"out of descriptors",         // the server accepts no connection, so there is no handshake
 		"failed connects",            // there is no server for a handshake
 		"never early", "no deadline", // the engine below waits,
 		"no wake-up is missed", // and has its own tests
-	})
+	}, without...))
 }
 
 // trusting returns TLS configurations for a server and a client that trusts it, up to a version.

@@ -100,6 +100,9 @@ func New(below engine.Streamer, slots, streams int, secure bool) *Engine {
 // Below returns the number of slots that the engine below must have.
 func Below(slots, streams int) int { return 2 * ((slots + max(streams, 1) - 1) / max(streams, 1)) }
 
+// Below implements engine.Layer.
+func (e *Engine) Below() engine.Engine { return e.below }
+
 // Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram {
 	if h, ok := e.below.(engine.Handshaker); ok {

@@ -96,6 +96,9 @@ func NewStreamer(below engine.Streamer, c *tls.Config, slots int) *Engine {
 	return e
 }
 
+// Below implements engine.Layer.
+func (e *Engine) Below() engine.Engine { return e.below }
+
 // Handshakes implements engine.Handshaker.
 func (e *Engine) Handshakes() *hdrhistogram.Histogram { return e.handshakes }
 
