@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -219,6 +220,10 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 			a.say("prony: the last good run, " + base + ", no longer exists")
 		}
 		return a.gateFirst(dir, f)
+	}
+	if filepath.Clean(base) == filepath.Clean(dir) {
+		return cli.Usagef("%s is itself the last good run that %s names: give each run a folder "+
+			"with a new name", dir, f.good)
 	}
 	g, err := a.gate([]string{base, dir}, f)
 	var unlike *compare.UnlikeError

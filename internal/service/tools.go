@@ -16,8 +16,9 @@ import (
 	"prony.example/internal/base/lazyregexp"
 )
 
-// versionLimit limits how long a tool may take to print its version.
-const versionLimit = 10 * time.Second
+// versionLimit limits how long a tool may take to print its version. Maven starts a JVM for it,
+// which can take longer than 10 s on a busy machine.
+const versionLimit = time.Minute
 
 // toolKinds are the tools that a manifest may need, in the order of messages.
 var toolKinds = []struct {
@@ -89,7 +90,7 @@ type places struct {
 
 // FindTools looks for all tools: in PATH, for Java also in JAVA_HOME and in the folders in which
 // Debian, Fedora, SDKMAN and macOS install JVMs. It runs none of them: each version is read once,
-// on first use, with a limit of 10 s, while ctx lasts.
+// on first use, with a limit of a minute, while ctx lasts.
 func FindTools(ctx context.Context) *Tools {
 	home, _ := os.UserHomeDir() // without one there is no SDKMAN
 	return findTools(ctx, places{

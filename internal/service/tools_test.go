@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 func TestVersionsAreFound(t *testing.T) {
@@ -284,6 +286,15 @@ func TestQuestionsEnd(t *testing.T) {
 	_, err := askTool(t.Context(), os.Environ(), "sh", "-c", "echo one; echo two >&2; exit 3")
 	if err == nil || err.Error() != "exit status 3: two" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A tool that a busy machine delays by more than 10 s has a version.
+func TestSlowToolsAnswer(t *testing.T) {
+	testsets.Once(t, "a tool that is slow to print its version", testsets.Needs{})
+	out, err := askTool(t.Context(), os.Environ(), "sh", "-c", "sleep 12; echo Apache Maven 3.9.16")
+	if err != nil || versionIn(out) != "3.9.16" {
+		t.Errorf("got %q, %v", out, err)
 	}
 }
 

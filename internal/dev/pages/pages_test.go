@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 	var fresh string // made for the first page that is typed
 	for _, p := range all {
 		t.Run(p.name, func(t *testing.T) {
-			reachable(t, p.cluster)
+			p.reachable(t)
 			testsets.Long(t, "the commands of docs/"+p.name+".md", p.depends())
 			if fresh == "" {
 				fresh = checkout(t, root)
@@ -47,28 +47,26 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// reachable skips a page without an engine or a cluster.
-func reachable(t *testing.T, cluster bool) {
+// reachable skips a page without a program that its commands need.
+func (p page) reachable(t *testing.T) {
 	t.Helper()
-	lines := []string{"docker version", "docker compose version", "docker buildx version"}
-	if cluster {
-		lines = append(lines, "kubectl version --request-timeout=5s", "helm version", "ctr version")
-	}
-	for _, line := range lines {
-		words := strings.Fields(line)
+	for _, tool := range p.on {
+		words := strings.Fields(tool.check)
 		if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("no engine or cluster: %s: %v: %s", line, err, out)
+			t.Skipf("its commands need %s: %v: %s", tool.check, err, out)
 		}
 	}
 }
 
 // depends returns what a page depends on: itself, the programs and the files of deploy.
 func (p page) depends() testsets.Needs {
-	return testsets.Needs{
-		Files: []string{"docs/" + p.name + ".md", "cmd", "deploy", "home", "internal", "load",
-			"record", "services/go-nethttp", "stats", "suites"},
-		Facts: []string{testsets.Version("docker", "version", "--format", "{{.Server.Version}}")},
+	needs := testsets.Needs{Files: []string{"docs/" + p.name + ".md", "cmd", "deploy", "home",
+		"internal", "load", "record", "services/go-nethttp", "stats", "suites"}}
+	if len(p.on) > 0 {
+		needs.Facts = append(needs.Facts,
+			testsets.Version("docker", "version", "--format", "{{.Server.Version}}"))
 	}
+	return needs
 }
 
 // checkout clones the repository, with the changes of the working tree, and builds prony in it.
@@ -127,7 +125,7 @@ func (p page) run(t *testing.T, root, fresh string) {
 			t.Fatalf("%s: exit code %d: %s", line, code, s.output())
 		}
 	}
-	results := time.Now().UTC().Format(time.DateOnly) + ", " + s.versions(p) + "\n"
+	results := time.Now().UTC().Format(time.DateOnly) + ", " + s.versions(p, fresh) + "\n"
 	for _, c := range commands {
 		result := fmt.Sprintf("%4d  %s: %s", c.line, s.typeIn(p.rule(c), c), c.text)
 		t.Log(result)
@@ -239,13 +237,11 @@ func (s *shell) output() string {
 	return string(text[max(0, len(text)-4000):])
 }
 
-// versions returns the versions of what the commands of a page run on.
-func (s *shell) versions(p page) string {
-	lines := `git log -1 --format='commit %h'
-docker version --format 'Docker {{.Server.Version}}'
-docker compose version --short | sed 's/^/Compose /'`
-	if p.cluster {
-		lines += "\nkubectl version | sed -n 's/Server Version: v/Kubernetes /p'"
+// versions returns the commit of a checkout, and the versions of what a page's commands run on.
+func (s *shell) versions(p page, fresh string) string {
+	lines := "git -C " + fresh + " log -1 --format='commit %h'"
+	for _, tool := range p.on {
+		lines += "\n" + tool.version
 	}
 	if p.name == "compose" {
 		lines += "\ntest -z \"$GRAFANA_IMAGE\" || echo 'stand-ins for images of the stack'"

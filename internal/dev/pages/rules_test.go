@@ -12,12 +12,27 @@ import (
 
 // page is a page of commands.
 type page struct {
-	name    string
-	cluster bool     // whether its commands need a cluster
-	before  []string // lines that give a reader's machine what the page assumes
-	after   []string // lines that remove what is left; they may fail
-	rules   []rule
+	name   string
+	on     []tool   // programs that its commands need
+	before []string // lines that give a reader's machine what the page assumes
+	after  []string // lines that remove what is left; they may fail
+	rules  []rule
 }
+
+// tool is a line that fails without a program or what it needs, and a line that prints a version.
+type tool struct{ check, version string }
+
+// Tools of the pages.
+var (
+	docker  = tool{"docker version", "docker version --format 'Docker {{.Server.Version}}'"}
+	compose = tool{"docker compose version",
+		"docker compose version --short | sed 's/^/Compose /'"}
+	buildx  = tool{"docker buildx version", ""} // for images of services
+	kubectl = tool{"kubectl version --request-timeout=5s",
+		"kubectl version | sed -n 's/Server Version: v/Kubernetes /p'"}
+	ctr  = tool{"ctr version", ""} // copies images to the node
+	helm = tool{"helm version", ""}
+)
 
 // rule says how a command of a page is typed, if it is not as it stands.
 type rule struct {
@@ -45,6 +60,9 @@ var invalid = []int{4}
 // gated are the documented exit codes of a gate that judged.
 var gated = []int{3, 4, 5}
 
+// nextNight replaces the name of a run that is in the bucket since the night before.
+var nextNight = []string{"TONIGHT", "2026-02-02"}
+
 const (
 	composed = "docker compose --project-directory deploy "
 	hosts    = "TestThreeHosts of cmd/prony types these lines, for one machine"
@@ -52,14 +70,14 @@ const (
 )
 
 var all = []page{
-	{name: "docker", rules: []rule{
+	{name: "docker", on: []tool{docker, buildx}, rules: []rule{
 		{command: "prony run --launcher", needs: images(goBases), exits: invalid},
 		{command: "prony verify --launcher", needs: images(goBases)},
 		{command: "prony versus --image", skip: shortens},
 		{command: "prony build --images", needs: cores(8), bound: 2 * time.Hour},
 		{command: "go run ./internal/dev/pinimages", needs: registry},
 	}, after: []string{"git checkout --quiet ."}},
-	{name: "compose", before: []string{standIns},
+	{name: "compose", on: []tool{docker, compose, buildx}, before: []string{standIns},
 		after: []string{composed + `--profile "*" down --volumes --timeout 5`,
 			"docker image rm --force " + standIn},
 		rules: []rule{
@@ -99,7 +117,7 @@ var all = []page{
 	{name: "dashboards", rules: []rule{
 		{command: "prony load --otlp", skip: shortens},
 	}},
-	{name: "kubernetes", cluster: true, before: []string{nodeImages},
+	{name: "kubernetes", on: []tool{docker, buildx, kubectl, ctr}, before: []string{nodeImages},
 		after: []string{"kubectl delete namespace prony"},
 		rules: []rule{
 			{command: "prony run --launcher", needs: images(goBases), exits: invalid},
@@ -108,7 +126,7 @@ var all = []page{
 			{command: `docker save "$1"`,
 				skip: "PRONY_KUBERNETES_LOAD names a script of it, which prony run calls"},
 		}},
-	{name: "cluster", cluster: true, before: []string{shop, volumes},
+	{name: "cluster", on: []tool{docker, kubectl, ctr, helm}, before: []string{shop, volumes},
 		after: []string{"helm uninstall shop -n prony", "kubectl delete namespace prony shop",
 			"kubectl delete storageclass,pv -l prony-test=pages"},
 		rules: []rule{
@@ -140,8 +158,9 @@ var all = []page{
 		{command: "prony run --out", exits: invalid, bound: 30 * time.Minute},
 		{command: "prony gate results", exits: gated},
 		{command: "prony store keep s3://bench/nightly results -- run", exits: invalid,
-			before: "rm -rf results/TONIGHT", bound: 30 * time.Minute},
-		{command: "prony store keep s3://bench/nightly results -- gate", exits: gated},
+			before: "rm -rf results", bound: 30 * time.Minute, own: nextNight},
+		{command: "prony store keep s3://bench/nightly results -- gate", exits: gated,
+			own: nextNight},
 	}},
 }
 

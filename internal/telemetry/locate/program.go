@@ -1,6 +1,7 @@
 // Package locate finds prony-home, which collects telemetry, answers queries and writes Parquet:
-// beside the calling program, on the PATH or, in a checkout, by building it like a service, with
-// the same progress, lock and cache.
+// beside the calling program, on the PATH or, with a checkout, by building it like a service, with
+// the same progress, lock and cache. A checkout is the given one, or the one whose make build made
+// the calling program.
 //
 // It checks a found program before use: no other user may have been able to write it, and its
 // version must match.
@@ -39,42 +40,64 @@ type Finder struct {
 
 // Find returns the program's path. Errors say what to do.
 func (f Finder) Find(ctx context.Context) (string, error) {
-	path, err := f.there()
-	switch {
-	case err != nil:
+	folder, err := f.folder()
+	if err != nil {
 		return "", fmt.Errorf("find %s: %w", telemetry.HomeName, err)
+	}
+	switch path, root := installed(folder), f.checkout(folder); {
 	case path != "":
 		if err := check(ctx, path, telemetry.OwnVersion()); err != nil {
 			return "", fmt.Errorf("use %s: %w", path, err)
 		}
 		return path, nil
-	case !isFile(filepath.Join(f.Root, homeModule, homeMain, "main.go")):
-		return "", fmt.Errorf("find %s, which collects telemetry, serves queries and writes "+
-			"Parquet: it is neither beside this program nor in PATH; install it there, or run "+
-			"the command in a checkout of Prony, which builds it when it is needed",
-			telemetry.HomeName)
+	case root == "":
+		return "", fmt.Errorf("find %s, which collects telemetry, serves queries, writes "+
+			"Parquet and copies runs to buckets: it is neither beside this program nor in PATH; "+
+			"install it there, or run the command in a checkout of Prony, which builds it when "+
+			"it is needed", telemetry.HomeName)
+	default:
+		return f.build(ctx, root)
 	}
-	return f.build(ctx)
 }
 
-// there returns the program beside this one or on the PATH; empty: neither exists.
-func (f Finder) there() (string, error) {
-	sibling := f.Beside
-	if sibling == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return "", err
-		}
-		sibling = filepath.Dir(self)
+// folder returns the folder of the calling program.
+func (f Finder) folder() (string, error) {
+	if f.Beside != "" {
+		return f.Beside, nil
 	}
-	if path := filepath.Join(sibling, telemetry.HomeName); isThere(path) {
-		return path, nil
+	self, err := os.Executable()
+	return filepath.Dir(self), err
+}
+
+// installed returns the program beside the calling one or on the PATH; empty: neither exists.
+func installed(folder string) string {
+	if path := filepath.Join(folder, telemetry.HomeName); isThere(path) {
+		return path
 	}
 	path, err := exec.LookPath(telemetry.HomeName)
 	if err != nil { // none, or below a relative folder of the PATH, which is not trusted
-		return "", nil
+		return ""
 	}
-	return path, nil
+	return path
+}
+
+// checkout returns the given checkout or, if it has no sources of the program, the one whose make
+// build put the calling program into its folder bin; empty: neither. Another user's checkout could
+// build any program.
+func (f Finder) checkout(folder string) string {
+	if hasSources(f.Root) {
+		return f.Root
+	}
+	dir := filepath.Dir(folder)
+	info, err := os.Stat(dir)
+	if filepath.Base(folder) != "bin" || !hasSources(dir) || err != nil || foreign(info) {
+		return ""
+	}
+	return dir
+}
+
+func hasSources(root string) bool {
+	return isFile(filepath.Join(root, homeModule, homeMain, "main.go"))
 }
 
 // check checks the owner of a program and that it has the same version.
@@ -148,22 +171,22 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 	return v, nil
 }
 
-// build builds the program from the checkout, or takes an earlier build of the same sources. These
+// build builds the program from a checkout, or takes an earlier build of the same sources. These
 // define its version, so it compares only the protocol.
-func (f Finder) build(ctx context.Context) (string, error) {
+func (f Finder) build(ctx context.Context, root string) (string, error) {
 	const made = "bin/" + telemetry.HomeName
-	item, err := sourcesOf(f.Root, homeModule+"/"+homeMain)
+	item, err := sourcesOf(root, homeModule+"/"+homeMain)
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", telemetry.HomeName, err)
 	}
-	b := service.Builder{Root: f.Root, Tools: service.FindTools(ctx), Progress: func(line string) {
+	b := service.Builder{Root: root, Tools: service.FindTools(ctx), Progress: func(line string) {
 		// Otherwise every query would print that nothing was built.
 		if f.Progress != nil && line != "build "+telemetry.HomeName+": cached" {
 			f.Progress(line)
 		}
 	}}
 	built, err := b.Build(ctx, &service.Service{
-		Name: telemetry.HomeName, Dir: f.Root, Only: item.has,
+		Name: telemetry.HomeName, Dir: root, Only: item.has,
 		Needs: []service.Need{{Tool: "go", Version: "1.26"}},
 		// The same flags as for prony, so that common packages are compiled only once.
 		Build: service.Build{Artifact: made, Steps: [][]string{slices.Concat(

@@ -56,6 +56,37 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// Outside of a checkout, a program that make build made takes the sources of its own one.
+func TestCheckout(t *testing.T) {
+	source := func(dir string) string {
+		main := filepath.Join(dir, homeModule, homeMain)
+		if err := os.MkdirAll(main, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(main, "main.go"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	given, own, none := source(t.TempDir()), source(t.TempDir()), t.TempDir()
+	for _, row := range []struct{ root, folder, want string }{
+		{given, own + "/bin", given}, {none, own + "/bin", own}, {"", own + "/bin", own},
+		{none, own + "/dist", ""}, {none, none + "/bin", ""},
+	} {
+		if got := (Finder{Root: row.root}).checkout(row.folder); got != row.want {
+			t.Errorf("root %q, program in %s: %q, want %q", row.root, row.folder, got, row.want)
+		}
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(own, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+		if got := (Finder{}).checkout(own + "/bin"); got != "" {
+			t.Errorf("%s is taken, which belongs to another user", got)
+		}
+	}
+}
+
 func TestVersions(t *testing.T) {
 	own := telemetry.OwnVersion()
 	other := telemetry.Version{Protocol: own.Protocol + 1, Version: own.Version}
