@@ -118,7 +118,7 @@ func TestPostsToServersThatClose(t *testing.T) {
 		return f.Rule == "errors"
 	})
 	if i < 0 || !strings.Contains(
-		wording.Finding(got.Verdict.Findings[i]).Hint, "kept-alive connections") {
+		wording.Finding(got.Verdict.Findings[i]).Hint, "limits on connections") {
 		t.Errorf("%+v", got.Verdict)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // maxLinked limits the packages that the measuring program may link, including the standard
 // library's. Building them is the first minute of everybody's first run.
-const maxLinked = 568
+const maxLinked = 570
 
 // mayLink are the modules that the program may link, with reasons. Indirect modules are listed with
 // the direct one.
