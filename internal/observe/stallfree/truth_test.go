@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -339,6 +338,9 @@ func offerTo(t *testing.T, hogName string) record.Load {
 // stalls strike in the pauses, the percentiles are unknown.
 func TestPausesOfTheService(t *testing.T) {
 	testsets.Once(t, "pauses of a service beside stalls", testsets.Needs{})
+	// A core that is slow for a while without a stall, as beside a busy neighbor of the virtual
+	// machine, makes percentiles longer, but nothing may make the service's pauses shorter.
+	exact := testsets.More(t, testsets.Needs{})
 	testsets.Measured(t)
 	quantiles := []float64{0.99, 0.999}
 	truth := arithmetic(quantiles...)
@@ -357,7 +359,7 @@ func TestPausesOfTheService(t *testing.T) {
 				t.Logf("p%v %.3f ms, by arithmetic %.3f (%+.1f %%), raw %.3f, kept %.1f %%", 100*q,
 					float64(x.Ns)/1e6, truth[i]/1e6, 100*deviation, float64(x.RawNs)/1e6,
 					100*x.KeptShare)
-				if math.Abs(deviation) > tolerance[i] {
+				if deviation < -tolerance[i] || exact && deviation > tolerance[i] {
 					t.Errorf("p%v is %+.1f %% off", 100*q, 100*deviation)
 				}
 			}
