@@ -298,7 +298,7 @@ func TestLabStandsStill(t *testing.T) {
 		said += p.told.Text() + "\n"
 	}
 	p.Wait() //nolint:errcheck // a busy machine makes it INVALID
-	has(t, "what is told", said, "the coordinator stalled for ", " after the start of the load")
+	has(t, "its output", said, "the coordinator stalled for ", " after the start of the load")
 	_, long, _ := strings.Cut(said, "the coordinator stalled for ")
 	stalled := 0.0
 	if _, err := fmt.Sscanf(long, "%f s", &stalled); err != nil || stalled < 6 {

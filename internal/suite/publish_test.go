@@ -147,6 +147,8 @@ func unit(o object, t reflect.Type, row *parameter) bool {
 			{"type": "number", "minimum": 1, "maximum": usersMax}}
 	case reflect.TypeFor[Think]():
 		o["type"], o["pattern"] = "string", thinkForm
+	case reflect.TypeFor[Network]():
+		o["type"], o["pattern"] = "string", "^(none|delay .+)$"
 	case reflect.TypeFor[Keys]():
 		o["type"], o["minItems"], o["maxItems"] = "array", 2, 2
 		o["items"] = object{"type": "integer", "minimum": 0, "maximum": row.max}

@@ -78,3 +78,15 @@ func TestSchemaAgreesWithRead(t *testing.T) {
 		}
 	}
 }
+
+// TestSchemaOfNetworks checks that networks are texts in the schema, as in a suite.
+func TestSchemaOfNetworks(t *testing.T) {
+	s := compiled(t)
+	for line, good := range map[string]bool{"network: [none, delay 5ms ± 1ms, delay 1ms]": true,
+		"network: [lag 5ms]": false, "network: [{delay: 5ms}]": false} {
+		text := strings.Replace(whole, "blocks: 2", "blocks: 2\n"+line, 1)
+		if err := validate(t, s, []byte(text)); (err == nil) != good {
+			t.Errorf("%s: the schema says %v", line, err)
+		}
+	}
+}
