@@ -265,7 +265,7 @@ func TestCostHistory(t *testing.T) {
 // A short measurement results in a line that can be read, and the next is compared with it.
 func TestCostInSmall(t *testing.T) {
 	testsets.Long(t, "what a request costs, measured twice", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	file := filepath.Join(t.TempDir(), costFile)
 	for range 2 {
 		for _, line := range measureCost(t, 4, 2, 100*time.Millisecond) {

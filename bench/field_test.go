@@ -371,7 +371,8 @@ func model() string {
 
 // A short run of the benchmark's parts, with every installed generator.
 func TestFieldInSmall(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Whole(t, "a small comparison")
+	testsets.Measured(t)
 	serverCore, core := TwoCores(t)
 	addr := server(t, serverCore)
 	for _, g := range field() {

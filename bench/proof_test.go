@@ -281,7 +281,7 @@ func proofReport(tb testing.TB, dir string) string {
 // A short proof: whole trials of every server, and the tables from their records.
 func TestProofInSmall(t *testing.T) {
 	testsets.Long(t, "the proof on real runs, in small: some twenty servers", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	journal, _, err := process.OpenJournal(filepath.Join(t.TempDir(), "journal"))
 	if err != nil {
 		t.Fatal(err)

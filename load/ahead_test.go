@@ -19,7 +19,7 @@ import (
 
 // Other work on its core does not delay a load with priority, but does delay one without.
 func TestAhead(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	core := cores(t, 1)
 	may, begun := make(chan bool), make(chan error)
 	go func() {

@@ -68,7 +68,7 @@ func (l *listener) note(parent, state []string) bool {
 // different one, and the requests that the server delayed are among the slowest ones kept.
 func TestTraceOverTheWire(t *testing.T) {
 	testsets.Once(t, "trace contexts over the wire", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	check := func(name string, share float64) {
 		t.Run(name, func(t *testing.T) {
 			l := &listener{t: t, slow: 200 * time.Millisecond}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // TestBlocksByHand has four targets in two blocks. Their log values are 1, 1, -1 and -1 above their
@@ -209,6 +211,7 @@ var (
 // runs, for any mix. The tables of docs/proof.md, from bench, have all sizes and each target's
 // share.
 func TestBlocksCover(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 1000 // four standard errors at 0.945: 0.029
 	check := func(blocks int, x noise, by []float64) {
 		t.Helper()

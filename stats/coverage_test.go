@@ -274,6 +274,7 @@ func (s scenario) check(t *testing.T, machine string, m misses, experiments int)
 
 // TestCoverageRoughly is TestCoverage with few comparisons of some cases.
 func TestCoverageRoughly(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 50
 	for i, name := range machines {
 		for j, s := range []scenario{allAlike(3), rare(3, false)} {
@@ -286,6 +287,7 @@ func TestCoverageRoughly(t *testing.T) {
 // The median of rounds is a counterexample: it excludes most of the cost of events, and so misses
 // the truth.
 func TestMedianMissesRareEvents(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments, starts = 200, 8
 	s := rare(3, false)
 	d := usual(drifting)

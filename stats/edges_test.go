@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"sort"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // still is a machine with a constant speed.
@@ -121,6 +123,7 @@ func TestTurns(t *testing.T) {
 // TestTurnsOtherwise: the oracle detects windows with a fixed phase, a shift over half a turn, and
 // a lead-in in which connections have not yet spread. Short windows are unbiased but imprecise.
 func TestTurnsOtherwise(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	together, apart := turning{20, 0.3, 0, 64}, turning{20, 0.3, 0.1, 64}
 	lines := []string{"| lead-in, turns | window, turns | shift, turns | answers together " +
 		"| answers that come apart | scatter of a round |", "|---|---|---|---|---|---|"}

@@ -37,6 +37,7 @@ func off(value, want int64) float64 { return float64(value)/float64(want) - 1 }
 
 // A service's own pauses stay, and stalls that are independent of them go.
 func TestWithoutStalls(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	check := func(q queue, share float64, bounds map[float64]float64) {
 		t.Helper()
 		l := play(q, share, 20, 40)
@@ -164,6 +165,7 @@ func informative(r *rand.Rand, q queue, l loaded, share float64) loaded {
 // Stalls that strike when the service has been busy for 5 ms are found, also beside others. Without
 // them, the answer is unknown in one of a thousand cases.
 func TestInformativeStalls(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	check := func(share float64, atLeast, atMost int) {
 		t.Helper()
 		const loads = 6

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // startsOf returns starts with these log ratios, each with this SE.
@@ -79,6 +81,7 @@ func TestStartWithoutRatio(t *testing.T) {
 // rules cover the shares that CompareStarts quotes. Targets a, a again and b have these SDs in a
 // start; with 50 rounds the start's SE is known to 10 %.
 func TestErrorTermCovers(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 4000
 	type rule func(pair, control []StartRatio) Ratio
 	ruled := func(pair, control []StartRatio) Ratio {

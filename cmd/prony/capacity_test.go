@@ -10,6 +10,7 @@ import (
 
 	"prony.example/internal/base/cli"
 	"prony.example/internal/dev/schema"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/trial/machine"
 )
@@ -55,6 +56,7 @@ func TestCapacityUsage(t *testing.T) {
 
 // TestCapacitySweeps offers a few short loads to a real server of any speed.
 func TestCapacitySweeps(t *testing.T) {
+	testsets.Whole(t, "whole searches")
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +84,7 @@ func TestCapacitySweeps(t *testing.T) {
 // TestCapacityNotFound has a budget that no search fits into: the exit code differs from that of a
 // result.
 func TestCapacityNotFound(t *testing.T) {
+	testsets.Whole(t, "whole searches")
 	addr, stop, err := truth.Start(truth.Fixed(0))
 	if err != nil {
 		t.Fatal(err)

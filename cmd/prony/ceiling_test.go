@@ -15,7 +15,7 @@ import (
 // server that takes 50 ms, and thousands from the null server, in every protocol.
 func TestCeilingSpeaks(t *testing.T) {
 	testsets.Once(t, "the ceiling of every protocol", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	for _, protocol := range truth.Spoken {
 		network, address := "tcp", "127.0.0.1:0"
 		if protocol == "http" {

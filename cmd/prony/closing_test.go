@@ -88,7 +88,8 @@ func checkFaultless(t *testing.T, what string, got judged) {
 // A server that closes connections after a hundred requests is sound, with every engine and with or
 // without an announcement: requests that it did not take are sent again and counted.
 func TestServersThatCloseAreSound(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Whole(t, "whole loads")
+	testsets.Measured(t)
 	for _, announced := range []bool{true, false} {
 		url := closes(t, announced, false)
 		for _, how := range []string{"--engine=auto", "--engine=epoll", "--engine=stack",

@@ -54,6 +54,7 @@ func identity(t *testing.T) (dir, key string) {
 // As in a cluster, generators begin before their coordinator, already have its key and get their
 // index from the environment. The identity stays for the next load.
 func TestGeneratorsWithIdentity(t *testing.T) {
+	testsets.Whole(t, "every generator")
 	testsets.Live(t)
 	url, asked := counting(t)
 	dir, key := identity(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/trial"
 	"prony.example/record"
 )
@@ -14,6 +15,7 @@ import (
 // All targets of the mock world are equally fast, so that five blocks decide that no difference
 // matters.
 func TestRunForATime(t *testing.T) {
+	testsets.Whole(t, "whole runs")
 	root := checkout(t)
 	run := func(most string, more ...string) (string, string, *record.Schedule, []*record.Record) {
 		t.Helper()

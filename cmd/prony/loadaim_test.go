@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 )
 
 // heard is a server that records the last request.
@@ -76,6 +77,7 @@ func (h *heard) check(t *testing.T, verb, want string, args ...string) {
 
 // The request is that of the URL, of which nothing is dropped.
 func TestURLAsRequested(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	h := newHeard(t)
 	h.Start()
 	host := h.Listener.Addr().String()
@@ -95,6 +97,7 @@ func TestURLAsRequested(t *testing.T) {
 
 // A server name of one's own is that of the handshake, whether the certificate is checked or not.
 func TestServerName(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	h := newHeard(t)
 	h.StartTLS()
 	host := h.Listener.Addr().String()
@@ -130,6 +133,7 @@ func TestServerName(t *testing.T) {
 
 // A server that requires a certificate of the client gets one, or the error says what is missing.
 func TestClientCertificate(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	h := newHeard(t)
 	h.StartTLS()
 	pool := x509.NewCertPool()

@@ -25,6 +25,7 @@ import (
 
 // The lines of all outputs are those of the load that ran, whatever ended it.
 func TestLoadCourse(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	testsets.Live(t)
 	for name, row := range map[string]struct {
 		args []string

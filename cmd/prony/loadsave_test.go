@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch/process"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/trial"
@@ -118,6 +119,7 @@ func TestSavedLoad(t *testing.T) {
 
 // Loads with other requests or another timeout are not comparable; with another server they are.
 func TestSavedLoadsThatAreUnlike(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	dir := t.TempDir()
 	save := func(name, url string, more ...string) string {
 		to := filepath.Join(dir, name)
@@ -183,6 +185,7 @@ func TestSaveRefused(t *testing.T) {
 
 // A server that ends during the load leaves an INVALID record; so does one that never ran.
 func TestSavedLoadOfTheDead(t *testing.T) {
+	testsets.Whole(t, "whole loads")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok")) // the load counts missing responses
 	}))

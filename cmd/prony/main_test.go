@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) {
 	// Labs of other programs' tests run at the same time; tests that measure take turns by
-	// testsets.Cores.
+	// testsets.Measured.
 	if err := os.Setenv(process.Beside, "1"); err != nil {
 		panic(err)
 	}

@@ -91,7 +91,7 @@ func TestOtherSystems(t *testing.T) {
 // some, and the verbs that work everywhere, through the real program.
 func TestPortable(t *testing.T) {
 	testsets.Long(t, "what other systems have", portsNeed)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	const here = "linux/" // of any processor: Go's own
 	golang(
 		t,

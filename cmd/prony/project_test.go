@@ -147,6 +147,7 @@ func TestMatrixIsBuiltOnce(t *testing.T) {
 
 // Requests are sent with values of the environment, which stay out of the run.
 func TestProjectAsksWithEnvironment(t *testing.T) {
+	testsets.Whole(t, "whole comparisons")
 	ownFolder(t)
 	var asked []string
 	var mu sync.Mutex

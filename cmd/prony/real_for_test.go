@@ -32,7 +32,7 @@ loads:
 // and of a service that does not compile and keeps its own.
 func TestRealRunForATime(t *testing.T) {
 	testsets.Once(t, "a real run for a time", needs(t, "", "go-nethttp", "java-jdk"))
-	testsets.Cores(t)
+	testsets.Measured(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	root := checkout(t)
 	file, dir := filepath.Join(root, "timed.yaml"), filepath.Join(root, "r")

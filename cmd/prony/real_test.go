@@ -22,7 +22,7 @@ import (
 
 // A short real run of a real service results in a complete record.
 func TestRealRun(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	repo, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)

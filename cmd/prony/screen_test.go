@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
@@ -82,6 +83,7 @@ func exchange(t *testing.T, file, old, by string) {
 // A shell reads a line that reproduces a run as it was typed, and no password is in the line, in
 // stored files, or in errors.
 func TestReproduceLines(t *testing.T) {
+	testsets.Whole(t, "whole runs")
 	line := runs.Reproduce(record.Run{File: "my suite.yaml", Seed: 7, Blocks: 2, Command: []string{
 		"prony", "run", "--targets", "a'b*", "--telemetry=otlp=http://ann:s3cret@h"}})
 	const want = `prony run 'my suite.yaml' --targets 'a'\''b*' ` +

@@ -63,7 +63,7 @@ func TestOutcomesArePrinted(t *testing.T) {
 // a busy machine may hide are tested by hand.
 func TestSelftestVerdicts(t *testing.T) {
 	testsets.Once(t, "faults that the verdict meets", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	err := run(t.Context(), machine.World{}, []string{"selftest", "6 connections", "from 40ms"},

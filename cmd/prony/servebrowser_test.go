@@ -134,7 +134,7 @@ func TestLabInBrowser(t *testing.T) {
 		"the lab in a browser",
 		testsets.Needs{Files: []string{"internal/server/app/app"}},
 	)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	r := atBrowser(t)
 	r.open("")
 	r.click("Start the first run")

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/dev/tidy"
 	"prony.example/internal/telemetry/boards"
 )
@@ -21,6 +22,7 @@ import (
 // A server that answers as Grafana does: all dashboards of the checkout, and data for each query of
 // a dashboard. home/dashboardtest puts the same telemetry and queries to the real collector.
 func TestStackCheck(t *testing.T) {
+	testsets.Whole(t, "every stack")
 	root, err := tidy.Root()
 	if err != nil {
 		t.Fatal(err)

@@ -221,7 +221,7 @@ func TestChartGatesInBucket(t *testing.T) {
 // folder of results after each, and returns the folder.
 func nights(t *testing.T, results string, after func(dir string)) (folder string) {
 	t.Helper()
-	testsets.Cores(t)
+	testsets.Measured(t)
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	var bad atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

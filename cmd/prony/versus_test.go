@@ -152,6 +152,7 @@ func versus(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 
 // Errors of services are found before any measurement, reported with a fix, and leave nothing.
 func TestVersusRefuses(t *testing.T) {
+	testsets.Whole(t, "whole comparisons")
 	dir := ownFolder(t)
 	check := func(exit int, says string, args ...string) {
 		t.Helper()

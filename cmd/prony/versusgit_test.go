@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 )
 
 // gitIn runs git as a user with a name, and permits submodules by path, which git otherwise
@@ -39,6 +40,7 @@ func gitState(t *testing.T, dir string) string {
 // A build runs in a clone of its own: whatever git commands it runs, the user's repository, its
 // submodules and uncommitted changes stay unchanged, and the build has its own.
 func TestVersusBuildsOutsideOfTheRepository(t *testing.T) {
+	testsets.Whole(t, "whole comparisons")
 	dir := ownFolder(t)
 	lib := filepath.Join(t.TempDir(), "lib")
 	write := func(path, text string) {
@@ -110,6 +112,7 @@ git checkout -q -B mine; git config prony.was here; git tag built
 // A project's target that is built from the working directory is also built outside of the
 // repository, where git finds none.
 func TestProjectBuildsOutsideOfTheRepository(t *testing.T) {
+	testsets.Whole(t, "whole comparisons")
 	dir := ownFolder(t)
 	before := gitState(t, dir)
 	stdout, stderr, exit := inProject(t, `targets:

@@ -22,6 +22,7 @@ func versusPlan(t *testing.T, args ...string) (says string, exit int) {
 // A service that is not ready is described with what to type: a status other than 200, another
 // address, a fixed port.
 func TestVersusNamesWhatToType(t *testing.T) {
+	testsets.Whole(t, "whole comparisons")
 	testsets.Live(t)
 	ownFolder(t)
 	check := func(wants []string, args ...string) {

@@ -198,7 +198,7 @@ const part = "app.kubernetes.io/component="
 func TestChartLoads(t *testing.T) {
 	needsCluster(t)
 	image, in := brought(t), namespace(t)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	starts(t, in, image, loaded)
 	installs(t, in, image, "--values", filepath.Join(chart, "ci/generators.yaml"))
 	_, said := ended(t, in, part+"lab")
@@ -285,7 +285,7 @@ networkPolicy: {bucket: [{to: [{podSelector: {matchLabels: {app: bucket}}}]}]}
 func TestChartKeepsInBucket(t *testing.T) {
 	needsCluster(t)
 	image, in := brought(t, testsets.Tool(t, testsets.Versity)), namespace(t)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	secret := rand.Text()
 	run(t, "", "", "kubectl", "create", "secret", "generic", "bucket", "--namespace", in,
 		"--from-literal=AWS_ACCESS_KEY_ID=prony", "--from-literal=AWS_SECRET_ACCESS_KEY="+secret)

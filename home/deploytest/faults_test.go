@@ -153,7 +153,7 @@ func TestChartLosesGenerator(t *testing.T) {
 	reachesCluster(t)
 	testsets.Long(t, "a release whose generator is lost", chartNeeds())
 	image, in := brought(t), namespace(t)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	starts(t, in, image, loaded)
 	installs(t, in, image, "--set", "url=http://service:8080/hello,generators=3,load.rate=60,"+
 		"load.duration=60s,load.connections=6,results.persistent=false")

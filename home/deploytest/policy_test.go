@@ -76,7 +76,7 @@ func TestChartPolicies(t *testing.T) {
 		t.Skip("nothing enforces network policies in this cluster")
 	}
 	run(t, "", "", "kubectl", "delete", "--namespace", in, "networkpolicy/shut")
-	testsets.Cores(t)
+	testsets.Measured(t)
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	// The lab waits for a generator that no node accepts, which shows that the lab reaches the
 	// bucket.

@@ -189,7 +189,7 @@ func homeHere(tb testing.TB) *collector.Home {
 
 // The collector counts what the sender counts, and each payload differs.
 func TestIngestInSmall(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	h := homeHere(t)
 	for signal, items := range perPayload {
 		s := newSending(t, h.Endpoints().GRPC, signal)

@@ -79,7 +79,7 @@ func serveCalls(t *testing.T, h grpc.StreamHandler, options ...grpc.ServerOption
 // with one and with several at a time, on kept and on renewed connections, and that the server gets
 // the deadline.
 func TestCalls(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
 	defer signed.Close()
@@ -124,7 +124,7 @@ func TestCalls(t *testing.T) {
 // TestCallsTruth checks that every engine measures a server that takes 2 ms per call and fails each
 // third one.
 func TestCallsTruth(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	for _, protocol := range []string{"grpc", "grpcs"} {
 		third := truth.Every(3, func(r *truth.Reply) {
 			r.Text = truth.Answer("500 Internal Server Error", "", "as planned")

@@ -38,7 +38,7 @@ const answerTime = 5 * time.Millisecond
 
 func serve(t *testing.T) *service {
 	t.Helper()
-	testsets.Cores(t)
+	testsets.Measured(t)
 	s := &service{asked: map[string]int64{}, addrs: map[string]bool{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

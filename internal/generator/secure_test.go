@@ -89,7 +89,7 @@ func mixed(w http.ResponseWriter, r *http.Request) {
 // TestSecure checks that every engine gets the same responses over TLS 1.3 and 1.2, on kept
 // connections and on renewed ones, which resume their session.
 func TestSecure(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(mixed))
 		server.TLS = &tls.Config{MaxVersion: version}
@@ -161,7 +161,7 @@ func alike(t *testing.T, served *tls.Config, name, want string, s load.Spec, ins
 // TestSecureFaults checks that every engine reports a server's faults as the same errors, in the
 // same words.
 func TestSecureFaults(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
 	defer certificate.Close()
@@ -205,7 +205,7 @@ func TestSecureFaults(t *testing.T) {
 // TestSecureTruth checks that every engine measures a server that takes 2 ms per request, over TLS
 // as in the clear: never less, and at best not much more.
 func TestSecureTruth(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	l, err := truth.Listen("https", "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func offerStreams(t *testing.T, engine string, c nethttp.Config, s load.Spec,
 // TestStreams checks that every engine gets the same responses over HTTP/2, in the clear and over
 // TLS, with one and with several streams at a time, on kept and on renewed connections.
 func TestStreams(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(streaming))
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -151,7 +151,7 @@ func truthful(t *testing.T, protocol string, plan truth.Plan, ask load.Request,
 
 // TestStreamsTruth checks that every engine measures a server that takes 2 ms per request.
 func TestStreamsTruth(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	for _, protocol := range []string{"h2c", "h2"} {
 		plan := truth.Fixed(2 * time.Millisecond)
 		truthful(t, protocol, plan, get, func(engine string, r *load.Result) {
@@ -166,7 +166,7 @@ func TestStreamsTruth(t *testing.T) {
 
 // TestNoStreams checks that no engine connects to a server without HTTP/2.
 func TestNoStreams(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	signed := httptest.NewUnstartedServer(nil)
 	signed.StartTLS()
 	defer signed.Close()

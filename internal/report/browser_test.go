@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // shots names the folder for pictures of the page that a person can check; if unset, there are
@@ -30,6 +32,7 @@ const browserPatience = 2 * time.Minute
 // TestPageInBrowser opens the reports like a reader: on a phone and on a desk, in both themes, by
 // keyboard, without scripts, and on paper.
 func TestPageInBrowser(t *testing.T) {
+	testsets.Whole(t, "a page in a browser")
 	if testing.Short() {
 		t.Skip("a browser takes seconds: not in -short")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -42,6 +43,7 @@ const mostNodes = 4_000
 // TestFewNodes checks that a page of many trials has few nodes, and every trial exactly once in the
 // elements that a reader opens.
 func TestFewNodes(t *testing.T) {
+	testsets.Whole(t, "a page in a browser")
 	text, err := thousandPage()
 	if err != nil {
 		t.Fatal(err)

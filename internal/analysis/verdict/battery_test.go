@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/units"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/report"
 	"prony.example/record"
 )
@@ -71,6 +72,7 @@ func crowd(what string, connections int) fault {
 // moved p99. Nothing may be doubted without a disturbance, and everything must be if a third of p99
 // comes from it.
 func TestVerdictsClassify(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	const seeds = 8
 	var b bytes.Buffer
 	b.WriteString("| rule | disturbance | length | p99 moved by | SUSPECT |\n" +

@@ -11,6 +11,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"prony.example/internal/analysis/verdict"
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -259,6 +260,7 @@ var single = station{servers: 1, connections: 1 << 12}
 // lag, and that a lag of microseconds among milliseconds is VALID. With punctual times the bound is
 // closer.
 func TestLagIsBounded(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	check := func(d, apart int64, want, plain string) {
 		t.Helper()
 		of := func(r *rand.Rand) (was, truth station) {
@@ -282,6 +284,7 @@ func TestLagIsBounded(t *testing.T) {
 
 // TestLagOfOtherQueues checks the same for other services and pauses: no disturbance is missed.
 func TestLagOfOtherQueues(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	jitter := func(mean int64) func(*rand.Rand, int) int64 {
 		return func(r *rand.Rand, _ int) int64 { return int64(r.ExpFloat64() * float64(mean)) }
 	}
@@ -338,6 +341,7 @@ func TestStealIsBounded(t *testing.T) {
 // waited: with more connections, requests still wait for a service without unused processor time,
 // but not for one with some.
 func TestWaitsAreBounded(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	check := func(servers, connections int, used float64, want string) {
 		t.Helper()
 		grade, moved := disturbed(t, 10, "waited", false, func(r *rand.Rand) (was, truth station) {

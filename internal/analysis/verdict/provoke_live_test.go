@@ -41,7 +41,7 @@ func offeredTo(t *testing.T, addr netip.AddrPort, s load.Spec) *record.Record {
 // Another thread that never rests shares the load's core, so that one of them always waits.
 func TestRunDelayProvoked(t *testing.T) {
 	testsets.Once(t, "what the generator itself gives rise to", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ const attempts = 4
 // once, and the sender repeats them. A service with enough room loses none.
 func TestDatagramsProvoked(t *testing.T) {
 	testsets.Once(t, "datagrams that find no room", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	check := func(room int, want string) {
 		t.Helper()
 		var found []record.Finding

@@ -111,7 +111,7 @@ func TestDelayedAckProvoked(t *testing.T) {
 	testsets.Once(t, "what a service gives rise to", testsets.Needs{})
 	check := func(nodelay bool, want string) {
 		t.Helper()
-		testsets.Cores(t)
+		testsets.Measured(t)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -115,7 +115,7 @@ func TestPromote(t *testing.T) {
 // the kernel would intervene only after most of a second (sched(7)).
 func TestBreath(t *testing.T) {
 	permitted(t)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	cores, err := host.Cores()
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ var programFiles = testsets.Needs{
 
 // Every verb of the program is in the table, with tests or the reason for none.
 func TestEveryVerbIsAsked(t *testing.T) {
+	testsets.Whole(t, "every verb")
 	s := newScene(t)
 	has := []string{""}
 	for at := 0; at < len(has); at++ {

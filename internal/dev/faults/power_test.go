@@ -102,7 +102,7 @@ func inOrder(t *testing.T, s *scene, calls, file string) {
 // moment (a mounted file) has the records of all reported trials.
 func TestPowerLoss(t *testing.T) {
 	testsets.Long(t, "a run, and its disk at each trial's end", programFiles)
-	testsets.Cores(t)
+	testsets.Measured(t)
 	s := newScene(t)
 	s.put("prony.yaml", "targets: {app: {command: '"+program(t, "prony")+
 		" truth fixed --port {port}'}}\nrequests: [{request: GET /}]\n")

@@ -6,9 +6,9 @@
 // influences: it runs alone, and if it fails on an unfit host, it is inconclusive.
 //
 // A test belongs to one of three sets. `make test` runs the first set, the default, in minutes.
-// `make test-all` also runs the second (Whole, Once): one case of each service, agent, image and
-// system. `make test-long` runs the remaining cases (Long). Once and Long remember which tests have
-// passed.
+// `make test-all` also runs the second (Whole, Once, Measured): what takes seconds, what measures,
+// and one case of each service, agent, image and system. `make test-long` runs the remaining cases
+// (Long). Once and Long remember which tests have passed.
 //
 // Reads names files that another program reads for a test, so that go test notices when they
 // change. Package internal/dev/testsets/run runs the sets.
@@ -78,11 +78,12 @@ var cores struct {
 	source string
 }
 
-// Measured declares a test that asserts numbers which the host influences. It waits until no other
-// measured test runs, in this or another program, and logs the Host's figures when it ends. Below a
-// measured test, it does nothing.
+// Measured declares a test that asserts numbers which the host influences, and moves it into the
+// second set. It waits until no other measured test runs, in this or another program, and logs the
+// Host's figures when it ends. Below a measured test, it does nothing.
 func Measured(t testing.TB) {
 	t.Helper()
+	Whole(t, "what measures")
 	cores.Lock()
 	mine := cores.source != "" && strings.HasPrefix(t.Name()+"/", cores.source+"/")
 	cores.Unlock()
@@ -103,12 +104,6 @@ func Measured(t testing.TB) {
 		unlock()
 	})
 	measureHost(t)
-}
-
-// Cores is the former name of Measured.
-func Cores(t testing.TB) {
-	t.Helper()
-	Measured(t)
 }
 
 // take waits for the cores without a timeout, because go test has one.

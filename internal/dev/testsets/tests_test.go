@@ -120,7 +120,8 @@ func TestReportsHost(t *testing.T) {
 	if os.Getenv(inner) != "" {
 		return
 	}
-	if said := innerSays(t.TempDir()); strings.Count(said, Figures+`{"seconds":`) != 1 {
+	said := innerSays(t.TempDir(), Set+"="+All)
+	if strings.Count(said, Figures+`{"seconds":`) != 1 {
 		t.Errorf("it says\n%s", said)
 	}
 }
@@ -157,6 +158,7 @@ func TestOnce(t *testing.T) {
 // Measured tests run one after another; a test below a measured one does not wait.
 func TestMeasured(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv(Set, All)
 	got := make(chan error, 1)
 	t.Run("first", func(t *testing.T) {
 		Measured(t)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -174,18 +175,30 @@ func (t tree) sources() []source {
 		if path.Ext(name) != ".go" || inTestdata(name) {
 			continue
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, t[name], parser.ParseComments)
-		if err != nil {
-			continue
+		if s := parse(name, t[name]); s.file != nil {
+			s.module = !t.nested(name)
+			all = append(all, s)
 		}
-		all = append(all, source{
-			name: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
-			module: !t.nested(name), generated: ast.IsGenerated(file),
-			text: t[name], set: set, file: file,
-		})
 	}
 	return all
+}
+
+// parsed keeps what parse returned, by name and text: ten checks read the same files.
+var parsed sync.Map
+
+// parse parses one file. A file with syntax errors has no syntax tree.
+func parse(name, text string) source {
+	key := [2]string{name, text}
+	if kept, ok := parsed.Load(key); ok {
+		return kept.(source) //nolint:errcheck // it holds nothing else
+	}
+	s := source{name: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"),
+		text: text, set: token.NewFileSet()}
+	if file, err := parser.ParseFile(s.set, name, text, parser.ParseComments); err == nil {
+		s.file, s.generated = file, ast.IsGenerated(file)
+	}
+	parsed.Store(key, s)
+	return s
 }
 
 // nested reports whether a file belongs to another module below the root, such as a service's.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -69,6 +70,7 @@ func (q *queue) offer(ctx context.Context, step Step) (*record.Load, error) {
 // with a long memory: an M/M/1 queue needs about 1/(mu (1-sqrt(rho))²) to forget its beginning, 45
 // ms at 10,000/s and rho = 0.908, 450 ms at 1000/s.
 func TestFindQueue(t *testing.T) {
+	testsets.Whole(t, "many simulated searches")
 	check := func(perS float64, objective string, limit, budget time.Duration, within float64) {
 		t.Helper()
 		const n = 9

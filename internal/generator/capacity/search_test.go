@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 	"prony.example/record/slo"
 )
@@ -33,6 +34,7 @@ func find(t *testing.T, s *server, o Options) *Found {
 // lambda/(mu - lambda): for mu = 1000/s, lambda = 907.9, slope 9.9, 0.1/9.9 = 1.0 %; for
 // mu = 400/s, lambda = 307.9, slope 3.3, 3.0 %.
 func TestFindCovers(t *testing.T) {
+	testsets.Whole(t, "many simulated searches")
 	check := func(perS, noise, confidence, rmsMax, worstMax float64) {
 		t.Helper()
 		const n = 100

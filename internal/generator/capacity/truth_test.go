@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/internal/generator/truth/virtual"
 	"prony.example/load"
@@ -80,6 +81,7 @@ func inSteps(work func(*rand.Rand) float64, most, stepS, limitS float64) float64
 // virtual time, in steps as long as the search makes them. Of three 95 % intervals, at least two
 // must include the capacity.
 func TestFindTruths(t *testing.T) {
+	testsets.Whole(t, "many simulated searches")
 	const limitS, ms = 0.020, time.Millisecond
 	check := func(name string, exact, most float64, work func(*rand.Rand) float64,
 		server func(seed uint64) truth.Plan) {

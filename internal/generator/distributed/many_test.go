@@ -166,6 +166,7 @@ func checkFates(t *testing.T, o Order, n int, res *record.Load) {
 // TestMany checks that tapes add up to one process's result, without the parts of lost and late
 // generators.
 func TestMany(t *testing.T) {
+	testsets.Whole(t, "many generators")
 	const n = 100
 	o := manyOf(n, 2*time.Second, 10)
 	one := alone(t, o)

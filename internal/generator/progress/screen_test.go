@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // terminal is a pseudo-terminal: text has what is written to tty.
@@ -205,6 +207,7 @@ func wantRestored(t *testing.T, text string) {
 // TestInterruptTwiceCancels checks that a view cancels at a second interrupt, and at one before the
 // window has opened.
 func TestInterruptTwiceCancels(t *testing.T) {
+	testsets.Whole(t, "waits")
 	check := func(name string, snapshots int, open bool, want int) {
 		t.Run(name, func(t *testing.T) {
 			p := openTerminal(t, 80, 24)

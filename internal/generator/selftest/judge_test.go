@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/selftest"
 	"prony.example/load"
 	"prony.example/record"
@@ -164,6 +165,7 @@ func unknown([]stats.Stall) selftest.Machine { return selftest.Machine{} }
 // TestStallsAreNoFault checks stalls at known times on the load's core: if they are recorded or
 // counted, no case of a correct generator is wrong. If they are unknown, some are.
 func TestStallsAreNoFault(t *testing.T) {
+	testsets.Whole(t, "many simulated cases")
 	for _, s := range []struct {
 		name           string
 		length, period time.Duration
@@ -202,6 +204,7 @@ func TestStallsAreNoFault(t *testing.T) {
 // detects its fault, with stalls of half a percent of the time and with other processes that always
 // run on the cores in use.
 func TestFaultsAreNoDisturbance(t *testing.T) {
+	testsets.Whole(t, "many simulated cases")
 	for i := range lies {
 		lie := &lies[i]
 		t.Run(lie.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/selftest"
 	"prony.example/internal/generator/truth"
 	"prony.example/load"
@@ -182,6 +183,7 @@ var lies = []struct {
 }
 
 func TestLiesAreFound(t *testing.T) {
+	testsets.Whole(t, "many simulated cases")
 	for i := range lies {
 		lie := &lies[i]
 		t.Run(lie.name, func(t *testing.T) {

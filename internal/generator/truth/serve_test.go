@@ -39,7 +39,7 @@ func serve(t *testing.T, p truth.Plan) *server {
 
 func serveWith(t *testing.T, p truth.Plan, o truth.Options) *server {
 	t.Helper()
-	testsets.Cores(t)
+	testsets.Measured(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestRequestsAreTakenApart(t *testing.T) {
 // TestPlanKnowsRequest checks the request that a plan gets, with a server that runs beside its
 // client.
 func TestPlanKnowsRequest(t *testing.T) {
-	testsets.Cores(t)
+	testsets.Measured(t)
 	var seen []string
 	addr, stop, err := truth.Start(func(now int64, r truth.Request) truth.Reply {
 		seen = append(seen, fmt.Sprintf("%d %d %s %s %s", r.N, r.OnConn, r.Method, r.Path, r.Body))

@@ -23,6 +23,7 @@ import (
 	"github.com/moby/moby/api/types/system"
 	"golang.org/x/sys/unix"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 )
 
@@ -338,6 +339,7 @@ func TestEngineStops(t *testing.T) {
 
 // The process number from the engine must belong to the container on this machine.
 func TestProcessIsNotHere(t *testing.T) {
+	testsets.Whole(t, "waits")
 	dead := exec.Command("true")
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
@@ -377,6 +379,7 @@ func TestProcessIsNotHere(t *testing.T) {
 
 // A cancelled launch does not wait for an engine that hangs.
 func TestHangingEngine(t *testing.T) {
+	testsets.Whole(t, "waits")
 	f := startFake(t)
 	l := launcher(t, Options{Socket: f.socket, Host: true})
 	ctx, cancel := context.WithCancel(t.Context())

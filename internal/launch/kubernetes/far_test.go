@@ -112,7 +112,7 @@ func child(t *testing.T) (*far, func() int) {
 // A reader reports the same about a container as this program reads itself on one machine.
 func TestReaderReads(t *testing.T) {
 	testsets.Once(t, "a reader beside a busy container", testsets.Needs{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	dir, cmd := contained(t, "sh", "-c", "while :; do :; done")
 	f, _ := child(t)
 	if off := f.clock; max(off.WallNs, -off.WallNs) > off.ErrorNs+1e5 || off.ErrorNs > 5e6 {
@@ -330,6 +330,7 @@ echo '{"id":'$n',"is":{"atNs":5,"mark":{"TNs":100,"Source":"x"}}}'; done`
 // A pod that refuses a connection is reachable, because nothing listens there yet. A silent address
 // is not, and the error says what the load needs.
 func TestReached(t *testing.T) {
+	testsets.Whole(t, "waits")
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func farLauncher(t testing.TB, o Options) *Launcher {
 // A reader in a pod reads the same about another pod as this machine, its node, reads itself.
 func TestReaderInPod(t *testing.T) {
 	l := farLauncher(t, Options{})
-	testsets.Cores(t)
+	testsets.Measured(t)
 	p := start(t, l, launch.Spec{Args: []string{"/act", "act-burns"}, Cores: []int{0}, CPUs: 1,
 		MemoryBytes: 64 << 20})
 	says(t, p, "ready")

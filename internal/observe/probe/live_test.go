@@ -115,7 +115,7 @@ type burner struct {
 
 func startBurner(t *testing.T) *burner {
 	t.Helper()
-	testsets.Cores(t)
+	testsets.Measured(t)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childEnv+"=1")
 	in, toChild, err := os.Pipe()

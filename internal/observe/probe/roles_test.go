@@ -175,7 +175,7 @@ func TestLiveRolesOfJVM(t *testing.T) {
 	if err != nil {
 		t.Skip("java is not installed")
 	}
-	testsets.Cores(t)
+	testsets.Measured(t)
 	dir := t.TempDir()
 	source := filepath.Join(dir, "Idle.java")
 	if err := os.WriteFile(source, []byte(`public class Idle {

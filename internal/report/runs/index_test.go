@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/report/history"
 	"prony.example/record"
 )
@@ -223,6 +224,7 @@ func TestTwoPrograms(t *testing.T) {
 
 // TestCacheStaysSmall checks that outdated lines are removed, and that an open shelf survives it.
 func TestCacheStaysSmall(t *testing.T) {
+	testsets.Whole(t, "hundreds of runs")
 	dir := t.TempDir()
 	begun(t, dir, 0, 3)
 	long := strings.Repeat("x", 3000)

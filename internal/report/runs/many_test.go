@@ -10,12 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
 // TestHundreds checks that hundreds of runs are read once, and that a second shelf reads the cache,
 // except for changed runs and results of another program.
 func TestHundreds(t *testing.T) {
+	testsets.Whole(t, "hundreds of runs")
 	dir := t.TempDir()
 	const many = 250
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

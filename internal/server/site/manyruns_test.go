@@ -89,6 +89,7 @@ func (m *manyRuns) last() (url.Values, int) {
 // TestManyRuns opens the list of a server with 100,000 runs in a browser: it shows how many are
 // read, the server filters, and no page loads more than a small part of the list.
 func TestManyRuns(t *testing.T) {
+	testsets.Whole(t, "a site of many runs")
 	testsets.Live(t)
 	ctx := browser(t)
 	m := &manyRuns{t: t, lab: lab{t: t}, read: 1200}

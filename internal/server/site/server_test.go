@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/server/app"
 )
 
@@ -157,6 +158,7 @@ func (l *lab) got(want string) {
 
 // TestServerPagesInBrowser uses the pages that need a server, by hand and with axe.
 func TestServerPagesInBrowser(t *testing.T) {
+	testsets.Whole(t, "pages in a browser")
 	ctx := browser(t)
 	l := &lab{t: t, more: make(chan string)}
 	server := httptest.NewServer(l)

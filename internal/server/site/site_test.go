@@ -16,6 +16,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/format"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/report/history"
 	"prony.example/internal/report/runs"
 	"prony.example/record"
@@ -109,6 +110,7 @@ func document(t *testing.T, to, name string, into any) {
 
 // TestSite checks that a site's documents equal those of shelf, trend and report.
 func TestSite(t *testing.T) {
+	testsets.Whole(t, "a site of many runs")
 	s := makeRuns(t, 60)
 	to := filepath.Join(t.TempDir(), "public")
 	if made := write(t, s, to); made.Runs != 60 || made.Fresh != 60 || len(made.Left) != 0 {

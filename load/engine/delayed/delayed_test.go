@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load/engine"
 	"prony.example/load/engine/enginetest"
 	"prony.example/load/engine/epoll"
@@ -38,6 +39,7 @@ func TestEngine(t *testing.T) {
 
 // The same over TLS, whose handshakes are delayed too.
 func TestSecure(t *testing.T) {
+	testsets.Whole(t, "every protocol")
 	enginetest.RunSecureDelayed(t, tls.VersionTLS13, func(a netip.AddrPort, n int, c *tls.Config) (
 		engine.Engine, error) {
 		e, err := over(a, n)

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load"
 	"prony.example/load/engine/closingtest"
 	"prony.example/load/engine/epoll"
@@ -13,6 +14,7 @@ import (
 
 // The tests of closed connections that every engine must pass.
 func TestClosing(t *testing.T) {
+	testsets.Whole(t, "every protocol")
 	t.Run("HTTP/1.1", func(t *testing.T) {
 		closingtest.HTTP1(t, nil, func(a netip.AddrPort, n int) (load.Engine, error) {
 			return epoll.New(a, n)

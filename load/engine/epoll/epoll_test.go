@@ -21,6 +21,7 @@ func TestEngine(t *testing.T) {
 
 // The same over TLS.
 func TestSecure(t *testing.T) {
+	testsets.Whole(t, "every protocol")
 	for _, version := range []uint16{tls.VersionTLS13, tls.VersionTLS12} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
 			if version < tls.VersionTLS13 {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load"
 	"prony.example/load/engine/closingtest"
 	"prony.example/load/engine/enginetest"
@@ -13,6 +14,7 @@ import (
 
 // The tests of closed connections that every engine must pass.
 func TestClosing(t *testing.T) {
+	testsets.Whole(t, "every protocol")
 	check := func(protocol, spoken string, streams int,
 		run func(*testing.T, *tls.Config, enginetest.Make)) {
 		t.Run(protocol, func(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/selfcert"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/generator/truth"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
@@ -78,6 +79,7 @@ func atOnce(p truth.Plan) (plan truth.Plan, most func() int) {
 // get at most 4/20 ms = 200 responses per second, in every protocol, and a single request gets the
 // same response after the same time.
 func TestTruthInEveryProtocol(t *testing.T) {
+	testsets.Whole(t, "every protocol")
 	for _, scheme := range truth.Spoken {
 		t.Run(scheme, func(t *testing.T) {
 			const service = 20 * time.Millisecond

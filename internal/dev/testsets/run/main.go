@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -173,7 +174,8 @@ func planModule(suites []suite, set string) (wide, alone []order) {
 		return orders(named(suites, remaining, set, "-p=1", "-count=1")),
 			portions(suites, measuring, set, "-count=1")
 	}
-	measuring := func(s suite) []string { return without(s.measuring, s.full) }
+	none := func(suite) []string { return nil }
+	measuring := none // of the first set
 	var count []string
 	if set == testsets.All { // these tests remember their dependencies better than go test
 		measuring = func(s suite) []string { return without(s.measuring, s.later) }
@@ -182,9 +184,7 @@ func planModule(suites []suite, set string) (wide, alone []order) {
 	// Packages without a choice of tests have the same arguments in every run, so that go test
 	// keeps their results.
 	simple := func(s suite) bool { return len(s.measuring)+len(s.second)+len(s.long) == 0 }
-	separate := func(s suite) bool {
-		return set == testsets.All && slices.Contains(divided, s.path)
-	}
+	separate := func(s suite) bool { return parts(s, set) > 1 }
 	mixed := slices.DeleteFunc(slices.Clone(suites), simple)
 	alone = portions(mixed, measuring, set, count...)
 	for _, s := range mixed {
@@ -194,33 +194,45 @@ func planModule(suites []suite, set string) (wide, alone []order) {
 	}
 	suites = slices.DeleteFunc(suites, func(s suite) bool { return !simple(s) })
 	mixed = slices.DeleteFunc(mixed, separate)
-	none := func(suite) []string { return nil }
 	width := fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0))
 	return append(orders(except(mixed, measuring, set, append(count, width)...),
 		except(suites, none, set, width)), wide...), alone
 }
 
-// divided are packages whose exact and live tests run in several processes in the second set,
-// because one process would run them one after the other for minutes.
-var divided = []string{buildflags.Module + "/cmd/prony", buildflags.Module + "/internal/dev/faults"}
-
-// parts is the number of these processes.
-const parts = 6
+// parts is the number of processes that run the exact and live tests of a package: several where
+// one process would run them one after the other for minutes.
+func parts(s suite, set string) int {
+	switch strings.TrimPrefix(s.path, buildflags.Module+"/") {
+	case "cmd/prony":
+		if set == "" {
+			return 3
+		}
+		return 6
+	case "internal/dev/faults":
+		if set == testsets.All {
+			return 6
+		}
+	}
+	return 1
+}
 
 // divide orders the exact and live tests of a package in parts, each with the same number of tests
 // of the second set.
-func divide(s suite, set string, args ...string) (all []order) {
-	names := make([][]string, parts)
-	first := without(s.all, s.second)
-	for i, test := range without(append(intersection(s.all, s.second), first...),
-		append(s.measuring, s.later...)) {
-		names[i%parts] = append(names[i%parts], test)
+func divide(s suite, set string, args ...string) []order {
+	names := make([][]string, parts(s, set))
+	sorted := append(intersection(s.all, s.second), without(s.all, s.second)...)
+	if set == testsets.All {
+		sorted = without(without(sorted, s.measuring), s.later)
 	}
+	for i, test := range sorted {
+		names[i%len(names)] = append(names[i%len(names)], test)
+	}
+	var out []order
 	for i := range names {
-		all = append(all, named([]suite{s}, func(suite) []string { return names[i] }, set,
+		out = append(out, named([]suite{s}, func(suite) []string { return names[i] }, set,
 			append(args, "-p=1")...))
 	}
-	return orders(all...)
+	return orders(out...)
 }
 
 // orders returns the orders that have any tests.
@@ -298,10 +310,18 @@ func intersection(names, alternatives []string) []string {
 // pattern matches tests by name, for -run and -skip.
 func pattern(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
 
+// packages returns the packages of an order, those with many tests first: go test begins them in
+// this order, and the longest should not be the last.
+func (o order) packages() []string {
+	return slices.SortedFunc(maps.Keys(o.tests), func(a, b string) int {
+		return cmp.Or(len(o.tests[b])-len(o.tests[a]), strings.Compare(a, b))
+	})
+}
+
 // run runs go test and records its events.
 func (o order) run(ctx context.Context, l *ledger, stderr io.Writer) {
 	args := slices.Concat([]string{"test", "-json", "-vet=off", "-timeout=" + limit(o.set)},
-		buildflags.Flags, o.args, slices.Sorted(maps.Keys(o.tests)))
+		buildflags.Flags, o.args, o.packages())
 	if os.Getenv(testsets.Fresh) != "" {
 		args = slices.Insert(args, 1, "-count=1")
 	}

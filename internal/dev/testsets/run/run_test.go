@@ -70,7 +70,7 @@ func TestFirst(t *testing.T) {
 	}
 	check(`testsets.Whole(t, "x")`+"\ntestsets.Measured(t)", true)
 	check("n := 1\ntestsets.Once(t, n, testsets.Needs{})", true)
-	check("testsets.Measured(t)", false)
+	check("testsets.Live(t)", false)
 	check(`t.Run("x", func(t *testing.T) { testsets.Whole(t, "x") })`, false)
 	check(`if n > 1 { testsets.Whole(t, "x") }`, false)
 	check(`defer testsets.Whole(t, "x")`, false)
@@ -92,12 +92,10 @@ func TestDeclared(t *testing.T) { tests.Live(t) }
 func TestSecond(t *testing.T) { tests.Whole(t, "") }
 func TestThird(t *testing.T) { tests.Long(t, "", tests.Needs{}) }
 func TestMeasured(t *testing.T) { listen(); tests.Measured(t) }
-func TestFormer(t *testing.T) { tests.Cores(t) }
 `))
 	for test, want := range map[string]kind{"TestExact": exact, "TestProcess": live,
 		"TestSocket":   live,
-		"TestDeclared": live, "TestSecond": live, "TestThird": live, "TestMeasured": measured,
-		"TestFormer": measured} {
+		"TestDeclared": live, "TestSecond": live, "TestThird": live, "TestMeasured": measured} {
 		if got := s.kindOf(test); got != want {
 			t.Errorf("%s is %s, want %s", test, got, want)
 		}
@@ -106,11 +104,10 @@ func TestFormer(t *testing.T) { tests.Cores(t) }
 
 var suites = []suite{
 	{path: "a", module: ".", all: []string{"TestM", "TestN", "TestO", "TestQ"},
-		measuring: []string{"TestM", "TestN"}, second: []string{"TestN", "TestO"},
-		full: []string{"TestN", "TestO"}},
+		measuring: []string{"TestM", "TestN"}, second: []string{"TestN", "TestO"}},
 	{path: "b", module: ".", all: []string{"TestM", "TestL", "TestV"},
 		long: []string{"TestL", "TestV"}, measuring: []string{"TestV"},
-		full: []string{"TestL", "TestV"}, later: []string{"TestL", "TestV"}},
+		later: []string{"TestL", "TestV"}},
 	{path: "c", module: ".", all: []string{"TestX"}},
 	{path: "h", module: "home", all: []string{"TestH", "TestM"}, measuring: []string{"TestM"},
 		second: []string{"TestH"}},
@@ -134,9 +131,8 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant\n%s", set, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	check("", "0 . WIDE -skip=^(TestM)$ map[a:[TestN TestO TestQ] b:[TestL TestV]]",
-		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
-		"1 . -run=^(TestM)$ map[a:[TestM] b:[TestM]]", "2 home -run=^(TestM)$ map[h:[TestM]]")
+	check("", "0 . WIDE map[a:[TestM TestN TestO TestQ] b:[TestM TestL TestV]]",
+		"0 . WIDE map[c:[TestX]]", "0 home WIDE map[h:[TestH TestM]]")
 	check(testsets.All,
 		"0 . WIDE -skip=^(TestM|TestN)$ map[a:[TestO TestQ] b:[TestL TestV]]",
 		"0 . WIDE map[c:[TestX]]", "0 home WIDE -skip=^(TestM)$ map[h:[TestH]]",
@@ -168,7 +164,8 @@ func TestPortions(t *testing.T) {
 						runs[path+n]++
 					}
 				}
-				n := len(intersection(o.tests[many.path], append(many.measuring, many.second...)))
+				n := len(intersection(o.tests[many.path], slices.Concat(many.measuring,
+					many.second)))
 				if n > size {
 					t.Errorf("%q: an order has %d tests", set, n)
 				}
@@ -191,10 +188,11 @@ func TestPortions(t *testing.T) {
 		return all
 	}
 	all := names(2*portion + 1)
-	check("", 3, portion, suite{path: "m", module: ".", all: all, measuring: all})
-	all = names(3 * parts)
-	check(testsets.All, parts, 2, suite{path: divided[0], module: ".", all: all,
-		second: all[:2*parts], full: all[:2*parts]})
+	check(testsets.All, 3, portion, suite{path: "m", module: ".", all: all, measuring: all})
+	many := suite{path: "prony.example/cmd/prony", module: ".", all: names(18)}
+	many.second, many.measuring = many.all[:12], many.all[17:]
+	check(testsets.All, 7, 2, many)
+	check("", 3, 5, many)
 }
 
 func TestPatterns(t *testing.T) {

@@ -25,7 +25,7 @@ const library = buildflags.Module + "/internal/dev/testsets"
 var (
 	second   = []string{library + ".Whole", library + ".Once"}
 	long     = []string{library + ".Long", library + ".More"}
-	measures = []string{library + ".Measured", library + ".Cores"}
+	measures = []string{library + ".Measured"}
 	lives    = []string{library + ".Live", library + ".S3", library + ".Tool", library + ".Build",
 		"os/exec.Command", "os/exec.CommandContext", "net.Listen", "net.ListenPacket",
 		"net.ListenUDP", "net.ListenTCP", "net.Dial", "net.DialTimeout",
@@ -49,7 +49,6 @@ const (
 type suite struct {
 	path, module                       string // import path, folder of its module
 	all, live, measuring, second, long []string
-	full                               []string // wholly of a later set than the first
 	later                              []string // wholly of the third set
 }
 
@@ -142,7 +141,6 @@ func read(path string, files []*ast.File) suite {
 	}
 	s.measuring = calling(files, measures)
 	s.second, s.long = calling(files, second), calling(files, long)
-	s.full = first(files, slices.Concat(second, long))
 	s.later = first(files, []string{library + ".Long"})
 	return s
 }
