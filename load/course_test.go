@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -77,6 +78,7 @@ func drawn(rng *rand.Rand) (s Spec, w *world, stopped *bool) {
 
 // A load that ends after a number of requests, or before, has a series of what ran.
 func TestCourseOfANumber(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	for seed := range uint64(24) {
 		s, w, stopped := drawn(rand.New(rand.NewPCG(seed, 5)))
 		r := good(t, w, s)

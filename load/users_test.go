@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -38,6 +39,7 @@ func users(number pace.Profile, think Think) *Users { return &Users{Number: numb
 // N users with think time Z and service time S send N/(Z+S) requests per second: the interactive
 // response time law.
 func TestUsersThink(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	check := func(threads int, think Think, want int64) {
 		t.Helper()
 		w := &world{serve: after(50 * time.Millisecond)}

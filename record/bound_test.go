@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // numbers calls f with every number of a value; it creates missing elements.
@@ -47,6 +49,7 @@ func reread(t *testing.T, dir string, text []byte) (records []*Record, bad []*Ba
 
 // Records with an impossible number are rejected, for every number of a record.
 func TestNoNumberIsBeyondAll(t *testing.T) {
+	testsets.Whole(t, "every number of a record")
 	dir := t.TempDir()
 	w, err := Create(dir, Run{ID: "r", Suite: "s"})
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // stealing simulates a start whose machine is disturbed in bursts that last for several slices;
@@ -31,6 +33,7 @@ func stealing(r *rand.Rand, rounds, targets int, extra float64) *Rounds {
 }
 
 func TestCheckBalance(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	check := func(targets int, extra, atLeast, atMost float64) {
 		t.Helper()
 		checkShare(t, uint64(targets), 100, atLeast, atMost, func(r *rand.Rand) bool {

@@ -324,6 +324,7 @@ func TestBlocksNarrow(t *testing.T) {
 // TestBlocksHoldTiers: equal targets are in one tier. If some are five times as noisy, the error
 // with three blocks is 6 % instead of 5 %.
 func TestBlocksHoldTiers(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 600
 	check := func(blocks int, x noise, by []float64, atMost float64) {
 		t.Helper()

@@ -39,6 +39,7 @@ func paused(r *rand.Rand, pauseMs float64, pauses int, cut bool) (rate, cpu floa
 // 1/0.96, 4.17 % more CPU time. With 1000 pauses the standard error is 0.13 points. The oracle has
 // windows that end at their planned moments: they lose the part of a pause beyond the end.
 func TestPausesCountWhole(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const pauses = 1000
 	lines := []string{"| pause | throughput | CPU per request | throughput, windows that are cut |",
 		"|---|---|---|---|"}
@@ -109,6 +110,7 @@ func turns(r *rand.Rand, fast turning, rounds int, lead, window, shift float64) 
 // any shape of bursts, with a lead-in of 5 turns, a window of 10, and the window's beginning
 // shifted at random over one turn.
 func TestTurns(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	for _, s := range []turning{
 		{20, 0.3, 0, 64}, {20, 0.3, 0.02, 64}, {20, 0.1, 0.02, 64}, {20, 0.3, 0.1, 64},
 		{20, 0.9, 0.02, 64}, {100, 0.3, 0.02, 64},

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // short are stalls of which none is recorded: shorter than longestNs, in a share of the time.
@@ -20,6 +22,7 @@ func short(r *rand.Rand, share float64, longestNs, endNs int64) (all []Stall) {
 // The true quantile lies between the bound and the value, whatever the service does, if all stalls
 // are too short to be recorded.
 func TestLowestBoundsTheQuantile(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const longest = stallTickNs + stallSlack
 	const end = int64(40e9)
 	for _, q := range []queue{plainQueue, longQueue, shortQueue} {

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
 // Both arms of the mock target are equal except for a percent of noise: the report shows the noise
 // floor, and the plan the number of blocks to detect a difference.
 func TestNoiseFloor(t *testing.T) {
+	testsets.Whole(t, "whole runs")
 	root := checkout(t)
 	_, stderr, exit := say(t, mock{}, "plan", "--root", root, "--detect", "3%")
 	if exit != cli.Failed {

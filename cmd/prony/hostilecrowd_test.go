@@ -58,6 +58,7 @@ func crowded(t *testing.T, n int, again time.Duration) (c *strangers.Crowd, serv
 // Clients without the token that hold connections do not shut out one that has it, and are reported
 // in one line.
 func TestServeCrowd(t *testing.T) {
+	testsets.Whole(t, "a crowd of viewers")
 	testsets.Live(t)
 	const hostile, most = 2300, 2048
 	c, _, ask, end := crowded(t, hostile, 0)

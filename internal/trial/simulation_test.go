@@ -38,6 +38,7 @@ const lifeBound = 25 * time.Minute
 // A run with faults by seed, everywhere at once, as databases are tested (FoundationDB: Zhou et
 // al., SIGMOD 2021, section 4): whatever breaks, the promises of a run are kept.
 func TestSimulation(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	if *theSeed > 0 {
 		simulate(t, *theSeed, *theSeed)
 		return

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"prony.example/internal/dev/testsets"
 )
 
 const (
@@ -84,6 +86,7 @@ func TestAndersonDarlingIsItsIntegral(t *testing.T) {
 // The one-percent point is exceeded in one of a hundred Poisson processes, with few gaps and with
 // many: 200 of 20,000 with a standard deviation of 14, 40 of 4,000 with one of 6.
 func TestFalseAlarms(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	check := func(requests, times, least, most int) {
 		t.Helper()
 		alarms := 0

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/strictyaml"
+	"prony.example/internal/dev/testsets"
 )
 
 // Numbers keep all of their digits, in aliases, merged mappings and lists, too; what only looks
@@ -43,6 +44,7 @@ tagged: !!map {a: !!str 1.10, b: 1.10}
 // Brackets and stars of prose are no structure, and a file may have more values than its aliases
 // may repeat.
 func TestBoundsCountStructure(t *testing.T) {
+	testsets.Whole(t, "huge files")
 	prose := "a: |\n" + strings.Repeat("  - an interval [0, 1) of **all**\n", 200)
 	if _, err := strictyaml.DecodeExact("f", []byte(prose)); err != nil {
 		t.Error(err)

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // received are requests as a draft or a server shows them.
@@ -44,6 +46,7 @@ func recorder(got *strings.Builder) http.HandlerFunc {
 
 // A command that is taken gives the requests that curl itself sends, in a shell.
 func TestCurlItself(t *testing.T) {
+	testsets.Whole(t, "curl")
 	// Other versions differ in small things, such as the case of percent escapes.
 	if version, err := exec.Command("curl", "-V").Output(); !strings.HasPrefix(string(version),
 		"curl 7.88.") {

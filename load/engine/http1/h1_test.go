@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // answer is a reader's result for a text.
@@ -207,6 +209,7 @@ func TestMalformed(t *testing.T) {
 // A head that cannot be valid is an error before its end, which may never come. A bare LF is one
 // (§2.2 permits to refuse it), because line ends decide where the response ends.
 func TestFlawsEndTheReading(t *testing.T) {
+	testsets.Whole(t, "every cut of responses")
 	for text, want := range map[string]error{
 		"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello\r\n\r\n": ErrBareLF,
 		"HTTP/1.1 200 OK\nContent-Length: 2\n\nok":            ErrBareLF,

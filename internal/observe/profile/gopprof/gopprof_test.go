@@ -120,6 +120,7 @@ func before(i int) { kept[i%64] = make([]byte, 8192) }
 // TestLockAndBlock checks a goroutine that waits for another one's lock: the lock profile has the
 // wait under the function that unlocks, the block profile under the one that waits.
 func TestLockAndBlock(t *testing.T) {
+	testsets.Whole(t, "every kind of profile")
 	runtime.SetBlockProfileRate(1)
 	old := runtime.SetMutexProfileFraction(1)
 	t.Cleanup(func() { runtime.SetBlockProfileRate(0); runtime.SetMutexProfileFraction(old) })
