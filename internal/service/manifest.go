@@ -73,7 +73,7 @@ func (d document) checkHead(s *Service) {
 	if folder := filepath.Base(s.Dir); s.Name != "" && s.Name != folder {
 		d.Wrong("$.name", "", "name %q differs from the folder's name, %q", s.Name, folder)
 	} else if s.Name != "" && !serviceName.MatchString(s.Name) {
-		d.Wrong("$.name", "use use small letters, digits and dashes, such as java-netty",
+		d.Wrong("$.name", "use small letters, digits and dashes, such as java-netty",
 			"name %q must have the form language-framework", s.Name)
 	}
 	if len(s.Contracts) == 0 {

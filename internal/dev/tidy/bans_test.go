@@ -43,6 +43,7 @@ var bans = []ban{
 			"internal/dev/testsets/run/...": "as a command",
 			"home/cmd/...":                  "as cmd/...",
 			"internal/dev/pinimages/...":    "likewise",
+			"internal/dev/ready/...":        "likewise",
 			"internal/dev/release/...":      "likewise",
 			"internal/report/...":           "it prints",
 			// This program, started for another purpose.
@@ -75,6 +76,7 @@ var bans = []ban{
 			"home/cmd/prony-home/main.go":       "likewise",
 			"internal/dev/testsets/run/main.go": "as a command",
 			"internal/dev/pinimages/main.go":    "likewise",
+			"internal/dev/ready/main.go":        "likewise",
 			"internal/dev/release/main.go":      "likewise",
 			"internal/launch/process/...":       "it ends where the service begins, before main",
 			"internal/launch/guard/...":         "the guard ends before main",
