@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -255,9 +256,7 @@ func (d *jsonDocument) system(p record.Provenance, o JSONOptions) {
 			p.Cgroup
 	}
 	d.Tools["pronyVersion"] = p.Prony
-	for name, version := range p.Tools {
-		d.Tools[name] = version
-	}
+	maps.Copy(d.Tools, p.Tools)
 }
 
 func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
