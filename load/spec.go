@@ -44,7 +44,7 @@ type Spec struct {
 
 	// Together, if set, is called once all connections are open and returns when the lead-in begins
 	// (clock.Mono). Loads that synchronize in it start at the same moment. An error ends the load.
-	Together func(context.Context) (start int64, err error)
+	Together func(context.Context) (start int64, err error) `json:"-"`
 
 	Cores []int // one pinned thread for each; empty: one thread, not pinned
 	Ahead bool  // run the threads before others on their cores, if permissions allow
@@ -52,15 +52,15 @@ type Spec struct {
 	// Sample bounds the requests whose times are kept one by one; 0: 65,536.
 	Sample int
 
-	Observer Observer      // follows the load and can end it; nil: none
+	Observer Observer      `json:"-"` // follows the load and can end it; nil: none
 	Every    time.Duration // between reports of the progress; 0: none
 	Detail   Detail        // of these reports
 
 	// Engine creates a thread's engine for a number of connections, and Describe describes it. If
 	// Engine is nil, Run uses the cheapest one for cleartext HTTP/1.1. Choice.Set sets both for
 	// other protocols.
-	Engine   func(to netip.AddrPort, connections int) (Engine, error)
-	Describe EngineInfo
+	Engine   func(to netip.AddrPort, connections int) (Engine, error) `json:"-"`
+	Describe EngineInfo                                               `json:"-"`
 }
 
 // Ways to wait for the next arrival.

@@ -182,13 +182,13 @@ func rename(name *string, names map[string]string) {
 	}
 }
 
-// FormerColumns maps former names of a table's columns in suites to current names.
-var FormerColumns = map[string]string{"asks": "backendCalls", "collector": "gc"}
+// renamedColumns maps former names of a table's columns to current names.
+var renamedColumns = map[string]string{"asks": "backendCalls", "collector": "gc"}
 
 // upgradeColumns replaces former column names of the head.
 func (r *Run) upgradeColumns() {
 	r.Columns = slices.Clone(r.Columns)
 	for i := range r.Columns {
-		rename(&r.Columns[i], FormerColumns)
+		rename(&r.Columns[i], renamedColumns)
 	}
 }

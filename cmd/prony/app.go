@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
 )
@@ -33,7 +34,7 @@ func (a *app) root() (string, error) {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if isDir(filepath.Join(at, "services")) && isDir(filepath.Join(at, "suites")) {
+		if files.IsDir(filepath.Join(at, "services")) && files.IsDir(filepath.Join(at, "suites")) {
 			return at, nil
 		}
 		if at == filepath.Dir(at) {
@@ -50,9 +51,9 @@ func exists(path ...string) bool {
 	return err == nil
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+// write prints into a file, or to standard output if the name is empty.
+func (a *app) write(name string, print func(io.Writer) error) error {
+	return files.Print(a.stdout, name, print)
 }
 
 func (a *app) say(line string) { fmt.Fprintln(a.stderr, line) }
@@ -74,7 +75,7 @@ func (a *app) runs() (string, error) {
 		return "", err
 	}
 	for at := dir; ; at = filepath.Dir(at) {
-		if runs := filepath.Join(at, ".prony", "run"); isDir(runs) {
+		if runs := filepath.Join(at, ".prony", "run"); files.IsDir(runs) {
 			return runs, nil
 		}
 		if at == filepath.Dir(at) {

@@ -97,8 +97,8 @@ no interval and no verdict. Rows that occur several times in a file are repetiti
 // compare compares runs, or published results if an argument is a file.
 func (a *app) compare(args []string, f *compareFlags) (c compare.Comparison, err error) {
 	if slices.ContainsFunc(args, func(arg string) bool {
-		file, _ := addressOf(arg, isFile)
-		return isFile(file)
+		file, _ := addressOf(arg, files.IsFile)
+		return files.IsFile(file)
 	}) {
 		return a.comparePublished(args, f)
 	}
@@ -127,17 +127,6 @@ var (
 		Write: gatePage})
 )
 
-// write prints into a file, or to standard output if the name is empty.
-func (a *app) write(name string, printTo func(io.Writer) error) error {
-	if name == "" {
-		return printTo(a.stdout)
-	}
-	if err := files.Write(name, printTo); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
-}
-
 // every is the value of --metric for all metrics.
 const every = "all"
 
@@ -153,8 +142,7 @@ func compareSides(from, to compare.Side, o compare.Options) (compare.Comparison,
 // compared reports a comparison without rows, or a wrong name, as a usage error.
 func compared(c compare.Comparison, err error, metrics []string) (
 	compare.Comparison, error) {
-	var none *compare.NoTargetError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*compare.NoTargetError](err); ok {
 		return c, cli.Usage(err)
 	}
 	some := func(p compare.Pair) bool { return len(p.Rows) > 0 }
@@ -177,7 +165,7 @@ func (a *app) comparePublished(args []string, f *compareFlags) (
 	var documents []*audit.Document
 	var rows []string
 	for _, arg := range args {
-		file, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
+		file, row := addressOf(arg, isFileOrRun)
 		d, err := audit.Open(file, nil)
 		if err != nil {
 			return c, err
@@ -194,16 +182,13 @@ func (a *app) comparePublished(args []string, f *compareFlags) (
 	return compared(c, err, f.Metrics)
 }
 
-func isFile(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular()
-}
+func isFileOrRun(name string) bool { return files.IsFile(name) || isRun(name) }
 
 // oneRun refuses --targets unless they are two rows of one run, and RUN: without a row, which would
 // compare unintended rows.
 func oneRun(args, targets []string) error {
 	for _, arg := range args {
-		name, row := addressOf(arg, func(name string) bool { return isFile(name) || isRun(name) })
+		name, row := addressOf(arg, isFileOrRun)
 		if row == "" && name != arg {
 			return cli.Usagef("%q: the row after the colon is empty, perhaps because a variable "+
 				"of your script is not set; name a row, or omit the colon", arg)
@@ -252,7 +237,7 @@ func sameFolder(a, b string) bool {
 // side reads a run's folder, or RUN:TARGET.
 func (a *app) side(arg string) (compare.Side, error) {
 	dir, target := runTarget(arg)
-	if isFile(dir) {
+	if files.IsFile(dir) {
 		return compare.Side{}, cli.Usagef("%s is a file, but a gate needs the trials in a run's "+
 			"folder; compare published results with prony compare", dir)
 	}

@@ -226,8 +226,7 @@ func (a *app) gateLast(args []string, f *gateFlags) error {
 			"with a new name", dir, f.good)
 	}
 	g, err := a.gate([]string{base, dir}, f)
-	var unlike *compare.UnlikeError
-	if errors.As(err, &unlike) {
+	if unlike, ok := errors.AsType[*compare.UnlikeError](err); ok {
 		unlike.Hint += fmt.Sprintf("\nto start over, remove %s: the next run that this gate "+
 			"judges then becomes the base of later runs", f.good)
 	}

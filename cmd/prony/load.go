@@ -120,12 +120,6 @@ func (a *app) loadCmd() *cobra.Command {
 	fs.BoolVar(&o.spectrum, "spectrum", false, "also print the percentile spectrum")
 	fs.StringVar(&o.saveTrace, "save-trace", "", "file to which the arrivals are written, for "+
 		"--trace")
-	for _, name := range []string{"slow", "slow-text", "slow-drip"} {
-		cli.RemovedFlag(fs, name, "Prony cannot hold requests open; use a tool such as "+
-			"slowhttptest")
-	}
-	cli.RemovedFlag(fs, "metrics", "--otlp pushes the same numbers, such as to Prometheus "+
-		"(https://prometheus.io/docs/guides/opentelemetry)")
 	fs.StringVar(&o.otlp, "otlp", "",
 		"OTLP endpoint for live metrics, such as http://127.0.0.1:4318")
 	fs.BoolVar(&o.ceiling, "ceiling", false, "first measure the generator limit against a server "+

@@ -123,9 +123,6 @@ func addNetwork(c *cobra.Command, text *string) {
 func addEngine(c *cobra.Command, engine *string, usage string) {
 	*engine = load.Auto
 	cli.OneOf(c, engine, "engine", usage, load.Engines...)
-	for name, reason := range suite.RemovedEngines {
-		cli.RemovedWord(c, "engine", name, reason)
-	}
 }
 
 // addModel declares the flags of the load model.

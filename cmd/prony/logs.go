@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/telemetry"
 	"prony.example/internal/telemetry/logs"
@@ -94,7 +95,7 @@ func (a *app) logs(args []string, f logsFlags) error {
 		return err
 	}
 	dir, err := a.findRun(args, "logs", func(dir string) bool {
-		return exists(homeIn(dir), telemetry.LogsFile) || isDir(filepath.Join(dir, "logs"))
+		return exists(homeIn(dir), telemetry.LogsFile) || files.IsDir(filepath.Join(dir, "logs"))
 	})
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/observe/profile"
 	"prony.example/internal/report"
@@ -137,7 +138,7 @@ func (f profileFlags) against(run string) (string, profileFlags) {
 	name := f.diff
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		run, name = name[:i], name[i+1:]
-	} else if isDir(filepath.Clean(name)) {
+	} else if files.IsDir(filepath.Clean(name)) {
 		return name, g // the same target of another run
 	}
 	g.trial, g.target = "", name

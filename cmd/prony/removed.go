@@ -12,36 +12,18 @@ import (
 	"prony.example/internal/generator/translate"
 )
 
-// removedCmds returns the verbs that this release has removed. Each returns an error with the
-// command to run instead, and will be dropped in the next release.
+// removedCmds returns the verbs that this release has removed: hidden, with any arguments. Each
+// returns an error with the command to run instead, and will be dropped in the next release.
 func removedCmds() (out []*cobra.Command) {
 	for _, tool := range translate.Tools() {
-		out = append(out, removedCmd(tool, func(args []string) error {
-			return translated(tool, args)
-		}))
+		out = append(out, &cobra.Command{
+			Use: tool, Short: "(removed)", Hidden: true, DisableFlagParsing: true,
+			RunE: func(_ *cobra.Command, args []string) error {
+				return cli.Usage(translated(tool, args))
+			},
+		})
 	}
-	return append(out, removedCmd("man", func([]string) error {
-		return fmt.Errorf("the verb man was removed: releases contain the manual pages in " +
-			"share/man; prony VERB --help prints the same text")
-	}), removedCmd("fairness", func(args []string) error {
-		line := append([]string{"prony", "verify", "--table"}, args...)
-		update := func(arg string) bool { return strings.HasPrefix(arg, "--update") }
-		if slices.ContainsFunc(args, update) {
-			line = slices.Delete(line, 2, 3) // --update did not print the table in the removed verb
-		}
-		return fmt.Errorf("the verb fairness was removed; run this line instead:\n\n  %s",
-			cmdlog.Join(line))
-	}))
-}
-
-// removedCmd returns a hidden verb that takes any arguments and fails.
-func removedCmd(name string, instead func(args []string) error) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Short: "(removed)", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return cli.Usage(instead(args))
-		},
-	}
+	return out
 }
 
 // translated returns the error for a command line of another load generator.

@@ -33,17 +33,6 @@ func TestRemovedVerbs(t *testing.T) {
 	check("oha --gibberish http://localhost/", "unknown flag: --gibberish")
 	check("hey", "must have one URL")
 	check("oha --help", "the command line prints help")
-	check("fairness go-nethttp rust-axum", "\n\n  prony verify --table go-nethttp rust-axum\n")
-	check("fairness --update docs/fairness.md", "\n\n  prony verify --update docs/fairness.md\n")
-	check("run --duet=shared", "the flag --duet was removed",
-		"prony versus and prony run compare targets")
-	check("plan --duet", "the flag --duet was removed", "see docs/slices.md")
-	check("load --metrics :9091 http://localhost/", "the flag --metrics was removed; --otlp pushes")
-	const removed = "--engine uring was removed, because its CPU time was not significantly " +
-		"lower than that of epoll; leave out --engine\n"
-	check("load --engine uring http://localhost/", "prony: "+removed)
-	check("selftest --engine=uring", removed)
-	check("man /tmp/x", "the verb man was removed", "share/man", "--help")
 	help, _, _ := say(t, mock{}, "--help")
 	for _, tool := range translate.Tools() {
 		if strings.Contains(help, "\n  "+tool+" ") {

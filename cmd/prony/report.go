@@ -152,7 +152,7 @@ func (a *app) study(dir string, f reportFlags) (*reported, error) {
 	}
 	o := run.Options()
 	o.Baseline, o.Stalls = cmp.Or(f.baseline, o.Baseline), f.stalls
-	for _, key := range strings.Split(f.columns, ",") { // the suite may not have requested them
+	for key := range strings.SplitSeq(f.columns, ",") { // the suite may not have requested them
 		_, name, _ := strings.Cut(key, "/")
 		if slices.Contains(metric.ColumnNames(), name) && !slices.Contains(o.Columns, name) {
 			o.Columns = append(slices.Clone(o.Columns), name)

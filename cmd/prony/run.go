@@ -64,8 +64,6 @@ func (f *runFlags) suiteFlags(c *cobra.Command) {
 		"suite's number")
 	fs.TextVar(&o.Limits.Memory, "memory", strictyaml.Size(0),
 		"memory limit of a target, such as 512MiB, instead of the suite's limit")
-	cli.RemovedFlag(fs, "duet", "prony versus and prony run compare targets in slices of "+
-		"milliseconds; see docs/slices.md")
 	fs.BoolVar(&o.Quick, "quick", false,
 		"preview: up to 4 starts with 1s in slices, or 2 blocks with windows of 1s; warm-ups of "+
 			"6s. With JVMs: 2 starts, warm-ups of up to 30s")

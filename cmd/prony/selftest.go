@@ -265,7 +265,7 @@ func (t *truthStarter) start(ctx context.Context, kind string, p truth.Params, o
 // promote gives a server's threads priority over others. The launcher removes the right to do so
 // from the processes that it starts. If it fails, the server's report shows it.
 func promote(p launch.Process) {
-	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !exited(p); {
+	for until := clock.Mono() + int64(time.Second); clock.Mono() < until && !launch.HasExited(p); {
 		if !grantTime(p.Groups()) || rtsched.Promote(p.Main(), rtsched.Load) {
 			return
 		}
@@ -286,15 +286,6 @@ func grantTime(groups []launch.Group) bool {
 		}
 	}
 	return true
-}
-
-func exited(p launch.Process) bool {
-	select {
-	case <-p.Exited():
-		return true
-	default:
-		return false
-	}
 }
 
 // truthServer is a truth server in another process.

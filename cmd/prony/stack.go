@@ -53,8 +53,8 @@ func (a *app) stackUpCmd() *cobra.Command {
 			err := a.compose(c.Context(), a.stderr, a.stderr, "up", "--detach", "--no-recreate",
 				"--wait", "--wait-timeout", fmt.Sprint(int(wait.Seconds())))
 			if err != nil {
-				var started *exec.ExitError // otherwise docker or Compose is missing
-				if errors.As(err, &started) {
+				// Otherwise docker or Compose is missing.
+				if _, started := errors.AsType[*exec.ExitError](err); started {
 					err = fmt.Errorf("%w; prony stack status says why a part does not run", err)
 				}
 				return err

@@ -113,8 +113,7 @@ func importK6JSON(text string) (*tally, error) {
 			return nil, fmt.Errorf("line %d is not a JSON object of k6: %w", number, err)
 		}
 		if err := p.json(&o, clock); err != nil {
-			var m *Misread
-			if errors.As(err, &m) {
+			if m, ok := errors.AsType[*Misread](err); ok {
 				m.Line = number
 				return nil, m
 			}

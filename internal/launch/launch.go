@@ -161,3 +161,13 @@ type Group struct {
 	Controller string // version 1: cpuacct, cpu, cpuset or memory; version 2: empty, for all
 	Version    int    // 1 or 2
 }
+
+// HasExited reports whether a target's main process has ended.
+func HasExited(p Process) bool {
+	select {
+	case <-p.Exited():
+		return true
+	default:
+		return false
+	}
+}

@@ -48,7 +48,7 @@ const mostCells = 500
 // Folded reports whether the page has the table as text until a reader opens it.
 func (t dataTable) Folded() bool { return len(t.Rows)*len(t.Columns) > mostCells }
 
-func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
+func figuresOf(sc *table.Scenario, d pageScenario) figuresView {
 	blocks := blocksOf(sc)
 	v := figuresView{Repeat: sc.Starts.Repeat()}
 	if r, ok := metricStrip(sc, sc.Ranking.Load, sc.Ranking.Metric, blocks); ok {
@@ -58,7 +58,7 @@ func figuresOf(s table.Study, sc *table.Scenario, d pageScenario) figuresView {
 	}
 	v.More = moreStrips(sc, blocks)
 	v.Slices = slicesOf(sc)
-	v.Floor = floorStrip(sc, blocks)
+	v.Floor = floorStrip(sc)
 	v.Noise = noiseTable(sc)
 	if len(d.Latency) > 0 {
 		v.Latency = &plotView{latencySays(sc, d.Latency[0]), latencyTables(sc, d.Latency)}
@@ -159,7 +159,7 @@ func moreStrips(sc *table.Scenario, blocks int) []strip {
 }
 
 // floorStrip draws a target's ratio to itself: differences within it are noise.
-func floorStrip(sc *table.Scenario, blocks int) *strip {
+func floorStrip(sc *table.Scenario) *strip {
 	all := []float64{}
 	for _, f := range sc.Floors {
 		all = append(all, f.Ratio.Center, f.Ratio.Lo, f.Ratio.Hi)

@@ -26,7 +26,7 @@ func TestFiguresSayFindings(t *testing.T) {
 
 	floor := table.Floor{Target: "a", Load: "peak", Metric: "throughput", Unit: "1/s",
 		Detects: 1e15, Ratio: stats.Ratio{N: 2, Center: 1, Lo: 0.001, Hi: 1000, SDLog: 1}}
-	s := floorStrip(&table.Scenario{Floors: []table.Floor{floor}}, 2)
+	s := floorStrip(&table.Scenario{Floors: []table.Floor{floor}})
 	if row := s.Groups[0].Rows[0]; !strings.HasSuffix(row.Range, "resolution unknown") {
 		t.Errorf("the row says %q", row.Range)
 	}

@@ -79,7 +79,7 @@ func TestRuler(t *testing.T) {
 func TestRankingFigure(t *testing.T) {
 	s := analyze(rich(), fixtureOptions())
 	sc := s.Scenarios[0]
-	f := figuresOf(s, sc, dataOf(s, HTMLOptions{}).Scenarios[0])
+	f := figuresOf(sc, dataOf(s, HTMLOptions{}).Scenarios[0])
 	var ranked int
 	for _, g := range f.Ranking.Groups {
 		ranked += len(g.Rows)
@@ -116,7 +116,7 @@ func TestRankingFigure(t *testing.T) {
 		return r.Target.Name != "rust-axum" && r.Target.Name != "java-netty"
 	})
 	s = analyze(two, fixtureOptions())
-	f = figuresOf(s, s.Scenarios[0], dataOf(s, HTMLOptions{}).Scenarios[0])
+	f = figuresOf(s.Scenarios[0], dataOf(s, HTMLOptions{}).Scenarios[0])
 	const none = "No significant difference in throughput between rust-axum and java-netty."
 	if f.Ranking.Says != none {
 		t.Errorf("the ranking of two says %q", f.Ranking.Says)

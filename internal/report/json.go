@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"io"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -232,7 +233,7 @@ func document(s table.Study, o JSONOptions) jsonDocument {
 		d.record(r, o)
 	}
 	for _, sc := range s.Scenarios {
-		d.scenario(s, sc)
+		d.scenario(sc)
 	}
 	for _, tab := range sheet.Tables {
 		d.Notes = append(d.Notes, table.Texts(tab.Notes)...)
@@ -255,9 +256,7 @@ func (d *jsonDocument) system(p record.Provenance, o JSONOptions) {
 			p.Cgroup
 	}
 	d.Tools["pronyVersion"] = p.Prony
-	for name, version := range p.Tools {
-		d.Tools[name] = version
-	}
+	maps.Copy(d.Tools, p.Tools)
 }
 
 func (d *jsonDocument) record(r *record.Record, o JSONOptions) {
@@ -323,7 +322,7 @@ func (m *jsonMetrics) intervals(l *record.Load) {
 	}
 }
 
-func (d *jsonDocument) scenario(s table.Study, sc *table.Scenario) {
+func (d *jsonDocument) scenario(sc *table.Scenario) {
 	if len(sc.Ranking.Tiers) > 0 {
 		d.Tiers = append(d.Tiers, jsonTiers{sc.Name, sc.Ranking.Load, sc.Ranking.Metric,
 			sc.Ranking.Tiers})

@@ -113,7 +113,7 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 	for i, sc := range s.Scenarios {
 		part := scenarioView{
 			Number: i + 1, Table: tableViewOf(sheet.Tables[i], i+1),
-			Figures:    figuresOf(s, sc, d.Scenarios[i]),
+			Figures:    figuresOf(sc, d.Scenarios[i]),
 			Confidence: fmt.Sprintf("%g %%", 100*s.Options.Confidence),
 			Flame:      flameViewOf(s, sc, o, d, i+1), Others: otherTables(sheet, sc.Name),
 			Folded: many(len(s.Records)),

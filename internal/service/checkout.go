@@ -127,7 +127,7 @@ func fillSubmodules(ctx context.Context, clone, work string, dirs []string) (mis
 	if err != nil {
 		return nil, nil // it names none
 	}
-	for _, entry := range strings.Split(strings.TrimRight(listed, "\x00"), "\x00") {
+	for entry := range strings.SplitSeq(strings.TrimRight(listed, "\x00"), "\x00") {
 		key, path, _ := strings.Cut(entry, "\n")
 		name := strings.TrimSuffix(strings.TrimPrefix(key, "submodule."), ".path")
 		commit := gitlink(ctx, clone, path)

@@ -159,7 +159,7 @@ func portOf(ports []composedPort, expose []string) (int, error) {
 	}
 	for _, text := range expose {
 		numbers, protocol, _ := strings.Cut(text, "/")
-		for _, number := range strings.Split(numbers, "-") {
+		for number := range strings.SplitSeq(numbers, "-") {
 			if port, err := strconv.Atoi(number); err == nil && protocol != udp {
 				all = append(all, port)
 			}

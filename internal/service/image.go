@@ -36,7 +36,7 @@ func (s *Service) NoImage(t Target) string {
 		}
 	}
 	file, _ := s.dockerfile()
-	if !isFile(filepath.Join(s.Dir, file)) {
+	if !files.IsFile(filepath.Join(s.Dir, file)) {
 		return "it has no " + file
 	}
 	return ""

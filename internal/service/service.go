@@ -152,7 +152,7 @@ type Target struct {
 	Needs   []Need            `yaml:"needs"`   // in addition to the service's, to run it
 	Build   string            `yaml:"build"`   // name of one of builds; empty: the first one
 	// ExplicitOnly says why only suites that name the target include it.
-	ExplicitOnly string `yaml:"explicitOnly" was:"aside"`
+	ExplicitOnly string `yaml:"explicitOnly"`
 	// Counters are the counters of its dependencies, by their names in requests.
 	Counters map[string]counters.Place `yaml:"counters"`
 	// Connections replaces the number of connections of a suite's loads; 0: the suite's.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/base/lazyregexp"
 )
 
@@ -249,7 +250,7 @@ func (t *Tools) resolve(need Need) (Tool, error) {
 	var cause error
 	for i, c := range t.byTool[need.Tool] {
 		home := homeOf(c.path)
-		if need.Tool == "java" && !isFile(filepath.Join(home, "bin", "javac")) {
+		if need.Tool == "java" && !files.IsFile(filepath.Join(home, "bin", "javac")) {
 			cause = fmt.Errorf("%s is a JRE without javac: a JDK is required", home)
 			continue
 		}
@@ -342,7 +343,7 @@ func (p places) javas() (launchers []string, home bool) {
 	add := func(path string) bool {
 		// Distributions link a JVM under several names; query each only once.
 		real, err := filepath.EvalSymlinks(path)
-		if err != nil || !isFile(real) {
+		if err != nil || !files.IsFile(real) {
 			return false
 		}
 		if !slices.Contains(launchers, real) {
@@ -368,7 +369,7 @@ func (p places) javas() (launchers []string, home bool) {
 // besideJava returns GraalVM's native-image, which is in the folder of its JDK's java.
 func (p places) besideJava(javas []string) []string {
 	for _, java := range javas {
-		if path := filepath.Join(filepath.Dir(java), "native-image"); isFile(path) {
+		if path := filepath.Join(filepath.Dir(java), "native-image"); files.IsFile(path) {
 			return []string{path}
 		}
 	}
@@ -420,11 +421,6 @@ func hasStaticJDK(path string) bool {
 
 // homeOf returns the folder above a program's bin: for a JVM's launcher, JAVA_HOME.
 func homeOf(program string) string { return filepath.Dir(filepath.Dir(program)) }
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
 
 var (
 	// versionWord matches the first version in a tool's output: "go1.26.8", "v20.20.2", "17.0.15".

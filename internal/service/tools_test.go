@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"prony.example/internal/base/files"
 	"prony.example/internal/dev/testsets"
 )
 
@@ -110,7 +111,7 @@ func newMachine(t *testing.T) *machine {
 	m.places = places{jvms: []string{filepath.Join(dir, "jvm/*")},
 		look: func(program string) (string, error) {
 			path := filepath.Join(dir, "bin", program)
-			if !isFile(path) {
+			if !files.IsFile(path) {
 				return "", errors.New("not found")
 			}
 			return path, nil

@@ -177,11 +177,7 @@ func (c *checker) value(row *parameter, v reflect.Value, keyPath string) {
 // text checks a text, or the name of an entry, by the row of its key.
 func (c *checker) text(row *parameter, text, keyPath string) {
 	name := last(row.key)
-	if now := row.former[text]; now != "" {
-		c.Wrong(keyPath, "", "%s `%s` was renamed to `%s`", name, text, now)
-	} else if why := row.removed[text]; why != "" {
-		c.Wrong(keyPath, "leave out "+name, "%s `%s` was removed, because %s", name, text, why)
-	} else if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
+	if len(row.choices) > 0 && !slices.Contains(row.choices, text) {
 		c.Wrong(keyPath, strictyaml.Meant(text, row.choices, ""), "%s %q is not one of "+
 			"%s", name, text,
 			strings.Join(row.choices, ", "))

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -119,9 +120,7 @@ func (c *checker) rows(keyPath string, base row, doc *strictyaml.Document) []row
 		}
 		sweep("env", axis, m.Env[axis], func(to *Source, value string) {
 			env := map[string]Text{axis: Text(value)}
-			for key, input := range to.Env {
-				env[key] = input
-			}
+			maps.Copy(env, to.Env)
 			to.Env = env
 		})
 	}

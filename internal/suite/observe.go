@@ -42,7 +42,7 @@ var ProfileKinds = []string{"cpu", "alloc", "lock", "offcpu"}
 // Observe is what the lab records in a trial in addition to its samples.
 type Observe struct {
 	// Telemetry starts the telemetry collector.
-	Telemetry bool `yaml:"telemetry" was:"home" json:"home,omitempty"`
+	Telemetry bool `yaml:"telemetry" json:"home,omitempty"`
 	// GC lets JVMs log their garbage collections.
 	GC bool `yaml:"gc" json:"gc,omitempty"`
 	// Traces is the share of requests with a trace id.

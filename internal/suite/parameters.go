@@ -26,8 +26,6 @@ type parameter struct {
 	form     *lazyregexp.Pattern // of a text, or of the names of a mapping; nil: any
 	such     string              // an example of the form
 	choices  []string            // all values of a text
-	former   map[string]string   // earlier names of some of them
-	removed  map[string]string   // values that are no longer supported, and why
 	about    string
 }
 
@@ -131,7 +129,6 @@ var parameters = slices.Concat([]parameter{
 		"the first line has the column names, and requests use a column as `{name}`"},
 	{key: "scenarios[].rows", def: Sequential, when: "there is data",
 		choices: []string{Sequential, Random},
-		former:  map[string]string{"turn": Sequential, "drawn": Random},
 		about: "order of the rows of data. sequential: request or flow number k uses row k, and " +
 			"begins again after the last row; random: Prony draws rows by the seed. If each user " +
 			"has a setup, user i keeps row i"},
@@ -271,7 +268,6 @@ var parameters = slices.Concat([]parameter{
 		about: "how the generator waits for the next request: frugal sleeps, and sends late by " +
 			"the time of a wake-up; precise also polls shortly before, which uses a whole core"},
 	{key: "loads[].engine", def: "auto", late: true, choices: Engines,
-		former: map[string]string{"stack": "nethttp"}, removed: RemovedEngines,
 		about: "engine of the generator; auto uses epoll if system and protocol permit it, " +
 			"otherwise nethttp"},
 	{key: "loads[].leadIn", def: "200ms", max: hour,
@@ -327,7 +323,7 @@ var parameters = slices.Concat([]parameter{
 	{key: "observe", about: "additional observations in every trial of the comparison; see " +
 		"[observing](../observing.md)"},
 }, observations("observe."), []parameter{
-	{key: "columns", max: 20, choices: Columns, former: record.FormerColumns,
+	{key: "columns", max: 20, choices: Columns,
 		about: "additional columns of the table: for each load mean, p90, max, requests and " +
 			"errors; for cost, processors used, threads, and CPU time of compiler and garbage " +
 			"collector; for the start, time to listen and to the first response, and memory " +

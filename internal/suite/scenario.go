@@ -113,7 +113,7 @@ type Request struct {
 	Pause Duration `yaml:"pause" json:"pause,omitempty"` // flows: before the next
 	// BackendCalls is the minimum number of backend calls of the service for it, by counter. It is
 	// not sent.
-	BackendCalls map[string]int `yaml:"backendCalls" was:"asks" json:"-"`
+	BackendCalls map[string]int `yaml:"backendCalls" json:"-"`
 
 	// BodyHash is the hash of the file, as Suite.Hash; or a size, see Sized.
 	BodyHash string `yaml:"-" json:"bodyHash,omitempty"`
@@ -302,7 +302,7 @@ func (c Check) Make(vars []string) (extract.Check, error) {
 type Call struct {
 	Method string `yaml:"method" json:"method"` // "/package.Service/Method"
 	Send   string `yaml:"send" json:"send,omitempty"`
-	Expect string `yaml:"expect" was:"want" json:"want,omitempty"`
+	Expect string `yaml:"expect" json:"want,omitempty"`
 }
 
 // isCall reports whether the requests of a protocol are calls of gRPC.

@@ -50,11 +50,6 @@ var Columns = metric.ColumnNames()
 // supports.
 var Engines = []string{"auto", "epoll", "nethttp"}
 
-// RemovedEngines are engines that Prony's generator no longer has, and why.
-var RemovedEngines = map[string]string{
-	"uring": "its CPU time was not significantly lower than that of epoll",
-}
-
 // Pacings are the ways to wait for the next arrival; the first is the default.
 var Pacings = []string{"precise", "frugal"}
 
@@ -199,7 +194,7 @@ type Load struct {
 	Churn      int      `yaml:"churn" json:"churn,omitempty"`       // requests per connection
 	Pacing     string   `yaml:"pacing" json:"pacing,omitempty"`     // empty: the first of Pacings
 	Engine     string   `yaml:"engine" json:"engine,omitempty"`     // empty: the first of Engines
-	Lead       Duration `yaml:"leadIn" was:"lead" json:"lead"`      // before the window
+	Lead       Duration `yaml:"leadIn" json:"lead"`                 // before the window
 	Measure    Duration `yaml:"measure" json:"measure"`             // the window
 	Drain      Duration `yaml:"drain" json:"drain"`                 // after it, at most
 

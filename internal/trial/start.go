@@ -234,12 +234,10 @@ func (s *start) blame(ctx context.Context, failed *int, err error) error {
 	if err == nil || len(s.sides) == 0 {
 		return err
 	}
-	var end fallenSide
-	var idle idleError
-	if errors.As(err, &idle) {
+	if idle, ok := errors.AsType[idleError](err); ok {
 		*failed = slices.Index(s.sides, idle.side)
 	}
-	if errors.As(context.Cause(ctx), &end) {
+	if end, ok := errors.AsType[fallenSide](context.Cause(ctx)); ok {
 		*failed, err = slices.Index(s.sides, end.side), end
 	}
 	if *failed == nobody {

@@ -38,7 +38,9 @@ func (p *program) query(ctx context.Context, q flags.Query) (err error) {
 		if err != nil {
 			return err
 		}
-		return p.write(q.Out, func(w io.Writer) error { return tsdb.PrintList(w, list) })
+		return files.Print(p.stdout, q.Out, func(w io.Writer) error {
+			return tsdb.PrintList(w, list)
+		})
 	case q.Serve != "":
 		return p.serveMetrics(ctx, s, q.Serve)
 	}
@@ -49,18 +51,7 @@ func (p *program) query(ctx context.Context, q flags.Query) (err error) {
 	print := map[string]func(io.Writer) error{
 		"text": answer.Text, "json": answer.JSON, "csv": answer.CSV,
 	}[q.Format]
-	return p.write(q.Out, print)
-}
-
-// write prints to a file, or to standard output without a name.
-func (p *program) write(name string, print func(io.Writer) error) error {
-	if name == "" {
-		return print(p.stdout)
-	}
-	if err := files.Write(name, print); err != nil {
-		return fmt.Errorf("write report: %w", err)
-	}
-	return nil
+	return files.Print(p.stdout, q.Out, print)
 }
 
 func ask(ctx context.Context, s *tsdb.Store, q flags.Query) (*tsdb.Answer, error) {

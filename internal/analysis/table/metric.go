@@ -22,7 +22,7 @@ func (t *Target) summarize(sc *Scenario, confidence float64) {
 	}
 	for _, info := range sc.Loads {
 		if slices.Contains(loadNames(t.Trials), info.Name) {
-			t.summarizeLoad(sc, info, t.offers(info.Name), confidence)
+			t.summarizeLoad(info, t.offers(info.Name), confidence)
 		}
 	}
 	anchor := sc.anchor().Name
@@ -43,7 +43,7 @@ func (t *Target) summarize(sc *Scenario, confidence float64) {
 	}
 }
 
-func (t *Target) summarizeLoad(sc *Scenario, info LoadInfo, offered []offer, confidence float64) {
+func (t *Target) summarizeLoad(info LoadInfo, offered []offer, confidence float64) {
 	add := func(m Metric) {
 		m.Load, m.Model = info.Name, info.Model
 		t.Metrics = append(t.Metrics, m)

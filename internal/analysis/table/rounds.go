@@ -134,7 +134,7 @@ func (sc *Scenario) startRatios(a, b *Target, load, name string) (blocks []int,
 ) {
 	ma, _ := a.Metric(load, name)
 	mb, _ := b.Metric(load, name)
-	avs, bs, blocks := stats.Align(slicedItem("", &ma), slicedItem("", &mb))
+	avs, bs, blocks := stats.Align(slicedItem(&ma), slicedItem(&mb))
 	for i, block := range blocks {
 		nan := math.NaN()
 		ratio := stats.StartRatio{LogRatio: nan, SE: nan, Typical: nan, Ending: nan}

@@ -360,16 +360,9 @@ func (h Head) String() string {
 func hostLine(p record.Provenance) string {
 	words := []string{units.Plural(p.Cores, "core")}
 	if p.OS != "" || p.Kernel != "" {
-		words = append(words, strings.TrimSpace(osName(p.OS)+" "+p.Kernel))
+		words = append(words, strings.TrimSpace(units.Capital(p.OS)+" "+p.Kernel))
 	}
 	return strings.Join(words, ", ")
-}
-
-func osName(goos string) string {
-	if goos == "" {
-		return ""
-	}
-	return strings.ToUpper(goos[:1]) + goos[1:]
 }
 
 var versionIn = lazyregexp.New(`\d+(\.\d+)+\S*|\d+`)

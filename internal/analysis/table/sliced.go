@@ -282,8 +282,8 @@ func ShareStarts(a, b []Point) bool {
 }
 
 // slicedItem has a metric's values in slices by start.
-func slicedItem(name string, m *Metric) stats.Item {
-	return stats.Item{Name: name, Values: ByBlock(m.Sliced)}
+func slicedItem(m *Metric) stats.Item {
+	return stats.Item{Values: ByBlock(m.Sliced)}
 }
 
 // rankingSource is FromSlices where all targets that have a value of what ranks have one in slices.

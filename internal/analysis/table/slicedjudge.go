@@ -94,7 +94,7 @@ func (sc *Scenario) judgedPair(t *Target, m *Metric, o Options) (p verdict.Pair,
 func windowsOverSlices(a, b *Metric, confidence float64) stats.Ratio {
 	var bySlices, byWindows []float64
 	windowsA, windowsB := ByBlock(a.Points), ByBlock(b.Points)
-	avs, bs, blocks := stats.Align(slicedItem("", a), slicedItem("", b))
+	avs, bs, blocks := stats.Align(slicedItem(a), slicedItem(b))
 	for i, block := range blocks {
 		if x, y := windowsA[block], windowsB[block]; x > 0 && y > 0 {
 			bySlices, byWindows = append(bySlices, bs[i]/avs[i]), append(byWindows, y/x)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,14 +18,10 @@ type Choice struct {
 	to    *string
 	words []string
 	also  func(string) string // returns the word for a former name; nil: no former names
-	gone  map[string]error    // words that this release no longer has
 }
 
 // Set implements pflag.Value. It returns an error for unknown words.
 func (v *Choice) Set(word string) error {
-	if err := v.gone[word]; err != nil {
-		return err
-	}
 	if v.also != nil {
 		word = cmp.Or(v.also(word), word)
 	}
@@ -98,17 +93,6 @@ func FormerWord(c *cobra.Command, flag, former, word string) {
 	}
 }
 
-// RemovedWord makes a word an error of a flag that OneOf declared. The error has the reason, and
-// says to leave out the flag.
-func RemovedWord(c *cobra.Command, flag, word, reason string) {
-	v := c.Flags().Lookup(flag).Value.(*Choice)
-	if v.gone == nil {
-		v.gone = map[string]error{}
-	}
-	v.gone[word] = &removed{fmt.Errorf("--%s %s was removed, because %s; leave out --%s", flag,
-		word, reason, flag)}
-}
-
 // SomeOf declares a flag that takes several of a list of words.
 func SomeOf(c *cobra.Command, to *[]string, name, usage string, words ...string) {
 	declare(c, &Choices{to: to, words: words}, name, usage, words)
@@ -135,32 +119,9 @@ func FormerFlags(root *cobra.Command, names map[string]string) {
 	})
 }
 
-// RemovedFlag declares a hidden flag that this release no longer has. Using it is an error that
-// says what to do instead.
-func RemovedFlag(fs *pflag.FlagSet, name, instead string) {
-	f := fs.VarPF(&removed{fmt.Errorf("the flag --%s was removed; %s", name, instead)}, name, "",
-		"(removed)")
-	f.Hidden, f.NoOptDefVal = true, "removed"
-}
-
-// removed is the error, and the value, of a flag or a word that this release no longer has.
-type removed struct{ error }
-
-// String implements pflag.Value.
-func (*removed) String() string { return "" }
-
-// Set implements pflag.Value.
-func (r *removed) Set(string) error { return r }
-
-// Type implements pflag.Value.
-func (*removed) Type() string { return "string" }
-
 // FlagError makes a usage error from an error of flag parsing; it is for
 // cobra.Command.SetFlagErrorFunc.
 func FlagError(c *cobra.Command, err error) error {
-	if gone, is := errors.AsType[*removed](err); is {
-		return Usage(gone)
-	}
 	var wrong *pflag.InvalidValueError
 	var unknown *noChoice
 	if errors.As(err, &wrong) && errors.As(err, &unknown) {

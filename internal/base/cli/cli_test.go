@@ -49,7 +49,6 @@ func (v *verb) say(args ...string) (help string, err error) {
 	v.view, v.kinds = "auto", []string{"cpu"}
 	cli.Output(c, &v.format, &v.file, "text", "csv", "json")
 	cli.OneOf(c, &v.view, "view,v", "meanwhile", "auto", "live")
-	cli.RemovedWord(c, "view", "curses", "it flickers")
 	cli.SomeOf(c, &v.kinds, "kind", "what", "cpu", "alloc", "lock")
 	var out strings.Builder
 	c.SetOut(&out)
@@ -90,7 +89,6 @@ func TestMisuse(t *testing.T) {
 	check(`--format "xml": there are text, csv, json; see verb --help`, "--format", "xml")
 	check(`--kind "cpu,heat": there are cpu, alloc, lock; see verb --help`, "--kind", "cpu,heat")
 	check(`--view "": there are auto, live; see verb --help`, "--view", "")
-	check("--view curses was removed, because it flickers; leave out --view", "-v", "curses")
 	check("--output a.md: this command has no format for .md; there are text, csv, json, or "+
 		"choose a format with --format", "-o", "a.md")
 	check("expected verb [A] [flags], got 2 arguments; see verb --help", "a", "b")

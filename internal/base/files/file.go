@@ -235,6 +235,29 @@ func straight(name string, print func(io.Writer) error) error {
 	return errors.Join(print(f), f.Close())
 }
 
+// Print writes by print into a file, or to usual if the name is empty.
+func Print(usual io.Writer, name string, print func(io.Writer) error) error {
+	if name == "" {
+		return print(usual)
+	}
+	if err := Write(name, print); err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	return nil
+}
+
+// IsDir reports whether a path, or the target of a link there, is a folder.
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// IsFile reports whether a path, or the target of a link there, is a regular file.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Put writes data as Write does.
 func Put(name string, data []byte) error {
 	return Write(name, func(w io.Writer) error {

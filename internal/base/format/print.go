@@ -54,7 +54,7 @@ func Wrap(head, text string, width, indent int) string {
 // words splits at spaces, but leaves a percent sign with its number.
 func words(text string) []string {
 	var all []string
-	for _, w := range strings.Fields(text) {
+	for w := range strings.FieldsSeq(text) {
 		if len(all) > 0 && strings.HasPrefix(w, "%") {
 			all[len(all)-1] += " " + w
 			continue

@@ -35,7 +35,7 @@ const longest = 400
 // Clip shortens words of more than 400 bytes in a message, such as an argument of a hundred
 // thousand letters.
 func Clip(text string) string {
-	for _, word := range strings.Fields(text) {
+	for word := range strings.FieldsSeq(text) {
 		if len(word) > longest {
 			text = strings.ReplaceAll(text, word, fmt.Sprintf("%s… (%d bytes)",
 				strings.ToValidUTF8(word[:longest/4], ""), len(word)))

@@ -79,10 +79,6 @@ func decoded(file string, data []byte, v any, err error) error {
 	unknown, is := errors.AsType[*yaml.UnknownFieldError](err)
 	if is && unknown.Token != nil {
 		key := unknown.Token.Value
-		if now := renamed(reflect.TypeOf(v), key); len(now) > 0 {
-			out.Problem = fmt.Sprintf("`%s` is now `%s`", key, strings.Join(now, "` or `"))
-			return out
-		}
 		out.Problem = fmt.Sprintf("unknown key %q", key)
 		known := Keys(v)
 		out.Hint = Meant(key, known, "known keys are "+strings.Join(known, ", "))
@@ -147,16 +143,6 @@ func line(data []byte, n int) string {
 	return strings.TrimSpace(lines[n-1])
 }
 
-// renamed lists the present names of a former key, which fields have in the tag `was`.
-func renamed(t reflect.Type, key string) (out []string) {
-	fields(t, "", map[reflect.Type]bool{}, func(_, name string, f reflect.StructField) {
-		if f.Tag.Get("was") == key && !slices.Contains(out, name) {
-			out = append(out, name)
-		}
-	})
-	return out
-}
-
 // Keys lists the YAML keys of v's type and of all structs below it, in the order of declaration,
 // without repetitions.
 func Keys(v any) (out []string) {
@@ -178,17 +164,13 @@ func homes(t reflect.Type, key string) (out []string) {
 	return out
 }
 
-func keys(t reflect.Type, of string, visited map[reflect.Type]bool, see func(of, name string)) {
-	fields(t, of, visited, func(outer, name string, _ reflect.StructField) { see(outer, name) })
-}
-
-// fields visits the keys of a type and of all structs below it, each struct once. outer is the key
+// keys visits the keys of a type and of all structs below it, each struct once. outer is the key
 // that has the type as its value.
-func fields(t reflect.Type, outer string, visited map[reflect.Type]bool,
-	visit func(outer, name string, f reflect.StructField)) {
+func keys(t reflect.Type, outer string, visited map[reflect.Type]bool,
+	visit func(outer, name string)) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		fields(t.Elem(), outer, visited, visit)
+		keys(t.Elem(), outer, visited, visit)
 		return
 	}
 	if t.Kind() != reflect.Struct || visited[t] {
@@ -198,9 +180,9 @@ func fields(t reflect.Type, outer string, visited map[reflect.Type]bool,
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(strings.TrimPrefix(f.Tag.Get("yaml"), "-"), ",")
 		if name != "" {
-			visit(outer, name, f)
+			visit(outer, name)
 		}
-		fields(f.Type, cmp.Or(name, outer), visited, visit)
+		keys(f.Type, cmp.Or(name, outer), visited, visit)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"reflect"
 	"strconv"
@@ -84,9 +85,7 @@ func members(t reflect.Type, tag string) map[string]reflect.Type {
 		inline := f.Anonymous && name == "" || strings.Contains(options, "inline")
 		switch {
 		case inline && f.Type.Kind() == reflect.Struct:
-			for key, inner := range members(f.Type, tag) {
-				out[key] = inner
-			}
+			maps.Copy(out, members(f.Type, tag))
 		case name == "" && tag == "json" && f.IsExported():
 			out[f.Name] = f.Type
 		case name != "" && name != "-":

@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := empty(r.dir); err != nil {
 		return err
 	}
-	for _, system := range strings.Split(*want, ",") {
+	for system := range strings.SplitSeq(*want, ",") {
 		if err := r.programs(system); err != nil {
 			return fmt.Errorf("%s: %w", system, err)
 		}
@@ -77,7 +77,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if err := r.share(); err != nil {
 		return err
 	}
-	for _, system := range strings.Split(*want, ",") {
+	for system := range strings.SplitSeq(*want, ",") {
 		if arch, ok := strings.CutPrefix(system, "linux/"); ok {
 			if err := errors.Join(r.debian(arch), r.image(arch)); err != nil {
 				return fmt.Errorf("%s: %w", system, err)

@@ -4,18 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"reflect"
 	"slices"
-	"time"
 	"unicode/utf8"
 
 	"prony.example/internal/generator"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/extract"
-	"prony.example/load/network"
-	"prony.example/load/pace"
 )
 
 // Order is a load and the generator configuration for it.
@@ -25,40 +21,12 @@ type Order struct {
 }
 
 // orderForm is an order's form on the wire. Each generator fills in ${NAME} from its own
-// environment.
+// environment, and reads the files that Stack names on its own machine.
 type orderForm struct {
-	Name        string         `json:"name"`
-	Address     netip.AddrPort `json:"address"`
-	Host        string         `json:"host"`
-	Scene       sceneForm      `json:"scene"`
-	Model       string         `json:"model"`
-	Connections int            `json:"connections"`
-	Most        int            `json:"most"`
-	Schedule    pace.Schedule  `json:"schedule"`
-	Users       *load.Users    `json:"users"`
-	Requests    int64          `json:"requests"`
-	Churn       int            `json:"churn"`
-	Trace       load.Trace     `json:"trace"`
-	Part        load.Part      `json:"part"`
-	Seed        uint64         `json:"seed"`
-	Lead        time.Duration  `json:"lead"`
-	Window      time.Duration  `json:"window"`
-	Drain       time.Duration  `json:"drain"`
-	Timeout     time.Duration  `json:"timeout"`
-	Network     network.Delay  `json:"network"`
-	Pacing      string         `json:"pacing"`
-	Cores       []int          `json:"cores"`
-	Ahead       bool           `json:"ahead"`
-	Engine      string         `json:"engine"`
-	Stack       *stackForm     `json:"stack"`
-}
-
-type stackForm struct {
-	Protocol, Network, Address, Host, Path string
-	Streams                                int
-	Insecure                               bool
-	CA                                     string
-	Cert, Key                              string // paths on the generator's machine
+	Spec   load.Spec       `json:"spec"` // without its scenario
+	Scene  sceneForm       `json:"scene"`
+	Engine string          `json:"engine"`
+	Stack  *nethttp.Config `json:"stack"`
 }
 
 // sceneForm is a scenario with its extractions and checks in separate lists, by request.
@@ -107,7 +75,7 @@ func (o *Order) round() error {
 	if err := json.Unmarshal(b, &f); err != nil {
 		return fmt.Errorf("decode the load as generators do: %w", err)
 	}
-	if !reflect.DeepEqual(&f, o.form(load.Part{}, nil)) {
+	if !reflect.DeepEqual(f.Scene, sceneOf(o.Spec.Scenario)) {
 		return errors.New("a check or an extract of the scenario contains text that is not " +
 			"UTF-8, which cannot be sent to generators")
 	}
@@ -116,36 +84,15 @@ func (o *Order) round() error {
 
 // form returns the order's form for one part and its cores.
 func (o *Order) form(part load.Part, cores []int) *orderForm {
-	s := &o.Spec
-	f := &orderForm{
-		Name: s.Name, Address: s.Address, Host: s.Host, Scene: sceneOf(s.Scenario), Model: s.Model,
-		Connections: s.Connections, Most: s.Most, Schedule: s.Schedule, Users: s.Users,
-		Requests: s.Requests, Churn: s.Churn, Trace: s.Trace, Part: part,
-		Seed: s.Seed, Lead: s.Lead, Window: s.Window, Drain: s.Drain, Timeout: s.Timeout,
-		Network: s.Network, Pacing: s.Pacing, Cores: cores, Ahead: s.Ahead, Engine: o.By.Engine,
-	}
-	if c := o.By.Stack; c != nil {
-		f.Stack = &stackForm{c.Protocol, c.Network, c.Address, c.Host, c.Path, c.Streams,
-			c.Insecure, c.CA, c.Cert, c.Key}
-	}
+	f := &orderForm{o.Spec, sceneOf(o.Spec.Scenario), o.By.Engine, o.By.Stack}
+	f.Spec.Part, f.Spec.Cores = part, cores
+	f.Spec.Scenario, f.Spec.Sample = load.Scenario{}, 0
 	return f
 }
 
 // order converts the form to an order.
 func (f *orderForm) order() (o Order, err error) {
-	o.Spec = load.Spec{
-		Name: f.Name, Address: f.Address, Host: f.Host, Model: f.Model,
-		Connections: f.Connections, Most: f.Most, Schedule: f.Schedule, Users: f.Users,
-		Requests: f.Requests, Churn: f.Churn, Trace: f.Trace, Part: f.Part,
-		Seed: f.Seed, Lead: f.Lead, Window: f.Window, Drain: f.Drain, Timeout: f.Timeout,
-		Network: f.Network, Pacing: f.Pacing, Cores: f.Cores, Ahead: f.Ahead,
-	}
-	o.By.Engine = f.Engine
-	if c := f.Stack; c != nil {
-		o.By.Stack = &nethttp.Config{Protocol: c.Protocol, Network: c.Network, Address: c.Address,
-			Host: c.Host, Path: c.Path, Streams: c.Streams, Insecure: c.Insecure, CA: c.CA,
-			Cert: c.Cert, Key: c.Key}
-	}
+	o = Order{f.Spec, generator.Prony{Engine: f.Engine, Stack: f.Stack}}
 	o.Spec.Scenario, err = f.Scene.scenario()
 	return o, err
 }

@@ -11,7 +11,7 @@ func TestTornOrders(t *testing.T) {
 	two := []load.Request{{Method: "GET", Path: "/a"}, {Method: "GET", Path: "/b"}}
 	check := func(what string, scene sceneForm, want error) {
 		t.Helper()
-		f := orderForm{Name: "a", Scene: scene}
+		f := orderForm{Spec: load.Spec{Name: "a"}, Scene: scene}
 		if o, err := f.order(); err != want || o.Spec.Name != "a" {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}

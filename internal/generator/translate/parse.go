@@ -69,7 +69,7 @@ type value struct {
 
 // names returns the long name, or the letter if it has no long name, and the letter.
 func (v *value) names() (long, letter string) {
-	for _, word := range strings.Fields(strings.ReplaceAll(v.row.flag, ",", " ")) {
+	for word := range strings.FieldsSeq(strings.ReplaceAll(v.row.flag, ",", " ")) {
 		name := strings.TrimLeft(word, "-")
 		switch {
 		case word == name: // the name of the value

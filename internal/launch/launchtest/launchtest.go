@@ -105,15 +105,6 @@ func eventually(t *testing.T, subject string, ok func() bool) {
 	t.Fatalf("%s did not happen within %v", subject, bound)
 }
 
-func ended(p launch.Process) bool {
-	select {
-	case <-p.Exited():
-		return true
-	default:
-		return false
-	}
-}
-
 func (s *suite) stopsPolitely(t *testing.T) {
 	before := clock.Mono()
 	p := s.launch(t, "act-forever")
@@ -124,8 +115,8 @@ func (s *suite) stopsPolitely(t *testing.T) {
 	if err := p.Stop(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	if !ended(p) || p.Exit() != "exit status 0" {
-		t.Errorf("ended %v with %q, want exit status 0", ended(p), p.Exit())
+	if !launch.HasExited(p) || p.Exit() != "exit status 0" {
+		t.Errorf("ended %v with %q, want exit status 0", launch.HasExited(p), p.Exit())
 	}
 }
 
@@ -135,8 +126,8 @@ func (s *suite) stopsByForce(t *testing.T) {
 	if err := p.Stop(50 * time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if !ended(p) || !strings.Contains(p.Exit(), "killed") {
-		t.Errorf("ended %v with %q, want it killed", ended(p), p.Exit())
+	if !launch.HasExited(p) || !strings.Contains(p.Exit(), "killed") {
+		t.Errorf("ended %v with %q, want it killed", launch.HasExited(p), p.Exit())
 	}
 }
 
@@ -153,7 +144,7 @@ func (s *suite) leavesNoChild(t *testing.T) {
 
 func (s *suite) saysHowItEnded(t *testing.T) {
 	p := s.launch(t, "act-fails")
-	eventually(t, "end", func() bool { return ended(p) })
+	eventually(t, "end", func() bool { return launch.HasExited(p) })
 	if p.Exit() != "exit status 3" {
 		t.Errorf("exit is %q, want status 3", p.Exit())
 	}
@@ -165,7 +156,7 @@ func (s *suite) saysHowItEnded(t *testing.T) {
 func (s *suite) passesEnvironment(t *testing.T) {
 	t.Setenv("PRONY_SECRET", "x")
 	p := s.launch(t, "act-prints")
-	eventually(t, "end", func() bool { return ended(p) })
+	eventually(t, "end", func() bool { return launch.HasExited(p) })
 	log := fmt.Sprint(p.Log(50))
 	// The log must have its own variable, and no variable of this process.
 	if !strings.Contains(log, "PRONY_TEST=yes") || strings.Count(log, "PRONY_") != 1 {

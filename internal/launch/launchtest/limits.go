@@ -27,7 +27,7 @@ func freePort(t *testing.T) int {
 func ready(t *testing.T, p launch.Process) {
 	t.Helper()
 	eventually(t, "start", func() bool {
-		if ended(p) {
+		if launch.HasExited(p) {
 			t.Fatalf("the process ended with %q and printed %q", p.Exit(), p.Log(9))
 		}
 		return slices.Contains(p.Log(9), "ready")
@@ -120,7 +120,7 @@ func (s *suite) saysMemory(t *testing.T) {
 	grouped(t, p)
 	ready(t, p)
 	answer(t, p)
-	eventually(t, "end", func() bool { return ended(p) })
+	eventually(t, "end", func() bool { return launch.HasExited(p) })
 	want := `^killed by the kernel: out of memory \(limit 256 MiB(, peak 25[56](\.\d)? MiB)?\)$`
 	if s.target.Peak {
 		want = strings.Replace(want, ")?\\)$", ")\\)$", 1)

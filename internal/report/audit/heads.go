@@ -159,7 +159,7 @@ func unitIn(low string, q Quantity) string {
 // or maximum needs a word of latency or a unit of time, because it may be of another quantity.
 func latencyHead(low, unit string) (head, bool) {
 	q, ofLatency := Quantity(""), unitFactors[aTime][unit] > 0
-	for _, w := range strings.Fields(strings.NewReplacer("_", " ", ":", " ").Replace(low)) {
+	for w := range strings.FieldsSeq(strings.NewReplacer("_", " ", ":", " ").Replace(low)) {
 		m := quantileWord.FindStringSubmatch(w)
 		switch {
 		case m != nil && quantiles[m[1]] != "" && q == "" && w != m[1]:

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -162,9 +163,7 @@ func (s *Shelf) loadLines(f *os.File, size int64, known map[string]*item) {
 	}
 	_ = all.Wait() // a line that cannot be read is a run that is read again
 	for _, part := range parsed {
-		for id, run := range part {
-			known[id] = run
-		}
+		maps.Copy(known, part)
 	}
 }
 

@@ -43,7 +43,7 @@ type Agent struct {
 	Scrape string `yaml:"scrape"`
 	// NeedsTelemetry reports whether it sends to the lab's telemetry collector, without which it
 	// does nothing.
-	NeedsTelemetry bool    `yaml:"needsTelemetry" was:"needsHome"`
+	NeedsTelemetry bool    `yaml:"needsTelemetry"`
 	Levels         []Level `yaml:"levels"` // empty: one level without a name
 }
 

@@ -362,7 +362,7 @@ func (f *filler) query(all []pair) string {
 // anchored gives an address the scheme that it leaves out, and takes away a variable that stands
 // for all that is before the path.
 func anchored(address string) string {
-	host, _, _ := cutAny(address, "/?#")
+	host := textBefore(address, "/?#")
 	if i := strings.Index(address, "://"); i >= 0 && i < len(host)+1 ||
 		strings.HasPrefix(address, "/") {
 		return address

@@ -99,11 +99,11 @@ func splitServer(address string) (origin, base string, ok bool) {
 		}
 	}
 	if scheme == "" {
-		base, _, _ = cutAny(tail, "?#")
+		base = textBefore(tail, "?#")
 		return "", strings.TrimRight(path.Clean("/"+base), "/"), true
 	}
-	host, _, _ := cutAny(tail, "/?#")
-	base, _, _ = cutAny(tail[len(host):], "?#")
+	host := textBefore(tail, "/?#")
+	base = textBefore(tail[len(host):], "?#")
 	base = strings.TrimRight(base, "/")
 	if strings.Contains(scheme+host, "{") {
 		known := slices.Contains([]string{"http", "https"}, strings.ToLower(scheme))
@@ -113,10 +113,10 @@ func splitServer(address string) (origin, base string, ok bool) {
 	return origin, base, err == nil
 }
 
-// cutAny cuts a text around the first of some characters.
-func cutAny(s, chars string) (before, after string, cut bool) {
+// textBefore returns a text up to the first of some characters.
+func textBefore(s, chars string) string {
 	if i := strings.IndexAny(s, chars); i >= 0 {
-		return s[:i], s[i+1:], true
+		return s[:i]
 	}
-	return s, "", false
+	return s
 }

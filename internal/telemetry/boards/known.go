@@ -91,7 +91,7 @@ func readNative(m []string) *native {
 	n.schema, _ = strconv.Atoi(m[1])
 	n.sum, _ = strconv.ParseFloat(m[2], 64)
 	n.offset, _ = strconv.Atoi(m[3])
-	for _, field := range strings.Fields(m[4]) {
+	for field := range strings.FieldsSeq(m[4]) {
 		b, _ := strconv.ParseFloat(field, 64)
 		n.buckets = append(n.buckets, b)
 	}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/base/files"
 )
 
 const queryAbout = `Query evaluates PromQL, Prometheus' language, on the metrics that services sent
@@ -111,7 +111,7 @@ func (q *Query) split(args []string) error {
 	case alone:
 	case len(args) == 2:
 		q.Run, q.Expr = args[0], args[1]
-	case len(args) == 1 && !isDir(args[0]):
+	case len(args) == 1 && !files.IsDir(args[0]):
 		q.Expr = args[0]
 	default:
 		return cli.Usagef("give a query, such as prony query RUN --list, or prony query RUN " +
@@ -119,11 +119,6 @@ func (q *Query) split(args []string) error {
 	}
 	_, err = q.Moment()
 	return cli.Usage(err)
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // Moment returns the time in At; zero if At is empty or "end".

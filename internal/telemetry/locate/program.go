@@ -24,6 +24,7 @@ import (
 
 	"prony.example/internal/base/buildflags"
 	"prony.example/internal/base/cmdlog"
+	"prony.example/internal/base/files"
 	"prony.example/internal/service"
 	"prony.example/internal/telemetry"
 )
@@ -97,7 +98,7 @@ func (f Finder) checkout(folder string) string {
 }
 
 func hasSources(root string) bool {
-	return isFile(filepath.Join(root, homeModule, homeMain, "main.go"))
+	return files.IsFile(filepath.Join(root, homeModule, homeMain, "main.go"))
 }
 
 // check checks the owner of a program and that it has the same version.
@@ -211,9 +212,4 @@ func (f Finder) build(ctx context.Context, root string) (string, error) {
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
 }

@@ -89,11 +89,10 @@ func strays(err error) (out []*strayError) {
 		}
 		return out
 	}
-	var e *strayError
 	if inner := errors.Unwrap(err); inner != nil {
 		return strays(inner)
 	}
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*strayError](err); ok {
 		out = append(out, e)
 	}
 	return out

@@ -397,8 +397,7 @@ func (e *Engine) lose(i int, atNs int64, op engine.Op, err error) {
 func (e *Engine) object(k int, atNs int64, err error) {
 	c := &e.conns[k]
 	code := uint32(codeProtocol)
-	var f *fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*fault](err); ok {
 		code = f.code
 	}
 	op := engine.Reading

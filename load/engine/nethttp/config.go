@@ -55,7 +55,7 @@ type Config struct {
 	Key      string        // PEM file with its key; empty: Cert has it, too
 	Timeout  time.Duration // gRPC: the deadline to send to the server; 0: none
 	// Dial connects; nil: net.Dialer.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	Dial func(ctx context.Context, network, address string) (net.Conn, error) `json:"-"`
 
 	pair []tls.Certificate // the content of Cert and Key, read once
 }

@@ -58,8 +58,8 @@ func (c *webSocket) open(ctx context.Context) error {
 	case err != nil && res != nil && res.StatusCode != http.StatusSwitchingProtocols:
 		return refusal(res.StatusCode)
 	case err != nil:
-		var sent *url.Error
-		if errors.As(err, &sent) { // without the library's words and Prony's own URL
+		if sent, ok := errors.AsType[*url.Error](err); ok {
+			// Without the library's words and Prony's own URL.
 			return sent.Err
 		}
 		return err

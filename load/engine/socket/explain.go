@@ -129,8 +129,7 @@ func Explain(err error, unanswered bool) error {
 }
 
 func explained(err error, unanswered bool) (Fault, bool) {
-	var number syscall.Errno
-	if errors.As(err, &number) {
+	if number, ok := errors.AsType[syscall.Errno](err); ok {
 		f, ok := numbers[number]
 		return f, ok
 	}
@@ -198,8 +197,7 @@ func certificate(err error) (Fault, bool) {
 // Handshake is Explain for an error of a TLS handshake. Unless the service is absent, an error that
 // no table has is one of TLS.
 func Handshake(err error, unanswered bool) error {
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) {
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		text := "the port does not speak TLS; use http://, or the port that does"
 		if strings.HasPrefix(string(record.RecordHeader[:]), "HTTP") {
 			text = "the port speaks plain HTTP; use http://"

@@ -99,7 +99,7 @@ func (Tracing) Start(ctx context.Context, s profile.Subject, kind string) (profi
 		return nil, err
 	}
 	t := &tracing{kind: kind, pids: s.Processes()}
-	if err := t.start(s); err != nil {
+	if err := t.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("start profiling with eBPF: %w", err), t.close())
 	}
 	return t, nil
@@ -117,7 +117,7 @@ type tracing struct {
 // programs maps kinds to programs of stacks.bpf.c.
 var programs = map[string]string{profile.CPU: "on_clock", profile.OffCPU: "on_switch"}
 
-func (t *tracing) start(s profile.Subject) error {
+func (t *tracing) start() error {
 	name := programs[t.kind]
 	if name == "" {
 		return fmt.Errorf("the kernel profiler does not support %s profiles", t.kind)
