@@ -91,7 +91,7 @@ var alerts = map[uint64]Fault{
 		nil},
 	116: {Options, NoCertificate, nil},
 	120: {Options, "the server does not support the requested protocol (ALPN); use another one, " +
-		"for example without --http2", nil},
+		"for example without --http2 or --http3", nil},
 }
 
 // Texts for responses in which a server says the same as by an alert.
