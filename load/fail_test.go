@@ -358,6 +358,15 @@ func TestNoConnection(t *testing.T) {
 			t.Errorf("error is %v, want %s", err, want)
 		}
 	}
+	// Something may listen at the port, but for TCP.
+	w.connect = func(int) (time.Duration, error) {
+		return time.Millisecond, errors.New("QUIC handshake: connection refused")
+	}
+	if _, err := simulate(t, w, Spec{Model: record.Closed, Connections: 4}); err == nil ||
+		!strings.HasSuffix(err.Error(), "check that the service runs and speaks HTTP/3, which "+
+			"needs this port of UDP") {
+		t.Errorf("error is %v, want a hint at UDP", err)
+	}
 	// What this machine or the options cause is no question about the service.
 	for err, want := range map[error]string{
 		syscall.EADDRNOTAVAIL: "connect: no free port on this machine",

@@ -461,6 +461,9 @@ func advised(why, party string) string {
 	if strings.HasPrefix(why, noneWithin) { // it can listen, and wait for another protocol
 		return why + "; check that the service runs and speaks the protocol of the URL"
 	}
+	if strings.Contains(why, "QUIC handshake: ") {
+		return why + "; check that the service runs and speaks HTTP/3, which needs this port of UDP"
+	}
 	if strings.Contains(why, "TLS handshake: ") { // something listens
 		return why + "; check that the port speaks TLS"
 	}

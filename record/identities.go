@@ -256,6 +256,11 @@ func (l *Load) checkService() error {
 			return fmt.Errorf("service.%w", err)
 		}
 	}
+	for _, x := range l.IdleTargets {
+		if x.CPUNs < 0 {
+			return fmt.Errorf("idleTargets.cpuNs is %d: must be positive", x.CPUNs)
+		}
+	}
 	if u.CPUPerRequestNs <= 0 || u.WindowNs <= 0 || l.WindowNs <= 0 {
 		return nil
 	}

@@ -348,7 +348,8 @@ type Load struct {
 	StallFree     []StallFree    `json:"stallFree,omitempty"`
 	WithoutStalls *WithoutStalls `json:"withoutStalls,omitempty"`
 
-	Search *Search `json:"search,omitempty"` // this load is its deciding step
+	IdleTargets []IdleTarget `json:"idleTargets,omitempty"` // the longest time first
+	Search      *Search      `json:"search,omitempty"`      // this load is its deciding step
 
 	Generators []Generator `json:"generators,omitempty"` // if several sent the load
 

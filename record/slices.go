@@ -121,6 +121,13 @@ func (s *Sliced) CPUPerRequestNs() float64 {
 	return float64(s.CPUNs) / float64(s.Requests)
 }
 
+// IdleTarget is a target that used processor time in the window of another one of its start.
+type IdleTarget struct {
+	Target string `json:"target"` // as Target.Row
+	Freeze string `json:"freeze"` // how it was stopped, one of the Freeze names
+	CPUNs  int64  `json:"cpuNs"`
+}
+
 // Slice is one slice of one target, a line of a slices file. Times are by CLOCK_MONOTONIC.
 type Slice struct {
 	Round  int  `json:"round"`          // from 1

@@ -119,8 +119,8 @@ func (f *loadFlags) locate(ctx context.Context, o *offer, u address.Address, por
 	if f.connect != "" {
 		if u, err = address.Parse("http://"+f.connect, "http"); err != nil || u.Path != "/" ||
 			u.Port == "" || u.Basic != "" {
-			return fmt.Errorf("--connect-to %q: want HOST:PORT, such as 127.0.0.1:8443",
-				cmdlog.Hush(f.connect))
+			return fmt.Errorf("--connect-to %q: want HOST:PORT, such as 127.0.0.1:8443 or "+
+				"[::1]:8443", cmdlog.Hush(f.connect))
 		}
 	}
 	all, err := u.Resolve(ctx, port)

@@ -92,6 +92,11 @@ func TestSavedLoad(t *testing.T) {
 		rec.Loads[0].Service.Source != "" || rec.Provenance.ScenarioHash == "" {
 		t.Errorf("record %+v", rec)
 	}
+	pageText, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(pageText),
+		"<h1>load of "+name+": "+only(t, b).Verdict.Grade+"</h1>") {
+		t.Errorf("the page does not begin with the verdict, error %v", err)
+	}
 	if !exists(a, "hdr", rec.Trial+".load.hlog") || !exists(a, "report.html") || !exists(page) {
 		t.Error("histograms, report or page are missing")
 	}

@@ -149,6 +149,8 @@ func (f *faults) metric(m pmetric.Metric) {
 	name, kind := "", pmetric.AggregationTemporalityCumulative
 	if m.Name() == "" {
 		name = "the metric has no name"
+	} else if !strings.ContainsFunc(m.Name(), isNameRune) {
+		name = "the metric's name has no ASCII letter or digit"
 	}
 	switch m.Type() {
 	case pmetric.MetricTypeSum:
@@ -177,8 +179,15 @@ func (f *faults) metric(m pmetric.Metric) {
 	}
 }
 
+// isNameRune reports whether names of Prometheus keep a character. They have an underscore instead
+// of each other one, and a name of underscores only is none.
+func isNameRune(r rune) bool {
+	return r == ':' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
 // point is a data point of any type.
 type point interface {
+	Attributes() pcommon.Map
 	Timestamp() pcommon.Timestamp
 	StartTimestamp() pcommon.Timestamp
 	Flags() pmetric.DataPointFlags
@@ -196,11 +205,30 @@ func weed[P point](f *faults, metric string, points interface{ RemoveIf(func(P) 
 		if why == "" && p.StartTimestamp() > p.Timestamp() {
 			why = "the start is after the time"
 		}
+		if why == "" {
+			why = attachedFault(p)
+		}
 		if why == "" && !p.Flags().NoRecordedValue() {
 			why = value(p)
 		}
 		return f.bad(why)
 	})
+}
+
+// attachedFault checks what belongs to a point beside its value. The store would skip the metric's
+// later points, too.
+func attachedFault(p point) string {
+	if _, nameless := p.Attributes().Get(""); nameless {
+		return "an attribute has no name"
+	}
+	if x, ok := p.(interface{ Exemplars() pmetric.ExemplarSlice }); ok {
+		for _, e := range x.Exemplars().All() {
+			if e.ValueType() == pmetric.ExemplarValueTypeEmpty {
+				return "an exemplar has no value"
+			}
+		}
+	}
+	return ""
 }
 
 // gaugeFault accepts NaN, because a gauge may be unknown.
@@ -272,8 +300,15 @@ func histogramFault(p pmetric.HistogramDataPoint) string {
 	return totalsFault(p)
 }
 
+// scaleMin is the smallest scale of histograms in Prometheus. Buckets of a smaller one are wider,
+// and cannot be divided.
+const scaleMin = -4
+
 func exponentialFault(p pmetric.ExponentialHistogramDataPoint) string {
 	switch z := p.ZeroThreshold(); {
+	case p.Scale() < scaleMin:
+		return fmt.Sprintf("the histogram's scale is below %d, the smallest that can be stored",
+			scaleMin)
 	case math.IsNaN(z) || z < 0:
 		return "the histogram's zero threshold is negative or NaN"
 	case !adds(p.Count(), p.ZeroCount(), p.Positive().BucketCounts(),

@@ -121,6 +121,22 @@ func numberRows(now pcommon.Timestamp) map[string]pointRow {
 			sum(m, 1, true)
 			m.SetName("")
 		}, "the metric has no name"},
+		"name of a digit": {func(m pmetric.Metric) {
+			sum(m, 1, true)
+			m.SetName("é1")
+		}, ""},
+		"name without letters": {func(m pmetric.Metric) {
+			sum(m, 1, true)
+			m.SetName("_日本_")
+		}, "no ASCII letter or digit"},
+		"attribute": {func(m pmetric.Metric) {
+			gauge(m).SetIntValue(1)
+			m.Gauge().DataPoints().At(0).Attributes().PutInt("日本", 1)
+		}, ""},
+		"attribute without name": {func(m pmetric.Metric) {
+			gauge(m).SetIntValue(1)
+			m.Gauge().DataPoints().At(0).Attributes().PutInt("", 1)
+		}, "an attribute has no name"},
 		"temporality": {func(m pmetric.Metric) {
 			sum(m, 1, true)
 			m.Sum().SetAggregationTemporality(pmetric.AggregationTemporalityUnspecified)
@@ -132,6 +148,9 @@ func numberRows(now pcommon.Timestamp) map[string]pointRow {
 		}, "quantiles must be from 0 to 1"},
 	}
 }
+
+// sums is the reason of counts that do not make the total.
+const sums = "do not add up to its count"
 
 func histogramRows(now pcommon.Timestamp) map[string]pointRow {
 	type point = pmetric.HistogramDataPoint
@@ -148,21 +167,7 @@ func histogramRows(now pcommon.Timestamp) map[string]pointRow {
 			change(p)
 		}
 	}
-	exponential := func(zero uint64, threshold float64, offset int32) func(pmetric.Metric) {
-		return func(m pmetric.Metric) {
-			h := m.SetEmptyExponentialHistogram()
-			h.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
-			p := h.DataPoints().AppendEmpty()
-			p.SetTimestamp(now)
-			p.SetCount(6)
-			p.SetZeroCount(zero)
-			p.SetZeroThreshold(threshold)
-			p.Positive().BucketCounts().FromRaw([]uint64{1, 2})
-			p.Negative().BucketCounts().FromRaw([]uint64{2})
-			p.Positive().SetOffset(offset)
-		}
-	}
-	const sums, ascend = "do not add up to its count", "must be finite and ascend"
+	const ascend = "must be finite and ascend"
 	bounds := func(b ...float64) func(pmetric.Metric) {
 		return explicit(func(p point) { p.ExplicitBounds().FromRaw(b) })
 	}
@@ -194,16 +199,48 @@ func histogramRows(now pcommon.Timestamp) map[string]pointRow {
 			p.SetCount(0)
 			p.BucketCounts().FromRaw([]uint64{0, 0, 0})
 		}), "a sum without a count"},
+		"exemplar": {explicit(func(p point) { p.Exemplars().AppendEmpty().SetIntValue(1) }), ""},
+		"exemplar without value": {explicit(func(p point) { p.Exemplars().AppendEmpty() }),
+			"an exemplar has no value"},
+	}
+}
+
+func exponentialRows(now pcommon.Timestamp) map[string]pointRow {
+	exponential := func(zero uint64, threshold float64, offset int32) func(pmetric.Metric) {
+		return func(m pmetric.Metric) {
+			h := m.SetEmptyExponentialHistogram()
+			h.SetAggregationTemporality(pmetric.AggregationTemporalityDelta)
+			p := h.DataPoints().AppendEmpty()
+			p.SetTimestamp(now)
+			p.SetCount(6)
+			p.SetZeroCount(zero)
+			p.SetZeroThreshold(threshold)
+			p.Positive().BucketCounts().FromRaw([]uint64{1, 2})
+			p.Negative().BucketCounts().FromRaw([]uint64{2})
+			p.Positive().SetOffset(offset)
+		}
+	}
+	scaled := func(scale int32) func(pmetric.Metric) {
+		return func(m pmetric.Metric) {
+			exponential(1, 0, 5)(m)
+			m.ExponentialHistogram().DataPoints().At(0).SetScale(scale)
+		}
+	}
+	return map[string]pointRow{
 		"exponential":   {exponential(1, 0, 5), ""}, // 1 + 1 + 2 + 2
 		"zeros":         {exponential(2, 0, 5), sums},
 		"threshold":     {exponential(1, -1, 5), "zero threshold"},
 		"bucket number": {exponential(1, 0, math.MaxInt32), "exceed 32 bits"},
+		"scale":         {scaled(-4), ""},
+		"fine scale":    {scaled(20), ""},
+		"coarse scale":  {scaled(-5), "the histogram's scale is below -4"},
 	}
 }
 
 func TestPointsThatCannotBeRight(t *testing.T) {
 	now := pcommon.NewTimestampFromTime(clock.Wall())
-	for _, rows := range []map[string]pointRow{numberRows(now), histogramRows(now)} {
+	for _, rows := range []map[string]pointRow{numberRows(now), histogramRows(now),
+		exponentialRows(now)} {
 		for name, row := range rows {
 			d := points("shop", 1)
 			m := d.ResourceMetrics().At(0).ScopeMetrics().At(0).Metrics().AppendEmpty()

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,5 +56,43 @@ func TestReportBeginsWithTheAnswer(t *testing.T) {
 	all := analyze(made(), fixtureOptions())
 	if n := len(run.Answers(&all)); n != 0 {
 		t.Errorf("a ranking has %d answers", n)
+	}
+}
+
+// The page of a single load begins with its verdict and the reasons, in the words of prony load.
+func TestLoadBeginsWithItsVerdict(t *testing.T) {
+	one := slices.Clone(made()[:1]) // made is shared
+	one[0].Verdict = record.Verdict{Grade: record.Suspect, Findings: []record.Finding{
+		{Rule: "steal", Load: "peak", Grade: record.Suspect, Value: 0.05, Unit: record.UnitShare,
+			PossibleBias: []record.Bias{{Metric: "throughput", Share: 0.06}}},
+		{Rule: "drift", Load: "peak", Grade: record.Valid},
+		{Rule: "retried", Load: "peak", Grade: record.Valid, Note: true},
+	}}
+	_, head, _ := strings.Cut(page(t, one, HTMLOptions{Only: &one[0]}), "<body>")
+	head, _, _ = strings.Cut(head, "<nav")
+	at := 0
+	for _, want := range []string{"<h1>", " of java-netty: SUSPECT</h1>", "<strong>steal: ",
+		" (can have moved throughput by 6.0 %)</strong><br>", "<strong>retried: ",
+		"noted, too small to change a result: drift"} {
+		next := strings.Index(head[at:], want)
+		if next < 0 {
+			t.Fatalf("the page's head has no %q after %q", want, head[:at])
+		}
+		at += next
+	}
+	run := &runs.Run{Head: record.Run{Suite: "load"}, Records: pointers(one)}
+	study := analyze(one, fixtureOptions())
+	texts := run.AnswerTexts(&study)
+	const want = "load of java-netty: SUSPECT. steal: the hypervisor took 5.0 % of the processor " +
+		"time (can have moved throughput by 6.0 %). retried: 0 of 0 requests were sent again."
+	if len(texts) != 1 || texts[0] != want {
+		t.Errorf("the answer is %q, want %q", texts, want)
+	}
+	run.Head.Trials = []string{one[0].Trial, "another"}
+	if run.OnlyLoad(&study) != nil {
+		t.Error("an interrupted run is taken for a load")
+	}
+	if html := page(t, one, HTMLOptions{}); strings.Contains(html, "of java-netty: SUSPECT") {
+		t.Error("a run of one trial is taken for a load")
 	}
 }

@@ -50,6 +50,8 @@ type HTMLOptions struct {
 	Host *record.Grading
 	// Answers describe how targets differ from the baseline; empty: the run is a ranking.
 	Answers []runs.Answer
+	// Only is the record of the only load, whose verdict is the answer; nil: it is another run.
+	Only *record.Record
 	// Gate is the decision on the comparison of Compare, which shades its margins; nil: none.
 	Gate *compare.Gate
 }
@@ -61,6 +63,7 @@ func OfRun(r *runs.Run, s table.Study) HTMLOptions {
 		trials[run[1]] = true
 	}
 	return HTMLOptions{Samples: r.Samples(trials), Host: r.Head.Host, Answers: r.Answers(&s),
+		Only:     r.OnlyLoad(&s),
 		Profiles: ReadProfiles(os.DirFS(r.Dir), slices.Concat(s.Records, s.Beside))}
 }
 

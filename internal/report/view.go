@@ -23,6 +23,8 @@ type view struct {
 	Title     string
 	Headline  string // the answer, or the title
 	Answers   []answerView
+	Why       []wording.Reason // of the verdict on the only load, which is the headline
+	Noted     string           // the rules of its findings that do not count
 	Run       string
 	Date      string
 	Excluded  []table.Tally // trials that are excluded from results
@@ -98,7 +100,9 @@ func viewOf(s table.Study, o HTMLOptions, d pageData) view {
 		Sheet: sheet, Title: cmp.Or(o.Title, suite), Run: run, Excluded: excluded(sheet.Verdicts),
 	}
 	v.Head = v.Head.Under(v.Title)
-	v.answer(s, o.Answers)
+	if v.answer(s, o.Answers); o.Only != nil {
+		v.verdict(o.Only)
+	}
 	if len(s.Records) > 0 {
 		v.Date = s.Records[0].Time.UTC().Format("2 January 2006, 15:04 UTC")
 		v.Prony = s.Records[0].Provenance.Prony
@@ -199,6 +203,20 @@ func (v *view) answer(s table.Study, answers []runs.Answer) {
 		v.Description = rankingSays(s.Scenarios[0])
 	}
 	v.Tab = strings.TrimSuffix(v.Headline, ".")
+}
+
+// verdict makes the verdict on the only load the headline, in the words of prony load.
+func (v *view) verdict(r *record.Record) {
+	v.Headline = runs.VerdictOf(v.Title, r)
+	v.Tab = v.Headline
+	v.Why, v.Noted = wording.Reasons(r.Verdict)
+	var observed []string
+	for _, reason := range v.Why {
+		observed = append(observed, reason.Observed)
+	}
+	if len(observed) > 0 {
+		v.Description = strings.Join(observed, "; ")
+	}
 }
 
 // otherTables returns a scenario's tables other than its comparison.

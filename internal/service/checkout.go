@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +56,37 @@ func (c Checkout) Refill(ctx context.Context) (missing []string, err error) {
 	return fillSubmodules(ctx, c.At, c.Repo, dirs)
 }
 
+// pointer begins a file of Git LFS that stands for another one.
+// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+const pointer = "version https://git-lfs.github.com/spec/v1\n"
+
+// Pointers returns the files of the clone that are pointers of Git LFS, because git-lfs was missing
+// or not set up. It does not search submodules.
+func (c Checkout) Pointers(ctx context.Context) (paths []string) {
+	listed, err := Git(ctx, c.At, "ls-files", "-z", "--", ":(attr:filter=lfs)")
+	if err != nil {
+		return nil // git is too old for this search
+	}
+	for path := range strings.SplitSeq(listed, "\x00") {
+		f, err := os.Open(filepath.Join(c.At, path))
+		if path == "" || err != nil {
+			continue
+		}
+		begin := make([]byte, len(pointer))
+		if _, err := io.ReadFull(f, begin); err == nil && string(begin) == pointer {
+			paths = append(paths, path)
+		}
+		_ = f.Close() // it was only read
+	}
+	return paths
+}
+
+// HasLFS reports whether git has a filter that fetches the content of pointers.
+func (c Checkout) HasLFS(ctx context.Context) bool {
+	_, err := Git(ctx, c.Repo, "config", "--get-regexp", `^filter\.lfs\.(smudge|process)$`)
+	return err == nil
+}
+
 // gitDirs returns the git directories of the user's repository: that of a linked work tree, then
 // the common one.
 func (c Checkout) gitDirs(ctx context.Context) (dirs []string, err error) {
@@ -81,6 +113,9 @@ func borrow(ctx context.Context, from, commit, to string) error {
 		from, to)
 	if err == nil {
 		_, err = Git(ctx, to, "checkout", "--quiet", "--detach", commit)
+	}
+	if err != nil && strings.Contains(err.Error(), "git-lfs: ") {
+		return fmt.Errorf("%w; install git-lfs, by which git is set up to fetch large files", err)
 	}
 	return err
 }

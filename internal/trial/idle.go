@@ -1,6 +1,8 @@
 package trial
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,4 +111,60 @@ func (g *idleGroup) end() error {
 	close(g.finish)
 	<-g.finished
 	return g.err
+}
+
+// idleClocks read the processor time that other targets use while one is measured. Nil reads
+// nothing.
+type idleClocks struct {
+	sides  []*side
+	opened []int64 // readings at the window's opening
+}
+
+func (s *start) idleClocks(except *side) *idleClocks {
+	c := &idleClocks{}
+	for _, f := range s.all {
+		if f != except && !f.ended && f.clock != nil {
+			c.sides = append(c.sides, f)
+		}
+	}
+	return c
+}
+
+// refresh lists the targets' processes again. That may take milliseconds, so call it outside of
+// windows.
+func (c *idleClocks) refresh() {
+	if c != nil {
+		for _, f := range c.sides {
+			f.clock.Refresh()
+		}
+	}
+}
+
+// open begins a window.
+func (c *idleClocks) open() {
+	if c != nil {
+		c.opened = c.opened[:0]
+		for _, f := range c.sides {
+			c.opened = append(c.opened, f.clock.Read())
+		}
+	}
+}
+
+// used returns the targets that used processor time since the window's opening. It lists their
+// processes again, because a supervisor may have replaced some.
+func (c *idleClocks) used() (all []record.IdleTarget) {
+	if c == nil || len(c.opened) < len(c.sides) {
+		return nil
+	}
+	c.refresh()
+	for i, f := range c.sides {
+		if ns := passed(c.opened[i], f.clock.Read()); ns > 0 {
+			all = append(all, record.IdleTarget{Target: f.rec.Target.Row(),
+				Freeze: f.freezer.Way(), CPUNs: ns})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record.IdleTarget) int {
+		return cmp.Compare(b.CPUNs, a.CPUNs)
+	})
+	return all
 }

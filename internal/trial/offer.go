@@ -108,9 +108,12 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	// The wall clock gives dates only, because it may step in the window. Lengths come from the
 	// monotonic clocks.
 	var from, openedMono, closedMono int64
+	var idle []record.IdleTarget
+	f.idle.refresh()
 	spec.Observer = load.Observers{spec.Observer, load.WindowFunc(func(open bool) {
 		if open {
 			o.before = f.watch.Mark()
+			f.idle.open()
 			from, openedMono = clock.KernelNow(), clock.Mono()
 			o.openedWall = clock.Wall().UnixNano()
 			requested = f.readings(ctx)
@@ -118,6 +121,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 		} else {
 			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
 			mark(telemetry.Close, spec.Name, o.closedWall)
+			idle = f.idle.used()
 			o.after = f.watch.MarkPSS() // before the counters are read: the load is over
 			requested = append(requested, f.readings(ctx)...)
 		}
@@ -132,7 +136,7 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 	}
 	o.load, o.intervals, o.lengthNs = res.Load, res.Intervals, closedMono-openedMono
 	o.sample, o.fromNs = res.Sample, res.FromNs
-	o.load.WindowOpenedMonotonicNs = from
+	o.load.WindowOpenedMonotonicNs, o.load.IdleTargets = from, idle
 	if o.load.Model == record.Closed {
 		o.load.CeilingPerS = f.lab.ceiling(o.load.Protocol, o.load.Streams,
 			o.load.Connections, len(o.load.Generators))

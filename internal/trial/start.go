@@ -295,7 +295,7 @@ func (s *start) alone(ctx context.Context, f *side) (err error) {
 	if err := f.freezer.Thaw(); err != nil {
 		return err
 	}
-	f.beforeLoad = idle.beforeLoad
+	f.beforeLoad, f.idle = idle.beforeLoad, s.idleClocks(f)
 	if err := f.steps(ctx, "measure", "reverify"); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"prony.example/internal/observe/cpuclock"
 	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/observe/stalls"
+	"prony.example/internal/suite"
 	"prony.example/internal/trial"
 	"prony.example/load"
 	"prony.example/load/arrivalcheck"
@@ -40,6 +41,7 @@ type crew struct {
 	runsOn  []bool             // arguments of Freeze
 
 	stallsClosed int
+	wakeNs       int64 // processor time that a target uses each time it is resumed
 }
 
 type target struct {
@@ -124,6 +126,7 @@ func (x *target) Freeze() error {
 func (x *target) Thaw() error {
 	if x.frozen {
 		x.crew.running++
+		x.cpuNs += x.crew.wakeNs
 	}
 	x.frozen = false
 	return nil
@@ -338,6 +341,38 @@ func TestStartWatchesStalls(t *testing.T) {
 			t.Errorf("%d stalls are on disk, error %v", strings.Count(string(text), "hog"), err)
 		}
 	})
+}
+
+// TestStartIdleTargets records what other targets used in windows: stopped ones run twice in 10 s,
+// and not in a window of 1 s.
+func TestStartIdleTargets(t *testing.T) {
+	for length, wakes := range map[time.Duration]int64{time.Second: 0, 10 * time.Second: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrew(t)
+			c.wakeNs = 56e6
+			e := c.experiment("a", "b", "c")
+			for i := range e.Plan.Suite.Loads {
+				e.Plan.Suite.Loads[i].Measure = suite.Duration(length)
+			}
+			c.perS["c"] = 1000
+			records, err := c.run(context.Background(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range records {
+				var want []record.IdleTarget
+				for _, other := range records {
+					if other != r && wakes > 0 {
+						want = append(want, record.IdleTarget{Target: other.Target.Name,
+							Freeze: record.FreezeSignals, CPUNs: wakes * 56e6})
+					}
+				}
+				if got := r.Loads[0].IdleTargets; !slices.Equal(got, want) {
+					t.Errorf("%s, %v: %+v, want %+v", r.Trial, length, got, want)
+				}
+			}
+		})
+	}
 }
 
 // TestStartRunsOn stops no target of a suite with freeze: off.

@@ -158,6 +158,7 @@ type life struct {
 	// beforeLoad is called with the length of each measured load before it begins; nil: nothing is
 	// to be done.
 	beforeLoad func(length time.Duration) error
+	idle       *idleClocks // of the other targets of the start
 
 	pilots    map[string]float64
 	betweenNs []int64 // of each load of the record: from mark to mark around its window

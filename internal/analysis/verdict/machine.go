@@ -25,14 +25,41 @@ func throttled(_ *record.Record, l *load) *record.Finding {
 }
 
 // neighbours counts at most the processor time that the service left unused, because other
-// processes cannot have taken the rest.
+// processes cannot have taken the rest. Other targets of the start have a rule of their own.
 func neighbours(r *record.Record, l *load) *record.Finding {
-	part := onService(r, l.Host.OtherCPUShare)
+	share := l.Host.OtherCPUShare
+	if n := r.Provenance.Cores; n > 0 && share > 0 {
+		share = max(share-idleCores(l)/float64(n), 0)
+	}
+	part := onService(r, share)
 	if used := l.Service.CPUShare; used > 0 {
 		part = min(part, max(1-used, 0))
 	}
-	return bounded(record.Finding{Value: l.Host.OtherCPUShare, Unit: record.UnitShare},
+	return bounded(record.Finding{Value: share, Unit: record.UnitShare},
 		leftOut(l, taken(l, part, 0)))
+}
+
+// idleTargets bounds the effect of other targets that used the service's cores in a window: targets
+// that are never stopped, and stopped ones that ran for a moment in a long window.
+func idleTargets(r *record.Record, l *load) *record.Finding {
+	if len(l.IdleTargets) == 0 {
+		return nil
+	}
+	used, first := idleCores(l), l.IdleTargets[0]
+	f := record.Finding{Value: used, Unit: record.UnitShare, Facts: record.Facts{
+		Name: first.Target, Subject: first.Freeze, Count: int64(len(l.IdleTargets)),
+		Others: float64(first.CPUNs) / float64(max(l.WindowNs, 1))}}
+	cores := max(r.Limits.CPUs, float64(len(r.Limits.ServiceCores)), 1)
+	return bounded(f, leftOut(l, taken(l, used/cores, 0)))
+}
+
+// idleCores returns how many cores other targets of the start used in a window, on average.
+func idleCores(l *load) float64 {
+	ns := int64(0)
+	for _, x := range l.IdleTargets {
+		ns += x.CPUNs
+	}
+	return float64(ns) / float64(max(l.WindowNs, 1))
 }
 
 func memory(_ *record.Record, l *load) *record.Finding {

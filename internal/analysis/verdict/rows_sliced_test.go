@@ -61,6 +61,23 @@ var slicedRows = []row{
 		b.Freeze, s.IdleCPUNs = record.FreezeOff, -1
 	})},
 
+	// 291 ms of 10 s are 2.91 % of the core, 2.997 % of what it would have had without.
+	{"idle targets", peak, valid, idlers(291 * ms)},
+	{"idle targets", peak, suspect, idlers(292 * ms)},
+	{"idle targets", peak, suspect, idlers(150*ms, 142*ms)},
+	{"idle targets", peak, valid, func(r rec, l ld) { // on two cores
+		idlers(580*ms)(r, l)
+		r.Limits.ServiceCores = []int{1, 2}
+	}},
+	// Of 200 times of 4 ms without 80 p99 is one of them, and without 102 one of 2 ms.
+	{"idle targets", half, valid, slowest(200, 4*ms, func(l ld) { idlers(40*ms)(nil, l) })},
+	{"idle targets", half, suspect, slowest(200, 4*ms, func(l ld) { idlers(51*ms)(nil, l) })},
+	// 200 ms are 1 % of two cores: others used 0.45 %, 0.9 % of the service's core.
+	{"neighbors", peak, valid, func(r rec, l ld) {
+		idlers(200*ms)(r, l)
+		r.Provenance.Cores, l.Host.OtherCPUShare = 2, 0.0145
+	}},
+
 	// If sent on time, response times stay the same, or they are 10 % too high.
 	{"slice lag", half, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.PunctualTime = s.ResponseTime
@@ -71,6 +88,16 @@ var slicedRows = []row{
 	// p99.9 is 5.5 ms with an interval of 5.05 to 5.95 ms, ±8 %: 5 % are within it, 10 % are not.
 	{"slice lag", half, valid, climbing(0.95)},
 	{"slice lag", half, suspect, climbing(0.9)},
+}
+
+// idlers are other targets that used processor time in a window.
+func idlers(ns ...int64) func(rec, ld) {
+	return func(_ rec, l ld) {
+		for _, used := range ns {
+			l.IdleTargets = append(l.IdleTargets, record.IdleTarget{Target: "other",
+				Freeze: record.FreezeSignals, CPUNs: used})
+		}
+	}
 }
 
 // climbing has 10,000 responses in slices: 9,900 take 1 ms, the others 1.05, 1.1, … 6 ms. Sent on

@@ -145,7 +145,8 @@ var follows = map[string][]string{
 	"timer":     {"quiet"},
 	"neighbors": {"quiet"},
 	"lag":       {"cores", "generator", "run delay", "neighbors", "steal", "timer"},
-	"waited":    {"capacity", "throttled", "lag", "steal", "neighbors", "memory"},
+	"waited": {"capacity", "throttled", "lag", "steal", "neighbors", "idle targets",
+		"memory"},
 	"rate":      {"lag", "waited"},
 	"arrivals":  {"lag"},
 	"bursts":    {"lag"},
@@ -154,8 +155,8 @@ var follows = map[string][]string{
 	"capacity":  {"errors", "throttled"},
 	"censored":  {"capacity", "waited"},
 	"little":    {"capacity", "censored"},
-	"drift":     {"warm-up", "throttled", "steal", "neighbors"},
-	"settled":   {"warm-up", "throttled", "steal", "neighbors"},
+	"drift":     {"warm-up", "throttled", "steal", "neighbors", "idle targets"},
+	"settled":   {"warm-up", "throttled", "steal", "neighbors", "idle targets"},
 	"samples":   {"steal", "warm-up"},
 }
 

@@ -71,6 +71,31 @@ func WithWords(findings []record.Finding) []record.Finding {
 	return out
 }
 
+// Reason is why a verdict is what it is: a finding, and what to do.
+type Reason struct{ Observed, Hint string }
+
+// Reasons returns the findings of a verdict that count and the notes on the service, and one line
+// with the rules of the others; empty: there are no others.
+func Reasons(v record.Verdict) (reasons []Reason, noted string) {
+	var small []string
+	for _, f := range v.Findings {
+		w := Finding(f)
+		switch {
+		case f.Note:
+			reasons = append(reasons, Reason{f.Rule + ": " + w.Observed, w.Hint})
+		case f.Grade == record.Valid:
+			small = append(small, f.Rule)
+		default:
+			observed := fmt.Sprintf("%s: %s (%s)", f.Rule, w.Observed, Against(f))
+			reasons = append(reasons, Reason{observed, w.Hint})
+		}
+	}
+	if len(small) > 0 {
+		noted = "noted, too small to change a result: " + strings.Join(small, ", ")
+	}
+	return reasons, noted
+}
+
 // sentences has a function for each rule that puts its findings into words. Only generators is
 // separate, because its findings contain findings of other rules.
 var sentences = map[string]func(record.Finding) record.Words{
@@ -84,7 +109,8 @@ var sentences = map[string]func(record.Finding) record.Words{
 	"connections": connections,
 	"delayed ack": delayed, "unused": unused, "drift": drift,
 	"steal": steal, "throttled": throttled, "neighbors": neighbours, "memory": memory,
-	"lag": lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
+	"idle targets": idleTargets,
+	"lag":          lag, "timer": timer, "waited": waited, "rate": rate, "arrivals": arrivals,
 	"bursts": bursts, "batch": batch, "retried": retried, "early": early,
 	"samples": samples, "settled": settled, record.Identities: identities,
 	"third-party tool": foreign, Whole: whole, "slice answers": sliceAnswers, "idle work": idleWork,

@@ -42,6 +42,21 @@ func idleWork(f record.Finding) record.Words {
 		percent(f.Value))
 }
 
+func idleTargets(f record.Finding) record.Words {
+	hint := "the target works without load, and was not stopped: look for timers, garbage " +
+		"collectors and thread pools"
+	if f.Facts.Subject != record.FreezeOff {
+		hint = "stopped targets run for a moment every 4 s: measure for less than 4 s, or each " +
+			"target alone"
+	}
+	if f.Facts.Count > 1 {
+		return words(hint, "", "other targets used %s of a core in the window, %s the most (%s)",
+			percent(f.Value), f.Facts.Name, percent(f.Facts.Others))
+	}
+	return words(hint, "", "target %s used %s of a core in the window", f.Facts.Name,
+		percent(f.Value))
+}
+
 func sliceLag(f record.Finding) record.Words {
 	return words("late requests raise response times; the machine stalled, or other work ran on "+
 		"the generator's core", "in time", "requests in open slices were sent late, which adds "+

@@ -166,7 +166,13 @@ var notEmpty = []struct{ name, want string }{
 	{"slo", "write objectives, such as 'p99<20ms'"},
 	{"threshold", "write objectives, such as 'p99<20ms'"},
 	{"rate", ""}, {"users", ""}, {"trace", ""}, {"traces", ""}, {"scenario", ""}, {"detect", ""},
-	{"concurrency", ""}, {"stress", ""},
+	{"concurrency", ""}, {"stress", ""}, {"network", ""}, {"think", ""}, {"warmup", ""},
+	{"connect-to", "give HOST:PORT, such as 127.0.0.1:8443"},
+	{"unix", "give the path of a socket"}, {"listen", "give an address"},
+	{"compose", "give a service of a Compose file, such as web"},
+	{"ca", "name a file"}, {"cert", "name a file"}, {"cert-key", "name a file"},
+	{"identity", "name a folder"}, {"otlp", "give a URL, such as http://127.0.0.1:4318"},
+	{"save-trace", "name a file"},
 }
 
 // NotEmpty returns a usage error if one of these flags is given with an empty value, or with an

@@ -105,6 +105,8 @@ func TestNotEmpty(t *testing.T) {
 		fs.StringSlice("metric", nil, "")
 		fs.String("rate", "", "")
 		fs.String("body", "", "")
+		fs.String("connect-to", "", "")
+		fs.String("unix", "", "")
 		if err := fs.Parse(args); err != nil {
 			t.Fatal(err)
 		}
@@ -126,6 +128,8 @@ func TestNotEmpty(t *testing.T) {
 	check(`--metric "": `, "--metric=")
 	check(`--metric "": `, "--metric", "p99,,mean")
 	check(`--rate "": `, "--rate", "")
+	check(`--connect-to "": `, "--connect-to", "")
+	check(`--unix "": `, "--unix=")
 }
 
 func TestHelpAndCompletion(t *testing.T) {

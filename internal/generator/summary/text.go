@@ -230,21 +230,12 @@ func (p *page) conditions(l *record.Load) {
 func (p *page) verdict(v record.Verdict) {
 	p.Line("")
 	p.Line("%s", v.Grade)
-	var noted []string
-	for _, f := range v.Findings {
-		w := wording.Finding(f)
-		if f.Note {
-			p.Line("  %s: %s\n    %s", f.Rule, w.Observed, w.Hint)
-			continue
-		}
-		if f.Grade == record.Valid {
-			noted = append(noted, f.Rule)
-			continue
-		}
-		p.Line("  %s: %s (%s)\n    %s", f.Rule, w.Observed, wording.Against(f), w.Hint)
+	reasons, noted := wording.Reasons(v)
+	for _, r := range reasons {
+		p.Line("  %s\n    %s", r.Observed, r.Hint)
 	}
-	if len(noted) > 0 {
-		p.Line("  noted, too small to change a result: %s", strings.Join(noted, ", "))
+	if noted != "" {
+		p.Line("  %s", noted)
 	}
 }
 

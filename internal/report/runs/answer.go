@@ -1,10 +1,12 @@
 package runs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/analysis/wording"
 	"prony.example/internal/report/compare"
 	"prony.example/record"
 )
@@ -72,11 +74,38 @@ func (r *Run) Answers(study *table.Study) (answers []Answer) {
 	return answers
 }
 
-// AnswerTexts returns the answers in words: a text for each target, or for each scenario of a
-// ranking. Of several scenarios, it has the first sentences.
+// OnlyLoad returns the record of a run that is a single load of prony load, whose verdict is the
+// answer; nil: the run is another one.
+func (r *Run) OnlyLoad(study *table.Study) *record.Record {
+	if len(r.Head.Trials) > 0 || len(study.Records) != 1 {
+		return nil
+	}
+	return study.Records[0]
+}
+
+// VerdictOf names a load and the grade of its record.
+func VerdictOf(suite string, only *record.Record) string {
+	return fmt.Sprintf("%s of %s: %s", suite, table.RowName(only.Target), only.Verdict.Grade)
+}
+
+// verdictText is the verdict on a load with its reasons, in the words of prony load.
+func verdictText(suite string, only *record.Record) string {
+	text := VerdictOf(suite, only) + "."
+	reasons, _ := wording.Reasons(only.Verdict)
+	for _, reason := range reasons {
+		text += " " + reason.Observed + "."
+	}
+	return text
+}
+
+// AnswerTexts returns the answers in words: a text for each target, for the only load, or for each
+// scenario of a ranking. Of several scenarios, it has the first sentences.
 func (r *Run) AnswerTexts(study *table.Study) (texts []string) {
 	for _, answer := range r.Answers(study) {
 		texts = append(texts, strings.Join(answer.Sentences(), " "))
+	}
+	if only := r.OnlyLoad(study); only != nil {
+		texts = append(texts, verdictText(r.Head.Suite, only))
 	}
 	if len(texts) > 0 {
 		return texts

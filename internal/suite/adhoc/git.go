@@ -49,6 +49,14 @@ func (s *Source) Clone(ctx context.Context, dir string) (note string, err error)
 			"or first run git submodule update --init --recursive in your repository", way.Git,
 			strings.Join(missing, ", ")))
 	}
+	if paths := from.Pointers(ctx); len(paths) > 0 {
+		more := ""
+		if n := len(paths) - 1; n > 0 {
+			more = fmt.Sprintf(" and %d more", n)
+		}
+		notes = append(notes, fmt.Sprintf("--git %s: %s%s: only a pointer of Git LFS instead of "+
+			"the content; install git-lfs, then type git lfs install", way.Git, paths[0], more))
+	}
 	return strings.Join(notes, "; "), nil
 }
 
@@ -86,7 +94,9 @@ func (s *Source) changed(ctx context.Context, revision, id string) (notes []stri
 // cloned makes the clone of a revision, unless an earlier run has made it.
 func cloned(ctx context.Context, from *service.Checkout) (missing []string, err error) {
 	keyPath, err := service.Git(ctx, from.At, "--git-dir=.git", "rev-parse", "HEAD")
-	if err == nil && keyPath == from.Commit {
+	// Pointers get their content only in a new clone.
+	if err == nil && keyPath == from.Commit &&
+		(!from.HasLFS(ctx) || len(from.Pointers(ctx)) == 0) {
 		return from.Refill(ctx)
 	}
 	// The clone gets its name last, because an interrupted clone already has its head, but few

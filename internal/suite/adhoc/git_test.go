@@ -1,6 +1,7 @@
 package adhoc
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,7 @@ func TestAbsentRevisions(t *testing.T) {
 	testsets.Live(t)
 	git := func(dir string, args ...string) {
 		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c",
-			"user.email=a@b"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
+		gitIn(t, dir, args...)
 	}
 	at := t.TempDir()
 	whole, shallow := filepath.Join(at, "whole"), filepath.Join(at, "shallow")
@@ -46,4 +43,54 @@ func TestAbsentRevisions(t *testing.T) {
 			t.Errorf("%v: has a hint without a reason", err)
 		}
 	}
+}
+
+func gitIn(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c",
+		"user.email=a@b"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+}
+
+// Files that are only pointers of Git LFS are named. Once git has the filter, a new clone gets
+// their content. A filter that is missing is named as well.
+func TestPointers(t *testing.T) {
+	testsets.Live(t)
+	for _, name := range []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"} {
+		t.Setenv(name, filepath.Join(t.TempDir(), "config"))
+	}
+	app, cache := t.TempDir(), t.TempDir()
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"
+	for name, text := range map[string]string{".gitattributes": "*.bin filter=lfs -text\n",
+		"a.bin": pointer, "b.bin": "content", "c.bin": pointer, "d.txt": pointer} {
+		if err := os.WriteFile(filepath.Join(app, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gitIn(t, app, "init", "-q", "-b", "main")
+	gitIn(t, app, "add", ".")
+	gitIn(t, app, "commit", "-q", "-m", "one")
+	check := func(note, failure string) {
+		t.Helper()
+		s := Source{Dir: app, Way: Revision{Git: "main"}}
+		got, err := s.Clone(t.Context(), cache)
+		if failure != "" {
+			if err == nil || !strings.HasSuffix(err.Error(), failure) {
+				t.Errorf("error %v, want %q", err, failure)
+			}
+		} else if err != nil || got != note {
+			t.Errorf("note %q, error %v, want %q", got, err, note)
+		}
+	}
+	note := "--git main: a.bin and 1 more: only a pointer of Git LFS instead of the content; " +
+		"install git-lfs, then type git lfs install"
+	check(note, "")
+	check(note, "") // from the cache
+	gitIn(t, app, "config", "--global", "filter.lfs.required", "true")
+	gitIn(t, app, "config", "--global", "filter.lfs.smudge", "echo git-lfs: not found >&2; false")
+	check("", "install git-lfs, by which git is set up to fetch large files")
+	gitIn(t, app, "config", "--global", "filter.lfs.smudge", "cat > /dev/null; echo content")
+	check("", "")
 }

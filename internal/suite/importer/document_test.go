@@ -446,8 +446,32 @@ func TestAuthorizations(t *testing.T) {
 	check(`security: [{d: []}, {}]`, "GET /a")
 	check(`security: [{m: [], k: []}]`, "GET /a Cookie=${COOKIE}")
 	check(`security: [{d: []}]`, none("GET /a, no example of the authorization d"))
-	check(param, "GET /a Authorization=${AUTHORIZATION} Accept=a/b")
-	check(param+`, security: [{b: []}]`, "GET /a Accept=a/b Authorization=Bearer ${TOKEN}")
+	check(param+`, security: [{b: []}]`, "GET /a Authorization=Bearer ${TOKEN}",
+		isIgnored("Accept"))
+}
+
+// Version 3 has parameters ignored that other parts of a document describe. The reader learns of
+// fields that no request has then.
+func TestIgnoredParameters(t *testing.T) {
+	const params = `parameters: [{name: Authorization, in: header, required: true}, ` +
+		`{name: accept, in: header, example: a/b}, {name: Content-Type, in: header, ` +
+		`schema: {type: string}, example: c/d}, {name: X-A, in: header, example: e}]`
+	checkTold(t, Options{}, written3("", `/a: {get: {`+params+`, `+ok+`}}`), "GET /a X-A=e",
+		isIgnored("Authorization"), isIgnored("Accept"), isIgnored("Content-Type"))
+	checkTold(t, Options{}, written3("", `/a: {post: {`+params+`, requestBody: {content: `+
+		`{application/json: {example: {a: 1}}}}, `+ok+`}}`),
+		`POST /a X-A=e [{"a":1}] application/json`, isIgnored("Authorization"), isIgnored("Accept"))
+	checkTold(t, Options{}, written3("", `/a: {get: {parameters: [{name: Accept, in: header}], `+
+		ok+`}}`), "GET /a") // no request would have it
+	checkTold(t, Options{}, "swagger: '2.0'\ninfo: {title: t, version: '1'}\npaths: {/a: {get: {"+
+		params+", "+ok+"}}}\n",
+		"GET /a Authorization=${AUTHORIZATION} accept=a/b Content-Type=c/d X-A=e")
+}
+
+// isIgnored is what is said of a header parameter that is ignored.
+func isIgnored(name string) string {
+	return "~1: the header parameter " + name +
+		" is not sent, because OpenAPI prescribes to ignore it"
 }
 
 // A cookie that a document describes is one of a field.

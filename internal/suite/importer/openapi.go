@@ -50,6 +50,7 @@ type operation struct {
 	values    map[string]string
 	query     []string
 	missing   []string // names
+	ignored   []string // header parameters that OpenAPI has readers ignore
 }
 
 func (d *Draft) readOpenAPI(name string, data []byte) error {
@@ -318,6 +319,13 @@ func (d *Draft) operation(o *openAPI, method, p string, item, op tree) (c operat
 		c.miss("its body")
 	case len(c.query)+len(c.missing) == 0:
 		c.note = strings.TrimSpace(c.note + " (sent without a body)")
+	}
+	for _, name := range c.ignored {
+		byBody := name == "Content-Type" && c.body != ""
+		if !byBody && !slices.ContainsFunc(c.headers, isField(name)) {
+			c.differ("the header parameter " + name + " is not sent, because OpenAPI prescribes " +
+				"to ignore it")
+		}
 	}
 	c.finish()
 	return c, ""

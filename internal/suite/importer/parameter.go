@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"path"
 	"regexp"
@@ -52,6 +53,12 @@ func (d *Draft) parameter(o *openAPI, c *operation, p tree) {
 		return
 	}
 	v, ok := o.value(p)
+	if !o.second && in == "header" && elsewhere.MatchString(name) {
+		if ok || required {
+			c.ignored = append(c.ignored, http.CanonicalHeaderKey(name))
+		}
+		return
+	}
 	if isSecret(name) && in != "path" {
 		v, ok = d.variable(name), required
 	}
@@ -74,7 +81,8 @@ func (d *Draft) parameter(o *openAPI, c *operation, p tree) {
 	}
 }
 
-// elsewhere are the fields that other parts of a document describe (OpenAPI 3.1, section 4.8.12).
+// elsewhere are the fields that other parts of a document describe. Version 3 has parameters of
+// these names ignored (OpenAPI 3.1, section 4.8.12.2).
 var elsewhere = regexp.MustCompile(`(?i)^(accept|content-type|authorization)$`)
 
 // value is the one that the document has for a parameter.

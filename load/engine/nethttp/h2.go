@@ -172,5 +172,5 @@ func untaken(err error) error {
 		slices.Contains(gone, err.Error()) {
 		return engine.Untaken(err.Error())
 	}
-	return err
+	return alerted(err) // in TLS 1.3, a server checks a client's certificate after the handshake
 }

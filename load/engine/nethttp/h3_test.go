@@ -21,11 +21,13 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
+	"prony.example/load/engine/socket"
 	"prony.example/record"
 )
 
 // quicServer serves HTTP/3 on its own port.
-func quicServer(t *testing.T, handler http.Handler) (*http3.Server, *net.UDPConn) {
+func quicServer(t *testing.T, handler http.Handler, client ...tls.ClientAuthType) (*http3.Server,
+	*net.UDPConn) {
 	t.Helper()
 	certificate := httptest.NewUnstartedServer(nil)
 	certificate.StartTLS()
@@ -34,8 +36,11 @@ func quicServer(t *testing.T, handler http.Handler) (*http3.Server, *net.UDPConn
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http3.Server{Handler: handler, TLSConfig: http3.ConfigureTLSConfig(
-		&tls.Config{Certificates: certificate.TLS.Certificates})}
+	config := &tls.Config{Certificates: certificate.TLS.Certificates}
+	for _, auth := range client {
+		config.ClientAuth = auth
+	}
+	server := &http3.Server{Handler: handler, TLSConfig: http3.ConfigureTLSConfig(config)}
 	go server.Serve(l) //nolint:errcheck // it ends when it is closed
 	t.Cleanup(func() {
 		server.Close()
@@ -83,6 +88,19 @@ func TestHTTP3(t *testing.T) {
 	server.Close()
 	l.Close()
 	ask(c, "connection refused")
+}
+
+// A server checks the client's certificate after the handshake. The error names the flag for one.
+func TestHTTP3NeedsCertificate(t *testing.T) {
+	_, l := quicServer(t, service(&atomic.Int64{}), tls.RequireAnyClientCert)
+	c := nethttp.Config{Protocol: nethttp.H3, Network: "tcp", Address: l.LocalAddr().String(),
+		Host: "example.com", Insecure: true}
+	get := load.Scenario{Requests: []load.Request{{Method: "GET", Path: "/", WantSize: -1}}}
+	r := offer(t, c, load.Spec{Model: record.Closed, Connections: 1, Scenario: get})
+	if e := r.Errors; r.Answered != 0 || !strings.Contains(e.Example, socket.NoCertificate[:40]) ||
+		e.Party != string(socket.Options) {
+		t.Errorf("%d answered, %+v", r.Answered, e)
+	}
 }
 
 // told keeps the events of slots.

@@ -91,7 +91,7 @@ var alerts = map[uint64]Fault{
 		nil},
 	116: {Options, NoCertificate, nil},
 	120: {Options, "the server does not support the requested protocol (ALPN); use another one, " +
-		"for example without --http2", nil},
+		"for example without --http2 or --http3", nil},
 }
 
 // Texts for responses in which a server says the same as by an alert.
@@ -159,6 +159,9 @@ func alert(err error) (uint64, bool) {
 	return v.Uint(), true
 }
 
+// minute is the layout of a certificate's times, some of which are valid for less than a day.
+const minute = "2006-01-02 15:04 MST"
+
 // certificate explains why the server's certificate is not trusted.
 func certificate(err error) (Fault, bool) {
 	var stranger x509.UnknownAuthorityError
@@ -185,8 +188,8 @@ func certificate(err error) (Fault, bool) {
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return Fault{Options, fmt.Sprintf("the certificate is valid from %s to %s; renew it, "+
 			"check this machine's clock, or accept any certificate with -k",
-			invalid.Cert.NotBefore.Format("2006-01-02"),
-			invalid.Cert.NotAfter.Format("2006-01-02")), nil}, true
+			invalid.Cert.NotBefore.UTC().Format(minute),
+			invalid.Cert.NotAfter.UTC().Format(minute)), nil}, true
 	case errors.As(err, &invalid):
 		return Fault{Options, invalid.Error() + "; change the certificate, or accept any with -k",
 			nil}, true

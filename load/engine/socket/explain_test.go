@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 	day := time.Date(2020, 2, 3, 0, 0, 0, 0, time.UTC)
 	check(x509.CertificateInvalidError{Reason: x509.Expired, Cert: &x509.Certificate{
 		NotBefore: day, NotAfter: day.AddDate(1, 0, 0)}}, false, Options,
-		"valid from 2020-02-03 to 2021-02-03")
+		"valid from 2020-02-03 00:00 UTC to 2021-02-03 00:00 UTC")
 	if err := Explain(nil, true); err != nil || Blame(nil) != Service {
 		t.Error(err)
 	}
