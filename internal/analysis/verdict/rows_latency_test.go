@@ -33,6 +33,10 @@ var arrivalRows = []row{
 	{"arrivals", half, valid, func(_ rec, l ld) {
 		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{AndersonDarling: 99}
 	}},
+	// Without a rate there is no gap to compare with, and no number of bins.
+	{"arrivals", half, valid, rateless("poisson", record.ArrivalProcess{AndersonDarling: 99})},
+	{"arrivals", half, valid, rateless("constant", record.ArrivalProcess{GapDeviationNs: sec})},
+	{"bursts", half, valid, rateless("poisson", record.ArrivalProcess{Dispersion1ms: 9})},
 
 	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
 	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
@@ -60,6 +64,14 @@ var arrivalRows = []row{
 		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{Samples: 10000,
 			Dispersion1ms: 9}
 	}},
+}
+
+// rateless is an open load of which no rate is known.
+func rateless(arrivals string, p record.ArrivalProcess) func(rec, ld) {
+	return func(r rec, l ld) {
+		process(10000, p)(r, l)
+		l.RatePerS, l.Arrivals = 0, arrivals
+	}
 }
 
 // process has this number of arrivals, the fastest of which took half as long as the others.
