@@ -3,7 +3,9 @@ package verdict_test
 import (
 	"cmp"
 	"slices"
+	"testing"
 
+	"prony.example/internal/analysis/verdict"
 	"prony.example/record"
 )
 
@@ -71,6 +73,21 @@ func rateless(arrivals string, p record.ArrivalProcess) func(rec, ld) {
 	return func(r rec, l ld) {
 		process(10000, p)(r, l)
 		l.RatePerS, l.Arrivals = 0, arrivals
+	}
+}
+
+// TestLagWithoutResponses checks that lag is no part of response times that do not exist.
+func TestLagWithoutResponses(t *testing.T) {
+	for i := range healthy().Loads {
+		r := healthy()
+		l := &r.Loads[i]
+		l.OwnLag, l.Answered = flat(10000, sec), 0
+		l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{}
+		for _, f := range verdict.Judge(r).Findings {
+			if f.Rule == "lag" {
+				t.Errorf("%s: %+v", l.Name, f)
+			}
+		}
 	}
 }
 
