@@ -164,6 +164,35 @@ func answered(n int64, effective float64) func(rec, ld) {
 	}
 }
 
+// TestSamplesAreEnough checks from how many responses, and from which worth of them, a record has
+// no note on samples.
+func TestSamplesAreEnough(t *testing.T) {
+	check := func(n int64, effective float64, driver string, want bool) {
+		t.Helper()
+		r := healthy()
+		l := &r.Loads[0]
+		answered(n, effective)(r, l)
+		l.Driver = driver
+		noted := slices.ContainsFunc(verdict.Judge(r).Findings, func(f record.Finding) bool {
+			return f.Rule == "samples" && f.Load == l.Name
+		})
+		if noted != want {
+			t.Errorf("%d responses, %v of them by %q: noted %v, want %v", n, effective, driver,
+				noted, want)
+		}
+	}
+	check(381, 0, "", false)
+	check(380, 0, "", true)
+	check(380, 1, "", true)
+	check(10000, 0.0381, "", false)
+	check(10000, 0.038, "", true)
+	check(600, 0.5, "", false)
+	check(600, 0.49, "", true)
+	check(0, 0, "", true)
+	check(0, 0, "wrk 4.2.0", false) // it counts none
+	check(1, 0, "wrk 4.2.0", true)
+}
+
 // medians sets the medians of the intervals of both halves.
 func medians(first, second int64, half int) func(rec, ld) {
 	return func(_ rec, l ld) {

@@ -206,6 +206,9 @@ var openRows = []row{
 		l.Waited, l.Lag = 101, flat(10000, ms)
 	})},
 	{"waited", half, valid, slowest(200, 4*ms, func(l ld) { l.Waited = 101 })}, // but for 2 µs
+	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // nobody knows how late
+		l.Waited, l.Lag = 101, record.Dist{}
+	})},
 	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // for streams
 		permitted := 5
 		l.Waited, l.Lag, l.StreamsPermitted = 101, flat(10000, ms), &permitted
