@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
@@ -134,4 +135,35 @@ func TestPartsDivide(t *testing.T) {
 	check(Part{2, 2}, "part 2 of 2 is none")
 	check(Part{-1, 2}, "part -1 of 2 is none")
 	check(Part{0, 4}, "3 connections for 4 generators; each needs one")
+}
+
+// Only an open load whose connections carry one request at a time may open more of them than it
+// begins with, up to the limit on open files.
+func TestMostConnections(t *testing.T) {
+	files, err := RaiseFiles()
+	if err != nil || filesMost() != files {
+		t.Fatalf("the limit is %d, but was raised to %d, error %v", filesMost(), files, err)
+	}
+	check := func(s Spec, want int) {
+		t.Helper()
+		if got := (&run{spec: s}).most(); got != want {
+			t.Errorf("%s of %d to %d, part %+v, %d streams: %d, want %d", s.Model, s.Connections,
+				s.Most, s.Part, s.Describe.Streams, got, want)
+		}
+	}
+	check(Spec{Model: record.Closed, Connections: 8, Most: 9}, 8)
+	check(Spec{Model: record.Open, Connections: 8}, 8)
+	check(Spec{Model: record.Open, Connections: 8, Most: 7}, 8)
+	if files > 0 && files < 2*filesLeft { // none are left for further connections
+		return
+	}
+	more, left := 9, int(min(files, math.MaxInt32))-filesLeft
+	if files == 0 { // unknown
+		more, left = 8, 8
+	}
+	check(Spec{Model: record.Open, Connections: 8, Most: 9}, more)
+	check(Spec{Model: record.Open, Connections: 16, Most: 18, Part: Part{Index: 1, Of: 2}}, more)
+	check(Spec{Model: record.Open, Connections: 8, Most: math.MaxInt}, left)
+	check(Spec{Model: record.Open, Connections: 8, Most: 9,
+		Describe: EngineInfo{Streams: 2}}, 8)
 }

@@ -204,3 +204,20 @@ func TestExamplesAreProven(t *testing.T) {
 		t.Errorf("%d runs, error %v", runs, err)
 	}
 }
+
+// TestWorth checks that only a share below a half is clearly smaller than all.
+func TestWorth(t *testing.T) {
+	check := func(effective, want float64, known bool) {
+		t.Helper()
+		share, ok := Autocorrelation{EffectiveShare: effective}.Worth()
+		if share != want || ok != known {
+			t.Errorf("of %v: %v, known %v; want %v, %v", effective, share, ok, want, known)
+		}
+	}
+	check(0, 1, false)
+	check(0.001, 0.001, true)
+	check(0.499, 0.499, true)
+	check(0.5, 1, true)
+	check(1, 1, true)
+	check(1.5, 1, true)
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -386,4 +387,40 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestOwnK6Summary checks that the script's own counters divide failures by class, and that wrong
+// bodies are noted, because response times include them.
+func TestOwnK6Summary(t *testing.T) {
+	text, err := os.ReadFile("testdata/k6-summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want record.Errors, noted bool, counters string) {
+		t.Helper()
+		j := &job{dir: t.TempDir()}
+		own := strings.Replace(string(text), `"metrics":{`, `"metrics":{`+counters, 1)
+		err := os.WriteFile(filepath.Join(j.dir, "summary.json"), []byte(own), 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readK6(j, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		errors := got.errors
+		errors.Example = ""
+		if has := slices.ContainsFunc(got.notes, func(n Note) bool {
+			return n.Kind == NoteK6BodyIncluded
+		}); errors != want || got.good != 659-want.Total() || has != noted {
+			t.Errorf("%s: %+v, %d good, noted %v; want %+v, %v", counters, errors, got.good, has,
+				want, noted)
+		}
+	}
+	check(record.Errors{}, false, "")
+	check(record.Errors{Connect: 1, Write: 2, Read: 3, Timeout: 4, Status: 5}, false,
+		`"prony_connect":{"values":{"count":1}},"prony_write":{"values":{"count":2}},`+
+			`"prony_read":{"values":{"count":3}},"prony_timeout":{"values":{"count":4}},`+
+			`"prony_status":{"values":{"count":5}},`)
+	check(record.Errors{Body: 1}, true, `"prony_body":{"values":{"count":1}},`)
 }

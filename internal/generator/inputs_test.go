@@ -397,6 +397,11 @@ var textInputs = []input{
 	{name: "vegeta with other counts", text: change(vegetaText, `"503":20`, `"503":10`), good: 380,
 		errors: record.Errors{Status: 10}, window: 1995438359, p50: 422661, most: 10381767,
 		notes: []NoteKind{NoteVegetaCounts}},
+	{name: "vegeta without connections among statuses", text: strings.NewReplacer(`"503":20`,
+		`"0":10,"404":3,"503":7`, `["503 `, `["404 Not Found","503 `, `able"]`, `able",`+
+			`"dial tcp 127.0.0.1:1: connect: connection refused","EOF"]`).Replace(vegetaText),
+		good: 380, errors: record.Errors{Status: 10, Connect: 10}, window: 1995438359, p50: 422661,
+		most: 10381767, notes: []NoteKind{NoteVegetaOneKind}},
 	{name: "vegeta with half a request", text: change(vegetaText, `"503":20`, `"503":2.5`),
 		refused: `cannot read "2.5": it is not a whole number`},
 	{name: "vegeta twice", text: vegetaText + vegetaText, refused: "there is more text after"},

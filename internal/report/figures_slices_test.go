@@ -75,6 +75,10 @@ func TestSlicesFigure(t *testing.T) {
 	if len(starts) != 4 || len(sum) != 1 || sum[0].Name != "all starts" || sum[0].Center == "" {
 		t.Fatalf("%d starts, %+v", len(starts), sum)
 	}
+	// All ratios are near 0.95, so that 1 lies beyond the axis of throughput.
+	if throughput.Mark != "" {
+		t.Errorf("the line at 1 is at %s", throughput.Mark)
+	}
 	for i, row := range append(starts, v.Speed.Groups[0].Rows...) {
 		if len(row.Dots) != 40 || !strings.HasPrefix(row.Dots[4].Title, "round 5: ") {
 			t.Errorf("row %d, %s, has %d dots: %+v", i, row.Name, len(row.Dots), row.Dots[:1])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"prony.example/internal/analysis/table"
+	"prony.example/internal/base/units"
 	"prony.example/record"
 	"prony.example/stats"
 )
@@ -33,6 +34,31 @@ func TestFiguresSayFindings(t *testing.T) {
 	if !strings.HasSuffix(s.Says, "too few blocks to know which difference they detect.") {
 		t.Errorf("the figure says %q", s.Says)
 	}
+}
+
+// TestFiguresLeaveOutUnknown checks that the text and the table of response times have no number of
+// a target whose p99 is withheld, or that has none at this load.
+func TestFiguresLeaveOutUnknown(t *testing.T) {
+	target := func(name, load string, withheld table.Note) *table.Target {
+		return &table.Target{Name: name, Metrics: []table.Metric{{Load: load, Name: "p99",
+			Unit: "ns", Withheld: withheld, Summary: stats.Summary{N: 3, Center: 2e6, Lo: 1.5e6,
+				Hi: 2.5e6}}}}
+	}
+	check := func(said, first string, targets ...*table.Target) {
+		t.Helper()
+		sc, half := &table.Scenario{Targets: targets}, pageLatency{Load: "half", Title: "half"}
+		if got := latencySays(sc, half); !strings.HasSuffix(got, said) {
+			t.Errorf("the figure says %q, want %q", got, said)
+		}
+		if got := latencyTables(sc, []pageLatency{half})[0].Rows[0][3]; got != first {
+			t.Errorf("the table has p99 %q, want %q", got, first)
+		}
+	}
+	withheld := target("b", "half", table.NoteOf(table.NoteOneTrial))
+	check("p99 at half: a 2.00 ms.", "2.00 ms [1.50 ms – 2.50 ms]",
+		target("a", "half", table.Note{}), withheld, target("c", "peak", table.Note{}))
+	check("no target has a known p99.", units.Absent, withheld)
+	check("no target has a known p99.", units.Absent, target("c", "peak", table.Note{}))
 }
 
 // TestFiguresSplitProcessorTime checks that a JVM's windows have a table of CPU time by purpose,

@@ -183,6 +183,27 @@ func TestFlamesFit(t *testing.T) {
 	}
 }
 
+// TestFlamesFillTheRoom checks that profiles are pruned no further than the room for them requires.
+func TestFlamesFillTheRoom(t *testing.T) {
+	scenarios := []*table.Scenario{{Name: "s", Loads: []table.LoadInfo{{Name: "l"}}}}
+	profiles := []Profiled{{Scenario: "s", Target: "a", Load: "l", Kind: "cpu", Flame: broad(99)}}
+	size := func(most int) int {
+		block, err := json.Marshal(flamesOf(scenarios, profiles, most))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(block)
+	}
+	some := size(2_000)
+	if exact, less := size(some), size(some-1); exact != some || less >= some {
+		t.Errorf("%d bytes fit into as many as %d, and into one byte less as %d", some, exact, less)
+	}
+	// If the roots alone need more, they stay.
+	if roots := size(1); roots != size(0) || roots < 2 {
+		t.Errorf("without room there are %d bytes", roots)
+	}
+}
+
 // TestFlamesKeepSelf checks that a frame's own value on the page is its value without its children.
 func TestFlamesKeepSelf(t *testing.T) {
 	files, records := profiled(t)

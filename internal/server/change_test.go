@@ -2,9 +2,11 @@ package server
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -213,6 +215,48 @@ func TestEvents(t *testing.T) {
 	last := strings.Fields(got[len(got)-1])[0]
 	if got, status := s.watched(t, last, 9); status != http.StatusNoContent || len(got) > 0 {
 		t.Errorf("behind the end there are %q, %d", got, status)
+	}
+}
+
+// TestRequestsMakeNoRoom checks that the connection of a valid request stays open if another client
+// connects at the bound of connections and stays silent.
+func TestRequestsMakeNoRoom(t *testing.T) {
+	s, _ := underway(t)
+	s.Connections = 1
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	answer, err := http.Get("http://" + l.Addr().String() + "/api/v1/runs/" + monday + "/events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	await := func(want string) {
+		t.Helper()
+		for lines.Scan() {
+			if lines.Text() == want {
+				return
+			}
+		}
+		t.Errorf("no %q before the end of the stream: %v", want, lines.Err())
+	}
+	await("event: begin")
+	silent, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	time.Sleep(lookEvery)
+	s.add(t, `{"seq":2,"kind":"log","text":"a"}`)
+	await("event: log")
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -47,6 +47,48 @@ func TestRefusalsArePagesInBrowsers(t *testing.T) {
 	}
 }
 
+// TestLinkOfTheServer checks that only a browser that opens the printed link gets the cookie, which
+// then opens everything; and that a wrong token beside the right cookie does not.
+func TestLinkOfTheServer(t *testing.T) {
+	list, err := runs.Open(t.TempDir(), runs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler := New(Options{Runs: list, Token: "right"}).Handler()
+	check := func(method, path, token, bearer string, status int) {
+		t.Helper()
+		request := httptest.NewRequest(method, "http://127.0.0.1"+path, nil)
+		request.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			request.AddCookie(&http.Cookie{Name: cookie, Value: token})
+		}
+		if bearer != "" {
+			request.Header.Set("Authorization", "Bearer "+bearer)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		given := answer.Header().Get("Set-Cookie")
+		if answer.Code != status || (given != "") != (status == http.StatusSeeOther) {
+			t.Errorf("%s %s, cookie %q, bearer %q: %d, cookie %q; want %d", method, path, token,
+				bearer, answer.Code, given, status)
+		}
+	}
+	const no, ok, link = http.StatusUnauthorized, http.StatusOK, http.StatusSeeOther
+	check("GET", "/?token=right", "", "", link)
+	check("GET", "/?token=wrong", "", "", no)
+	check("GET", "/?token=", "", "", no)
+	check("GET", "/", "", "", no)
+	check("POST", "/?token=right", "", "", no)
+	check("GET", "/api/v1/runs?token=right", "", "", no)
+	check("POST", "/api/v1/runs?token=right", "", "", no)
+	check("GET", "/api/v1/runs", "right", "", ok)
+	check("GET", "/api/v1/runs", "wrong", "", no)
+	check("GET", "/api/v1/runs", "", "right", ok)
+	check("GET", "/api/v1/runs", "", "wrong", no)
+	check("GET", "/api/v1/runs", "right", "wrong", no)
+	check("GET", "/api/v1/runs", "wrong", "right", ok)
+}
+
 // TestCauseIsTheLastMessage checks that the reason of a failed start is its last message, without
 // the notices before it.
 func TestCauseIsTheLastMessage(t *testing.T) {

@@ -139,3 +139,24 @@ func TestCheckoutRemote(t *testing.T) {
 		}
 	}
 }
+
+// What is no clone of the revision is an error, and leaves no folder.
+func TestNoCheckout(t *testing.T) {
+	app := filepath.Join(t.TempDir(), "app")
+	repositoryIn(t, app, "x")
+	for what, c := range map[string]Checkout{
+		"no repository":       {Repo: t.TempDir(), Commit: "HEAD"},
+		"an unknown revision": {Repo: app, Commit: strings.Repeat("0", 40)},
+	} {
+		c.At = filepath.Join(t.TempDir(), "clone")
+		if missing, err := c.Clone(t.Context(), c.At); err == nil || missing != nil {
+			t.Errorf("%s: missing %q, error %v", what, missing, err)
+		}
+		if _, err := os.Stat(c.At); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: a folder is left, %v", what, err)
+		}
+	}
+	if _, err := (Checkout{Repo: t.TempDir(), At: app}).Refill(t.Context()); err == nil {
+		t.Error("submodules from no repository: no error")
+	}
+}

@@ -1,6 +1,44 @@
 package service
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestComposer checks which command of Compose is taken: the first one that is installed, starts,
+// and is not of version 1.
+func TestComposer(t *testing.T) {
+	check := func(docker, standalone string, want ...string) {
+		t.Helper()
+		bin := t.TempDir()
+		programs := map[string]string{"docker": docker, "docker-compose": standalone}
+		for name, script := range programs {
+			if script == "" {
+				continue
+			}
+			program := []byte("#!/bin/sh\n" + script + "\n")
+			if err := os.WriteFile(filepath.Join(bin, name), program, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("PATH", bin)
+		got, err := composer(t.Context())
+		if !slices.Equal(got, want) || (err == nil) != (want != nil) {
+			t.Errorf("docker %q, docker-compose %q: %q, %v; want %q", docker, standalone, got, err,
+				want)
+		}
+	}
+	const plugin, none = `[ "$1" = compose ] && echo 2.32.1`, "exit 125"
+	check(plugin, "echo 2.1.0", "docker", "compose")
+	check("", "echo 2.1.0", "docker-compose")
+	check(none, "echo v2.1.0", "docker-compose")
+	check(none, "echo 1.29.2")
+	check(none, none)
+	check(none, "")
+	check("", "")
+}
 
 // TestPortOf checks that only a single TCP port of a Compose file is taken without a question.
 func TestPortOf(t *testing.T) {

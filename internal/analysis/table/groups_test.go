@@ -1,12 +1,14 @@
 package table
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
 
 	"prony.example/record"
 	"prony.example/record/metric"
+	"prony.example/stats"
 )
 
 // groupedRun returns a run of four starts in two groups: a with b, and a with c. In slices b is 5 %
@@ -96,4 +98,26 @@ func TestGroupsEndedEarly(t *testing.T) {
 	if sc.Target("b").Tier != sc.Target("c").Tier {
 		t.Errorf("tiers %d and %d without an interval", sc.Target("b").Tier, sc.Target("c").Tier)
 	}
+}
+
+// TestLevelsOfGroups checks that values of several groups are divided by the baseline's in the same
+// start, and are left out if it has none there.
+func TestLevelsOfGroups(t *testing.T) {
+	check := func(groups map[int][]string, base string, a, b map[int]float64) {
+		t.Helper()
+		sc := &Scenario{Starts: &Starts{groups: groups}}
+		sc.Versus.Name = base
+		items := []stats.Item{{Name: "a", Values: map[int]float64{1: 0.5, 2: 0, 3: 4}},
+			{Name: "b", Values: map[int]float64{1: 0.25, 2: 3, 3: 8, 4: 7}}}
+		sc.levelGroups(items)
+		if !maps.Equal(items[0].Values, a) || !maps.Equal(items[1].Values, b) {
+			t.Errorf("%v by %q: %v, want %v and %v", groups, base, items, a, b)
+		}
+	}
+	one := map[int][]string{1: {"a", "b"}}
+	two := map[int][]string{1: {"a", "b"}, 2: {"a", "c"}}
+	check(two, "a", map[int]float64{1: 1, 3: 1}, map[int]float64{1: 0.5, 3: 2})
+	asThey := map[int]float64{1: 0.25, 2: 3, 3: 8, 4: 7}
+	check(one, "a", map[int]float64{1: 0.5, 2: 0, 3: 4}, asThey)
+	check(two, "z", map[int]float64{1: 0.5, 2: 0, 3: 4}, asThey)
 }

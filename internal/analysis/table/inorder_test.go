@@ -91,3 +91,28 @@ func TestPercentilesAreInOrder(t *testing.T) {
 	check([2]float64{2, 5.087}, [2]string{short, short}, 5.332, 9)
 	check([2]float64{12, 5.087}, [2]string{}, 12, nan, "half p99.9: it would be below p99")
 }
+
+// TestBelow checks that a percentile is below a lower one if its median or its geometric mean is,
+// and never if it is of other trials.
+func TestBelow(t *testing.T) {
+	check := func(upper, lower []float64, want bool) {
+		t.Helper()
+		metric := func(values []float64) *Metric {
+			m := Metric{}
+			for _, v := range values {
+				m.Points = append(m.Points, Point{Value: v})
+			}
+			return &m
+		}
+		if got := metric(upper).below(metric(lower)); got != want {
+			t.Errorf("%v below %v: %v, want %v", upper, lower, got, want)
+		}
+	}
+	check([]float64{1, 2, 3}, []float64{1, 2, 3}, false)
+	check([]float64{2, 3, 4}, []float64{1, 2, 3}, false)
+	check([]float64{1, 2, 100}, []float64{1, 3, 4}, true) // the median alone: 2 < 3
+	check([]float64{0.1, 5, 6}, []float64{4, 4, 5}, true) // the product alone: 3 < 80
+	check([]float64{1, 2, 2.9}, []float64{1, 2, 3}, true) // equal medians
+	check([]float64{1, 2.5, 4}, []float64{1, 2.4, 4}, false)
+	check([]float64{1, 2}, []float64{1, 2, 3}, false)
+}

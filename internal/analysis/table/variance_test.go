@@ -92,3 +92,23 @@ func TestNoise(t *testing.T) {
 	}
 	check("an open load ranks by its p99", apart, nan, nan, "")
 }
+
+// TestEnoughForVariance checks from how many trials and intervals the parts of the noise are
+// estimated, and that a stall prevents it.
+func TestEnoughForVariance(t *testing.T) {
+	check := func(want bool, trials ...[]float64) {
+		t.Helper()
+		if got := enough(trials); got != want {
+			t.Errorf("%v: %v, want %v", trials, got, want)
+		}
+	}
+	intervals := func(n int) []float64 { return slices.Repeat([]float64{5}, n) }
+	full, stalled := intervals(leastIntervals), intervals(leastIntervals)
+	stalled[1] = 0
+	check(false)
+	check(false, full)
+	check(true, full, full)
+	check(false, full, intervals(leastIntervals-1))
+	check(false, full, full, stalled)
+	check(false, full, nil)
+}

@@ -3,7 +3,9 @@ package verdict_test
 import (
 	"cmp"
 	"slices"
+	"testing"
 
+	"prony.example/internal/analysis/verdict"
 	"prony.example/record"
 )
 
@@ -33,6 +35,10 @@ var arrivalRows = []row{
 	{"arrivals", half, valid, func(_ rec, l ld) {
 		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{AndersonDarling: 99}
 	}},
+	// Without a rate there is no gap to compare with, and no number of bins.
+	{"arrivals", half, valid, rateless("poisson", record.ArrivalProcess{AndersonDarling: 99})},
+	{"arrivals", half, valid, rateless("constant", record.ArrivalProcess{GapDeviationNs: sec})},
+	{"bursts", half, valid, rateless("poisson", record.ArrivalProcess{Dispersion1ms: 9})},
 
 	// Of times of 1 and 2 ms the half that is more than the least counts by half of the excess:
 	// 12 % make 3 %. 10,000 of 1,000/s lie in 10,000 bins of 1 ms: 4·√(2/9,999) = 5.7 % are chance.
@@ -60,6 +66,29 @@ var arrivalRows = []row{
 		l.FlowTime, l.ArrivalProcess = flat(5000, 6*ms), record.ArrivalProcess{Samples: 10000,
 			Dispersion1ms: 9}
 	}},
+}
+
+// rateless is an open load of which no rate is known.
+func rateless(arrivals string, p record.ArrivalProcess) func(rec, ld) {
+	return func(r rec, l ld) {
+		process(10000, p)(r, l)
+		l.RatePerS, l.Arrivals = 0, arrivals
+	}
+}
+
+// TestLagWithoutResponses checks that lag is no part of response times that do not exist.
+func TestLagWithoutResponses(t *testing.T) {
+	for i := range healthy().Loads {
+		r := healthy()
+		l := &r.Loads[i]
+		l.OwnLag, l.Answered = flat(10000, sec), 0
+		l.ResponseTime, l.ServiceTime = record.Dist{}, record.Dist{}
+		for _, f := range verdict.Judge(r).Findings {
+			if f.Rule == "lag" {
+				t.Errorf("%s: %+v", l.Name, f)
+			}
+		}
+	}
 }
 
 // process has this number of arrivals, the fastest of which took half as long as the others.
@@ -133,6 +162,35 @@ func answered(n int64, effective float64) func(rec, ld) {
 	return func(_ rec, l ld) {
 		l.ResponseTime.Count, l.Answered, l.Autocorrelation.EffectiveShare = n, n, effective
 	}
+}
+
+// TestSamplesAreEnough checks from how many responses, and from which worth of them, a record has
+// no note on samples.
+func TestSamplesAreEnough(t *testing.T) {
+	check := func(n int64, effective float64, driver string, want bool) {
+		t.Helper()
+		r := healthy()
+		l := &r.Loads[0]
+		answered(n, effective)(r, l)
+		l.Driver = driver
+		noted := slices.ContainsFunc(verdict.Judge(r).Findings, func(f record.Finding) bool {
+			return f.Rule == "samples" && f.Load == l.Name
+		})
+		if noted != want {
+			t.Errorf("%d responses, %v of them by %q: noted %v, want %v", n, effective, driver,
+				noted, want)
+		}
+	}
+	check(381, 0, "", false)
+	check(380, 0, "", true)
+	check(380, 1, "", true)
+	check(10000, 0.0381, "", false)
+	check(10000, 0.038, "", true)
+	check(600, 0.5, "", false)
+	check(600, 0.49, "", true)
+	check(0, 0, "", true)
+	check(0, 0, "wrk 4.2.0", false) // it counts none
+	check(1, 0, "wrk 4.2.0", true)
 }
 
 // medians sets the medians of the intervals of both halves.

@@ -30,7 +30,7 @@ var machineRows = []row{
 		l.Streams = 10
 	})},
 	// Responses of 30 datagrams, 300,000 in all: with 500 lost ones 1.22/√p is 30.0.
-	{"datagrams", half, valid, lost(499, 36000)},
+	{"datagrams", half, valid, lost(500, 36000)},
 	{"datagrams", half, suspect, lost(501, 36000)},
 
 	{"neighbors", peak, valid, func(_ rec, l ld) { l.Host.OtherCPUShare = 0.0291 }},

@@ -78,6 +78,18 @@ var slicedRows = []row{
 		r.Provenance.Cores, l.Host.OtherCPUShare = 2, 0.0145
 	}},
 
+	// Two thirds of 50 ms are 2.8 % of 1.2 s, and the whole is 4.2 %, if no lead-in is known.
+	{"idle work", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.IdleCPUNs = 50 * ms
+	})},
+	{"idle work", peak, suspect, func(r rec, l ld) {
+		inSlices(func(_ *record.SideBySide, s *record.Sliced) { s.IdleCPUNs = 50 * ms })(r, l)
+		r.SideBySide = nil
+	}},
+	{"idle work", peak, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+		s.IdleCPUNs, s.Slices = 50*ms, 0
+	})},
+
 	// If sent on time, response times stay the same, or they are 10 % too high.
 	{"slice lag", half, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.PunctualTime = s.ResponseTime
@@ -213,7 +225,17 @@ func TestJudgeStarts(t *testing.T) {
 	levels := verdict.Pair{Load: "peak", Metric: "throughput", A: "a", B: "b", Ratio: 0.95,
 		P: 0.001, Windows: 1.05, WindowsP: 0.01}
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels}, "levels SUSPECT")
-	levels.Windows = 1.009 // 0.9 % is not worth asking about
+	levels.WindowsP = 0.05 // all that is allowed
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels, control}, "levels SUSPECT",
+		"control SUSPECT")
+	unknown := levels
+	unknown.Metric, unknown.Windows, unknown.WindowsP = "p99", nan, nan
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels, unknown}, "levels SUSPECT")
+	third := levels
+	third.Metric, third.WindowsP = "cpu_per_request", 0.025 // half of it, of two
+	check(verdict.Starts{Count: 5}, []verdict.Pair{levels, third}, "levels SUSPECT")
+	// 0.9 % is not worth asking about.
+	levels.Windows, levels.WindowsP = 1.009, 0.01
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
 	levels.Windows, levels.WindowsP = 1.2, 0.06
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})

@@ -184,6 +184,7 @@ var openRows = []row{
 	// The service causes the wait for a free connection.
 	{"lag", half, valid, func(_ rec, l ld) { l.Lag = flat(10000, sec) }},
 	// The end of a user's pause can be late: twice 0.96 ms is 3 % of 64 ms.
+	{"lag", half, valid, func(_ rec, l ld) { l.OwnLag = record.Dist{} }},
 	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.96*ms) }},
 	{"lag", peak, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.97*ms) }},
 
@@ -205,6 +206,9 @@ var openRows = []row{
 		l.Waited, l.Lag = 101, flat(10000, ms)
 	})},
 	{"waited", half, valid, slowest(200, 4*ms, func(l ld) { l.Waited = 101 })}, // but for 2 µs
+	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // nobody knows how late
+		l.Waited, l.Lag = 101, record.Dist{}
+	})},
 	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // for streams
 		permitted := 5
 		l.Waited, l.Lag, l.StreamsPermitted = 101, flat(10000, ms), &permitted

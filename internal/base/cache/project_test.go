@@ -111,6 +111,17 @@ func TestProjects(t *testing.T) {
 	check("/y")
 }
 
+// TestNoProject checks that without a folder for caches there is no project, in whatever folder the
+// program runs.
+func TestNoProject(t *testing.T) {
+	t.Setenv(Env, "")
+	t.Setenv("XDG_CACHE_HOME", "relative")
+	folder, err := Project(t.Context(), t.TempDir(), time.Unix(2e9, 0))
+	if err == nil || folder != "" || !strings.Contains(err.Error(), "set "+Env+" to a folder") {
+		t.Errorf("folder %q, error %v", folder, err)
+	}
+}
+
 // A cache that root makes belongs to the owner of the project.
 func TestOwnerOfProject(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -96,6 +96,31 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// TestReportsAreOptional checks that an observer gets reports only if the load has a time between
+// them, and that its answer ends the load.
+func TestReportsAreOptional(t *testing.T) {
+	check := func(observed bool, every time.Duration, answer bool, calls int, want bool) {
+		t.Helper()
+		called := 0
+		p := &offering{spec: load.Spec{Every: every},
+			response: load.NewHistogram(), lag: load.NewHistogram()}
+		if observed {
+			p.spec.Observer = load.ProgressFunc(func(load.Progress) bool {
+				called++
+				return answer
+			})
+		}
+		if got := p.show(); got != want || called != calls {
+			t.Errorf("observed %v, every %v: %d reports, continues %v; want %d, %v", observed,
+				every, called, got, calls, want)
+		}
+	}
+	check(false, time.Second, false, 0, true)
+	check(true, 0, false, 0, true)
+	check(true, 1, false, 1, false)
+	check(true, time.Second, true, 1, true)
+}
+
 // TestClocks checks that a constant clock offset has no effect, and that drift is reported.
 func TestClocks(t *testing.T) {
 	const second = int64(time.Second)

@@ -371,3 +371,30 @@ func TestEnds(t *testing.T) {
 		}
 	})
 }
+
+// broken is a listener that does not close.
+type broken struct {
+	net.Listener
+	err error
+}
+
+func (b broken) Close() error { return b.err }
+
+// TestClose checks that a lab disconnects its generators and reports a listener that stays open.
+func TestClose(t *testing.T) {
+	check := func(cause, want error) {
+		t.Helper()
+		a, b := net.Pipe()
+		l := &Lab{listener: broken{err: cause}, here: map[int]*member{
+			1: {line: &line{Conn: a}}}}
+		if err := l.Close(); !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%v: error %v, want %v", cause, err, want)
+		}
+		if _, err := b.Read(make([]byte, 1)); err == nil || !l.over {
+			t.Errorf("%v: the generator is connected, %v", cause, err)
+		}
+	}
+	check(nil, nil)
+	check(fmt.Errorf("close: %w", net.ErrClosed), nil)
+	check(io.ErrNoProgress, io.ErrNoProgress)
+}

@@ -123,6 +123,13 @@ func TestFrame(t *testing.T) {
 // TestFrameSaysWhatIsWrong checks the page of a load that is ending, and with failed pushes.
 func TestFrameSaysWhatIsWrong(t *testing.T) {
 	s := newState(openLoad)
+	one := snapshot(1)
+	one.Errors[1] = 1
+	s.add(one)
+	if got := ansi.Strip(frame(s, 80, 24)); !strings.Contains(got, load.ClassNames[1]+" 1\n") {
+		t.Errorf("the page lacks a single error:\n%s", got)
+	}
+	s = newState(openLoad)
 	offer(s, 20)
 	for _, words := range []string{"q ends the load", "errors    timeout 10"} {
 		if got := ansi.Strip(frame(s, 80, 24)); !strings.Contains(got, words) {

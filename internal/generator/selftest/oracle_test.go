@@ -254,6 +254,9 @@ func TestStalledAnswers(t *testing.T) {
 	if per := a.perWait(4e6); per != 1.4 {
 		t.Errorf("a wait delays %g answers, want 1.4", per)
 	}
+	if per := newAnswers(m, nil, nil, 13e6, 2e6, 1e6); per.limits.sumNs != 1e6 {
+		t.Errorf("without responses, delays are %+v", per.limits)
+	}
 	if a.limits.sumNs != 13e6*1.4+1e6 || a.limits.longestNs != 14e6 ||
 		a.quiet.sumNs != 2e6*1.4+1e6 {
 		t.Errorf("delays are %+v, quiet %+v", a.limits, a.quiet)

@@ -56,3 +56,26 @@ func TestGoldens(t *testing.T) {
 		t.Errorf("only %d files in testdata", checked)
 	}
 }
+
+// TestPlaces checks that a finding names the table and the row only if the file has several, and
+// the row also if it is called otherwise than its table.
+func TestPlaces(t *testing.T) {
+	check := func(tables, rows int, c Case, want string) {
+		t.Helper()
+		c.Line, c.Arithmetic = 7, "1 + 1 = 3"
+		r := Result{File: "x.md", Tables: tables, Rows: rows,
+			Findings: []Finding{{Severity: Doubt, Rule: "sum", Cases: []Case{c}}}}
+		var b strings.Builder
+		if err := r.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(b.String(), "\n  x.md:7: "+want+"1 + 1 = 3\n") {
+			t.Errorf("%d tables, %d rows, %+v: want %q in\n%s", tables, rows, c, want, b.String())
+		}
+	}
+	check(1, 1, Case{Table: "a", Row: "a"}, "")
+	check(1, 1, Case{Table: "a", Row: "b"}, "b: ")
+	check(1, 2, Case{Table: "a", Row: "a"}, "a: ")
+	check(2, 2, Case{Table: "a", Row: "b"}, "a: b: ")
+	check(2, 2, Case{}, "")
+}

@@ -237,6 +237,32 @@ func TestGateOfSeveralMetrics(t *testing.T) {
 	}
 }
 
+// TestGateTakesWhatDecided checks that the metric that decided a run replaces the ranking metric,
+// with its limit, and no metric that is named; and that the next one with a number replaces it if
+// it has none.
+func TestGateTakesWhatDecided(t *testing.T) {
+	s := runOf("r", noon, rows{"old": drifting, "new": drifting})
+	c := compare(t, at(s, "old"), at(s, "new"), Options{Metrics: []string{"all"}})
+	usual, named := Limit{Most: 0.07}, Limit{Load: "half", Metric: "p50", Most: 0.1}
+	check := func(word string, want Limit) {
+		t.Helper()
+		limits := []Limit{named, usual}
+		if got := DecidedLimits(limits, c, word); got[0] != named || got[1] != want {
+			t.Errorf("%q: %+v, want %+v", word, got, want)
+		}
+		if limits[1] != usual {
+			t.Errorf("%q changes the limits that it was given", word)
+		}
+	}
+	check("", usual)
+	check("p98", usual)
+	check("throughput", Limit{Load: "peak", Metric: "throughput", Most: 0.07})
+	check("p99", Limit{Load: "half", Metric: "p99", Most: 0.07})
+	check("capacity", Limit{Load: "peak", Metric: "cpu_per_request", Most: 0.07})
+	c.Pairs = nil
+	check("p99", usual)
+}
+
 // TestGateRefusesWhatIsMissing checks that a gate requires all rows: a missing one must not pass.
 func TestGateRefusesWhatIsMissing(t *testing.T) {
 	a := runOf("a", noon, rows{"x": drifting, "gone": drifting})

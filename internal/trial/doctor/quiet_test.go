@@ -126,6 +126,23 @@ func TestBetweenNamesTheThreeBusiest(t *testing.T) {
 	}
 }
 
+// Events of throttling between two looks are known only if both know the number since boot.
+func TestBetweenCountsThrottling(t *testing.T) {
+	check := func(before, after, want int64) {
+		t.Helper()
+		got := between(edge{throttledN: before}, edge{throttledN: after})
+		if got.throttledNow != want || got.throttledN != after {
+			t.Errorf("from %d to %d: %+v, want %d", before, after, got, want)
+		}
+	}
+	check(0, 0, 0)
+	check(0, 3, 3)
+	check(2, 5, 3)
+	check(-1, 3, -1)
+	check(3, -1, -1)
+	check(-1, -1, -1)
+}
+
 // On this host, with any load: the check takes the requested time.
 func TestQuietHere(t *testing.T) {
 	o := Options{Window: 20 * time.Millisecond, Bound: 10 * time.Millisecond}

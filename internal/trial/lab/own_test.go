@@ -1,9 +1,12 @@
 package lab
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"prony.example/internal/suite"
 	"prony.example/internal/suite/adhoc"
 	"prony.example/internal/trial"
 )
@@ -31,4 +34,49 @@ func TestServices(t *testing.T) {
 	}
 	check(0, trial.ReadyBound, "/ready", "/ready")
 	check(2*trial.ReadyBound, 2*trial.ReadyBound, "-", "")
+}
+
+// TestFill checks what a comparison takes from its sources: the protocol of their URLs, whether one
+// of them stays where it is, and the first one once more as a control.
+func TestFill(t *testing.T) {
+	source := func(way adhoc.Way) adhoc.Source { return adhoc.Source{Way: way} }
+	request, err := adhoc.ParseRequest("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(protocol string, stay bool, fails string, ways ...adhoc.Way) {
+		t.Helper()
+		c := Comparison{Requests: []suite.Request{request}, Memory: 64 << 20, Again: true,
+			Change: suite.Override{Interleave: suite.ByBlocks},
+			Options: adhoc.Options{Connections: 1, Blocks: 1, CPUs: 1,
+				Speaks: suite.Scenario{Protocol: protocol}}}
+		for _, way := range ways {
+			c.Sources = append(c.Sources, source(way))
+		}
+		err := c.fill()
+		if fails != "" {
+			if err == nil || !strings.Contains(err.Error(), fails) {
+				t.Errorf("%q: error %v, want %q", ways, err, fails)
+			}
+			return
+		}
+		o := c.Options
+		if err != nil || len(c.Sources) != len(ways)+1 || !c.Sources[len(ways)].Again ||
+			c.Sources[0].Again || c.Sources[len(ways)].Way != ways[0] || o.Stay != stay ||
+			o.MemoryBytes != 64<<20 || o.CPUs != 1 || o.Interleave != suite.ByBlocks {
+			t.Errorf("%q: error %v, %d sources, the last one %+v, options %+v", ways, err,
+				len(c.Sources), c.Sources[len(c.Sources)-1], o)
+		}
+		if secure := strings.HasPrefix(fmt.Sprint(ways[0]), "https:"); secure !=
+			(o.Speaks.Protocol == "https") {
+			t.Errorf("%q: protocol %q", ways, o.Speaks.Protocol)
+		}
+	}
+	const plain, secure = adhoc.URL("http://127.0.0.1:1"), adhoc.URL("https://127.0.0.1:2")
+	check("", false, "", adhoc.Command("./a"), adhoc.Command("./b"))
+	check("", true, "", adhoc.Command("./a"), plain)
+	check("", true, "", secure)
+	check("https", true, "", secure, secure)
+	check("http", true, "the protocol http has no TLS", secure)
+	check("", true, "all services of a comparison need the same protocol", plain, secure)
 }

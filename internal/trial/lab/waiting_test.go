@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch"
 	"prony.example/internal/service"
+	"prony.example/internal/trial/processes"
 )
 
 // attached is a service that runs already, of which nothing but its responses is known.
@@ -81,4 +87,62 @@ func TestRefused(t *testing.T) {
 	if err := attached.refused(errors.New("connection refused")); err != nil {
 		t.Errorf("no response: %v", err)
 	}
+}
+
+// ownProcess is this test's own process, as a target with another address.
+type ownProcess struct {
+	launch.Process
+	addr netip.AddrPort
+}
+
+func (p ownProcess) Addr() netip.AddrPort   { return p.addr }
+func (p ownProcess) PIDs() []int            { return []int{os.Getpid()} }
+func (p ownProcess) Groups() []launch.Group { return nil }
+
+// TestElsewhere checks that a target that listens at another address of its port ends the wait, and
+// that none of its other ports does.
+func TestElsewhere(t *testing.T) {
+	testsets.Live(t)
+	const own, other, wide = "127.0.0.1", "127.0.0.2", "0.0.0.0"
+	check := func(wrong bool, hosts ...string) {
+		t.Helper()
+		port := "0"
+		for _, host := range hosts {
+			l, err := net.Listen("tcp4", net.JoinHostPort(host, port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			_, port, _ = net.SplitHostPort(l.Addr().String()) // it has a port
+		}
+		if port == "0" { // one that nothing listens on
+			port = "1"
+		}
+		at := netip.MustParseAddrPort(own + ":" + port)
+		c := candidate{built: &service.Built{}, system: &processes.System{
+			Parts: []processes.Part{{Process: ownProcess{addr: at}}}}}
+		err := Visitor{Lab: &Lab{}}.elsewhere(t.Context(), c)
+		_, is := errors.AsType[*wrongAddressError](err)
+		if is != wrong || (err != nil) != wrong {
+			t.Errorf("%q: error %v, want one: %v", hosts, err, wrong)
+		}
+		remark, want := c.listens(), other+":"+port
+		if wrong && !strings.Contains(fmt.Sprint(err), want) ||
+			len(hosts) > 0 && strings.Contains(remark, want) != wrong {
+			t.Errorf("%q: error %v, remark %q, want %s in both: %v", hosts, err, remark, want,
+				wrong)
+		}
+	}
+	check(false)
+	check(false, own)
+	check(false, wide)
+	check(true, other)
+	check(false, other, own)
+	beside, err := net.Listen("tcp4", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	check(false)
+	check(true, other)
 }

@@ -113,6 +113,7 @@ func TestFrames(t *testing.T) {
 	check("handle", "file:///a/node_modules/router/index.js", 9, "handle (router/index.js)")
 	check("q", "file:///a/node_modules/b/node_modules/c/d.js", 9, "q (c/d.js)") // the inner module
 	check("serve", "file:///a/b/src/serve.js", 9, "serve (src/serve.js)")
+	check("serve", "/serve.js", 9, "serve (/serve.js)")
 	check("", "file:///a/b/src/serve.js", 9, "(anonymous) (src/serve.js:10)") // V8 counts from 0
 	check("emit", "node:events", 465, "emit (node:events)")
 	check("(program)", "", -1, "(program)")
