@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -75,6 +76,7 @@ func divided(t *testing.T, s Spec, n, threads int, change func(*Spec)) ([]*Resul
 // The sent arrivals, in the order of the schedule, have the schedule's hash for any number of
 // generators and threads; and every request is the same.
 func TestPartsAreOneSchedule(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	s := shared(record.Open)
 	want := pace.Hash(s.whole(), int64(s.Lead+s.Window))
 	for _, n := range []struct{ generators, threads int }{{1, 1}, {2, 1}, {4, 1}, {3, 2}} {

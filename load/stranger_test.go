@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"prony.example/internal/base/buildflags"
+	"prony.example/internal/dev/testsets"
 	_ "prony.example/stats" // so that its changes run this test again
 )
 
@@ -59,6 +60,7 @@ func main() {
 // A separate module builds against load, stats and record, and runs a load. Nothing is downloaded:
 // the dependencies are in the cache.
 func TestStrangersModule(t *testing.T) {
+	testsets.Whole(t, "a module of its own")
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/load/pace"
 	"prony.example/record"
 )
@@ -24,6 +25,7 @@ var headRe = regexp.MustCompile(
 const zeros = "00000000000000000000000000000000"
 
 func TestTraceIDs(t *testing.T) {
+	testsets.Whole(t, "many simulated loads")
 	field := []byte(traceText)
 	head := func(c *tracer, k uint64, step int32) (trace, span string) {
 		t.Helper()

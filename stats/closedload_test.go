@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // shifted returns when work that begins at a moment ends, while sorted, disjoint stalls take the
@@ -105,6 +107,7 @@ func TestClosedLoadWithoutStalls(t *testing.T) {
 // The clock of closed loads ticks every 4 ms: it misses short stalls, which its estimate includes.
 // Of 100 intervals at least 95 % contain the truth, because their error is an upper bound.
 func TestClosedLoadByCoarseClock(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	r := rand.New(rand.NewPCG(3, 4))
 	truth, sum, covered, width := 1e9/float64(plainQueue.serviceNs), 0.0, 0, 0.0
 	const n = 100

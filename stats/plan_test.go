@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 func TestPlanSDByHand(t *testing.T) {
@@ -25,6 +27,7 @@ func TestPlanSDByHand(t *testing.T) {
 // The SD for planning is closer to the truth than that of the pair, if the control is like the
 // pair; if the control scatters half as much between starts, it is no further from the truth.
 func TestPlanSD(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	check := func(starts int, within, pairs, controls, least float64) {
 		t.Helper()
 		rng := rand.New(rand.NewPCG(39, uint64(starts)))

@@ -177,6 +177,7 @@ func TestTiersStrongly(t *testing.T) {
 // TestTiersFind: a 10 % difference at 2 % noise with six blocks. SD of the log ratio is
 // 0.02 sqrt 2 = 0.0283, so t is about log 1.1 sqrt 6 / 0.0283 = 8.25.
 func TestTiersFind(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 2000
 	check := func(levels []float64, atLeast float64, want func([][]string) bool) {
 		t.Helper()
@@ -199,6 +200,7 @@ func TestTiersFind(t *testing.T) {
 // TestBlocksToResolveIsTrue simulates the planned experiments: with n blocks they detect the effect
 // at least as often as requested, with one fewer they do not.
 func TestBlocksToResolveIsTrue(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 10_000 // four standard errors at 0.8: 4 sqrt(0.8*0.2/10000) = 0.016
 	found := func(n int, effect, sd, alpha float64) func(*rand.Rand) bool {
 		return func(r *rand.Rand) bool {

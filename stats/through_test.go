@@ -4,11 +4,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // For equal targets, 94 to 95.5 % of the intervals through a base contain 1, also if one group has
 // fewer starts and scatters more.
 func TestRatioThroughCovers(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	const experiments = 8000
 	r := rand.New(rand.NewPCG(39, 7))
 	starts := func(n int, sd float64) Ratio {

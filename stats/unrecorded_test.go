@@ -116,6 +116,7 @@ func TestLower(t *testing.T) {
 // With many stalls that are short beside the quantile, most arrivals of a slow service are due near
 // one. The shortest are then ignored, and the true quantile lies between the bounds.
 func TestIgnoredStalls(t *testing.T) {
+	testsets.Whole(t, "a long simulation")
 	q := queue{serviceNs: 300_000, pauseNs: 8_000_000, every: 100}
 	const rate, end = 1_600.0, int64(30e9)
 	check := func(perS float64, longest int64, least float64) {

@@ -11,6 +11,7 @@ import (
 	pprof "github.com/google/pprof/profile"
 
 	"prony.example/internal/base/cli"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/observe/profile"
 	"prony.example/record"
 )
@@ -87,6 +88,7 @@ const (
 )
 
 func TestProfile(t *testing.T) {
+	testsets.Whole(t, "profiles")
 	run, records := profiled(t)
 	blocks := 0
 	var trial string

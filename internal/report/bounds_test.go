@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/record"
 )
 
@@ -40,6 +41,7 @@ func grown(trials int) (records []record.Record, samples []record.Samples) {
 // The page of a run has a bounded size: it leaves out trials that it cannot show, says so, and
 // shows those that no number counts.
 func TestPageOfManyTrials(t *testing.T) {
+	testsets.Whole(t, "many trials")
 	var sizes []int
 	for _, trials := range []int{2400, 4800} {
 		records, samples := grown(trials)

@@ -143,8 +143,8 @@ func TestRefusals(t *testing.T) {
 	// The others had the key; 6 connections sent no hello message, one another token, and one
 	// accepted another certificate only.
 	const summary = "refused 8 connections without the key of this load"
-	for i, text := range said {
-		if i == len(said)-1 && text == summary {
+	for _, text := range said {
+		if text == summary { // connections that end meanwhile may still be said after it
 			continue
 		}
 		if !strings.HasPrefix(text, "refused a generator at 127.0.0.1:") ||

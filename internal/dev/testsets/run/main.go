@@ -57,12 +57,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		set = testsets.Later
 	}
 	complete := flags.NArg() == 0
-	suites, err := scan(ctx, flags.Args())
+	from := modules
+	if complete && set == "" { // home needs three times as many modules, which are not here yet
+		from = modules[:1]
+	}
+	suites, err := scan(ctx, from, flags.Args())
 	if err != nil {
 		return err
-	}
-	if complete && set == "" { // the code that only this module links is a third of all
-		suites = slices.DeleteFunc(suites, func(s suite) bool { return s.module == "home" })
 	}
 	if err := compile(ctx, suites, stdout, stderr); err != nil || *only {
 		return err

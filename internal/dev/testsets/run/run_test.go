@@ -473,6 +473,7 @@ func TestNote(t *testing.T) {
 
 // A module goes through all of it: a test that fails once, one that always fails, a later set.
 func TestRun(t *testing.T) {
+	testsets.Whole(t, "a run of tests")
 	testsets.Live(t)
 	dir := t.TempDir()
 	built, err := exec.Command("go", "env", "GOCACHE").Output()
