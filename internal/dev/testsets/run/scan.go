@@ -66,8 +66,8 @@ func (s suite) kindOf(test string) kind {
 // modules are the folders of this repository's modules.
 var modules = []string{".", "home"}
 
-// scan reads the tests of packages: all packages of modules, or, by patterns, packages of the module
-// in the current folder or packages below ./home.
+// scan reads the tests of packages: all packages of modules, or, by patterns, packages of the
+// module in the current folder or packages below ./home.
 func scan(ctx context.Context, modules, patterns []string) (suites []suite, err error) {
 	for _, module := range modules {
 		if _, err := os.Stat(filepath.Join(module, "go.mod")); errors.Is(err, os.ErrNotExist) {
