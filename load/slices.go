@@ -162,9 +162,41 @@ func (w *worker) offerSlice() error {
 	return w.loop()
 }
 
-// Slice runs one slice and returns when its last request has ended. An error means that the load
+// lateMost limits how often in a row a slice may pass before its load thread runs.
+const lateMost = 100
+
+// Slice runs one slice and returns when its last request has ended. On a busy machine a slice can
+// pass before its load thread runs: it sent nothing, and is repeated. An error means that the load
 // cannot continue: the context ended, or no completion ended the window.
 func (l *Loader) Slice(ctx context.Context, s Slice) (Sliced, error) {
+	for range lateMost {
+		answered := l.answered()
+		out, err := l.slice(ctx, s)
+		if err == nil || ctx.Err() != nil || l.answered() > answered || !l.late(out) {
+			return out, err
+		}
+	}
+	return Sliced{}, fmt.Errorf("%s: %d slices of %v passed before the load thread ran: use a "+
+		"less busy machine, or longer slices", l.run.spec.called(), lateMost, s.Lead+s.Window)
+}
+
+// late reports whether a slice without responses has sent no request: otherwise one would have
+// failed, or the slice would have waited for it.
+func (l *Loader) late(s Sliced) bool {
+	return l.run.spec.Model == record.Closed && s.Failed == 0 && s.EndedNs < l.run.cfg.endAt &&
+		l.run.workers[0].alive > 0
+}
+
+// answered returns the number of responses of all slices so far. No slice may be under way.
+func (l *Loader) answered() (n int64) {
+	for _, w := range l.run.workers {
+		n += w.book.total
+	}
+	return n
+}
+
+// slice runs one slice.
+func (l *Loader) slice(ctx context.Context, s Slice) (Sliced, error) {
 	r := l.run
 	start := clock.Mono()
 	c := &r.cfg

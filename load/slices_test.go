@@ -20,7 +20,10 @@ import (
 // openLoader opens a loader in a world.
 func openLoader(t *testing.T, w *virtual.World, s load.Spec) *load.Loader {
 	t.Helper()
-	s.Scenario, s.Engine = get("/", "ok"), w.New
+	s.Scenario = get("/", "ok")
+	if s.Engine == nil {
+		s.Engine = w.New
+	}
 	s.Address = netip.MustParseAddrPort("127.0.0.1:1")
 	if s.Model == "" {
 		s.Model = record.Closed
@@ -55,6 +58,44 @@ func TestSliceEndsByItsLastRequest(t *testing.T) {
 		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli, CPU: slow})
 		if got.Requests != 1 {
 			t.Errorf("got %+v, want the request after the answer that opened the window", got)
+		}
+	})
+}
+
+// sleepy is an engine on a busy machine: its thread gets a core 100 ms late, as often as late says.
+type sleepy struct {
+	load.Engine
+	late *int
+}
+
+func (e sleepy) Wait(deadline int64, h load.Handler) error {
+	if *e.late > 0 {
+		*e.late--
+		time.Sleep(100 * milli)
+	}
+	return e.Engine.Wait(deadline, h)
+}
+
+// A slice that passes before its load thread runs is repeated, for a while.
+func TestSliceBeginsLate(t *testing.T) {
+	w := &virtual.World{Serve: virtual.After(milli)}
+	late := 0
+	synctest.Test(t, func(t *testing.T) {
+		l := openLoader(t, w, load.Spec{Connections: 4,
+			Engine: func(to netip.AddrPort, slots int) (load.Engine, error) {
+				e, err := w.New(to, slots)
+				return sleepy{e, &late}, err
+			}})
+		defer l.Close()
+		late = 3
+		got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli})
+		if began := clock.Mono() - got.BeganNs; got.Requests != 160 || began > int64(100*milli) {
+			t.Errorf("got %+v, which began %v ago, want 160 requests", got, time.Duration(began))
+		}
+		late = 1000
+		_, err := l.Slice(t.Context(), load.Slice{Lead: 20 * milli, Window: 40 * milli})
+		if err == nil || !strings.Contains(err.Error(), "100 slices of 60ms passed before") {
+			t.Errorf("error %v", err)
 		}
 	})
 }
