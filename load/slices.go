@@ -78,6 +78,13 @@ func (w *worker) pass(now int64) {
 	}
 }
 
+// awaitsEdge reports whether a slice of a closed load has its first edge only. If the thread gets
+// its core after the window, all responses that wait have one time. The next request then ends the
+// slice, so that a pause of the service counts as in other slices.
+func (w *worker) awaitsEdge() bool {
+	return w.slicing.n == 1 && w.arrivals == nil && w.alive > 0
+}
+
 // Open connects and prepares a Loader for its first slice. It ignores Window, Lead, Drain
 // and Observer of the spec. An open load restarts its schedule in each slice.
 func Open(ctx context.Context, s Spec) (*Loader, error) {

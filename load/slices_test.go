@@ -100,6 +100,48 @@ func TestSliceBeginsLate(t *testing.T) {
 	})
 }
 
+// A slice ends although its thread gets a core only after the window, when all responses wait.
+func TestSliceEndsLate(t *testing.T) {
+	w := &virtual.World{Serve: virtual.After(milli)}
+	late := 0
+	synctest.Test(t, func(t *testing.T) {
+		for _, connections := range []int{1, 4} {
+			l := openLoader(t, w, load.Spec{Connections: connections,
+				Engine: func(to netip.AddrPort, slots int) (load.Engine, error) {
+					e, err := w.New(to, slots)
+					return afterSend{e, &late}, err
+				}})
+			late = 1
+			got := slice(t, l, load.Slice{Lead: 20 * milli, Window: 40 * milli})
+			if got.Requests < 1 || got.Failed != 0 {
+				t.Errorf("%d connections: got %+v, want a request in the window", connections, got)
+			}
+			l.Close()
+		}
+	})
+}
+
+// afterSend is an engine whose thread loses its core for 100 ms after it has sent.
+type afterSend struct {
+	load.Engine
+	late *int
+}
+
+func (e afterSend) Send(i int, out []byte) {
+	e.Engine.Send(i, out)
+	if *e.late > 0 {
+		*e.late = -1
+	}
+}
+
+func (e afterSend) Wait(deadline int64, h load.Handler) error {
+	if *e.late < 0 {
+		*e.late = 0
+		time.Sleep(100 * milli)
+	}
+	return e.Engine.Wait(deadline, h)
+}
+
 // TestSlice counts the responses of windows exactly, and keeps connections open between slices.
 func TestSlice(t *testing.T) {
 	w := &virtual.World{Serve: virtual.After(milli)}

@@ -229,7 +229,7 @@ func (w *worker) over(now int64) bool {
 		return true
 	}
 	unsent := w.arrivals != nil && w.nextDue < w.cfg.closeAt && w.remaining != 0
-	return done && !unsent
+	return done && !unsent && !w.awaitsEdge()
 }
 
 // awaits reports whether the turn of a user waits for its connection, for no longer than the
@@ -249,7 +249,7 @@ func (w *worker) more(now int64) {
 	for len(w.timers) > 0 && w.timers[0].atNs <= now {
 		w.resume(w.timers.pop(), now)
 	}
-	if w.arrivals != nil || w.cfg.users == nil && now < w.cfg.closeAt {
+	if w.arrivals != nil || w.cfg.users == nil && (now < w.cfg.closeAt || w.awaitsEdge()) {
 		w.dispatch(now)
 	}
 }
