@@ -258,7 +258,7 @@ func (l *Load) checkService() error {
 	}
 	for _, x := range l.IdleTargets {
 		if x.CPUNs < 0 {
-			return fmt.Errorf("idleTargets.cpuNs is %d: must be positive", x.CPUNs)
+			return fmt.Errorf("idleTargets.cpuNs is %d: must not be negative", x.CPUNs)
 		}
 	}
 	if u.CPUPerRequestNs <= 0 || u.WindowNs <= 0 || l.WindowNs <= 0 {

@@ -121,6 +121,9 @@ var identityRows = []struct {
 	{"series.failed has 3 intervals", func(_ *Record, l *Load) {
 		l.Series.Failed = l.Series.Failed[:3]
 	}},
+	{"idleTargets.cpuNs is -1: must not be negative", func(_ *Record, l *Load) {
+		l.IdleTargets = []IdleTarget{{CPUNs: 1}, {CPUNs: -1}}
+	}},
 	{"series.intervalNs is 0", func(_ *Record, l *Load) { l.Series.IntervalNs = 0 }},
 	{"<nil>", func(_ *Record, l *Load) { // a last interval of 0.2 s that was left out
 		l.WindowNs, l.Done, l.ThroughputPerS = 22e8, 968, 440

@@ -121,8 +121,8 @@ func (f *life) window(ctx context.Context, spec load.Spec,
 		} else {
 			closedMono, o.closedWall = clock.Mono(), clock.Wall().UnixNano()
 			mark(telemetry.Close, spec.Name, o.closedWall)
-			idle = f.idle.used()
 			o.after = f.watch.MarkPSS() // before the counters are read: the load is over
+			idle = f.idle.used()        // lists processes, which takes milliseconds
 			requested = append(requested, f.readings(ctx)...)
 		}
 	})}
