@@ -14,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 
@@ -66,11 +65,18 @@ func makeReady(ctx context.Context, file string, compile func(context.Context, i
 	return compile(ctx, progress)
 }
 
-// needed returns the services that targets name, without their further builds, such as native ones.
-func needed(services []*service.Service, targets []string) []*service.Service {
-	return slices.DeleteFunc(slices.Clone(services), func(s *service.Service) bool {
-		return s.Other != "" || !slices.Contains(targets, s.Name)
-	})
+// needed returns the services that targets name, in their order, without their further builds, such
+// as native ones. A suite begins with what takes longest to build: the canonical one with Rust, where
+// all dependencies are compiled, and the last steps use one core only.
+func needed(services []*service.Service, targets []string) (out []*service.Service) {
+	for _, name := range targets {
+		for _, s := range services {
+			if s.Name == name && s.Other == "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
 }
 
 // build builds services, one more at a time than this machine has processors, because some builds

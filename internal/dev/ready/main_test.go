@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"prony.example/internal/dev/testsets"
+	"prony.example/internal/service"
 )
 
 // write writes a file below a folder.
@@ -18,6 +20,18 @@ func write(t *testing.T, dir, name, text string) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
 		os.WriteFile(path, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Builds begin in the order of the suite's targets.
+func TestNeeded(t *testing.T) {
+	var names []string
+	for _, s := range needed([]*service.Service{{Name: "a"}, {Name: "b"}, {Name: "c"},
+		{Name: "c", Other: "native"}}, []string{"c", "a"}) {
+		names = append(names, s.Name+s.Other)
+	}
+	if want := []string{"c", "a"}; !slices.Equal(names, want) {
+		t.Errorf("services %q, want %q", names, want)
 	}
 }
 
