@@ -65,8 +65,8 @@ func makeReady(ctx context.Context, file string, compile func(context.Context, i
 	return compile(ctx, progress)
 }
 
-// needed returns the services that targets name, in their order, without their further builds, such
-// as native ones. A suite begins with what takes longest to build: the canonical one with Rust, where
+// needed returns the services that targets name, in their order, without further builds, such as
+// native ones. A suite begins with what takes longest to build: the canonical one with Rust, where
 // all dependencies are compiled, and the last steps use one core only.
 func needed(services []*service.Service, targets []string) (out []*service.Service) {
 	for _, name := range targets {
