@@ -5,12 +5,12 @@ import "slices"
 var driftRows = []row{
 	// Half the difference is 3 % of the mean: 5,309 after 5,000. Three deviations of it are
 	// permitted: 3·√(5,000 + 4,705) = 295.5.
-	{"drift", peak, valid, halves(5000, 5309)},
+	{"drift", peak, noted, halves(5000, 5309)},
 	{"drift", peak, suspect, halves(5000, 5310)},
 	{"drift", peak, valid, halves(5000, 4705)},
 	{"drift", peak, suspect, halves(5000, 4704)},
 	// A million, with negligible randomness.
-	{"drift", peak, valid, halves(1e6, 1061855)},
+	{"drift", peak, noted, halves(1e6, 1061855)},
 	{"drift", peak, suspect, halves(1e6, 1061860)},
 	// None at first: 9 = 3·√9 may be chance, 10 > 3·√10 = 9.5 may not.
 	{"drift", peak, valid, halves(0, 0)},

@@ -32,7 +32,7 @@ func inSlices(change func(*record.SideBySide, *record.Sliced)) func(rec, ld) {
 var slicedRows = []row{
 	{"slice answers", peak, valid, inSlices(func(*record.SideBySide, *record.Sliced) {})},
 	// One of 1,601 is 0.06 %, and moves throughput by as much.
-	{"slice answers", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+	{"slice answers", peak, noted, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.Failed = 1
 	})},
 	{"slice answers", peak, invalid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
@@ -47,7 +47,7 @@ var slicedRows = []row{
 	})},
 
 	// 12 ms of 4.8 s are 0.25 % of the core, and two thirds of 12 ms 0.67 % of 1.2 s.
-	{"idle work", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+	{"idle work", peak, noted, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.IdleCPUNs = 12 * ms
 	})},
 	// 60 ms: 1.25 % of the core, and 40 ms are 3.3 % of 1.2 s.
@@ -62,10 +62,10 @@ var slicedRows = []row{
 	})},
 
 	// 291 ms of 10 s are 2.91 % of the core, 2.997 % of what it would have had without.
-	{"idle targets", peak, valid, idlers(291 * ms)},
+	{"idle targets", peak, noted, idlers(291 * ms)},
 	{"idle targets", peak, suspect, idlers(292 * ms)},
 	{"idle targets", peak, suspect, idlers(150*ms, 142*ms)},
-	{"idle targets", peak, valid, func(r rec, l ld) { // on two cores
+	{"idle targets", peak, noted, func(r rec, l ld) { // on two cores
 		idlers(580*ms)(r, l)
 		r.Limits.ServiceCores = []int{1, 2}
 	}},
@@ -73,13 +73,13 @@ var slicedRows = []row{
 	{"idle targets", half, valid, slowest(200, 4*ms, func(l ld) { idlers(40*ms)(nil, l) })},
 	{"idle targets", half, suspect, slowest(200, 4*ms, func(l ld) { idlers(51*ms)(nil, l) })},
 	// 200 ms are 1 % of two cores: others used 0.45 %, 0.9 % of the service's core.
-	{"neighbors", peak, valid, func(r rec, l ld) {
+	{"neighbors", peak, noted, func(r rec, l ld) {
 		idlers(200*ms)(r, l)
 		r.Provenance.Cores, l.Host.OtherCPUShare = 2, 0.0145
 	}},
 
 	// Two thirds of 50 ms are 2.8 % of 1.2 s, and the whole is 4.2 %, if no lead-in is known.
-	{"idle work", peak, valid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
+	{"idle work", peak, noted, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.IdleCPUNs = 50 * ms
 	})},
 	{"idle work", peak, suspect, func(r rec, l ld) {
@@ -98,7 +98,7 @@ var slicedRows = []row{
 		s.PunctualTime = flat(10000, 1.8*ms)
 	})},
 	// p99.9 is 5.5 ms with an interval of 5.05 to 5.95 ms, ±8 %: 5 % are within it, 10 % are not.
-	{"slice lag", half, valid, climbing(0.95)},
+	{"slice lag", half, noted, climbing(0.95)},
 	{"slice lag", half, suspect, climbing(0.9)},
 }
 

@@ -33,10 +33,10 @@ var trialRows = []row{
 	{"warm-up", trial, suspect, func(r rec, _ ld) {
 		r.Warmup.Steady, r.Target.Runtime = false, "jvm"
 	}},
-	{"warm-up", trial, valid, func(r rec, _ ld) { // nothing compiles: the windows tell
+	{"warm-up", trial, noted, func(r rec, _ ld) { // nothing compiles: the windows tell
 		r.Warmup.Steady, r.Target.Runtime = false, "native"
 	}},
-	{"warm-up", trial, valid, func(r rec, _ ld) { r.Warmup.Kind = stats.Unsteady }}, // as it ends
+	{"warm-up", peak, noted, func(r rec, _ ld) { r.Warmup.Kind = stats.Unsteady }}, // as it ends
 	// The last 10 of 40 intervals: 261 of a mean of 252.75, 3.3 %.
 	{"warm-up", peak, suspect, func(r rec, l ld) {
 		r.Warmup.Kind = stats.Unsteady
@@ -47,17 +47,17 @@ var trialRows = []row{
 	// Compilers that ran for 3 % of the window had 5 % of what the service used: 0.3 s of 6 s.
 	// Without them it is 0.3/5.7, 5.3 %, faster; with a tenth of that, 0.53 %.
 	{"warm-up", peak, suspect, compilers(0.3*sec, 0, 6*sec)},
-	{"warm-up", trial, valid, compilers(0.3*sec, 0, 60*sec)},
+	{"warm-up", peak, noted, compilers(0.3*sec, 0, 60*sec)},
 	{"warm-up", trial, valid, compilers(0.19*sec, 0.7*sec, 1*sec)}, // silent: 1.9 %, 8.9 %
 	// Compilers needed a core half of the time, whether they got it or not.
-	{"warm-up", trial, valid, compilers(0.1*sec, 4.8*sec, 10*sec)}, // 4.9 s of 10.1
+	{"warm-up", peak, noted, compilers(0.1*sec, 4.8*sec, 10*sec)},  // 4.9 s of 10.1
 	{"warm-up", trial, suspect, compilers(0.1*sec, 5*sec, 10*sec)}, // 5.1 s
 	// If compilers were idle in the window, earlier compilation does not matter.
-	{"warm-up", trial, valid, func(r rec, l ld) {
+	{"warm-up", peak, noted, func(r rec, l ld) {
 		compilers(0.1*sec, 0, 10*sec)(r, l)
 		r.Warmup.Steady = false
 	}},
-	{"warm-up", trial, valid, func(r rec, l ld) { // nothing can be held against anything
+	{"warm-up", trial, noted, func(r rec, l ld) { // nothing can be held against anything
 		compilers(0.1*sec, 0, 10*sec)(r, l)
 		r.Warmup.Steady, r.Loads = false, r.Loads[:1]
 	}},
@@ -79,14 +79,15 @@ var trialRows = []row{
 	{"quiet", trial, valid, func(r rec, _ ld) {
 		r.HostBefore = record.Before{WindowNs: sec, Quiet: true}
 	}},
-	{"quiet", trial, valid, func(r rec, _ ld) {
+	{"quiet", trial, noted, func(r rec, _ ld) {
 		r.HostBefore = record.Before{WindowNs: sec, WaitedNs: 10 * sec, Reason: "others used 30 %"}
 	}},
 
 	{"limits", trial, valid, func(r rec, _ ld) {
 		r.Limits.InForce = []record.Limit{{Kind: record.LimitCores, By: record.ByAffinity}}
 	}},
-	{"log", trial, valid, func(r rec, _ ld) { r.LogDroppedBytes = 30e6 }},
+	{"log", trial, valid, func(r rec, _ ld) { r.LogDroppedBytes = 0 }},
+	{"log", trial, noted, func(r rec, _ ld) { r.LogDroppedBytes = 30e6 }},
 	{"limits", trial, suspect, func(r rec, _ ld) {
 		r.Limits.Missing = []record.Limit{{Kind: record.LimitCPU, By: record.ByNone, Value: 0.5}}
 	}},
@@ -104,7 +105,8 @@ var trialRows = []row{
 	{"reader", trial, valid, reader(0, 99e6)}, // of 10 s
 	{"reader", trial, suspect, reader(0, 101e6)},
 	{"reader", trial, suspect, reader(1, 0)},
-	{"cluster", trial, valid, func(r rec, _ ld) {
+	{"cluster", trial, valid, func(r rec, _ ld) { r.Pod = &record.Pod{Cores: []int{1}} }},
+	{"cluster", trial, noted, func(r rec, _ ld) {
 		r.Pod = &record.Pod{APIOutages: []record.APIOutage{{DurationNs: 30 * sec}}}
 	}},
 }
@@ -176,16 +178,16 @@ var openRows = []row{
 	{"capacity", half, invalid, ramp(1.28, "", "poisson")}, // the rate was to be steady
 
 	// Twice the lag, of 2 ms 3 %: 30 µs.
-	{"lag", half, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.03*ms) }},
+	{"lag", half, noted, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.03*ms) }},
 	{"lag", half, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.0301*ms) }},
 	// A suite with a resolution of 10 % allows 50 µs of 1 ms.
-	{"lag", half, valid, resolving(0.1, 0.05*ms)},
+	{"lag", half, noted, resolving(0.1, 0.05*ms)},
 	{"lag", half, suspect, resolving(0.1, 0.051*ms)},
 	// The service causes the wait for a free connection.
 	{"lag", half, valid, func(_ rec, l ld) { l.Lag = flat(10000, sec) }},
 	// The end of a user's pause can be late: twice 0.96 ms is 3 % of 64 ms.
 	{"lag", half, valid, func(_ rec, l ld) { l.OwnLag = record.Dist{} }},
-	{"lag", peak, valid, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.96*ms) }},
+	{"lag", peak, noted, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.96*ms) }},
 	{"lag", peak, suspect, func(_ rec, l ld) { l.OwnLag = flat(10000, 0.97*ms) }},
 
 	// 5 % of 5 ms are 250 µs, and 5 % of 1 ms are less than 100 µs.
@@ -196,7 +198,7 @@ var openRows = []row{
 	{"network", peak, suspect, added(ms, 1.2*ms)},
 
 	{"timer", half, valid, func(_ rec, l ld) { l.Generator.Wakeup = flat(100, 5*ms) }},
-	{"timer", half, valid, func(_ rec, l ld) { // lag counts
+	{"timer", half, noted, func(_ rec, l ld) { // lag counts
 		l.Generator.Wakeup, l.OwnLag = flat(100, 5*ms), flat(10000, 5*ms)
 	}},
 
@@ -212,6 +214,9 @@ var openRows = []row{
 	{"waited", half, suspect, slowest(200, 4*ms, func(l ld) { // for streams
 		permitted := 5
 		l.Waited, l.Lag, l.StreamsPermitted = 101, flat(10000, ms), &permitted
+	})},
+	{"waited", half, noted, slowest(200, 4*ms, func(l ld) { // for 30 µs
+		l.Waited, l.Lag = 101, flat(10000, 0.03*ms)
 	})},
 	{"waited", half, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // all alike
 	{"waited", peak, valid, func(_ rec, l ld) { l.Waited = 5000 }}, // users
@@ -317,10 +322,10 @@ func still(ns, delay int64, resolution float64) func(rec, ld) {
 
 var generatorRows = []row{
 	// 0.28 s of 10 s are 2.9 % of the rest, 0.3 s 3.1 %.
-	{"stalled", peak, valid, still(0.28*sec, 0, 0)},
+	{"stalled", peak, noted, still(0.28*sec, 0, 0)},
 	{"stalled", peak, suspect, still(0.3*sec, 0, 0)},
 	// The wait for a processor is run delay: 1 % of each of two.
-	{"stalled", peak, valid, still(0.38*sec, 0.2*sec, 0.04)},
+	{"stalled", peak, noted, still(0.38*sec, 0.2*sec, 0.04)},
 	{"stalled", peak, suspect, still(0.42*sec, 0.2*sec, 0.04)},
 	{"stalled", peak, valid, still(0.0999*sec, 0, 0.005)}, // as any machine may
 	{"stalled", peak, suspect, still(0.1*sec, 0, 0.005)},
@@ -331,7 +336,7 @@ var generatorRows = []row{
 	{"generator", peak, valid, func(_ rec, l ld) { l.Generator.CPUShare = 0.8 }},
 	{"generator", peak, suspect, func(_ rec, l ld) { l.Generator.CPUShare = 0.8001 }},
 	// A service with 2 % of unused time would have served 2.04 % more, one with 4 % 4.2 % more.
-	{"generator", peak, valid, func(_ rec, l ld) {
+	{"generator", peak, noted, func(_ rec, l ld) {
 		l.Generator.CPUShare, l.Service.CPUShare = 0.99, 0.98
 	}},
 	{"generator", peak, suspect, func(_ rec, l ld) {
@@ -344,12 +349,12 @@ var generatorRows = []row{
 	{"generator", half, suspect, polling(0.951, 2, 3*sec)},
 
 	// 2.91 % of the time are 2.997 % of what it would have been without; two threads have 20 s.
-	{"run delay", peak, valid, delay(1, 291*ms)},
+	{"run delay", peak, noted, delay(1, 291*ms)},
 	{"run delay", peak, suspect, delay(1, 292*ms)},
-	{"run delay", peak, valid, delay(2, 582*ms)},
+	{"run delay", peak, noted, delay(2, 582*ms)},
 	{"run delay", peak, suspect, delay(2, 584*ms)},
-	{"run delay", half, valid, delay(1, 5000*ms)}, // what it did is lag
-	{"run delay", peak, valid, func(_ rec, l ld) { // the service had not more to give
+	{"run delay", half, noted, delay(1, 5000*ms)}, // what it did is lag
+	{"run delay", peak, noted, func(_ rec, l ld) { // the service had not more to give
 		l.Generator.RunDelayNs, l.Service.CPUShare = 5000*ms, 0.98
 	}},
 	{"run delay", peak, valid, delay(0, 1000*ms)}, // another generator's
@@ -358,7 +363,7 @@ var generatorRows = []row{
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 1430 }},
 	{"ceiling", peak, suspect, func(_ rec, l ld) { l.CeilingPerS = 1428 }},
 	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS = 0 }},
-	{"ceiling", peak, valid, func(_ rec, l ld) { l.CeilingPerS, l.Service.CPUShare = 1001, 0.98 }},
+	{"ceiling", peak, noted, func(_ rec, l ld) { l.CeilingPerS, l.Service.CPUShare = 1001, 0.98 }},
 
 	// 10,000 responses in 313 turns are 31.9 each, in 312 turns 32.1.
 	{"batch", half, valid, func(_ rec, l ld) { l.Generator.Iterations = 313 }},
@@ -519,7 +524,7 @@ var answerRows = []row{
 
 	// Each class counts. 10 of 10,010 are 0.0999 %, 11 of 10,011 are 0.1099 %.
 	{"errors", half, valid, mistakes(record.Errors{Example: "words only"})},
-	{"errors", half, valid, mistakes(record.Errors{Status: 5, Body: 5})},
+	{"errors", half, noted, mistakes(record.Errors{Status: 5, Body: 5})},
 	{"errors", half, invalid, mistakes(record.Errors{Connect: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Write: 11})},
 	{"errors", half, invalid, mistakes(record.Errors{Read: 11})},
@@ -538,12 +543,12 @@ var answerRows = []row{
 	{"starving", peak, suspect, carried(264, 200, 0)},
 	{"starving", peak, valid, carried(64, 32, 32)},
 	{"starving", peak, valid, carried(67, 3, 0)}, // 3/67 = 4.5 %
-	{"starving", peak, valid, carried(69, 5, 0)}, // 7 %, and five ranks do not move p99.9
+	{"starving", peak, noted, carried(69, 5, 0)}, // 7 %, and five ranks do not move p99.9
 	{"starving", half, valid, carried(3, 1.5, 0.5)},
 
 	// 100 of 10,000 are 1 %, which is all that is beyond p99.
 	{"censored", peak, valid, func(_ rec, l ld) { l.Censored = 0 }},
-	{"censored", peak, valid, func(_ rec, l ld) { l.Censored = 1 }},
+	{"censored", peak, noted, func(_ rec, l ld) { l.Censored = 1 }},
 	{"censored", half, suspect, func(_ rec, l ld) { l.Censored = 100 }},
 	{"censored", half, invalid, func(_ rec, l ld) { l.Censored = 101 }},
 

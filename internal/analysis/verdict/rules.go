@@ -158,7 +158,8 @@ var loadRules = []Rule{
 		"the backend's own counter has the calls that the suite declares for each request, " +
 			"within 1 %, five calls and the calls that are not counted yet",
 		"",
-		"INVALID; SUSPECT if other clients of the backend may hide it",
+		"INVALID; SUSPECT if other clients of the backend may hide it; " + aRemark +
+			" if the counter cannot tell",
 		"docs/project.md", unasked},
 	{"censored",
 		"every request was answered by the end of the drain",
@@ -175,7 +176,7 @@ var loadRules = []Rule{
 		"the clocks of several generators of an open load are known and do not drift, " +
 			"within 100 µs or 10 % of the mean gap",
 		"",
-		"SUSPECT, beyond 0.1 s INVALID",
+		"SUSPECT, beyond 0.1 s INVALID; wall clocks that differ by more than 0.1 s are " + aCause,
 		"RFC 5905, section 8; docs/decisions/0037-generators.md", clocks},
 	{"range",
 		"no response time exceeds the limit of histograms, 18 minutes",
