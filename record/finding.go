@@ -1,6 +1,9 @@
 package record
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Finding is a violated rule, as values; package internal/analysis/wording formats it. A finding
 // with grade VALID moves no number by a relevant amount: alone and with all others its effect stays
@@ -160,3 +163,24 @@ func (f *Finding) UnmarshalJSON(data []byte) error {
 	*f = item.finding()
 	return nil
 }
+
+// Verdict grades the measurement, not the service.
+type Verdict struct {
+	Grade    string    `json:"grade"` // VALID, SUSPECT or INVALID
+	Findings []Finding `json:"findings,omitempty"`
+	// Resolution is the relative difference below which differences do not matter; 0: the default.
+	Resolution float64 `json:"resolution,omitempty"`
+}
+
+// Resolution is the default resolution: most users look for differences of 3 % or more.
+const Resolution = 0.03
+
+// Resolves returns the resolution in force.
+func (v *Verdict) Resolves() float64 { return cmp.Or(v.Resolution, Resolution) }
+
+// Grades, in order of trust.
+const (
+	Valid   = "VALID"
+	Suspect = "SUSPECT"
+	Invalid = "INVALID"
+)

@@ -256,6 +256,9 @@ func (l *Load) checkService() error {
 			return fmt.Errorf("service.%w", err)
 		}
 	}
+	if l.Disturbed < 0 {
+		return fmt.Errorf("disturbedWindows is %d: must not be negative", l.Disturbed)
+	}
 	for _, x := range l.IdleTargets {
 		if x.CPUNs < 0 {
 			return fmt.Errorf("idleTargets.cpuNs is %d: must not be negative", x.CPUNs)

@@ -121,6 +121,9 @@ var identityRows = []struct {
 	{"series.failed has 3 intervals", func(_ *Record, l *Load) {
 		l.Series.Failed = l.Series.Failed[:3]
 	}},
+	{"disturbedWindows is -1: must not be negative", func(_ *Record, l *Load) {
+		l.Disturbed = -1
+	}},
 	{"idleTargets.cpuNs is -1: must not be negative", func(_ *Record, l *Load) {
 		l.IdleTargets = []IdleTarget{{CPUNs: 1}, {CPUNs: -1}}
 	}},

@@ -6,7 +6,6 @@
 package record
 
 import (
-	"cmp"
 	"time"
 )
 
@@ -347,6 +346,9 @@ type Load struct {
 	Stalls        *Stalls        `json:"stalls,omitempty"`
 	StallFree     []StallFree    `json:"stallFree,omitempty"`
 	WithoutStalls *WithoutStalls `json:"withoutStalls,omitempty"`
+	// Disturbed is the number of windows before this one in which the machine's stalls took more
+	// than 10 % of the time. Nothing else is recorded of them.
+	Disturbed int `json:"disturbedWindows,omitempty"`
 
 	IdleTargets []IdleTarget `json:"idleTargets,omitempty"` // the longest time first
 	Search      *Search      `json:"search,omitempty"`      // this load is its deciding step
@@ -577,24 +579,3 @@ type Provenance struct {
 	VariantEnv   []string          `json:"variantEnv,omitempty"` // NAME=value, set by the variant
 	Agents       []Agent           `json:"agents,omitempty"`
 }
-
-// Verdict grades the measurement, not the service.
-type Verdict struct {
-	Grade    string    `json:"grade"` // VALID, SUSPECT or INVALID
-	Findings []Finding `json:"findings,omitempty"`
-	// Resolution is the relative difference below which differences do not matter; 0: the default.
-	Resolution float64 `json:"resolution,omitempty"`
-}
-
-// Resolution is the default resolution: most users look for differences of 3 % or more.
-const Resolution = 0.03
-
-// Resolves returns the resolution in force.
-func (v *Verdict) Resolves() float64 { return cmp.Or(v.Resolution, Resolution) }
-
-// Grades, in order of trust.
-const (
-	Valid   = "VALID"
-	Suspect = "SUSPECT"
-	Invalid = "INVALID"
-)

@@ -55,6 +55,9 @@ type OpenSlices struct {
 	RatePerS float64 `json:"ratePerS"` // of Poisson or evenly spaced arrivals, as the load says
 	LeadInNs int64   `json:"leadInNs"` // of each slice, not counted
 	WindowNs int64   `json:"windowNs"` // shortest counted window; drawn up to twice that
+	// Disturbed is the number of Rounds in which the machine's stalls took more than 10 % of the
+	// time. Response times without stalls leave them out, and as many rounds were added.
+	Disturbed int `json:"disturbed,omitempty"`
 	// Stalls are the machine's stalls in these slices; nil: not recorded.
 	Stalls *Stalls `json:"stalls,omitempty"`
 }
@@ -134,6 +137,8 @@ type Slice struct {
 	Place  int  `json:"place"`          // in the round, from 1
 	Target int  `json:"target"`         // index into SlicesHead.Trials
 	Open   bool `json:"open,omitempty"` // part of the open load
+	// Disturbed marks the slices of a round that OpenSlices.Disturbed counts.
+	Disturbed bool `json:"disturbed,omitempty"`
 
 	BeganNs  int64 `json:"beganNs"`          // start of the lead-in
 	OpenedNs int64 `json:"openedNs"`         // first completion after the window's planned opening

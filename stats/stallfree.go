@@ -51,6 +51,8 @@ const (
 // OpenLoad is what a target did under an open load, in one slice or in several.
 type OpenLoad struct {
 	Arrivals []Arrival // in the order in which they were due
+	// Disturbed arrivals were due in other slices, of which nothing counts but StallFree.RawNs.
+	Disturbed []Arrival
 	Stalls   []Stall   // of all cores in use, the load's included, in any order
 	TimeNs   int64     // how long the load was offered: the sum of the slices
 	// Utilization is the share of its cores that the service used, 0 to 1.
@@ -108,7 +110,8 @@ func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
 // For LeastShare, stalls of up to a fifth are ignored.
 func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	mustBeShare("quantile", q)
-	r := StallFree{RawNs: quantileOf(l.Arrivals, q), Share: 1, quantile: q}
+	r := StallFree{RawNs: quantileOf(slices.Concat(l.Arrivals, l.Disturbed), q), Share: 1,
+		quantile: q}
 	if QuantileNeeds(q, 0.95) > int64(len(l.Arrivals)) {
 		r.Unknown = TooFewArrivals
 		return r

@@ -17,8 +17,8 @@ type loaded struct {
 
 // load is what the program knows of it.
 func (l loaded) load(q queue) OpenLoad {
-	return OpenLoad{l.all, l.stalls, l.all[len(l.all)-1].DueNs, q.utilization(),
-		stallTickNs + stallSlack}
+	return OpenLoad{Arrivals: l.all, Stalls: l.stalls, TimeNs: l.all[len(l.all)-1].DueNs,
+		Utilization: q.utilization(), ShortestNs: stallTickNs + stallSlack}
 }
 
 func play(q queue, share float64, seconds int64, seed uint64) loaded {
@@ -110,7 +110,8 @@ func TestNegligibleStalls(t *testing.T) {
 	all := plainQueue.serve(dues(l.truth), one)
 	check := func(p float64, stalls, negligible int) {
 		t.Helper()
-		f := OpenLoad{all, one, 20e9, plainQueue.utilization(), 0}.WithoutStalls(p)
+		f := OpenLoad{Arrivals: all, Stalls: one, TimeNs: 20e9,
+			Utilization: plainQueue.utilization()}.WithoutStalls(p)
 		if f.Stalls != stalls || f.Negligible != negligible || stalls == 0 && f.Share != 1 {
 			t.Errorf("p%g: %+v, want %d stalls and %d that are negligible", 100*p, f, stalls,
 				negligible)
@@ -124,7 +125,8 @@ func TestNegligibleStalls(t *testing.T) {
 	for i, a := range all {
 		slow[i] = Arrival{a.DueNs, 100*msNs + a.ResponseNs}
 	}
-	f := OpenLoad{slow, one, 20e9, 0.1, 0}.WithoutStalls(0.9999)
+	f := OpenLoad{Arrivals: slow, Stalls: one, TimeNs: 20e9,
+		Utilization: 0.1}.WithoutStalls(0.9999)
 	if f.Stalls != 0 || f.Negligible != 1 {
 		t.Errorf("a slow service: %+v", f)
 	}

@@ -138,7 +138,7 @@ func TestMarkdownNotes(t *testing.T) {
 	half := table.Column{Label: "p99", Unit: "ns", Role: table.RoleRatio}
 	for _, kind := range []table.NoteKind{table.NoteStallsInSlices, table.NoteStallsInWindows,
 		table.NoteStallsRemain, table.NoteStallsMissing, table.NoteStallsReason,
-		table.NoteEqualRate} {
+		table.NoteDiscards, table.NoteEqualRate} {
 		n := table.NoteOf(kind)
 		if concerns(n, []table.Column{peak}) || !concerns(n, []table.Column{peak, half}) {
 			t.Errorf("kind %d: shown with throughput alone %v, with p99 %v", kind,

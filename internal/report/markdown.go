@@ -163,7 +163,7 @@ func concerns(n table.Note, columns []table.Column) bool {
 	case table.NoteRatios:
 		return shows(table.RoleRatio)
 	case table.NoteStallsInSlices, table.NoteStallsInWindows, table.NoteStallsRemain,
-		table.NoteStallsMissing, table.NoteStallsReason, table.NoteEqualRate:
+		table.NoteStallsMissing, table.NoteDiscards, table.NoteStallsReason, table.NoteEqualRate:
 		return slices.ContainsFunc(columns, table.Column.Percentile)
 	case table.NoteTiers, table.NoteTiersOfOne, table.NoteTiersPlan:
 		return shows(table.RoleTier)

@@ -15,6 +15,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/generator"
 	"prony.example/internal/observe/probe"
+	"prony.example/internal/observe/stallfree"
 	"prony.example/internal/suite"
 	"prony.example/internal/telemetry"
 	"prony.example/load"
@@ -60,19 +61,54 @@ func (f *life) measureOne(ctx context.Context, l suite.Load) error {
 			rateOf, rateBase = l.Rate.String(), l.Rate.Of
 		}
 	}
-	watcher := f.stallWatcher(&spec)
-	defer watcher.Close()
-	log := f.logWindow(watcher, &spec)
-	stop := f.profile(ctx, l.Name)
-	o, err := f.window(ctx, spec, f.markAt)
-	stop()
+	o, err := f.calmWindow(ctx, l, spec)
 	if err != nil {
 		return err
 	}
-	log.keep(o)
 	o.load.RateOf, o.load.RateBase = rateOf, rateBase
 	f.keep(o)
 	return nil
+}
+
+// A window of up to longestAgain in which the machine stalled for too long is repeated up to
+// mostAgain times.
+const (
+	longestAgain = 10 * time.Second
+	mostAgain    = 2
+)
+
+// calmWindow offers a load in a window and computes its values without stalls. It repeats a window
+// of an open load if the machine stalled for too long in it: too few arrivals would remain. Only
+// the machine decides this, so it does not prefer any response times.
+func (f *life) calmWindow(ctx context.Context, l suite.Load, spec load.Spec) (*offered, error) {
+	watcher := f.stallWatcher(&spec)
+	defer watcher.Close()
+	most := mostAgain
+	if spec.Model != record.Open || l.Length() > longestAgain || f.lab.Meter != nil ||
+		len(f.trial.Watched.Profile) > 0 { // telemetry and profiles would have both windows
+		most = 0
+	}
+	for disturbed := 0; ; disturbed++ {
+		spec.Observer = f.pulse(l.Name)
+		log := f.logWindow(watcher, &spec)
+		stop := f.profile(ctx, l.Name)
+		o, err := f.window(ctx, spec, f.markAt)
+		stop()
+		if err != nil {
+			return nil, err
+		}
+		log.keep(o)
+		if disturbed == most || log.Share(log.Spans()) <= stallfree.StallLimit {
+			o.load.Disturbed = disturbed
+			return o, nil
+		}
+		if f.beforeLoad != nil {
+			if err := f.beforeLoad(l.Length()); err != nil {
+				return nil, err
+			}
+		}
+		f.lab.tell(Event{Trial: f.trial.ID, Step: l.Name, Expect: l.Length()})
+	}
 }
 
 // specOf returns the specification of a suite's load, without its schedule.

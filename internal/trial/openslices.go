@@ -58,7 +58,8 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 	watcher := s.lab.watchStalls(record.Open, s.processes)
 	defer watcher.Close()
 	s.stalls = watcher.Log()
-	report := s.reportRounds("open slices", s.Open.Rounds, time.Duration(s.Open.MeanNs()))
+	planned := s.Open.Rounds
+	report := s.reportRounds("open slices", planned, time.Duration(s.Open.MeanNs()))
 	for round := 1; round <= s.Open.Rounds; round++ {
 		for _, f := range s.sides {
 			f.clock.Refresh()
@@ -72,10 +73,29 @@ func (s *start) interleaveOpen(ctx context.Context) (failed int, err error) {
 			slice.Round, slice.Place, slice.Open = round, place+1, true
 			s.add(slice)
 		}
-		report(round)
+		if s.Open.Disturbed < planned && s.disturbed(round) {
+			s.Open.Disturbed++
+			s.Open.Rounds++
+		}
+		report(min(round-s.Open.Disturbed, planned))
 	}
 	s.keepOpen()
 	return 0, nil
+}
+
+// disturbed marks the slices of a round of all targets if the machine stalled for too long in it.
+// Only the machine decides, so what is left out does not depend on what a target did.
+func (s *start) disturbed(round int) bool {
+	if s.stalls.Share(s.spans(func(x record.Slice) bool { return x.Round == round })) <=
+		stallfree.StallLimit {
+		return false
+	}
+	for i := range s.slices {
+		if x := &s.slices[i]; x.Open && x.Round == round {
+			x.Disturbed = true
+		}
+	}
+	return true
 }
 
 // keepOpen computes the results of the open slices.
@@ -88,26 +108,28 @@ func (s *start) keepOpen() {
 		sum.ResponseTime, sum.PunctualTime = f.open.ResponseTimes()
 		utilization := float64(max(sum.CPUNs, 0)) / float64(max(sum.TimeNs, 1)) / cores
 		if sample := f.open.Sample(); len(sample.Due) < s.sampled() {
-			sum.StallFree = s.stalls.Percentiles(sample, 0, s.spans(i), utilization)
-			sum.Unseen = s.stalls.Unseen(s.spans(i))
+			calm := s.spans(func(x record.Slice) bool { return x.Target == i && !x.Disturbed })
+			sum.StallFree = s.stalls.Percentiles(sample, 0, calm, utilization)
+			sum.Unseen = s.stalls.Unseen(calm)
 		}
 	}
 }
 
-// spans returns the times of a target's open slices.
-func (s *start) spans(target int) (all []stallfree.Span) {
+// spans returns the times of some open slices.
+func (s *start) spans(are func(record.Slice) bool) (all []stallfree.Span) {
 	for _, x := range s.slices {
-		if x.Open && x.Target == target {
+		if x.Open && are(x) {
 			all = append(all, stallfree.Span{FromNs: x.BeganNs, ToNs: x.EndedNs})
 		}
 	}
 	return all
 }
 
-// sampled returns how many requests of each target are stored one by one: twice the expected
-// number, so that all fit.
+// sampled returns how many requests of each target are stored one by one: more than twice as many
+// rounds as planned have, so that all fit.
 func (s *start) sampled() int {
-	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(s.Open.Rounds)
+	most := 2 * (s.Open.Rounds - s.Open.Disturbed)
+	expected := s.Open.RatePerS * float64(2*s.Open.WindowNs) / 1e9 * float64(most)
 	return stallfree.Sample(expected)
 }
 

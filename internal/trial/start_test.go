@@ -6,8 +6,6 @@ import (
 	"errors"
 	"math"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,8 +16,6 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/fake"
 	"prony.example/internal/observe/cpuclock"
-	"prony.example/internal/observe/stallfree"
-	"prony.example/internal/observe/stalls"
 	"prony.example/internal/suite"
 	"prony.example/internal/trial"
 	"prony.example/load"
@@ -262,83 +258,6 @@ func TestStart(t *testing.T) {
 		}
 		if w := head.WindowNs; least < w || least > w*5/4 || most > 2*w || most < w*7/4 {
 			t.Errorf("windows of %d to %d ns, want %d to %d", least, most, w, 2*w)
-		}
-	})
-}
-
-// stallWatch has a stall of 2 ms at the end of each slice, by another process.
-type stallWatch struct {
-	*crew
-	began int64
-	on    bool
-}
-
-func (w *stallWatch) Begin() error {
-	if w.on || w.running > 1 { // in windows alone, one runs
-		w.t.Errorf("a watch begins while it is on (%v) or %d targets run", w.on, w.running)
-	}
-	w.on, w.began = true, clock.Mono()
-	return nil
-}
-
-func (w *stallWatch) End() error {
-	w.on = false
-	return nil
-}
-
-func (w *stallWatch) Read() []stalls.Stall {
-	end := clock.Mono()
-	return []stalls.Stall{
-		{BeginNs: end - 2e6, EndNs: end, LeastNs: 1e6, Core: 1, Cause: stalls.Process, Name: "hog"},
-		{BeginNs: w.began, EndNs: end, Core: 1, Cause: stalls.Kernel, Name: "ksoftirqd/1"},
-	}
-}
-
-func (w *stallWatch) Way() stalls.Way { return stalls.Way{Name: "fake", ShortestNs: 1e6} }
-func (w *stallWatch) Lost() int       { return 0 }
-func (w *stallWatch) Close() error    { w.stallsClosed++; return nil }
-
-// TestStartWatchesStalls watches open slices and windows, and leaves out what is near stalls.
-func TestStartWatchesStalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(t)
-		c.launcher.Processes = []int{1<<22 + 1} // an id of no process
-		c.lab.Slicing.Stalls = func(cores []int, _ time.Duration, ours func(core, pid int) bool) (
-			stallfree.Watch, error) {
-			if len(cores) == 0 || !ours(c.lab.Layout.Load[0], os.Getpid()) || ours(cores[0], 1) {
-				t.Errorf("cores %v, or processes are taken for what they are not", cores)
-			}
-			return &stallWatch{crew: c}, nil
-		}
-		records, err := c.run(context.Background(), c.experiment("a", "b"))
-		if err != nil || records[0].Outcome != record.Measured {
-			t.Fatal(err, records[0].Failure)
-		}
-		x := records[0].SideBySide.Open
-		n := 2 * x.Rounds // one slice of each target
-		if x.Stalls == nil || x.Stalls.Way != "fake" || x.Stalls.Count != n ||
-			x.Stalls.StalledNs != int64(n)*2e6 || len(x.Stalls.Causes) != 1 ||
-			x.Stalls.Causes[0].Name != "hog" || c.stallsClosed != 5 {
-			t.Errorf("stalls %+v in %d slices, closed %d times", x.Stalls, n, c.stallsClosed)
-		}
-		for _, r := range records {
-			for _, l := range r.Loads {
-				if l.Stalls == nil || l.Stalls.Count != 1 {
-					t.Errorf("%s: stalls in the window of %s: %+v", r.Trial, l.Name, l.Stalls)
-				}
-			}
-			if x := r.Loads[0].WithoutStalls; x == nil || x.PerS < r.Loads[0].ThroughputPerS {
-				t.Errorf("%s: throughput without stalls %+v", r.Trial, x)
-			}
-			free := r.Loads[1].Slices.StallFree
-			if len(free) < 2 || free[0].KeptShare >= 1 || free[0].KeptShare < 0.9 ||
-				free[0].Ns != free[0].RawNs || free[0].Unknown != "" {
-				t.Errorf("%s: %+v", r.Trial, free)
-			}
-		}
-		text, err := os.ReadFile(filepath.Join(c.dir, record.StallsFile("s1")))
-		if err != nil || strings.Count(string(text), "hog") != n {
-			t.Errorf("%d stalls are on disk, error %v", strings.Count(string(text), "hog"), err)
 		}
 	})
 }

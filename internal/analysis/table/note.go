@@ -82,6 +82,7 @@ const (
 	NoteStallsInWindows // Names of percentiles, load, StallsFound
 	NoteStallsRemain    // Names of percentiles, load, target
 	NoteStallsMissing   // load
+	NoteDiscards        // load, Discards
 	NoteStallsInClosed  // load, StallsCost
 	NoteEqualRate       // MetricsOf open slices, Rate of the slowest start, Rate of the fastest one
 	NoteCopies          // Uncopied

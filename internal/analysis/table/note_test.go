@@ -187,6 +187,17 @@ var noteExamples = map[NoteKind][]noteExample{
 				"includes all arrivals)", []any{Stalled{stats.StallsDepend, 0.9}},
 		},
 	},
+	NoteDiscards: {
+		{"Response times of half leave out 2 rounds of slices, in which the machine stalled for " +
+			"more than 10 % of the time; as many more were measured.",
+			[]any{"half", Discards{Rounds: 2}}},
+		{"Response times of half leave out 1 round of slices and 3 windows, in which the machine " +
+			"stalled for more than 10 % of the time; as many more were measured.",
+			[]any{"half", Discards{1, 3}}},
+		{"Response times of half leave out 1 window, in which the machine stalled for more than " +
+			"10 % of the time; as many more were measured.",
+			[]any{"half", Discards{Windows: 1}}},
+	},
 	NoteStallsInSlices: {{"Ratios of response times of half leave out the arrivals near stalls " +
 		"of the machine in slices: stalls took 4.1 % of the time, and 7.0 % of arrivals are left " +
 		"out; with them, p99.9 of b is 11.4 ms instead of 230 µs.", []any{"half",

@@ -85,6 +85,8 @@ var noteTexts = [...]string{
 		"without them those of %s are unknown.",
 	NoteStallsMissing: "Response times of %s include the machine's stalls, which were not " +
 		"recorded (prony doctor reports why).",
+	NoteDiscards: "Response times of %s leave out %s, in which the machine stalled for more " +
+		"than 10 %% of the time; as many more were measured.",
 	NoteStallsInClosed: "Stalls of the machine took, in windows of %s, %s.",
 	NoteEqualRate: "Ratios of %s compare response times at the same rate for all targets (%s to " +
 		"%s); the absolute values beside them are at the load's own rate.",

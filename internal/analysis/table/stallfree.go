@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"prony.example/internal/base/units"
 	"prony.example/record"
@@ -86,6 +87,43 @@ func (s StallsFound) String() string {
 		units.Duration(s.RawNs),
 		units.Duration(s.FreeNs),
 	)
+}
+
+// Discards are rounds of open slices and windows in which the machine stalled for too long. Others
+// were measured in their place.
+type Discards struct{ Rounds, Windows int }
+
+func (d Discards) String() string {
+	var all []string
+	if d.Rounds > 0 {
+		all = append(all, units.Plural(d.Rounds, "round")+" of slices")
+	}
+	if d.Windows > 0 {
+		all = append(all, units.Plural(d.Windows, "window"))
+	}
+	return strings.Join(all, " and ")
+}
+
+// countDiscards returns how many an open load has. A round belongs to all targets of a start.
+func (sc *Scenario) countDiscards(load string) (d Discards) {
+	starts := map[string]bool{}
+	for _, t := range sc.Targets {
+		for _, r := range t.Trials {
+			l, side := loadOf(r, load), r.SideBySide
+			if l == nil {
+				continue
+			}
+			d.Windows += l.Disturbed
+			if l.Slices == nil || side == nil || side.Open == nil {
+				continue
+			}
+			if start := r.Run + "/" + side.File; !starts[start] {
+				starts[start] = true
+				d.Rounds += side.Open.Disturbed
+			}
+		}
+	}
+	return d
 }
 
 // withoutStalls finds the percentiles that targets have without the machine's stalls. In windows, a
@@ -255,6 +293,9 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 						func(float64) bool { return true })
 				}
 			}
+		}
+		if d := sc.countDiscards(info.Name); d != (Discards{}) {
+			notes = append(notes, NoteOf(NoteDiscards, info.Name, d))
 		}
 		if x, some := inSlices.summary(); some && inSlices.unknownOf == "" {
 			notes = append(notes, NoteOf(NoteStallsInSlices, info.Name, x))

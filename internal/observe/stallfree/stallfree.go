@@ -237,10 +237,29 @@ func (l *Log) Summary() *record.Stalls {
 // Recorded reports whether the log has all stalls so far: the watch began, and did not fail.
 func (l *Log) Recorded() bool { return l.watcher.missing == "" && l.sum.Way != "" }
 
+// StallLimit is the share of the time of a window, or of a round of open slices, from which on it
+// should be repeated: with the margins of so many stalls, too few arrivals would remain.
+const StallLimit = 0.1
+
+// Share returns the share of some time in which cores in use stalled, 0 to 1. Without a record of
+// stalls, it is 0.
+func (l *Log) Share(spans []Span) float64 {
+	if !l.Recorded() || lengthOf(spans) == 0 {
+		return 0
+	}
+	var stalledNs int64
+	for _, x := range stats.Exclude(l.within(spans), stats.Margins{}) {
+		for _, y := range spans {
+			stalledNs += max(min(x.ToNs, y.ToNs)-max(x.FromNs, y.FromNs), 0)
+		}
+	}
+	return float64(stalledNs) / float64(lengthOf(spans))
+}
+
 // Percentiles are those of an open load without stalls: the usual ones, and more if they are named.
-// The sample must have all its arrivals, whose times count from fromNs. Spans are when the load was
-// offered, and utilization is the share of its cores that the service used. Without a record of
-// stalls there are none.
+// The sample must have all its arrivals, whose times count from fromNs. Arrivals that were not due
+// within spans are left out, and utilization is the share of its cores that the service used.
+// Without a record of stalls there are none.
 func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 	utilization float64, more ...float64) (out []record.StallFree) {
 	if !l.Recorded() {
@@ -250,6 +269,8 @@ func (l *Log) Percentiles(sample arrivalcheck.Times, fromNs int64, spans []Span,
 		TimeNs: lengthOf(spans), ShortestNs: l.sum.ShortestNs}
 	var punctual []stats.Arrival
 	all.Arrivals, punctual = arrivals(sample, fromNs)
+	all.Arrivals, all.Disturbed = divide(all.Arrivals, spans)
+	punctual, _ = divide(punctual, spans)
 	for _, q := range quantiles(more) {
 		x := all.WithoutStalls(q)
 		if x.Unknown == stats.TooFewArrivals && x.ValueNs == 0 {
@@ -307,6 +328,23 @@ func arrivals(sample arrivalcheck.Times, fromNs int64) (all, punctual []stats.Ar
 	slices.SortStableFunc(all, byDue)
 	slices.SortStableFunc(punctual, byDue)
 	return all, punctual
+}
+
+// divide divides arrivals, which are in order, into those that were due within some spans, which
+// are in order and apart, and all others.
+func divide(all []stats.Arrival, spans []Span) (within, outside []stats.Arrival) {
+	next := 0
+	for _, a := range all {
+		for next < len(spans) && a.DueNs > spans[next].ToNs {
+			next++
+		}
+		if next < len(spans) && a.DueNs >= spans[next].FromNs {
+			within = append(within, a)
+		} else {
+			outside = append(outside, a)
+		}
+	}
+	return within, outside
 }
 
 // within are the stalls of some spans, which are in order and apart.

@@ -117,6 +117,17 @@ func TestCauses(t *testing.T) {
 		s.Causes[0].Cause != stalls.Kernel || s.Causes[1].Count != 2 || s.Causes[1].Ns != 25 {
 		t.Errorf("%+v", s)
 	}
+	for _, x := range []struct {
+		spans []Span
+		want  float64
+	}{
+		{nil, 0}, {[]Span{{0, 100}}, 0.45}, {[]Span{{50, 100}}, 0.3}, {[]Span{{0, 20}}, 0},
+		{[]Span{{0, 30}, {55, 65}}, 15.0 / 40},
+	} {
+		if got := log.Share(x.spans); got != x.want {
+			t.Errorf("the share of stalls in %v is %v, want %v", x.spans, got, x.want)
+		}
+	}
 }
 
 func TestExpected(t *testing.T) {
@@ -132,6 +143,28 @@ func TestExpected(t *testing.T) {
 	check("a trace", load.Spec{Schedule: pace.Schedule{Trace: []int64{1, 2, 3}}}, 3)
 	flow := load.Scenario{Flow: true, Requests: make([]load.Request, 3)}
 	check("flows", load.Spec{Schedule: flat, Window: 2 * time.Second, Scenario: flow}, 3000)
+}
+
+// Arrivals outside of the spans count only in the percentile of all arrivals.
+func TestPercentilesWithinSpans(t *testing.T) {
+	f := &fake{}
+	log := New(Setup{Open: f.open, PIDs: func() []int { return nil }}).Log()
+	log.Begin()
+	log.End()
+	var sample arrivalcheck.Times
+	for i := range int64(400) { // slow ones from 200 ms to 300 ms
+		response := int64(2e6)
+		if i >= 200 && i < 300 {
+			response = 9e6
+		}
+		sample.Due, sample.Left = append(sample.Due, i*1e6), append(sample.Left, i*1e6)
+		sample.Response = append(sample.Response, response)
+	}
+	all := log.Percentiles(sample, 0, []Span{{0, 199e6}, {300e6, 400e6}}, 0.1)
+	if len(all) < 2 || all[1].Quantile != 0.9 || all[1].Ns != 2e6 || all[1].RawNs != 9e6 ||
+		all[1].PunctualNs != 2e6 || all[1].KeptShare != 1 {
+		t.Errorf("%+v", all)
+	}
 }
 
 // Percentiles for which an interval needs more arrivals are left out. Failed requests do not count.
