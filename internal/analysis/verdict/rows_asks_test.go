@@ -33,6 +33,8 @@ var askRows = []row{
 		IdlePerS: 11})},
 	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 9999,
 		IdlePerS: 9})},
+	{"backend calls", peak, valid, asks(record.BackendCalls{Expected: 10_000, Count: 10_000,
+		IdlePerS: 10})}, // 1 %
 }
 
 // readLate has counters that responded when a fifth of the window was over.
