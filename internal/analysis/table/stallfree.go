@@ -41,6 +41,9 @@ func (s Stalled) String() string {
 		return fmt.Sprintf("all cores in use ran for %s of the time, and at least %s are needed "+
 			"(measure on a quieter machine)", units.Percent(s.Share),
 			units.Percent(stats.LeastShare))
+	case stats.TooFewArrivals:
+		return "too few arrivals remain after those near stalls are left out (measure for " +
+			"longer; prony report --stalls keep includes all arrivals)"
 	case stats.UnrecordedStalls:
 		return "many stalls are too short to be recorded (measure on a quieter machine; prony " +
 			"report --stalls keep includes all arrivals)"
@@ -140,7 +143,7 @@ func (t *Target) whyWithStalls(load string, quantile float64) (why Note, recorde
 	switch {
 	case known > 0 && known == len(offers):
 		return Note{}, true
-	case unknown.Reason == "" || unknown.Reason == stats.TooFewArrivals:
+	case unknown.Reason == "":
 		return Note{}, false
 	}
 	return NoteOf(NoteWithStalls, unknown), true
@@ -177,6 +180,7 @@ type stallsOf struct {
 	unknown                        Stalled
 	unknownOf                      string
 	missing                        bool // nothing recorded them
+	sliced                         bool // in slices, which have no value with too few arrivals
 }
 
 // add adds what stalls did in a trial to the percentiles that counts is about.
@@ -201,7 +205,7 @@ func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallF
 			x.remaining, x.n = x.remaining+q.KeptShare, x.n+1
 			x.free[target][q.Quantile] = append(x.free[target][q.Quantile], float64(q.Ns))
 			x.raw[target][q.Quantile] = append(x.raw[target][q.Quantile], float64(q.RawNs))
-		case q.Unknown == stats.TooFewArrivals:
+		case q.Unknown == stats.TooFewArrivals && x.sliced:
 		default:
 			if x.unknownOf == "" || q.KeptShare < x.unknown.Share {
 				x.unknown, x.unknownOf = Stalled{q.Unknown, q.KeptShare}, target
@@ -240,7 +244,7 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 			notes = addNotes(notes, sc.rateNotes(info.Name)...)
 			continue
 		}
-		var inSlices, inWindows stallsOf
+		inSlices, inWindows := stallsOf{sliced: true}, stallsOf{}
 		for _, t := range sc.Targets {
 			for _, r := range t.Trials {
 				l := loadOf(r, info.Name)

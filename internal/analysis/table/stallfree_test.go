@@ -207,6 +207,14 @@ func TestLevelsWithoutStalls(t *testing.T) {
 			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
 		}
 	}, 2e6, "half p99: includes the machine's stalls\n")
+	// Too few arrivals remain, also if all trials show that few stalls are too short to record.
+	check(false, func(r *record.Record) {
+		if r.Block == 2 {
+			x := &r.Loads[1].StallFree[1]
+			x.Unknown, x.LowerFrom = stats.TooFewArrivals, lowerFrom
+		}
+	}, 4e6, "include the machine's stalls, because without them those of a are unknown.\n"+
+		"Stalls cannot be left out of some values: too few arrivals remain")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 {
 			x := &r.Loads[1].StallFree[1]
