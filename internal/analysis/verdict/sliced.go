@@ -275,7 +275,7 @@ func unbalanced(b stats.Balance) *record.Finding {
 		return nil
 	}
 	f := record.Finding{Rule: "balance", Phase: record.PhaseSlices, Unit: record.UnitShare,
-		Value: slices.Max(b.Means) - slices.Min(b.Means)}
+		Value: b.Difference}
 	if f.Value < balanceLeast {
 		return cause(f)
 	}

@@ -3,6 +3,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -147,7 +148,13 @@ func limitText(f record.Finding, text string) string {
 	return text
 }
 
-func percent(x float64) string { return units.PercentTo(x, 1) }
+// percent formats a share with one decimal, or with two if one would be 0.0 %.
+func percent(x float64) string {
+	if a := math.Abs(x); 0 < a && a < 0.0005 {
+		return units.PercentTo(x, 2)
+	}
+	return units.PercentTo(x, 1)
+}
 
 // share formats a share with enough digits to distinguish it from its limit.
 func share(f record.Finding) string {
