@@ -29,12 +29,15 @@ var sliceRules = []Rule{
 		"docs/slices.md", sliceLag},
 }
 
-func sliceAnswers(_ *record.Record, l *load) *record.Finding {
+// sliceAnswers compares failed requests with all requests of slices. Failures count also in
+// lead-ins, but good responses only in windows, so those of lead-ins are estimated from the length
+// of both.
+func sliceAnswers(r *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil {
 		return nil
 	}
-	all := s.Requests + s.Failed
+	all := int64(float64(s.Requests)/countedShare(r, s)) + s.Failed
 	facts := record.Facts{Count: s.Failed, Total: all}
 	part := float64(s.Failed) / float64(max(all, 1))
 	switch {
