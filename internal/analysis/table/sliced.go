@@ -249,6 +249,15 @@ func slicedGrade(r *record.Record, load string) string {
 	return grade
 }
 
+// CountedSlices returns the results of a load in slices; nil if it has none, or if their grade
+// excludes them from ratios.
+func CountedSlices(r *record.Record, l *record.Load) *record.Sliced {
+	if l.Slices == nil || !good(slicedGrade(r, l.Name)) {
+		return nil
+	}
+	return l.Slices
+}
+
 // AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
 // ratios stand when a window alone is INVALID; otherwise all of it.
 func AnswerGrade(r *record.Record) string {
