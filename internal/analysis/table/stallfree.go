@@ -111,11 +111,9 @@ func (sc *Scenario) withoutStalls(o Options) {
 				t.withStalls[key] = why
 			}
 			sc.slicedFree[key] = sc.all(func(t *Target) (known []bool) {
-				for _, r := range t.Trials {
-					if l := loadOf(r, info.Name); l != nil && l.Slices != nil {
-						known = append(known, slices.ContainsFunc(l.Slices.StallFree,
-							func(x record.StallFree) bool { return x.Quantile == p.Quantile }))
-					}
+				for _, o := range t.inSlices(info.Name) {
+					known = append(known, slices.ContainsFunc(o.load.Slices.StallFree,
+						func(x record.StallFree) bool { return x.Quantile == p.Quantile }))
 				}
 				return known
 			})
@@ -246,16 +244,14 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 		}
 		inSlices, inWindows := stallsOf{sliced: true}, stallsOf{}
 		for _, t := range sc.Targets {
-			for _, r := range t.Trials {
-				l := loadOf(r, info.Name)
-				if l == nil {
-					continue
-				}
-				inWindows.add(t.Name, l.Stalls, l.StallFree, func(q float64) bool {
+			for _, o := range t.offers(info.Name) {
+				inWindows.add(t.Name, o.load.Stalls, o.load.StallFree, func(q float64) bool {
 					return t.stallFree[quantity{info.Name, percentileName(q)}]
 				})
-				if l.Slices != nil && r.SideBySide != nil && r.SideBySide.Open != nil {
-					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree,
+			}
+			for _, o := range t.inSlices(info.Name) {
+				if x := o.record.SideBySide; x != nil && x.Open != nil {
+					inSlices.add(t.Name, x.Open.Stalls, o.load.Slices.StallFree,
 						func(float64) bool { return true })
 				}
 			}
