@@ -200,7 +200,7 @@ func CurveText(w io.Writer, points []Point) error {
 		}
 		return 2 + int(math.Round((barWidth-2)*math.Log(float64(ns)/lo)/math.Log(hi/lo)))
 	}
-	lacking := map[string]int64{}
+	lacking, stalled := map[string]int64{}, map[string][]string{}
 	for _, point := range points {
 		cells := map[string]string{}
 		ns := map[string]int64{}
@@ -210,6 +210,9 @@ func CurveText(w io.Writer, points []Point) error {
 				cells[q.Name] = units.Duration(float64(q.Ns))
 			} else if point.Answers > 0 {
 				lacking[q.Name] = q.RequiredSamples
+			}
+			if q.WithStalls {
+				stalled[q.Name] = append(stalled[q.Name], units.PercentTo(point.Share, 0))
 			}
 		}
 		full := valueAt(ns["p50"])
@@ -221,6 +224,12 @@ func CurveText(w io.Writer, points []Point) error {
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
 			p.Line("%s %s: needs at least %s responses", units.Absent, q.name, units.Count(need))
+		}
+	}
+	for _, q := range curveQuantiles {
+		if shares := stalled[q.name]; len(shares) > 0 {
+			p.Line("%s at %s: with the machine's stalls, unknown without them", q.name,
+				strings.Join(shares, ", "))
 		}
 	}
 	for _, point := range points {
