@@ -87,7 +87,7 @@ func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
-		units.Percent(share))
+		units.AtMost(share))
 }
 
 // Needs returns the minimum number of responses that can decide the objective.

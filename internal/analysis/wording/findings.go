@@ -55,11 +55,7 @@ func Against(f record.Finding) string {
 		return cmp.Compare(a.Share,
 			b.Share)
 	})
-	share := 100 * m.Share
-	if share >= 10 {
-		return fmt.Sprintf("can have moved %s by %.0f %%", m.Metric, share)
-	}
-	return fmt.Sprintf("can have moved %s by %.1f %%", m.Metric, share)
+	return fmt.Sprintf("can have moved %s by %s", m.Metric, units.AtMost(m.Share))
 }
 
 // WithWords returns findings with their texts, for documents that people read.

@@ -20,8 +20,11 @@ func TestAgainst(t *testing.T) {
 	check("limit 5.0 %", "5.0 %")
 	check("no limit", "")
 	check("can have moved p99 by 100 %", "", record.Bias{Metric: "p50", Share: 0.2},
-		record.Bias{Metric: "p99", Share: 1.001})
+		record.Bias{Metric: "p99", Share: 1})
 	check("can have moved throughput by 4.1 %", "", record.Bias{Metric: "throughput", Share: 0.041})
+	// A bound is never rounded down.
+	check("can have moved p99 by 101 %", "", record.Bias{Metric: "p99", Share: 1.001})
+	check("can have moved mean by 3.1 %", "", record.Bias{Metric: "mean", Share: 0.0304})
 }
 
 // TestSmallShares checks that a share above 0 is not printed as 0.0 %.
