@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/analysis/wording"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // inSlices adds 40 slices of 60 ms to a load, of which 40 ms count: 1,600 requests in 1.6 s, with
@@ -242,6 +243,15 @@ func TestJudgeStarts(t *testing.T) {
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
 	levels.Windows, levels.WindowsP = nan, nan
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
+	// Rare events of the reference are the same in each pair with it.
+	rare := levels
+	rare.Rare = stats.RareEvents{Significant: true, Difference: -0.04, EventsA: 9}
+	second = rare
+	second.B = "c"
+	check(verdict.Starts{Count: 5}, []verdict.Pair{rare, second}, "rare events VALID")
+	second.Rare.EventsA, second.Rare.EventsB = 1, 9
+	check(verdict.Starts{Count: 5}, []verdict.Pair{rare, second}, "rare events VALID",
+		"rare events VALID")
 }
 
 // TestBoundsWithoutStalls checks that percentiles without the machine's stalls have no bound for

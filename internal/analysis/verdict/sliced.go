@@ -235,11 +235,12 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 			f.Facts.Name, f.Facts.Subject = p.B, p.Metric
 			out = append(out, *f)
 		}
+		rare := rareEvents(p)
 		known := slices.ContainsFunc(out, func(f record.Finding) bool {
-			return f.Rule == "rare events" && f.Facts.Name == p.B
+			return f.Rule == rare.Rule && f.Facts.Name == rare.Facts.Name
 		})
 		if p.Rare.Significant && !known {
-			out = append(out, rareEvents(p))
+			out = append(out, rare)
 		}
 	}
 	return out
