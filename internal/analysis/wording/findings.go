@@ -232,7 +232,7 @@ func limits(f record.Finding) record.Words {
 
 func logged(f record.Finding) record.Words {
 	return words("reduce the service's logging to its level in production", "the whole log",
-		"%d MB of the service's log were dropped", int64(f.Value)/1e6)
+		"%s of the service's log were dropped", units.Bytes(f.Value))
 }
 
 func cores(f record.Finding) record.Words {
