@@ -135,7 +135,7 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 
 func (p *Point) add(times *hdrhistogram.Histogram, l *record.Load) {
 	p.Replicates++
-	p.stalled = p.stalled || l.Stalls != nil && l.Stalls.StalledNs > 0
+	p.stalled = p.stalled || stalled(l)
 	for _, q := range curveQuantiles {
 		if x := record.StallFreeOf(l.StallFree, q.q); x != nil {
 			if p.free == nil {
