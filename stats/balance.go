@@ -2,13 +2,16 @@ package stats
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 )
 
 // Balance is the result of testing whether other processes disturbed all targets equally.
 type Balance struct {
-	Rounds int       // rounds with a slice of every target
-	Means  []float64 // mean covariate by target
+	Rounds int // rounds with slices of two or more targets
+	// Difference is the largest one between the mean covariates of two targets, over the rounds
+	// that have both.
+	Difference float64
 	// P is the P value of "the covariate is independent of the target"; 1 if it never varies.
 	P float64
 }
@@ -25,7 +28,8 @@ const (
 
 // CheckBalance tests one covariate, by its index in SliceRow.Covariates, over all rounds of these
 // starts. Covariates must be rates, such as ns of steal per ns of slice, because slices of
-// different targets differ in length. It panics if there are fewer than two targets.
+// different targets differ in length. A round counts with the targets that have a slice: targets of
+// different groups share no round. It panics if there are fewer than two targets.
 //
 // Method: a randomization test (Fisher, "The Design of Experiments", 1935, section 21; Ernst,
 // "Permutation methods: a basis for exact inference", Statistical Science 19, 2004, pp. 676-685).
@@ -46,12 +50,12 @@ func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	if targets < 2 {
 		panic(fmt.Sprintf("stats: balance needs two targets, not %d", targets))
 	}
-	b := Balance{P: 1, Means: make([]float64, targets)}
-	var rounds [][]float64
+	b := Balance{P: 1}
+	var rounds []balanceRound
 	for _, start := range starts {
-		for _, round := range start.rounds {
-			if values := covariates(round, covariate, targets); values != nil {
-				rounds = append(rounds, values)
+		for _, all := range start.rounds {
+			if round := covariates(all, covariate, targets); len(round.targets) > 1 {
+				rounds = append(rounds, round)
 			}
 		}
 	}
@@ -59,20 +63,21 @@ func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	if b.Rounds == 0 {
 		return b
 	}
-	for _, values := range rounds {
-		for target, v := range values {
-			b.Means[target] += v / float64(b.Rounds)
-		}
-		center := mean(values)
-		for target := range values {
-			values[target] -= center
+	b.Difference = largestDifference(rounds, targets)
+	for _, round := range rounds {
+		center := mean(round.values)
+		for i := range round.values {
+			round.values[i] -= center
 		}
 	}
 	real, farther := apartness(rounds, targets), 0
 	r := rand.New(rand.NewPCG(39, uint64(b.Rounds)))
 	for range permutations {
-		for _, values := range rounds {
-			r.Shuffle(targets, func(i, j int) { values[i], values[j] = values[j], values[i] })
+		for _, round := range rounds {
+			values := round.values
+			r.Shuffle(len(values), func(i, j int) {
+				values[i], values[j] = values[j], values[i]
+			})
 		}
 		// Sums in another order differ by rounding.
 		if apartness(rounds, targets) >= real*(1-1e-9) {
@@ -83,25 +88,46 @@ func CheckBalance(starts []*Rounds, covariate, targets int) Balance {
 	return b
 }
 
-// covariates returns the covariate of a round by target; nil if a target has none.
-func covariates(round []SliceRow, covariate, targets int) []float64 {
-	values := make([]float64, targets)
-	for target := range values {
-		row, ok := slice(round, target)
-		if !ok || covariate >= len(row.Covariates) {
-			return nil
+// balanceRound has the covariates of the targets that have a slice in a round.
+type balanceRound struct {
+	targets []int
+	values  []float64 // of the targets, in this order
+}
+
+func covariates(round []SliceRow, covariate, targets int) (out balanceRound) {
+	for target := range targets {
+		if row, ok := slice(round, target); ok && covariate < len(row.Covariates) {
+			out.targets = append(out.targets, target)
+			out.values = append(out.values, row.Covariates[covariate])
 		}
-		values[target] = row.Covariates[covariate]
 	}
-	return values
+	return out
+}
+
+// largestDifference returns the largest difference between the means of two targets, over the
+// rounds that have both.
+func largestDifference(rounds []balanceRound, targets int) (largest float64) {
+	sums, counts := make([]float64, targets*targets), make([]float64, targets*targets)
+	for _, round := range rounds {
+		for i, a := range round.targets {
+			for k, b := range round.targets[:i] {
+				sums[a*targets+b] += round.values[i] - round.values[k]
+				counts[a*targets+b]++
+			}
+		}
+	}
+	for i, sum := range sums {
+		largest = max(largest, math.Abs(sum)/max(counts[i], 1))
+	}
+	return largest
 }
 
 // apartness returns the sum of the squares of the targets' sums.
-func apartness(rounds [][]float64, targets int) float64 {
+func apartness(rounds []balanceRound, targets int) float64 {
 	sums := make([]float64, targets)
-	for _, values := range rounds {
-		for target, v := range values {
-			sums[target] += v
+	for _, round := range rounds {
+		for i, target := range round.targets {
+			sums[target] += round.values[i]
 		}
 	}
 	squares := 0.0

@@ -371,10 +371,12 @@ func (b *Blocks) Ratio(x, y Item) Ratio {
 	return r.about(math.Log(r.Center), spread{sum.variance / float64(r.N), sum.free})
 }
 
-// freedom returns Satterthwaite's degrees of freedom for the sum of two variances.
+// freedom returns Satterthwaite's degrees of freedom for the sum of two variances. They are never
+// below the smaller one of both, also not by rounding.
 func freedom(a, b spread) float64 {
 	sum := a.variance + b.variance
-	return sum * sum / (a.variance*a.variance/a.free + b.variance*b.variance/b.free)
+	return max(min(a.free, b.free),
+		sum*sum/(a.variance*a.variance/a.free+b.variance*b.variance/b.free))
 }
 
 func (s spread) quantile(confidence float64) float64 {

@@ -70,12 +70,13 @@ type distribution struct {
 // rounding is more than what the sum of so many floating-point errors can be.
 const rounding = 1e-9
 
-// quantile returns the first time until which at least a share q of the answers came, or the last
-// known one; 0 without any.
-func (d distribution) quantile(q float64) int64 {
+// quantile returns the first time until which at least a share q of the answers came. If stalls
+// overtook so many of the slow answers that there is none, reached is false, and the quantile is
+// above the last known time; 0 without any.
+func (d distribution) quantile(q float64) (ns int64, reached bool) {
 	if len(d.ns) == 0 {
-		return 0
+		return 0, false
 	}
 	i, _ := slices.BinarySearch(d.until, q-rounding)
-	return d.ns[min(i, len(d.ns)-1)]
+	return d.ns[min(i, len(d.ns)-1)], i < len(d.ns)
 }

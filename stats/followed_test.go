@@ -31,11 +31,14 @@ func TestDistributionOfCensoredTimes(t *testing.T) {
 			t.Errorf("after %d there are %.3f, want %.3f", ns, 1-d.until[i], want[ns])
 		}
 	}
-	if x := d.quantile(0.5); x != 23 {
-		t.Errorf("the median is %d", x)
+	if x, reached := d.quantile(0.5); x != 23 || !reached {
+		t.Errorf("the median is %d, %v", x, reached)
 	}
-	if x := d.quantile(0.9); x != 23 { // no answer is known that took longer
-		t.Errorf("p90 is %d", x)
+	if x, reached := d.quantile(0.9); x != 23 || reached { // no answer is known that took longer
+		t.Errorf("p90 is %d, %v", x, reached)
+	}
+	if x, reached := (distribution{}).quantile(0.5); x != 0 || reached {
+		t.Errorf("without answers, the median is %d, %v", x, reached)
 	}
 	if x := d.before(10); math.Abs(1-x-want[7]) > 0.0006 {
 		t.Errorf("before 10 there are %.3f", 1-x)
@@ -67,8 +70,8 @@ func TestFollowedUntilStalls(t *testing.T) {
 	}
 	for _, q := range []float64{0.5, 0.9, 0.99} {
 		want := -5e6 * math.Log(1-q)
-		if got := float64(d.quantile(q)); math.Abs(got/want-1) > 0.03 {
-			t.Errorf("p%v is %.0f, want %.0f", 100*q, got, want)
+		if got, _ := d.quantile(q); math.Abs(float64(got)/want-1) > 0.03 {
+			t.Errorf("p%v is %d, want %.0f", 100*q, got, want)
 		}
 		if naive := float64(quantileOf(answered, q)); naive > 0.9*want {
 			t.Errorf("p%v of answers before stalls is %.0f of %.0f", 100*q, naive, want)

@@ -26,7 +26,8 @@ type Ratio struct {
 	P          float64 `json:"p"` // two-sided, of "the ratio is 1"; 1 if unknown
 	// SDLog is the SD of the paired log ratios, for Resolves; NaN without an interval.
 	SDLog float64 `json:"sdLog"`
-	// Free is the degrees of freedom of SDLog: N - 1, or more if targets share noise estimates.
+	// Free is the degrees of freedom of SDLog: N - 1, more if targets share noise estimates, or
+	// fewer if SDLog is that of the first starts (CompareStages).
 	Free       float64 `json:"-"`
 	Assumption string  `json:"assumption,omitempty"` // LogNormal; "" without an interval
 	Warning    string  `json:"warning,omitempty"`
@@ -146,13 +147,19 @@ const Unresolvable = math.MaxInt
 // maxBlocks bounds the search, because longer runs are unrealistic.
 const maxBlocks = 10_000
 
-// each returns the degrees of freedom that a block adds to the noise estimate: one, or more if
-// targets share noise estimates.
-func (r Ratio) each() float64 {
-	if r.N < 2 {
-		return 1
+// freeAt returns the degrees of freedom that the noise estimate of n blocks will have. Each block
+// adds one, or more if targets share noise estimates, but none if the estimate is that of the first
+// starts.
+func (r Ratio) freeAt(n int) float64 {
+	known := math.Floor(r.Free)
+	if 0 < known && known < float64(r.N-1) {
+		return known
 	}
-	return max(1, math.Floor(r.Free)/float64(r.N-1))
+	each := 1.0
+	if r.N >= 2 {
+		each = max(1, known/float64(r.N-1))
+	}
+	return each * float64(n-1)
 }
 
 // Resolves returns the least total number of blocks with which PairedRatio gives P < alpha with
@@ -180,7 +187,7 @@ func (r Ratio) Resolves(effect, alpha, power float64) int {
 		return 2
 	}
 	n := 2 + sort.Search(maxBlocks-1, func(i int) bool {
-		return powerOfT(i+2, r.each(), alpha)(shift/r.SDLog) >= power
+		return powerOfT(i+2, r.freeAt(i+2), alpha)(shift/r.SDLog) >= power
 	})
 	if n > maxBlocks {
 		return Unresolvable
@@ -206,7 +213,7 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 		return 0
 	}
 	// The power rises with the distance. Forty halvings leave twelve digits.
-	lo, hi, powerAt := 0.0, 1.0, powerOfT(n, r.each(), alpha)
+	lo, hi, powerAt := 0.0, 1.0, powerOfT(n, r.freeAt(n), alpha)
 	for powerAt(hi) < power {
 		lo, hi = hi, 2*hi
 	}
@@ -221,11 +228,10 @@ func (r Ratio) DetectsWith(more int, alpha, power float64) float64 {
 }
 
 // powerOfT returns a function for the probability that |t| of n values exceeds its critical value,
-// if their mean is d standard deviations from 0. Each value but the first adds perItem degrees of
-// freedom. Given the sample variance, t is normal; the function averages over the distribution of
-// the variance, whose quadrature points are the same for every d.
-func powerOfT(n int, perItem, alpha float64) func(d float64) float64 {
-	free := perItem * float64(n-1)
+// if their mean is d standard deviations from 0 and their variance has free degrees of freedom.
+// Given the sample variance, t is normal; the function averages over the distribution of the
+// variance, whose quadrature points are the same for every d.
+func powerOfT(n int, free, alpha float64) func(d float64) float64 {
 	critical := student(free).Quantile(1 - alpha/2)
 	points := quadratureOf(free)
 	return func(d float64) (sum float64) {

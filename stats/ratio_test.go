@@ -129,7 +129,7 @@ func TestBlocksToResolve(t *testing.T) {
 func TestPowerOfT(t *testing.T) {
 	check := func(n int, d, alpha, want float64) {
 		t.Helper()
-		if got := powerOfT(n, 1, alpha)(d); math.Abs(got-want) > 1e-5 {
+		if got := powerOfT(n, float64(n-1), alpha)(d); math.Abs(got-want) > 1e-5 {
 			t.Errorf("powerOfT(%d, %v, %v) = %v, want %v", n, d, alpha, got, want)
 		}
 	}

@@ -18,7 +18,8 @@ const (
 	StallsDepend = "stalls depend on the service"
 	// UnrecordedStalls: stalls that are too short to be recorded may have moved the quantile.
 	UnrecordedStalls = "stalls too short to record"
-	// TooFewArrivals: the quantile's rank does not exist.
+	// TooFewArrivals: the quantile's rank does not exist, or stalls overtook the slowest answers,
+	// so that the others do not reach it.
 	TooFewArrivals = "too few arrivals"
 )
 
@@ -88,7 +89,9 @@ type StallFree struct {
 // QuantileOf returns the quantile of other response times to the same arrivals, with the same of
 // them left out.
 func (r StallFree) QuantileOf(arrivals []Arrival) int64 {
-	return follow(arrivals, clusters(r.relevant, r.Margins)).distribution().quantile(r.quantile)
+	times := follow(arrivals, clusters(r.relevant, r.Margins)).distribution()
+	ns, _ := times.quantile(r.quantile)
+	return ns
 }
 
 // WithoutStalls returns the q-quantile (0.99 is p99) of the response times, without stalls.
@@ -129,25 +132,27 @@ func (l OpenLoad) WithoutStalls(q float64) StallFree {
 	remaining := with(1)
 	r.Share = float64(len(remaining.ns)) / float64(len(l.Arrivals))
 	times := remaining.distribution()
-	r.ValueNs = times.quantile(q)
+	var reached bool
+	r.ValueNs, reached = times.quantile(q)
 	short := unrecorded{times: times, q: q, idle: r.Margins.idle(), meanNs: r.Margins.WaitNs,
 		longestNs: l.ShortestNs, valueNs: r.ValueNs}
 	short.include(ignoredStalls, l.TimeNs)
 	unseen := UnseenOf(l.Stalls, l.TimeNs).Most()
 	r.LowestNs = short.lowest(unseen)
 	r.LowerFrom = short.lowerFrom()
-	r.HalfNs = with(0.5).distribution().quantile(q)
-	r.DoubleNs = with(2).distribution().quantile(q)
+	r.HalfNs, _ = with(0.5).distribution().quantile(q)
+	r.DoubleNs, _ = with(2).distribution().quantile(q)
 	r.Strikes = findStrikes(l.Arrivals, relevant, r.Margins, r.ValueNs/2)
+	// UnrecordedStalls is the last reason, because estimates from other trials can refute it.
 	switch {
 	case r.Share < LeastShare:
 		r.Unknown = TooMuchExcluded
 	case r.Strikes.P < dependentP:
 		r.Unknown = StallsDepend
+	case !reached || QuantileNeeds(q, 0.95) > remaining.until(r.ValueNs):
+		r.Unknown = TooFewArrivals
 	case float64(r.LowestNs) < (1-mostLower)*float64(r.ValueNs):
 		r.Unknown = UnrecordedStalls
-	case QuantileNeeds(q, 0.95) > remaining.until(r.ValueNs):
-		r.Unknown = TooFewArrivals
 	}
 	return r
 }

@@ -152,6 +152,43 @@ func TestUnknown(t *testing.T) {
 	check(OpenLoad{}.WithoutStalls(0.5), TooFewArrivals)
 }
 
+// A stall overtakes every slow answer, so the answers that are known do not reach p99.
+func TestUnknownBeyondLastAnswer(t *testing.T) {
+	const slow, every = 500 * msNs, 750 * msNs
+	l := OpenLoad{TimeNs: 50e9, Utilization: 0.05}
+	for i := range l.TimeNs / msNs {
+		a := Arrival{i * msNs, msNs}
+		if i%50 == 25 {
+			a.ResponseNs = slow
+		}
+		l.Arrivals = append(l.Arrivals, a)
+	}
+	for at := 400*msNs + msNs/3; at < 2*l.TimeNs; at += every {
+		l.Stalls = append(l.Stalls, Stall{BeginNs: at, EndNs: at + 110*msNs})
+	}
+	f := l.WithoutStalls(0.99)
+	if f.Unknown != TooFewArrivals || f.RawNs != slow || f.Share < LeastShare {
+		t.Errorf("p99 %d, %q, %v of the arrivals remain", f.ValueNs, f.Unknown, f.Share)
+	}
+}
+
+// With too few arrivals, no estimate of short stalls makes a quantile known.
+func TestTooFewArrivalsRemain(t *testing.T) {
+	l := OpenLoad{TimeNs: 5e9, Utilization: 0.05}
+	for i := range l.TimeNs / msNs {
+		l.Arrivals = append(l.Arrivals, Arrival{i * msNs, 1000 + i*7919%1000*1000})
+	}
+	for at := int64(50e6); at < l.TimeNs; at += 100e6 {
+		l.Stalls = append(l.Stalls, Stall{BeginNs: at, EndNs: at + 20e6, UnseenNs: 30e6})
+	}
+	f := l.WithoutStalls(0.999)
+	if f.Unknown != TooFewArrivals || f.Share < LeastShare || f.Share > 0.75 ||
+		float64(f.LowestNs) > (1-mostLower)*float64(f.ValueNs) {
+		t.Errorf("p99.9 from %d to %d, %q, %v of 5,000 arrivals remain", f.LowestNs, f.ValueNs,
+			f.Unknown, f.Share)
+	}
+}
+
 // informative adds stalls that strike a share of the service's pauses, 5 ms after their begin.
 func informative(r *rand.Rand, q queue, l loaded, share float64) loaded {
 	var hog []Stall

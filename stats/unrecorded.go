@@ -66,14 +66,15 @@ func (u unrecorded) lowest(share float64) int64 {
 	if u.longestNs > 0 {
 		delayed += share * u.meanNs / (float64(u.longestNs) / 2)
 	}
-	lowest := u.times.quantile(u.q * (1 - min(delayed, 1)))
+	lowest, _ := u.times.quantile(u.q * (1 - min(delayed, 1)))
 	if u.longestNs <= 0 {
 		return lowest
 	}
 	mean := share * float64(u.valueNs) / u.idle / float64(u.longestNs)
 	for k := int64(1); k <= mostCounted && k*u.longestNs < u.valueNs; k++ {
 		more := mathext.GammaIncReg(float64(k+1), mean) // more than k stalls
-		lowest = max(lowest, u.times.quantile(u.q*(1-more))-k*u.longestNs)
+		ns, _ := u.times.quantile(u.q * (1 - more))
+		lowest = max(lowest, ns-k*u.longestNs)
 	}
 	return lowest
 }

@@ -55,7 +55,7 @@ func (c *cause) print(p *format.Page, indent string) {
 	case c.invalid:
 		text += "; INVALID"
 	case c.share > 0:
-		text += fmt.Sprintf("; %s may be off by up to %s", c.number, units.Percent(c.share))
+		text += fmt.Sprintf("; %s may be off by up to %s", c.number, units.AtMost(c.share))
 	}
 	p.Line("%s", format.Wrap(indent+c.rule+": ", text, format.Width, len(indent)+2))
 	for _, u := range c.under {

@@ -116,33 +116,53 @@ type nullServer struct {
 // below a service's rate then stays, and the service's windows are SUSPECT.
 const recalibrations = 3
 
-// recalibrate measures the generator limits again that a load of a finished trial exceeds, and
-// keeps the higher ones. No service can be faster than a server that does nothing, so something
-// disturbed the machine while such a limit was measured. All services of the trial have ended.
-func (l *Lab) recalibrate(ctx context.Context, e Experiment, t Spec, rec *record.Record) {
+// recalibrate measures the generator limits again that a load of finished trials exceeds, and keeps
+// the higher ones, for all loads of these trials. No service can be faster than a server that does
+// nothing, so something disturbed the machine while such a limit was measured. All services of the
+// trials have ended.
+func (l *Lab) recalibrate(ctx context.Context, e Experiment, trials []Spec,
+	records []*record.Record,
+) {
 	if l.null == nil || ctx.Err() != nil {
 		return
 	}
-	for i := range rec.Loads {
-		out := &rec.Loads[i]
-		c := Ceiling{out.Protocol, max(out.Streams, 1), out.Connections, len(out.Generators)}
-		low := l.Ceilings[c]
-		if low == 0 || out.ThroughputPerS <= low || l.null.again[c] == recalibrations {
-			continue
+	for i, rec := range records {
+		for k := range rec.Loads {
+			l.recalibrateFor(ctx, e, trials[i], &rec.Loads[k])
 		}
-		l.null.again[c]++
-		delete(l.Ceilings, c)
-		err := l.calibrate(ctx, e, t, l.null.args)
-		measured := l.Ceilings[c]
-		l.Ceilings[c] = max(measured, low)
-		out.CeilingPerS = l.Ceilings[c]
-		remark := fmt.Sprintf("%s exceeded the generator limit of %.0f requests/s, which was "+
-			"therefore measured again: %.0f requests/s", t.Target, low, measured)
-		if err != nil {
-			remark = fmt.Sprintf("cannot measure the generator limit again: %v", err)
-		}
-		l.tell(Event{Trial: t.ID, Remark: remark})
 	}
+	for _, rec := range records {
+		for i := range rec.Loads {
+			if out := &rec.Loads[i]; out.CeilingPerS > 0 { // of a closed load
+				out.CeilingPerS = max(out.CeilingPerS, l.Ceilings[ceilingOf(out)])
+			}
+		}
+	}
+}
+
+// ceilingOf returns which generator limit a load has.
+func ceilingOf(out *record.Load) Ceiling {
+	return Ceiling{out.Protocol, max(out.Streams, 1), out.Connections, len(out.Generators)}
+}
+
+// recalibrateFor measures the limit of a load again if the load exceeds it.
+func (l *Lab) recalibrateFor(ctx context.Context, e Experiment, t Spec, out *record.Load) {
+	c := ceilingOf(out)
+	low := l.Ceilings[c]
+	if low == 0 || out.ThroughputPerS <= low || l.null.again[c] == recalibrations {
+		return
+	}
+	l.null.again[c]++
+	delete(l.Ceilings, c)
+	err := l.calibrate(ctx, e, t, l.null.args)
+	measured := l.Ceilings[c]
+	l.Ceilings[c] = max(measured, low)
+	remark := fmt.Sprintf("%s exceeded the generator limit of %.0f requests/s, which was "+
+		"therefore measured again: %.0f requests/s", t.Target, low, measured)
+	if err != nil {
+		remark = fmt.Sprintf("cannot measure the generator limit again: %v", err)
+	}
+	l.tell(Event{Trial: t.ID, Remark: remark})
 }
 
 // nullScene returns the scenario that the generator sends to the null server: one request in the

@@ -70,3 +70,43 @@ func TestLimitBelowAService(t *testing.T) {
 	check("low", []float64{rate / 3}, rate/3, 4)
 	check("lower", []float64{rate / 3, rate / 4}, rate/3, 4) // the higher limit stays
 }
+
+// A limit that one target of a start exceeds was too low for all of them: each is judged by the
+// limit that was measured again, also a target that did not exceed the first one.
+func TestLimitBelowAStart(t *testing.T) {
+	check := func(a, b float64) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			c, n := newCrew(t), 0
+			c.offer = func(ctx context.Context, s load.Spec) (*load.Result, error) {
+				perS := a
+				for _, x := range c.targets {
+					if !x.frozen && strings.HasSuffix(x.name, "-b") {
+						perS = b
+					}
+				}
+				if s.Name == "calibration" {
+					n++
+					perS = float64(n * rate)
+				}
+				return trialtest.Load{Rate: perS}.Offer(ctx, s)
+			}
+			e := c.experiment("a", "b")
+			if err := c.lab.Calibrate(t.Context(), e.resolve(), []string{"null"}); err != nil {
+				t.Fatal(err)
+			}
+			records, err := c.run(t.Context(), e)
+			if err != nil || len(records) != 2 {
+				t.Fatal(len(records), err)
+			}
+			for _, r := range records {
+				if l := r.Loads[0]; l.CeilingPerS != 2*rate {
+					t.Errorf("%s: %v/s of a limit of %v, want %v", r.Trial, l.ThroughputPerS,
+						l.CeilingPerS, 2*rate)
+				}
+			}
+		})
+	}
+	check(0.9*rate, 1.5*rate)
+	check(1.5*rate, 0.9*rate)
+}

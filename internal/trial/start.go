@@ -140,9 +140,12 @@ func (l *Lab) startTrials(ctx context.Context, e Experiment, trials []Spec) []*r
 		f.rec.HostBefore = before
 		f.rec.DurationNs = (clock.Mono() - began) / int64(len(s.all))
 	}
-	for i, f := range s.all {
-		l.recalibrate(ctx, e, trials[i], f.rec)
-		out = append(out, f.judged())
+	for _, f := range s.all {
+		out = append(out, f.rec)
+	}
+	l.recalibrate(ctx, e, trials, out)
+	for _, f := range s.all {
+		f.judged()
 	}
 	return out
 }

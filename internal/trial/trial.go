@@ -186,7 +186,7 @@ func (l *Lab) Trial(ctx context.Context, e Experiment, t Spec) *record.Record {
 	}
 	f.end()
 	f.rec.DurationNs = clock.Mono() - began
-	l.recalibrate(ctx, e, t, f.rec)
+	l.recalibrate(ctx, e, []Spec{t}, []*record.Record{f.rec})
 	return f.judged()
 }
 

@@ -75,8 +75,10 @@ func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 	share, rules := 0.0, []string{}
 	for _, f := range findings {
 		for _, m := range f.PossibleBias {
-			if m.Metric == o.Metric && f.Grade == record.Suspect && o.Time == "" && o.Route == "" {
-				share, rules = share+m.Share, append(rules, f.Rule)
+			bound := m.Bound(c.WithStalls > 0) // then Observed is without the machine's stalls
+			if m.Metric == o.Metric && f.Grade == record.Suspect && o.Time == "" &&
+				o.Route == "" && bound > 0 {
+				share, rules = share+bound, append(rules, f.Rule)
 			}
 		}
 	}
@@ -85,7 +87,7 @@ func (o Objective) Doubt(c Outcome, findings []record.Finding) string {
 		return ""
 	}
 	return fmt.Sprintf("which %s can have changed (by %s)", strings.Join(rules, ", "),
-		units.Percent(share))
+		units.AtMost(share))
 }
 
 // Needs returns the minimum number of responses that can decide the objective.

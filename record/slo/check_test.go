@@ -323,4 +323,25 @@ func TestDoubtsThatCouldChangeTheAnswer(t *testing.T) {
 	check("p99<2ms", 0.8, "which lag can have changed (by 80 %)") // perhaps missed only by lag
 	check("p99<2ms", 0.1, "")
 	check("p50<4ms", 0.8, "") // it affects another metric
+
+	// A value without stalls has the bound without stalls.
+	free := 0.0
+	steal := record.Finding{Rule: "steal", Grade: record.Suspect, PossibleBias: []record.Bias{
+		{Metric: "p99", Share: 0.8, StallFree: &free}}}
+	l := good(t, times{1000, 3e6})
+	l.StallFree = []record.StallFree{{Quantile: 0.99, Ns: 2e6, RawNs: 3e6, KeptShare: 0.9}}
+	o, err := Parse("p99<2.5ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := o[0].Check(l)
+	if got := o[0].Doubt(c, []record.Finding{steal}); got != "" || !c.Met {
+		t.Errorf("%s: %q", c.Text, got)
+	}
+	free = 0.3
+	steal.PossibleBias[0].StallFree = &free
+	if got := o[0].Doubt(c, []record.Finding{steal}); got !=
+		"which steal can have changed (by 30 %)" {
+		t.Errorf("%s: %q", c.Text, got)
+	}
 }

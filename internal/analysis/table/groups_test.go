@@ -121,3 +121,11 @@ func TestLevelsOfGroups(t *testing.T) {
 	check(one, "a", map[int]float64{1: 0.5, 2: 0, 3: 4}, asThey)
 	check(two, "z", map[int]float64{1: 0.5, 2: 0, 3: 4}, asThey)
 }
+
+// TestGroupsPlan checks that the plan counts the starts of a pair, not those of all groups.
+func TestGroupsPlan(t *testing.T) {
+	sc := analyze(groupedRun(), Options{Baseline: "a"}).Scenarios[0]
+	if plan := sc.plan(Options{Effect: 0.03, Confidence: 0.95}); plan.Have != 4 {
+		t.Errorf("%d starts of 2 groups of 4: %s", plan.Have, plan)
+	}
+}

@@ -67,15 +67,14 @@ func (t *Target) keptShare(load string, quantile float64, source Source) float64
 			sum, n = sum+x.KeptShare, n+1
 		}
 	}
-	for _, r := range t.Trials {
-		l := loadOf(r, load)
-		switch {
-		case l == nil:
-		case source != FromSlices:
-			add(l.StallFree)
-		case l.Slices != nil:
-			add(l.Slices.StallFree)
+	if source == FromSlices {
+		for _, o := range t.inSlices(load) {
+			add(o.load.Slices.StallFree)
 		}
+		return sum / float64(n)
+	}
+	for _, o := range t.offers(load) {
+		add(o.load.StallFree)
 	}
 	return sum / float64(n)
 }

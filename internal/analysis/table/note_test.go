@@ -90,7 +90,7 @@ var noteExamples = map[NoteKind][]noteExample{
 	NoteTrialsDoubted: {{"half INVALID in block 2, kept: errors (7 of 9)", []any{fated{&doubt{
 		load: "half", grade: "INVALID", blocks: []int{2}, trials: 3, repeat: "block",
 		events: []event{{2, "errors", observed{words: "7 of 9"}}}}, kept}}}},
-	NoteMayBeOff: {{"half may be off: p99 by up to 40 % (lag, steal), mean by up to more than " +
+	NoteMayBeOff: {{"half may be off: p99 by up to 41 % (lag, steal), mean by up to more than " +
 		"twice its size (lag)", []any{LoadOf("half"), Offs{
 		{"p99", units.Ns, 0.4001, []string{"lag", "steal"}, false, ""},
 		{"mean", units.Ns, 2.1, []string{"lag"}, false, ""}}}},

@@ -291,7 +291,7 @@ func atMost(amount float64) string {
 	if amount > 2 {
 		return "more than twice its size"
 	}
-	return units.Percent(math.Ceil(1000*amount) / 1000)
+	return units.AtMost(amount)
 }
 
 func (s Shared) String() string {

@@ -35,10 +35,23 @@ func (p Percentile) Refused() bool { return p.Needs > 0 || p.Unanswered.Is() }
 // Percentiles returns the percentiles of a distribution of a load's responses. The effective share
 // of independent responses was estimated beyond p99 and is used for all of them.
 func Percentiles(l *record.Load, d *record.Dist, confidence float64) []Percentile {
+	return answeredOf(l, d, l.Censored, l.ResponseTime.Count, confidence)
+}
+
+// RoutePercentiles returns the percentiles of response time of a kind of request.
+func RoutePercentiles(l *record.Load, r *record.Route, confidence float64) []Percentile {
+	return answeredOf(l, &r.ResponseTime, max(r.Sent-r.Answered-r.Failed, 0), r.ResponseTime.Count,
+		confidence)
+}
+
+// answeredOf returns the percentiles of a distribution, and refuses those among the requests that
+// were never answered.
+func answeredOf(l *record.Load, d *record.Dist, never, answered int64, confidence float64,
+) []Percentile {
 	share, _ := l.Autocorrelation.Worth()
 	out := PercentilesOf(d, share, confidence)
 	for i := range out {
-		out[i].Unanswered = unanswered(l, out[i].Q)
+		out[i].Unanswered = unanswered(never, answered, out[i].Q)
 		if out[i].Refused() {
 			out[i].Lo, out[i].Hi = math.NaN(), math.NaN()
 		}
@@ -110,12 +123,12 @@ func (p Percentile) Refusal(flag string, windowNs int64) string {
 
 // unanswered returns a note if a quantile is among requests that were never answered. These are
 // slower than all answered ones, so the quantile is unknown if they exceed the share above it.
-func unanswered(l *record.Load, q float64) Note {
-	all := l.Censored + l.ResponseTime.Count
-	if float64(l.Censored) <= (1-q)*float64(all) {
+func unanswered(never, answered int64, q float64) Note {
+	all := never + answered
+	if float64(never) <= (1-q)*float64(all) {
 		return Note{}
 	}
-	return NoteOf(NoteNeverAnswered, Count(l.Censored), Count(all))
+	return NoteOf(NoteNeverAnswered, Count(never), Count(all))
 }
 
 // grid has the quantiles of a latency curve: nine steps per decade of 1/(1-q), from the median to
@@ -312,7 +325,7 @@ func tooFew(q float64, offered []offer, confidence float64) Note {
 		if l.ResponseTime.Count < fewest.ResponseTime.Count {
 			fewest = l
 		}
-		if why := unanswered(l, q); why.Is() {
+		if why := unanswered(l.Censored, l.ResponseTime.Count, q); why.Is() {
 			return NoteOf(NoteUnanswered, why.Args...)
 		}
 	}

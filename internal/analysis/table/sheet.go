@@ -271,7 +271,7 @@ func (sc *Scenario) plan(o Options) Plan {
 	}
 	alpha := (1 - o.Confidence) / float64(max(k*(k-1)/2, 1))
 	needed := sc.Typical.Resolves(o.Effect, alpha, planPower)
-	return Plan{Effect: o.Effect, Needed: needed, Have: sc.blocksUsed(),
+	return Plan{Effect: o.Effect, Needed: needed, Have: sc.Typical.N,
 		Repeat: sc.Starts.Repeat()}
 }
 

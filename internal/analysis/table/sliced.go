@@ -187,20 +187,15 @@ func (t *Target) sliced(m *Metric, s *Starts, confidence float64) (points []Poin
 		return nil, why
 	}
 	q := metric.Named(m.Name, m.Unit)
-	for _, r := range t.Trials {
-		l, block := loadOf(r, m.Load), t.blocks(r)
-		grade := slicedGrade(r, m.Load)
-		if l == nil || l.Slices == nil || slices.Contains(s.Lost, block) || !good(grade) {
-			continue
-		}
-		value, unknown := slicedValue(q, l.Slices, confidence, m.SlicedFree)
+	for _, o := range t.inSlices(m.Load) {
+		value, unknown := slicedValue(q, o.load.Slices, confidence, m.SlicedFree)
 		if unknown.Reason != "" {
 			return nil, NoteOf(NoteStalled, unknown)
 		}
 		if math.IsNaN(value) {
 			return nil, why
 		}
-		points = append(points, Point{r.Trial, block, value, grade})
+		points = append(points, o.point(value))
 	}
 	return points, why
 }
@@ -247,6 +242,25 @@ func slicedGrade(r *record.Record, load string) string {
 		}
 	}
 	return grade
+}
+
+// CountedSlices returns the results of a load in slices; nil if it has none, or if their grade
+// excludes them from ratios.
+func CountedSlices(r *record.Record, l *record.Load) *record.Sliced {
+	if l.Slices == nil || !good(slicedGrade(r, l.Name)) {
+		return nil
+	}
+	return l.Slices
+}
+
+// inSlices returns the trials of a load whose slices count, with their grades.
+func (t *Target) inSlices(load string) (out []offer) {
+	for _, r := range t.Trials {
+		if l := loadOf(r, load); l != nil && CountedSlices(r, l) != nil {
+			out = append(out, offer{r, l, t.blocks(r), slicedGrade(r, load)})
+		}
+	}
+	return out
 }
 
 // AnswerGrade is how a trial counts for what its run compares: its slices, if it has some, whose
@@ -345,10 +359,10 @@ func (sc *Scenario) slicedNote() []Note {
 func (sc *Scenario) equalRate(metrics MetricsOf) []Note {
 	least, most := math.Inf(1), 0.0
 	for _, t := range sc.Targets {
-		for _, r := range t.Trials {
-			for i := range r.Loads {
-				if s := r.Loads[i].Slices; s != nil && s.RatePerS > 0 {
-					least, most = min(least, s.RatePerS), max(most, s.RatePerS)
+		for _, m := range metrics {
+			for _, o := range t.inSlices(m.Load) {
+				if perS := o.load.Slices.RatePerS; perS > 0 {
+					least, most = min(least, perS), max(most, perS)
 				}
 			}
 		}

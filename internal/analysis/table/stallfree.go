@@ -42,6 +42,9 @@ func (s Stalled) String() string {
 		return fmt.Sprintf("all cores in use ran for %s of the time, and at least %s are needed "+
 			"(measure on a quieter machine)", units.Percent(s.Share),
 			units.Percent(stats.LeastShare))
+	case stats.TooFewArrivals:
+		return "too few arrivals remain after those near stalls are left out (measure for " +
+			"longer; prony report --stalls keep includes all arrivals)"
 	case stats.UnrecordedStalls:
 		return "many stalls are too short to be recorded (measure on a quieter machine; prony " +
 			"report --stalls keep includes all arrivals)"
@@ -146,11 +149,9 @@ func (sc *Scenario) withoutStalls(o Options) {
 				t.withStalls[key] = why
 			}
 			sc.slicedFree[key] = sc.all(func(t *Target) (known []bool) {
-				for _, r := range t.Trials {
-					if l := loadOf(r, info.Name); l != nil && l.Slices != nil {
-						known = append(known, slices.ContainsFunc(l.Slices.StallFree,
-							func(x record.StallFree) bool { return x.Quantile == p.Quantile }))
-					}
+				for _, o := range t.inSlices(info.Name) {
+					known = append(known, slices.ContainsFunc(o.load.Slices.StallFree,
+						func(x record.StallFree) bool { return x.Quantile == p.Quantile }))
 				}
 				return known
 			})
@@ -178,7 +179,7 @@ func (t *Target) whyWithStalls(load string, quantile float64) (why Note, recorde
 	switch {
 	case known > 0 && known == len(offers):
 		return Note{}, true
-	case unknown.Reason == "" || unknown.Reason == stats.TooFewArrivals:
+	case unknown.Reason == "":
 		return Note{}, false
 	}
 	return NoteOf(NoteWithStalls, unknown), true
@@ -215,6 +216,7 @@ type stallsOf struct {
 	unknown                        Stalled
 	unknownOf                      string
 	missing                        bool // nothing recorded them
+	sliced                         bool // in slices, which have no value with too few arrivals
 }
 
 // add adds what stalls did in a trial to the percentiles that counts is about.
@@ -239,7 +241,7 @@ func (x *stallsOf) add(target string, stalls *record.Stalls, all []record.StallF
 			x.remaining, x.n = x.remaining+q.KeptShare, x.n+1
 			x.free[target][q.Quantile] = append(x.free[target][q.Quantile], float64(q.Ns))
 			x.raw[target][q.Quantile] = append(x.raw[target][q.Quantile], float64(q.RawNs))
-		case q.Unknown == stats.TooFewArrivals:
+		case q.Unknown == stats.TooFewArrivals && x.sliced:
 		default:
 			if x.unknownOf == "" || q.KeptShare < x.unknown.Share {
 				x.unknown, x.unknownOf = Stalled{q.Unknown, q.KeptShare}, target
@@ -278,18 +280,16 @@ func (sc *Scenario) stallNotes(o Options) (notes []Note) {
 			notes = addNotes(notes, sc.rateNotes(info.Name)...)
 			continue
 		}
-		var inSlices, inWindows stallsOf
+		inSlices, inWindows := stallsOf{sliced: true}, stallsOf{}
 		for _, t := range sc.Targets {
-			for _, r := range t.Trials {
-				l := loadOf(r, info.Name)
-				if l == nil {
-					continue
-				}
-				inWindows.add(t.Name, l.Stalls, l.StallFree, func(q float64) bool {
+			for _, o := range t.offers(info.Name) {
+				inWindows.add(t.Name, o.load.Stalls, o.load.StallFree, func(q float64) bool {
 					return t.stallFree[quantity{info.Name, percentileName(q)}]
 				})
-				if l.Slices != nil && r.SideBySide != nil && r.SideBySide.Open != nil {
-					inSlices.add(t.Name, r.SideBySide.Open.Stalls, l.Slices.StallFree,
+			}
+			for _, o := range t.inSlices(info.Name) {
+				if x := o.record.SideBySide; x != nil && x.Open != nil {
+					inSlices.add(t.Name, x.Open.Stalls, o.load.Slices.StallFree,
 						func(float64) bool { return true })
 				}
 			}

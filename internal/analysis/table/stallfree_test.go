@@ -80,6 +80,13 @@ func checkOpenRatio(t *testing.T) func(bool, func(*record.Record, *record.Sliced
 	}
 }
 
+// invalidIn returns a record in which a window of a load, or its slices, do not count.
+func invalidIn(r record.Record, load, phase string) record.Record {
+	r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+		{Rule: "errors", Load: load, Grade: record.Invalid, Phase: phase}}}
+	return r
+}
+
 // lowerFrom are shares of the time from which on short stalls can have made a difference.
 var lowerFrom = []float64{0.005, 0.0052, 0.0054, 0.0056, 0.006, 0.0062, 0.0064}
 
@@ -131,6 +138,21 @@ func TestRatiosWithoutStalls(t *testing.T) {
 	check(false, apart(0.798), 0, "unknown without the machine's stalls: the shares of "+
 		"arrivals that the two targets keep are more than 10 percentage points apart")
 	check(true, apart(0.7), 4)
+	// INVALID slices count nowhere.
+	check(false, func(r *record.Record, s *record.Sliced) {
+		if r.Target.Name == "b" && r.Block == 2 {
+			*r = invalidIn(*r, "half", record.PhaseSlices)
+			for i := range s.StallFree {
+				s.StallFree[i].KeptShare, s.StallFree[i].RawNs = 0.1, 90e6
+			}
+		}
+	}, 2, "and 10 % of arrivals are left out; with them, p99 of b is 4.00 ms instead of 2.00 ms")
+	check(false, func(r *record.Record, s *record.Sliced) {
+		if r.Target.Name == "b" && r.Block == 2 {
+			*r = invalidIn(*r, "half", record.PhaseSlices)
+			s.StallFree, s.RatePerS = nil, 1
+		}
+	}, 2, "at the same rate for all targets (1.00k/s to 1.00k/s)")
 	// Stalls too short to be recorded are estimated from all starts. That of one start alone, by
 	// which it decided, is mostly chance. A target that certainly has more of them counts alone.
 	unseen := func(a, b record.Unseen) func(*record.Record, *record.Sliced) {
@@ -201,12 +223,29 @@ func TestLevelsWithoutStalls(t *testing.T) {
 			"4.0 % of the time",
 	)
 	check(true, func(*record.Record) {}, 4e6, "")
+	// INVALID windows count nowhere.
+	check(false, func(r *record.Record) {
+		if r.Block == 2 {
+			*r = invalidIn(*r, "half", record.PhaseWindow)
+			x := &r.Loads[1].StallFree[1]
+			x.RawNs, x.KeptShare = 90e6, 0.1
+		}
+	}, 2e6, "in windows of half leave out the arrivals near stalls of the machine: stalls took "+
+		"4.0 % of the time, and 10 % of arrivals are left out")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 && r.Target.Name == "a" {
 			x := &r.Loads[1].StallFree[1]
 			x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.45
 		}
 	}, 2e6, "half p99: includes the machine's stalls\n")
+	// Too few arrivals remain, also if all trials show that few stalls are too short to record.
+	check(false, func(r *record.Record) {
+		if r.Block == 2 {
+			x := &r.Loads[1].StallFree[1]
+			x.Unknown, x.LowerFrom = stats.TooFewArrivals, lowerFrom
+		}
+	}, 4e6, "include the machine's stalls, because without them those of a are unknown.\n"+
+		"Stalls cannot be left out of some values: too few arrivals remain")
 	check(false, func(r *record.Record) {
 		if r.Block == 2 {
 			x := &r.Loads[1].StallFree[1]

@@ -52,13 +52,12 @@ func (sc *Scenario) rateNotes(load string) (notes []Note) {
 // stallsCost sums up the trials of a target. If one is unknown, so is the throughput.
 func (t *Target) stallsCost(load string) (cost StallsCost, unknown Stalled) {
 	var ran, with, without, low, top []float64
-	for _, r := range t.Trials {
-		l := loadOf(r, load)
-		if l == nil || l.WithoutStalls == nil {
+	for _, o := range t.offers(load) {
+		x := o.load.WithoutStalls
+		if x == nil {
 			continue
 		}
-		x := l.WithoutStalls
-		ran, with = append(ran, x.RanShare), append(with, l.ThroughputPerS)
+		ran, with = append(ran, x.RanShare), append(with, o.load.ThroughputPerS)
 		without, low = append(without, x.PerS), append(low, x.LowestPerS)
 		top = append(top, x.HighestPerS)
 		switch x.Unknown {

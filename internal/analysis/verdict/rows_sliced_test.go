@@ -11,6 +11,7 @@ import (
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/analysis/wording"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 // inSlices adds 40 slices of 60 ms to a load, of which 40 ms count: 1,600 requests in 1.6 s, with
@@ -31,19 +32,20 @@ func inSlices(change func(*record.SideBySide, *record.Sliced)) func(rec, ld) {
 
 var slicedRows = []row{
 	{"slice answers", peak, valid, inSlices(func(*record.SideBySide, *record.Sliced) {})},
-	// One of 1,601 is 0.06 %, and moves throughput by as much.
+	// Failures count in all 60 ms of a slice, in which there are 2,400 good responses: 2 of 2,402
+	// are 0.08 %, and move throughput by as much.
 	{"slice answers", peak, noted, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
-		s.Failed = 1
+		s.Failed = 2
 	})},
 	{"slice answers", peak, invalid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
-		s.Failed = 2 // 0.12 %
+		s.Failed = 3 // 0.12 %
 	})},
 	{"slice answers", peak, invalid, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
 		s.Requests = 0
 	})},
 	// 10 of 10,000 failed, 0.1 %, and p99.9 lies below the ten slowest: it may be anything.
-	{"slice answers", half, suspect, inSlices(func(_ *record.SideBySide, s *record.Sliced) {
-		s.Requests, s.Failed = 9990, 10
+	{"slice answers", half, suspect, inSlices(func(b *record.SideBySide, s *record.Sliced) {
+		b.LeadInNs, s.Requests, s.Failed = 0, 9990, 10
 	})},
 
 	// 12 ms of 4.8 s are 0.25 % of the core, and two thirds of 12 ms 0.67 % of 1.2 s.
@@ -241,6 +243,15 @@ func TestJudgeStarts(t *testing.T) {
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
 	levels.Windows, levels.WindowsP = nan, nan
 	check(verdict.Starts{Count: 5}, []verdict.Pair{levels})
+	// Rare events of the reference are the same in each pair with it.
+	rare := levels
+	rare.Rare = stats.RareEvents{Significant: true, Difference: -0.04, EventsA: 9}
+	second = rare
+	second.B = "c"
+	check(verdict.Starts{Count: 5}, []verdict.Pair{rare, second}, "rare events VALID")
+	second.Rare.EventsA, second.Rare.EventsB = 1, 9
+	check(verdict.Starts{Count: 5}, []verdict.Pair{rare, second}, "rare events VALID",
+		"rare events VALID")
 }
 
 // TestBoundsWithoutStalls checks that percentiles without the machine's stalls have no bound for

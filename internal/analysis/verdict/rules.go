@@ -22,11 +22,11 @@ var trialRules = []Rule{
 	{"warm-up",
 		"the service was steady before the first window, the closed window continues " +
 			"that state, and observable compilers were idle in it",
-		"the difference between the window's end and its mean, plus the compilers' share of the " +
-			"service's time; the bounds of *drift* and *settled* if compilers were idle in the " +
-			"window, or the runtime has no compiler. For ratios from slices: the change of the " +
-			"ratio from all rounds to the last quarter, averaged over starts, plus the " +
-			"compilers' share",
+		"for throughput, times and CPU per request: the difference between the window's end and " +
+			"its mean, plus the compilers' share of the service's time; the bounds of *drift* " +
+			"and *settled* if compilers were idle in the window, or the runtime has no " +
+			"compiler. For ratios from slices: the change of the ratio from all rounds to the " +
+			"last quarter, averaged over starts, plus the compilers' share",
 		ifMoved + ", also if compilers were busy all the time",
 		"HttpArena #1417, spring-quarkus-perf-comparison #633", warmup},
 	{"quiet",

@@ -2,6 +2,7 @@ package verdict_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/analysis/wording"
 	"prony.example/record"
+	"prony.example/record/metric"
 )
 
 const (
@@ -187,6 +189,26 @@ func TestEveryRuleHasRows(t *testing.T) {
 func TestHealthy(t *testing.T) {
 	if v := verdict.Judge(healthy()); v.Grade != valid || len(v.Findings) > 0 {
 		t.Errorf("a healthy record is %+v", v)
+	}
+}
+
+// TestWarmupBoundsProcessorTime checks that compilers in the window move processor time per request
+// by as much as throughput: the time that they take from the service counts as its own.
+func TestWarmupBoundsProcessorTime(t *testing.T) {
+	r := healthy()
+	compilers(0.3*sec, 0, 6*sec)(r, nil)
+	findings := verdict.Judge(r).Findings
+	if len(findings) != 1 || findings[0].Rule != "warm-up" {
+		t.Fatalf("%+v", findings)
+	}
+	shares := map[string]float64{}
+	for _, b := range findings[0].PossibleBias {
+		shares[b.Metric] = b.Share
+	}
+	// 0.3 s of 6 s: 5 % of the time, 5.3 % of what remains.
+	cpu := shares[metric.CPU]
+	if math.Abs(cpu-0.0527) > 0.0001 || cpu != shares[metric.Throughput] {
+		t.Errorf("%v", shares)
 	}
 }
 

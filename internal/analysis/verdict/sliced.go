@@ -29,12 +29,15 @@ var sliceRules = []Rule{
 		"docs/slices.md", sliceLag},
 }
 
-func sliceAnswers(_ *record.Record, l *load) *record.Finding {
+// sliceAnswers compares failed requests with all requests of slices. Failures count also in
+// lead-ins, but good responses only in windows, so those of lead-ins are estimated from the length
+// of both.
+func sliceAnswers(r *record.Record, l *load) *record.Finding {
 	s := l.Slices
 	if s == nil {
 		return nil
 	}
-	all := s.Requests + s.Failed
+	all := int64(float64(s.Requests)/countedShare(r, s)) + s.Failed
 	facts := record.Facts{Count: s.Failed, Total: all}
 	part := float64(s.Failed) / float64(max(all, 1))
 	switch {
@@ -232,11 +235,12 @@ func JudgeStarts(s Starts, pairs []Pair, alpha float64) (out []record.Finding) {
 			f.Facts.Name, f.Facts.Subject = p.B, p.Metric
 			out = append(out, *f)
 		}
+		rare := rareEvents(p)
 		known := slices.ContainsFunc(out, func(f record.Finding) bool {
-			return f.Rule == "rare events" && f.Facts.Name == p.B
+			return f.Rule == rare.Rule && f.Facts.Name == rare.Facts.Name
 		})
 		if p.Rare.Significant && !known {
-			out = append(out, rareEvents(p))
+			out = append(out, rare)
 		}
 	}
 	return out
@@ -275,7 +279,7 @@ func unbalanced(b stats.Balance) *record.Finding {
 		return nil
 	}
 	f := record.Finding{Rule: "balance", Phase: record.PhaseSlices, Unit: record.UnitShare,
-		Value: slices.Max(b.Means) - slices.Min(b.Means)}
+		Value: b.Difference}
 	if f.Value < balanceLeast {
 		return cause(f)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"prony.example/internal/base/runtimes"
 	"prony.example/record"
+	"prony.example/record/metric"
 	"prony.example/stats"
 )
 
@@ -45,12 +46,23 @@ func warmup(r *record.Record, _ *load) *record.Finding {
 	switch {
 	case f == nil:
 	case ok && (c.known || r.Warmup.Steady):
-		f = orCause(*f, evenly(l, c.ownShare+end))
+		f = orCause(*f, andProcessorTime(evenly(l, c.ownShare+end)))
 		f.Load = l.Name
 	case c.known && !c.busy:
 		return named(f)
 	}
 	return f
+}
+
+// andProcessorTime adds to bounds of a closed load that its processor time per request moves by as
+// much as its throughput: time that compilers take from requests counts as the service's.
+func andProcessorTime(all []record.Bias) []record.Bias {
+	for _, b := range all {
+		if b.Metric == metric.Throughput {
+			return append(all, record.Bias{Metric: metric.CPU, Share: b.Share})
+		}
+	}
+	return all
 }
 
 // named returns a finding with the grade VALID.

@@ -3,6 +3,7 @@ package wording
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,11 +55,7 @@ func Against(f record.Finding) string {
 		return cmp.Compare(a.Share,
 			b.Share)
 	})
-	share := 100 * m.Share
-	if share >= 10 {
-		return fmt.Sprintf("can have moved %s by %.0f %%", m.Metric, share)
-	}
-	return fmt.Sprintf("can have moved %s by %.1f %%", m.Metric, share)
+	return fmt.Sprintf("can have moved %s by %s", m.Metric, units.AtMost(m.Share))
 }
 
 // WithWords returns findings with their texts, for documents that people read.
@@ -147,7 +144,13 @@ func limitText(f record.Finding, text string) string {
 	return text
 }
 
-func percent(x float64) string { return units.PercentTo(x, 1) }
+// percent formats a share with one decimal, or with two if one would be 0.0 %.
+func percent(x float64) string {
+	if a := math.Abs(x); 0 < a && a < 0.0005 {
+		return units.PercentTo(x, 2)
+	}
+	return units.PercentTo(x, 1)
+}
 
 // share formats a share with enough digits to distinguish it from its limit.
 func share(f record.Finding) string {
@@ -229,7 +232,7 @@ func limits(f record.Finding) record.Words {
 
 func logged(f record.Finding) record.Words {
 	return words("reduce the service's logging to its level in production", "the whole log",
-		"%d MB of the service's log were dropped", int64(f.Value)/1e6)
+		"%s of the service's log were dropped", units.Bytes(f.Value))
 }
 
 func cores(f record.Finding) record.Words {

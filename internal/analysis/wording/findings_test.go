@@ -1,6 +1,7 @@
 package wording
 
 import (
+	"strings"
 	"testing"
 
 	"prony.example/record"
@@ -19,8 +20,25 @@ func TestAgainst(t *testing.T) {
 	check("limit 5.0 %", "5.0 %")
 	check("no limit", "")
 	check("can have moved p99 by 100 %", "", record.Bias{Metric: "p50", Share: 0.2},
-		record.Bias{Metric: "p99", Share: 1.001})
+		record.Bias{Metric: "p99", Share: 1})
 	check("can have moved throughput by 4.1 %", "", record.Bias{Metric: "throughput", Share: 0.041})
+	// A bound is never rounded down.
+	check("can have moved p99 by 101 %", "", record.Bias{Metric: "p99", Share: 1.001})
+	check("can have moved mean by 3.1 %", "", record.Bias{Metric: "mean", Share: 0.0304})
+}
+
+// TestSmallShares checks that a share above 0 is not printed as 0.0 %.
+func TestSmallShares(t *testing.T) {
+	check := func(value float64, want string) {
+		t.Helper()
+		got := Finding(record.Finding{Rule: "balance", Value: value}).Observed
+		if !strings.Contains(got, " "+want+" of a core") {
+			t.Errorf("%q, want %s", got, want)
+		}
+	}
+	check(0.0003, "0.03 %")
+	check(0.0005, "0.1 %")
+	check(0.012, "1.2 %")
 }
 
 // TestWaited checks that waits for streams are not called waits for connections.

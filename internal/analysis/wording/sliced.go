@@ -16,7 +16,8 @@ func sliceAnswers(f record.Finding) record.Words {
 		return words("read the service's log", "at least 1", "no good response in the target's "+
 			"slices")
 	}
-	observed := fmt.Sprintf("%d of %d requests in slices failed", f.Facts.Count, f.Facts.Total)
+	observed := fmt.Sprintf("%d of about %d requests in slices failed", f.Facts.Count,
+		f.Facts.Total)
 	if f.Case == "many" {
 		return quantity(words("errors do not count as responses; read the service's log",
 			percent(f.Limit), "%s", observed))

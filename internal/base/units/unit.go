@@ -146,6 +146,18 @@ func Percent(share float64) string {
 	return PercentTo(share, 2)
 }
 
+// AtMost prints an upper bound as Percent does, but rounds it up.
+func AtMost(share float64) string {
+	step := 1e-4 // 0.01 %
+	switch a := 100 * share; {
+	case a >= 9.95:
+		step = 1e-2
+	case a >= 0.095:
+		step = 1e-3
+	}
+	return Percent(step * max(math.Ceil(share/step-1e-6), 0))
+}
+
 // PercentTo prints a share with a fixed number of decimals.
 func PercentTo(share float64, decimals int) string {
 	if !Known(share) {

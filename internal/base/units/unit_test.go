@@ -44,6 +44,12 @@ func TestFormat(t *testing.T) {
 	} {
 		check("percent", Percent(share), want)
 	}
+	for share, want := range map[float64]string{
+		0: "0 %", 0.1: "10 %", 0.104: "11 %", 0.0304: "3.1 %", 0.03: "3.0 %", 0.0994: "10 %",
+		0.00041: "0.05 %", 0.0004: "0.04 %", 0.00094: "0.1 %", 1.001: "101 %",
+	} {
+		check("bound", AtMost(share), want)
+	}
 	for n, want := range map[int64]string{
 		0: "0", 999: "999", 3838: "3,838", 1234567: "1,234,567", -1000: "-1,000",
 	} {

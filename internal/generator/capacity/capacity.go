@@ -75,15 +75,18 @@ const (
 // Tried is a step and its result.
 type Tried struct {
 	Step
-	N              int           `json:"step"` // from 1
-	Outcome        string        `json:"outcome,omitempty"`
-	Reason         string        `json:"reason,omitempty"`
-	ThroughputPerS float64       `json:"throughputPerS"`
-	P50Ns          int64         `json:"p50Ns,omitempty"` // of response time; 0 if unknown
-	P99Ns          int64         `json:"p99Ns,omitempty"` // of response time; 0 if unknown
-	BacklogPerS    float64       `json:"backlogPerS,omitempty"`
-	CPUPerRequest  float64       `json:"generatorNsPerRequest,omitempty"`
-	Objectives     []slo.Outcome `json:"objectives,omitempty"`
+	N              int     `json:"step"` // from 1
+	Outcome        string  `json:"outcome,omitempty"`
+	Reason         string  `json:"reason,omitempty"`
+	ThroughputPerS float64 `json:"throughputPerS"`
+	P50Ns          int64   `json:"p50Ns,omitempty"` // of response time; 0 if unknown
+	P99Ns          int64   `json:"p99Ns,omitempty"` // of response time; 0 if unknown
+	// WithStalls reports whether one of them includes the machine's stalls, because it is unknown
+	// without them.
+	WithStalls    bool          `json:"withStalls,omitempty"`
+	BacklogPerS   float64       `json:"backlogPerS,omitempty"`
+	CPUPerRequest float64       `json:"generatorNsPerRequest,omitempty"`
+	Objectives    []slo.Outcome `json:"objectives,omitempty"`
 	// rules of the verdict that it broke with the grade SUSPECT
 	Suspect []string `json:"suspectRules,omitempty"`
 	named   []string // rules of all findings, of any grade

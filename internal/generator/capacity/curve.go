@@ -10,6 +10,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"prony.example/record"
 	"prony.example/stats"
 )
 
@@ -48,19 +49,25 @@ type Point struct {
 	done  int64
 	cpuNs float64
 	runNs int64
+	// stalled reports whether stalls of the machine were recorded; free has the percentiles without
+	// them of the replicates in which they are known, in ns, by name.
+	stalled bool
+	free    map[string][]float64
 }
 
 // Quantile is a percentile of response time; Ns is 0 with fewer than RequiredSamples responses.
 type Quantile struct {
 	Name            string `json:"name"`
 	Ns              int64  `json:"ns"`
+	WithStalls      bool   `json:"withStalls,omitempty"` // unknown without the machine's stalls
 	RequiredSamples int64  `json:"requiredSamples"`
 }
 
 // Curve measures response time at shares of a capacity. Shares and replicates run in one order that
 // is shuffled by the seed, so that drift does not look like an effect of load. The histograms of a
-// share's replicates are merged. Replicates in which the service or the generator fell behind have
-// no valid latency and are excluded.
+// share's replicates are merged. If stalls of the machine were recorded, a percentile is the median
+// of those of the replicates without stalls. Replicates in which the service or the generator fell
+// behind have no valid latency and are excluded.
 func Curve(ctx context.Context, o Options, capacityPerS float64, shares []float64,
 	replicates int) ([]Point, error) {
 	if !(capacityPerS > 0) {
@@ -110,7 +117,7 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	case times == nil:
 		p.Excluded, p.Reason = p.Excluded+1, "the record contains no histogram"
 	default:
-		p.add(times)
+		p.add(times, l)
 		for _, rule := range t.Suspect {
 			if !slices.Contains(p.Suspect, rule) {
 				p.Suspect = append(p.Suspect, rule)
@@ -126,8 +133,17 @@ func (s *session) replicate(ctx context.Context, p *Point) error {
 	return err
 }
 
-func (p *Point) add(times *hdrhistogram.Histogram) {
+func (p *Point) add(times *hdrhistogram.Histogram, l *record.Load) {
 	p.Replicates++
+	p.stalled = p.stalled || stalled(l)
+	for _, q := range curveQuantiles {
+		if x := record.StallFreeOf(l.StallFree, q.q); x != nil {
+			if p.free == nil {
+				p.free = map[string][]float64{}
+			}
+			p.free[q.name] = append(p.free[q.name], float64(x.Ns))
+		}
+	}
 	if p.times == nil {
 		p.times = times
 		return
@@ -144,13 +160,32 @@ func (p *Point) settle() {
 		p.ThroughputPerS = float64(p.done) / (float64(p.runNs) / 1e9)
 		p.CPUPerRequest = p.cpuNs / float64(p.done)
 	}
+	lower := int64(0)
 	for _, q := range curveQuantiles {
 		out := Quantile{Name: q.name, RequiredSamples: stats.QuantileNeeds(q.q, curveConfidence)}
 		if p.Answers >= out.RequiredSamples {
-			out.Ns = p.times.ValueAtQuantile(100 * q.q)
+			raw := p.times.ValueAtQuantile(100 * q.q)
+			out.Ns, out.WithStalls = p.withoutStalls(q.name, raw, lower)
+			lower = out.Ns
 		}
 		p.Quantiles = append(p.Quantiles, out)
 	}
+}
+
+// withoutStalls returns a percentile without the machine's stalls. With is true if it is raw
+// because it is unknown in a replicate, or would be below a lower percentile.
+func (p *Point) withoutStalls(name string, raw, lower int64) (ns int64, with bool) {
+	if !p.stalled {
+		return raw, false
+	}
+	free := p.free[name]
+	if len(free) < p.Replicates {
+		return raw, true
+	}
+	if ns := int64(stats.Median(free)); ns >= lower {
+		return ns, false
+	}
+	return raw, true
 }
 
 // Concurrency runs the closed load for each number of connections, in an order that is shuffled by

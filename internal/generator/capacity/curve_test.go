@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 func TestCurve(t *testing.T) {
@@ -76,6 +77,57 @@ func TestCurve(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
+	}
+}
+
+// TestCurveWithoutStalls has stalls in all windows, and percentiles without them at half of the
+// values. p99.9 of single windows is unknown, and one p99 of the second rate.
+func TestCurveWithoutStalls(t *testing.T) {
+	s := newServer(1, 1000, 0)
+	s.whole = true
+	o, windows := s.options("p99<50ms", 1), map[float64]int64{}
+	o.Offer = func(ctx context.Context, step Step) (*record.Load, error) {
+		l, err := s.offer(ctx, step)
+		windows[step.RatePerS]++
+		l.Stalls = &record.Stalls{Way: "test", TimeNs: l.WindowNs, StalledNs: l.WindowNs / 50}
+		for i, raw := range []int64{l.ResponseTime.P50Ns, l.ResponseTime.P90Ns,
+			l.ResponseTime.P99Ns} {
+			ns := raw/2 + windows[step.RatePerS]
+			x := record.StallFree{Quantile: curveQuantiles[i].q, Ns: ns, PunctualNs: ns, RawNs: raw,
+				KeptShare: 0.9}
+			if i == 2 && step.RatePerS == 450 && windows[450] == 2 {
+				x.Unknown = stats.TooMuchExcluded
+			}
+			l.StallFree = append(l.StallFree, x)
+		}
+		return l, err
+	}
+	points, err := Curve(context.Background(), o, 900, []float64{0.25, 0.5}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range points {
+		mean := 1e9 / (1000 - p.RatePerS)
+		for k, want := range []float64{math.Ln2, math.Log(10), math.Log(100)} {
+			q, with := p.Quantiles[k], i == 1 && k == 2
+			if !with {
+				want /= 2
+			}
+			if math.Abs(float64(q.Ns)/(want*mean)-1) > 0.03 || q.WithStalls != with {
+				t.Errorf("%v/s %s: %+v, want %.0f", p.RatePerS, q.Name, q, want*mean)
+			}
+		}
+	}
+	var b strings.Builder
+	if err := CurveText(&b, points); err != nil || strings.Count(b.String(), "stalls") != 1 ||
+		!strings.Contains(b.String(), "p99 at 50 %: with the machine's stalls, unknown without "+
+			"them\n") {
+		t.Errorf("%s, %v", b.String(), err)
+	}
+	// Nor may a percentile be below a lower one.
+	p := Point{Replicates: 1, stalled: true, free: map[string][]float64{"p99": {5}}}
+	if ns, with := p.withoutStalls("p99", 9, 7); ns != 9 || !with {
+		t.Errorf("a p99 of 5 ns above a p90 of 7 ns is %d, %v", ns, with)
 	}
 }
 

@@ -48,6 +48,9 @@ func judge(l *record.Load, objectives []slo.Objective) Tried {
 	if l.ResponseTime.Count >= tellFrom && service == "" {
 		t.P50Ns, t.P99Ns = withoutStalls(l, 0.5, l.ResponseTime.P50Ns),
 			withoutStalls(l, 0.99, l.ResponseTime.P99Ns)
+		t.WithStalls = l.Model == record.Open && stalled(l) &&
+			(record.StallFreeOf(l.StallFree, 0.5) == nil ||
+				record.StallFreeOf(l.StallFree, 0.99) == nil)
 	}
 	broken, unknown := "", ""
 	for _, o := range t.Objectives {
@@ -129,6 +132,9 @@ func short(l *record.Load, promisesErrors bool) string {
 	return fmt.Sprintf("only %.1f %% of the due requests received a response",
 		100*float64(good)/float64(l.Scheduled))
 }
+
+// stalled reports whether stalls of the machine were recorded.
+func stalled(l *record.Load) bool { return l.Stalls != nil && l.Stalls.StalledNs > 0 }
 
 // withoutStalls returns a percentile without the machine's stalls, or raw if it is unknown.
 func withoutStalls(l *record.Load, quantile float64, raw int64) int64 {

@@ -6,6 +6,7 @@ import (
 
 	"prony.example/record"
 	"prony.example/record/slo"
+	"prony.example/stats"
 )
 
 // fine2s returns a valid load of 2 s at 1000/s: 10 requests in progress, p99 46 ms.
@@ -146,4 +147,35 @@ func TestJudgeLagWithoutStalls(t *testing.T) {
 		stalled(40e6, 39.9e6))
 	check("p99<50ms,p50<20ms", Invalid, "lag: the generator sent late, with a p99 delay of 46",
 		stalled(40e6, 39e6))
+}
+
+// TestStepsWithStalls checks that the row of a step says so if a percentile includes the machine's
+// stalls.
+func TestStepsWithStalls(t *testing.T) {
+	check := func(change func(*record.Load), want bool) {
+		t.Helper()
+		l := fine2s()
+		l.Stalls = &record.Stalls{Way: "test", TimeNs: l.WindowNs, StalledNs: 1e6}
+		for _, q := range []float64{0.5, 0.99} {
+			l.StallFree = append(l.StallFree, record.StallFree{Quantile: q, Ns: 1e6,
+				PunctualNs: 1e6, RawNs: 2e6, KeptShare: 0.9})
+		}
+		change(l)
+		row := judge(l, nil)
+		row.RatePerS = l.RatePerS
+		var b strings.Builder
+		if err := SweepText(&b, []Tried{row}, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{row.Line(), b.String()} {
+			if strings.Contains(text, "with stalls") != want || row.P99Ns == 0 {
+				t.Errorf("%q: with stalls, want %v", text, want)
+			}
+		}
+	}
+	check(func(*record.Load) {}, false)
+	check(func(l *record.Load) { l.StallFree[1].Unknown = stats.TooMuchExcluded }, true)
+	check(func(l *record.Load) { l.StallFree = l.StallFree[1:] }, true)
+	check(func(l *record.Load) { l.StallFree, l.Stalls.StalledNs = nil, 0 }, false)
+	check(func(l *record.Load) { l.StallFree, l.Stalls = nil, nil }, false)
 }

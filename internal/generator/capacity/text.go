@@ -32,12 +32,20 @@ func (t Tried) Line() string {
 	case t.Phase == Warmup:
 		out += "  " + units.Rate(t.ThroughputPerS) + "/s"
 	case t.P99Ns > 0:
-		out += "  p99 " + units.Duration(float64(t.P99Ns))
+		out += "  p99 " + units.Duration(float64(t.P99Ns)) + t.stalls()
 	}
 	if t.Reason != "" {
 		out += "  " + t.Reason
 	}
 	return strings.TrimRight(out, " ")
+}
+
+// stalls is what the row of a step says about the machine's stalls.
+func (t Tried) stalls() string {
+	if t.WithStalls {
+		return " with stalls"
+	}
+	return ""
 }
 
 // Text prints a search's result for people.
@@ -200,7 +208,7 @@ func CurveText(w io.Writer, points []Point) error {
 		}
 		return 2 + int(math.Round((barWidth-2)*math.Log(float64(ns)/lo)/math.Log(hi/lo)))
 	}
-	lacking := map[string]int64{}
+	lacking, stalled := map[string]int64{}, map[string][]string{}
 	for _, point := range points {
 		cells := map[string]string{}
 		ns := map[string]int64{}
@@ -210,6 +218,9 @@ func CurveText(w io.Writer, points []Point) error {
 				cells[q.Name] = units.Duration(float64(q.Ns))
 			} else if point.Answers > 0 {
 				lacking[q.Name] = q.RequiredSamples
+			}
+			if q.WithStalls {
+				stalled[q.Name] = append(stalled[q.Name], units.PercentTo(point.Share, 0))
 			}
 		}
 		full := valueAt(ns["p50"])
@@ -221,6 +232,12 @@ func CurveText(w io.Writer, points []Point) error {
 	for _, q := range curveQuantiles {
 		if need := lacking[q.name]; need > 0 {
 			p.Line("%s %s: needs at least %s responses", units.Absent, q.name, units.Count(need))
+		}
+	}
+	for _, q := range curveQuantiles {
+		if shares := stalled[q.name]; len(shares) > 0 {
+			p.Line("%s at %s: with the machine's stalls, unknown without them", q.name,
+				strings.Join(shares, ", "))
 		}
 	}
 	for _, point := range points {
@@ -251,8 +268,8 @@ func SweepText(w io.Writer, rows []Tried, objectives []slo.Objective) error {
 		if t.P99Ns > 0 {
 			p50, p99 = units.Duration(float64(t.P50Ns)), units.Duration(float64(t.P99Ns))
 		}
-		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s", offered, units.Rate(t.ThroughputPerS), p50, p99,
-			t.CPUPerRequest/1e3, t.Outcome, bar(t.ThroughputPerS/max(most, 1e-9)))
+		p.Line("%9s %11s %10s %10s %8.2f  %-7s %s%s", offered, units.Rate(t.ThroughputPerS), p50,
+			p99, t.CPUPerRequest/1e3, t.Outcome, bar(t.ThroughputPerS/max(most, 1e-9)), t.stalls())
 	}
 	if n := len(rows); n > 0 && rows[n-1].Outcome != Met && rows[n-1].RatePerS > 0 {
 		p.Line("the sweep ended at %s/s: %s", units.Rate(rows[n-1].RatePerS), rows[n-1].Reason)

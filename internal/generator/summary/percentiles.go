@@ -283,7 +283,7 @@ func (p *page) routes(l *record.Load, withheld bool) {
 		r := &l.Routes[i]
 		middle, tail, most := cell{number: units.Absent}, cell{number: units.Absent}, units.Absent
 		if !withheld {
-			qs := table.Percentiles(l, &r.ResponseTime, confidence)
+			qs := table.RoutePercentiles(l, r, confidence)
 			middle, tail = cellOf(qs[0]), cellOf(qs[2])
 			if qs[2].Needs > 0 {
 				tail.interval = fmt.Sprintf("(needs n ≥ %s)", units.Count(qs[2].Needs))

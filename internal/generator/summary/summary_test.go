@@ -200,6 +200,26 @@ func TestTextOfEverything(t *testing.T) {
 	golden(t, "everything.txt", textOf(t, of(everything(), wrong), Options{}))
 }
 
+// TestRoutesWithoutResponses checks that a percentile of a route is refused if it is among requests
+// of this route that were never answered, although few of all requests were not.
+func TestRoutesWithoutResponses(t *testing.T) {
+	l := open()
+	l.Censored = 9 // of 10,000
+	l.Routes = []record.Route{
+		{Name: "stuck", Sent: 509, Answered: 500, ResponseTime: dist(500, 200e3)},
+		{Name: "fluent", Sent: 9000, Answered: 9000, ResponseTime: dist(9000, 200e3)},
+	}
+	text := textOf(t, of(l), Options{})
+	for name, known := range map[string]bool{"stuck": false, "fluent": true} {
+		_, line, _ := strings.Cut(text, "\n  "+name)
+		line, _, _ = strings.Cut(line, "\n")
+		p50, p99, _ := strings.Cut(line, "] ") // the interval of p50
+		if !strings.Contains(p50, "[") || strings.Contains(p99, "[") != known {
+			t.Errorf("%s has %q", name, line)
+		}
+	}
+}
+
 // TestTextOfGenerators checks that the generators of a load are listed, faulty ones first.
 func TestTextOfGenerators(t *testing.T) {
 	l := open()

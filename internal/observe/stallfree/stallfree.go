@@ -132,6 +132,7 @@ type Log struct {
 	all     []record.Stall
 	causes  map[[2]string]*record.StallCause
 	spans   []Span // that were watched
+	lost    int    // ticks that the watcher lost before this piece
 }
 
 // Span is time by clock.Mono.
@@ -157,7 +158,7 @@ func (l *Log) Begin() {
 		w.fail(err)
 		return
 	}
-	l.spans = append(l.spans, Span{clock.Mono(), math.MaxInt64})
+	l.spans, l.lost = append(l.spans, Span{clock.Mono(), math.MaxInt64}), w.watch.Lost()
 }
 
 // End ends a piece of the load, and reads its stalls while the processes that caused them can still
@@ -181,7 +182,7 @@ func (l *Log) End() {
 			l.add(x)
 		}
 	}
-	l.sum.LostTicks = w.watch.Lost()
+	l.sum.LostTicks += w.watch.Lost() - l.lost
 }
 
 func (l *Log) add(x stalls.Stall) {

@@ -20,13 +20,14 @@ type fake struct {
 	all    []stalls.Stall
 	begin  error
 	closed int
+	lost   int
 }
 
 func (f *fake) Begin() error         { return f.begin }
 func (f *fake) End() error           { return nil }
 func (f *fake) Read() []stalls.Stall { return f.all }
 func (f *fake) Way() stalls.Way      { return stalls.Way{Name: "fake"} }
-func (f *fake) Lost() int            { return 0 }
+func (f *fake) Lost() int            { return f.lost }
 func (f *fake) Close() error         { f.closed++; return nil }
 
 func (f *fake) open(cores []int, _ time.Duration, ours func(core, pid int) bool) (Watch, error) {
@@ -100,6 +101,28 @@ func TestMissing(t *testing.T) {
 	if got := missing(Without("")); got != "" {
 		t.Errorf("nobody wants a record: %q", got)
 	}
+}
+
+// A watch counts lost ticks since it was opened, a log only those of its load.
+func TestLostTicksOfALog(t *testing.T) {
+	f := &fake{}
+	w := New(Setup{Open: f.open, PIDs: func() []int { return nil }})
+	check := func(want int, pieces ...int) {
+		t.Helper()
+		log := w.Log()
+		for _, lost := range pieces {
+			f.lost++ // of another load
+			log.Begin()
+			f.lost += lost
+			log.End()
+		}
+		if got := log.Summary().LostTicks; got != want {
+			t.Errorf("%d lost ticks in pieces with %v", got, pieces)
+		}
+	}
+	check(5, 5)
+	check(0, 0)
+	check(9, 2, 7)
 }
 
 // Threads of the kernel are no stalls; a kernel that keeps interrupts off is one.

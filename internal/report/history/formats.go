@@ -47,7 +47,15 @@ func (s *Series) values() []float64 {
 	return xs
 }
 
-func (s *Series) name() string { return strings.TrimSpace(s.Load + " " + s.Label) }
+func (s *Series) name() string { return strings.TrimSpace(s.Load + " " + s.Label + s.stalls()) }
+
+// stalls is what the name of a series says about the machine's stalls.
+func (s *Series) stalls() string {
+	if s.WithoutStalls {
+		return " without stalls"
+	}
+	return ""
+}
 
 func (s *Series) head() string {
 	return fmt.Sprintf("%s · %s · method %s", s.Scenario, s.Target, s.ConfigHash)
@@ -187,11 +195,11 @@ func Markdown(w io.Writer, t Trend) error {
 var csvHeader = []string{
 	"scenario", "target", "config_hash", "load", "model", "metric", "unit", "run", "commit",
 	"time", "n",
-	"value", "lo", "hi", "change", "before", "after", "p",
+	"value", "lo", "hi", "change", "before", "after", "p", "without_stalls",
 }
 
 // CSV prints a line for each run of each series; the columns after hi are filled if the level
-// changes.
+// changes, and the last one in a series without the machine's stalls.
 func CSV(w io.Writer, t Trend) error {
 	rows := [][]string{csvHeader}
 	for i := range t.Series {
@@ -199,10 +207,13 @@ func CSV(w io.Writer, t Trend) error {
 		for k, p := range s.Points {
 			row := []string{s.Scenario, s.Target, s.ConfigHash, s.Load, s.Model, s.Metric, s.Unit,
 				p.Run, p.Commit, p.Time.UTC().Format(time.RFC3339), strconv.Itoa(p.N),
-				units.Raw(p.Value), units.Raw(p.Lo), units.Raw(p.Hi), "", "", "", ""}
+				units.Raw(p.Value), units.Raw(p.Lo), units.Raw(p.Hi), "", "", "", "", ""}
+			if s.WithoutStalls {
+				row[len(row)-1] = "true"
+			}
 			for _, c := range s.Changes {
 				if c.Index == k {
-					copy(row[len(row)-4:], []string{c.Text, units.Raw(c.Before), units.Raw(c.After),
+					copy(row[len(row)-5:], []string{c.Text, units.Raw(c.Before), units.Raw(c.After),
 						units.Raw(c.P)})
 				}
 			}

@@ -53,6 +53,8 @@ type subject struct {
 	Name  string `json:"name"`
 	Unit  string `json:"unit"`
 	Label string `json:"label"`
+
+	WithoutStalls bool `json:"withoutStalls,omitempty"`
 }
 
 // Shapes has the shapes of pasts by their hash.
@@ -99,7 +101,8 @@ func Pack(r Run, series []Series) (Past, Shapes, error) {
 			Method: first.method}
 		var values []byte
 		for _, s := range series[:n] {
-			form.Metrics = append(form.Metrics, subject{s.Load, s.Model, s.Metric, s.Unit, s.Label})
+			form.Metrics = append(form.Metrics, subject{s.Load, s.Model, s.Metric, s.Unit, s.Label,
+				s.WithoutStalls})
 			point := s.Points[0]
 			values = strconv.AppendInt(values, int64(point.N), 10)
 			for _, x := range []float64{point.Value, point.Lo, point.Hi} {
@@ -159,7 +162,8 @@ func (u *Unpacker) Series(p Past) (out []Series, err error) {
 			}
 			out = append(out, Series{Scenario: form.Scenario, Target: form.Target, Load: m.Load,
 				Model: m.Model, Metric: m.Name, Unit: m.Unit, Label: m.Label,
-				ConfigHash: form.ConfigHash, method: form.Method, Points: []Point{point}})
+				ConfigHash: form.ConfigHash, WithoutStalls: m.WithoutStalls,
+				method: form.Method, Points: []Point{point}})
 		}
 	}
 	return out, nil

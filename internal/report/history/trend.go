@@ -56,16 +56,19 @@ type Trend struct {
 
 // Series is one metric of one target under one scenario and one method, oldest first.
 type Series struct {
-	Scenario   string   `json:"scenario"`
-	Target     string   `json:"target"`
-	ConfigHash string   `json:"configHash"` // fingerprint
-	Load       string   `json:"load"`
-	Model      string   `json:"model"`
-	Metric     string   `json:"metric"`
-	Unit       string   `json:"unit"`
-	Label      string   `json:"-"` // of the metric, for people
-	Points     []Point  `json:"points"`
-	Changes    []Change `json:"changes"`
+	Scenario   string `json:"scenario"`
+	Target     string `json:"target"`
+	ConfigHash string `json:"configHash"` // fingerprint
+	Load       string `json:"load"`
+	Model      string `json:"model"`
+	Metric     string `json:"metric"`
+	Unit       string `json:"unit"`
+	Label      string `json:"-"` // of the metric, for people
+	// WithoutStalls marks a percentile without the machine's stalls. Runs in which it is unknown
+	// without them are another series.
+	WithoutStalls bool     `json:"withoutStalls,omitempty"`
+	Points        []Point  `json:"points"`
+	Changes       []Change `json:"changes"`
 
 	method table.Method
 }
@@ -105,11 +108,11 @@ func Join(runs [][]Series, o Options) Trend { return JoinAll(slices.Values(runs)
 func JoinAll(runs iter.Seq[[]Series], o Options) Trend {
 	o.Alpha = cmp.Or(o.Alpha, defaultAlpha)
 	t := Trend{Alpha: o.Alpha}
-	places := map[[5]string]int{}
+	places := map[[6]string]int{}
 	for run := range runs {
 		t.Runs++
 		for _, s := range run {
-			key := [5]string{s.Scenario, s.Target, s.Load, s.Metric, s.ConfigHash}
+			key := [6]string{s.Scenario, s.Target, s.Load, s.Metric, s.ConfigHash, s.stalls()}
 			i, known := places[key]
 			if !known {
 				i, places[key] = len(t.Series), len(t.Series)
@@ -169,7 +172,7 @@ func Of(r Run, study table.Study, o Options) (out []Series) {
 					out = append(out, Series{
 						Scenario: sc.Name, Target: target.Name, Load: m.Load, Model: m.Model,
 						Metric: m.Name, Unit: m.Unit, Label: metric.Named(m.Name, m.Unit).Label,
-						ConfigHash: print, method: method,
+						ConfigHash: print, WithoutStalls: m.StallFree, method: method,
 						Points: []Point{pointOf(r, target.Used[0], m)},
 					})
 				}
@@ -252,10 +255,15 @@ func (t *Trend) apart() {
 		a := &t.Series[i]
 		for j := i + 1; j < len(t.Series); j++ {
 			b := &t.Series[j]
-			if a.Scenario != b.Scenario || a.Target != b.Target || a.ConfigHash == b.ConfigHash {
-				continue
+			switch {
+			case a.Scenario != b.Scenario || a.Target != b.Target:
+			case a.ConfigHash != b.ConfigHash:
+				t.note(a, b)
+			case a.Load == b.Load && a.Metric == b.Metric && a.WithoutStalls != b.WithoutStalls:
+				t.Notes = table.AddNew(t.Notes, fmt.Sprintf("%s, %s: runs whose %s %s includes "+
+					"the machine's stalls are a separate series.", a.Scenario, a.Target, a.Load,
+					a.Label))
 			}
-			t.note(a, b)
 		}
 	}
 	if len(t.Series) == 0 && t.Runs > 0 {

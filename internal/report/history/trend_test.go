@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/HdrHistogram/hdrhistogram-go"
+
 	"prony.example/internal/analysis/table"
 	"prony.example/internal/dev/schema"
 	"prony.example/record"
+	"prony.example/stats"
 )
 
 var start = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -128,6 +131,51 @@ func TestUnlikeRunsAreKeptApart(t *testing.T) {
 
 // TestSeriesOfOneTargetAreCompared checks which pairs of series get a note: those of one scenario
 // and one target with different configurations.
+// A percentile that includes the machine's stalls in some runs, because it is unknown without them,
+// has no change in these runs: they are another series.
+func TestRunsWithStallsAreKeptApart(t *testing.T) {
+	runs := history(steps(1, 1, 1)...)
+	for i, run := range runs {
+		h := hdrhistogram.New(1, 60e9, 3)
+		_ = h.RecordValues(int64(4e6+1e3*float64(i%5)), 10000) // in range
+		hdr, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []record.StallFree
+		for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+			x := record.StallFree{Quantile: q, Ns: int64(2e6 + 1e3*float64(i%5)), RawNs: 4e6,
+				KeptShare: 0.9}
+			if i >= 7 {
+				x.Unknown, x.KeptShare = stats.TooMuchExcluded, 0.5
+			}
+			all = append(all, x)
+		}
+		run.Records[0].Loads[0] = record.Load{Name: "half", Model: record.Open, RatePerS: 1000,
+			WindowNs: 10e9, Done: 10000, Scheduled: 10000, StallFree: all,
+			ResponseTime: record.Dist{Count: 10000, HDR: string(hdr)}}
+	}
+	trend := find(runs, Options{Metrics: []string{"p99"}})
+	if len(trend.Series) != 2 || len(trend.Series[0].Points) != 7 ||
+		len(trend.Series[0].Changes)+len(trend.Series[1].Changes) > 0 {
+		t.Fatalf("%d series: %+v", len(trend.Series), trend.Series)
+	}
+	names := trend.Series[0].name() + ", " + trend.Series[1].name()
+	if names != "half p99 without stalls, half p99" || !slices.Contains(trend.Notes, "read, x: "+
+		"runs whose half p99 includes the machine's stalls are a separate series.") {
+		t.Errorf("%s: %v", names, trend.Notes)
+	}
+	past, shapes, err := Pack(runs[0], Of(runs[0], table.Analyze(runs[0].Records, table.Options{}),
+		Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := NewUnpacker(shapes).Series(past)
+	if err != nil || !slices.ContainsFunc(again, func(s Series) bool { return s.WithoutStalls }) {
+		t.Errorf("unpacked: %+v, %v", again, err)
+	}
+}
+
 func TestSeriesOfOneTargetAreCompared(t *testing.T) {
 	trend := &Trend{Series: []Series{
 		{Scenario: "read", Target: "x", ConfigHash: "a"},

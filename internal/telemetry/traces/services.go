@@ -76,18 +76,24 @@ type Operation struct {
 type operationKey struct{ service, name, kind string }
 
 // Metered returns the operations from span metrics: of all spans from the trials' begin to their
-// end. Percentiles are interpolated in the buckets of Bounds.
+// end. Rates are per second of the trials of all targets that have the operation. Percentiles are
+// interpolated in the buckets of Bounds.
 func Metered(calls []*Calls) []Operation {
 	all := map[operationKey]*Calls{}
 	failed := map[operationKey]int64{}
-	var trials = map[string]int64{}
-	var lasted int64
+	trials := map[string]bool{}
+	lastedNs := map[string]int64{} // by target
+	targets := map[operationKey]map[string]bool{}
 	for _, c := range calls {
-		if _, present := trials[c.Trial]; !present {
-			trials[c.Trial] = c.ToNs - c.FromNs
-			lasted += c.ToNs - c.FromNs
+		if !trials[c.Trial] {
+			trials[c.Trial] = true
+			lastedNs[c.Target] += c.ToNs - c.FromNs
 		}
 		key := operationKey{c.Service, c.Name, c.Kind}
+		if targets[key] == nil {
+			targets[key] = map[string]bool{}
+		}
+		targets[key][c.Target] = true
 		if c.Status == "error" {
 			failed[key] += c.Calls
 		}
@@ -103,6 +109,10 @@ func Metered(calls []*Calls) []Operation {
 	for key, c := range all {
 		o := Operation{Service: key.service, Name: key.name, Kind: key.kind, Calls: c.Calls,
 			Errors: failed[key], PerS: -1, P50Ns: c.Quantile(.5), P99Ns: c.Quantile(.99)}
+		var lasted int64
+		for target := range targets[key] {
+			lasted += lastedNs[target]
+		}
 		if lasted > 0 {
 			o.PerS = float64(c.Calls) / (float64(lasted) / 1e9)
 		}

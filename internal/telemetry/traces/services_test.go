@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"maps"
 	"slices"
 	"testing"
 )
@@ -53,5 +54,25 @@ func TestOperations(t *testing.T) {
 	want = []Operation{{"web", "x", "", 100, 1, -1, 50, 99}}
 	if got := Sampled([]*Trace{trace}); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Rates are per second of the trials of the targets that have the service: other targets of a run
+// have trials of their own.
+func TestMeteredPerTarget(t *testing.T) {
+	buckets := make([]uint64, len(Bounds)+1)
+	of := func(trial, target, service string, seconds, calls int64) *Calls {
+		return &Calls{Trial: trial, Target: target, ToNs: seconds * 1e9, Service: service, Name: "x",
+			Kind: "server", Calls: calls, Buckets: buckets}
+	}
+	got := Metered([]*Calls{of("1", "a", "web", 4, 40), of("2", "a", "web", 6, 60),
+		of("3", "b", "api", 10, 500), of("1", "a", "db", 4, 20)})
+	rates := map[string]float64{}
+	for _, o := range got {
+		rates[o.Service] = o.PerS
+	}
+	// In trial 2, a had no call of db.
+	if want := map[string]float64{"web": 10, "api": 50, "db": 2}; !maps.Equal(rates, want) {
+		t.Errorf("%v, want %v", rates, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"prony.example/internal/analysis/table"
 	"prony.example/internal/base/clock"
 	"prony.example/internal/trial"
 	"prony.example/record"
@@ -163,13 +164,17 @@ func (b *budget) items(done []*record.Record, scenario string) (out []stats.Item
 	return out
 }
 
-// worth returns the value by which a trial is compared; 0: none.
+// worth returns the value by which a trial is compared; 0: none, or its slices do not count.
 func worth(r *record.Record) float64 {
 	for i := range r.Loads {
-		if l := &r.Loads[i]; l.Model == record.Closed && l.Slices != nil {
+		switch l := &r.Loads[i]; {
+		case l.Model != record.Closed:
+		case l.Slices == nil:
+			return l.ThroughputPerS
+		case table.CountedSlices(r, l) == nil:
+			return 0
+		default:
 			return l.Slices.ThroughputPerS()
-		} else if l.Model == record.Closed {
-			return r.Loads[i].ThroughputPerS
 		}
 	}
 	if len(r.Loads) > 0 && r.Loads[0].ResponseTime.MeanNs > 0 {

@@ -141,13 +141,14 @@ func (a *liveAnswer) print(scenario, name string, r stats.Ratio) {
 	a.Say(line)
 }
 
-// inSlices returns the results of a target in the closed slices of a start; nil: there are none.
+// inSlices returns the results of a target in the closed slices of a start; nil: there are none
+// that count.
 func inSlices(r *record.Record) *record.Sliced {
 	if r == nil {
 		return nil
 	}
 	for i := range r.Loads {
-		if s := r.Loads[i].Slices; s != nil && s.RatePerS == 0 {
+		if s := table.CountedSlices(r, &r.Loads[i]); s != nil && s.RatePerS == 0 {
 			return s
 		}
 	}

@@ -22,8 +22,8 @@ func (l *listener) Trial(trial.Event) {}
 
 // liveLines simulates five starts, of which one is lost, with these CPU times of the new service.
 // It returns the printed lines, and the ratios for observers.
-func liveLines(t *testing.T, prints bool, planned int, newNs func(block int) float64) (
-	lines []string, ratios []record.LiveRatio) {
+func liveLines(t *testing.T, prints bool, planned int, newNs func(block int) float64,
+	changes ...func(*record.Record)) (lines []string, ratios []record.LiveRatio) {
 	t.Helper()
 	heard := &listener{}
 	a := &liveAnswer{Observer: heard, first: "old", planned: planned, prints: prints,
@@ -38,13 +38,16 @@ func liveLines(t *testing.T, prints bool, planned int, newNs func(block int) flo
 			r := &record.Record{Block: block, Outcome: record.Measured,
 				Target:     record.Target{Name: name},
 				SideBySide: &record.SideBySide{With: []string{"x", "y"}},
-				Loads: []record.Load{{Slices: &record.Sliced{Requests: 100,
+				Loads: []record.Load{{Name: "peak", Slices: &record.Sliced{Requests: 100,
 					TimeNs: 2 * int64(cpu), CPUNs: int64(cpu)}}}}
 			if name == "old-again" {
 				r.Target.ControlOf = "old"
 			}
 			if block == 3 && name == "old" { // its start counts for no target
 				r.Outcome = record.Failed
+			}
+			for _, change := range changes {
+				change(r)
 			}
 			a.Trial(trial.Event{Trial: fmt.Sprint(block, name), Record: r})
 		}
@@ -84,5 +87,42 @@ func TestLiveAnswer(t *testing.T) {
 	lines, last := liveLines(t, true, 4, func(int) float64 { return 1.05e6 })
 	if len(lines) > 0 || !slices.Equal(last, ratios) {
 		t.Errorf("the last start prints %q and writes %+v", lines, last)
+	}
+}
+
+// failsInSlices makes the slices of a record INVALID, or only its window.
+func failsInSlices(r *record.Record, phase string) {
+	r.Verdict = record.Verdict{Grade: record.Invalid, Findings: []record.Finding{
+		{Rule: "errors", Load: "peak", Grade: record.Invalid, Phase: phase}}}
+}
+
+// TestLiveAnswerExcludesInvalid checks that a start counts during the run only if it counts in the
+// table: its slices are valid, also if its window is not.
+func TestLiveAnswerExcludesInvalid(t *testing.T) {
+	play := func(fifthNs float64, phase string) []record.LiveRatio {
+		_, ratios := liveLines(t, true, 6, func(block int) float64 {
+			if block == 5 {
+				return fifthNs
+			}
+			return 1.05e6
+		}, func(r *record.Record) {
+			if r.Block == 5 && r.Target.Name == "new" {
+				failsInSlices(r, phase)
+			}
+		})
+		return ratios
+	}
+	if ratios := play(3e6, record.PhaseSlices); len(ratios) > 0 { // three starts remain
+		t.Errorf("INVALID slices count: %+v", ratios)
+	}
+	r := &record.Record{Outcome: record.Measured, Loads: []record.Load{{Name: "peak",
+		Model: record.Closed, ThroughputPerS: 7, Slices: &record.Sliced{Requests: 9, TimeNs: 1e9}}}}
+	for phase, want := range map[string]float64{record.PhaseWindow: 9, record.PhaseSlices: 0} {
+		if failsInSlices(r, phase); worth(r) != want {
+			t.Errorf("with a time budget, it counts as %v if its %s is INVALID", worth(r), phase)
+		}
+	}
+	if ratios := play(1.05e6, record.PhaseWindow); len(ratios) != 2 || ratios[0].Starts != 4 {
+		t.Errorf("slices beside an INVALID window: %+v", ratios)
 	}
 }

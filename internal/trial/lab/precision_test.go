@@ -21,6 +21,7 @@ type planningRun struct {
 	sd          float64 // in %
 	lost        string  // blocks in which b fails
 	unknownCPU  bool
+	invalid     int // block in which the slices of b are INVALID, and far slower
 }
 
 func (p planningRun) further() *further {
@@ -53,7 +54,11 @@ func (p planningRun) records(block int, origin trial.Origin) []*record.Record {
 		if p.unknownCPU {
 			s.CPUNs = -1
 		}
-		x.Loads = []record.Load{{Slices: s}}
+		x.Loads = []record.Load{{Name: "peak", Slices: s}}
+		if block == p.invalid && i == 1 {
+			s.CPUNs *= 3
+			failsInSlices(x, record.PhaseSlices)
+		}
 	}
 	return out
 }
@@ -111,6 +116,8 @@ func TestPrecisionPlansStarts(t *testing.T) {
 	check(planningRun{first: 6, most: 60, sd: 2, within: 60}, 6, "", "planned 6 starts in "+
 		"total, 0 more")
 	check(planningRun{first: 6, most: 60, sd: 2, unknownCPU: true}, 27, "", "of throughput")
+	// Of five starts, the SD is 2 * sqrt(1.2 * 5/6) = 2 %: (2.776 * 2 / 0.995)² = 31.1.
+	check(planningRun{first: 6, most: 60, sd: 2, invalid: 6}, 32, "", "of the first 6 starts")
 	// Start 2 is repeated before the others are planned, start 20 after all.
 	check(planningRun{first: 6, most: 60, sd: 2, lost: "2 20"}, 24, "7 26", "start 20 lost b, so "+
 		"the start is repeated (repetition 2 of at most 5)")
