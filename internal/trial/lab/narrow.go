@@ -56,7 +56,7 @@ func (r *run) board(ctx context.Context) error {
 func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (out ride) {
 	match, level, err := catalog.Find(name)
 	if err == nil {
-		_, err = match.Variant(level).Own(os.LookupEnv)
+		_, _, err = match.Variant(level).Own(os.LookupEnv)
 	}
 	if err == nil {
 		out.Ride, err = r.World.Fetch(ctx, r.Root, match, r.Tell.Say)
