@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"prony.example/internal/launch"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/agents"
@@ -73,7 +72,6 @@ func (r *run) skip(subject string, why error) {
 // open opens the launchers of the suite. A launcher that is not available here is left out of the
 // suite, with the reason.
 func (r *run) open(ctx context.Context) error {
-	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
 	for _, t := range r.plan.Trials { // the user's own images
 		s, _, _ := r.catalog.Find(t.Target)
 		if name := t.Launcher; Contained(s) != "" && r.launchers.By[name] == nil &&
