@@ -144,7 +144,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	if !plain(p.suite) {
 		return p.plan, nil
 	}
-	retained, lost := l.part(service.FindTools(ctx), p)
+	retained, lost := l.part(cmp.Or(l.Tools, service.FindTools(ctx)), p)
 	if len(lost) == 0 {
 		return p.plan, nil
 	}
