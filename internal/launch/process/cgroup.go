@@ -206,7 +206,7 @@ func (p *proc) strays() []int {
 	if len(p.groups.list) == 0 {
 		return nil
 	}
-	all := groupMembers(p.cmd.Process.Pid)
+	all := p.members()
 	within := make([][]int, len(p.groups.list))
 	for i, g := range p.groups.list {
 		within[i] = cgroup.PIDs(g.Dir)
