@@ -54,9 +54,9 @@ type proc struct {
 	guest   bool // in the groups of another process, which removes them
 	journal *Journal
 	name    string
-	user    string         // under whose name it runs, if not this program's; otherwise empty
-	log     string         // path of the log as the kernel resolves it
-	born    string         // start time of the leader
+	user    string // under whose name it runs, if not this program's; otherwise empty
+	log     string // path of the log as the kernel resolves it
+	born    string // start time of the leader
 
 	mu      sync.Mutex
 	workers map[int]string // start times of processes seen, by number
@@ -184,10 +184,16 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	defer r.Close()
+	defer w.Close()
+	order, err := ordered(e)
+	if err != nil {
+		return err
+	}
+	defer order.Close()
 	p.cmd = exec.Command(self)
-	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=" + e.String()}
+	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=1"}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.ExtraFiles = []*os.File{w}
+	p.cmd.ExtraFiles = []*os.File{w, order} // entry.Report and entry.Order
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmdlog.Say(line(e, p.Spec.Dir))
 	started := make(chan error)
@@ -198,6 +204,20 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	return p.hear(ctx, r)
+}
+
+// ordered returns a file in memory with an entry.
+func ordered(e entry.Entry) (*os.File, error) {
+	fd, err := unix.MemfdCreate("entry", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("pass the command to the process: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "entry")
+	if _, err := file.WriteString(e.String()); err != nil {
+		return nil, errors.Join(fmt.Errorf("pass the command to the process: %w", err),
+			file.Close())
+	}
+	return file, nil
 }
 
 // keep starts the process and waits for its end on one locked thread: the parent-death signal comes
