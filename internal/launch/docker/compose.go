@@ -81,13 +81,17 @@ func (p *stack) run(ctx context.Context) (err error) {
 	if p.model, err = p.adapted(); err != nil {
 		return err
 	}
+	p.up = true // also after a failure, which may leave a part
 	if p.pod != nil {
+		err := p.compose(ctx, nil, "up", "--no-start", "--no-build", p.Spec.Compose.Service)
+		if err != nil {
+			return err
+		}
 		if err := p.pod.make(p.Spec); err != nil {
 			return fmt.Errorf("limit the control group of the Compose file: %w", err)
 		}
 	}
 	before := clock.Mono()
-	p.up = true // also after a failure, which may leave a part
 	err = p.compose(ctx, nil, "up", "--detach", "--no-build", p.Spec.Compose.Service)
 	if err != nil {
 		return err
@@ -337,7 +341,7 @@ func (p *stack) Stop(grace time.Duration) error {
 		p.up = err != nil
 	}
 	if p.pod != nil && !p.up {
-		errs = append(errs, removePod(p.pod.name))
+		errs = append(errs, inTrees(p.pod.name, cgroup.Remove))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)

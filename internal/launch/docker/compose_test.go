@@ -3,6 +3,7 @@ package docker
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -99,6 +100,30 @@ func TestComposeLog(t *testing.T) {
 	}
 	if b, err := os.ReadFile(victim); err != nil || len(b) > 0 {
 		t.Errorf("the victim has %d bytes, error %v", len(b), err)
+	}
+}
+
+// TestComposeGroup checks that containers with the group's name as label exist before the group,
+// so that a later lab finds it.
+func TestComposeGroup(t *testing.T) {
+	dir := t.TempDir()
+	program, group := filepath.Join(dir, "compose"), filepath.Join(dir, "group")
+	calls := filepath.Join(dir, "calls")
+	script := fmt.Sprintf("#!/bin/sh\necho $7 $8 $(ls -d %s 2>&1 | grep -c ^/) >>%s\n"+
+		"test $8 = --no-start\n", group, calls)
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := stackOf(`{"services": {"web": {"image": "i"}}}`)
+	p.Spec.Compose.Program = []string{program}
+	p.pod = &pod{name: "prony-pod-1", groups: []launch.Group{{Dir: group, Controller: "freezer",
+		Version: 1}}}
+	if err := p.run(t.Context()); err == nil {
+		t.Error("a failed up is no error")
+	}
+	got, err := os.ReadFile(calls)
+	if err != nil || string(got) != "up --no-start 0\nup --detach 1\n" {
+		t.Errorf("it ran %q, error %v", got, err)
 	}
 }
 
