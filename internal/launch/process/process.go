@@ -436,7 +436,8 @@ func (p *proc) killProcessGroup() error {
 	select {
 	case <-p.Exited():
 	case <-deadline:
-		return fmt.Errorf("process %d still exists %v after it was killed", pgid, killBound)
+		return fmt.Errorf("process %d still exists %v after it was killed; %s", pgid, killBound,
+			stuck)
 	}
 	for {
 		remaining := p.members()
@@ -445,8 +446,8 @@ func (p *proc) killProcessGroup() error {
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v still exist %v after they were killed", remaining,
-				killBound)
+			return fmt.Errorf("processes %v still exist %v after they were killed; %s", remaining,
+				killBound, stuck)
 		case <-time.After(time.Millisecond):
 		}
 	}
