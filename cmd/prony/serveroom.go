@@ -15,11 +15,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"prony.example/internal/base/clock"
 	"prony.example/internal/base/files"
 	"prony.example/internal/base/format"
 	"prony.example/internal/server"
@@ -39,6 +41,24 @@ type room struct {
 	results string
 	project bool
 	away    *aside
+
+	mu      sync.Mutex
+	found   *service.Tools
+	foundNs int64 // when they were found
+}
+
+// toolsBound is how long found tools and their versions are used again.
+const toolsBound = 30 * time.Second
+
+// tools finds the tools of this machine. Each version is read by starting a program, such as a JVM,
+// so that a request for each would disturb measurements.
+func (r *room) tools(ctx context.Context) *service.Tools {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := clock.Mono(); r.found == nil || now-r.foundNs > int64(toolsBound) {
+		r.found, r.foundNs = service.FindTools(context.WithoutCancel(ctx)), now
+	}
+	return r.found
 }
 
 var _ server.Lab = (*room)(nil)
@@ -149,7 +169,7 @@ func (r *room) Catalog(ctx context.Context) (out []server.Target, err error) {
 	if err != nil {
 		return nil, err
 	}
-	tools := service.FindTools(ctx)
+	tools := r.tools(ctx)
 	for _, s := range services {
 		for _, t := range s.Targets {
 			missing := r.world.Missing(tools, s, t)
@@ -189,7 +209,7 @@ func (r *room) Host(ctx context.Context) (h server.Host, err error) {
 	if h.Doctor, err = r.examine(ctx); err != nil {
 		return h, err
 	}
-	versions := service.FindTools(ctx).Versions()
+	versions := r.tools(ctx).Versions()
 	for _, name := range slices.Sorted(maps.Keys(versions)) {
 		h.Tools = append(h.Tools, server.Tool{Name: name, Version: versions[name]})
 	}
@@ -225,6 +245,7 @@ func (r *room) Plan(ctx context.Context, args []string) (p server.Plan, err erro
 	if err != nil {
 		return p, err
 	}
+	l.Tools = r.tools(ctx)
 	f := &runFlags{}
 	c := &cobra.Command{Use: "run"}
 	f.suiteFlags(c)

@@ -91,13 +91,22 @@ func (s *Server) present(w http.ResponseWriter, r *http.Request, kind, subject s
 
 // build makes a document when it is its turn.
 func (s *Server) build(ctx context.Context, print func(io.Writer) error) ([]byte, error) {
+	leave, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var b bytes.Buffer
+	err = print(&b)
+	return b.Bytes(), err
+}
+
+// turn waits until few other requests work or start programs.
+func (s *Server) turn(ctx context.Context) (leave func(), err error) {
 	select {
 	case s.heavy <- struct{}{}:
+		return func() { <-s.heavy }, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-s.heavy }()
-	var b bytes.Buffer
-	err := print(&b)
-	return b.Bytes(), err
 }

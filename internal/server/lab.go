@@ -3,9 +3,9 @@ package server
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"os"
-	"sync"
 	"time"
 
 	"prony.example/internal/base/clock"
@@ -91,8 +91,34 @@ func (s *Server) ofLab(status int, value func(*http.Request, Lab) (any, error)) 
 				"checkout and of a project, so it can show runs but not start them; start it in "+
 				"a folder with a prony.yaml, or with --root")
 		}
-		return value(r, s.Lab)
+		return value(r, inTurn{s.Lab, s})
 	})
+}
+
+// inTurn is a lab whose methods that start programs wait for their turn.
+type inTurn struct {
+	Lab
+	server *Server
+}
+
+// Catalog implements Lab.
+func (l inTurn) Catalog(ctx context.Context) (out []Target, err error) {
+	leave, err := l.server.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return l.Lab.Catalog(ctx)
+}
+
+// Plan implements Lab.
+func (l inTurn) Plan(ctx context.Context, args []string) (p Plan, err error) {
+	leave, err := l.server.turn(ctx)
+	if err != nil {
+		return p, err
+	}
+	defer leave()
+	return l.Lab.Plan(ctx, args)
 }
 
 func (*Server) suites(_ *http.Request, lab Lab) (any, error) {
@@ -122,17 +148,28 @@ func (*Server) catalog(r *http.Request, lab Lab) (any, error) {
 // hostBound is the lifetime of a check of the host, which takes a second.
 const hostBound = 30 * time.Second
 
+// lookBound is how long a request waits for a check of the host, with the checks before it: a
+// container engine may never answer.
+const lookBound = time.Minute
+
 // looks caches the last check of the host.
 type looks struct {
-	mu   sync.Mutex
+	turn chan struct{} // has a place for the one check that runs
 	host Host
 }
 
 func (s *Server) host(r *http.Request, lab Lab) (any, error) {
-	s.looks.mu.Lock()
-	defer s.looks.mu.Unlock()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), lookBound, fmt.Errorf("the check of the "+
+		"machine did not end within %v: see whether docker version answers", lookBound))
+	defer cancel()
+	select {
+	case s.looks.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-s.looks.turn }()
 	if clock.Wall().Sub(s.looks.host.Time).Abs() > hostBound {
-		host, err := lab.Host(r.Context())
+		host, err := lab.Host(ctx)
 		if err != nil {
 			return nil, err
 		}

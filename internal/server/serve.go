@@ -68,7 +68,7 @@ type Options struct {
 // Server handles requests. Make it with New.
 type Server struct {
 	Options
-	heavy chan struct{} // limits concurrent reports, comparisons and histories
+	heavy chan struct{} // limits concurrent reports, comparisons, histories, catalogs and plans
 	built kept          // the cache of their results
 	looks looks         // the cache of checks of the host
 
@@ -84,7 +84,7 @@ const (
 	maxHeader  = 16 << 10
 	maxConns   = 2048 // concurrent connections, of some 20 kB each
 	leastConns = 16   // a browser has six
-	maxHeavy   = 2    // concurrent reports, comparisons and histories
+	maxHeavy   = 2    // concurrent reports, comparisons, histories, catalogs and plans
 	headBound  = 5 * time.Second
 	readBound  = 20 * time.Second
 	writeBound = 2 * time.Minute // a report of many records takes seconds
@@ -101,6 +101,7 @@ func Room() (connections int, warning string, err error) {
 func New(o Options) *Server {
 	o.Connections = cmp.Or(o.Connections, maxConns)
 	return &Server{Options: o, heavy: make(chan struct{}, maxHeavy),
+		looks:    looks{turn: make(chan struct{}, 1)},
 		watchers: make(chan struct{}, maxWatchers), closed: make(chan struct{})}
 }
 

@@ -246,6 +246,7 @@ func inDir(ctx context.Context, dir string, args ...string) (string, error) {
 func Git(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
 	cmd.Env = WithoutGit(os.Environ())
+	cmd.WaitDelay = killGrace
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	cmdlog.Command(cmd)

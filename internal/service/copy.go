@@ -78,7 +78,13 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 	fresh.folder = dir
 	fresh.Dir = filepath.Join(fresh.copy(), inside)
 	fresh.original = cmp.Or(b.original, b.Dir)
-	c := &copier{ctx: ctx, from: b.copy(), to: fresh.copy(), chunk: make([]byte, 1<<18)}
+	root, err := os.OpenRoot(b.copy())
+	if err != nil {
+		return nil, &NoCopy{record.NoCopyFailed, err.Error()}
+	}
+	defer root.Close()
+	c := &copier{ctx: ctx, root: root, from: b.copy(), to: fresh.copy(),
+		chunk: make([]byte, 1<<18)}
 	err = os.MkdirAll(filepath.Dir(dir), 0o755)
 	if err == nil {
 		err = os.Mkdir(dir, 0o755)
@@ -87,7 +93,7 @@ func (b *Built) Copy(ctx context.Context, dir string) (*Built, error) {
 		err = os.WriteFile(filepath.Join(dir, CopyMark), nil, 0o600)
 	}
 	if err == nil {
-		err = filepath.WalkDir(c.from, c.entry)
+		err = fs.WalkDir(root.FS(), ".", c.entry)
 	}
 	if err == nil {
 		err = c.finish()
@@ -135,9 +141,11 @@ func RemoveCopy(dir string) error {
 	return nil
 }
 
-// copier copies a tree.
+// copier copies a tree. It reads nothing outside of root: other processes of the service's user may
+// replace parts of the tree by links to files that only this program may read.
 type copier struct {
 	ctx      context.Context
+	root     *os.Root
 	from, to string
 	bytes    int64
 	files    int
@@ -150,14 +158,13 @@ type folder struct {
 	info fs.FileInfo
 }
 
-func (c *copier) entry(path string, d fs.DirEntry, err error) error {
+func (c *copier) entry(name string, d fs.DirEntry, err error) error {
 	if err = cmp.Or(err, c.ctx.Err()); err != nil {
 		return err
 	}
-	name, err1 := filepath.Rel(c.from, path)
-	info, err2 := d.Info()
-	if err := cmp.Or(err1, err2); err != nil {
-		return err
+	info, err := c.root.Lstat(name)
+	if err != nil || info.Mode().Type() != d.Type() {
+		return cmp.Or(err, replaced(name))
 	}
 	c.files++
 	if d.Type().IsRegular() {
@@ -176,29 +183,31 @@ func (c *copier) entry(path string, d fs.DirEntry, err error) error {
 		c.folders = append(c.folders, folder{target, info})
 		return os.Mkdir(target, 0o700)
 	case d.Type() == fs.ModeSymlink:
-		return c.link(path, target, info)
+		return c.link(name, target, info)
 	case d.Type().IsRegular():
-		return c.file(path, target, info)
+		return c.file(name, target, info)
 	}
 	return nil // a socket or pipe is created by the process that listens
 }
 
+func replaced(name string) error { return fmt.Errorf("%s was replaced while it was copied", name) }
+
 // link copies a symbolic link. A relative link out of the folder, which a build should not contain,
 // gets the original's destination.
-func (c *copier) link(path, target string, info fs.FileInfo) error {
-	points, err := os.Readlink(path)
+func (c *copier) link(name, target string, info fs.FileInfo) error {
+	points, err := c.root.Readlink(name)
 	if err != nil {
 		return err
 	}
 	absolute := points
 	if !filepath.IsAbs(points) {
-		absolute = filepath.Join(filepath.Dir(path), points)
+		absolute = filepath.Join(c.from, filepath.Dir(name), points)
 	}
-	name, err := filepath.Rel(c.from, absolute)
-	inside := err == nil && filepath.IsLocal(name)
+	below, err := filepath.Rel(c.from, absolute)
+	inside := err == nil && filepath.IsLocal(below)
 	switch {
 	case inside && filepath.IsAbs(points):
-		points = filepath.Join(c.to, name)
+		points = filepath.Join(c.to, below)
 	case !inside:
 		points = absolute
 	}
@@ -210,12 +219,15 @@ func (c *copier) link(path, target string, info fs.FileInfo) error {
 
 // file copies a regular file byte by byte: copy_file_range(2) might share the extent on disk,
 // without new pages in memory.
-func (c *copier) file(path, target string, info fs.FileInfo) (err error) {
-	in, err := os.Open(path)
+func (c *copier) file(name, target string, info fs.FileInfo) (err error) {
+	in, err := c.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
+	if opened, err := in.Stat(); err != nil || !os.SameFile(info, opened) {
+		return cmp.Or(err, replaced(name))
+	}
 	out, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -16,6 +16,47 @@ import (
 	"prony.example/record"
 )
 
+// A folder that another process replaces by a link while it is copied gives no file from outside,
+// nor does a file that becomes a link. A pipe is not waited for.
+func TestCopyReadsNothingOutside(t *testing.T) {
+	check := func(what string, replace func(dir, victims string) error) {
+		t.Helper()
+		from, to, victims := t.TempDir(), t.TempDir(), t.TempDir()
+		dir := filepath.Join(from, "dir")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.Mkdir(filepath.Join(to, "dir"), 0o700),
+			os.WriteFile(filepath.Join(dir, "file"), nil, 0o600),
+			os.WriteFile(filepath.Join(victims, "file"), []byte("secret"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		entries, err := os.ReadDir(dir)
+		if err = errors.Join(err, os.Remove(filepath.Join(dir, "file")), os.Remove(dir),
+			replace(dir, victims)); err != nil {
+			t.Fatal(err)
+		}
+		c := &copier{ctx: t.Context(), root: root, from: from, to: to, chunk: make([]byte, 9)}
+		if err := c.entry("dir/file", entries[0], nil); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+		if b, err := os.ReadFile(filepath.Join(to, "dir", "file")); err == nil {
+			t.Errorf("%s: the copy is %q", what, b)
+		}
+	}
+	check("folder", func(dir, victims string) error { return os.Symlink(victims, dir) })
+	check("file", func(dir, victims string) error {
+		return errors.Join(os.Mkdir(dir, 0o700),
+			os.Symlink(filepath.Join(victims, "file"), filepath.Join(dir, "file")))
+	})
+	check("pipe", func(dir, _ string) error {
+		return errors.Join(os.Mkdir(dir, 0o700),
+			syscall.Mkfifo(filepath.Join(dir, "file"), 0o600))
+	})
+}
+
 // The steps of copied leave typical results of builds: a script with its interpreter's path, as in
 // a virtual environment of Python, links of each kind, a read-only folder, an old modification
 // time.

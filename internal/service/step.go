@@ -44,9 +44,9 @@ func (b *Builder) steps(ctx context.Context, s *Service, built *Built) (err erro
 		if err != nil {
 			return err
 		}
-		line := strings.Join(step, " ")
+		line := cmdlog.Hush(strings.Join(step, " "))
 		b.say("build %s: %s", s.Label(), line)
-		if _, err := fmt.Fprintf(log, "$ %s\n", strings.Join(args, " ")); err != nil {
+		if _, err := fmt.Fprintf(log, "$ %s\n", cmdlog.Hush(strings.Join(args, " "))); err != nil {
 			return fmt.Errorf("write the log: %w", err)
 		}
 		if err := b.runStep(ctx, built, user, env, log, args); err != nil {

@@ -237,6 +237,10 @@ func (s *Suite) Attach(find func(agent string) (Variant, error)) error {
 			env := map[string]Text{}
 			maps.Copy(env, match.Env)
 			maps.Copy(env, v.Env)
+			v.UserEnv = maps.Clone(match.UserEnv)
+			for name := range v.Env {
+				delete(v.UserEnv, name)
+			}
 			v.Env, v.Version, v.Build, v.Home = env, match.Version, match.Build, match.Home
 			v.Languages, v.Scrape = match.Languages, match.Scrape
 			if len(v.Runtimes) == 0 {

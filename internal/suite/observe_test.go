@@ -125,7 +125,9 @@ func TestAttach(t *testing.T) {
 	s := mustRead(t, "variants: [{agent: otel-java/full, env: {A: own}, runtimes: [aot]},"+
 		" {name: mine, agent: x}]")
 	found := func(name string) (suite.Variant, error) {
-		return suite.Variant{Env: map[string]suite.Text{"A": "agent", "B": suite.Text(name)},
+		return suite.Variant{Env: map[string]suite.Text{"A": "${X}", "B": suite.Text(name),
+			"C": "${X}"},
+			UserEnv:  map[string]suite.Text{"A": "x", "C": "x"},
 			Runtimes: []string{"jvm"}, Home: true, Version: "1"}, nil
 	}
 	if err := s.Attach(found); err != nil {
@@ -133,6 +135,7 @@ func TestAttach(t *testing.T) {
 	}
 	v, own := s.Variants[0], s.Variants[1]
 	if v.Name != "otel-java-full" || v.Env["A"] != "own" || v.Env["B"] != "otel-java/full" ||
+		v.Env["C"] != "${X}" || fmt.Sprint(v.UserEnv) != "map[C:x]" ||
 		fmt.Sprint(v.Runtimes) != "[aot]" || !v.Home || v.Version != "1" {
 		t.Errorf("attached %+v", v)
 	}

@@ -32,6 +32,9 @@ type Variant struct {
 	Build     string   `yaml:"-" json:"build,omitempty"`     // replaces the service's own
 	Scrape    string   `yaml:"-" json:"scrape,omitempty"`    // path of a metrics page
 	Home      bool     `yaml:"-" json:"home,omitempty"`      // it needs the telemetry collector
+	// UserEnv are the texts of Env that contain ${NAME}, with the values of the user's environment,
+	// which may be secret: they are never written.
+	UserEnv map[string]Text `yaml:"-" json:"-"`
 }
 
 // OwnEnv are the variables that the lab sets in a target's environment. RideWords are the

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/runtimes"
 	"prony.example/internal/observe/gclog"
 	"prony.example/internal/observe/profile"
@@ -79,7 +80,11 @@ func (f *life) board(ctx context.Context, o *processes.Order, port func() (int, 
 	o.On, o.Env, o.Append = rides.Processes, map[string]string{}, map[string]string{}
 	for name, value := range rides.Env {
 		o.Env[name] = string(value)
-		f.rec.Provenance.VariantEnv = append(f.rec.Provenance.VariantEnv, name+"="+string(value))
+		f.rec.Provenance.VariantEnv = append(f.rec.Provenance.VariantEnv,
+			name+"="+cmdlog.Hush(string(value)))
+		if value, ok := rides.UserEnv[name]; ok {
+			o.Env[name] = string(value)
+		}
 	}
 	slices.Sort(f.rec.Provenance.VariantEnv)
 	out, err := filepath.Abs(filepath.Join(f.lab.Dir, "agents", f.trial.ID))

@@ -2,6 +2,7 @@ package trial_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -82,6 +83,45 @@ func TestLifeOfASystem(t *testing.T) {
 		})
 		if len(stops) != 2 {
 			t.Errorf("stopped %q, want both", stops)
+		}
+	})
+}
+
+// Passwords of URLs in commands and variables, and values of the user's environment, reach the
+// service and are not recorded.
+func TestSecretsAreNotRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const secret = "s3cret"
+		w := newWorld(t)
+		var launched launch.Spec
+		w.launcher.Start = func(s launch.Spec) (http.Handler, time.Duration, error) {
+			launched = s
+			return w.handler(s.Name)
+		}
+		e := w.experiment("a")
+		subject := e.Subjects["a"]
+		subject.Service.Run.Command = []string{"a", "--db=redis://ann:" + secret + "@db"}
+		e.Subjects["a"] = subject
+		e.Plan.Suite.Variants = []suite.Variant{{Name: "agent",
+			Env: map[string]suite.Text{"KEY": "Bearer ${KEY}",
+				"DB": "redis://:" + secret + "@db"},
+			UserEnv: map[string]suite.Text{"KEY": "Bearer " + secret}}}
+		e.Plan.Trials[0].Variant = "agent"
+		records, err := w.run(context.Background(), e)
+		if err != nil || len(records) != 1 || records[0].Outcome != record.Measured {
+			t.Fatalf("%d records, error %v", len(records), err)
+		}
+		if !slices.Contains(launched.Env, "KEY=Bearer "+secret) ||
+			!slices.Contains(launched.Env, "DB=redis://:"+secret+"@db") ||
+			!strings.Contains(launched.Args[1], secret) {
+			t.Errorf("launched %q with %q", launched.Args, launched.Env)
+		}
+		text, err := json.Marshal(records[0])
+		if err != nil || strings.Contains(string(text), secret) {
+			t.Errorf("the record contains the secret, error %v: %s", err, text)
+		}
+		if got := records[0].Provenance.VariantEnv; !slices.Contains(got, "KEY=Bearer ${KEY}") {
+			t.Errorf("the record lists %q", got)
 		}
 	})
 }

@@ -24,6 +24,7 @@ import (
 
 	"prony.example/internal/analysis/verdict"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
 	"prony.example/internal/generator/summary"
 	"prony.example/internal/launch"
@@ -276,7 +277,8 @@ func (f *life) steps(ctx context.Context, names ...string) error {
 // the service's log.
 func (f *life) fail(ctx context.Context, err error) {
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
-	out := &record.Failure{Step: f.step, Error: err.Error(), Interrupted: ctx.Err() != nil || full}
+	out := &record.Failure{Step: f.step, Error: cmdlog.Hush(err.Error()),
+		Interrupted: ctx.Err() != nil || full}
 	if f.dragged {
 		out.Step = record.StepPeer
 	}
@@ -320,7 +322,7 @@ func (f *life) end() {
 		if err != nil && f.rec.Failure == nil {
 			f.fail(context.Background(), err)
 		} else if err != nil { // what may still run disturbs all later trials
-			f.rec.Failure.Error += "; and " + err.Error()
+			f.rec.Failure.Error += "; and " + cmdlog.Hush(err.Error())
 		}
 	}
 	f.hear()
@@ -385,10 +387,11 @@ func (f *life) launch(ctx context.Context) error {
 	f.speech = Speech(f.trial.Scene, f.trial.Subject.Target.Mode, f.addr)
 	f.scene = f.scenario()
 	for _, p := range sys.Parts {
-		f.rec.Provenance.ServiceArgs = p.Args
+		args := cmdlog.Hushed(p.Args)
+		f.rec.Provenance.ServiceArgs = args
 		if p.Name != "" {
 			f.rec.Processes = append(f.rec.Processes,
-				record.Started{Name: p.Name, Args: p.Args, ReadyNs: p.ReadyNs})
+				record.Started{Name: p.Name, Args: args, ReadyNs: p.ReadyNs})
 		}
 	}
 	if err != nil {

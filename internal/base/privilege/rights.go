@@ -8,6 +8,7 @@ package privilege
 
 import (
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -169,16 +170,25 @@ func (u User) Env(env []string) []string {
 	return out
 }
 
-// Give makes the user the owner of a folder and everything in it.
+// lchown changes an owner; tests replace it.
+var lchown = (*os.Root).Lchown
+
+// Give makes the user the owner of a folder and everything in it. It changes nothing outside: the
+// user may already replace parts of the folder by links.
 func (u User) Give(folder string) error {
 	if !u.Apart() {
 		return nil
 	}
-	return filepath.WalkDir(folder, func(path string, _ os.DirEntry, err error) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, u.UID, u.GID)
+		return lchown(root, name, u.UID, u.GID)
 	})
 }
 

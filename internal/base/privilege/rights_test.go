@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -56,5 +57,44 @@ func TestHome(t *testing.T) {
 		if got := u.Env(env); !slices.Equal(got, want) {
 			t.Errorf("%+v: %q, want %q", u, got, want)
 		}
+	}
+}
+
+// TestGiveChangesNothingOutside replaces a folder by a link while its owner changes.
+func TestGiveChangesNothingOutside(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can change owners")
+	}
+	folder, victims := t.TempDir(), t.TempDir()
+	dir, victim := filepath.Join(folder, "dir"), filepath.Join(victims, "file")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(victim, nil, 0o600),
+		os.WriteFile(filepath.Join(dir, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	owner := func(path string) int {
+		var s syscall.Stat_t
+		if err := syscall.Lstat(path, &s); err != nil {
+			t.Fatal(err)
+		}
+		return int(s.Uid)
+	}
+	u := User{UID: 12345, GID: 12345}
+	if err := u.Give(folder); err != nil || owner(folder) != u.UID ||
+		owner(filepath.Join(dir, "file")) != u.UID {
+		t.Errorf("the folder's owner is %d, error %v", owner(folder), err)
+	}
+	was := lchown
+	defer func() { lchown = was }()
+	lchown = func(root *os.Root, name string, uid, gid int) error {
+		if name == "dir/file" {
+			if err := errors.Join(os.Rename(dir, filepath.Join(folder, "moved")),
+				os.Symlink(victims, dir)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return was(root, name, uid, gid)
+	}
+	if err := u.Give(folder); err == nil || owner(victim) != 0 {
+		t.Errorf("the owner of a file outside is %d, error %v", owner(victim), err)
 	}
 }

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"prony.example/internal/dev/testsets"
+	"prony.example/internal/launch/cgroup"
 	"prony.example/record"
 )
 
@@ -112,10 +114,9 @@ func TestClosedTerminal(t *testing.T) {
 			}
 		}
 	}()
-	s.recorded("OUT", 1)
-	s.served(p, []string{"go-two"})
+	s.halt(p, "OUT", 1)
 	began := time.Now()
-	user.Close()
+	user.Close() // the kernel also sends SIGCONT
 	first := p.wait(t)
 	if took := time.Since(began); took > ending {
 		t.Errorf("it ended %v after its terminal", took)
@@ -136,6 +137,51 @@ func TestClosedTerminal(t *testing.T) {
 		t.Error("no report of what there is:", err)
 	}
 	s.resumed("OUT", 3, false, first)
+}
+
+// halt stops a run in the warm-up of a trial, after at least n others, so that this trial cannot
+// end before the next signal, on a busy machine either.
+func (s *scene) halt(p *start, dir string, n int) {
+	s.t.Helper()
+	pid := p.cmd.Process.Pid
+	testsets.Eventually(s.t, "a warm-up", func() bool {
+		if !s.warmsUp(dir, n) {
+			return false
+		}
+		_ = syscall.Kill(pid, syscall.SIGSTOP)
+		testsets.Eventually(s.t, "the stop", func() bool {
+			stat := cgroup.Stat(pid)
+			return len(stat) == 0 || stat[0] == "T"
+		})
+		if s.warmsUp(dir, n) {
+			return true
+		}
+		_ = syscall.Kill(pid, syscall.SIGCONT)
+		return false
+	})
+}
+
+// warmsUp reports whether a run with at least n records is in a warm-up.
+func (s *scene) warmsUp(dir string, n int) bool {
+	text, err := os.ReadFile(s.path(dir + "/" + record.ProgressFile))
+	if err != nil {
+		return false // it has not begun
+	}
+	trials, step := 0, ""
+	for line := range strings.Lines(string(text)) {
+		var p record.Progress
+		if json.Unmarshal([]byte(line), &p) != nil {
+			return false // it is being written
+		}
+		switch p.Kind {
+		case record.Steps:
+			step = p.Step
+		case record.TrialEnds:
+			trials++
+			step = ""
+		}
+	}
+	return trials >= n && step == "warmup"
 }
 
 // openTerminal returns both ends of a terminal.

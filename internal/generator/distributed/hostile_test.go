@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/load"
 	"prony.example/load/engine/nethttp"
 	"prony.example/load/extract"
@@ -154,6 +155,53 @@ func TestRefusals(t *testing.T) {
 	}
 	if len(said) < 4 { // the end of the lab may come before the last line
 		t.Errorf("said: %q", said)
+	}
+}
+
+// TestComesAgain checks that a generator that left while others are missing can connect again.
+func TestComesAgain(t *testing.T) {
+	l, err := Listen(":0", 2, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // the test is over
+	join := func(index int) (leave func(), ended chan error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended = make(chan error, 1)
+		go func() {
+			g := &Generator{Lab: l.Addr(), Key: l.Key(), Name: "g", Version: "v1", Index: index}
+			ended <- g.Run(ctx)
+		}()
+		return cancel, ended
+	}
+	welcomed := func() *member {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if m := l.here[0]; m != nil && m.welcomed {
+			return m
+		}
+		return nil
+	}
+	leave, ended := join(0)
+	testsets.Eventually(t, "a generator", func() bool { return welcomed() != nil })
+	first := welcomed()
+	leave()
+	<-ended
+	leave, ended = join(0)
+	defer leave()
+	testsets.Eventually(t, "the generator again", func() bool {
+		m := welcomed()
+		return m != nil && m != first || len(ended) > 0
+	})
+	leaveOther, endedOther := join(1)
+	defer leaveOther()
+	select {
+	case <-l.come:
+	case err := <-endedOther:
+		t.Fatal(err)
+	}
+	if len(ended) > 0 {
+		t.Error(<-ended)
 	}
 }
 

@@ -183,44 +183,66 @@ func (l *Lab) say(line string) {
 
 // accepted accepts a generator with the key, and welcomes it.
 func (l *Lab) accepted(c *line, f *helloForm) error {
-	if err := l.take(c, f); err != nil {
+	m, err := l.take(c, f)
+	if err != nil {
 		return err
 	}
-	err := c.send(welcome, nil)
+	err = c.send(welcome, nil)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.here[f.Index] != m {
+		return fmt.Errorf("generator %d has connected again", f.Index)
+	}
 	if err != nil { // it may come again
 		delete(l.here, f.Index)
 		return err
 	}
+	m.welcomed = true
 	if l.missing--; l.missing == 0 {
 		close(l.come)
 	}
 	return nil
 }
 
-// take takes a valid generator's place.
-func (l *Lab) take(c *line, f *helloForm) error {
+// take takes a valid generator's place, also that of one that has left while others are missing.
+func (l *Lab) take(c *line, f *helloForm) (*member, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	before := l.here[f.Index]
 	switch {
 	case l.over:
-		return errors.New("the load has already ended")
+		return nil, errors.New("the load has already ended")
 	case f.Version != l.version:
-		return fmt.Errorf("the generator has version %s of prony and the coordinator version %s: "+
-			"use the same version for both",
-			plain(f.Version), l.version)
+		return nil, fmt.Errorf("the generator has version %s of prony and the coordinator "+
+			"version %s: use the same version for both", plain(f.Version), l.version)
 	case f.Index < 0 || f.Index >= l.number:
-		return fmt.Errorf("the index %d of the generator is outside of the range 0 to "+
+		return nil, fmt.Errorf("the index %d of the generator is outside of the range 0 to "+
 			"%d", f.Index, l.number-1)
-	case l.here[f.Index] != nil:
-		return fmt.Errorf("generator %d is already connected, from %s", f.Index,
-			l.here[f.Index].generator.Name)
+	case before != nil && (l.missing == 0 || before.waits()):
+		return nil, fmt.Errorf("generator %d is already connected, from %s", f.Index,
+			before.generator.Name)
+	}
+	if before != nil {
+		before.Close() //nolint:errcheck // it is gone
+		if before.welcomed {
+			l.missing++
+		}
 	}
 	m := &member{line: c}
 	m.generator.Index, m.generator.Name = f.Index, plain(f.Name)
 	l.here[f.Index] = m
-	return nil
+	return m, nil
+}
+
+// waits reports whether a generator without an order is still connected. It sends nothing until it
+// has one.
+func (c *line) waits() bool {
+	if c.SetReadDeadline(clock.Wall().Add(10*time.Millisecond)) != nil {
+		return false
+	}
+	_, err := c.Read(make([]byte, 1))
+	late, is := errors.AsType[net.Error](err)
+	return is && late.Timeout()
 }
 
 // gather waits until all generators have connected.

@@ -23,6 +23,7 @@ type member struct {
 	next      int  // interval of the window
 	ended     bool // its load is over, with or without success
 	sound     bool // its books were accepted
+	welcomed  bool
 }
 
 // exchanges is the number of clock requests: with this many, at least one is fast on any machine.

@@ -35,6 +35,8 @@ const (
 const (
 	// composeLines limits the log lines that are kept of each container of a Compose file.
 	composeLines = 10000
+	// engineLog limits the log that the engine keeps of a container while it runs.
+	engineLog = "8m"
 	// saidLines is the number of last output lines of Compose, and of its containers, in an error.
 	saidLines = 20
 )
@@ -79,14 +81,18 @@ func (p *stack) run(ctx context.Context) (err error) {
 	if p.model, err = p.adapted(); err != nil {
 		return err
 	}
+	p.up = true // also after a failure, which may leave a part
 	if p.pod != nil {
+		err := p.compose(ctx, nil, "up", "--no-start", "--no-build", p.Spec.Compose.Service)
+		if err != nil {
+			return err
+		}
 		if err := p.pod.make(p.Spec); err != nil {
 			return fmt.Errorf("limit the control group of the Compose file: %w", err)
 		}
 	}
 	before := clock.Mono()
-	p.up = true // also after a failure, which may leave a part
-	_, err = p.compose(ctx, "up", "--detach", "--no-build", p.Spec.Compose.Service)
+	err = p.compose(ctx, nil, "up", "--detach", "--no-build", p.Spec.Compose.Service)
 	if err != nil {
 		return err
 	}
@@ -96,9 +102,9 @@ func (p *stack) run(ctx context.Context) (err error) {
 	return ctx.Err()
 }
 
-// adapted returns the model with this program's labels, cores and group. It removes the names of
-// containers and published ports, which could collide with another lab's, and restarts, which would
-// hide an end.
+// adapted returns the model with this program's labels, cores and group, and bounds the logs that
+// the engine writes. It removes the names of containers and published ports, which could collide
+// with another lab's, and restarts, which would hide an end.
 func (p *stack) adapted() ([]byte, error) {
 	var model map[string]any
 	if err := json.Unmarshal(p.Spec.Compose.Model, &model); err != nil {
@@ -129,6 +135,8 @@ func (p *stack) adapted() ([]byte, error) {
 			delete(part, "container_name")
 			delete(part, "build")
 			part["restart"], part["pull_policy"] = "no", "never"
+			part["logging"] = map[string]any{"driver": "json-file",
+				"options": map[string]string{"max-size": engineLog}}
 			if len(p.Spec.Cores) > 0 {
 				part["cpuset"] = cgroup.CoreList(p.Spec.Cores)
 			}
@@ -150,9 +158,9 @@ func within(byName map[string]any, key string) map[string]any {
 	return to
 }
 
-// compose runs Compose on the model and returns its output. It receives SIGINT when ctx ends, and
-// ends with this program. Errors include its last output lines.
-func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
+// compose runs Compose on the model, with its output in a file; nil: it is discarded. It receives
+// SIGINT when ctx ends, and ends with this program. Errors include its last lines about progress.
+func (p *stack) compose(ctx context.Context, to *os.File, args ...string) error {
 	words := slices.Concat(p.Spec.Compose.Program, []string{"--progress", "plain",
 		"--project-name", p.name, "--file", "-"}, args)
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -160,18 +168,21 @@ func (p *stack) compose(ctx context.Context, args ...string) (string, error) {
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = giveUp
 	cmd.Stdin = bytes.NewReader(p.model)
-	var out, output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &output
+	var output files.End
+	cmd.Stderr = &output
+	if to != nil { // a nil *os.File would be a non-nil io.Writer
+		cmd.Stdout = to
+	}
 	cmdlog.Command(cmd)
 	err := cmd.Run()
 	if err == nil {
-		return out.String(), nil
+		return nil
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	lines := strings.Split(strings.TrimSpace(output.String()), "\n")
-	return "", fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.Spec.Compose.Program, " "),
+	lines := strings.Split(output.String(), "\n")
+	return fmt.Errorf("%s %s of %s: %w:\n  %s", strings.Join(p.Spec.Compose.Program, " "),
 		args[0], p.Spec.Compose.File, err,
 		strings.Join(lines[max(0, len(lines)-saidLines):], "\n  "))
 }
@@ -295,15 +306,23 @@ func (p *stack) Log(n int) []string {
 	if p.up && !p.logged {
 		ctx, cancel := context.WithTimeout(context.Background(), callBound)
 		defer cancel()
-		text, err := p.compose(ctx, "logs", "--no-color", "--tail", strconv.Itoa(composeLines))
-		if err == nil {
-			err = os.WriteFile(p.Spec.LogFile, []byte(text), 0o644)
-		}
-		if err != nil {
+		if err := p.fetchLog(ctx); err != nil {
 			return []string{err.Error()}
 		}
 	}
 	return files.Tail(p.Spec.LogFile, n)
+}
+
+// fetchLog replaces the log by the output of all containers until now, within the log's bounds.
+func (p *stack) fetchLog(ctx context.Context) error {
+	to, err := p.OpenLog()
+	if err != nil {
+		return err
+	}
+	if err = to.Truncate(0); err == nil {
+		err = p.compose(ctx, to, "logs", "--no-color", "--tail", strconv.Itoa(composeLines))
+	}
+	return errors.Join(err, to.Close(), p.CloseLog())
 }
 
 // Stop saves the log, and removes all containers, networks and volumes.
@@ -316,13 +335,13 @@ func (p *stack) Stop(grace time.Duration) error {
 		p.logged = true
 		ctx, cancel := context.WithTimeout(context.Background(), grace+callBound)
 		defer cancel()
-		_, err := p.compose(ctx, "down", "--volumes", "--remove-orphans", "--timeout",
+		err := p.compose(ctx, nil, "down", "--volumes", "--remove-orphans", "--timeout",
 			strconv.Itoa(int(grace.Seconds())))
 		errs = append(errs, err)
 		p.up = err != nil
 	}
 	if p.pod != nil && !p.up {
-		errs = append(errs, removePod(p.pod.name))
+		errs = append(errs, inTrees(p.pod.name, cgroup.Remove))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)

@@ -2,7 +2,11 @@ package docker
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 )
 
@@ -35,6 +40,7 @@ func TestAdaptedModel(t *testing.T) {
 	want := `{"name": "prony-1-1", "services": {
 		"web": {"image": "i", "labels": ` + labels + `, "` + labelGroup + `": "prony-pod-1",
 			"mine": "yes"}, "restart": "no", "pull_policy": "never", "cpuset": "2,3",
+			"logging": {"driver": "json-file", "options": {"max-size": "8m"}},
 			"cgroup_parent": "/prony-pod-1"}},
 		"networks": {"back": {"name": "prony-1-1_back", "labels": ` + labels + `,
 			"` + labelGroup + `": "prony-pod-1"}}, "shared": {"external": true, "name": "shared"}},
@@ -55,6 +61,69 @@ func TestAdaptedModel(t *testing.T) {
 	_, err = stackOf("services:").adapted()
 	if err == nil || !strings.HasPrefix(err.Error(), "read Compose's output for app.yaml: ") {
 		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// TestComposeLog checks that the output of containers is kept within bounds, and not written
+// through a link.
+func TestComposeLog(t *testing.T) {
+	dir := t.TempDir()
+	program, victim := filepath.Join(dir, "compose"), filepath.Join(dir, "victim")
+	const prints = "#!/bin/sh\necho first\nhead -c 67108864 /dev/zero\necho\necho last\n"
+	if err := os.WriteFile(program, []byte(prints), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := stackOf("{}")
+	p.Spec.Compose.Program, p.Spec.LogFile = []string{program}, filepath.Join(dir, "log")
+	p.up = true
+	for range 2 { // the second replaces the first
+		var log []string
+		testsets.Allocates(t, 8<<20, func() { log = p.Log(1) })
+		info, err := os.Stat(p.Spec.LogFile)
+		if err != nil || len(log) != 1 || log[0] != "last" {
+			t.Fatalf("the log ends with %.99q, error %v", log, err)
+		}
+		if info.Size() > launch.LogHead+launch.LogTail+2<<20 {
+			t.Errorf("the log has %d bytes", info.Size())
+		}
+	}
+	if got := p.LogDropped(); got < 40<<20 {
+		t.Errorf("%d bytes are reported as dropped", got)
+	}
+	p.Spec.LogFile = filepath.Join(dir, "link")
+	if err := errors.Join(os.WriteFile(victim, nil, 0o600),
+		os.Symlink(victim, p.Spec.LogFile)); err != nil {
+		t.Fatal(err)
+	}
+	if log := p.Log(1); len(log) != 1 || !strings.Contains(log[0], "open its log") {
+		t.Errorf("through a link: %q", log)
+	}
+	if b, err := os.ReadFile(victim); err != nil || len(b) > 0 {
+		t.Errorf("the victim has %d bytes, error %v", len(b), err)
+	}
+}
+
+// TestComposeGroup checks that containers with the group's name as label exist before the group,
+// so that a later lab finds it.
+func TestComposeGroup(t *testing.T) {
+	dir := t.TempDir()
+	program, group := filepath.Join(dir, "compose"), filepath.Join(dir, "group")
+	calls := filepath.Join(dir, "calls")
+	script := fmt.Sprintf("#!/bin/sh\necho $7 $8 $(ls -d %s 2>&1 | grep -c ^/) >>%s\n"+
+		"test $8 = --no-start\n", group, calls)
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := stackOf(`{"services": {"web": {"image": "i"}}}`)
+	p.Spec.Compose.Program = []string{program}
+	p.pod = &pod{name: "prony-pod-1", groups: []launch.Group{{Dir: group, Controller: "freezer",
+		Version: 1}}}
+	if err := p.run(t.Context()); err == nil {
+		t.Error("a failed up is no error")
+	}
+	got, err := os.ReadFile(calls)
+	if err != nil || string(got) != "up --no-start 0\nup --detach 1\n" {
+		t.Errorf("it ran %q, error %v", got, err)
 	}
 }
 

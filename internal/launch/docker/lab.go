@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/moby/moby/api/types/container"
@@ -82,19 +83,24 @@ func sweep(ctx context.Context, engine *api, value func(labels map[string]string
 		return nil, fmt.Errorf("list containers: %w", explained(err))
 	}
 	var errs []error
+	containers = slices.DeleteFunc(containers, func(c container.Summary) bool {
+		return !value(c.Labels)
+	})
 	groups := map[string]bool{}
 	for _, c := range containers {
-		if !value(c.Labels) {
-			continue
-		}
 		if g := c.Labels[labelGroup]; g != "" {
 			groups[g] = true
 		}
+	}
+	for name := range groups {
+		errs = append(errs, inTrees(name, cgroup.Thaw)) // frozen processes cannot be killed
+	}
+	for _, c := range containers {
 		errs = append(errs, removeContainer(ctx, engine, c.ID))
 		removed = append(removed, said("container", strings.Join(c.Names, " "), c.Labels))
 	}
 	for name := range groups {
-		errs = append(errs, removePod(name))
+		errs = append(errs, inTrees(name, cgroup.Remove))
 	}
 	for _, kind := range []struct {
 		name   string

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -167,5 +168,44 @@ func TestGuardClears(t *testing.T) {
 	}
 	if err := clearUp([]byte("{")); err == nil {
 		t.Error("orders that cannot be read are followed")
+	}
+}
+
+// A frozen system of a killed lab is thawed before its containers are removed: version 1 does not
+// end frozen processes.
+func TestSweepThaws(t *testing.T) {
+	mounts := cgroup.OwnMounts()
+	i := slices.IndexFunc(mounts, func(m cgroup.Mount) bool { return m.Freezer && m.Root == "/" })
+	if i < 0 {
+		t.Skip("no freezer of version 1 is mounted from its root")
+	}
+	name := fmt.Sprintf("%s%d-%d", podPrefix, os.Getpid(), count.Add(1))
+	dir := filepath.Join(mounts[i].Dir, name)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(dir) })
+	if err := cgroup.Write(dir, cgroup.StateFile, "FROZEN"); err != nil {
+		t.Fatal(err)
+	}
+	f, state := startFake(t), ""
+	f.fail("GET /containers/json", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `[{"Id": "id1", "Names": ["/x"], "Labels": {"%s": "%s"}}]`, labelGroup, name)
+	})
+	f.fail("DELETE /containers/X", func(w http.ResponseWriter, _ *http.Request) {
+		state = cgroup.Value(dir, cgroup.StateFile)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	engine, err := connect(t.Context(), f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	_, err = sweep(t.Context(), engine, func(map[string]string) bool { return true })
+	if err != nil || state != "THAWED" {
+		t.Errorf("at the removal, the group was %q; error %v", state, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Errorf("%s is left", dir)
 	}
 }

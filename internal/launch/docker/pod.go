@@ -67,7 +67,7 @@ func (p *pod) allowed(driver string) string {
 }
 
 // make creates the group and sets the limits of the system. A container with the group's name as
-// label exists by then, so that a removal after the lab's death finds the group.
+// label must exist by then, so that a removal after the lab's death finds the group.
 func (p *pod) make(s launch.Spec) error {
 	built := map[string]bool{} // controllers that are mounted together share one folder
 	for _, g := range p.groups {
@@ -118,9 +118,9 @@ func ifThere(err error) error {
 	return err
 }
 
-// removePod removes the groups of a system by name in all trees: the engine makes groups also in
+// inTrees calls do for the groups of a system by name in all trees: the engine makes groups also in
 // trees without limits.
-func removePod(name string) error {
+func inTrees(name string, do func(dir string) error) error {
 	number, ok := strings.CutPrefix(name, podPrefix)
 	if _, err := strconv.Atoi(strings.ReplaceAll(number, "-", "")); !ok || err != nil {
 		return nil // a label with such a name is not from a lab
@@ -128,7 +128,7 @@ func removePod(name string) error {
 	var errs []error
 	for _, m := range cgroup.OwnMounts() {
 		if m.Root == "/" {
-			errs = append(errs, cgroup.Remove(filepath.Join(m.Dir, name)))
+			errs = append(errs, do(filepath.Join(m.Dir, name)))
 		}
 	}
 	return errors.Join(errs...)

@@ -387,7 +387,7 @@ func (p *proc) Stop(grace time.Duration) error {
 		return fmt.Errorf("stop %s: %w", p.Spec.Name, err)
 	}
 	if p.pod != nil && p.root == p {
-		if err := removePod(p.pod.name); err != nil {
+		if err := inTrees(p.pod.name, cgroup.Remove); err != nil {
 			return fmt.Errorf("stop %s: remove the system's control group: %w", p.Spec.Name, err)
 		}
 	}

@@ -366,3 +366,95 @@ func fakeProcess(t *testing.T) (launch.Process, error) {
 		}}
 	return l.Launch(t.Context(), launch.Spec{Name: "t"})
 }
+
+// A freezer of version 1 that cannot be opened is not used, also not to thaw.
+func TestGroupThatCannotBeOpened(t *testing.T) {
+	testsets.Live(t)
+	p := launched(t, record.FreezeSignals, 1, os.Args[0], burn, "0")
+	dir := t.TempDir()
+	err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), fmt.Appendln(nil, p.Main()), 0o600)
+	if err = errors.Join(err, os.Mkdir(filepath.Join(dir, cgroup.StateFile), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(target{p, launch.Group{Version: 1, Dir: dir}}, "")
+	if err != nil || f.Way() != record.FreezeSignals {
+		t.Fatalf("%v, error %v, want signals", f, err)
+	}
+	if err := errors.Join(f.Freeze(), f.Thaw()); err != nil {
+		t.Error(err)
+	}
+	before := used(t, p.PIDs())
+	await(t, "use of processor time", func() bool { return used(t, p.PIDs()) > before })
+}
+
+// listed is a target with a list of its own.
+type listed struct {
+	launch.Process
+	pids []int
+}
+
+func (l *listed) PIDs() []int { return l.pids }
+
+// A process that leaves the target after it was stopped is resumed, and no later process with its
+// number.
+func TestThawOfWhatHasLeft(t *testing.T) {
+	testsets.Live(t)
+	p := launched(t, record.FreezeSignals, 3, os.Args[0], burn, "2")
+	all := p.PIDs()
+	l := &listed{p, all}
+	f := freezer(t, l, record.FreezeSignals)
+	state := func(i int) string { return cgroup.Stat(all[i])[0] }
+	if err := f.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	// On a busy machine, Freeze returns before threads stop.
+	await(t, "the stop", func() bool { return state(0)+state(1)+state(2) == "TTT" })
+	l.pids, f.signal.newest = all[:1], ""
+	if err := f.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	born := f.signal.stopped[2].born
+	f.signal.stopped[2].born = "0"
+	if err := f.Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if state(0) == "T" || state(1) == "T" || state(2) != "T" {
+		t.Errorf("the states are %s, %s and %s", state(0), state(1), state(2))
+	}
+	member{all[2], born}.send(unix.SIGCONT)
+}
+
+// An engine that pauses some containers and then fails is told to resume all.
+func TestPauseOfHalf(t *testing.T) {
+	paused := [2]bool{}
+	fails := true
+	p := &pause{do: func(pause bool) error {
+		paused[0] = pause
+		if fails {
+			return errors.New("no response")
+		}
+		paused[1] = pause
+		return nil
+	}}
+	f := &Freezer{process: &listed{&endless{}, []int{1}}, way: record.FreezeEngine, pause: p}
+	if err := f.Freeze(); err == nil || paused[0] {
+		t.Errorf("paused %v, error %v", paused, err)
+	}
+	fails = false
+	if err := f.Freeze(); err != nil || paused != [2]bool{true, true} {
+		t.Errorf("paused %v, error %v", paused, err)
+	}
+	fails = true
+	if err := f.Thaw(); err == nil {
+		t.Error("an engine that does not respond has resumed the target")
+	}
+	fails = false
+	if err := f.Close(); err != nil || paused != [2]bool{} {
+		t.Errorf("after Close, paused are %v, error %v", paused, err)
+	}
+}
+
+// endless is a target that never ends.
+type endless struct{ launch.Process }
+
+func (*endless) Exited() <-chan struct{} { return nil }

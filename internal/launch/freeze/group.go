@@ -41,8 +41,11 @@ func openGroup(p launch.Process) (*group, error) {
 	if g.Version == 1 {
 		out.freezing, out.thawing, out.frozen = "FROZEN", "THAWED", []byte("FROZEN")
 		out.control, err = os.OpenFile(filepath.Join(g.Dir, cgroup.StateFile), os.O_RDWR, 0)
+		if err != nil {
+			return nil, err // not a group that Thaw would prefer to signals
+		}
 		out.state = out.control
-		return out, err
+		return out, nil
 	}
 	out.control, err = os.OpenFile(filepath.Join(g.Dir, cgroup.FreezeFile), os.O_WRONLY, 0)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 type pause struct {
 	do     func(paused bool) error
 	paused bool
+	unsure bool // the last call failed, perhaps after it paused some containers
 }
 
 func newPause(p launch.Process) (*pause, error) {
@@ -23,12 +24,10 @@ func newPause(p launch.Process) (*pause, error) {
 }
 
 func (p *pause) set(paused bool) error {
-	if p.paused == paused {
+	if p.paused == paused && !p.unsure {
 		return nil
 	}
 	err := p.do(paused)
-	if err == nil || !paused { // a container that cannot be resumed may have ended
-		p.paused = paused
-	}
+	p.paused, p.unsure = paused, err != nil
 	return err
 }

@@ -21,9 +21,16 @@ type signals struct {
 	process launch.Process
 	pids    []int    // from the last listing, parents before their later children
 	births  []string // start times of pids
+	stopped []member // that were sent SIGSTOP, in this order, until thaw
 	newest  string   // last process of the machine at the listing; empty: unknown
 	text    [1024]byte
 	names   [1 << 15]byte // of threads, as returned by getdents64(2)
+}
+
+// member is a process of the target. The start time distinguishes it from later ones.
+type member struct {
+	pid  int
+	born string
 }
 
 func newSignals(p launch.Process) (*signals, error) {
@@ -77,8 +84,12 @@ const passes = 100
 func (s *signals) freeze() error {
 	began := clock.Mono()
 	for pass := 0; pass == 0 || s.list() && pass < passes; pass++ {
-		for i := range s.pids {
-			s.send(i, unix.SIGSTOP)
+		for i, pid := range s.pids {
+			m := member{pid, s.births[i]}
+			m.send(unix.SIGSTOP)
+			if !slices.Contains(s.stopped, m) {
+				s.stopped = append(s.stopped, m)
+			}
 		}
 	}
 	for _, pid := range s.pids {
@@ -93,9 +104,9 @@ func (s *signals) freeze() error {
 }
 
 // send signals a process if its start time is still that of the listing.
-func (s *signals) send(i int, signal unix.Signal) {
-	if s.births[i] != "" && cgroup.Born(s.pids[i]) == s.births[i] {
-		_ = unix.Kill(s.pids[i], signal) // it may end just now
+func (m member) send(signal unix.Signal) {
+	if m.born != "" && cgroup.Born(m.pid) == m.born {
+		_ = unix.Kill(m.pid, signal) // it may end just now
 	}
 }
 
@@ -107,7 +118,7 @@ func (s *signals) await(pid int, began int64) {
 		return // it has ended
 	}
 	defer unix.Close(dir)
-	for !s.stopped(dir) {
+	for !s.rests(dir) {
 		passed := time.Duration(clock.Mono() - began)
 		if passed > bound {
 			return
@@ -118,9 +129,9 @@ func (s *signals) await(pid int, began int64) {
 	}
 }
 
-// stopped reports whether no thread in a folder of threads runs. An uninterruptible wait counts as
+// rests reports whether no thread in a folder of threads runs. An uninterruptible wait counts as
 // stopped: with vfork(2), a thread waits for a process that is itself stopped.
-func (s *signals) stopped(dir int) bool {
+func (s *signals) rests(dir int) bool {
 	if _, err := unix.Seek(dir, 0, unix.SEEK_SET); err != nil {
 		return true
 	}
@@ -155,10 +166,12 @@ func (s *signals) state(dir int, tid string) byte {
 	return s.text[name+2]
 }
 
-// thaw resumes the processes, workers before their supervisors.
+// thaw resumes the processes, workers before their supervisors, also those that a later listing
+// lacks, such as a process that left the target's group.
 func (s *signals) thaw() error {
-	for i := len(s.pids) - 1; i >= 0; i-- {
-		s.send(i, unix.SIGCONT)
+	for _, m := range slices.Backward(s.stopped) {
+		m.send(unix.SIGCONT)
 	}
+	s.stopped = s.stopped[:0]
 	return nil
 }

@@ -104,7 +104,10 @@ func (p Post) Start(orders any, env ...string) (*Guard, error) {
 	if g.pipe, err = g.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return g, g.cmd.Start()
+	if err := g.cmd.Start(); err != nil {
+		return nil, err // Start has closed the pipe
+	}
+	return g, nil
 }
 
 // PID returns the number of the guard's process.

@@ -31,6 +31,18 @@ func TestStand(t *testing.T) {
 	check("", errors.New("it is away"), rounds)
 }
 
+// A guard that cannot be started leaves no handle.
+func TestStart(t *testing.T) {
+	// The kernel limits a variable to 128 KiB.
+	g, err := Post{Env: "PRONY_TEST_GUARD"}.Start(strings.Repeat("x", 200<<10))
+	if err == nil || g != nil {
+		t.Errorf("%v, error %v", g, err)
+	}
+	if err := g.End(true); err != nil {
+		t.Error(err)
+	}
+}
+
 // Two lines are noted as one, and the failure stays an error. Without anything to note, or if the
 // file is a link, nothing is noted.
 func TestNote(t *testing.T) {

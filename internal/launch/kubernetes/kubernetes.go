@@ -283,6 +283,7 @@ func (l *Launcher) bring(ctx context.Context, image string) error {
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], image)...)
 	talk := &kept{bound: maxTalk}
 	cmd.Stdout, cmd.Stderr = talk, talk
+	cmd.WaitDelay = time.Second // a process that it left may keep the pipe open
 	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("load image %s on the node by %s (PRONY_KUBERNETES_LOAD): %w: %s", image,

@@ -1,14 +1,18 @@
 package kubernetes
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/record"
 )
@@ -35,6 +39,35 @@ func TestAsk(t *testing.T) {
 	}
 	check(`echo "$@"`, "get pods "+requestBound+" --namespace=n\n", "")
 	check(`echo no such cluster >&2; exit 1`, "", "no such cluster")
+}
+
+// TestBringEnds checks that a program that leaves a process with its output ends with the context.
+func TestBringEnds(t *testing.T) {
+	dir := t.TempDir()
+	program, left := filepath.Join(dir, "load"), filepath.Join(dir, "left")
+	script := "#!/bin/sh\nsleep 1000 &\necho $! >" + left + ".new\nmv " + left + ".new " + left +
+		"\nexec sleep 1000\n"
+	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- (&Launcher{options: Options{Load: program}}).bring(ctx, "image") }()
+	var pid int
+	testsets.Eventually(t, "the process", func() bool {
+		text, err := os.ReadFile(left)
+		if err == nil {
+			pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return err == nil
+	})
+	defer syscall.Kill(pid, syscall.SIGKILL) //nolint:errcheck // it exists
+	cancel()
+	testsets.Eventually(t, "the end", func() bool { return len(ended) > 0 })
+	if err := <-ended; err == nil {
+		t.Error("an interrupted program is no error")
+	}
 }
 
 // TestKeptOutput keeps the first bytes of a program's output.

@@ -179,15 +179,19 @@ func endGroup(dir string) error {
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("kill processes %v in %s: they still run after %v",
-				pids, dir, killBound)
+			return fmt.Errorf("kill processes %v in %s: they still exist after %v; %s",
+				pids, dir, killBound, stuck)
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// killBound limits how long a killed process may take to disappear.
-const killBound = 5 * time.Second
+// killBound limits how long a killed process may take to disappear; tests shorten it.
+var killBound = 5 * time.Second
+
+// stuck is what a user can do about processes that do not disappear.
+const stuck = "they may wait for a disk or a network file system, or be frozen: end them, or " +
+	"restart the machine"
 
 // Limits implements launch.Process. If a process has left the target's control groups, no limit is
 // in force, since the groups no longer limit or count it.
@@ -206,7 +210,7 @@ func (p *proc) strays() []int {
 	if len(p.groups.list) == 0 {
 		return nil
 	}
-	all := groupMembers(p.cmd.Process.Pid)
+	all := p.members()
 	within := make([][]int, len(p.groups.list))
 	for i, g := range p.groups.list {
 		within[i] = cgroup.PIDs(g.Dir)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/service"
@@ -51,6 +52,39 @@ func TestFrozenByVersionOne(t *testing.T) {
 	gone(t, []int{pgid})
 	if _, err := os.Stat(g.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its group is still there: %v", err)
+	}
+}
+
+// If a group cannot be ended, the error says what the user can do.
+func TestGroupThatStays(t *testing.T) {
+	mounts := cgroup.OwnMounts()
+	i := slices.IndexFunc(mounts, func(m cgroup.Mount) bool { return m.Freezer })
+	if i < 0 {
+		t.Skip("no freezer of version 1 is mounted")
+	}
+	g := makeFreezerIn(mounts[i].Dir, "prony-1-10", 1)
+	if g.Dir == "" {
+		t.Skip("no group may be made in " + mounts[i].Dir)
+	}
+	was := killBound
+	defer func() { killBound = was }()
+	killBound = 20 * time.Millisecond
+	pgid, _ := asleep(t, filepath.Join(t.TempDir(), "log"), false)
+	inside := filepath.Join(g.Dir, "inside") // cannot be thawed below a frozen group
+	err := os.Mkdir(inside, 0o700)
+	if err == nil {
+		err = cgroup.Write(inside, "cgroup.procs", strconv.Itoa(pgid))
+	}
+	if err = errors.Join(err, cgroup.Write(g.Dir, cgroup.StateFile, "FROZEN")); err != nil {
+		t.Fatal(err)
+	}
+	err = endGroup(inside)
+	if err == nil || !strings.Contains(err.Error(), "restart the machine") {
+		t.Errorf("a frozen group: %v", err)
+	}
+	killBound = was
+	if err := errors.Join(cgroup.Thaw(g.Dir), endGroup(inside), endGroup(g.Dir)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -53,8 +54,11 @@ type proc struct {
 	guest   bool // in the groups of another process, which removes them
 	journal *Journal
 	name    string
-	user    string         // under whose name it runs, if not this program's; otherwise empty
-	log     string         // path of the log as the kernel resolves it
+	user    string // under whose name it runs, if not this program's; otherwise empty
+	log     string // path of the log as the kernel resolves it
+	born    string // start time of the leader
+
+	mu      sync.Mutex
 	workers map[int]string // start times of processes seen, by number
 }
 
@@ -180,10 +184,16 @@ func (p *proc) start(ctx context.Context, path string) error {
 		return err
 	}
 	defer r.Close()
+	defer w.Close()
+	order, err := ordered(e)
+	if err != nil {
+		return err
+	}
+	defer order.Close()
 	p.cmd = exec.Command(self)
-	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=" + e.String()}
+	p.cmd.Dir, p.cmd.Env = p.Spec.Dir, []string{entry.Variable + "=1"}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.ExtraFiles = []*os.File{w}
+	p.cmd.ExtraFiles = []*os.File{w, order} // entry.Report and entry.Order
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmdlog.Say(line(e, p.Spec.Dir))
 	started := make(chan error)
@@ -196,17 +206,38 @@ func (p *proc) start(ctx context.Context, path string) error {
 	return p.hear(ctx, r)
 }
 
+// ordered returns a file in memory with an entry.
+func ordered(e entry.Entry) (*os.File, error) {
+	fd, err := unix.MemfdCreate("entry", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("pass the command to the process: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "entry")
+	if _, err := file.WriteString(e.String()); err != nil {
+		return nil, errors.Join(fmt.Errorf("pass the command to the process: %w", err),
+			file.Close())
+	}
+	return file, nil
+}
+
 // keep starts the process and waits for its end on one locked thread: the parent-death signal comes
 // when the *thread* that forked ends, so that thread must live as long as the process.
 func (p *proc) keep(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
+	if err == nil {
+		p.born = cgroup.Born(p.cmd.Process.Pid)
+	}
 	started <- err
 	if err != nil {
 		p.End("")
 		return
 	}
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+	}
+	p.noteWorkers() // they remain, and the group's number is still in use
 	how := "exit status 0"
 	if err = p.cmd.Wait(); err != nil {
 		how = err.Error()
@@ -277,7 +308,34 @@ func (p *proc) PIDs() []int {
 	if len(p.groups.list) > 0 && !p.guest {
 		return cgroup.PIDs(p.groups.list[0].Dir)
 	}
-	return groupMembers(p.cmd.Process.Pid)
+	return p.members()
+}
+
+// members lists the processes of the target's group and their descendants. There are none once the
+// leader was waited for and all others have ended: the kernel may then use the number again.
+func (p *proc) members() []int {
+	pgid := p.cmd.Process.Pid
+	select {
+	case <-p.Exited():
+		if !isOurs(launched{PID: pgid, Born: p.born, Log: p.log}) && !p.remains(pgid) {
+			return nil
+		}
+	default:
+	}
+	return groupMembers(pgid)
+}
+
+// remains reports whether a process that was seen is still in the group.
+func (p *proc) remains(pgid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for pid, born := range p.workers {
+		group, err := unix.Getpgid(pid)
+		if err == nil && group == pgid && cgroup.Born(pid) == born {
+			return true
+		}
+	}
+	return false
 }
 
 // groupMembers lists the processes of a process group and all their descendants, since servers give
@@ -320,7 +378,7 @@ func (p *proc) Stop(grace time.Duration) error {
 	if p.cmd != nil && p.cmd.Process != nil {
 		p.thaw()
 		p.noteWorkers()
-		if pgid := p.cmd.Process.Pid; grace > 0 {
+		if pgid := p.cmd.Process.Pid; grace > 0 && len(p.members()) > 0 {
 			cmdlog.Run("kill", "-TERM", "--", strconv.Itoa(-pgid))
 			_ = unix.Kill(-pgid, unix.SIGTERM) // it may have gone already
 			p.Wait(grace)
@@ -332,10 +390,13 @@ func (p *proc) Stop(grace time.Duration) error {
 // noteWorkers records the present processes with their start times: after its parent has ended, a
 // worker with a group of its own cannot be attributed.
 func (p *proc) noteWorkers() {
+	members := p.members()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.workers == nil {
 		p.workers = map[int]string{}
 	}
-	for _, pid := range groupMembers(p.cmd.Process.Pid) {
+	for _, pid := range members {
 		p.workers[pid] = cgroup.Born(pid)
 	}
 }
@@ -361,27 +422,32 @@ func (p *proc) clean() error {
 func (p *proc) killProcessGroup() error {
 	pgid := p.cmd.Process.Pid
 	p.noteWorkers()
+	if len(p.members()) > 0 {
+		_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
+	}
+	p.mu.Lock()
 	for pid, born := range p.workers {
 		if cgroup.Born(pid) == born {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}
-	_ = unix.Kill(-pgid, unix.SIGKILL) // all of it may have gone already
+	p.mu.Unlock()
 	deadline := time.After(killBound)
 	select {
 	case <-p.Exited():
 	case <-deadline:
-		return fmt.Errorf("process %d still exists %v after it was killed", pgid, killBound)
+		return fmt.Errorf("process %d still exists %v after it was killed; %s", pgid, killBound,
+			stuck)
 	}
 	for {
-		remaining := groupMembers(pgid)
+		remaining := p.members()
 		if len(remaining) == 0 {
 			return nil
 		}
 		select {
 		case <-deadline:
-			return fmt.Errorf("processes %v still exist %v after they were killed", remaining,
-				killBound)
+			return fmt.Errorf("processes %v still exist %v after they were killed; %s", remaining,
+				killBound, stuck)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/freeze"
@@ -307,5 +308,28 @@ func TestAllAreAskedToEnd(t *testing.T) {
 	}
 	if log := p.Log(9); !slices.Contains(log, "child was asked") {
 		t.Errorf("it wrote %q", log)
+	}
+}
+
+// An environment that is larger than one variable may be reaches the service.
+func TestLargeEnvironment(t *testing.T) {
+	testsets.Live(t)
+	dir := t.TempDir()
+	env := []string{"PATH=" + os.Getenv("PATH")}
+	for i := range 20 {
+		env = append(env, fmt.Sprintf("V%d=%s", i, strings.Repeat("x", 20_000)))
+	}
+	p, err := (&Launcher{NoGroup: true}).Launch(t.Context(), launch.Spec{Name: "t", Dir: dir,
+		Args: []string{"sh", "-c", "echo ${#V19}; exec sleep 1000"}, Env: env,
+		LogFile: filepath.Join(dir, "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testsets.Eventually(t, "the output", func() bool { return len(p.Log(9)) > 0 })
+	if err := p.Stop(0); err != nil {
+		t.Error(err)
+	}
+	if got := fmt.Sprint(p.Log(9)); got != "[20000]" {
+		t.Errorf("the service wrote %s", got)
 	}
 }

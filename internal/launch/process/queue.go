@@ -3,8 +3,9 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,67 +20,89 @@ import (
 // without a lock is that of a lab that was killed.
 const queueDir = "queue"
 
-// Ticket is a place in the queue of labs of this user that wait for the machine.
-type Ticket struct{ file *os.File }
+// ticketName matches the name of a ticket.
+var ticketName = regexp.MustCompile(`^\d{20}-\d+$`)
 
-// Join takes a place at the end of the queue in a journal's folder.
-func Join(dir string) (*Ticket, error) {
+// Ticket is a place in the queue of labs of this user that wait for the machine.
+type Ticket struct {
+	queue *os.Root
+	file  *os.File
+	name  string
+}
+
+// openQueue opens the queue in a journal's folder, which it checks.
+func openQueue(dir string, create bool) (*os.Root, error) {
 	root, err := Private(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	queue := filepath.Join(dir, queueDir)
-	if err := os.MkdirAll(queue, 0o700); err != nil {
-		return nil, fmt.Errorf("join the queue: %w", err)
+	if create {
+		if err := root.MkdirAll(queueDir, 0o700); err != nil {
+			return nil, err
+		}
 	}
-	// It gets its name when it is locked: without a lock, others would remove it.
-	file, err := os.CreateTemp(queue, ".new-")
+	return root.OpenRoot(queueDir)
+}
+
+// Join takes a place at the end of the queue in a journal's folder.
+func Join(dir string) (*Ticket, error) {
+	queue, err := openQueue(dir, true)
 	if err != nil {
 		return nil, fmt.Errorf("join the queue: %w", err)
+	}
+	name := fmt.Sprintf("%020d-%d", clock.Wall().UnixNano(), os.Getpid())
+	// It gets its name when it is locked: without a lock, others would remove it.
+	unnamed := ".new-" + name
+	file, err := queue.OpenFile(unnamed, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("join the queue: %w", errors.Join(err, queue.Close()))
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	name := filepath.Join(queue, fmt.Sprintf("%020d-%d", clock.Wall().UnixNano(), os.Getpid()))
 	if err == nil {
-		err = os.Rename(file.Name(), name)
+		err = queue.Rename(unnamed, name)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("join the queue: %w", errors.Join(err, os.Remove(file.Name()),
-			file.Close()))
+		return nil, fmt.Errorf("join the queue: %w", errors.Join(err, queue.Remove(unnamed),
+			file.Close(), queue.Close()))
 	}
-	return &Ticket{file}, nil
+	return &Ticket{queue, file, name}, nil
 }
 
 // Leave gives the place up.
 func (t *Ticket) Leave() error {
-	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", t.file.Fd()))
-	if err == nil {
-		err = os.Remove(path)
-	}
+	err := errors.Join(t.queue.Remove(t.name), t.file.Close(), t.queue.Close())
 	if err != nil {
-		err = fmt.Errorf("leave the queue: %w", err)
+		return fmt.Errorf("leave the queue: %w", err)
 	}
-	return errors.Join(err, t.file.Close())
+	return nil
 }
 
 // InTurn returns a *Busy if labs wait in a journal's folder that came before this program; nil: it
 // may take the machine. A program without a ticket comes after all that wait.
 func InTurn(dir string) error {
-	queue := filepath.Join(dir, queueDir)
-	entries, err := os.ReadDir(queue) // sorted by name, so by arrival
+	queue, err := openQueue(dir, false)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // nobody has waited yet
+	}
 	if err != nil {
-		return nil //nolint:nilerr // nobody has waited yet
+		return fmt.Errorf("read the queue: %w", err)
+	}
+	defer queue.Close()
+	entries, err := fs.ReadDir(queue.FS(), ".") // sorted by name, so by arrival
+	if err != nil {
+		return fmt.Errorf("read the queue: %w", err)
 	}
 	var ahead []string
 	for _, e := range entries {
-		_, pid, ok := strings.Cut(e.Name(), "-")
-		if !ok || strings.HasPrefix(e.Name(), ".") {
+		if !e.Type().IsRegular() || !ticketName.MatchString(e.Name()) {
 			continue
 		}
+		_, pid, _ := strings.Cut(e.Name(), "-")
 		if pid == strconv.Itoa(os.Getpid()) {
 			break
 		}
-		if isWaiting(filepath.Join(queue, e.Name())) {
+		if isWaiting(queue, e.Name()) {
 			ahead = append(ahead, pid)
 		}
 	}
@@ -94,16 +117,15 @@ func InTurn(dir string) error {
 }
 
 // isWaiting reports whether a lab holds a ticket. It removes a ticket that no lab holds.
-func isWaiting(path string) bool {
-	file, err := os.Open(path)
+func isWaiting(queue *os.Root, name string) bool {
+	file, err := queue.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false // it has just left
 	}
 	defer file.Close()
 	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-		return true
+	if err == nil {
+		_ = queue.Remove(name) // another lab may have removed it
 	}
-	_ = os.Remove(path) // another lab may have removed it
-	return false
+	return errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR)
 }

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -8,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"prony.example/internal/dev/testsets"
 )
 
 // Labs take the machine in the order in which they began to wait. A ticket of a killed lab does not
@@ -60,4 +64,56 @@ func TestQueue(t *testing.T) {
 	if err := InTurn(dir); err == nil {
 		t.Error("a lab that does not wait passed one that waits")
 	}
+}
+
+// Other users can create a guessable folder before the first lab: its queue is not read, and
+// nothing that it links to is removed or waited for.
+func TestQueueOfOthers(t *testing.T) {
+	check := func(what string, mode os.FileMode, want string, plant func(queue, victims string)) {
+		t.Helper()
+		dir, victims := filepath.Join(t.TempDir(), "prony"), t.TempDir()
+		victim := filepath.Join(victims, strings.Repeat("0", 20)+"-1")
+		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(victim, nil, 0o600),
+			os.Chmod(dir, mode)); err != nil {
+			t.Fatal(err)
+		}
+		plant(filepath.Join(dir, queueDir), victims)
+		done := make(chan error, 1)
+		go func() { done <- InTurn(dir) }()
+		var err error
+		testsets.Eventually(t, what+": the queue is read", func() bool {
+			select {
+			case err = <-done:
+				return true
+			default:
+				return false
+			}
+		})
+		if got := fmt.Sprint(err); !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+		if _, err := os.Stat(victim); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	link := func(queue, victims string) {
+		if err := os.Symlink(victims, queue); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("a folder of others", 0o755, "must belong to this user", link)
+	check("a link", 0o700, "escapes", link)
+	check("no tickets", 0o700, "<nil>", func(queue, victims string) {
+		if err := errors.Join(os.Mkdir(queue, 0o700),
+			os.WriteFile(filepath.Join(queue, "a-b"), nil, 0),
+			os.Symlink(victims, filepath.Join(queue, strings.Repeat("0", 19)+"1-1")),
+			unix.Mkfifo(filepath.Join(queue, strings.Repeat("0", 19)+"2-1"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if entries, err := os.ReadDir(queue); err != nil || len(entries) != 3 {
+				t.Errorf("files that are no tickets: %v remain, error %v", entries, err)
+			}
+		})
+	})
 }

@@ -105,7 +105,8 @@ func (i Image) text() string    { return i.Name }
 func (c Compose) text() string  { return c.Service }
 
 func (c Command) named() string {
-	return noPort.ReplaceAllString(folders.ReplaceAllString(string(c), "$1"), "")
+	text := user.ReplaceAllString(string(c), "$1")
+	return noPort.ReplaceAllString(folders.ReplaceAllString(text, "$1"), "")
 }
 func (r Revision) named() string { return r.Git }
 func (u URL) named() string      { return scheme.ReplaceAllString(string(u), "") }
@@ -148,6 +149,7 @@ const AgainSuffix = record.AgainSuffix
 
 var (
 	notName = regexp.MustCompile(`[^A-Za-z0-9._]+`)
+	user    = regexp.MustCompile(`(://)[^/?#\s]*@`) // of a URL, perhaps with a password
 	folders = regexp.MustCompile(`(^|[ =])[^ =]*/`) // folders before a program's or file's name
 	noPort  = regexp.MustCompile(`\{port\}|\$\{?PORT\}?`)
 	scheme  = regexp.MustCompile(`^[a-z]+://`)

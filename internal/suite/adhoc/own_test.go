@@ -87,13 +87,14 @@ func TestServices(t *testing.T) {
 		{Way: Command("env java -jar ./app.jar"), Dir: dir},
 		{Way: Revision{"feature/a b", "./app"}, Dir: dir, Steps: [][]string{{"true"}}},
 		{Way: Command("./app -p {port}"), Dir: dir, Again: true},
+		{Way: Command("./app --db=redis://ann:s3cret@db"), Dir: dir},
 	}
 	services, err := Services(from, nil, "/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"app-p", "GOGC-400-app", "app-p-2", "x", "env-java-jar-app.jar",
-		"feature-a-b", "app-p-again"}
+		"feature-a-b", "app-p-again", "app-db-db"}
 	for i, s := range services {
 		if s.Name != want[i] || s.Full(s.Targets[0]) != want[i] {
 			t.Errorf("%s is called %s, want %s", from[i].Way, s.Name, want[i])

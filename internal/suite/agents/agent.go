@@ -153,22 +153,29 @@ var (
 	variable = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// Own fills in the placeholders that are equal for all processes on this machine: ${NAME} by lookup
-// (os.LookupEnv) from the user's environment, and {platform}. The other words stay as they are. If
-// a variable is not set, the error wraps ErrMissing.
-func (r Ride) Own(lookup func(string) (string, bool)) (map[string]string, error) {
+// Own fills in the placeholders that are equal for all processes on this machine. In written, only
+// {platform} is filled in: records contain it. In resolved are the texts with ${NAME}, which may be
+// secret, filled in by lookup (os.LookupEnv) from the user's environment. The other words stay as
+// they are. If a variable is not set, the error wraps ErrMissing.
+func (r Ride) Own(lookup func(string) (string, bool)) (written, resolved map[string]string,
+	err error) {
 	if lacks := r.lacks(lookup); len(lacks) > 0 {
-		return nil, fmt.Errorf("agent %s: %w: %s", r.Name, ErrMissing, strings.Join(lacks, "; "))
+		return nil, nil, fmt.Errorf("agent %s: %w: %s", r.Name, ErrMissing,
+			strings.Join(lacks, "; "))
 	}
-	out := map[string]string{}
+	written, resolved = map[string]string{}, map[string]string{}
 	for name, text := range r.Env {
 		text = strings.ReplaceAll(text, "{platform}", Platform())
-		out[name] = variable.ReplaceAllStringFunc(text, func(match string) string {
+		written[name] = text
+		if !variable.MatchString(text) {
+			continue
+		}
+		resolved[name] = variable.ReplaceAllStringFunc(text, func(match string) string {
 			value, _ := lookup(match[2 : len(match)-1]) // it is set, because lacks found none
 			return value
 		})
 	}
-	return out, nil
+	return written, resolved, nil
 }
 
 // lacks returns which variables of the user's environment the level needs and are not set.

@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -137,19 +138,20 @@ func TestVariants(t *testing.T) {
 		t.Errorf("the ride is %q, and the agent's rate became %q", r.Name, a.Env["RATE"])
 	}
 	lookup := func(name string) (string, bool) { return "home:{agent}", name == "TO" }
-	env, err := r.Own(lookup)
+	written, resolved, err := r.Own(lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{
+	if want := map[string]string{
 		"LIB": "{agent}/" + agents.Platform() + "/x.so", "RATE": "0.1", "J": `{"a": 1}`,
-		"TO": "home:{agent}",
-	} {
-		if env[name] != want {
-			t.Errorf("%s is %q, want %q", name, env[name], want)
-		}
+		"TO": "${TO}",
+	}; !maps.Equal(written, want) {
+		t.Errorf("the record contains %q, want %q", written, want)
 	}
-	_, err = r.Own(func(string) (string, bool) { return "", false })
+	if want := map[string]string{"TO": "home:{agent}"}; !maps.Equal(resolved, want) {
+		t.Errorf("values of the user's environment are %q, want %q", resolved, want)
+	}
+	_, _, err = r.Own(func(string) (string, bool) { return "", false })
 	const missing = "agent a/low: the agent cannot be fetched on this machine: needs the " +
 		"environment variable TO, which is not set"
 	if err == nil || err.Error() != missing {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -206,10 +207,11 @@ func (w *workshop) ride(t *testing.T, remember remembering, r agents.Ride, f age
 func (x trip) start(ctx context.Context, t *testing.T, s *service.Service, target service.Target,
 	built *service.Built) *processes.System {
 	t.Helper()
-	env, err := x.ride.Own(os.LookupEnv)
+	env, resolved, err := x.ride.Own(os.LookupEnv)
 	if err != nil {
 		t.Fatal(err)
 	}
+	maps.Copy(env, resolved)
 	if x.ride.Name != "again" {
 		env["OTEL_BSP_SCHEDULE_DELAY"], env["OTEL_BLRP_SCHEDULE_DELAY"] = "100", "100"
 		env["OTEL_METRIC_EXPORT_INTERVAL"], env["OTEL_METRIC_EXPORT_TIMEOUT"] = "500", "500"

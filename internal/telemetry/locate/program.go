@@ -161,6 +161,7 @@ func ask(ctx context.Context, path string) (v telemetry.Version, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "version")
+	cmd.WaitDelay = time.Second // a process that it left may keep the pipe open
 	cmdlog.Command(cmd)
 	out, err := cmd.Output()
 	if err == nil {

@@ -43,6 +43,8 @@ type Lab struct {
 	Wait time.Duration
 	// AsMe starts the user's own services as this program's user, also if that is root.
 	AsMe bool
+	// Tools are used by Here. Nil: it finds them.
+	Tools *service.Tools
 
 	used  *turn // held machine, if several steps share one turn; nil: each takes it
 	built bool  // Take has built the services and reported it

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"prony.example/internal/launch"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
 	"prony.example/internal/suite/agents"
@@ -56,7 +55,7 @@ func (r *run) board(ctx context.Context) error {
 func (r *run) fetch(ctx context.Context, catalog *agents.Catalog, name string) (out ride) {
 	match, level, err := catalog.Find(name)
 	if err == nil {
-		_, err = match.Variant(level).Own(os.LookupEnv)
+		_, _, err = match.Variant(level).Own(os.LookupEnv)
 	}
 	if err == nil {
 		out.Ride, err = r.World.Fetch(ctx, r.Root, match, r.Tell.Say)
@@ -73,7 +72,6 @@ func (r *run) skip(subject string, why error) {
 // open opens the launchers of the suite. A launcher that is not available here is left out of the
 // suite, with the reason.
 func (r *run) open(ctx context.Context) error {
-	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
 	for _, t := range r.plan.Trials { // the user's own images
 		s, _, _ := r.catalog.Find(t.Target)
 		if name := t.Launcher; Contained(s) != "" && r.launchers.By[name] == nil &&
@@ -146,7 +144,7 @@ func (l *Lab) Here(ctx context.Context, w Wish) (*suite.Plan, error) {
 	if !plain(p.suite) {
 		return p.plan, nil
 	}
-	retained, lost := l.part(service.FindTools(ctx), p)
+	retained, lost := l.part(cmp.Or(l.Tools, service.FindTools(ctx)), p)
 	if len(lost) == 0 {
 		return p.plan, nil
 	}

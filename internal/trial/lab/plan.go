@@ -184,13 +184,16 @@ func (l *Lab) attach(s *suite.Suite) error {
 		r := match.Variant(level)
 		v := suite.Variant{Runtimes: r.Runtimes, Languages: r.Languages, Build: r.Fetch.Build,
 			Scrape: r.Scrape, Home: r.NeedsTelemetry, Version: match.Source(),
-			Env: map[string]suite.Text{}}
-		ownByName, err := r.Own(os.LookupEnv)
+			Env: map[string]suite.Text{}, UserEnv: map[string]suite.Text{}}
+		written, resolved, err := r.Own(os.LookupEnv)
 		if errors.Is(err, agents.ErrMissing) {
-			ownByName, err = r.Env, nil // board leaves it out and reports why
+			written, err = r.Env, nil // board leaves it out and reports why
 		}
-		for name, value := range ownByName {
+		for name, value := range written {
 			v.Env[name] = suite.Text(value)
+		}
+		for name, value := range resolved {
+			v.UserEnv[name] = suite.Text(value)
 		}
 		return v, err
 	})

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,6 +84,24 @@ func (w turns) Enter() (*process.Journal, []string, error) {
 		return nil, nil, &process.Busy{Who: "process 7"}
 	}
 	return nil, []string{"process 8"}, nil
+}
+
+// cleaned is a world that ends what an earlier lab left, and is then not free.
+type cleaned struct{ simulated }
+
+func (cleaned) Enter() (*process.Journal, []string, error) {
+	return nil, []string{"process 8"}, errors.New("not free")
+}
+
+// TestLeftoversOfARefusal checks that leftovers that were ended are reported although the lab does
+// not get the machine.
+func TestLeftoversOfARefusal(t *testing.T) {
+	heard := &listener{}
+	_, _, err := (&Lab{World: cleaned{}, Tell: heard}).Take(t.Context(), nil, "")
+	if err == nil || len(heard.lines) != 1 ||
+		!strings.HasPrefix(heard.lines[0], "ended process 8") {
+		t.Errorf("it says %q, error %v", heard.lines, err)
+	}
 }
 
 // TestTakeWaits for another lab, if the user permits it, and reports once for which.

@@ -13,6 +13,7 @@ import (
 	"prony.example/internal/base/clock"
 	"prony.example/internal/base/cmdlog"
 	"prony.example/internal/base/files"
+	"prony.example/internal/launch"
 	"prony.example/internal/observe/host"
 	"prony.example/internal/service"
 	"prony.example/internal/suite"
@@ -62,12 +63,20 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if r.plan.Grouped != "" {
 		l.Tell.Say(r.plan.Grouped)
 	}
-	for _, step := range []func(context.Context) error{r.stack, r.board, r.open} {
+	if err := r.stack(ctx); err != nil {
+		return "", err
+	}
+	if err := r.begin(ctx); err != nil {
+		return "", err
+	}
+	defer func() { _ = r.turn.leave() }() // the kernel releases the lock when the process ends
+	r.launchers = &Launchers{By: map[string]launch.Launcher{}}
+	defer func() { err = errors.Join(err, r.launchers.close()) }()
+	for _, step := range []func(context.Context) error{r.board, r.open} {
 		if err := step(ctx); err != nil {
 			return "", err
 		}
 	}
-	defer func() { err = errors.Join(err, r.launchers.close()) }()
 	if err := r.narrow(); err != nil {
 		return "", err
 	}
@@ -77,14 +86,6 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 	if err := r.divide(); err != nil {
 		return "", err
 	}
-	begin := l.begin
-	if w.Resume != "" { // another lab could resume the same run, whose builds are cached
-		begin = l.enter
-	}
-	if r.turn, err = begin(ctx); err != nil {
-		return "", err
-	}
-	defer func() { _ = r.turn.leave() }() // the kernel releases the lock when the process ends
 	l.leftovers(r.launchers.Reaped, nil)
 	l.Tell.Begin(Begun{r.plan, r.layout, r.catalog.attached()})
 	r.head(ctx)
@@ -111,6 +112,17 @@ func (l *Lab) Run(ctx context.Context, w Wish) (dir string, err error) {
 		err = fmt.Errorf("%w; %s", err, r.nextStep())
 	}
 	return r.dir, err
+}
+
+// begin takes the machine for downloads, builds and launchers of containers, which would disturb
+// another lab's measurements.
+func (r *run) begin(ctx context.Context) (err error) {
+	begin := r.Lab.begin
+	if r.wish.Resume != "" { // another lab could resume the same run, whose builds are cached
+		begin = r.enter
+	}
+	r.turn, err = begin(ctx)
+	return err
 }
 
 // alone takes the machine for the measurements, if other labs could build beside this one.

@@ -107,6 +107,9 @@ func (l *Lab) enter(ctx context.Context) (*turn, error) {
 	t := &turn{}
 	err := l.wait(ctx, func() (err error) {
 		t.journal, t.reaped, err = l.World.Enter()
+		if err != nil {
+			l.leftovers(t.reaped, nil) // nobody else finds them again
+		}
 		return err
 	})
 	t.leave = t.journal.Close

@@ -37,6 +37,12 @@ func (w stages) Enter() (*process.Journal, []string, error) {
 	return nil, []string{"process 8"}, nil
 }
 
+func (w stages) Container(ctx context.Context, name string, to *Launchers) error {
+	w.step("open")
+	to.Ends = append(to.Ends, func() error { w.step("close"); return nil })
+	return w.simulated.Container(ctx, name, to)
+}
+
 func (w stages) Build(ctx context.Context, b *service.Builder, s *service.Service) (
 	*service.Built, error) {
 	w.step("build")
@@ -56,13 +62,15 @@ func (w stages) Lab(j *process.Journal, by *Launchers, l host.Layout, dir string
 
 // A run that waits shares the machine for its builds, and takes it alone before it measures. One
 // that does not wait, and a resumed one, take it alone at once. The plan is the first event of its
-// progress, and a folder that cannot be written ends it before it builds.
+// progress, and a folder that cannot be written ends it before it builds. Launchers of containers
+// are open only meanwhile.
 func TestRunsBuildBesideOthers(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	check := func(wait time.Duration, edit func(*Wish), want ...string) (said []string,
 		dir string) {
 		t.Helper()
 		w, wish := stages{list: new([]string)}, wholeWish(t, wholeSuite, "a")
+		w.has = []string{"docker"}
 		edit(&wish)
 		root := t.TempDir()
 		synctest.Test(t, func(t *testing.T) {
@@ -93,5 +101,16 @@ func TestRunsBuildBesideOthers(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check(time.Minute, func(w *Wish) { w.Out = filepath.Join(file, "r") }, "share", "leave")
+	unwritable := func(w *Wish) { w.Out = filepath.Join(file, "r") }
+	check(time.Minute, unwritable, "share", "leave")
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	contained := func(w *Wish) {
+		w.Override.Launchers, w.Own.Services[0].Dir = []string{"docker"}, dir
+	}
+	check(0, contained, "enter", "open", "measure", "close")
+	check(time.Minute, func(w *Wish) { contained(w); unwritable(w) }, "share", "open", "close",
+		"leave")
 }

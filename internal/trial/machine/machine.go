@@ -64,10 +64,10 @@ func (World) Enter() (j *process.Journal, reaped []string, err error) {
 		return nil, nil, err
 	}
 	if j, reaped, err = process.OpenJournal(process.DefaultDir()); err != nil {
-		return nil, nil, err
+		return nil, reaped, err
 	}
 	if err := j.Alone(process.Processors); err != nil {
-		return nil, nil, errors.Join(err, j.Close())
+		return nil, reaped, errors.Join(err, j.Close())
 	}
 	return j, reaped, nil
 }
@@ -347,6 +347,7 @@ func Beside(ctx context.Context, root string, args []string, in io.Reader, out i
 	cmd := exec.CommandContext(ctx, path, args...)
 	var reported bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, &reported
+	cmd.WaitDelay = interruptBound // a process that it left may keep the pipes open
 	cmdlog.Command(cmd)
 	if err := cmd.Run(); err != nil {
 		if why := strings.TrimSpace(reported.String()); why != "" {

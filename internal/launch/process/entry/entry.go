@@ -16,12 +16,16 @@ import (
 	"unsafe"
 )
 
-// Variable marks a process of this program that must become a service. Its value is Entry.String.
+// Variable marks a process of this program that must become a service.
 const Variable = "PRONY_ENTER"
 
-// Report is the file descriptor on which such a process reports "exec NS", the time on the
-// monotonic clock, or "error: " and the cause.
-const Report = 3
+// File descriptors of such a process.
+const (
+	// Report receives "exec NS", the time on the monotonic clock, or "error: " and the cause.
+	Report = 3
+	// Order is a file with Entry.String. The kernel limits a variable to 128 KiB.
+	Order = 4
+)
 
 // Entry describes what the process must do before it becomes the service.
 type Entry struct {
@@ -37,7 +41,7 @@ type Entry struct {
 	Env    []string
 }
 
-// String encodes the entry for Variable: each value after its length, each list after its count.
+// String encodes the entry for Order: each value after its length, each list after its count.
 func (e Entry) String() string {
 	var out []byte
 	put := func(s string) {
@@ -123,12 +127,32 @@ func parse(text string) (e Entry, err error) {
 // started to become a service. No instruction of the service runs outside of its limits. In any
 // other process it does nothing.
 func init() {
-	text, ok := syscall.Getenv(Variable)
-	if !ok {
+	if _, ok := syscall.Getenv(Variable); !ok {
 		return
 	}
-	say("error: " + become(text).Error() + "\n")
+	text, err := order()
+	if err == nil {
+		err = become(text)
+	}
+	say("error: " + err.Error() + "\n")
 	syscall.Exit(127)
+}
+
+// order reads the entry.
+func order() (string, error) {
+	var s syscall.Stat_t
+	if err := syscall.Fstat(Order, &s); err != nil {
+		return "", failed("read entry", err)
+	}
+	b := make([]byte, s.Size)
+	for n := 0; n < len(b); {
+		read, err := syscall.Pread(Order, b[n:], int64(n))
+		if err != nil || read == 0 {
+			return "", failed("read entry", err)
+		}
+		n += read
+	}
+	return string(b), syscall.Close(Order)
 }
 
 // say reports to the lab. It ignores errors because only the lab reads them.

@@ -52,8 +52,16 @@ func enter(t *testing.T, e entry.Entry) (report, errors string) {
 	defer r.Close()
 	c := exec.Command(os.Args[0], "-test.run=^$")
 	e.User = os.Geteuid()
-	c.Env = []string{entry.Variable + "=" + e.String(), "GODEBUG=inittrace=1"}
-	c.ExtraFiles = []*os.File{w}
+	order, err := os.CreateTemp(t.TempDir(), "")
+	if err == nil {
+		defer order.Close()
+		_, err = order.WriteString(e.String())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Env = []string{entry.Variable + "=1", "GODEBUG=inittrace=1"}
+	c.ExtraFiles = []*os.File{w, order}
 	var said strings.Builder
 	c.Stderr = &said
 	_ = c.Run() // the report says how it ended
