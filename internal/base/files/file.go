@@ -184,6 +184,9 @@ func Write(name string, print func(io.Writer) error) (err error) {
 		return err
 	}
 	draft, err := create(name, mode)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		failed.Path = name // as the user knows it
+	}
 	if err != nil {
 		return err
 	}
@@ -256,6 +259,12 @@ func IsDir(path string) bool {
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// IsLink reports whether a path is a symbolic link.
+func IsLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
 }
 
 // Put writes data as Write does.

@@ -30,6 +30,7 @@ import (
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/process/entry"
+	"prony.example/internal/observe/host"
 	"prony.example/record"
 )
 
@@ -340,6 +341,22 @@ func (p *proc) noteWorkers() {
 	}
 }
 
+// killDaemon kills a process that listens at the port of the ended target and began after it. The
+// port was free before, so this is a worker that has left the process group and lost its parent. A
+// control group has such workers, too, so a target with one needs no such guess.
+func (p *proc) killDaemon() {
+	if len(p.groups.list) > 0 || p.Spec.Port <= 0 {
+		return
+	}
+	const tick = int64(10 * time.Millisecond) // of ages
+	for _, pid := range host.Listening("tcp", p.Spec.Port) {
+		age, ok := cgroup.Age(pid)
+		if ok && age <= clock.Mono()-p.Began()+tick && pid != os.Getpid() {
+			_ = unix.Kill(pid, unix.SIGKILL) // it may have ended
+		}
+	}
+}
+
 // clean ends all remaining processes by force and removes cgroups, log watch and journal entry.
 func (p *proc) clean() error {
 	var errs []error
@@ -376,6 +393,7 @@ func (p *proc) killProcessGroup() error {
 	for {
 		remaining := groupMembers(pgid)
 		if len(remaining) == 0 {
+			p.killDaemon()
 			return nil
 		}
 		select {

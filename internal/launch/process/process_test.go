@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +20,7 @@ import (
 
 	"prony.example/internal/analysis/wording"
 	"prony.example/internal/base/clock"
+	"prony.example/internal/dev/testsets"
 	"prony.example/internal/launch"
 	"prony.example/internal/launch/cgroup"
 	"prony.example/internal/launch/freeze"
@@ -28,6 +31,17 @@ import (
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PRONY_TEST_LAB"); dir != "" {
 		lab(dir)
+	}
+	if len(os.Args) == 4 && os.Args[1] == "daemon" {
+		l, err := net.Listen("tcp", "127.0.0.1:"+os.Args[2])
+		if err == nil {
+			err = os.WriteFile(os.Args[3], []byte(strconv.Itoa(os.Getpid())), 0o600)
+		}
+		if err != nil {
+			panic(err)
+		}
+		time.Sleep(time.Hour)
+		runtime.KeepAlive(l)
 	}
 	if status, ok := launchtest.Act(os.Args[1:], os.Stdout, os.Stderr); ok {
 		os.Exit(status)
@@ -308,4 +322,37 @@ func TestAllAreAskedToEnd(t *testing.T) {
 	if log := p.Log(9); !slices.Contains(log, "child was asked") {
 		t.Errorf("it wrote %q", log)
 	}
+}
+
+// Without cgroups, a worker that has left the process group and lost its parent ends with the
+// target if it listens at the target's port.
+func TestDaemonsEnd(t *testing.T) {
+	dir := t.TempDir()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	free.Close()
+	number := filepath.Join(dir, "number")
+	l := &Launcher{Journal: journal(t), NoGroup: true}
+	p, err := l.Launch(context.Background(), launch.Spec{
+		Name: "t", Dir: dir, LogFile: filepath.Join(dir, "log"), Port: port,
+		Args: []string{"sh", "-c", "(setsid " + os.Args[0] + " daemon " + strconv.Itoa(port) +
+			" " + number + " &) ; sleep 1000"},
+		Env: []string{"PATH=/usr/bin:/bin"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	testsets.Eventually(t, "the daemon listens", func() bool {
+		text, _ := os.ReadFile(number)
+		pid, _ = strconv.Atoi(string(text))
+		return pid > 0
+	})
+	if err := p.Stop(0); err != nil {
+		t.Fatal(err)
+	}
+	testsets.Eventually(t, "the daemon ends", func() bool { return cgroup.Born(pid) == "" })
 }

@@ -393,6 +393,10 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	check(`find "q" in results/r: no row has this name; the rows are x, x@base, y, y@base`, at(all,
 		"q"), other)
 	check("compare rows of results/o: name two rows, such as results/o:x results/o:z", other, other)
+	moved := at(all, "x")
+	moved.Dir = "elsewhere"
+	check("compare results/r with elsewhere: both are the same run; name two rows of one of them",
+		all, moved)
 	check("compare results/aa with results/o: no row is in both runs; name one row of each, such "+
 		"as results/aa:x (a) results/o:x", aa, other)
 }
