@@ -157,6 +157,9 @@ func (s *Server) Handler() http.Handler {
 	}))
 	mux.Handle("GET /{$}", answer(s.index))
 	mux.Handle("GET /{name}", answer(s.asset))
+	mux.Handle("/", answer(func(_ http.ResponseWriter, r *http.Request) error {
+		return refuse(http.StatusNotFound, "the page %.128q does not exist", r.URL.Path)
+	}))
 	return portguard.Guard(headers(s.admit(bounded(mux))))
 }
 

@@ -331,7 +331,8 @@ type Entry struct {
 }
 
 // Walk lists the files and symbolic links below root, or root itself if it is a file, sorted by
-// name. Other kinds of files are an error, because a build must not depend on them.
+// name. It leaves out other kinds of files, such as sockets of a running service, because a build
+// cannot depend on their content.
 func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 	var entries []Entry
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -349,11 +350,8 @@ func Walk(root string, skip func(name string) bool) ([]Entry, error) {
 			}
 			return nil
 		}
-		if d.IsDir() {
-			return nil
-		}
 		if !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
-			return fmt.Errorf("%s is neither a file nor a link", path)
+			return nil
 		}
 		info, err := d.Info()
 		entries = append(entries, Entry{name, info})

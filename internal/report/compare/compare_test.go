@@ -110,6 +110,12 @@ func TestRowsOfTwoRunsAreNot(t *testing.T) {
 	if !strings.HasPrefix(c.Warnings[0], "These runs are 3 hours apart and not paired") {
 		t.Errorf("the first warning is %q", c.Warnings[0])
 	}
+	moved := a
+	moved.Dir = "elsewhere"
+	if w := compare(t, a, moved, Options{}).Warnings; !strings.HasPrefix(w[0], "Both sides are "+
+		"copies of one run") {
+		t.Errorf("the first warning of a copy is %q", w[0])
+	}
 	if !slices.Equal(c.Reproduce, []string{"prony run a", "prony run b"}) {
 		t.Errorf("to reproduce: %q", c.Reproduce)
 	}
@@ -393,10 +399,6 @@ func TestWhichRowsStandAgainstEachOther(t *testing.T) {
 	check(`find "q" in results/r: no row has this name; the rows are x, x@base, y, y@base`, at(all,
 		"q"), other)
 	check("compare rows of results/o: name two rows, such as results/o:x results/o:z", other, other)
-	moved := at(all, "x")
-	moved.Dir = "elsewhere"
-	check("compare results/r with elsewhere: both are the same run; name two rows of one of them",
-		all, moved)
 	check("compare results/aa with results/o: no row is in both runs; name one row of each, such "+
 		"as results/aa:x (a) results/o:x", aa, other)
 }

@@ -228,10 +228,6 @@ func (e *UnlikeError) Error() string {
 // It fails with *UnlikeError, with *NoTargetError, or if both sides have no metric in common.
 func Compare(a, b Side, o Options) (Comparison, error) {
 	o.Confidence = cmp.Or(o.Confidence, table.DefaultConfidence)
-	if a.Dir != b.Dir && copies(a, b) {
-		return Comparison{}, fmt.Errorf("compare %s with %s: both are the same run; name two rows "+
-			"of one of them", a.Dir, b.Dir)
-	}
 	c := Comparison{Confidence: o.Confidence, Paired: a.Dir == b.Dir, Control: o.Control,
 		first: o.First}
 	sa := analyse(a, o)

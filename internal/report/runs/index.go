@@ -88,7 +88,7 @@ func (s *Shelf) check(p *pass) error {
 		switch head := filepath.Join(s.dir, n.Name(), record.RunFile); {
 		case !n.IsDir():
 		case !Identifier(n.Name()):
-			if isRegular(head) {
+			if n.Name()[0] != '.' && isRegular(head) {
 				p.unfit = append(p.unfit, LeftOut{n.Name(), fmt.Sprintf("run %q: the name of its "+
 					"folder is not suitable for an address: rename it; use up to 128 letters, "+
 					"digits, dots, dashes, + and _", n.Name())})
