@@ -74,6 +74,9 @@ func Differ(sources []Source) error {
 				continue
 			}
 			from, to := earlier.Way.(Revision).Git, s.Way.(Revision).Git
+			if from == to {
+				continue // it was meant so: each has a name of its own
+			}
 			return s.wrong("--git "+to, fmt.Errorf("it is the same commit as %s, %s, so there is "+
 				"nothing to compare; name two commits, and commit your changes first if you have "+
 				"any. To measure noise, name one revision only", from, s.checkout.Commit[:12]))

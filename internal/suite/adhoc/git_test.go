@@ -62,7 +62,8 @@ func TestSameCommits(t *testing.T) {
 		{a: "main", b: "HEAD", same: true},
 		{a: "feature", b: ":/fix the bug", same: true},
 		{a: "main", b: "feature"},
-		{a: "main", b: "main", again: true},
+		{a: "main", b: "HEAD", again: true},
+		{a: "main", b: "main"},
 		{a: "main", b: "HEAD", start: "./app --fast"},
 	} {
 		sources := []Source{{Name: "a", Dir: at, Way: Revision{Git: c.a, Start: "./app"}},
